@@ -1,0 +1,10 @@
+// What Swift cannot import from the system's headers: macros, variadic calls, GNU-only symbols.
+// Everything is prefixed nightjar_; nothing here has logic of its own.
+#ifndef NIGHTJAR_CLINUX_H
+#define NIGHTJAR_CLINUX_H
+
+#include "nightjar_threads.h"
+#include "nightjar_v4l2.h"
+#include "nightjar_waiting.h"
+
+#endif

@@ -1,0 +1,26 @@
+#define _GNU_SOURCE
+#include "nightjar_threads.h"
+
+#include <time.h>
+
+int nightjar_thread_set_name(const char *name) { return pthread_setname_np(pthread_self(), name); }
+
+int nightjar_mutex_init(pthread_mutex_t *mutex) {
+  pthread_mutexattr_t attributes;
+  int result = pthread_mutexattr_init(&attributes);
+  if (result != 0) return result;
+  pthread_mutexattr_setprotocol(&attributes, PTHREAD_PRIO_INHERIT);
+  result = pthread_mutex_init(mutex, &attributes);
+  pthread_mutexattr_destroy(&attributes);
+  return result;
+}
+
+int nightjar_condition_init(pthread_cond_t *condition) {
+  pthread_condattr_t attributes;
+  int result = pthread_condattr_init(&attributes);
+  if (result != 0) return result;
+  pthread_condattr_setclock(&attributes, CLOCK_MONOTONIC);
+  result = pthread_cond_init(condition, &attributes);
+  pthread_condattr_destroy(&attributes);
+  return result;
+}

@@ -1,0 +1,79 @@
+/// The two planes of an NV12 picture, lent for the length of a call.
+public struct NV12Planes {
+  /// Width and height in luma samples; both even.
+  public let size: PictureSize
+  /// `size.height` rows of `size.width` bytes.
+  public let luma: UnsafeMutablePointer<UInt8>
+  /// Bytes from one row of luma to the next.
+  public let lumaStride: Int
+  /// `size.height / 2` rows of `size.width / 2` Cb Cr pairs.
+  public let chroma: UnsafeMutablePointer<UInt8>
+  /// Bytes from one row of chroma to the next.
+  public let chromaStride: Int
+
+  /// Planes at the given addresses; the caller vouches that they hold what `size` and the strides say.
+  public init(
+    size: PictureSize, luma: UnsafeMutablePointer<UInt8>, lumaStride: Int, chroma: UnsafeMutablePointer<UInt8>,
+    chromaStride: Int
+  ) {
+    self.size = size
+    self.luma = luma
+    self.lumaStride = lumaStride
+    self.chroma = chroma
+    self.chromaStride = chromaStride
+  }
+}
+
+/// Whoever owns the memory of frames and takes a slot back when its frame ends: the frame pool, or
+/// a camera's own buffer queue.
+///
+/// A class with one overridable method instead of a protocol existential: a frame is made and ended on the
+/// hot path, and this costs one indirect call.
+open class FrameOwner: @unchecked Sendable {
+  /// Nothing of its own.
+  public init() {}
+
+  /// Takes `slot` back. Called once for each frame, from whichever thread ended it; must not block.
+  open func recycle(slot: Int) {
+    preconditionFailure("a frame owner takes its slots back")
+  }
+}
+
+/// One NV12 picture on its way from the camera to the encoder.
+///
+/// It has one holder at a time; when that one lets it go, its memory returns to the owner: to the pool,
+/// or to the camera driver. That is why a frame that waits too long starves the camera.
+public struct Frame: ~Copyable, @unchecked Sendable {
+  // Sendable although it holds pointers: the frame has one holder at a time, and the owner hands a slot
+  // out again only after `recycle`.
+
+  /// The picture's planes; valid while this frame lives.
+  public let planes: NV12Planes
+  /// What the samples mean.
+  public var color: ColorDescription
+  /// When the picture was taken, on the stream's own timeline: RTP timestamps come from it.
+  public var timestamp: MediaTime
+  /// When the picture became available on `CLOCK_MONOTONIC`: latencies are measured from it. Differs from
+  /// ``timestamp`` only where the timeline is not the clock's, as in a file that is read at full speed.
+  public var captured: MediaTime
+  /// Which of its owner's slots it occupies.
+  public let slot: Int
+  private let owner: FrameOwner
+
+  /// A frame in `slot` of `owner`, which must keep the planes' memory until that slot is recycled.
+  public init(
+    planes: NV12Planes, color: ColorDescription, timestamp: MediaTime, captured: MediaTime, slot: Int,
+    owner: FrameOwner
+  ) {
+    self.planes = planes
+    self.color = color
+    self.timestamp = timestamp
+    self.captured = captured
+    self.slot = slot
+    self.owner = owner
+  }
+
+  deinit {
+    owner.recycle(slot: slot)
+  }
+}

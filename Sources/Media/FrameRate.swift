@@ -1,0 +1,49 @@
+/// Frames a second as a fraction, such as 30/1 or 30000/1001.
+public struct FrameRate: Hashable, Sendable, CustomStringConvertible {
+  /// Frames…
+  public let numerator: UInt32
+  /// …in this many seconds.
+  public let denominator: UInt32
+
+  /// `numerator / denominator`, reduced; nil where either is zero.
+  public init?(_ numerator: UInt32, _ denominator: UInt32 = 1) {
+    guard numerator > 0, denominator > 0 else { return nil }
+    var (a, b) = (numerator, denominator)
+    while b != 0 { (a, b) = (b, a % b) }
+    self.numerator = numerator / a
+    self.denominator = denominator / a
+  }
+
+  /// 30 frames a second.
+  public static let thirty = FrameRate(known: 30)
+
+  private init(known numerator: UInt32) {
+    self.numerator = numerator
+    self.denominator = 1
+  }
+
+  /// Frames a second.
+  public var framesPerSecond: Double { Double(numerator) / Double(denominator) }
+
+  /// The time from one frame to the next.
+  public var interval: MediaTime {
+    MediaTime(nanoseconds: Int64(denominator) * 1_000_000_000 / Int64(numerator))
+  }
+
+  /// The time of frame number `index` from the first one, without accumulated rounding.
+  public func time(ofFrame index: Int64) -> MediaTime {
+    let (cycles, rest) = index.quotientAndRemainder(dividingBy: Int64(numerator))
+    let cycle = Int64(denominator) * 1_000_000_000
+    return MediaTime(nanoseconds: cycles * cycle + rest * cycle / Int64(numerator))
+  }
+
+  /// `30`, `29.97`, `7.5`.
+  public var description: String {
+    if denominator == 1 { return "\(numerator)" }
+    let hundredths = (UInt64(numerator) * 100 + UInt64(denominator) / 2) / UInt64(denominator)
+    let (whole, rest) = hundredths.quotientAndRemainder(dividingBy: 100)
+    if rest == 0 { return "\(whole)" }
+    let digits = rest < 10 ? "0\(rest)" : (rest % 10 == 0 ? "\(rest / 10)" : "\(rest)")
+    return "\(whole).\(digits)"
+  }
+}

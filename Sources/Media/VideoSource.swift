@@ -1,0 +1,87 @@
+/// Why a frame never reached a viewer. Every drop is counted under one of these.
+public enum DropCause: Int, CaseIterable, Sendable {
+  /// The driver's sequence number jumped: it had no buffer of ours to fill, or lost the frame itself.
+  case driver
+  /// The driver marked the buffer `V4L2_BUF_FLAG_ERROR`.
+  case driverError
+  /// The buffer held fewer bytes than the picture has.
+  case short
+  /// The compressed picture could not be decoded.
+  case corrupt
+  /// Every frame of the pool was in use.
+  case poolExhausted
+  /// A newer frame replaced it before the encoder took it.
+  case encoderLate
+  /// The encoder refused it.
+  case encoderError
+
+  /// The name in statistics, in `snake_case`.
+  public var name: String {
+    switch self {
+    case .driver: "driver"
+    case .driverError: "driver_error"
+    case .short: "short"
+    case .corrupt: "corrupt"
+    case .poolExhausted: "pool_exhausted"
+    case .encoderLate: "encoder_late"
+    case .encoderError: "encoder_error"
+    }
+  }
+}
+
+/// What a video source has to say when it is asked for the next frame.
+public enum CaptureEvent: ~Copyable {
+  /// A picture.
+  case frame(Frame)
+  /// `count` pictures were lost; ask again.
+  case dropped(DropCause, count: Int)
+  /// Nothing happened within the source's own patience, or it was interrupted; ask again, or stop.
+  case idle
+  /// There will be no further picture.
+  case ended
+}
+
+/// What a source really delivers, after negotiation.
+public struct SourceFormat: Hashable, Sendable {
+  /// The size of every frame.
+  public var size: PictureSize
+  /// The nominal rate; a camera in low light may be slower.
+  public var frameRate: FrameRate
+  /// The pixel format of the device or file, before conversion.
+  public var pixelFormat: PixelFormat
+  /// What the samples of the NV12 frames mean.
+  public var color: ColorDescription
+  /// How the pictures become NV12, in a few words: `no copy`, `libyuv`, `libjpeg-turbo`, `libv4l`.
+  public var conversion: String
+
+  /// A format.
+  public init(
+    size: PictureSize, frameRate: FrameRate, pixelFormat: PixelFormat, color: ColorDescription, conversion: String
+  ) {
+    self.size = size
+    self.frameRate = frameRate
+    self.pixelFormat = pixelFormat
+    self.color = color
+    self.conversion = conversion
+  }
+}
+
+/// Where pictures come from: a camera, the synthetic camera, a file.
+///
+/// A source is used by one thread at a time: it is opened and negotiated by whoever makes it, then handed to
+/// the capture thread, which calls `start`, `next` again and again, and `stop`.
+public protocol VideoSource: AnyObject, Sendable {
+  /// What it delivers.
+  var format: SourceFormat { get }
+  /// What it is, for a person: `HD Pro Webcam C920 (/dev/video0)`, `synthetic camera`.
+  var name: String { get }
+  /// Whether frames arrive at the pace of a clock. False for a file at full speed, which waits for the
+  /// encoder instead, so that no frame is dropped.
+  var isLive: Bool { get }
+  /// Starts the flow of pictures.
+  func start() throws
+  /// Waits for the next picture, a loss, or `interrupt`. Does not allocate on the way of a good frame.
+  func next(interrupt: borrowing Interrupt) throws -> CaptureEvent
+  /// Ends the flow of pictures. Idempotent. Frames that are still held stay valid.
+  func stop()
+}
