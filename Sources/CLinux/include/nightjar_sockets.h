@@ -1,0 +1,29 @@
+// Sending many datagrams in one call, and receiving signals by descriptor.
+#ifndef NIGHTJAR_SOCKETS_H
+#define NIGHTJAR_SOCKETS_H
+
+#include <netinet/in.h>
+#include <netinet/ip.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+// struct mmsghdr, which the headers hide without _GNU_SOURCE.
+struct nightjar_message {
+  struct msghdr header;
+  unsigned int sent;
+};
+
+// sendmmsg(2) with MSG_DONTWAIT: how many messages were sent, or -1 and errno where the first one failed.
+int nightjar_send_messages(int socket, struct nightjar_message *messages, unsigned int count);
+
+// A UDP socket of the family, close-on-exec and non-blocking.
+int nightjar_udp_socket(int family);
+
+// A descriptor that becomes readable when SIGINT or SIGTERM arrives; both are blocked in the calling
+// thread and in all that it starts afterwards. SIGPIPE is ignored.
+int nightjar_stop_signals(void);
+
+// Takes the signal that arrived: its number, or 0 where there is none.
+int nightjar_next_signal(int descriptor);
+
+#endif

@@ -1,0 +1,98 @@
+/// A NAL unit's bytes with and without emulation prevention (ITU-T H.264 clause 7.4.1.1).
+enum RawByteSequencePayload {
+  /// The bytes without the `03` after every `00 00`.
+  static func removingEmulationPrevention(_ bytes: some Collection<UInt8>) -> [UInt8] {
+    var payload: [UInt8] = []
+    payload.reserveCapacity(bytes.count)
+    var zeros = 0
+    for byte in bytes {
+      if zeros >= 2, byte == 3 {
+        zeros = 0
+        continue
+      }
+      zeros = byte == 0 ? zeros + 1 : 0
+      payload.append(byte)
+    }
+    return payload
+  }
+
+  /// The bytes with a `03` wherever `00 00` would be followed by a byte of 3 or less.
+  static func addingEmulationPrevention(_ payload: some Collection<UInt8>) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(payload.count + 4)
+    var zeros = 0
+    for byte in payload {
+      if zeros >= 2, byte <= 3 {
+        bytes.append(3)
+        zeros = 0
+      }
+      zeros = byte == 0 ? zeros + 1 : 0
+      bytes.append(byte)
+    }
+    return bytes
+  }
+}
+
+/// Reads the descriptors of ITU-T H.264 clause 7.2 from a raw byte sequence payload.
+struct BitReader {
+  private let bytes: [UInt8]
+  /// The next bit to read, from the first bit of the first byte.
+  private(set) var position = 0
+
+  init(_ bytes: [UInt8]) {
+    self.bytes = bytes
+  }
+
+  /// `u(1)` as a flag.
+  mutating func flag() throws(ParameterSetError) -> Bool { try bits(1) == 1 }
+
+  /// `u(n)`, at most 32 bits.
+  mutating func bits(_ count: Int) throws(ParameterSetError) -> UInt32 {
+    guard count <= 32, position + count <= bytes.count * 8 else { throw .truncated }
+    var value: UInt32 = 0
+    for _ in 0..<count {
+      value = value << 1 | UInt32(bytes[position >> 3] >> UInt8(7 - position & 7) & 1)
+      position += 1
+    }
+    return value
+  }
+
+  /// `ue(v)`; a code of more than 32 bits is refused.
+  mutating func unsigned() throws(ParameterSetError) -> UInt32 {
+    var zeros = 0
+    while try !flag() {
+      zeros += 1
+      guard zeros < 32 else { throw .value("exponential-Golomb code") }
+    }
+    return try (1 << UInt32(zeros)) - 1 + bits(zeros)
+  }
+
+  /// `se(v)`.
+  mutating func signed() throws(ParameterSetError) -> Int32 {
+    let code = try unsigned()
+    let magnitude = Int32((code + 1) / 2)
+    return code.isMultiple(of: 2) ? -magnitude : magnitude
+  }
+}
+
+/// Why a parameter set could not be read.
+public enum ParameterSetError: Failure {
+  /// It ends before its syntax does.
+  case truncated
+  /// A value is outside what ITU-T H.264 allows.
+  case value(String)
+  /// It is not the kind of NAL unit that it should be.
+  case notSequenceParameterSet
+
+  /// One line for the person at the terminal.
+  public var description: String {
+    switch self {
+    case .truncated: "the parameter set is cut off"
+    case .value(let name): "the parameter set has an impossible \(name)"
+    case .notSequenceParameterSet: "not a sequence parameter set"
+    }
+  }
+
+  /// What kind of failure it is.
+  public var kind: FailureKind { .data }
+}

@@ -1,0 +1,188 @@
+/// What a sequence parameter set says (ITU-T H.264 clause 7.3.2.1.1 and Annex E), as far as a sender needs it.
+public struct SequenceParameterSet: Sendable {
+  /// The VUI's timing, clause E.2.1.
+  public struct Timing: Hashable, Sendable {
+    /// `num_units_in_tick`.
+    public var unitsInTick: UInt32
+    /// `time_scale`: a frame lasts `2 × num_units_in_tick / time_scale` seconds.
+    public var timeScale: UInt32
+    /// `fixed_frame_rate_flag`.
+    public var isFixedFrameRate: Bool
+
+    /// Timing of these values.
+    public init(unitsInTick: UInt32, timeScale: UInt32, isFixedFrameRate: Bool) {
+      self.unitsInTick = unitsInTick
+      self.timeScale = timeScale
+      self.isFixedFrameRate = isFixedFrameRate
+    }
+  }
+
+  /// `profile_idc`.
+  public private(set) var profileIDC: UInt8 = 0
+  /// The byte of `constraint_set0_flag` (highest bit) to `constraint_set5_flag`.
+  public private(set) var constraintFlags: UInt8 = 0
+  /// `level_idc`, ten times the level.
+  public private(set) var levelIDC: UInt8 = 0
+  /// The picture's size after cropping.
+  public private(set) var size = PictureSize(width: 0, height: 0)
+  /// What the samples mean; unspecified where the VUI says nothing.
+  public private(set) var color = ColorDescription.unspecified
+  /// The VUI's timing, nil where there is none.
+  public private(set) var timing: Timing?
+  /// `max_num_reorder_frames`, nil where the VUI has no bitstream restriction.
+  public private(set) var reorderFrames: UInt32?
+
+  /// Where `num_units_in_tick` starts in the payload, for ``replacingTiming(in:with:)``.
+  private var timingPosition: Int?
+
+  /// Parses an SPS NAL unit, header byte first.
+  ///
+  /// - Throws: ``ParameterSetError`` for anything that is not one.
+  public init(nalUnit: [UInt8]) throws(ParameterSetError) {
+    guard let header = nalUnit.first, header & 0x1f == 7, nalUnit.count <= ParameterSets.lengthLimit else {
+      throw .notSequenceParameterSet
+    }
+    var reader = BitReader(RawByteSequencePayload.removingEmulationPrevention(nalUnit.dropFirst()))
+    profileIDC = UInt8(try reader.bits(8))
+    constraintFlags = UInt8(try reader.bits(8))
+    levelIDC = UInt8(try reader.bits(8))
+    _ = try reader.unsigned()  // seq_parameter_set_id
+    let chromaFormat = try Self.skipHighProfileFields(profileIDC, &reader)
+    try Self.skipOrderAndReferences(&reader)
+    try readSize(chromaFormat: chromaFormat, &reader)
+    if try reader.flag() { try readVUI(&reader) }
+  }
+
+  /// The same SPS with other VUI timing; nil where it has none to replace.
+  ///
+  /// An encoder that is given timestamps on a 90 kHz base writes that base as if it were the frame rate;
+  /// players show "90k fps". The two values have a fixed length, so they are overwritten in place.
+  ///
+  /// - Throws: ``ParameterSetError`` where `nalUnit` is no SPS.
+  public static func replacingTiming(
+    in nalUnit: [UInt8], with timing: Timing
+  ) throws(ParameterSetError) -> [UInt8]? {
+    guard let position = try SequenceParameterSet(nalUnit: nalUnit).timingPosition else { return nil }
+    var payload = RawByteSequencePayload.removingEmulationPrevention(nalUnit.dropFirst())
+    let values = UInt64(timing.unitsInTick) << 32 | UInt64(timing.timeScale)
+    for index in 0..<65 {
+      let bit = index < 64 ? values >> UInt64(63 - index) & 1 == 1 : timing.isFixedFrameRate
+      let mask = UInt8(0x80) >> UInt8((position + index) & 7)
+      if bit { payload[(position + index) >> 3] |= mask } else { payload[(position + index) >> 3] &= ~mask }
+    }
+    return nalUnit.prefix(1) + RawByteSequencePayload.addingEmulationPrevention(payload)
+  }
+
+  /// The fields that only the high profiles have; returns `chroma_format_idc` (1 elsewhere).
+  private static func skipHighProfileFields(
+    _ profile: UInt8, _ reader: inout BitReader
+  ) throws(ParameterSetError) -> UInt32 {
+    let profiles: [UInt8] = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135]
+    guard profiles.contains(profile) else { return 1 }
+    let chromaFormat = try reader.unsigned()
+    guard chromaFormat <= 3 else { throw .value("chroma_format_idc") }
+    if chromaFormat == 3 { _ = try reader.flag() }  // separate_colour_plane_flag
+    _ = try reader.unsigned()  // bit_depth_luma_minus8
+    _ = try reader.unsigned()  // bit_depth_chroma_minus8
+    _ = try reader.flag()  // qpprime_y_zero_transform_bypass_flag
+    guard try reader.flag() else { return chromaFormat }
+    for list in 0..<(chromaFormat == 3 ? 12 : 8) where try reader.flag() {
+      var last: Int32 = 8
+      var next: Int32 = 8
+      for _ in 0..<(list < 6 ? 16 : 64) {
+        if next != 0 { next = (last &+ (try reader.signed()) &+ 256) % 256 }
+        last = next == 0 ? last : next
+      }
+    }
+    return chromaFormat
+  }
+
+  /// From `log2_max_frame_num_minus4` to `gaps_in_frame_num_value_allowed_flag`.
+  private static func skipOrderAndReferences(_ reader: inout BitReader) throws(ParameterSetError) {
+    _ = try reader.unsigned()  // log2_max_frame_num_minus4
+    switch try reader.unsigned() {  // pic_order_cnt_type
+    case 0:
+      _ = try reader.unsigned()
+    case 1:
+      _ = try reader.flag()
+      _ = try reader.signed()
+      _ = try reader.signed()
+      let cycle = try reader.unsigned()
+      guard cycle <= 255 else { throw .value("num_ref_frames_in_pic_order_cnt_cycle") }
+      for _ in 0..<cycle { _ = try reader.signed() }
+    case 2: break
+    default: throw .value("pic_order_cnt_type")
+    }
+    _ = try reader.unsigned()  // max_num_ref_frames
+    _ = try reader.flag()
+  }
+
+  private mutating func readSize(chromaFormat: UInt32, _ reader: inout BitReader) throws(ParameterSetError) {
+    let macroblocks = try reader.unsigned()
+    let mapUnits = try reader.unsigned()
+    let limit = UInt32(PictureSize.limit / 16)
+    guard macroblocks < limit, mapUnits < limit else { throw .value("picture size") }
+    let frameOnly = try reader.flag()
+    if !frameOnly { _ = try reader.flag() }  // mb_adaptive_frame_field_flag
+    _ = try reader.flag()  // direct_8x8_inference_flag
+    var width = Int(macroblocks + 1) * 16
+    var height = Int(mapUnits + 1) * 16 * (frameOnly ? 1 : 2)
+    if try reader.flag() {
+      let (left, right) = (try reader.unsigned(), try reader.unsigned())
+      let (top, bottom) = (try reader.unsigned(), try reader.unsigned())
+      let unitX = chromaFormat == 1 || chromaFormat == 2 ? 2 : 1
+      let unitY = (chromaFormat == 1 ? 2 : 1) * (frameOnly ? 1 : 2)
+      width -= (Int(left) + Int(right)) * unitX
+      height -= (Int(top) + Int(bottom)) * unitY
+      guard width > 0, height > 0 else { throw .value("frame cropping") }
+    }
+    size = PictureSize(width: width, height: height)
+  }
+
+  private mutating func readVUI(_ reader: inout BitReader) throws(ParameterSetError) {
+    if try reader.flag(), try reader.bits(8) == 255 { _ = try reader.bits(32) }  // sample aspect ratio
+    if try reader.flag() { _ = try reader.flag() }  // overscan
+    if try reader.flag() {  // video_signal_type_present_flag
+      _ = try reader.bits(3)
+      color.isFullRange = try reader.flag()
+      if try reader.flag() {
+        color.primaries = UInt8(try reader.bits(8))
+        color.transfer = UInt8(try reader.bits(8))
+        color.matrix = UInt8(try reader.bits(8))
+      }
+    }
+    if try reader.flag() {  // chroma_loc_info_present_flag
+      _ = try reader.unsigned()
+      _ = try reader.unsigned()
+    }
+    if try reader.flag() {  // timing_info_present_flag
+      timingPosition = reader.position
+      timing = Timing(
+        unitsInTick: try reader.bits(32), timeScale: try reader.bits(32), isFixedFrameRate: try reader.flag())
+    }
+    let nalHRD = try reader.flag()
+    if nalHRD { try Self.skipHRD(&reader) }
+    let vclHRD = try reader.flag()
+    if vclHRD { try Self.skipHRD(&reader) }
+    if nalHRD || vclHRD { _ = try reader.flag() }  // low_delay_hrd_flag
+    _ = try reader.flag()  // pic_struct_present_flag
+    guard try reader.flag() else { return }  // bitstream_restriction_flag
+    _ = try reader.flag()
+    for _ in 0..<4 { _ = try reader.unsigned() }
+    reorderFrames = try reader.unsigned()
+    _ = try reader.unsigned()  // max_dec_frame_buffering
+  }
+
+  /// `hrd_parameters()`, clause E.1.2.
+  private static func skipHRD(_ reader: inout BitReader) throws(ParameterSetError) {
+    let count = try reader.unsigned()
+    guard count < 32 else { throw .value("cpb_cnt_minus1") }
+    _ = try reader.bits(8)
+    for _ in 0...count {
+      _ = try reader.unsigned()
+      _ = try reader.unsigned()
+      _ = try reader.flag()
+    }
+    _ = try reader.bits(20)
+  }
+}

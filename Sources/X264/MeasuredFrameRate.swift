@@ -1,0 +1,34 @@
+import Media
+
+/// The rate at which frames really come, told only when it has changed enough to matter.
+struct MeasuredFrameRate {
+  private let nominal: Double
+  private var average: Double
+  private var assumed: Double
+  private var last: MediaTime?
+
+  /// How much one frame counts: the average is over some twenty.
+  private static let weight = 0.05
+  /// Jitter and a lost frame now and then are no change.
+  private static let tolerance = 0.15
+  /// A gap longer than this is an interruption and says nothing about the rate.
+  private static let longestInterval = 5.0
+
+  init(nominal: FrameRate) {
+    self.nominal = nominal.interval.seconds
+    average = self.nominal
+    assumed = self.nominal
+  }
+
+  /// Takes a frame's timestamp. Where the rate has changed: how many times as long as nominal a frame lasts now.
+  mutating func change(at timestamp: MediaTime) -> Double? {
+    defer { last = timestamp }
+    guard let last else { return nil }
+    let interval = (timestamp - last).seconds
+    guard interval > 0, interval < max(Self.longestInterval, nominal * 4) else { return nil }
+    average += (interval - average) * Self.weight
+    guard abs(average / assumed - 1) > Self.tolerance else { return nil }
+    assumed = average
+    return average / nominal
+  }
+}

@@ -1,0 +1,125 @@
+public import Foundation
+
+/// A program that a test runs beside itself.
+public final class Subprocess: @unchecked Sendable {
+  // Sendable: `Process` is used by the one test that made it.
+  private let process = Process()
+  private let outputURL: URL
+  private let errorURL: URL
+
+  /// What a finished program left.
+  public struct Result: Sendable {
+    public let status: Int32
+    public let output: Data
+    public let error: String
+
+    /// Standard output as text.
+    public var outputText: String { String(decoding: output, as: UTF8.self) }
+  }
+
+  /// Starts `arguments[0]`, found in PATH unless it is a path. Output goes to files, so that nothing blocks on a
+  /// full pipe.
+  public init(_ arguments: [String], in directory: TemporaryDirectory, environment: [String: String] = [:]) throws {
+    let name = UUID().uuidString
+    outputURL = directory.url.appendingPathComponent("\(name).out")
+    errorURL = directory.url.appendingPathComponent("\(name).err")
+    for url in [outputURL, errorURL] { try Data().write(to: url) }
+    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
+    process.arguments = arguments
+    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    process.standardInput = FileHandle.nullDevice
+    process.standardOutput = try FileHandle(forWritingTo: outputURL)
+    process.standardError = try FileHandle(forWritingTo: errorURL)
+    try process.run()
+  }
+
+  /// Sends a signal.
+  public func send(_ signal: Int32) {
+    if process.isRunning { kill(process.processIdentifier, signal) }
+  }
+
+  /// Whether it still runs.
+  public var isRunning: Bool { process.isRunning }
+
+  /// Its process ID.
+  public var identifier: Int32 { process.processIdentifier }
+
+  /// What it wrote to standard error so far.
+  public var errorSoFar: String { (try? String(contentsOf: errorURL, encoding: .utf8)) ?? "" }
+
+  /// Waits for its end; kills it after `limit` seconds, which shows in the status.
+  public func wait(limit: Double = 120) throws -> Result {
+    let deadline = Date(timeIntervalSinceNow: limit)
+    while process.isRunning, Date() < deadline { usleep(5000) }
+    if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+    process.waitUntilExit()
+    return Result(
+      status: process.terminationStatus, output: try Data(contentsOf: outputURL),
+      error: String(decoding: try Data(contentsOf: errorURL), as: UTF8.self))
+  }
+
+  /// Runs a program to its end.
+  public static func run(
+    _ arguments: [String], in directory: TemporaryDirectory, environment: [String: String] = [:], limit: Double = 120
+  ) throws -> Result {
+    try Subprocess(arguments, in: directory, environment: environment).wait(limit: limit)
+  }
+}
+
+/// A directory of the test's own, removed with the value.
+public final class TemporaryDirectory: Sendable {
+  public let url: URL
+
+  public init() throws {
+    url = FileManager.default.temporaryDirectory.appendingPathComponent("nightjar-test-\(UUID().uuidString)")
+    try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+  }
+
+  deinit {
+    try? FileManager.default.removeItem(at: url)
+  }
+
+  /// The path of a file in it.
+  public func path(_ name: String) -> String { url.appendingPathComponent(name).path }
+}
+
+/// The program under test, built beside the test bundle.
+public let nightjarPath: String = {
+  let bundle = URL(fileURLWithPath: CommandLine.arguments[0])
+  return bundle.deletingLastPathComponent().appendingPathComponent("nightjar").path
+}()
+
+/// Waits until `condition` holds; false after `limit` seconds.
+public func eventually(within limit: Double = 30, _ condition: () throws -> Bool) rethrows -> Bool {
+  let deadline = Date(timeIntervalSinceNow: limit)
+  while Date() < deadline {
+    if try condition() { return true }
+    usleep(10_000)
+  }
+  return try condition()
+}
+
+/// UDP ports of this machine.
+public enum UDPPort {
+  /// An even port that was free a moment ago, with its neighbour: RTP and RTCP.
+  public static func free() throws -> UInt16 {
+    for _ in 0..<100 {
+      let port = UInt16.random(in: 10_000...30_000) * 2 % 40_000 + 20_000
+      if try !isBound(port & ~1), try !isBound(port | 1) { return port & ~1 }
+    }
+    throw CocoaError(.featureUnsupported)
+  }
+
+  /// Whether some program of this machine is bound to `port`, by the kernel's own table.
+  public static func isBound(_ port: UInt16) throws -> Bool {
+    let hex = String(format: ":%04X ", port)
+    for table in ["/proc/net/udp", "/proc/net/udp6"] where FileManager.default.fileExists(atPath: table) {
+      let lines = try String(contentsOfFile: table, encoding: .utf8).split(separator: "\n").dropFirst()
+      for line in lines {
+        let fields = line.split(separator: " ")
+        if fields.count > 1, (fields[1] + " ").hasSuffix(hex) { return true }
+      }
+    }
+    return false
+  }
+}
