@@ -1,0 +1,46 @@
+# nightjar: make run streams, make test tests. `make help` lists the rest.
+
+SWIFT_RELEASE = -c release --static-swift-stdlib -Xlinker -s
+BINARY = .build/release/nightjar
+ARGS ?=
+
+.PHONY: help run build test lint check rig rig-test bench clean
+
+help: ## Lists these targets.
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
+
+run: build ## Installs what is missing, builds, and streams (ARGS="--size 1920x1080 …").
+	@$(BINARY) stream $(ARGS)
+
+build: ## Builds the release binary, .build/release/nightjar.
+	@scripts/check-swift
+	@scripts/install-packages build
+	swift build $(SWIFT_RELEASE) --product nightjar
+
+test: ## Installs what the tests need and runs them, with real players.
+	@scripts/check-swift
+	@scripts/install-packages build test
+	swift build --build-tests
+	swift test --skip-build --skip RigTests
+
+lint: ## Checks the sources' format.
+	swift format lint --strict --recursive Package.swift Sources Tests
+
+check: lint build ## Checks format, and what the release binary weighs and links.
+	scripts/check-binary $(BINARY)
+
+rig: ## Builds the kernel with V4L2 test cameras, once a machine.
+	@if [ "$$(uname -m)" = x86_64 ]; then scripts/install-packages rig; fi
+	@rig/build-kernel || { status=$$?; [ $$status -eq 3 ] || exit $$status; }
+
+rig-test: rig ## Boots that kernel and streams from its cameras.
+	@scripts/check-swift
+	@scripts/install-packages build test
+	@rig/test
+
+bench: build ## Measures against ffmpeg, GStreamer and x264 in one run.
+	@scripts/install-packages test
+	Benchmarks/throughput
+
+clean: ## Removes what was built here (the rig's kernel is elsewhere).
+	rm -rf .build
