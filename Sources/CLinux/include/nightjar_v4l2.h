@@ -4,4 +4,46 @@
 
 #include <linux/videodev2.h>
 
+// ioctl(2) without its variadic last argument.
+int nightjar_ioctl(int descriptor, unsigned long request, void *argument);
+
+static const unsigned long nightjar_VIDIOC_QUERYCAP = VIDIOC_QUERYCAP;
+static const unsigned long nightjar_VIDIOC_ENUM_FMT = VIDIOC_ENUM_FMT;
+static const unsigned long nightjar_VIDIOC_ENUM_FRAMESIZES = VIDIOC_ENUM_FRAMESIZES;
+static const unsigned long nightjar_VIDIOC_ENUM_FRAMEINTERVALS = VIDIOC_ENUM_FRAMEINTERVALS;
+static const unsigned long nightjar_VIDIOC_TRY_FMT = VIDIOC_TRY_FMT;
+static const unsigned long nightjar_VIDIOC_S_FMT = VIDIOC_S_FMT;
+static const unsigned long nightjar_VIDIOC_G_PARM = VIDIOC_G_PARM;
+static const unsigned long nightjar_VIDIOC_S_PARM = VIDIOC_S_PARM;
+static const unsigned long nightjar_VIDIOC_G_STD = VIDIOC_G_STD;
+static const unsigned long nightjar_VIDIOC_G_DV_TIMINGS = VIDIOC_G_DV_TIMINGS;
+static const unsigned long nightjar_VIDIOC_REQBUFS = VIDIOC_REQBUFS;
+static const unsigned long nightjar_VIDIOC_QUERYBUF = VIDIOC_QUERYBUF;
+static const unsigned long nightjar_VIDIOC_QBUF = VIDIOC_QBUF;
+static const unsigned long nightjar_VIDIOC_DQBUF = VIDIOC_DQBUF;
+static const unsigned long nightjar_VIDIOC_STREAMON = VIDIOC_STREAMON;
+static const unsigned long nightjar_VIDIOC_STREAMOFF = VIDIOC_STREAMOFF;
+
+static const __u32 nightjar_V4L2_CAP_VIDEO_CAPTURE = V4L2_CAP_VIDEO_CAPTURE;
+static const __u32 nightjar_V4L2_CAP_VIDEO_CAPTURE_MPLANE = V4L2_CAP_VIDEO_CAPTURE_MPLANE;
+static const __u32 nightjar_V4L2_CAP_VIDEO_OUTPUT = V4L2_CAP_VIDEO_OUTPUT;
+static const __u32 nightjar_V4L2_CAP_VIDEO_OUTPUT_MPLANE = V4L2_CAP_VIDEO_OUTPUT_MPLANE;
+static const __u32 nightjar_V4L2_CAP_VIDEO_M2M = V4L2_CAP_VIDEO_M2M;
+static const __u32 nightjar_V4L2_CAP_VIDEO_M2M_MPLANE = V4L2_CAP_VIDEO_M2M_MPLANE;
+static const __u32 nightjar_V4L2_CAP_META_CAPTURE = V4L2_CAP_META_CAPTURE;
+static const __u32 nightjar_V4L2_CAP_STREAMING = V4L2_CAP_STREAMING;
+static const __u32 nightjar_V4L2_CAP_IO_MC = V4L2_CAP_IO_MC;
+static const __u32 nightjar_V4L2_CAP_DEVICE_CAPS = V4L2_CAP_DEVICE_CAPS;
+static const __u32 nightjar_V4L2_CAP_TIMEPERFRAME = V4L2_CAP_TIMEPERFRAME;
+
+static const __u32 nightjar_V4L2_FMT_FLAG_COMPRESSED = V4L2_FMT_FLAG_COMPRESSED;
+static const __u32 nightjar_V4L2_PIX_FMT_PRIV_MAGIC = V4L2_PIX_FMT_PRIV_MAGIC;
+
+static const __u32 nightjar_V4L2_BUF_FLAG_ERROR = V4L2_BUF_FLAG_ERROR;
+static const __u32 nightjar_V4L2_BUF_FLAG_TIMESTAMP_MASK = V4L2_BUF_FLAG_TIMESTAMP_MASK;
+static const __u32 nightjar_V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC = V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC;
+
+static const unsigned int nightjar_VIDEO_MAX_PLANES = VIDEO_MAX_PLANES;
+static const unsigned int nightjar_VIDEO_MAX_FRAME = VIDEO_MAX_FRAME;
+
 #endif

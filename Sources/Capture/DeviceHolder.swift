@@ -1,0 +1,69 @@
+import Glibc
+
+/// A process that has a device open.
+public struct DeviceHolder: Hashable, Sendable, CustomStringConvertible {
+  /// The process.
+  public let processID: Int32
+  /// Its name, as in `ps`.
+  public let name: String
+
+  /// A process.
+  public init(processID: Int32, name: String) {
+    self.processID = processID
+    self.name = name
+  }
+
+  /// `ffmpeg (process 1234)`.
+  public var description: String { "\(name) (process \(processID))" }
+
+  /// The most that are named.
+  static let limit = 4
+
+  /// The processes that have `device` open, as far as `/proc` tells this user, without `ownDescriptor` of this process.
+  static func holders(of device: dev_t, except ownDescriptor: CInt) -> [DeviceHolder] {
+    let own = getpid()
+    var found: [DeviceHolder] = []
+    Directory.forEachName(in: "/proc") { entry in
+      guard found.count < limit, let process = Int32(entry), process > 0 else { return }
+      var holds = false
+      Directory.forEachName(in: "/proc/\(entry)/fd") { name in
+        guard !holds, let descriptor = Int32(name), process != own || descriptor != ownDescriptor else { return }
+        var status = stat()
+        guard stat("/proc/\(entry)/fd/\(name)", &status) == 0 else { return }
+        holds = status.st_mode & S_IFMT == S_IFCHR && status.st_rdev == device
+      }
+      if holds { found.append(DeviceHolder(processID: process, name: processName(entry))) }
+    }
+    return found
+  }
+
+  private static func processName(_ process: String) -> String {
+    let descriptor = open("/proc/\(process)/comm", O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return "a program" }
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: 64)
+    let count = read(descriptor, &bytes, bytes.count)
+    guard count > 0 else { return "a program" }
+    let line = bytes.prefix(count).prefix { $0 != UInt8(ascii: "\n") }
+    return DriverText.text(line)
+  }
+}
+
+/// The names in a directory.
+enum Directory {
+  /// The most names that are looked at.
+  static let limit = 100_000
+
+  /// Calls `body` with each name but `.` and `..`, in no order; not at all where the directory cannot be read.
+  static func forEachName(in path: String, _ body: (String) -> Void) {
+    guard let directory = opendir(path) else { return }
+    defer { closedir(directory) }
+    for _ in 0..<limit {
+      guard let entry = readdir(directory) else { return }
+      let name = withUnsafeBytes(of: &entry.pointee.d_name) { field in
+        String(decoding: field.prefix { $0 != 0 }, as: UTF8.self)
+      }
+      if name != ".", name != ".." { body(name) }
+    }
+  }
+}

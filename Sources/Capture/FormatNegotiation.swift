@@ -1,0 +1,176 @@
+import Media
+import PixelConversion
+
+/// How the device's pictures become NV12.
+enum ConversionPath: Hashable, Sendable {
+  /// They are NV12: the encoder reads the driver's buffer.
+  case none
+  /// The pixel converter takes them.
+  case converter
+  /// libv4lconvert makes 4:2:0 of them first.
+  case legacy
+
+  /// The cheapest path for a format; nil where there is none.
+  static func of(_ format: PixelFormat) -> ConversionPath? {
+    if format == .nv12 || format == .nm12 { return ConversionPath.none }
+    if PixelConverter.supports(format) { return .converter }
+    return LegacyFormat.of(format) == nil ? nil : .legacy
+  }
+}
+
+/// What to ask the driver for.
+struct FormatChoice: Hashable, Sendable {
+  /// The device's pixel format.
+  let format: PixelFormat
+  /// The picture's size.
+  let size: PictureSize
+  /// The rate to ask for.
+  let frameRate: FrameRate
+  /// How the pictures become NV12.
+  let path: ConversionPath
+}
+
+/// Which of a camera's formats, sizes and rates serves a request best: a pure function of both.
+enum FormatNegotiation {
+  /// The best choice.
+  ///
+  /// Among the formats that can be opened, first comes whether the size is the one asked for (or the nearest to it),
+  /// then whether the rate is (or the nearest), then how cheap the format is.
+  ///
+  /// - Throws: ``CaptureError`` where an explicit wish cannot be met, naming the nearest that can.
+  static func choose(
+    _ request: FormatRequest, from capabilities: CameraCapabilities
+  ) throws(CaptureError) -> FormatChoice {
+    let candidates = try candidates(request, from: capabilities)
+    var best: Candidate?
+    for candidate in candidates where !request.isSizeExplicit || candidate.choice.size == request.size {
+      // With an explicit rate a size that does not reach it is no candidate.
+      if request.isRateExplicit, !candidate.choice.frameRate.isSame(as: request.frameRate) { continue }
+      if let current = best, !candidate.isBetter(than: current) { continue }
+      best = candidate
+    }
+    if let best { return best.choice }
+    throw impossible(request, candidates: candidates)
+  }
+
+  /// How costly a picture of that format is to make NV12 of; lower is cheaper.
+  static func cost(of format: PixelFormat) -> Int {
+    switch format {
+    case .nv12, .nm12: 0
+    case .yu12, .ym12, .nv21, .nm21, .yv12, .ym21: 10
+    case .yuyv, .uyvy: 20
+    case .mjpeg, .jpeg: 30
+    default:
+      // Grey has no colour: only where nothing else is on offer.
+      if let legacy = LegacyFormat.of(format) {
+        (legacy.isGrey ? 200 : PixelConverter.supports(format) ? 20 : 100) + legacy.cost
+      } else {
+        150
+      }
+    }
+  }
+
+  /// A choice with how far it is from the request.
+  private struct Candidate {
+    let choice: FormatChoice
+    let sizeDistance: Int
+    let rateDistance: Double
+    let cost: Int
+
+    func isBetter(than other: Candidate) -> Bool {
+      if sizeDistance != other.sizeDistance { return sizeDistance < other.sizeDistance }
+      // Of two equally far sizes the larger.
+      if choice.size != other.choice.size { return choice.size.pixels > other.choice.size.pixels }
+      if rateDistance != other.rateDistance { return rateDistance < other.rateDistance }
+      return cost < other.cost
+    }
+  }
+
+  private static func candidates(
+    _ request: FormatRequest, from capabilities: CameraCapabilities
+  ) throws(CaptureError) -> [Candidate] {
+    guard request.size.isEncodable else { throw .sizeNotEncodable(request.size) }
+    let offered = capabilities.formats.map(\.pixelFormat)
+    guard !offered.isEmpty else { throw .noFormats }
+    var formats = capabilities.formats.filter { ConversionPath.of($0.pixelFormat) != nil }
+    if let wanted = request.format {
+      guard offered.contains(wanted) else { throw .formatNotOffered(wanted, offered: offered) }
+      guard !wanted.isInterFrameCoded else { throw .interFrameCoded([wanted]) }
+      formats = formats.filter { $0.pixelFormat == wanted }
+      guard !formats.isEmpty else { throw .formatNotReadable([wanted]) }
+    }
+    guard !formats.isEmpty else {
+      if capabilities.isInterFrameCodedOnly { throw .interFrameCoded(offered) }
+      throw .formatNotReadable(offered)
+    }
+    var candidates: [Candidate] = []
+    for format in formats {
+      guard let path = ConversionPath.of(format.pixelFormat) else { continue }
+      for offer in format.sizes {
+        guard let size = offer.nearestEncodable(to: request.size) else { continue }
+        let rate = offer.rates.nearest(to: request.frameRate)
+        candidates.append(
+          Candidate(
+            choice: FormatChoice(format: format.pixelFormat, size: size, frameRate: rate, path: path),
+            sizeDistance: distance(size, request.size),
+            rateDistance: rate.isSame(as: request.frameRate)
+              ? 0 : abs(rate.framesPerSecond - request.frameRate.framesPerSecond),
+            cost: cost(of: format.pixelFormat)))
+      }
+    }
+    guard !candidates.isEmpty else { throw .noUsableSize }
+    return candidates
+  }
+
+  /// Why no candidate would do, with the nearest that exists.
+  private static func impossible(_ request: FormatRequest, candidates: [Candidate]) -> CaptureError {
+    let ofSize = candidates.filter { $0.choice.size == request.size }
+    if request.isSizeExplicit, ofSize.isEmpty,
+      let nearest = candidates.min(by: { $0.isBetter(than: $1) })
+    {
+      return .sizeNotOffered(request.size, nearest: nearest.choice.size, format: request.format)
+    }
+    let pool = request.isSizeExplicit ? ofSize : candidates
+    guard let nearest = pool.min(by: { $0.rateDistance < $1.rateDistance }) else { return .noUsableSize }
+    return .rateNotOffered(
+      request.frameRate, nearest: nearest.choice.frameRate, size: nearest.choice.size, format: request.format)
+  }
+
+  private static func distance(_ left: PictureSize, _ right: PictureSize) -> Int {
+    let (x, y) = (left.width - right.width, left.height - right.height)
+    return x * x + y * y
+  }
+}
+
+extension FrameRate {
+  /// Whether both are the same for a viewer: within half a per cent, so that 30 is 30000/1001, and what a driver makes
+  /// of 30 in units of 100 ns is 30 as well.
+  func isSame(as other: FrameRate) -> Bool {
+    abs(framesPerSecond - other.framesPerSecond) <= other.framesPerSecond * 0.005
+  }
+}
+
+extension CameraRates {
+  /// The rate to ask for where `wanted` is wished.
+  func nearest(to wanted: FrameRate) -> FrameRate {
+    switch self {
+    case .unknown:
+      return wanted
+    case .range(let slowest, let fastest):
+      if wanted.framesPerSecond < slowest.framesPerSecond { return slowest }
+      return wanted.framesPerSecond > fastest.framesPerSecond ? fastest : wanted
+    case .listed(let rates):
+      var best = rates.first ?? wanted
+      for rate in rates.dropFirst() {
+        let (new, old) = (wanted.gap(to: rate), wanted.gap(to: best))
+        // Of two equally far rates the faster.
+        if new < old || (new == old && rate.framesPerSecond > best.framesPerSecond) { best = rate }
+      }
+      return best
+    }
+  }
+}
+
+extension FrameRate {
+  fileprivate func gap(to other: FrameRate) -> Double { abs(framesPerSecond - other.framesPerSecond) }
+}

@@ -1,0 +1,153 @@
+import CTurboJPEG
+import Media
+
+/// JPEG pictures of one size into NV12 frames, by libjpeg-turbo: luma straight into the frame, chroma by way of
+/// scratch memory.
+///
+/// Pictures without Huffman tables, as UVC cameras send them, are decoded with the tables of ITU-T T.81 annex K.3.
+/// RGB and CMYK pictures are refused: no camera sends them. libjpeg itself allocates a little for every picture.
+final class JPEGDecoder {
+  private let size: PictureSize
+  private let interleaver: ChromaInterleaver
+  private let scratch: UnsafeMutablePointer<UInt8>
+  /// Bytes of one of the three planes in `scratch`.
+  private let planeBytes: Int
+  private var handle: tjhandle?
+
+  /// A decoder of pictures of `size`.
+  ///
+  /// - Throws: ``ConversionError``.
+  init(size: PictureSize) throws(ConversionError) {
+    self.size = size
+    interleaver = try ChromaInterleaver(size: size)
+    guard let handle = tjInitDecompress() else { throw .unavailable(library: "libjpeg-turbo") }
+    self.handle = handle
+    // Planes are padded to whole chroma samples, of which the largest covers 4 luma samples (TurboJPEG's
+    // "YUV Image Format Notes"). Room for 4:4:4 is reserved; what 4:2:0 does not need of it is never touched.
+    planeBytes = Self.padded(size.width) * Self.padded(size.height)
+    scratch = .allocate(capacity: planeBytes * 3)
+  }
+
+  deinit {
+    scratch.deallocate()
+    if let handle { tjDestroy(handle) }
+  }
+
+  /// Decodes the `byteCount` bytes at `source` into `planes`, which are of the decoder's size.
+  ///
+  /// - Throws: ``ConversionError/corrupt(_:)`` for anything that is not a whole picture of that size.
+  func decode(_ source: SourcePlane, into planes: NV12Planes) throws(ConversionError) {
+    guard source.byteCount >= Self.shortest else { throw .short(got: source.byteCount, expected: Self.shortest) }
+    guard let handle = handle ?? tjInitDecompress() else { throw .unavailable(library: "libjpeg-turbo") }
+    self.handle = handle
+    do throws(ConversionError) {
+      try decode(source, into: planes, handle: handle)
+    } catch {
+      // A decoder remembers tables from one picture to the next, and those of a broken picture would spoil every
+      // later one that brings none of its own.
+      tjDestroy(handle)
+      self.handle = nil
+      throw error
+    }
+  }
+
+  private func decode(_ source: SourcePlane, into planes: NV12Planes, handle: tjhandle) throws(ConversionError) {
+    let length = UInt(source.byteCount)
+    var (width, height, subsampling, colorspace): (CInt, CInt, CInt, CInt) = (0, 0, -1, -1)
+    if tjDecompressHeader3(handle, source.base, length, &width, &height, &subsampling, &colorspace) != 0 {
+      try check(handle)
+    }
+    guard width == size.width, height == size.height else {
+      throw .corrupt("a JPEG of \(width)x\(height) instead of \(size)")
+    }
+    guard colorspace == TJCS_YCbCr.rawValue || colorspace == TJCS_GRAY.rawValue else {
+      throw .corrupt("a JPEG in RGB or CMYK; only Y'CbCr and grey are decoded")
+    }
+    let isGrey = subsampling == TJSAMP_GRAY.rawValue
+
+    // Where luma comes padded, it has no place in the frame.
+    let lumaWidth = Int(tjPlaneWidth(0, width, subsampling))
+    let lumaHeight = Int(tjPlaneHeight(0, height, subsampling))
+    let chroma =
+      isGrey
+      ? PictureSize(width: 0, height: 0)
+      : PictureSize(
+        width: Int(tjPlaneWidth(1, width, subsampling)), height: Int(tjPlaneHeight(1, height, subsampling)))
+    guard (size.width...Self.padded(size.width)).contains(lumaWidth),
+      (size.height...Self.padded(size.height)).contains(lumaHeight),
+      chroma.width <= size.width, chroma.height <= size.height
+    else { throw .corrupt("a JPEG of unknown chroma subsampling") }
+    let isPadded = lumaWidth != size.width || lumaHeight != size.height
+    let luma = isPadded ? scratch + planeBytes * 2 : planes.luma
+    let lumaStride = isPadded ? lumaWidth : planes.lumaStride
+
+    let cb = SourcePlane(base: scratch, stride: chroma.width, byteCount: planeBytes)
+    let cr = SourcePlane(base: scratch + planeBytes, stride: chroma.width, byteCount: planeBytes)
+    var targets: (UnsafeMutablePointer<UInt8>?, UnsafeMutablePointer<UInt8>?, UnsafeMutablePointer<UInt8>?) =
+      (luma, scratch, scratch + planeBytes)
+    var strides = (CInt(lumaStride), CInt(chroma.width), CInt(chroma.width))
+    let result = withUnsafeMutablePointer(to: &targets) { targets in
+      targets.withMemoryRebound(to: UnsafeMutablePointer<UInt8>?.self, capacity: 3) { targets in
+        withUnsafeMutablePointer(to: &strides) { strides in
+          strides.withMemoryRebound(to: CInt.self, capacity: 3) { strides in
+            tjDecompressToYUVPlanes(
+              handle, source.base, length, targets, width, strides, height, TJFLAG_LIMITSCANS)
+          }
+        }
+      }
+    }
+    if result != 0 {
+      try check(handle)
+      // Only the first warning is told, so what came after the harmless one is unknown; that the end is there
+      // can be seen.
+      guard source.endsInEOI else { throw .corrupt("the JPEG has no end") }
+    }
+
+    if isPadded { planes.copyLuma(from: SourcePlane(base: luma, stride: lumaStride, byteCount: planeBytes)) }
+    if isGrey {
+      planes.clearChroma()
+    } else {
+      try interleaver.interleave(cb: cb, cr: cr, of: chroma, into: planes)
+    }
+  }
+
+  /// Throws what the library found wrong, except the one thing that many webcams do in every picture: a few bytes
+  /// between the end of the coded data and the next marker.
+  private func check(_ handle: tjhandle) throws(ConversionError) {
+    guard let text = tjGetErrorStr2(handle) else { throw .corrupt("libjpeg-turbo gave no reason") }
+    let isWarning = tjGetErrorCode(handle) == TJERR_WARNING.rawValue
+    guard isWarning, Self.contains(text, "extraneous bytes before marker") else {
+      throw .corrupt(String(cString: text))
+    }
+  }
+
+  /// `text.contains(words)`, without an allocation.
+  private static func contains(_ text: UnsafePointer<CChar>, _ words: StaticString) -> Bool {
+    var start = text
+    while start.pointee != 0 {
+      var index = 0
+      while index < words.utf8CodeUnitCount, UInt8(bitPattern: start[index]) == words.utf8Start[index] { index += 1 }
+      if index == words.utf8CodeUnitCount { return true }
+      start += 1
+    }
+    return false
+  }
+
+  private static func padded(_ length: Int) -> Int { (length + 3) / 4 * 4 }
+
+  /// SOI and EOI.
+  private static let shortest = 4
+}
+
+extension SourcePlane {
+  /// Whether an EOI marker (T.81 table B.1) is the last marker; cameras pad behind it.
+  fileprivate var endsInEOI: Bool {
+    var index = byteCount - 2
+    while index >= 0 {
+      // A marker, but neither a stuffed 0xff00 nor fill bytes.
+      if base[index] == 0xff, base[index + 1] != 0, base[index + 1] != 0xff { return base[index + 1] == 0xd9 }
+      index -= 1
+    }
+    return false
+  }
+}

@@ -1,0 +1,87 @@
+import CYUV
+import Media
+
+/// Packed 4:2:2 (YUYV, UYVY, YVYU, VYUY) into NV12; each chroma sample is the mean of two rows'.
+///
+/// libyuv has a direct way for YUYV and UYVY only. The one for UYVY allocates for every picture, so that the other
+/// three go by way of planar chroma, a few rows at a time so that it stays in the cache.
+final class PackedUnpacker {
+  /// In which order a pair of pixels is packed.
+  enum Order {
+    case yuyv, yvyu, uyvy, vyuy
+  }
+
+  private let order: Order
+  private let size: PictureSize
+  private let scratch: UnsafeMutablePointer<UInt8>
+  /// Rows at a time; even.
+  private static let stripRows = 16
+
+  /// One for pictures of `size`.
+  init(_ order: Order, size: PictureSize) {
+    self.order = order
+    self.size = size
+    // Cb and Cr at half width and half height: as much as half the rows of a strip.
+    scratch = .allocate(capacity: size.width * Self.stripRows / 2)
+  }
+
+  deinit {
+    scratch.deallocate()
+  }
+
+  /// Fills `planes`, which are of the right size, from `source`.
+  ///
+  /// - Throws: ``ConversionError`` where `source` is too short.
+  func unpack(_ source: SourcePlane, into planes: NV12Planes) throws(ConversionError) {
+    let source = try source.holding(rows: size.height, width: size.width * 2)
+    if case .yuyv = order { unpackYUYV(source, into: planes) } else { unpackStrips(source, into: planes) }
+  }
+
+  private func unpackYUYV(_ source: SourcePlane, into planes: NV12Planes) {
+    // libyuv 1857 spoils the last columns where 18 to 30 remain after the last 32, and older ones may. Columns that
+    // are a multiple of its step are right; the last ones come out twice, once with each step.
+    let step = size.width < 32 ? 16 : 32
+    let whole = size.width / step * step
+    unpackYUYV(source, columns: 0..<whole, into: planes)
+    if whole < size.width { unpackYUYV(source, columns: size.width - step..<size.width, into: planes) }
+  }
+
+  private func unpackYUYV(_ source: SourcePlane, columns: Range<Int>, into planes: NV12Planes) {
+    // It refuses null pointers and empty pictures only, of which there are none here.
+    _ = YUY2ToNV12(
+      source.base + columns.lowerBound * 2, CInt(source.stride), planes.luma + columns.lowerBound,
+      CInt(planes.lumaStride), planes.chroma + columns.lowerBound, CInt(planes.chromaStride), CInt(columns.count),
+      CInt(size.height))
+  }
+
+  private func unpackStrips(_ source: SourcePlane, into planes: NV12Planes) {
+    let half = size.width / 2
+    let (first, second) = (scratch, scratch + half * Self.stripRows / 2)
+    // Where Cr comes first, what libyuv takes for Cb is Cr.
+    let (isUYVY, isSwapped) =
+      switch order {
+      case .yuyv: (false, false)
+      case .yvyu: (false, true)
+      case .uyvy: (true, false)
+      case .vyuy: (true, true)
+      }
+    let (cb, cr) = isSwapped ? (second, first) : (first, second)
+    for row in stride(from: 0, to: size.height, by: Self.stripRows) {
+      let rows = min(Self.stripRows, size.height - row)
+      let packed = source.base + row * source.stride
+      let luma = planes.luma + row * planes.lumaStride
+      if isUYVY {
+        _ = UYVYToI420(
+          packed, CInt(source.stride), luma, CInt(planes.lumaStride), first, CInt(half), second, CInt(half),
+          CInt(size.width), CInt(rows))
+      } else {
+        _ = YUY2ToI420(
+          packed, CInt(source.stride), luma, CInt(planes.lumaStride), first, CInt(half), second, CInt(half),
+          CInt(size.width), CInt(rows))
+      }
+      MergeUVPlane(
+        cb, CInt(half), cr, CInt(half), planes.chroma + row / 2 * planes.chromaStride, CInt(planes.chromaStride),
+        CInt(half), CInt(rows / 2))
+    }
+  }
+}

@@ -1,0 +1,168 @@
+import Glibc
+import Media
+import PixelConversion
+import Testing
+
+/// A program that failed.
+struct ProgramFailure: Error, CustomStringConvertible {
+  let description: String
+}
+
+/// What `command` writes to its standard output; it must succeed.
+func output(of command: String) throws -> [UInt8] {
+  guard let pipe = popen(command, "re") else { throw ProgramFailure(description: "cannot start \(command)") }
+  var bytes: [UInt8] = []
+  var buffer = [UInt8](repeating: 0, count: 1 << 16)
+  while true {
+    let count = fread(&buffer, 1, buffer.count, pipe)
+    if count == 0 { break }
+    bytes += buffer[..<count]
+  }
+  let status = pclose(pipe)
+  guard status == 0 else { throw ProgramFailure(description: "status \(status) from \(command)") }
+  return bytes
+}
+
+/// A folder that goes when this value does.
+struct TemporaryFolder: ~Copyable {
+  let path: String
+
+  init() throws {
+    var template = Array("/tmp/nightjar-test-XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else { throw ProgramFailure(description: "mkdtemp") }
+    path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  deinit {
+    _ = system("rm -r \(path)")
+  }
+
+  /// Writes a file into the folder and returns its path.
+  func write(_ bytes: [UInt8], as name: String) throws -> String {
+    let file = "\(path)/\(name)"
+    guard let stream = fopen(file, "we") else { throw ProgramFailure(description: "cannot write \(file)") }
+    defer { fclose(stream) }
+    guard fwrite(bytes, 1, bytes.count, stream) == bytes.count else {
+      throw ProgramFailure(description: "cannot write \(file)")
+    }
+    return file
+  }
+}
+
+/// One raw picture of ffmpeg's moving test pattern.
+func testPicture(_ size: PictureSize, _ pixelFormat: String) throws -> [UInt8] {
+  try output(
+    of: """
+      ffmpeg -nostdin -v error -f lavfi -i testsrc2=size=\(size) -frames:v 1 -pix_fmt \(pixelFormat) -f rawvideo -
+      """)
+}
+
+/// `picture` as ffmpeg converts it to another pixel format, without touching the range of the samples.
+func ffmpegConverts(
+  _ picture: [UInt8], _ size: PictureSize, from source: String, to target: String = "nv12"
+) throws -> [UInt8] {
+  let folder = try TemporaryFolder()
+  let file = try folder.write(picture, as: "picture")
+  return try output(
+    of: """
+      ffmpeg -nostdin -v error -f rawvideo -pix_fmt \(source) -s \(size) -i \(file) -sws_flags area \
+      -pix_fmt \(target) -f rawvideo -
+      """)
+}
+
+/// Peak signal-to-noise ratio in decibels; infinite where both are the same.
+func psnr(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Double {
+  guard left.count == right.count, !left.isEmpty else { return 0 }
+  var sum = 0
+  for (a, b) in zip(left, right) { sum += (Int(a) - Int(b)) * (Int(a) - Int(b)) }
+  return sum == 0 ? .infinity : 10 * log10(255 * 255 * Double(left.count) / Double(sum))
+}
+
+/// An NV12 picture without padding.
+struct PackedPicture: Equatable {
+  let luma: [UInt8]
+  let chroma: [UInt8]
+
+  /// What ffmpeg writes as `-f rawvideo -pix_fmt nv12`.
+  init(raw: [UInt8], size: PictureSize) throws {
+    try #require(raw.count == size.pixels * 3 / 2)
+    luma = Array(raw[..<size.pixels])
+    chroma = Array(raw[size.pixels...])
+  }
+
+  init(_ planes: NV12Planes) {
+    let size = planes.size
+    luma = (0..<size.height).flatMap { row in
+      Array(UnsafeBufferPointer(start: planes.luma + row * planes.lumaStride, count: size.width))
+    }
+    chroma = (0..<size.height / 2).flatMap { row in
+      Array(UnsafeBufferPointer(start: planes.chroma + row * planes.chromaStride, count: size.width))
+    }
+  }
+}
+
+/// Memory that ends exactly where a page ends that cannot be read: one byte too far is a crash.
+final class GuardedBytes {
+  let start: UnsafePointer<UInt8>
+  let count: Int
+  private let mapping: UnsafeMutableRawPointer
+  private let length: Int
+
+  init(_ bytes: [UInt8]) throws {
+    let page = 4096
+    let pages = (bytes.count + page - 1) / page + 1
+    length = pages * page
+    let mapped = mmap(nil, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0)
+    mapping = try #require(mapped)
+    let last = (pages - 1) * page
+    memcpy(mapping + last - bytes.count, bytes, bytes.count)
+    mprotect(mapping + last, page, PROT_NONE)
+    start = UnsafePointer((mapping + last - bytes.count).assumingMemoryBound(to: UInt8.self))
+    count = bytes.count
+  }
+
+  deinit {
+    munmap(mapping, length)
+  }
+
+  func plane(stride: Int) -> SourcePlane {
+    SourcePlane(base: start, stride: stride, byteCount: count)
+  }
+}
+
+/// Converts a picture in one buffer.
+func convert(
+  _ bytes: [UInt8], _ size: PictureSize, from format: PixelFormat, stride: Int
+) throws -> PackedPicture {
+  let memory = try GuardedBytes(bytes)
+  return try withExtendedLifetime(memory) {
+    let converter = try PixelConverter(from: format, size: size)
+    return try convert(SourcePicture(first: memory.plane(stride: stride)), size, with: converter)
+  }
+}
+
+/// Converts a picture of any number of planes, into a frame that held something else before.
+func convert(_ picture: SourcePicture, _ size: PictureSize, with converter: PixelConverter) throws -> PackedPicture {
+  let pool = try FramePool(size: size, capacity: 1)
+  let frame = try pool.anyFrame()
+  memset(frame.planes.luma, 0xa5, frame.planes.lumaStride * size.height)
+  memset(frame.planes.chroma, 0xa5, frame.planes.chromaStride * size.height / 2)
+  try converter.convert(picture, into: frame.planes)
+  return PackedPicture(frame.planes)
+}
+
+extension FramePool {
+  /// A frame of the pool; there must be one. (`#require` takes no noncopyable value.)
+  func anyFrame() throws -> Frame {
+    guard let frame = checkout(color: .bt709, timestamp: .zero, captured: .zero) else {
+      throw ProgramFailure(description: "the pool is empty")
+    }
+    return frame
+  }
+}
+
+/// Sizes from the common to the awkward: the last ones are not whole macroblocks, JPEG blocks or cache lines.
+let sizes = [
+  PictureSize(width: 1280, height: 720), PictureSize(width: 640, height: 480), PictureSize(width: 642, height: 362),
+  PictureSize(width: 330, height: 246), PictureSize(width: 16, height: 16), PictureSize(width: 18, height: 22),
+]
