@@ -1,0 +1,124 @@
+import Media
+import RTP
+import Testing
+
+@Suite struct SessionDescriptionTests {
+  /// The parameter sets of the SDP example that the RTP payload's users quote: `Z0IACpZTBYmI,aMljiA==`.
+  static func parameterSets() throws -> ParameterSets {
+    try #require(ParameterSets(sequence: hex("67 42000a 965305 8988"), picture: hex("68 c96388")))
+  }
+
+  static func address(_ text: String) throws -> ConnectionAddress { try #require(ConnectionAddress(text)) }
+
+  @Test func `H.264 to an IPv4 host`() throws {
+    let description = SessionDescription(
+      payload: .h264(try Self.parameterSets()), address: try Self.address("192.0.2.7"), port: 5004,
+      origin: try Self.address("192.0.2.1"), sessionID: 3_973_526_400, version: 2, name: "Porch",
+      tool: "nightjar 0.1", frameRate: FrameRate(30_000, 1001), kilobitsPerSecond: 3200)
+    let expected = """
+      v=0\r
+      o=- 3973526400 2 IN IP4 192.0.2.1\r
+      s=Porch\r
+      c=IN IP4 192.0.2.7\r
+      t=0 0\r
+      a=tool:nightjar 0.1\r
+      a=recvonly\r
+      m=video 5004 RTP/AVP 96\r
+      b=AS:3200\r
+      a=rtpmap:96 H264/90000\r
+      a=fmtp:96 packetization-mode=1;profile-level-id=42000A;sprop-parameter-sets=Z0IACpZTBYmI,aMljiA==\r
+      a=framerate:29.97\r\n
+      """
+    #expect(description.text == expected)
+  }
+
+  @Test func `H.264 to an IPv4 group has the time to live`() throws {
+    let description = SessionDescription(
+      payload: .h264(try Self.parameterSets(), payloadType: try #require(RTPPayloadType(rawValue: 97))),
+      address: try Self.address("239.1.2.3"), port: 5006, timeToLive: 16, sessionID: 1, frameRate: .thirty)
+    let expected = """
+      v=0\r
+      o=- 1 1 IN IP4 127.0.0.1\r
+      s=nightjar\r
+      c=IN IP4 239.1.2.3/16\r
+      t=0 0\r
+      a=tool:nightjar\r
+      a=recvonly\r
+      m=video 5006 RTP/AVP 97\r
+      a=rtpmap:97 H264/90000\r
+      a=fmtp:97 packetization-mode=1;profile-level-id=42000A;sprop-parameter-sets=Z0IACpZTBYmI,aMljiA==\r
+      a=framerate:30\r\n
+      """
+    #expect(description.text == expected)
+  }
+
+  @Test func `a transport stream to an IPv6 group has none`() throws {
+    let description = SessionDescription(
+      payload: .transportStream, address: try Self.address("ff15::efc0:1"), port: 5008, timeToLive: 16, sessionID: 9,
+      tool: "")
+    let expected = """
+      v=0\r
+      o=- 9 1 IN IP6 ::1\r
+      s=nightjar\r
+      c=IN IP6 ff15::efc0:1\r
+      t=0 0\r
+      a=recvonly\r
+      m=video 5008 RTP/AVP 33\r
+      a=rtpmap:33 MP2T/90000\r\n
+      """
+    #expect(description.text == expected)
+  }
+
+  @Test(arguments: [
+    ("", "-"), ("\r\n", "-"), ("Porch\r\nm=audio 1 RTP/AVP 0", "Porch  m=audio 1 RTP/AVP 0"),
+    ("  a\u{0}b\tc\u{7f}d\u{2028}e\u{85}f  ", "a b c d e f"), ("Grüße 📷", "Grüße 📷"),
+    (String(repeating: "é", count: 100), String(repeating: "é", count: 64)),
+    ("a" + String(repeating: "é", count: 100), "a" + String(repeating: "é", count: 63)),
+    (String(repeating: " ", count: 300) + "x", "x"),
+  ])
+  func `a session name cannot break out of its line`(name: String, written: String) {
+    let description = SessionDescription(
+      payload: .transportStream, address: .loopback, port: 1, sessionID: 1, name: name, tool: name)
+    let lines = description.text.split(separator: "\r\n", omittingEmptySubsequences: false)
+    #expect(lines[2] == "s=\(written)")
+    #expect(lines.count == (written == "-" ? 9 : 10))
+    #expect(description.text.utf8.count { $0 == 10 } == lines.count - 1)
+  }
+
+  @Test(arguments: [
+    ("0.0.0.0", "IP4", false), ("223.255.255.255", "IP4", false), ("224.0.0.1", "IP4", true),
+    ("239.255.255.255", "IP4", true), ("240.0.0.1", "IP4", false), ("::", "IP6", false), ("::1", "IP6", false),
+    ("2001:db8::1", "IP6", false), ("1:2:3:4:5:6:7:8", "IP6", false), ("FF02::FB", "IP6", true),
+    ("::ffff:192.0.2.1", "IP6", false), ("1:2:3:4:5:6:7::", "IP6", false), ("fe80::1%eth0", "IP6", false),
+  ])
+  func `an address is known by its digits`(text: String, family: String, isMulticast: Bool) throws {
+    let address = try Self.address(text)
+    #expect(address.family.rawValue == family)
+    #expect(address.isMulticast == isMulticast)
+    #expect(address.description == text.split(separator: "%").first.map(String.init))
+  }
+
+  @Test(arguments: [
+    "", "localhost", "1.2.3", "1.2.3.4.5", "1.2.3.256", "1.2.3.04", "1.2.3.+4", "1.2.3.4 ", "1.2.3.4\r\n", ":", ":::",
+    "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "1::2::3", "12345::", "g::", "+1::", "::1:", ":1::", "1:2:3:4:5:6:7:8::",
+    "::1\r\na=x", "[::1]", "1.2.3.4::", "%eth0", "1:2:3:4:5:6:7:1.2.3.4", "::\u{0665}", "\u{0665}.1.1.1",
+  ])
+  func `what is no address is refused`(text: String) {
+    #expect(ConnectionAddress(text) == nil)
+  }
+
+  @Test(arguments: [
+    ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),
+    ("foobar", "Zm9vYmFy"),
+  ])
+  func `base64 agrees with RFC 4648 section 10`(plain: String, encoded: String) {
+    #expect(Base64.encode(Array(plain.utf8)) == encoded)
+  }
+
+  @Test func `base64 uses every letter`() {
+    let sextets = "00108310518720928b30d38f41149351559761969b71d79f 8218a39259a7a29aabb2dbafc31cb3d35db7e39ebbf3dfbf"
+    #expect(
+      Base64.encode(hex(sextets))
+        == "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
+  }
+}
