@@ -1,0 +1,49 @@
+import Media
+import Synchronization
+
+/// An NV12 frame that waits for the encoder.
+struct WaitingFrame: ~Copyable {
+  /// The frame.
+  var frame: Frame
+  /// Since when.
+  let since: MediaTime
+}
+
+/// Takes pictures from the source and puts the newest where the encoder finds it. Runs on its own thread.
+struct CaptureStage<Source: VideoSource>: Sendable {
+  let source: Source
+  let mailbox: Mailbox<WaitingFrame>
+  let statistics: StatisticsRecorder
+
+  /// Runs until the source ends, fails, or `interrupt` fires. The mailbox is closed at the end, and what is in it
+  /// is still encoded.
+  func run(interrupt: borrowing Interrupt) throws {
+    defer {
+      source.stop()
+      mailbox.close()
+    }
+    try source.start()
+    let isLive = source.isLive
+    while !interrupt.hasFired() {
+      switch try source.next(interrupt: interrupt) {
+      case .frame(let frame): handOver(frame, isLive: isLive)
+      case .dropped(let cause, let count): statistics.drop(cause, count: count)
+      case .idle: continue
+      case .ended: return
+      }
+    }
+  }
+
+  private func handOver(_ frame: consuming Frame, isLive: Bool) {
+    let now = MediaTime.now()
+    let latency = now - frame.captured
+    statistics.capture.withLock {
+      $0.frames += 1
+      $0.latency.record(latency)
+    }
+    let waiting = WaitingFrame(frame: frame, since: now)
+    let displaced = isLive ? mailbox.put(waiting) : mailbox.putWaiting(waiting)
+    // Its end gives the memory back to the pool or to the camera, outside any lock.
+    if displaced != nil { statistics.drop(.encoderLate) }
+  }
+}

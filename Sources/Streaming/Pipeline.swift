@@ -1,0 +1,156 @@
+import Encoding
+public import Media
+import RTP
+import Synchronization
+
+/// One camera's way to its viewers: capture, encode, send, a thread each. A value of its own without global state,
+/// so that one process may run several.
+public final class Pipeline: @unchecked Sendable {
+  // Sendable: what is mutable is either under a mutex or touched in `start` and `waitUntilEnd` alone, which the one
+  // owner calls one after the other.
+
+  /// How a pipeline ended.
+  public enum Outcome: Sendable {
+    /// It was stopped.
+    case stopped
+    /// The source had no more pictures.
+    case sourceEnded
+    /// The source or the encoder failed for good.
+    case failed(any Error)
+  }
+
+  /// The encoder.
+  public let encoder: any VideoEncoder
+  /// What the source delivers.
+  public let sourceFormat: SourceFormat
+  /// The destinations with their addresses, in the order given.
+  public let destinations: [(destination: StreamDestination, address: SocketAddress)]
+  /// Becomes readable once the pipeline has ended by itself or by ``stop()``.
+  public let ended: Interrupt
+
+  private let source: any VideoSource
+  private let keyFrameInterval: MediaTime
+  private let interrupt: Interrupt
+  private let keyFrameRequest = KeyFrameRequest()
+  private let mailbox = Mailbox<WaitingFrame>()
+  private let pictures: CodedPictureQueue
+  private let statisticsRecorder: StatisticsRecorder
+  private let sendStage: SendStage
+  private let outcome = Mutex<Outcome?>(nil)
+  private let end = Mutex<MediaTime?>(nil)
+  private var threads: Threads?
+
+  private struct Threads: ~Copyable {
+    let capture: StageThread
+    let encode: StageThread
+    let send: StageThread
+  }
+
+  /// Joins a source and an encoder that was prepared for its format; opens the destinations' sockets.
+  ///
+  /// - Parameter started: when the program began, the base of ``StreamStatistics/firstPacket``.
+  /// - Throws: ``StreamDestinationError``, ``FramePoolError``, ``SystemFailure``.
+  public init(
+    source: any VideoSource, encoder: any VideoEncoder, destinations: [StreamDestination],
+    keyFrameInterval: MediaTime, started: MediaTime = .now()
+  ) throws {
+    self.source = source
+    self.encoder = encoder
+    self.keyFrameInterval = keyFrameInterval
+    sourceFormat = source.format
+    self.destinations = try destinations.map { ($0, try SocketAddress(host: $0.host, port: $0.port)) }
+    interrupt = try Interrupt()
+    ended = try Interrupt()
+    statisticsRecorder = StatisticsRecorder(destinations: destinations, started: started)
+    // No coded picture is larger than the raw one but for headers, whatever the rate control does.
+    pictures = try CodedPictureQueue(capacity: source.format.size.pixels * 2 + 65_536)
+    sendStage = SendStage(
+      pictures: pictures, outputs: try RTPOutput.outputs(for: self.destinations),
+      parameterSets: encoder.parameterSets, statistics: statisticsRecorder)
+  }
+
+  /// Starts the three threads.
+  ///
+  /// - Throws: ``SystemFailure`` where the system has no thread left; then nothing runs.
+  public func start() throws {
+    precondition(threads == nil, "a pipeline is started once")
+    do {
+      // From the end to the beginning, so that each stage finds the next one ready.
+      let send = try StageThread("nj-send") { [sendStage] in sendStage.run() }
+      let encode = try startEncoding(encoder)
+      let capture = try startCapturing(source)
+      threads = Threads(capture: capture, encode: encode, send: send)
+    } catch {
+      mailbox.close()
+      pictures.close()
+      throw error
+    }
+  }
+
+  private func startEncoding<Encoder: VideoEncoder>(_ encoder: Encoder) throws(SystemFailure) -> StageThread {
+    let stage = EncodeStage(
+      encoder: encoder, keyFrameInterval: keyFrameInterval, mailbox: mailbox, pictures: pictures,
+      statistics: statisticsRecorder, keyFrameRequest: keyFrameRequest)
+    return try StageThread("nj-encode") { [self] in
+      do throws(EncoderError) {
+        try stage.run()
+      } catch {
+        finish(.failed(error))
+        // The capture thread would fill the mailbox for nobody.
+        interrupt.fire()
+        mailbox.close()
+      }
+    }
+  }
+
+  private func startCapturing<Source: VideoSource>(_ source: Source) throws(SystemFailure) -> StageThread {
+    let stage = CaptureStage(source: source, mailbox: mailbox, statistics: statisticsRecorder)
+    return try StageThread("nj-capture") { [self] in
+      do {
+        try stage.run(interrupt: interrupt)
+        finish(interrupt.hasFired() ? .stopped : .sourceEnded)
+      } catch {
+        finish(.failed(error))
+      }
+    }
+  }
+
+  /// Asks the pipeline to end: no new picture is taken, those on the way are sent. Any thread, any number of times.
+  public func stop() {
+    interrupt.fire()
+  }
+
+  /// Waits until every thread has ended, and says how the pipeline ended. Once ``ended`` is readable this takes no
+  /// longer than the pictures on the way need.
+  public func waitUntilEnd() -> Outcome {
+    threads = nil
+    end.withLock { if $0 == nil { $0 = .now() } }
+    return outcome.withLock { $0 } ?? .stopped
+  }
+
+  /// Makes the next frame a key frame.
+  public func requestKeyFrame() {
+    keyFrameRequest.set()
+  }
+
+  /// What happened so far.
+  public var statistics: StreamStatistics {
+    statisticsRecorder.statistics(until: end.withLock { $0 } ?? .now())
+  }
+
+  /// The latency from capture to wire since the last call.
+  public func recentLatency() -> LatencySummary {
+    statisticsRecorder.recentLatency()
+  }
+
+  /// The stream's parameter sets, and how often they have changed since the start.
+  public var parameterSets: (sets: ParameterSets, changes: Int) {
+    sendStage.currentParameterSets.withLock { $0 }
+  }
+
+  /// The first outcome counts: what follows a failure is its consequence.
+  private func finish(_ result: Outcome) {
+    outcome.withLock { if $0 == nil { $0 = result } }
+    ended.fire()
+  }
+}

@@ -1,0 +1,60 @@
+import Glibc
+import Media
+
+/// An IPv4 or IPv6 address with a port, as the kernel takes it.
+public struct SocketAddress: @unchecked Sendable {
+  // Sendable: a plain value.
+  private var storage: sockaddr_storage
+  let length: socklen_t
+
+  /// `AF_INET` or `AF_INET6`.
+  var family: CInt { CInt(storage.ss_family) }
+  /// Whether it is IPv6.
+  public var isIPv6: Bool { family == AF_INET6 }
+
+  /// Looks `host` up: an address as it stands, a name by the system's resolver, its first answer.
+  ///
+  /// - Throws: ``StreamDestinationError/unknownHost(_:reason:)``.
+  public init(host: String, port: UInt16) throws(StreamDestinationError) {
+    var hints = addrinfo()
+    hints.ai_socktype = CInt(SOCK_DGRAM.rawValue)
+    hints.ai_family = AF_UNSPEC
+    var list: UnsafeMutablePointer<addrinfo>?
+    let result = getaddrinfo(host, "\(port)", &hints, &list)
+    defer { if let list { freeaddrinfo(list) } }
+    guard result == 0, let first = list?.pointee, let address = first.ai_addr,
+      Int(first.ai_addrlen) <= MemoryLayout<sockaddr_storage>.size
+    else {
+      throw .unknownHost(host, reason: gai_strerror(result).map { String(cString: $0) } ?? "error \(result)")
+    }
+    storage = sockaddr_storage()
+    withUnsafeMutableBytes(of: &storage) {
+      $0.copyMemory(from: UnsafeRawBufferPointer(start: address, count: Int(first.ai_addrlen)))
+    }
+    length = first.ai_addrlen
+  }
+
+  /// Whether it is a multicast group: 224.0.0.0/4 or ff00::/8.
+  public var isMulticast: Bool {
+    withUnsafeBytes(of: storage) { bytes in
+      isIPv6 ? bytes[8] == 0xff : bytes[4] & 0xf0 == 0xe0
+    }
+  }
+
+  /// The numeric address without the port.
+  public var text: String {
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in
+      guard let base = buffer.baseAddress else { return "?" }
+      let result = withPointer { getnameinfo($0, length, base, 64, nil, 0, NI_NUMERICHOST) }
+      return result == 0 ? String(cString: base) : "?"
+    }
+  }
+
+  /// Lends the address to a system call.
+  func withPointer<R>(_ body: (UnsafePointer<sockaddr>) -> R) -> R {
+    withUnsafeBytes(of: storage) { bytes in
+      // `storage` is a sockaddr_storage, which begins as a sockaddr does.
+      body(bytes.assumingMemoryBound(to: sockaddr.self).baseAddress.unsafelyUnwrapped)
+    }
+  }
+}

@@ -1,0 +1,184 @@
+public import Media
+import RTP
+
+/// What the RTP packets of a destination carry.
+public enum StreamPayload: String, CaseIterable, Sendable, Hashable {
+  /// H.264 by RFC 6184.
+  case h264
+  /// An MPEG transport stream by RFC 2250.
+  case mp2t
+}
+
+/// Where a stream goes: `rtp://HOST:PORT[?payload=h264|mp2t][&ttl=N][&mtu=N]`.
+public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
+  /// A host name, or an IPv4 or IPv6 address (without brackets).
+  public var host: String
+  /// The UDP port.
+  public var port: UInt16
+  /// What the packets carry.
+  public var payload: StreamPayload
+  /// Multicast TTL or hop limit; nil is the system's: 1 for multicast, 64 for unicast.
+  public var timeToLive: UInt8?
+  /// The largest RTP packet in bytes, header included.
+  public var maximumPacketSize: Int
+
+  /// The packet size used unless told otherwise: passes through every tunnel in use.
+  public static let defaultMaximumPacketSize = 1200
+  /// RTP's default port.
+  public static let defaultPort: UInt16 = 5004
+  /// The longest URL that is read.
+  static let lengthLimit = 1024
+
+  /// A destination; see the properties.
+  public init(
+    host: String, port: UInt16, payload: StreamPayload = .h264, timeToLive: UInt8? = nil,
+    maximumPacketSize: Int = StreamDestination.defaultMaximumPacketSize
+  ) {
+    self.host = host
+    self.port = port
+    self.payload = payload
+    self.timeToLive = timeToLive
+    self.maximumPacketSize = maximumPacketSize
+  }
+
+  /// Parses a URL.
+  ///
+  /// - Throws: ``StreamDestinationError`` that names the part that is wrong.
+  public init(url: String) throws(StreamDestinationError) {
+    guard url.utf8.count <= Self.lengthLimit else { throw .tooLong(url.utf8.count) }
+    let scheme = "rtp://"
+    guard url.hasPrefix(scheme) else { throw .scheme(url) }
+    let rest = url.dropFirst(scheme.count)
+    let parts = rest.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
+    var authority = parts[0]
+    if authority.hasSuffix("/") { authority = authority.dropLast() }
+    let (host, port) = try Self.hostAndPort(authority, url: url)
+    self.init(host: host, port: port)
+    guard parts.count == 2 else { return }
+    var seen: Set<Substring> = []
+    for item in parts[1].split(separator: "&", omittingEmptySubsequences: false) {
+      let pair = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+      let value = pair.count == 2 ? pair[1] : ""
+      guard seen.insert(pair[0]).inserted else { throw .repeated(String(pair[0])) }
+      try apply(name: pair[0], value: value)
+    }
+  }
+
+  private mutating func apply(name: Substring, value: Substring) throws(StreamDestinationError) {
+    switch name {
+    case "payload":
+      guard let payload = StreamPayload(rawValue: String(value)) else { throw .payload(String(value)) }
+      self.payload = payload
+    case "ttl":
+      guard let ttl = UInt8(value), ttl > 0 else { throw .timeToLive(String(value)) }
+      timeToLive = ttl
+    case "mtu":
+      guard let size = Int(value), Self.packetSizes.contains(size) else { throw .packetSize(String(value)) }
+      maximumPacketSize = size
+    default:
+      throw .unknownOption(String(name))
+    }
+  }
+
+  /// The packet sizes that both payloads can live with: one transport-stream packet and an RTP header at least.
+  static let packetSizes = 200...65_507
+
+  private static func hostAndPort(
+    _ authority: Substring, url: String
+  ) throws(StreamDestinationError) -> (String, UInt16) {
+    guard !authority.contains("@") else { throw .user(url) }
+    let host: Substring
+    let port: Substring
+    if authority.hasPrefix("[") {
+      guard let end = authority.firstIndex(of: "]") else { throw .host(String(authority)) }
+      host = authority[authority.index(after: authority.startIndex)..<end]
+      let after = authority[authority.index(after: end)...]
+      guard after.hasPrefix(":") else { throw .port(String(after)) }
+      port = after.dropFirst()
+    } else {
+      guard let colon = authority.lastIndex(of: ":") else { throw .port("") }
+      host = authority[..<colon]
+      port = authority[authority.index(after: colon)...]
+      guard !host.contains(":") else { throw .brackets(String(authority)) }
+    }
+    let allowed = host.utf8.allSatisfy { byte in
+      (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
+        || [0x2d, 0x2e, 0x3a, 0x5f, 0x25].contains(byte)
+    }
+    guard !host.isEmpty, host.utf8.count <= 253, allowed else { throw .host(String(host)) }
+    guard let number = UInt16(port), number > 0 else { throw .port(String(port)) }
+    return (String(host), number)
+  }
+
+  /// The URL, with what differs from the defaults.
+  public var description: String {
+    var options: [String] = []
+    if payload != .h264 { options.append("payload=\(payload.rawValue)") }
+    if let timeToLive { options.append("ttl=\(timeToLive)") }
+    if maximumPacketSize != Self.defaultMaximumPacketSize { options.append("mtu=\(maximumPacketSize)") }
+    let bracketed = host.contains(":") ? "[\(host)]" : host
+    return "rtp://\(bracketed):\(port)" + (options.isEmpty ? "" : "?" + options.joined(separator: "&"))
+  }
+}
+
+/// What is wrong with a destination.
+public enum StreamDestinationError: Failure {
+  /// The URL is longer than what is read.
+  case tooLong(Int)
+  /// It does not begin with `rtp://`.
+  case scheme(String)
+  /// It has a user name.
+  case user(String)
+  /// The host is empty or has characters that no host has.
+  case host(String)
+  /// An IPv6 address needs brackets.
+  case brackets(String)
+  /// The port is missing or not a port.
+  case port(String)
+  /// The payload is unknown.
+  case payload(String)
+  /// The TTL is out of range.
+  case timeToLive(String)
+  /// The packet size is out of range.
+  case packetSize(String)
+  /// An option that does not exist.
+  case unknownOption(String)
+  /// An option that is given twice.
+  case repeated(String)
+  /// The host name has no address.
+  case unknownHost(String, reason: String)
+  /// The system gives no socket, or refuses an option of it.
+  case socket(String, reason: String)
+
+  /// One line for the person at the terminal.
+  public var description: String {
+    switch self {
+    case .tooLong(let length):
+      "a destination of \(length) bytes: at most \(StreamDestination.lengthLimit) are read"
+    case .scheme(let url): "'\(url)' is no destination: write rtp://HOST:PORT"
+    case .user(let url): "'\(url)': RTP has no user names; write rtp://HOST:PORT"
+    case .host(let host): "'\(host)' is no host name or address"
+    case .brackets(let text): "'\(text)': an IPv6 address goes in brackets, as in rtp://[::1]:5004"
+    case .port(let port):
+      port.isEmpty ? "the destination has no port: write rtp://HOST:PORT" : "'\(port)' is no port: choose 1 to 65535"
+    case .payload(let payload): "'\(payload)' is no payload: choose h264 or mp2t"
+    case .timeToLive(let value): "'\(value)' is no TTL: choose 1 to 255"
+    case .packetSize(let value):
+      "'\(value)' is no packet size: choose mtu=\(StreamDestination.packetSizes.lowerBound) to "
+        + "mtu=\(StreamDestination.packetSizes.upperBound)"
+    case .unknownOption(let name): "a destination has no option '\(name)': there are payload, ttl and mtu"
+    case .repeated(let name): "the destination's option '\(name)' is given twice"
+    case .unknownHost(let host, let reason): "cannot find the host '\(host)': \(reason)"
+    case .socket(let destination, let reason): "cannot send to \(destination): \(reason)"
+    }
+  }
+
+  /// What kind of failure it is.
+  public var kind: FailureKind {
+    switch self {
+    case .unknownHost: .noHost
+    case .socket: .system
+    default: .usage
+    }
+  }
+}

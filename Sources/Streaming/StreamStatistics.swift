@@ -1,0 +1,165 @@
+public import Media
+import Synchronization
+
+/// A stretch of a frame's way, for latency figures.
+public enum LatencyStage: String, CaseIterable, Sendable {
+  /// From the camera's timestamp until the NV12 frame is ready for the encoder: transfer and conversion.
+  case capture
+  /// From then until the encoder takes it.
+  case wait
+  /// The encoder's call.
+  case encode
+  /// From then until packetizing begins.
+  case queue
+  /// Packetizing, and handing the last packet to the kernel.
+  case send
+  /// From the camera's timestamp to the last packet: the sum of all.
+  case total
+}
+
+/// A latency distribution in four numbers.
+public struct LatencySummary: Sendable {
+  /// How many frames.
+  public let count: Int
+  /// Half of the frames were faster.
+  public let median: MediaTime
+  /// All but one in a hundred were faster.
+  public let percentile99: MediaTime
+  /// The slowest.
+  public let maximum: MediaTime
+
+  init(_ histogram: LatencyHistogram) {
+    count = histogram.count
+    median = histogram.percentile(0.5)
+    percentile99 = histogram.percentile(0.99)
+    maximum = histogram.maximum
+  }
+}
+
+/// What happened at one destination.
+public struct DestinationStatistics: Sendable {
+  /// The destination.
+  public let destination: StreamDestination
+  /// Packets that the kernel took.
+  public var packets = 0
+  /// Their bytes, RTP headers included, without UDP and IP.
+  public var bytes = 0
+  /// Packets that it did not take.
+  public var lost = 0
+  /// The `errno` with which the last access unit met a refusal; 0 where it met none.
+  public var errorNumber: CInt = 0
+}
+
+/// What a pipeline has done so far.
+public struct StreamStatistics: Sendable {
+  /// Frames that the source delivered.
+  public var captured = 0
+  /// Frames that were encoded, key frames included.
+  public var encoded = 0
+  /// Key frames among them.
+  public var keyFrames = 0
+  /// Frames whose packets were handed to the network.
+  public var sent = 0
+  /// Bytes of H.264, without start codes.
+  public var encodedBytes = 0
+  /// Frames that were lost, by cause; every cause has an entry.
+  public var drops: [DropCause: Int] = [:]
+  /// Latencies by stage.
+  public var latencies: [LatencyStage: LatencySummary] = [:]
+  /// The destinations, in the order given.
+  public var destinations: [DestinationStatistics] = []
+  /// From the pipeline's start to its first packet; nil before that.
+  public var firstPacket: MediaTime?
+  /// How long the pipeline has been running, or ran.
+  public var duration = MediaTime.zero
+
+  /// Nothing yet.
+  public init() {}
+
+  /// Frames that were lost, whatever the cause.
+  public var dropped: Int { drops.values.reduce(0, +) }
+  /// Packets that the kernel took, over all destinations.
+  public var packets: Int { destinations.reduce(0) { $0 + $1.packets } }
+  /// Their bytes.
+  public var bytes: Int { destinations.reduce(0) { $0 + $1.bytes } }
+}
+
+/// Where the stages write their figures: each stage has a lock of its own, which nobody holds for long.
+final class StatisticsRecorder: Sendable {
+  /// Written by the capture thread.
+  struct Capture {
+    var frames = 0
+    var drops = Array(repeating: 0, count: DropCause.allCases.count)
+    var latency = LatencyHistogram()
+  }
+
+  /// Written by the encode thread.
+  struct Encode {
+    var frames = 0
+    var keyFrames = 0
+    var bytes = 0
+    var errors = 0
+    var wait = LatencyHistogram()
+    var latency = LatencyHistogram()
+  }
+
+  /// Written by the send thread.
+  struct Send {
+    var frames = 0
+    var firstPacket: MediaTime?
+    var queue = LatencyHistogram()
+    var latency = LatencyHistogram()
+    var total = LatencyHistogram()
+    /// As `total`, since somebody last looked.
+    var recent = LatencyHistogram()
+    var destinations: [DestinationStatistics]
+  }
+
+  let capture = Mutex(Capture())
+  let encode = Mutex(Encode())
+  let send: Mutex<Send>
+  let started: MediaTime
+
+  init(destinations: [StreamDestination], started: MediaTime) {
+    send = Mutex(Send(destinations: destinations.map { DestinationStatistics(destination: $0) }))
+    self.started = started
+  }
+
+  /// Counts lost frames.
+  func drop(_ cause: DropCause, count: Int = 1) {
+    capture.withLock { $0.drops[cause.rawValue] &+= count }
+  }
+
+  /// Everything so far.
+  func statistics(until now: MediaTime) -> StreamStatistics {
+    var result = StreamStatistics()
+    result.duration = now - started
+    let capture = capture.withLock { $0 }
+    let encode = encode.withLock { $0 }
+    let send = send.withLock { $0 }
+    result.captured = capture.frames
+    for cause in DropCause.allCases { result.drops[cause] = capture.drops[cause.rawValue] }
+    result.drops[.encoderError, default: 0] += encode.errors
+    result.encoded = encode.frames
+    result.keyFrames = encode.keyFrames
+    result.encodedBytes = encode.bytes
+    result.sent = send.frames
+    result.destinations = send.destinations
+    result.firstPacket = send.firstPacket.map { $0 - started }
+    result.latencies = [
+      .capture: LatencySummary(capture.latency), .wait: LatencySummary(encode.wait),
+      .encode: LatencySummary(encode.latency), .queue: LatencySummary(send.queue),
+      .send: LatencySummary(send.latency), .total: LatencySummary(send.total),
+    ]
+    return result
+  }
+
+  /// The latency from capture to wire since the last call, for a live display.
+  func recentLatency() -> LatencySummary {
+    send.withLock {
+      let summary = LatencySummary($0.recent)
+      $0.recent.removeAll()
+      return summary
+    }
+  }
+}
