@@ -1,4 +1,4 @@
-// swift-tools-version: 6.2
+// swift-tools-version: 6.3
 import PackageDescription
 
 let settings: [SwiftSetting] = [
@@ -21,9 +21,10 @@ func test(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 let package = Package(
   name: "nightjar",
   products: [
-    .library(name: "Media", targets: ["Media"])
+    .executable(name: "nightjar", targets: ["nightjar"])
   ],
   dependencies: [
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0")
   ],
   targets: [
     // The C side: one shim of our own, and one module map per system library.
@@ -35,5 +36,26 @@ let package = Package(
 
     // Data moves left to right; nothing here imports anything below it.
     target("Media", ["CLinux"]),
+    target("PixelConversion", ["Media", "CYUV", "CTurboJPEG"]),
+    target("Capture", ["Media", "PixelConversion", "CLinux", "CV4L"]),
+    target("X264", ["Media", "CX264"]),
+    target("Encoding", ["Media", "X264"]),
+    target("RTP", ["Media"]),
+    target("Streaming", ["Media", "Capture", "Encoding", "RTP", "CLinux"]),
+    .executableTarget(
+      name: "nightjar",
+      dependencies: [
+        "Streaming", "Capture", "Encoding", "RTP", "Media", "CLinux",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: settings),
+
+    // What several test targets share; never linked into the program.
+    .target(name: "TestSupport", dependencies: ["Media"], path: "Tests/TestSupport", swiftSettings: settings),
+    test("MediaTests", ["Media", "TestSupport"]),
+    test("PixelConversionTests", ["PixelConversion", "Media", "TestSupport"]),
+    test("CaptureTests", ["Capture", "PixelConversion", "Media", "TestSupport"]),
+    test("X264Tests", ["X264", "Encoding", "Media", "TestSupport"]),
+    test("RTPTests", ["RTP", "Media", "TestSupport"]),
   ]
 )

@@ -1,0 +1,20 @@
+import ArgumentParser
+import Media
+
+/// The program.
+@main
+struct Nightjar: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "nightjar",
+    abstract: "Turns a Linux box with a camera into a dependable low-latency stream.",
+    discussion: """
+      Start with:
+        nightjar stream                                     the first camera, to this machine
+        nightjar stream --to rtp://192.168.1.20:5004        to another machine
+        nightjar devices                                    which cameras there are
+      """,
+    version: version,
+    subcommands: [StreamCommand.self, DevicesCommand.self])
+
+  static let version = "0.1.0"
+}

@@ -1,0 +1,126 @@
+import ArgumentParser
+import Media
+
+/// An option that is chosen, or left to the program.
+enum Choice<Value: Sendable>: Sendable {
+  case auto
+  case chosen(Value)
+
+  /// What was chosen, nil where nothing was.
+  var value: Value? {
+    if case .chosen(let value) = self { return value }
+    return nil
+  }
+}
+
+/// How the values of options are written.
+enum OptionValues {
+  /// `1280x720`.
+  static func size(_ text: String) throws -> PictureSize {
+    let parts = text.split(separator: "x", omittingEmptySubsequences: false)
+    guard parts.count == 2, let width = number(parts[0]), let height = number(parts[1]) else {
+      throw ValidationError("write it as WIDTHxHEIGHT, as in 1280x720")
+    }
+    let size = PictureSize(width: width, height: height)
+    guard size.isEncodable else {
+      let even = PictureSize(width: nearestEncodable(width), height: nearestEncodable(height))
+      throw ValidationError(
+        "width and height must be even, from 16 to \(PictureSize.limit); the nearest is \(even)")
+    }
+    return size
+  }
+
+  private static func nearestEncodable(_ value: Int) -> Int {
+    min(PictureSize.limit, max(16, value / 2 * 2))
+  }
+
+  /// `30`, `29.97`, `30000/1001`.
+  static func frameRate(_ text: String) throws -> FrameRate {
+    let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+    if parts.count == 2, let numerator = number(parts[0]), let denominator = number(parts[1]),
+      let rate = FrameRate(UInt32(numerator), UInt32(denominator)), (0.1...240).contains(rate.framesPerSecond)
+    {
+      return rate
+    }
+    if parts.count == 1, let value = decimal(parts[0]), (0.1...240).contains(value) {
+      // 29.97, 23.976 and 59.94 stand for a multiple of 1000/1001.
+      let ntsc = (value * 1.001).rounded()
+      if abs(ntsc / 1.001 - value) < 0.005, abs(ntsc - value) > 0.005, let rate = FrameRate(UInt32(ntsc * 1000), 1001) {
+        return rate
+      }
+      if let rate = FrameRate(UInt32((value * 1000).rounded()), 1000) { return rate }
+    }
+    throw ValidationError("choose 0.1 to 240 frames a second, as in 30, 29.97 or 30000/1001")
+  }
+
+  /// `auto`, `2.5M`, `800k`, `1500000`: bits a second.
+  static func bitrate(_ text: String) throws -> Choice<Int> {
+    if text == "auto" { return .auto }
+    var digits = Substring(text)
+    var unit = 1.0
+    if let last = digits.last, let factor = ["k": 1e3, "K": 1e3, "M": 1e6][last] {
+      unit = factor
+      digits = digits.dropLast()
+    }
+    let limits = EncoderConfiguration.bitrateLimits
+    guard let value = decimal(digits), (Double(limits.lowerBound)...Double(limits.upperBound)).contains(value * unit)
+    else {
+      throw ValidationError(
+        "choose auto, or bits a second from \(limits.lowerBound / 1000)k to \(limits.upperBound / 1_000_000)M, "
+          + "as in 2.5M or 800k")
+    }
+    return .chosen(Int((value * unit).rounded()))
+  }
+
+  /// `2s`, `500ms`, `1.5s`, `10m`, or seconds without a unit.
+  static func duration(_ text: String, within limits: ClosedRange<Double>, example: String) throws -> MediaTime {
+    var digits = Substring(text)
+    var unit = 1.0
+    for (suffix, seconds) in [("ms", 0.001), ("s", 1), ("m", 60), ("h", 3600)] where digits.hasSuffix(suffix) {
+      digits = digits.dropLast(suffix.count)
+      unit = seconds
+      break
+    }
+    guard let value = decimal(digits), limits.contains(value * unit) else {
+      throw ValidationError("choose \(limits.lowerBound) to \(limits.upperBound) seconds, as in \(example)")
+    }
+    return MediaTime(seconds: value * unit)
+  }
+
+  /// `auto` or a number.
+  static func threads(_ text: String) throws -> Choice<Int> {
+    if text == "auto" { return .auto }
+    guard let count = number(text[...]), (1...16).contains(count) else {
+      throw ValidationError("choose auto, or 1 to 16")
+    }
+    return .chosen(count)
+  }
+
+  /// `auto` or a four-character code in any case, with the usual other names.
+  static func pixelFormat(_ text: String) throws -> Choice<PixelFormat> {
+    let upper = text.uppercased()
+    if upper == "AUTO" { return .auto }
+    let others: [String: PixelFormat] = [
+      "MJPEG": .mjpeg, "YUY2": .yuyv, "I420": .yu12, "YUV420P": .yu12, "YUYV422": .yuyv,
+    ]
+    // The kernel's codes are upper case, but for a few that mix cases: those are taken as they stand.
+    let isMixed = text != upper && text != text.lowercased()
+    guard let format = others[upper] ?? PixelFormat(isMixed ? text : upper) else {
+      throw ValidationError("choose auto, or a four-character code as `nightjar devices` lists them")
+    }
+    return .chosen(format)
+  }
+
+  /// Up to nine digits and nothing else.
+  static func number(_ text: Substring) -> Int? {
+    guard (1...9).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }
+    return Int(text)
+  }
+
+  /// Digits with at most one point: no sign, exponent, infinity.
+  static func decimal(_ text: Substring) -> Double? {
+    let isPlain = text.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == 0x2e }
+    guard (1...12).contains(text.utf8.count), isPlain else { return nil }
+    return Double(text)
+  }
+}

@@ -1,0 +1,58 @@
+import RTP
+import Streaming
+
+/// What a person pastes to see the picture.
+struct PlayerCommands {
+  let destination: StreamDestination
+  let address: SocketAddress
+  let sessionDescriptionPath: String?
+
+  /// The name of a player and its command, complete as it stands.
+  var commands: [(player: String, command: String)] {
+    switch destination.payload {
+    case .h264: h264
+    case .mp2t: transportStream
+    }
+  }
+
+  private var h264: [(player: String, command: String)] {
+    let options = "-protocol_whitelist file,udp,rtp -fflags nobuffer -flags low_delay -probesize 32 -analyzeduration 0"
+    var commands: [(player: String, command: String)] = []
+    if let path = sessionDescriptionPath {
+      commands.append(("ffplay", "ffplay \(options) -i \(quoted(path))"))
+    }
+    commands.append(
+      (
+        "GStreamer",
+        "gst-launch-1.0 udpsrc \(receiver) caps=\"application/x-rtp,media=video,clock-rate=90000,encoding-name=H264,"
+          + "payload=\(RTPPayloadType.h264)\" ! rtpjitterbuffer latency=50 ! rtph264depay ! avdec_h264 "
+          + "! videoconvert ! autovideosink sync=false"
+      ))
+    return commands
+  }
+
+  private var transportStream: [(player: String, command: String)] {
+    let group = address.isMulticast ? address.text : address.isIPv6 ? "::" : ""
+    let bound = address.isIPv6 ? "[\(group)]" : group
+    let host = address.isIPv6 ? "[\(address.text)]" : address.text
+    return [
+      ("VLC", "vlc --network-caching=150 rtp://@\(bound):\(destination.port)"),
+      ("ffplay", "ffplay -fflags nobuffer -flags low_delay rtp://\(host):\(destination.port)"),
+    ]
+  }
+
+  private var receiver: String {
+    let bound = address.isMulticast ? "address=\(address.text) " : address.isIPv6 ? "address=:: " : ""
+    return "\(bound)port=\(destination.port)"
+  }
+
+  /// The text as one word of a shell.
+  private func quoted(_ text: String) -> String {
+    let isPlain = text.utf8.allSatisfy { byte in
+      (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
+        || [0x2d, 0x2e, 0x2f, 0x5f].contains(byte)
+    }
+    if isPlain { return text }
+    return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
+  }
+}

@@ -1,0 +1,100 @@
+import Glibc
+import Media
+import Streaming
+
+/// What a person sees while it streams: on a terminal one live line; changes of state as lines of their own,
+/// in a pipe or journal nothing else.
+struct StatusDisplay {
+  private let terminal: Terminal
+  private var last: StreamStatistics?
+  private var dropping: Set<DropCause> = []
+  private var refusing: [Int: CInt] = [:]
+  private var isFlowing = false
+  private var idleSeconds = 0
+
+  init(terminal: Terminal) {
+    self.terminal = terminal
+  }
+
+  /// Shows the figures of now; called about once a second.
+  mutating func show(_ statistics: StreamStatistics, recent: LatencySummary) {
+    let previous = last ?? StreamStatistics()
+    last = statistics
+    noteFlow(statistics, previous)
+    noteDrops(statistics, previous)
+    noteDestinations(statistics)
+    let seconds = (statistics.duration - previous.duration).seconds
+    guard terminal.isInteractive, seconds > 0 else { return }
+    let rate = Double(statistics.sent - previous.sent) / seconds
+    let bits = Double(statistics.encodedBytes - previous.encodedBytes) * 8 / seconds
+    terminal.live(
+      "\(Self.clock(statistics.duration))  \(Terminal.decimal(rate, digits: 1)) fps  \(Terminal.bitrate(bits))  "
+        + "dropped \(statistics.dropped)  latency p50 \(Terminal.decimal(recent.median.milliseconds, digits: 1)) ms "
+        + "p99 \(Terminal.decimal(recent.percentile99.milliseconds, digits: 1)) ms")
+  }
+
+  /// A line of its own.
+  func note(_ text: String) {
+    terminal.line(text)
+  }
+
+  private mutating func noteFlow(_ statistics: StreamStatistics, _ previous: StreamStatistics) {
+    if statistics.sent > previous.sent {
+      idleSeconds = 0
+      if !isFlowing { note("streaming") }
+      isFlowing = true
+    } else if isFlowing {
+      idleSeconds += 1
+      guard idleSeconds == 2 else { return }
+      note("no picture for 2 s")
+      isFlowing = false
+    }
+  }
+
+  private mutating func noteDrops(_ statistics: StreamStatistics, _ previous: StreamStatistics) {
+    for cause in DropCause.allCases {
+      let new = (statistics.drops[cause] ?? 0) - (previous.drops[cause] ?? 0)
+      if new > 0, dropping.insert(cause).inserted {
+        note("dropping frames: \(cause.explanation)")
+      } else if new == 0, dropping.remove(cause) != nil {
+        note("no longer dropping frames: \(cause.explanation) (\(statistics.drops[cause] ?? 0) so far)")
+      }
+    }
+  }
+
+  private mutating func noteDestinations(_ statistics: StreamStatistics) {
+    for (index, destination) in statistics.destinations.enumerated() {
+      let error = destination.errorNumber
+      guard refusing[index, default: 0] != error else { continue }
+      refusing[index] = error
+      switch error {
+      case 0: note("\(destination.destination): reachable")
+      case ECONNREFUSED: note("\(destination.destination): nobody is listening yet")
+      default: note("\(destination.destination): \(SystemFailure.text(error))")
+      }
+    }
+  }
+
+  /// `04:31`, `1:02:03`.
+  static func clock(_ time: MediaTime) -> String {
+    let seconds = Int(max(0, time.seconds))
+    func two(_ value: Int) -> String { value < 10 ? "0\(value)" : "\(value)" }
+    let (hours, minutes) = (seconds / 3600, seconds / 60 % 60)
+    return (hours > 0 ? "\(hours):" : "") + "\(two(minutes)):\(two(seconds % 60))"
+  }
+}
+
+extension DropCause {
+  /// The cause in words.
+  var explanation: String {
+    switch self {
+    case .driver: "the camera driver skipped some"
+    case .driverError: "the camera driver marked some as broken"
+    case .short: "the camera delivered incomplete pictures"
+    case .corrupt: "the camera delivered corrupt pictures"
+    case .poolExhausted: "all frames of the pool are in use"
+    case .encoderLate: "the encoder is too slow for this size and rate"
+    case .encoderError: "the encoder failed"
+    }
+  }
+}

@@ -1,0 +1,151 @@
+public import ArgumentParser
+public import Capture
+public import Encoding
+import Glibc
+import Media
+import Streaming
+
+/// `nightjar stream`.
+struct StreamCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "stream",
+    abstract: "Stream a camera, the built-in synthetic camera, or a file.",
+    discussion: """
+      Without --to it streams to this machine: H.264 to port 5004 and MPEG-TS to port 5006, and prints the commands \
+      that show the picture. Ctrl-C ends it with a summary.
+
+      Examples:
+        nightjar stream --to rtp://192.168.1.20:5004 --sdp camera.sdp
+        nightjar stream --source /dev/video2 --size 1920x1080 --fps 30 --bitrate 4M
+        nightjar stream --to 'rtp://239.1.2.3:5004?payload=mp2t&ttl=4'
+        nightjar stream --source file:clip.y4m --rate max --loop 1
+
+      Exit codes are those of sysexits.h: 64 wrong options, 66 no such camera or file, 69 the camera or encoder is \
+      gone, 75 the camera is busy, 77 no permission.
+      """)
+
+  @Option(
+    help: ArgumentHelp(
+      "Where pictures come from: auto, test, /dev/videoN, /dev/v4l/by-id/… or file:CLIP.y4m.",
+      discussion: "auto is the first camera, or the built-in synthetic camera (test) where there is none.",
+      valueName: "source"),
+    transform: SourceSelection.init(text:))
+  var source = SourceSelection.auto
+
+  @Option(
+    help: ArgumentHelp(
+      "Picture size; without it 1280x720, or the nearest that the camera has.", valueName: "WxH"),
+    transform: OptionValues.size)
+  var size: PictureSize?
+
+  @Option(
+    help: ArgumentHelp(
+      "Frames a second, as in 30 or 29.97; without it 30, or the nearest that the camera has.", valueName: "rate"),
+    transform: OptionValues.frameRate)
+  var fps: FrameRate?
+
+  @Option(
+    help: ArgumentHelp(
+      "The camera's pixel format: auto, nv12, yuyv, uyvy, nv21, yu12, mjpeg, … (see nightjar devices).",
+      discussion: "auto takes the cheapest that reaches size and rate.", valueName: "format"),
+    transform: OptionValues.pixelFormat)
+  var format = Choice<PixelFormat>.auto
+
+  @Option(
+    help: ArgumentHelp(
+      "Bits a second, as in 2.5M or 800k; auto goes by size and rate (3M for 1280x720 at 30).", valueName: "rate"),
+    transform: OptionValues.bitrate)
+  var bitrate = Choice<Int>.auto
+
+  @Option(
+    help: ArgumentHelp("The longest time from one key frame to the next, as in 2s or 500ms.", valueName: "time"),
+    transform: { try OptionValues.duration($0, within: 0.1...600, example: "2s or 500ms") })
+  var keyframeInterval = MediaTime(nanoseconds: 2_000_000_000)
+
+  @Option(help: "The encoder: auto or x264.")
+  var encoder = EncoderChoice.auto
+
+  @Option(
+    help: ArgumentHelp("x264's speed against quality: ultrafast (least CPU) to veryslow.", valueName: "preset"))
+  var x264Preset = "ultrafast"
+
+  @Option(
+    help: ArgumentHelp(
+      "Threads of the encoder: auto or a number; each adds a slice.", valueName: "count"),
+    transform: OptionValues.threads)
+  var threads = Choice<Int>.auto
+
+  @Option(help: ArgumentHelp("For file: only: at the clip's own pace (realtime) or as fast as it goes (max)."))
+  var rate: Y4MFile.Pacing?
+
+  @Option(help: ArgumentHelp("For file: only: how often the clip is played; without it for ever.", valueName: "times"))
+  var loop: Int?
+
+  @Option(
+    name: .customLong("to"),
+    help: ArgumentHelp(
+      "A destination: rtp://HOST:PORT[?payload=h264|mp2t][&ttl=N][&mtu=N]. May be given several times.",
+      discussion: "mtu is the largest RTP packet in bytes (1200); ttl how many routers a packet may pass.",
+      valueName: "url"),
+    transform: { text in
+      do { return try StreamDestination(url: text) } catch { throw ValidationError("\(error)") }
+    })
+  var destinations: [StreamDestination] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "Write the session description that players of H.264 need to this file.",
+      discussion: "With several H.264 destinations the second one's is FILE-2, and so on.", valueName: "file"))
+  var sdp: String?
+
+  @Option(
+    help: ArgumentHelp("Stop after this time, as in 10s or 5m.", valueName: "time"),
+    transform: { try OptionValues.duration($0, within: 0.1...31_536_000, example: "10s or 5m") })
+  var duration: MediaTime?
+
+  @Option(
+    name: .customLong("stats-json"),
+    help: ArgumentHelp("Write the final figures to this file; - is standard output.", valueName: "file"))
+  var statisticsPath: String?
+
+  mutating func validate() throws {
+    if !source.isFile {
+      guard rate == nil else { throw ValidationError("--rate is for --source file: only") }
+      guard loop == nil else { throw ValidationError("--loop is for --source file: only") }
+    } else {
+      guard size == nil else { throw ValidationError("--size: a file has the size that it has") }
+      guard fps == nil else { throw ValidationError("--fps: a file has the rate that it has") }
+    }
+    if !source.isCamera, format.value != nil { throw ValidationError("--format is for cameras only") }
+    if let loop, loop < 1 { throw ValidationError("--loop: choose 1 or more") }
+    guard EncoderSelector.x264Presets.contains(x264Preset) else {
+      throw ValidationError(
+        "--x264-preset: choose \(EncoderSelector.x264Presets.joined(separator: ", "))")
+    }
+    for (index, destination) in destinations.enumerated() {
+      for other in destinations[..<index] where other.host == destination.host && other.port == destination.port {
+        throw ValidationError("--to: \(destination.host) port \(destination.port) is given twice")
+      }
+    }
+  }
+
+  func run() throws {
+    let started = MediaTime.now()
+    try reportingFailures {
+      try StreamSession(self, started: started).run()
+    }
+  }
+}
+
+extension EncoderChoice: ExpressibleByArgument {}
+
+extension Y4MFile.Pacing: ExpressibleByArgument {
+  /// `realtime` or `max`.
+  public init?(argument: String) {
+    switch argument {
+    case "realtime": self = .realtime
+    case "max": self = .maximum
+    default: return nil
+    }
+  }
+}

@@ -1,0 +1,128 @@
+import FoundationEssentials
+import Media
+import Streaming
+
+/// The figures of a run: as a summary for people and as JSON for programs.
+struct StreamReport {
+  private let statistics: StreamStatistics
+  private let document: Document
+
+  init(pipeline: Pipeline, sourceName: String) {
+    statistics = pipeline.statistics
+    document = Document(statistics, pipeline, sourceName: sourceName)
+  }
+
+  /// A few lines.
+  var text: String {
+    let total = statistics.latencies[.total]
+    var lines = [
+      "\(StatusDisplay.clock(statistics.duration)): \(statistics.captured) frames captured, \(statistics.encoded) "
+        + "encoded (\(statistics.keyFrames) key frames), \(statistics.sent) sent, \(statistics.dropped) dropped"
+    ]
+    for cause in DropCause.allCases {
+      if let count = statistics.drops[cause], count > 0 { lines.append("  dropped \(count): \(cause.explanation)") }
+    }
+    for destination in statistics.destinations {
+      lines.append(
+        "  \(destination.destination): \(destination.packets) packets, \(destination.bytes) bytes"
+          + (destination.lost > 0 ? ", \(destination.lost) packets not taken by the network" : ""))
+    }
+    if let total, total.count > 0 {
+      lines.append(
+        "  capture to wire: p50 \(Terminal.decimal(total.median.milliseconds, digits: 2)) ms, "
+          + "p99 \(Terminal.decimal(total.percentile99.milliseconds, digits: 2)) ms, "
+          + "max \(Terminal.decimal(total.maximum.milliseconds, digits: 2)) ms")
+    }
+    return lines.joined(separator: "\n")
+  }
+
+  /// One JSON object, keys sorted.
+  var json: String {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    encoder.keyEncodingStrategy = .convertToSnakeCase
+    // Only non-finite numbers could fail, and there is none in counters and times.
+    guard let data = try? encoder.encode(document) else { return "{}\n" }
+    return String(decoding: data, as: UTF8.self) + "\n"
+  }
+}
+
+/// The JSON document; times in milliseconds unless the name says otherwise.
+private struct Document: Encodable {
+  struct Source: Encodable {
+    let name: String
+    let width: Int
+    let height: Int
+    let fps: Double
+    let pixelFormat: String
+    let conversion: String
+  }
+
+  struct Encoder: Encodable {
+    let name: String
+    let bitrate: Int
+  }
+
+  struct Frames: Encodable {
+    let captured: Int
+    let encoded: Int
+    let keyFrames: Int
+    let sent: Int
+    let dropped: Int
+    let droppedByCause: [String: Int]
+  }
+
+  struct Latency: Encodable {
+    let frames: Int
+    let p50: Double
+    let p99: Double
+    let max: Double
+  }
+
+  struct Destination: Encodable {
+    let url: String
+    let packets: Int
+    let bytes: Int
+    let packetsLost: Int
+  }
+
+  let source: Source
+  let encoder: Encoder
+  let frames: Frames
+  let packets: Int
+  let bytes: Int
+  let encodedBytes: Int
+  let durationSeconds: Double
+  let firstPacketMs: Double?
+  let latencyMs: [String: Latency]
+  let destinations: [Destination]
+
+  init(_ statistics: StreamStatistics, _ pipeline: Pipeline, sourceName: String) {
+    let format = pipeline.sourceFormat
+    source = Source(
+      name: sourceName, width: format.size.width, height: format.size.height, fps: format.frameRate.framesPerSecond,
+      pixelFormat: format.pixelFormat.description, conversion: format.conversion)
+    encoder = Encoder(name: pipeline.encoder.name, bitrate: pipeline.encoder.configuration.bitrate)
+    frames = Frames(
+      captured: statistics.captured, encoded: statistics.encoded, keyFrames: statistics.keyFrames,
+      sent: statistics.sent, dropped: statistics.dropped,
+      droppedByCause: Dictionary(uniqueKeysWithValues: statistics.drops.map { ($0.key.name, $0.value) }))
+    packets = statistics.packets
+    bytes = statistics.bytes
+    encodedBytes = statistics.encodedBytes
+    durationSeconds = statistics.duration.seconds
+    firstPacketMs = statistics.firstPacket?.milliseconds
+    latencyMs = Dictionary(
+      uniqueKeysWithValues: statistics.latencies.map { stage, summary in
+        (
+          stage.rawValue,
+          Latency(
+            frames: summary.count, p50: summary.median.milliseconds, p99: summary.percentile99.milliseconds,
+            max: summary.maximum.milliseconds)
+        )
+      })
+    destinations = statistics.destinations.map {
+      Destination(url: $0.destination.description, packets: $0.packets, bytes: $0.bytes, packetsLost: $0.lost)
+    }
+  }
+}

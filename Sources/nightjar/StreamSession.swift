@@ -1,0 +1,153 @@
+import CLinux
+import Capture
+import Encoding
+import Glibc
+import Media
+import RTP
+import Streaming
+
+/// One run of `nightjar stream`: from the options to the summary.
+struct StreamSession {
+  let command: StreamCommand
+  let started: MediaTime
+  let terminal = Terminal()
+
+  init(_ command: StreamCommand, started: MediaTime) {
+    self.command = command
+    self.started = started
+  }
+
+  func run() throws {
+    // Before any thread exists, so that all of them leave these signals to this one.
+    let signals = nightjar_stop_signals()
+    guard signals >= 0 else { throw SystemFailure("signalfd") }
+    defer { close(signals) }
+
+    let destinations = command.destinations.isEmpty ? Self.loopback : command.destinations
+    let source = try openSource()
+    let encoder = try makeEncoder(for: source.format)
+    let pipeline = try Pipeline(
+      source: source, encoder: encoder, destinations: destinations, keyFrameInterval: command.keyframeInterval,
+      started: started)
+    var descriptions = try SessionDescriptionFiles(path: command.sdp, pipeline: pipeline)
+    defer { descriptions.removeTemporary() }
+    let report = try command.statisticsPath.flatMap { $0 == "-" ? nil : try OutputFile(checking: $0) }
+    try descriptions.update()
+
+    introduce(source, pipeline, descriptions)
+    try pipeline.start()
+    let received = watch(pipeline, signals: signals, &descriptions)
+    pipeline.stop()
+    let outcome = pipeline.waitUntilEnd()
+
+    let summary = StreamReport(pipeline: pipeline, sourceName: source.name)
+    terminal.finish()
+    terminal.line(summary.text)
+    if let report {
+      try report.write(summary.json)
+    } else if command.statisticsPath == "-" {
+      writeAll(summary.json, to: STDOUT_FILENO)
+    }
+    if received == 0, case .failed(let error) = outcome { throw error }
+  }
+
+  /// Where the stream goes if nobody says.
+  static let loopback = [
+    StreamDestination(host: "127.0.0.1", port: 5004, payload: .h264),
+    StreamDestination(host: "127.0.0.1", port: 5006, payload: .mp2t),
+  ]
+
+  private func openSource() throws -> any VideoSource {
+    let request = FormatRequest(size: command.size, frameRate: command.fps, format: command.format.value)
+    switch command.source {
+    case .device(let path):
+      return try V4L2Camera(path: path, request: request)
+    case .file(let path):
+      return try Y4MFile(path: path, pacing: command.rate ?? .realtime, loops: command.loop)
+    case .test:
+      return try SyntheticCamera(size: request.size, frameRate: request.frameRate)
+    case .auto:
+      let cameras = CameraList()
+      for entry in cameras.passedOver {
+        if let obstacle = entry.obstacle { terminal.line("skipped    \(obstacle)") }
+      }
+      if let camera = cameras.firstUsable { return try V4L2Camera(path: camera.path, request: request) }
+      guard command.format.value == nil else {
+        throw CommandFailure(
+          kind: .noInput, description: "no camera found, and --format is for cameras only; plug one in, or leave it out"
+        )
+      }
+      terminal.line("no camera found: streaming the built-in synthetic camera")
+      return try SyntheticCamera(size: request.size, frameRate: request.frameRate)
+    }
+  }
+
+  private func makeEncoder(for format: SourceFormat) throws -> any VideoEncoder {
+    let processors = max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN)))
+    let configuration = EncoderConfiguration(
+      size: format.size, frameRate: format.frameRate,
+      bitrate: command.bitrate.value ?? BitrateLadder.bitrate(for: format.size, at: format.frameRate),
+      color: format.color,
+      threads: command.threads.value
+        ?? EncoderSelector.threads(for: format.size, at: format.frameRate, processors: processors),
+      x264Preset: command.x264Preset)
+    return try EncoderSelector.makeEncoder(command.encoder, configuration)
+  }
+
+  /// One line each for camera, format, encoder and destinations, and what to paste to see the picture.
+  private func introduce(_ source: any VideoSource, _ pipeline: Pipeline, _ descriptions: SessionDescriptionFiles) {
+    let format = source.format
+    let configuration = pipeline.encoder.configuration
+    terminal.line("camera     \(source.name)")
+    terminal.line(
+      "format     \(format.size) at \(format.frameRate) fps, \(format.pixelFormat) (\(format.conversion)), "
+        + "\(format.color)")
+    terminal.line(
+      "encoder    \(pipeline.encoder.name), \(Terminal.bitrate(Double(configuration.bitrate))), key frame every "
+        + "\(Terminal.decimal(command.keyframeInterval.seconds, digits: 1)) s")
+    for (index, entry) in pipeline.destinations.enumerated() {
+      let payload = entry.destination.payload == .h264 ? "H.264" : "MPEG-TS"
+      terminal.line("to         \(entry.destination) (\(payload))")
+      let players = PlayerCommands(
+        destination: entry.destination, address: entry.address, sessionDescriptionPath: descriptions.path(of: index))
+      for (player, command) in players.commands {
+        terminal.line("  \(player): \(command)")
+      }
+    }
+    terminal.line("Ctrl-C ends it.")
+  }
+
+  /// Waits for a signal, the end of the pipeline or of the time; shows what goes on meanwhile. Returns the signal.
+  private func watch(
+    _ pipeline: Pipeline, signals: CInt, _ descriptions: inout SessionDescriptionFiles
+  ) -> CInt {
+    let end = command.duration.map { MediaTime.now() + $0 }
+    var display = StatusDisplay(terminal: terminal)
+    let interval = MediaTime(nanoseconds: 1_000_000_000)
+    var next = MediaTime.now() + interval
+    while true {
+      var descriptors = [
+        pollfd(fd: signals, events: Int16(POLLIN), revents: 0),
+        pollfd(fd: pipeline.ended.fileDescriptor, events: Int16(POLLIN), revents: 0),
+      ]
+      let deadline = end.map { min($0, next) } ?? next
+      _ = nightjar_poll(&descriptors, 2, max(0, (deadline - .now()).nanoseconds))
+      if descriptors[0].revents != 0 {
+        let signal = nightjar_next_signal(signals)
+        if signal != 0 { return signal }
+      }
+      if descriptors[1].revents != 0 { return 0 }
+      let now = MediaTime.now()
+      if let end, now >= end { return 0 }
+      guard now >= next else { continue }
+      next = now + interval
+      display.show(pipeline.statistics, recent: pipeline.recentLatency())
+      do {
+        try descriptions.update()
+      } catch {
+        // The stream goes on; the file was writable at the start and may be again.
+        display.note("session description not rewritten: \(error)")
+      }
+    }
+  }
+}

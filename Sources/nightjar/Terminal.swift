@@ -1,0 +1,48 @@
+import Glibc
+
+/// Standard error, on which a person reads: whole lines, and on a terminal one live line below them.
+final class Terminal {
+  /// Whether a person watches; a pipe or the journal gets whole lines only.
+  let isInteractive = isatty(STDERR_FILENO) == 1
+  private var hasLiveLine = false
+
+  /// Writes a line, above the live one.
+  func line(_ text: String) {
+    writeError((hasLiveLine ? "\r\u{1b}[K" : "") + text + "\n")
+    hasLiveLine = false
+  }
+
+  /// Replaces the live line, cut to the terminal's width.
+  func live(_ text: String) {
+    guard isInteractive else { return }
+    var size = winsize()
+    let width = ioctl(STDERR_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 ? Int(size.ws_col) : 80
+    writeError("\r\(text.prefix(width - 1))\u{1b}[K")
+    hasLiveLine = true
+  }
+
+  /// Ends the live line and leaves it standing.
+  func finish() {
+    if hasLiveLine { writeError("\n") }
+    hasLiveLine = false
+  }
+
+  /// A number with so many digits after the point.
+  static func decimal(_ value: Double, digits: Int) -> String {
+    var factor = 1.0
+    for _ in 0..<digits { factor *= 10 }
+    guard value.isFinite, abs(value) < 1e15 else { return "-" }
+    let scaled = Int((abs(value) * factor).rounded())
+    let (whole, rest) = scaled.quotientAndRemainder(dividingBy: Int(factor))
+    let sign = value < 0 && scaled != 0 ? "-" : ""
+    guard digits > 0 else { return "\(sign)\(whole)" }
+    let text = String(rest)
+    return "\(sign)\(whole).\(String(repeating: "0", count: digits - text.count))\(text)"
+  }
+
+  /// `2.50 Mbit/s`, `800 kbit/s`.
+  static func bitrate(_ bitsPerSecond: Double) -> String {
+    bitsPerSecond >= 1e6
+      ? "\(decimal(bitsPerSecond / 1e6, digits: 2)) Mbit/s" : "\(decimal(bitsPerSecond / 1e3, digits: 0)) kbit/s"
+  }
+}
