@@ -17,7 +17,9 @@ import Testing
     #expect(ntsc.time(ofFrame: 1) == MediaTime(nanoseconds: 33_366_666))
   }
 
-  @Test(arguments: [(30, 1, "30"), (30_000, 1001, "29.97"), (15, 2, "7.5"), (60_000, 2000, "30"), (24_000, 1001, "23.98")])
+  @Test(arguments: [
+    (30, 1, "30"), (30_000, 1001, "29.97"), (15, 2, "7.5"), (60_000, 2000, "30"), (24_000, 1001, "23.98"),
+  ])
   func `a frame rate reads as people write it`(numerator: UInt32, denominator: UInt32, text: String) {
     #expect(FrameRate(numerator, denominator)?.description == text)
   }
