@@ -57,5 +57,8 @@ let package = Package(
     test("CaptureTests", ["Capture", "PixelConversion", "Media", "TestSupport"]),
     test("X264Tests", ["X264", "Encoding", "Media", "TestSupport"]),
     test("RTPTests", ["RTP", "Media", "TestSupport"]),
+    test("StreamingTests", ["Streaming", "Capture", "Encoding", "RTP", "Media", "TestSupport"]),
+    test("PlayerTests", ["TestSupport", "nightjar"]),
+    test("RigTests", ["TestSupport", "nightjar"]),
   ]
 )

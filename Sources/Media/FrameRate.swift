@@ -34,7 +34,10 @@ public struct FrameRate: Hashable, Sendable, CustomStringConvertible {
   public func time(ofFrame index: Int64) -> MediaTime {
     let (cycles, rest) = index.quotientAndRemainder(dividingBy: Int64(numerator))
     let cycle = Int64(denominator) * 1_000_000_000
-    return MediaTime(nanoseconds: cycles * cycle + rest * cycle / Int64(numerator))
+    // Both factors may have 32 bits and more: a file's header may give any rate.
+    let (high, low) = rest.multipliedFullWidth(by: cycle)
+    let part = Int64(numerator).dividingFullWidth((high, low)).quotient
+    return MediaTime(nanoseconds: cycles &* cycle &+ part)
   }
 
   /// `30`, `29.97`, `7.5`.

@@ -14,6 +14,8 @@ import Testing
     let ntsc = try #require(FrameRate(30_000, 1001))
     #expect(ntsc.time(ofFrame: 30_000) == MediaTime(seconds: 1001))
     #expect(ntsc.time(ofFrame: 30_000 * 100_000) == MediaTime(seconds: 100_100_000))
+    let odd = try #require(FrameRate(4_294_967_291, 4_294_967_279))
+    #expect(odd.time(ofFrame: 4_294_967_290).seconds.rounded() == 4_294_967_278)
     #expect(ntsc.time(ofFrame: 1) == MediaTime(nanoseconds: 33_366_666))
   }
 

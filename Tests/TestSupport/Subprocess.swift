@@ -9,8 +9,11 @@ public final class Subprocess: @unchecked Sendable {
 
   /// What a finished program left.
   public struct Result: Sendable {
+    /// The exit code, or the signal that ended it.
     public let status: Int32
+    /// Standard output.
     public let output: Data
+    /// Standard error.
     public let error: String
 
     /// Standard output as text.
@@ -68,8 +71,10 @@ public final class Subprocess: @unchecked Sendable {
 
 /// A directory of the test's own, removed with the value.
 public final class TemporaryDirectory: Sendable {
+  /// Where it is.
   public let url: URL
 
+  /// Makes a fresh one.
   public init() throws {
     url = FileManager.default.temporaryDirectory.appendingPathComponent("nightjar-test-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)

@@ -1,0 +1,102 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What a person gets who asks for something that is not to be had.
+@Suite struct CommandLineTests {
+  private struct Refusal: CustomTestStringConvertible {
+    let arguments: [String]
+    let status: Int32
+    let words: String
+
+    init(_ arguments: String, _ status: Int32, _ words: String) {
+      self.arguments = arguments.split(separator: " ").map(String.init)
+      self.status = status
+      self.words = words
+    }
+
+    var testDescription: String { arguments.joined(separator: " ") }
+  }
+
+  private static let refusals = [
+    Refusal("--source nowhere", 64, "choose auto, test"),
+    Refusal("--source /dev/video250", 66, "there is no /dev/video250"),
+    Refusal("--source /dev/null", 66, "not a video device"),
+    Refusal("--source file:/nonexistent.y4m", 66, "/nonexistent.y4m"),
+    Refusal("--source test --size 1281x720", 64, "nearest is 1280x720"),
+    Refusal("--source test --size 99999x720", 64, "16384"),
+    Refusal("--source test --fps 0", 64, "0.1 to 240"),
+    Refusal("--source test --fps 1e3", 64, "0.1 to 240"),
+    Refusal("--source test --bitrate 10", 64, "50k to 400M"),
+    Refusal("--source test --bitrate -3M", 64, "bitrate"),
+    Refusal("--source test --keyframe-interval 0s", 64, "seconds"),
+    Refusal("--source test --threads 99", 64, "1 to 16"),
+    Refusal("--source test --x264-preset warp", 64, "ultrafast"),
+    Refusal("--source test --encoder nvenc", 64, "auto"),
+    Refusal("--source test --format nv12", 64, "for cameras only"),
+    Refusal("--source test --rate max", 64, "for --source file: only"),
+    Refusal("--source test --loop 2", 64, "for --source file: only"),
+    Refusal("--source test --to http://127.0.0.1:5004", 64, "rtp://HOST:PORT"),
+    Refusal("--source test --to rtp://127.0.0.1", 64, "no port"),
+    Refusal("--source test --to rtp://127.0.0.1:99999", 64, "no port"),
+    Refusal("--source test --to rtp://::1:5004", 64, "brackets"),
+    Refusal("--source test --to rtp://127.0.0.1:5004?payload=vp8", 64, "h264 or mp2t"),
+    Refusal("--source test --to rtp://127.0.0.1:5004?mtu=20", 64, "packet size"),
+    Refusal("--source test --to rtp://127.0.0.1:5004?ttl=0", 64, "TTL"),
+    Refusal("--source test --to rtp://127.0.0.1:5004?color=red", 64, "no option 'color'"),
+    Refusal("--source test --to rtp://127.0.0.1:5004 --to rtp://127.0.0.1:5004", 64, "given twice"),
+    Refusal("--source test --to rtp://host.invalid:5004", 68, "host.invalid"),
+    Refusal("--source test --sdp /nonexistent/camera.sdp", 73, "cannot write /nonexistent/camera.sdp"),
+    Refusal("--source test --stats-json /nonexistent/s.json", 73, "cannot write /nonexistent/s.json"),
+  ]
+
+  @Test(arguments: refusals)
+  private func `is refused in one line, with an exit code that says why`(refusal: Refusal) throws {
+    let directory = try TemporaryDirectory()
+    let result = try Subprocess.run(
+      [nightjarPath, "stream", "--duration", "1s"] + refusal.arguments, in: directory, limit: 30)
+    #expect(result.status == refusal.status, "\(result.error)")
+    #expect(result.error.contains(refusal.words), "\(result.error)")
+    #expect(!result.error.contains("Fatal error"))
+  }
+
+  @Test(arguments: ["YUV4MPEG2 W64 H64\n", "", "RIFF....", "YUV4MPEG2 W64 H64 F30:1 C420p10\n", "YUV4MPEG2 W63 H64 F30:1\n"])
+  func `a corrupt clip is refused`(header: String) throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("bad.y4m")
+    try Data(header.utf8).write(to: URL(fileURLWithPath: path))
+    let result = try Subprocess.run(
+      [nightjarPath, "stream", "--source", "file:\(path)", "--loop", "1", "--sdp", directory.path("x.sdp")],
+      in: directory, limit: 30)
+    #expect(result.status == 65, "\(result.error)")
+    #expect(result.error.hasPrefix("nightjar: ") && result.error.split(separator: "\n").count == 1, "\(result.error)")
+    #expect(!FileManager.default.fileExists(atPath: directory.path("x.sdp")))
+  }
+
+  @Test(arguments: [SIGINT, SIGTERM])
+  func `a signal ends it cleanly, with a summary and nothing left behind`(signal: Int32) throws {
+    let directory = try TemporaryDirectory()
+    let port = try UDPPort.free()
+    let program = try Subprocess(
+      [nightjarPath, "stream", "--source", "test", "--size", "320x240", "--to", "rtp://127.0.0.1:\(port)"],
+      in: directory, environment: ["XDG_RUNTIME_DIR": directory.url.path])
+    #expect(eventually { program.errorSoFar.contains("streaming") })
+    let description = directory.path("nightjar-\(program.identifier).sdp")
+    #expect(FileManager.default.fileExists(atPath: description))
+    program.send(signal)
+    let result = try program.wait(limit: 30)
+    #expect(result.status == 0)
+    #expect(result.error.contains("0 dropped") || result.error.contains("dropped "))
+    #expect(!FileManager.default.fileExists(atPath: description))
+  }
+
+  @Test func `devices says what to do where there is no camera, and is JSON on request`() throws {
+    let directory = try TemporaryDirectory()
+    let text = try Subprocess.run([nightjarPath, "devices"], in: directory)
+    #expect(text.status == 0)
+    #expect(text.outputText.contains("/dev/video") || text.outputText.contains("no camera found"))
+    let json = try Subprocess.run([nightjarPath, "devices", "--json"], in: directory)
+    #expect(json.status == 0)
+    #expect(try JSONSerialization.jsonObject(with: json.output) is [Any])
+  }
+}

@@ -1,0 +1,141 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The kernel's own camera, in the rig.
+enum Vivid {
+  /// Whether this runs in the rig.
+  static let isHere = ProcessInfo.processInfo.environment["NIGHTJAR_RIG"] != nil
+
+  /// The node of vivid number `index`.
+  static func node(_ index: Int) throws -> String {
+    let name = "vivid-00\(index)-vid-cap"
+    let root = "/sys/class/video4linux"
+    for entry in try FileManager.default.contentsOfDirectory(atPath: root).sorted() {
+      let text = try String(contentsOfFile: "\(root)/\(entry)/name", encoding: .utf8)
+      if text.trimmingCharacters(in: .whitespacesAndNewlines) == name { return "/dev/\(entry)" }
+    }
+    throw CocoaError(.fileNoSuchFile)
+  }
+
+  /// Sets a control by v4l2-ctl, which tells of failure only in words.
+  static func set(_ node: String, _ control: String, in directory: TemporaryDirectory) throws {
+    let result = try Subprocess.run(["v4l2-ctl", "-d", node, "-c", control], in: directory)
+    #expect(result.error.isEmpty, "\(result.error)")
+  }
+}
+
+@Suite(.serialized, .enabled(if: Vivid.isHere)) struct VividTests {
+  // RGB3 goes through libv4l; the others are converted by libyuv, or not at all.
+  @Test(arguments: [
+    ("nv12", 0, "no copy"), ("yuyv", 0, "libyuv"), ("uyvy", 0, "libyuv"), ("yu12", 0, "libyuv"), ("nv21", 0, "libyuv"),
+    ("rgb3", 0, "libv4l"), ("nm12", 1, "no copy"),
+  ])
+  func `a camera streams in each format, and every frame is decoded`(
+    format: String, camera: Int, conversion: String
+  ) throws {
+    let directory = try TemporaryDirectory()
+    let reception = try Reception.ofH264(
+      [
+        "--source", try Vivid.node(camera), "--format", format, "--size", "1280x720", "--fps", "30", "--duration", "5s",
+      ], size: (1280, 720), in: directory)
+    #expect(reception.receiverLog.isEmpty, "\(reception.receiverLog)")
+    let sent = reception.figure("frames", "sent")
+    #expect(reception.pictureCount == sent, "\(reception.log)")
+    // 150 at the full rate; a loaded machine may lose some, and then says so.
+    #expect(sent + reception.figure("frames", "dropped") >= 120, "\(reception.log)")
+    #expect(sent >= 50, "\(reception.log)")
+    #expect(reception.log.contains("1280x720 at 30 fps, \(format.uppercased()) (\(conversion)"), "\(reception.log)")
+
+    // vivid draws colour bars from the left edge on, white first: neither black nor coloured.
+    let pictures = try Data(contentsOf: reception.pictures)
+    try #require(pictures.count >= 1280 * 720 * 3 / 2)
+    let last = pictures.count - 1280 * 720 * 3 / 2
+    let luma = pictures[(last + 600 * 1280)..<(last + 601 * 1280)]
+    #expect((luma.max() ?? 0) > 150 && (luma.min() ?? 255) < 60)
+    let chroma = pictures[(last + 1280 * 720 + 300 * 640)..<(last + 1280 * 720 + 301 * 640)]
+    #expect((chroma.max() ?? 0) > 160 && (chroma.min() ?? 255) < 100)
+  }
+
+  @Test func `auto takes NV12 without a copy`() throws {
+    let directory = try TemporaryDirectory()
+    let result = try Subprocess.run(
+      [nightjarPath, "stream", "--duration", "1s", "--to", "rtp://127.0.0.1:5004", "--sdp", directory.path("a.sdp")],
+      in: directory)
+    #expect(result.status == 0, "\(result.error)")
+    #expect(result.error.contains("vivid"))
+    #expect(result.error.contains("1280x720 at 30 fps, NV12 (no copy"), "\(result.error)")
+  }
+
+  @Test(arguments: [
+    ("--size 1282x722", Int32(64), "nearest"), ("--size 1280x720 --fps 200", 64, "nearest"), ("--format mjpeg", 64, "MJPG"),
+  ])
+  func `what the camera cannot do is refused with what it can`(
+    arguments: String, status: Int32, words: String
+  ) throws {
+    let directory = try TemporaryDirectory()
+    let result = try Subprocess.run(
+      [nightjarPath, "stream", "--source", try Vivid.node(0), "--duration", "1s"]
+        + arguments.split(separator: " ").map(String.init), in: directory)
+    #expect(result.status == status, "\(result.error)")
+    #expect(result.error.contains(words), "\(result.error)")
+  }
+
+  @Test func `a camera in use is refused, with the name of who holds it`() throws {
+    let directory = try TemporaryDirectory()
+    let node = try Vivid.node(0)
+    let holder = try Subprocess(
+      [nightjarPath, "stream", "--source", node, "--to", "rtp://127.0.0.1:5004", "--sdp", directory.path("h.sdp")],
+      in: directory)
+    #expect(eventually { holder.errorSoFar.contains("streaming") })
+    let second = try Subprocess.run([nightjarPath, "stream", "--source", node, "--duration", "1s"], in: directory)
+    holder.send(SIGINT)
+    #expect(try holder.wait(limit: 30).status == 0)
+    #expect(second.status == 75, "\(second.error)")
+    #expect(second.error.contains("nightjar") && second.error.contains("\(holder.identifier)"), "\(second.error)")
+  }
+
+  @Test func `a node that is no camera is refused`() throws {
+    let directory = try TemporaryDirectory()
+    // vicodec and vim2m are memory to memory.
+    let result = try Subprocess.run(
+      [nightjarPath, "stream", "--source", "/dev/video0", "--duration", "1s"], in: directory)
+    #expect(result.status == 66, "\(result.error)")
+  }
+
+  @Test func `buffers that the driver marks as broken are dropped and counted, and the stream goes on`() throws {
+    let directory = try TemporaryDirectory()
+    let node = try Vivid.node(0)
+    let figures = directory.path("s.json")
+    let program = try Subprocess(
+      [
+        nightjarPath, "stream", "--source", node, "--to", "rtp://127.0.0.1:5004", "--sdp", directory.path("e.sdp"),
+        "--stats-json", figures,
+      ], in: directory)
+    #expect(eventually { program.errorSoFar.contains("streaming") })
+    try Vivid.set(node, "inject_v4l2_buf_flag_error=1", in: directory)
+    #expect(eventually { program.errorSoFar.contains("marked some as broken") }, "\(program.errorSoFar)")
+    usleep(1_500_000)
+    program.send(SIGINT)
+    let result = try program.wait(limit: 30)
+    #expect(result.status == 0, "\(result.error)")
+    let statistics = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: figures)))
+    let frames = (statistics as? [String: Any])?["frames"] as? [String: Any]
+    let causes = frames?["dropped_by_cause"] as? [String: Int]
+    #expect(causes?["driver_error"] ?? 0 >= 1)
+    #expect(frames?["sent"] as? Int ?? 0 > 30)
+  }
+
+  @Test func `a camera that is pulled out ends the stream with one line and 69`() throws {
+    let directory = try TemporaryDirectory()
+    let node = try Vivid.node(1)
+    let program = try Subprocess(
+      [nightjarPath, "stream", "--source", node, "--to", "rtp://127.0.0.1:5004", "--sdp", directory.path("u.sdp")],
+      in: directory)
+    #expect(eventually { program.errorSoFar.contains("streaming") })
+    try Vivid.set(node, "disconnect=1", in: directory)
+    let result = try program.wait(limit: 30)
+    #expect(result.status == 69, "\(result.error)")
+    #expect(result.error.split(separator: "\n").last?.hasPrefix("nightjar: ") == true, "\(result.error)")
+  }
+}

@@ -1,0 +1,31 @@
+import Streaming
+import Testing
+
+@Suite struct StreamDestinationTests {
+  @Test(arguments: [
+    ("rtp://127.0.0.1:5004", StreamDestination(host: "127.0.0.1", port: 5004)),
+    ("rtp://[::1]:5004", StreamDestination(host: "::1", port: 5004)),
+    ("rtp://[fe80::1%eth0]:5004", StreamDestination(host: "fe80::1%eth0", port: 5004)),
+    ("rtp://box.local:6000/", StreamDestination(host: "box.local", port: 6000)),
+    (
+      "rtp://239.1.2.3:5004?payload=mp2t&ttl=4&mtu=1400",
+      StreamDestination(host: "239.1.2.3", port: 5004, payload: .mp2t, timeToLive: 4, maximumPacketSize: 1400)
+    ),
+  ])
+  func `a URL is read`(url: String, destination: StreamDestination) throws {
+    #expect(try StreamDestination(url: url) == destination)
+    // What is printed can be pasted.
+    #expect(try StreamDestination(url: destination.description) == destination)
+  }
+
+  @Test(arguments: [
+    "", "rtp://", "rtp://:5004", "rtp://h", "rtp://h:", "rtp://h:0", "rtp://h:65536", "rtp://h:-1", "rtp://h:5004x",
+    "udp://h:1", "rtp://u@h:1", "rtp://[::1:5004", "rtp://[::1]", "rtp://::1:5004", "rtp://h h:1", "rtp://h\n:1",
+    "rtp://h:1?", "rtp://h:1?payload", "rtp://h:1?payload=x", "rtp://h:1?ttl=256", "rtp://h:1?mtu=199",
+    "rtp://h:1?mtu=65508", "rtp://h:1?ttl=1&ttl=2", "rtp://h:1?x=1", "rtp://h:1&ttl=2",
+    "rtp://" + String(repeating: "a", count: 300) + ":1", "rtp://h:1?mtu=" + String(repeating: "9", count: 2000),
+  ])
+  func `what is no destination is refused`(url: String) {
+    #expect(throws: StreamDestinationError.self) { try StreamDestination(url: url) }
+  }
+}

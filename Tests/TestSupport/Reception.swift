@@ -1,0 +1,79 @@
+public import Foundation
+
+/// A stream from the program under test to ffmpeg, from its first packet to its last.
+public struct Reception {
+  /// The program's own figures, from `--stats-json`.
+  public let statistics: [String: Any]
+  /// What the program wrote to standard error.
+  public let log: String
+  /// What the receiver complained of.
+  public let receiverLog: String
+  /// The decoded pictures as I420, if they were asked for.
+  public let pictures: URL
+  /// How many pictures were decoded.
+  public let pictureCount: Int
+
+  /// A whole number of the program's figures, such as `["frames", "sent"]`.
+  public func figure(_ path: String...) -> Int {
+    var value: Any? = statistics
+    for key in path { value = (value as? [String: Any])?[key] }
+    return (value as? NSNumber)?.intValue ?? -1
+  }
+
+  /// Runs `nightjar stream` with `arguments` and an H.264 destination, and decodes everything with ffmpeg.
+  ///
+  /// A first short run writes the session description, so that ffmpeg listens before the stream begins: only then can
+  /// the frames be compared one by one.
+  public static func ofH264(
+    _ arguments: [String], size: (width: Int, height: Int), host: String = "127.0.0.1", options: String = "",
+    in directory: TemporaryDirectory
+  ) throws -> Reception {
+    let port = try UDPPort.free()
+    let description = directory.path("\(port).sdp")
+    let figures = directory.path("\(port).json")
+    let pictures = directory.url.appendingPathComponent("\(port).yuv")
+    let bracketed = host.contains(":") ? "[\(host)]" : host
+    let stream =
+      [nightjarPath, "stream"] + arguments + ["--to", "rtp://\(bracketed):\(port)\(options)", "--sdp", description]
+    let prelude = try Subprocess.run(stream + ["--duration", "300ms"], in: directory)
+    guard prelude.status == 0 else { throw Failed(log: prelude.error) }
+
+    let receiver = try Subprocess(
+      [
+        // No probing, whose packets would be missing, and one thread, which holds no picture back.
+        "ffmpeg", "-nostdin", "-v", "warning", "-protocol_whitelist", "file,udp,rtp", "-probesize", "32",
+        "-analyzeduration", "0", "-threads", "1", "-flags", "low_delay", "-buffer_size", "4000000", "-i", description,
+        "-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt",
+        "yuv420p", "-flush_packets", "1", "-y", pictures.path,
+      ], in: directory)
+    guard try eventually({ try UDPPort.isBound(port) }) else { throw Failed(log: receiver.errorSoFar) }
+    let program = try Subprocess.run(stream + ["--stats-json", figures], in: directory, limit: 300)
+    guard program.status == 0 else { throw Failed(log: program.error) }
+    let statistics = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: figures)))
+    let sent = ((statistics as? [String: Any])?["frames"] as? [String: Any])?["sent"] as? Int ?? 0
+
+    // RTP has no end of its own here: wait until all pictures are there, or nothing more comes.
+    let pictureBytes = size.width * size.height * 3 / 2
+    func count() -> Int {
+      let attributes = try? FileManager.default.attributesOfItem(atPath: pictures.path)
+      return ((attributes?[.size] as? NSNumber)?.intValue ?? 0) / pictureBytes
+    }
+    _ = eventually(within: 8) { count() >= sent }
+    receiver.send(SIGINT)
+    let received = try receiver.wait(limit: 30)
+    // That it was told not to probe, and was ended by a signal, are no complaints about the stream.
+    let complaints = received.error.split(separator: "\n")
+      .filter { !$0.contains("not enough frames to estimate rate") && !$0.contains("received signal 2") }
+      .joined(separator: "\n")
+    return Reception(
+      statistics: statistics as? [String: Any] ?? [:], log: program.error, receiverLog: complaints,
+      pictures: pictures, pictureCount: count())
+  }
+
+  /// The stream could not be had; the log says why.
+  public struct Failed: Error, CustomStringConvertible {
+    let log: String
+    /// The log.
+    public var description: String { log }
+  }
+}
