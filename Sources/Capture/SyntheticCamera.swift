@@ -1,0 +1,79 @@
+public import Media
+
+/// A camera that needs none: colour bars with a moving block, a running clock and the number of the picture, at the
+/// pace of `CLOCK_MONOTONIC`.
+public final class SyntheticCamera: VideoSource, @unchecked Sendable {
+  // Sendable: one thread at a time calls it, as `VideoSource` has it.
+
+  /// What it delivers: NV12 of the size and rate that were asked for.
+  public let format: SourceFormat
+  /// `synthetic camera`.
+  public let name = "synthetic camera"
+  /// True: pictures come at the pace of a clock.
+  public let isLive = true
+
+  private let pool: FramePool
+  private let pattern: TestPattern
+  private var schedule: FrameSchedule?
+  /// The number of the next picture.
+  private var tick: Int64 = 0
+  /// Where the block was painted last in each slot of the pool; nil where there are no bars yet.
+  private var painted: [TestPattern.Area?]
+
+  /// A camera of `size` with `capacity` frames of memory.
+  ///
+  /// - Throws: ``FramePoolError``.
+  public init(
+    size: PictureSize, frameRate: FrameRate, capacity: Int = FramePool.defaultCapacity
+  ) throws(FramePoolError) {
+    pool = try FramePool(size: size, capacity: capacity)
+    pattern = TestPattern(size: size)
+    painted = Array(repeating: nil, count: capacity)
+    format = SourceFormat(
+      size: size, frameRate: frameRate, pixelFormat: .nv12, color: .bt709, conversion: "no copy")
+  }
+
+  /// Starts the clock: the first picture is due at once.
+  public func start() {
+    // Reads the time zone, which takes long only once.
+    _ = WallClock.now()
+    tick = 0
+    schedule = FrameSchedule(start: .now(), rate: format.frameRate)
+  }
+
+  /// Waits until the next picture is due, and paints it. Ticks that were overslept are told as `.driver` drops, like
+  /// the gaps in a driver's sequence numbers.
+  public func next(interrupt: borrowing Interrupt) -> CaptureEvent {
+    guard let schedule else { return .ended }
+    let due = schedule.time(ofTick: tick)
+    guard interrupt.wait(until: due) else { return .idle }
+    let missed = schedule.lastTick(at: .now()) - tick
+    if missed > 0 {
+      tick += missed
+      return .dropped(.driver, count: Int(missed))
+    }
+    let number = tick
+    tick += 1
+    guard let frame = pool.checkout(color: format.color, timestamp: due, captured: due) else {
+      return .dropped(.poolExhausted, count: 1)
+    }
+    paint(number: number, into: frame.planes, slot: frame.slot)
+    return .frame(frame)
+  }
+
+  /// Stops the clock; afterwards `next` says `.ended`.
+  public func stop() {
+    schedule = nil
+  }
+
+  private func paint(number: Int64, into planes: NV12Planes, slot: Int) {
+    if let last = painted[slot] {
+      pattern.paintBars(last, into: planes)
+    } else {
+      pattern.paintBars(into: planes)
+    }
+    let block = pattern.block(atTick: number)
+    painted[slot] = block
+    pattern.paintForeground(block: block, number: number, clock: .now(), into: planes)
+  }
+}
