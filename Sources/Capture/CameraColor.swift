@@ -29,15 +29,14 @@ struct CameraColor: Hashable, Sendable {
 
   /// What the converted NV12 samples mean, given the device's format.
   func description(of format: PixelFormat) -> ColorDescription {
-    let isJPEG = format.isJPEG || LegacyFormat.of(format)?.samples == .jpeg
-    if !isJPEG, LegacyFormat.of(format)?.samples == .rgb {
+    if LegacyFormat.of(format)?.samples == .rgb {
       // libv4lconvert makes BT.601, limited range, of all that is not Y'CbCr; primaries and curve stay.
       return ColorDescription(
         primaries: primariesCode, transfer: transferCode, matrix: Self.matrix601, isFullRange: false)
     }
     return ColorDescription(
       primaries: primariesCode, transfer: transferCode, matrix: matrixCode,
-      isFullRange: isFullRange(isJPEG: isJPEG))
+      isFullRange: isFullRange(of: format))
   }
 
   private static let matrix601: UInt8 = 6
@@ -76,14 +75,19 @@ struct CameraColor: Hashable, Sendable {
     }
   }
 
-  /// `V4L2_MAP_QUANTIZATION_DEFAULT`, but for JPEG: uvcvideo calls a webcam's MJPEG sRGB with the default
-  /// quantization, which by the letter is limited range, while JFIF pictures are full range.
-  private func isFullRange(isJPEG: Bool) -> Bool {
+  /// `V4L2_MAP_QUANTIZATION_DEFAULT`, but for two: uvcvideo calls a webcam's MJPEG sRGB with the default
+  /// quantization, which by the letter is limited range, while JFIF pictures are full range; and what is only luma
+  /// comes from sensors that use all values, as the kernel's own test pattern does.
+  private func isFullRange(of format: PixelFormat) -> Bool {
     switch v4l2_quantization(rawValue: quantization) {
     case V4L2_QUANTIZATION_FULL_RANGE: true
     case V4L2_QUANTIZATION_LIM_RANGE: false
-    default: isJPEG || effectiveColorspace == V4L2_COLORSPACE_JPEG
+    default: format.isJPEG || effectiveColorspace == V4L2_COLORSPACE_JPEG || Self.isGrey(format)
     }
+  }
+
+  private static func isGrey(_ format: PixelFormat) -> Bool {
+    format.fourCC == nightjar_V4L2_PIX_FMT_GREY || LegacyFormat.of(format)?.isGrey == true
   }
 
   /// ITU-T H.264 table E-3.

@@ -49,6 +49,30 @@ struct DriverFormat: Hashable {
     return argument
   }
 
+  /// How many memory planes the pixel format has.
+  static func planeCount(of format: PixelFormat) -> Int {
+    switch format {
+    case .nm12, .nm21: 2
+    case .ym12, .ym21: 3
+    default: 1
+    }
+  }
+
+  /// What is wrong with it, in words that follow "the driver of /dev/video0"; nil where it can be used.
+  var flaw: String? {
+    if !size.isEncodable { return "changed the size to \(size), which cannot be encoded" }
+    let expected = Self.planeCount(of: pixelFormat)
+    if planes.count != expected {
+      return "gives \(pixelFormat) in \(planes.count) memory planes instead of \(expected)"
+    }
+    for plane in planes where plane.byteCount <= 0 || plane.byteCount > Self.planeLimit || plane.stride > 1 << 20 {
+      return "gives a plane of \(plane.byteCount) bytes with rows of \(plane.stride)"
+    }
+    return nil
+  }
+}
+
+extension DriverFormat {
   /// What the driver made of it.
   init(_ answer: v4l2_format) {
     if answer.type == V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE.rawValue {
@@ -79,30 +103,6 @@ struct DriverFormat: Hashable {
     }
   }
 
-  /// How many memory planes the pixel format has.
-  static func planeCount(of format: PixelFormat) -> Int {
-    switch format {
-    case .nm12, .nm21: 2
-    case .ym12, .ym21: 3
-    default: 1
-    }
-  }
-
-  /// What is wrong with it, in words that follow "the driver of /dev/video0"; nil where it can be used.
-  var flaw: String? {
-    if !size.isEncodable { return "changed the size to \(size), which cannot be encoded" }
-    let expected = Self.planeCount(of: pixelFormat)
-    if planes.count != expected {
-      return "gives \(pixelFormat) in \(planes.count) memory planes instead of \(expected)"
-    }
-    for plane in planes where plane.byteCount <= 0 || plane.byteCount > Self.planeLimit || plane.stride > 1 << 20 {
-      return "gives a plane of \(plane.byteCount) bytes with rows of \(plane.stride)"
-    }
-    return nil
-  }
-}
-
-extension DriverFormat {
   /// What a dequeued buffer holds, for the pixel converter; nil where a plane is empty.
   func picture(of buffer: DequeuedBuffer) -> SourcePicture? {
     guard let first = source(0, buffer.contents.0) else { return nil }

@@ -4,7 +4,7 @@ import Glibc
 import Media
 import PixelConversion
 
-/// Makes NV12 of the formats that only libv4lconvert opens: webcams' own compressions, sensors' mosaics, R'G'B'.
+/// Makes NV12 of the formats that only libv4lconvert opens: R'G'B', sensors' mosaics, 4:2:0 in odd orders.
 ///
 /// The library makes 4:2:0 planar pictures in memory that is set aside once; the pixel converter does the rest.
 final class LegacyConverter {
@@ -15,74 +15,67 @@ final class LegacyConverter {
   private let converter: PixelConverter
   private let planar: UnsafeMutableRawBufferPointer
   private let planarBytes: Int
-  /// A copy of a compressed picture with zeros behind it: some decoders take no length, and stop only once
-  /// they have all pixels. Empty for other pictures.
-  private let padded: UnsafeMutableRawBufferPointer
+  /// The picture on its way over R'G'B'. Empty for most formats.
+  private let between: UnsafeMutableRawBufferPointer
   private var source = v4l2_format()
+  private var rgb = v4l2_format()
   private var destination = v4l2_format()
-
-  /// More than any of those decoders reads for a pixel.
-  private static let paddingForPixel = 4
 
   /// A converter of the pictures that `device` delivers in `format`.
   ///
   /// - Throws: ``CaptureError`` or `ConversionError` where the library does not open the format.
-  init(device: V4L2Device, format: DriverFormat) throws {
+  convenience init(device: V4L2Device, format: DriverFormat) throws {
+    guard let library = v4lconvert_create(device.descriptor) else {
+      throw CaptureError.conversion(path: device.path, "does not open the camera")
+    }
+    try self.init(library: library, path: device.path, format: format)
+  }
+
+  /// The same with the library's own state for a device, which it takes over.
+  init(library: OpaquePointer, path: String, format: DriverFormat) throws {
+    var isTakenOver = false
+    defer { if !isTakenOver { v4lconvert_destroy(library) } }
     let stride = format.planes[0].stride
     guard let legacy = LegacyFormat.of(format.pixelFormat), format.planes.count == 1,
       let leastBytes = legacy.leastBytes(size: format.size, stride: stride)
     else { throw CaptureError.formatNotReadable([format.pixelFormat]) }
     guard leastBytes <= format.planes[0].byteCount else {
       throw CaptureError.implausible(
-        path: device.path, "gives \(format.planes[0].byteCount) bytes for \(format.size) in \(format.pixelFormat)")
+        path: path, "gives \(format.planes[0].byteCount) bytes for \(format.size) in \(format.pixelFormat)")
     }
     let converter = try PixelConverter(from: .yu12, size: format.size)
-    guard let library = v4lconvert_create(device.descriptor) else {
-      throw CaptureError.conversion(path: device.path, "does not open the camera")
-    }
-    path = device.path
+    self.path = path
     self.library = library
     self.legacy = legacy
     self.leastBytes = leastBytes
     self.converter = converter
     let pixels = format.size.pixels
     planarBytes = pixels * 3 / 2
-    // Twice as much as 4:2:0 needs: the library unpacks HSV to R'G'B' in its destination.
-    planar = .allocate(byteCount: pixels * 3, alignment: 64)
+    planar = .allocate(byteCount: planarBytes, alignment: 64)
     planar.initializeMemory(as: UInt8.self, repeating: 0)
-    padded = .allocate(
-      byteCount: legacy.isCompressed ? format.planes[0].byteCount + pixels * Self.paddingForPixel : 0, alignment: 64)
-    padded.initializeMemory(as: UInt8.self, repeating: 0)
-    source = DriverFormat.request(
-      format.pixelFormat, size: format.size, type: V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue)
-    source.fmt.pix.bytesperline = UInt32(clamping: stride)
-    source.fmt.pix.sizeimage = UInt32(clamping: format.planes[0].byteCount)
-    destination = DriverFormat.request(
-      .yu12, size: format.size, type: V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue)
-    destination.fmt.pix.bytesperline = UInt32(clamping: format.size.width)
-    destination.fmt.pix.sizeimage = UInt32(clamping: planarBytes)
+    between = .allocate(byteCount: legacy.isIndirect ? pixels * 3 : 0, alignment: 64)
+    between.initializeMemory(as: UInt8.self, repeating: 0)
+    source = Self.argument(
+      format.pixelFormat, format.size, stride: stride, byteCount: format.planes[0].byteCount)
+    rgb = Self.argument(Self.rgb24, format.size, stride: format.size.width * 3, byteCount: pixels * 3)
+    destination = Self.argument(.yu12, format.size, stride: format.size.width, byteCount: planarBytes)
+    // From here on `deinit` ends it.
+    isTakenOver = true
     try rehearse(format)
   }
 
   deinit {
     v4lconvert_destroy(library)
     planar.deallocate()
-    padded.deallocate()
+    between.deallocate()
   }
 
   /// Converts the picture in `bytes`, which the library may write to.
   ///
   /// - Throws: `ConversionError` where the picture is too short or broken.
   func convert(_ plane: DequeuedPlane, into planes: NV12Planes) throws(ConversionError) {
-    guard var base = plane.base, plane.byteCount >= leastBytes else {
+    guard let base = plane.base, plane.byteCount >= leastBytes else {
       throw .short(got: plane.byteCount, expected: leastBytes)
-    }
-    if legacy.isCompressed, let copy = padded.baseAddress {
-      let room = padded.count - planes.size.pixels * Self.paddingForPixel
-      let used = min(plane.byteCount, room)
-      memcpy(copy, base, used)
-      memset(copy + used, 0, padded.count - used)
-      base = copy.assumingMemoryBound(to: UInt8.self)
     }
     guard unpack(base, plane.byteCount) == 0, let unpacked = planar.baseAddress else {
       throw .corrupt("libv4l: \(message)")
@@ -97,7 +90,6 @@ final class LegacyConverter {
 
   /// Converts one black picture: so the library allocates now what it needs, and says now what it cannot do.
   private func rehearse(_ format: DriverFormat) throws(CaptureError) {
-    guard !legacy.isCompressed else { return }
     let picture = UnsafeMutableRawBufferPointer.allocate(byteCount: format.planes[0].byteCount, alignment: 64)
     defer { picture.deallocate() }
     picture.initializeMemory(as: UInt8.self, repeating: 0)
@@ -109,10 +101,32 @@ final class LegacyConverter {
 
   /// 0, or an `errno`.
   private func unpack(_ base: UnsafeMutablePointer<UInt8>, _ byteCount: Int) -> CInt {
+    guard legacy.isIndirect, let middle = between.baseAddress?.assumingMemoryBound(to: UInt8.self) else {
+      return convert(base, byteCount, &source, into: planar, &destination)
+    }
+    let errorNumber = convert(base, byteCount, &source, into: between, &rgb)
+    return errorNumber != 0 ? errorNumber : convert(middle, between.count, &rgb, into: planar, &destination)
+  }
+
+  private func convert(
+    _ base: UnsafeMutablePointer<UInt8>, _ byteCount: Int, _ from: inout v4l2_format,
+    into memory: UnsafeMutableRawBufferPointer, _ to: inout v4l2_format
+  ) -> CInt {
     let result = v4lconvert_convert(
-      library, &source, &destination, base, CInt(clamping: byteCount),
-      planar.baseAddress?.assumingMemoryBound(to: UInt8.self), CInt(clamping: planar.count))
-    return result < 0 ? errno : result < planarBytes ? EPIPE : 0
+      library, &from, &to, base, CInt(clamping: byteCount),
+      memory.baseAddress?.assumingMemoryBound(to: UInt8.self), CInt(clamping: memory.count))
+    return result < 0 ? errno : result < memory.count ? EPIPE : 0
+  }
+
+  private static let rgb24 = PixelFormat(fourCC: nightjar_V4L2_PIX_FMT_RGB24)
+
+  private static func argument(
+    _ format: PixelFormat, _ size: PictureSize, stride: Int, byteCount: Int
+  ) -> v4l2_format {
+    var argument = DriverFormat.request(format, size: size, type: V4L2_BUF_TYPE_VIDEO_CAPTURE.rawValue)
+    argument.fmt.pix.bytesperline = UInt32(clamping: stride)
+    argument.fmt.pix.sizeimage = UInt32(clamping: byteCount)
+    return argument
   }
 
   private var message: String {

@@ -32,7 +32,8 @@ final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
   private let returned: CInt
   private let state = Mutex(State())
 
-  /// Whose each buffer is, one bit each. A buffer that is neither queued nor held lies idle, until the next start.
+  /// Whose each buffer is, one bit each. A buffer that is neither queued nor held lies idle: before the start, after
+  /// the end, or because the driver refused it.
   private struct State {
     var isStreaming = false
     var queued: UInt64 = 0
@@ -98,11 +99,8 @@ final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
   func start() throws(CaptureError) {
     let (call, errorNumber) = state.withLock { state -> (String, CInt) in
       guard !state.isStreaming else { return ("", 0) }
-      for index in 0..<count where (state.queued | state.held) & (1 << UInt64(index)) == 0 {
-        let errorNumber = enqueue(index)
-        if errorNumber != 0 { return ("VIDIOC_QBUF", errorNumber) }
-        state.queued |= 1 << UInt64(index)
-      }
+      let refusal = enqueueIdle(&state)
+      if refusal != 0 { return ("VIDIOC_QBUF", refusal) }
       var type = CInt(bitPattern: device.bufferType)
       let errorNumber = device.control(nightjar_VIDIOC_STREAMON, &type)
       state.isStreaming = errorNumber == 0
@@ -153,10 +151,9 @@ final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
   /// Gives a buffer back to the driver; called when the frame in it ends.
   override func recycle(slot: Int) {
     let isAwaited = state.withLock { state in
-      let bit: UInt64 = 1 << UInt64(slot)
-      state.held &= ~bit
-      // A driver that refuses the buffer gets it again with the next start.
-      if state.isStreaming, enqueue(slot) == 0 { state.queued |= bit }
+      state.held &= ~(1 << UInt64(slot))
+      // What the driver refuses now, it is offered again with the next buffer.
+      if state.isStreaming { _ = enqueueIdle(&state) }
       defer { state.isAwaited = false }
       return state.isAwaited
     }
@@ -205,6 +202,20 @@ final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
       (maps + mapped).initialize(to: map)
       mapped += 1
     }
+  }
+
+  /// Gives the driver every idle buffer; 0, or the first `errno` of those that it refused.
+  private func enqueueIdle(_ state: inout State) -> CInt {
+    var refusal: CInt = 0
+    for index in 0..<count where (state.queued | state.held) & (1 << UInt64(index)) == 0 {
+      let errorNumber = enqueue(index)
+      if errorNumber == 0 {
+        state.queued |= 1 << UInt64(index)
+      } else if refusal == 0 {
+        refusal = errorNumber
+      }
+    }
+    return refusal
   }
 
   private func enqueue(_ index: Int) -> CInt {

@@ -8,8 +8,8 @@ import PixelConversion
 /// Frames of an NV12 camera lie in the driver's own memory and go back to the driver when they end; those of
 /// other cameras are converted out of it into a frame pool. Either way nothing is allocated for a good frame.
 public final class V4L2Camera: VideoSource, @unchecked Sendable {
-  // Sendable: a source is used by one thread at a time, as its protocol says; what frames on other threads touch is the
-  // buffer queue and the pool, which look after themselves.
+  // Sendable: a source is used by one thread at a time, as its protocol says; what frames on other threads touch
+  // is the buffer queue and the pool, which look after themselves.
 
   /// A camera that delivers nothing for so many seconds is given up, unless its rate is slower than that.
   public static let stallSeconds = 5
@@ -44,7 +44,7 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
 
   /// How pictures become NV12.
   private enum Conversion {
-    case none
+    case none(NV12Layout)
     case converter(PixelConverter, FramePool)
     case legacy(LegacyConverter, FramePool)
   }
@@ -54,12 +54,16 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   /// - Parameters:
   ///   - path: a device node or a link to one, such as `/dev/v4l/by-id/…`.
   ///   - request: what is wanted.
-  ///   - poolCapacity: how many frames may be on their way at once.
+  ///   - poolCapacity: how many frames may be on their way at once; of an NV12 camera two fewer, because so many
+  ///     buffers stay with the driver.
   /// - Throws: ``CaptureError``, `FramePoolError` or `ConversionError`; then the device is closed again.
   public init(path: String, request: FormatRequest, poolCapacity: Int = FramePool.defaultCapacity) throws {
     let device = try V4L2Device(path: path)
     try device.requireCapture()
-    let choice = try FormatNegotiation.choose(request, from: device.capabilities(near: request.size))
+    let capabilities = device.capabilities(near: request.size) { format in
+      request.format == nil ? ConversionPath.of(format) != nil : format == request.format
+    }
+    let choice = try FormatNegotiation.choose(request, from: capabilities)
     let driverFormat = try device.setFormat(choice, for: request)
     let rate = try device.setRate(choice, for: request)
     self.path = path
@@ -72,8 +76,8 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
       ? max(V4L2BufferQueue.zeroCopyCount, poolCapacity) : V4L2BufferQueue.leastCount
     queue = try V4L2BufferQueue(device: device, format: driverFormat, wanted: wanted)
     let words: String
-    if choice.path == .none, NV12Layout(driverFormat) != nil, queue.count >= V4L2BufferQueue.leastCount {
-      conversion = .none
+    if choice.path == .none, let layout = NV12Layout(driverFormat), queue.count >= V4L2BufferQueue.leastCount {
+      conversion = .none(layout)
       words = "no copy"
     } else {
       let pool = try FramePool(size: driverFormat.size, capacity: poolCapacity)
@@ -201,8 +205,8 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     let timestamp = clock.stamp(driver: buffer.isMonotonic ? buffer.timestamp : nil, now: now)
     let captured = min(timestamp, now)
     switch conversion {
-    case .none:
-      guard let planes = NV12Layout(driverFormat)?.planes(of: buffer) else {
+    case .none(let layout):
+      guard let planes = layout.planes(of: buffer) else {
         giveBack()
         return .dropped(.short, count: 1)
       }

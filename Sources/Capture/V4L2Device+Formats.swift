@@ -8,7 +8,11 @@ extension V4L2Device {
   private static let listLimit: UInt32 = 256
 
   /// Its formats; the rates of a grid of sizes are those at the size nearest to `wanted`.
-  func capabilities(near wanted: PictureSize = FormatRequest.defaultSize) -> CameraCapabilities {
+  ///
+  /// Sizes are read only of the formats that are `relevant`: a driver may list thousands of rates.
+  func capabilities(
+    near wanted: PictureSize = FormatRequest.defaultSize, relevant: (PixelFormat) -> Bool = { _ in true }
+  ) -> CameraCapabilities {
     var formats: [CameraFormat] = []
     for index in 0..<Self.listLimit {
       var entry = v4l2_fmtdesc()
@@ -20,7 +24,7 @@ extension V4L2Device {
       formats.append(
         CameraFormat(
           pixelFormat: format, name: DriverText.text(field: entry.description),
-          sizes: sizes(of: format, near: wanted)))
+          sizes: relevant(format) ? sizes(of: format, near: wanted) : []))
     }
     return CameraCapabilities(formats: formats)
   }

@@ -43,6 +43,9 @@ import Testing
     Row(space: 8, format: .mjpeg, expected: "bt709/iec61966-2-1/smpte170m full range"),
     Row(space: 7, format: .jpeg, expected: "bt709/iec61966-2-1/smpte170m full range"),
     Row(space: 8, quantization: 2, format: .mjpeg, expected: "bt709/iec61966-2-1/smpte170m limited range"),
+    // … and so is what has no colour.
+    Row(space: 8, format: PixelFormat("GREY") ?? .nv12, expected: "bt709/iec61966-2-1/smpte170m full range"),
+    Row(space: 8, format: PixelFormat("Y16") ?? .nv12, expected: "bt709/iec61966-2-1/smpte170m full range"),
     // libv4lconvert makes BT.601, limited range, of R'G'B', whatever that was.
     Row(
       space: 3, quantization: 1, format: PixelFormat("RGB3") ?? .nv12, expected: "bt709/bt709/smpte170m limited range"),

@@ -36,8 +36,11 @@ static const __u32 nightjar_V4L2_CAP_IO_MC = V4L2_CAP_IO_MC;
 static const __u32 nightjar_V4L2_CAP_DEVICE_CAPS = V4L2_CAP_DEVICE_CAPS;
 static const __u32 nightjar_V4L2_CAP_TIMEPERFRAME = V4L2_CAP_TIMEPERFRAME;
 
-static const __u32 nightjar_V4L2_FMT_FLAG_COMPRESSED = V4L2_FMT_FLAG_COMPRESSED;
 static const __u32 nightjar_V4L2_PIX_FMT_PRIV_MAGIC = V4L2_PIX_FMT_PRIV_MAGIC;
+
+static const __u32 nightjar_V4L2_PIX_FMT_GREY = V4L2_PIX_FMT_GREY;
+static const __u32 nightjar_V4L2_PIX_FMT_RGB24 = V4L2_PIX_FMT_RGB24;
+static const __u32 nightjar_V4L2_PIX_FMT_RGB565 = V4L2_PIX_FMT_RGB565;
 
 static const __u32 nightjar_V4L2_BUF_FLAG_ERROR = V4L2_BUF_FLAG_ERROR;
 static const __u32 nightjar_V4L2_BUF_FLAG_TIMESTAMP_MASK = V4L2_BUF_FLAG_TIMESTAMP_MASK;
