@@ -100,7 +100,8 @@ public enum CaptureError: Failure {
     case .formatNotOffered, .sizeNotEncodable, .sizeNotOffered, .rateNotOffered: .usage
     case .noFormats, .interFrameCoded, .formatNotReadable, .noUsableSize, .interlaced: .unavailable
     case .implausible, .conversion: .data
-    case .refused, .disconnected, .stalled, .broken: .inputOutput
+    case .disconnected, .stalled: .unavailable
+    case .refused, .broken: .inputOutput
     }
   }
 

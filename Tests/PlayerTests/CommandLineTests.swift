@@ -60,7 +60,9 @@ import Testing
     #expect(!result.error.contains("Fatal error"))
   }
 
-  @Test(arguments: ["YUV4MPEG2 W64 H64\n", "", "RIFF....", "YUV4MPEG2 W64 H64 F30:1 C420p10\n", "YUV4MPEG2 W63 H64 F30:1\n"])
+  @Test(arguments: [
+    "YUV4MPEG2 W64 H64\n", "", "RIFF....", "YUV4MPEG2 W64 H64 F30:1 C420p10\n", "YUV4MPEG2 W63 H64 F30:1\n",
+  ])
   func `a corrupt clip is refused`(header: String) throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("bad.y4m")

@@ -92,8 +92,8 @@ import Testing
     let port = try UDPPort.free()
     let receiver = try Subprocess(
       [
-        "ffmpeg", "-nostdin", "-v", "warning", "-i", "rtp://127.0.0.1:\(port)?buffer_size=4000000", "-c", "copy", "-y",
-        directory.path("out.ts"),
+        "ffmpeg", "-nostdin", "-v", "warning", "-i", "rtp://127.0.0.1:\(port)?buffer_size=4000000", "-c", "copy",
+        "-flush_packets", "1", "-y", directory.path("out.ts"),
       ], in: directory)
     #expect(try eventually { try UDPPort.isBound(port) })
     let program = try Subprocess.run(
@@ -103,7 +103,7 @@ import Testing
       ], in: directory)
     #expect(program.status == 0, "\(program.error)")
     usleep(500_000)
-    receiver.send(SIGINT)
+    receiver.send(SIGKILL)
     let log = try receiver.wait(limit: 30).error
     #expect(!log.contains("Continuity") && !log.contains("corrupt"), "\(log)")
     let probe = try Subprocess.run(

@@ -42,7 +42,7 @@ public struct Reception {
       [
         // No probing, whose packets would be missing, and one thread, which holds no picture back.
         "ffmpeg", "-nostdin", "-v", "warning", "-protocol_whitelist", "file,udp,rtp", "-probesize", "32",
-        "-analyzeduration", "0", "-threads", "1", "-flags", "low_delay", "-buffer_size", "4000000", "-i", description,
+        "-analyzeduration", "0", "-threads", "1", "-flags", "low_delay", "-buffer_size", "400000", "-i", description,
         "-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt",
         "yuv420p", "-flush_packets", "1", "-y", pictures.path,
       ], in: directory)
@@ -58,12 +58,13 @@ public struct Reception {
       let attributes = try? FileManager.default.attributesOfItem(atPath: pictures.path)
       return ((attributes?[.size] as? NSNumber)?.intValue ?? 0) / pictureBytes
     }
-    _ = eventually(within: 8) { count() >= sent }
-    receiver.send(SIGINT)
+    // The decoder lets go of the last picture when it hears that there will be no other.
+    _ = eventually(within: 20) { count() >= sent - 1 }
+    try UDPPort.send([0x80 | 1, 203, 0, 1, 0, 0, 0, 0], to: host, port: port + 1)
     let received = try receiver.wait(limit: 30)
-    // That it was told not to probe, and was ended by a signal, are no complaints about the stream.
+    // That it was told not to probe, and that nothing more came, are no complaints about the stream.
     let complaints = received.error.split(separator: "\n")
-      .filter { !$0.contains("not enough frames to estimate rate") && !$0.contains("received signal 2") }
+      .filter { !$0.contains("not enough frames to estimate rate") && !$0.contains("Connection timed out") }
       .joined(separator: "\n")
     return Reception(
       statistics: statistics as? [String: Any] ?? [:], log: program.error, receiverLog: complaints,

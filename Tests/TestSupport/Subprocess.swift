@@ -115,6 +115,22 @@ public enum UDPPort {
     throw CocoaError(.featureUnsupported)
   }
 
+  /// Sends one datagram; here an RTCP BYE (RFC 3550 section 6.6), on which receivers end.
+  public static func send(_ bytes: [UInt8], to host: String, port: UInt16) throws {
+    var hints = addrinfo()
+    hints.ai_socktype = Int32(SOCK_DGRAM.rawValue)
+    var list: UnsafeMutablePointer<addrinfo>?
+    guard getaddrinfo(host, "\(port)", &hints, &list) == 0, let address = list?.pointee else {
+      throw CocoaError(.fileNoSuchFile)
+    }
+    defer { freeaddrinfo(list) }
+    let socket = socket(address.ai_family, address.ai_socktype, 0)
+    defer { close(socket) }
+    guard sendto(socket, bytes, bytes.count, 0, address.ai_addr, address.ai_addrlen) == bytes.count else {
+      throw CocoaError(.fileWriteUnknown)
+    }
+  }
+
   /// Whether some program of this machine is bound to `port`, by the kernel's own table.
   public static func isBound(_ port: UInt16) throws -> Bool {
     let hex = String(format: ":%04X ", port)
