@@ -68,7 +68,8 @@ enum Vivid {
   }
 
   @Test(arguments: [
-    ("--size 1282x722", Int32(64), "nearest"), ("--size 1280x720 --fps 200", 64, "nearest"), ("--format mjpeg", 64, "MJPG"),
+    ("--size 1282x722", Int32(64), "nearest"), ("--size 1280x720 --fps 200", 64, "nearest"),
+    ("--format mjpeg", 64, "MJPG"),
   ])
   func `what the camera cannot do is refused with what it can`(
     arguments: String, status: Int32, words: String
