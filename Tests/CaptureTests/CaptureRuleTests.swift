@@ -146,7 +146,7 @@ import Testing
     #expect(CaptureError.noDevice(path: "").kind == .noInput)
     #expect(CaptureError.noPermission(path: "").kind == .noPermission)
     #expect(CaptureError.busy(path: "", holders: []).kind == .temporary)
-    #expect(CaptureError.disconnected(path: "").kind == .inputOutput)
+    #expect(CaptureError.disconnected(path: "").kind == .unavailable)
     #expect(CaptureError.sizeNotEncodable(PictureSize(width: 1, height: 1)).kind == .usage)
   }
 
