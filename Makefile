@@ -41,6 +41,7 @@ rig-test: rig ## Boots that kernel and streams from its cameras.
 bench: build ## Measures against ffmpeg, GStreamer and x264 in one run.
 	@scripts/install-packages test
 	Benchmarks/throughput
+	Benchmarks/footprint
 
 clean: ## Removes what was built here (the rig's kernel is elsewhere).
 	rm -rf .build
