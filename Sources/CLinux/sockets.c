@@ -24,6 +24,7 @@ int nightjar_stop_signals(void) {
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGINT);
+  sigaddset(&signals, SIGHUP);
   sigaddset(&signals, SIGTERM);
   if (pthread_sigmask(SIG_BLOCK, &signals, NULL) != 0) return -1;
   return signalfd(-1, &signals, SFD_CLOEXEC | SFD_NONBLOCK);

@@ -22,6 +22,7 @@ struct DatagramSocket: ~Copyable {
   private let address: SocketAddress
   private var isConnected = false
   private var nextAttempt = MediaTime.zero
+  private var lastRefusal: CInt = 0
 
   /// How long a send waits for room in the socket's buffer before the rest of the frame is given up.
   static let patience = MediaTime(nanoseconds: 10_000_000)
@@ -115,7 +116,7 @@ struct DatagramSocket: ~Copyable {
     if isConnected { return true }
     let now = MediaTime.now()
     guard now >= nextAttempt else {
-      errorNumber = ENETUNREACH
+      errorNumber = lastRefusal
       return false
     }
     let result = address.withPointer { connect(fileDescriptor, $0, address.length) }
@@ -123,7 +124,8 @@ struct DatagramSocket: ~Copyable {
       isConnected = true
       return true
     }
-    errorNumber = errno
+    lastRefusal = errno
+    errorNumber = lastRefusal
     nextAttempt = now + Self.retryInterval
     return false
   }

@@ -134,23 +134,28 @@ final class StatisticsRecorder: Sendable {
   func statistics(until now: MediaTime) -> StreamStatistics {
     var result = StreamStatistics()
     result.duration = now - started
-    let capture = capture.withLock { $0 }
-    let encode = encode.withLock { $0 }
-    let send = send.withLock { $0 }
-    result.captured = capture.frames
-    for cause in DropCause.allCases { result.drops[cause] = capture.drops[cause.rawValue] }
-    result.drops[.encoderError, default: 0] += encode.errors
-    result.encoded = encode.frames
-    result.keyFrames = encode.keyFrames
-    result.encodedBytes = encode.bytes
-    result.sent = send.frames
-    result.destinations = send.destinations
-    result.firstPacket = send.firstPacket.map { $0 - started }
-    result.latencies = [
-      .capture: LatencySummary(capture.latency), .wait: LatencySummary(encode.wait),
-      .encode: LatencySummary(encode.latency), .queue: LatencySummary(send.queue),
-      .send: LatencySummary(send.latency), .total: LatencySummary(send.total),
-    ]
+    // Summed up under the locks: an array that is still shared would make the stage copy it at its next frame.
+    capture.withLock {
+      result.captured = $0.frames
+      for cause in DropCause.allCases { result.drops[cause] = $0.drops[cause.rawValue] }
+      result.latencies[.capture] = LatencySummary($0.latency)
+    }
+    encode.withLock {
+      result.encoded = $0.frames
+      result.keyFrames = $0.keyFrames
+      result.encodedBytes = $0.bytes
+      result.drops[.encoderError, default: 0] += $0.errors
+      result.latencies[.wait] = LatencySummary($0.wait)
+      result.latencies[.encode] = LatencySummary($0.latency)
+    }
+    send.withLock {
+      result.sent = $0.frames
+      result.destinations = $0.destinations.map { $0 }
+      result.firstPacket = $0.firstPacket.map { $0 - started }
+      result.latencies[.queue] = LatencySummary($0.queue)
+      result.latencies[.send] = LatencySummary($0.latency)
+      result.latencies[.total] = LatencySummary($0.total)
+    }
     return result
   }
 

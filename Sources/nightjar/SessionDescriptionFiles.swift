@@ -43,9 +43,9 @@ struct SessionDescriptionFiles {
     written = changes
   }
 
-  /// Removes the files that nobody asked for by name.
-  func removeTemporary() {
-    guard isTemporary else { return }
+  /// Removes the files that nobody asked for by name; all of them where there never was a stream to describe.
+  func removeTemporary(neverStreamed: Bool) {
+    guard isTemporary || neverStreamed else { return }
     for (_, file) in files { file.remove() }
   }
 

@@ -30,7 +30,7 @@ struct StreamSession {
       source: source, encoder: encoder, destinations: destinations, keyFrameInterval: command.keyframeInterval,
       started: started)
     var descriptions = try SessionDescriptionFiles(path: command.sdp, pipeline: pipeline)
-    defer { descriptions.removeTemporary() }
+    defer { descriptions.removeTemporary(neverStreamed: pipeline.statistics.sent == 0) }
     let report = try command.statisticsPath.flatMap { $0 == "-" ? nil : try OutputFile(checking: $0) }
     try descriptions.update()
 

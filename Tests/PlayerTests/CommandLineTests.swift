@@ -75,7 +75,7 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: directory.path("x.sdp")))
   }
 
-  @Test(arguments: [SIGINT, SIGTERM])
+  @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
   func `a signal ends it cleanly, with a summary and nothing left behind`(signal: Int32) throws {
     let directory = try TemporaryDirectory()
     let port = try UDPPort.free()

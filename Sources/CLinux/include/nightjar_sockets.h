@@ -19,8 +19,8 @@ int nightjar_send_messages(int socket, struct nightjar_message *messages, unsign
 // A UDP socket of the family, close-on-exec and non-blocking.
 int nightjar_udp_socket(int family);
 
-// A descriptor that becomes readable when SIGINT or SIGTERM arrives; both are blocked in the calling
-// thread and in all that it starts afterwards. SIGPIPE is ignored.
+// A descriptor that becomes readable when SIGINT, SIGTERM or SIGHUP (the terminal is gone) arrives; all are blocked
+// in the calling thread and in all that it starts afterwards. SIGPIPE is ignored.
 int nightjar_stop_signals(void);
 
 // Takes the signal that arrived: its number, or 0 where there is none.
