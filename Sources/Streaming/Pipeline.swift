@@ -74,14 +74,19 @@ public final class Pipeline: @unchecked Sendable {
   /// - Throws: ``SystemFailure`` where the system has no thread left; then nothing runs.
   public func start() throws {
     precondition(threads == nil, "a pipeline is started once")
+    // From the end to the beginning, so that each stage finds the next one ready. Where one cannot be started, what the
+    // others wait for is closed before they go out of scope, because that waits for their ends.
+    let send = try StageThread("nj-send") { [sendStage] in sendStage.run() }
     do {
-      // From the end to the beginning, so that each stage finds the next one ready.
-      let send = try StageThread("nj-send") { [sendStage] in sendStage.run() }
       let encode = try startEncoding(encoder)
-      let capture = try startCapturing(source)
-      threads = Threads(capture: capture, encode: encode, send: send)
+      do {
+        let capture = try startCapturing(source)
+        threads = Threads(capture: capture, encode: encode, send: send)
+      } catch {
+        mailbox.close()
+        throw error
+      }
     } catch {
-      mailbox.close()
       pictures.close()
       throw error
     }
