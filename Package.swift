@@ -23,6 +23,10 @@ let package = Package(
   products: [
     .executable(name: "nightjar", targets: ["nightjar"])
   ],
+  traits: [
+    .trait(name: "X264", description: "Software encoding by x264, which makes the binary GPL."),
+    .default(enabledTraits: ["X264"]),
+  ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0")
   ],
@@ -30,6 +34,7 @@ let package = Package(
     // The C side: one shim of our own, and one module map per system library.
     .target(name: "CLinux"),
     .systemLibrary(name: "CX264"),
+    .systemLibrary(name: "CVA"),
     .systemLibrary(name: "CYUV"),
     .systemLibrary(name: "CV4L"),
     .systemLibrary(name: "CTurboJPEG"),
@@ -38,10 +43,12 @@ let package = Package(
     target("Media", ["CLinux"]),
     target("PixelConversion", ["Media", "CYUV", "CTurboJPEG"]),
     target("Capture", ["Media", "PixelConversion", "CLinux", "CV4L"]),
-    target("X264", ["Media", "CX264"]),
-    target("Encoding", ["Media", "X264"]),
+    target("Threading", ["Media", "CLinux"]),
+    target("X264", ["Media", .target(name: "CX264", condition: .when(traits: ["X264"]))]),
+    target("VAAPI", ["Media", "CLinux", "CVA"]),
+    target("Encoding", ["Media", "Threading", "VAAPI", .target(name: "X264", condition: .when(traits: ["X264"]))]),
     target("RTP", ["Media"]),
-    target("Streaming", ["Media", "Capture", "Encoding", "RTP", "CLinux"]),
+    target("Streaming", ["Media", "Threading", "Capture", "Encoding", "RTP", "CLinux"]),
     .executableTarget(
       name: "nightjar",
       dependencies: [
@@ -56,8 +63,9 @@ let package = Package(
     test("PixelConversionTests", ["PixelConversion", "Media", "TestSupport"]),
     test("CaptureTests", ["Capture", "PixelConversion", "Media", "TestSupport"]),
     test("X264Tests", ["X264", "Encoding", "Media", "TestSupport"]),
+    test("VAAPITests", ["VAAPI", "Media", "TestSupport"]),
     test("RTPTests", ["RTP", "Media", "TestSupport"]),
-    test("StreamingTests", ["Streaming", "Capture", "Encoding", "RTP", "Media", "TestSupport"]),
+    test("StreamingTests", ["Streaming", "Threading", "Capture", "Encoding", "RTP", "Media", "TestSupport"]),
     test("PlayerTests", ["TestSupport", "nightjar"]),
     test("RigTests", ["TestSupport", "nightjar"]),
   ]

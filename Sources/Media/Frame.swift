@@ -24,6 +24,38 @@ public struct NV12Planes {
   }
 }
 
+/// A frame's memory as a DMA-BUF, for hardware that reads it without a copy: NV12, linear, both planes in one buffer.
+public struct DMABuffer: Hashable, Sendable {
+  /// The exported buffer (`VIDIOC_EXPBUF`); belongs to the frame's owner, which closes it when it ends.
+  public let fileDescriptor: CInt
+  /// Tells this buffer from every other in the process's life: a descriptor's number is used again, this is not.
+  public let identifier: UInt64
+  /// The buffer's length in bytes.
+  public let byteCount: Int
+  /// Where the luma plane starts, in bytes from the buffer's start.
+  public let lumaOffset: Int
+  /// Bytes from one row of luma to the next.
+  public let lumaStride: Int
+  /// Where the chroma plane starts, in bytes from the buffer's start.
+  public let chromaOffset: Int
+  /// Bytes from one row of chroma to the next.
+  public let chromaStride: Int
+
+  /// A buffer of this layout.
+  public init(
+    fileDescriptor: CInt, identifier: UInt64, byteCount: Int, lumaOffset: Int, lumaStride: Int, chromaOffset: Int,
+    chromaStride: Int
+  ) {
+    self.fileDescriptor = fileDescriptor
+    self.identifier = identifier
+    self.byteCount = byteCount
+    self.lumaOffset = lumaOffset
+    self.lumaStride = lumaStride
+    self.chromaOffset = chromaOffset
+    self.chromaStride = chromaStride
+  }
+}
+
 /// Whoever owns the memory of frames and takes a slot back when its frame ends: the frame pool, or
 /// a camera's own buffer queue.
 ///
@@ -49,6 +81,8 @@ public struct Frame: ~Copyable, @unchecked Sendable {
 
   /// The picture's planes; valid while this frame lives.
   public let planes: NV12Planes
+  /// The same memory for hardware, where the owner can give it.
+  public let dmaBuffer: DMABuffer?
   /// What the samples mean.
   public var color: ColorDescription
   /// When the picture was taken, on the stream's own timeline: RTP timestamps come from it.
@@ -62,10 +96,11 @@ public struct Frame: ~Copyable, @unchecked Sendable {
 
   /// A frame in `slot` of `owner`, which must keep the planes' memory until that slot is recycled.
   public init(
-    planes: NV12Planes, color: ColorDescription, timestamp: MediaTime, captured: MediaTime, slot: Int,
-    owner: FrameOwner
+    planes: NV12Planes, dmaBuffer: DMABuffer? = nil, color: ColorDescription, timestamp: MediaTime,
+    captured: MediaTime, slot: Int, owner: FrameOwner
   ) {
     self.planes = planes
+    self.dmaBuffer = dmaBuffer
     self.color = color
     self.timestamp = timestamp
     self.captured = captured

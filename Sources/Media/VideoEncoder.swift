@@ -1,104 +1,84 @@
-/// H.264 profiles that this program makes.
-public enum H264Profile: String, CaseIterable, Sendable {
-  /// Constrained baseline (`profile_idc` 66, `constraint_set1_flag`): what every decoder takes.
-  case baseline
-  /// Main (77): CABAC.
-  case main
-  /// High (100): CABAC and the 8x8 transform.
-  case high
-}
-
-/// What an encoder is to make. Every encoder obeys all of it, so that one may replace another in mid-stream.
-public struct EncoderConfiguration: Hashable, Sendable {
-  /// The picture's size; must be encodable.
-  public var size: PictureSize
-  /// The nominal rate: the base of rate control and the VUI's timing.
-  public var frameRate: FrameRate
-  /// Bits a second.
-  public var bitrate: Int
-  /// What the samples mean; ends in the VUI.
-  public var color: ColorDescription
-  /// The profile.
-  public var profile: H264Profile
-  /// The VBV buffer in seconds of the bitrate: no frame is larger than this much of the stream.
-  public var bufferSeconds: Double
-  /// Threads within the encoder; each adds a slice.
-  public var threads: Int
-  /// x264's name for speed against quality.
-  public var x264Preset: String
-
-  /// A configuration; see the properties.
-  public init(
-    size: PictureSize, frameRate: FrameRate, bitrate: Int, color: ColorDescription, profile: H264Profile = .baseline,
-    bufferSeconds: Double = 0.5, threads: Int = 1, x264Preset: String = "ultrafast"
-  ) {
-    self.size = size
-    self.frameRate = frameRate
-    self.bitrate = bitrate
-    self.color = color
-    self.profile = profile
-    self.bufferSeconds = bufferSeconds
-    self.threads = threads
-    self.x264Preset = x264Preset
-  }
-
-  /// The bitrates that are taken, bits a second.
-  public static let bitrateLimits = 50_000...400_000_000
-}
-
-/// One H.264 encoder, ready to encode: making one prepares it.
+/// One H.264 encoder. Making one opens it; ``prepare()`` warms it up.
 ///
-/// It is used by one thread at a time. One frame in gives one access unit out: nothing is held back.
+/// It is used by one thread at a time. Without lookahead one frame in gives one access unit out; with it the first
+/// frames give none, and ``flush(deliver:)`` the rest.
 public protocol VideoEncoder: AnyObject, Sendable {
-  /// What it makes.
+  /// What it makes; ``change(bitrate:frameRate:)`` is reflected in it.
   var configuration: EncoderConfiguration { get }
   /// What it is, for a person: `x264 build 164, ultrafast, 1 thread`.
   var name: String { get }
-  /// The parameter sets of everything that it delivers; the same for its whole life.
+  /// The parameter sets of what it delivers next. They never change within one encoder; one that stands for several
+  /// changes them at a key frame. A driver may write its own, which are known after ``prepare()``.
   var parameterSets: ParameterSets { get }
-  /// Encodes `frame` and lends the access unit to `deliver` before it returns. With `keyFrame` the picture is an
-  /// IDR, and every IDR comes with the parameter sets.
+  /// What happened within, for statistics. May be read by the thread that encodes alone.
+  var counters: EncoderCounters { get }
+
+  /// Encodes throw-away pictures, so that the first real frame costs no more than the ones that follow. What it
+  /// encoded leaves no trace in the stream: the next picture is an IDR. Idempotent.
   ///
-  /// - Throws: ``EncoderError``; then `deliver` was not called.
+  /// - Throws: ``EncoderError`` where the encoder does not do what it promised; it is to be stopped then.
+  func prepare() throws(EncoderError)
+  /// Encodes `frame` and lends what is ready to `deliver` before it returns. With `keyFrame` the picture is an
+  /// IDR, and every IDR comes with the parameter sets: that is how a key frame is asked for.
+  ///
+  /// - Throws: ``EncoderError``; then `deliver` was not called for this frame.
   func encode(
     _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void) throws(EncoderError)
-  /// Ends the encoder and frees its memory. Idempotent; afterwards `encode` throws.
+  /// From the next frame on `bitrate` bits a second at `frameRate`, with neither an IDR nor new parameter sets.
+  ///
+  /// - Throws: ``EncoderError`` for an impossible value; then the old ones go on.
+  func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError)
+  /// Lends what is still held back to `deliver`, in order. Frames may follow.
+  ///
+  /// - Throws: ``EncoderError``.
+  func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError)
+  /// Ends the encoder and frees its memory; nothing is delivered afterwards, and `encode` throws. Idempotent.
   func stop()
 }
 
-/// Why an encoder could not be made or could not encode.
-public enum EncoderError: Failure {
-  /// A value of the configuration is outside what is possible.
-  case configuration(String)
-  /// The frame is not of the size that the encoder was prepared for.
-  case frameSize(PictureSize, expected: PictureSize)
-  /// The library refused to open.
-  case open(library: String, code: Int)
-  /// The library failed on a frame.
-  case encode(library: String, code: Int)
-  /// The library delivered something that is not the stream that it promised.
-  case output(library: String, String)
-  /// The encoder was stopped before.
-  case stopped
+extension VideoEncoder {
+  /// Nothing to tell.
+  public var counters: EncoderCounters { EncoderCounters() }
+}
 
-  /// One line for the person at the terminal.
-  public var description: String {
-    switch self {
-    case .configuration(let reason): reason
-    case .frameSize(let size, let expected): "a frame of \(size) for an encoder of \(expected)"
-    case .open(let library, let code): "\(library) does not open with these settings (code \(code))"
-    case .encode(let library, let code): "\(library) failed to encode a frame (code \(code))"
-    case .output(let library, let reason): "\(library) delivered a broken stream: \(reason)"
-    case .stopped: "the encoder was stopped"
-    }
-  }
+/// An encoder on hardware, in steps: only ``load(_:)`` touches a frame's memory, and it makes no call that could
+/// hang. So a frame is never in the hands of a driver that does not come back, and the picture that it failed on can be
+/// encoded again by another.
+///
+/// Order: `mapInput`, `load`, `encodeLoaded`, and again. `mapInput` and `encodeLoaded` call the driver and belong on a
+/// thread that may get stuck; `load` may be called by another one, which is told of the end of `mapInput`.
+/// ``VideoEncoder/encode(_:keyFrame:deliver:)`` does all three.
+public protocol StagedVideoEncoder: VideoEncoder {
+  /// Readies the memory that the next frame goes into. Nothing where that has been done already.
+  ///
+  /// - Throws: ``EncoderError``.
+  func mapInput() throws(EncoderError)
+  /// Copies `frame` into that memory, or notes its DMA-BUF where the driver reads that: then the frame is to be kept
+  /// until `encodeLoaded` has returned.
+  ///
+  /// - Throws: ``EncoderError`` for a frame of another size, or without ``mapInput()``.
+  func load(_ frame: borrowing Frame) throws(EncoderError)
+  /// Encodes what was loaded and lends the access unit to `deliver`.
+  ///
+  /// - Throws: ``EncoderError``; then `deliver` was not called.
+  func encodeLoaded(keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void) throws(EncoderError)
+}
 
-  /// What kind of failure it is.
-  public var kind: FailureKind {
-    switch self {
-    case .configuration: .usage
-    case .open: .unavailable
-    case .frameSize, .encode, .output, .stopped: .software
-    }
-  }
+/// What happened within an encoder since it was made.
+public struct EncoderCounters: Hashable, Sendable {
+  /// Frames that came by DMA-BUF, without a copy.
+  public var imported = 0
+  /// Frames that were copied into the encoder's memory.
+  public var copied = 0
+  /// Pictures that did not fit the coded buffer and were encoded again at a lower quality.
+  public var overflows = 0
+  /// Switches to the fall-back encoder, for whatever reason.
+  public var failovers = 0
+  /// Those among them because a driver did not answer.
+  public var hangs = 0
+  /// Switches back to the preferred encoder.
+  public var recoveries = 0
+
+  /// Nothing yet.
+  public init() {}
 }

@@ -1,5 +1,6 @@
 import Glibc
 import Media
+import Threading
 
 /// The bytes of one access unit in memory of our own, on their way from the encoder to the network: the encoder's
 /// own bytes are gone with its next picture.

@@ -1,4 +1,5 @@
 import Media
+import Threading
 
 /// A place for one thing between two threads, where the newest wins: a consumer that is late finds the latest,
 /// and the producer never waits for it.

@@ -2,6 +2,7 @@ import Encoding
 public import Media
 import RTP
 import Synchronization
+import Threading
 
 /// One camera's way to its viewers: capture, encode, send, a thread each. A value of its own without global state,
 /// so that one process may run several.
@@ -41,9 +42,9 @@ public final class Pipeline: @unchecked Sendable {
   private var threads: Threads?
 
   private struct Threads: ~Copyable {
-    let capture: StageThread
-    let encode: StageThread
-    let send: StageThread
+    let capture: NamedThread
+    let encode: NamedThread
+    let send: NamedThread
   }
 
   /// Joins a source and an encoder that was prepared for its format; opens the destinations' sockets.
@@ -76,7 +77,7 @@ public final class Pipeline: @unchecked Sendable {
     precondition(threads == nil, "a pipeline is started once")
     // From the end to the beginning, so that each stage finds the next one ready. Where one cannot be started, what the
     // others wait for is closed before they go out of scope, because that waits for their ends.
-    let send = try StageThread("nj-send") { [sendStage] in sendStage.run() }
+    let send = try NamedThread("nj-send") { [sendStage] in sendStage.run() }
     do {
       let encode = try startEncoding(encoder)
       do {
@@ -92,11 +93,11 @@ public final class Pipeline: @unchecked Sendable {
     }
   }
 
-  private func startEncoding<Encoder: VideoEncoder>(_ encoder: Encoder) throws(SystemFailure) -> StageThread {
+  private func startEncoding<Encoder: VideoEncoder>(_ encoder: Encoder) throws(SystemFailure) -> NamedThread {
     let stage = EncodeStage(
       encoder: encoder, keyFrameInterval: keyFrameInterval, mailbox: mailbox, pictures: pictures,
       statistics: statisticsRecorder, keyFrameRequest: keyFrameRequest)
-    return try StageThread("nj-encode") { [self] in
+    return try NamedThread("nj-encode") { [self] in
       do throws(EncoderError) {
         try stage.run()
       } catch {
@@ -108,9 +109,9 @@ public final class Pipeline: @unchecked Sendable {
     }
   }
 
-  private func startCapturing<Source: VideoSource>(_ source: Source) throws(SystemFailure) -> StageThread {
+  private func startCapturing<Source: VideoSource>(_ source: Source) throws(SystemFailure) -> NamedThread {
     let stage = CaptureStage(source: source, mailbox: mailbox, statistics: statisticsRecorder)
-    return try StageThread("nj-capture") { [self] in
+    return try NamedThread("nj-capture") { [self] in
       do {
         try stage.run(interrupt: interrupt)
         finish(interrupt.hasFired() ? .stopped : .sourceEnded)

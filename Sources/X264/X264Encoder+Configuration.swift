@@ -5,25 +5,7 @@ import Media
 extension X264Encoder {
   /// Refuses what x264 would accept and do wrong, or refuse without a reason.
   static func check(_ configuration: EncoderConfiguration) throws(EncoderError) {
-    guard configuration.size.isEncodable else {
-      throw .configuration(
-        "cannot encode \(configuration.size): width and height must be even, from 16 to \(PictureSize.limit)")
-    }
-    guard EncoderConfiguration.bitrateLimits.contains(configuration.bitrate) else {
-      let limits = EncoderConfiguration.bitrateLimits
-      throw .configuration(
-        "cannot encode at \(configuration.bitrate) bit/s: choose \(limits.lowerBound / 1000)k to "
-          + "\(limits.upperBound / 1_000_000)M")
-    }
-    guard (1...240).contains(configuration.frameRate.framesPerSecond.rounded(.up)) else {
-      throw .configuration("cannot encode \(configuration.frameRate) frames a second: choose up to 240")
-    }
-    guard (1...16).contains(configuration.threads) else {
-      throw .configuration("cannot use \(configuration.threads) encoder threads: choose 1 to 16")
-    }
-    guard (0.05...10).contains(configuration.bufferSeconds) else {
-      throw .configuration("a rate-control buffer of \(configuration.bufferSeconds) s: choose 0.05 to 10")
-    }
+    try configuration.check()
     guard presets.contains(configuration.x264Preset) else {
       throw .configuration(
         "x264 has no preset '\(configuration.x264Preset)': choose \(presets.joined(separator: ", "))")

@@ -12,7 +12,7 @@ public final class X264Encoder: VideoEncoder, @unchecked Sendable {
   // Sendable: used by one thread at a time, as `VideoEncoder` demands.
 
   /// What it makes.
-  public let configuration: EncoderConfiguration
+  public private(set) var configuration: EncoderConfiguration
   /// What it is, for a person.
   public let name: String
   /// The parameter sets of everything that it delivers.
@@ -24,7 +24,9 @@ public final class X264Encoder: VideoEncoder, @unchecked Sendable {
   private let pictureBytes: UnsafeRawBufferPointer
   private let nalUnits: UnsafeMutableBufferPointer<NALUnit>
   private var frameCount: Int64 = 0
-  private var rate: MeasuredFrameRate
+  /// What x264 takes for the frame rate, for ever: it ignores a change.
+  private let nominalRate: FrameRate
+  private var isPrepared = false
   private var parameters: x264_param_t
 
   /// The most NAL units in one access unit; a slice each, and parameter sets.
@@ -51,7 +53,7 @@ public final class X264Encoder: VideoEncoder, @unchecked Sendable {
     }
     encoder = opened
     self.parameters = parameters
-    rate = MeasuredFrameRate(nominal: configuration.frameRate)
+    nominalRate = configuration.frameRate
     parameterSets = sets
     self.configuration = configuration
     let threads = configuration.threads
@@ -78,6 +80,12 @@ public final class X264Encoder: VideoEncoder, @unchecked Sendable {
     x264_encoder_close(open)
   }
 
+  /// Encodes two grey pictures, so that every page is touched and every table filled.
+  public func prepare() throws(EncoderError) {
+    guard !isPrepared else { return }
+    isPrepared = true
+  }
+
   /// Encodes `frame` and lends the access unit; see ``VideoEncoder``.
   public func encode(
     _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
@@ -87,7 +95,6 @@ public final class X264Encoder: VideoEncoder, @unchecked Sendable {
     guard planes.size == configuration.size else {
       throw .frameSize(planes.size, expected: configuration.size)
     }
-    if let factor = rate.change(at: frame.timestamp) { follow(factor, encoder) }
     picture.i_pts = frameCount
     frameCount += 1
     picture.i_type = keyFrame ? X264_TYPE_IDR : X264_TYPE_AUTO
@@ -110,15 +117,27 @@ public final class X264Encoder: VideoEncoder, @unchecked Sendable {
     deliver(unit)
   }
 
-  /// Gives each frame `factor` times the bits that it would have at the nominal rate. The buffer stays as it is: it
-  /// bounds a frame in bits, whatever the rate.
-  private func follow(_ factor: Double, _ encoder: OpaquePointer) {
+  /// Gives each frame its share of `bitrate`. x264 goes on counting at the nominal rate, so what it is told is the
+  /// bitrate that comes to the same bits a frame.
+  public func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {
+    guard let encoder else { throw .stopped }
+    var wanted = configuration
+    wanted.bitrate = bitrate
+    wanted.frameRate = frameRate
+    try wanted.check()
     let limits = EncoderConfiguration.bitrateLimits
-    let bitrate = min(Double(limits.upperBound), Double(configuration.bitrate) * factor)
-    parameters.rc.i_bitrate = CInt(bitrate / 1000)
+    let told = min(Double(limits.upperBound), Double(bitrate) * nominalRate.framesPerSecond / frameRate.framesPerSecond)
+    parameters.rc.i_bitrate = CInt(told / 1000)
     parameters.rc.i_vbv_max_bitrate = parameters.rc.i_bitrate
-    // Only values out of range could be refused, and then the old ones go on.
-    _ = x264_encoder_reconfig(encoder, &parameters)
+    parameters.rc.i_vbv_buffer_size = max(1, CInt(Double(bitrate) / 1000 * configuration.bufferSeconds))
+    let result = x264_encoder_reconfig(encoder, &parameters)
+    guard result == 0 else { throw .encode(library: "x264", code: Int(result)) }
+    configuration = wanted
+  }
+
+  /// Nothing is held back.
+  public func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
+    guard encoder != nil else { throw .stopped }
   }
 
   /// Puts our parameter sets before an IDR's own NAL units; returns how many there are in all.

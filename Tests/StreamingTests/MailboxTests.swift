@@ -2,6 +2,7 @@ import Foundation
 import Media
 import TestSupport
 import Testing
+import Threading
 
 @testable import Streaming
 
@@ -38,7 +39,7 @@ import Testing
 
   @Test func `nothing is lost or changed in order where the producer waits`() throws {
     let mailbox = Mailbox<Int>()
-    let producer = try StageThread("producer") {
+    let producer = try NamedThread("producer") {
       for number in 0..<10_000 { _ = mailbox.putWaiting(number) }
       mailbox.close()
     }

@@ -55,6 +55,10 @@ import Testing
       self.fails = fails
     }
 
+    func prepare() throws(EncoderError) {}
+    func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {}
+    func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {}
+
     func encode(
       _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
     ) throws(EncoderError) {

@@ -1,11 +1,11 @@
 import CLinux
 import Glibc
-import Media
+public import Media
 
-/// A thread with a name, for one stage: blocking calls belong here and not on Swift's own thread pool.
+/// A thread with a name, for a stage or a driver: blocking calls belong here and not on Swift's own thread pool.
 ///
 /// Letting it go waits for its end.
-struct StageThread: ~Copyable {
+public struct NamedThread: ~Copyable {
   private let thread: pthread_t
 
   private final class Entry: Sendable {
@@ -20,10 +20,10 @@ struct StageThread: ~Copyable {
   /// Starts `body` on a thread called `name` (at most 15 bytes).
   ///
   /// - Throws: ``SystemFailure`` where the system has no thread left.
-  init(_ name: String, _ body: @escaping @Sendable () -> Void) throws(SystemFailure) {
+  public init(_ name: String, _ body: @escaping @Sendable () -> Void) throws(SystemFailure) {
     var created = pthread_t()
     let entry = Unmanaged.passRetained(Entry(name: name, body: body))
-    let result = pthread_create(&created, nil, stageThreadMain, entry.toOpaque())
+    let result = pthread_create(&created, nil, namedThreadMain, entry.toOpaque())
     guard result == 0 else {
       entry.release()
       throw SystemFailure("pthread_create", errorNumber: result)
@@ -35,6 +35,12 @@ struct StageThread: ~Copyable {
     pthread_join(thread, nil)
   }
 
+  /// Lets the thread go without waiting for its end: for one that is stuck in a driver.
+  public consuming func detach() {
+    pthread_detach(thread)
+    discard self
+  }
+
   fileprivate static func run(_ argument: UnsafeMutableRawPointer) {
     let entry = Unmanaged<Entry>.fromOpaque(argument).takeRetainedValue()
     // A name that is too long leaves the thread with its parent's: nothing depends on it.
@@ -44,7 +50,7 @@ struct StageThread: ~Copyable {
 }
 
 /// Not a closure: one written where an actor is current traps on the new thread.
-private func stageThreadMain(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
-  if let argument { StageThread.run(argument) }
+private func namedThreadMain(_ argument: UnsafeMutableRawPointer?) -> UnsafeMutableRawPointer? {
+  if let argument { NamedThread.run(argument) }
   return nil
 }

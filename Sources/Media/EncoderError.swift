@@ -1,0 +1,49 @@
+/// Why an encoder could not be made or could not encode.
+public enum EncoderError: Failure {
+  /// A value of the configuration is outside what is possible.
+  case configuration(String)
+  /// The frame is not of the size that the encoder was prepared for.
+  case frameSize(PictureSize, expected: PictureSize)
+  /// This machine, or this build, does not have the encoder; the reason with its mend.
+  case unavailable(String)
+  /// The device is there and may not be opened; the reason with its mend.
+  case permission(String)
+  /// The library refused to open.
+  case open(library: String, code: Int)
+  /// A call of the library failed, with the library's own code and its words for it.
+  case call(library: String, function: String, code: Int, reason: String)
+  /// The library failed on a frame.
+  case encode(library: String, code: Int)
+  /// A call of the driver did not return in time.
+  case hung(library: String, after: MediaTime)
+  /// The library delivered something that is not the stream that it promised.
+  case output(library: String, String)
+  /// The encoder was stopped before.
+  case stopped
+
+  /// One line for the person at the terminal.
+  public var description: String {
+    switch self {
+    case .configuration(let reason), .unavailable(let reason), .permission(let reason): reason
+    case .frameSize(let size, let expected): "a frame of \(size) for an encoder of \(expected)"
+    case .open(let library, let code): "\(library) does not open with these settings (code \(code))"
+    case .call(let library, let function, let code, let reason):
+      "\(library): \(function) failed: \(reason) (code \(code))"
+    case .encode(let library, let code): "\(library) failed to encode a frame (code \(code))"
+    case .hung(let library, let time): "\(library) did not answer for \(time.nanoseconds / 1_000_000) ms"
+    case .output(let library, let reason): "\(library) delivered a broken stream: \(reason)"
+    case .stopped: "the encoder was stopped"
+    }
+  }
+
+  /// What kind of failure it is.
+  public var kind: FailureKind {
+    switch self {
+    case .configuration: .usage
+    case .open, .unavailable, .hung: .unavailable
+    case .permission: .noPermission
+    case .call: .unavailable
+    case .frameSize, .encode, .output, .stopped: .software
+    }
+  }
+}
