@@ -4,7 +4,7 @@ SWIFT_RELEASE = -c release --static-swift-stdlib -Xlinker -s
 BINARY = .build/release/nightjar
 ARGS ?=
 
-.PHONY: help run build test lint check rig rig-test bench clean
+.PHONY: help run build test examples lint check rig rig-test bench clean
 
 help: ## Lists these targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -21,10 +21,16 @@ test: ## Installs what the tests need and runs them, with real players.
 	@scripts/check-swift
 	@scripts/install-packages build test
 	swift build --build-tests
+	$(MAKE) --no-print-directory examples
 	swift test --skip-build --skip RigTests
 
+examples: ## Builds the example programs on our libraries, .build/examples/debug/.
+	@scripts/check-swift
+	@scripts/install-packages build
+	swift build --package-path Examples --scratch-path .build/examples
+
 lint: ## Checks the sources' format.
-	swift format lint --strict --recursive Package.swift Sources Tests
+	swift format lint --strict --recursive Package.swift Sources Tests Examples
 
 check: lint build ## Checks format, and what the release binary weighs and links.
 	scripts/check-binary $(BINARY)

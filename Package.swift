@@ -21,7 +21,11 @@ func test(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
 let package = Package(
   name: "nightjar",
   products: [
-    .executable(name: "nightjar", targets: ["nightjar"])
+    .executable(name: "nightjar", targets: ["nightjar"]),
+    .library(name: "NightjarMedia", targets: ["Media"]),
+    .library(name: "NightjarCapture", targets: ["Capture"]),
+    .library(name: "NightjarEncoding", targets: ["Encoding", "VAAPI", "X264"]),
+    .library(name: "NightjarRTP", targets: ["RTP"]),
   ],
   traits: [
     .trait(name: "X264", description: "Software encoding by x264, which makes the binary GPL."),

@@ -1,0 +1,27 @@
+// swift-tools-version: 6.3
+// Two small programs on nightjar's libraries, as any other package would use them.
+import PackageDescription
+
+let package = Package(
+  name: "nightjar-examples",
+  dependencies: [
+    .package(name: "nightjar", path: "..")
+  ],
+  targets: [
+    .executableTarget(
+      name: "encode-y4m",
+      dependencies: [
+        .product(name: "NightjarMedia", package: "nightjar"),
+        .product(name: "NightjarCapture", package: "nightjar"),
+        .product(name: "NightjarEncoding", package: "nightjar"),
+      ],
+      path: "Sources/EncodeY4M"),
+    .executableTarget(
+      name: "packetize-h264",
+      dependencies: [
+        .product(name: "NightjarMedia", package: "nightjar"),
+        .product(name: "NightjarRTP", package: "nightjar"),
+      ],
+      path: "Sources/PacketizeH264"),
+  ]
+)
