@@ -68,6 +68,7 @@ let package = Package(
     test("CaptureTests", ["Capture", "PixelConversion", "Media", "TestSupport"]),
     test("X264Tests", ["X264", "Encoding", "Media", "TestSupport"]),
     test("VAAPITests", ["VAAPI", "Media", "TestSupport"]),
+    test("EncodingTests", ["Encoding", "Media", "TestSupport", .target(name: "X264", condition: .when(traits: ["X264"]))]),
     test("RTPTests", ["RTP", "Media", "TestSupport"]),
     test("StreamingTests", ["Streaming", "Threading", "Capture", "Encoding", "RTP", "Media", "TestSupport"]),
     test("PlayerTests", ["TestSupport", "nightjar"]),

@@ -93,11 +93,7 @@ public struct EncoderConfiguration: Hashable, Sendable {
     guard size.isEncodable else {
       throw .configuration("cannot encode \(size): width and height must be even, from 16 to \(PictureSize.limit)")
     }
-    guard Self.bitrateLimits.contains(bitrate) else {
-      throw .configuration(
-        "cannot encode at \(bitrate) bit/s: choose \(Self.bitrateLimits.lowerBound / 1000)k to "
-          + "\(Self.bitrateLimits.upperBound / 1_000_000)M")
-    }
+    try Self.check(bitrate: bitrate)
     guard Self.frameRateLimits.contains(frameRate.framesPerSecond) else {
       throw .configuration(
         "cannot encode \(frameRate) frames a second: choose \(Self.frameRateLimits.lowerBound) to "
@@ -117,6 +113,16 @@ public struct EncoderConfiguration: Hashable, Sendable {
     }
     try Self.check(threads, in: Self.threadLimits, "a number of encoder threads")
     try Self.check(lookahead, in: Self.lookaheadLimits, "a lookahead")
+  }
+
+  /// Refuses a bitrate outside ``bitrateLimits``.
+  ///
+  /// - Throws: ``EncoderError/configuration(_:)`` with the value and the limit.
+  public static func check(bitrate: Int) throws(EncoderError) {
+    guard !bitrateLimits.contains(bitrate) else { return }
+    throw .configuration(
+      "cannot encode at \(bitrate) bit/s: choose \(bitrateLimits.lowerBound / 1000)k to "
+        + "\(bitrateLimits.upperBound / 1_000_000)M")
   }
 
   private static func check(_ value: Int, in limits: ClosedRange<Int>, _ name: String) throws(EncoderError) {

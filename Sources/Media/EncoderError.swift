@@ -18,6 +18,8 @@ public enum EncoderError: Failure {
   case hung(library: String, after: MediaTime)
   /// The library delivered something that is not the stream that it promised.
   case output(library: String, String)
+  /// The encoder failed for good and nothing stands behind it.
+  case lost(reason: String)
   /// The encoder was stopped before.
   case stopped
 
@@ -32,6 +34,7 @@ public enum EncoderError: Failure {
     case .encode(let library, let code): "\(library) failed to encode a frame (code \(code))"
     case .hung(let library, let time): "\(library) did not answer for \(time.nanoseconds / 1_000_000) ms"
     case .output(let library, let reason): "\(library) delivered a broken stream: \(reason)"
+    case .lost(let reason): "the encoder is lost: \(reason); --encoder auto goes on with x264 when that happens"
     case .stopped: "the encoder was stopped"
     }
   }
@@ -40,7 +43,7 @@ public enum EncoderError: Failure {
   public var kind: FailureKind {
     switch self {
     case .configuration: .usage
-    case .open, .unavailable, .hung: .unavailable
+    case .open, .unavailable, .hung, .lost: .unavailable
     case .permission: .noPermission
     case .call: .unavailable
     case .frameSize, .encode, .output, .stopped: .software

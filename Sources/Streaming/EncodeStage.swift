@@ -2,93 +2,177 @@ import Encoding
 import Media
 import Synchronization
 
-/// Takes the newest frame, encodes it, and queues the coded picture for the network. Runs on its own thread.
+/// Takes the newest frame, encodes it, and queues the coded pictures for the network. Runs on its own thread.
 struct EncodeStage<Encoder: VideoEncoder>: Sendable {
   let encoder: Encoder
   let keyFrameInterval: MediaTime
   let mailbox: Mailbox<WaitingFrame>
   let pictures: CodedPictureQueue
   let statistics: StatisticsRecorder
-  /// Set by whoever needs a key frame; taken by the next frame.
-  let keyFrameRequest: KeyFrameRequest
+  /// What others ask of the encoder; taken with the next frame.
+  let requests: EncoderRequests
 
   /// How many frames in a row may fail before the pipeline gives up.
   static var failureLimit: Int { 30 }
 
   /// Runs until the mailbox is closed and empty.
   ///
-  /// - Throws: ``EncoderError`` where ``failureLimit`` frames in a row could not be encoded.
+  /// - Throws: ``EncoderError`` where the encoder is lost, or ``failureLimit`` frames in a row could not be encoded.
   func run() throws(EncoderError) {
     defer {
       encoder.stop()
       pictures.close()
     }
     var clock = KeyFrameClock(interval: keyFrameInterval)
-    let frameInterval = encoder.configuration.frameRate.interval
+    var rate = MeasuredFrameRate(nominal: encoder.configuration.frameRate)
+    var switches = 0
     var failures = 0
     // Room first, frame afterwards: a frame that was taken out early would grow old while a newer one arrives.
     while let picture = pictures.beginWrite() {
-      guard let waiting = mailbox.take() else {
-        pictures.recycle(picture)
-        return
-      }
-      if keyFrameRequest.take() { clock.request() }
+      guard let waiting = mailbox.take() else { return try flush(into: picture) }
+      if requests.takeKeyFrame() { clock.request() }
       do throws(EncoderError) {
-        try encode(consume waiting, into: picture, clock: &clock, frameInterval: frameInterval)
+        try follow(rate.change(at: waiting.frame.timestamp))
+        try encode(consume waiting, into: picture, clock: &clock)
         failures = 0
-        pictures.commit(picture)
       } catch {
-        pictures.recycle(picture)
         statistics.encode.withLock { $0.errors += 1 }
+        if case .lost = error { throw error }
         // What follows a missing picture cannot be decoded without a fresh start.
         clock.request()
         failures += 1
         guard failures < Self.failureLimit else { throw error }
       }
+      let counters = encoder.counters
+      let name = counters.switches == switches ? nil : encoder.name
+      switches = counters.switches
+      statistics.encode.withLock {
+        $0.encoder = counters
+        if let name { $0.encoderName = name }
+      }
     }
   }
 
+  /// Tells the encoder of a new frame rate, or of a bitrate that was asked for.
+  private func follow(_ measured: FrameRate?) throws(EncoderError) {
+    let bitrate = requests.takeBitrate()
+    guard measured != nil || bitrate != nil else { return }
+    let configuration = encoder.configuration
+    try encoder.change(
+      bitrate: bitrate ?? configuration.bitrate, frameRate: measured ?? configuration.frameRate)
+  }
+
   private func encode(
-    _ waiting: consuming WaitingFrame, into picture: CodedPicture, clock: inout KeyFrameClock,
-    frameInterval: MediaTime
+    _ waiting: consuming WaitingFrame, into picture: CodedPicture, clock: inout KeyFrameClock
   ) throws(EncoderError) {
     let begin = MediaTime.now()
     let wait = begin - waiting.since
     let timestamp = waiting.frame.timestamp
-    let isDue = clock.isDue(at: timestamp, frameInterval: frameInterval)
-    var isStored = false
-    var isKeyFrame = false
-    var bytes = 0
-    try encoder.encode(waiting.frame, keyFrame: isDue) { unit in
-      isStored = picture.store(unit)
-      isKeyFrame = unit.isKeyFrame
-      bytes = unit.payloadBytes
+    let isDue = clock.isDue(at: timestamp, frameInterval: encoder.configuration.frameRate.interval)
+    var delivery = Delivery(first: picture)
+    defer { delivery.end(pictures) }
+    try encoder.encode(waiting.frame, keyFrame: isDue) { delivery.store($0, pictures) }
+    guard delivery.tooLarge == 0 else {
+      throw .output(library: encoder.name, "a picture of \(delivery.tooLarge) bytes has no room")
     }
-    guard isStored else { throw .output(library: encoder.name, "a picture of \(bytes) bytes has no room") }
-    if isKeyFrame { clock.keyFrameDelivered(at: timestamp) }
-    picture.encoded = .now()
-    let duration = picture.encoded - begin
+    // An encoder that looks ahead delivers it later; another may have made one of its own accord.
+    if isDue || delivery.newestKeyFrame == timestamp { clock.keyFrameDelivered(at: timestamp) }
+    let duration = MediaTime.now() - begin
     statistics.encode.withLock {
-      $0.frames += 1
-      if isKeyFrame { $0.keyFrames += 1 }
-      $0.bytes += bytes
+      delivery.count(in: &$0)
       $0.wait.record(wait)
       $0.latency.record(duration)
     }
   }
+
+  /// Queues what the encoder has held back.
+  private func flush(into picture: CodedPicture) throws(EncoderError) {
+    var delivery = Delivery(first: picture)
+    defer { delivery.end(pictures) }
+    try encoder.flush { delivery.store($0, pictures) }
+    statistics.encode.withLock { delivery.count(in: &$0) }
+  }
 }
 
-/// A wish for a key frame, from any thread to the encode stage.
-final class KeyFrameRequest: Sendable {
-  private let isSet = Atomic(false)
+/// What an encoder delivers in one call: mostly one picture, with lookahead none or several.
+private struct Delivery {
+  private var room: CodedPicture?
+  private var frames = 0
+  private var keyFrames = 0
+  private var bytes = 0
+  /// The size of a picture that had no room, 0 where all had.
+  private(set) var tooLarge = 0
+  /// The timestamp of the newest key frame.
+  private(set) var newestKeyFrame: MediaTime?
 
-  /// Asks.
-  func set() {
-    isSet.store(true, ordering: .relaxed)
+  /// A call for which there is room in `first`.
+  init(first: CodedPicture) {
+    room = first
   }
 
-  /// Whether somebody asked since the last call.
-  func take() -> Bool {
-    isSet.load(ordering: .relaxed) && isSet.exchange(false, ordering: .relaxed)
+  /// Hands `unit` on.
+  mutating func store(_ unit: borrowing AccessUnit, _ pictures: CodedPictureQueue) {
+    // None where the queue is closed, and then nobody waits for it.
+    guard let picture = room ?? pictures.beginWrite() else { return }
+    room = nil
+    let size = unit.payloadBytes
+    guard picture.store(unit) else {
+      tooLarge = size
+      room = picture
+      return
+    }
+    picture.encoded = .now()
+    frames += 1
+    bytes += size
+    if unit.isKeyFrame {
+      keyFrames += 1
+      newestKeyFrame = unit.timestamp
+    }
+    pictures.commit(picture)
   }
+
+  /// Gives back room that was not used.
+  mutating func end(_ pictures: CodedPictureQueue) {
+    if let room { pictures.recycle(room) }
+    room = nil
+  }
+
+  func count(in figures: inout StatisticsRecorder.Encode) {
+    figures.frames += frames
+    figures.keyFrames += keyFrames
+    figures.bytes += bytes
+  }
+}
+
+/// What is asked of the encoder, from any thread to the encode stage.
+final class EncoderRequests: Sendable {
+  private let keyFrame = Atomic(false)
+  /// Bits a second; 0 where nothing was asked.
+  private let bitrate = Atomic(0)
+
+  /// Asks for a key frame.
+  func setKeyFrame() {
+    keyFrame.store(true, ordering: .relaxed)
+  }
+
+  /// Asks for `value` bits a second.
+  func setBitrate(_ value: Int) {
+    bitrate.store(value, ordering: .relaxed)
+  }
+
+  /// Whether somebody asked for a key frame since the last call.
+  func takeKeyFrame() -> Bool {
+    keyFrame.load(ordering: .relaxed) && keyFrame.exchange(false, ordering: .relaxed)
+  }
+
+  /// The bitrate that was asked for since the last call.
+  func takeBitrate() -> Int? {
+    guard bitrate.load(ordering: .relaxed) != 0 else { return nil }
+    let value = bitrate.exchange(0, ordering: .relaxed)
+    return value == 0 ? nil : value
+  }
+}
+
+extension EncoderCounters {
+  fileprivate var switches: Int { failovers + recoveries }
 }

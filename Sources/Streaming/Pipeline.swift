@@ -32,7 +32,7 @@ public final class Pipeline: @unchecked Sendable {
   private let source: any VideoSource
   private let keyFrameInterval: MediaTime
   private let interrupt: Interrupt
-  private let keyFrameRequest = KeyFrameRequest()
+  private let requests = EncoderRequests()
   private let mailbox = Mailbox<WaitingFrame>()
   private let pictures: CodedPictureQueue
   private let statisticsRecorder: StatisticsRecorder
@@ -62,7 +62,8 @@ public final class Pipeline: @unchecked Sendable {
     self.destinations = try destinations.map { ($0, try SocketAddress(host: $0.host, port: $0.port)) }
     interrupt = try Interrupt()
     ended = try Interrupt()
-    statisticsRecorder = StatisticsRecorder(destinations: destinations, started: started)
+    statisticsRecorder = StatisticsRecorder(
+      destinations: destinations, encoderName: encoder.name, started: started)
     // No coded picture is larger than the raw one but for headers, whatever the rate control does.
     pictures = try CodedPictureQueue(capacity: source.format.size.pixels * 2 + 65_536)
     sendStage = SendStage(
@@ -96,7 +97,7 @@ public final class Pipeline: @unchecked Sendable {
   private func startEncoding<Encoder: VideoEncoder>(_ encoder: Encoder) throws(SystemFailure) -> NamedThread {
     let stage = EncodeStage(
       encoder: encoder, keyFrameInterval: keyFrameInterval, mailbox: mailbox, pictures: pictures,
-      statistics: statisticsRecorder, keyFrameRequest: keyFrameRequest)
+      statistics: statisticsRecorder, requests: requests)
     return try NamedThread("nj-encode") { [self] in
       do throws(EncoderError) {
         try stage.run()
@@ -136,7 +137,15 @@ public final class Pipeline: @unchecked Sendable {
 
   /// Makes the next frame a key frame.
   public func requestKeyFrame() {
-    keyFrameRequest.set()
+    requests.setKeyFrame()
+  }
+
+  /// From one of the next frames on `bitrate` bits a second, with neither a key frame nor new parameter sets.
+  ///
+  /// - Throws: ``EncoderError/configuration(_:)`` for an impossible value; then nothing changes.
+  public func changeBitrate(_ bitrate: Int) throws(EncoderError) {
+    try EncoderConfiguration.check(bitrate: bitrate)
+    requests.setBitrate(bitrate)
   }
 
   /// What happened so far.

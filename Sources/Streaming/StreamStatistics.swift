@@ -62,6 +62,10 @@ public struct StreamStatistics: Sendable {
   public var sent = 0
   /// Bytes of H.264, without start codes.
   public var encodedBytes = 0
+  /// The encoder that is at work, for a person.
+  public var encoderName = ""
+  /// What happened within the encoder.
+  public var encoder = EncoderCounters()
   /// Frames that were lost, by cause; every cause has an entry.
   public var drops: [DropCause: Int] = [:]
   /// Latencies by stage.
@@ -99,6 +103,8 @@ final class StatisticsRecorder: Sendable {
     var keyFrames = 0
     var bytes = 0
     var errors = 0
+    var encoder = EncoderCounters()
+    var encoderName: String
     var wait = LatencyHistogram()
     var latency = LatencyHistogram()
   }
@@ -116,11 +122,12 @@ final class StatisticsRecorder: Sendable {
   }
 
   let capture = Mutex(Capture())
-  let encode = Mutex(Encode())
+  let encode: Mutex<Encode>
   let send: Mutex<Send>
   let started: MediaTime
 
-  init(destinations: [StreamDestination], started: MediaTime) {
+  init(destinations: [StreamDestination], encoderName: String, started: MediaTime) {
+    encode = Mutex(Encode(encoderName: encoderName))
     send = Mutex(Send(destinations: destinations.map { DestinationStatistics(destination: $0) }))
     self.started = started
   }
@@ -144,6 +151,8 @@ final class StatisticsRecorder: Sendable {
       result.encoded = $0.frames
       result.keyFrames = $0.keyFrames
       result.encodedBytes = $0.bytes
+      result.encoder = $0.encoder
+      result.encoderName = $0.encoderName
       result.drops[.encoderError, default: 0] += $0.errors
       result.latencies[.wait] = LatencySummary($0.wait)
       result.latencies[.encode] = LatencySummary($0.latency)

@@ -20,8 +20,8 @@ struct MeasuredFrameRate {
     assumed = self.nominal
   }
 
-  /// Takes a frame's timestamp. Where the rate has changed: how many times as long as nominal a frame lasts now.
-  mutating func change(at timestamp: MediaTime) -> Double? {
+  /// Takes a frame's timestamp; the new rate where it has changed.
+  mutating func change(at timestamp: MediaTime) -> FrameRate? {
     defer { last = timestamp }
     guard let last else { return nil }
     let interval = (timestamp - last).seconds
@@ -29,6 +29,8 @@ struct MeasuredFrameRate {
     average += (interval - average) * Self.weight
     guard abs(average / assumed - 1) > Self.tolerance else { return nil }
     assumed = average
-    return average / nominal
+    let limits = EncoderConfiguration.frameRateLimits
+    let rate = min(limits.upperBound, max(limits.lowerBound, 1 / average))
+    return FrameRate(UInt32((rate * 1000).rounded()), 1000)
   }
 }

@@ -1,0 +1,381 @@
+import Media
+import Threading
+
+/// An encoder on hardware, on a thread of its own: every call that a driver could hang in is made there, and whoever
+/// waits for one waits no longer than a deadline.
+///
+/// The frame stays with the caller, which loads it into memory that the thread has mapped. The access unit is lent
+/// to the caller while the thread stands still:
+///
+/// ```
+/// caller   load ─► encode ┄┄┄┄┄┄┄┄┄┄┄┄► deliver ─► return
+/// thread                └► encodeLoaded ─► (held)   └► encodeLoaded returns ─► mapInput ─► ready
+/// ```
+///
+/// A driver that misses a deadline is abandoned: it is never spoken to again, and delivers nothing. Should it ever come
+/// back, its encoder is stopped and the thread ends. After an error a new encoder is opened on the same thread, which
+/// is why there is never more than one.
+final class DriverThread: @unchecked Sendable {
+  // Sendable: what is mutable is touched under the monitor alone. The encoder belongs to the thread, and in state
+  // `ready`, in which the thread sleeps, to the caller.
+
+  private enum State {
+    /// The encoder is being made and warmed up, or the thread waits before it does so.
+    case opening
+    /// The input is mapped; the thread sleeps until an order comes.
+    case ready
+    /// The thread is in the driver's hands.
+    case working
+    /// The thread is held, and the access unit lent.
+    case lending
+    /// The thread is at its end.
+    case ended
+  }
+
+  private enum Order {
+    case encode(keyFrame: Bool)
+    /// The caller could not load the frame: as if the driver had failed.
+    case fail(EncoderError)
+  }
+
+  /// What is wanted of the encoder, by the last ``change(bitrate:frameRate:)``.
+  private struct Wish {
+    let bitrate: Int
+    let frameRate: FrameRate
+  }
+
+  /// The parts of an access unit, while the thread is held.
+  private struct Loan {
+    let nalUnits: UnsafeBufferPointer<NALUnit>
+    let isKeyFrame: Bool
+    let timestamp: MediaTime
+    let captured: MediaTime
+  }
+
+  /// What the hardware is, for messages.
+  let library: String
+  private let makeEncoder: @Sendable () throws(EncoderError) -> any StagedVideoEncoder
+  private let onRetryFailed: @Sendable (EncoderError, MediaTime) -> Void
+  private let monitor = Monitor()
+  private var thread: NamedThread?
+  private var state = State.opening
+  private var order: Order?
+  private var loan: Loan?
+  private var encoder: (any StagedVideoEncoder)?
+  /// What became of the encoder that the caller used; the caller takes it away.
+  private var failure: EncoderError?
+  /// How long the thread waits before it opens another encoder, after the last failure.
+  private var retry = MediaTime.zero
+  private var isStopping = false
+  private var isAbandoned = false
+  private var wish: Wish?
+  private var backOff = RetryBackOff()
+  private var wasOpened = false
+  /// Since when the present encoder has delivered pictures.
+  private var workingSince: MediaTime?
+  private var nextAttempt = MediaTime.zero
+  private var counters = EncoderCounters()
+  private var formerCounters = EncoderCounters()
+
+  /// How long `stop` waits for a driver that is at work.
+  private static let patience = MediaTime(nanoseconds: 2_000_000_000)
+
+  /// Starts the thread, which begins to open an encoder.
+  ///
+  /// - Parameters:
+  ///   - library: what the hardware is, for messages.
+  ///   - onRetryFailed: told on the thread of an attempt that failed, and how long it is to the next.
+  ///   - makeEncoder: opens an encoder; called on the thread.
+  /// - Throws: ``SystemFailure`` where the system has no thread left.
+  init(
+    library: String, onRetryFailed: @escaping @Sendable (EncoderError, MediaTime) -> Void = { _, _ in },
+    makeEncoder: @escaping @Sendable () throws(EncoderError) -> any StagedVideoEncoder
+  ) throws(SystemFailure) {
+    self.library = library
+    self.onRetryFailed = onRetryFailed
+    self.makeEncoder = makeEncoder
+    let thread = try NamedThread("nj-driver") { [self] in run() }
+    self.thread = consume thread
+  }
+
+  // MARK: the caller's side
+
+  /// Waits for the first encoder.
+  ///
+  /// - Throws: ``EncoderError``: why there is none. The thread is at its end then, or abandoned.
+  func waitUntilOpen(within limit: MediaTime) throws(EncoderError) -> any StagedVideoEncoder {
+    try waitUntilReady(deadline: .now() + limit, limit: limit)
+  }
+
+  /// Whether an encoder is ready for a frame.
+  var isReady: Bool {
+    monitor.locked { state == .ready }
+  }
+
+  /// Encodes `frame` and lends the access unit to `deliver`, on the caller's thread.
+  ///
+  /// - Throws: ``EncoderError``; then `deliver` was not called. With ``EncoderError/hung(library:after:)`` the driver was
+  ///   abandoned; with any other the thread opens another encoder after the time that ``takeRetry()`` tells.
+  func encode(
+    _ frame: borrowing Frame, keyFrame: Bool, within limit: MediaTime, deliver: (borrowing AccessUnit) -> Void
+  ) throws(EncoderError) {
+    let deadline = MediaTime.now() + limit
+    let encoder = try waitUntilReady(deadline: deadline, limit: limit)
+    do throws(EncoderError) {
+      try encoder.load(frame)
+    } catch {
+      submit(.fail(error))
+      _ = try waitForLoan(deadline: deadline, limit: limit)
+      throw error
+    }
+    submit(.encode(keyFrame: keyFrame))
+    let loan = try waitForLoan(deadline: deadline, limit: limit)
+    deliver(
+      AccessUnit(
+        nalUnits: loan.nalUnits, isKeyFrame: loan.isKeyFrame, timestamp: loan.timestamp, captured: loan.captured))
+    monitor.locked {
+      self.loan = nil
+      state = .working
+      monitor.signal()
+    }
+  }
+
+  /// From the next frame on `bitrate` bits a second at `frameRate`, which are possible ones.
+  func change(bitrate: Int, frameRate: FrameRate) {
+    monitor.locked { wish = Wish(bitrate: bitrate, frameRate: frameRate) }
+  }
+
+  /// The wait between the last failure and the next attempt.
+  var retryDelay: MediaTime {
+    monitor.locked { retry }
+  }
+
+  /// What happened within, over all encoders that there have been.
+  var totals: EncoderCounters {
+    monitor.locked { formerCounters + counters }
+  }
+
+  /// Ends the encoder and the thread. A driver that does not come back within two seconds is left behind.
+  func stop() {
+    let hasEnded = monitor.locked { () -> Bool in
+      isStopping = true
+      monitor.signal()
+      let deadline = MediaTime.now() + Self.patience
+      while state != .ended, !isAbandoned {
+        if !monitor.wait(until: deadline), state != .ended {
+          isAbandoned = true
+          return false
+        }
+      }
+      return state == .ended
+    }
+    guard let thread = thread.take() else { return }
+    if hasEnded {
+      _ = consume thread
+    } else {
+      thread.detach()
+    }
+  }
+
+  private func submit(_ order: Order) {
+    monitor.locked {
+      self.order = order
+      state = .working
+      monitor.signal()
+    }
+  }
+
+  private func waitUntilReady(deadline: MediaTime, limit: MediaTime) throws(EncoderError) -> any StagedVideoEncoder {
+    try monitor.locked { () throws(EncoderError) -> any StagedVideoEncoder in
+      try wait(for: .ready, deadline: deadline, limit: limit)
+      guard let encoder else { throw .stopped }
+      return encoder
+    }
+  }
+
+  private func waitForLoan(deadline: MediaTime, limit: MediaTime) throws(EncoderError) -> Loan {
+    try monitor.locked { () throws(EncoderError) -> Loan in
+      try wait(for: .lending, deadline: deadline, limit: limit)
+      guard let loan else { throw .stopped }
+      return loan
+    }
+  }
+
+  /// Waits, under the monitor, for `wanted`, a failure or the deadline.
+  private func wait(for wanted: State, deadline: MediaTime, limit: MediaTime) throws(EncoderError) {
+    var isLate = false
+    while true {
+      if isAbandoned { throw .stopped }
+      if let error = failure {
+        failure = nil
+        throw error
+      }
+      if state == wanted { return }
+      if state == .ended { throw .stopped }
+      if isLate {
+        isAbandoned = true
+        monitor.signal()
+        throw .hung(library: library, after: limit)
+      }
+      isLate = !monitor.wait(until: deadline)
+    }
+  }
+
+  // MARK: the thread's side
+
+  private func run() {
+    while let encoder = open() {
+      do throws(EncoderError) {
+        try serve(encoder)
+        encoder.stop()
+      } catch {
+        noteFailure(error)
+        // Only now: whoever waits goes on while a driver that has just failed takes its time.
+        encoder.stop()
+      }
+    }
+    monitor.locked {
+      state = .ended
+      monitor.signal()
+    }
+  }
+
+  /// The next encoder, warmed up and ready for a frame; nil where there is to be none.
+  private func open() -> (any StagedVideoEncoder)? {
+    while waitForTurn() {
+      var opened: (any StagedVideoEncoder)?
+      do throws(EncoderError) {
+        let encoder = try makeEncoder()
+        opened = encoder
+        try encoder.prepare()
+        try encoder.mapInput()
+        if publish(encoder) { return encoder }
+        encoder.stop()
+        return nil
+      } catch {
+        guard let retry = retryAfterFailedOpening() else {
+          noteFailure(error)
+          opened?.stop()
+          return nil
+        }
+        opened?.stop()
+        onRetryFailed(error, retry)
+      }
+    }
+    return nil
+  }
+
+  /// Sets the time of the next attempt; nil where the first one failed, after which there is none.
+  private func retryAfterFailedOpening() -> MediaTime? {
+    monitor.locked {
+      guard wasOpened else { return nil }
+      let retry = backOff.failed(after: .zero)
+      nextAttempt = .now() + retry
+      return retry
+    }
+  }
+
+  /// Waits out the back-off; false where no encoder is wanted any more.
+  private func waitForTurn() -> Bool {
+    monitor.locked {
+      while !isStopping, !isAbandoned, MediaTime.now() < nextAttempt { _ = monitor.wait(until: nextAttempt) }
+      return !isStopping && !isAbandoned
+    }
+  }
+
+  /// Makes a new encoder known to the caller; false where none is wanted any more.
+  private func publish(_ encoder: any StagedVideoEncoder) -> Bool {
+    monitor.locked {
+      guard !isStopping, !isAbandoned else { return false }
+      self.encoder = encoder
+      wasOpened = true
+      state = .ready
+      monitor.signal()
+      return true
+    }
+  }
+
+  /// Makes a failure known to the caller, and sets the time of the next attempt.
+  private func noteFailure(_ error: EncoderError) {
+    monitor.locked {
+      let now = MediaTime.now()
+      retry = backOff.failed(after: workingSince.map { now - $0 } ?? .zero)
+      nextAttempt = now + retry
+      workingSince = nil
+      encoder = nil
+      order = nil
+      formerCounters = formerCounters + counters
+      counters = EncoderCounters()
+      failure = error
+      state = .opening
+      monitor.signal()
+    }
+  }
+
+  /// Carries out orders until there is an end.
+  private func serve(_ encoder: any StagedVideoEncoder) throws(EncoderError) {
+    var current = (bitrate: encoder.configuration.bitrate, frameRate: encoder.configuration.frameRate)
+    while let (order, wish) = nextOrder() {
+      if let wish, wish.bitrate != current.bitrate || wish.frameRate != current.frameRate {
+        try encoder.change(bitrate: wish.bitrate, frameRate: wish.frameRate)
+        current = (wish.bitrate, wish.frameRate)
+      }
+      switch order {
+      case .fail(let error): throw error
+      case .encode(let keyFrame):
+        var deliveries = 0
+        try encoder.encodeLoaded(keyFrame: keyFrame) { unit in
+          deliveries += 1
+          // Nobody waits for a second one.
+          if deliveries == 1 { lend(unit) }
+        }
+        guard deliveries == 1 else { throw .output(library: library, "\(deliveries) pictures for a frame") }
+      }
+      let figures = encoder.counters
+      let isWanted = monitor.locked { () -> Bool in
+        counters = figures
+        if workingSince == nil { workingSince = .now() }
+        return !isStopping && !isAbandoned
+      }
+      guard isWanted else { return }
+      try encoder.mapInput()
+      monitor.locked {
+        state = .ready
+        monitor.signal()
+      }
+    }
+  }
+
+  /// The next order, and what is wanted of the encoder; nil at the end.
+  private func nextOrder() -> (Order, Wish?)? {
+    monitor.locked {
+      while order == nil, !isStopping, !isAbandoned { monitor.wait() }
+      guard !isStopping, !isAbandoned, let next = order else { return nil }
+      order = nil
+      return (next, wish)
+    }
+  }
+
+  /// Lends `unit` to the caller and waits until it gives it back. Nothing where nobody waits for it any more.
+  private func lend(_ unit: borrowing AccessUnit) {
+    let lent = Loan(
+      nalUnits: unit.nalUnits, isKeyFrame: unit.isKeyFrame, timestamp: unit.timestamp, captured: unit.captured)
+    monitor.locked {
+      guard !isAbandoned else { return }
+      loan = lent
+      state = .lending
+      monitor.signal()
+      while state == .lending { monitor.wait() }
+    }
+  }
+}
+
+extension EncoderCounters {
+  fileprivate static func + (left: EncoderCounters, right: EncoderCounters) -> EncoderCounters {
+    var sum = left
+    sum.imported += right.imported
+    sum.copied += right.copied
+    sum.overflows += right.overflows
+    return sum
+  }
+}

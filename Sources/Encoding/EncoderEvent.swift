@@ -1,0 +1,54 @@
+public import Media
+import Synchronization
+
+/// What happened to the encoder of a running stream, one line for the person at the terminal.
+public enum EncoderEvent: Sendable, CustomStringConvertible {
+  /// The hardware encoder failed and another goes on; after `retry` it is tried again.
+  case failedOver(to: String, reason: EncoderError, retry: MediaTime)
+  /// The hardware encoder did not answer and another goes on, for as long as the program runs.
+  case abandoned(to: String, reason: EncoderError)
+  /// It was tried again in vain; the next attempt is after `retry`.
+  case retryFailed(reason: EncoderError, retry: MediaTime)
+  /// The hardware encoder is back.
+  case recovered(to: String)
+
+  /// The line.
+  public var description: String {
+    switch self {
+    case .failedOver(let name, let reason, let retry):
+      "\(reason); \(name) goes on, and the hardware is tried again in \(retry.wholeSeconds) s"
+    case .abandoned(let name, let reason):
+      "\(reason); \(name) goes on until nightjar is started again"
+    case .retryFailed(let reason, let retry):
+      "the hardware encoder still fails: \(reason); tried again in \(retry.wholeSeconds) s"
+    case .recovered(let name): "\(name) encodes again"
+    }
+  }
+}
+
+/// The events of one encoder, from the threads on which they happen to whoever shows them.
+public final class EncoderEvents: Sendable {
+  private let waiting = Mutex<[EncoderEvent]>([])
+
+  /// The most events that wait; what happens meanwhile is in the counters alone.
+  public static let limit = 64
+
+  /// None yet.
+  public init() {}
+
+  /// Takes what happened since the last call, oldest first.
+  public func take() -> [EncoderEvent] {
+    waiting.withLock { waiting in
+      defer { waiting.removeAll() }
+      return waiting
+    }
+  }
+
+  func add(_ event: EncoderEvent) {
+    waiting.withLock { if $0.count < Self.limit { $0.append(event) } }
+  }
+}
+
+extension MediaTime {
+  fileprivate var wholeSeconds: Int64 { nanoseconds / 1_000_000_000 }
+}

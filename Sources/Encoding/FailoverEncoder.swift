@@ -1,0 +1,209 @@
+public import Media
+
+/// A hardware encoder with another behind it: what the hardware fails on is encoded again by the other one, as a
+/// key frame with its own parameter sets, in the same stream.
+///
+/// - After an error the hardware is opened again with a growing back-off, and taken back at a key frame that is due.
+/// - A driver that hangs is not spoken to again.
+/// - Without a fall-back the first failure is the end: ``EncoderError/lost(reason:)``.
+///
+/// The fall-back is made and warmed up by ``prepare()`` (some 17 MB at 1280x720); or, with
+/// ``Policy/keepsStandby`` off, when it is needed, and given up once the hardware is back.
+public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
+  // Sendable: used by one thread at a time, as `VideoEncoder` demands; the driver's thread has none of it.
+
+  /// How the hardware and the fall-back are used.
+  public struct Policy: Hashable, Sendable {
+    /// How many frame intervals a driver may take for a frame before it counts as hung.
+    public var hangLimit = 3
+    /// Whether the fall-back is kept warm while the hardware works.
+    public var keepsStandby = true
+    /// How long a driver may take to open and to encode its first picture.
+    public var openingLimit = MediaTime(nanoseconds: 5_000_000_000)
+
+    /// The values above.
+    public init() {}
+
+    /// The hang limits that are taken, in frame intervals.
+    public static let hangLimits = 1...100
+  }
+
+  /// Makes a fall-back encoder.
+  public typealias MakeFallback = @Sendable (EncoderConfiguration) throws(EncoderError) -> any VideoEncoder
+
+  /// What is asked for.
+  public private(set) var configuration: EncoderConfiguration
+  /// What happened to it.
+  public let events: EncoderEvents
+
+  private let policy: Policy
+  private let driver: DriverThread
+  private let makeFallback: MakeFallback?
+  /// As it was when first opened; the one that is opened after a failure is the same again.
+  private let hardware: (name: String, parameterSets: ParameterSets)
+  private var fallback: (any VideoEncoder)?
+  private var usesHardware = true
+  private var isStopped = false
+  private var switches = EncoderCounters()
+
+  /// Opens and warms up the hardware on a thread of its own.
+  ///
+  /// - Parameters:
+  ///   - library: what the hardware is, for messages.
+  ///   - fallback: makes the encoder behind it; nil for none.
+  ///   - hardware: opens the hardware; called again after a failure.
+  /// - Throws: ``EncoderError`` where the hardware cannot be had, with the reason.
+  public init(
+    _ configuration: EncoderConfiguration, library: String, policy: Policy = Policy(), fallback: MakeFallback?,
+    hardware: @escaping @Sendable () throws(EncoderError) -> any StagedVideoEncoder
+  ) throws(EncoderError) {
+    try configuration.check()
+    guard Policy.hangLimits.contains(policy.hangLimit) else {
+      throw .configuration(
+        "a hang limit of \(policy.hangLimit) frames: choose \(Policy.hangLimits.lowerBound) to "
+          + "\(Policy.hangLimits.upperBound)")
+    }
+    self.configuration = configuration
+    self.policy = policy
+    makeFallback = fallback
+    let events = EncoderEvents()
+    self.events = events
+    let driver: DriverThread
+    do throws(SystemFailure) {
+      driver = try DriverThread(
+        library: library, onRetryFailed: { events.add(.retryFailed(reason: $0, retry: $1)) }, makeEncoder: hardware)
+    } catch {
+      throw .unavailable("no thread for \(library): \(error)")
+    }
+    do throws(EncoderError) {
+      let opened = try driver.waitUntilOpen(within: policy.openingLimit)
+      self.hardware = (opened.name, opened.parameterSets)
+    } catch {
+      driver.stop()
+      throw error
+    }
+    self.driver = driver
+  }
+
+  deinit {
+    stop()
+  }
+
+  /// The encoder that is at work.
+  public var name: String { usesHardware ? hardware.name : fallback?.name ?? hardware.name }
+
+  /// Those of the encoder that is at work.
+  public var parameterSets: ParameterSets {
+    usesHardware ? hardware.parameterSets : fallback?.parameterSets ?? hardware.parameterSets
+  }
+
+  /// The hardware's, and the switches.
+  public var counters: EncoderCounters {
+    var sum = driver.totals
+    sum.failovers = switches.failovers
+    sum.hangs = switches.hangs
+    sum.recoveries = switches.recoveries
+    return sum
+  }
+
+  /// Warms up the fall-back; the hardware has been since it was opened.
+  public func prepare() throws(EncoderError) {
+    guard !isStopped else { throw .stopped }
+    if policy.keepsStandby { try openFallback() }
+  }
+
+  /// Encodes `frame` by the hardware, or where that fails by the fall-back; see ``VideoEncoder``.
+  public func encode(
+    _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
+  ) throws(EncoderError) {
+    guard !isStopped else { throw .stopped }
+    guard frame.planes.size == configuration.size else {
+      throw .frameSize(frame.planes.size, expected: configuration.size)
+    }
+    if !usesHardware, keyFrame, driver.isReady { try takeBack(deliver: deliver) }
+    guard usesHardware else { return try encodeByFallback(frame, keyFrame: keyFrame, deliver: deliver) }
+    let limit = MediaTime(nanoseconds: configuration.frameRate.interval.nanoseconds * Int64(policy.hangLimit))
+    do throws(EncoderError) {
+      try driver.encode(frame, keyFrame: keyFrame, within: limit, deliver: deliver)
+    } catch {
+      try failOver(error)
+      try encodeByFallback(frame, keyFrame: true, deliver: deliver)
+    }
+  }
+
+  /// Changes both encoders; see ``VideoEncoder``.
+  public func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {
+    guard !isStopped else { throw .stopped }
+    var wanted = configuration
+    wanted.bitrate = bitrate
+    wanted.frameRate = frameRate
+    try wanted.check()
+    try fallback?.change(bitrate: bitrate, frameRate: frameRate)
+    driver.change(bitrate: bitrate, frameRate: frameRate)
+    configuration = wanted
+  }
+
+  /// Lends what the fall-back holds back; hardware holds nothing.
+  public func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
+    guard !isStopped else { throw .stopped }
+    if !usesHardware { try fallback?.flush(deliver: deliver) }
+  }
+
+  /// Ends both encoders. A driver that does not come back within two seconds is left behind on its thread.
+  public func stop() {
+    guard !isStopped else { return }
+    isStopped = true
+    driver.stop()
+    fallback?.stop()
+    fallback = nil
+  }
+
+  private func openFallback() throws(EncoderError) {
+    guard fallback == nil, let makeFallback else { return }
+    let opened = try makeFallback(configuration)
+    do throws(EncoderError) {
+      try opened.prepare()
+    } catch {
+      opened.stop()
+      throw error
+    }
+    fallback = opened
+  }
+
+  private func failOver(_ reason: EncoderError) throws(EncoderError) {
+    guard makeFallback != nil else {
+      stop()
+      throw .lost(reason: reason.description)
+    }
+    usesHardware = false
+    try openFallback()
+    switches.failovers += 1
+    if case .hung = reason {
+      switches.hangs += 1
+      events.add(.abandoned(to: name, reason: reason))
+    } else {
+      events.add(.failedOver(to: name, reason: reason, retry: driver.retryDelay))
+    }
+  }
+
+  private func encodeByFallback(
+    _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
+  ) throws(EncoderError) {
+    try openFallback()
+    guard let fallback else { throw .stopped }
+    try fallback.encode(frame, keyFrame: keyFrame, deliver: deliver)
+  }
+
+  /// Goes back to the hardware, whose first picture is a key frame.
+  private func takeBack(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
+    // What the fall-back still holds comes before whatever the hardware makes.
+    try fallback?.flush(deliver: deliver)
+    usesHardware = true
+    switches.recoveries += 1
+    events.add(.recovered(to: hardware.name))
+    if !policy.keepsStandby {
+      fallback?.stop()
+      fallback = nil
+    }
+  }
+}

@@ -1,0 +1,38 @@
+import Foundation
+import Media
+import TestSupport
+import Testing
+
+/// What an encoder delivered, and what ffmpeg makes of it.
+struct CodedStream {
+  /// The pictures' timestamps, in the order of delivery.
+  private(set) var timestamps: [MediaTime] = []
+  /// Which of them were key frames.
+  private(set) var keyFrames: [Int] = []
+  /// `profile_idc` of each key frame's SPS: it tells the encoders apart.
+  private(set) var profiles: [UInt8] = []
+  private var bytes = Data()
+
+  mutating func append(_ unit: borrowing AccessUnit) {
+    if unit.isKeyFrame { keyFrames.append(timestamps.count) }
+    timestamps.append(unit.timestamp)
+    for nalUnit in unit.nalUnits {
+      if nalUnit.type == .sequenceParameterSet { profiles.append(nalUnit.bytes[1]) }
+      bytes.append(contentsOf: AnnexB.startCode)
+      bytes.append(contentsOf: nalUnit.bytes)
+    }
+  }
+
+  /// How many pictures ffmpeg decodes; whatever it complains about is an issue.
+  func decodedCount() throws -> Int {
+    let directory = try TemporaryDirectory()
+    try bytes.write(to: directory.url.appendingPathComponent("s.h264"))
+    let probe = try Subprocess.run(
+      [
+        "ffprobe", "-v", "error", "-err_detect", "explode", "-count_frames", "-show_entries", "stream=nb_read_frames",
+        "-of", "csv=p=0", directory.path("s.h264"),
+      ], in: directory)
+    #expect(probe.error.isEmpty, "\(probe.error)")
+    return try #require(Int(probe.outputText.trimmingCharacters(in: .whitespacesAndNewlines)))
+  }
+}

@@ -1,0 +1,216 @@
+#if X264
+  import Foundation
+  import Media
+  import Synchronization
+  import TestSupport
+  import Testing
+  import X264
+
+  @testable import Encoding
+
+  @Suite struct FailoverEncoderTests {
+    private static let size = PictureSize(width: 320, height: 240)
+    private static let configuration = EncoderConfiguration(
+      size: size, frameRate: .thirty, bitrate: 500_000, color: .bt709)
+    /// The hardware of the tests makes the main profile, what stands behind it baseline.
+    private static let hardwareProfile: UInt8 = 77
+    private static let fallbackProfile: UInt8 = 66
+
+    /// A second for a frame: a machine that is busy with something else is no hang.
+    private static func policy(keepsStandby: Bool = true) -> FailoverEncoder.Policy {
+      var policy = FailoverEncoder.Policy()
+      policy.hangLimit = 30
+      policy.keepsStandby = keepsStandby
+      policy.openingLimit = MediaTime(seconds: 60)
+      return policy
+    }
+
+    private static func encoder(
+      _ script: ScriptedHardware.Script, policy: FailoverEncoder.Policy = policy(), hasFallback: Bool = true
+    ) throws -> FailoverEncoder {
+      let x264: FailoverEncoder.MakeFallback = { configuration throws(EncoderError) in try X264Encoder(configuration) }
+      let encoder = try FailoverEncoder(
+        configuration, library: "scripted", policy: policy, fallback: hasFallback ? x264 : nil
+      ) { () throws(EncoderError) in
+        var own = configuration
+        own.profile = .main
+        own.x264Preset = "superfast"
+        return try ScriptedHardware(own, script)
+      }
+      try encoder.prepare()
+      return encoder
+    }
+
+    /// Encodes frames `range`, those in `keys` as key frames.
+    private static func encode(
+      _ range: Range<Int>, keys: Set<Int> = [0], _ encoder: FailoverEncoder, into stream: inout CodedStream
+    ) throws {
+      let pool = try FramePool(size: size)
+      for index in range {
+        let frame = try pool.frame(at: FrameRate.thirty.time(ofFrame: Int64(index)))
+        (frame.planes.luma + index % 100 * frame.planes.lumaStride).update(repeating: 200, count: size.width)
+        try encoder.encode(frame, keyFrame: keys.contains(index)) { stream.append($0) }
+      }
+    }
+
+    @Test(arguments: [0, 1, 17, 29])
+    func `a picture that the hardware fails on is encoded by x264, and none is missing`(failing: Int) throws {
+      let script = ScriptedHardware.Script()
+      script.state.withLock { $0.failing = [failing] }
+      let encoder = try Self.encoder(script)
+      var stream = CodedStream()
+      try Self.encode(0..<30, encoder, into: &stream)
+      #expect(stream.timestamps == (0..<30).map { FrameRate.thirty.time(ofFrame: $0) })
+      #expect(stream.keyFrames == (failing == 0 ? [0] : [0, failing]))
+      #expect(stream.profiles == (failing == 0 ? [] : [Self.hardwareProfile]) + [Self.fallbackProfile])
+      #expect(encoder.counters.failovers == 1)
+      #expect(encoder.counters.hangs == 0)
+      #expect(encoder.parameterSets.sequence[1] == Self.fallbackProfile)
+      guard case .failedOver(_, .call(_, "encode", 7, _), let retry)? = encoder.events.take().first else {
+        Issue.record("an event tells of the failure")
+        return
+      }
+      #expect(retry == RetryBackOff.shortest)
+      encoder.stop()
+      #expect(try stream.decodedCount() == 30)
+    }
+
+    @Test(arguments: [true, false])
+    func `the hardware is taken back at a key frame, and told what was changed meanwhile`(standby: Bool) throws {
+      let script = ScriptedHardware.Script()
+      script.state.withLock { $0.failing = [5] }
+      let encoder = try Self.encoder(script, policy: Self.policy(keepsStandby: standby))
+      var stream = CodedStream()
+      try Self.encode(0..<10, encoder, into: &stream)
+      try encoder.change(bitrate: 300_000, frameRate: .thirty)
+      #expect(eventually { script.state.withLock { $0.opened } == 2 })
+      // Ready or not, it is not used before a key frame is due.
+      try Self.encode(10..<15, encoder, into: &stream)
+      #expect(encoder.counters.recoveries == 0)
+      var next = 15
+      #expect(
+        try eventually {
+          try Self.encode(next..<next + 1, keys: [next], encoder, into: &stream)
+          next += 1
+          return encoder.counters.recoveries == 1
+        })
+      try Self.encode(next..<next + 5, encoder, into: &stream)
+      #expect(stream.profiles.last == Self.hardwareProfile)
+      #expect(script.state.withLock { $0.changes } == [300_000])
+      #expect(encoder.events.take().count == 2)
+      #expect(encoder.configuration.bitrate == 300_000)
+      encoder.stop()
+      #expect(try stream.decodedCount() == next + 5)
+    }
+
+    @Test func `hardware that fails again is tried again later each time`() throws {
+      let script = ScriptedHardware.Script()
+      script.state.withLock { $0.failing = [3] }
+      let encoder = try Self.encoder(script)
+      var stream = CodedStream()
+      script.state.withLock { $0.refusesToOpen = true }
+      try Self.encode(0..<5, encoder, into: &stream)
+      var retries: [Int64] = []
+      #expect(
+        eventually(within: 60) {
+          for case .retryFailed(_, let retry) in encoder.events.take() {
+            retries.append(retry.nanoseconds / 1_000_000_000)
+          }
+          return retries.count >= 2
+        })
+      #expect(retries.prefix(2) == [2, 4])
+      try Self.encode(5..<8, encoder, into: &stream)
+      #expect(stream.timestamps.count == 8)
+    }
+
+    @Test(arguments: [0, 1, 17])
+    func `a driver that hangs costs no picture, and is left alone`(hanging: Int) throws {
+      let script = ScriptedHardware.Script()
+      script.state.withLock { $0.hanging = hanging }
+      let encoder = try Self.encoder(script)
+      var stream = CodedStream()
+      try Self.encode(0..<30, keys: [0, 20, 25], encoder, into: &stream)
+      #expect(stream.timestamps.count == 30)
+      #expect(encoder.counters.failovers == 1)
+      #expect(encoder.counters.hangs == 1)
+      guard case .abandoned(_, .hung)? = encoder.events.take().first else {
+        Issue.record("an event tells of the hang")
+        return
+      }
+      // Even once it answers again: x264 stays, and the driver's picture goes nowhere.
+      script.release()
+      #expect(eventually { script.state.withLock { $0.stopped } == 1 })
+      try Self.encode(30..<40, keys: [30, 35], encoder, into: &stream)
+      #expect(stream.timestamps.count == 40)
+      #expect(encoder.counters.recoveries == 0)
+      #expect(script.state.withLock { $0.opened } == 1)
+      encoder.stop()
+      #expect(try stream.decodedCount() == 40)
+    }
+
+    @Test func `a driver that hangs for ever does not hold up the end`() throws {
+      let script = ScriptedHardware.Script()
+      defer { script.release() }
+      script.state.withLock { $0.hanging = 2 }
+      let encoder = try Self.encoder(script)
+      var stream = CodedStream()
+      try Self.encode(0..<5, encoder, into: &stream)
+      encoder.stop()
+      encoder.stop()
+      #expect(script.state.withLock { $0.stopped } == 0)
+      #expect(throws: EncoderError.self) { try Self.encode(5..<6, encoder, into: &stream) }
+      #expect(stream.timestamps.count == 5)
+    }
+
+    @Test func `a driver that hangs while it opens is no encoder`() throws {
+      let script = ScriptedHardware.Script()
+      defer { script.release() }
+      script.state.withLock { $0.hangsAtOpening = true }
+      var policy = Self.policy()
+      policy.openingLimit = MediaTime(seconds: 0.2)
+      let error = #expect(throws: EncoderError.self) { try Self.encoder(script, policy: policy) }
+      guard case .hung? = error else {
+        Issue.record("\(String(describing: error))")
+        return
+      }
+    }
+
+    @Test func `without a fall-back the first failure is the end`() throws {
+      let script = ScriptedHardware.Script()
+      script.state.withLock { $0.failing = [3] }
+      let encoder = try Self.encoder(script, hasFallback: false)
+      var stream = CodedStream()
+      let error = #expect(throws: EncoderError.self) { try Self.encode(0..<5, encoder, into: &stream) }
+      guard case .lost(let reason)? = error else {
+        Issue.record("\(String(describing: error))")
+        return
+      }
+      #expect(reason.contains("it was told to"))
+      #expect(stream.timestamps.count == 3)
+      #expect(script.state.withLock { $0.stopped } == 1)
+    }
+
+    @Test func `a frame of another size is the caller's mistake, not the hardware's`() throws {
+      let script = ScriptedHardware.Script()
+      let encoder = try Self.encoder(script)
+      let pool = try FramePool(size: PictureSize(width: 640, height: 480))
+      #expect(throws: EncoderError.self) { try encoder.encode(pool.frame(), keyFrame: true) { _ in } }
+      #expect(encoder.counters.failovers == 0)
+      #expect(throws: EncoderError.self) { try encoder.change(bitrate: 0, frameRate: .thirty) }
+    }
+
+    @Test func `after stop nothing is encoded, and every encoder was stopped once`() throws {
+      let script = ScriptedHardware.Script()
+      script.state.withLock { $0.failing = [1] }
+      let encoder = try Self.encoder(script)
+      var stream = CodedStream()
+      try Self.encode(0..<3, encoder, into: &stream)
+      #expect(eventually { script.state.withLock { $0.opened } == 2 })
+      encoder.stop()
+      #expect(throws: EncoderError.self) { try Self.encode(3..<4, encoder, into: &stream) }
+      #expect(throws: EncoderError.self) { try encoder.flush { _ in } }
+      #expect(script.state.withLock { $0.stopped } == 2)
+      #expect(stream.timestamps.count == 3)
+    }
+  }
+#endif
