@@ -1,0 +1,148 @@
+import Encoding
+import Media
+import RTP
+import Synchronization
+import TestSupport
+import Testing
+import Threading
+
+@testable import Streaming
+
+/// The stage alone, with an encoder that holds pictures back and notes what it is told.
+@Suite struct EncodeStageTests {
+  private static let size = PictureSize(width: 64, height: 64)
+
+  /// Holds `delay` pictures back, as one with lookahead does.
+  private final class PatientEncoder: VideoEncoder, @unchecked Sendable {
+    private(set) var configuration = EncoderConfiguration(
+      size: size, frameRate: .thirty, bitrate: 100_000, color: .bt709)
+    let name = "patient encoder"
+    let parameterSets: ParameterSets
+    private let delay: Int
+    private let isLost: Bool
+    private var held: [(time: MediaTime, isKey: Bool)] = []
+    private(set) var changes: [EncoderConfiguration] = []
+    private let slice = UnsafeMutableRawBufferPointer.allocate(byteCount: 2, alignment: 1)
+
+    init(delay: Int = 0, isLost: Bool = false) throws {
+      parameterSets = try #require(ParameterSets(sequence: [0x67, 66, 0xc0, 30, 1], picture: [0x68, 1]))
+      self.delay = delay
+      self.isLost = isLost
+    }
+
+    deinit { slice.deallocate() }
+
+    func prepare() throws(EncoderError) {}
+    func stop() {}
+
+    func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {
+      configuration.bitrate = bitrate
+      configuration.frameRate = frameRate
+      changes.append(configuration)
+    }
+
+    func encode(
+      _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
+    ) throws(EncoderError) {
+      if isLost { throw .lost(reason: "test") }
+      held.append((frame.timestamp, keyFrame))
+      if held.count > delay { release(deliver) }
+    }
+
+    func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
+      while !held.isEmpty { release(deliver) }
+    }
+
+    private func release(_ deliver: (borrowing AccessUnit) -> Void) {
+      let (time, isKey) = held.removeFirst()
+      slice.copyBytes(from: [isKey ? 0x65 : 0x41, 9])
+      guard let unit = NALUnit(UnsafeRawBufferPointer(slice)) else { return }
+      withUnsafePointer(to: unit) {
+        let unit = AccessUnit(
+          nalUnits: UnsafeBufferPointer(start: $0, count: 1), isKeyFrame: isKey, timestamp: time, captured: time)
+        deliver(unit)
+      }
+    }
+  }
+
+  /// Sends frames of these times, in seconds, through a stage; the pictures that come out.
+  private static func run(
+    _ encoder: PatientEncoder, _ times: [Double], requests: EncoderRequests = EncoderRequests(),
+    keyFrameInterval: Double = 1000
+  ) throws -> (pictures: [(time: MediaTime, isKey: Bool)], figures: StreamStatistics, error: (any Error)?) {
+    let mailbox = Mailbox<WaitingFrame>()
+    let pictures = try CodedPictureQueue(capacity: 1000)
+    let statistics = StatisticsRecorder(destinations: [], encoderName: encoder.name, started: .now())
+    let stage = EncodeStage(
+      encoder: encoder, keyFrameInterval: MediaTime(seconds: keyFrameInterval), mailbox: mailbox, pictures: pictures,
+      statistics: statistics, requests: requests)
+    let pool = try FramePool(size: size)
+    let failure = Mutex<(any Error)?>(nil)
+    let thread = try NamedThread("stage") {
+      do { try stage.run() } catch {
+        failure.withLock { $0 = error }
+        mailbox.close()
+      }
+    }
+    let producer = try NamedThread("producer") {
+      for time in times {
+        guard let frame = try? pool.frame(at: MediaTime(seconds: time)) else { continue }
+        _ = mailbox.putWaiting(WaitingFrame(frame: frame, since: .now()))
+      }
+      mailbox.close()
+    }
+    var received: [(MediaTime, Bool)] = []
+    loop: while true {
+      switch pictures.next(until: .now() + MediaTime(seconds: 60)) {
+      case .picture(let picture):
+        received.append((picture.accessUnit.timestamp, picture.accessUnit.isKeyFrame))
+        pictures.recycle(picture)
+      case .timeout, .closed: break loop
+      }
+    }
+    // Their ends wait for the threads'.
+    _ = consume thread
+    _ = consume producer
+    return (received, statistics.statistics(until: .now()), failure.withLock { $0 })
+  }
+
+  @Test func `an encoder that looks ahead loses nothing, and is asked for one key frame at a time`() throws {
+    let times = (0..<50).map { Double($0) / 30 }
+    let result = try Self.run(try PatientEncoder(delay: 7), times, keyFrameInterval: 1)
+    #expect(result.pictures.map(\.time) == times.map(MediaTime.init(seconds:)))
+    #expect(result.pictures.indices.filter { result.pictures[$0].isKey } == [0, 30])
+    #expect(result.figures.encoded == 50)
+    #expect(result.figures.keyFrames == 2)
+    #expect(result.error == nil)
+  }
+
+  @Test func `the encoder is told the rate at which frames really come`() throws {
+    let encoder = try PatientEncoder()
+    _ = try Self.run(encoder, (0..<200).map { Double($0) / 15 })
+    let last = try #require(encoder.changes.last)
+    #expect((14.0...17.5).contains(last.frameRate.framesPerSecond), "\(last.frameRate)")
+    #expect(last.bitrate == 100_000)
+    // Jitter alone is no change.
+    let steady = try PatientEncoder()
+    _ = try Self.run(steady, (0..<200).map { Double($0) / 30 + ($0.isMultiple(of: 2) ? 0.004 : 0) })
+    #expect(steady.changes.isEmpty)
+  }
+
+  @Test func `a bitrate that was asked for reaches the encoder once`() throws {
+    let encoder = try PatientEncoder()
+    let requests = EncoderRequests()
+    requests.setBitrate(200_000)
+    _ = try Self.run(encoder, (0..<10).map { Double($0) / 30 }, requests: requests)
+    #expect(encoder.changes.map(\.bitrate) == [200_000])
+    #expect(encoder.changes.map(\.frameRate) == [.thirty])
+  }
+
+  @Test func `an encoder that is lost ends the stage at its first frame`() throws {
+    let result = try Self.run(try PatientEncoder(isLost: true), [0, 1, 2])
+    guard case .lost? = result.error as? EncoderError else {
+      Issue.record("\(String(describing: result.error))")
+      return
+    }
+    #expect(result.figures.drops[.encoderError] == 1)
+  }
+}
