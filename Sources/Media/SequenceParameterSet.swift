@@ -34,6 +34,8 @@ public struct SequenceParameterSet: Sendable {
 
   /// Where `num_units_in_tick` starts in the payload, for ``replacingTiming(in:with:)``.
   private var timingPosition: Int?
+  /// Where `vui_parameters_present_flag` is in the payload, for `replacingVUI`.
+  private(set) var vuiPosition = 0
 
   /// Parses an SPS NAL unit, header byte first.
   ///
@@ -50,6 +52,7 @@ public struct SequenceParameterSet: Sendable {
     let chromaFormat = try Self.skipHighProfileFields(profileIDC, &reader)
     try Self.skipOrderAndReferences(&reader)
     try readSize(chromaFormat: chromaFormat, &reader)
+    vuiPosition = reader.position
     if try reader.flag() { try readVUI(&reader) }
   }
 
