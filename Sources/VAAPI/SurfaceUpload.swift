@@ -1,0 +1,206 @@
+import CVA
+import Glibc
+import Media
+
+/// A ring of input surfaces and the way of a picture into them: by an image derived from the surface, which is the
+/// surface's own memory, or, where the driver refuses that or derives another format, by an image of our own that is
+/// put into the surface.
+///
+/// A derived image lives from ``map()`` to ``finish()``: a driver may not encode a surface that somebody sees the
+/// memory of.
+final class SurfaceUpload {
+  let surfaces: VASurfaces
+  /// Whether images are derived.
+  let derives: Bool
+  /// The picture within the surface; the rest of it repeats the last column and row.
+  private let size: PictureSize
+  private let display: VADisplayConnection
+  private var index = 0
+  private var image = VAImage()
+  /// Whether `image` exists.
+  private var hasImage = false
+  private var memory: UnsafeMutablePointer<UInt8>?
+
+  /// How many surfaces there are: one with the driver, one being filled, one to spare.
+  static let ringCount = 3
+
+  /// Makes the surfaces for pictures of `size` and finds out how they are filled.
+  ///
+  /// - Throws: ``EncoderError``.
+  init(_ display: VADisplayConnection, size: PictureSize) throws(EncoderError) {
+    self.display = display
+    self.size = size
+    let whole = PictureSize(width: (size.width + 15) & ~15, height: (size.height + 15) & ~15)
+    surfaces = try VASurfaces(display, size: whole, count: Self.ringCount)
+    derives = Self.canDerive(display, surfaces, size)
+    if !derives {
+      image = try Self.makeImage(display, whole)
+      hasImage = true
+      guard Self.isUsable(image, size) else {
+        throw .output(library: "VA-API", "vaCreateImage made no NV12 image of \(whole)")
+      }
+    }
+  }
+
+  deinit {
+    abandon()
+    if hasImage { vaDestroyImage(display.handle, image.image_id) }
+  }
+
+  /// Whether a picture can be copied in.
+  var isMapped: Bool { memory != nil }
+
+  /// Makes the next surface's memory accessible; nothing where it is already.
+  ///
+  /// - Throws: ``EncoderError/call(library:function:code:reason:)``.
+  func map() throws(EncoderError) {
+    guard memory == nil else { return }
+    if derives {
+      try check(vaDeriveImage(display.handle, surfaces.identifiers[index], &image), "vaDeriveImage")
+      hasImage = true
+      guard Self.isUsable(image, size) else {
+        dropDerived()
+        throw .output(library: "VA-API", "vaDeriveImage gave another layout than before")
+      }
+    }
+    var address: UnsafeMutableRawPointer?
+    let status = vaMapBuffer(display.handle, image.buf, &address)
+    guard status == VA_STATUS_SUCCESS, let address else {
+      dropDerived()
+      throw failure(status == VA_STATUS_SUCCESS ? VAStatus(VA_STATUS_ERROR_UNKNOWN) : status, "vaMapBuffer")
+    }
+    memory = address.assumingMemoryBound(to: UInt8.self)
+  }
+
+  /// Copies a picture into the mapped memory, which is written in order and never read: it may be uncached.
+  func copy(_ planes: NV12Planes) {
+    guard let memory else { return }
+    let whole = surfaces.size
+    // A derived image may be smaller than the surface that was asked for, never than the picture.
+    let columns = min(whole.width, Int(image.width) & ~1)
+    let rows = min(whole.height, Int(image.height) & ~1)
+    let luma = memory + Int(image.offsets.0)
+    let pitch = Int(image.pitches.0)
+    if pitch == planes.lumaStride, columns == size.width {
+      memcpy(luma, planes.luma, pitch * (size.height - 1) + size.width)
+    } else {
+      for row in 0..<size.height {
+        let source = planes.luma + row * planes.lumaStride
+        let target = luma + row * pitch
+        memcpy(target, source, size.width)
+        if columns > size.width { memset(target + size.width, CInt(source[size.width - 1]), columns - size.width) }
+      }
+    }
+    for row in stride(from: size.height, to: rows, by: 1) {
+      let source = planes.luma + (size.height - 1) * planes.lumaStride
+      memcpy(luma + row * pitch, source, size.width)
+      memset(luma + row * pitch + size.width, CInt(source[size.width - 1]), columns - size.width)
+    }
+    copyChroma(planes, to: memory + Int(image.offsets.1), columns: columns, rows: rows / 2)
+  }
+
+  private func copyChroma(_ planes: NV12Planes, to chroma: UnsafeMutablePointer<UInt8>, columns: Int, rows: Int) {
+    let pitch = Int(image.pitches.1)
+    let height = size.height / 2
+    if pitch == planes.chromaStride, columns == size.width, rows == height {
+      memcpy(chroma, planes.chroma, pitch * (height - 1) + size.width)
+      return
+    }
+    for row in 0..<rows {
+      let source = planes.chroma + min(row, height - 1) * planes.chromaStride
+      let target = chroma + row * pitch
+      memcpy(target, source, size.width)
+      for column in stride(from: size.width, to: columns, by: 2) {
+        target[column] = source[size.width - 2]
+        target[column + 1] = source[size.width - 1]
+      }
+    }
+  }
+
+  /// Fills the mapped memory with mid grey, and luma with `luma`.
+  func fill(luma: UInt8) {
+    guard let memory else { return }
+    for row in 0..<min(surfaces.size.height, Int(image.height)) {
+      memset(memory + Int(image.offsets.0) + row * Int(image.pitches.0), CInt(luma), min(surfaces.size.width, Int(image.width)))
+    }
+    for row in 0..<min(surfaces.size.height, Int(image.height)) / 2 {
+      memset(memory + Int(image.offsets.1) + row * Int(image.pitches.1), 128, min(surfaces.size.width, Int(image.width) & ~1))
+    }
+  }
+
+  /// Gives the memory back to the driver; returns the surface with the picture. The next ``map()`` is for another one.
+  ///
+  /// - Throws: ``EncoderError/call(library:function:code:reason:)``.
+  func finish() throws(EncoderError) -> VASurfaceID {
+    let surface = surfaces.identifiers[index]
+    guard memory != nil else { throw .configuration("no input was mapped") }
+    memory = nil
+    let status = vaUnmapBuffer(display.handle, image.buf)
+    dropDerived()
+    try check(status, "vaUnmapBuffer")
+    if !derives {
+      let width = UInt32(min(surfaces.size.width, Int(image.width)))
+      let height = UInt32(min(surfaces.size.height, Int(image.height)))
+      try check(
+        vaPutImage(display.handle, surface, image.image_id, 0, 0, width, height, 0, 0, width, height), "vaPutImage")
+    }
+    index = (index + 1) % surfaces.identifiers.count
+    return surface
+  }
+
+  /// Undoes ``map()``.
+  func abandon() {
+    guard memory != nil else { return }
+    memory = nil
+    vaUnmapBuffer(display.handle, image.buf)
+    dropDerived()
+  }
+
+  private func dropDerived() {
+    guard derives, hasImage else { return }
+    hasImage = false
+    vaDestroyImage(display.handle, image.image_id)
+  }
+
+  /// Whether the driver derives NV12 images that can be mapped.
+  private static func canDerive(_ display: VADisplayConnection, _ surfaces: VASurfaces, _ size: PictureSize) -> Bool {
+    var image = VAImage()
+    guard vaDeriveImage(display.handle, surfaces.identifiers[0], &image) == VA_STATUS_SUCCESS else { return false }
+    defer { vaDestroyImage(display.handle, image.image_id) }
+    guard isUsable(image, size) else { return false }
+    var address: UnsafeMutableRawPointer?
+    guard vaMapBuffer(display.handle, image.buf, &address) == VA_STATUS_SUCCESS else { return false }
+    vaUnmapBuffer(display.handle, image.buf)
+    return address != nil
+  }
+
+  private static func makeImage(_ display: VADisplayConnection, _ size: PictureSize) throws(EncoderError) -> VAImage {
+    let limit = Int(vaMaxNumImageFormats(display.handle))
+    guard (0...VAAPICapabilities.listLimit).contains(limit) else {
+      throw .output(library: "VA-API", "\(limit) image formats announced")
+    }
+    var formats = [VAImageFormat](repeating: VAImageFormat(), count: max(1, limit))
+    var count: CInt = 0
+    try check(vaQueryImageFormats(display.handle, &formats, &count), "vaQueryImageFormats")
+    guard (0...limit).contains(Int(count)),
+      var format = formats.prefix(Int(count)).first(where: { $0.fourcc == UInt32(VA_FOURCC_NV12) })
+    else {
+      throw .unavailable("\(display.vendor) neither derives NV12 images nor makes them: pictures cannot be uploaded")
+    }
+    var image = VAImage()
+    try check(
+      vaCreateImage(display.handle, &format, CInt(size.width), CInt(size.height), &image), "vaCreateImage")
+    return image
+  }
+
+  /// Whether it is NV12, holds a picture of `size`, and its planes lie within its memory.
+  private static func isUsable(_ image: VAImage, _ size: PictureSize) -> Bool {
+    guard image.format.fourcc == UInt32(VA_FOURCC_NV12), image.num_planes == 2, Int(image.width) >= size.width,
+      Int(image.height) >= size.height, image.pitches.0 >= image.width, image.pitches.1 >= image.width & ~1
+    else { return false }
+    let rows = Int(image.height)
+    let lumaEnd = Int(image.offsets.0) + Int(image.pitches.0) * (rows - 1) + Int(image.width)
+    let chromaEnd = Int(image.offsets.1) + Int(image.pitches.1) * (rows / 2 - 1) + Int(image.width) & ~1
+    return lumaEnd <= Int(image.data_size) && chromaEnd <= Int(image.data_size)
+  }
+}

@@ -1,0 +1,220 @@
+import CVA
+public import Media
+
+/// What the driver of one render node can do for this program, as it says itself.
+public struct VAAPICapabilities: Hashable, Sendable {
+  /// A way into the hardware (`VAEntrypoint`).
+  public enum EntryPoint: String, CaseIterable, Sendable {
+    /// The encoder that has the shaders to help: better pictures.
+    case slice = "EncSlice"
+    /// The fixed-function encoder: less power.
+    case lowPower = "EncSliceLP"
+  }
+
+  /// A rate control of the driver's (`VA_RC_*`).
+  public enum RateControlMode: String, CaseIterable, Sendable {
+    /// Constant bitrate.
+    case constantBitrate = "CBR"
+    /// Variable bitrate.
+    case variableBitrate = "VBR"
+    /// Constant quantizer: no control at all.
+    case constantQuantizer = "CQP"
+  }
+
+  /// Headers that the driver takes ready made (`VA_ENC_PACKED_HEADER_*`).
+  public struct PackedHeaders: OptionSet, Hashable, Sendable {
+    /// The bits of `VAConfigAttribEncPackedHeaders`.
+    public let rawValue: UInt32
+    /// A set of these bits.
+    public init(rawValue: UInt32) { self.rawValue = rawValue }
+    /// SPS, and PPS with it.
+    public static let sequence = PackedHeaders(rawValue: 1)
+    /// PPS.
+    public static let picture = PackedHeaders(rawValue: 2)
+    /// Slice headers.
+    public static let slice = PackedHeaders(rawValue: 4)
+    /// SEI.
+    public static let miscellaneous = PackedHeaders(rawValue: 8)
+    /// Anything, as it is.
+    public static let rawData = PackedHeaders(rawValue: 16)
+  }
+
+  /// One H.264 profile through one entry point.
+  public struct Encoder: Hashable, Sendable {
+    /// The profile.
+    public var profile: H264Profile
+    /// The entry point.
+    public var entryPoint: EntryPoint
+    /// The rate controls that are offered; empty where the driver does not say.
+    public var rateControls: [RateControlMode]
+    /// The headers that it takes from the client.
+    public var packedHeaders: PackedHeaders
+    /// The most reference pictures of a P slice.
+    public var referenceFrames: Int
+    /// The most slices in a picture.
+    public var slices: Int
+    /// Whether only powers of two are taken for the macroblock rows of a slice.
+    public var needsPowerOfTwoRows: Bool
+    /// The number of quality levels, 1 being the best; 0 where there is no choice.
+    public var qualityLevels: Int
+    /// The smallest picture, as far as it is said.
+    public var minimumSize: PictureSize
+    /// The largest picture, as far as it is said.
+    public var maximumSize: PictureSize
+    /// Whether a DMA-BUF can be read as it is (`DRM_PRIME_2`).
+    public var importsDMABuffers: Bool
+  }
+
+  /// The node.
+  public let node: RenderNode
+  /// What the driver says that it is.
+  public let vendor: String
+  /// What it encodes, in the order of the profiles; empty where it has no H.264 encoder.
+  public let encoders: [Encoder]
+  /// Whether it has video processing (`VAEntrypointVideoProc`), which turns and scales.
+  public let hasVideoProcessing: Bool
+
+  /// The most profiles, entry points or attributes of a driver that are believed.
+  static let listLimit = 1024
+
+  /// Asks the driver of `node`.
+  ///
+  /// - Throws: ``EncoderError`` where the node cannot be opened, has no driver, or the driver contradicts itself.
+  public init(of node: RenderNode) throws(EncoderError) {
+    try self.init(of: node, through: VADisplayConnection(node))
+  }
+
+  init(of node: RenderNode, through display: VADisplayConnection) throws(EncoderError) {
+    self.node = node
+    vendor = display.vendor
+    let profiles = try Self.profiles(display)
+    var found: [Encoder] = []
+    for profile in H264Profile.allCases where profiles.contains(profile.vaProfile) {
+      let entryPoints = try Self.entryPoints(display, profile.vaProfile)
+      for entryPoint in EntryPoint.allCases where entryPoints.contains(entryPoint.vaEntryPoint) {
+        found.append(try Encoder(profile, entryPoint, display))
+      }
+    }
+    encoders = found
+    guard profiles.contains(VAProfileNone) else {
+      hasVideoProcessing = false
+      return
+    }
+    hasVideoProcessing = try Self.entryPoints(display, VAProfileNone).contains(VAEntrypointVideoProc)
+  }
+
+  private static func profiles(_ display: VADisplayConnection) throws(EncoderError) -> [VAProfile] {
+    let limit = Int(vaMaxNumProfiles(display.handle))
+    guard (0...listLimit).contains(limit) else {
+      throw .output(library: "VA-API", "\(limit) profiles announced, at most \(listLimit) are believed")
+    }
+    var list = [VAProfile](repeating: VAProfileNone, count: limit)
+    var count: CInt = 0
+    try check(vaQueryConfigProfiles(display.handle, &list, &count), "vaQueryConfigProfiles")
+    guard (0...limit).contains(Int(count)) else {
+      throw .output(library: "VA-API", "\(count) profiles where at most \(limit) were announced")
+    }
+    return Array(list.prefix(Int(count)))
+  }
+
+  private static func entryPoints(
+    _ display: VADisplayConnection, _ profile: VAProfile
+  ) throws(EncoderError) -> [VAEntrypoint] {
+    let limit = Int(vaMaxNumEntrypoints(display.handle))
+    guard (0...listLimit).contains(limit) else {
+      throw .output(library: "VA-API", "\(limit) entry points announced, at most \(listLimit) are believed")
+    }
+    var list = [VAEntrypoint](repeating: VAEntrypoint(rawValue: 0), count: limit)
+    var count: CInt = 0
+    try check(vaQueryConfigEntrypoints(display.handle, profile, &list, &count), "vaQueryConfigEntrypoints")
+    guard (0...limit).contains(Int(count)) else {
+      throw .output(library: "VA-API", "\(count) entry points where at most \(limit) were announced")
+    }
+    return Array(list.prefix(Int(count)))
+  }
+}
+
+extension VAAPICapabilities.Encoder {
+  init(
+    _ profile: H264Profile, _ entryPoint: VAAPICapabilities.EntryPoint, _ display: VADisplayConnection
+  ) throws(EncoderError) {
+    let kinds = [
+      VAConfigAttribRTFormat, VAConfigAttribRateControl, VAConfigAttribEncPackedHeaders, VAConfigAttribEncMaxRefFrames,
+      VAConfigAttribEncMaxSlices, VAConfigAttribEncSliceStructure, VAConfigAttribEncQualityRange,
+      VAConfigAttribMaxPictureWidth, VAConfigAttribMaxPictureHeight,
+    ]
+    var attributes = kinds.map { VAConfigAttrib(type: $0, value: UInt32(VA_ATTRIB_NOT_SUPPORTED)) }
+    try check(
+      vaGetConfigAttributes(
+        display.handle, profile.vaProfile, entryPoint.vaEntryPoint, &attributes, CInt(attributes.count)),
+      "vaGetConfigAttributes")
+    /// The value of an attribute, nil where the driver does not have it.
+    func value(_ kind: VAConfigAttribType) -> UInt32? {
+      attributes.first { $0.type == kind && $0.value != UInt32(VA_ATTRIB_NOT_SUPPORTED) }?.value
+    }
+    self.profile = profile
+    self.entryPoint = entryPoint
+    guard let formats = value(VAConfigAttribRTFormat), formats & UInt32(VA_RT_FORMAT_YUV420) != 0 else {
+      throw .output(
+        library: "VA-API", "\(display.vendor) lists \(entryPoint.rawValue) for \(profile.rawValue) without 4:2:0")
+    }
+    let modes = value(VAConfigAttribRateControl) ?? 0
+    rateControls = VAAPICapabilities.RateControlMode.allCases.filter { modes & $0.vaMode != 0 }
+    packedHeaders = VAAPICapabilities.PackedHeaders(rawValue: value(VAConfigAttribEncPackedHeaders) ?? 0)
+    referenceFrames = Int((value(VAConfigAttribEncMaxRefFrames) ?? 1) & 0xffff)
+    slices = Int(min(value(VAConfigAttribEncMaxSlices) ?? 1, UInt32(Int16.max)))
+    let structure = value(VAConfigAttribEncSliceStructure) ?? 0
+    let anyRows = VA_ENC_SLICE_STRUCTURE_ARBITRARY_MACROBLOCKS | VA_ENC_SLICE_STRUCTURE_EQUAL_ROWS
+      | VA_ENC_SLICE_STRUCTURE_ARBITRARY_ROWS | VA_ENC_SLICE_STRUCTURE_EQUAL_MULTI_ROWS
+    needsPowerOfTwoRows =
+      structure & UInt32(VA_ENC_SLICE_STRUCTURE_POWER_OF_TWO_ROWS) != 0 && structure & UInt32(anyRows) == 0
+    qualityLevels = Int(min(value(VAConfigAttribEncQualityRange) ?? 0, 0xffff))
+    let limit = UInt32(PictureSize.limit)
+    let widest = Int(min(value(VAConfigAttribMaxPictureWidth) ?? limit, limit))
+    let highest = Int(min(value(VAConfigAttribMaxPictureHeight) ?? limit, limit))
+    minimumSize = PictureSize(width: 16, height: 16)
+    maximumSize = PictureSize(width: widest, height: highest)
+    importsDMABuffers = false
+    // The surfaces' limits belong to a config. A driver that refuses to make one, though it lists the entry point,
+    // is found out when an encoder is made; a list of devices is no reason to fail.
+    guard let config = try? VAConfiguration(display, self, mode: nil, packed: []) else { return }
+    let limits = try config.surfaceLimits()
+    minimumSize = limits.minimum ?? minimumSize
+    if let size = limits.maximum {
+      maximumSize = PictureSize(width: min(widest, size.width), height: min(highest, size.height))
+    }
+    importsDMABuffers = limits.importsDMABuffers
+  }
+}
+
+extension H264Profile {
+  /// libva's number.
+  var vaProfile: VAProfile {
+    switch self {
+    case .baseline: VAProfileH264ConstrainedBaseline
+    case .main: VAProfileH264Main
+    case .high: VAProfileH264High
+    }
+  }
+}
+
+extension VAAPICapabilities.EntryPoint {
+  /// libva's number.
+  var vaEntryPoint: VAEntrypoint {
+    switch self {
+    case .slice: VAEntrypointEncSlice
+    case .lowPower: VAEntrypointEncSliceLP
+    }
+  }
+}
+
+extension VAAPICapabilities.RateControlMode {
+  /// libva's bit.
+  var vaMode: UInt32 {
+    switch self {
+    case .constantBitrate: UInt32(VA_RC_CBR)
+    case .variableBitrate: UInt32(VA_RC_VBR)
+    case .constantQuantizer: UInt32(VA_RC_CQP)
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import CVA
+import Media
+
+/// NV12 surfaces of one size in the driver's memory; destroyed with the value.
+final class VASurfaces {
+  let display: VADisplayConnection
+  let size: PictureSize
+  let identifiers: [VASurfaceID]
+
+  /// Makes `count` of them.
+  ///
+  /// - Throws: ``EncoderError/call(library:function:code:reason:)``.
+  init(_ display: VADisplayConnection, size: PictureSize, count: Int) throws(EncoderError) {
+    var format = VASurfaceAttrib()
+    format.type = VASurfaceAttribPixelFormat
+    format.flags = UInt32(VA_SURFACE_ATTRIB_SETTABLE)
+    format.value.type = VAGenericValueTypeInteger
+    format.value.value.i = CInt(bitPattern: UInt32(VA_FOURCC_NV12))
+    var list = [VASurfaceID](repeating: VASurfaceID(VA_INVALID_SURFACE), count: count)
+    try check(
+      vaCreateSurfaces(
+        display.handle, UInt32(VA_RT_FORMAT_YUV420), UInt32(size.width), UInt32(size.height), &list, UInt32(count),
+        &format, 1), "vaCreateSurfaces")
+    self.display = display
+    self.size = size
+    identifiers = list
+  }
+
+  deinit {
+    var list = identifiers
+    vaDestroySurfaces(display.handle, &list, CInt(list.count))
+  }
+}
+
+/// An encoding context with what lives as long as it: the reconstructed pictures, of whole macroblocks, and the
+/// coded buffer.
+final class VAEncodingContext {
+  let display: VADisplayConnection
+  let identifier: VAContextID
+  /// Two: the reference and the picture in the making.
+  let reconstructed: VASurfaces
+  let codedBuffer: VABufferID
+  /// The coded buffer's size in bytes.
+  let codedCapacity: Int
+  private let configuration: VAConfiguration
+
+  /// Makes it for pictures that are `inputs.size` after filling up to whole macroblocks.
+  ///
+  /// - Throws: ``EncoderError/call(library:function:code:reason:)``.
+  init(_ configuration: VAConfiguration, inputs: VASurfaces) throws(EncoderError) {
+    let display = configuration.display
+    let size = inputs.size
+    reconstructed = try VASurfaces(display, size: size, count: 2)
+    var targets = inputs.identifiers + reconstructed.identifiers
+    var context = VAContextID(VA_INVALID_ID)
+    try check(
+      vaCreateContext(
+        display.handle, configuration.identifier, CInt(size.width), CInt(size.height), VA_PROGRESSIVE, &targets,
+        CInt(targets.count), &context), "vaCreateContext")
+    // A macroblock has at most 3200 bits (clause A.3.1, 400 bytes) where it is not PCM; the rest is headers.
+    let capacity = size.pixels / 256 * 400 + 65_536
+    var buffer = VABufferID(VA_INVALID_ID)
+    let status = vaCreateBuffer(
+      display.handle, context, VAEncCodedBufferType, UInt32(capacity), 1, nil, &buffer)
+    guard status == VA_STATUS_SUCCESS else {
+      vaDestroyContext(display.handle, context)
+      throw failure(status, "vaCreateBuffer")
+    }
+    self.display = display
+    self.configuration = configuration
+    identifier = context
+    codedBuffer = buffer
+    codedCapacity = capacity
+  }
+
+  deinit {
+    vaDestroyBuffer(display.handle, codedBuffer)
+    vaDestroyContext(display.handle, identifier)
+  }
+}
