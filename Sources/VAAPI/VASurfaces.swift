@@ -57,7 +57,7 @@ final class VAEncodingContext {
       vaCreateContext(
         display.handle, configuration.identifier, CInt(size.width), CInt(size.height), VA_PROGRESSIVE, &targets,
         CInt(targets.count), &context), "vaCreateContext")
-    // A macroblock has at most 3200 bits (clause A.3.1, 400 bytes) where it is not PCM; the rest is headers.
+    // A macroblock has at most 3200 bits (ITU-T H.264 clause A.3.1); the rest is headers and emulation prevention.
     let capacity = size.pixels / 256 * 400 + 65_536
     var buffer = VABufferID(VA_INVALID_ID)
     let status = vaCreateBuffer(

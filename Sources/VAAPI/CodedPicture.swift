@@ -1,0 +1,184 @@
+import CVA
+import Glibc
+import Media
+
+/// What comes out of the coded buffer: its segments as NAL units, in memory that is lent.
+final class CodedPicture {
+  /// The most NAL units in a picture: slices, SEI and parameter sets.
+  static let nalUnitLimit = 256
+  /// The most segments that a driver may split a picture into.
+  private static let segmentLimit = 4096
+
+  private let context: VAEncodingContext
+  /// The first two places are for the parameter sets.
+  private let units: UnsafeMutablePointer<NALUnit>
+  private var count = 2
+  /// For pictures that come in pieces; untouched pages cost nothing.
+  private let joined: UnsafeMutableRawPointer
+  private var syncsBuffers = true
+  private var isMapped = false
+
+  /// The driver's own parameter sets in this picture.
+  private(set) var sequence: UnsafeRawBufferPointer?
+  private(set) var picture: UnsafeRawBufferPointer?
+  /// Bytes in all.
+  private(set) var byteCount = 0
+  /// Whether the coded buffer was too small, and the picture is damaged.
+  private(set) var hasOverflown = false
+
+  init(_ context: VAEncodingContext) {
+    self.context = context
+    units = .allocate(capacity: Self.nalUnitLimit)
+    joined = .allocate(byteCount: context.codedCapacity, alignment: 64)
+  }
+
+  deinit {
+    release()
+    units.deallocate()
+    joined.deallocate()
+  }
+
+  /// The picture's NAL units without parameter sets, delimiters and filler, which are ours to send.
+  var nalUnits: UnsafeBufferPointer<NALUnit> { UnsafeBufferPointer(start: units + 2, count: count - 2) }
+
+  /// The same behind `sequence` and `picture`.
+  func nalUnits(after sequence: NALUnit, _ picture: NALUnit) -> UnsafeBufferPointer<NALUnit> {
+    (units + 0).initialize(to: sequence)
+    (units + 1).initialize(to: picture)
+    return UnsafeBufferPointer(start: units, count: count)
+  }
+
+  /// Waits for the picture on `surface` and maps it, up to ``release()``.
+  ///
+  /// - Throws: ``EncoderError``; nothing is mapped then.
+  func read(_ surface: VASurfaceID) throws(EncoderError) {
+    try synchronize(surface)
+    var address: UnsafeMutableRawPointer?
+    try check(vaMapBuffer(context.display.handle, context.codedBuffer, &address), "vaMapBuffer")
+    isMapped = true
+    do throws(EncoderError) {
+      guard let first = address?.assumingMemoryBound(to: VACodedBufferSegment.self) else {
+        throw .output(library: "VA-API", "a coded buffer without segments")
+      }
+      let stream = try gather(first)
+      byteCount = stream.count
+      if !hasOverflown { try split(stream) }
+    } catch {
+      release()
+      throw error
+    }
+  }
+
+  /// Gives the memory back; idempotent.
+  func release() {
+    guard isMapped else { return }
+    isMapped = false
+    (sequence, picture) = (nil, nil)
+    vaUnmapBuffer(context.display.handle, context.codedBuffer)
+  }
+
+  /// Refuses a picture that is not what was asked for. A driver that is lost may return any bytes, and says nothing.
+  ///
+  /// - Throws: ``EncoderError/output(library:_:)``.
+  func checkSlices(isIDR: Bool) throws(EncoderError) {
+    var slices = 0
+    for unit in nalUnits where unit.type == .idrSlice || unit.type == .nonIDRSlice {
+      guard (unit.type == .idrSlice) == isIDR else {
+        throw .output(library: "VA-API", "a NAL unit of type \(unit.type.rawValue) in \(isIDR ? "an IDR" : "a P") picture")
+      }
+      // first_mb_in_slice is ue(v): a one in front is zero.
+      guard slices > 0 || (unit.bytes.count > 1 && unit.bytes[1] & 0x80 != 0) else {
+        throw .output(library: "VA-API", "a picture without its first macroblock")
+      }
+      slices += 1
+    }
+    guard slices > 0 else { throw .output(library: "VA-API", "\(byteCount) bytes without a slice") }
+  }
+
+  private func synchronize(_ surface: VASurfaceID) throws(EncoderError) {
+    if syncsBuffers {
+      let status = nightjar_va_sync_buffer(context.display.handle, context.codedBuffer)
+      guard status == VA_STATUS_ERROR_UNIMPLEMENTED else { return try check(status, "vaSyncBuffer") }
+      syncsBuffers = false
+    }
+    try check(vaSyncSurface(context.display.handle, surface), "vaSyncSurface")
+  }
+
+  /// The segments as one stream: the driver's memory where it is one, ours where they are several, since a NAL unit may
+  /// go over from one to the next.
+  private func gather(
+    _ first: UnsafeMutablePointer<VACodedBufferSegment>
+  ) throws(EncoderError) -> UnsafeRawBufferPointer {
+    hasOverflown = false
+    var segment: UnsafeMutablePointer<VACodedBufferSegment>? = first
+    var length = 0
+    var segments = 0
+    while let current = segment {
+      segments += 1
+      let size = Int(current.pointee.size)
+      guard segments <= Self.segmentLimit, size <= context.codedCapacity - length else {
+        throw .output(
+          library: "VA-API", "\(segments) segments with more than the coded buffer's \(context.codedCapacity) bytes")
+      }
+      guard current.pointee.status & UInt32(VA_CODED_BUF_STATUS_BAD_BITSTREAM) == 0 else {
+        throw .output(library: "VA-API", "the driver marks the picture as bad (status \(current.pointee.status))")
+      }
+      if current.pointee.status & UInt32(VA_CODED_BUF_STATUS_SLICE_OVERFLOW_MASK) != 0 { hasOverflown = true }
+      let next = current.pointee.next?.assumingMemoryBound(to: VACodedBufferSegment.self)
+      if size > 0 {
+        guard let bytes = current.pointee.buf else {
+          throw .output(library: "VA-API", "a segment of \(size) bytes without memory")
+        }
+        if segments == 1, next == nil { return UnsafeRawBufferPointer(start: bytes, count: size) }
+        (joined + length).copyMemory(from: bytes, byteCount: size)
+      }
+      length += size
+      segment = next
+    }
+    return UnsafeRawBufferPointer(start: joined, count: length)
+  }
+
+  /// Finds the NAL units. `memchr` looks for the zeros, since a picture is tens of kilobytes.
+  private func split(_ stream: UnsafeRawBufferPointer) throws(EncoderError) {
+    count = 2
+    (sequence, picture) = (nil, nil)
+    guard let base = stream.baseAddress else { return }
+    var start = Self.startCode(base, stream.count, from: 0)
+    while let code = start {
+      let begin = code + 3
+      let next = Self.startCode(base, stream.count, from: begin)
+      var end = next ?? stream.count
+      while end > begin, stream[end - 1] == 0 { end -= 1 }
+      start = next
+      let bytes = UnsafeRawBufferPointer(rebasing: stream[begin..<end])
+      guard let unit = NALUnit(bytes) else { continue }
+      switch unit.type {
+      case .sequenceParameterSet: sequence = bytes
+      case .pictureParameterSet: picture = bytes
+      case .accessUnitDelimiter, NALUnitType(rawValue: 12): break  // filler is bytes for nobody
+      default:
+        guard count < Self.nalUnitLimit else {
+          throw .output(library: "VA-API", "more than \(Self.nalUnitLimit - 2) NAL units in a picture")
+        }
+        (units + count).initialize(to: unit)
+        count += 1
+      }
+    }
+  }
+
+  /// Where the next `00 00 01` is.
+  private static func startCode(_ base: UnsafeRawPointer, _ count: Int, from: Int) -> Int? {
+    var position = from
+    while position + 3 <= count {
+      guard let zero = memchr(base + position, 0, count - position - 2) else { return nil }
+      position = UnsafeRawPointer(zero) - base
+      if base.load(fromByteOffset: position + 1, as: UInt8.self) == 0,
+        base.load(fromByteOffset: position + 2, as: UInt8.self) == 1
+      {
+        return position
+      }
+      position += 1
+    }
+    return nil
+  }
+}

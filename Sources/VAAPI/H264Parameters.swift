@@ -1,0 +1,207 @@
+import CVA
+import Media
+
+/// Where a picture stands in the stream: what ITU-T H.264 clause 7.4.3 ties it to the one before by.
+struct PicturePosition {
+  var isIDR = true
+  /// `frame_num`.
+  var frameNumber = 0
+  /// The picture order count since the IDR; two a picture.
+  var orderCount = 0
+  /// `idr_pic_id`.
+  var idrPictureID = 0
+
+  /// An order count must not wrap, though its lowest bits do: an IDR is due before.
+  static let orderCountLimit = 1 << 30
+
+  /// The position after this one.
+  func next(isIDR: Bool) -> PicturePosition {
+    guard !isIDR else {
+      return PicturePosition(isIDR: true, frameNumber: 0, orderCount: 0, idrPictureID: (idrPictureID + 1) & 0xff)
+    }
+    return PicturePosition(
+      isIDR: false, frameNumber: (frameNumber + 1) & (1 << SequenceParameters.frameNumberBits - 1),
+      orderCount: orderCount + 2, idrPictureID: idrPictureID)
+  }
+}
+
+/// The stream's parameters as libva's structures, made once and changed from picture to picture.
+final class H264Parameters {
+  let sequenceParameters: SequenceParameters
+  let pictureParameters: PictureParameterSet
+  /// SPS and PPS with start codes, for the driver to put in front of an IDR.
+  let packedSets: [UInt8]
+  /// How many slices a picture has.
+  let sliceCount: Int
+  private let rowsPerSlice: Int
+  private let sequence: UnsafeMutablePointer<VAEncSequenceParameterBufferH264>
+  private let picture: UnsafeMutablePointer<VAEncPictureParameterBufferH264>
+  private let slice: UnsafeMutablePointer<VAEncSliceParameterBufferH264>
+  private var writer = BitWriter(capacity: 128)
+
+  /// The seconds between key frames that a driver's rate control is told to reckon with. Whoever calls the encoder
+  /// decides when one comes.
+  private static let nominalKeyFrameSeconds = 2.0
+
+  init(_ sets: SequenceParameters, _ pictureSet: PictureParameterSet, slices: Int, powerOfTwoRows: Bool) {
+    sequenceParameters = sets
+    pictureParameters = pictureSet
+    let rows = sets.macroblocks.rows
+    var each = (rows + slices - 1) / slices
+    if powerOfTwoRows { each = 1 << (Int.bitWidth - (each - 1).leadingZeroBitCount) }
+    rowsPerSlice = each
+    sliceCount = (rows + each - 1) / each
+    var headers = BitWriter()
+    sets.write(to: &headers)
+    pictureSet.write(to: &headers)
+    packedSets = headers.bytes
+    sequence = .allocate(capacity: 1)
+    picture = .allocate(capacity: 1)
+    slice = .allocate(capacity: 1)
+    sequence.initialize(to: VAEncSequenceParameterBufferH264())
+    picture.initialize(to: VAEncPictureParameterBufferH264())
+    slice.initialize(to: VAEncSliceParameterBufferH264())
+    fillSequence()
+    fillPicture()
+    fillSlice()
+  }
+
+  deinit {
+    sequence.deallocate()
+    picture.deallocate()
+    slice.deallocate()
+  }
+
+  /// The parameter sets as NAL units.
+  var parameterSets: ParameterSets? {
+    var units: [[UInt8]] = []
+    packedSets.withUnsafeBytes { stream in
+      AnnexB.forEachNALUnit(in: stream) { (unit) in units.append(Array(unit.bytes)) }
+    }
+    return units.count == 2 ? ParameterSets(sequence: units[0], picture: units[1]) : nil
+  }
+
+  /// Adds the sequence's buffer; `bitrate` is 0 where the driver controls none.
+  func addSequence(to buffers: PictureBuffers, bitrate: Int, frameRate: FrameRate) throws(EncoderError) {
+    let period = max(1, (frameRate.framesPerSecond * Self.nominalKeyFrameSeconds).rounded())
+    sequence.pointee.intra_period = UInt32(period)
+    sequence.pointee.intra_idr_period = UInt32(period)
+    sequence.pointee.bits_per_second = UInt32(bitrate)
+    try buffers.add(VAEncSequenceParameterBufferType, sequence)
+  }
+
+  /// Adds the picture's buffer: it is reconstructed in `reconstructed` and refers to `reference`, which stood at
+  /// `referencePosition`.
+  func addPicture(
+    to buffers: PictureBuffers, _ position: PicturePosition, reconstructed: VASurfaceID, reference: VASurfaceID,
+    referencePosition: PicturePosition, codedBuffer: VABufferID
+  ) throws(EncoderError) {
+    picture.pointee.CurrPic = Self.entry(reconstructed, position, flags: 0)
+    let entry =
+      position.isIDR
+      ? Self.noPicture
+      : Self.entry(reference, referencePosition, flags: UInt32(VA_PICTURE_H264_SHORT_TERM_REFERENCE))
+    picture.pointee.ReferenceFrames.0 = entry
+    slice.pointee.RefPicList0.0 = entry
+    picture.pointee.coded_buf = codedBuffer
+    picture.pointee.frame_num = UInt16(position.frameNumber)
+    picture.pointee.pic_fields.bits.idr_pic_flag = position.isIDR ? 1 : 0
+    try buffers.add(VAEncPictureParameterBufferType, picture)
+  }
+
+  /// Adds the slices, each with its header in front where `packed`.
+  func addSlices(
+    to buffers: PictureBuffers, _ position: PicturePosition, quantizer: Int, packed: Bool
+  ) throws(EncoderError) {
+    let (columns, rows) = sequenceParameters.macroblocks
+    for index in 0..<sliceCount {
+      let firstRow = index * rowsPerSlice
+      let header = SliceHeader(
+        firstMacroblock: firstRow * columns, isIDR: position.isIDR, frameNumber: position.frameNumber,
+        idrPictureID: position.idrPictureID,
+        orderCount: position.orderCount & (1 << SequenceParameters.orderCountBits - 1),
+        quantizerDelta: quantizer - pictureParameters.initialQuantizer, usesCABAC: pictureParameters.usesCABAC)
+      slice.pointee.macroblock_address = UInt32(header.firstMacroblock)
+      slice.pointee.num_macroblocks = UInt32(min(rowsPerSlice, rows - firstRow) * columns)
+      slice.pointee.slice_type = header.sliceType
+      slice.pointee.idr_pic_id = UInt16(header.idrPictureID)
+      slice.pointee.pic_order_cnt_lsb = UInt16(header.orderCount)
+      slice.pointee.slice_qp_delta = Int8(header.quantizerDelta)
+      if packed {
+        writer.reset()
+        header.write(to: &writer)
+        let bitCount = writer.bitCount
+        writer.padUnfinishedByte()
+        try buffers.add(packed: UInt32(VAEncPackedHeaderSlice.rawValue), writer.bytes, bitCount: bitCount)
+      }
+      try buffers.add(VAEncSliceParameterBufferType, slice)
+    }
+  }
+
+  private func fillSequence() {
+    let sets = sequenceParameters
+    let crop = sets.cropping
+    let timing = sets.timing
+    sequence.pointee.level_idc = sets.levelIDC
+    sequence.pointee.ip_period = 1
+    sequence.pointee.max_num_ref_frames = SequenceParameters.referenceFrames
+    sequence.pointee.picture_width_in_mbs = UInt16(sets.macroblocks.columns)
+    sequence.pointee.picture_height_in_mbs = UInt16(sets.macroblocks.rows)
+    sequence.pointee.seq_fields.bits.chroma_format_idc = 1
+    sequence.pointee.seq_fields.bits.frame_mbs_only_flag = 1
+    sequence.pointee.seq_fields.bits.direct_8x8_inference_flag = 1
+    sequence.pointee.seq_fields.bits.log2_max_frame_num_minus4 = UInt32(SequenceParameters.frameNumberBits - 4)
+    sequence.pointee.seq_fields.bits.log2_max_pic_order_cnt_lsb_minus4 = UInt32(SequenceParameters.orderCountBits - 4)
+    sequence.pointee.frame_cropping_flag = crop.right > 0 || crop.bottom > 0 ? 1 : 0
+    sequence.pointee.frame_crop_right_offset = crop.right
+    sequence.pointee.frame_crop_bottom_offset = crop.bottom
+    sequence.pointee.vui_parameters_present_flag = 1
+    sequence.pointee.vui_fields.bits.timing_info_present_flag = 1
+    sequence.pointee.vui_fields.bits.bitstream_restriction_flag = 1
+    sequence.pointee.vui_fields.bits.log2_max_mv_length_horizontal = SequenceParameters.motionVectorBits
+    sequence.pointee.vui_fields.bits.log2_max_mv_length_vertical = SequenceParameters.motionVectorBits
+    sequence.pointee.vui_fields.bits.motion_vectors_over_pic_boundaries_flag = 1
+    sequence.pointee.num_units_in_tick = timing.unitsInTick
+    sequence.pointee.time_scale = timing.timeScale
+  }
+
+  private func fillPicture() {
+    withUnsafeMutableBytes(of: &picture.pointee.ReferenceFrames) { memory in
+      for index in memory.bindMemory(to: VAPictureH264.self).indices {
+        memory.bindMemory(to: VAPictureH264.self)[index] = Self.noPicture
+      }
+    }
+    picture.pointee.pic_init_qp = UInt8(pictureParameters.initialQuantizer)
+    picture.pointee.pic_fields.bits.reference_pic_flag = 1
+    picture.pointee.pic_fields.bits.entropy_coding_mode_flag = pictureParameters.usesCABAC ? 1 : 0
+    picture.pointee.pic_fields.bits.transform_8x8_mode_flag = pictureParameters.uses8x8Transform ? 1 : 0
+    picture.pointee.pic_fields.bits.deblocking_filter_control_present_flag = 1
+  }
+
+  private func fillSlice() {
+    withUnsafeMutableBytes(of: &slice.pointee.RefPicList0) { memory in
+      for index in memory.bindMemory(to: VAPictureH264.self).indices {
+        memory.bindMemory(to: VAPictureH264.self)[index] = Self.noPicture
+      }
+    }
+    slice.pointee.RefPicList1 = slice.pointee.RefPicList0
+    slice.pointee.macroblock_info = VABufferID(VA_INVALID_ID)
+  }
+
+  private static func entry(_ surface: VASurfaceID, _ position: PicturePosition, flags: UInt32) -> VAPictureH264 {
+    var entry = VAPictureH264()
+    entry.picture_id = surface
+    entry.frame_idx = UInt32(position.frameNumber)
+    entry.flags = flags
+    entry.TopFieldOrderCnt = Int32(position.orderCount)
+    entry.BottomFieldOrderCnt = Int32(position.orderCount)
+    return entry
+  }
+
+  private static var noPicture: VAPictureH264 {
+    var entry = VAPictureH264()
+    entry.picture_id = VASurfaceID(VA_INVALID_SURFACE)
+    entry.flags = UInt32(VA_PICTURE_H264_INVALID)
+    return entry
+  }
+}

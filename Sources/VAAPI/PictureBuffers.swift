@@ -1,0 +1,77 @@
+import CVA
+import Media
+
+/// The parameter buffers of one picture: made, given to the driver, destroyed. The list's memory is kept.
+final class PictureBuffers {
+  private let context: VAEncodingContext
+  private let list: UnsafeMutablePointer<VABufferID>
+  private var count = 0
+
+  /// Sequence, four miscellaneous, picture, two for the packed parameter sets, and three for each slice.
+  static let limit = 8 + 3 * EncoderConfiguration.sliceLimits.upperBound
+
+  init(_ context: VAEncodingContext) {
+    self.context = context
+    list = .allocate(capacity: Self.limit)
+  }
+
+  deinit {
+    destroy()
+    list.deallocate()
+  }
+
+  /// Makes a buffer with the bytes of `value`.
+  ///
+  /// - Throws: ``EncoderError/call(library:function:code:reason:)``.
+  func add<T>(_ type: VABufferType, _ value: UnsafeMutablePointer<T>) throws(EncoderError) {
+    try add(type, UnsafeMutableRawPointer(value), byteCount: MemoryLayout<T>.size)
+  }
+
+  /// Makes a buffer with `byteCount` bytes at `bytes`; libva copies them.
+  ///
+  /// - Throws: ``EncoderError/call(library:function:code:reason:)``.
+  func add(_ type: VABufferType, _ bytes: UnsafeMutableRawPointer, byteCount: Int) throws(EncoderError) {
+    precondition(count < Self.limit, "more parameter buffers than a picture has")
+    var identifier = VABufferID(VA_INVALID_ID)
+    try check(
+      vaCreateBuffer(context.display.handle, context.identifier, type, UInt32(byteCount), 1, bytes, &identifier),
+      "vaCreateBuffer")
+    list[count] = identifier
+    count += 1
+  }
+
+  /// Makes the two buffers of a packed header: `bitCount` bits of NAL units, start code and emulation prevention
+  /// included.
+  ///
+  /// - Throws: ``EncoderError/call(library:function:code:reason:)``.
+  func add(packed type: UInt32, _ bytes: borrowing [UInt8], bitCount: Int) throws(EncoderError) {
+    var header = VAEncPackedHeaderParameterBuffer()
+    header.type = type
+    header.bit_length = UInt32(bitCount)
+    header.has_emulation_bytes = 1
+    try add(VAEncPackedHeaderParameterBufferType, &header)
+    try bytes.withUnsafeBytes { (data) throws(EncoderError) in
+      try add(
+        VAEncPackedHeaderDataBufferType, UnsafeMutableRawPointer(mutating: data.baseAddress!), byteCount: data.count)
+    }
+  }
+
+  /// Has the picture on `surface` encoded with these buffers, which are gone afterwards.
+  ///
+  /// - Throws: ``EncoderError/call(library:function:code:reason:)``; the picture is ended then as well.
+  func encode(_ surface: VASurfaceID) throws(EncoderError) {
+    defer { destroy() }
+    let display = context.display.handle
+    try check(vaBeginPicture(display, context.identifier, surface), "vaBeginPicture")
+    let rendered = vaRenderPicture(display, context.identifier, list, CInt(count))
+    let ended = vaEndPicture(display, context.identifier)
+    try check(rendered, "vaRenderPicture")
+    try check(ended, "vaEndPicture")
+  }
+
+  /// Drops the buffers.
+  func destroy() {
+    for index in 0..<count { vaDestroyBuffer(context.display.handle, list[index]) }
+    count = 0
+  }
+}

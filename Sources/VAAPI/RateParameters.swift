@@ -1,0 +1,76 @@
+import CVA
+import Media
+
+/// What a driver's rate control is told, as libva's structures.
+struct RateParameters {
+  /// The driver's rate control, nil where it says of none.
+  let mode: VAAPICapabilities.RateControlMode?
+  /// The quality level, nil for the driver's own.
+  let quality: Int?
+
+  /// How often a picture that does not fit is tried again.
+  static let retryLimit = 4
+  /// How much the quantizer rises with every try.
+  static let retryStep = 6
+
+  /// Whether the driver controls the rate.
+  var isControlled: Bool { mode == .constantBitrate || mode == .variableBitrate }
+
+  /// Adds rate control, buffer, frame rate and quality level. With every `retry` the bitrate is halved and a higher
+  /// quantizer is demanded.
+  func add(to buffers: PictureBuffers, _ configuration: EncoderConfiguration, retry: Int) throws(EncoderError) {
+    if isControlled {
+      try addRateControl(to: buffers, configuration, retry: retry)
+      var hrd = nightjar_va_hrd()
+      hrd.type = VAEncMiscParameterTypeHRD
+      let bits = Double(configuration.bitrate) * configuration.bufferSeconds
+      hrd.value.buffer_size = UInt32(min(bits, Double(UInt32.max)))
+      hrd.value.initial_buffer_fullness = hrd.value.buffer_size / 4 * 3
+      try buffers.add(VAEncMiscParameterBufferType, &hrd)
+    }
+    var rate = nightjar_va_frame_rate()
+    rate.type = VAEncMiscParameterTypeFrameRate
+    rate.value.framerate = Self.packed(configuration.frameRate)
+    try buffers.add(VAEncMiscParameterBufferType, &rate)
+    if let quality {
+      var level = nightjar_va_quality()
+      level.type = VAEncMiscParameterTypeQualityLevel
+      level.value.quality_level = UInt32(quality)
+      try buffers.add(VAEncMiscParameterBufferType, &level)
+    }
+  }
+
+  private func addRateControl(
+    to buffers: PictureBuffers, _ configuration: EncoderConfiguration, retry: Int
+  ) throws(EncoderError) {
+    var control = nightjar_va_rate_control()
+    control.type = VAEncMiscParameterTypeRateControl
+    let isVariable = mode == .variableBitrate
+    let peak = isVariable ? Double(configuration.bitrate) * EncoderConfiguration.peakFactor : Double(configuration.bitrate)
+    control.value.bits_per_second = UInt32(peak) >> UInt32(retry)
+    control.value.target_percentage = isVariable ? UInt32((100 / EncoderConfiguration.peakFactor).rounded()) : 100
+    control.value.window_size = UInt32(configuration.bufferSeconds * 1000)
+    control.value.rc_flags.bits.disable_frame_skip = 1
+    control.value.rc_flags.bits.disable_bit_stuffing = 1
+    if case .constantQuantizer(let quantizer) = configuration.rateControl {
+      // No constant quantizer is offered: one that has nowhere to go comes nearest.
+      let fixed = UInt32(min(51, quantizer + retry * Self.retryStep))
+      control.value.initial_qp = fixed
+      control.value.min_qp = fixed
+      control.value.max_qp = fixed
+    } else if retry > 0 {
+      control.value.min_qp = UInt32(min(51, 26 + retry * Self.retryStep))
+      control.value.initial_qp = control.value.min_qp
+    }
+    try buffers.add(VAEncMiscParameterBufferType, &control)
+  }
+
+  /// The rate with its numerator in the lower half and its denominator in the upper one; nearest where they do not fit.
+  static func packed(_ rate: FrameRate) -> UInt32 {
+    let largest = max(rate.numerator, rate.denominator)
+    let scale = largest > 0xffff ? Double(0xffff) / Double(largest) : 1
+    let numerator = UInt32(max(1, (Double(rate.numerator) * scale).rounded()))
+    let denominator = UInt32(max(1, (Double(rate.denominator) * scale).rounded()))
+    return denominator << 16 | numerator
+  }
+}
