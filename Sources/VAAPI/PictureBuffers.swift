@@ -50,7 +50,7 @@ final class PictureBuffers {
     header.bit_length = UInt32(bitCount)
     header.has_emulation_bytes = 1
     try add(VAEncPackedHeaderParameterBufferType, &header)
-    try bytes.withUnsafeBytes { (data) throws(EncoderError) in
+    try bytes.span.withUnsafeBytes { (data) throws(EncoderError) in
       try add(
         VAEncPackedHeaderDataBufferType, UnsafeMutableRawPointer(mutating: data.baseAddress!), byteCount: data.count)
     }
