@@ -16,6 +16,13 @@ struct RateParameters {
   /// Whether the driver controls the rate.
   var isControlled: Bool { mode == .constantBitrate || mode == .variableBitrate }
 
+  /// The highest bitrate, which is what libva's structures ask for; 0 where the driver controls none.
+  func peak(_ configuration: EncoderConfiguration, retry: Int) -> Int {
+    guard isControlled else { return 0 }
+    let isVariable = mode == .variableBitrate
+    return Int(Double(configuration.bitrate) * (isVariable ? EncoderConfiguration.peakFactor : 1)) >> retry
+  }
+
   /// Adds rate control, buffer, frame rate and quality level. With every `retry` the bitrate is halved and a higher
   /// quantizer is demanded.
   func add(to buffers: PictureBuffers, _ configuration: EncoderConfiguration, retry: Int) throws(EncoderError) {
@@ -46,8 +53,7 @@ struct RateParameters {
     var control = nightjar_va_rate_control()
     control.type = VAEncMiscParameterTypeRateControl
     let isVariable = mode == .variableBitrate
-    let peak = isVariable ? Double(configuration.bitrate) * EncoderConfiguration.peakFactor : Double(configuration.bitrate)
-    control.value.bits_per_second = UInt32(peak) >> UInt32(retry)
+    control.value.bits_per_second = UInt32(peak(configuration, retry: retry))
     control.value.target_percentage = isVariable ? UInt32((100 / EncoderConfiguration.peakFactor).rounded()) : 100
     control.value.window_size = UInt32(configuration.bufferSeconds * 1000)
     control.value.rc_flags.bits.disable_frame_skip = 1

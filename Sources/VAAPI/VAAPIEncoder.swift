@@ -1,0 +1,384 @@
+import CVA
+public import Media
+
+/// H.264 by a GPU through libva: one access unit out for each frame in, IDR and P pictures, each P with the picture
+/// before it as its one reference.
+///
+/// A driver checks next to nothing of what it is told, so everything that it makes is looked at: a picture without the
+/// slices that were asked for is an error, never passed on. After any error the next picture is an IDR.
+public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
+  // Sendable: used by one thread at a time, as `VideoEncoder` demands.
+
+  /// What it makes.
+  public private(set) var configuration: EncoderConfiguration
+  /// What it is, for a person: the driver, the entry point, the rate control.
+  public let name: String
+  /// The parameter sets of what it delivers; where the driver writes its own, they are known after ``prepare()``.
+  public private(set) var parameterSets: ParameterSets {
+    didSet { setUnits = SetUnits(parameterSets) }
+  }
+  /// Frames imported, copied, and encoded again because they did not fit.
+  public private(set) var counters = EncoderCounters()
+  /// What the driver says of the entry point in use.
+  public let capabilities: VAAPICapabilities.Encoder
+
+  private var session: EncodingSession?
+  private let parameters: H264Parameters
+  private let rate: RateParameters
+  private var setUnits: SetUnits
+  private var quantizerControl: QuantizerControl
+  /// The driver's SPS as it wrote it, where it writes its own.
+  private var driverSets: ParameterSets?
+
+  private var isPrepared = false
+  private var needsKeyFrame = true
+  /// Whether the driver is to be told of the rate with the next picture.
+  private var isRateStale = false
+  private var position = PicturePosition()
+  /// Which of the two reconstructed surfaces the last picture is in.
+  private var referenceIndex = 0
+  private var loaded = Loaded.nothing
+  private var timestamp = MediaTime.zero
+  private var captured = MediaTime.zero
+
+  /// What the next picture is made from.
+  private enum Loaded {
+    case nothing
+    /// It is in the mapped surface.
+    case copy
+    /// The driver is to read it where it is; the planes are for the case that it cannot.
+    case buffer(DMABuffer, NV12Planes)
+  }
+
+  /// Opens the driver of the render node at the path `node` for `configuration`.
+  ///
+  /// - Throws: ``EncoderError``: an impossible value, no such node, no permission, a driver without what is needed, or
+  ///   the call of libva's that failed.
+  public init(configuration: EncoderConfiguration, node: String) throws(EncoderError) {
+    try configuration.check()
+    if let quality = configuration.vaapiQuality, quality < 1 {
+      throw .configuration("a VA-API quality level of \(quality): choose 1 for the best, or more for faster ones")
+    }
+    let session = try EncodingSession.open(configuration, node: RenderNode(path: node))
+    let offer = session.offer
+    // A level that the driver does not have is its fastest one: presets are written for every driver.
+    let quality = offer.qualityLevels > 0 ? configuration.vaapiQuality.map { min($0, offer.qualityLevels) } : nil
+    rate = RateParameters(mode: session.mode, quality: quality)
+    parameters = Self.parameters(configuration, offer)
+    guard let sets = parameters.parameterSets else {
+      throw .output(library: "VA-API", "parameter sets that are none")
+    }
+    let slices = parameters.sliceCount
+    let mode = session.mode.map(\.rawValue) ?? "CQP"
+    name =
+      "VA-API (\(session.vendor)), \(offer.entryPoint.rawValue), \(mode), \(slices) slice\(slices == 1 ? "" : "s")"
+      + (slices == configuration.slices ? "" : " of \(configuration.slices)")
+    capabilities = offer
+    parameterSets = sets
+    setUnits = SetUnits(sets)
+    quantizerControl = QuantizerControl(configuration)
+    self.configuration = configuration
+    self.session = session
+  }
+
+  /// Frees everything that the driver holds.
+  public func stop() {
+    session = nil
+    loaded = .nothing
+  }
+
+  /// Encodes two grey pictures and looks at what comes out: an IDR of the right size that starts with the first
+  /// macroblock, then a P picture.
+  public func prepare() throws(EncoderError) {
+    guard let session else { throw .stopped }
+    guard !isPrepared else { return }
+    // Whatever was loaded before is overwritten.
+    loaded = .nothing
+    for isIDR in [true, false] {
+      try session.upload.map()
+      session.upload.fill(luma: isIDR ? 128 : 120)
+      let surface = try session.upload.finish()
+      try encode(surface, session, isIDR: isIDR)
+      defer { session.coded.release() }
+      if isIDR { try examine(session) }
+    }
+    // The grey pictures cost nothing: they say nothing of real ones.
+    quantizerControl = QuantizerControl(configuration)
+    counters = EncoderCounters()
+    needsKeyFrame = true
+    isPrepared = true
+  }
+
+  /// Encodes `frame`; see ``VideoEncoder``.
+  public func encode(
+    _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
+  ) throws(EncoderError) {
+    try mapInput()
+    try load(frame)
+    try encodeLoaded(keyFrame: keyFrame, deliver: deliver)
+  }
+
+  /// Maps the next input surface.
+  public func mapInput() throws(EncoderError) {
+    guard let session else { throw .stopped }
+    // Without packed headers the parameter sets are the driver's, and not known before something was encoded.
+    if !isPrepared, !session.packed.contains(.sequence) { try prepare() }
+    try session.upload.map()
+  }
+
+  /// Copies `frame` into the mapped surface; see ``StagedVideoEncoder``.
+  public func load(_ frame: borrowing Frame) throws(EncoderError) {
+    guard let session else { throw .stopped }
+    let planes = frame.planes
+    guard planes.size == configuration.size else {
+      throw .frameSize(planes.size, expected: configuration.size)
+    }
+    guard planes.lumaStride >= planes.size.width, planes.chromaStride >= planes.size.width else {
+      throw .configuration(
+        "rows of \(min(planes.lumaStride, planes.chromaStride)) bytes in a frame of \(planes.size): at least "
+          + "\(planes.size.width) are needed")
+    }
+    guard session.upload.isMapped else { throw .configuration("a frame was loaded before mapInput()") }
+    timestamp = frame.timestamp
+    captured = frame.captured
+    if let buffer = frame.dmaBuffer, session.imports.accepts(buffer) {
+      loaded = .buffer(buffer, planes)
+    } else {
+      session.upload.copy(planes)
+      loaded = .copy
+    }
+  }
+
+  /// Encodes what was loaded; see ``StagedVideoEncoder``.
+  public func encodeLoaded(keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
+    guard let session else { throw .stopped }
+    let source = loaded
+    loaded = .nothing
+    var imported: VASurfaceID?
+    switch source {
+    case .nothing: throw .configuration("encodeLoaded() without a loaded frame")
+    case .copy: break
+    case .buffer(let buffer, let planes):
+      imported = session.imports.surface(for: buffer)
+      if imported == nil { session.upload.copy(planes) }
+    }
+    let isIDR = keyFrame || needsKeyFrame || position.orderCount >= PicturePosition.orderCountLimit
+    var surface = imported
+    if surface == nil { surface = try session.upload.finish() }
+    try encode(surface ?? 0, session, isIDR: isIDR)
+    let coded = session.coded
+    if isIDR, !session.packed.contains(.sequence) { try checkDriverSets(session) }
+    if imported != nil { counters.imported += 1 } else { counters.copied += 1 }
+    if isIDR {
+      deliver(
+        AccessUnit(
+          nalUnits: coded.nalUnits(after: setUnits.sequence, setUnits.picture), isKeyFrame: true,
+          timestamp: timestamp, captured: captured))
+    } else {
+      deliver(
+        AccessUnit(nalUnits: coded.nalUnits, isKeyFrame: false, timestamp: timestamp, captured: captured))
+    }
+    coded.release()
+  }
+
+  /// Tells the driver with the next picture.
+  public func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {
+    guard session != nil else { throw .stopped }
+    var wanted = configuration
+    wanted.bitrate = bitrate
+    wanted.frameRate = frameRate
+    try wanted.check()
+    configuration = wanted
+    quantizerControl.retarget(wanted)
+    isRateStale = true
+  }
+
+  /// Nothing is held back.
+  public func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
+    guard session != nil else { throw .stopped }
+  }
+}
+
+extension VAAPIEncoder {
+  /// Encodes the picture on `surface` as the next one of the stream; its NAL units are in the session's coded picture
+  /// then, which is to be released.
+  ///
+  /// A picture that does not fit the coded buffer is encoded again in its own place, with the reference that it had,
+  /// at a higher quantizer.
+  private func encode(
+    _ surface: VASurfaceID, _ session: EncodingSession, isIDR: Bool
+  ) throws(EncoderError) {
+    let here = position.next(isIDR: isIDR)
+    let tellsRate = isIDR || isRateStale
+    // Whatever happens on the way, the driver's state is not known then.
+    needsKeyFrame = true
+    var retry = 0
+    while true {
+      let quantizer = quantizer(isIDR: isIDR, retry: retry)
+      do throws(EncoderError) {
+        try addBuffers(session, here, quantizer: quantizer, retry: retry, tellsRate: tellsRate || retry > 0)
+      } catch {
+        session.buffers.destroy()
+        throw error
+      }
+      try session.buffers.encode(surface)
+      try session.coded.read(surface)
+      guard session.coded.hasOverflown else {
+        try accept(session, here, quantizer: quantizer, retry: retry)
+        return
+      }
+      session.coded.release()
+      if retry == 0 { counters.overflows += 1 }
+      retry += 1
+      guard retry <= RateParameters.retryLimit else {
+        throw .output(
+          library: "VA-API",
+          "a picture does not fit \(session.context.codedCapacity) bytes at quantizer \(quantizer) either")
+      }
+    }
+  }
+
+  private func accept(
+    _ session: EncodingSession, _ here: PicturePosition, quantizer: Int, retry: Int
+  ) throws(EncoderError) {
+    do throws(EncoderError) {
+      try session.coded.checkSlices(isIDR: here.isIDR)
+    } catch {
+      session.coded.release()
+      throw error
+    }
+    quantizerControl.coded(bytes: session.coded.byteCount, quantizer: quantizer, isIDR: here.isIDR)
+    referenceIndex = 1 - referenceIndex
+    position = here
+    needsKeyFrame = false
+    // After a retry the driver's rate control is to be told the true rate again.
+    isRateStale = retry > 0
+  }
+
+  private func addBuffers(
+    _ session: EncodingSession, _ here: PicturePosition, quantizer: Int, retry: Int, tellsRate: Bool
+  ) throws(EncoderError) {
+    let buffers = session.buffers
+    let surfaces = session.context.reconstructed.identifiers
+    if here.isIDR {
+      let peak = rate.peak(configuration, retry: retry)
+      try parameters.addSequence(to: buffers, bitrate: peak, frameRate: configuration.frameRate)
+    }
+    if tellsRate { try rate.add(to: buffers, configuration, retry: retry) }
+    try parameters.addPicture(
+      to: buffers, here, reconstructed: surfaces[1 - referenceIndex], reference: surfaces[referenceIndex],
+      referencePosition: position, codedBuffer: session.context.codedBuffer)
+    if here.isIDR, session.packed.contains(.sequence) {
+      try buffers.add(
+        packed: UInt32(VAEncPackedHeaderSequence.rawValue), parameters.packedSets,
+        bitCount: parameters.packedSets.count * 8)
+    }
+    try parameters.addSlices(
+      to: buffers, here, quantizer: quantizer, packed: session.packed.contains(.slice))
+  }
+
+  /// The quantizer that the slice header says. Where the driver controls the rate, that is the PPS's own: the driver
+  /// puts its choice there.
+  private func quantizer(isIDR: Bool, retry: Int) -> Int {
+    guard !rate.isControlled else { return parameters.pictureParameters.initialQuantizer }
+    let quantizer =
+      if case .constantQuantizer(let fixed) = configuration.rateControl { fixed } else {
+        quantizerControl.quantizer(isIDR: isIDR)
+      }
+    return min(51, quantizer + retry * RateParameters.retryStep)
+  }
+
+  /// Looks at the first IDR and takes the driver's parameter sets where it writes its own.
+  private func examine(_ session: EncodingSession) throws(EncoderError) {
+    let coded = session.coded
+    do throws(ParameterSetError) {
+      if let unit = coded.nalUnits.first(where: { $0.type == .idrSlice }) {
+        let beginning = try SliceHeader.Beginning(nalUnit: unit.bytes)
+        guard beginning.isIntra, beginning.firstMacroblock == 0 else {
+          throw .value("first slice of type \(beginning.sliceType) at macroblock \(beginning.firstMacroblock)")
+        }
+      }
+      if let bytes = coded.sequence {
+        let size = try SequenceParameterSet(nalUnit: Array(bytes)).size
+        guard size == configuration.size else { throw .value("size of \(size) where \(configuration.size) was asked for") }
+      }
+      guard !session.packed.contains(.sequence) else { return }
+      guard let bytes = coded.sequence, let pictureBytes = coded.picture,
+        let sets = ParameterSets(sequence: Array(bytes), picture: Array(pictureBytes)),
+        let own = ParameterSets(
+          sequence: try SequenceParameterSet.replacingVUI(
+            in: sets.sequence, color: parameters.sequenceParameters.color,
+            frameRate: parameters.sequenceParameters.frameRate),
+          picture: sets.picture)
+      else { throw .truncated }
+      driverSets = sets
+      parameterSets = own
+    } catch {
+      throw .output(library: "VA-API (\(session.vendor))", error.description)
+    }
+  }
+
+  /// Refuses parameter sets of the driver's that are not what a receiver was told. Its VUI does not count, since ours is
+  /// in its place.
+  private func checkDriverSets(_ session: EncodingSession) throws(EncoderError) {
+    guard let driverSets, let bytes = session.coded.sequence, let picture = session.coded.picture,
+      !bytes.elementsEqual(driverSets.sequence) || !picture.elementsEqual(driverSets.picture)
+    else { return }
+    let same: Bool
+    do throws(ParameterSetError) {
+      let sequence = try SequenceParameterSet.replacingVUI(
+        in: Array(bytes), color: parameters.sequenceParameters.color,
+        frameRate: parameters.sequenceParameters.frameRate)
+      same = picture.elementsEqual(driverSets.picture) && sequence == parameterSets.sequence
+    } catch {
+      same = false
+    }
+    guard same else {
+      session.coded.release()
+      needsKeyFrame = true
+      throw .output(library: "VA-API (\(session.vendor))", "the driver changed its parameter sets in mid-stream")
+    }
+  }
+
+  private static func parameters(
+    _ configuration: EncoderConfiguration, _ offer: VAAPICapabilities.Encoder
+  ) -> H264Parameters {
+    var (peak, buffer, initial) = (0, 0, 26)
+    switch configuration.rateControl {
+    case .constantQuantizer(let quantizer): initial = quantizer
+    case .constantBitrate, .variableBitrate:
+      let factor = configuration.rateControl == .variableBitrate ? EncoderConfiguration.peakFactor : 1
+      peak = Int(Double(configuration.bitrate) * factor)
+      buffer = Int(Double(configuration.bitrate) * configuration.bufferSeconds)
+    }
+    let level = H264Level.lowest(
+      size: configuration.size, frameRate: configuration.frameRate, profile: configuration.profile, peak: peak,
+      buffer: buffer)
+    return H264Parameters(
+      SequenceParameters(
+        profile: configuration.profile, levelIDC: level, size: configuration.size, color: configuration.color,
+        frameRate: configuration.frameRate),
+      PictureParameterSet(profile: configuration.profile, initialQuantizer: initial),
+      slices: min(configuration.slices, max(1, offer.slices)), powerOfTwoRows: offer.needsPowerOfTwoRows)
+  }
+}
+
+/// The parameter sets as NAL units in memory of their own, ready to be lent.
+private final class SetUnits {
+  let sequence: NALUnit
+  let picture: NALUnit
+  private let memory: UnsafeMutableRawBufferPointer
+
+  init(_ sets: ParameterSets) {
+    memory = .allocate(byteCount: sets.sequence.count + sets.picture.count, alignment: 1)
+    memory.copyBytes(from: sets.sequence + sets.picture)
+    let bytes = UnsafeRawBufferPointer(memory)
+    // Neither is empty: `ParameterSets` sees to that.
+    sequence = NALUnit(UnsafeRawBufferPointer(rebasing: bytes[..<sets.sequence.count]))!
+    picture = NALUnit(UnsafeRawBufferPointer(rebasing: bytes[sets.sequence.count...]))!
+  }
+
+  deinit {
+    memory.deallocate()
+  }
+}
