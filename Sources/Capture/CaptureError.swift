@@ -38,6 +38,9 @@ public enum CaptureError: Failure {
   case conversion(path: String, String)
   /// The device went away.
   case disconnected(path: String)
+  /// The signal at the device's input is another than the one that was agreed on; `current` is nil where there is
+  /// none, or none that the device can lock on to.
+  case sourceChanged(path: String, agreed: PictureSize, current: PictureSize?)
   /// No picture came for so many seconds.
   case stalled(path: String, seconds: Int)
   /// The stream broke again and again.
@@ -84,6 +87,12 @@ public enum CaptureError: Failure {
       "\(path): libv4l: \(reason)"
     case .disconnected(let path):
       "\(path): the camera was unplugged"
+    case .sourceChanged(let path, let agreed, let current?):
+      agreed == current
+        ? "\(path): the signal at its input changed in kind, still at \(current): start again to stream it"
+        : "\(path): the signal at its input changed to \(current), the stream is of \(agreed): start again to stream it"
+    case .sourceChanged(let path, let agreed, nil):
+      "\(path): the signal of \(agreed) at its input is gone: check the cable and what it is plugged into"
     case .stalled(let path, let seconds):
       "\(path): no picture for \(seconds) seconds; unplug the camera and plug it in again"
     case .broken(let path, let attempts, let errorNumber):
@@ -100,7 +109,7 @@ public enum CaptureError: Failure {
     case .formatNotOffered, .sizeNotEncodable, .sizeNotOffered, .rateNotOffered: .usage
     case .noFormats, .interFrameCoded, .formatNotReadable, .noUsableSize, .interlaced: .unavailable
     case .implausible, .conversion: .data
-    case .disconnected, .stalled: .unavailable
+    case .disconnected, .sourceChanged, .stalled: .unavailable
     case .refused, .broken: .inputOutput
     }
   }

@@ -13,6 +13,8 @@ struct DequeuedBuffer {
   var sequence: UInt32 = 0
   /// The driver's timestamp.
   var timestamp = MediaTime.zero
+  /// Whether a frame may lie in it for long: the driver has enough others.
+  var mayBeLent = false
   /// The bytes of each plane: where they start in it, and how many there are.
   var contents: (DequeuedPlane, DequeuedPlane, DequeuedPlane) = (.init(), .init(), .init())
 

@@ -12,15 +12,23 @@ static const unsigned long nightjar_VIDIOC_ENUM_FMT = VIDIOC_ENUM_FMT;
 static const unsigned long nightjar_VIDIOC_ENUM_FRAMESIZES = VIDIOC_ENUM_FRAMESIZES;
 static const unsigned long nightjar_VIDIOC_ENUM_FRAMEINTERVALS = VIDIOC_ENUM_FRAMEINTERVALS;
 static const unsigned long nightjar_VIDIOC_TRY_FMT = VIDIOC_TRY_FMT;
+static const unsigned long nightjar_VIDIOC_G_FMT = VIDIOC_G_FMT;
 static const unsigned long nightjar_VIDIOC_S_FMT = VIDIOC_S_FMT;
 static const unsigned long nightjar_VIDIOC_G_PARM = VIDIOC_G_PARM;
 static const unsigned long nightjar_VIDIOC_S_PARM = VIDIOC_S_PARM;
 static const unsigned long nightjar_VIDIOC_G_STD = VIDIOC_G_STD;
+static const unsigned long nightjar_VIDIOC_QUERYSTD = VIDIOC_QUERYSTD;
 static const unsigned long nightjar_VIDIOC_G_DV_TIMINGS = VIDIOC_G_DV_TIMINGS;
+static const unsigned long nightjar_VIDIOC_S_DV_TIMINGS = VIDIOC_S_DV_TIMINGS;
+static const unsigned long nightjar_VIDIOC_QUERY_DV_TIMINGS = VIDIOC_QUERY_DV_TIMINGS;
+static const unsigned long nightjar_VIDIOC_G_INPUT = VIDIOC_G_INPUT;
+static const unsigned long nightjar_VIDIOC_SUBSCRIBE_EVENT = VIDIOC_SUBSCRIBE_EVENT;
+static const unsigned long nightjar_VIDIOC_DQEVENT = VIDIOC_DQEVENT;
 static const unsigned long nightjar_VIDIOC_REQBUFS = VIDIOC_REQBUFS;
 static const unsigned long nightjar_VIDIOC_QUERYBUF = VIDIOC_QUERYBUF;
 static const unsigned long nightjar_VIDIOC_QBUF = VIDIOC_QBUF;
 static const unsigned long nightjar_VIDIOC_DQBUF = VIDIOC_DQBUF;
+static const unsigned long nightjar_VIDIOC_EXPBUF = VIDIOC_EXPBUF;
 static const unsigned long nightjar_VIDIOC_STREAMON = VIDIOC_STREAMON;
 static const unsigned long nightjar_VIDIOC_STREAMOFF = VIDIOC_STREAMOFF;
 
@@ -45,6 +53,11 @@ static const __u32 nightjar_V4L2_PIX_FMT_RGB565 = V4L2_PIX_FMT_RGB565;
 static const __u32 nightjar_V4L2_BUF_FLAG_ERROR = V4L2_BUF_FLAG_ERROR;
 static const __u32 nightjar_V4L2_BUF_FLAG_TIMESTAMP_MASK = V4L2_BUF_FLAG_TIMESTAMP_MASK;
 static const __u32 nightjar_V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC = V4L2_BUF_FLAG_TIMESTAMP_MONOTONIC;
+
+static const __u32 nightjar_V4L2_EVENT_SOURCE_CHANGE = V4L2_EVENT_SOURCE_CHANGE;
+static const __u32 nightjar_V4L2_EVENT_SRC_CH_RESOLUTION = V4L2_EVENT_SRC_CH_RESOLUTION;
+
+static const __u64 nightjar_V4L2_STD_525_60 = V4L2_STD_525_60;
 
 static const unsigned int nightjar_VIDEO_MAX_PLANES = VIDEO_MAX_PLANES;
 static const unsigned int nightjar_VIDEO_MAX_FRAME = VIDEO_MAX_FRAME;
