@@ -2,29 +2,6 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The kernel's own camera, in the rig.
-enum Vivid {
-  /// Whether this runs in the rig.
-  static let isHere = ProcessInfo.processInfo.environment["NIGHTJAR_RIG"] != nil
-
-  /// The node of vivid number `index`.
-  static func node(_ index: Int) throws -> String {
-    let name = "vivid-00\(index)-vid-cap"
-    let root = "/sys/class/video4linux"
-    for entry in try FileManager.default.contentsOfDirectory(atPath: root).sorted() {
-      let text = try String(contentsOfFile: "\(root)/\(entry)/name", encoding: .utf8)
-      if text.trimmingCharacters(in: .whitespacesAndNewlines) == name { return "/dev/\(entry)" }
-    }
-    throw CocoaError(.fileNoSuchFile)
-  }
-
-  /// Sets a control by v4l2-ctl, which tells of failure only in words.
-  static func set(_ node: String, _ control: String, in directory: TemporaryDirectory) throws {
-    let result = try Subprocess.run(["v4l2-ctl", "-d", node, "-c", control], in: directory)
-    #expect(result.error.isEmpty, "\(result.error)")
-  }
-}
-
 @Suite(.serialized, .enabled(if: Vivid.isHere)) struct VividTests {
   // RGB3 goes through libv4l; the others are converted by libyuv, or not at all.
   @Test(arguments: [
