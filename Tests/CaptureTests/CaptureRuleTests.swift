@@ -147,6 +147,8 @@ import Testing
     #expect(CaptureError.noPermission(path: "").kind == .noPermission)
     #expect(CaptureError.busy(path: "", holders: []).kind == .temporary)
     #expect(CaptureError.disconnected(path: "").kind == .unavailable)
+    let size = PictureSize(width: 64, height: 32)
+    #expect(CaptureError.sourceChanged(path: "", agreed: size, current: nil).kind == .unavailable)
     #expect(CaptureError.sizeNotEncodable(PictureSize(width: 1, height: 1)).kind == .usage)
   }
 
