@@ -1,5 +1,8 @@
 public import Media
-import X264
+
+#if X264
+  import X264
+#endif
 
 /// Which encoder is wanted.
 public enum EncoderChoice: String, CaseIterable, Sendable {
@@ -18,7 +21,12 @@ public enum EncoderSelector {
     _ choice: EncoderChoice, _ configuration: EncoderConfiguration
   ) throws(EncoderError) -> any VideoEncoder {
     switch choice {
-    case .auto, .x264: try X264Encoder(configuration)
+    case .auto, .x264:
+      #if X264
+        return try X264Encoder(configuration)
+      #else
+        throw .unavailable("this build has no x264: build it with the package trait X264")
+      #endif
     }
   }
 
@@ -31,5 +39,11 @@ public enum EncoderSelector {
   }
 
   /// x264's preset names, fastest first.
-  public static var x264Presets: [String] { X264Encoder.presets }
+  public static var x264Presets: [String] {
+    #if X264
+      return X264Encoder.presets
+    #else
+      return []
+    #endif
+  }
 }

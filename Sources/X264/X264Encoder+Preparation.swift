@@ -6,10 +6,11 @@
   extension X264Encoder {
     /// Encodes flat grey pictures, until every frame that x264 will ever need has been allocated and touched.
     ///
-    /// They must leave no trace in rate control either. x264 averages the quantizers, so theirs are forced to be those
-    /// that it starts with; it compares the bits spent with those granted, so both are next to nothing: flat pictures,
-    /// and a bitrate of 1 kbit/s for as long as this lasts. With lookahead the last of them are still held back when
-    /// this returns; ``X264Encoder`` drops them when they come out.
+    /// They must leave no trace in rate control either. x264 takes a key frame's quantizer from the average of those
+    /// before, so theirs are forced to be what it would start with; it compares the bits spent with those granted, so
+    /// both are next to nothing: flat pictures, and a bitrate of 1 kbit/s for as long as this lasts. With lookahead the
+    /// last of them are still held back when this returns; ``X264Encoder`` drops them when they come out, and gives the
+    /// bitrate back before it asks for the first real one.
     public func prepare() throws(EncoderError) {
       guard let encoder else { throw .stopped }
       guard !isPrepared else { return }
@@ -25,7 +26,7 @@
       picture.img.i_stride = (width, width, 0, 0)
       picture.img.plane = (grey, grey + luma, nil, nil)
 
-      let rates = parameters
+      let quantizer = firstQuantizer
       if case .constantBitrate = configuration.rateControl {
         parameters.rc.i_bitrate = 1
         parameters.rc.i_vbv_max_bitrate = 1
@@ -36,27 +37,46 @@
         picture.i_pts = nextIndex
         nextIndex += 1
         picture.i_type = index == 0 ? X264_TYPE_IDR : X264_TYPE_AUTO
-        if configuration.rateControl.adapts {
-          // x264 gives key frames a quantizer that is better by `6 * log2(f_ip_factor)`: 3.
-          picture.i_qpplus1 = CInt(RateFactorControl.first) + (index == 0 ? -3 : 0) + 1
-        }
+        if let quantizer { picture.i_qpplus1 = CInt(quantizer + (index == 0 ? 0 : keyFrameBonus)) + 1 }
         var units: UnsafeMutablePointer<x264_nal_t>?
         var unitCount: CInt = 0
         var output = x264_picture_t()
         let bytes = x264_encoder_encode(encoder, &units, &unitCount, &picture, &output)
         guard bytes >= 0 else { throw .encode(library: "x264", code: Int(bytes)) }
       }
-      parameters = rates
-      if case .constantBitrate = configuration.rateControl { try reconfigure() }
       firstIndex = nextIndex
       needsKeyFrame = true
+      rateIndex = nextIndex + Int64(x264_encoder_delayed_frames(encoder))
     }
-  }
 
-  extension RateControl {
-    /// Whether x264 chooses the quantizers.
-    fileprivate var adapts: Bool {
-      if case .constantQuantizer = self { false } else { true }
+    /// How much better a quantizer x264 gives key frames.
+    private var keyFrameBonus: Int { Int((6 * log2(Double(parameters.rc.f_ip_factor))).rounded()) }
+
+    /// The quantizer that x264 would give the first picture (`x264_ratecontrol_new`, `rate_estimate_qscale`), if its
+    /// macroblocks had the complexity of an ordinary scene; nil where quantizers do not follow each other.
+    private var firstQuantizer: Int? {
+      let isTree = parameters.rc.b_mb_tree != 0
+      let first: Double
+      switch configuration.rateControl {
+      case .constantQuantizer: return nil
+      case .variableBitrate:
+        // The macroblock tree takes some 13.5 quantizers times the compression away again.
+        let offset = isTree ? (1 - Double(parameters.rc.f_qcompress)) * 13.5 : -Double(keyFrameBonus)
+        first = RateFactorControl.first + offset
+      case .constantBitrate:
+        let compression = isTree ? 1 : Double(parameters.rc.f_qcompress)
+        let size = configuration.size
+        let macroblocks = Double((size.width + 15) / 16 * ((size.height + 15) / 16))
+        let bits = Double(configuration.bitrate) / configuration.frameRate.framesPerSecond
+        let scale =
+          pow(Self.ordinaryComplexity * macroblocks, 1 - compression) * 0.01 * pow(7e5, compression)
+          * macroblocks.squareRoot() / bits
+        first = 12 + 6 * log2(scale / 0.85)
+      }
+      return Int(max(10, min(Double(51 - keyFrameBonus), first.rounded())))
     }
+
+    /// SATD of a macroblock, as x264's lookahead measures it on the picture at half its size.
+    private static let ordinaryComplexity = 500.0
   }
 #endif

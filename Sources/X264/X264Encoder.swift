@@ -30,6 +30,8 @@
     var nextIndex: Int64 = 0
     /// The number of the first picture that is not of the warm-up.
     var firstIndex: Int64 = 0
+    /// The number of the picture before which x264 gets its bitrate back after the warm-up.
+    var rateIndex: Int64 = -1
     /// Whether the next picture is an IDR, asked for or not.
     var needsKeyFrame = false
     var isPrepared = false
@@ -121,6 +123,10 @@
         throw .configuration(
           "a frame with rows of \(min(planes.lumaStride, planes.chromaStride)) bytes: NV12 of \(planes.size) has at "
             + "least \(planes.size.width)")
+      }
+      if nextIndex == rateIndex {
+        configuration.fillRate(&parameters, nominalRate: nominalRate)
+        try reconfigure()
       }
       if isRateFactorNew { try applyRateFactor() }
       times[Int(nextIndex % Self.timesCapacity)] = (frame.timestamp, frame.captured)

@@ -1,0 +1,127 @@
+import Foundation
+import Media
+import TestSupport
+
+/// Pictures that ffmpeg makes: its moving test pattern with a camera's noise on it.
+final class Scene: Sendable {
+  let size: PictureSize
+  let count: Int
+  private let bytes: Data
+
+  init(size: PictureSize, frames: Int, noise: Int = 6) throws {
+    let directory = try TemporaryDirectory()
+    let result = try Subprocess.run(
+      [
+        "ffmpeg", "-v", "error", "-f", "lavfi", "-i",
+        "testsrc2=size=\(size):rate=30,noise=alls=\(noise):allf=t:all_seed=1", "-frames:v", "\(frames)",
+        "-pix_fmt", "nv12", "-f", "rawvideo", "-",
+      ], in: directory)
+    guard result.status == 0, result.output.count == frames * size.pixels * 3 / 2 else {
+      throw FFmpegFailed(log: result.error)
+    }
+    self.size = size
+    count = frames
+    bytes = result.output
+  }
+
+  /// Picture `index`, from the first again after the last.
+  func frame(_ index: Int, from pool: FramePool, at time: MediaTime? = nil) throws -> Frame {
+    let frame = try pool.frame(at: time ?? FrameRate.thirty.time(ofFrame: Int64(index)))
+    let planes = frame.planes
+    bytes.withUnsafeBytes { bytes in
+      let start = bytes.baseAddress! + index % count * size.pixels * 3 / 2
+      for y in 0..<size.height {
+        memcpy(planes.luma + y * planes.lumaStride, start + y * size.width, size.width)
+      }
+      for y in 0..<size.height / 2 {
+        memcpy(planes.chroma + y * planes.chromaStride, start + size.pixels + y * size.width, size.width)
+      }
+    }
+    return frame
+  }
+}
+
+/// What an encoder delivered.
+struct Recording {
+  struct Picture {
+    let isKeyFrame: Bool
+    let timestamp: MediaTime
+    let captured: MediaTime
+    let types: [NALUnitType]
+    let bytes: Int
+    let position: Int
+  }
+
+  /// The whole stream in Annex B.
+  private(set) var stream = Data()
+  /// Its pictures in order.
+  private(set) var pictures: [Picture] = []
+
+  mutating func add(_ unit: borrowing AccessUnit) {
+    pictures.append(
+      Picture(
+        isKeyFrame: unit.isKeyFrame, timestamp: unit.timestamp, captured: unit.captured,
+        types: unit.nalUnits.map(\.type), bytes: unit.payloadBytes, position: stream.count))
+    for nalUnit in unit.nalUnits {
+      stream.append(contentsOf: AnnexB.startCode)
+      stream.append(contentsOf: nalUnit.bytes)
+    }
+  }
+
+  /// The pictures' numbers that are key frames.
+  var keys: [Int] { pictures.indices.filter { pictures[$0].isKeyFrame } }
+
+  /// How many slices each picture has.
+  var slices: [Int] { pictures.map { $0.types.count { $0 == .idrSlice || $0 == .nonIDRSlice } } }
+
+  /// What ffprobe says of the stream, a line each; and the decoder's complaints.
+  func probe(_ entries: String) throws -> (lines: [String], complaints: String) {
+    let directory = try TemporaryDirectory()
+    try stream.write(to: directory.url.appendingPathComponent("s.h264"))
+    let result = try Subprocess.run(
+      [
+        "ffprobe", "-v", "warning", "-count_frames", "-show_entries", "stream=" + entries, "-of", "default=nw=1",
+        directory.path("s.h264"),
+      ], in: directory)
+    return (result.outputText.split(separator: "\n").map(String.init), result.error)
+  }
+
+  /// The PSNR of each decoded picture's luma against `scene`, by ffmpeg's decoder.
+  func luma(against scene: Scene, from first: Int = 0) throws -> [Double] {
+    let directory = try TemporaryDirectory()
+    try stream.write(to: directory.url.appendingPathComponent("s.h264"))
+    let result = try Subprocess.run(
+      [
+        "ffmpeg", "-v", "error", "-i", directory.path("s.h264"), "-fps_mode", "passthrough", "-pix_fmt", "nv12", "-f",
+        "rawvideo", "-",
+      ], in: directory)
+    guard result.status == 0, result.error.isEmpty else { throw FFmpegFailed(log: result.error) }
+    let pool = try FramePool(size: scene.size, capacity: 1)
+    let pictureBytes = scene.size.pixels * 3 / 2
+    var values: [Double] = []
+    for index in 0..<result.output.count / pictureBytes {
+      let frame = try scene.frame(first + index, from: pool)
+      let planes = frame.planes
+      let sum = result.output.withUnsafeBytes { decoded in
+        var sum = 0
+        for y in 0..<scene.size.height {
+          for x in stride(from: 0, to: scene.size.width, by: 3) {
+            let difference =
+              Int(decoded[index * pictureBytes + y * scene.size.width + x]) - Int(planes.luma[y * planes.lumaStride + x])
+            sum += difference * difference
+          }
+        }
+        return sum
+      }
+      let mean = Double(sum) / Double(scene.size.height * ((scene.size.width + 2) / 3))
+      values.append(mean == 0 ? 100 : 10 * log10(255 * 255 / mean))
+    }
+    return values
+  }
+}
+
+/// ffmpeg did not do what it was asked; its own words.
+struct FFmpegFailed: Error, CustomStringConvertible {
+  let log: String
+  var description: String { log }
+}
