@@ -56,7 +56,7 @@ let package = Package(
     .executableTarget(
       name: "nightjar",
       dependencies: [
-        "Streaming", "Capture", "Encoding", "RTP", "Media", "CLinux",
+        "Streaming", "Capture", "Encoding", "VAAPI", "RTP", "Media", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),
@@ -67,8 +67,13 @@ let package = Package(
     test("PixelConversionTests", ["PixelConversion", "Media", "TestSupport"]),
     test("CaptureTests", ["Capture", "PixelConversion", "Media", "TestSupport"]),
     test("X264Tests", ["X264", "Encoding", "Media", "TestSupport"]),
-    test("VAAPITests", ["VAAPI", "Media", "TestSupport"]),
-    test("EncodingTests", ["Encoding", "Media", "TestSupport", .target(name: "X264", condition: .when(traits: ["X264"]))]),
+    // libva reads its environment once a process, so each test of it is a process.
+    .executableTarget(
+      name: "VAEncodeTool", dependencies: ["VAAPI", "Media"], path: "Tests/VAEncodeTool", swiftSettings: settings),
+    test("VAAPITests", ["VAAPI", "VAEncodeTool", "Media", "TestSupport"]),
+    test(
+      "EncodingTests",
+      ["Encoding", "Media", "TestSupport", .target(name: "X264", condition: .when(traits: ["X264"]))]),
     test("RTPTests", ["RTP", "Media", "TestSupport"]),
     test("StreamingTests", ["Streaming", "Threading", "Capture", "Encoding", "RTP", "Media", "TestSupport"]),
     test("PlayerTests", ["TestSupport", "nightjar"]),

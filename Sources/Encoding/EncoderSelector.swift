@@ -1,4 +1,5 @@
 public import Media
+import VAAPI
 
 #if X264
   import X264
@@ -6,28 +7,104 @@ public import Media
 
 /// Which encoder is wanted.
 public enum EncoderChoice: String, CaseIterable, Sendable {
-  /// The best one that this machine has.
+  /// The best one that this machine has: VA-API with x264 behind it, or x264 alone.
   case auto
+  /// The graphics hardware, with nothing behind it.
+  case vaapi
   /// x264, in software.
   case x264
 }
 
+/// An encoder that was chosen, and why.
+public struct EncoderSelection: Sendable {
+  /// The encoder; it has encoded pictures already and is warm.
+  public let encoder: any VideoEncoder
+  /// Why a better one was passed over, and what stands behind this one; nil where there was no choice.
+  public let explanation: String?
+  /// What will happen to it while it runs; nil where nothing can.
+  public let events: EncoderEvents?
+}
+
 /// Makes the encoder that was asked for.
 public enum EncoderSelector {
-  /// An encoder for `configuration`, ready to encode.
+  /// What is said where no x264 is in the program.
+  static let withoutX264 = "this build of nightjar has no x264 (package trait X264)"
+
+  /// An encoder for `configuration`, warmed up. A candidate is believed only after it has encoded pictures.
   ///
-  /// - Throws: ``EncoderError`` where it cannot be had.
-  public static func makeEncoder(
-    _ choice: EncoderChoice, _ configuration: EncoderConfiguration
-  ) throws(EncoderError) -> any VideoEncoder {
-    switch choice {
-    case .auto, .x264:
-      #if X264
-        return try X264Encoder(configuration)
-      #else
-        throw .unavailable("this build has no x264: build it with the package trait X264")
-      #endif
+  /// - Parameters:
+  ///   - node: the render node that VA-API is to use; nil for the first one that works.
+  ///   - policy: how the hardware and what stands behind it are used.
+  /// - Throws: ``EncoderError`` with the reasons, where none can be had.
+  public static func select(
+    _ choice: EncoderChoice, _ configuration: EncoderConfiguration, node: String? = nil,
+    policy: FailoverEncoder.Policy = FailoverEncoder.Policy()
+  ) throws(EncoderError) -> EncoderSelection {
+    try configuration.check()
+    let nodes = node.map { [$0] } ?? RenderNode.all().map(\.path)
+    let hardware = nodes.map { path in
+      HardwareCandidate(library: "VA-API (\(path))") { () throws(EncoderError) in
+        try VAAPIEncoder(configuration: configuration, node: path)
+      }
     }
+    return try select(choice, configuration, hardware: hardware, policy: policy, software: software)
+  }
+
+  /// A hardware encoder that may turn out to be one.
+  struct HardwareCandidate {
+    let library: String
+    let open: @Sendable () throws(EncoderError) -> any StagedVideoEncoder
+  }
+
+  /// As above, of given encoders.
+  static func select(
+    _ choice: EncoderChoice, _ configuration: EncoderConfiguration, hardware: [HardwareCandidate],
+    policy: FailoverEncoder.Policy, software: FailoverEncoder.MakeFallback?
+  ) throws(EncoderError) -> EncoderSelection {
+    var obstacles: [EncoderError] = []
+    if choice != .x264 {
+      for candidate in hardware {
+        do throws(EncoderError) {
+          let encoder = try FailoverEncoder(
+            configuration, library: candidate.library, policy: policy, fallback: choice == .auto ? software : nil,
+            hardware: candidate.open)
+          return try prepared(encoder, explanation: behind(choice, software, policy), events: encoder.events)
+        } catch {
+          obstacles.append(error)
+        }
+      }
+      if hardware.isEmpty { obstacles.append(.unavailable("no render node in /dev/dri")) }
+    }
+    let reasons = obstacles.map(\.description).joined(separator: "; ")
+    if choice == .vaapi {
+      // One obstacle is thrown as it is, for its kind's sake.
+      throw obstacles.count == 1 ? obstacles[0] : .unavailable(reasons)
+    }
+    guard let software else {
+      throw .unavailable(reasons.isEmpty ? withoutX264 : "\(reasons); and \(withoutX264)")
+    }
+    return try prepared(
+      try software(configuration), explanation: reasons.isEmpty ? nil : "no VA-API: \(reasons)", events: nil)
+  }
+
+  private static func prepared(
+    _ encoder: any VideoEncoder, explanation: String?, events: EncoderEvents?
+  ) throws(EncoderError) -> EncoderSelection {
+    do throws(EncoderError) {
+      try encoder.prepare()
+    } catch {
+      encoder.stop()
+      throw error
+    }
+    return EncoderSelection(encoder: encoder, explanation: explanation, events: events)
+  }
+
+  private static func behind(
+    _ choice: EncoderChoice, _ software: FailoverEncoder.MakeFallback?, _ policy: FailoverEncoder.Policy
+  ) -> String {
+    guard choice == .auto else { return "nothing stands behind it: --encoder auto would go on with x264" }
+    guard software != nil else { return "nothing stands behind it: \(withoutX264)" }
+    return policy.keepsStandby ? "x264 stands by" : "x264 would take over, cold"
   }
 
   /// How many threads `--threads auto` stands for: one up to 1080p30, which one core encodes in half its time,
@@ -38,12 +115,21 @@ public enum EncoderSelector {
     return max(1, min(Int(wanted), processors, 8))
   }
 
-  /// x264's preset names, fastest first.
-  public static var x264Presets: [String] {
-    #if X264
-      return X264Encoder.presets
-    #else
-      return []
-    #endif
-  }
+  #if X264
+    /// What x264 is, for a person; nil in a build without it.
+    public static var softwareName: String? { X264Encoder.libraryName }
+    /// x264's preset names, fastest first.
+    public static var x264Presets: [String] { X264Encoder.presets }
+
+    private static let software: FailoverEncoder.MakeFallback? = { configuration throws(EncoderError) in
+      try X264Encoder(configuration)
+    }
+  #else
+    /// None: this build has no x264.
+    public static var softwareName: String? { nil }
+    /// None: this build has no x264.
+    public static var x264Presets: [String] { [] }
+
+    private static let software: FailoverEncoder.MakeFallback? = nil
+  #endif
 }

@@ -25,20 +25,21 @@ struct StreamSession {
 
     let destinations = command.destinations.isEmpty ? Self.loopback : command.destinations
     let source = try openSource()
-    let encoder = try makeEncoder(for: source.format)
+    let selection = try selectEncoder(for: source.format)
     let pipeline = try Pipeline(
-      source: source, encoder: encoder, destinations: destinations, keyFrameInterval: command.keyframeInterval,
+      source: source, encoder: selection.encoder, destinations: destinations, keyFrameInterval: command.keyframeInterval,
       started: started)
     var descriptions = try SessionDescriptionFiles(path: command.sdp, pipeline: pipeline)
     defer { descriptions.removeTemporary(neverStreamed: pipeline.statistics.sent == 0) }
     let report = try command.statisticsPath.flatMap { $0 == "-" ? nil : try OutputFile(checking: $0) }
     try descriptions.update()
 
-    introduce(source, pipeline, descriptions)
+    introduce(source, pipeline, selection, descriptions)
     try pipeline.start()
-    let received = watch(pipeline, signals: signals, &descriptions)
+    let received = watch(pipeline, selection.events, signals: signals, &descriptions)
     pipeline.stop()
     let outcome = pipeline.waitUntilEnd()
+    note(selection.events)
 
     let summary = StreamReport(pipeline: pipeline, sourceName: source.name)
     terminal.finish()
@@ -82,7 +83,7 @@ struct StreamSession {
     }
   }
 
-  private func makeEncoder(for format: SourceFormat) throws -> any VideoEncoder {
+  private func selectEncoder(for format: SourceFormat) throws -> EncoderSelection {
     let processors = max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN)))
     let configuration = EncoderConfiguration(
       size: format.size, frameRate: format.frameRate,
@@ -91,11 +92,14 @@ struct StreamSession {
       threads: command.threads.value
         ?? EncoderSelector.threads(for: format.size, at: format.frameRate, processors: processors),
       x264Preset: command.x264Preset)
-    return try EncoderSelector.makeEncoder(command.encoder, configuration)
+    return try EncoderSelector.select(command.encoder, configuration)
   }
 
   /// One line each for camera, format, encoder and destinations, and what to paste to see the picture.
-  private func introduce(_ source: any VideoSource, _ pipeline: Pipeline, _ descriptions: SessionDescriptionFiles) {
+  private func introduce(
+    _ source: any VideoSource, _ pipeline: Pipeline, _ selection: EncoderSelection,
+    _ descriptions: SessionDescriptionFiles
+  ) {
     let format = source.format
     let configuration = pipeline.encoder.configuration
     terminal.line("camera     \(source.name)")
@@ -104,7 +108,8 @@ struct StreamSession {
         + "\(format.color)")
     terminal.line(
       "encoder    \(pipeline.encoder.name), \(Terminal.bitrate(Double(configuration.bitrate))), key frame every "
-        + "\(Terminal.decimal(command.keyframeInterval.seconds, digits: 1)) s")
+        + "\(Terminal.decimal(command.keyframeInterval.seconds, digits: 1)) s"
+        + (selection.explanation.map { " (\($0))" } ?? ""))
     for (index, entry) in pipeline.destinations.enumerated() {
       let payload = entry.destination.payload == .h264 ? "H.264" : "MPEG-TS"
       terminal.line("to         \(entry.destination) (\(payload))")
@@ -119,7 +124,7 @@ struct StreamSession {
 
   /// Waits for a signal, the end of the pipeline or of the time; shows what goes on meanwhile. Returns the signal.
   private func watch(
-    _ pipeline: Pipeline, signals: CInt, _ descriptions: inout SessionDescriptionFiles
+    _ pipeline: Pipeline, _ events: EncoderEvents?, signals: CInt, _ descriptions: inout SessionDescriptionFiles
   ) -> CInt {
     let end = command.duration.map { MediaTime.now() + $0 }
     var display = StatusDisplay(terminal: terminal)
@@ -141,6 +146,7 @@ struct StreamSession {
       if let end, now >= end { return 0 }
       guard now >= next else { continue }
       next = now + interval
+      note(events)
       display.show(pipeline.statistics, recent: pipeline.recentLatency())
       do {
         try descriptions.update()
@@ -149,5 +155,10 @@ struct StreamSession {
         display.note("session description not rewritten: \(error)")
       }
     }
+  }
+
+  /// What happened to the encoder since the last look.
+  private func note(_ events: EncoderEvents?) {
+    for event in events?.take() ?? [] { terminal.line(event.description) }
   }
 }

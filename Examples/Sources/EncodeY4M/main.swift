@@ -13,13 +13,13 @@ do {
   // The source tells its size, rate and colours; the encoder is made for them.
   let clip = try Y4MFile(path: CommandLine.arguments[1], pacing: .maximum, loops: 1)
   let bitrate = CommandLine.arguments.dropFirst(3).first.flatMap { Int($0) }
-  let encoder = try EncoderSelector.makeEncoder(
+  let encoder = try EncoderSelector.select(
     .auto,
     EncoderConfiguration(
       size: clip.format.size, frameRate: clip.format.frameRate,
       bitrate: bitrate ?? BitrateLadder.bitrate(for: clip.format.size, at: clip.format.frameRate),
-      color: clip.format.color))
-  try encoder.prepare()
+      color: clip.format.color)
+  ).encoder
   guard let output = fopen(CommandLine.arguments[2], "w") else {
     print("cannot write \(CommandLine.arguments[2])")
     exit(73)

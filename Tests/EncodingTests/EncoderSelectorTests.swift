@@ -1,0 +1,88 @@
+#if X264
+  import Media
+  import Synchronization
+  import TestSupport
+  import Testing
+  import X264
+
+  @testable import Encoding
+
+  @Suite struct EncoderSelectorTests {
+    private static let configuration = EncoderConfiguration(
+      size: PictureSize(width: 320, height: 240), frameRate: .thirty, bitrate: 500_000, color: .bt709)
+
+    private static let software: FailoverEncoder.MakeFallback = { configuration throws(EncoderError) in
+      try X264Encoder(configuration)
+    }
+
+    private static func candidate(_ script: ScriptedHardware.Script) -> EncoderSelector.HardwareCandidate {
+      EncoderSelector.HardwareCandidate(library: "scripted") { () throws(EncoderError) in
+        try ScriptedHardware(configuration, script)
+      }
+    }
+
+    private static func select(
+      _ choice: EncoderChoice, _ scripts: [ScriptedHardware.Script], software: FailoverEncoder.MakeFallback? = software
+    ) throws(EncoderError) -> EncoderSelection {
+      try EncoderSelector.select(
+        choice, configuration, hardware: scripts.map(candidate), policy: FailoverEncoder.Policy(), software: software)
+    }
+
+    private static func broken() -> ScriptedHardware.Script {
+      let script = ScriptedHardware.Script()
+      script.state.withLock { $0.refusesToOpen = true }
+      return script
+    }
+
+    @Test func `the first hardware that works is taken`() throws {
+      let working = ScriptedHardware.Script()
+      let spare = ScriptedHardware.Script()
+      let selection = try Self.select(.auto, [Self.broken(), working, spare])
+      #expect(selection.encoder.name == "scripted hardware")
+      #expect(selection.explanation == "x264 stands by")
+      #expect(spare.state.withLock { $0.opened } == 0)
+      selection.encoder.stop()
+    }
+
+    @Test func `without hardware x264 is taken, and it is said why`() throws {
+      let selection = try Self.select(.auto, [Self.broken()])
+      #expect(selection.encoder.name.hasPrefix("x264"))
+      #expect(selection.explanation == "no VA-API: scripted: open failed: it was told to (code 1)")
+      let bare = try Self.select(.auto, [])
+      #expect(bare.explanation == "no VA-API: no render node in /dev/dri")
+    }
+
+    @Test func `who wants VA-API alone gets it or the reason`() throws {
+      let error = #expect(throws: EncoderError.self) { try Self.select(.vaapi, [Self.broken()]) }
+      #expect(error?.description.contains("it was told to") == true)
+      let selection = try Self.select(.vaapi, [ScriptedHardware.Script()])
+      #expect(selection.explanation?.hasPrefix("nothing stands behind it") == true)
+      selection.encoder.stop()
+    }
+
+    @Test func `who wants x264 gets it without a look at the hardware`() throws {
+      let script = ScriptedHardware.Script()
+      let selection = try Self.select(.x264, [script])
+      #expect(selection.encoder.name.hasPrefix("x264"))
+      #expect(selection.explanation == nil)
+      #expect(script.state.withLock { $0.opened } == 0)
+    }
+
+    @Test func `a build without x264 says so`() throws {
+      let error = #expect(throws: EncoderError.self) { try Self.select(.x264, [], software: nil) }
+      #expect(error?.description.contains("has no x264") == true)
+    }
+
+    @Test func `an impossible configuration is refused before anything is opened`() throws {
+      var configuration = Self.configuration
+      configuration.bitrate = 0
+      let script = ScriptedHardware.Script()
+      #expect(throws: EncoderError.self) {
+        try EncoderSelector.select(
+          .auto, configuration, hardware: [Self.candidate(script)], policy: FailoverEncoder.Policy(),
+          software: Self.software)
+      }
+      #expect(script.state.withLock { $0.opened } == 0)
+    }
+  }
+#endif
