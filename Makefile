@@ -1,10 +1,11 @@
 # nightjar: make run streams, make test tests. `make help` lists the rest.
 
 SWIFT_RELEASE = -c release --static-swift-stdlib -Xlinker -s
+WITHOUT_X264 = --disable-default-traits --scratch-path .build/without-x264
 BINARY = .build/release/nightjar
 ARGS ?=
 
-.PHONY: help run build test examples lint check rig rig-test bench clean
+.PHONY: help run build test test-without-x264 strict-va examples lint check check-long rig rig-test bench clean
 
 help: ## Lists these targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -21,8 +22,25 @@ test: ## Installs what the tests need and runs them, with real players.
 	@scripts/check-swift
 	@scripts/install-packages build test
 	swift build --build-tests
-	$(MAKE) --no-print-directory examples
+	$(MAKE) --no-print-directory examples strict-va
 	swift test --skip-build --skip RigTests
+
+test-without-x264: ## Builds the hardware-only program, free of the GPL, and runs its tests.
+	@scripts/check-swift
+	@scripts/install-packages build test
+	$(MAKE) --no-print-directory strict-va
+	swift build --build-tests $(WITHOUT_X264)
+	swift test --skip-build $(WITHOUT_X264) --skip RigTests
+
+strict-va: ## Builds the VA-API driver that the tests use, .build/strict-va/.
+	@$(MAKE) --no-print-directory -C Tests/StrictVADriver OUT=$(CURDIR)/.build/strict-va
+
+check-long: ## What takes long: every setting of VA-API, fail-over a hundred times.
+	@scripts/check-swift
+	@scripts/install-packages build test
+	swift build --build-tests
+	$(MAKE) --no-print-directory strict-va
+	NIGHTJAR_LONG=1 swift test --skip-build --filter 'VAAPITests|PlayerTests.EncoderTests'
 
 examples: ## Builds the example programs on our libraries, .build/examples/debug/.
 	@scripts/check-swift

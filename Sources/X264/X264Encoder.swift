@@ -50,6 +50,8 @@
 
     /// The most NAL units in one access unit; a slice each, and parameter sets.
     public static let nalUnitLimit = 1024
+    /// The library, for a person: `x264 build 164`.
+    public static let libraryName = "x264 build \(nightjar_x264_build)"
     /// x264's presets that make sense in real time, fastest first.
     public static let presets = [
       "ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow",
@@ -83,7 +85,7 @@
           bitrate: configuration.bitrate, framesPerSecond: configuration.frameRate.framesPerSecond)
       }
       let threads = parameters.i_threads
-      name = "x264 build \(nightjar_x264_build), \(configuration.x264Preset), \(threads) thread\(threads == 1 ? "" : "s")"
+      name = "\(Self.libraryName), \(configuration.x264Preset), \(threads) thread\(threads == 1 ? "" : "s")"
       sequenceBytes = Self.copy(sets.sequence)
       pictureBytes = Self.copy(sets.picture)
       nalUnits = .allocate(capacity: Self.nalUnitLimit)

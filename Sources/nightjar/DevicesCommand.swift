@@ -8,15 +8,23 @@ import Media
 struct DevicesCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "devices",
-    abstract: "List the cameras of this machine with their formats, sizes and rates.",
-    discussion: "Every name in the list can be given to nightjar stream --source, every format to --format.")
+    abstract: "List the cameras and encoders of this machine with what they can do.",
+    discussion: """
+      Every camera in the list can be given to nightjar stream --source, every format to --format, and every render \
+      node to --vaapi-device.
+      """)
 
   @Flag(help: "Write the list as JSON.")
   var json = false
 
+  @Option(help: ArgumentHelp("Look at this render node, and no other.", valueName: "path"))
+  var vaapiDevice: String?
+
   func run() throws {
-    let list = CameraList()
-    writeAll(json ? Self.json(list) : Self.text(list), to: STDOUT_FILENO)
+    let cameras = CameraList()
+    let encoders = EncoderList(node: vaapiDevice)
+    let text = json ? Self.json(cameras, encoders) : Self.text(cameras) + "\n" + encoders.text
+    writeAll(text, to: STDOUT_FILENO)
   }
 
   private static func text(_ list: CameraList) -> String {
@@ -54,13 +62,21 @@ struct DevicesCommand: ParsableCommand {
     return "\(extent): \(rates)"
   }
 
-  private static func json(_ list: CameraList) -> String {
+  private static func json(_ cameras: CameraList, _ encoders: EncoderList) -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     encoder.keyEncodingStrategy = .convertToSnakeCase
     // Only non-finite numbers could fail, and a frame rate is a quotient of whole ones.
-    guard let data = try? encoder.encode(list.entries.map(Device.init)) else { return "[]\n" }
+    guard let data = try? encoder.encode(Document(cameras: cameras.entries.map(Device.init), encoders: encoders)) else {
+      return "{}\n"
+    }
     return String(decoding: data, as: UTF8.self) + "\n"
+  }
+
+  /// The whole list as JSON.
+  private struct Document: Encodable {
+    let cameras: [Device]
+    let encoders: EncoderList
   }
 
   /// One device node as JSON.

@@ -22,6 +22,12 @@ struct StreamReport {
     for cause in DropCause.allCases {
       if let count = statistics.drops[cause], count > 0 { lines.append("  dropped \(count): \(cause.explanation)") }
     }
+    let counters = statistics.encoder
+    if counters.failovers > 0 {
+      lines.append(
+        "  the hardware encoder failed \(counters.failovers) times (\(counters.hangs) hangs) and was taken back "
+          + "\(counters.recoveries) times")
+    }
     for destination in statistics.destinations {
       lines.append(
         "  \(destination.destination): \(destination.packets) packets, \(destination.bytes) bytes"
@@ -61,6 +67,12 @@ private struct Document: Encodable {
   struct Encoder: Encodable {
     let name: String
     let bitrate: Int
+    let framesImported: Int
+    let framesCopied: Int
+    let overflows: Int
+    let failovers: Int
+    let hangs: Int
+    let recoveries: Int
   }
 
   struct Frames: Encodable {
@@ -102,7 +114,11 @@ private struct Document: Encodable {
     source = Source(
       name: sourceName, width: format.size.width, height: format.size.height, fps: format.frameRate.framesPerSecond,
       pixelFormat: format.pixelFormat.description, conversion: format.conversion)
-    encoder = Encoder(name: pipeline.encoder.name, bitrate: pipeline.encoder.configuration.bitrate)
+    let counters = statistics.encoder
+    encoder = Encoder(
+      name: statistics.encoderName, bitrate: pipeline.encoder.configuration.bitrate,
+      framesImported: counters.imported, framesCopied: counters.copied, overflows: counters.overflows,
+      failovers: counters.failovers, hangs: counters.hangs, recoveries: counters.recoveries)
     frames = Frames(
       captured: statistics.captured, encoded: statistics.encoded, keyFrames: statistics.keyFrames,
       sent: statistics.sent, dropped: statistics.dropped,

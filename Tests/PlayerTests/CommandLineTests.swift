@@ -99,6 +99,8 @@ import Testing
     #expect(text.outputText.contains("/dev/video") || text.outputText.contains("no camera found"))
     let json = try Subprocess.run([nightjarPath, "devices", "--json"], in: directory)
     #expect(json.status == 0)
-    #expect(try JSONSerialization.jsonObject(with: json.output) is [Any])
+    let document = try #require(try JSONSerialization.jsonObject(with: json.output) as? [String: Any])
+    #expect(document["cameras"] is [Any])
+    #expect(document["encoders"] is [String: Any])
   }
 }
