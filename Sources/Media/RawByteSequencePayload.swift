@@ -67,6 +67,22 @@ struct BitReader {
     return try (1 << UInt32(zeros)) - 1 + bits(zeros)
   }
 
+  /// `more_rbsp_data()`, clause 7.2: whether anything comes before the payload's last one bit, which ends it.
+  var hasMoreData: Bool {
+    guard let last = bytes.lastIndex(where: { $0 != 0 }) else { return false }
+    return position < last * 8 + 7 - bytes[last].trailingZeroBitCount
+  }
+
+  /// `scaling_list()`, clause 7.3.2.1.1.1, of `count` values, passed over.
+  mutating func skipScalingList(_ count: Int) throws(ParameterSetError) {
+    var last: Int32 = 8
+    var next: Int32 = 8
+    for _ in 0..<count {
+      if next != 0 { next = (last &+ (try signed()) &+ 256) % 256 }
+      last = next == 0 ? last : next
+    }
+  }
+
   /// `se(v)`.
   mutating func signed() throws(ParameterSetError) -> Int32 {
     let code = try unsigned()
@@ -83,6 +99,8 @@ public enum ParameterSetError: Failure {
   case value(String)
   /// It is not the kind of NAL unit that it should be.
   case notSequenceParameterSet
+  /// It is not a picture parameter set.
+  case notPictureParameterSet
 
   /// One line for the person at the terminal.
   public var description: String {
@@ -90,6 +108,7 @@ public enum ParameterSetError: Failure {
     case .truncated: "the parameter set is cut off"
     case .value(let name): "the parameter set has an impossible \(name)"
     case .notSequenceParameterSet: "not a sequence parameter set"
+    case .notPictureParameterSet: "not a picture parameter set"
     }
   }
 

@@ -17,12 +17,40 @@ public struct SequenceParameterSet: Sendable {
     }
   }
 
+  /// What is cut off the coded picture, in luma samples.
+  public struct Cropping: Hashable, Sendable {
+    /// Columns at the left.
+    public var left = 0
+    /// Columns at the right.
+    public var right = 0
+    /// Rows at the top.
+    public var top = 0
+    /// Rows at the bottom.
+    public var bottom = 0
+  }
+
+  /// `seq_parameter_set_id`, 0…31.
+  public private(set) var identifier: UInt8 = 0
   /// `profile_idc`.
   public private(set) var profileIDC: UInt8 = 0
   /// The byte of `constraint_set0_flag` (highest bit) to `constraint_set5_flag`.
   public private(set) var constraintFlags: UInt8 = 0
   /// `level_idc`, ten times the level.
   public private(set) var levelIDC: UInt8 = 0
+  /// `chroma_format_idc`: 0 monochrome, 1 for 4:2:0, 2 for 4:2:2, 3 for 4:4:4.
+  public private(set) var chromaFormatIDC: UInt8 = 1
+  /// Bits in a luma sample, 8…14.
+  public private(set) var lumaBitDepth: UInt8 = 8
+  /// Bits in a chroma sample, 8…14.
+  public private(set) var chromaBitDepth: UInt8 = 8
+  /// `max_num_ref_frames`, 0…16.
+  public private(set) var referenceFrames = 0
+  /// `frame_mbs_only_flag`: no fields.
+  public private(set) var isProgressive = true
+  /// The picture's size in whole macroblocks.
+  public private(set) var codedSize = PictureSize(width: 0, height: 0)
+  /// What is cut off ``codedSize``.
+  public private(set) var cropping = Cropping()
   /// The picture's size after cropping.
   public private(set) var size = PictureSize(width: 0, height: 0)
   /// What the samples mean; unspecified where the VUI says nothing.
@@ -48,10 +76,12 @@ public struct SequenceParameterSet: Sendable {
     profileIDC = UInt8(try reader.bits(8))
     constraintFlags = UInt8(try reader.bits(8))
     levelIDC = UInt8(try reader.bits(8))
-    _ = try reader.unsigned()  // seq_parameter_set_id
-    let chromaFormat = try Self.skipHighProfileFields(profileIDC, &reader)
-    try Self.skipOrderAndReferences(&reader)
-    try readSize(chromaFormat: chromaFormat, &reader)
+    let set = try reader.unsigned()
+    guard set <= 31 else { throw .value("seq_parameter_set_id") }
+    identifier = UInt8(set)
+    try readHighProfileFields(&reader)
+    try readOrderAndReferences(&reader)
+    try readSize(&reader)
     vuiPosition = reader.position
     if try reader.flag() { try readVUI(&reader) }
   }
@@ -76,32 +106,26 @@ public struct SequenceParameterSet: Sendable {
     return nalUnit.prefix(1) + RawByteSequencePayload.addingEmulationPrevention(payload)
   }
 
-  /// The fields that only the high profiles have; returns `chroma_format_idc` (1 elsewhere).
-  private static func skipHighProfileFields(
-    _ profile: UInt8, _ reader: inout BitReader
-  ) throws(ParameterSetError) -> UInt32 {
+  /// The fields that only the high profiles have.
+  private mutating func readHighProfileFields(_ reader: inout BitReader) throws(ParameterSetError) {
     let profiles: [UInt8] = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135]
-    guard profiles.contains(profile) else { return 1 }
+    guard profiles.contains(profileIDC) else { return }
     let chromaFormat = try reader.unsigned()
     guard chromaFormat <= 3 else { throw .value("chroma_format_idc") }
+    chromaFormatIDC = UInt8(chromaFormat)
     if chromaFormat == 3 { _ = try reader.flag() }  // separate_colour_plane_flag
-    _ = try reader.unsigned()  // bit_depth_luma_minus8
-    _ = try reader.unsigned()  // bit_depth_chroma_minus8
+    let (luma, chroma) = (try reader.unsigned(), try reader.unsigned())
+    guard luma <= 6, chroma <= 6 else { throw .value("bit depth") }
+    (lumaBitDepth, chromaBitDepth) = (8 + UInt8(luma), 8 + UInt8(chroma))
     _ = try reader.flag()  // qpprime_y_zero_transform_bypass_flag
-    guard try reader.flag() else { return chromaFormat }
-    for list in 0..<(chromaFormat == 3 ? 12 : 8) where try reader.flag() {
-      var last: Int32 = 8
-      var next: Int32 = 8
-      for _ in 0..<(list < 6 ? 16 : 64) {
-        if next != 0 { next = (last &+ (try reader.signed()) &+ 256) % 256 }
-        last = next == 0 ? last : next
-      }
+    guard try reader.flag() else { return }
+    for list in 0..<(chromaFormatIDC == 3 ? 12 : 8) where try reader.flag() {
+      try reader.skipScalingList(list < 6 ? 16 : 64)
     }
-    return chromaFormat
   }
 
   /// From `log2_max_frame_num_minus4` to `gaps_in_frame_num_value_allowed_flag`.
-  private static func skipOrderAndReferences(_ reader: inout BitReader) throws(ParameterSetError) {
+  private mutating func readOrderAndReferences(_ reader: inout BitReader) throws(ParameterSetError) {
     _ = try reader.unsigned()  // log2_max_frame_num_minus4
     switch try reader.unsigned() {  // pic_order_cnt_type
     case 0:
@@ -116,30 +140,37 @@ public struct SequenceParameterSet: Sendable {
     case 2: break
     default: throw .value("pic_order_cnt_type")
     }
-    _ = try reader.unsigned()  // max_num_ref_frames
+    let references = try reader.unsigned()
+    guard references <= 16 else { throw .value("max_num_ref_frames") }
+    referenceFrames = Int(references)
     _ = try reader.flag()
   }
 
-  private mutating func readSize(chromaFormat: UInt32, _ reader: inout BitReader) throws(ParameterSetError) {
+  private mutating func readSize(_ reader: inout BitReader) throws(ParameterSetError) {
     let macroblocks = try reader.unsigned()
     let mapUnits = try reader.unsigned()
     let limit = UInt32(PictureSize.limit / 16)
     guard macroblocks < limit, mapUnits < limit else { throw .value("picture size") }
     let frameOnly = try reader.flag()
+    isProgressive = frameOnly
     if !frameOnly { _ = try reader.flag() }  // mb_adaptive_frame_field_flag
     _ = try reader.flag()  // direct_8x8_inference_flag
-    var width = Int(macroblocks + 1) * 16
-    var height = Int(mapUnits + 1) * 16 * (frameOnly ? 1 : 2)
+    let width = Int(macroblocks + 1) * 16
+    let height = Int(mapUnits + 1) * 16 * (frameOnly ? 1 : 2)
+    codedSize = PictureSize(width: width, height: height)
     if try reader.flag() {
       let (left, right) = (try reader.unsigned(), try reader.unsigned())
       let (top, bottom) = (try reader.unsigned(), try reader.unsigned())
-      let unitX = chromaFormat == 1 || chromaFormat == 2 ? 2 : 1
-      let unitY = (chromaFormat == 1 ? 2 : 1) * (frameOnly ? 1 : 2)
-      width -= (Int(left) + Int(right)) * unitX
-      height -= (Int(top) + Int(bottom)) * unitY
-      guard width > 0, height > 0 else { throw .value("frame cropping") }
+      let unitX = chromaFormatIDC == 1 || chromaFormatIDC == 2 ? 2 : 1
+      let unitY = (chromaFormatIDC == 1 ? 2 : 1) * (frameOnly ? 1 : 2)
+      cropping = Cropping(
+        left: Int(left) * unitX, right: Int(right) * unitX, top: Int(top) * unitY, bottom: Int(bottom) * unitY)
+      guard cropping.left + cropping.right < width, cropping.top + cropping.bottom < height else {
+        throw .value("frame cropping")
+      }
     }
-    size = PictureSize(width: width, height: height)
+    size = PictureSize(
+      width: width - cropping.left - cropping.right, height: height - cropping.top - cropping.bottom)
   }
 
   private mutating func readVUI(_ reader: inout BitReader) throws(ParameterSetError) {

@@ -85,7 +85,8 @@
           bitrate: configuration.bitrate, framesPerSecond: configuration.frameRate.framesPerSecond)
       }
       let threads = parameters.i_threads
-      name = "\(Self.libraryName), \(configuration.x264Preset), \(threads) thread\(threads == 1 ? "" : "s")"
+      let plural = threads == 1 ? "" : "s"
+      name = "\(Self.libraryName), \(configuration.x264Preset), \(threads) thread\(plural)"
       sequenceBytes = Self.copy(sets.sequence)
       pictureBytes = Self.copy(sets.picture)
       nalUnits = .allocate(capacity: Self.nalUnitLimit)

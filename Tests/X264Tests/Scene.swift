@@ -29,7 +29,8 @@ final class Scene: Sendable {
     let frame = try pool.frame(at: time ?? FrameRate.thirty.time(ofFrame: Int64(index)))
     let planes = frame.planes
     bytes.withUnsafeBytes { bytes in
-      let start = bytes.baseAddress! + index % count * size.pixels * 3 / 2
+      guard let base = bytes.baseAddress else { return }
+      let start = base + index % count * size.pixels * 3 / 2
       for y in 0..<size.height {
         memcpy(planes.luma + y * planes.lumaStride, start + y * size.width, size.width)
       }
@@ -106,8 +107,8 @@ struct Recording {
         var sum = 0
         for y in 0..<scene.size.height {
           for x in stride(from: 0, to: scene.size.width, by: 3) {
-            let difference =
-              Int(decoded[index * pictureBytes + y * scene.size.width + x]) - Int(planes.luma[y * planes.lumaStride + x])
+            let sample = decoded[index * pictureBytes + y * scene.size.width + x]
+            let difference = Int(sample) - Int(planes.luma[y * planes.lumaStride + x])
             sum += difference * difference
           }
         }

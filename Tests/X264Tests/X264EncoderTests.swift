@@ -134,7 +134,9 @@
       var generator = SystemRandomNumberGenerator()
       var index = 0
       var keys: [Int] = []
-      let changes = [(300_000, 30.0), (300_000, 7.5), (600_000, 15), (200_000, 60), (1_200_000, 30), (300_000, 30)]
+      let changes = [
+        (300_000, 30.0), (300_000, 7.5), (600_000, 15), (200_000, 60), (1_200_000, 30), (300_000, 30),
+      ]
       for (bitrate, rate) in changes {
         let frameRate = try #require(FrameRate(UInt32(rate * 2), 2))
         try encoder.change(bitrate: bitrate, frameRate: frameRate)
@@ -187,7 +189,9 @@
       encoder.stop()
       encoder.stop()
       let frame = try Self.frame(0, from: pool)
-      #expect(throws: EncoderError.self) { try encoder.encode(frame, keyFrame: true) { _ in Issue.record("delivered") } }
+      #expect(throws: EncoderError.self) {
+        try encoder.encode(frame, keyFrame: true) { _ in Issue.record("delivered") }
+      }
     }
 
     @Test func `a frame of another size is refused`() throws {
