@@ -74,11 +74,12 @@ import Testing
     }
   }
 
-  @Test(arguments: [
-    ([UInt8](), 4, 0), ([0, 0, 0, 1, 0x65], 4, 1), ([0, 2, 0x65, 1, 0, 1, 0x41], 2, 2), ([1, 0x65], 1, 1),
-    ([0, 0, 0], 4, nil), ([0, 0, 0, 0], 4, nil), ([0, 0, 0, 2, 0x65], 4, nil), ([255, 255, 255, 255, 0x65], 4, nil),
-    ([0, 0, 1, 0x65], 3, nil), ([1, 0x65], 0, nil), ([0, 0, 0, 1, 0x65, 0], 4, nil),
-  ] as [([UInt8], Int, Int?)])
+  @Test(
+    arguments: [
+      ([UInt8](), 4, 0), ([0, 0, 0, 1, 0x65], 4, 1), ([0, 2, 0x65, 1, 0, 1, 0x41], 2, 2), ([1, 0x65], 1, 1),
+      ([0, 0, 0], 4, nil), ([0, 0, 0, 0], 4, nil), ([0, 0, 0, 2, 0x65], 4, nil), ([255, 255, 255, 255, 0x65], 4, nil),
+      ([0, 0, 1, 0x65], 3, nil), ([1, 0x65], 0, nil), ([0, 0, 0, 1, 0x65, 0], 4, nil),
+    ] as [([UInt8], Int, Int?)])
   func `lengths of all sizes are read, and none leads out of the data`(bytes: [UInt8], size: Int, count: Int?) {
     var found = 0
     do {

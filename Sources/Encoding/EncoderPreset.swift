@@ -1,0 +1,53 @@
+import Media
+
+/// What a stream is for. Each stands for a whole set of values: see ``settings``.
+///
+/// | | ultra-low-latency | live-capture | active-transcoding | background-transcoding |
+/// |---|---|---|---|---|
+/// | profile | baseline | baseline | main | high |
+/// | key frame every | 2 s | 2 s | 2 s | 10 s |
+/// | rate control | CBR | CBR | VBR | VBR |
+/// | VBV buffer | 0.1 s | 0.5 s | 1 s | 2 s |
+/// | slices | 4 | 1 | 1 | 1 |
+/// | threads | auto | auto | auto | auto |
+/// | lookahead | – | – | 10 frames | 40 frames |
+/// | x264 preset | ultrafast | ultrafast | veryfast | medium |
+/// | VA-API quality | 7 | the driver's | 4 | 1 |
+public enum EncoderPreset: String, CaseIterable, Sendable {
+  /// Somebody steers by the picture: no frame is much larger than another, and its slices leave one by one.
+  case ultraLowLatency = "ultra-low-latency"
+  /// A camera that somebody watches; what is used unless told otherwise.
+  case liveCapture = "live-capture"
+  /// Somebody watches while it is made, but nobody acts on it: some frames of delay buy better pictures.
+  case activeTranscoding = "active-transcoding"
+  /// Nobody waits: the best pictures for the bits.
+  case backgroundTranscoding = "background-transcoding"
+
+  /// The values that it stands for.
+  public var settings: EncoderSettings {
+    var settings = EncoderSettings()
+    switch self {
+    case .ultraLowLatency:
+      settings.bufferSeconds = 0.1
+      settings.slices = 4
+      settings.vaapiQuality = 7
+    case .liveCapture: break
+    case .activeTranscoding:
+      settings.profile = .main
+      settings.rateControl = .variableBitrate
+      settings.bufferSeconds = 1
+      settings.lookahead = 10
+      settings.x264Preset = "veryfast"
+      settings.vaapiQuality = 4
+    case .backgroundTranscoding:
+      settings.profile = .high
+      settings.keyFrameInterval = MediaTime(seconds: 10)
+      settings.rateControl = .variableBitrate
+      settings.bufferSeconds = 2
+      settings.lookahead = 40
+      settings.x264Preset = "medium"
+      settings.vaapiQuality = 1
+    }
+    return settings
+  }
+}
