@@ -30,7 +30,7 @@
     var nextIndex: Int64 = 0
     /// The number of the first picture that is not of the warm-up.
     var firstIndex: Int64 = 0
-    /// The number of the picture before which x264 gets its bitrate back after the warm-up.
+    /// The number of the picture before which x264 gets its bitrate back after the warm-up; -1 where it has.
     var rateIndex: Int64 = -1
     /// Whether the next picture is an IDR, asked for or not.
     var needsKeyFrame = false
@@ -127,10 +127,7 @@
           "a frame with rows of \(min(planes.lumaStride, planes.chromaStride)) bytes: NV12 of \(planes.size) has at "
             + "least \(planes.size.width)")
       }
-      if nextIndex == rateIndex {
-        configuration.fillRate(&parameters, nominalRate: nominalRate)
-        try reconfigure()
-      }
+      if nextIndex == rateIndex { try restoreRate() }
       if isRateFactorNew { try applyRateFactor() }
       times[Int(nextIndex % Self.timesCapacity)] = (frame.timestamp, frame.captured)
       picture.i_pts = nextIndex
@@ -182,7 +179,8 @@
     public func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
       guard let encoder else { throw .stopped }
       guard configuration.lookahead > 0 else { return }
-      isFlushed = nextIndex > firstIndex || isFlushed
+      try restoreRate()
+      isFlushed = nextIndex > 0
       while x264_encoder_delayed_frames(encoder) > 0 {
         var units: UnsafeMutablePointer<x264_nal_t>?
         var unitCount: CInt = 0
@@ -202,6 +200,14 @@
         throw .call(
           library: "x264", function: "x264_encoder_reconfig", code: Int(result), reason: "a parameter was refused")
       }
+    }
+
+    /// Gives x264 the bitrate back that the warm-up took away.
+    private func restoreRate() throws(EncoderError) {
+      guard rateIndex >= 0 else { return }
+      rateIndex = -1
+      configuration.fillRate(&parameters, nominalRate: nominalRate)
+      try reconfigure()
     }
 
     private func applyRateFactor() throws(EncoderError) {

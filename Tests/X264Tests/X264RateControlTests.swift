@@ -122,6 +122,41 @@
       #expect(luma.count == 240 && luma.allSatisfy { $0 > 25 })
     }
 
+    @Test(arguments: [0, 3, 10, 11])
+    func `a prepared lookahead that is flushed early is none the worse`(count: Int) throws {
+      let scene = try Scene(size: Self.size, frames: 30)
+      let encoder = try X264Encoder(Self.configuration(lookahead: 10))
+      try encoder.prepare()
+      var recording = Recording()
+      try Self.record(encoder, scene, 0..<count, into: &recording)
+      try encoder.flush { recording.add($0) }
+      #expect(recording.pictures.count == count)
+      try Self.record(encoder, scene, count..<30, into: &recording) { _ in false }
+      try encoder.flush { recording.add($0) }
+      #expect(recording.keys == (count == 0 ? [0] : [0, count]))
+      let luma = try recording.luma(against: scene)
+      #expect(luma.count == 30 && luma.allSatisfy { $0 > 25 }, "\(luma)")
+    }
+
+    @Test(arguments: [(16, 16), (18, 34), (322, 182), (1918, 1078), (1920, 1080)])
+    func `every size that is taken comes back as it was`(width: Int, height: Int) throws {
+      let size = PictureSize(width: width, height: height)
+      let scene = try Scene(size: size, frames: 3, noise: 0)
+      var configuration = Self.configuration(.constantQuantizer(20), threads: 2)
+      configuration.size = size
+      let encoder = try X264Encoder(configuration)
+      try encoder.prepare()
+      let pool = try FramePool(size: size)
+      var recording = Recording()
+      for index in 0..<3 {
+        try encoder.encode(scene.frame(index, from: pool), keyFrame: false) { recording.add($0) }
+      }
+      let set = try SequenceParameterSet(nalUnit: encoder.parameterSets.sequence)
+      #expect(set.size == size)
+      let luma = try recording.luma(against: scene)
+      #expect(luma.count == 3 && luma.allSatisfy { $0 > 38 }, "\(luma)")
+    }
+
     @Test func `a change that is refused changes nothing`() throws {
       let scene = try Scene(size: Self.size, frames: 2)
       let encoder = try X264Encoder(Self.configuration())
