@@ -17,7 +17,7 @@ struct Options {
   var prepares = true
   /// The size of the frames, where it is not the encoder's.
   var frameSize: PictureSize?
-  /// How much noise is in the pictures, 0…255.
+  /// How much noise is in the pictures, 0…40.
   var noise = 4
   /// Whether a frame is encoded after `stop()`.
   var encodesAfterStop = false

@@ -53,38 +53,49 @@ final class ExportedFrames: FrameOwner, @unchecked Sendable {
   override func recycle(slot: Int) {}
 }
 
-/// A picture that moves: soft waves with some noise, the same in every run.
-struct MovingPicture {
-  let noise: Int
-  private var state: UInt32 = 1
+/// A window that moves over a larger picture of soft waves with some noise, the same in every run. Drawn once, since
+/// debug builds draw slowly.
+final class MovingPicture {
+  private static let room = PictureSize(width: 96, height: 64)
+  private let stride: Int
+  private let luma: UnsafeMutablePointer<UInt8>
+  private let chroma: UnsafeMutablePointer<UInt8>
 
-  init(noise: Int) {
-    self.noise = noise
-  }
-
-  mutating func draw(_ planes: NV12Planes, number: Int) {
-    let (width, height) = (planes.size.width, planes.size.height)
+  init(size: PictureSize, noise: Int) {
+    stride = size.width + Self.room.width
+    let height = size.height + Self.room.height
+    luma = .allocate(capacity: stride * height)
+    chroma = .allocate(capacity: stride * height / 2)
+    var state: UInt32 = 1
     for y in 0..<height {
-      let row = planes.luma + y * planes.lumaStride
-      for x in 0..<width {
-        let wave = abs((x + 3 * number) % 256 - 128) + abs((y + number) % 192 - 96) / 2
-        row[x] = UInt8(clamping: 40 + wave + random())
+      for x in 0..<stride {
+        state ^= state << 13
+        state ^= state >> 17
+        state ^= state << 5
+        let wave = abs(x % 256 - 128) + abs(y % 192 - 96) / 2
+        luma[y * stride + x] = UInt8(40 + wave + Int(state >> 8) % (2 * noise + 1))
       }
     }
     for y in 0..<height / 2 {
-      let row = planes.chroma + y * planes.chromaStride
-      for x in 0..<width / 2 {
-        row[2 * x] = UInt8(clamping: 96 + abs((x + number) % 128 - 64))
-        row[2 * x + 1] = UInt8(clamping: 96 + abs((y + 2 * number) % 128 - 64))
+      for x in 0..<stride {
+        let place = x & 1 == 0 ? x / 2 : y
+        chroma[y * stride + x] = UInt8(96 + abs(place % 128 - 64))
       }
     }
   }
 
-  private mutating func random() -> Int {
-    guard noise > 0 else { return 0 }
-    state ^= state << 13
-    state ^= state >> 17
-    state ^= state << 5
-    return Int(state >> 8) % (2 * noise + 1) - noise
+  deinit {
+    luma.deallocate()
+    chroma.deallocate()
+  }
+
+  func draw(_ planes: NV12Planes, number: Int) {
+    let (left, top) = (number * 4 % Self.room.width, number * 2 % Self.room.height)
+    for row in 0..<planes.size.height {
+      memcpy(planes.luma + row * planes.lumaStride, luma + (top + row) * stride + left, planes.size.width)
+    }
+    for row in 0..<planes.size.height / 2 {
+      memcpy(planes.chroma + row * planes.chromaStride, chroma + (top / 2 + row) * stride + left, planes.size.width)
+    }
   }
 }

@@ -73,7 +73,7 @@ final class EncodingRun {
   private let encoder: VAAPIEncoder
   private let pool: FramePool
   private let exported: ExportedFrames?
-  private var picture: MovingPicture
+  private let picture: MovingPicture
   private var firstSequence: [UInt8] = []
   private let output: UnsafeMutablePointer<FILE>
   private let source: UnsafeMutablePointer<FILE>?
@@ -81,8 +81,8 @@ final class EncodingRun {
   init(_ options: Options, _ encoder: VAAPIEncoder) throws {
     self.options = options
     self.encoder = encoder
-    picture = MovingPicture(noise: options.noise)
     let size = options.frameSize ?? options.configuration.size
+    picture = MovingPicture(size: size, noise: options.noise)
     pool = try FramePool(size: size)
     exported = options.exports ? ExportedFrames(size: size) : nil
     guard let file = fopen(options.output.isEmpty ? "/dev/null" : options.output, "w") else {

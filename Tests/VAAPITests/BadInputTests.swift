@@ -1,0 +1,106 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("VA-API refuses")
+struct BadInputTests {
+  /// Runs the tool, which must end with an error; returns what it says.
+  private func refusal(
+    _ arguments: [String], knobs: [String: String] = [:], node: String? = nil
+  ) throws -> (text: String, kind: String) {
+    let driver = try StrictDriver()
+    let run = try driver.encode(arguments, knobs: knobs, node: node)
+    #expect(run.status == 3, "\(run.lines) \(run.error)")
+    #expect(run.violations == [])
+    return (run.values["error"] ?? "", run.values["kind"] ?? "")
+  }
+
+  @Test("a node that is none", arguments: ["/dev/null", "/etc/passwd", "/tmp", "/nonexistent", ""])
+  func node(_ path: String) throws {
+    let refusal = try refusal([], node: path)
+    #expect(refusal.kind == "unavailable")
+    #expect(refusal.text.contains("node") || refusal.text.contains("directory"), "\(refusal.text)")
+  }
+
+  @Test("a node without permission, and names the group", .enabled(if: geteuid() == 0))
+  func permission() throws {
+    // The tool runs as nobody; only root can have it do so.
+    let driver = try StrictDriver()
+    chmod(driver.directory.url.path, 0o755)
+    chown(driver.node, 0, 44)
+    chmod(driver.node, 0o660)
+    let tool = URL(fileURLWithPath: nightjarPath).deletingLastPathComponent().appendingPathComponent("VAEncodeTool").path
+    let copy = driver.directory.path("tool")
+    try FileManager.default.copyItem(atPath: tool, toPath: copy)
+    chmod(copy, 0o755)
+    let result = try Subprocess.run(
+      ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", copy, "--node", driver.node],
+      in: driver.directory)
+    #expect(result.outputText.contains("permission denied on \(driver.node); add the user to the group video"))
+    #expect(result.outputText.contains("kind=noPermission"))
+  }
+
+  @Test("a driver without H.264") func noEncoder() throws {
+    #expect(try refusal([], knobs: ["ENTRYPOINT": "none"]).text.contains("offers no H.264 encoder"))
+  }
+
+  @Test("a profile that the driver lacks, and tells which it has") func profile() throws {
+    let text = try refusal(["--profile", "high"], knobs: ["PROFILES": "main,constrained-baseline"]).text
+    #expect(text.contains("does not encode the high profile: choose baseline or main"))
+  }
+
+  @Test("a driver that lies about its entry points", arguments: ["config", "context", "encode"])
+  func lie(_ kind: String) throws {
+    let refusal = try refusal([], knobs: ["LIE": kind])
+    let function = ["config": "vaCreateConfig", "context": "vaCreateContext", "encode": "vaEndPicture"][kind] ?? ""
+    #expect(refusal.text.contains("VA-API: \(function) failed: "), "\(refusal.text)")
+    #expect(refusal.kind == "unavailable")
+  }
+
+  @Test("no driver for one lie, where the other entry point is true", arguments: ["config", "context"])
+  func otherEntryPoint(_ kind: String) throws {
+    let driver = try StrictDriver()
+    let run = try driver.encode(["--frames", "5"], knobs: ["LIE": "\(kind),slice", "ENTRYPOINT": "both"])
+    #expect(run.status == 0, "\(run.lines)")
+    #expect(run.values["name"]?.contains("EncSliceLP") == true)
+    #expect(run.violations == [])
+  }
+
+  @Test("a picture that is too large for the driver") func size() throws {
+    let text = try refusal(["--size", "1280x720"], knobs: ["MAX_SIZE": "1024x768"]).text
+    #expect(text.contains("cannot encode 1280x720") && text.contains("at most 1024x768"), "\(text)")
+  }
+
+  @Test(
+    "impossible values, with the limit",
+    arguments: [
+      ["--size", "0x0"], ["--size", "641x480"], ["--size", "100000x16"], ["--bitrate", "0"],
+      ["--bitrate", "999999999999"], ["--frame-rate", "1000"], ["--rate-control", "52"], ["--rate-control", "0"],
+      ["--slices", "0"], ["--slices", "33"], ["--quality", "0"],
+    ])
+  func values(_ arguments: [String]) throws {
+    let refusal = try refusal(arguments)
+    #expect(refusal.kind == "usage")
+    #expect(refusal.text.contains(arguments[1].split(separator: "x")[0]), "\(refusal.text)")
+  }
+
+  @Test("a frame of another size") func frameSize() throws {
+    #expect(try refusal(["--frame-size", "320x240"]).text == "a frame of 320x240 for an encoder of 640x480")
+  }
+
+  @Test("a frame after stop()") func stopped() throws {
+    #expect(try refusal(["--after-stop", "yes", "--frames", "3"]).text == "the encoder was stopped")
+  }
+
+  @Test("nothing, and lists what there is") func capabilities() throws {
+    let driver = try StrictDriver()
+    let run = try driver.encode(
+      ["--capabilities", "yes"], knobs: ["ENTRYPOINT": "both", "RC": "cqp,vbr", "MAX_SIZE": "2048x1152"])
+    #expect(run.values["vendor"] == "nightjar strict test driver")
+    let encoders = run.lines.filter { $0.hasPrefix("encoder=") }
+    #expect(encoders.count == 6)
+    #expect(encoders.allSatisfy { $0.contains("VBR+CQP") && $0.contains("2048x1152") && $0.contains("import:true") })
+    #expect(encoders.contains { $0.hasPrefix("encoder=high EncSliceLP") })
+    #expect(run.violations == [])
+  }
+}

@@ -1,0 +1,138 @@
+import Foundation
+import TestSupport
+import Testing
+
+@Suite("VA-API encoding")
+struct EncodingRuleTests {
+  @Test("codes a picture that overflows again, in its place", arguments: ["20", "cbr"], ["all", "none"])
+  func overflow(control: String, packed: String) throws {
+    // The driver counts the two pictures of `prepare()` too: 3 is the first IDR, 4 its second try, 8 and 9 one P.
+    let driver = try StrictDriver()
+    let run = try driver.encode(
+      ["--rate-control", control, "--frames", "20"], knobs: ["OVERFLOW_AT": "3,8,9", "PACKED": packed])
+    #expect(run.status == 0, "\(run.lines)")
+    #expect(run.violations == [])
+    #expect(run.number("overflows") == 2)
+    #expect(run.values["keyframes"] == "0")
+    #expect(try driver.decodingErrors() == "")
+    #expect(try driver.probe()["nb_read_frames"] == "20")
+    #expect(try driver.quality("640x480").lowest > 28)
+  }
+
+  @Test("gives up on a picture that never fits") func hopeless() throws {
+    let driver = try StrictDriver()
+    let run = try driver.encode(
+      ["--rate-control", "20", "--frames", "3", "--prepare", "no"], knobs: ["CODED_LIMIT": "100"])
+    #expect(run.status == 3)
+    #expect(run.values["error"]?.contains("does not fit") == true, "\(run.lines)")
+    #expect(run.violations == [])
+  }
+
+  @Test("changes the rate without an IDR or another SPS", arguments: ["cbr", "vbr"], ["cbr,vbr", "cqp"])
+  func change(control: String, offered: String) throws {
+    let driver = try StrictDriver()
+    let before = try driver.encode(
+      ["--rate-control", control, "--bitrate", "500000", "--frames", "60"], knobs: ["RC": offered])
+    let run = try driver.encode(
+      ["--rate-control", control, "--bitrate", "500000", "--frames", "120", "--change", "60,4000000,30"],
+      knobs: ["RC": offered])
+    #expect(run.status == 0, "\(run.lines)")
+    #expect(run.violations == [])
+    #expect(run.values["keyframes"] == "0")
+    #expect(run.number("set-changes") == 0)
+    #expect(run.values["sps"] == run.values["sets-at-end"])
+    #expect(try driver.decodingErrors() == "")
+    // The same 60 frames, and 60 at eight times the rate.
+    let first = try #require(before.number("bytes"))
+    let all = try #require(run.number("bytes"))
+    #expect(all - first > 2 * first, "\(first) bytes before the change, \(all) in all")
+  }
+
+  @Test("gives a new frame rate its share of bits") func frameRate() throws {
+    let driver = try StrictDriver()
+    let arguments = ["--rate-control", "cbr", "--bitrate", "1000000", "--frames", "150"]
+    let fast = try driver.encode(arguments + ["--change", "30,1000000,30"])
+    let slow = try driver.encode(arguments + ["--change", "30,1000000,10"])
+    #expect(fast.violations + slow.violations == [])
+    let (fastBytes, slowBytes) = (try #require(fast.number("bytes")), try #require(slow.number("bytes")))
+    #expect(slowBytes > fastBytes * 3 / 2, "\(fastBytes) and \(slowBytes) bytes")
+  }
+
+  @Test("imports DMA-BUFs and copies where it cannot", arguments: [true, false], ["640x480", "1918x1078"])
+  func importing(imports: Bool, size: String) throws {
+    let driver = try StrictDriver()
+    let run = try driver.encode(
+      ["--size", size, "--rate-control", "20", "--frames", "12", "--export", "yes"],
+      knobs: ["IMPORT": imports ? "1" : "0"])
+    #expect(run.status == 0, "\(run.lines)")
+    #expect(run.violations == [])
+    #expect(run.number("imported") == (imports ? 12 : 0))
+    #expect(run.number("copied") == (imports ? 0 : 12))
+    #expect(try driver.decodingErrors() == "")
+    #expect(try driver.quality(size).lowest > 38)
+  }
+
+  @Test(
+    "goes on with an IDR after a call that failed", arguments: ["begin", "render", "end", "sync", "map", "derive"],
+    ["all", "none"])
+  func failing(call: String, packed: String) throws {
+    let driver = try StrictDriver()
+    let run = try driver.encode(
+      ["--rate-control", "20", "--frames", "12", "--go-on", "yes"],
+      knobs: ["FAIL": call, "FAIL_AT": "7", "PACKED": packed])
+    #expect(run.status == 0, "\(run.lines)")
+    #expect(run.violations == [])
+    #expect(run.failures.count == 1)
+    #expect(run.failures.first?.hasPrefix("failed=4 VA-API: va") == true, "\(run.failures)")
+    #expect(run.failures.first?.hasSuffix("failed: operation failed (code 1)") == true)
+    // A picture that never reached the driver leaves the stream whole.
+    #expect(run.values["keyframes"] == (call == "derive" ? "0" : "0,5"))
+    #expect(run.number("delivered") == 11)
+    #expect(try driver.decodingErrors() == "")
+    #expect(try driver.probe()["nb_read_frames"] == "11")
+  }
+
+  @Test("does not pass a broken picture on", arguments: ["all", "none"]) func garbage(packed: String) throws {
+    let driver = try StrictDriver()
+    let run = try driver.encode(
+      ["--rate-control", "20", "--frames", "12", "--go-on", "yes"], knobs: ["GARBAGE": "7", "PACKED": packed])
+    #expect(run.failures.count == 1, "\(run.lines)")
+    #expect(run.values["keyframes"] == "0,5")
+    #expect(run.violations == [])
+    #expect(try driver.decodingErrors() == "")
+  }
+
+  @Test("fails for as long as a device is lost, and frees it without complaint") func lost() throws {
+    let driver = try StrictDriver()
+    let run = try driver.encode(
+      ["--frames", "10", "--go-on", "yes"], knobs: ["FAIL": "lost", "FAIL_AT": "7"])
+    #expect(run.status == 0, "\(run.lines)")
+    #expect(run.failures.count == 6)
+    #expect(run.violations == [])
+  }
+
+  @Test("writes the same stream with and without prepare()") func preparing() throws {
+    let driver = try StrictDriver()
+    for packed in ["all", "none"] {
+      let arguments = ["--rate-control", "24", "--frames", "8", "--prepare"]
+      let knobs = ["PACKED": packed]
+      let cold = try driver.encode(arguments + ["no"], knobs: knobs)
+      let warm = try driver.encode(arguments + ["yes"], knobs: knobs)
+      #expect(cold.violations + warm.violations == [])
+      #expect(cold.values["keyframes"] == "0" && warm.values["keyframes"] == "0")
+      // `idr_pic_id` differs, and nothing else.
+      let difference = try #require(cold.number("bytes")) - (try #require(warm.number("bytes")))
+      #expect(abs(difference) <= 8)
+      #expect(try driver.decodingErrors() == "")
+    }
+  }
+
+  @Test("takes a quality level beyond the driver's as its last one") func quality() throws {
+    let driver = try StrictDriver()
+    for offered in ["0", "4"] {
+      let run = try driver.encode(["--quality", "7", "--frames", "4"], knobs: ["QUALITY": offered])
+      #expect(run.status == 0, "\(run.lines)")
+      #expect(run.violations == [])
+    }
+  }
+}

@@ -1,0 +1,119 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The strict test driver of Tests/StrictVADriver, and VAEncodeTool running on it.
+struct StrictDriver {
+  let directory: TemporaryDirectory
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    try Data().write(to: URL(fileURLWithPath: node))
+  }
+
+  /// The file that passes for a render node.
+  var node: String { directory.path("node") }
+  /// The H.264 stream that the tool writes.
+  var stream: String { directory.path("stream.h264") }
+  /// The pictures that it encoded.
+  var source: String { directory.path("source.nv12") }
+
+  private static let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+    .deletingLastPathComponent().deletingLastPathComponent()
+  /// Where the driver is built.
+  static let builds = package.appendingPathComponent(".build/strict-va").path
+
+  /// Builds the driver once.
+  private static let built: Bool = {
+    let sources = package.appendingPathComponent("Tests/StrictVADriver").path
+    if FileManager.default.fileExists(atPath: sources + "/Makefile"), let directory = try? TemporaryDirectory() {
+      _ = try? Subprocess.run(["make", "-s", "-C", sources, "OUT=\(builds)"], in: directory)
+    }
+    return FileManager.default.fileExists(atPath: builds + "/strict_drv_video.so")
+  }()
+
+  /// What a run of the tool left.
+  struct Run {
+    let status: Int32
+    /// What it printed, by key.
+    let values: [String: String]
+    /// Every line of it.
+    let lines: [String]
+    let error: String
+    /// The lines of the driver's log that complain.
+    let violations: [String]
+
+    func number(_ key: String) -> Int? { values[key].flatMap { Int($0) } }
+    var failures: [String] { lines.filter { $0.hasPrefix("failed=") } }
+  }
+
+  /// Runs the tool with `arguments` on a driver with `knobs` (without their `NIGHTJAR_VA_`).
+  func encode(
+    _ arguments: [String], knobs: [String: String] = [:], node: String? = nil, preload: [String] = [],
+    environment: [String: String] = [:]
+  ) throws -> Run {
+    try #require(Self.built, "the strict driver is not built: make -C Tests/StrictVADriver")
+    let log = directory.path("violations-\(UUID().uuidString)")
+    var variables = [
+      "LIBVA_DRIVER_NAME": "strict", "LIBVA_DRIVERS_PATH": Self.builds, "LIBVA_MESSAGING_LEVEL": "0",
+      "LD_PRELOAD": (preload + [Self.builds + "/render-node.so"]).joined(separator: ":"),
+      "NIGHTJAR_RENDER_NODE": self.node, "NIGHTJAR_VA_LOG": log,
+    ]
+    for (name, value) in knobs { variables["NIGHTJAR_VA_\(name)"] = value }
+    variables.merge(environment) { $1 }
+    let tool = URL(fileURLWithPath: nightjarPath).deletingLastPathComponent().appendingPathComponent("VAEncodeTool").path
+    let result = try Subprocess.run(
+      [tool, "--node", node ?? self.node, "--output", stream, "--source", source] + arguments, in: directory,
+      environment: variables)
+    let lines = result.outputText.split(separator: "\n").map(String.init)
+    var values: [String: String] = [:]
+    for line in lines {
+      guard let equals = line.firstIndex(of: "=") else { continue }
+      values[String(line[..<equals])] = String(line[line.index(after: equals)...])
+    }
+    let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
+    let violations = text.split(separator: "\n").map(String.init).filter { $0.hasPrefix("violation:") }
+    return Run(
+      status: result.status, values: values, lines: lines, error: result.error, violations: violations)
+  }
+
+  /// What ffmpeg complains of when it decodes the stream; empty where all is well.
+  func decodingErrors() throws -> String {
+    let result = try Subprocess.run(
+      ["ffmpeg", "-nostdin", "-v", "error", "-xerror", "-i", stream, "-f", "null", "-"], in: directory)
+    return result.status == 0 ? result.error : "status \(result.status): \(result.error)"
+  }
+
+  /// Entries of ffprobe's for the stream, with the frames that it counts as `nb_read_frames`.
+  func probe() throws -> [String: String] {
+    let result = try Subprocess.run(
+      ["ffprobe", "-v", "error", "-count_frames", "-select_streams", "v", "-show_entries", "stream", "-of", "flat=s=_", stream],
+      in: directory)
+    var values: [String: String] = [:]
+    for line in result.outputText.split(separator: "\n") {
+      let parts = line.split(separator: "=", maxSplits: 1).map(String.init)
+      guard parts.count == 2 else { continue }
+      let key = parts[0].replacingOccurrences(of: "streams_stream_0_", with: "")
+      values[key] = parts[1].trimmingCharacters(in: CharacterSet(charactersIn: "\""))
+    }
+    return values
+  }
+
+  /// The mean and the lowest PSNR of the stream against its source, dB, by ffmpeg.
+  func quality(_ size: String) throws -> (mean: Double, lowest: Double) {
+    let result = try Subprocess.run(
+      [
+        "ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-r", "30", "-i", stream, "-f", "rawvideo", "-pix_fmt", "nv12",
+        "-s", size, "-r", "30", "-i", source, "-lavfi", "psnr", "-f", "null", "-",
+      ], in: directory)
+    func value(_ name: String) throws -> Double {
+      let range = try #require(result.error.range(of: " \(name):", options: .backwards), "\(result.error)")
+      let text = result.error[range.upperBound...].prefix { !$0.isWhitespace }
+      return text == "inf" ? .infinity : try #require(Double(text))
+    }
+    return (try value("average"), try value("min"))
+  }
+}
+
+/// Whether the long tests run too.
+let runsLong = ProcessInfo.processInfo.environment["NIGHTJAR_LONG"] == "1"
