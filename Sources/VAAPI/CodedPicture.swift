@@ -84,7 +84,8 @@ final class CodedPicture {
     var slices = 0
     for unit in nalUnits where unit.type == .idrSlice || unit.type == .nonIDRSlice {
       guard (unit.type == .idrSlice) == isIDR else {
-        throw .output(library: "VA-API", "a NAL unit of type \(unit.type.rawValue) in \(isIDR ? "an IDR" : "a P") picture")
+        throw .output(
+          library: "VA-API", "a NAL unit of type \(unit.type.rawValue) in \(isIDR ? "an IDR" : "a P") picture")
       }
       // first_mb_in_slice is ue(v): a one in front is zero.
       guard slices > 0 || (unit.bytes.count > 1 && unit.bytes[1] & 0x80 != 0) else {

@@ -51,8 +51,8 @@ final class PictureBuffers {
     header.has_emulation_bytes = 1
     try add(VAEncPackedHeaderParameterBufferType, &header)
     try bytes.span.withUnsafeBytes { (data) throws(EncoderError) in
-      try add(
-        VAEncPackedHeaderDataBufferType, UnsafeMutableRawPointer(mutating: data.baseAddress!), byteCount: data.count)
+      guard let base = data.baseAddress else { return }
+      try add(VAEncPackedHeaderDataBufferType, UnsafeMutableRawPointer(mutating: base), byteCount: data.count)
     }
   }
 

@@ -120,11 +120,13 @@ final class SurfaceUpload {
   /// Fills the mapped memory with mid grey, and luma with `luma`.
   func fill(luma: UInt8) {
     guard let memory else { return }
-    for row in 0..<min(surfaces.size.height, Int(image.height)) {
-      memset(memory + Int(image.offsets.0) + row * Int(image.pitches.0), CInt(luma), min(surfaces.size.width, Int(image.width)))
+    let columns = min(surfaces.size.width, Int(image.width) & ~1)
+    let rows = min(surfaces.size.height, Int(image.height))
+    for row in 0..<rows {
+      memset(memory + Int(image.offsets.0) + row * Int(image.pitches.0), CInt(luma), columns)
     }
-    for row in 0..<min(surfaces.size.height, Int(image.height)) / 2 {
-      memset(memory + Int(image.offsets.1) + row * Int(image.pitches.1), 128, min(surfaces.size.width, Int(image.width) & ~1))
+    for row in 0..<rows / 2 {
+      memset(memory + Int(image.offsets.1) + row * Int(image.pitches.1), 128, columns)
     }
   }
 

@@ -164,7 +164,8 @@ extension VAAPICapabilities.Encoder {
     referenceFrames = Int((value(VAConfigAttribEncMaxRefFrames) ?? 1) & 0xffff)
     slices = Int(min(value(VAConfigAttribEncMaxSlices) ?? 1, UInt32(Int16.max)))
     let structure = value(VAConfigAttribEncSliceStructure) ?? 0
-    let anyRows = VA_ENC_SLICE_STRUCTURE_ARBITRARY_MACROBLOCKS | VA_ENC_SLICE_STRUCTURE_EQUAL_ROWS
+    let anyRows =
+      VA_ENC_SLICE_STRUCTURE_ARBITRARY_MACROBLOCKS | VA_ENC_SLICE_STRUCTURE_EQUAL_ROWS
       | VA_ENC_SLICE_STRUCTURE_ARBITRARY_ROWS | VA_ENC_SLICE_STRUCTURE_EQUAL_MULTI_ROWS
     needsPowerOfTwoRows =
       structure & UInt32(VA_ENC_SLICE_STRUCTURE_POWER_OF_TWO_ROWS) != 0 && structure & UInt32(anyRows) == 0

@@ -300,7 +300,9 @@ extension VAAPIEncoder {
       }
       if let bytes = coded.sequence {
         let size = try SequenceParameterSet(nalUnit: Array(bytes)).size
-        guard size == configuration.size else { throw .value("size of \(size) where \(configuration.size) was asked for") }
+        guard size == configuration.size else {
+          throw .value("size of \(size) where \(configuration.size) was asked for")
+        }
       }
       guard !session.packed.contains(.sequence) else { return }
       guard let bytes = coded.sequence, let pictureBytes = coded.picture,
@@ -373,9 +375,11 @@ private final class SetUnits {
     memory = .allocate(byteCount: sets.sequence.count + sets.picture.count, alignment: 1)
     memory.copyBytes(from: sets.sequence + sets.picture)
     let bytes = UnsafeRawBufferPointer(memory)
-    // Neither is empty: `ParameterSets` sees to that.
-    sequence = NALUnit(UnsafeRawBufferPointer(rebasing: bytes[..<sets.sequence.count]))!
-    picture = NALUnit(UnsafeRawBufferPointer(rebasing: bytes[sets.sequence.count...]))!
+    guard let sequence = NALUnit(UnsafeRawBufferPointer(rebasing: bytes[..<sets.sequence.count])),
+      let picture = NALUnit(UnsafeRawBufferPointer(rebasing: bytes[sets.sequence.count...]))
+    else { preconditionFailure("neither of ParameterSets is ever empty") }
+    self.sequence = sequence
+    self.picture = picture
   }
 
   deinit {

@@ -29,9 +29,8 @@ struct BadInputTests {
     chmod(driver.directory.url.path, 0o755)
     chown(driver.node, 0, 44)
     chmod(driver.node, 0o660)
-    let tool = URL(fileURLWithPath: nightjarPath).deletingLastPathComponent().appendingPathComponent("VAEncodeTool").path
     let copy = driver.directory.path("tool")
-    try FileManager.default.copyItem(atPath: tool, toPath: copy)
+    try FileManager.default.copyItem(atPath: StrictDriver.tool, toPath: copy)
     chmod(copy, 0o755)
     let result = try Subprocess.run(
       ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", copy, "--node", driver.node],

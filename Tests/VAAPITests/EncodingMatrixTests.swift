@@ -30,12 +30,14 @@ struct MatrixCase: CustomTestStringConvertible, Sendable {
   /// Some of everything, each value at least once with each size.
   static let slim: [MatrixCase] = [
     MatrixCase(),
-    MatrixCase(entryPoint: "lp", packed: "none", control: "cbr", segments: 5, derives: false, oddPitch: true, profile: "main"),
+    MatrixCase(
+      entryPoint: "lp", packed: "none", control: "cbr", segments: 5, derives: false, oddPitch: true, profile: "main"),
     MatrixCase(packed: "sequence-only", control: "vbr", segments: 3, profile: "baseline", slices: 4),
     MatrixCase(size: "1280x720", entryPoint: "lp", control: "vbr", oddPitch: true, slices: 3, syncsBuffers: false),
     MatrixCase(size: "1280x720", packed: "none", derives: false, profile: "baseline"),
     MatrixCase(size: "1918x1078", packed: "none", segments: 7, oddPitch: true, slices: 8),
-    MatrixCase(size: "1918x1078", entryPoint: "lp", control: "cbr", derives: false, oddPitch: true, profile: "baseline"),
+    MatrixCase(
+      size: "1918x1078", entryPoint: "lp", control: "cbr", derives: false, oddPitch: true, profile: "baseline"),
     MatrixCase(size: "1920x1080", entryPoint: "lp", packed: "none", control: "cbr", profile: "main", slices: 4),
     MatrixCase(size: "1920x1080", derives: false, oddPitch: true),
   ]
@@ -98,7 +100,7 @@ struct EncodingMatrixTests {
     #expect(run.values["name"]?.contains("\(entryPoint), \(mode)") == true)
   }
 
-  @Test("keep the bitrate where the driver has constant quantizers alone", arguments: [600_000, 3_000_000])
+  @Test("keep the bitrate where the driver has constant quantizers alone", arguments: [400_000, 1_200_000])
   func steering(bitrate: Int) throws {
     let driver = try StrictDriver()
     let run = try driver.encode(
@@ -111,7 +113,9 @@ struct EncodingMatrixTests {
     #expect(try driver.decodingErrors() == "")
   }
 
-  @Test("take the nearest rate control", arguments: [("vbr", "cbr", "VBR"), ("cbr", "vbr", "CBR"), ("cbr", "25", "CBR")])
+  @Test(
+    "take the nearest rate control",
+    arguments: [("vbr", "cbr", "VBR"), ("cbr", "vbr", "CBR"), ("cbr", "25", "CBR"), ("vbr", "25", "VBR")])
   func nearest(offered: String, asked: String, used: String) throws {
     let driver = try StrictDriver()
     let run = try driver.encode(["--rate-control", asked, "--frames", "10"], knobs: ["RC": offered])

@@ -23,6 +23,10 @@ struct StrictDriver {
   /// Where the driver is built.
   static let builds = package.appendingPathComponent(".build/strict-va").path
 
+  /// The program, built beside the test bundle.
+  static let tool = URL(fileURLWithPath: nightjarPath).deletingLastPathComponent()
+    .appendingPathComponent("VAEncodeTool").path
+
   /// Builds the driver once.
   private static let built: Bool = {
     let sources = package.appendingPathComponent("Tests/StrictVADriver").path
@@ -61,9 +65,8 @@ struct StrictDriver {
     ]
     for (name, value) in knobs { variables["NIGHTJAR_VA_\(name)"] = value }
     variables.merge(environment) { $1 }
-    let tool = URL(fileURLWithPath: nightjarPath).deletingLastPathComponent().appendingPathComponent("VAEncodeTool").path
     let result = try Subprocess.run(
-      [tool, "--node", node ?? self.node, "--output", stream, "--source", source] + arguments, in: directory,
+      [Self.tool, "--node", node ?? self.node, "--output", stream, "--source", source] + arguments, in: directory,
       environment: variables)
     let lines = result.outputText.split(separator: "\n").map(String.init)
     var values: [String: String] = [:]
@@ -87,8 +90,10 @@ struct StrictDriver {
   /// Entries of ffprobe's for the stream, with the frames that it counts as `nb_read_frames`.
   func probe() throws -> [String: String] {
     let result = try Subprocess.run(
-      ["ffprobe", "-v", "error", "-count_frames", "-select_streams", "v", "-show_entries", "stream", "-of", "flat=s=_", stream],
-      in: directory)
+      [
+        "ffprobe", "-v", "error", "-count_frames", "-select_streams", "v", "-show_entries", "stream", "-of",
+        "flat=s=_", stream,
+      ], in: directory)
     var values: [String: String] = [:]
     for line in result.outputText.split(separator: "\n") {
       let parts = line.split(separator: "=", maxSplits: 1).map(String.init)
@@ -103,7 +108,8 @@ struct StrictDriver {
   func quality(_ size: String) throws -> (mean: Double, lowest: Double) {
     let result = try Subprocess.run(
       [
-        "ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-r", "30", "-i", stream, "-f", "rawvideo", "-pix_fmt", "nv12",
+        "ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-r", "30", "-i", stream, "-f", "rawvideo", "-pix_fmt",
+        "nv12",
         "-s", size, "-r", "30", "-i", source, "-lavfi", "psnr", "-f", "null", "-",
       ], in: directory)
     func value(_ name: String) throws -> Double {

@@ -37,6 +37,7 @@ enum VAEncodeTool {
     print("copied=\(encoder.counters.copied)")
     print("overflows=\(encoder.counters.overflows)")
     print("sets-at-end=\(hex(encoder.parameterSets.sequence))")
+    run.report()
     encoder.stop()
     encoder.stop()
     if options.encodesAfterStop { try run.encode(0) }
@@ -75,6 +76,7 @@ final class EncodingRun {
   private let exported: ExportedFrames?
   private let picture: MovingPicture
   private var firstSequence: [UInt8] = []
+  private var meter = Meter()
   private let output: UnsafeMutablePointer<FILE>
   private let source: UnsafeMutablePointer<FILE>?
 
@@ -123,8 +125,33 @@ final class EncodingRun {
     }
     picture.draw(frame.planes, number: number)
     let isKey = options.keyInterval > 0 && number % options.keyInterval == 0
-    try encoder.encode(frame, keyFrame: isKey) { unit in write(unit, number) }
+    if meter != nil {
+      try encodeMeasured(frame, keyFrame: isKey, number)
+    } else {
+      try encoder.encode(frame, keyFrame: isKey) { unit in write(unit, number) }
+    }
     keep(frame.planes)
+  }
+
+  /// The same step by step, without the copy of the picture, which `load` is.
+  private func encodeMeasured(_ frame: borrowing Frame, keyFrame: Bool, _ number: Int) throws {
+    guard let meter else { return }
+    meter.resume()
+    try encoder.mapInput()
+    meter.pause()
+    try encoder.load(frame)
+    meter.resume()
+    try encoder.encodeLoaded(keyFrame: keyFrame) { unit in
+      meter.pause()
+      write(unit, number)
+      meter.resume()
+    }
+    meter.pause()
+    self.meter?.endFrame()
+  }
+
+  func report() {
+    meter?.report()
   }
 
   private func write(_ unit: borrowing AccessUnit, _ number: Int) {
