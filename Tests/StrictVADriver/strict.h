@@ -1,0 +1,239 @@
+// The strict VA-API test driver: what its files share. See README.md for what it refuses and for its knobs.
+#ifndef STRICT_H
+#define STRICT_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <va/va.h>
+#include <va/va_backend.h>
+#include <va/va_backend_vpp.h>
+#include <va/va_drmcommon.h>
+#include <va/va_enc_h264.h>
+#include <va/va_vpp.h>
+
+#include "headers.h"
+
+enum { max_slices = 32, max_packed = 40, max_profiles = 4 };
+
+// Where a failure or a hang can be asked for.
+enum point { at_none, at_begin, at_render, at_end, at_sync, at_map, at_lost, at_init, at_derive };
+
+// What the environment asks of the driver; README.md documents each.
+struct knobs {
+  bool slice, low_power;             // entry points
+  uint32_t packed;                   // VA_ENC_PACKED_HEADER_* offered
+  uint32_t rate_controls;            // VA_RC_* offered
+  VAProfile profiles[max_profiles];
+  int profile_count;
+  int segments;
+  bool derive, odd_pitch, import, sync_buffer, lie;
+  uint32_t max_width, max_height;
+  uint32_t quality;
+  char log_path[512];
+};
+
+// Failures in the making. One for the process: it outlives a driver that is closed and opened again.
+struct injection {
+  enum point fail, hang;
+  uint64_t fail_at, hang_at, garbage_at;
+  int64_t fail_count;                // how many more times; negative: for ever
+  double hang_seconds;               // negative: for ever
+  int slow_ms;
+  bool lost;
+  int64_t lost_reopens;
+  uint64_t overflow_at[64];
+  int overflow_count;
+  uint32_t coded_limit;              // bytes; 0: the client's own buffer size only
+};
+
+enum kind { kind_config = 1, kind_context, kind_surface, kind_buffer, kind_image };
+
+struct object {
+  VAGenericID id;
+  enum kind kind;
+  struct object *next;
+};
+
+struct config {
+  struct object object;
+  VAProfile profile;
+  VAEntrypoint entrypoint;
+  uint32_t rate_control, packed;
+  int contexts;                      // alive, made from this one
+};
+
+struct surface {
+  struct object object;
+  uint32_t width, height;            // as the client asked
+  uint32_t pitch, chroma_pitch;
+  uint8_t *luma, *chroma;
+  uint8_t *memory;                   // ours, or NULL when imported
+  size_t memory_size;
+  size_t chroma_offset;
+  struct { void *address; size_t size; int fd; } map[2];
+  int map_count;
+  int derived;                       // images derived from it and not destroyed
+  bool in_flight;                    // given to EndPicture and not yet synchronized
+  uint64_t ready_ns;                 // monotonic time at which the work on it is done
+  uint64_t frame;                    // the frame number of that work
+  VAContextID begun_by;              // the context with a picture begun on it, else VA_INVALID_ID
+};
+
+enum coded_state { coded_idle, coded_pending, coded_ready };
+
+struct buffer {
+  struct object object;
+  VAContextID context;
+  VABufferType type;
+  uint32_t element_size, count;
+  uint8_t *data;
+  bool mapped;
+  // coded buffers
+  enum coded_state state;
+  VASurfaceID surface;               // the input surface of the picture whose data it holds
+  uint64_t frame;
+  uint32_t filled;
+  VACodedBufferSegment *segments;
+  // image buffers
+  VAImageID image;
+};
+
+struct image {
+  struct object object;
+  VAImage va;
+  VASurfaceID derived_from;          // VA_INVALID_ID: memory of its own
+};
+
+struct packed {
+  uint32_t type, bit_length;
+  bool escaped, has_data;
+  uint8_t *data;
+  uint32_t size;
+};
+
+struct misc {
+  bool has_rate, has_hrd, has_frame_rate;
+  VAEncMiscParameterRateControl rate;
+  VAEncMiscParameterHRD hrd;
+  VAEncMiscParameterFrameRate frame_rate;
+};
+
+// The picture between BeginPicture and EndPicture.
+struct picture {
+  bool begun, bad;
+  VASurfaceID input;
+  bool has_sequence, has_picture, has_pipeline;
+  int sequence_count, picture_count;
+  VAEncSequenceParameterBufferH264 sequence;
+  VAEncPictureParameterBufferH264 parameters;
+  VAEncSliceParameterBufferH264 slices[max_slices];
+  int slice_count;
+  struct packed packed[max_packed];
+  int packed_count;
+  struct misc misc;
+  VAProcPipelineParameterBuffer pipeline;
+};
+
+// What the stream has been so far: the state that clause 7.4.3 ties the next picture to.
+struct stream {
+  bool started, ended;
+  bool has_sps, has_pps;
+  struct sps sps;
+  struct pps pps;
+  VAEncSequenceParameterBufferH264 sequence;
+  struct misc misc;                  // the values in force
+  uint64_t pictures;                 // coded since the context was created
+  // the last picture, and the one before it for the case that the last one is submitted again
+  struct coded_picture {
+    bool valid, idr, reference;
+    VASurfaceID reconstructed;
+    uint32_t frame_num, idr_pic_id;
+    int32_t poc;
+  } last, previous;
+  bool redo_allowed;                 // the last picture did not fit its coded buffer or was garbage
+};
+
+struct x264_coder;
+
+struct context {
+  struct object object;
+  struct config *config;
+  uint32_t width, height;            // of the picture as given to vaCreateContext
+  struct picture picture;
+  struct stream stream;
+  struct x264_coder *coder;
+};
+
+enum { bucket_count = 4096, max_asked = 256 };
+
+struct driver {
+  pthread_mutex_t lock;
+  struct knobs knobs;
+  struct object *buckets[bucket_count];
+  VAGenericID next_id;
+  struct { VAProfile profile; VAEntrypoint entrypoint; VAConfigAttribType type; } asked[max_asked];
+  int asked_count;
+};
+
+static inline struct driver *driver_of(VADriverContextP va) { return va->pDriverData; }
+
+// objects.c
+void *object_new(struct driver *driver, enum kind kind, size_t size);
+void *object_find(struct driver *driver, enum kind kind, VAGenericID id);
+void object_free(struct driver *driver, struct object *object);
+void object_each(struct driver *driver, enum kind kind, void (*visit)(struct object *, void *), void *argument);
+
+// knobs.c
+extern struct injection injection;
+extern uint64_t frames_begun;
+void knobs_read(struct knobs *knobs);
+void control_poll(void);
+bool fails(enum point point, uint64_t frame);  // takes one failure off the count if it does
+bool overflows(uint64_t frame);
+
+// violation.c
+__attribute__((format(printf, 2, 3))) void violation(struct driver *driver, const char *format, ...);
+uint64_t now_ns(void);
+void sleep_ns(uint64_t ns);
+// Blocks as NIGHTJAR_VA_HANG asks; false if the limit (ns from now) passed first.
+bool hang(enum point point, uint64_t frame, uint64_t limit_ns);
+
+// config.c
+void config_functions(struct VADriverVTable *table);
+bool h264_offered(const struct knobs *knobs, VAProfile profile, VAEntrypoint entrypoint);
+// surfaces.c, images.c, import.c, buffers.c, picture.c, process.c
+void surface_functions(struct VADriverVTable *table);
+void surface_release(struct driver *driver, struct surface *surface);
+VAStatus surface_import(struct driver *driver, struct surface *surface, const VADRMPRIMESurfaceDescriptor *descriptor);
+void surface_access(struct surface *surface, bool begin, bool writes);
+VAStatus surface_export(VADriverContextP va, VASurfaceID id, uint32_t memory_type, uint32_t flags, void *descriptor);
+void image_functions(struct VADriverVTable *table);
+void image_release(struct driver *driver, struct image *image);
+void buffer_functions(struct VADriverVTable *table);
+struct buffer *buffer_new(struct driver *driver, VABufferType type, uint32_t size, uint32_t count);
+void buffer_release(struct driver *driver, struct buffer *buffer);
+void picture_functions(struct VADriverVTable *table);
+void picture_clear(struct picture *picture);
+void sync_functions(struct VADriverVTable *table);
+VAStatus process_picture(struct driver *driver, struct context *context);
+VAStatus process_filters(VADriverContextP va, VAContextID context, VAProcFilterType *list, unsigned int *count);
+VAStatus process_filter_caps(VADriverContextP va, VAContextID context, VAProcFilterType type, void *caps,
+                             unsigned int *count);
+VAStatus process_caps(VADriverContextP va, VAContextID context, VABufferID *filters, unsigned int count,
+                      VAProcPipelineCaps *caps);
+
+// check_*.c: each says what is wrong by violation() and returns the status to give, or VA_STATUS_SUCCESS.
+VAStatus check_rate(struct driver *driver, struct context *context);
+VAStatus check_sequence(struct driver *driver, struct context *context);
+VAStatus check_picture(struct driver *driver, struct context *context, bool *redo);
+VAStatus check_slices(struct driver *driver, struct context *context);
+VAStatus check_packed(struct driver *driver, struct context *context);
+const struct packed *packed_slice(const struct context *context, int index);
+
+// encode.c
+VAStatus encode_picture(struct driver *driver, struct context *context, bool redo, uint64_t frame);
+void coder_close(struct x264_coder *coder);
+
+#endif
