@@ -132,7 +132,7 @@ static VAStatus create_config(VADriverContextP va, VAProfile profile, VAEntrypoi
     violation(driver, "entry-point-not-offered: profile %d entry point %d", profile, entrypoint);
     return VA_STATUS_ERROR_UNSUPPORTED_ENTRYPOINT;
   }
-  if (!processing && driver->knobs.lie) return VA_STATUS_ERROR_UNSUPPORTED_ENTRYPOINT;
+  if (lies_at(&driver->knobs, lie_config, entrypoint)) return VA_STATUS_ERROR_UNSUPPORTED_ENTRYPOINT;
   pthread_mutex_lock(&driver->lock);
   struct config *config = object_new(driver, kind_config, sizeof *config);
   VAStatus status = VA_STATUS_SUCCESS;

@@ -17,13 +17,7 @@ static void release(struct object *object, void *argument) {
     case kind_image: image_release(driver, (struct image *)object); break;
     case kind_buffer: buffer_release(driver, (struct buffer *)object); break;
     case kind_surface: surface_release(driver, (struct surface *)object); break;
-    case kind_context: {
-      struct context *context = (struct context *)object;
-      picture_clear(&context->picture);
-      coder_close(context->coder);
-      object_free(driver, object);
-      break;
-    }
+    case kind_context: context_release(driver, (struct context *)object); break;
     case kind_config: object_free(driver, object); break;
   }
 }

@@ -55,6 +55,7 @@ struct slice_header {
   uint32_t first_mb, slice_type, pps_id, frame_num, idr_pic_id, poc_lsb;
   int32_t delta_poc_bottom;
   bool num_ref_override, list0_modification, long_term_reference, no_output_of_prior, adaptive_marking;
+  bool other_marking;                // by anything but operation 1 on the last reference picture
   uint32_t num_ref_idx_l0, cabac_init_idc, disable_deblocking;
   int32_t qp_delta, alpha_c0_offset_div2, beta_offset_div2;
   size_t qp_delta_from, qp_delta_to; // bit positions of slice_qp_delta, from the NAL unit's first byte

@@ -33,7 +33,7 @@ static bool lists(const char *list, const char *word) {
 
 static enum point point_named(const char *name) {
   static const struct { const char *name; enum point point; } names[] = {
-      {"begin", at_begin}, {"render", at_render}, {"end", at_end},       {"sync", at_sync},
+      {"error", at_end},   {"begin", at_begin}, {"render", at_render}, {"end", at_end},       {"sync", at_sync},
       {"map", at_map},     {"lost", at_lost},     {"init", at_init},     {"derive", at_derive}};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     if (strcmp(name, names[i].name) == 0) return names[i].point;
@@ -73,8 +73,14 @@ void knobs_read(struct knobs *knobs) {
   if (strcmp(packed, "all") == 0) {
     knobs->packed = VA_ENC_PACKED_HEADER_SEQUENCE | VA_ENC_PACKED_HEADER_PICTURE | VA_ENC_PACKED_HEADER_SLICE |
                     VA_ENC_PACKED_HEADER_MISC | VA_ENC_PACKED_HEADER_RAW_DATA;
-  } else if (strcmp(packed, "sequence-only") == 0) {
-    knobs->packed = VA_ENC_PACKED_HEADER_SEQUENCE;
+  }
+  static const struct { const char *name; uint32_t mask; } headers[] = {{"sequence", VA_ENC_PACKED_HEADER_SEQUENCE},
+                                                                       {"picture", VA_ENC_PACKED_HEADER_PICTURE},
+                                                                       {"slice", VA_ENC_PACKED_HEADER_SLICE},
+                                                                       {"misc", VA_ENC_PACKED_HEADER_MISC},
+                                                                       {"raw", VA_ENC_PACKED_HEADER_RAW_DATA}};
+  for (size_t i = 0; i < sizeof headers / sizeof *headers; i++) {
+    if (lists(packed, headers[i].name)) knobs->packed |= headers[i].mask;
   }
   const char *rates = text("RC", "cqp,cbr,vbr");
   if (lists(rates, "cqp")) knobs->rate_controls |= VA_RC_CQP;
@@ -95,7 +101,14 @@ void knobs_read(struct knobs *knobs) {
   knobs->odd_pitch = strcmp(text("PITCH", ""), "odd") == 0;
   knobs->import = number("IMPORT", 1) != 0;
   knobs->sync_buffer = number("SYNC_BUFFER", 1) != 0;
-  knobs->lie = strcmp(text("LIE", ""), "entrypoint") == 0;
+  const char *lie = text("LIE", "");
+  static const struct { const char *name; enum lie lie; } lies[] = {
+      {"config", lie_config}, {"context", lie_context}, {"encode", lie_encode}, {"slice", lie_slice},
+      {"lp", lie_low_power}};
+  for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+    if (lists(lie, lies[i].name)) knobs->lies |= (uint32_t)lies[i].lie;
+  }
+  if (!(knobs->lies & (lie_slice | lie_low_power))) knobs->lies |= lie_slice | lie_low_power;
   knobs->quality = (uint32_t)number("QUALITY", 7);
   knobs->max_width = knobs->max_height = 4096;
   const char *size = text("MAX_SIZE", NULL);
@@ -169,4 +182,9 @@ bool overflows(uint64_t frame) {
     if (injection.overflow_at[i] == frame) return true;
   }
   return false;
+}
+
+bool lies_at(const struct knobs *knobs, enum lie where, VAEntrypoint entrypoint) {
+  uint32_t which = entrypoint == VAEntrypointEncSlice ? lie_slice : entrypoint == VAEntrypointEncSliceLP ? lie_low_power : 0;
+  return knobs->lies & (uint32_t)where && knobs->lies & which;
 }

@@ -174,8 +174,10 @@ bool parse_slice_header(const uint8_t *nal, size_t bits, const struct sps *sps, 
       uint32_t operation;
       while (h->adaptive_marking && !r->bad && (operation = read_ue(r)) != 0) {
         if (operation > 6) return false;
-        if (operation != 5) read_ue(r);
+        // ffmpeg unmarks the last picture by operation 1, where a sliding window would do the same.
+        uint32_t value = operation != 5 ? read_ue(r) : 0;
         if (operation == 3) read_ue(r);
+        if (operation != 1 || value != 0) h->other_marking = true;
       }
     }
   }

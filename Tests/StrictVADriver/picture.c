@@ -22,7 +22,7 @@ static VAStatus create_context(VADriverContextP va, VAConfigID config_id, int wi
   if (!config) {
     violation(driver, "bad-id: vaCreateContext with config %#x", config_id);
     status = VA_STATUS_ERROR_INVALID_CONFIG;
-  } else if (encodes && knobs->lie) {
+  } else if (lies_at(knobs, lie_context, config->entrypoint)) {
     status = VA_STATUS_ERROR_UNSUPPORTED_ENTRYPOINT;
   } else if (encodes && (width < 16 || height < 16 || (uint32_t)width > (knobs->max_width + 15) / 16 * 16 ||
                          (uint32_t)height > (knobs->max_height + 15) / 16 * 16)) {
@@ -51,6 +51,29 @@ static VAStatus create_context(VADriverContextP va, VAConfigID config_id, int wi
   return status;
 }
 
+struct pending { VAContextID context; int count; };
+
+static void count_pending(struct object *object, void *argument) {
+  const struct buffer *buffer = (const struct buffer *)object;
+  struct pending *pending = argument;
+  if (buffer->context == pending->context && buffer->state == coded_pending) pending->count++;
+}
+
+void context_release(struct driver *driver, struct context *context) {
+  const struct config *config = context->config;
+  if (config->entrypoint != VAEntrypointVideoProc) {
+    note(driver, "context %#x profile %d entry point %d rate control %#x packed %#x size %ux%u pictures %llu idr %llu "
+                 "overflows %llu bytes %llu", context->object.id, config->profile, config->entrypoint,
+         config->rate_control, config->packed, context->width, context->height,
+         (unsigned long long)context->stream.pictures, (unsigned long long)context->stream.idrs,
+         (unsigned long long)context->stream.overflows, (unsigned long long)context->stream.bytes);
+  }
+  picture_clear(&context->picture);
+  coder_close(context->coder);
+  context->config->contexts--;
+  object_free(driver, &context->object);
+}
+
 static VAStatus destroy_context(VADriverContextP va, VAContextID id) {
   struct driver *driver = driver_of(va);
   pthread_mutex_lock(&driver->lock);
@@ -59,10 +82,13 @@ static VAStatus destroy_context(VADriverContextP va, VAContextID id) {
     struct surface *input = object_find(driver, kind_surface, context->picture.input);
     if (context->picture.begun) violation(driver, "begun-not-ended: context %#x destroyed within a picture", id);
     if (input) input->begun_by = VA_INVALID_ID;
-    picture_clear(&context->picture);
-    coder_close(context->coder);
-    context->config->contexts--;
-    object_free(driver, &context->object);
+    struct pending pending = {id, 0};
+    object_each(driver, kind_buffer, count_pending, &pending);
+    if (pending.count && !injection.lost) {
+      violation(driver, "context-in-flight: context %#x destroyed with %d pictures not synchronized", id,
+                pending.count);
+    }
+    context_release(driver, context);
   } else {
     violation(driver, "bad-id: vaDestroyContext of %#x", id);
   }
@@ -259,10 +285,12 @@ static VAStatus render_picture(VADriverContextP va, VAContextID context_id, VABu
 
 static VAStatus encode_checked(struct driver *driver, struct context *context, uint64_t frame) {
   bool redo = false;
-  VAStatus status = check_rate(driver, context);
+  if (lies_at(&driver->knobs, lie_encode, context->config->entrypoint)) return VA_STATUS_ERROR_UNIMPLEMENTED;
+  VAStatus status = check_complete(driver, context);
+  if (status == VA_STATUS_SUCCESS) status = check_rate(driver, context);
   if (status == VA_STATUS_SUCCESS) status = check_sequence(driver, context);
   if (status == VA_STATUS_SUCCESS) status = check_picture(driver, context, &redo);
-  if (status == VA_STATUS_SUCCESS) status = check_slices(driver, context);
+  if (status == VA_STATUS_SUCCESS) status = check_slices(driver, context, redo);
   if (status == VA_STATUS_SUCCESS) status = check_packed(driver, context);
   if (status == VA_STATUS_SUCCESS && fails(at_end, frame)) status = VA_STATUS_ERROR_OPERATION_FAILED;
   if (status == VA_STATUS_SUCCESS) status = encode_picture(driver, context, redo, frame);

@@ -20,6 +20,9 @@ enum { max_slices = 32, max_packed = 40, max_profiles = 4 };
 // Where a failure or a hang can be asked for.
 enum point { at_none, at_begin, at_render, at_end, at_sync, at_map, at_lost, at_init, at_derive };
 
+// Where a driver that offers more than it has breaks down, and on which entry points.
+enum lie { lie_config = 1, lie_context = 2, lie_encode = 4, lie_slice = 8, lie_low_power = 16 };
+
 // What the environment asks of the driver; README.md documents each.
 struct knobs {
   bool slice, low_power;             // entry points
@@ -28,7 +31,8 @@ struct knobs {
   VAProfile profiles[max_profiles];
   int profile_count;
   int segments;
-  bool derive, odd_pitch, import, sync_buffer, lie;
+  bool derive, odd_pitch, import, sync_buffer;
+  uint32_t lies;                     // enum lie
   uint32_t max_width, max_height;
   uint32_t quality;
   char log_path[512];
@@ -134,17 +138,20 @@ struct picture {
   int packed_count;
   struct misc misc;
   VAProcPipelineParameterBuffer pipeline;
+  // The parameter sets in force for it, and whether this picture brings its own.
+  struct sps sps;
+  struct pps pps;
+  bool brings_sps, brings_pps;
 };
 
 // What the stream has been so far: the state that clause 7.4.3 ties the next picture to.
 struct stream {
   bool started, ended;
-  bool has_sps, has_pps;
   struct sps sps;
   struct pps pps;
   VAEncSequenceParameterBufferH264 sequence;
   struct misc misc;                  // the values in force
-  uint64_t pictures;                 // coded since the context was created
+  uint64_t pictures, idrs, overflows, bytes;  // since the context was created
   // the last picture, and the one before it for the case that the last one is submitted again
   struct coded_picture {
     bool valid, idr, reference;
@@ -193,8 +200,14 @@ void control_poll(void);
 bool fails(enum point point, uint64_t frame);  // takes one failure off the count if it does
 bool overflows(uint64_t frame);
 
+bool lies_at(const struct knobs *knobs, enum lie where, VAEntrypoint entrypoint);
+
 // violation.c
 __attribute__((format(printf, 2, 3))) void violation(struct driver *driver, const char *format, ...);
+// A line that is no violation.
+__attribute__((format(printf, 2, 3))) void note(struct driver *driver, const char *format, ...);
+// Whether `got` is not what is wanted; the violation names the check and the field.
+bool differs(struct driver *driver, const char *check, const char *field, int64_t got, int64_t wanted);
 uint64_t now_ns(void);
 void sleep_ns(uint64_t ns);
 // Blocks as NIGHTJAR_VA_HANG asks; false if the limit (ns from now) passed first.
@@ -216,6 +229,7 @@ struct buffer *buffer_new(struct driver *driver, VABufferType type, uint32_t siz
 void buffer_release(struct driver *driver, struct buffer *buffer);
 void picture_functions(struct VADriverVTable *table);
 void picture_clear(struct picture *picture);
+void context_release(struct driver *driver, struct context *context);
 void sync_functions(struct VADriverVTable *table);
 VAStatus process_picture(struct driver *driver, struct context *context);
 VAStatus process_filters(VADriverContextP va, VAContextID context, VAProcFilterType *list, unsigned int *count);
@@ -225,15 +239,30 @@ VAStatus process_caps(VADriverContextP va, VAContextID context, VABufferID *filt
                       VAProcPipelineCaps *caps);
 
 // check_*.c: each says what is wrong by violation() and returns the status to give, or VA_STATUS_SUCCESS.
+VAStatus check_complete(struct driver *driver, struct context *context);
 VAStatus check_rate(struct driver *driver, struct context *context);
 VAStatus check_sequence(struct driver *driver, struct context *context);
 VAStatus check_picture(struct driver *driver, struct context *context, bool *redo);
-VAStatus check_slices(struct driver *driver, struct context *context);
+VAStatus check_slices(struct driver *driver, struct context *context, bool redo);
 VAStatus check_packed(struct driver *driver, struct context *context);
+bool is_idr(const struct context *context);
+bool picture_given(const VAPictureH264 *picture);
 const struct packed *packed_slice(const struct context *context, int index);
+// The bytes of a packed header from its NAL unit's header on, without emulation prevention; NULL if it has no start
+// code. The caller frees them.
+uint8_t *packed_nal(const struct packed *packed, size_t *bits);
 
-// encode.c
+// sets.c
+struct sps sps_of(const struct context *context, const VAEncSequenceParameterBufferH264 *sequence);
+struct pps pps_of(const VAEncPictureParameterBufferH264 *parameters);
+struct slice_header slice_header_of(const struct context *context, int index);
+
+// encode.c, coder.c
 VAStatus encode_picture(struct driver *driver, struct context *context, bool redo, uint64_t frame);
+struct coded_slice { uint8_t *nal; size_t bytes; struct slice_header header; };  // without start code or escapes
+// Codes the picture begun: its slices' data and headers as x264 wrote them. They live until the next call.
+VAStatus code_picture(struct driver *driver, struct context *context, bool redo, struct coded_slice *slices, int *count);
+bool coder_uses_cabac(const struct context *context);
 void coder_close(struct x264_coder *coder);
 
 #endif

@@ -3,29 +3,46 @@
 #include <fcntl.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "strict.h"
 
-void violation(struct driver *driver, const char *format, ...) {
-  char line[512] = "violation: ";
-  size_t length = strlen(line);
-  va_list arguments;
-  va_start(arguments, format);
-  int more = vsnprintf(line + length, sizeof line - length - 1, format, arguments);
-  va_end(arguments);
+static void line(struct driver *driver, const char *prefix, const char *format, va_list arguments) {
+  char text[512];
+  size_t length = (size_t)snprintf(text, sizeof text, "%s: ", prefix);
+  int more = vsnprintf(text + length, sizeof text - length - 1, format, arguments);
   length += more < 0 ? 0 : (size_t)more;
-  if (length > sizeof line - 2) length = sizeof line - 2;
-  line[length++] = '\n';
+  if (length > sizeof text - 2) length = sizeof text - 2;
+  text[length++] = '\n';
   int fd = driver->knobs.log_path[0]
                ? open(driver->knobs.log_path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0644)
                : -1;
   // One write a line: two processes with one log do not mix their lines.
-  ssize_t written = write(fd >= 0 ? fd : STDERR_FILENO, line, length);
+  ssize_t written = write(fd >= 0 ? fd : STDERR_FILENO, text, length);
   (void)written;
   if (fd >= 0) close(fd);
+}
+
+void violation(struct driver *driver, const char *format, ...) {
+  va_list arguments;
+  va_start(arguments, format);
+  line(driver, "violation", format, arguments);
+  va_end(arguments);
+}
+
+void note(struct driver *driver, const char *format, ...) {
+  if (!driver->knobs.log_path[0]) return;
+  va_list arguments;
+  va_start(arguments, format);
+  line(driver, "summary", format, arguments);
+  va_end(arguments);
+}
+
+bool differs(struct driver *driver, const char *check, const char *field, int64_t got, int64_t wanted) {
+  if (got == wanted) return false;
+  violation(driver, "%s: %s is %lld, expected %lld", check, field, (long long)got, (long long)wanted);
+  return true;
 }
 
 uint64_t now_ns(void) {

@@ -1,0 +1,171 @@
+// The coded picture: the client's headers, or the driver's own, in front of x264's slice data.
+#include <stdlib.h>
+#include <string.h>
+
+#include "strict.h"
+
+struct output { uint8_t *data; size_t size, capacity; };
+
+static void append(struct output *output, const uint8_t *data, size_t size) {
+  if (output->size + size > output->capacity) {
+    output->capacity = (output->size + size) * 2;
+    output->data = realloc(output->data, output->capacity);
+  }
+  memcpy(output->data + output->size, data, size);
+  output->size += size;
+}
+
+static void append_nal(struct output *output, const uint8_t *nal, size_t size) {
+  static const uint8_t start[] = {0, 0, 0, 1};
+  append(output, start, sizeof start);
+  uint8_t *escaped = malloc(size * 3 / 2 + 8);
+  append(output, escaped, escape(nal, size, escaped));
+  free(escaped);
+}
+
+// SPS, PPS, SEI: the client's as they are, escaped if it left that to the driver; the driver's own where none came.
+static void append_sets(struct output *output, const struct context *context) {
+  const struct picture *picture = &context->picture;
+  uint8_t set[256];
+  if (is_idr(context) && !picture->brings_sps) {
+    append_nal(output, set, write_sps(&picture->sps, set, sizeof set) / 8);
+  }
+  // A PPS of the driver's own follows the SPS that it belongs to.
+  bool own_pps = is_idr(context) && !picture->brings_pps;
+  if (own_pps && !picture->brings_sps) {
+    append_nal(output, set, write_pps(&picture->pps, &picture->sps, set, sizeof set) / 8);
+    own_pps = false;
+  }
+  for (int i = 0; i < picture->packed_count; i++) {
+    const struct packed *packed = &picture->packed[i];
+    if (packed->type == VAEncPackedHeaderSlice) continue;
+    if (packed->escaped) {
+      append(output, packed->data, packed->bit_length / 8);
+    } else {
+      size_t bits;
+      uint8_t *nal = packed_nal(packed, &bits);
+      append_nal(output, nal, bits / 8);
+      free(nal);
+    }
+  }
+  if (own_pps) append_nal(output, set, write_pps(&picture->pps, &picture->sps, set, sizeof set) / 8);
+}
+
+static size_t last_one_bit(const uint8_t *data, size_t bytes) {
+  size_t bits = bytes * 8;
+  while (bits > 0 && !(data[(bits - 1) / 8] >> (7 - (bits - 1) % 8) & 1)) bits--;
+  return bits - 1;
+}
+
+static bool append_slice(struct output *output, const struct context *context, int index,
+                         const struct coded_slice *coded) {
+  const struct picture *picture = &context->picture;
+  uint8_t own[256], *header = own;
+  size_t header_bits;
+  struct slice_header h;
+  const struct packed *packed = packed_slice(context, index);
+  if (packed) {
+    header = packed_nal(packed, &header_bits);
+  } else {
+    h = slice_header_of(context, index);
+    header_bits = write_slice_header(&h, &picture->sps, &picture->pps, own, sizeof own);
+  }
+  bool good = parse_slice_header(header, header_bits, &picture->sps, &picture->pps, &h);
+  int32_t delta = coded->header.qp_delta - picture->pps.pic_init_qp;
+  // Constant QP is what the client's header says, and what x264 was told.
+  if (context->config->rate_control == VA_RC_CQP && delta != h.qp_delta) good = false;
+  if (good) {
+    struct bit_writer writer = {.capacity = coded->bytes + header_bits / 8 + 64};
+    writer.data = malloc(writer.capacity);
+    copy_bits(&writer, header, 0, h.qp_delta_from);
+    write_se(&writer, delta);
+    copy_bits(&writer, header, h.qp_delta_to, h.bits);
+    if (coder_uses_cabac(context)) {
+      while (writer.position % 8) write_bits(&writer, 1, 1);  // cabac_alignment_one_bit
+      size_t from = (coded->header.bits + 7) / 8;
+      memcpy(writer.data + writer.position / 8, coded->nal + from, coded->bytes - from);
+      writer.position += (coded->bytes - from) * 8;
+    } else {
+      copy_bits(&writer, coded->nal, coded->header.bits, last_one_bit(coded->nal, coded->bytes));
+      write_bits(&writer, 1, 1);
+      while (writer.position % 8) write_bits(&writer, 0, 1);
+    }
+    append_nal(output, writer.data, writer.position / 8);
+    free(writer.data);
+  }
+  if (header != own) free(header);
+  return good;
+}
+
+// A device writes into the reconstructed surface: a client that still needs what was there finds out.
+static void scribble(struct surface *surface, uint64_t frame) {
+  if (surface->memory) memset(surface->memory, (int)(frame * 37 & 0xff), surface->memory_size);
+}
+
+static void commit(struct context *context, bool redo, bool lost) {
+  struct stream *stream = &context->stream;
+  const struct picture *picture = &context->picture;
+  const VAEncPictureParameterBufferH264 *p = &picture->parameters;
+  if (!redo) stream->previous = stream->last;
+  stream->last = (struct coded_picture){.valid = true,
+                                        .idr = is_idr(context),
+                                        .reference = true,
+                                        .reconstructed = p->CurrPic.picture_id,
+                                        .frame_num = p->frame_num,
+                                        .idr_pic_id = picture->slices[0].idr_pic_id,
+                                        .poc = p->CurrPic.TopFieldOrderCnt};
+  stream->started = true;
+  stream->ended = p->last_picture != 0;
+  stream->redo_allowed = lost;
+  stream->sps = picture->sps;
+  stream->pps = picture->pps;
+  stream->sequence = picture->sequence;
+  if (picture->misc.has_rate) stream->misc.rate = picture->misc.rate, stream->misc.has_rate = true;
+  if (picture->misc.has_hrd) stream->misc.hrd = picture->misc.hrd, stream->misc.has_hrd = true;
+  if (picture->misc.has_frame_rate) {
+    stream->misc.frame_rate = picture->misc.frame_rate;
+    stream->misc.has_frame_rate = true;
+  }
+  stream->pictures++;
+  if (is_idr(context)) stream->idrs++;
+  if (lost) stream->overflows++;
+}
+
+VAStatus encode_picture(struct driver *driver, struct context *context, bool redo, uint64_t frame) {
+  struct coded_slice slices[max_slices];
+  int count = 0;
+  VAStatus status = code_picture(driver, context, redo, slices, &count);
+  if (status != VA_STATUS_SUCCESS) return status;
+  struct output output = {0};
+  append_sets(&output, context);
+  for (int i = 0; i < count; i++) {
+    if (append_slice(&output, context, i, &slices[i])) continue;
+    free(output.data);
+    return VA_STATUS_ERROR_ENCODING_ERROR;
+  }
+  const VAEncPictureParameterBufferH264 *p = &context->picture.parameters;
+  struct buffer *coded = object_find(driver, kind_buffer, p->coded_buf);
+  uint32_t room = coded->element_size;
+  if (injection.coded_limit && injection.coded_limit < room) room = injection.coded_limit;
+  bool garbage = injection.garbage_at && injection.garbage_at == frame;
+  bool lost = output.size > room || overflows(frame);
+  coded->filled = (uint32_t)(output.size > room ? room : output.size);
+  // As real devices do it: success, and what fits; only the status bit tells.
+  if (lost && coded->filled == output.size) coded->filled /= 2;
+  memcpy(coded->data, output.data, coded->filled);
+  if (garbage) memset(coded->data, 0xb6, coded->filled);
+  free(output.data);
+  coded->segments[0].status = (uint32_t)slices[0].header.qp_delta & VA_CODED_BUF_STATUS_PICTURE_AVE_QP_MASK;
+  if (lost) coded->segments[0].status |= VA_CODED_BUF_STATUS_SLICE_OVERFLOW_MASK;
+  coded->surface = context->picture.input;
+  coded->frame = frame;
+  coded->state = coded_pending;
+  struct surface *input = object_find(driver, kind_surface, context->picture.input);
+  input->in_flight = true;
+  input->frame = frame;
+  input->ready_ns = now_ns() + (uint64_t)injection.slow_ms * 1000000;
+  scribble(object_find(driver, kind_surface, p->CurrPic.picture_id), frame);
+  context->stream.bytes += coded->filled;
+  commit(context, redo, lost || garbage);
+  return VA_STATUS_SUCCESS;
+}
