@@ -120,6 +120,9 @@ static VAStatus map_buffer(VADriverContextP va, VABufferID id, void **data) {
       status = VA_STATUS_ERROR_OPERATION_FAILED;
     } else {
       make_segments(driver, buffer);
+      struct context *context = object_find(driver, kind_context, buffer->context);
+      bool overflow = buffer->segments[0].status & VA_CODED_BUF_STATUS_SLICE_OVERFLOW_MASK;
+      if (context && overflow) context->stream.lost_seen = context->stream.lost;
       *data = buffer->segments;
     }
   } else {

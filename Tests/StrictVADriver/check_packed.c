@@ -136,7 +136,9 @@ static VAStatus check_units(struct driver *driver, struct context *context, cons
       break;
     }
     at += start;
-    for (end = at; end < size && !start_code(packed->data + end, size - end); end++) {}
+    // Without emulation prevention a start code means nothing: the data are one NAL unit.
+    end = packed->escaped ? at : size;
+    while (end < size && !start_code(packed->data + end, size - end)) end++;
     size_t length = end - at;
     if (packed->escaped) {
       length = unescape(packed->data + at, length, rbsp);

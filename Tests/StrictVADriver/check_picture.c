@@ -80,13 +80,7 @@ static VAStatus check_references(struct driver *driver, const struct context *co
   bool seen = false;
   for (int i = 0; i < 16; i++) {
     const VAPictureH264 *entry = &p->ReferenceFrames[i];
-    if (!picture_given(entry)) {
-      if (!(entry->flags & VA_PICTURE_H264_INVALID) || entry->picture_id != VA_INVALID_SURFACE) {
-        violation(driver, "reference: ReferenceFrames[%d] is neither a picture nor marked invalid", i);
-        return VA_STATUS_ERROR_INVALID_PARAMETER;
-      }
-      continue;
-    }
+    if (!picture_given(entry)) continue;
     if (is_idr(context) || seen || entry->picture_id != reference->reconstructed) {
       violation(driver, "reference: ReferenceFrames[%d] is surface %#x, which is no reference of this picture", i,
                 entry->picture_id);
@@ -115,14 +109,19 @@ static VAStatus check_order(struct driver *driver, const struct context *context
   uint32_t maximum = 1u << sps->log2_max_frame_num;
   uint32_t wanted = is_idr(context) ? 0 : (reference->frame_num + 1) % maximum;
   int32_t poc = p->CurrPic.TopFieldOrderCnt;
-  if (differs(driver, "frame_num", "the picture buffer's frame_num", p->frame_num, wanted) ||
-      differs(driver, "frame_num", "CurrPic.frame_idx", p->CurrPic.frame_idx, p->frame_num)) {
+  if (differs(driver, "frame_num", "the picture buffer's frame_num", p->frame_num, wanted)) {
+    return VA_STATUS_ERROR_INVALID_PARAMETER;
+  }
+  // GStreamer leaves it 0; no device reads it of the current picture.
+  if (p->CurrPic.frame_idx != 0 && differs(driver, "frame_num", "CurrPic.frame_idx", p->CurrPic.frame_idx, wanted)) {
     return VA_STATUS_ERROR_INVALID_PARAMETER;
   }
   if (is_idr(context) && differs(driver, "order-count", "TopFieldOrderCnt of an IDR picture", poc, 0)) {
     return VA_STATUS_ERROR_INVALID_PARAMETER;
   }
-  if (differs(driver, "order-count", "BottomFieldOrderCnt", p->CurrPic.BottomFieldOrderCnt, poc)) {
+  // GStreamer leaves it 0: a frame has no field of its own.
+  if (p->CurrPic.BottomFieldOrderCnt != 0 &&
+      differs(driver, "order-count", "BottomFieldOrderCnt", p->CurrPic.BottomFieldOrderCnt, poc)) {
     return VA_STATUS_ERROR_INVALID_PARAMETER;
   }
   int32_t limit = sps->poc_type == 0 ? 1 << (sps->log2_max_poc_lsb - 1) : INT32_MAX;
@@ -143,16 +142,17 @@ VAStatus check_picture(struct driver *driver, struct context *context, bool *red
     return VA_STATUS_ERROR_INVALID_PARAMETER;
   }
   if (stream->redo_allowed && !idr) {
-    // The last picture is lost: the next takes its place, with the reference that it had.
+    // The last picture is lost: the next may take its place, with the reference that it had.
     uint32_t maximum = 1u << context->picture.sps.log2_max_frame_num;
     *redo = stream->previous.valid && !stream->last.idr && p->frame_num == (stream->previous.frame_num + 1) % maximum;
-    if (!*redo) {
-      violation(driver, "overflow-ignored: a picture that refers to one whose coded data were lost");
-      return VA_STATUS_ERROR_INVALID_PARAMETER;
-    }
-    reference = &stream->previous;
-  } else if (stream->redo_allowed && stream->last.idr) {
-    *redo = true;
+    if (*redo) reference = &stream->previous;
+  } else if (stream->redo_allowed) {
+    *redo = stream->last.idr;
+  }
+  // Pictures that were on their way already are forgiven.
+  if (stream->lost_seen && !idr && !*redo) {
+    violation(driver, "overflow-ignored: a picture that refers to one whose coded data were lost");
+    return VA_STATUS_ERROR_INVALID_PARAMETER;
   }
   VAStatus status = check_surfaces(driver, context, reference);
   if (status == VA_STATUS_SUCCESS) status = check_tools(driver, context);

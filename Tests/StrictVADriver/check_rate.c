@@ -35,8 +35,11 @@ VAStatus check_rate(struct driver *driver, struct context *context) {
   uint32_t numerator = misc.frame_rate.framerate & 0xffff, denominator = misc.frame_rate.framerate >> 16;
   if (denominator == 0) denominator = 1;
   if (numerator == 0 || numerator / denominator > 1000) return refused(driver, "framerate", misc.frame_rate.framerate);
-  if (picture->has_sequence && picture->misc.has_rate && picture->sequence.bits_per_second &&
-      differs(driver, "rate", "the sequence buffer's bits_per_second", picture->sequence.bits_per_second, bits)) {
+  // The sequence buffer has the highest rate (ffmpeg) or the target (GStreamer).
+  uint32_t said = picture->has_sequence && picture->misc.has_rate ? picture->sequence.bits_per_second : 0;
+  int64_t target = (int64_t)bits * (percent ? percent : 100) / 100, margin = bits / 100 + 1;
+  if (said && said != bits && (said < target - margin || said > target + margin) &&
+      differs(driver, "rate", "the sequence buffer's bits_per_second", said, target)) {
     return VA_STATUS_ERROR_INVALID_PARAMETER;
   }
   return VA_STATUS_SUCCESS;

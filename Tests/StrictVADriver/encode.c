@@ -116,7 +116,9 @@ static void commit(struct context *context, bool redo, bool lost) {
                                         .poc = p->CurrPic.TopFieldOrderCnt};
   stream->started = true;
   stream->ended = p->last_picture != 0;
+  if (is_idr(context) || redo) stream->lost = stream->lost_seen = false;
   stream->redo_allowed = lost;
+  stream->lost = stream->lost || lost;
   stream->sps = picture->sps;
   stream->pps = picture->pps;
   stream->sequence = picture->sequence;

@@ -106,3 +106,33 @@ EXPORT int ioctl(int fd, unsigned long request, ...) {
   }
   return (int)syscall(SYS_ioctl, fd, request, argument);
 }
+
+// GStreamer's va plug-in finds its devices by GUdev, which knows none here: it gets one, the node. GLib's functions are
+// found at run time, so that this library can stand in front of programs without it.
+static void *symbol(const char *library, const char *name) {
+  void *handle = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+  return handle ? dlsym(handle, name) : NULL;
+}
+
+EXPORT void *g_udev_client_query_by_subsystem(void *client, const char *subsystem) {
+  if (!node_path() || !subsystem || strcmp(subsystem, "drm") != 0) {
+    void *(*real)(void *, const char *) = symbol("libgudev-1.0.so.0", "g_udev_client_query_by_subsystem");
+    return real ? real(client, subsystem) : NULL;
+  }
+  void *(*new_object)(unsigned long, const char *, ...) = symbol("libgobject-2.0.so.0", "g_object_new");
+  unsigned long (*object_type)(void) = symbol("libgobject-2.0.so.0", "g_object_get_type");
+  void *(*append)(void *, void *) = symbol("libglib-2.0.so.0", "g_list_append");
+  return new_object && object_type && append ? append(NULL, new_object(object_type(), NULL)) : NULL;
+}
+
+EXPORT const char *g_udev_device_get_device_file(void *device) {
+  if (node_path()) return node_path();
+  const char *(*real)(void *) = symbol("libgudev-1.0.so.0", "g_udev_device_get_device_file");
+  return real ? real(device) : NULL;
+}
+
+EXPORT const char *g_udev_device_get_name(void *device) {
+  if (node_path()) return "renderD128";
+  const char *(*real)(void *) = symbol("libgudev-1.0.so.0", "g_udev_device_get_name");
+  return real ? real(device) : NULL;
+}

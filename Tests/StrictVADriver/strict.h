@@ -160,6 +160,7 @@ struct stream {
     int32_t poc;
   } last, previous;
   bool redo_allowed;                 // the last picture did not fit its coded buffer or was garbage
+  bool lost, lost_seen;              // coded data were lost since the last IDR picture; the client was told
 };
 
 struct x264_coder;
