@@ -137,10 +137,6 @@ VAStatus check_picture(struct driver *driver, struct context *context, bool *red
   const VAEncPictureParameterBufferH264 *p = &context->picture.parameters;
   const struct coded_picture *reference = &stream->last;
   bool idr = is_idr(context);
-  if (!idr && (!stream->started || stream->ended)) {
-    violation(driver, "stream-start: a stream starts with an IDR picture");
-    return VA_STATUS_ERROR_INVALID_PARAMETER;
-  }
   if (stream->redo_allowed && !idr) {
     // The last picture is lost: the next may take its place, with the reference that it had.
     uint32_t maximum = 1u << context->picture.sps.log2_max_frame_num;

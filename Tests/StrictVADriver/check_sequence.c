@@ -12,7 +12,10 @@ VAStatus check_complete(struct driver *driver, struct context *context) {
     missing = "picture";
   } else if (picture->slice_count == 0) {
     missing = "slice";
-  } else if (!picture->has_sequence && (is_idr(context) || !context->stream.started)) {
+  } else if (!is_idr(context) && (!context->stream.started || context->stream.ended)) {
+    violation(driver, "stream-start: a stream starts with an IDR picture");
+    return VA_STATUS_ERROR_INVALID_PARAMETER;
+  } else if (!picture->has_sequence && is_idr(context)) {
     missing = "sequence";
   }
   if (missing) {

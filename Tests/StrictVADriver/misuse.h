@@ -28,6 +28,7 @@ struct client {
   const char *call;                  // the first call refused, and its status
   VAStatus refused;
   uint32_t coded_status;             // of the segment read last
+  bool begun, mapped;                // a picture; the first coded buffer: to be ended and unmapped at the end
 };
 
 // Whether this run is to make the mistake named.

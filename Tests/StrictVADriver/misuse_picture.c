@@ -184,7 +184,10 @@ static bool add_rates(struct client *c, bool idr) {
 static bool add_all(struct client *c, const struct shot *s, bool idr) {
   uint8_t nal[256];
   bool packs = c->packed || is("packed-unasked");
-  if (idr && !is("no-sequence") && !add(c, VAEncSequenceParameterBufferType, &s->sequence, sizeof s->sequence)) return false;
+  if ((idr || is("p-first")) && !is("no-sequence") &&
+      !add(c, VAEncSequenceParameterBufferType, &s->sequence, sizeof s->sequence)) {
+    return false;
+  }
   if (is("sequence-twice") && !add(c, VAEncSequenceParameterBufferType, &s->sequence, sizeof s->sequence)) return false;
   if (!add_rates(c, idr)) return false;
   if (!is("no-picture") && !add(c, VAEncPictureParameterBufferType, &s->picture, sizeof s->picture)) return false;
@@ -208,22 +211,29 @@ bool submit(struct client *c, int input, int number, bool idr, bool redo) {
   fill_sequence(&shot, c);
   fill_picture(&shot, c, input, number, idr, redo);
   make_mistake(&shot, c, input, number);
-  if (is("surface-unknown")) c->inputs[input] = 0x7654321;
-  if (is("surface-freed")) vaDestroySurfaces(c->display, &c->inputs[input], 1);
+  VASurfaceID surface = is("surface-unknown") ? 0x7654321 : c->inputs[input];
+  if (is("surface-freed")) {
+    vaDestroySurfaces(c->display, &c->inputs[input], 1);
+    c->inputs[input] = VA_INVALID_ID;
+  }
   if (is("coded-freed")) vaDestroyBuffer(c->display, c->coded[input]), c->coded[input] = VA_INVALID_ID;
   VAContextID context = is("context-unknown") ? 0x1234567 : c->context;
-  if (!accepted(c, vaBeginPicture(c->display, context, c->inputs[input]), "vaBeginPicture")) return false;
-  if (is("begin-twice")) {
-    return accepted(c, vaBeginPicture(c->display, context, c->inputs[1 - input]), "vaBeginPicture");
+  if (!accepted(c, vaBeginPicture(c->display, context, surface), "vaBeginPicture")) return false;
+  c->begun = true;
+  bool good = !is("begin-twice") ||
+              accepted(c, vaBeginPicture(c->display, context, c->inputs[1 - input]), "vaBeginPicture");
+  if (is("context-in-picture")) {
+    c->begun = false;
+    return false;
   }
-  if (is("context-in-picture")) return false;
   VABufferID unknown = 0x4fffffe;
   if (is("buffer-unknown") && !accepted(c, vaRenderPicture(c->display, context, &unknown, 1), "vaRenderPicture")) {
     return false;
   }
-  bool good = add_all(c, &shot, idr);
+  good = add_all(c, &shot, idr) && good;
   // A picture begun must be ended, refused or not.
   good = accepted(c, vaEndPicture(c->display, context), "vaEndPicture") && good;
+  c->begun = false;
   while (rendered_count > 0) {
     if (is("render-mapped")) vaUnmapBuffer(c->display, rendered[rendered_count - 1]);
     vaDestroyBuffer(c->display, rendered[--rendered_count]);

@@ -65,12 +65,17 @@ bool setup(struct client *c) {
 }
 
 void teardown(struct client *c) {
+  if (c->begun) vaEndPicture(c->display, c->context);
+  if (c->mapped) vaUnmapBuffer(c->display, c->coded[0]);
+  for (int i = 0; i < input_count; i++) {
+    if (c->inputs[i] != VA_INVALID_ID && !is("context-in-picture")) vaSyncSurface(c->display, c->inputs[i]);
+  }
   for (int i = 0; i < input_count; i++) {
     if (c->coded[i] != VA_INVALID_ID && !is("leak")) vaDestroyBuffer(c->display, c->coded[i]);
   }
   if (c->context != VA_INVALID_ID) vaDestroyContext(c->display, c->context);
   for (int i = 0; i < 2; i++) {
-    if (c->inputs[i] != VA_INVALID_ID && !is("surface-freed")) vaDestroySurfaces(c->display, &c->inputs[i], 1);
+    if (c->inputs[i] != VA_INVALID_ID) vaDestroySurfaces(c->display, &c->inputs[i], 1);
     if (c->reconstructed[i] != VA_INVALID_ID) vaDestroySurfaces(c->display, &c->reconstructed[i], 1);
   }
   if (c->config != VA_INVALID_ID) vaDestroyConfig(c->display, c->config);
@@ -134,6 +139,7 @@ bool import_input(struct client *c, int input) {
   bool good = accepted(c, vaCreateSurfaces(c->display, VA_RT_FORMAT_YUV420, width, height, &c->inputs[input], 1,
                                            attributes, 2), "vaCreateSurfaces");
   close(fd);
+  if (!good) c->inputs[input] = VA_INVALID_ID;
   return good;
 }
 
