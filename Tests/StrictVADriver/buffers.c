@@ -99,6 +99,7 @@ static VAStatus map_image(struct driver *driver, struct buffer *buffer) {
 static VAStatus map_buffer(VADriverContextP va, VABufferID id, void **data) {
   struct driver *driver = driver_of(va);
   if (injection.lost) return VA_STATUS_ERROR_OPERATION_FAILED;
+  hang(at_map, frames_begun, UINT64_MAX);
   pthread_mutex_lock(&driver->lock);
   struct buffer *buffer = object_find(driver, kind_buffer, id);
   VAStatus status = VA_STATUS_SUCCESS;
@@ -157,7 +158,7 @@ static VAStatus destroy_buffer(VADriverContextP va, VABufferID id) {
     status = VA_STATUS_ERROR_INVALID_BUFFER;
   } else {
     if (buffer->mapped) violation(driver, "buffer-mapped: buffer %#x destroyed while mapped", id);
-    if (buffer->state == coded_pending && !injection.lost) {
+    if (buffer->state == coded_pending && !was_lost(driver)) {
       violation(driver, "coded-pending: coded buffer %#x destroyed before its picture was synchronized", id);
     }
     buffer_release(driver, buffer);

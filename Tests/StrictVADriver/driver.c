@@ -121,6 +121,7 @@ static VAStatus initialize(VADriverContextP va) {
     free(driver);
     return VA_STATUS_ERROR_OPERATION_FAILED;
   }
+  driver->losses = injection.losses;
   pthread_mutex_init(&driver->lock, NULL);
   va->pDriverData = driver;
   va->version_major = VA_MAJOR_VERSION;

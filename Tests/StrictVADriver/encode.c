@@ -165,7 +165,10 @@ VAStatus encode_picture(struct driver *driver, struct context *context, bool red
   struct surface *input = object_find(driver, kind_surface, context->picture.input);
   input->in_flight = true;
   input->frame = frame;
-  input->ready_ns = now_ns() + (uint64_t)injection.slow_ms * 1000000;
+  // A device does one picture after another.
+  uint64_t now = now_ns();
+  context->ready_ns = (context->ready_ns > now ? context->ready_ns : now) + (uint64_t)injection.slow_ms * 1000000;
+  input->ready_ns = context->ready_ns;
   scribble(object_find(driver, kind_surface, p->CurrPic.picture_id), frame);
   context->stream.bytes += coded->filled;
   commit(context, redo, lost || garbage);

@@ -121,6 +121,13 @@ void knobs_read(struct knobs *knobs) {
   injection_read();
 }
 
+void lose_device(void) {
+  injection.lost = true;
+  injection.losses++;
+}
+
+bool was_lost(const struct driver *driver) { return injection.losses != driver->losses; }
+
 static void control_line(const char *key, const char *value) {
   if (strcmp(key, "fail") == 0) {
     injection.fail = point_named(value);
@@ -131,7 +138,11 @@ static void control_line(const char *key, const char *value) {
   } else if (strcmp(key, "lost_reopens") == 0) {
     injection.lost_reopens = strtoll(value, NULL, 10);
   } else if (strcmp(key, "lost") == 0) {
-    injection.lost = strcmp(value, "0") != 0;
+    if (strcmp(value, "0") == 0) {
+      injection.lost = false;
+    } else {
+      lose_device();
+    }
   } else if (strcmp(key, "hang") == 0) {
     injection.hang = point_named(value);
     injection.hang_at = 0;

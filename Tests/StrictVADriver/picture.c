@@ -80,11 +80,11 @@ static VAStatus destroy_context(VADriverContextP va, VAContextID id) {
   struct context *context = object_find(driver, kind_context, id);
   if (context) {
     struct surface *input = object_find(driver, kind_surface, context->picture.input);
-    if (context->picture.begun) violation(driver, "begun-not-ended: context %#x destroyed within a picture", id);
+    if (context->picture.begun && !was_lost(driver)) violation(driver, "begun-not-ended: context %#x destroyed within a picture", id);
     if (input) input->begun_by = VA_INVALID_ID;
     struct pending pending = {id, 0};
     object_each(driver, kind_buffer, count_pending, &pending);
-    if (pending.count && !injection.lost) {
+    if (pending.count && !was_lost(driver)) {
       violation(driver, "context-in-flight: context %#x destroyed with %d pictures not synchronized", id,
                 pending.count);
     }
@@ -130,7 +130,7 @@ static VAStatus begin_picture(VADriverContextP va, VAContextID context_id, VASur
     status = check_begin(driver, context, surface);
   }
   if (status == VA_STATUS_SUCCESS && encodes) {
-    if (fails(at_lost, frames_begun + 1)) injection.lost = true;
+    if (fails(at_lost, frames_begun + 1)) lose_device();
     if (injection.lost || fails(at_begin, frames_begun + 1)) {
       status = VA_STATUS_ERROR_OPERATION_FAILED;
     } else {
@@ -260,6 +260,7 @@ static VAStatus render_one(struct driver *driver, struct context *context, const
 static VAStatus render_picture(VADriverContextP va, VAContextID context_id, VABufferID *list, int count) {
   struct driver *driver = driver_of(va);
   if (injection.lost) return VA_STATUS_ERROR_OPERATION_FAILED;
+  hang(at_render, frames_begun, UINT64_MAX);
   pthread_mutex_lock(&driver->lock);
   struct context *context = object_find(driver, kind_context, context_id);
   VAStatus status = VA_STATUS_SUCCESS;

@@ -46,6 +46,7 @@ struct injection {
   double hang_seconds;               // negative: for ever
   int slow_ms;
   bool lost;
+  uint64_t losses;                   // so far
   int64_t lost_reopens;
   uint64_t overflow_at[64];
   int overflow_count;
@@ -172,6 +173,7 @@ struct context {
   struct picture picture;
   struct stream stream;
   struct x264_coder *coder;
+  uint64_t ready_ns;                 // when the device is done with what it was given
 };
 
 enum { bucket_count = 4096, max_asked = 256 };
@@ -183,6 +185,7 @@ struct driver {
   VAGenericID next_id;
   struct { VAProfile profile; VAEntrypoint entrypoint; VAConfigAttribType type; } asked[max_asked];
   int asked_count;
+  uint64_t losses;                   // when it was opened
 };
 
 static inline struct driver *driver_of(VADriverContextP va) { return va->pDriverData; }
@@ -200,6 +203,9 @@ void knobs_read(struct knobs *knobs);
 void control_poll(void);
 bool fails(enum point point, uint64_t frame);  // takes one failure off the count if it does
 bool overflows(uint64_t frame);
+void lose_device(void);
+// Whether the device was lost under this driver: what is in flight then will never be synchronized.
+bool was_lost(const struct driver *driver);
 
 bool lies_at(const struct knobs *knobs, enum lie where, VAEntrypoint entrypoint);
 

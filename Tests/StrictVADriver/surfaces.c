@@ -104,7 +104,8 @@ static VAStatus destroy_surfaces(VADriverContextP va, VASurfaceID *list, int cou
     if (!surface) {
       violation(driver, "bad-id: vaDestroySurfaces of %#x", list[i]);
       status = VA_STATUS_ERROR_INVALID_SURFACE;
-    } else if (surface->derived || surface->begun_by != VA_INVALID_ID || (surface->in_flight && !injection.lost)) {
+    } else if (surface->derived ||
+               ((surface->begun_by != VA_INVALID_ID || surface->in_flight) && !was_lost(driver))) {
       violation(driver, "surface-in-use: surface %#x destroyed while %s", list[i],
                 surface->derived ? "an image derived from it lives" : "the device works on it");
       status = VA_STATUS_ERROR_SURFACE_BUSY;

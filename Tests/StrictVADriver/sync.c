@@ -24,6 +24,9 @@ static void coded_done(struct object *object, void *argument) {
   struct done *done = argument;
   if (buffer->type != VAEncCodedBufferType || buffer->surface != done->surface || buffer->state != coded_pending) return;
   buffer->state = done->failed ? coded_idle : coded_ready;
+  struct context *context = object_find(done->driver, kind_context, buffer->context);
+  // What the client never got, no later picture may refer to.
+  if (done->failed && context) context->stream.lost = context->stream.lost_seen = true;
 }
 
 static void surface_done(struct driver *driver, VASurfaceID id, bool failed) {
