@@ -33,10 +33,11 @@ bool setup(struct client *c) {
   c->fd = open(path ? path : "/dev/dri/renderD128", O_RDWR);
   c->display = vaGetDisplayDRM(c->fd);
   int major, minor;
-  if (!c->display || vaInitialize(c->display, &major, &minor) != VA_STATUS_SUCCESS) {
+  if (!c->display) {
     fprintf(stderr, "misuse: no VA-API on %s\n", path ? path : "/dev/dri/renderD128");
     exit(2);
   }
+  if (!accepted(c, vaInitialize(c->display, &major, &minor), "vaInitialize")) return false;
   if (!make_config(c)) return false;
   unsigned full_width = width_mbs * 16, full_height = height_mbs * 16;
   unsigned input_width = is("input-small") ? width / 2 : width;

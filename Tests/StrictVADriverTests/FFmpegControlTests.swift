@@ -1,0 +1,116 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// ffmpeg's `h264_vaapi` is the control: a client that is known to be right must find nothing wrong with the driver.
+@Suite struct FFmpegControlTests {
+  /// One run of ffmpeg.
+  struct Case: Sendable, CustomTestStringConvertible {
+    var width = 640
+    var height = 480
+    var knobs: [String: String] = [:]
+    var options = ["-qp", "20"]
+    var minimum = 38.0
+
+    var testDescription: String {
+      let set = knobs.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
+      return (["\(width)x\(height)"] + set + options).joined(separator: " ")
+    }
+  }
+
+  static let sizes = [(640, 480), (1280, 720), (1918, 1078), (1920, 1080)]
+
+  /// Every size with packed headers or none and each rate control; the entry points in turn.
+  static let matrix: [Case] = sizes.flatMap { width, height in
+    ["all", "none"].flatMap { packed in
+      ["cqp", "cbr", "vbr"].map { control in
+        let lowPower = (packed == "all") == (control == "cbr")
+        var each = Case(width: width, height: height, knobs: ["PACKED": packed, "RC": control])
+        each.knobs["ENTRYPOINT"] = lowPower ? "lp" : "slice"
+        if control == "cbr" { each.options = ["-b:v", "20M", "-maxrate", "20M"] }
+        if control == "vbr" { each.options = ["-b:v", "16M", "-maxrate", "24M"] }
+        if control != "cqp" { each.minimum = 30 }
+        if lowPower { each.options += ["-low_power", "1"] }
+        return each
+      }
+    }
+  }
+
+  /// Knobs that change how a client must go about it, and the coding tools.
+  static let variations = [
+    Case(knobs: ["SEGMENTS": "5"]),
+    Case(width: 1918, height: 1078, knobs: ["SEGMENTS": "64", "PITCH": "odd"]),
+    Case(knobs: ["DERIVE": "0"]),
+    Case(width: 1918, height: 1078, knobs: ["DERIVE": "0", "PITCH": "odd", "SYNC_BUFFER": "0"]),
+    Case(knobs: ["IMPORT": "0", "QUALITY": "0"]),
+    Case(knobs: ["PACKED": "sequence"]),
+    Case(knobs: ["PACKED": "sequence,slice"]),
+    Case(knobs: ["SLOW_MS": "10"]),
+    Case(options: ["-qp", "20", "-coder", "cavlc", "-g", "3"]),
+    Case(knobs: ["PACKED": "none"], options: ["-qp", "20", "-coder", "cavlc"]),
+    Case(options: ["-qp", "20", "-slices", "4", "-profile:v", "main"]),
+    Case(knobs: ["PACKED": "none"], options: ["-qp", "20", "-slices", "3", "-profile:v", "constrained_baseline"]),
+    Case(width: 1918, height: 1078, options: ["-qp", "20", "-slices", "5", "-coder", "cavlc"]),
+    Case(options: ["-qp", "1"], minimum: 50),
+    Case(options: ["-qp", "51"], minimum: 20),
+  ]
+
+  @Test(arguments: matrix + variations) func `encodes without a violation and decodes to the same pictures`(
+    _ each: Case
+  ) throws {
+    let driver = try StrictDriver()
+    let directory = driver.directory
+    let pictures = Pictures(width: each.width, height: each.height)
+    let count = 10
+    try pictures.make(count, at: directory.path("in"), in: directory)
+    let result = try driver.encode(pictures, each.options, knobs: each.knobs)
+    #expect(result.status == 0, "\(result.error)")
+    #expect(driver.violations.isEmpty)
+    #expect(driver.summed("pictures") == count)
+    let decoded = try pictures.decode(directory.path("out.h264"), to: directory.path("out"), in: directory)
+    #expect(decoded.count == count)
+    #expect(decoded.error.isEmpty)
+    #expect(try pictures.worstPSNR(directory.path("in"), directory.path("out"), in: directory) > each.minimum)
+  }
+
+  @Test(arguments: [("CBR", ["-b:v", "1M", "-maxrate", "1M"]), ("VBR", ["-b:v", "1M", "-maxrate", "1500k"])])
+  func `keeps to the bit rate`(_ name: String, _ options: [String]) throws {
+    let driver = try StrictDriver()
+    let pictures = Pictures(width: 640, height: 480)
+    try pictures.make(150, at: driver.directory.path("in"), in: driver.directory)
+    let result = try driver.encode(pictures, options)
+    #expect(result.status == 0, "\(result.error)")
+    #expect(driver.violations.isEmpty)
+    let megabits = Double(driver.summed("bytes")) * 8 / 5 / 1_000_000
+    #expect(megabits > 0.7 && megabits < 1.3, "\(name): \(megabits) Mbit/s")
+  }
+
+  @Test(arguments: [("clock", "transpose=clock"), ("cclock", "transpose=cclock"), ("reversal", "hflip,vflip")])
+  func `turns pictures as ffmpeg's own filters do`(_ direction: String, _ filter: String) throws {
+    let driver = try StrictDriver()
+    let directory = driver.directory
+    let pictures = Pictures(width: 638, height: 474)
+    try pictures.make(3, at: directory.path("in"), in: directory)
+    let source = ["ffmpeg", "-v", "error", "-vaapi_device", driver.node] + pictures.input + ["-i", directory.path("in")]
+    let turn = "hwupload,transpose_vaapi=dir=\(direction),hwdownload,format=nv12"
+    let turned = try driver.run(source + ["-vf", turn, "-f", "md5", "-"], knobs: ["PITCH": "odd", "DERIVE": "0"])
+    let expected = try driver.run(source + ["-vf", "\(filter),format=nv12", "-f", "md5", "-"])
+    #expect(turned.status == 0, "\(turned.error)")
+    #expect(turned.outputText.hasPrefix("MD5="))
+    #expect(turned.outputText == expected.outputText)
+    #expect(driver.violations.isEmpty)
+  }
+}
+
+extension StrictDriver {
+  /// Encodes the pictures in `in` to `out.h264` by ffmpeg's VA-API encoder.
+  func encode(_ pictures: Pictures, _ options: [String], knobs: [String: String] = [:]) throws -> Subprocess.Result {
+    try run(encodeCommand(pictures, options), knobs: knobs)
+  }
+
+  func encodeCommand(_ pictures: Pictures, _ options: [String]) -> [String] {
+    ["ffmpeg", "-v", "error", "-y", "-vaapi_device", node] + pictures.input
+      + ["-i", directory.path("in"), "-vf", "hwupload", "-c:v", "h264_vaapi"] + options
+      + ["-f", "h264", directory.path("out.h264")]
+  }
+}

@@ -1,0 +1,75 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The client that makes each mistake, and the check that must find it.
+@Suite struct MisuseTests {
+  private func misuse(_ driver: StrictDriver, _ arguments: [String], knobs: [String: String] = [:]) throws
+    -> Subprocess.Result
+  {
+    try driver.run(["\(StrictDriver.built)/misuse"] + arguments, knobs: knobs)
+  }
+
+  @Test func `each mistake is found by the check meant for it, and by no other`() throws {
+    let driver = try StrictDriver()
+    let list = try misuse(driver, ["--list"]).outputText.split(separator: "\n").map { $0.split(separator: " ") }
+    #expect(list.count > 80)
+    for entry in list {
+      let (name, check) = (String(entry[0]), String(entry[1]))
+      let result = try misuse(driver, [name])
+      // 0: stopped at the mistake; 3: it came through, as a leak does.
+      #expect(result.status == (name == "leak" ? 3 : 0), "\(name): \(result.outputText)")
+      #expect(!driver.violations.isEmpty, "\(name)")
+      for line in driver.violations { #expect(line.hasPrefix("violation: \(check)"), "\(name): \(line)") }
+    }
+  }
+
+  @Test(arguments: [
+    [:], ["PACKED": "none"], ["SEGMENTS": "7"], ["PITCH": "odd"], ["OVERFLOW_AT": "1"], ["OVERFLOW_AT": "3"],
+    ["OVERFLOW_AT": "2,3,5"], ["OVERFLOW_AT": "3,4,5"], ["PACKED": "none", "OVERFLOW_AT": "4"],
+  ]) func `the same client without a mistake is right`(_ knobs: [String: String]) throws {
+    let driver = try StrictDriver()
+    let directory = driver.directory
+    let result = try misuse(driver, ["none", directory.path("out.h264"), directory.path("in")], knobs: knobs)
+    #expect(result.outputText == "none: accepted\n")
+    #expect(driver.violations.isEmpty)
+    let lost = knobs["OVERFLOW_AT"].map { $0.split(separator: ",").count } ?? 0
+    #expect(driver.summed("overflows") == lost)
+    #expect(driver.summed("pictures") == 6 + lost)
+    try check(directory)
+  }
+
+  @Test func `imported memory is encoded as memory of the driver's own`() throws {
+    let driver = try StrictDriver()
+    let directory = driver.directory
+    let result = try misuse(driver, ["import", directory.path("out.h264"), directory.path("in")])
+    #expect(result.outputText == "import: accepted\n")
+    #expect(driver.violations.isEmpty)
+    try check(directory)
+    // VA_STATUS_ERROR_UNSUPPORTED_MEMORY_TYPE, and no mistake of the client's.
+    let refused = try misuse(driver, ["import"], knobs: ["IMPORT": "0"])
+    #expect(refused.outputText == "import: vaCreateSurfaces returned 36\n")
+    #expect(driver.violations.isEmpty)
+  }
+
+  @Test func `a lost device is back after as many attempts as asked`() throws {
+    let driver = try StrictDriver()
+    let result = try misuse(driver, ["reopen"], knobs: ["FAIL": "lost", "FAIL_AT": "3", "LOST_REOPENS": "2"])
+    let lines = result.outputText.split(separator: "\n")
+    #expect(
+      lines == [
+        "reopen: vaBeginPicture returned 1", "reopen: vaInitialize returned 1", "reopen: vaInitialize returned 1",
+        "reopen: accepted",
+      ])
+    #expect(driver.violations.isEmpty)
+  }
+
+  /// Six pictures, all there, all as they were.
+  private func check(_ directory: TemporaryDirectory) throws {
+    let pictures = Pictures(width: 318, height: 238)
+    let decoded = try pictures.decode(directory.path("out.h264"), to: directory.path("out"), in: directory)
+    #expect(decoded.count == 6)
+    #expect(decoded.error.isEmpty)
+    #expect(try pictures.worstPSNR(directory.path("in"), directory.path("out"), in: directory) > 38)
+  }
+}

@@ -1,0 +1,113 @@
+import Foundation
+import TestSupport
+
+/// The driver that `make -C Tests/StrictVADriver OUT=.build/strict-va` built, and a log and a node for one run of it.
+struct StrictDriver {
+  /// A tool or build product that the tests cannot do without.
+  struct Missing: Error, CustomStringConvertible {
+    let description: String
+  }
+
+  /// Where the driver was built.
+  static let built: String =
+    URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    .appendingPathComponent(".build/strict-va").path
+
+  let directory: TemporaryDirectory
+
+  init() throws {
+    for name in ["strict_drv_video.so", "render-node.so", "misuse"]
+    where !FileManager.default.fileExists(atPath: "\(Self.built)/\(name)") {
+      throw Missing(
+        description: "no \(Self.built)/\(name): run make -C Tests/StrictVADriver OUT=$PWD/.build/strict-va first")
+    }
+    directory = try TemporaryDirectory()
+    try Data().write(to: directory.url.appendingPathComponent("node"))
+  }
+
+  /// The node that passes for a render node.
+  var node: String { directory.path("node") }
+
+  /// The environment in which a program finds the driver, with the knobs given without their prefix.
+  func environment(_ knobs: [String: String]) -> [String: String] {
+    var environment = [
+      "LD_PRELOAD": "\(Self.built)/render-node.so",
+      "LIBVA_DRIVERS_PATH": Self.built,
+      "LIBVA_DRIVER_NAME": "strict",
+      "LIBVA_MESSAGING_LEVEL": "0",
+      "NIGHTJAR_RENDER_NODE": node,
+      "NIGHTJAR_VA_LOG": directory.path("log"),
+    ]
+    for (name, value) in knobs { environment["NIGHTJAR_VA_\(name)"] = value }
+    return environment
+  }
+
+  /// Runs a program on the driver, with a fresh log.
+  func run(
+    _ arguments: [String], knobs: [String: String] = [:], environment more: [String: String] = [:]
+  ) throws -> Subprocess.Result {
+    try? FileManager.default.removeItem(atPath: directory.path("log"))
+    return try Subprocess.run(arguments, in: directory, environment: environment(knobs).merging(more) { $1 })
+  }
+
+  /// What the last run's log holds.
+  var log: [String] {
+    let text = (try? String(contentsOfFile: directory.path("log"), encoding: .utf8)) ?? ""
+    return text.split(separator: "\n").map(String.init)
+  }
+
+  /// The violations of the last run.
+  var violations: [String] { log.filter { $0.hasPrefix("violation: ") } }
+
+  /// A number that the contexts' summaries give, added up.
+  func summed(_ key: String) -> Int {
+    log.filter { $0.hasPrefix("summary: ") }.reduce(0) { sum, line in
+      let words = line.split(separator: " ")
+      guard let at = words.firstIndex(of: Substring(key)), at + 1 < words.count else { return sum }
+      return sum + (Int(words[at + 1]) ?? 0)
+    }
+  }
+}
+
+/// Raw NV12 pictures, made and compared by ffmpeg.
+struct Pictures {
+  let width: Int
+  let height: Int
+  var size: String { "\(width)x\(height)" }
+  var frameBytes: Int { width * height * 3 / 2 }
+
+  var input: [String] { ["-f", "rawvideo", "-pix_fmt", "nv12", "-s", size, "-r", "30"] }
+
+  /// Writes `count` pictures of ffmpeg's moving test picture.
+  func make(_ count: Int, at path: String, in directory: TemporaryDirectory) throws {
+    let result = try Subprocess.run(
+      [
+        "ffmpeg", "-v", "error", "-y", "-f", "lavfi", "-i", "testsrc2=size=\(size):rate=30", "-frames:v", "\(count)",
+        "-pix_fmt", "nv12", "-f", "rawvideo", path,
+      ], in: directory)
+    guard result.status == 0 else { throw StrictDriver.Missing(description: "ffmpeg: \(result.error)") }
+  }
+
+  /// Decodes a stream: the pictures in it, and what the decoder complained about.
+  func decode(_ stream: String, to path: String, in directory: TemporaryDirectory) throws -> (count: Int, error: String) {
+    let result = try Subprocess.run(
+      [
+        "ffmpeg", "-v", "warning", "-err_detect", "explode", "-y", "-f", "h264", "-i", stream, "-vsync", "passthrough",
+        "-pix_fmt", "nv12", "-f", "rawvideo", path,
+      ], in: directory)
+    let bytes = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
+    let whole = bytes % frameBytes == 0
+    return (whole ? bytes / frameBytes : -1, result.error)
+  }
+
+  /// The lowest PSNR of any picture, over all planes, in dB.
+  func worstPSNR(_ one: String, _ other: String, in directory: TemporaryDirectory) throws -> Double {
+    let result = try Subprocess.run(
+      ["ffmpeg", "-v", "info"] + input + ["-i", one] + input + ["-i", other, "-lavfi", "psnr", "-f", "null", "-"],
+      in: directory)
+    guard let line = result.error.split(separator: "\n").last(where: { $0.contains("PSNR") }),
+      let word = line.split(separator: " ").first(where: { $0.hasPrefix("min:") })
+    else { throw StrictDriver.Missing(description: "ffmpeg's psnr filter: \(result.error)") }
+    return word == "min:inf" ? .infinity : Double(word.dropFirst(4)) ?? 0
+  }
+}
