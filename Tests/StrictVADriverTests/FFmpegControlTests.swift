@@ -91,7 +91,8 @@ import Testing
     let directory = driver.directory
     let pictures = Pictures(width: 638, height: 474)
     try pictures.make(3, at: directory.path("in"), in: directory)
-    let source = ["ffmpeg", "-v", "error", "-vaapi_device", driver.node] + pictures.input + ["-i", directory.path("in")]
+    let source =
+      ["ffmpeg", "-v", "error", "-vaapi_device", driver.node] + pictures.input + ["-i", directory.path("in")]
     let turn = "hwupload,transpose_vaapi=dir=\(direction),hwdownload,format=nv12"
     let turned = try driver.run(source + ["-vf", turn, "-f", "md5", "-"], knobs: ["PITCH": "odd", "DERIVE": "0"])
     let expected = try driver.run(source + ["-vf", "\(filter),format=nv12", "-f", "md5", "-"])

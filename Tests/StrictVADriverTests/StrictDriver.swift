@@ -89,7 +89,8 @@ struct Pictures {
   }
 
   /// Decodes a stream: the pictures in it, and what the decoder complained about.
-  func decode(_ stream: String, to path: String, in directory: TemporaryDirectory) throws -> (count: Int, error: String) {
+  func decode(_ stream: String, to path: String, in directory: TemporaryDirectory) throws -> (count: Int, error: String)
+  {
     let result = try Subprocess.run(
       [
         "ffmpeg", "-v", "warning", "-err_detect", "explode", "-y", "-f", "h264", "-i", stream, "-vsync", "passthrough",
