@@ -152,7 +152,8 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     if descriptors[0].revents & Int16(POLLPRI) != 0 {
       // What is filled by now may be of either signal.
       try checkSource()
-      if descriptors[0].revents & Int16(POLLIN) == 0 { return .idle }
+      // A device that went away has an event for ever, and an error beside it.
+      if descriptors[0].revents == Int16(POLLPRI) { return try idle() }
     }
     let errorNumber = queue.dequeue(into: &buffer)
     switch errorNumber {
