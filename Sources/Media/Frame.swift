@@ -26,9 +26,11 @@ public struct NV12Planes {
 
 /// A frame's memory as a DMA-BUF, for hardware that reads it without a copy: NV12, linear, both planes in one buffer.
 public struct DMABuffer: Hashable, Sendable {
-  /// The exported buffer (`VIDIOC_EXPBUF`); belongs to the frame's owner, which closes it when it ends.
+  /// The exported buffer (`VIDIOC_EXPBUF`), open for reading; valid while the frame lives. Belongs to the frame's
+  /// owner.
   public let fileDescriptor: CInt
-  /// Tells this buffer from every other in the process's life: a descriptor's number is used again, this is not.
+  /// Tells this buffer from every other in the process's life: a descriptor's number is used again, this is not. All
+  /// frames in the same buffer have the same, so that what was imported once may be kept for the next.
   public let identifier: UInt64
   /// The buffer's length in bytes.
   public let byteCount: Int

@@ -104,6 +104,25 @@ import Testing
     #expect(frames?["sent"] as? Int ?? 0 > 30)
   }
 
+  @Test func `another signal at an HDMI input ends the stream with one line and 69`() throws {
+    let directory = try TemporaryDirectory()
+    let node = try Vivid.node(0)
+    try Vivid.control(node, ["-i", "3"], in: directory)
+    defer {
+      try? Vivid.set(node, "dv_timings_signal_mode=0", in: directory)
+      try? Vivid.control(node, ["-i", "0"], in: directory)
+    }
+    let program = try Subprocess(
+      [nightjarPath, "stream", "--source", node, "--to", "rtp://127.0.0.1:5004", "--sdp", directory.path("s.sdp")],
+      in: directory)
+    #expect(eventually { program.errorSoFar.contains("streaming") })
+    try Vivid.control(node, ["-c", "dv_timings=0", "-c", "dv_timings_signal_mode=4"], in: directory)
+    let result = try program.wait(limit: 30)
+    #expect(result.status == 69, "\(result.error)")
+    let last = result.error.split(separator: "\n").last ?? ""
+    #expect(last.hasPrefix("nightjar: ") && last.contains("changed to 640x480"), "\(result.error)")
+  }
+
   @Test func `a camera that is pulled out ends the stream with one line and 69`() throws {
     let directory = try TemporaryDirectory()
     let node = try Vivid.node(1)
