@@ -283,6 +283,32 @@ private enum Told {
     }
   }
 
+  @Test func `the last frame may end at any moment between a stop and the next start`() throws {
+    let camera = try Self.camera(0)
+    let threads = DispatchGroup()
+    var numbers: Set<UInt64> = []
+    for round in 0..<30 {
+      try camera.start()
+      for frame in try Self.frames(2, of: camera) {
+        let number = frame.look { planes, buffer in Self.isPicture(planes) ? buffer?.identifier : nil } ?? nil
+        numbers.insert(try #require(number))
+        let pause = UInt32.random(in: 0...4_000)
+        DispatchQueue.global().async(group: threads) {
+          usleep(pause)
+          frame.end()
+        }
+      }
+      camera.stop()
+      // Sometimes after the last frame, sometimes before, sometimes at once.
+      usleep(UInt32(round % 3) * 2_500)
+    }
+    threads.wait()
+    #expect(numbers.count > V4L2BufferQueue.zeroCopyCount, "no buffer was allocated anew")
+    #expect(try Self.openBuffers() == 0)
+    // The object still exists, and the device is free.
+    _ = try Self.camera(0, size: PictureSize(width: 320, height: 180))
+  }
+
   @Test(arguments: [
     // 1: no signal. 4: a chosen one, of vivid's list.
     (["-c", "dv_timings_signal_mode=1"], nil),
