@@ -2,30 +2,33 @@ import CTurboJPEG
 import Media
 
 /// JPEG pictures of one size into NV12 frames, by libjpeg-turbo: luma straight into the frame, chroma by way of
-/// scratch memory.
+/// scratch memory; what is turned is all decoded into scratch memory first, since a JPEG comes out whole or not at all.
 ///
 /// Pictures without Huffman tables, as UVC cameras send them, are decoded with the tables of ITU-T T.81 annex K.3.
 /// RGB and CMYK pictures are refused: no camera sends them. libjpeg itself allocates a little for every picture.
 final class JPEGDecoder {
   private let size: PictureSize
   private let interleaver: ChromaInterleaver
+  private let turner: PictureTurner?
   private let scratch: UnsafeMutablePointer<UInt8>
   /// Bytes of one of the three planes in `scratch`.
   private let planeBytes: Int
   private var handle: tjhandle?
 
-  /// A decoder of pictures of `size`.
+  /// A decoder of pictures of `size`, laid anew by `turner` where there is one.
   ///
   /// - Throws: ``ConversionError``.
-  init(size: PictureSize) throws(ConversionError) {
+  init(size: PictureSize, turner: PictureTurner?) throws(ConversionError) {
     self.size = size
+    self.turner = turner
     interleaver = try ChromaInterleaver(size: size)
     guard let handle = tjInitDecompress() else { throw .unavailable(library: "libjpeg-turbo") }
     self.handle = handle
     // Planes are padded to whole chroma samples, of which the largest covers 4 luma samples (TurboJPEG's
     // "YUV Image Format Notes"). Room for 4:4:4 is reserved; what 4:2:0 does not need of it is never touched.
     planeBytes = Self.padded(size.width) * Self.padded(size.height)
-    scratch = .allocate(capacity: planeBytes * 3)
+    // Behind the planes, what is turned as NV12.
+    scratch = .allocate(capacity: planeBytes * 3 + (turner == nil ? 0 : size.pixels * 3 / 2))
   }
 
   deinit {
@@ -33,10 +36,23 @@ final class JPEGDecoder {
     if let handle { tjDestroy(handle) }
   }
 
-  /// Decodes the `byteCount` bytes at `source` into `planes`, which are of the decoder's size.
+  /// Decodes the `byteCount` bytes at `source` into `planes`, which are of the decoder's size once turned.
   ///
   /// - Throws: ``ConversionError/corrupt(_:)`` for anything that is not a whole picture of that size.
   func decode(_ source: SourcePlane, into planes: NV12Planes) throws(ConversionError) {
+    guard let turner else { return try decodeUpright(source, into: planes) }
+    let luma = scratch + planeBytes * 3
+    let upright = NV12Planes(
+      size: size, luma: luma, lumaStride: size.width, chroma: luma + size.pixels, chromaStride: size.width)
+    try decodeUpright(source, into: upright)
+    turner.turnLuma(
+      SourcePlane(base: luma, stride: size.width, byteCount: size.pixels), rows: 0..<size.height, into: planes)
+    turner.turnChroma(
+      pairs: SourcePlane(base: upright.chroma, stride: size.width, byteCount: size.pixels / 2), isSwapped: false,
+      rows: 0..<size.height / 2, into: planes)
+  }
+
+  private func decodeUpright(_ source: SourcePlane, into planes: NV12Planes) throws(ConversionError) {
     guard source.byteCount >= Self.shortest else { throw .short(got: source.byteCount, expected: Self.shortest) }
     guard let handle = handle ?? tjInitDecompress() else { throw .unavailable(library: "libjpeg-turbo") }
     self.handle = handle

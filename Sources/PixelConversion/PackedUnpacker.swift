@@ -1,10 +1,11 @@
 import CYUV
 import Media
 
-/// Packed 4:2:2 (YUYV, UYVY, YVYU, VYUY) into NV12; each chroma sample is the mean of two rows'.
+/// Packed 4:2:2 (YUYV, UYVY, YVYU, VYUY) into NV12, in any orientation; each chroma sample is the mean of two rows'.
 ///
 /// libyuv has a direct way for YUYV and UYVY only. The one for UYVY allocates for every picture, so that the other
-/// three go by way of planar chroma, a few rows at a time so that it stays in the cache.
+/// three go by way of planar chroma, a few rows at a time so that it stays in the cache. So does what is turned,
+/// luma too: it is read from memory once, and written there once.
 final class PackedUnpacker {
   /// In which order a pair of pixels is packed.
   enum Order {
@@ -13,16 +14,20 @@ final class PackedUnpacker {
 
   private let order: Order
   private let size: PictureSize
+  private let turner: PictureTurner?
   private let scratch: UnsafeMutablePointer<UInt8>
-  /// Rows at a time; even.
-  private static let stripRows = 16
+  /// Rows at a time; even. Twice as many where they become columns, which are then written by whole vectors.
+  private let stripRows: Int
 
-  /// One for pictures of `size`.
-  init(_ order: Order, size: PictureSize) {
+  /// One for pictures of `size`, laid anew by `turner` where there is one.
+  init(_ order: Order, size: PictureSize, turner: PictureTurner?) {
     self.order = order
     self.size = size
-    // Cb and Cr at half width and half height: as much as half the rows of a strip.
-    scratch = .allocate(capacity: size.width * Self.stripRows / 2)
+    self.turner = turner
+    stripRows = turner == nil ? 16 : 32
+    // Cb and Cr at half width and half height: as much as half the rows of a strip. Luma that is turned comes too.
+    let chroma = size.width * stripRows / 2
+    scratch = .allocate(capacity: turner == nil ? chroma : chroma + size.width * stripRows)
   }
 
   deinit {
@@ -34,7 +39,11 @@ final class PackedUnpacker {
   /// - Throws: ``ConversionError`` where `source` is too short.
   func unpack(_ source: SourcePlane, into planes: NV12Planes) throws(ConversionError) {
     let source = try source.holding(rows: size.height, width: size.width * 2)
-    if case .yuyv = order { unpackYUYV(source, into: planes) } else { unpackStrips(source, into: planes) }
+    if case .yuyv = order, turner == nil {
+      unpackYUYV(source, into: planes)
+    } else {
+      unpackStrips(source, into: planes)
+    }
   }
 
   private func unpackYUYV(_ source: SourcePlane, into planes: NV12Planes) {
@@ -56,7 +65,8 @@ final class PackedUnpacker {
 
   private func unpackStrips(_ source: SourcePlane, into planes: NV12Planes) {
     let half = size.width / 2
-    let (first, second) = (scratch, scratch + half * Self.stripRows / 2)
+    let samples = half * stripRows / 2
+    let (first, second, turned) = (scratch, scratch + samples, scratch + samples * 2)
     // Where Cr comes first, what libyuv takes for Cb is Cr.
     let (isUYVY, isSwapped) =
       switch order {
@@ -66,22 +76,27 @@ final class PackedUnpacker {
       case .vyuy: (true, true)
       }
     let (cb, cr) = isSwapped ? (second, first) : (first, second)
-    for row in stride(from: 0, to: size.height, by: Self.stripRows) {
-      let rows = min(Self.stripRows, size.height - row)
-      let packed = source.base + row * source.stride
-      let luma = planes.luma + row * planes.lumaStride
-      if isUYVY {
-        _ = UYVYToI420(
-          packed, CInt(source.stride), luma, CInt(planes.lumaStride), first, CInt(half), second, CInt(half),
-          CInt(size.width), CInt(rows))
+    let unpack = isUYVY ? UYVYToI420 : YUY2ToI420
+    for row in stride(from: 0, to: size.height, by: stripRows) {
+      let rows = min(stripRows, size.height - row)
+      let luma = turner == nil ? planes.luma + row * planes.lumaStride : turned
+      let lumaStride = turner == nil ? planes.lumaStride : size.width
+      // It refuses null pointers and empty pictures only, of which there are none here.
+      _ = unpack(
+        source.base + row * source.stride, CInt(source.stride), luma, CInt(lumaStride), first, CInt(half), second,
+        CInt(half), CInt(size.width), CInt(rows))
+      if let turner {
+        turner.turnLuma(
+          SourcePlane(base: luma, stride: size.width, byteCount: size.width * rows), rows: row..<row + rows,
+          into: planes)
+        turner.turnChroma(
+          cb: SourcePlane(base: cb, stride: half, byteCount: samples),
+          cr: SourcePlane(base: cr, stride: half, byteCount: samples), rows: row / 2..<(row + rows) / 2, into: planes)
       } else {
-        _ = YUY2ToI420(
-          packed, CInt(source.stride), luma, CInt(planes.lumaStride), first, CInt(half), second, CInt(half),
-          CInt(size.width), CInt(rows))
+        MergeUVPlane(
+          cb, CInt(half), cr, CInt(half), planes.chroma + row / 2 * planes.chromaStride, CInt(planes.chromaStride),
+          CInt(half), CInt(rows / 2))
       }
-      MergeUVPlane(
-        cb, CInt(half), cr, CInt(half), planes.chroma + row / 2 * planes.chromaStride, CInt(planes.chromaStride),
-        CInt(half), CInt(rows / 2))
     }
   }
 }

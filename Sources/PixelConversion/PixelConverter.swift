@@ -1,7 +1,10 @@
 import CYUV
 public import Media
 
-/// Pictures of one pixel format and size into NV12 frames.
+/// Pictures of one pixel format and size into NV12 frames of one orientation.
+///
+/// A turn is part of the conversion: each sample is read and written once, except of a JPEG, which is decoded first
+/// and turned then. Nothing is allocated for a picture here or in libyuv; libjpeg itself allocates a little.
 ///
 /// It is used by one thread at a time. Samples keep their values: what they mean is told by the frame's
 /// ``ColorDescription``, which is the caller's to set. Nothing is read beyond a plane's `byteCount`.
@@ -16,8 +19,14 @@ public final class PixelConverter: @unchecked Sendable {
     case jpeg
   }
 
+  /// The size of the frames: that of the pictures, or their height and width.
+  public let frameSize: PictureSize
+  /// How pictures are laid into frames.
+  public let orientation: Orientation
+
   private let layout: Layout
   private let size: PictureSize
+  private let turner: PictureTurner?
   private let unpacker: PackedUnpacker?
   private let jpeg: JPEGDecoder?
 
@@ -26,47 +35,76 @@ public final class PixelConverter: @unchecked Sendable {
     layout(of: format) != nil
   }
 
-  /// A converter from `format` at `size`.
+  /// A converter from `format` at `size`, the camera's, into frames whose size is `orientation`'s of it.
   ///
   /// - Throws: ``ConversionError``.
-  public init(from format: PixelFormat, size: PictureSize) throws(ConversionError) {
+  public init(
+    from format: PixelFormat, size: PictureSize, orientation: Orientation = .upright
+  ) throws(ConversionError) {
     guard let layout = Self.layout(of: format) else { throw .unsupported(format) }
     guard size.isEncodable else { throw .size(size) }
     self.layout = layout
     self.size = size
-    unpacker = if case .packed(let order) = layout { PackedUnpacker(order, size: size) } else { nil }
-    jpeg = if case .jpeg = layout { try JPEGDecoder(size: size) } else { nil }
+    self.orientation = orientation
+    frameSize = orientation.size(of: size)
+    let turner = orientation == .upright ? nil : PictureTurner(orientation, size: size)
+    self.turner = turner
+    unpacker = if case .packed(let order) = layout { PackedUnpacker(order, size: size, turner: turner) } else { nil }
+    jpeg = if case .jpeg = layout { try JPEGDecoder(size: size, turner: turner) } else { nil }
   }
 
-  /// Converts `picture` into `planes`, which must be of the converter's size. Of a JPEG the first plane's
+  /// Converts `picture` into `planes`, which must be of ``frameSize``. Of a JPEG the first plane's
   /// `byteCount` is the compressed length, and its stride means nothing.
   ///
   /// - Throws: ``ConversionError``; then the contents of `planes` are of no use.
   public func convert(_ picture: SourcePicture, into planes: NV12Planes) throws(ConversionError) {
-    guard planes.size == size else { throw .frameSize(planes.size, expected: size) }
+    guard planes.size == frameSize else { throw .frameSize(planes.size, expected: frameSize) }
     switch layout {
     case .semiplanar(let swapped, let count):
       let (luma, chroma) = try semiplanes(of: picture, required: count)
-      planes.copyLuma(from: luma)
-      let copy = swapped ? SwapUVPlane : copyPairs
-      copy(
-        chroma.base, CInt(chroma.stride), planes.chroma, CInt(planes.chromaStride), CInt(size.width / 2),
-        CInt(size.height / 2))
+      put(luma: luma, into: planes)
+      put(pairs: chroma, isSwapped: swapped, into: planes)
     case .planar(let swapped, let count):
       let (luma, second, third) = try planarPlanes(of: picture, required: count)
-      let (cb, cr) = swapped ? (third, second) : (second, third)
-      planes.copyLuma(from: luma)
-      MergeUVPlane(
-        cb.base, CInt(cb.stride), cr.base, CInt(cr.stride), planes.chroma, CInt(planes.chromaStride),
-        CInt(size.width / 2), CInt(size.height / 2))
+      put(luma: luma, into: planes)
+      put(cb: swapped ? third : second, cr: swapped ? second : third, into: planes)
     case .packed:
       try unpacker?.unpack(picture.first, into: planes)
     case .grey:
-      planes.copyLuma(from: try picture.first.holding(rows: size.height, width: size.width))
+      put(luma: try picture.first.holding(rows: size.height, width: size.width), into: planes)
       planes.clearChroma()
     case .jpeg:
       try jpeg?.decode(picture.first, into: planes)
     }
+  }
+
+  private func put(luma: SourcePlane, into planes: NV12Planes) {
+    if let turner {
+      turner.turnLuma(luma, rows: 0..<size.height, into: planes)
+    } else {
+      planes.copyLuma(from: luma)
+    }
+  }
+
+  private func put(pairs: SourcePlane, isSwapped: Bool, into planes: NV12Planes) {
+    if let turner {
+      turner.turnChroma(pairs: pairs, isSwapped: isSwapped, rows: 0..<size.height / 2, into: planes)
+      return
+    }
+    let copy = isSwapped ? SwapUVPlane : copyPairs
+    copy(
+      pairs.base, CInt(pairs.stride), planes.chroma, CInt(planes.chromaStride), CInt(size.width / 2),
+      CInt(size.height / 2))
+  }
+
+  private func put(cb: SourcePlane, cr: SourcePlane, into planes: NV12Planes) {
+    if let turner {
+      turner.turnChroma(cb: cb, cr: cr, rows: 0..<size.height / 2, into: planes)
+      return
+    }
+    MergeUVPlane(
+      cb.base, CInt(cb.stride), cr.base, CInt(cr.stride), planes.chroma, CInt(planes.chromaStride),
+      CInt(size.width / 2), CInt(size.height / 2))
   }
 
   private static func layout(of format: PixelFormat) -> Layout? {

@@ -1,0 +1,150 @@
+import CYUV
+import Media
+
+/// Planes of 4:2:0 into an NV12 frame in another orientation: whole pictures, or strips of rows as they come out of
+/// a conversion.
+///
+/// Its scratch memory is reserved once; nothing here allocates, in this class or in libyuv: `RotatePlane180` would
+/// (a row for each picture), so that a half turn is a mirror whose rows are written from the last to the first.
+final class PictureTurner {
+  /// Every orientation is at most three steps: source rows taken from the last to the first, then either mirrored or
+  /// transposed, then target rows written from the last to the first.
+  private let reversesSource: Bool
+  private let mirrors: Bool
+  private let transposes: Bool
+  private let reversesTarget: Bool
+
+  private let size: PictureSize
+  private let scratch: UnsafeMutablePointer<UInt8>
+  /// Samples of each of Cb and Cr in `scratch`.
+  private let scratchSamples: Int
+
+  /// Columns of a transposed plane at a time: one cache line of each source row, and target rows few enough to stay
+  /// in the cache together.
+  private static let columns = 64
+  /// Rows of planar chroma that are mirrored at a time.
+  private static let rows = 16
+
+  /// One that lays pictures of `size` so.
+  init(_ orientation: Orientation, size: PictureSize) {
+    self.size = size
+    transposes = orientation.swapsSides
+    mirrors = !transposes && (orientation.rotation == .half) != orientation.isMirrored
+    switch orientation.rotation {
+    case .none:
+      reversesSource = false
+      reversesTarget = false
+    case .half:
+      reversesSource = true
+      reversesTarget = false
+    case .quarter:
+      // Transposing a picture that stands on its head turns it clockwise; one that does not comes out mirrored.
+      reversesSource = !orientation.isMirrored
+      reversesTarget = false
+    case .threeQuarters:
+      reversesSource = orientation.isMirrored
+      reversesTarget = true
+    }
+    scratchSamples = max(size.width / 2 * Self.rows, size.height / 2 * Self.columns / 2)
+    scratch = .allocate(capacity: scratchSamples * 2)
+  }
+
+  deinit {
+    scratch.deallocate()
+  }
+
+  /// Lays the luma of `rows` of the picture, whose first sample is at `source`, into `planes`.
+  func turnLuma(_ source: SourcePlane, rows: Range<Int>, into planes: NV12Planes) {
+    let target = target(planes.luma, planes.lumaStride, rows: rows, of: size, bytesPerSample: 1)
+    let source = self.source(source, rows: rows.count)
+    let (from, to) = (CInt(source.stride), CInt(target.stride))
+    if transposes {
+      for column in stride(from: 0, to: size.width, by: Self.columns) {
+        TransposePlane(
+          source.base + column, from, target.base + column * target.stride, to,
+          CInt(min(Self.columns, size.width - column)), CInt(rows.count))
+      }
+    } else if mirrors {
+      MirrorPlane(source.base, from, target.base, to, CInt(size.width), CInt(rows.count))
+    } else {
+      CopyPlane(source.base, from, target.base, to, CInt(size.width), CInt(rows.count))
+    }
+  }
+
+  /// Lays interleaved chroma into `planes`: `rows` of its rows, the first pair at `source`.
+  ///
+  /// - Parameter isSwapped: whether Cr comes first.
+  func turnChroma(pairs source: SourcePlane, isSwapped: Bool, rows: Range<Int>, into planes: NV12Planes) {
+    let chroma = PictureSize(width: size.width / 2, height: size.height / 2)
+    let target = target(planes.chroma, planes.chromaStride, rows: rows, of: chroma, bytesPerSample: 2)
+    let source = self.source(source, rows: rows.count)
+    let (from, to) = (CInt(source.stride), CInt(target.stride))
+    let (width, height) = (CInt(chroma.width), CInt(rows.count))
+    if transposes {
+      for column in stride(from: 0, to: chroma.width, by: Self.columns / 2) {
+        let count = CInt(min(Self.columns / 2, chroma.width - column))
+        let second = scratch + scratchSamples
+        SplitTransposeUV(source.base + column * 2, from, scratch, height, second, height, count, height)
+        MergeUVPlane(
+          isSwapped ? second : scratch, height, isSwapped ? scratch : second, height,
+          target.base + column * target.stride, to, height, count)
+      }
+    } else if mirrors {
+      // Bytes in reverse are pairs in reverse with their members exchanged.
+      if isSwapped {
+        MirrorPlane(source.base, from, target.base, to, width * 2, height)
+      } else {
+        MirrorUVPlane(source.base, from, target.base, to, width, height)
+      }
+    } else if isSwapped {
+      SwapUVPlane(source.base, from, target.base, to, width, height)
+    } else {
+      CopyPlane(source.base, from, target.base, to, width * 2, height)
+    }
+  }
+
+  /// Lays planar chroma into `planes`: `rows` of its rows, the first samples at `cb` and `cr`.
+  func turnChroma(cb: SourcePlane, cr: SourcePlane, rows: Range<Int>, into planes: NV12Planes) {
+    let chroma = PictureSize(width: size.width / 2, height: size.height / 2)
+    let target = target(planes.chroma, planes.chromaStride, rows: rows, of: chroma, bytesPerSample: 2)
+    let (cb, cr) = (source(cb, rows: rows.count), source(cr, rows: rows.count))
+    let to = CInt(target.stride)
+    let second = scratch + scratchSamples
+    if transposes {
+      let height = CInt(rows.count)
+      for column in stride(from: 0, to: chroma.width, by: Self.columns / 2) {
+        let count = CInt(min(Self.columns / 2, chroma.width - column))
+        TransposePlane(cb.base + column, CInt(cb.stride), scratch, height, count, height)
+        TransposePlane(cr.base + column, CInt(cr.stride), second, height, count, height)
+        MergeUVPlane(
+          scratch, height, second, height, target.base + column * target.stride, to, height, count)
+      }
+    } else if mirrors {
+      let width = CInt(chroma.width)
+      for row in stride(from: 0, to: rows.count, by: Self.rows) {
+        let count = CInt(min(Self.rows, rows.count - row))
+        MirrorPlane(cb.base + row * cb.stride, CInt(cb.stride), scratch, width, width, count)
+        MirrorPlane(cr.base + row * cr.stride, CInt(cr.stride), second, width, width, count)
+        MergeUVPlane(scratch, width, second, width, target.base + row * target.stride, to, width, count)
+      }
+    } else {
+      MergeUVPlane(
+        cb.base, CInt(cb.stride), cr.base, CInt(cr.stride), target.base, to, CInt(chroma.width), CInt(rows.count))
+    }
+  }
+
+  /// Where reading begins, and how far it is to the next row.
+  private func source(_ plane: SourcePlane, rows: Int) -> (base: UnsafePointer<UInt8>, stride: Int) {
+    reversesSource ? (plane.base + (rows - 1) * plane.stride, -plane.stride) : (plane.base, plane.stride)
+  }
+
+  /// Where writing of `rows` of a plane of `size` begins, and how far it is to the next row of the target.
+  private func target(
+    _ base: UnsafeMutablePointer<UInt8>, _ stride: Int, rows: Range<Int>, of size: PictureSize, bytesPerSample: Int
+  ) -> (base: UnsafeMutablePointer<UInt8>, stride: Int) {
+    let first = reversesSource ? size.height - rows.upperBound : rows.lowerBound
+    guard transposes else { return (base + first * stride, stride) }
+    let column = base + first * bytesPerSample
+    return reversesTarget ? (column + (size.width - 1) * stride, -stride) : (column, stride)
+  }
+}
