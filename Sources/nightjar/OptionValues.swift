@@ -111,6 +111,14 @@ enum OptionValues {
     return .chosen(format)
   }
 
+  /// A whole number of these.
+  static func number(_ text: String, within limits: ClosedRange<Int>) throws -> Int {
+    guard let value = number(text[...]), limits.contains(value) else {
+      throw ValidationError("choose \(limits.lowerBound) to \(limits.upperBound)")
+    }
+    return value
+  }
+
   /// Up to nine digits and nothing else.
   static func number(_ text: Substring) -> Int? {
     guard (1...9).contains(text.utf8.count), text.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }

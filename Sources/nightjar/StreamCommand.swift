@@ -1,6 +1,6 @@
 public import ArgumentParser
 public import Capture
-public import Encoding
+import Encoding
 import Glibc
 import Media
 import Streaming
@@ -51,29 +51,8 @@ struct StreamCommand: ParsableCommand {
     transform: OptionValues.pixelFormat)
   var format = Choice<PixelFormat>.auto
 
-  @Option(
-    help: ArgumentHelp(
-      "Bits a second, as in 2.5M or 800k; auto goes by size and rate (3M for 1280x720 at 30).", valueName: "rate"),
-    transform: OptionValues.bitrate)
-  var bitrate = Choice<Int>.auto
-
-  @Option(
-    help: ArgumentHelp("The longest time from one key frame to the next, as in 2s or 500ms.", valueName: "time"),
-    transform: { try OptionValues.duration($0, within: 0.1...600, example: "2s or 500ms") })
-  var keyframeInterval = MediaTime(nanoseconds: 2_000_000_000)
-
-  @Option(help: "The encoder: auto or x264.")
-  var encoder = EncoderChoice.auto
-
-  @Option(
-    help: ArgumentHelp("x264's speed against quality: ultrafast (least CPU) to veryslow.", valueName: "preset"))
-  var x264Preset = "ultrafast"
-
-  @Option(
-    help: ArgumentHelp(
-      "Threads of the encoder: auto or a number; each adds a slice.", valueName: "count"),
-    transform: OptionValues.threads)
-  var threads = Choice<Int>.auto
+  @OptionGroup(title: "Encoder options")
+  var encoding: EncoderOptions
 
   @Option(help: ArgumentHelp("For file: only: at the clip's own pace (realtime) or as fast as it goes (max)."))
   var rate: Y4MFile.Pacing?
@@ -118,10 +97,6 @@ struct StreamCommand: ParsableCommand {
     }
     if !source.isCamera, format.value != nil { throw ValidationError("--format is for cameras only") }
     if let loop, loop < 1 { throw ValidationError("--loop: choose 1 or more") }
-    guard EncoderSelector.x264Presets.contains(x264Preset) else {
-      throw ValidationError(
-        "--x264-preset: choose \(EncoderSelector.x264Presets.joined(separator: ", "))")
-    }
     for (index, destination) in destinations.enumerated() {
       for other in destinations[..<index] where other.host == destination.host && other.port == destination.port {
         throw ValidationError("--to: \(destination.host) port \(destination.port) is given twice")
@@ -136,8 +111,6 @@ struct StreamCommand: ParsableCommand {
     }
   }
 }
-
-extension EncoderChoice: ExpressibleByArgument {}
 
 extension Y4MFile.Pacing: ExpressibleByArgument {
   /// `realtime` or `max`.

@@ -25,9 +25,10 @@ struct StreamSession {
 
     let destinations = command.destinations.isEmpty ? Self.loopback : command.destinations
     let source = try openSource()
-    let selection = try selectEncoder(for: source.format)
+    let selection = try command.encoding.select(for: source.format)
+    let keyFrameInterval = command.encoding.settings.keyFrameInterval
     let pipeline = try Pipeline(
-      source: source, encoder: selection.encoder, destinations: destinations, keyFrameInterval: command.keyframeInterval,
+      source: source, encoder: selection.encoder, destinations: destinations, keyFrameInterval: keyFrameInterval,
       started: started)
     var descriptions = try SessionDescriptionFiles(path: command.sdp, pipeline: pipeline)
     defer { descriptions.removeTemporary(neverStreamed: pipeline.statistics.sent == 0) }
@@ -83,18 +84,6 @@ struct StreamSession {
     }
   }
 
-  private func selectEncoder(for format: SourceFormat) throws -> EncoderSelection {
-    let processors = max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN)))
-    let configuration = EncoderConfiguration(
-      size: format.size, frameRate: format.frameRate,
-      bitrate: command.bitrate.value ?? BitrateLadder.bitrate(for: format.size, at: format.frameRate),
-      color: format.color,
-      threads: command.threads.value
-        ?? EncoderSelector.threads(for: format.size, at: format.frameRate, processors: processors),
-      x264Preset: command.x264Preset)
-    return try EncoderSelector.select(command.encoder, configuration)
-  }
-
   /// One line each for camera, format, encoder and destinations, and what to paste to see the picture.
   private func introduce(
     _ source: any VideoSource, _ pipeline: Pipeline, _ selection: EncoderSelection,
@@ -108,7 +97,7 @@ struct StreamSession {
         + "\(format.color)")
     terminal.line(
       "encoder    \(pipeline.encoder.name), \(Terminal.bitrate(Double(configuration.bitrate))), key frame every "
-        + "\(Terminal.decimal(command.keyframeInterval.seconds, digits: 1)) s"
+        + "\(Terminal.decimal(command.encoding.settings.keyFrameInterval.seconds, digits: 1)) s"
         + (selection.explanation.map { " (\($0))" } ?? ""))
     for (index, entry) in pipeline.destinations.enumerated() {
       let payload = entry.destination.payload == .h264 ? "H.264" : "MPEG-TS"

@@ -1,0 +1,164 @@
+import Foundation
+import RTP
+import TestSupport
+import Testing
+
+/// The program on VA-API hardware that fails: the strict test driver's.
+@Suite(.serialized) struct EncoderTests {
+  /// What became of one run.
+  struct Run {
+    let statistics: [String: Any]
+    let log: String
+    let violations: [String]
+    let packets: [Data]
+
+    func figure(_ group: String, _ name: String) -> Int {
+      ((statistics[group] as? [String: Any])?[name] as? NSNumber)?.intValue ?? -1
+    }
+  }
+
+  /// Streams with `arguments` to this test, on a driver with `knobs`.
+  private static func stream(
+    _ arguments: [String], knobs: [String: String], in directory: TemporaryDirectory
+  ) throws -> Run {
+    try #require(StrictVADriver.isBuilt)
+    let node = directory.path("node")
+    let log = directory.path("violations")
+    try Data().write(to: URL(fileURLWithPath: node))
+    let recorder = try DatagramRecorder()
+    let program = try Subprocess.run(
+      [
+        nightjarPath, "stream", "--vaapi-device", node, "--size", "640x360", "--to", "rtp://127.0.0.1:\(recorder.port)",
+        "--sdp", directory.path("s.sdp"), "--stats-json", directory.path("s.json"),
+      ] + arguments, in: directory,
+      environment: StrictVADriver.environment(node: node, log: log, knobs: knobs))
+    let packets = recorder.finish()
+    #expect(program.status == 0, "\(program.error)")
+    let statistics = try JSONSerialization.jsonObject(with: Data(contentsOf: directory.url.appending(path: "s.json")))
+    return Run(
+      statistics: statistics as? [String: Any] ?? [:], log: program.error,
+      violations: StrictVADriver.violations(in: log), packets: packets)
+  }
+
+  /// One RTP stream without a gap, whose every picture ffmpeg decodes; how many there are.
+  private static func pictures(_ packets: [Data], in directory: TemporaryDirectory) throws -> Int {
+    var depacketizer = H264Depacketizer()
+    var stream = Data()
+    var last: (sequence: UInt16, timestamp: UInt32, source: UInt32)?
+    for packet in packets {
+      try packet.withUnsafeBytes { bytes in
+        let header = try RTPPacket(parsing: bytes).header
+        if let last {
+          #expect(header.sequenceNumber == last.sequence &+ 1)
+          #expect(header.ssrc == last.source)
+          #expect(header.timestamp &- last.timestamp < 1 << 31, "time goes back")
+        }
+        last = (header.sequenceNumber, header.timestamp, header.ssrc)
+        try depacketizer.receive(bytes) { unit in
+          let isDamaged = unit.isDamaged
+          #expect(!isDamaged)
+          stream.append(contentsOf: unit.annexB)
+        }
+      }
+    }
+    let path = directory.url.appending(path: "s.h264")
+    try stream.write(to: path)
+    let probe = try Subprocess.run(
+      [
+        "ffprobe", "-v", "error", "-err_detect", "explode", "-count_frames", "-show_entries", "stream=nb_read_frames",
+        "-of", "csv=p=0", path.path,
+      ], in: directory)
+    #expect(probe.error.isEmpty, "\(probe.error)")
+    return try #require(Int(probe.outputText.trimmingCharacters(in: .whitespacesAndNewlines)))
+  }
+
+  /// A second for a picture: a machine that is busy with other tests is no hang.
+  private static let patient = ["--hang-limit", "30"]
+
+  @Test(arguments: ["error", "lost"])
+  func `hardware that fails in mid-stream costs at most one picture`(failure: String) throws {
+    let directory = try TemporaryDirectory()
+    let run = try Self.stream(
+      ["--source", "test", "--duration", "3s"] + Self.patient,
+      knobs: ["FAIL_AT": "30", "FAIL": failure, "LOST_REOPENS": "0"], in: directory)
+    #expect(run.figure("encoder", "failovers") >= 1)
+    #expect(run.figure("frames", "encoded") + run.figure("frames", "dropped") == run.figure("frames", "captured"))
+    #expect(try Self.pictures(run.packets, in: directory) == run.figure("frames", "sent"))
+    let counts = try #require(
+      (run.statistics["frames"] as? [String: Any])?["dropped_by_cause"] as? [String: Int])
+    #expect(counts["encoder_error"] == 0)
+    #expect(run.violations.isEmpty, "\(run.violations)")
+    #expect(run.log.contains("goes on, and the hardware is tried again in 1 s"), "\(run.log)")
+  }
+
+  @Test func `hardware that hangs in mid-stream is left behind`() throws {
+    let directory = try TemporaryDirectory()
+    let run = try Self.stream(
+      ["--source", "test", "--duration", "4s", "--hang-limit", "10"],
+      knobs: ["HANG_AT": "30", "HANG_IN": "sync", "HANG_SECONDS": "600"], in: directory)
+    #expect(run.figure("encoder", "hangs") == 1)
+    #expect(run.figure("encoder", "recoveries") == 0)
+    #expect(try Self.pictures(run.packets, in: directory) == run.figure("frames", "sent"))
+    #expect(run.log.contains("did not answer for"), "\(run.log)")
+    #expect(run.log.contains("goes on until nightjar is started again"), "\(run.log)")
+  }
+
+  @Test func `hardware that has recovered is taken back`() throws {
+    let directory = try TemporaryDirectory()
+    let run = try Self.stream(
+      ["--source", "test", "--duration", "4s", "--keyframe-interval", "500ms"] + Self.patient,
+      knobs: ["FAIL_AT": "20"], in: directory)
+    #expect(run.figure("encoder", "recoveries") == 1)
+    #expect(try Self.pictures(run.packets, in: directory) == run.figure("frames", "sent"))
+    #expect(run.log.contains("encodes again"), "\(run.log)")
+    let encoder = try #require(run.statistics["encoder"] as? [String: Any])
+    #expect((encoder["name"] as? String)?.hasPrefix("VA-API") == true)
+  }
+
+  @Test func `hardware alone ends with the reason when it fails`() throws {
+    try #require(StrictVADriver.isBuilt)
+    let directory = try TemporaryDirectory()
+    try Data().write(to: directory.url.appending(path: "node"))
+    let program = try Subprocess.run(
+      [
+        nightjarPath, "stream", "--source", "test", "--encoder", "vaapi", "--vaapi-device", directory.path("node"),
+        "--duration", "20s",
+      ], in: directory,
+      environment: StrictVADriver.environment(
+        node: directory.path("node"), log: directory.path("log"), knobs: ["FAIL_AT": "10"]))
+    #expect(program.status == 69)
+    #expect(program.error.contains("the encoder is lost"), "\(program.error)")
+  }
+
+  @Test func `without hardware it is said why x264 was taken`() throws {
+    let directory = try TemporaryDirectory()
+    func encoderLine(_ node: String, _ knobs: [String: String] = [:]) throws -> String {
+      let program = try Subprocess.run(
+        [nightjarPath, "stream", "--source", "test", "--duration", "300ms", "--vaapi-device", node], in: directory,
+        environment: StrictVADriver.environment(
+          node: directory.path("node"), log: directory.path("log"), knobs: knobs))
+      #expect(program.status == 0, "\(program.error)")
+      return program.error.split(separator: "\n").first { $0.hasPrefix("encoder") }.map(String.init) ?? ""
+    }
+    try Data().write(to: directory.url.appending(path: "node"))
+    #expect(try encoderLine("/dev/null").contains("not a render node"))
+    #expect(try encoderLine(directory.path("none")).contains("no render node"))
+    #expect(try encoderLine(directory.path("node"), ["ENTRYPOINT": "none"]).contains("no H.264 encode"))
+    #expect(try encoderLine(directory.path("node")).contains("x264 stands by"))
+  }
+
+  /// The figures of the specification: a hundred times out of a hundred.
+  @Test(.enabled(if: runsLong), arguments: 0..<100)
+  func `a failure at any picture costs no more than it may`(round: Int) throws {
+    let directory = try TemporaryDirectory()
+    let hangs = round.isMultiple(of: 2)
+    let picture = "\(Int.random(in: 0..<45))"
+    let knobs =
+      hangs
+      ? ["HANG_AT": picture, "HANG_IN": "sync", "HANG_SECONDS": "600"]
+      : ["FAIL_AT": picture, "FAIL": round % 4 == 1 ? "error" : "lost", "LOST_REOPENS": "0"]
+    let run = try Self.stream(["--source", "test", "--duration", "2s"], knobs: knobs, in: directory)
+    #expect(run.figure("frames", "dropped") <= (hangs ? 4 : 1), "picture \(picture): \(run.log)")
+    #expect(try Self.pictures(run.packets, in: directory) == run.figure("frames", "sent"))
+  }
+}
