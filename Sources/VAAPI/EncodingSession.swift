@@ -39,13 +39,15 @@ final class EncodingSession {
     vendor = display.vendor
   }
 
-  /// Opens the driver of `node` for `configuration`, by the preferred entry point that works.
+  /// Opens the driver of `node` for `configuration`, by the preferred entry point that works, but for `excluded`.
   ///
   /// - Throws: ``EncoderError`` with what the first one lacked, where there is none.
-  static func open(_ configuration: EncoderConfiguration, node: RenderNode) throws(EncoderError) -> EncodingSession {
+  static func open(
+    _ configuration: EncoderConfiguration, node: RenderNode, without excluded: VAAPICapabilities.EntryPoint? = nil
+  ) throws(EncoderError) -> EncodingSession {
     let display = try VADisplayConnection(node)
     let capabilities = try VAAPICapabilities(of: node, through: display)
-    let offers = try candidates(capabilities, configuration)
+    let offers = try candidates(capabilities, configuration).filter { $0.entryPoint != excluded }
     var first: EncoderError?
     for offer in offers {
       do throws(EncoderError) {

@@ -15,6 +15,11 @@ final class ImportedSurfaces {
   /// How many are kept: V4L2 has at most 32 buffers a queue (`VIDEO_MAX_FRAME`).
   static let limit = 32
 
+  /// Copies from now on: the driver imports buffers and does not encode from them.
+  func giveUp() {
+    isPossible = false
+  }
+
   /// For pictures of `size`.
   init(_ display: VADisplayConnection, size: PictureSize, isPossible: Bool) {
     self.display = display
@@ -40,9 +45,7 @@ final class ImportedSurfaces {
 
   /// The surface for `buffer`; nil where the driver refuses it.
   func surface(for buffer: DMABuffer) -> VASurfaceID? {
-    if let entry = known.first(where: { $0.buffer.identifier == buffer.identifier && $0.buffer == buffer }) {
-      return entry.surface
-    }
+    for index in known.indices where known[index].buffer == buffer { return known[index].surface }
     guard let surface = importing(buffer) else {
       isPossible = false
       return nil

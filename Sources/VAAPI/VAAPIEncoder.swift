@@ -12,7 +12,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   /// What it makes.
   public private(set) var configuration: EncoderConfiguration
   /// What it is, for a person: the driver, the entry point, the rate control.
-  public let name: String
+  public private(set) var name: String
   /// The parameter sets of what it delivers; where the driver writes its own, they are known after ``prepare()``.
   public private(set) var parameterSets: ParameterSets {
     didSet { setUnits = SetUnits(parameterSets) }
@@ -20,11 +20,11 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   /// Frames imported, copied, and encoded again because they did not fit.
   public private(set) var counters = EncoderCounters()
   /// What the driver says of the entry point in use.
-  public let capabilities: VAAPICapabilities.Encoder
+  public var capabilities: VAAPICapabilities.Encoder { stream.offer }
 
+  private let node: RenderNode
   private var session: EncodingSession?
-  private let parameters: H264Parameters
-  private let rate: RateParameters
+  private var stream: StreamParameters
   private var setUnits: SetUnits
   private var quantizerControl: QuantizerControl
   /// The driver's SPS as it wrote it, where it writes its own.
@@ -59,24 +59,14 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     if let quality = configuration.vaapiQuality, quality < 1 {
       throw .configuration("a VA-API quality level of \(quality): choose 1 for the best, or more for faster ones")
     }
-    let session = try EncodingSession.open(configuration, node: RenderNode(path: node))
-    let offer = session.offer
-    // A level that the driver does not have is its fastest one: presets are written for every driver.
-    let quality = offer.qualityLevels > 0 ? configuration.vaapiQuality.map { min($0, offer.qualityLevels) } : nil
-    rate = RateParameters(mode: session.mode, quality: quality)
-    parameters = Self.parameters(configuration, offer)
-    guard let sets = parameters.parameterSets else {
-      throw .output(library: "VA-API", "parameter sets that are none")
-    }
-    let slices = parameters.sliceCount
-    let mode = session.mode.map(\.rawValue) ?? "CQP"
-    name =
-      "VA-API (\(session.vendor)), \(offer.entryPoint.rawValue), \(mode), \(slices) slice\(slices == 1 ? "" : "s")"
-      + (slices == configuration.slices ? "" : " of \(configuration.slices)")
-    capabilities = offer
-    parameterSets = sets
-    setUnits = SetUnits(sets)
+    self.node = RenderNode(path: node)
+    let session = try EncodingSession.open(configuration, node: self.node)
+    let stream = try StreamParameters(configuration, session)
+    name = stream.name
+    parameterSets = stream.parameterSets
+    setUnits = SetUnits(stream.parameterSets)
     quantizerControl = QuantizerControl(configuration)
+    self.stream = stream
     self.configuration = configuration
     self.session = session
   }
@@ -88,12 +78,35 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   }
 
   /// Encodes two grey pictures and looks at what comes out: an IDR of the right size that starts with the first
-  /// macroblock, then a P picture.
+  /// macroblock, then a P picture. Where the entry point does not do it, though the driver has made everything that it
+  /// takes, the other one is tried.
   public func prepare() throws(EncoderError) {
-    guard let session else { throw .stopped }
+    guard session != nil else { throw .stopped }
     guard !isPrepared else { return }
     // Whatever was loaded before is overwritten.
     loaded = .nothing
+    do throws(EncoderError) {
+      try tryOut()
+    } catch {
+      // A driver that is open twice may run out of what there is once.
+      session = nil
+      let failed = stream.offer.entryPoint
+      guard let second = try? EncodingSession.open(configuration, node: node, without: failed) else { throw error }
+      stream = try StreamParameters(configuration, second)
+      name = stream.name
+      parameterSets = stream.parameterSets
+      session = second
+      do throws(EncoderError) { try tryOut() } catch _ { throw error }
+    }
+    // The grey pictures cost nothing: they say nothing of real ones.
+    quantizerControl = QuantizerControl(configuration)
+    counters = EncoderCounters()
+    needsKeyFrame = true
+    isPrepared = true
+  }
+
+  private func tryOut() throws(EncoderError) {
+    guard let session else { throw .stopped }
     for isIDR in [true, false] {
       try session.upload.map()
       session.upload.fill(luma: isIDR ? 128 : 120)
@@ -102,11 +115,6 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
       defer { session.coded.release() }
       if isIDR { try examine(session) }
     }
-    // The grey pictures cost nothing: they say nothing of real ones.
-    quantizerControl = QuantizerControl(configuration)
-    counters = EncoderCounters()
-    needsKeyFrame = true
-    isPrepared = true
   }
 
   /// Encodes `frame`; see ``VideoEncoder``.
@@ -162,10 +170,20 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
       imported = session.imports.surface(for: buffer)
       if imported == nil { session.upload.copy(planes) }
     }
-    let isIDR = keyFrame || needsKeyFrame || position.orderCount >= PicturePosition.orderCountLimit
-    var surface = imported
-    if surface == nil { surface = try session.upload.finish() }
-    try encode(surface ?? 0, session, isIDR: isIDR)
+    var isIDR = keyFrame || needsKeyFrame || position.orderCount >= PicturePosition.orderCountLimit
+    if let surface = imported {
+      do throws(EncoderError) {
+        try encode(surface, session, isIDR: isIDR)
+      } catch {
+        // A driver may import what it cannot encode from; once it could, the failure is another one.
+        guard counters.imported == 0, case .buffer(_, let planes) = source else { throw error }
+        session.imports.giveUp()
+        session.upload.copy(planes)
+        imported = nil
+        isIDR = true
+      }
+    }
+    if imported == nil { try encode(try session.upload.finish(), session, isIDR: isIDR) }
     let coded = session.coded
     if isIDR, !session.packed.contains(.sequence) { try checkDriverSets(session) }
     if imported != nil { counters.imported += 1 } else { counters.copied += 1 }
@@ -261,26 +279,26 @@ extension VAAPIEncoder {
     let buffers = session.buffers
     let surfaces = session.context.reconstructed.identifiers
     if here.isIDR {
-      let peak = rate.peak(configuration, retry: retry)
-      try parameters.addSequence(to: buffers, bitrate: peak, frameRate: configuration.frameRate)
+      let peak = stream.rate.peak(configuration, retry: retry)
+      try stream.parameters.addSequence(to: buffers, bitrate: peak, frameRate: configuration.frameRate)
     }
-    if tellsRate { try rate.add(to: buffers, configuration, retry: retry) }
-    try parameters.addPicture(
+    if tellsRate { try stream.rate.add(to: buffers, configuration, retry: retry) }
+    try stream.parameters.addPicture(
       to: buffers, here, reconstructed: surfaces[1 - referenceIndex], reference: surfaces[referenceIndex],
       referencePosition: position, codedBuffer: session.context.codedBuffer)
     if here.isIDR, session.packed.contains(.sequence) {
       try buffers.add(
-        packed: UInt32(VAEncPackedHeaderSequence.rawValue), parameters.packedSets,
-        bitCount: parameters.packedSets.count * 8)
+        packed: UInt32(VAEncPackedHeaderSequence.rawValue), stream.parameters.packedSets,
+        bitCount: stream.parameters.packedSets.count * 8)
     }
-    try parameters.addSlices(
+    try stream.parameters.addSlices(
       to: buffers, here, quantizer: quantizer, packed: session.packed.contains(.slice))
   }
 
   /// The quantizer that the slice header says. Where the driver controls the rate, that is the PPS's own: the driver
   /// puts its choice there.
   private func quantizer(isIDR: Bool, retry: Int) -> Int {
-    guard !rate.isControlled else { return parameters.pictureParameters.initialQuantizer }
+    guard !stream.rate.isControlled else { return stream.parameters.pictureParameters.initialQuantizer }
     let quantizer =
       if case .constantQuantizer(let fixed) = configuration.rateControl { fixed } else {
         quantizerControl.quantizer(isIDR: isIDR)
@@ -309,8 +327,8 @@ extension VAAPIEncoder {
         let sets = ParameterSets(sequence: Array(bytes), picture: Array(pictureBytes)),
         let own = ParameterSets(
           sequence: try SequenceParameterSet.replacingVUI(
-            in: sets.sequence, color: parameters.sequenceParameters.color,
-            frameRate: parameters.sequenceParameters.frameRate),
+            in: sets.sequence, color: stream.parameters.sequenceParameters.color,
+            frameRate: stream.parameters.sequenceParameters.frameRate),
           picture: sets.picture)
       else { throw .truncated }
       driverSets = sets
@@ -329,8 +347,8 @@ extension VAAPIEncoder {
     let same: Bool
     do throws(ParameterSetError) {
       let sequence = try SequenceParameterSet.replacingVUI(
-        in: Array(bytes), color: parameters.sequenceParameters.color,
-        frameRate: parameters.sequenceParameters.frameRate)
+        in: Array(bytes), color: stream.parameters.sequenceParameters.color,
+        frameRate: stream.parameters.sequenceParameters.frameRate)
       same = picture.elementsEqual(driverSets.picture) && sequence == parameterSets.sequence
     } catch {
       same = false
@@ -340,28 +358,6 @@ extension VAAPIEncoder {
       needsKeyFrame = true
       throw .output(library: "VA-API (\(session.vendor))", "the driver changed its parameter sets in mid-stream")
     }
-  }
-
-  private static func parameters(
-    _ configuration: EncoderConfiguration, _ offer: VAAPICapabilities.Encoder
-  ) -> H264Parameters {
-    var (peak, buffer, initial) = (0, 0, 26)
-    switch configuration.rateControl {
-    case .constantQuantizer(let quantizer): initial = quantizer
-    case .constantBitrate, .variableBitrate:
-      let factor = configuration.rateControl == .variableBitrate ? EncoderConfiguration.peakFactor : 1
-      peak = Int(Double(configuration.bitrate) * factor)
-      buffer = Int(Double(configuration.bitrate) * configuration.bufferSeconds)
-    }
-    let level = H264Level.lowest(
-      size: configuration.size, frameRate: configuration.frameRate, profile: configuration.profile, peak: peak,
-      buffer: buffer)
-    return H264Parameters(
-      SequenceParameters(
-        profile: configuration.profile, levelIDC: level, size: configuration.size, color: configuration.color,
-        frameRate: configuration.frameRate),
-      PictureParameterSet(profile: configuration.profile, initialQuantizer: initial),
-      slices: min(configuration.slices, max(1, offer.slices)), powerOfTwoRows: offer.needsPowerOfTwoRows)
   }
 }
 

@@ -56,7 +56,7 @@ struct BadInputTests {
     #expect(refusal.kind == "unavailable")
   }
 
-  @Test("no driver for one lie, where the other entry point is true", arguments: ["config", "context"])
+  @Test("no driver for one lie, where the other entry point is true", arguments: ["config", "context", "encode"])
   func otherEntryPoint(_ kind: String) throws {
     let driver = try StrictDriver()
     let run = try driver.encode(["--frames", "5"], knobs: ["LIE": "\(kind),slice", "ENTRYPOINT": "both"])

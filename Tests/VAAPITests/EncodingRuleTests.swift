@@ -74,6 +74,19 @@ struct EncodingRuleTests {
     #expect(try driver.quality(size).lowest > 38)
   }
 
+  @Test("copies where the driver does not encode what it imports") func importedInVain() throws {
+    let driver = try StrictDriver()
+    // 3 is the first picture after the two of `prepare()`.
+    let run = try driver.encode(
+      ["--rate-control", "20", "--frames", "12", "--export", "yes"], knobs: ["FAIL": "end", "FAIL_AT": "3"])
+    #expect(run.status == 0, "\(run.lines)")
+    #expect(run.violations == [])
+    #expect(run.number("imported") == 0 && run.number("copied") == 12)
+    #expect(run.values["keyframes"] == "0")
+    #expect(try driver.decodingErrors() == "")
+    #expect(try driver.quality("640x480").lowest > 38)
+  }
+
   @Test(
     "goes on with an IDR after a call that failed", arguments: ["begin", "render", "end", "sync", "map", "derive"],
     ["all", "none"])
@@ -138,8 +151,8 @@ struct EncodingRuleTests {
     }
   }
 
-  @Test("costs no memory and little time a frame", arguments: ["all", "none"], [true, false])
-  func overhead(packed: String, derives: Bool) throws {
+  @Test("costs no memory and little time a frame", arguments: ["all", "none"], ["derive", "put", "import"])
+  func overhead(packed: String, upload: String) throws {
     let driver = try StrictDriver()
     let meter = driver.directory.path("meter.so")
     let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
@@ -149,8 +162,10 @@ struct EncodingRuleTests {
       in: driver.directory)
     try #require(compilation.status == 0, "\(compilation.error)")
     let run = try driver.encode(
-      ["--size", "1280x720", "--bitrate", "3000000", "--frames", "60", "--slices", "4"],
-      knobs: ["PACKED": packed, "DERIVE": derives ? "1" : "0"], preload: [meter])
+      [
+        "--size", "1280x720", "--bitrate", "3000000", "--frames", "60", "--slices", "4", "--export",
+        upload == "import" ? "yes" : "no",
+      ], knobs: ["PACKED": packed, "DERIVE": upload == "put" ? "0" : "1"], preload: [meter])
     #expect(run.status == 0, "\(run.lines) \(run.error)")
     #expect(run.number("steady-allocations") == 0)
     // The goal is 20 µs in a release build on an idle machine.

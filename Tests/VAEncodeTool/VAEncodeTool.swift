@@ -22,8 +22,8 @@ enum VAEncodeTool {
   private static func run(_ options: Options) throws {
     if options.listsCapabilities { return try listCapabilities(options) }
     let encoder = try VAAPIEncoder(configuration: options.configuration, node: options.node)
-    print("name=\(encoder.name)")
     if options.prepares { try encoder.prepare() }
+    print("name=\(encoder.name)")
     print("sps=\(hex(encoder.parameterSets.sequence))")
     print("pps=\(hex(encoder.parameterSets.picture))")
     let run = try EncodingRun(options, encoder)
