@@ -128,9 +128,10 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
 
   /// Maps the next input surface.
   public func mapInput() throws(EncoderError) {
-    guard let session else { throw .stopped }
+    guard let packed = session?.packed else { throw .stopped }
     // Without packed headers the parameter sets are the driver's, and not known before something was encoded.
-    if !isPrepared, !session.packed.contains(.sequence) { try prepare() }
+    if !isPrepared, !packed.contains(.sequence) { try prepare() }
+    guard let session else { throw .stopped }
     try session.upload.map()
   }
 

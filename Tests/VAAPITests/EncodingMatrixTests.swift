@@ -123,4 +123,46 @@ struct EncodingMatrixTests {
     #expect(run.violations == [])
     #expect(try driver.decodingErrors() == "")
   }
+
+  @Test(
+    "are as large as was asked for, also where no macroblock fits",
+    arguments: ["16x16", "18x34", "1080x1920", "4096x16"], ["all", "none"])
+  func sizes(size: String, packed: String) throws {
+    let driver = try StrictDriver()
+    let run = try driver.encode(
+      ["--size", size, "--rate-control", "20", "--frames", "4"], knobs: ["PACKED": packed, "PITCH": "odd"])
+    #expect(run.status == 0, "\(run.lines)")
+    #expect(run.violations == [])
+    #expect(try driver.decodingErrors() == "")
+    let probe = try driver.probe()
+    #expect("\(probe["width"] ?? "")x\(probe["height"] ?? "")" == size)
+    #expect(try driver.quality(size).lowest > 38)
+  }
+
+  @Test("go on where frame_num and the order count begin anew", arguments: ["all", "none"])
+  func wrap(packed: String) throws {
+    // frame_num has 8 bits, the order count 10 and two a picture.
+    let driver = try StrictDriver()
+    let run = try driver.encode(
+      ["--size", "64x64", "--rate-control", "20", "--frames", "1100"], knobs: ["PACKED": packed])
+    #expect(run.status == 0, "\(run.lines)")
+    #expect(run.violations == [])
+    #expect(run.values["keyframes"] == "0")
+    #expect(try driver.decodingErrors() == "")
+    #expect(try driver.probe()["nb_read_frames"] == "1100")
+    #expect(try driver.quality("64x64").lowest > 38)
+  }
+
+  @Test(
+    "have our headers only with an SPS of ours",
+    arguments: ["slice", "picture,slice", "sequence,slice", "sequence,picture", "raw", "misc"])
+  func packed(_ offered: String) throws {
+    let driver = try StrictDriver()
+    let run = try driver.encode(
+      ["--rate-control", "20", "--frames", "6", "--slices", "3", "--profile", "high"], knobs: ["PACKED": offered])
+    #expect(run.status == 0, "\(run.lines)")
+    #expect(run.violations == [])
+    #expect(try driver.decodingErrors() == "")
+    #expect(try driver.quality("640x480").lowest > 38)
+  }
 }
