@@ -28,9 +28,10 @@ static VAStatus check_surfaces(struct driver *driver, const struct context *cont
     violation(driver, "reconstructed-in-use: surface %#x is an input at work or has an image derived from it", id);
     return VA_STATUS_ERROR_SURFACE_BUSY;
   }
-  if (surface->width < context->picture.sequence.picture_width_in_mbs * 16u ||
-      surface->height < context->picture.sequence.picture_height_in_mbs * 16u) {
-    violation(driver, "dimensions: reconstructed surface of %ux%u is not whole macroblocks of the picture",
+  // GStreamer's are of the picture's size: devices round up what they allocate.
+  if ((surface->width + 15) / 16 < context->picture.sequence.picture_width_in_mbs ||
+      (surface->height + 15) / 16 < context->picture.sequence.picture_height_in_mbs) {
+    violation(driver, "dimensions: reconstructed surface of %ux%u holds fewer macroblocks than the picture",
               surface->width, surface->height);
     return VA_STATUS_ERROR_INVALID_SURFACE;
   }

@@ -26,8 +26,10 @@ static VAStatus create_image(VADriverContextP va, VAImageFormat *format, int wid
   }
   pthread_mutex_lock(&driver->lock);
   struct image *image = object_new(driver, kind_image, sizeof *image);
-  uint32_t pitch = ((uint32_t)width + 15) / 16 * 16 + (driver->knobs.odd_pitch ? 37 * 2 : 0);
-  uint32_t rows = ((uint32_t)height + 1) / 2 * 2;
+  // Laid out as a surface of the size is, which GStreamer takes for granted; with an odd pitch it is not.
+  bool odd = driver->knobs.odd_pitch;
+  uint32_t pitch = odd ? ((uint32_t)width + 15) / 16 * 16 + 25 * 2 : ((uint32_t)width + 63) / 64 * 64;
+  uint32_t rows = odd ? ((uint32_t)height + 1) / 2 * 2 : ((uint32_t)height + 15) / 16 * 16;
   uint32_t gap = driver->knobs.odd_pitch ? 5 * 37 * 2 : 0;
   image->derived_from = VA_INVALID_ID;
   image->va.format = nv12;

@@ -49,7 +49,7 @@ bool setup(struct client *c) {
       return false;
     }
   }
-  if (is("reconstructed-small")) full_width = width, full_height = height;
+  if (is("reconstructed-small")) full_width -= 16;
   if (!accepted(c, vaCreateSurfaces(c->display, VA_RT_FORMAT_YUV420, full_width, full_height, c->reconstructed, 2, NULL,
                                     0), "vaCreateSurfaces") ||
       !accepted(c, vaCreateContext(c->display, c->config, width, height, VA_PROGRESSIVE, NULL, 0, &c->context),

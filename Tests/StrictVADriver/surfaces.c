@@ -6,6 +6,8 @@
 
 #include "strict.h"
 
+enum { max_surface = 16384 };
+
 static uint32_t align(uint32_t value, uint32_t to) { return (value + to - 1) / to * to; }
 
 // Memory of the driver's own, whole macroblocks, so that reading a padded picture never leaves it.
@@ -43,9 +45,9 @@ static VAStatus create_surfaces2(VADriverContextP va, unsigned int format, unsig
     violation(driver, "rt-format: surfaces of format %#x", format);
     return VA_STATUS_ERROR_UNSUPPORTED_RT_FORMAT;
   }
-  if (width == 0 || height == 0 || width > driver->knobs.max_width + 15 || height > driver->knobs.max_height + 15) {
-    violation(driver, "size: surface of %ux%u, the limit is %ux%u", width, height, driver->knobs.max_width,
-              driver->knobs.max_height);
+  // What may be encoded is the config's business; memory may be larger.
+  if (width == 0 || height == 0 || width > max_surface || height > max_surface) {
+    violation(driver, "size: surface of %ux%u, the limit is %ux%u", width, height, max_surface, max_surface);
     return VA_STATUS_ERROR_RESOLUTION_NOT_SUPPORTED;
   }
   uint32_t memory_type = VA_SURFACE_ATTRIB_MEM_TYPE_VA;
@@ -120,22 +122,24 @@ static VAStatus destroy_surfaces(VADriverContextP va, VASurfaceID *list, int cou
 static VAStatus query_attributes(VADriverContextP va, VAConfigID id, VASurfaceAttrib *list, unsigned int *count) {
   struct driver *driver = driver_of(va);
   pthread_mutex_lock(&driver->lock);
-  bool known = object_find(driver, kind_config, id) != NULL;
+  const struct config *config = object_find(driver, kind_config, id);
+  bool encodes = config && config->entrypoint != VAEntrypointVideoProc;
   pthread_mutex_unlock(&driver->lock);
-  if (!known) {
+  if (!config) {
     violation(driver, "bad-id: vaQuerySurfaceAttributes of config %#x", id);
     return VA_STATUS_ERROR_INVALID_CONFIG;
   }
   const struct knobs *knobs = &driver->knobs;
   int32_t memory = VA_SURFACE_ATTRIB_MEM_TYPE_VA | (knobs->import ? VA_SURFACE_ATTRIB_MEM_TYPE_DRM_PRIME_2 : 0);
   const uint32_t both = VA_SURFACE_ATTRIB_GETTABLE | VA_SURFACE_ATTRIB_SETTABLE;
+  uint32_t max_width = encodes ? knobs->max_width : max_surface, max_height = encodes ? knobs->max_height : max_surface;
 #define INTEGER(v) {.type = VAGenericValueTypeInteger, .value.i = (int32_t)(v)}
   const VASurfaceAttrib all[] = {
       {.type = VASurfaceAttribPixelFormat, .flags = both, .value = INTEGER(VA_FOURCC_NV12)},
       {.type = VASurfaceAttribMinWidth, .flags = VA_SURFACE_ATTRIB_GETTABLE, .value = INTEGER(16)},
       {.type = VASurfaceAttribMinHeight, .flags = VA_SURFACE_ATTRIB_GETTABLE, .value = INTEGER(16)},
-      {.type = VASurfaceAttribMaxWidth, .flags = VA_SURFACE_ATTRIB_GETTABLE, .value = INTEGER(knobs->max_width)},
-      {.type = VASurfaceAttribMaxHeight, .flags = VA_SURFACE_ATTRIB_GETTABLE, .value = INTEGER(knobs->max_height)},
+      {.type = VASurfaceAttribMaxWidth, .flags = VA_SURFACE_ATTRIB_GETTABLE, .value = INTEGER(max_width)},
+      {.type = VASurfaceAttribMaxHeight, .flags = VA_SURFACE_ATTRIB_GETTABLE, .value = INTEGER(max_height)},
       {.type = VASurfaceAttribMemoryType, .flags = both, .value = INTEGER(memory)},
       {.type = VASurfaceAttribExternalBufferDescriptor,
        .flags = VA_SURFACE_ATTRIB_SETTABLE,

@@ -50,7 +50,7 @@ import Testing
     Case(knobs: ["PACKED": "none"], options: ["-qp", "20", "-coder", "cavlc"]),
     Case(options: ["-qp", "20", "-slices", "4", "-profile:v", "main"]),
     Case(knobs: ["PACKED": "none"], options: ["-qp", "20", "-slices", "3", "-profile:v", "constrained_baseline"]),
-    Case(width: 1918, height: 1078, options: ["-qp", "20", "-slices", "5", "-coder", "cavlc"]),
+    Case(width: 1918, height: 1078, options: ["-qp", "20", "-slices", "4", "-coder", "cavlc"]),
     Case(options: ["-qp", "1"], minimum: 50),
     Case(options: ["-qp", "51"], minimum: 20),
   ]

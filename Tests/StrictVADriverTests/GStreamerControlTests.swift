@@ -22,8 +22,8 @@ import Testing
   static let cases = [
     Case(),
     Case(width: 1918, height: 1078, knobs: ["SEGMENTS": "3"]),
-    Case(width: 1920, height: 1080, knobs: ["PITCH": "odd"]),
-    Case(knobs: ["DERIVE": "0"], options: ["rate-control=cqp", "qpi=20", "qpp=20", "cabac=false", "key-int-max=4"]),
+    Case(width: 1920, height: 1080, knobs: ["SYNC_BUFFER": "0"]),
+    Case(options: ["rate-control=cqp", "qpi=20", "qpp=20", "cabac=false", "key-int-max=4"]),
     Case(element: "vah264lpenc", knobs: ["ENTRYPOINT": "lp"]),
     Case(options: ["rate-control=cbr", "bitrate=20000"], minimum: 30),
     Case(width: 1280, height: 720, options: ["rate-control=vbr", "bitrate=16000"], minimum: 30),
@@ -39,7 +39,10 @@ import Testing
     let result = try driver.run(
       [
         "gst-launch-1.0", "-q", "filesrc", "location=\(directory.path("in"))", "!", "rawvideoparse", "format=nv12",
-        "width=\(each.width)", "height=\(each.height)", "framerate=30/1", "!", each.element,
+        "width=\(each.width)", "height=\(each.height)", "framerate=30/1",
+        // Without these it would round the rows up to four bytes.
+        "plane-strides=<\(each.width),\(each.width)>", "plane-offsets=<0,\(each.width * each.height)>",
+        "frame-size=\(pictures.frameBytes)", "!", each.element,
       ] + references + each.options
         + ["!", "video/x-h264,stream-format=byte-stream", "!", "filesink", "location=\(directory.path("out.h264"))"],
       knobs: each.knobs,

@@ -93,7 +93,8 @@ struct Pictures {
   {
     let result = try Subprocess.run(
       [
-        "ffmpeg", "-v", "warning", "-err_detect", "explode", "-y", "-f", "h264", "-i", stream, "-vsync", "passthrough",
+        "ffmpeg", "-v", "warning", "-err_detect", "explode", "-y", "-f", "h264", "-i", stream, "-fps_mode",
+        "passthrough",
         "-pix_fmt", "nv12", "-f", "rawvideo", path,
       ], in: directory)
     let bytes = (try? FileManager.default.attributesOfItem(atPath: path)[.size] as? Int) ?? 0
