@@ -60,7 +60,7 @@ static VAStatus check_tools(struct driver *driver, const struct context *context
   if (pps->cabac && profile == VAProfileH264ConstrainedBaseline) wrong = "CABAC in the constrained baseline profile";
   if (pps->transform_8x8 && profile != VAProfileH264High) wrong = "8x8 transform below the high profile";
   if (pps->weighted_pred || pps->weighted_bipred_idc) wrong = "weighted prediction, which is not offered";
-  if (pps->redundant_pic_cnt || pps->bottom_field_pic_order) wrong = "redundant_pic_cnt or pic_order_present, not offered";
+  if (pps->redundant_pic_cnt || pps->bottom_field_pic_order) wrong = "a redundant_pic_cnt or pic_order flag";
   if (pps->scaling_matrix) wrong = "a scaling matrix, which is not offered";
   if (pps->num_ref_idx_l0_default != 1) wrong = "num_ref_idx_l0_active_minus1 is not 0: one reference is offered";
   if (pps->second_chroma_qp_offset != pps->chroma_qp_offset) wrong = "two different chroma QP offsets, not offered";
@@ -89,7 +89,7 @@ static VAStatus check_references(struct driver *driver, const struct context *co
     }
     if (!(entry->flags & VA_PICTURE_H264_SHORT_TERM_REFERENCE) || entry->frame_idx != reference->frame_num ||
         entry->TopFieldOrderCnt != reference->poc) {
-      violation(driver, "reference: ReferenceFrames[%d] has frame_idx %u, order count %d, flags %#x; expected %u, %d", i,
+      violation(driver, "reference: ReferenceFrames[%d] has frame_idx %u, order count %d, flags %#x; not %u, %d", i,
                 entry->frame_idx, entry->TopFieldOrderCnt, entry->flags, reference->frame_num, reference->poc);
       return VA_STATUS_ERROR_INVALID_PARAMETER;
     }

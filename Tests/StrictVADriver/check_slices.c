@@ -12,7 +12,7 @@ static VAStatus check_list(struct driver *driver, const struct context *context,
   uint32_t active = s->num_ref_idx_active_override_flag ? s->num_ref_idx_l0_active_minus1 + 1u
                                                         : context->picture.pps.num_ref_idx_l0_default;
   bool inter = s->slice_type % 5 == 0;
-  if (inter && active != 1) return refused(driver, index, "num_ref_idx_l0_active_minus1: one reference is offered", active);
+  if (inter && active != 1) return refused(driver, index, "references: one is offered", active);
   for (int i = 0; i < 32; i++) {
     if (picture_given(&s->RefPicList1[i])) return refused(driver, index, "RefPicList1 has an entry", i);
     bool given = picture_given(&s->RefPicList0[i]);
@@ -67,7 +67,7 @@ static VAStatus check_coding(struct driver *driver, const struct context *contex
   if (qp < 0 || qp > 51) return refused(driver, index, "pic_init_qp + slice_qp_delta", qp);
   if (s->cabac_init_idc > 2) return refused(driver, index, "cabac_init_idc", s->cabac_init_idc);
   if (s->disable_deblocking_filter_idc > 1) {
-    return refused(driver, index, "disable_deblocking_filter_idc: 0 and 1 are offered", s->disable_deblocking_filter_idc);
+    return refused(driver, index, "disable_deblocking_filter_idc", s->disable_deblocking_filter_idc);
   }
   if (s->slice_alpha_c0_offset_div2 < -6 || s->slice_alpha_c0_offset_div2 > 6) {
     return refused(driver, index, "slice_alpha_c0_offset_div2", s->slice_alpha_c0_offset_div2);

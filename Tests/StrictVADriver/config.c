@@ -42,7 +42,8 @@ static uint32_t encode_attribute(const struct knobs *knobs, VAConfigAttribType t
     case VAConfigAttribEncMaxRefFrames: return 1;  // one in list 0, none in list 1
     case VAConfigAttribEncPackedHeaders: return knobs->packed ? knobs->packed : VA_ATTRIB_NOT_SUPPORTED;
     case VAConfigAttribEncMaxSlices: return max_slices;
-    case VAConfigAttribEncSliceStructure: return VA_ENC_SLICE_STRUCTURE_EQUAL_MULTI_ROWS | VA_ENC_SLICE_STRUCTURE_POWER_OF_TWO_ROWS;
+    case VAConfigAttribEncSliceStructure:
+      return VA_ENC_SLICE_STRUCTURE_EQUAL_MULTI_ROWS | VA_ENC_SLICE_STRUCTURE_POWER_OF_TWO_ROWS;
     case VAConfigAttribEncQualityRange: return knobs->quality ? knobs->quality : VA_ATTRIB_NOT_SUPPORTED;
     case VAConfigAttribMaxPictureWidth: return knobs->max_width;
     case VAConfigAttribMaxPictureHeight: return knobs->max_height;

@@ -26,7 +26,7 @@ void write_bits(struct bit_writer *writer, uint32_t value, int count);
 void write_ue(struct bit_writer *writer, uint32_t value);
 void write_se(struct bit_writer *writer, int32_t value);
 void copy_bits(struct bit_writer *writer, const uint8_t *data, size_t from, size_t to);
-// Emulation prevention (7.4.1.1) taken out and put in; both return the new length. The target of escape needs 3/2 of length.
+// Emulation prevention (7.4.1.1) taken out and put in; both return the new length. escape's target needs 3/2 of it.
 size_t unescape(const uint8_t *data, size_t length, uint8_t *target);
 size_t escape(const uint8_t *data, size_t length, uint8_t *target);
 

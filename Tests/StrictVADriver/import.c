@@ -56,8 +56,12 @@ VAStatus surface_import(struct driver *driver, struct surface *surface, const VA
   for (uint32_t i = 0; i < d->num_objects; i++) {
     struct stat status;
     size_t size = d->objects[i].size;
-    if (fstat(d->objects[i].fd, &status) != 0) return refuse(driver, "not an open descriptor", (unsigned)d->objects[i].fd);
-    if (status.st_size > 0 && (uint64_t)status.st_size < size) return refuse(driver, "object is larger than its memory", size);
+    if (fstat(d->objects[i].fd, &status) != 0) {
+      return refuse(driver, "not an open descriptor", (unsigned)d->objects[i].fd);
+    }
+    if (status.st_size > 0 && (uint64_t)status.st_size < size) {
+      return refuse(driver, "object is larger than its memory", size);
+    }
     void *address = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, d->objects[i].fd, 0);
     // A camera may export read-only memory: good enough to encode from.
     if (address == MAP_FAILED) address = mmap(NULL, size, PROT_READ, MAP_SHARED, d->objects[i].fd, 0);

@@ -196,6 +196,8 @@ bool overflows(uint64_t frame) {
 }
 
 bool lies_at(const struct knobs *knobs, enum lie where, VAEntrypoint entrypoint) {
-  uint32_t which = entrypoint == VAEntrypointEncSlice ? lie_slice : entrypoint == VAEntrypointEncSliceLP ? lie_low_power : 0;
+  uint32_t which = 0;
+  if (entrypoint == VAEntrypointEncSlice) which = lie_slice;
+  if (entrypoint == VAEntrypointEncSliceLP) which = lie_low_power;
   return knobs->lies & (uint32_t)where && knobs->lies & which;
 }

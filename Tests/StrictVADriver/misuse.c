@@ -4,6 +4,7 @@
 //   misuse NAME               exits 0 at the mistake, 3 if it came through to the end
 //   misuse none OUT YUV       makes no mistake: writes the stream and the pictures in it
 //   misuse import OUT YUV     the same, from imported memory
+//   misuse rates              150 pictures at 1 Mbit/s, 150 at 0.25 Mbit/s, 150 at that and half the frame rate: the bytes
 //   misuse reopen             no mistake, but opens the device again after a failure, ten times at most
 #include <fcntl.h>
 #include <stdlib.h>
@@ -184,7 +185,24 @@ static bool wrong_calls_mapped(struct client *c) {
   return true;
 }
 
+// A rate changed while running, by miscellaneous buffers alone.
+static bool run_rates(struct client *c) {
+  if (!setup(c)) return false;
+  for (int i = 0; i < 450; i++) {
+    if (i == 150) c->bit_rate = 250000;
+    if (i == 300) c->frame_rate = 15;
+    c->new_rates = i == 150 || i == 300;
+    if (!upload(c, i % input_count, i) || !submit(c, i % input_count, i, i == 0, false)) return false;
+    if (!collect(c, i % input_count, true)) return false;
+    if (i % 150 != 149) continue;
+    printf("rates: %llu\n", (unsigned long long)c->bytes);
+    c->bytes = 0;
+  }
+  return true;
+}
+
 static bool run(struct client *c) {
+  if (is("rates")) return run_rates(c);
   if (!setup(c)) return false;
   for (int i = 0; i < picture_total; i++) {
     int input = i % input_count;
@@ -210,7 +228,7 @@ int main(int count, char **arguments) {
     return 2;
   }
   wanted = arguments[1];
-  size_t mistake_count = sizeof mistakes / sizeof *mistakes, known = is("none") || is("import") || is("reopen");
+  size_t mistake_count = sizeof mistakes / sizeof *mistakes, known = is("none") || is("import") || is("reopen") || is("rates");
   for (size_t i = 0; i < mistake_count; i++) {
     if (is("--list")) printf("%s %s\n", mistakes[i].name, mistakes[i].check);
     if (is(mistakes[i].name)) known = 1;
@@ -222,7 +240,7 @@ int main(int count, char **arguments) {
   }
   // The driver reads its knobs at vaInitialize.
   if (is("overflow-ignored")) setenv("NIGHTJAR_VA_OVERFLOW_AT", "2", 1);
-  struct client client = {.rate_control = VA_RC_CQP};
+  struct client client = {.rate_control = is("rates") ? VA_RC_CBR : VA_RC_CQP, .bit_rate = 1000000, .frame_rate = 30};
   const char *in_rates[] = {"no-rate", "no-hrd", "no-frame-rate", "rate-zero", "hrd-fullness"};
   for (size_t i = 0; i < sizeof in_rates / sizeof *in_rates; i++) {
     if (is(in_rates[i])) client.rate_control = VA_RC_CBR;
@@ -239,7 +257,7 @@ int main(int count, char **arguments) {
   teardown(&client);
   for (int again = 1; is("reopen") && !good && again < 10; again++) {
     printf("%s: %s returned %d\n", wanted, client.call, client.refused);
-    client = (struct client){.rate_control = VA_RC_CQP};
+    client = (struct client){.rate_control = VA_RC_CQP, .bit_rate = 1000000, .frame_rate = 30};
     good = run(&client);
     teardown(&client);
   }

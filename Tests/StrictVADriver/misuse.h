@@ -23,6 +23,9 @@ struct client {
   int fd;
   FILE *stream, *pictures;           // what was coded, and what was to be
   uint32_t frame_num;                // of the picture next
+  uint32_t bit_rate, frame_rate;
+  bool new_rates;                    // to be told with the next picture
+  uint64_t bytes;                    // coded so far
   int reference;                     // index of the last reconstructed surface
   VAStatus last;
   const char *call;                  // the first call refused, and its status

@@ -23,7 +23,7 @@ static void fill_sequence(struct shot *s, const struct client *c) {
                                                    .intra_period = 30,
                                                    .intra_idr_period = 30,
                                                    .ip_period = 1,
-                                                   .bits_per_second = c->rate_control == VA_RC_CQP ? 0 : 1000000,
+                                                   .bits_per_second = c->rate_control == VA_RC_CQP ? 0 : c->bit_rate,
                                                    .max_num_ref_frames = 1,
                                                    .picture_width_in_mbs = width_mbs,
                                                    .picture_height_in_mbs = height_mbs,
@@ -172,10 +172,11 @@ static bool add_packed(struct client *c, uint32_t type, const uint8_t *nal, size
 }
 
 static bool add_rates(struct client *c, bool idr) {
-  if (!idr || (c->rate_control == VA_RC_CQP && !is("rate-in-cqp"))) return true;
-  VAEncMiscParameterRateControl rate = {.bits_per_second = is("rate-zero") ? 0 : 1000000, .target_percentage = 100};
-  VAEncMiscParameterHRD hrd = {.buffer_size = 1000000, .initial_buffer_fullness = is("hrd-fullness") ? 1000001 : 750000};
-  VAEncMiscParameterFrameRate frames = {.framerate = 30};
+  if ((!idr && !c->new_rates) || (c->rate_control == VA_RC_CQP && !is("rate-in-cqp"))) return true;
+  VAEncMiscParameterRateControl rate = {.bits_per_second = is("rate-zero") ? 0 : c->bit_rate, .target_percentage = 100};
+  VAEncMiscParameterHRD hrd = {.buffer_size = c->bit_rate, .initial_buffer_fullness = c->bit_rate * 3 / 4};
+  if (is("hrd-fullness")) hrd.initial_buffer_fullness = c->bit_rate + 1;
+  VAEncMiscParameterFrameRate frames = {.framerate = c->frame_rate};
   return (is("no-rate") || add_misc(c, VAEncMiscParameterTypeRateControl, &rate, sizeof rate)) &&
          (is("no-hrd") || add_misc(c, VAEncMiscParameterTypeHRD, &hrd, sizeof hrd)) &&
          (is("no-frame-rate") || add_misc(c, VAEncMiscParameterTypeFrameRate, &frames, sizeof frames));
@@ -253,8 +254,9 @@ bool collect(struct client *c, int input, bool keep) {
   }
   c->coded_status = segment->status;
   bool lost = segment->status & VA_CODED_BUF_STATUS_SLICE_OVERFLOW_MASK;
-  for (; segment && keep && !lost && c->stream; segment = segment->next) {
-    fwrite(segment->buf, 1, segment->size, c->stream);
+  for (; segment && keep && !lost; segment = segment->next) {
+    c->bytes += segment->size;
+    if (c->stream) fwrite(segment->buf, 1, segment->size, c->stream);
   }
   if (!lost) order_of_reference = order_submitted;
   return accepted(c, vaUnmapBuffer(c->display, c->coded[input]), "vaUnmapBuffer");

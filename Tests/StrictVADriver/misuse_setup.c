@@ -14,7 +14,8 @@ static bool make_config(struct client *c) {
       {VAConfigAttribRTFormat, 0}, {VAConfigAttribRateControl, 0}, {VAConfigAttribEncPackedHeaders, 0}};
   int asked = is("attribute-unasked") ? 2 : 3;
   if (!is("entry-point") &&
-      !accepted(c, vaGetConfigAttributes(c->display, profile, entrypoint, attributes, asked), "vaGetConfigAttributes")) {
+      !accepted(c, vaGetConfigAttributes(c->display, profile, entrypoint, attributes, asked),
+                "vaGetConfigAttributes")) {
     return false;
   }
   c->packed = attributes[2].value == VA_ATTRIB_NOT_SUPPORTED ? 0 : attributes[2].value;
@@ -43,9 +44,10 @@ bool setup(struct client *c) {
   unsigned input_width = is("input-small") ? width / 2 : width;
   for (int i = 0; i < input_count; i++) {
     bool import = is("import") || is("import-fourcc") || is("import-beyond");
-    if (import ? !import_input(c, i)
-               : !accepted(c, vaCreateSurfaces(c->display, VA_RT_FORMAT_YUV420, input_width, height, &c->inputs[i], 1,
-                                               NULL, 0), "vaCreateSurfaces")) {
+    if (import) {
+      if (!import_input(c, i)) return false;
+    } else if (!accepted(c, vaCreateSurfaces(c->display, VA_RT_FORMAT_YUV420, input_width, height, &c->inputs[i], 1,
+                                             NULL, 0), "vaCreateSurfaces")) {
       return false;
     }
   }
@@ -84,11 +86,12 @@ void teardown(struct client *c) {
   close(c->fd);
 }
 
-// A picture that moves, with no two rows alike.
+// A picture that moves, with no two rows alike; with noise where there must be something to spend bits on.
 static void draw(uint8_t *luma, uint32_t luma_pitch, uint8_t *chroma, uint32_t chroma_pitch, int picture) {
   for (uint32_t y = 0; y < height; y++) {
     for (uint32_t x = 0; x < width; x++) {
-      luma[y * luma_pitch + x] = (uint8_t)(16 + ((x + 3 * (unsigned)picture) * 5 / 4 + y / 2) % 220);
+      uint32_t noise = is("rates") ? (x * 7919 + y * 104729 + (unsigned)picture * 15485863) * 2654435761u >> 27 : 0;
+      luma[y * luma_pitch + x] = (uint8_t)(16 + ((x + 3 * (unsigned)picture) * 5 / 4 + y / 2) % 186 + noise);
     }
   }
   for (uint32_t y = 0; y < height / 2; y++) {

@@ -80,7 +80,9 @@ static VAStatus destroy_context(VADriverContextP va, VAContextID id) {
   struct context *context = object_find(driver, kind_context, id);
   if (context) {
     struct surface *input = object_find(driver, kind_surface, context->picture.input);
-    if (context->picture.begun && !was_lost(driver)) violation(driver, "begun-not-ended: context %#x destroyed within a picture", id);
+    if (context->picture.begun && !was_lost(driver)) {
+      violation(driver, "begun-not-ended: context %#x destroyed within a picture", id);
+    }
     if (input) input->begun_by = VA_INVALID_ID;
     struct pending pending = {id, 0};
     object_each(driver, kind_buffer, count_pending, &pending);

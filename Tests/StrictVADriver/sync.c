@@ -22,7 +22,7 @@ struct done { struct driver *driver; VASurfaceID surface; bool failed; };
 static void coded_done(struct object *object, void *argument) {
   struct buffer *buffer = (struct buffer *)object;
   struct done *done = argument;
-  if (buffer->type != VAEncCodedBufferType || buffer->surface != done->surface || buffer->state != coded_pending) return;
+  if (buffer->surface != done->surface || buffer->state != coded_pending) return;
   buffer->state = done->failed ? coded_idle : coded_ready;
   struct context *context = object_find(done->driver, kind_context, buffer->context);
   // What the client never got, no later picture may refer to.

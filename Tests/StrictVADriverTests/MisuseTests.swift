@@ -52,6 +52,23 @@ import Testing
     #expect(driver.violations.isEmpty)
   }
 
+  @Test func `rates change while running`() throws {
+    let driver = try StrictDriver()
+    let directory = driver.directory
+    let result = try misuse(driver, ["rates", directory.path("out.h264"), directory.path("in")])
+    let bytes = result.outputText.split(separator: "\n").compactMap { Double($0.dropFirst("rates: ".count)) }
+    try #require(bytes.count == 3, "\(result.outputText)")
+    // 150 pictures each: 5 s at 1 Mbit/s, 5 s at 0.25, 10 s at 0.25.
+    for (bytes, expected) in zip(bytes, [625_000.0, 156_250, 312_500]) {
+      #expect(bytes > expected * 0.75 && bytes < expected * 1.3)
+    }
+    #expect(driver.violations.isEmpty)
+    let pictures = Pictures(width: 318, height: 238)
+    let decoded = try pictures.decode(directory.path("out.h264"), to: directory.path("out"), in: directory)
+    #expect(decoded.count == 450)
+    #expect(decoded.error.isEmpty)
+  }
+
   @Test func `a lost device is back after as many attempts as asked`() throws {
     let driver = try StrictDriver()
     let result = try misuse(driver, ["reopen"], knobs: ["FAIL": "lost", "FAIL_AT": "3", "LOST_REOPENS": "2"])
