@@ -268,7 +268,8 @@ struct slice_header slice_header_of(const struct context *context, int index);
 VAStatus encode_picture(struct driver *driver, struct context *context, bool redo, uint64_t frame);
 struct coded_slice { uint8_t *nal; size_t bytes; struct slice_header header; };  // without start code or escapes
 // Codes the picture begun: its slices' data and headers as x264 wrote them. They live until the next call.
-VAStatus code_picture(struct driver *driver, struct context *context, bool redo, struct coded_slice *slices, int *count);
+VAStatus code_picture(struct driver *driver, struct context *context, bool redo, struct coded_slice *slices,
+                      int *count);
 bool coder_uses_cabac(const struct context *context);
 void coder_close(struct x264_coder *coder);
 
