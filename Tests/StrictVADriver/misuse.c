@@ -4,7 +4,7 @@
 //   misuse NAME               exits 0 at the mistake, 3 if it came through to the end
 //   misuse none OUT YUV       makes no mistake: writes the stream and the pictures in it
 //   misuse import OUT YUV     the same, from imported memory
-//   misuse rates              150 pictures at 1 Mbit/s, at a quarter of it, and at half the frame rate: prints the bytes
+//   misuse rates              150 pictures each at 1 Mbit/s, 0.25 Mbit/s, and half the frame rate: prints the bytes
 //   misuse reopen             no mistake, but opens the device again after a failure, ten times at most
 #include <fcntl.h>
 #include <stdlib.h>
@@ -241,7 +241,8 @@ int main(int count, char **arguments) {
   // The driver reads its knobs at vaInitialize.
   if (is("overflow-ignored")) setenv("NIGHTJAR_VA_OVERFLOW_AT", "2", 1);
   struct client client = {.rate_control = VA_RC_CQP, .bit_rate = 1000000, .frame_rate = 30};
-  const char *in_rates[] = {"rates", "no-rate", "no-hrd", "no-frame-rate", "rate-zero", "hrd-fullness"};
+  const char *in_rates[] = {"rates",         "no-rate",   "no-hrd",
+                            "no-frame-rate", "rate-zero", "hrd-fullness"};
   for (size_t i = 0; i < sizeof in_rates / sizeof *in_rates; i++) {
     if (is(in_rates[i])) client.rate_control = VA_RC_CBR;
   }
