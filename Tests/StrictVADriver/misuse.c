@@ -228,10 +228,11 @@ int main(int count, char **arguments) {
     return 2;
   }
   wanted = arguments[1];
-  size_t mistake_count = sizeof mistakes / sizeof *mistakes, known = is("none") || is("import") || is("reopen") || is("rates");
+  size_t mistake_count = sizeof mistakes / sizeof *mistakes;
+  bool known = is("none") || is("import") || is("reopen") || is("rates");
   for (size_t i = 0; i < mistake_count; i++) {
     if (is("--list")) printf("%s %s\n", mistakes[i].name, mistakes[i].check);
-    if (is(mistakes[i].name)) known = 1;
+    if (is(mistakes[i].name)) known = true;
   }
   if (is("--list")) return 0;
   if (!known) {
