@@ -16,7 +16,8 @@ final class PackedUnpacker {
   private let size: PictureSize
   private let turner: PictureTurner?
   private let scratch: UnsafeMutablePointer<UInt8>
-  /// Rows at a time; even. Twice as many where they become columns, which are then written by whole vectors.
+  /// Rows at a time; even. More where they become columns: libyuv interleaves rows of chroma that are no multiple of
+  /// its widest vector three times as slowly.
   private let stripRows: Int
 
   /// One for pictures of `size`, laid anew by `turner` where there is one.
@@ -24,7 +25,7 @@ final class PackedUnpacker {
     self.order = order
     self.size = size
     self.turner = turner
-    stripRows = turner == nil ? 16 : 32
+    stripRows = turner?.transposes == true ? 64 : 16
     // Cb and Cr at half width and half height: as much as half the rows of a strip. Luma that is turned comes too.
     let chroma = size.width * stripRows / 2
     scratch = .allocate(capacity: turner == nil ? chroma : chroma + size.width * stripRows)

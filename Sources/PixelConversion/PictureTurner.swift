@@ -11,7 +11,8 @@ final class PictureTurner {
   /// transposed, then target rows written from the last to the first.
   private let reversesSource: Bool
   private let mirrors: Bool
-  private let transposes: Bool
+  /// Whether rows become columns.
+  let transposes: Bool
   private let reversesTarget: Bool
 
   private let size: PictureSize
