@@ -1,0 +1,157 @@
+import Glibc
+public import Media
+
+/// An accelerometer of the kernel's Industrial I/O subsystem, read through sysfs
+/// (`Documentation/ABI/testing/sysfs-bus-iio`).
+///
+/// Each value is a file that is read anew, at most ``valueLimit`` bytes of it, without waiting for anything but the
+/// driver's own bus transfer: a millisecond or two over I²C. So this belongs on a thread of its own.
+public struct Accelerometer: Sendable {
+  /// The device's directory, such as `/sys/bus/iio/devices/iio:device0`.
+  public let path: String
+  /// The device's name, as its driver gives it.
+  public let name: String
+  /// How it sits in its device.
+  public let mountMatrix: MountMatrix
+  private let axes: [Axis]
+
+  private struct Axis: Sendable {
+    let path: String
+    let offset: Double
+    let scale: Double
+  }
+
+  /// The longest value that is read, in bytes.
+  public static let valueLimit = 256
+  /// How many devices are looked at.
+  public static let deviceLimit = 64
+
+  /// The first accelerometer with three axes under `root`; one in the base of a laptop is passed over.
+  ///
+  /// - Parameters:
+  ///   - root: Where sysfs is mounted.
+  ///   - mountMatrix: How it sits in its device, where the kernel does not know.
+  /// - Throws: ``SensorError``.
+  public static func first(
+    root: String = "/sys", mountMatrix: MountMatrix? = nil
+  ) throws(SensorError) -> Accelerometer {
+    var failure: SensorError?
+    for device in devices(root: root) {
+      do throws(SensorError) {
+        if let found = try Accelerometer(path: device, mountMatrix: mountMatrix) { return found }
+      } catch {
+        failure = failure ?? error
+      }
+    }
+    throw failure ?? .noAccelerometer(root: root)
+  }
+
+  /// The accelerometer whose directory is `path`; nil where it is none, or one in the base of a laptop.
+  ///
+  /// - Throws: ``SensorError`` for one that cannot be used.
+  public init?(path: String, mountMatrix: MountMatrix? = nil) throws(SensorError) {
+    let present = ["x", "y", "z"].filter { Self.exists("\(path)/in_accel_\($0)_raw") }
+    guard !present.isEmpty, try Self.text("\(path)/label") != "accel-base",
+      try Self.text("\(path)/location") != "base"
+    else { return nil }
+    guard present.count == 3 else {
+      throw .axes(device: path, missing: ["x", "y", "z"].filter { !present.contains($0) })
+    }
+    var axes: [Axis] = []
+    for axis in present {
+      // An attribute of one axis goes before that of all.
+      func value(_ attribute: String) throws(SensorError) -> Double? {
+        if let own = try Self.number("\(path)/in_accel_\(axis)_\(attribute)") { return own }
+        return try Self.number("\(path)/in_accel_\(attribute)")
+      }
+      axes.append(
+        Axis(path: "\(path)/in_accel_\(axis)_raw", offset: try value("offset") ?? 0, scale: try value("scale") ?? 1))
+    }
+    self.path = path
+    self.axes = axes
+    name = try Self.text("\(path)/name") ?? "unnamed"
+    self.mountMatrix = try mountMatrix ?? Self.mountMatrix(in: path)
+  }
+
+  /// What it measures now, in m/s² along the axes of the device that it sits in.
+  ///
+  /// - Throws: ``SensorError``.
+  public func read() throws(SensorError) -> Acceleration {
+    var values = (0.0, 0.0, 0.0)
+    for (index, axis) in axes.enumerated() {
+      guard let raw = try Self.number(axis.path) else { throw .vanished(device: path) }
+      let value = (raw + axis.offset) * axis.scale
+      switch index {
+      case 0: values.0 = value
+      case 1: values.1 = value
+      default: values.2 = value
+      }
+    }
+    return mountMatrix.applied(to: Acceleration(x: values.0, y: values.1, z: values.2))
+  }
+
+  private static func devices(root: String) -> [String] {
+    let folder = "\(root)/bus/iio/devices"
+    guard let stream = opendir(folder) else { return [] }
+    defer { closedir(stream) }
+    var numbers: [Int] = []
+    while numbers.count < deviceLimit, let entry = readdir(stream) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if name.hasPrefix("iio:device"), let number = Int(name.dropFirst(10)) { numbers.append(number) }
+    }
+    return numbers.sorted().map { "\(folder)/iio:device\($0)" }
+  }
+
+  private static func mountMatrix(in device: String) throws(SensorError) -> MountMatrix {
+    for name in ["in_accel_mount_matrix", "in_mount_matrix", "mount_matrix"] {
+      let path = "\(device)/\(name)"
+      guard let text = try text(path) else { continue }
+      guard let matrix = MountMatrix(text) else { throw .mountMatrix(path: path, text: printable(text)) }
+      return matrix
+    }
+    return .identity
+  }
+
+  private static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
+
+  /// The finite number in a file; nil where there is no such file, or its device is gone.
+  private static func number(_ path: String) throws(SensorError) -> Double? {
+    guard let text = try text(path) else { return nil }
+    guard let value = Number.parse(text), value.isFinite else {
+      throw .notANumber(path: path, text: printable(text))
+    }
+    return value
+  }
+
+  /// What a file holds, without the line's end; nil where there is no such file, or its device is gone.
+  private static func text(_ path: String) throws(SensorError) -> String? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    guard descriptor >= 0 else {
+      let errorNumber = errno
+      if isGone(errorNumber) { return nil }
+      throw .read(path: path, errorNumber: errorNumber)
+    }
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: valueLimit)
+    var count = 0
+    repeat { count = Glibc.read(descriptor, &bytes, bytes.count) } while count < 0 && errno == EINTR
+    guard count >= 0 else {
+      let errorNumber = errno
+      if isGone(errorNumber) { return nil }
+      throw .read(path: path, errorNumber: errorNumber)
+    }
+    let text = String(decoding: bytes[..<count], as: UTF8.self)
+    return String(text.prefix { !$0.isNewline })
+  }
+
+  private static func isGone(_ errorNumber: CInt) -> Bool {
+    errorNumber == ENOENT || errorNumber == ENODEV || errorNumber == ENXIO || errorNumber == ENOTDIR
+  }
+
+  /// A driver's word that goes to a terminal.
+  private static func printable(_ text: String) -> String {
+    String(text.unicodeScalars.prefix(80).map { (" "..."~").contains(Character($0)) ? Character($0) : "?" })
+  }
+}
