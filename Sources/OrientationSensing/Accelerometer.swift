@@ -1,5 +1,4 @@
 import Glibc
-public import Media
 
 /// An accelerometer of the kernel's Industrial I/O subsystem, read through sysfs
 /// (`Documentation/ABI/testing/sysfs-bus-iio`).
@@ -70,7 +69,11 @@ public struct Accelerometer: Sendable {
     self.path = path
     self.axes = axes
     name = try Self.text("\(path)/name") ?? "unnamed"
-    self.mountMatrix = try mountMatrix ?? Self.mountMatrix(in: path)
+    if let mountMatrix {
+      self.mountMatrix = mountMatrix
+    } else {
+      self.mountMatrix = try Self.mountMatrix(in: path)
+    }
   }
 
   /// What it measures now, in m/s² along the axes of the device that it sits in.
