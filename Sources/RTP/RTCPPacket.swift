@@ -1,0 +1,174 @@
+/// One packet of a received RTCP datagram, its lists lent: RFC 3550 section 6, RFC 4585 section 6, RFC 5104.
+public enum RTCPPacket {
+  /// The numbers of the packet types and of the feedback formats.
+  enum TypeNumber {
+    static let senderReport: UInt8 = 200
+    static let receiverReport: UInt8 = 201
+    static let sourceDescription: UInt8 = 202
+    static let goodbye: UInt8 = 203
+    static let transportFeedback: UInt8 = 205
+    static let payloadFeedback: UInt8 = 206
+    static let nackFormat: UInt8 = 1
+    static let pictureLossFormat: UInt8 = 1
+    static let fullIntraFormat: UInt8 = 4
+  }
+
+  /// SR.
+  case senderReport(SenderReport, RTCPRecords<ReportBlock>)
+  /// RR, and who sent it.
+  case receiverReport(sender: UInt32, RTCPRecords<ReportBlock>)
+  /// SDES.
+  case sourceDescription(SourceDescriptionItems)
+  /// BYE, and its reason, which is often empty.
+  case goodbye(RTCPRecords<SynchronizationSource>, reason: UnsafeRawBufferPointer)
+  /// A generic NACK for packets of `media`.
+  case nack(sender: UInt32, media: UInt32, RTCPRecords<NACKEntry>)
+  /// PLI: pictures of `media` were lost.
+  case pictureLoss(sender: UInt32, media: UInt32)
+  /// FIR.
+  case fullIntraRequest(sender: UInt32, RTCPRecords<FullIntraRequestEntry>)
+  /// Anything else, APP included: to be skipped. `format` is the five bits after the padding bit.
+  case other(type: UInt8, format: UInt8)
+
+  /// The packet of `type` whose body, without the four bytes of header and the padding, is `body`.
+  init(type: UInt8, format: UInt8, body: UnsafeRawBufferPointer) throws(RTCPError) {
+    func part(_ start: Int, _ count: Int) throws(RTCPError) -> UnsafeRawBufferPointer {
+      guard start + count <= body.count else {
+        throw .body(type: type, needed: start + count, available: body.count)
+      }
+      return UnsafeRawBufferPointer(rebasing: body[start..<start + count])
+    }
+    let count = Int(format)
+    switch type {
+    case TypeNumber.senderReport:
+      self = .senderReport(
+        SenderReport(record: try part(0, SenderReport.byteCount)),
+        RTCPRecords(try part(SenderReport.byteCount, count * ReportBlock.byteCount)))
+    case TypeNumber.receiverReport:
+      self = .receiverReport(
+        sender: try part(0, 4).bigEndian(at: 0), RTCPRecords(try part(4, count * ReportBlock.byteCount)))
+    case TypeNumber.sourceDescription:
+      self = .sourceDescription(try SourceDescriptionItems(body, chunks: count))
+    case TypeNumber.goodbye:
+      let sources = try part(0, count * SynchronizationSource.byteCount)
+      let rest = UnsafeRawBufferPointer(rebasing: body[sources.count...])
+      var reason = UnsafeRawBufferPointer(rebasing: rest[..<0])
+      if let length = rest.first {
+        guard 1 + Int(length) <= rest.count else { throw .reason(Int(length), available: rest.count - 1) }
+        reason = UnsafeRawBufferPointer(rebasing: rest[1..<1 + Int(length)])
+      }
+      self = .goodbye(RTCPRecords(sources), reason: reason)
+    case TypeNumber.transportFeedback where format == TypeNumber.nackFormat:
+      let sources = try part(0, 8)
+      self = .nack(
+        sender: sources.bigEndian(at: 0), media: sources.bigEndian(at: 4), RTCPRecords(try part(8, body.count - 8)))
+    case TypeNumber.payloadFeedback where format == TypeNumber.pictureLossFormat:
+      let sources = try part(0, 8)
+      self = .pictureLoss(sender: sources.bigEndian(at: 0), media: sources.bigEndian(at: 4))
+    case TypeNumber.payloadFeedback where format == TypeNumber.fullIntraFormat:
+      // The media source is not used here: each entry has its own (RFC 5104 section 4.3.1.2).
+      let sources = try part(0, 8)
+      self = .fullIntraRequest(sender: sources.bigEndian(at: 0), RTCPRecords(try part(8, body.count - 8)))
+    default:
+      self = .other(type: type, format: format)
+    }
+  }
+}
+
+/// Walks through the packets of one received RTCP datagram, whose bytes the caller lends.
+///
+/// The lengths are checked as a whole before anything is read (RFC 3550 appendix A.2): where one is wrong, nothing
+/// of the datagram counts. Nothing is allocated.
+public struct RTCPReader {
+  /// What of a datagram is looked at.
+  public struct Limits: Hashable, Sendable {
+    /// The bytes of a datagram.
+    public var bytes: Int
+    /// The packets in it.
+    public var packets: Int
+
+    /// Limits that no honest peer reaches: an MTU of Ethernet holds its RTCP.
+    public init(bytes: Int = 2048, packets: Int = 64) {
+      self.bytes = bytes
+      self.packets = packets
+    }
+  }
+
+  private let bytes: UnsafeRawBufferPointer
+  private var offset = 0
+
+  /// A reader of the datagram in `bytes`.
+  ///
+  /// - Parameters:
+  ///   - allowReducedSize: Whether feedback may come without a report before it (RFC 5506).
+  ///   - limits: What is looked at.
+  /// - Throws: ``RTCPError`` where the datagram as a whole is no RTCP.
+  public init(
+    _ bytes: UnsafeRawBufferPointer, allowReducedSize: Bool = true, limits: Limits = Limits()
+  ) throws(RTCPError) {
+    guard bytes.count <= limits.bytes else { throw .size(bytes.count, limit: limits.bytes) }
+    self.bytes = bytes
+    var packets = 0
+    var start = 0
+    repeat {
+      guard packets < limits.packets else { throw .packets(limit: limits.packets) }
+      guard start + 4 <= bytes.count else { throw .short(bytes.count - start, offset: start) }
+      guard bytes[start] >> 6 == RTPHeader.version else { throw .version(bytes[start] >> 6, offset: start) }
+      let length = Self.length(bytes, at: start)
+      guard start + length <= bytes.count else { throw .length(length, available: bytes.count - start) }
+      if bytes[start] & 0x20 != 0 {
+        // Only the last packet of a compound one has padding, RFC 3550 section 6.4.1.
+        let padding = Int(bytes[start + length - 1])
+        guard start + length == bytes.count, padding > 0, padding.isMultiple(of: 4), padding <= length - 4 else {
+          throw .padding(padding, available: length - 4)
+        }
+      }
+      if packets == 0, !allowReducedSize {
+        let type = bytes[1]
+        guard type == RTCPPacket.TypeNumber.senderReport || type == RTCPPacket.TypeNumber.receiverReport else {
+          throw .firstPacket(type)
+        }
+      }
+      packets += 1
+      start += length
+    } while start < bytes.count
+  }
+
+  private static func length(_ bytes: UnsafeRawBufferPointer, at start: Int) -> Int {
+    (Int(bytes[start + 2]) << 8 | Int(bytes[start + 3])) * 4 + 4
+  }
+
+  /// The next packet; nil after the last.
+  ///
+  /// - Throws: ``RTCPError`` for a packet whose body is broken; the one after it may be asked for.
+  public mutating func next() throws(RTCPError) -> RTCPPacket? {
+    guard offset < bytes.count else { return nil }
+    let start = offset
+    let length = Self.length(bytes, at: start)
+    offset += length
+    let padding = bytes[start] & 0x20 != 0 ? Int(bytes[start + length - 1]) : 0
+    return try RTCPPacket(
+      type: bytes[start + 1], format: bytes[start] & 0x1f,
+      body: UnsafeRawBufferPointer(rebasing: bytes[start + 4..<start + length - padding]))
+  }
+}
+
+/// What a datagram is on a port that RTP and RTCP share.
+public enum RTPMultiplexing: Hashable, Sendable {
+  /// RTP.
+  case rtp
+  /// RTCP.
+  case rtcp
+  /// Neither: STUN, DTLS (RFC 7983), or noise.
+  case other
+
+  /// What `datagram` is: the packet types 192…223 are RTCP's, so that 64…95 are no RTP payload types there (RFC 5761
+  /// section 4).
+  public init(_ datagram: UnsafeRawBufferPointer) {
+    guard datagram.count >= 4, datagram[0] >> 6 == RTPHeader.version else {
+      self = .other
+      return
+    }
+    self = (192...223).contains(datagram[1]) ? .rtcp : .rtp
+  }
+}
