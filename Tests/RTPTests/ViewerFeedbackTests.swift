@@ -1,0 +1,193 @@
+import Media
+import RTP
+import Testing
+
+/// A viewer of stream 7 and the packets that were sent to it.
+final class Viewer {
+  let feedback: ViewerFeedback
+  var history: PacketHistory
+  var sent: [[UInt8]] = []
+
+  init(
+    packets: Int = 64, bytes: Int = 64 << 10, retransmissions: RetransmissionStream? = nil,
+    limits: RetransmissionLimiter.Limits = .init()
+  ) {
+    history = PacketHistory(packets: packets, bytes: bytes)
+    feedback = ViewerFeedback(media: 7, retransmissions: retransmissions, limits: limits)
+  }
+
+  func append(_ packet: [UInt8], at time: MediaTime = .zero) {
+    packet.withUnsafeBytes { bytes in
+      let header = UnsafeRawBufferPointer(rebasing: bytes[..<12])
+      history.append(header: header, payload: UnsafeRawBufferPointer(rebasing: bytes[12...]), at: time)
+    }
+  }
+
+  func receive(_ bytes: [UInt8], at time: MediaTime = .zero) throws -> ViewerFeedback.Requests {
+    try bytes.withUnsafeBytes { buffer in
+      try feedback.receive(buffer, at: time, ntp: NTPTimestamp(rawValue: 0) + time, history: history) {
+        sent.append(Array($0) + Array($1))
+      }
+    }
+  }
+
+  func find(_ sequenceNumber: UInt16, at time: MediaTime = .zero) -> [UInt8]? {
+    history.withPacket(sequenceNumber, at: time) { Array($0) }
+  }
+}
+
+@Suite struct PacketHistoryTests {
+  @Test func `the newest packets are found, the oldest make room`() {
+    let viewer = Viewer(packets: 16, bytes: 1 << 20)
+    for number in UInt16(65530)...65535 { viewer.append(packet(number, [UInt8(number & 0xff)])) }
+    for number in UInt16(0)..<14 { viewer.append(packet(number, [UInt8(number)])) }
+    #expect((UInt16(65530)...65533).allSatisfy { viewer.find($0) == nil })
+    for number in [UInt16(65534), 65535, 0, 13] {
+      #expect(viewer.find(number) == packet(number, [UInt8(number & 0xff)]))
+    }
+    #expect(viewer.find(14) == nil)
+  }
+
+  @Test func `bytes bound it as packets do, at any packet sizes`() {
+    var random = SeededGenerator(seed: 8)
+    let viewer = Viewer(packets: 1024, bytes: 20_000)
+    let memory = viewer.history.memoryBytes
+    var sent: [[UInt8]] = []
+    for number in UInt16(0)..<3000 {
+      let bytes = packet(number, random.bytes(Int.random(in: 0...1500, using: &random)))
+      sent.append(bytes)
+      viewer.append(bytes)
+      var found = 0
+      for back in 0..<min(sent.count, 60) {
+        guard let held = viewer.find(number &- UInt16(back)) else { continue }
+        #expect(held == sent[sent.count - 1 - back])
+        found += held.count
+      }
+      #expect(found <= 20_000)
+      if sent.count > 60 { #expect(found > 20_000 - 3100) }
+    }
+    #expect(viewer.history.memoryBytes == memory)
+  }
+
+  @Test func `what is too large or too old is not found`() {
+    let viewer = Viewer(bytes: 1000)
+    viewer.append(packet(1, H264Case.run(0, 1000)))
+    viewer.append(packet(2, [1]))
+    #expect(viewer.find(1) == nil)
+    #expect(viewer.find(2, at: MediaTime(seconds: 1)) != nil)
+    #expect(viewer.find(2, at: MediaTime(seconds: 1.001)) == nil)
+  }
+}
+
+@Suite struct ViewerFeedbackTests {
+  static func nack(_ entries: [NACKEntry], media: UInt32 = 7) throws -> [UInt8] {
+    try written { try $0.appendNACK(sender: 5, media: media, entries: entries) }
+  }
+
+  @Test func `a NACK is answered with the packets as they were`() throws {
+    let viewer = Viewer()
+    let packets = (UInt16(10)..<15).map { packet($0, ssrc: 7, [0x41, UInt8($0)]) }
+    for packet in packets { viewer.append(packet) }
+    let requests = try viewer.receive(Self.nack([NACKEntry(packetID: 11, followers: 0b10), NACKEntry(packetID: 99)]))
+    #expect(requests.retransmissions == 2 && !requests.keyFrame)
+    #expect(viewer.sent == [packets[1], packets[3]])
+    #expect(viewer.feedback.counts.packetsGone == 1)
+    _ = try viewer.receive(Self.nack([NACKEntry(packetID: 11)], media: 8))
+    #expect(viewer.sent.count == 2)
+  }
+
+  @Test func `with RTX it has a source, type and numbers of its own, and the original number in front`() throws {
+    let type = try #require(RTPPayloadType(rawValue: 97))
+    let stream = RTPStream(payloadType: type, ssrc: 0xaabb_ccdd, firstSequenceNumber: 0xffff, timestampOffset: 0)
+    let viewer = Viewer(retransmissions: RetransmissionStream(stream))
+    viewer.append(hex("80 e0 1234 01020304 00000007 4111"))
+    // Contributing source, extension and padding: all but the padding stay.
+    viewer.append(hex("b1 60 1235 01020304 00000007 00000001 bede0001 51aa0000 4122 0002"))
+    _ = try viewer.receive(Self.nack([NACKEntry(packetID: 0x1234, followers: 1)]))
+    #expect(
+      viewer.sent == [
+        hex("80 e1 ffff 01020304 aabbccdd 1234 4111"),
+        hex("91 61 0000 01020304 aabbccdd 00000001 bede0001 51aa0000 1235 4122"),
+      ])
+    #expect(viewer.feedback.retransmissions?.stream.packetsSent == 2)
+  }
+
+  @Test func `a flood of NACKs costs no more than the limits`() throws {
+    let viewer = Viewer(packets: 1024, bytes: 2 << 20, limits: .init(bytesPerSecond: 100_000, burstBytes: 50_000))
+    for number in UInt16(0)..<1000 { viewer.append(packet(number, ssrc: 7, H264Case.run(0, 988))) }
+    let flood = try Self.nack((0..<400).map { NACKEntry(packetID: UInt16($0 * 2), followers: 0xffff) })
+    for step in 0..<100 {
+      _ = try viewer.receive(flood, at: MediaTime(seconds: Double(step) / 100))
+    }
+    let counts = viewer.feedback.counts
+    #expect(counts.packetsRequested == 400 * 17 * 100)
+    #expect(counts.bytesRetransmitted <= 150_000 && counts.bytesRetransmitted > 140_000)
+    #expect(counts.packetsRefused + counts.packetsRetransmitted + counts.packetsGone == counts.packetsRequested)
+  }
+
+  @Test func `the same packet goes out three times at most, and not twice within 10 ms`() throws {
+    let viewer = Viewer()
+    viewer.append(packet(3, ssrc: 7, [0x41]))
+    var times: [Int] = []
+    for millisecond in 0..<500 {
+      let before = viewer.sent.count
+      _ = try viewer.receive(Self.nack([NACKEntry(packetID: 3)]), at: MediaTime(seconds: Double(millisecond) / 1000))
+      if viewer.sent.count > before { times.append(millisecond) }
+    }
+    #expect(times == [0, 10, 20])
+  }
+
+  @Test func `PLI and new FIRs ask for a key frame, repeated FIRs and those for others do not`() throws {
+    let viewer = Viewer()
+    func fir(_ number: UInt8, sender: UInt32 = 5, media: UInt32 = 7) throws -> Bool {
+      let bytes = try written {
+        try $0.appendFullIntraRequest(
+          sender: sender, entries: [FullIntraRequestEntry(ssrc: media, sequenceNumber: number)])
+      }
+      return try viewer.receive(bytes).keyFrame
+    }
+    #expect(try fir(1) && !fir(1) && fir(2) && !fir(2) && fir(1))
+    #expect(try fir(1, sender: 6) && !fir(1))
+    #expect(try !fir(9, media: 8))
+    #expect(try viewer.receive(written { try $0.appendPictureLoss(sender: 5, media: 7) }).keyFrame)
+    #expect(try !viewer.receive(written { try $0.appendPictureLoss(sender: 5, media: 8) }).keyFrame)
+    #expect(viewer.feedback.counts.pictureLosses == 1 && viewer.feedback.counts.fullIntraRequests == 4)
+  }
+
+  @Test func `a report about our stream is kept, and one about another is not`() throws {
+    let viewer = Viewer()
+    let bytes = try written {
+      try $0.appendReceiverReport(
+        sender: 5, blocks: [ReportBlock(ssrc: 8, fractionLost: 255), RTCPPacketTests.block])
+    }
+    _ = try viewer.receive(bytes, at: MediaTime(seconds: 3))
+    let reception = viewer.feedback.reception
+    #expect(reception.reports == 1 && reception.fractionLost == 0.25 && reception.cumulativeLost == -2)
+    #expect(reception.highestSequenceNumber == 65538 && reception.jitter.nanoseconds == 100_000)
+    #expect(reception.lastReport == MediaTime(seconds: 3))
+  }
+
+  @Test func `BYE is passed on, and garbage counted`() throws {
+    let viewer = Viewer()
+    #expect(try viewer.receive(hex("80c90001 00000005 81cb0001 00000005")).goodbye)
+    #expect(throws: RTCPError.version(0, offset: 0)) { try viewer.receive([0, 1, 2, 3]) }
+    #expect(try viewer.receive(hex("82c90001 00000005 81ce0002 00000005 00000007")).keyFrame)
+    #expect(viewer.feedback.counts.refused == 2 && viewer.feedback.counts.datagrams == 3)
+  }
+
+  @Test func `key frames are granted at most every 500 ms, and none is forgotten`() {
+    var limiter = KeyFrameRequestLimiter()
+    var granted: [Int] = []
+    for millisecond in 0..<2000 {
+      if limiter.request(at: MediaTime(seconds: Double(millisecond) / 1000)) { granted.append(millisecond) }
+    }
+    #expect(granted == [0, 500, 1000, 1500])
+    #expect(limiter.requests == 2000 && limiter.granted == 4)
+    // One is kept: granted at the end of the interval, unless a key frame went meanwhile.
+    #expect(limiter.deadline == MediaTime(seconds: 2))
+    var answered = limiter
+    answered.keyFrameSent()
+    let (kept, gone) = (limiter.poll(at: MediaTime(seconds: 2)), answered.poll(at: MediaTime(seconds: 2)))
+    #expect(kept && !gone && limiter.deadline == nil)
+  }
+}
