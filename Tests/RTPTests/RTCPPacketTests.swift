@@ -196,7 +196,8 @@ private func describe(_ packet: RTCPPacket) -> String {
     for length in 0...255 {
       let name = String(repeating: "x", count: length)
       #expect(try read(written { try $0.appendCanonicalName(name, of: 5) }) == ["SDES 5 1=\(name)"])
-      #expect(try read(written { try $0.appendGoodbye([SynchronizationSource(5)], reason: name) }) == ["BYE [5] \(name)"])
+      let goodbye = try written { try $0.appendGoodbye([SynchronizationSource(5)], reason: name) }
+      #expect(try read(goodbye) == ["BYE [5] \(name)"])
     }
   }
 
