@@ -92,9 +92,9 @@ final class Link {
     batch.removeAll()
     let packets = withAccessUnit(unit, isKeyFrame: isKeyFrame, at: time.nanoseconds) {
       packetizer.packetize($0, into: batch)
+      for index in 0..<batch.count { history.append(batch[index], at: time) }
       return batch.packets
     }
-    for index in 0..<batch.count { history.append(batch[index], at: time) }
     sent.append(Delivered(unit, timestamp: packetizer.stream.rtpTimestamp(of: time)))
     if isKeyFrame { limiter.keyFrameSent() }
     for packet in packets where !send(packet) { sentLost += 1 }
