@@ -42,6 +42,7 @@ let package = Package(
     .systemLibrary(name: "CYUV"),
     .systemLibrary(name: "CV4L"),
     .systemLibrary(name: "CTurboJPEG"),
+    .systemLibrary(name: "CSystemd"),
 
     // Data moves left to right; nothing here imports anything below it.
     target("Media", ["CLinux"]),
@@ -51,6 +52,7 @@ let package = Package(
     target("X264", ["Media", .target(name: "CX264", condition: .when(traits: ["X264"]))]),
     target("VAAPI", ["Media", "CLinux", "CVA"]),
     target("Encoding", ["Media", "Threading", "VAAPI", .target(name: "X264", condition: .when(traits: ["X264"]))]),
+    target("OrientationSensing", ["Media", "CLinux", "CSystemd"]),
     target("RTP", ["Media"]),
     target("Streaming", ["Media", "Threading", "Capture", "Encoding", "RTP", "CLinux"]),
     .executableTarget(
@@ -59,6 +61,10 @@ let package = Package(
         "Streaming", "Capture", "Encoding", "VAAPI", "RTP", "Media", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
+      swiftSettings: settings),
+
+    .executableTarget(
+      name: "rotation-cost", dependencies: ["PixelConversion", "Media"], path: "Benchmarks/RotationCost",
       swiftSettings: settings),
 
     // What several test targets share; never linked into the program.
@@ -76,6 +82,7 @@ let package = Package(
     test(
       "EncodingTests",
       ["Encoding", "Media", "TestSupport", .target(name: "X264", condition: .when(traits: ["X264"]))]),
+    test("OrientationSensingTests", ["OrientationSensing", "Media", "TestSupport"]),
     test("RTPTests", ["RTP", "Media", "TestSupport"]),
     test("StreamingTests", ["Streaming", "Threading", "Capture", "Encoding", "RTP", "Media", "TestSupport"]),
     test("PlayerTests", ["RTP", "TestSupport", "nightjar"]),

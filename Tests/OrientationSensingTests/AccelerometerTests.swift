@@ -20,7 +20,9 @@ struct AccelerometerTests {
 
     func write(_ number: Int, _ files: [String: String]) throws {
       try FileManager.default.createDirectory(atPath: device(number), withIntermediateDirectories: true)
-      for (name, text) in files { try Data((text + "\n").utf8).write(to: URL(fileURLWithPath: "\(device(number))/\(name)")) }
+      for (name, text) in files {
+        try Data((text + "\n").utf8).write(to: URL(fileURLWithPath: "\(device(number))/\(name)"))
+      }
     }
 
     func remove(_ number: Int) throws {
@@ -49,10 +51,11 @@ struct AccelerometerTests {
   }
 
   /// Readings and quirks of real devices, with the postures that iio-sensor-proxy's own tests expect of them.
-  @Test(arguments: [
-    ("523", "13", "5", "0.019163", DevicePosture.normal), ("8", "521", "-67", "0.019163", .rightUp),
-    ("24", "0", "-21", "0.306457", .normal), ("15", "-25", "-14", "0.306457", .leftUp),
-  ], ["in_accel_mount_matrix", "in_mount_matrix", "mount_matrix"])
+  @Test(
+    arguments: [
+      ("523", "13", "5", "0.019163", DevicePosture.normal), ("8", "521", "-67", "0.019163", .rightUp),
+      ("24", "0", "-21", "0.306457", .normal), ("15", "-25", "-14", "0.306457", .leftUp),
+    ], ["in_accel_mount_matrix", "in_mount_matrix", "mount_matrix"])
   func `A mount matrix turns readings as iio-sensor-proxy does`(
     reading: (String, String, String, String, DevicePosture), name: String
   ) throws {
@@ -106,7 +109,8 @@ struct AccelerometerTests {
 
   @Test(arguments: [
     "", "1, 0, 0", "1, 0, 0; 0, 1, 0", "1, 0, 0; 0, 1, 0; 0, 0", "1, 0, 0; 0, 1, 0; 0, 0, nan",
-    "1, 0, 0; 1, 0, 0; 0, 0, 1", "0, 0, 0; 0, 0, 0; 0, 0, 0", "1, 0, 0; 0, 1, 0; 0, 0, 1; 0, 0, 0", "a, b, c; d, e, f; g, h, i",
+    "1, 0, 0; 1, 0, 0; 0, 0, 1", "0, 0, 0; 0, 0, 0; 0, 0, 0", "1, 0, 0; 0, 1, 0; 0, 0, 1; 0, 0, 0",
+    "a, b, c; d, e, f; g, h, i",
   ])
   func `A mount matrix that is none is said so`(text: String) throws {
     #expect(MountMatrix(text) == nil)

@@ -18,6 +18,12 @@ import Testing
     var testDescription: String { arguments.joined(separator: " ") }
   }
 
+  #if X264
+    private static let x264Answer = "ultrafast"
+  #else
+    private static let x264Answer = "this build has no x264"
+  #endif
+
   private static let refusals = [
     Refusal("--source nowhere", 64, "choose auto, test"),
     Refusal("--source /dev/video250", 66, "there is no /dev/video250"),
@@ -31,7 +37,7 @@ import Testing
     Refusal("--source test --bitrate -3M", 64, "bitrate"),
     Refusal("--source test --keyframe-interval 0s", 64, "seconds"),
     Refusal("--source test --threads 99", 64, "1 to 16"),
-    Refusal("--source test --x264-preset warp", 64, "ultrafast"),
+    Refusal("--source test --x264-preset warp", 64, x264Answer),
     Refusal("--source test --encoder nvenc", 64, "auto"),
     Refusal("--source test --format nv12", 64, "for cameras only"),
     Refusal("--source test --rate max", 64, "for --source file: only"),

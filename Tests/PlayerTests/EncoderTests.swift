@@ -75,46 +75,6 @@ import Testing
   /// A second for a picture: a machine that is busy with other tests is no hang.
   private static let patient = ["--hang-limit", "30"]
 
-  @Test(arguments: ["error", "lost"])
-  func `hardware that fails in mid-stream costs at most one picture`(failure: String) throws {
-    let directory = try TemporaryDirectory()
-    let run = try Self.stream(
-      ["--source", "test", "--duration", "3s"] + Self.patient,
-      knobs: ["FAIL_AT": "30", "FAIL": failure, "LOST_REOPENS": "0"], in: directory)
-    #expect(run.figure("encoder", "failovers") >= 1)
-    #expect(run.figure("frames", "encoded") + run.figure("frames", "dropped") == run.figure("frames", "captured"))
-    #expect(try Self.pictures(run.packets, in: directory) == run.figure("frames", "sent"))
-    let counts = try #require(
-      (run.statistics["frames"] as? [String: Any])?["dropped_by_cause"] as? [String: Int])
-    #expect(counts["encoder_error"] == 0)
-    #expect(run.violations.isEmpty, "\(run.violations)")
-    #expect(run.log.contains("goes on, and the hardware is tried again in 1 s"), "\(run.log)")
-  }
-
-  @Test func `hardware that hangs in mid-stream is left behind`() throws {
-    let directory = try TemporaryDirectory()
-    let run = try Self.stream(
-      ["--source", "test", "--duration", "4s", "--hang-limit", "10"],
-      knobs: ["HANG_AT": "30", "HANG_IN": "sync", "HANG_SECONDS": "600"], in: directory)
-    #expect(run.figure("encoder", "hangs") == 1)
-    #expect(run.figure("encoder", "recoveries") == 0)
-    #expect(try Self.pictures(run.packets, in: directory) == run.figure("frames", "sent"))
-    #expect(run.log.contains("did not answer for"), "\(run.log)")
-    #expect(run.log.contains("goes on until nightjar is started again"), "\(run.log)")
-  }
-
-  @Test func `hardware that has recovered is taken back`() throws {
-    let directory = try TemporaryDirectory()
-    let run = try Self.stream(
-      ["--source", "test", "--duration", "4s", "--keyframe-interval", "500ms"] + Self.patient,
-      knobs: ["FAIL_AT": "20"], in: directory)
-    #expect(run.figure("encoder", "recoveries") == 1)
-    #expect(try Self.pictures(run.packets, in: directory) == run.figure("frames", "sent"))
-    #expect(run.log.contains("encodes again"), "\(run.log)")
-    let encoder = try #require(run.statistics["encoder"] as? [String: Any])
-    #expect((encoder["name"] as? String)?.hasPrefix("VA-API") == true)
-  }
-
   @Test func `hardware alone ends with the reason when it fails`() throws {
     try #require(StrictVADriver.isBuilt)
     let directory = try TemporaryDirectory()
@@ -130,35 +90,77 @@ import Testing
     #expect(program.error.contains("the encoder is lost"), "\(program.error)")
   }
 
-  @Test func `without hardware it is said why x264 was taken`() throws {
-    let directory = try TemporaryDirectory()
-    func encoderLine(_ node: String, _ knobs: [String: String] = [:]) throws -> String {
-      let program = try Subprocess.run(
-        [nightjarPath, "stream", "--source", "test", "--duration", "300ms", "--vaapi-device", node], in: directory,
-        environment: StrictVADriver.environment(
-          node: directory.path("node"), log: directory.path("log"), knobs: knobs))
-      #expect(program.status == 0, "\(program.error)")
-      return program.error.split(separator: "\n").first { $0.hasPrefix("encoder") }.map(String.init) ?? ""
+  #if X264
+    @Test(arguments: ["error", "lost"])
+    func `hardware that fails in mid-stream costs at most one picture`(failure: String) throws {
+      let directory = try TemporaryDirectory()
+      let run = try Self.stream(
+        ["--source", "test", "--duration", "3s"] + Self.patient,
+        knobs: ["FAIL_AT": "30", "FAIL": failure, "LOST_REOPENS": "0"], in: directory)
+      #expect(run.figure("encoder", "failovers") >= 1)
+      #expect(run.figure("frames", "encoded") + run.figure("frames", "dropped") == run.figure("frames", "captured"))
+      #expect(try Self.pictures(run.packets, in: directory) == run.figure("frames", "sent"))
+      let counts = try #require(
+        (run.statistics["frames"] as? [String: Any])?["dropped_by_cause"] as? [String: Int])
+      #expect(counts["encoder_error"] == 0)
+      #expect(run.violations.isEmpty, "\(run.violations)")
+      #expect(run.log.contains("goes on, and the hardware is tried again in 1 s"), "\(run.log)")
     }
-    try Data().write(to: directory.url.appending(path: "node"))
-    #expect(try encoderLine("/dev/null").contains("not a render node"))
-    #expect(try encoderLine(directory.path("none")).contains("no render node"))
-    #expect(try encoderLine(directory.path("node"), ["ENTRYPOINT": "none"]).contains("no H.264 encode"))
-    #expect(try encoderLine(directory.path("node")).contains("x264 stands by"))
-  }
 
-  /// The figures of the specification: a hundred times out of a hundred.
-  @Test(.enabled(if: runsLong), arguments: 0..<100)
-  func `a failure at any picture costs no more than it may`(round: Int) throws {
-    let directory = try TemporaryDirectory()
-    let hangs = round.isMultiple(of: 2)
-    let picture = "\(Int.random(in: 0..<45))"
-    let knobs =
-      hangs
-      ? ["HANG_AT": picture, "HANG_IN": "sync", "HANG_SECONDS": "600"]
-      : ["FAIL_AT": picture, "FAIL": round % 4 == 1 ? "error" : "lost", "LOST_REOPENS": "0"]
-    let run = try Self.stream(["--source", "test", "--duration", "2s"], knobs: knobs, in: directory)
-    #expect(run.figure("frames", "dropped") <= (hangs ? 4 : 1), "picture \(picture): \(run.log)")
-    #expect(try Self.pictures(run.packets, in: directory) == run.figure("frames", "sent"))
-  }
+    @Test func `hardware that hangs in mid-stream is left behind`() throws {
+      let directory = try TemporaryDirectory()
+      let run = try Self.stream(
+        ["--source", "test", "--duration", "4s", "--hang-limit", "10"],
+        knobs: ["HANG_AT": "30", "HANG_IN": "sync", "HANG_SECONDS": "600"], in: directory)
+      #expect(run.figure("encoder", "hangs") == 1)
+      #expect(run.figure("encoder", "recoveries") == 0)
+      #expect(try Self.pictures(run.packets, in: directory) == run.figure("frames", "sent"))
+      #expect(run.log.contains("did not answer for"), "\(run.log)")
+      #expect(run.log.contains("goes on until nightjar is started again"), "\(run.log)")
+    }
+
+    @Test func `hardware that has recovered is taken back`() throws {
+      let directory = try TemporaryDirectory()
+      let run = try Self.stream(
+        ["--source", "test", "--duration", "4s", "--keyframe-interval", "500ms"] + Self.patient,
+        knobs: ["FAIL_AT": "20"], in: directory)
+      #expect(run.figure("encoder", "recoveries") == 1)
+      #expect(try Self.pictures(run.packets, in: directory) == run.figure("frames", "sent"))
+      #expect(run.log.contains("encodes again"), "\(run.log)")
+      let encoder = try #require(run.statistics["encoder"] as? [String: Any])
+      #expect((encoder["name"] as? String)?.hasPrefix("VA-API") == true)
+    }
+
+    @Test func `without hardware it is said why x264 was taken`() throws {
+      let directory = try TemporaryDirectory()
+      func encoderLine(_ node: String, _ knobs: [String: String] = [:]) throws -> String {
+        let program = try Subprocess.run(
+          [nightjarPath, "stream", "--source", "test", "--duration", "300ms", "--vaapi-device", node], in: directory,
+          environment: StrictVADriver.environment(
+            node: directory.path("node"), log: directory.path("log"), knobs: knobs))
+        #expect(program.status == 0, "\(program.error)")
+        return program.error.split(separator: "\n").first { $0.hasPrefix("encoder") }.map(String.init) ?? ""
+      }
+      try Data().write(to: directory.url.appending(path: "node"))
+      #expect(try encoderLine("/dev/null").contains("not a render node"))
+      #expect(try encoderLine(directory.path("none")).contains("no render node"))
+      #expect(try encoderLine(directory.path("node"), ["ENTRYPOINT": "none"]).contains("no H.264 encode"))
+      #expect(try encoderLine(directory.path("node")).contains("x264 stands by"))
+    }
+
+    /// The figures of the specification: a hundred times out of a hundred.
+    @Test(.enabled(if: runsLong), arguments: 0..<100)
+    func `a failure at any picture costs no more than it may`(round: Int) throws {
+      let directory = try TemporaryDirectory()
+      let hangs = round.isMultiple(of: 2)
+      let picture = "\(Int.random(in: 0..<45))"
+      let knobs =
+        hangs
+        ? ["HANG_AT": picture, "HANG_IN": "sync", "HANG_SECONDS": "600"]
+        : ["FAIL_AT": picture, "FAIL": round % 4 == 1 ? "error" : "lost", "LOST_REOPENS": "0"]
+      let run = try Self.stream(["--source", "test", "--duration", "2s"], knobs: knobs, in: directory)
+      #expect(run.figure("frames", "dropped") <= (hangs ? 4 : 1), "picture \(picture): \(run.log)")
+      #expect(try Self.pictures(run.packets, in: directory) == run.figure("frames", "sent"))
+    }
+  #endif
 }

@@ -4,6 +4,7 @@
 // /sys/dev/char/MAJOR:MINOR/device/drm exists (stat) and whose minor number >> 6 is 2. vaInitialize and ffmpeg may ask
 // for the kernel driver's name (DRM_IOCTL_VERSION).
 #define _GNU_SOURCE
+#include <dirent.h>
 #include <dlfcn.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -69,6 +70,49 @@ EXPORT int lstat64(const char *path, struct stat64 *status) { return lstat(path,
 EXPORT int fstat64(int fd, struct stat64 *status) { return fstat(fd, (struct stat *)status); }
 EXPORT int fstatat64(int fd, const char *path, struct stat64 *status, int flags) {
   return fstatat(fd, path, (struct stat *)status, flags);
+}
+
+// /dev/dri is the node's directory where the node is called renderD128: so a program finds it by itself.
+static const char *redirected(const char *path, char *buffer, size_t size) {
+  static const char directory[] = "/dev/dri", name[] = "/renderD128";
+  const char *node = node_path();
+  const char *slash = node ? strrchr(node, '/') : NULL;
+  if (!slash || strcmp(slash, name) != 0 || !path || strncmp(path, directory, sizeof directory - 1) != 0) return path;
+  const char *rest = path + sizeof directory - 1;
+  if (*rest == '/' && strcmp(rest, name) != 0) return path;
+  if (*rest && *rest != '/') return path;
+  if ((size_t)(slash - node) + strlen(rest) >= size) return path;
+  memcpy(buffer, node, (size_t)(slash - node));
+  strcpy(buffer + (slash - node), rest);
+  return buffer;
+}
+
+EXPORT DIR *opendir(const char *path) {
+  DIR *(*real)(const char *) = dlsym(RTLD_NEXT, "opendir");
+  char buffer[4096];
+  return real(redirected(path, buffer, sizeof buffer));
+}
+
+static int any_open(const char *path, int flags, mode_t mode) {
+  char buffer[4096];
+  return (int)syscall(SYS_openat, AT_FDCWD, redirected(path, buffer, sizeof buffer), flags, mode);
+}
+
+// The mode is there where a file may be made; elsewhere the kernel does not look at it.
+EXPORT int open(const char *path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  mode_t mode = va_arg(arguments, mode_t);
+  va_end(arguments);
+  return any_open(path, flags, mode);
+}
+
+EXPORT int open64(const char *path, int flags, ...) {
+  va_list arguments;
+  va_start(arguments, flags);
+  mode_t mode = va_arg(arguments, mode_t);
+  va_end(arguments);
+  return any_open(path, flags | O_LARGEFILE, mode);
 }
 
 // struct drm_version of drm.h, which a machine without libdrm's headers lacks.
