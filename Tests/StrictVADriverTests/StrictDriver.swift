@@ -1,5 +1,6 @@
 import Foundation
 import TestSupport
+import Testing
 
 /// The driver that `make -C Tests/StrictVADriver OUT=.build/strict-va` built, and a log and a node for one run of it.
 struct StrictDriver {
@@ -8,19 +9,10 @@ struct StrictDriver {
     let description: String
   }
 
-  /// Where the driver was built.
-  static let built: String =
-    URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
-    .appendingPathComponent(".build/strict-va").path
-
   let directory: TemporaryDirectory
 
   init() throws {
-    for name in ["strict_drv_video.so", "render-node.so", "misuse"]
-    where !FileManager.default.fileExists(atPath: "\(Self.built)/\(name)") {
-      throw Missing(
-        description: "no \(Self.built)/\(name): run make -C Tests/StrictVADriver OUT=$PWD/.build/strict-va first")
-    }
+    try #require(StrictVADriver.isBuilt)
     directory = try TemporaryDirectory()
     try Data().write(to: directory.url.appendingPathComponent("node"))
   }
@@ -30,16 +22,7 @@ struct StrictDriver {
 
   /// The environment in which a program finds the driver, with the knobs given without their prefix.
   func environment(_ knobs: [String: String]) -> [String: String] {
-    var environment = [
-      "LD_PRELOAD": "\(Self.built)/render-node.so",
-      "LIBVA_DRIVERS_PATH": Self.built,
-      "LIBVA_DRIVER_NAME": "strict",
-      "LIBVA_MESSAGING_LEVEL": "0",
-      "NIGHTJAR_RENDER_NODE": node,
-      "NIGHTJAR_VA_LOG": directory.path("log"),
-    ]
-    for (name, value) in knobs { environment["NIGHTJAR_VA_\(name)"] = value }
-    return environment
+    StrictVADriver.environment(node: node, log: directory.path("log"), knobs: knobs)
   }
 
   /// Runs a program on the driver, with a fresh log.
@@ -57,7 +40,7 @@ struct StrictDriver {
   }
 
   /// The violations of the last run.
-  var violations: [String] { log.filter { $0.hasPrefix("violation: ") } }
+  var violations: [String] { StrictVADriver.violations(in: directory.path("log")) }
 
   /// A number that the contexts' summaries give, added up.
   func summed(_ key: String) -> Int {

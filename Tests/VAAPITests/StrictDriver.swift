@@ -18,23 +18,9 @@ struct StrictDriver {
   /// The pictures that it encoded.
   var source: String { directory.path("source.nv12") }
 
-  private static let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-    .deletingLastPathComponent().deletingLastPathComponent()
-  /// Where the driver is built.
-  static let builds = package.appendingPathComponent(".build/strict-va").path
-
   /// The program, built beside the test bundle.
   static let tool = URL(fileURLWithPath: nightjarPath).deletingLastPathComponent()
     .appendingPathComponent("VAEncodeTool").path
-
-  /// Builds the driver once.
-  private static let built: Bool = {
-    let sources = package.appendingPathComponent("Tests/StrictVADriver").path
-    if FileManager.default.fileExists(atPath: sources + "/Makefile"), let directory = try? TemporaryDirectory() {
-      _ = try? Subprocess.run(["make", "-s", "-C", sources, "OUT=\(builds)"], in: directory)
-    }
-    return FileManager.default.fileExists(atPath: builds + "/strict_drv_video.so")
-  }()
 
   /// What a run of the tool left.
   struct Run {
@@ -56,15 +42,10 @@ struct StrictDriver {
     _ arguments: [String], knobs: [String: String] = [:], node: String? = nil, preload: [String] = [],
     environment: [String: String] = [:]
   ) throws -> Run {
-    try #require(Self.built, "the strict driver is not built: make -C Tests/StrictVADriver")
+    try #require(StrictVADriver.isBuilt)
     let log = directory.path("violations-\(UUID().uuidString)")
-    var variables = [
-      "LIBVA_DRIVER_NAME": "strict", "LIBVA_DRIVERS_PATH": Self.builds, "LIBVA_MESSAGING_LEVEL": "0",
-      "LD_PRELOAD": (preload + [Self.builds + "/render-node.so"]).joined(separator: ":"),
-      "NIGHTJAR_RENDER_NODE": self.node, "NIGHTJAR_VA_LOG": log,
-    ]
-    for (name, value) in knobs { variables["NIGHTJAR_VA_\(name)"] = value }
-    variables.merge(environment) { $1 }
+    let variables = StrictVADriver.environment(node: self.node, log: log, knobs: knobs, preload: preload)
+      .merging(environment) { $1 }
     let result = try Subprocess.run(
       [Self.tool, "--node", node ?? self.node, "--output", stream, "--source", source] + arguments, in: directory,
       environment: variables)
@@ -74,10 +55,9 @@ struct StrictDriver {
       guard let equals = line.firstIndex(of: "=") else { continue }
       values[String(line[..<equals])] = String(line[line.index(after: equals)...])
     }
-    let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
-    let violations = text.split(separator: "\n").map(String.init).filter { $0.hasPrefix("violation:") }
     return Run(
-      status: result.status, values: values, lines: lines, error: result.error, violations: violations)
+      status: result.status, values: values, lines: lines, error: result.error,
+      violations: StrictVADriver.violations(in: log))
   }
 
   /// What ffmpeg complains of when it decodes the stream; empty where all is well.
@@ -120,6 +100,3 @@ struct StrictDriver {
     return (try value("average"), try value("min"))
   }
 }
-
-/// Whether the long tests run too.
-let runsLong = ProcessInfo.processInfo.environment["NIGHTJAR_LONG"] == "1"
