@@ -24,7 +24,8 @@ struct SensorProxyTests {
 
     deinit {
       proxy?.send(SIGKILL)
-      daemon.send(SIGTERM)
+      // Not SIGTERM, which it may have inherited blocked.
+      daemon.send(SIGKILL)
       _ = try? daemon.wait(limit: 10)
     }
 
