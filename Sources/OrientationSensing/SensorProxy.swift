@@ -33,6 +33,7 @@ public final class SensorProxy: PostureSource {
     news.initialize(to: true)
     // From here on `deinit` cleans up, whatever is thrown.
     sd_bus_set_method_call_timeout(bus, UInt64(Self.patience.nanoseconds / 1000))
+    try awaitReady()
     try subscribe()
     try requireOwner()
     var has: CInt = 0
@@ -45,8 +46,8 @@ public final class SensorProxy: PostureSource {
   }
 
   deinit {
-    // A claim ends with the connection.
-    sd_bus_flush_close_unref(bus)
+    // A claim ends with the connection. Nothing is flushed: a mute bus would keep us for 90 s.
+    sd_bus_close_unref(bus)
     news.deallocate()
   }
 
@@ -68,24 +69,38 @@ public final class SensorProxy: PostureSource {
         // Asking may have read news that nobody would wake us for.
         continue
       }
-      try sleep(interrupt: interrupt)
+      // Not without a limit, for the sake of sd-bus's own timers.
+      try sleep(interruptDescriptor: interrupt.fileDescriptor, limit: Self.patience)
     }
     return nil
   }
 
-  private func sleep(interrupt: borrowing Interrupt) throws(SensorError) {
+  /// Waits until the bus has let us in: sd-bus itself would wait 90 s for a bus that is mute.
+  private func awaitReady() throws(SensorError) {
+    let deadline = MediaTime.now() + Self.patience
+    while sd_bus_is_ready(bus) <= 0 {
+      let result = sd_bus_process(bus, nil)
+      guard result >= 0 else { throw .bus("connecting", reason: SystemFailure.text(-result)) }
+      if result > 0 { continue }
+      let rest = deadline - .now()
+      guard rest > .zero else { throw .bus("connecting", reason: SystemFailure.text(ETIMEDOUT)) }
+      try sleep(interruptDescriptor: -1, limit: rest)
+    }
+  }
+
+  /// Sleeps until the bus has something to say, at most for `limit`.
+  private func sleep(interruptDescriptor: CInt, limit: MediaTime) throws(SensorError) {
     let (descriptor, events) = (sd_bus_get_fd(bus), sd_bus_get_events(bus))
     guard descriptor >= 0, events >= 0 else {
       throw .bus("waiting", reason: SystemFailure.text(-min(descriptor, events)))
     }
     var descriptors = (
       pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: events), revents: 0),
-      pollfd(fd: interrupt.fileDescriptor, events: Int16(POLLIN), revents: 0)
+      pollfd(fd: interruptDescriptor, events: Int16(POLLIN), revents: 0)
     )
     withUnsafeMutablePointer(to: &descriptors) { pair in
       pair.withMemoryRebound(to: pollfd.self, capacity: 2) { pointer in
-        // Whoever waits without a limit would miss sd-bus's own timers.
-        _ = nightjar_poll(pointer, 2, Self.patience.nanoseconds)
+        _ = nightjar_poll(pointer, 2, limit.nanoseconds)
       }
     }
   }

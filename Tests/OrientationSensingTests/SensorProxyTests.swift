@@ -168,6 +168,26 @@ struct SensorProxyTests {
     #expect(throws: SensorError.self) { try SensorProxy(busAddress: "no address") }
   }
 
+  @Test func `A bus that takes connections and says nothing is given up`() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.url.appendingPathComponent("mute").path
+    let mute = try Subprocess(
+      [
+        "/usr/bin/python3", "-c",
+        "import socket, sys, time; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); time.sleep(600)",
+        path,
+      ], in: directory)
+    defer { mute.send(SIGKILL) }
+    for _ in 0..<2000 where !FileManager.default.fileExists(atPath: path) { usleep(10_000) }
+    // Between bind and listen it refuses.
+    usleep(200_000)
+    let start = MediaTime.now()
+    #expect(throws: SensorError.bus("connecting", reason: "Connection timed out")) {
+      try SensorProxy(busAddress: "unix:path=\(path)")
+    }
+    #expect(MediaTime.now() - start < SensorProxy.patience * 10)
+  }
+
   @Test func `The proxy goes before the accelerometer`() throws {
     let bus = try Bus()
     try bus.startProxy()
