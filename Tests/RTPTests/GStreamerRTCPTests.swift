@@ -103,7 +103,9 @@ import Testing
     let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: RetransmissionStream.headerRoom, alignment: 8)
     defer { memory.deallocate() }
     let wrapped = try originals.map { original in
-      let parts = original.withUnsafeBytes { stream.wrap($0, into: memory).map { Array($0.header) + Array($0.payload) } }
+      let parts = original.withUnsafeBytes { bytes in
+        stream.wrap(bytes, into: memory).map { Array($0.header) + Array($0.payload) }
+      }
       return try #require(parts)
     }
     try Self.withDirectory(wrapped) { directory in

@@ -75,4 +75,36 @@ import Testing
     schedule.setMembers(200, at: .zero)
     #expect(abs(schedule.deadline.seconds - late.seconds / 10) < 1e-6)
   }
+
+  @Test func `a sender reports while it sends, is a receiver after two silent intervals, and says goodbye`() throws {
+    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: SenderControl.room, alignment: 8)
+    defer { memory.deallocate() }
+    var control = try SenderControl(canonicalName: "abc", sessionBitsPerSecond: 2_000_000, at: .zero, seed: 1)
+    var packetizer = try H264Packetizer(
+      stream: RTPStream(payloadType: .h264, ssrc: 7, firstSequenceNumber: 0, timestampOffset: 100))
+    let batch = PacketBatch()
+    func report(_ control: inout SenderControl) throws -> [String] {
+      var count = 0
+      while count == 0 {
+        let time = control.schedule.deadline
+        count = control.writeReport(of: packetizer.stream, into: memory, at: time, ntp: NTPTimestamp(rawValue: 9))
+      }
+      return try read(Array(memory[..<count]), allowReducedSize: false)
+    }
+    #expect(try report(&control) == ["RR 7", "SDES 7 1=abc"])
+    withAccessUnit([hex("65 0102")]) { packetizer.packetize($0, into: batch) }
+    let deadline = control.schedule.deadline
+    #expect(control.writeReport(of: packetizer.stream, into: memory, at: .zero, ntp: NTPTimestamp(rawValue: 9)) == 0)
+    let first = try report(&control)
+    #expect(first[0].hasPrefix("SR 7 ntp 9 rtp ") && first[0].hasSuffix(" sent 1/3") && first[1] == "SDES 7 1=abc")
+    // The same instant on both clocks: the report's RTP time is the deadline's, unless it was put off.
+    let ticks = try #require(first[0].split(separator: " ")[5...].first.flatMap { Int64($0) })
+    #expect(ticks - 100 >= deadline.ticks(rate: 90_000))
+    #expect(try report(&control)[0].hasPrefix("SR 7"))
+    #expect(try report(&control)[0] == "RR 7")
+    #expect(control.reports == 4)
+    let count = control.writeGoodbye(
+      of: packetizer.stream, reason: "done", into: memory, at: .zero, ntp: NTPTimestamp(rawValue: 9))
+    #expect(try read(Array(memory[..<count])) == ["RR 7", "SDES 7 1=abc", "BYE [7] done"])
+  }
 }
