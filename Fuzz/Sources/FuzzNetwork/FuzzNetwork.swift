@@ -30,7 +30,7 @@ final class Session {
   private var sent: [UInt32: [UInt8]] = [:]
   private var isBent = false
   private var isFirst = true
-  private let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: RTPReceiver.feedbackRoom, alignment: 8)
+  private let memory: UnsafeMutableRawBufferPointer
   private static let limits = H264Depacketizer.Limits(nalBytes: 4096, nalUnits: 16, unitBytes: 8192)
 
   init?(_ input: UnsafeRawBufferPointer) {
@@ -48,6 +48,8 @@ final class Session {
           packets: 16,
           maximumPacketSize: 512, limits: Self.limits, seed: UInt64(input[2])), at: .zero)
     else { return nil }
+    // Not before: an initializer that fails runs no deinit.
+    memory = .allocate(byteCount: RTPReceiver.feedbackRoom, alignment: 8)
     self.packetizer = packetizer
     self.receiver = receiver
     viewer = ViewerFeedback(
