@@ -64,6 +64,9 @@ let package = Package(
       swiftSettings: settings),
 
     .executableTarget(
+      name: "encoder-cost", dependencies: ["Encoding", "Threading", "VAAPI", "X264", "Media"],
+      path: "Benchmarks/EncoderCost", swiftSettings: settings),
+    .executableTarget(
       name: "rotation-cost", dependencies: ["PixelConversion", "Media"], path: "Benchmarks/RotationCost",
       swiftSettings: settings),
 
