@@ -18,6 +18,9 @@ import Threading
 final class DriverThread: @unchecked Sendable {
   // Sendable: what is mutable is touched under the monitor alone. The encoder belongs to the thread, and in state
   // `ready`, in which the thread sleeps, to the caller.
+  //
+  // `any`, and not generic: three calls a frame through a witness table are nothing beside two wake-ups, and the
+  // selector learns only at run time what hardware there is.
 
   private enum State {
     /// The encoder is being made and warmed up, or the thread waits before it does so.

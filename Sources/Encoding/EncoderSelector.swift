@@ -50,7 +50,7 @@ public enum EncoderSelector {
     return try select(choice, configuration, hardware: hardware, policy: policy, software: software)
   }
 
-  /// A hardware encoder that may turn out to be one.
+  /// Hardware that is to be tried: what it is, and how it is opened.
   struct HardwareCandidate {
     let library: String
     let open: @Sendable () throws(EncoderError) -> any StagedVideoEncoder
@@ -102,8 +102,8 @@ public enum EncoderSelector {
   private static func behind(
     _ choice: EncoderChoice, _ software: FailoverEncoder.MakeFallback?, _ policy: FailoverEncoder.Policy
   ) -> String {
-    guard choice == .auto else { return "nothing stands behind it: --encoder auto would go on with x264" }
     guard software != nil else { return "nothing stands behind it: \(withoutX264)" }
+    guard choice == .auto else { return "nothing stands behind it: --encoder auto would go on with x264" }
     return policy.keepsStandby ? "x264 stands by" : "x264 would take over, cold"
   }
 

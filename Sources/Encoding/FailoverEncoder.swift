@@ -107,12 +107,16 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   }
 
   /// Warms up the fall-back; the hardware has been since it was opened.
+  ///
+  /// - Throws: ``EncoderError`` where the fall-back cannot be had.
   public func prepare() throws(EncoderError) {
     guard !isStopped else { throw .stopped }
     if policy.keepsStandby { try openFallback() }
   }
 
   /// Encodes `frame` by the hardware, or where that fails by the fall-back; see ``VideoEncoder``.
+  ///
+  /// - Throws: ``EncoderError/frameSize(_:expected:)``, ``EncoderError/lost(reason:)``, or what the fall-back throws.
   public func encode(
     _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
   ) throws(EncoderError) {
@@ -132,6 +136,8 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   }
 
   /// Changes both encoders; see ``VideoEncoder``.
+  ///
+  /// - Throws: ``EncoderError`` for an impossible value, or where the fall-back refuses.
   public func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {
     guard !isStopped else { throw .stopped }
     var wanted = configuration
@@ -144,6 +150,8 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   }
 
   /// Lends what the fall-back holds back; hardware holds nothing.
+  ///
+  /// - Throws: ``EncoderError`` as the fall-back does.
   public func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
     guard !isStopped else { throw .stopped }
     if !usesHardware { try fallback?.flush(deliver: deliver) }

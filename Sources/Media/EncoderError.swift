@@ -34,7 +34,7 @@ public enum EncoderError: Failure {
     case .encode(let library, let code): "\(library) failed to encode a frame (code \(code))"
     case .hung(let library, let time): "\(library) did not answer for \(time.nanoseconds / 1_000_000) ms"
     case .output(let library, let reason): "\(library) delivered a broken stream: \(reason)"
-    case .lost(let reason): "the encoder is lost: \(reason); --encoder auto goes on with x264 when that happens"
+    case .lost(let reason): "the encoder is lost and nothing stands behind it: \(reason)"
     case .stopped: "the encoder was stopped"
     }
   }

@@ -93,9 +93,9 @@ struct EncoderOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "VA-API: how many frame intervals the driver may take before x264 goes on.", valueName: "frames"),
+      "VA-API: how many frame intervals the driver may take before x264 goes on (3).", valueName: "frames"),
     transform: { try OptionValues.number($0, within: FailoverEncoder.Policy.hangLimits) })
-  var hangLimit = FailoverEncoder.Policy().hangLimit
+  var hangLimit: Int?
 
   @Flag(
     help: ArgumentHelp(
@@ -110,13 +110,24 @@ struct EncoderOptions: ParsableArguments {
           ? "--x264-preset: this build has no x264"
           : "--x264-preset: choose \(EncoderSelector.x264Presets.joined(separator: ", "))")
     }
-    guard encoder == .x264 else { return }
-    for (isGiven, name) in [
+    let hardware = [
       (vaapiDevice != nil, "--vaapi-device"), (vaapiQuality != nil, "--vaapi-quality"),
-      (vaapiLowPower, "--vaapi-low-power"), (noStandby, "--no-standby"),
-    ] where isGiven {
-      throw ValidationError("\(name) is for --encoder auto and vaapi only")
+      (vaapiLowPower, "--vaapi-low-power"), (noStandby, "--no-standby"), (hangLimit != nil, "--hang-limit"),
+    ]
+    let software = [
+      (x264Preset != nil, "--x264-preset"), (threads.value != nil, "--threads"), (lookahead != nil, "--lookahead"),
+      (noStandby, "--no-standby"),
+    ]
+    if encoder == .x264 { try refuse(hardware, "--encoder auto and vaapi") }
+    if encoder == .vaapi { try refuse(software, "--encoder auto and x264") }
+    if rateControl == .cqp {
+      try refuse([(bitrate.value != nil, "--bitrate"), (buffer != nil, "--buffer")], "cbr and vbr")
     }
+  }
+
+  /// Refuses the options among `options` that were given, because they would do nothing.
+  private func refuse(_ options: [(isGiven: Bool, name: String)], _ place: String) throws {
+    for option in options where option.isGiven { throw ValidationError("\(option.name) is for \(place) only") }
   }
 
   /// The preset with what was given.
@@ -150,7 +161,7 @@ struct EncoderOptions: ParsableArguments {
       size: format.size, frameRate: format.frameRate, bitrate: bitrate.value, color: format.color,
       processors: max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN))))
     var policy = FailoverEncoder.Policy()
-    policy.hangLimit = hangLimit
+    if let hangLimit { policy.hangLimit = hangLimit }
     policy.keepsStandby = !noStandby
     return try EncoderSelector.select(encoder, configuration, node: vaapiDevice, policy: policy)
   }

@@ -121,8 +121,9 @@ import Testing
 
     @Test func `hardware that has recovered is taken back`() throws {
       let directory = try TemporaryDirectory()
+      // Ten times what the back-off of a second and a key frame need.
       let run = try Self.stream(
-        ["--source", "test", "--duration", "4s", "--keyframe-interval", "500ms"] + Self.patient,
+        ["--source", "test", "--duration", "15s", "--keyframe-interval", "500ms"] + Self.patient,
         knobs: ["FAIL_AT": "20"], in: directory)
       #expect(run.figure("encoder", "recoveries") == 1)
       #expect(try Self.pictures(run.packets, in: directory) == run.figure("frames", "sent"))
@@ -148,18 +149,23 @@ import Testing
       #expect(try encoderLine(directory.path("node")).contains("x264 stands by"))
     }
 
-    /// The figures of the specification: a hundred times out of a hundred.
+    /// The figures of the specification: a hundred times out of a hundred. The first pictures are the preparation's.
     @Test(.enabled(if: runsLong), arguments: 0..<100)
     func `a failure at any picture costs no more than it may`(round: Int) throws {
       let directory = try TemporaryDirectory()
       let hangs = round.isMultiple(of: 2)
-      let picture = "\(Int.random(in: 0..<45))"
+      let picture = "\(4 + round * 7 % 41)"
       let knobs =
         hangs
         ? ["HANG_AT": picture, "HANG_IN": "sync", "HANG_SECONDS": "600"]
         : ["FAIL_AT": picture, "FAIL": round % 4 == 1 ? "error" : "lost", "LOST_REOPENS": "0"]
-      let run = try Self.stream(["--source", "test", "--duration", "2s"], knobs: knobs, in: directory)
-      #expect(run.figure("frames", "dropped") <= (hangs ? 4 : 1), "picture \(picture): \(run.log)")
+      // A hang is noticed after three frame intervals, as by default; a busy machine is none where only errors count.
+      let run = try Self.stream(
+        ["--source", "test", "--duration", "2s"] + (hangs ? [] : Self.patient), knobs: knobs, in: directory)
+      #expect(run.figure("encoder", "failovers") >= 1, "picture \(picture): \(run.log)")
+      #expect(run.figure("encoder", "hangs") == (hangs ? 1 : 0), "picture \(picture): \(run.log)")
+      let missing = run.figure("frames", "captured") - run.figure("frames", "sent")
+      #expect(missing <= (hangs ? 4 : 1), "picture \(picture): \(run.log)")
       #expect(try Self.pictures(run.packets, in: directory) == run.figure("frames", "sent"))
     }
   #endif
