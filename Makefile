@@ -7,8 +7,9 @@ STRICT_VA = LIBVA_DRIVER_NAME=strict LIBVA_DRIVERS_PATH=$(CURDIR)/.build/strict-
   NIGHTJAR_RENDER_NODE=$(CURDIR)/.build/strict-va/renderD128 LD_PRELOAD=$(CURDIR)/.build/strict-va/render-node.so
 BINARY = .build/release/nightjar
 ARGS ?=
+SECONDS ?= 20
 
-.PHONY: help run build test test-without-x264 strict-va examples lint check check-long rig rig-test bench clean
+.PHONY: help run build test test-without-x264 strict-va examples lint check check-long fuzz rig rig-test bench clean
 
 help: ## Lists these targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -34,7 +35,7 @@ test-without-x264: ## Builds the hardware-only program, free of the GPL, and run
 	$(MAKE) --no-print-directory strict-va
 	swift build --build-tests $(WITHOUT_X264)
 	touch .build/strict-va/renderD128
-	$(STRICT_VA) swift test --skip-build $(WITHOUT_X264) --filter 'EncodingTests|StreamingTests|PlayerTests' \
+	$(STRICT_VA) swift test --skip-build $(WITHOUT_X264) --filter 'EncodingTests|StreamingTests|PlayerTests|VAAPITests' \
 	  --skip ExampleTests
 
 strict-va: ## Builds the VA-API driver that the tests use, .build/strict-va/.
@@ -53,10 +54,16 @@ examples: ## Builds the example programs on our libraries, .build/examples/debug
 	swift build --package-path Examples --scratch-path .build/examples
 
 lint: ## Checks the sources' format.
-	swift format lint --strict --recursive Package.swift Sources Tests Examples
+	swift format lint --strict --recursive Package.swift Sources Tests Examples Benchmarks \
+	  Fuzz/Package.swift Fuzz/Sources/FuzzRTCP Fuzz/Sources/FuzzNetwork
 
 check: lint build ## Checks format, and what the release binary weighs and links.
 	scripts/check-binary $(BINARY)
+
+fuzz: ## Throws hostile input at the parsers, for SECONDS each (20).
+	@scripts/check-swift
+	@scripts/install-packages build
+	Fuzz/run $(SECONDS)
 
 rig: ## Builds the kernel with V4L2 test cameras, once a machine.
 	@if [ "$$(uname -m)" = x86_64 ]; then scripts/install-packages rig; fi
@@ -67,10 +74,12 @@ rig-test: rig ## Boots that kernel and streams from its cameras.
 	@scripts/install-packages build test
 	@rig/test
 
-bench: build ## Measures against ffmpeg, GStreamer and x264 in one run.
+bench: build ## Measures, against ffmpeg, GStreamer and x264 in one run where they can do it.
 	@scripts/install-packages test
 	Benchmarks/throughput
 	Benchmarks/footprint
+	Benchmarks/encoders
+	Benchmarks/rotation
 
 clean: ## Removes what was built here (the rig's kernel is elsewhere).
-	rm -rf .build
+	rm -rf .build Fuzz/.build Examples/.build
