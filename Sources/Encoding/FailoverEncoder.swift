@@ -7,7 +7,7 @@ public import Media
 /// - A driver that hangs is not spoken to again.
 /// - Without a fall-back the first failure is the end: ``EncoderError/lost(reason:)``.
 ///
-/// The fall-back is made and warmed up by ``prepare()`` (some 17 MB at 1280x720); or, with
+/// The fall-back is made and warmed up by ``prepare()`` (some 18 MB at 1280x720); or, with
 /// ``Policy/keepsStandby`` off, when it is needed, and given up once the hardware is back.
 public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   // Sendable: used by one thread at a time, as `VideoEncoder` demands; the driver's thread has none of it.

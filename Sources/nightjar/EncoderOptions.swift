@@ -99,7 +99,7 @@ struct EncoderOptions: ParsableArguments {
 
   @Flag(
     help: ArgumentHelp(
-      "Make x264 only once VA-API has failed: saves some 17 MB at 1280x720, and costs time when it does."))
+      "Make x264 only once VA-API has failed: saves some 18 MB at 1280x720, and costs time when it does."))
   var noStandby = false
 
   mutating func validate() throws {
