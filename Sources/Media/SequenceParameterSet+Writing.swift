@@ -87,7 +87,8 @@ public struct SequenceParameters: Hashable, Sendable {
     writer.trailingBits()
   }
 
-  /// `vui_parameters_present_flag` and `vui_parameters()`, clause E.1.1: colours, timing, and that nothing is reordered.
+  /// `vui_parameters_present_flag` and `vui_parameters()`, clause E.1.1: colours, timing, and that nothing is
+  /// reordered.
   static func writeVUI(color: ColorDescription, timing: SequenceParameterSet.Timing, to writer: inout BitWriter) {
     writer.flag(true)
     writer.flag(false)  // aspect_ratio_info_present_flag

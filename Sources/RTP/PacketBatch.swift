@@ -79,7 +79,8 @@ public final class PacketBatch {
     append(headerBytes: headerBytes, lent: payload.baseAddress, storedOffset: 0, payloadCount: payload.count)
   }
 
-  /// Appends a packet of `headerBytes`, which the caller fills at the returned address at once, and bytes of ``stored``.
+  /// Appends a packet of `headerBytes`, which the caller fills at the returned address at once, and bytes of
+  /// ``stored``.
   func append(headerBytes: Int, storedRange: Range<Int>) -> UnsafeMutableRawPointer {
     append(
       headerBytes: headerBytes, lent: nil, storedOffset: storedRange.lowerBound, payloadCount: storedRange.count)

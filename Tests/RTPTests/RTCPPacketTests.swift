@@ -31,8 +31,8 @@ private func describe(_ packet: RTCPPacket) -> String {
   func text(_ bytes: UnsafeRawBufferPointer) -> String { String(decoding: bytes, as: UTF8.self) }
   func blocks(_ blocks: RTCPRecords<ReportBlock>) -> String {
     blocks.map {
-      " [\($0.ssrc) lost \($0.fractionLost)/\($0.cumulativeLost) highest \($0.highestSequenceNumber) jitter \($0.jitter)"
-        + " lsr \($0.lastSenderReport) dlsr \($0.delaySinceLastSenderReport)]"
+      " [\($0.ssrc) lost \($0.fractionLost)/\($0.cumulativeLost) highest \($0.highestSequenceNumber)"
+        + " jitter \($0.jitter) lsr \($0.lastSenderReport) dlsr \($0.delaySinceLastSenderReport)]"
     }.joined()
   }
   switch packet {

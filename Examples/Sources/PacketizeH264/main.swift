@@ -25,7 +25,8 @@ rewind(file)
 guard fread(stream.baseAddress, 1, stream.count, file) == stream.count else { fail("cannot read it all", 74) }
 
 // Where one access unit ends and the next begins: before parameter sets, and before a slice that starts at the first
-// macroblock (first_mb_in_slice = 0 is the single bit 1) after a slice (H.264 clause 7.4.1.2.3, as far as it goes here).
+// macroblock (first_mb_in_slice = 0 is the single bit 1) after a slice (H.264 clause 7.4.1.2.3, as far as it goes
+// here).
 var accessUnits: [[NALUnit]] = [[]]
 var hasSlice = false
 var parameters: (sequence: [UInt8], picture: [UInt8]) = ([], [])
