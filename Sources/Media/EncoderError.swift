@@ -4,6 +4,10 @@ public enum EncoderError: Failure {
   case configuration(String)
   /// The frame is not of the size that the encoder was prepared for.
   case frameSize(PictureSize, expected: PictureSize)
+  /// The frame's rows are closer together than its picture is wide: the shorter stride, and the least one, in bytes.
+  case frameRows(Int, least: Int)
+  /// A call came before the one that it needs.
+  case order(call: String, needs: String)
   /// This machine, or this build, does not have the encoder; the reason with its mend.
   case unavailable(String)
   /// The device is there and may not be opened; the reason with its mend.
@@ -28,6 +32,8 @@ public enum EncoderError: Failure {
     switch self {
     case .configuration(let reason), .unavailable(let reason), .permission(let reason): reason
     case .frameSize(let size, let expected): "a frame of \(size) for an encoder of \(expected)"
+    case .frameRows(let stride, let least): "a frame with rows of \(stride) bytes: its picture needs at least \(least)"
+    case .order(let call, let needed): "\(call) was called out of order: call \(needed) before it"
     case .open(let library, let code): "\(library) does not open with these settings (code \(code))"
     case .call(let library, let function, let code, let reason):
       "\(library): \(function) failed: \(reason) (code \(code))"
@@ -46,7 +52,7 @@ public enum EncoderError: Failure {
     case .open, .unavailable, .hung, .lost: .unavailable
     case .permission: .noPermission
     case .call: .unavailable
-    case .frameSize, .encode, .output, .stopped: .software
+    case .frameSize, .frameRows, .order, .encode, .output, .stopped: .software
     }
   }
 }

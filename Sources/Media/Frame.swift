@@ -22,6 +22,15 @@ public struct NV12Planes {
     self.chroma = chroma
     self.chromaStride = chromaStride
   }
+
+  /// Refuses what an encoder of pictures of `expected` would read beyond, or encode as garbage.
+  ///
+  /// - Throws: ``EncoderError/frameSize(_:expected:)`` or ``EncoderError/frameRows(_:least:)``.
+  public func check(for expected: PictureSize) throws(EncoderError) {
+    guard size == expected else { throw .frameSize(size, expected: expected) }
+    let stride = min(lumaStride, chromaStride)
+    guard stride >= size.width else { throw .frameRows(stride, least: size.width) }
+  }
 }
 
 /// A frame's memory as a DMA-BUF, for hardware that reads it without a copy: NV12, linear, both planes in one buffer.

@@ -132,10 +132,11 @@ final class SurfaceUpload {
 
   /// Gives the memory back to the driver; returns the surface with the picture. The next ``map()`` is for another one.
   ///
-  /// - Throws: ``EncoderError/call(library:function:code:reason:)``.
+  /// - Throws: ``EncoderError/call(library:function:code:reason:)``, or ``EncoderError/order(call:needs:)`` where
+  ///   nothing is mapped.
   func finish() throws(EncoderError) -> VASurfaceID {
     let surface = surfaces.identifiers[index]
-    guard memory != nil else { throw .configuration("no input was mapped") }
+    guard memory != nil else { throw .order(call: "finish()", needs: "map()") }
     memory = nil
     let status = vaUnmapBuffer(display.handle, image.buf)
     dropDerived()

@@ -80,6 +80,8 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   /// Encodes two grey pictures and looks at what comes out: an IDR of the right size that starts with the first
   /// macroblock, then a P picture. Where the entry point does not do it, though the driver has made everything that it
   /// takes, the other one is tried.
+  ///
+  /// - Throws: ``EncoderError``: it is stopped, a call of libva's failed, or what came out is not what was asked for.
   public func prepare() throws(EncoderError) {
     guard session != nil else { throw .stopped }
     guard !isPrepared else { return }
@@ -118,6 +120,9 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   }
 
   /// Encodes `frame`; see ``VideoEncoder``.
+  ///
+  /// - Throws: ``EncoderError``: it is stopped, the frame is not what was agreed, a call of libva's failed, or what
+  ///   came out is not what was asked for.
   public func encode(
     _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
   ) throws(EncoderError) {
@@ -127,6 +132,8 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   }
 
   /// Maps the next input surface.
+  ///
+  /// - Throws: ``EncoderError``: it is stopped, or a call of libva's failed.
   public func mapInput() throws(EncoderError) {
     guard let packed = session?.packed else { throw .stopped }
     // Without packed headers the parameter sets are the driver's, and not known before something was encoded.
@@ -136,18 +143,14 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   }
 
   /// Copies `frame` into the mapped surface; see ``StagedVideoEncoder``.
+  ///
+  /// - Throws: ``EncoderError/frameSize(_:expected:)``, ``EncoderError/frameRows(_:least:)``,
+  ///   ``EncoderError/order(call:needs:)`` without ``mapInput()``, or ``EncoderError/stopped``.
   public func load(_ frame: borrowing Frame) throws(EncoderError) {
     guard let session else { throw .stopped }
     let planes = frame.planes
-    guard planes.size == configuration.size else {
-      throw .frameSize(planes.size, expected: configuration.size)
-    }
-    guard planes.lumaStride >= planes.size.width, planes.chromaStride >= planes.size.width else {
-      throw .configuration(
-        "rows of \(min(planes.lumaStride, planes.chromaStride)) bytes in a frame of \(planes.size): at least "
-          + "\(planes.size.width) are needed")
-    }
-    guard session.upload.isMapped else { throw .configuration("a frame was loaded before mapInput()") }
+    try planes.check(for: configuration.size)
+    guard session.upload.isMapped else { throw .order(call: "load(_:)", needs: "mapInput()") }
     timestamp = frame.timestamp
     captured = frame.captured
     if let buffer = frame.dmaBuffer, session.imports.accepts(buffer) {
@@ -159,13 +162,16 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   }
 
   /// Encodes what was loaded; see ``StagedVideoEncoder``.
+  ///
+  /// - Throws: ``EncoderError``: nothing was loaded, it is stopped, a call of libva's failed, or what came out is not
+  ///   what was asked for.
   public func encodeLoaded(keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
     guard let session else { throw .stopped }
     let source = loaded
     loaded = .nothing
     var imported: VASurfaceID?
     switch source {
-    case .nothing: throw .configuration("encodeLoaded() without a loaded frame")
+    case .nothing: throw .order(call: "encodeLoaded(keyFrame:deliver:)", needs: "load(_:)")
     case .copy: break
     case .buffer(let buffer, let planes):
       imported = session.imports.surface(for: buffer)
@@ -201,6 +207,8 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   }
 
   /// Tells the driver with the next picture.
+  ///
+  /// - Throws: ``EncoderError/configuration(_:)`` for an impossible value, or ``EncoderError/stopped``.
   public func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {
     guard session != nil else { throw .stopped }
     var wanted = configuration
@@ -213,6 +221,8 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   }
 
   /// Nothing is held back.
+  ///
+  /// - Throws: ``EncoderError/stopped``.
   public func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
     guard session != nil else { throw .stopped }
   }
@@ -339,8 +349,8 @@ extension VAAPIEncoder {
     }
   }
 
-  /// Refuses parameter sets of the driver's that are not what a receiver was told. Its VUI does not count, since ours is
-  /// in its place.
+  /// Refuses parameter sets of the driver's that are not what a receiver was told. Its VUI does not count, since ours
+  /// is in its place.
   private func checkDriverSets(_ session: EncodingSession) throws(EncoderError) {
     guard let driverSets, let bytes = session.coded.sequence, let picture = session.coded.picture,
       !bytes.elementsEqual(driverSets.sequence) || !picture.elementsEqual(driverSets.picture)

@@ -11,6 +11,8 @@
     /// both are next to nothing: flat pictures, and a bitrate of 1 kbit/s for as long as this lasts. With lookahead the
     /// last of them are still held back when this returns; ``X264Encoder`` drops them when they come out, and gives the
     /// bitrate back before it asks for the first real one.
+    ///
+    /// - Throws: ``EncoderError``: it is stopped, or x264 failed.
     public func prepare() throws(EncoderError) {
       guard let encoder else { throw .stopped }
       guard !isPrepared else { return }

@@ -6,9 +6,9 @@
   /// H.264 by x264: no B-frames, and without lookahead one access unit out for each frame in.
   ///
   /// x264 is told a constant frame rate, because with variable-rate input it holds each picture back until the next
-  /// one has come (it wants the picture's duration), and it ignores a change of that rate. So ``change(bitrate:frameRate:)``
-  /// tells it the bitrate that gives each frame its share. Key frames are forced by the caller's clock for the same
-  /// reason: x264 counts frames.
+  /// one has come (it wants the picture's duration), and it ignores a change of that rate. So
+  /// ``change(bitrate:frameRate:)`` tells it the bitrate that gives each frame its share. Key frames are forced by the
+  /// caller's clock for the same reason: x264 counts frames.
   ///
   /// The preset of a running encoder never changes: x264 does not go back up from ultrafast's `subme 0`, and says
   /// nothing.
@@ -113,20 +113,15 @@
     }
 
     /// Encodes `frame` and lends the access unit; see ``VideoEncoder``.
+    ///
+    /// - Throws: ``EncoderError``: it is stopped, the frame is not what was agreed, or x264 failed.
     public func encode(
       _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
     ) throws(EncoderError) {
       if isFlushed { try reopen() }
       guard let encoder else { throw .stopped }
       let planes = frame.planes
-      guard planes.size == configuration.size else {
-        throw .frameSize(planes.size, expected: configuration.size)
-      }
-      guard planes.lumaStride >= planes.size.width, planes.chromaStride >= planes.size.width else {
-        throw .configuration(
-          "a frame with rows of \(min(planes.lumaStride, planes.chromaStride)) bytes: NV12 of \(planes.size) has at "
-            + "least \(planes.size.width)")
-      }
+      try planes.check(for: configuration.size)
       if nextIndex == rateIndex { try restoreRate() }
       if isRateFactorNew { try applyRateFactor() }
       times[Int(nextIndex % Self.timesCapacity)] = (frame.timestamp, frame.captured)
@@ -153,6 +148,9 @@
 
     /// From the next frame on `bitrate` at `frameRate`. Parameter sets stay, the level among them, so that one who
     /// will want more later starts with it.
+    ///
+    /// - Throws: ``EncoderError/configuration(_:)`` for an impossible value, ``EncoderError/stopped``, or
+    ///   ``EncoderError/call(library:function:code:reason:)`` where x264 refuses; then the old ones go on.
     public func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {
       guard encoder != nil else { throw .stopped }
       var wanted = configuration
@@ -176,6 +174,8 @@
 
     /// Lends what the lookahead holds; nothing where there is none. The frame that follows is a key frame then: x264
     /// does not fill a lookahead that was emptied, so it is opened again.
+    ///
+    /// - Throws: ``EncoderError``: it is stopped, or x264 failed.
     public func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
       guard let encoder else { throw .stopped }
       guard configuration.lookahead > 0 else { return }

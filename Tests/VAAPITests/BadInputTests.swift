@@ -91,6 +91,12 @@ struct BadInputTests {
     #expect(try refusal(["--after-stop", "yes", "--frames", "3"]).text == "the encoder was stopped")
   }
 
+  @Test("calls out of order", arguments: ["mapInput", "load"]) func order(_ step: String) throws {
+    let refusal = try refusal(["--without", step])
+    #expect(refusal.text.contains("call \(step)("), "\(refusal.text)")
+    #expect(refusal.kind == "software")
+  }
+
   @Test("nothing, and lists what there is") func capabilities() throws {
     let driver = try StrictDriver()
     let run = try driver.encode(

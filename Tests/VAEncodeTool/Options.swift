@@ -21,6 +21,8 @@ struct Options {
   var noise = 4
   /// Whether a frame is encoded after `stop()`.
   var encodesAfterStop = false
+  /// The step that is left out of every frame, `mapInput` or `load`: a client's mistake.
+  var skippedStep: String?
   /// Goes on after an error, with the next frame.
   var goesOn = false
   /// Prints the driver's capabilities and ends.
@@ -51,6 +53,7 @@ struct Options {
     case "--export": exports = value == "yes"
     case "--prepare": prepares = value == "yes"
     case "--after-stop": encodesAfterStop = value == "yes"
+    case "--without": skippedStep = value
     case "--go-on": goesOn = value == "yes"
     case "--capabilities": listsCapabilities = value == "yes"
     case "--frame-size": frameSize = try size(value)

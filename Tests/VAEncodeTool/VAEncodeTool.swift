@@ -51,9 +51,9 @@ enum VAEncodeTool {
     for encoder in capabilities.encoders {
       let modes = encoder.rateControls.map(\.rawValue).joined(separator: "+")
       print(
-        "encoder=\(encoder.profile.rawValue) \(encoder.entryPoint.rawValue) \(modes) packed:\(encoder.packedHeaders.rawValue) "
-          + "slices:\(encoder.slices) quality:\(encoder.qualityLevels) \(encoder.minimumSize) \(encoder.maximumSize) "
-          + "import:\(encoder.importsDMABuffers)")
+        "encoder=\(encoder.profile.rawValue) \(encoder.entryPoint.rawValue) \(modes) "
+          + "packed:\(encoder.packedHeaders.rawValue) slices:\(encoder.slices) quality:\(encoder.qualityLevels) "
+          + "\(encoder.minimumSize) \(encoder.maximumSize) import:\(encoder.importsDMABuffers)")
     }
   }
 
@@ -125,7 +125,11 @@ final class EncodingRun {
     }
     picture.draw(frame.planes, number: number)
     let isKey = options.keyInterval > 0 && number % options.keyInterval == 0
-    if meter != nil {
+    if let skipped = options.skippedStep {
+      if skipped != "mapInput" { try encoder.mapInput() }
+      if skipped != "load" { try encoder.load(frame) }
+      try encoder.encodeLoaded(keyFrame: isKey) { unit in write(unit, number) }
+    } else if meter != nil {
       try encodeMeasured(frame, keyFrame: isKey, number)
     } else {
       try encoder.encode(frame, keyFrame: isKey) { unit in write(unit, number) }

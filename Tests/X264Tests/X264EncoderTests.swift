@@ -201,6 +201,32 @@
       #expect(throws: EncoderError.self) { try encoder.encode(frame, keyFrame: true) { _ in } }
     }
 
+    @Test func `a frame whose rows overlap is refused, and is no mistake in the options`() throws {
+      let encoder = try X264Encoder(Self.configuration())
+      let memory = UnsafeMutablePointer<UInt8>.allocate(capacity: Self.size.pixels * 3 / 2)
+      memory.initialize(repeating: 128, count: Self.size.pixels * 3 / 2)
+      defer { memory.deallocate() }
+      let width = Self.size.width
+      for (luma, chroma) in [(width - 1, width), (width, width - 2), (0, width), (-width, width)] {
+        let planes = NV12Planes(
+          size: Self.size, luma: memory, lumaStride: luma, chroma: memory + Self.size.pixels, chromaStride: chroma)
+        let frame = Frame(
+          planes: planes, color: .bt709, timestamp: .zero, captured: .zero, slot: 0, owner: Nobody())
+        let error = #expect(throws: EncoderError.self) {
+          try encoder.encode(frame, keyFrame: true) { _ in Issue.record("delivered") }
+        }
+        #expect(error?.description.contains("\(min(luma, chroma)) bytes") == true)
+        #expect(error?.description.contains("\(width)") == true)
+        #expect(error?.kind == .software)
+      }
+    }
+
+    /// The owner of memory that outlives its frames.
+    private final class Nobody: FrameOwner, @unchecked Sendable {
+      // Sendable: it has no state.
+      override func recycle(slot: Int) {}
+    }
+
     @Test func `impossible settings are refused with the limit in the message`() {
       var wrong: [EncoderConfiguration] = []
       for size in [(0, 0), (641, 360), (640, 361), (20_000, 360), (-640, 360)] {
