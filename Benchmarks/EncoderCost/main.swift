@@ -161,7 +161,7 @@ func run() throws {
   for size in sizes {
     let configuration = configuration(.liveCapture, size)
     try row("VA-API live-capture", size, rounds: rounds) {
-      try VAAPIEncoder(configuration: configuration, node: node)
+      try VAAPIEncoder(configuration, node: node)
     }
   }
 

@@ -44,7 +44,7 @@ public enum EncoderSelector {
     let nodes = node.map { [$0] } ?? RenderNode.all().map(\.path)
     let hardware = nodes.map { path in
       HardwareCandidate(library: "VA-API (\(path))") { () throws(EncoderError) in
-        try VAAPIEncoder(configuration: configuration, node: path)
+        try VAAPIEncoder(configuration, node: path)
       }
     }
     return try select(choice, configuration, hardware: hardware, policy: policy, software: software)

@@ -54,7 +54,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   ///
   /// - Throws: ``EncoderError``: an impossible value, no such node, no permission, a driver without what is needed, or
   ///   the call of libva's that failed.
-  public init(configuration: EncoderConfiguration, node: String) throws(EncoderError) {
+  public init(_ configuration: EncoderConfiguration, node: String) throws(EncoderError) {
     try configuration.check()
     if let quality = configuration.vaapiQuality, quality < 1 {
       throw .configuration("a VA-API quality level of \(quality): choose 1 for the best, or more for faster ones")

@@ -21,7 +21,7 @@ enum VAEncodeTool {
 
   private static func run(_ options: Options) throws {
     if options.listsCapabilities { return try listCapabilities(options) }
-    let encoder = try VAAPIEncoder(configuration: options.configuration, node: options.node)
+    let encoder = try VAAPIEncoder(options.configuration, node: options.node)
     if options.prepares { try encoder.prepare() }
     print("name=\(encoder.name)")
     print("sps=\(hex(encoder.parameterSets.sequence))")
