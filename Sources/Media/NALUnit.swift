@@ -1,3 +1,5 @@
+import Glibc
+
 /// `nal_unit_type`, ITU-T H.264 table 7-1: the ones this program meets.
 public struct NALUnitType: RawRepresentable, Hashable, Sendable {
   /// The five bits of the NAL unit header.
@@ -53,31 +55,36 @@ public enum AnnexB {
   public static let startCode: [UInt8] = [0, 0, 0, 1]
 
   /// Calls `body` with each NAL unit of a byte stream, in order; leading and trailing zero bytes are not part of it.
+  ///
+  /// - Throws: What `body` throws; the NAL units behind that one are not looked at.
+  @inlinable
   public static func forEachNALUnit<E: Error>(
     in stream: UnsafeRawBufferPointer, _ body: (NALUnit) throws(E) -> Void
   ) throws(E) {
-    var start = nextStartCode(in: stream, from: 0)?.end
-    while let begin = start {
-      let next = nextStartCode(in: stream, from: begin)
-      var end = next?.begin ?? stream.count
+    var start = startCode(in: stream, from: 0)
+    while let code = start {
+      let begin = code + 3
+      start = startCode(in: stream, from: begin)
+      var end = start ?? stream.count
       while end > begin, stream[end - 1] == 0 { end -= 1 }
       if let unit = NALUnit(UnsafeRawBufferPointer(rebasing: stream[begin..<end])) { try body(unit) }
-      start = next?.end
     }
   }
 
-  /// Where the next `00 00 01` begins and ends.
-  private static func nextStartCode(in stream: UnsafeRawBufferPointer, from: Int) -> (begin: Int, end: Int)? {
-    var index = from
-    while index + 3 <= stream.count {
-      // A byte above 1 in third place cannot be part of a start code: step over all three.
-      if stream[index + 2] > 1 {
-        index += 3
-      } else if stream[index] == 0, stream[index + 1] == 0, stream[index + 2] == 1 {
-        return (index, index + 3)
-      } else {
-        index += 1
+  /// Where the next `00 00 01` is. `memchr` looks for the zeros, since a picture is tens of kilobytes.
+  @usableFromInline
+  static func startCode(in stream: UnsafeRawBufferPointer, from: Int) -> Int? {
+    guard let base = stream.baseAddress else { return nil }
+    var position = from
+    while position + 3 <= stream.count {
+      guard let zero = memchr(base + position, 0, stream.count - position - 2) else { return nil }
+      position = UnsafeRawPointer(zero) - base
+      if base.load(fromByteOffset: position + 1, as: UInt8.self) == 0,
+        base.load(fromByteOffset: position + 2, as: UInt8.self) == 1
+      {
+        return position
       }
+      position += 1
     }
     return nil
   }

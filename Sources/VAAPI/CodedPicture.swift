@@ -1,5 +1,4 @@
 import CVA
-import Glibc
 import Media
 
 /// What comes out of the coded buffer: its segments as NAL units, in memory that is lent.
@@ -139,23 +138,14 @@ final class CodedPicture {
     return UnsafeRawBufferPointer(start: joined, count: length)
   }
 
-  /// Finds the NAL units. `memchr` looks for the zeros, since a picture is tens of kilobytes.
+  /// Finds the NAL units.
   private func split(_ stream: UnsafeRawBufferPointer) throws(EncoderError) {
     count = 2
     (sequence, picture) = (nil, nil)
-    guard let base = stream.baseAddress else { return }
-    var start = Self.startCode(base, stream.count, from: 0)
-    while let code = start {
-      let begin = code + 3
-      let next = Self.startCode(base, stream.count, from: begin)
-      var end = next ?? stream.count
-      while end > begin, stream[end - 1] == 0 { end -= 1 }
-      start = next
-      let bytes = UnsafeRawBufferPointer(rebasing: stream[begin..<end])
-      guard let unit = NALUnit(bytes) else { continue }
+    try AnnexB.forEachNALUnit(in: stream) { (unit) throws(EncoderError) in
       switch unit.type {
-      case .sequenceParameterSet: sequence = bytes
-      case .pictureParameterSet: picture = bytes
+      case .sequenceParameterSet: sequence = unit.bytes
+      case .pictureParameterSet: picture = unit.bytes
       case .accessUnitDelimiter, NALUnitType(rawValue: 12): break  // filler is bytes for nobody
       default:
         guard count < Self.nalUnitLimit else {
@@ -165,21 +155,5 @@ final class CodedPicture {
         count += 1
       }
     }
-  }
-
-  /// Where the next `00 00 01` is.
-  private static func startCode(_ base: UnsafeRawPointer, _ count: Int, from: Int) -> Int? {
-    var position = from
-    while position + 3 <= count {
-      guard let zero = memchr(base + position, 0, count - position - 2) else { return nil }
-      position = UnsafeRawPointer(zero) - base
-      if base.load(fromByteOffset: position + 1, as: UInt8.self) == 0,
-        base.load(fromByteOffset: position + 2, as: UInt8.self) == 1
-      {
-        return position
-      }
-      position += 1
-    }
-    return nil
   }
 }

@@ -24,6 +24,45 @@ import Testing
     #expect(stream.count == lengths.count)
   }
 
+  @Test func `NAL units are found wherever zeros and ones stand`() {
+    // Every stream of up to nine bytes that are 0, 1 or 2, cut by the letter of clause B.1: a search that steps over
+    // bytes is easily wrong about the last ones, or about zeros in a row.
+    for length in 0...9 {
+      var stream = [UInt8](repeating: 0, count: length)
+      while true {
+        var units: [[UInt8]] = []
+        stream.withUnsafeBytes { AnnexB.forEachNALUnit(in: $0) { units.append(Array($0.bytes)) } }
+        guard units == Self.units(in: stream) else {
+          Issue.record("\(stream): \(units)")
+          return
+        }
+        guard let digit = stream.lastIndex(where: { $0 < 2 }) else { break }
+        stream[digit] += 1
+        for index in stream.indices where index > digit { stream[index] = 0 }
+      }
+    }
+  }
+
+  /// The same the slow way: what stands between one `00 00 01` and the next, without the zeros at its end.
+  private static func units(in stream: [UInt8]) -> [[UInt8]] {
+    var codes: [Int] = []
+    var index = 0
+    while index + 3 <= stream.count {
+      guard Array(stream[index..<index + 3]) == [0, 0, 1] else {
+        index += 1
+        continue
+      }
+      codes.append(index)
+      index += 3
+    }
+    return codes.enumerated().compactMap { number, code in
+      let end = number + 1 < codes.count ? codes[number + 1] : stream.count
+      var unit = Array(stream[(code + 3)..<end])
+      while unit.last == 0 { unit.removeLast() }
+      return unit.isEmpty ? nil : unit
+    }
+  }
+
   @Test(arguments: variants)
   func `the decoder configuration is the one that ffmpeg writes`(arguments: [String]) throws {
     let sample = try EncodedSample(arguments)
