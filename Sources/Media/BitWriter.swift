@@ -5,7 +5,7 @@ public struct BitWriter: Sendable {
   public private(set) var bytes: [UInt8] = []
   private var pending: UInt8 = 0
   private var pendingBits = 0
-  private var zeros = 0
+  private var emulationPrevention = EmulationPrevention()
 
   /// An empty writer with room for `capacity` bytes.
   public init(capacity: Int = 256) {
@@ -15,7 +15,8 @@ public struct BitWriter: Sendable {
   /// Forgets what was written.
   public mutating func reset() {
     bytes.removeAll(keepingCapacity: true)
-    (pending, pendingBits, zeros) = (0, 0, 0)
+    (pending, pendingBits) = (0, 0)
+    emulationPrevention = EmulationPrevention()
   }
 
   /// Starts a NAL unit with a four-byte start code and `header`, the byte of `nal_ref_idc` and `nal_unit_type`. The
@@ -24,7 +25,7 @@ public struct BitWriter: Sendable {
     precondition(pendingBits == 0, "the NAL unit before is unfinished")
     bytes.append(contentsOf: AnnexB.startCode)
     bytes.append(header)
-    zeros = 0
+    emulationPrevention = EmulationPrevention()
   }
 
   /// The bits written, start codes and emulation prevention included, an unfinished byte's own bits too.
@@ -35,7 +36,7 @@ public struct BitWriter: Sendable {
     pending = pending << 1 | (value ? 1 : 0)
     pendingBits += 1
     guard pendingBits == 8 else { return }
-    emit(pending)
+    emulationPrevention.append(pending, to: &bytes)
     (pending, pendingBits) = (0, 0)
   }
 
@@ -72,14 +73,5 @@ public struct BitWriter: Sendable {
     guard pendingBits > 0 else { return }
     bytes.append(pending << UInt8(8 - pendingBits))
     (pending, pendingBits) = (0, 0)
-  }
-
-  private mutating func emit(_ byte: UInt8) {
-    if zeros >= 2, byte <= 3 {
-      bytes.append(3)
-      zeros = 0
-    }
-    zeros = byte == 0 ? zeros + 1 : 0
-    bytes.append(byte)
   }
 }

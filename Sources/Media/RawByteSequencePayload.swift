@@ -20,16 +20,28 @@ enum RawByteSequencePayload {
   static func addingEmulationPrevention(_ payload: some Collection<UInt8>) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(payload.count + 4)
-    var zeros = 0
-    for byte in payload {
-      if zeros >= 2, byte <= 3 {
-        bytes.append(3)
-        zeros = 0
-      }
-      zeros = byte == 0 ? zeros + 1 : 0
-      bytes.append(byte)
-    }
+    var prevention = EmulationPrevention()
+    for byte in payload { prevention.append(byte, to: &bytes) }
     return bytes
+  }
+}
+
+/// Emulation prevention (ITU-T H.264 clause 7.4.1.1), a byte at a time.
+struct EmulationPrevention: Sendable {
+  /// How many zeros the bytes so far end with.
+  private var zeros = 0
+
+  /// Before a NAL unit's first byte.
+  init() {}
+
+  /// Appends `byte`, behind a `03` where two zeros stand before it and it is 3 or less.
+  mutating func append(_ byte: UInt8, to bytes: inout [UInt8]) {
+    if zeros >= 2, byte <= 3 {
+      bytes.append(3)
+      zeros = 0
+    }
+    zeros = byte == 0 ? zeros + 1 : 0
+    bytes.append(byte)
   }
 }
 
