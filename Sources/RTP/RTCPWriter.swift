@@ -23,6 +23,8 @@ public struct RTCPWriter {
   public var bytes: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[..<count]) }
 
   /// SR, RFC 3550 section 6.4.1.
+  ///
+  /// - Throws: ``RTCPWriterError``: no room, or more than ``maximumCount`` blocks.
   public mutating func append(
     _ report: SenderReport, blocks: some Collection<ReportBlock> = EmptyCollection()
   ) throws(RTCPWriterError) {
@@ -35,6 +37,8 @@ public struct RTCPWriter {
   }
 
   /// RR, RFC 3550 section 6.4.2.
+  ///
+  /// - Throws: ``RTCPWriterError``: no room, or more than ``maximumCount`` blocks.
   public mutating func appendReceiverReport(
     sender: UInt32, blocks: some Collection<ReportBlock> = EmptyCollection()
   ) throws(RTCPWriterError) {
@@ -47,17 +51,21 @@ public struct RTCPWriter {
   }
 
   /// SDES with the one item that every compound packet must have, RFC 3550 section 6.5.1.
+  ///
+  /// - Throws: ``RTCPWriterError``: no room, or a name of more than ``maximumText`` bytes.
   public mutating func appendCanonicalName(_ name: String, of ssrc: UInt32) throws(RTCPWriterError) {
     try appendSourceDescription(of: ssrc, CollectionOfOne((type: 1, text: name)))
   }
 
   /// SDES of one source, RFC 3550 section 6.5; CNAME is type 1, TOOL is type 6.
+  ///
+  /// - Throws: ``RTCPWriterError``: no room, or a text of more than ``maximumText`` bytes.
   public mutating func appendSourceDescription(
     of ssrc: UInt32, _ items: some Collection<(type: UInt8, text: String)>
   ) throws(RTCPWriterError) {
     var length = 4
     for item in items {
-      try checkText(item.text)
+      try Self.check(item.text)
       length += 2 + item.text.utf8.count
     }
     // At least one zero ends the list, and more fill up the word.
@@ -75,11 +83,14 @@ public struct RTCPWriter {
   }
 
   /// BYE, RFC 3550 section 6.6, with a reason unless it is empty.
+  ///
+  /// - Throws: ``RTCPWriterError``: no room, more than ``maximumCount`` sources, or a reason of more than
+  ///   ``maximumText`` bytes.
   public mutating func appendGoodbye(
     _ sources: some Collection<SynchronizationSource>, reason: String = ""
   ) throws(RTCPWriterError) {
     try checkCount(sources.count)
-    try checkText(reason)
+    try Self.check(reason)
     let list = sources.count * SynchronizationSource.byteCount
     let text = reason.utf8.count
     let padded = text == 0 ? list : list + (text / 4 + 1) * 4
@@ -92,6 +103,8 @@ public struct RTCPWriter {
   }
 
   /// Generic NACK, RFC 4585 section 6.2.1.
+  ///
+  /// - Throws: ``RTCPWriterError/room(needed:available:)``.
   public mutating func appendNACK(
     sender: UInt32, media: UInt32, entries: some Collection<NACKEntry>
   ) throws(RTCPWriterError) {
@@ -104,6 +117,8 @@ public struct RTCPWriter {
   }
 
   /// PLI, RFC 4585 section 6.3.1.
+  ///
+  /// - Throws: ``RTCPWriterError/room(needed:available:)``.
   public mutating func appendPictureLoss(sender: UInt32, media: UInt32) throws(RTCPWriterError) {
     let body = try begin(
       type: RTCPPacket.TypeNumber.payloadFeedback, format: Int(RTCPPacket.TypeNumber.pictureLossFormat), body: 8)
@@ -112,6 +127,8 @@ public struct RTCPWriter {
   }
 
   /// FIR, RFC 5104 section 4.3.1; the media source of the header is 0 there.
+  ///
+  /// - Throws: ``RTCPWriterError/room(needed:available:)``.
   public mutating func appendFullIntraRequest(
     sender: UInt32, entries: some Collection<FullIntraRequestEntry>
   ) throws(RTCPWriterError) {
@@ -127,8 +144,9 @@ public struct RTCPWriter {
     guard count <= Self.maximumCount else { throw .entries(count, limit: Self.maximumCount) }
   }
 
-  private func checkText(_ text: String) throws(RTCPWriterError) {
-    guard text.utf8.count <= Self.maximumText else { throw .text(text.utf8.count, limit: Self.maximumText) }
+  /// Refuses a CNAME, another item or a reason that is longer than its length byte can say.
+  static func check(_ text: String) throws(RTCPWriterError) {
+    guard text.utf8.count <= maximumText else { throw .text(text.utf8.count, limit: maximumText) }
   }
 
   /// Writes a header for `bytes` of body, which the caller fills at the returned address.

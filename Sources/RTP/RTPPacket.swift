@@ -11,6 +11,11 @@ public struct RTPPacket {
   /// The payload, without padding; may be empty.
   public let payload: UnsafeRawBufferPointer
 
+  /// Bytes before the payload.
+  var headerByteCount: Int {
+    RTPHeader.byteCount + contributingSources.count + (headerExtension.map { 4 + $0.bytes.count } ?? 0)
+  }
+
   /// The packet in `bytes`, which the caller keeps for as long as this value is used.
   ///
   /// - Throws: ``RTPPacketError`` for bytes that are no RTP packet.

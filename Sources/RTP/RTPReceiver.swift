@@ -46,8 +46,7 @@ public final class RTPReceiver {
   ///
   /// - Throws: ``RTCPWriterError/text(_:limit:)`` for a longer CNAME than RTCP carries.
   public init(_ configuration: Configuration, at time: MediaTime) throws(RTCPWriterError) {
-    let name = configuration.canonicalName.utf8.count
-    guard name <= RTCPWriter.maximumText else { throw .text(name, limit: RTCPWriter.maximumText) }
+    try RTCPWriter.check(configuration.canonicalName)
     self.configuration = configuration
     depacketizer = H264Depacketizer(payloadType: configuration.payloadType, limits: configuration.limits)
     window = ReorderBuffer(packets: configuration.packets, packetBytes: configuration.maximumPacketSize)

@@ -23,8 +23,7 @@ public struct RetransmissionStream: Sendable {
     _ original: UnsafeRawBufferPointer, into memory: UnsafeMutableRawBufferPointer
   ) -> (header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer)? {
     guard let packet = try? RTPPacket(parsing: original), let base = memory.baseAddress else { return nil }
-    let extensionBytes = packet.headerExtension.map { 4 + $0.bytes.count } ?? 0
-    let headerBytes = RTPHeader.byteCount + packet.contributingSources.count + extensionBytes
+    let headerBytes = packet.headerByteCount
     let count = headerBytes + Self.originalSequenceNumberBytes
     guard count <= memory.count else { return nil }
     memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: original[..<headerBytes]))
@@ -54,8 +53,7 @@ public struct RetransmissionStream: Sendable {
     guard let sequenceNumber = retransmission.payload.bigEndian(UInt16.self, at: 0),
       let base = memory.baseAddress
     else { return nil }
-    let extensionBytes = retransmission.headerExtension.map { 4 + $0.bytes.count } ?? 0
-    let headerBytes = RTPHeader.byteCount + retransmission.contributingSources.count + extensionBytes
+    let headerBytes = retransmission.headerByteCount
     let rest = UnsafeRawBufferPointer(rebasing: retransmission.payload[Self.originalSequenceNumberBytes...])
     guard headerBytes + rest.count <= memory.count else { return nil }
     memory.copyMemory(from: UnsafeRawBufferPointer(rebasing: bytes[..<headerBytes]))

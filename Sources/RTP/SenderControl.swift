@@ -1,6 +1,7 @@
 public import Media
 
-/// What the sender of a stream says by RTCP, and when: SR with SDES at the intervals of RFC 3550, BYE at the end.
+/// What the sender of a stream says by RTCP, and when: SR, or RR while nothing is sent, with SDES at the intervals
+/// of RFC 3550, BYE at the end.
 ///
 /// One value serves all viewers of a stream, because the report is the same for all; each is sent a copy.
 public struct SenderControl: Sendable {
@@ -31,8 +32,7 @@ public struct SenderControl: Sendable {
     canonicalName: String, sessionBitsPerSecond: Double, minimum: RTCPSchedule.Minimum = .reduced,
     at time: MediaTime, seed: UInt64 = .random(in: 0 ... .max)
   ) throws(RTCPWriterError) {
-    let count = canonicalName.utf8.count
-    guard count <= RTCPWriter.maximumText else { throw .text(count, limit: RTCPWriter.maximumText) }
+    try RTCPWriter.check(canonicalName)
     self.canonicalName = canonicalName
     random = SplitMix64(seed: seed)
     schedule = RTCPSchedule(
@@ -46,7 +46,7 @@ public struct SenderControl: Sendable {
     of stream: RTPStream, into memory: UnsafeMutableRawBufferPointer, at time: MediaTime, ntp: NTPTimestamp
   ) -> Int {
     precondition(memory.count >= Self.room, "a report needs \(Self.room) bytes")
-    schedule.isSender = stream.packetsSent != packetsSent.before
+    schedule.isSender = isSender(stream)
     guard schedule.expire(at: time, using: &random) else { return 0 }
     var writer = RTCPWriter(into: memory)
     do throws(RTCPWriterError) { try write(stream, to: &writer, at: time, ntp: ntp) } catch {
@@ -74,11 +74,13 @@ public struct SenderControl: Sendable {
     return writer.count
   }
 
+  /// Whether packets of `stream` were sent within the last two intervals: a sender no longer, where not.
+  private func isSender(_ stream: RTPStream) -> Bool { stream.packetsSent != packetsSent.before }
+
   private func write(
     _ stream: RTPStream, to writer: inout RTCPWriter, at time: MediaTime, ntp: NTPTimestamp
   ) throws(RTCPWriterError) {
-    // Nothing sent within two intervals: a sender no longer.
-    if stream.packetsSent != packetsSent.before {
+    if isSender(stream) {
       try writer.append(SenderReport(stream, at: time, ntp: ntp))
     } else {
       try writer.appendReceiverReport(sender: stream.ssrc)
