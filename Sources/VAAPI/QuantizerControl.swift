@@ -7,10 +7,21 @@ struct QuantizerControl {
   /// The quantizers that it uses: below the first one nothing is seen to get better.
   static let limits = 10...51
 
-  private var bitsPerFrame: Double
-  private var bufferBits: Double
-  /// How many frames a debt is paid back over.
-  private var horizon: Double
+  /// What a configuration asks for.
+  private struct Target {
+    var bitsPerFrame: Double
+    var bufferBits: Double
+    /// How many frames a debt is paid back over.
+    var horizon: Double
+
+    init(_ configuration: EncoderConfiguration) {
+      bitsPerFrame = Double(configuration.bitrate) / configuration.frameRate.framesPerSecond
+      bufferBits = Double(configuration.bitrate) * configuration.bufferSeconds
+      horizon = max(4, configuration.frameRate.framesPerSecond * configuration.bufferSeconds)
+    }
+  }
+
+  private var target: Target
   /// Bits spent beyond the bitrate; negative where some were saved.
   private var debt = 0.0
   /// What an IDR picture, or a P picture, would cost at quantizer 0.
@@ -21,32 +32,27 @@ struct QuantizerControl {
 
   /// A control that has not seen a picture yet.
   init(_ configuration: EncoderConfiguration) {
-    bitsPerFrame = Double(configuration.bitrate) / configuration.frameRate.framesPerSecond
-    bufferBits = Double(configuration.bitrate) * configuration.bufferSeconds
-    horizon = 1
+    target = Target(configuration)
     // Half a bit a pixel at quantizer 26 is a picture with some detail.
     intraCost = Double(configuration.size.pixels) * 0.5 * exp2(26.0 / 6)
     interCost = intraCost / 6
-    retarget(configuration)
   }
 
   /// Another bitrate or frame rate; what is known of the pictures stays.
   mutating func retarget(_ configuration: EncoderConfiguration) {
-    bitsPerFrame = Double(configuration.bitrate) / configuration.frameRate.framesPerSecond
-    bufferBits = Double(configuration.bitrate) * configuration.bufferSeconds
-    horizon = max(4, configuration.frameRate.framesPerSecond * configuration.bufferSeconds)
-    debt = min(max(debt, -bufferBits / 2), bufferBits)
+    target = Target(configuration)
+    debt = min(max(debt, -target.bufferBits / 2), target.bufferBits)
   }
 
   /// The quantizer for the next picture.
   func quantizer(isIDR: Bool) -> Int {
-    let share = bitsPerFrame - debt / horizon
+    let share = target.bitsPerFrame - debt / target.horizon
     let wanted: Double
     if isIDR {
       // What a key frame takes beyond its share is paid back by the pictures after it.
-      wanted = max(bitsPerFrame, min(share * 6, bufferBits * 0.5))
+      wanted = max(target.bitsPerFrame, min(share * 6, target.bufferBits * 0.5))
     } else {
-      wanted = min(max(share, bitsPerFrame * 0.2), bitsPerFrame * 2)
+      wanted = min(max(share, target.bitsPerFrame * 0.2), target.bitsPerFrame * 2)
     }
     let exact = 6 * log2((isIDR ? intraCost : interCost) / wanted)
     var quantizer = Int(min(max(exact.rounded(), Double(Self.limits.lowerBound)), Double(Self.limits.upperBound)))
@@ -65,7 +71,7 @@ struct QuantizerControl {
     } else {
       interCost = 0.5 * interCost + 0.5 * cost
     }
-    debt = min(max(debt + bits - bitsPerFrame, -bufferBits / 2), bufferBits * 2)
+    debt = min(max(debt + bits - target.bitsPerFrame, -target.bufferBits / 2), target.bufferBits * 2)
     last = quantizer
   }
 }
