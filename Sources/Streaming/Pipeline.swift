@@ -140,6 +140,12 @@ public final class Pipeline: @unchecked Sendable {
     requests.setKeyFrame()
   }
 
+  /// Puts the parameter sets before the next picture, whatever kind it is; every key frame has them anyway. For a
+  /// receiver that has joined and has not got them otherwise.
+  public func repeatParameterSets() {
+    sendStage.repeatParameterSets()
+  }
+
   /// From one of the next frames on `bitrate` bits a second, with neither a key frame nor new parameter sets.
   ///
   /// - Throws: ``EncoderError/configuration(_:)`` for an impossible value; then nothing changes.

@@ -8,8 +8,11 @@ final class SendStage: @unchecked Sendable {
   private let pictures: CodedPictureQueue
   private let outputs: [RTPOutput]
   private let statistics: StatisticsRecorder
-  private var parameterSets: ParameterSets
-  /// The parameter sets of the stream, replaced whenever a key frame brings others, with a count of the changes.
+  private let parameterSetCache = ParameterSetCache()
+  /// How often the cache had changed when ``currentParameterSets`` was last replaced.
+  private var notedChanges: Int
+  private let repeatsParameterSets = Atomic(false)
+  /// The parameter sets of the stream, replaced whenever a picture brings others, with a count of the changes.
   let currentParameterSets: Mutex<(sets: ParameterSets, changes: Int)>
 
   /// How often a transport stream without pictures repeats its clock: ISO/IEC 13818-1 allows 100 ms.
@@ -20,7 +23,8 @@ final class SendStage: @unchecked Sendable {
   ) {
     self.pictures = pictures
     self.outputs = outputs
-    self.parameterSets = parameterSets
+    parameterSetCache.update(parameterSets)
+    notedChanges = parameterSetCache.changes
     self.statistics = statistics
     currentParameterSets = Mutex((parameterSets, 0))
   }
@@ -40,12 +44,26 @@ final class SendStage: @unchecked Sendable {
     }
   }
 
+  /// Puts the parameter sets before the next picture, whatever kind it is: for a receiver that has joined without
+  /// them. Any thread, any number of times.
+  func repeatParameterSets() {
+    repeatsParameterSets.store(true, ordering: .relaxed)
+  }
+
   private func send(_ picture: CodedPicture) {
     let begin = MediaTime.now()
     let unit = picture.accessUnit
-    if unit.isKeyFrame { noteParameterSets(unit) }
+    if repeatsParameterSets.exchange(false, ordering: .relaxed) { parameterSetCache.invalidate() }
     var sent = 0
-    for output in outputs { sent += output.send(unit, statistics) }
+    do throws(ParameterSetError) {
+      try parameterSetCache.complete(unit) { completed in
+        noteParameterSets()
+        for output in outputs { sent += output.send(completed, statistics) }
+      }
+    } catch {
+      // More NAL units, or longer sets, than the cache holds: no encoder of ours makes them, and a receiver may cope.
+      for output in outputs { sent += output.send(unit, statistics) }
+    }
     let end = MediaTime.now()
     let captured = unit.captured
     let queued = begin - picture.encoded
@@ -59,19 +77,11 @@ final class SendStage: @unchecked Sendable {
     }
   }
 
-  /// Key frames carry the parameter sets; a stream whose encoder was replaced brings new ones.
-  private func noteParameterSets(_ unit: borrowing AccessUnit) {
-    var sequence: NALUnit?
-    var picture: NALUnit?
-    for nalUnit in unit.nalUnits {
-      if nalUnit.type == .sequenceParameterSet { sequence = nalUnit }
-      if nalUnit.type == .pictureParameterSet { picture = nalUnit }
-    }
-    guard let sequence, let picture,
-      !sequence.bytes.elementsEqual(parameterSets.sequence) || !picture.bytes.elementsEqual(parameterSets.picture),
-      let sets = ParameterSets(sequence: Array(sequence.bytes), picture: Array(picture.bytes))
-    else { return }
-    parameterSets = sets
+  /// A stream whose encoder was replaced brings new parameter sets.
+  private func noteParameterSets() {
+    guard parameterSetCache.changes != notedChanges else { return }
+    notedChanges = parameterSetCache.changes
+    guard let sets = parameterSetCache.parameterSets else { return }
     currentParameterSets.withLock { $0 = (sets, $0.changes + 1) }
   }
 }

@@ -44,14 +44,18 @@ import Testing
     let name = "fake encoder"
     let parameterSets: ParameterSets
     private let microseconds: UInt32
+    private let tellsSetsOnce: Bool
     private let fails: @Sendable (Int) -> Bool
     private var count = 0
     private(set) var keyFrames: [Int] = []
     private(set) var isStopped = false
 
-    init(microseconds: UInt32 = 0, fails: @escaping @Sendable (Int) -> Bool = { _ in false }) throws {
+    init(
+      microseconds: UInt32 = 0, tellsSetsOnce: Bool = false, fails: @escaping @Sendable (Int) -> Bool = { _ in false }
+    ) throws {
       parameterSets = try #require(ParameterSets(sequence: [0x67, 66, 0xc0, 30, 1], picture: [0x68, 1]))
       self.microseconds = microseconds
+      self.tellsSetsOnce = tellsSetsOnce
       self.fails = fails
     }
 
@@ -68,7 +72,8 @@ import Testing
       if keyFrame { keyFrames.append(count) }
       // From the tenth picture on the stream has another SPS, as after a change of encoder.
       let sequence: [UInt8] = [0x67, 66, 0xc0, 30, count < 10 ? 1 : 2]
-      let units: [[UInt8]] = keyFrame ? [sequence, [0x68, 1], [0x65, 9, 9]] : [[0x41, 9]]
+      let sets: [[UInt8]] = keyFrame && !(tellsSetsOnce && count > 0) ? [sequence, [0x68, 1]] : []
+      let units = sets + (keyFrame ? [[0x65, 9, 9]] : [[0x41, 9]])
       let memory = units.map { UnsafeMutableRawBufferPointer.allocate(byteCount: $0.count, alignment: 1) }
       defer { memory.forEach { $0.deallocate() } }
       for (buffer, bytes) in zip(memory, units) { buffer.copyBytes(from: bytes) }
@@ -83,10 +88,12 @@ import Testing
     func stop() { isStopped = true }
   }
 
-  private static func pipeline(_ source: any VideoSource, _ encoder: any VideoEncoder) throws -> Pipeline {
+  private static func pipeline(
+    _ source: any VideoSource, _ encoder: any VideoEncoder, port: UInt16? = nil
+  ) throws -> Pipeline {
     try Pipeline(
       source: source, encoder: encoder,
-      destinations: [StreamDestination(host: "127.0.0.1", port: try UDPPort.free())],
+      destinations: [StreamDestination(host: "127.0.0.1", port: try port ?? UDPPort.free())],
       keyFrameInterval: MediaTime(seconds: 1000))
   }
 
@@ -140,6 +147,28 @@ import Testing
     pipeline.stop()
     _ = pipeline.waitUntilEnd()
     #expect(encoder.keyFrames.count == 2)
+  }
+
+  @Test func `parameter sets that were told once go with every key frame, and at once where asked for`() throws {
+    let recorder = try DatagramRecorder()
+    let encoder = try FakeEncoder(microseconds: 3000, tellsSetsOnce: true)
+    let pipeline = try Self.pipeline(try HastyCamera(limit: .max), encoder, port: recorder.port)
+    try pipeline.start()
+    for step in [pipeline.requestKeyFrame, pipeline.repeatParameterSets, {}] {
+      let sent = pipeline.statistics.sent
+      #expect(eventually { pipeline.statistics.sent > sent + 10 })
+      step()
+    }
+    pipeline.stop()
+    _ = pipeline.waitUntilEnd()
+    #expect(encoder.keyFrames.count == 2)
+    #expect(pipeline.parameterSets.changes == 0)
+    // The sets are one STAP-A (RFC 6184 section 5.7.1), each behind its length; the picture comes next.
+    let datagrams = recorder.finish()
+    let sets = Data([0, 5, 0x67, 66, 0xc0, 30, 1, 0, 2, 0x68, 1])
+    let pictures = zip(datagrams, datagrams.dropFirst()).filter { $0.0.suffix(sets.count) == sets }
+      .map { Array($0.1.dropFirst(12)) }
+    #expect(pictures == [[0x65, 9, 9], [0x65, 9, 9], [0x41, 9]])
   }
 
   @Test func `two pipelines run side by side in one process`() throws {
