@@ -8,7 +8,7 @@ extension PictureParameterSet {
       throw .notPictureParameterSet
     }
     var reader = BitReader(RawByteSequencePayload.removingEmulationPrevention(nalUnit.dropFirst()))
-    guard try reader.unsigned() <= 255 else { throw .value("pic_parameter_set_id") }
+    _ = try Self.readIdentifier(&reader)
     guard try reader.unsigned() <= 31 else { throw .value("seq_parameter_set_id") }
     self.init(profile: .baseline)
     usesCABAC = try reader.flag()
@@ -31,6 +31,22 @@ extension PictureParameterSet {
       for list in 0..<lists where try reader.flag() { try reader.skipScalingList(list < 6 ? 16 : 64) }
     }
     guard (-12...12).contains(try reader.signed()) else { throw .value("second_chroma_qp_index_offset") }
+  }
+
+  /// `pic_parameter_set_id` of a PPS NAL unit, header byte first: what slices refer to it by.
+  ///
+  /// - Throws: ``ParameterSetError`` for anything that is not one.
+  public static func identifier(nalUnit: [UInt8]) throws(ParameterSetError) -> Int {
+    guard let header = nalUnit.first, header & 0x1f == 8 else { throw .notPictureParameterSet }
+    // One code of at most 63 bits, with emulation prevention.
+    var reader = BitReader(RawByteSequencePayload.removingEmulationPrevention(nalUnit.dropFirst().prefix(16)))
+    return try readIdentifier(&reader)
+  }
+
+  private static func readIdentifier(_ reader: inout BitReader) throws(ParameterSetError) -> Int {
+    let identifier = try reader.unsigned()
+    guard identifier <= 255 else { throw .value("pic_parameter_set_id") }
+    return Int(identifier)
   }
 
   /// `num_slice_groups_minus1` and what follows from it.

@@ -326,6 +326,11 @@ extension VAAPIEncoder {
         guard beginning.isIntra, beginning.firstMacroblock == 0 else {
           throw .value("first slice of type \(beginning.sliceType) at macroblock \(beginning.firstMacroblock)")
         }
+        let set = session.packed.contains(.sequence) ? parameterSets.picture : coded.picture.map { Array($0) } ?? []
+        let identifier = try PictureParameterSet.identifier(nalUnit: set)
+        guard beginning.pictureParameterSet == identifier else {
+          throw .value("first slice by PPS \(beginning.pictureParameterSet) where the PPS is \(identifier)")
+        }
       }
       if let bytes = coded.sequence {
         let size = try SequenceParameterSet(nalUnit: Array(bytes)).size

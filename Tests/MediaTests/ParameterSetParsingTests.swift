@@ -78,6 +78,7 @@ import Testing
     #expect((set.usesCABAC ? 1 : 0) == headers["entropy_coding_mode_flag"])
     #expect((set.uses8x8Transform ? 1 : 0) == headers["transform_8x8_mode_flag"] ?? 0)
     #expect(set.initialQuantizer == 26 + (headers["pic_init_qp_minus26"] ?? 99))
+    #expect(try PictureParameterSet.identifier(nalUnit: bytes) == headers["pic_parameter_set_id"])
     for length in 0..<2 {
       #expect(throws: ParameterSetError.self) { try PictureParameterSet(nalUnit: Array(bytes[..<length])) }
     }
