@@ -29,14 +29,8 @@ public struct VAAPICapabilities: Hashable, Sendable {
     public init(rawValue: UInt32) { self.rawValue = rawValue }
     /// SPS, and PPS with it.
     public static let sequence = PackedHeaders(rawValue: 1)
-    /// PPS.
-    public static let picture = PackedHeaders(rawValue: 2)
     /// Slice headers.
     public static let slice = PackedHeaders(rawValue: 4)
-    /// SEI.
-    public static let miscellaneous = PackedHeaders(rawValue: 8)
-    /// Anything, as it is.
-    public static let rawData = PackedHeaders(rawValue: 16)
   }
 
   /// One H.264 profile through one entry point.

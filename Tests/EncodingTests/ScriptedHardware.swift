@@ -23,7 +23,6 @@
         var pictures = 0
         var opened = 0
         var stopped = 0
-        var deliveredAfterRelease = 0
         var changes: [Int] = []
       }
       let state = Mutex(State())
