@@ -24,7 +24,9 @@ struct DevicesCommand: ParsableCommand {
     let cameras = CameraList()
     let encoders = EncoderList(node: vaapiDevice)
     let text = json ? Self.json(cameras, encoders) : Self.text(cameras) + "\n" + encoders.text
-    writeAll(text, to: STDOUT_FILENO)
+    // A reader that has seen enough would end the program with a signal, and without a word otherwise.
+    signal(SIGPIPE, SIG_IGN)
+    try reportingFailures { try writeOutput(text) }
   }
 
   private static func text(_ list: CameraList) -> String {

@@ -44,16 +44,29 @@ func writeError(_ text: String) {
   writeAll(text, to: STDERR_FILENO)
 }
 
-/// Writes all of `text`; gives up where the descriptor takes no more.
-func writeAll(_ text: String, to descriptor: CInt) {
+/// Writes to standard output. A reader that has seen enough (`| head`) is no failure.
+///
+/// - Throws: ``CommandFailure`` where not all could be written.
+func writeOutput(_ text: String) throws {
+  let error = writeAll(text, to: STDOUT_FILENO)
+  guard error == 0 || error == EPIPE else {
+    throw CommandFailure(
+      kind: .inputOutput, description: "cannot write standard output: \(SystemFailure.text(error))")
+  }
+}
+
+/// Writes all of `text`; gives up where the descriptor takes no more. Returns 0, or the `errno`.
+@discardableResult
+func writeAll(_ text: String, to descriptor: CInt) -> CInt {
   var text = text
-  text.withUTF8 { bytes in
+  return text.withUTF8 { bytes in
     var rest = UnsafeRawBufferPointer(bytes)
     while !rest.isEmpty {
       let written = write(descriptor, rest.baseAddress, rest.count)
       if written < 0, errno == EINTR { continue }
-      guard written > 0 else { return }
+      guard written > 0 else { return written < 0 ? errno : EIO }
       rest = UnsafeRawBufferPointer(rebasing: rest[written...])
     }
+    return 0
   }
 }

@@ -1,9 +1,23 @@
 import Glibc
 import Media
 
-/// A file that is replaced as a whole: readers see the old content or the new one, never a part.
+/// A file that is replaced as a whole: readers see the old content or the new one, never a part. A link leads to the
+/// file that is replaced. What is no file (a terminal, a pipe, `/dev/null`) is written as it stands, and never replaced
+/// or removed.
 struct OutputFile {
+  /// As the person wrote it.
   let path: String
+
+  private let target: Target
+  /// What a file that was there allowed to whom.
+  private let mode: mode_t?
+
+  private enum Target {
+    /// A file, or none yet, at the end of all links.
+    case replaced(path: String)
+    /// A device or a pipe.
+    case writtenInPlace
+  }
 
   /// Refuses a path that cannot be written before anything is started.
   ///
@@ -11,60 +25,113 @@ struct OutputFile {
   init(checking path: String) throws {
     self.path = path
     var status = stat()
-    if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR {
-      throw failure(EISDIR)
+    let exists = stat(path, &status) == 0
+    switch exists ? status.st_mode & S_IFMT : S_IFREG {
+    case S_IFREG:
+      target = .replaced(path: Self.resolvingLinks(path))
+      mode = exists ? status.st_mode & 0o777 : nil
+      let (_, temporary, descriptor) = try create()
+      close(descriptor)
+      unlink(temporary)
+    case S_IFCHR, S_IFBLK, S_IFIFO:
+      target = .writtenInPlace
+      mode = nil
+      guard access(path, W_OK) == 0 else { throw failure(errno) }
+    case S_IFDIR:
+      throw Self.failure(path, EISDIR, isWriting: false)
+    default:
+      throw Self.failure(path, ENXIO, isWriting: false)
     }
-    let (temporary, descriptor) = try create()
-    close(descriptor)
-    unlink(temporary)
+  }
+
+  /// Whether a file was there when it was checked.
+  var existed: Bool { mode != nil }
+
+  /// Whether both would replace the same file.
+  func isSameFile(as other: OutputFile) -> Bool {
+    guard case .replaced(let path) = target, case .replaced(let otherPath) = other.target else { return false }
+    let (own, others) = (Self.split(path), Self.split(otherPath))
+    var (status, otherStatus) = (stat(), stat())
+    guard own.name == others.name, stat(own.directory, &status) == 0, stat(others.directory, &otherStatus) == 0 else {
+      return false
+    }
+    return status.st_dev == otherStatus.st_dev && status.st_ino == otherStatus.st_ino
   }
 
   /// Replaces the file's content.
   ///
-  /// - Throws: ``CommandFailure``; then the old content is still there.
+  /// - Throws: ``CommandFailure``; then a file's old content is still there.
   func write(_ text: String) throws {
-    let (temporary, descriptor) = try create()
-    var text = text
-    let isWritten = text.withUTF8 { bytes -> Bool in
-      var done = 0
-      while done < bytes.count {
-        let written = Glibc.write(descriptor, bytes.baseAddress.map { $0 + done }, bytes.count - done)
-        if written < 0, errno == EINTR { continue }
-        guard written > 0 else { return false }
-        done += written
-      }
-      return true
-    }
-    let error = errno
-    close(descriptor)
-    guard isWritten else {
+    guard case .replaced = target else { return try writeInPlace(text) }
+    let (real, temporary, descriptor) = try create()
+    // Who may read the old file may read the new one, and nobody else.
+    if let mode { fchmod(descriptor, mode) }
+    var error = writeAll(text, to: descriptor)
+    // Some file systems tell only now that there was no room.
+    if close(descriptor) != 0, error == 0 { error = errno }
+    if error == 0, rename(temporary, real) != 0 { error = errno }
+    guard error == 0 else {
       unlink(temporary)
-      throw failure(error)
-    }
-    guard rename(temporary, path) == 0 else {
-      let error = errno
-      unlink(temporary)
-      throw failure(error)
+      throw failure(error, isWriting: true)
     }
   }
 
-  /// Removes the file.
+  /// Removes the file; what is no file stays.
   func remove() {
-    unlink(path)
+    if case .replaced(let real) = target { unlink(real) }
+  }
+
+  private func writeInPlace(_ text: String) throws {
+    // Without waiting: a pipe that nobody reads would hold up the end for ever.
+    let descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    guard descriptor >= 0 else { throw failure(errno, isWriting: true) }
+    defer { close(descriptor) }
+    // A reader that takes its time is another matter.
+    _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
+    let error = writeAll(text, to: descriptor)
+    guard error == 0 else { throw failure(error, isWriting: true) }
   }
 
   /// A fresh file beside the real one, so that `rename` stays on one file system.
-  private func create() throws -> (path: String, descriptor: CInt) {
-    let temporary = "\(path).\(getpid()).new"
+  private func create() throws -> (real: String, temporary: String, descriptor: CInt) {
+    guard case .replaced(let real) = target else { throw failure(ENXIO) }
+    let temporary = "\(real).\(getpid()).new"
     unlink(temporary)
     let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
     guard descriptor >= 0 else { throw failure(errno) }
-    return (temporary, descriptor)
+    return (real, temporary, descriptor)
   }
 
-  private func failure(_ errorNumber: CInt) -> CommandFailure {
-    CommandFailure(
-      kind: errorNumber == EACCES || errorNumber == EPERM ? .noPermission : .cannotCreate,
-      description: "cannot write \(path): \(SystemFailure.text(errorNumber))")
+  private func failure(_ errorNumber: CInt, isWriting: Bool = false) -> CommandFailure {
+    Self.failure(path, errorNumber, isWriting: isWriting)
+  }
+
+  private static func failure(_ path: String, _ errorNumber: CInt, isWriting: Bool) -> CommandFailure {
+    let isForbidden = errorNumber == EACCES || errorNumber == EPERM
+    let reason =
+      errorNumber == ENXIO && isWriting ? "nobody reads from this pipe" : SystemFailure.text(errorNumber)
+    return CommandFailure(
+      kind: isForbidden ? .noPermission : isWriting ? .inputOutput : .cannotCreate,
+      description: "cannot write \(path): \(reason)")
+  }
+
+  /// Where the links at the end of `path` lead, whether a file is there or not.
+  private static func resolvingLinks(_ path: String) -> String {
+    var path = path
+    // As many as the kernel follows; a ring of links ends as a path that cannot be created.
+    for _ in 0..<40 {
+      var target = [CChar](repeating: 0, count: Int(PATH_MAX))
+      let length = readlink(path, &target, target.count)
+      guard length > 0 else { return path }
+      let text = String(decoding: target[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      path = text.hasPrefix("/") ? text : "\(split(path).directory)/\(text)"
+    }
+    return path
+  }
+
+  private static func split(_ path: String) -> (directory: String, name: Substring) {
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return (".", path[...]) }
+    let directory = path[..<slash]
+    return (directory.isEmpty ? "/" : String(directory), path[path.utf8.index(after: slash)...])
   }
 }

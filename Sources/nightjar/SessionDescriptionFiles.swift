@@ -9,6 +9,8 @@ struct SessionDescriptionFiles {
   private let files: [(index: Int, file: OutputFile)]
   private let sessionID = UInt64(time(nil)) &+ 2_208_988_800  // NTP seconds, as RFC 8866 section 5.2 suggests
   private let isTemporary: Bool
+  /// The directory that was made for them, if one was.
+  private let directory: String?
   private var written: Int?
 
   /// Files at `path`, or, where that is nil and H.264 is streamed, in the user's runtime directory: players of H.264
@@ -21,15 +23,26 @@ struct SessionDescriptionFiles {
     var described = pipeline.destinations.indices.filter { pipeline.destinations[$0].destination.payload == .h264 }
     // Asked for by name, a description of the transport stream is better than none.
     if described.isEmpty, path != nil { described = Array(pipeline.destinations.indices) }
-    let base = described.isEmpty ? "" : try path ?? Self.temporaryPath()
-    files = try described.enumerated().map { number, index in
-      (index, try OutputFile(checking: number == 0 ? base : Self.numbered(base, number + 1)))
+    let (directory, base) = described.isEmpty ? (nil, "") : try path.map { (nil, $0) } ?? Self.temporaryPath()
+    self.directory = directory
+    do {
+      files = try described.enumerated().map { number, index in
+        (index, try OutputFile(checking: number == 0 ? base : Self.numbered(base, number + 1)))
+      }
+    } catch {
+      if let directory { rmdir(directory) }
+      throw error
     }
   }
 
   /// The file for a destination.
   func path(of index: Int) -> String? {
     files.first { $0.index == index }?.file.path
+  }
+
+  /// The file that is `other` as well.
+  func path(sharedWith other: OutputFile) -> String? {
+    files.first { $0.file.isSameFile(as: other) }?.file.path
   }
 
   /// Writes the files where the parameter sets have changed since the last time.
@@ -43,10 +56,13 @@ struct SessionDescriptionFiles {
     written = changes
   }
 
-  /// Removes the files that nobody asked for by name; all of them where there never was a stream to describe.
-  func removeTemporary(neverStreamed: Bool) {
-    guard isTemporary || neverStreamed else { return }
-    for (_, file) in files { file.remove() }
+  /// Removes the files that nobody asked for by name, and where there never was a stream to describe also those that
+  /// were, unless somebody had them before.
+  func remove(neverStreamed: Bool) {
+    for (_, file) in files where written != nil {
+      if isTemporary || neverStreamed && !file.existed { file.remove() }
+    }
+    if let directory { rmdir(directory) }
   }
 
   /// `camera.sdp` → `camera-2.sdp`.
@@ -56,23 +72,23 @@ struct SessionDescriptionFiles {
     return "\(path.dropLast(suffix.count))-\(number)\(suffix)"
   }
 
-  /// In a directory that only this user may write, so that nobody else's file or link is in the way.
-  private static func temporaryPath() throws -> String {
+  /// In a directory that only this user may write, so that nobody else's file or link is in the way: the one for the
+  /// user's running programs, or a fresh one.
+  private static func temporaryPath() throws -> (directory: String?, path: String) {
     let name = "nightjar-\(getpid()).sdp"
     if let runtime = getenv("XDG_RUNTIME_DIR").map({ String(cString: $0) }), runtime.hasPrefix("/"),
       runtime.utf8.count < 1024, access(runtime, W_OK) == 0
     {
-      return "\(runtime)/\(name)"
+      return (nil, "\(runtime)/\(name)")
     }
-    let directory = "/tmp/nightjar-\(getuid())"
-    var status = stat()
-    guard mkdir(directory, 0o700) == 0 || errno == EEXIST, lstat(directory, &status) == 0,
-      status.st_mode & S_IFMT == S_IFDIR, status.st_uid == getuid(), status.st_mode & 0o022 == 0
-    else {
+    var template = Array("/tmp/nightjar-XXXXXX".utf8CString)
+    guard mkdtemp(&template) != nil else {
       throw CommandFailure(
         kind: .cannotCreate,
-        description: "cannot use \(directory) for the session description: name a file with --sdp")
+        description: "cannot make a directory in /tmp for the session description "
+          + "(\(SystemFailure.text(errno))): name a file with --sdp")
     }
-    return "\(directory)/\(name)"
+    let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    return (directory, "\(directory)/\(name)")
   }
 }

@@ -96,6 +96,8 @@ struct StreamCommand: ParsableCommand {
       guard fps == nil else { throw ValidationError("--fps: a file has the rate that it has") }
     }
     if !source.isCamera, format.value != nil { throw ValidationError("--format is for cameras only") }
+    guard sdp != "" else { throw ValidationError("--sdp: name a file") }
+    guard statisticsPath != "" else { throw ValidationError("--stats-json: name a file, or - for standard output") }
     if let loop, loop < 1 { throw ValidationError("--loop: choose 1 or more") }
     for (index, destination) in destinations.enumerated() {
       for other in destinations[..<index] where other.host == destination.host && other.port == destination.port {

@@ -31,8 +31,11 @@ struct StreamSession {
       source: source, encoder: selection.encoder, destinations: destinations, keyFrameInterval: keyFrameInterval,
       started: started)
     var descriptions = try SessionDescriptionFiles(path: command.sdp, pipeline: pipeline)
-    defer { descriptions.removeTemporary(neverStreamed: pipeline.statistics.sent == 0) }
+    defer { descriptions.remove(neverStreamed: pipeline.statistics.encoded == 0) }
     let report = try command.statisticsPath.flatMap { $0 == "-" ? nil : try OutputFile(checking: $0) }
+    if let report, let path = descriptions.path(sharedWith: report) {
+      throw CommandFailure(kind: .usage, description: "--sdp and --stats-json are the same file, \(path)")
+    }
     try descriptions.update()
 
     introduce(source, pipeline, selection, descriptions)
@@ -48,7 +51,7 @@ struct StreamSession {
     if let report {
       try report.write(summary.json)
     } else if command.statisticsPath == "-" {
-      writeAll(summary.json, to: STDOUT_FILENO)
+      try writeOutput(summary.json)
     }
     if received == 0, case .failed(let error) = outcome { throw error }
   }

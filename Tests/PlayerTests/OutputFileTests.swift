@@ -1,0 +1,128 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// What becomes of the files that a person names for output.
+@Suite struct OutputFileTests {
+  private static let short = ["stream", "--source", "test", "--size", "320x240", "--duration", "300ms"]
+
+  private func stream(_ arguments: [String], in directory: TemporaryDirectory) throws -> Subprocess.Result {
+    let port = try UDPPort.free()
+    return try Subprocess.run(
+      [nightjarPath] + Self.short + ["--to", "rtp://127.0.0.1:\(port)"] + arguments, in: directory, limit: 60)
+  }
+
+  private func type(of path: String) throws -> FileAttributeType? {
+    try FileManager.default.attributesOfItem(atPath: path)[.type] as? FileAttributeType
+  }
+
+  private func figures(_ data: Data) throws -> [String: Any] {
+    try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
+  }
+
+  @Test func `a link stays, and the file that it leads to is replaced`() throws {
+    let directory = try TemporaryDirectory()
+    let (file, link, dangling) = (directory.path("real.json"), directory.path("link.json"), directory.path("new.sdp"))
+    try Data("old".utf8).write(to: URL(fileURLWithPath: file))
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
+    try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: "real.json")
+    try FileManager.default.createSymbolicLink(atPath: dangling, withDestinationPath: "later.sdp")
+    let result = try stream(["--stats-json", link, "--sdp", dangling], in: directory)
+    #expect(result.status == 0, "\(result.error)")
+    #expect(try type(of: link) == .typeSymbolicLink)
+    #expect(try type(of: dangling) == .typeSymbolicLink)
+    #expect(try figures(Data(contentsOf: URL(fileURLWithPath: file)))["frames"] != nil)
+    let mode = try FileManager.default.attributesOfItem(atPath: file)[.posixPermissions] as? Int
+    #expect(mode == 0o600)
+    #expect(try String(contentsOfFile: directory.path("later.sdp"), encoding: .utf8).hasPrefix("v=0"))
+  }
+
+  @Test func `a pipe is written to and stays a pipe`() throws {
+    let directory = try TemporaryDirectory()
+    let pipe = directory.path("pipe")
+    try #require(mkfifo(pipe, 0o600) == 0)
+    let reader = try Subprocess(["cat", pipe], in: directory)
+    let result = try stream(["--stats-json", pipe], in: directory)
+    #expect(result.status == 0, "\(result.error)")
+    #expect(try figures(try reader.wait(limit: 30).output)["frames"] != nil)
+    #expect(try type(of: pipe) != .typeRegular)
+    let unread = try stream(["--stats-json", pipe], in: directory)
+    #expect(unread.status == 74, "\(unread.error)")
+    #expect(unread.error.contains("nobody reads"))
+  }
+
+  @Test func `a device is written to, and its refusal told`() throws {
+    let directory = try TemporaryDirectory()
+    // By way of links, so that a program that replaced them would do no harm to the machine.
+    for (device, status) in [("/dev/null", Int32(0)), ("/dev/full", 74)] {
+      let link = directory.path(String(device.dropFirst(5)))
+      try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: device)
+      let result = try stream(["--stats-json", link], in: directory)
+      #expect(result.status == status, "\(result.error)")
+      #expect(try type(of: link) == .typeSymbolicLink)
+      #expect(try type(of: device) == .typeCharacterSpecial)
+    }
+  }
+
+  @Test func `standard output that cannot be written is a failure`() throws {
+    let directory = try TemporaryDirectory()
+    let port = try UDPPort.free()
+    let commands = [
+      "devices", "devices --json",
+      Self.short.joined(separator: " ") + " --to rtp://127.0.0.1:\(port) --stats-json -",
+    ]
+    for command in commands {
+      let full = try Subprocess.run(
+        ["sh", "-c", "exec \"$0\" \(command) >/dev/full", nightjarPath], in: directory, limit: 60)
+      #expect(full.status == 74, "\(command): \(full.error)")
+      #expect(full.error.contains("cannot write standard output: No space left on device"))
+      // A reader that goes away early is not the program's affair.
+      let gone = try Subprocess.run(
+        ["bash", "-c", "set -o pipefail; \"$0\" \(command) | exec 0<&-", nightjarPath], in: directory, limit: 60)
+      #expect(gone.status == 0, "\(command): \(gone.error)")
+    }
+  }
+
+  @Test func `a start that fails leaves the files that were there`() throws {
+    let directory = try TemporaryDirectory()
+    let (old, new) = (directory.path("old.sdp"), directory.path("new.sdp"))
+    try Data("mine".utf8).write(to: URL(fileURLWithPath: old))
+    for path in [old, new] {
+      let result = try stream(["--sdp", path, "--stats-json", "/nonexistent/s.json"], in: directory)
+      #expect(result.status == 73, "\(result.error)")
+    }
+    #expect(try String(contentsOfFile: old, encoding: .utf8) == "mine")
+    #expect(!FileManager.default.fileExists(atPath: new))
+  }
+
+  @Test func `two outputs in one file are refused, by whatever name`() throws {
+    let directory = try TemporaryDirectory()
+    let names = ["x", "./x", "link"]
+    try FileManager.default.createSymbolicLink(atPath: directory.path("link"), withDestinationPath: "x")
+    for name in names {
+      let result = try stream(["--sdp", directory.path("x"), "--stats-json", directory.path(name)], in: directory)
+      #expect(result.status == 64, "\(result.error)")
+      #expect(result.error.contains("the same file"), "\(result.error)")
+      #expect(!FileManager.default.fileExists(atPath: directory.path("x")))
+    }
+  }
+
+  @Test(arguments: ["--sdp", "--stats-json"])
+  func `a file without a name is refused at the start`(option: String) throws {
+    let directory = try TemporaryDirectory()
+    let result = try stream([option, ""], in: directory)
+    #expect(result.status == 64, "\(result.error)")
+    #expect(!result.error.contains("streaming"))
+  }
+
+  @Test func `nothing stays in the directory for temporary files`() throws {
+    let directory = try TemporaryDirectory()
+    let port = try UDPPort.free()
+    let program = try Subprocess.run(
+      [nightjarPath] + Self.short + ["--to", "rtp://127.0.0.1:\(port)"], in: directory,
+      environment: ["XDG_RUNTIME_DIR": ""], limit: 60)
+    #expect(program.status == 0, "\(program.error)")
+    let match = try #require(program.error.firstMatch(of: /(\/tmp\/nightjar-[^\/]+)\/nightjar-/), "\(program.error)")
+    #expect(!FileManager.default.fileExists(atPath: String(match.1)))
+  }
+}
