@@ -22,6 +22,7 @@ struct StreamSession {
     let signals = nightjar_stop_signals()
     guard signals >= 0 else { throw SystemFailure("signalfd") }
     defer { close(signals) }
+    let starting = try StartGuard(signals: signals)
 
     let destinations = command.destinations.isEmpty ? Self.loopback : command.destinations
     let source = try openSource()
@@ -30,6 +31,7 @@ struct StreamSession {
     let pipeline = try Pipeline(
       source: source, encoder: selection.encoder, destinations: destinations, keyFrameInterval: keyFrameInterval,
       started: started)
+    starting.end()
     var descriptions = try SessionDescriptionFiles(path: command.sdp, pipeline: pipeline)
     defer { descriptions.remove(neverStreamed: pipeline.statistics.encoded == 0) }
     let report = try command.statisticsPath.flatMap { $0 == "-" ? nil : try OutputFile(checking: $0) }

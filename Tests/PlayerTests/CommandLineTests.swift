@@ -108,6 +108,51 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: description))
   }
 
+  @Test(arguments: [SIGINT, SIGTERM])
+  func `a signal ends it at once while it still starts`(signal: Int32) throws {
+    let directory = try TemporaryDirectory()
+    let pipe = directory.path("clip.y4m")
+    try #require(mkfifo(pipe, 0o600) == 0)
+    // Nobody writes to the pipe: it waits for the clip's header.
+    let program = try Subprocess(
+      [nightjarPath, "stream", "--source", "file:\(pipe)", "--loop", "1", "--sdp", directory.path("x.sdp")],
+      in: directory)
+    #expect(eventually { (try? openFiles(of: program.identifier).contains(pipe)) ?? false })
+    let begin = Date()
+    program.send(signal)
+    let result = try program.wait(limit: 30)
+    #expect(result.status == signal)
+    // It would give up by itself after 10 s.
+    #expect(Date().timeIntervalSince(begin) < 8)
+    #expect(result.error.isEmpty, "\(result.error)")
+    #expect(!FileManager.default.fileExists(atPath: directory.path("x.sdp")))
+  }
+
+  private func openFiles(of process: Int32) throws -> [String] {
+    let directory = "/proc/\(process)/fd"
+    return try FileManager.default.contentsOfDirectory(atPath: directory).compactMap {
+      try? FileManager.default.destinationOfSymbolicLink(atPath: "\(directory)/\($0)")
+    }
+  }
+
+  @Test(arguments: [(SIGHUP, "HUP"), (SIGINT, "INT")])
+  func `a signal that it was told to ignore does not end it`(signal: Int32, name: String) throws {
+    let directory = try TemporaryDirectory()
+    let port = try UDPPort.free()
+    let program = try Subprocess(
+      [
+        "sh", "-c", "trap '' \(name); exec \"$0\" stream --source test --size 320x240 --to rtp://127.0.0.1:\(port)",
+        nightjarPath,
+      ], in: directory)
+    #expect(eventually { program.errorSoFar.contains("streaming") })
+    program.send(signal)
+    // Long enough for a program that does end.
+    usleep(1_000_000)
+    #expect(program.isRunning)
+    program.send(SIGTERM)
+    #expect(try program.wait(limit: 30).status == 0)
+  }
+
   @Test func `devices says what to do where there is no camera, and is JSON on request`() throws {
     let directory = try TemporaryDirectory()
     let text = try Subprocess.run([nightjarPath, "devices"], in: directory)

@@ -20,8 +20,12 @@ int nightjar_send_messages(int socket, struct nightjar_message *messages, unsign
 int nightjar_udp_socket(int family);
 
 // A descriptor that becomes readable when SIGINT, SIGTERM or SIGHUP (the terminal is gone) arrives; all are blocked
-// in the calling thread and in all that it starts afterwards. SIGPIPE is ignored.
+// in the calling thread and in all that it starts afterwards. SIGINT and SIGHUP stay ignored where the program was
+// started so (nohup, a shell's background job). SIGPIPE is ignored.
 int nightjar_stop_signals(void);
+
+// Ends the process at once as the signal's default action does, so that the parent sees which one it was.
+_Noreturn void nightjar_end_by_signal(int number);
 
 // Takes the signal that arrived: its number, or 0 where there is none.
 int nightjar_next_signal(int descriptor);
