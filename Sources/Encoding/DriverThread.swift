@@ -22,39 +22,6 @@ final class DriverThread: @unchecked Sendable {
   // `any`, and not generic: three calls a frame through a witness table are nothing beside two wake-ups, and the
   // selector learns only at run time what hardware there is.
 
-  private enum State {
-    /// The encoder is being made and warmed up, or the thread waits before it does so.
-    case opening
-    /// The input is mapped; the thread sleeps until an order comes.
-    case ready
-    /// The thread is in the driver's hands.
-    case working
-    /// The thread is held, and the access unit lent.
-    case lending
-    /// The thread is at its end.
-    case ended
-  }
-
-  private enum Order {
-    case encode(keyFrame: Bool)
-    /// The caller could not load the frame: as if the driver had failed.
-    case fail(EncoderError)
-  }
-
-  /// What is wanted of the encoder, by the last ``change(bitrate:frameRate:)``.
-  private struct Wish {
-    let bitrate: Int
-    let frameRate: FrameRate
-  }
-
-  /// The parts of an access unit, while the thread is held.
-  private struct Loan {
-    let nalUnits: UnsafeBufferPointer<NALUnit>
-    let isKeyFrame: Bool
-    let timestamp: MediaTime
-    let captured: MediaTime
-  }
-
   /// What the hardware is, for messages.
   let library: String
   private let makeEncoder: @Sendable () throws(EncoderError) -> any StagedVideoEncoder
@@ -74,6 +41,10 @@ final class DriverThread: @unchecked Sendable {
   private var wish: Wish?
   private var backOff = RetryBackOff()
   private var wasOpened = false
+  /// What the present encoder is, told by it before the caller may use it.
+  private var description: Description?
+  /// Since when the thread has been in the driver's hands to end a failed encoder or to open the next one.
+  private var reopeningSince: MediaTime?
   /// Since when the present encoder has delivered pictures.
   private var workingSince: MediaTime?
   private var nextAttempt = MediaTime.zero
@@ -103,16 +74,29 @@ final class DriverThread: @unchecked Sendable {
 
   // MARK: the caller's side
 
-  /// Waits for the first encoder.
+  /// Waits for the first encoder; what it is.
   ///
   /// - Throws: ``EncoderError``: why there is none. The thread is at its end then, or abandoned.
-  func waitUntilOpen(within limit: MediaTime) throws(EncoderError) -> any StagedVideoEncoder {
-    try waitUntilReady(deadline: .now() + limit, limit: limit)
+  func waitUntilOpen(within limit: MediaTime) throws(EncoderError) -> Description {
+    _ = try waitUntilReady(deadline: .now() + limit, limit: limit)
+    guard let description = ready else { throw .stopped }
+    return description
   }
 
-  /// Whether an encoder is ready for a frame.
-  var isReady: Bool {
-    monitor.locked { state == .ready }
+  /// What the encoder is that is ready for a frame; nil where none is.
+  var ready: Description? {
+    monitor.locked { state == .ready && !isAbandoned ? description : nil }
+  }
+
+  /// Gives a driver up that has been busy with the end of a failed encoder, or the opening of another, for longer than
+  /// `limit`; whether it was given up now.
+  func abandonReopening(after limit: MediaTime) -> Bool {
+    monitor.locked {
+      guard !isAbandoned, let reopeningSince, MediaTime.now() - reopeningSince > limit else { return false }
+      isAbandoned = true
+      monitor.signal()
+      return true
+    }
   }
 
   /// Encodes `frame` and lends the access unit to `deliver`, on the caller's thread.
@@ -124,15 +108,19 @@ final class DriverThread: @unchecked Sendable {
   ) throws(EncoderError) {
     let deadline = MediaTime.now() + limit
     let encoder = try waitUntilReady(deadline: deadline, limit: limit)
-    do throws(EncoderError) {
-      try encoder.load(frame)
-    } catch {
-      submit(.fail(error))
-      _ = try waitForLoan(deadline: deadline, limit: limit)
-      throw error
+    var loan: Loan?
+    while loan == nil {
+      do throws(EncoderError) {
+        try encoder.load(frame)
+      } catch {
+        submit(.fail(error))
+        _ = try waitForLoan(deadline: deadline, limit: limit)
+        throw error
+      }
+      submit(.encode(keyFrame: keyFrame))
+      loan = try waitForLoan(deadline: deadline, limit: limit)
     }
-    submit(.encode(keyFrame: keyFrame))
-    let loan = try waitForLoan(deadline: deadline, limit: limit)
+    guard let loan else { throw .stopped }
     deliver(
       AccessUnit(
         nalUnits: loan.nalUnits, isKeyFrame: loan.isKeyFrame, timestamp: loan.timestamp, captured: loan.captured))
@@ -190,22 +178,22 @@ final class DriverThread: @unchecked Sendable {
 
   private func waitUntilReady(deadline: MediaTime, limit: MediaTime) throws(EncoderError) -> any StagedVideoEncoder {
     try monitor.locked { () throws(EncoderError) -> any StagedVideoEncoder in
-      try wait(for: .ready, deadline: deadline, limit: limit)
+      try wait(for: .ready, or: .ready, deadline: deadline, limit: limit)
       guard let encoder else { throw .stopped }
       return encoder
     }
   }
 
-  private func waitForLoan(deadline: MediaTime, limit: MediaTime) throws(EncoderError) -> Loan {
-    try monitor.locked { () throws(EncoderError) -> Loan in
-      try wait(for: .lending, deadline: deadline, limit: limit)
-      guard let loan else { throw .stopped }
+  /// The access unit; nil where the frame is to be loaded once more.
+  private func waitForLoan(deadline: MediaTime, limit: MediaTime) throws(EncoderError) -> Loan? {
+    try monitor.locked { () throws(EncoderError) -> Loan? in
+      try wait(for: .lending, or: .refused, deadline: deadline, limit: limit)
       return loan
     }
   }
 
-  /// Waits, under the monitor, for `wanted`, a failure or the deadline.
-  private func wait(for wanted: State, deadline: MediaTime, limit: MediaTime) throws(EncoderError) {
+  /// Waits, under the monitor, for `wanted` or `other`, a failure or the deadline.
+  private func wait(for wanted: State, or other: State, deadline: MediaTime, limit: MediaTime) throws(EncoderError) {
     var isLate = false
     while true {
       if isAbandoned { throw .stopped }
@@ -213,7 +201,7 @@ final class DriverThread: @unchecked Sendable {
         failure = nil
         throw error
       }
-      if state == wanted { return }
+      if state == wanted || state == other { return }
       if state == .ended { throw .stopped }
       if isLate {
         isAbandoned = true
@@ -252,7 +240,7 @@ final class DriverThread: @unchecked Sendable {
         opened = encoder
         try encoder.prepare()
         try encoder.mapInput()
-        if publish(encoder) { return encoder }
+        if publish(encoder, Description(name: encoder.name, parameterSets: encoder.parameterSets)) { return encoder }
         encoder.stop()
         return nil
       } catch {
@@ -281,16 +269,20 @@ final class DriverThread: @unchecked Sendable {
   /// Waits out the back-off; false where no encoder is wanted any more.
   private func waitForTurn() -> Bool {
     monitor.locked {
+      reopeningSince = nil
       while !isStopping, !isAbandoned, MediaTime.now() < nextAttempt { _ = monitor.wait(until: nextAttempt) }
+      if wasOpened { reopeningSince = .now() }
       return !isStopping && !isAbandoned
     }
   }
 
   /// Makes a new encoder known to the caller; false where none is wanted any more.
-  private func publish(_ encoder: any StagedVideoEncoder) -> Bool {
+  private func publish(_ encoder: any StagedVideoEncoder, _ description: Description) -> Bool {
     monitor.locked {
       guard !isStopping, !isAbandoned else { return false }
       self.encoder = encoder
+      self.description = description
+      reopeningSince = nil
       wasOpened = true
       state = .ready
       monitor.signal()
@@ -305,6 +297,7 @@ final class DriverThread: @unchecked Sendable {
       retry = backOff.failed(after: workingSince.map { now - $0 } ?? .zero)
       nextAttempt = now + retry
       workingSince = nil
+      if wasOpened { reopeningSince = now }
       encoder = nil
       order = nil
       formerCounters = formerCounters + counters
@@ -326,13 +319,13 @@ final class DriverThread: @unchecked Sendable {
       switch order {
       case .fail(let error): throw error
       case .encode(let keyFrame):
-        var deliveries = 0
-        try encoder.encodeLoaded(keyFrame: keyFrame) { unit in
-          deliveries += 1
-          // Nobody waits for a second one.
-          if deliveries == 1 { lend(unit) }
+        guard try encodeLoaded(encoder, keyFrame: keyFrame) else {
+          monitor.locked {
+            if !isAbandoned { state = .refused }
+            monitor.signal()
+          }
+          continue
         }
-        guard deliveries == 1 else { throw .output(library: library, "\(deliveries) pictures for a frame") }
       }
       let figures = encoder.counters
       let isWanted = monitor.locked { () -> Bool in
@@ -343,10 +336,30 @@ final class DriverThread: @unchecked Sendable {
       guard isWanted else { return }
       try encoder.mapInput()
       monitor.locked {
-        state = .ready
+        // A driver that comes back late must not look as if it could be used.
+        if !isAbandoned { state = .ready }
         monitor.signal()
       }
     }
+  }
+
+  /// Encodes what the caller loaded; false where it is to be loaded once more.
+  private func encodeLoaded(
+    _ encoder: any StagedVideoEncoder, keyFrame: Bool
+  ) throws(EncoderError) -> Bool {
+    var deliveries = 0
+    do throws(EncoderError) {
+      try encoder.encodeLoaded(keyFrame: keyFrame) { unit in
+        deliveries += 1
+        // Nobody waits for a second one.
+        if deliveries == 1 { lend(unit) }
+      }
+    } catch {
+      guard case .importRefused = error else { throw error }
+      return false
+    }
+    guard deliveries == 1 else { throw .output(library: library, "\(deliveries) pictures for a frame") }
+    return true
   }
 
   /// The next order, and what is wanted of the encoder; nil at the end.
@@ -370,15 +383,5 @@ final class DriverThread: @unchecked Sendable {
       monitor.signal()
       while state == .lending { monitor.wait() }
     }
-  }
-}
-
-extension EncoderCounters {
-  fileprivate static func + (left: EncoderCounters, right: EncoderCounters) -> EncoderCounters {
-    var sum = left
-    sum.imported += right.imported
-    sum.copied += right.copied
-    sum.overflows += right.overflows
-    return sum
   }
 }

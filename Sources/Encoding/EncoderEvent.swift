@@ -7,6 +7,8 @@ public enum EncoderEvent: Sendable, CustomStringConvertible {
   case failedOver(to: String, reason: EncoderError, retry: MediaTime)
   /// The hardware encoder did not answer and another goes on, for as long as the program runs.
   case abandoned(to: String, reason: EncoderError)
+  /// The hardware encoder failed, and what was to stand behind it cannot be had.
+  case failedTwice(reason: EncoderError, fallback: EncoderError)
   /// It was tried again in vain; the next attempt is after `retry`.
   case retryFailed(reason: EncoderError, retry: MediaTime)
   /// The hardware encoder is back.
@@ -19,6 +21,7 @@ public enum EncoderEvent: Sendable, CustomStringConvertible {
       "\(reason); \(name) goes on, and the hardware is tried again in \(retry.wholeSeconds) s"
     case .abandoned(let name, let reason):
       "\(reason); \(name) goes on until nightjar is started again"
+    case .failedTwice(let reason, let fallback): "\(reason), and nothing goes on in its place: \(fallback)"
     case .retryFailed(let reason, let retry):
       "the hardware encoder still fails: \(reason); tried again in \(retry.wholeSeconds) s"
     case .recovered(let name): "\(name) encodes again"

@@ -63,7 +63,7 @@ public enum EncoderSelector {
   ) throws(EncoderError) -> EncoderSelection {
     var obstacles: [EncoderError] = []
     if choice != .x264 {
-      for candidate in hardware {
+      tries: for candidate in hardware {
         do throws(EncoderError) {
           let encoder = try FailoverEncoder(
             configuration, library: candidate.library, policy: policy, fallback: choice == .auto ? software : nil,
@@ -71,9 +71,13 @@ public enum EncoderSelector {
           return try prepared(encoder, explanation: behind(choice, software, policy), events: encoder.events)
         } catch {
           obstacles.append(error)
+          // One thread that is stuck in a driver is enough.
+          if case .hung = error { break tries }
         }
       }
-      if hardware.isEmpty { obstacles.append(.unavailable("no render node in /dev/dri")) }
+      if hardware.isEmpty {
+        obstacles.append(.unavailable("no render node in /dev/dri (is there a GPU, and its kernel driver loaded?)"))
+      }
     }
     let reasons = obstacles.map(\.description).joined(separator: "; ")
     if choice == .vaapi {

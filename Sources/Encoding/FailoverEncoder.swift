@@ -36,11 +36,15 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   /// What happened to it.
   public let events: EncoderEvents
 
+  /// As it was at the start: parameter sets and level follow from it, whatever is asked for later.
+  private let initial: EncoderConfiguration
+  /// Of the nominal rate: measured at an encoder that is slow, the rate would forgive it its slowness.
+  private let hangLimit: MediaTime
   private let policy: Policy
   private let driver: DriverThread
   private let makeFallback: MakeFallback?
-  /// As it was when first opened; the one that is opened after a failure is the same again.
-  private let hardware: (name: String, parameterSets: ParameterSets)
+  /// What the hardware is that is in use, or was last.
+  private var hardware: DriverThread.Description
   private var fallback: (any VideoEncoder)?
   private var usesHardware = true
   private var isStopped = false
@@ -64,6 +68,9 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
           + "\(Policy.hangLimits.upperBound)")
     }
     self.configuration = configuration
+    initial = configuration
+    let interval = configuration.frameRate.interval.nanoseconds
+    hangLimit = MediaTime(nanoseconds: interval * Int64(policy.hangLimit))
     self.policy = policy
     makeFallback = fallback
     let events = EncoderEvents()
@@ -76,8 +83,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
       throw .unavailable("no thread for \(library): \(error)")
     }
     do throws(EncoderError) {
-      let opened = try driver.waitUntilOpen(within: policy.openingLimit)
-      self.hardware = (opened.name, opened.parameterSets)
+      self.hardware = try driver.waitUntilOpen(within: policy.openingLimit)
     } catch {
       driver.stop()
       throw error
@@ -121,14 +127,12 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
   ) throws(EncoderError) {
     guard !isStopped else { throw .stopped }
-    guard frame.planes.size == configuration.size else {
-      throw .frameSize(frame.planes.size, expected: configuration.size)
-    }
-    if !usesHardware, keyFrame, driver.isReady { try takeBack(deliver: deliver) }
+    // Before the hardware sees it: a frame that is the caller's mistake is no failure of the hardware's.
+    try frame.planes.check(for: configuration.size)
+    if !usesHardware, keyFrame { try lookForHardware(deliver: deliver) }
     guard usesHardware else { return try encodeByFallback(frame, keyFrame: keyFrame, deliver: deliver) }
-    let limit = MediaTime(nanoseconds: configuration.frameRate.interval.nanoseconds * Int64(policy.hangLimit))
     do throws(EncoderError) {
-      try driver.encode(frame, keyFrame: keyFrame, within: limit, deliver: deliver)
+      try driver.encode(frame, keyFrame: keyFrame, within: hangLimit, deliver: deliver)
     } catch {
       try failOver(error)
       try encodeByFallback(frame, keyFrame: true, deliver: deliver)
@@ -168,9 +172,12 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
 
   private func openFallback() throws(EncoderError) {
     guard fallback == nil, let makeFallback else { return }
-    let opened = try makeFallback(configuration)
+    let opened = try makeFallback(initial)
     do throws(EncoderError) {
       try opened.prepare()
+      if configuration != initial {
+        try opened.change(bitrate: configuration.bitrate, frameRate: configuration.frameRate)
+      }
     } catch {
       opened.stop()
       throw error
@@ -184,10 +191,15 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
       throw .lost(reason: reason.description)
     }
     usesHardware = false
-    try openFallback()
     switches.failovers += 1
+    if case .hung = reason { switches.hangs += 1 }
+    do throws(EncoderError) {
+      try openFallback()
+    } catch {
+      events.add(.failedTwice(reason: reason, fallback: error))
+      throw error
+    }
     if case .hung = reason {
-      switches.hangs += 1
       events.add(.abandoned(to: name, reason: reason))
     } else {
       events.add(.failedOver(to: name, reason: reason, retry: driver.retryDelay))
@@ -202,10 +214,16 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     try fallback.encode(frame, keyFrame: keyFrame, deliver: deliver)
   }
 
-  /// Goes back to the hardware, whose first picture is a key frame.
-  private func takeBack(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
+  /// Goes back to the hardware where it is ready, whose first picture is a key frame; gives it up where it hangs.
+  private func lookForHardware(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
+    if driver.abandonReopening(after: policy.openingLimit) {
+      switches.hangs += 1
+      events.add(.abandoned(to: name, reason: .hung(library: driver.library, after: policy.openingLimit)))
+    }
+    guard let hardware = driver.ready else { return }
     // What the fall-back still holds comes before whatever the hardware makes.
     try fallback?.flush(deliver: deliver)
+    self.hardware = hardware
     usesHardware = true
     switches.recoveries += 1
     events.add(.recovered(to: hardware.name))

@@ -16,6 +16,8 @@ public enum EncoderError: Failure {
   case open(library: String, code: Int)
   /// A call of the library failed, with the library's own code and its words for it.
   case call(library: String, function: String, code: Int, reason: String)
+  /// The hardware does not read the frame's DMA-BUF: loaded once more, the frame is copied.
+  case importRefused(library: String)
   /// The library failed on a frame.
   case encode(library: String, code: Int)
   /// A call of the driver did not return in time.
@@ -37,8 +39,9 @@ public enum EncoderError: Failure {
     case .open(let library, let code): "\(library) does not open with these settings (code \(code))"
     case .call(let library, let function, let code, let reason):
       "\(library): \(function) failed: \(reason) (code \(code))"
+    case .importRefused(let library): "\(library) does not read the camera's own memory: load the frame once more"
     case .encode(let library, let code): "\(library) failed to encode a frame (code \(code))"
-    case .hung(let library, let time): "\(library) did not answer for \(time.nanoseconds / 1_000_000) ms"
+    case .hung(let library, let time): "\(library) did not answer for \((time.nanoseconds + 500_000) / 1_000_000) ms"
     case .output(let library, let reason): "\(library) delivered a broken stream: \(reason)"
     case .lost(let reason): "the encoder is lost and nothing stands behind it: \(reason)"
     case .stopped: "the encoder was stopped"
@@ -52,7 +55,7 @@ public enum EncoderError: Failure {
     case .open, .unavailable, .hung, .lost: .unavailable
     case .permission: .noPermission
     case .call: .unavailable
-    case .frameSize, .frameRows, .order, .encode, .output, .stopped: .software
+    case .frameSize, .frameRows, .order, .importRefused, .encode, .output, .stopped: .software
     }
   }
 }

@@ -54,13 +54,15 @@ public protocol StagedVideoEncoder: VideoEncoder {
   /// - Throws: ``EncoderError``.
   func mapInput() throws(EncoderError)
   /// Copies `frame` into that memory, or notes its DMA-BUF where the driver reads that: then the frame is to be kept
-  /// until `encodeLoaded` has returned.
+  /// until `encodeLoaded` has returned, or what the hardware reads is another picture. Its addresses are not used after
+  /// this call.
   ///
   /// - Throws: ``EncoderError`` for a frame of another size, or without ``mapInput()``.
   func load(_ frame: borrowing Frame) throws(EncoderError)
   /// Encodes what was loaded and lends the access unit to `deliver`.
   ///
-  /// - Throws: ``EncoderError``; then `deliver` was not called.
+  /// - Throws: ``EncoderError``; then `deliver` was not called. After ``EncoderError/importRefused(library:)`` the frame
+  ///   may be loaded again, without `mapInput`, and is copied.
   func encodeLoaded(keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void) throws(EncoderError)
 }
 
@@ -81,4 +83,16 @@ public struct EncoderCounters: Hashable, Sendable {
 
   /// Nothing yet.
   public init() {}
+
+  /// Both, as of one encoder after the other.
+  public static func + (left: EncoderCounters, right: EncoderCounters) -> EncoderCounters {
+    var sum = left
+    sum.imported += right.imported
+    sum.copied += right.copied
+    sum.overflows += right.overflows
+    sum.failovers += right.failovers
+    sum.hangs += right.hangs
+    sum.recoveries += right.recoveries
+    return sum
+  }
 }

@@ -9,11 +9,14 @@ final class ImportedSurfaces {
   private(set) var isPossible: Bool
   private let display: VADisplayConnection
   private let size: PictureSize
-  /// The newest last.
-  private var known: [(buffer: DMABuffer, surface: VASurfaceID)] = []
+  /// The newest last; with the number of the picture that each was last used for.
+  private var known: [(buffer: DMABuffer, surface: VASurfaceID, lastUse: Int)] = []
+  private var pictures = 0
 
   /// How many are kept: V4L2 has at most 32 buffers a queue (`VIDEO_MAX_FRAME`).
   static let limit = 32
+  /// A buffer that has not come for so many pictures is of a camera that was stopped, and its memory is let go.
+  static let staleness = 64
 
   /// Copies from now on: the driver imports buffers and does not encode from them.
   func giveUp() {
@@ -43,28 +46,51 @@ final class ImportedSurfaces {
       && buffer.chromaOffset + buffer.chromaStride * (size.height / 2 - 1) + size.width <= buffer.byteCount
   }
 
-  /// The surface for `buffer`; nil where the driver refuses it.
-  func surface(for buffer: DMABuffer) -> VASurfaceID? {
-    for index in known.indices where known[index].buffer == buffer { return known[index].surface }
-    guard let surface = importing(buffer) else {
+  /// A descriptor of our own for `buffer`, to be given to ``surface(for:_:)``; nil where the buffer is known already.
+  ///
+  /// Taken while the frame is there: a driver that comes back late must not find another file under the number.
+  func descriptor(for buffer: DMABuffer) -> CInt? {
+    for index in known.indices where known[index].buffer == buffer { return nil }
+    return fcntl(buffer.fileDescriptor, F_DUPFD_CLOEXEC, 0)
+  }
+
+  /// The surface for `buffer`; nil where the driver refuses it. Closes `descriptor`.
+  func surface(for buffer: DMABuffer, _ descriptor: CInt?) -> VASurfaceID? {
+    defer { if let descriptor, descriptor >= 0 { close(descriptor) } }
+    pictures += 1
+    dropStale(but: buffer)
+    for index in known.indices where known[index].buffer == buffer {
+      known[index].lastUse = pictures
+      return known[index].surface
+    }
+    guard let descriptor, descriptor >= 0, let surface = importing(buffer, descriptor) else {
       isPossible = false
       return nil
     }
     if let stale = known.firstIndex(where: { $0.buffer.identifier == buffer.identifier }) ?? oldest {
       destroy(known.remove(at: stale).surface)
     }
-    known.append((buffer, surface))
+    known.append((buffer, surface, pictures))
     return surface
+  }
+
+  /// Lets go of one buffer that has not come for long.
+  private func dropStale(but buffer: DMABuffer) {
+    for index in known.indices {
+      guard pictures - known[index].lastUse > Self.staleness, known[index].buffer != buffer else { continue }
+      destroy(known.remove(at: index).surface)
+      return
+    }
   }
 
   /// The one to make room with, where there is none.
   private var oldest: Int? { known.count == Self.limit ? 0 : nil }
 
-  private func importing(_ buffer: DMABuffer) -> VASurfaceID? {
-    var descriptor = nightjar_va_nv12_descriptor(
-      buffer.fileDescriptor, UInt32(buffer.byteCount), UInt32(size.width), UInt32(size.height),
+  private func importing(_ buffer: DMABuffer, _ descriptor: CInt) -> VASurfaceID? {
+    var layout = nightjar_va_nv12_descriptor(
+      descriptor, UInt32(buffer.byteCount), UInt32(size.width), UInt32(size.height),
       UInt32(buffer.lumaOffset), UInt32(buffer.lumaStride), UInt32(buffer.chromaOffset), UInt32(buffer.chromaStride))
-    return withUnsafeMutablePointer(to: &descriptor) { pointer in
+    return withUnsafeMutablePointer(to: &layout) { pointer in
       var memory = VASurfaceAttrib()
       memory.type = VASurfaceAttribMemoryType
       memory.flags = UInt32(VA_SURFACE_ATTRIB_SETTABLE)

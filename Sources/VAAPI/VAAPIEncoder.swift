@@ -47,7 +47,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     /// It is in the mapped surface.
     case copy
     /// The driver is to read it where it is; the planes are for the case that it cannot.
-    case buffer(DMABuffer, NV12Planes)
+    case buffer(DMABuffer, descriptor: CInt?)
   }
 
   /// Opens the driver of the render node at the path `node` for `configuration`.
@@ -128,7 +128,13 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   ) throws(EncoderError) {
     try mapInput()
     try load(frame)
-    try encodeLoaded(keyFrame: keyFrame, deliver: deliver)
+    do throws(EncoderError) {
+      try encodeLoaded(keyFrame: keyFrame, deliver: deliver)
+    } catch {
+      guard case .importRefused = error else { throw error }
+      try load(frame)
+      try encodeLoaded(keyFrame: keyFrame, deliver: deliver)
+    }
   }
 
   /// Maps the next input surface.
@@ -154,7 +160,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     timestamp = frame.timestamp
     captured = frame.captured
     if let buffer = frame.dmaBuffer, session.imports.accepts(buffer) {
-      loaded = .buffer(buffer, planes)
+      loaded = .buffer(buffer, descriptor: session.imports.descriptor(for: buffer))
     } else {
       session.upload.copy(planes)
       loaded = .copy
@@ -169,31 +175,28 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     guard let session else { throw .stopped }
     let source = loaded
     loaded = .nothing
-    var imported: VASurfaceID?
+    let isIDR = keyFrame || needsKeyFrame || position.orderCount >= PicturePosition.orderCountLimit
+    var isImported = false
     switch source {
     case .nothing: throw .order(call: "encodeLoaded(keyFrame:deliver:)", needs: "load(_:)")
-    case .copy: break
-    case .buffer(let buffer, let planes):
-      imported = session.imports.surface(for: buffer)
-      if imported == nil { session.upload.copy(planes) }
-    }
-    var isIDR = keyFrame || needsKeyFrame || position.orderCount >= PicturePosition.orderCountLimit
-    if let surface = imported {
+    case .copy: try encode(try session.upload.finish(), session, isIDR: isIDR)
+    case .buffer(let buffer, let descriptor):
+      guard let surface = session.imports.surface(for: buffer, descriptor) else {
+        throw .importRefused(library: "VA-API")
+      }
       do throws(EncoderError) {
         try encode(surface, session, isIDR: isIDR)
       } catch {
         // A driver may import what it cannot encode from; once it could, the failure is another one.
-        guard counters.imported == 0, case .buffer(_, let planes) = source else { throw error }
+        guard counters.imported == 0 else { throw error }
         session.imports.giveUp()
-        session.upload.copy(planes)
-        imported = nil
-        isIDR = true
+        throw .importRefused(library: "VA-API")
       }
+      isImported = true
     }
-    if imported == nil { try encode(try session.upload.finish(), session, isIDR: isIDR) }
     let coded = session.coded
     if isIDR, !session.packed.contains(.sequence) { try checkDriverSets(session) }
-    if imported != nil { counters.imported += 1 } else { counters.copied += 1 }
+    if isImported { counters.imported += 1 } else { counters.copied += 1 }
     if isIDR {
       deliver(
         AccessUnit(

@@ -61,7 +61,7 @@ extension EncoderList.Hardware {
   init(_ node: RenderNode) {
     path = node.path
     do throws(EncoderError) {
-      let capabilities = try VAAPICapabilities(of: node)
+      let capabilities = try DriverQuery.capabilities(of: node)
       driver = capabilities.vendor
       modes = capabilities.encoders.map(EncoderList.Mode.init)
       obstacle = modes.isEmpty ? "the driver offers no H.264 encoder" : nil

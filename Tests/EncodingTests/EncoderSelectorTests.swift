@@ -49,7 +49,7 @@
       #expect(selection.encoder.name.hasPrefix("x264"))
       #expect(selection.explanation == "no VA-API: scripted: open failed: it was told to (code 1)")
       let bare = try Self.select(.auto, [])
-      #expect(bare.explanation == "no VA-API: no render node in /dev/dri")
+      #expect(bare.explanation?.hasPrefix("no VA-API: no render node in /dev/dri") == true)
     }
 
     @Test func `who wants VA-API alone gets it or the reason`() throws {

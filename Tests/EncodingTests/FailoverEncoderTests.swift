@@ -148,6 +148,81 @@
       #expect(try stream.decodedCount() == 40)
     }
 
+    @Test func `a frame whose memory the hardware does not read is loaded once more`() throws {
+      let script = ScriptedHardware.Script()
+      script.state.withLock { $0.refusingImport = 3 }
+      let encoder = try Self.encoder(script)
+      var stream = CodedStream()
+      try Self.encode(0..<10, encoder, into: &stream)
+      #expect(encoder.counters.failovers == 0)
+      #expect(script.state.withLock { $0.loads } == 11)
+      encoder.stop()
+      #expect(try stream.decodedCount() == 10)
+    }
+
+    @Test func `a driver that comes back late is not taken back, however long its end takes`() throws {
+      let script = ScriptedHardware.Script()
+      script.state.withLock {
+        $0.hanging = 2
+        $0.hangsAtStop = true
+      }
+      let encoder = try Self.encoder(script)
+      var stream = CodedStream()
+      try Self.encode(0..<5, encoder, into: &stream)
+      script.release()
+      #expect(eventually { script.state.withLock { $0.pictures } == 3 })
+      for index in 5..<25 {
+        usleep(20_000)
+        try Self.encode(index..<index + 1, keys: [index], encoder, into: &stream)
+      }
+      #expect(encoder.counters.recoveries == 0)
+      #expect(encoder.counters.failovers == 1)
+      script.releaseStop()
+      encoder.stop()
+      #expect(try stream.decodedCount() == 25)
+    }
+
+    @Test func `hardware that hangs while it is opened again is left alone`() throws {
+      let script = ScriptedHardware.Script()
+      defer { script.release() }
+      script.state.withLock { $0.failing = [1] }
+      var policy = Self.policy()
+      policy.openingLimit = MediaTime(seconds: 4)
+      let encoder = try Self.encoder(script, policy: policy)
+      var stream = CodedStream()
+      script.state.withLock { $0.hangsAtOpening = true }
+      try Self.encode(0..<3, encoder, into: &stream)
+      #expect(eventually { script.state.withLock { $0.opened } == 2 })
+      var next = 3
+      #expect(
+        try eventually(within: 60) {
+          try Self.encode(next..<next + 1, keys: [next], encoder, into: &stream)
+          next += 1
+          return encoder.counters.hangs == 1
+        })
+      guard case .abandoned? = encoder.events.take().last else {
+        Issue.record("an event tells of the hang")
+        return
+      }
+      #expect(encoder.counters.recoveries == 0)
+      #expect(stream.timestamps.count == next)
+    }
+
+    @Test func `where nothing can stand behind the hardware, both reasons are told`() throws {
+      let script = ScriptedHardware.Script()
+      script.state.withLock { $0.failing = [1] }
+      let encoder = try FailoverEncoder(
+        Self.configuration, library: "scripted", policy: Self.policy(keepsStandby: false),
+        fallback: { _ throws(EncoderError) in throw .unavailable("no such thing") }
+      ) { () throws(EncoderError) in try ScriptedHardware(Self.configuration, script) }
+      var stream = CodedStream()
+      #expect(throws: EncoderError.self) { try Self.encode(0..<2, encoder, into: &stream) }
+      #expect(encoder.counters.failovers == 1)
+      let lines = encoder.events.take().map(\.description)
+      #expect(lines.count == 1)
+      #expect(lines.first?.contains("it was told to") == true && lines.first?.contains("no such thing") == true)
+    }
+
     @Test func `a driver that hangs for ever does not hold up the end`() throws {
       let script = ScriptedHardware.Script()
       defer { script.release() }
@@ -190,11 +265,24 @@
       #expect(script.state.withLock { $0.stopped } == 1)
     }
 
+    /// Owns frames that are of no pool.
+    private final class Nobody: FrameOwner, @unchecked Sendable {
+      override func recycle(slot: Int) {}
+    }
+
     @Test func `a frame of another size is the caller's mistake, not the hardware's`() throws {
       let script = ScriptedHardware.Script()
       let encoder = try Self.encoder(script)
       let pool = try FramePool(size: PictureSize(width: 640, height: 480))
       #expect(throws: EncoderError.self) { try encoder.encode(pool.frame(), keyFrame: true) { _ in } }
+      // Rows that overlap.
+      let good = try FramePool(size: Self.size).frame()
+      let planes = good.planes
+      let narrow = Frame(
+        planes: NV12Planes(
+          size: planes.size, luma: planes.luma, lumaStride: 10, chroma: planes.chroma, chromaStride: 10),
+        color: .bt709, timestamp: .zero, captured: .zero, slot: 0, owner: Nobody())
+      #expect(throws: EncoderError.self) { try encoder.encode(narrow, keyFrame: true) { _ in } }
       #expect(encoder.counters.failovers == 0)
       #expect(throws: EncoderError.self) { try encoder.change(bitrate: 0, frameRate: .thirty) }
     }

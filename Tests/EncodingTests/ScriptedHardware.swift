@@ -15,8 +15,14 @@
         var failing: Set<Int> = []
         /// The picture whose call does not come back before `release`.
         var hanging: Int?
+        /// The picture whose frame is to be loaded twice.
+        var refusingImport: Int?
+        var loads = 0
         /// Whether opening fails.
         var refusesToOpen = false
+        /// Whether `stop` does not come back before `releaseStop`.
+        var hangsAtStop = false
+        var isStopReleased = false
         /// Whether opening does not come back before `release`.
         var hangsAtOpening = false
         var isReleased = false
@@ -26,6 +32,10 @@
         var changes: [Int] = []
       }
       let state = Mutex(State())
+
+      func releaseStop() {
+        state.withLock { $0.isStopReleased = true }
+      }
 
       func release() {
         state.withLock { $0.isReleased = true }
@@ -78,6 +88,7 @@
     func mapInput() throws(EncoderError) { isMapped = true }
 
     func load(_ frame: borrowing Frame) throws(EncoderError) {
+      script.state.withLock { $0.loads += 1 }
       guard isMapped else { throw .output(library: "scripted", "loaded without a map") }
       guard let copy = pool.checkout(color: frame.color, timestamp: frame.timestamp, captured: frame.captured) else {
         throw .output(library: "scripted", "the input is still in use")
@@ -99,6 +110,10 @@
         return (state.pictures, state)
       }
       if state.hanging == number { script.hang() }
+      if state.refusingImport == number {
+        input = nil
+        throw .importRefused(library: "scripted")
+      }
       if state.failing.contains(number) {
         throw .call(library: "scripted", function: "encode", code: 7, reason: "it was told to")
       }
@@ -115,6 +130,7 @@
 
     func stop() {
       inner.stop()
+      while script.state.withLock({ $0.hangsAtStop && !$0.isStopReleased }) { usleep(2000) }
       script.state.withLock { $0.stopped += 1 }
     }
   }

@@ -90,6 +90,23 @@ import Testing
     #expect(program.error.contains("the encoder is lost"), "\(program.error)")
   }
 
+  @Test func `a driver that hangs does not hold up the list of devices`() throws {
+    try #require(StrictVADriver.isBuilt)
+    let directory = try TemporaryDirectory()
+    let node = directory.path("node")
+    try Data().write(to: directory.url.appending(path: "node"))
+    func devices(_ knobs: [String: String]) throws -> Subprocess.Result {
+      try Subprocess.run(
+        [nightjarPath, "devices", "--vaapi-device", node], in: directory,
+        environment: StrictVADriver.environment(node: node, log: directory.path("log"), knobs: knobs))
+    }
+    let hung = try devices(["HANG_IN": "init", "HANG_AT": "1", "HANG_SECONDS": "600"])
+    #expect(hung.status == 0)
+    #expect(hung.outputText.contains("did not answer for 5000 ms"), "\(hung.outputText)")
+    let listed = try devices([:])
+    #expect(listed.outputText.contains("high  EncSlice  CBR VBR CQP"), "\(listed.outputText)")
+  }
+
   #if X264
     @Test(arguments: ["error", "lost"])
     func `hardware that fails in mid-stream costs at most one picture`(failure: String) throws {
