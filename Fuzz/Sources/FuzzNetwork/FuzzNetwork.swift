@@ -115,10 +115,11 @@ final class Session {
       bent[Int(next() ?? 0) % bent.count] ^= 1 << (action & 7)
       isBent = true
       flying.append((due, bent))
-    case 6: flying.append((due, Array(bytes.prefix(Int(action & 0x1f) * 4))))
+    case 6:
+      isBent = true
+      flying.append((due, Array(bytes.prefix(Int(action & 0x1f) * 4))))
     default: break
     }
-    if action >> 5 == 6 { isBent = true }
   }
 
   private func turn(milliseconds: Int) {
