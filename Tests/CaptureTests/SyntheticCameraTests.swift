@@ -5,7 +5,7 @@ import Testing
 @testable import Capture
 
 /// The synthetic camera's pace and picture.
-struct SyntheticCameraTests {
+@Suite struct SyntheticCameraTests {
   static let hd = PictureSize(width: 1280, height: 720)
 
   /// The next picture, whatever was dropped before it.
@@ -35,7 +35,7 @@ struct SyntheticCameraTests {
     return result
   }
 
-  @Test func `The bars have the values of ffmpeg's SMPTE RP 219 bars`() throws {
+  @Test func `the bars have the values of ffmpeg's SMPTE RP 219 bars`() throws {
     // Every colour that ffmpeg's pattern of the same standard holds, as Y'CbCr of 4:4:4 samples.
     let size = Self.hd
     let raw = try output(
@@ -51,7 +51,7 @@ struct SyntheticCameraTests {
   }
 
   @Test(arguments: [hd, PictureSize(width: 642, height: 362), PictureSize(width: 3840, height: 2160)])
-  func `The bars stand side by side above and below what moves`(size: PictureSize) throws {
+  func `the bars stand side by side above and below what moves`(size: PictureSize) throws {
     let camera = try SyntheticCamera(size: size, frameRate: .thirty, capacity: 1)
     let interrupt = try Interrupt()
     camera.start()
@@ -72,7 +72,7 @@ struct SyntheticCameraTests {
     }
   }
 
-  @Test func `The clock tells the time and the number counts the pictures`() throws {
+  @Test func `the clock tells the time and the number counts the pictures`() throws {
     let camera = try SyntheticCamera(size: Self.hd, frameRate: .thirty)
     let interrupt = try Interrupt()
     let pattern = TestPattern(size: Self.hd)
@@ -121,14 +121,14 @@ struct SyntheticCameraTests {
     String(decoding: text.indices.map { text[$0] }, as: UTF8.self)
   }
 
-  @Test func `A wall clock is written with all its zeros`() {
+  @Test func `a wall clock is written with all its zeros`() {
     #expect(Self.string(WallClock(hour: 3, minute: 0, second: 9, millisecond: 7).text) == "03:00:09.007")
     #expect(Self.string(WallClock(hour: 23, minute: 59, second: 58, millisecond: 999).text) == "23:59:58.999")
     #expect(Self.string(TestPattern.text(of: 0)) == "#00000000000")
     #expect(Self.string(TestPattern.text(of: 123_456_789_012)) == "#23456789012")
   }
 
-  @Test func `Every character has dots of its own, and unknown ones have none`() {
+  @Test func `every character has dots of its own, and unknown ones have none`() {
     let characters = Array("0123456789:.#-ABCDEFGHIJKLMNOPQRSTUVWXYZ".utf8)
     let dots = characters.map { BitmapFont.dots($0) }
     #expect(Set(dots).count == characters.count)
@@ -137,7 +137,7 @@ struct SyntheticCameraTests {
   }
 
   @Test(arguments: [FrameRate(240, 1), FrameRate(120_000, 1001), FrameRate(1, 1)])
-  func `Timestamps are strictly on the grid of the frame rate`(rate: FrameRate?) throws {
+  func `timestamps are strictly on the grid of the frame rate`(rate: FrameRate?) throws {
     let rate = try #require(rate)
     let camera = try SyntheticCamera(size: PictureSize(width: 64, height: 48), frameRate: rate)
     #expect(camera.format.frameRate == rate && camera.format.pixelFormat == .nv12 && camera.isLive)
@@ -170,7 +170,7 @@ struct SyntheticCameraTests {
     }
   }
 
-  @Test func `A caller that oversleeps is told how many pictures it missed`() throws {
+  @Test func `a caller that oversleeps is told how many pictures it missed`() throws {
     let rate = try #require(FrameRate(100, 1))
     let camera = try SyntheticCamera(size: PictureSize(width: 64, height: 48), frameRate: rate)
     let interrupt = try Interrupt()
@@ -186,7 +186,7 @@ struct SyntheticCameraTests {
     #expect(next >= first + rate.time(ofFrame: Int64(count) + 1))
   }
 
-  @Test func `An interrupt ends the wait, and stop ends the camera`() throws {
+  @Test func `an interrupt ends the wait, and stop ends the camera`() throws {
     let rate = try #require(FrameRate(1, 600))
     let camera = try SyntheticCamera(size: PictureSize(width: 64, height: 48), frameRate: rate)
     let interrupt = try Interrupt()
@@ -208,7 +208,7 @@ struct SyntheticCameraTests {
     }
   }
 
-  @Test func `A picture without memory is a drop, and costs its tick`() throws {
+  @Test func `a picture without memory is a drop, and costs its tick`() throws {
     let rate = try #require(FrameRate(50, 1))
     let camera = try SyntheticCamera(size: PictureSize(width: 64, height: 48), frameRate: rate, capacity: 2)
     let interrupt = try Interrupt()
@@ -235,7 +235,7 @@ struct SyntheticCameraTests {
     #expect(third.timestamp >= last + rate.time(ofFrame: 2) - MediaTime(nanoseconds: 1))
   }
 
-  @Test func `No size makes it paint outside of the picture`() throws {
+  @Test func `no size makes it paint outside of the picture`() throws {
     let lengths = [16, 18, 20, 22, 30, 34, 42, 46, 50, 62, 66, 74, 76, 78, 80, 90, 130, 158, 162, 258]
     for width in lengths {
       for height in lengths {
@@ -274,7 +274,7 @@ struct SyntheticCameraTests {
     }
   }
 
-  @Test func `Sizes and capacities that no pool has are refused`() throws {
+  @Test func `sizes and capacities that no pool has are refused`() throws {
     #expect(throws: FramePoolError.self) {
       try SyntheticCamera(size: PictureSize(width: 641, height: 480), frameRate: .thirty)
     }
@@ -283,7 +283,7 @@ struct SyntheticCameraTests {
     }
   }
 
-  @Test func `Ticks of any rate are found again, and none overflows`() throws {
+  @Test func `ticks of any rate are found again, and none overflows`() throws {
     let rates: [(UInt32, UInt32)] = [
       (30, 1), (30_000, 1001), (1, 1), (1, .max), (.max, 1), (.max, .max - 1), (7_492_657, 250_000),
     ]

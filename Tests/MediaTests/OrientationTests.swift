@@ -2,7 +2,7 @@ import Media
 import Testing
 
 /// The eight orientations, against what they do to the corners of a picture.
-struct OrientationTests {
+@Suite struct OrientationTests {
   /// A picture of 2 rows and 3 columns, laid anew by the definition: sample by sample.
   struct Grid: Equatable {
     var rows = [[1, 2, 3], [4, 5, 6]]
@@ -20,37 +20,37 @@ struct OrientationTests {
     }
   }
 
-  @Test func `A quarter is clockwise`() {
+  @Test func `a quarter is clockwise`() {
     #expect(Grid().laid(Orientation(.quarter)).rows == [[4, 1], [5, 2], [6, 3]])
     #expect(Grid().laid(Orientation(.quarter, mirrored: true)).rows == [[1, 4], [2, 5], [3, 6]])
   }
 
   @Test(arguments: Orientation.all, Orientation.all)
-  func `One orientation after another is what both do to a picture`(first: Orientation, second: Orientation) {
+  func `one orientation after another is what both do to a picture`(first: Orientation, second: Orientation) {
     #expect(Grid().laid(first).laid(second) == Grid().laid(first.then(second)))
   }
 
   @Test(arguments: Orientation.all)
-  func `The inverse undoes it`(orientation: Orientation) {
+  func `the inverse undoes it`(orientation: Orientation) {
     #expect(orientation.then(orientation.inverse) == .upright)
     #expect(orientation.inverse.then(orientation) == .upright)
     #expect(Grid().laid(orientation).laid(orientation.inverse) == Grid())
   }
 
   @Test(arguments: Orientation.all)
-  func `Width and height change places with a quarter and three`(orientation: Orientation) {
+  func `width and height change places with a quarter and three`(orientation: Orientation) {
     let size = PictureSize(width: 3, height: 2)
     let rows = Grid().laid(orientation).rows
     #expect(orientation.size(of: size) == PictureSize(width: rows[0].count, height: rows.count))
     #expect(orientation.swapsSides == (rows.count == 3))
   }
 
-  @Test func `All eight are different`() {
+  @Test func `all eight are different`() {
     #expect(Set(Orientation.all).count == 8)
     #expect(Set(Orientation.all.map { Grid().laid($0).rows }).count == 8)
   }
 
-  @Test func `Degrees are 0, 90, 180 or 270, and nothing else`() throws {
+  @Test func `degrees are 0, 90, 180 or 270, and nothing else`() throws {
     for degrees in [0, 90, 180, 270] { #expect(try Orientation(degrees: degrees).rotation.degrees == degrees) }
     for degrees in [45, -90, 360, 1, Int.min, Int.max] {
       #expect(throws: OrientationError.angle(degrees)) { try Orientation(degrees: degrees) }

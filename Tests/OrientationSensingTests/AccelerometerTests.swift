@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 /// Accelerometers in a sysfs of the test's own.
-struct AccelerometerTests {
+@Suite struct AccelerometerTests {
   /// A sysfs with devices.
   struct Sysfs {
     let directory: TemporaryDirectory
@@ -35,7 +35,7 @@ struct AccelerometerTests {
     "in_accel_scale": "0.019163",
   ]
 
-  @Test func `Raw values become metres per second squared by offset and scale`() throws {
+  @Test func `raw values become metres per second squared by offset and scale`() throws {
     let sysfs = try Sysfs()
     try sysfs.write(
       0,
@@ -56,7 +56,7 @@ struct AccelerometerTests {
       ("523", "13", "5", "0.019163", DevicePosture.normal), ("8", "521", "-67", "0.019163", .rightUp),
       ("24", "0", "-21", "0.306457", .normal), ("15", "-25", "-14", "0.306457", .leftUp),
     ], ["in_accel_mount_matrix", "in_mount_matrix", "mount_matrix"])
-  func `A mount matrix turns readings as iio-sensor-proxy does`(
+  func `a mount matrix turns readings as iio-sensor-proxy does`(
     reading: (String, String, String, String, DevicePosture), name: String
   ) throws {
     let sysfs = try Sysfs()
@@ -72,7 +72,7 @@ struct AccelerometerTests {
     #expect(try detector.note(sample, at: MediaTime(seconds: 0.3)) == reading.4)
   }
 
-  @Test func `The first one with three axes is taken, and one in a laptop's base is not`() throws {
+  @Test func `the first one with three axes is taken, and one in a laptop's base is not`() throws {
     let sysfs = try Sysfs()
     try sysfs.write(0, ["name": "als", "in_illuminance_raw": "5"])
     try sysfs.write(1, Self.plain.merging(["label": "accel-base"]) { $1 })
@@ -86,7 +86,7 @@ struct AccelerometerTests {
     #expect(try Accelerometer.first(root: sysfs.root).name == "ten")
   }
 
-  @Test func `No sensor is said so`() throws {
+  @Test func `no sensor is said so`() throws {
     let sysfs = try Sysfs()
     #expect(throws: SensorError.noAccelerometer(root: sysfs.root)) { try Accelerometer.first(root: sysfs.root) }
     try sysfs.write(0, ["name": "als", "in_illuminance_raw": "5"])
@@ -94,7 +94,7 @@ struct AccelerometerTests {
   }
 
   @Test(arguments: ["nan", "inf", "", "12 34", "1e999", "\u{1b}[2J"])
-  func `A value that is no number is said so`(text: String) throws {
+  func `a value that is no number is said so`(text: String) throws {
     let sysfs = try Sysfs()
     try sysfs.write(0, Self.plain)
     let accelerometer = try Accelerometer.first(root: sysfs.root)
@@ -112,7 +112,7 @@ struct AccelerometerTests {
     "1, 0, 0; 1, 0, 0; 0, 0, 1", "0, 0, 0; 0, 0, 0; 0, 0, 0", "1, 0, 0; 0, 1, 0; 0, 0, 1; 0, 0, 0",
     "a, b, c; d, e, f; g, h, i",
   ])
-  func `A mount matrix that is none is said so`(text: String) throws {
+  func `a mount matrix that is none is said so`(text: String) throws {
     #expect(MountMatrix(text) == nil)
     let sysfs = try Sysfs()
     try sysfs.write(0, Self.plain.merging(["in_mount_matrix": text]) { $1 })
@@ -122,7 +122,7 @@ struct AccelerometerTests {
     #expect(try Accelerometer.first(root: sysfs.root, mountMatrix: .identity).mountMatrix == .identity)
   }
 
-  @Test func `Endless files and pipes neither fill memory nor block`() throws {
+  @Test func `endless files and pipes neither fill memory nor block`() throws {
     let sysfs = try Sysfs()
     try sysfs.write(0, Self.plain)
     let accelerometer = try Accelerometer.first(root: sysfs.root)
@@ -135,7 +135,7 @@ struct AccelerometerTests {
     #expect(throws: SensorError.notANumber(path: path, text: "")) { try accelerometer.read() }
   }
 
-  @Test func `One that vanishes is said so, for good`() throws {
+  @Test func `one that vanishes is said so, for good`() throws {
     let sysfs = try Sysfs()
     try sysfs.write(0, Self.plain)
     let accelerometer = try Accelerometer.first(root: sysfs.root)
@@ -144,7 +144,7 @@ struct AccelerometerTests {
     #expect(SensorError.vanished(device: "").isFinal)
   }
 
-  @Test func `A watch tells turns and faults, and goes on after what passes`() throws {
+  @Test func `a watch tells turns and faults, and goes on after what passes`() throws {
     let sysfs = try Sysfs()
     try sysfs.write(0, Self.plain)
     let interrupt = try Interrupt()

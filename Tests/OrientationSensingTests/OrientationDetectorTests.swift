@@ -4,7 +4,7 @@ import OrientationSensing
 import Testing
 
 /// The state machine, fed with what a hand does to a device.
-struct OrientationDetectorTests {
+@Suite struct OrientationDetectorTests {
   /// Samples each 50 ms, and the changes with the seconds at which they came.
   struct Hand {
     var detector = OrientationDetector()
@@ -43,14 +43,14 @@ struct OrientationDetectorTests {
   @Test(arguments: [
     (0, -9.81, DevicePosture.normal), (9.81, 0, .leftUp), (0, 9.81, .bottomUp), (-9.81, 0, .rightUp),
   ])
-  func `Each axis has the posture that iio-sensor-proxy gives it`(x: Double, y: Double, expected: DevicePosture) {
+  func `each axis has the posture that iio-sensor-proxy gives it`(x: Double, y: Double, expected: DevicePosture) {
     var hand = Hand()
     hand.feed(Acceleration(x: x, y: y, z: 0), for: 1)
     #expect(hand.changes == [expected])
     #expect(hand.detector.posture == expected)
   }
 
-  @Test func `A turn is told once, after the debounce`() {
+  @Test func `a turn is told once, after the debounce`() {
     var hand = Hand()
     hand.hold(0, for: 1)
     let turned = hand.seconds
@@ -60,7 +60,7 @@ struct OrientationDetectorTests {
     #expect((0.25...0.35).contains(delay), "\(delay)")
   }
 
-  @Test func `A slow tilt to and fro changes once each way, well past the diagonal`() {
+  @Test func `a slow tilt to and fro changes once each way, well past the diagonal`() {
     var hand = Hand()
     hand.hold(0, for: 1)
     // A degree each 50 ms: slower than the debounce, so that the angle alone decides.
@@ -76,7 +76,7 @@ struct OrientationDetectorTests {
     #expect((15...31).contains(angleBack), "\(angleBack)")
   }
 
-  @Test func `Trembling about the diagonal does not flap`() {
+  @Test func `trembling about the diagonal does not flap`() {
     var hand = Hand()
     hand.hold(0, for: 1)
     for step in 0..<400 { hand.hold(45 + (step.isMultiple(of: 2) ? 12 : -12), for: 0.05) }
@@ -86,7 +86,7 @@ struct OrientationDetectorTests {
     #expect(hand.changes == [.normal, .leftUp])
   }
 
-  @Test func `A shake changes nothing, however it points`() {
+  @Test func `a shake changes nothing, however it points`() {
     var hand = Hand()
     hand.hold(0, for: 1)
     for step in 0..<40 {
@@ -99,7 +99,7 @@ struct OrientationDetectorTests {
     #expect(hand.errors.isEmpty)
   }
 
-  @Test func `A knock shorter than the debounce changes nothing`() {
+  @Test func `a knock shorter than the debounce changes nothing`() {
     var hand = Hand()
     hand.hold(0, for: 1)
     for _ in 0..<20 {
@@ -109,7 +109,7 @@ struct OrientationDetectorTests {
     #expect(hand.changes == [.normal])
   }
 
-  @Test func `Flat on the table the last posture stays, wherever it is turned`() {
+  @Test func `flat on the table the last posture stays, wherever it is turned`() {
     var hand = Hand()
     hand.hold(90, for: 1)
     for turn in stride(from: 0.0, to: 360, by: 15) {
@@ -121,7 +121,7 @@ struct OrientationDetectorTests {
     #expect(hand.changes == [.leftUp, .normal])
   }
 
-  @Test func `Flat from the start there is no posture until it is lifted`() {
+  @Test func `flat from the start there is no posture until it is lifted`() {
     var hand = Hand()
     hand.feed(Acceleration(x: 0.1, y: 0.1, z: -9.8), for: 5)
     #expect(hand.detector.posture == nil)
@@ -129,7 +129,7 @@ struct OrientationDetectorTests {
     #expect(hand.changes == [.bottomUp])
   }
 
-  @Test func `Upside down and back is two changes`() {
+  @Test func `upside down and back is two changes`() {
     var hand = Hand()
     hand.hold(0, for: 1)
     hand.hold(180, for: 1)
@@ -137,7 +137,7 @@ struct OrientationDetectorTests {
     #expect(hand.changes == [.normal, .bottomUp, .normal])
   }
 
-  @Test func `Zeros are told once, and the posture stays and comes back`() {
+  @Test func `zeros are told once, and the posture stays and comes back`() {
     var hand = Hand()
     hand.hold(90, for: 1)
     hand.feed(Acceleration(x: 0, y: 0, z: 0), noise: 0, for: 10)
@@ -149,7 +149,7 @@ struct OrientationDetectorTests {
     #expect(hand.changes == [.leftUp, .normal])
   }
 
-  @Test func `A fall is no fault`() {
+  @Test func `a fall is no fault`() {
     var hand = Hand()
     hand.hold(90, for: 1)
     hand.feed(Acceleration(x: 0, y: 0, z: 0), for: 1)
@@ -158,7 +158,7 @@ struct OrientationDetectorTests {
   }
 
   @Test(arguments: [Double.nan, .infinity, -.infinity, 1e300, 1024])
-  func `Nonsense is told once, and the posture stays`(value: Double) {
+  func `nonsense is told once, and the posture stays`(value: Double) {
     var hand = Hand()
     hand.hold(90, for: 1)
     hand.feed(Acceleration(x: value, y: 0, z: 0), for: 10)
@@ -172,7 +172,7 @@ struct OrientationDetectorTests {
     #expect(hand.detector.posture == .leftUp)
   }
 
-  @Test func `Readings that never change are told once, until they do`() {
+  @Test func `readings that never change are told once, until they do`() {
     var hand = Hand()
     hand.feed(Acceleration(x: 9.81, y: 0, z: 0), noise: 0, for: 300)
     #expect(hand.errors == [.stuck(seconds: 120)])
@@ -181,7 +181,7 @@ struct OrientationDetectorTests {
     #expect(hand.changes == [.leftUp, .normal])
   }
 
-  @Test func `After a sleep of the machine a posture must last anew`() throws {
+  @Test func `after a sleep of the machine a posture must last anew`() throws {
     var detector = OrientationDetector()
     let (upright, lying) = (Acceleration(x: 0, y: -9.8, z: 0.1), Acceleration(x: 9.8, y: 0, z: 0.2))
     for step in 0..<20 { _ = try detector.note(upright, at: MediaTime(seconds: Double(step) * 0.05)) }
@@ -193,7 +193,7 @@ struct OrientationDetectorTests {
     #expect(try detector.note(lying, at: MediaTime(seconds: 10.3)) == .leftUp)
   }
 
-  @Test func `Cameras that look at the user turn the other way`() {
+  @Test func `cameras that look at the user turn the other way`() {
     #expect(DevicePosture.allCases.map { $0.rotation().degrees } == [0, 180, 90, 270])
     #expect(DevicePosture.allCases.map { $0.rotation(facing: .user).degrees } == [0, 180, 270, 90])
   }

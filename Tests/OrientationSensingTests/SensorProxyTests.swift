@@ -5,8 +5,9 @@ import TestSupport
 import Testing
 
 /// `iio-sensor-proxy`'s interface, served by another program on a bus of the test's own.
-struct SensorProxyTests {
-  /// A message bus and, on it, what passes for iio-sensor-proxy: it obeys lines of its standard input file.
+@Suite struct SensorProxyTests {
+  /// A message bus and, on it, what passes for iio-sensor-proxy: it says what the file `orientation` beside
+  /// it holds, which it looks at again and again.
   final class Bus {
     let directory: TemporaryDirectory
     let address: String
@@ -108,7 +109,7 @@ struct SensorProxyTests {
       """
   }
 
-  @Test func `The proxy's orientation is told at first and at each change`() throws {
+  @Test func `the proxy's orientation is told at first and at each change`() throws {
     let bus = try Bus()
     try bus.startProxy()
     let interrupt = try Interrupt()
@@ -128,7 +129,7 @@ struct SensorProxyTests {
     #expect(try proxy.next(interrupt: interrupt) == .normal)
   }
 
-  @Test func `Waiting ends when it is interrupted`() throws {
+  @Test func `waiting ends when it is interrupted`() throws {
     let bus = try Bus()
     try bus.startProxy()
     let interrupt = try Interrupt()
@@ -142,7 +143,7 @@ struct SensorProxyTests {
     #expect(try proxy.next(interrupt: interrupt) == nil)
   }
 
-  @Test func `A proxy that ends while it is waited for is said so`() throws {
+  @Test func `a proxy that ends while it is waited for is said so`() throws {
     let bus = try Bus()
     try bus.startProxy()
     let interrupt = try Interrupt()
@@ -152,7 +153,7 @@ struct SensorProxyTests {
     #expect(throws: SensorError.noProxy) { try proxy.next(interrupt: interrupt) }
   }
 
-  @Test func `No proxy, none with an accelerometer, one that refuses, and no bus are told apart`() throws {
+  @Test func `no proxy, none with an accelerometer, one that refuses, and no bus are told apart`() throws {
     let bus = try Bus()
     #expect(throws: SensorError.noProxy) { try SensorProxy(busAddress: bus.address) }
     try bus.startProxy(refuses: true)
@@ -168,7 +169,7 @@ struct SensorProxyTests {
     #expect(throws: SensorError.self) { try SensorProxy(busAddress: "no address") }
   }
 
-  @Test func `A bus that takes connections and says nothing is given up`() throws {
+  @Test func `a bus that takes connections and says nothing is given up`() throws {
     let directory = try TemporaryDirectory()
     let path = directory.url.appendingPathComponent("mute").path
     let mute = try Subprocess(
@@ -188,7 +189,7 @@ struct SensorProxyTests {
     #expect(MediaTime.now() - start < SensorProxy.patience * 10)
   }
 
-  @Test func `The proxy goes before the accelerometer`() throws {
+  @Test func `the proxy goes before the accelerometer`() throws {
     let bus = try Bus()
     try bus.startProxy()
     #expect(try OrientationSensor.open(root: "/nonexistent", busAddress: bus.address).name == "iio-sensor-proxy")
