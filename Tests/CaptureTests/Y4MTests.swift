@@ -1,5 +1,6 @@
 import Glibc
 import Media
+import TestSupport
 import Testing
 
 @testable import Capture
@@ -68,21 +69,13 @@ func packed(_ planes: NV12Planes) -> (luma: [UInt8], chroma: [UInt8]) {
   return (luma, chroma)
 }
 
-/// Peak signal-to-noise ratio in decibels.
-func psnr(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Double {
-  guard left.count == right.count, !left.isEmpty else { return 0 }
-  var sum = 0
-  for (a, b) in zip(left, right) { sum += (Int(a) - Int(b)) * (Int(a) - Int(b)) }
-  return sum == 0 ? .infinity : 10 * log10(255 * 255 * Double(left.count) / Double(sum))
-}
-
-struct Y4MHeaderTests {
+@Suite struct Y4MHeaderTests {
   static func header(_ text: String) throws(Y4MError) -> Y4MHeader {
     let bytes = Array(text.utf8)
     return try Y4MHeader(bytes.span)
   }
 
-  @Test func `Headers of every kind are understood`() throws {
+  @Test func `headers of every kind are understood`() throws {
     let plain = try Self.header("YUV4MPEG2 W640 H480 F30:1\n")
     #expect(plain.size == PictureSize(width: 640, height: 480))
     #expect(plain.frameRate == .thirty)
@@ -155,12 +148,12 @@ struct Y4MHeaderTests {
   ]
 
   @Test(arguments: broken)
-  func `A broken header is refused in one line`(text: String, expected: Y4MError) {
+  func `a broken header is refused in one line`(text: String, expected: Y4MError) {
     #expect(throws: expected) { try Self.header(text) }
     #expect(!expected.description.contains { $0.isNewline || $0 == "\u{1b}" })
   }
 
-  @Test func `The mend of a deep clip works`() throws {
+  @Test func `the mend of a deep clip works`() throws {
     let size = PictureSize(width: 64, height: 48)
     let deep = try Clip(testClip(size, "yuv420p10le", frames: 2))
     #expect(throws: Y4MError.highBitDepth("420p10")) { try Y4MFile(path: deep.path) }
@@ -173,7 +166,7 @@ struct Y4MHeaderTests {
     #expect(try Y4MFile(path: mended).format.size == size)
   }
 
-  @Test func `Random bytes after the magic word are never more than an error`() {
+  @Test func `random bytes after the magic word are never more than an error`() {
     var state: UInt64 = 1
     func random(_ limit: UInt64) -> UInt64 {
       state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
@@ -196,7 +189,7 @@ struct Y4MHeaderTests {
   }
 }
 
-struct Y4MFileTests {
+@Suite struct Y4MFileTests {
   static let small = PictureSize(width: 64, height: 48)
 
   /// All events of a clip until it ends, at full speed.
@@ -225,7 +218,7 @@ struct Y4MFileTests {
   ]
 
   @Test(arguments: formats, sizes)
-  func `Every picture of a clip is the one that ffmpeg reads`(
+  func `every picture of a clip is the one that ffmpeg reads`(
     format: (name: String, code: String, threshold: Double), size: PictureSize
   ) throws {
     let clip = try Clip(testClip(size, format.name, frames: 3))
@@ -264,7 +257,7 @@ struct Y4MFileTests {
     }
   }
 
-  @Test func `Timestamps go on over all loops`() throws {
+  @Test func `timestamps go on over all loops`() throws {
     let clip = try Clip(testClip(Self.small, "yuv420p", frames: 4, rate: "30000/1001"))
     let rate = try #require(FrameRate(30_000, 1001))
     let file = try Y4MFile(path: clip.path, pacing: .maximum, loops: 3)
@@ -279,7 +272,7 @@ struct Y4MFileTests {
     #expect(throws: Y4MError.capacity(0)) { try Y4MFile(path: clip.path, capacity: 0) }
   }
 
-  @Test func `In real time pictures keep to the clock, and each is delivered or told as lost`() throws {
+  @Test func `in real time pictures keep to the clock, and each is delivered or told as lost`() throws {
     let clip = try Clip(testClip(Self.small, "yuv420p", frames: 10, rate: "100"))
     let rate = try #require(FrameRate(100))
     let file = try Y4MFile(path: clip.path, loops: 2)
@@ -312,7 +305,7 @@ struct Y4MFileTests {
     }
   }
 
-  @Test func `In real time a picture without memory is lost; at full speed it is waited for`() throws {
+  @Test func `in real time a picture without memory is lost; at full speed it is waited for`() throws {
     let clip = try Clip(testClip(Self.small, "yuv420p", frames: 3, rate: "50"))
     let interrupt = try Interrupt()
     let live = try Y4MFile(path: clip.path, pacing: .realtime, loops: nil, capacity: 1)
@@ -368,7 +361,7 @@ struct Y4MFileTests {
     }
   }
 
-  @Test func `A clip that is cut off is told with the frame and the byte`() throws {
+  @Test func `a clip that is cut off is told with the frame and the byte`() throws {
     let whole = try testClip(Self.small, "yuv420p", frames: 3)
     let header = try Y4MHeader(whole.span)
     let frameBytes = 6 + header.frameByteCount
@@ -402,7 +395,7 @@ struct Y4MFileTests {
     for _ in 0..<1000 { _ = try file.next(interrupt: interrupt) }
   }
 
-  @Test func `A frame without its marker is told, and one with parameters is read`() throws {
+  @Test func `a frame without its marker is told, and one with parameters is read`() throws {
     let whole = try testClip(Self.small, "yuv420p", frames: 3)
     let header = try Y4MHeader(whole.span)
     let second = header.byteCount + 6 + header.frameByteCount
@@ -431,7 +424,7 @@ struct Y4MFileTests {
     }
   }
 
-  @Test func `A file that shrinks while it is looped is an error, not a crash`() throws {
+  @Test func `a file that shrinks while it is looped is an error, not a crash`() throws {
     let whole = try testClip(Self.small, "yuv420p", frames: 3)
     let header = try Y4MHeader(whole.span)
     let clip = try Clip(whole)
@@ -445,7 +438,7 @@ struct Y4MFileTests {
     }
   }
 
-  @Test func `What is no clip is refused with its reason`() throws {
+  @Test func `what is no clip is refused with its reason`() throws {
     let clip = try Clip()
     #expect(throws: Y4MError.open(path: "/nonexistent/a.y4m", errorNumber: ENOENT)) {
       try Y4MFile(path: "/nonexistent/a.y4m")
@@ -456,7 +449,7 @@ struct Y4MFileTests {
     #expect(Y4MError.open(path: "a", errorNumber: ENOENT).description == "a: No such file or directory")
   }
 
-  @Test func `A pipe is played once, picture for picture`() throws {
+  @Test func `a pipe is played once, picture for picture`() throws {
     let whole = try Clip(testClip(PictureSize(width: 642, height: 362), "yuv422p", frames: 5))
     let pipe = "\(whole.folder)/pipe.y4m"
     try #require(mkfifo(pipe, 0o600) == 0)
@@ -491,7 +484,7 @@ struct Y4MFileTests {
     }
   }
 
-  @Test func `A pipe whose writer stalls can be interrupted`() throws {
+  @Test func `a pipe whose writer stalls can be interrupted`() throws {
     let whole = try Clip(testClip(Self.small, "yuv420p", frames: 2))
     let pipe = "\(whole.folder)/pipe.y4m"
     try #require(mkfifo(pipe, 0o600) == 0)

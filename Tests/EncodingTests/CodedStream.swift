@@ -25,14 +25,8 @@ struct CodedStream {
 
   /// How many pictures ffmpeg decodes; whatever it complains about is an issue.
   func decodedCount() throws -> Int {
-    let directory = try TemporaryDirectory()
-    try bytes.write(to: directory.url.appendingPathComponent("s.h264"))
-    let probe = try Subprocess.run(
-      [
-        "ffprobe", "-v", "error", "-err_detect", "explode", "-count_frames", "-show_entries", "stream=nb_read_frames",
-        "-of", "csv=p=0", directory.path("s.h264"),
-      ], in: directory)
-    #expect(probe.error.isEmpty, "\(probe.error)")
-    return try #require(Int(probe.outputText.trimmingCharacters(in: .whitespacesAndNewlines)))
+    let probe = try StreamProbe(bytes)
+    #expect(probe.complaints.isEmpty, "\(probe.complaints)")
+    return probe.frames
   }
 }

@@ -1,9 +1,10 @@
 import Media
 import PixelConversion
+import TestSupport
 import Testing
 
 /// Planar chroma of any size against ffmpeg's conversion.
-struct ChromaInterleaverTests {
+@Suite struct ChromaInterleaverTests {
   /// ffmpeg's name and how many luma samples one of chroma covers.
   struct Subsampling: CustomTestStringConvertible {
     let name: String
@@ -25,7 +26,7 @@ struct ChromaInterleaverTests {
   ]
 
   @Test(arguments: subsamplings, sizes)
-  func `Chroma of any subsampling is resampled as ffmpeg does`(
+  func `chroma of any subsampling is resampled as ffmpeg does`(
     subsampling: Subsampling, size: PictureSize
   ) throws {
     let picture = try testPicture(size, subsampling.name)
@@ -44,7 +45,7 @@ struct ChromaInterleaverTests {
     withExtendedLifetime((cb, cr)) {}
   }
 
-  @Test func `Every chroma size up to luma's own keeps a flat colour flat`() throws {
+  @Test func `every chroma size up to luma's own keeps a flat colour flat`() throws {
     let size = PictureSize(width: 38, height: 26)
     let interleaver = try ChromaInterleaver(size: size)
     let pool = try FramePool(size: size, capacity: 1)
@@ -66,7 +67,7 @@ struct ChromaInterleaverTests {
     _ = consume frame
   }
 
-  @Test func `Chroma planes that are too large, too short or empty are refused`() throws {
+  @Test func `chroma planes that are too large, too short or empty are refused`() throws {
     let size = PictureSize(width: 32, height: 32)
     let interleaver = try ChromaInterleaver(size: size)
     let memory = try GuardedBytes([UInt8](repeating: 1, count: 255))

@@ -70,14 +70,6 @@ func ffmpegConverts(
       """)
 }
 
-/// Peak signal-to-noise ratio in decibels; infinite where both are the same.
-func psnr(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Double {
-  guard left.count == right.count, !left.isEmpty else { return 0 }
-  var sum = 0
-  for (a, b) in zip(left, right) { sum += (Int(a) - Int(b)) * (Int(a) - Int(b)) }
-  return sum == 0 ? .infinity : 10 * log10(255 * 255 * Double(left.count) / Double(sum))
-}
-
 /// An NV12 picture without padding.
 struct PackedPicture: Equatable {
   let luma: [UInt8]

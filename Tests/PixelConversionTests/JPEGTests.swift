@@ -1,9 +1,10 @@
 import Media
 import PixelConversion
+import TestSupport
 import Testing
 
 /// JPEG pictures made by programs other than ours, against ffmpeg's decoder.
-struct JPEGTests {
+@Suite struct JPEGTests {
   /// Who writes it, in which of ffmpeg's pixel formats it decodes, and the command.
   struct Kind: CustomTestStringConvertible {
     let name: String
@@ -56,7 +57,7 @@ struct JPEGTests {
   }
 
   @Test(arguments: kinds, sizes)
-  func `A JPEG of any subsampling is decoded as ffmpeg does`(kind: Kind, size: PictureSize) throws {
+  func `a JPEG of any subsampling is decoded as ffmpeg does`(kind: Kind, size: PictureSize) throws {
     let jpeg = try output(of: kind.command(size))
     let expected = try Self.reference(jpeg, size, decoded: kind.decoded)
     let result = try convert(jpeg, size, from: .mjpeg, stride: 0)
@@ -65,7 +66,7 @@ struct JPEGTests {
   }
 
   @Test(arguments: sizes)
-  func `A JPEG of 4:4:0 is decoded as ffmpeg does`(size: PictureSize) throws {
+  func `a JPEG of 4:4:0 is decoded as ffmpeg does`(size: PictureSize) throws {
     // Nobody here writes one; 2x2,1x2,1x2 has as many blocks in as many units as 2x2,2x1,2x1.
     var jpeg = try output(of: Self.ffmpeg("yuvj422p")(size))
     let components = try #require(Self.marker(0xc0, in: jpeg)) + 10
@@ -79,7 +80,7 @@ struct JPEGTests {
   }
 
   @Test(arguments: sizes)
-  func `A JPEG without Huffman tables is decoded with the standard ones`(size: PictureSize) throws {
+  func `a JPEG without Huffman tables is decoded with the standard ones`(size: PictureSize) throws {
     let jpeg = try output(of: Self.ffmpeg("yuvj422p", "-huffman default")(size))
     let stripped = try Self.withoutHuffmanTables(jpeg)
     try #require(stripped.count < jpeg.count && Self.marker(0xc4, in: stripped) == nil)
@@ -87,7 +88,7 @@ struct JPEGTests {
     #expect(try convert(stripped, size, from: .mjpeg, stride: 0) == expected)
   }
 
-  @Test func `A broken picture's Huffman tables do not spoil the next picture`() throws {
+  @Test func `a broken picture's Huffman tables do not spoil the next picture`() throws {
     let size = PictureSize(width: 640, height: 480)
     let plain = try Self.withoutHuffmanTables(output(of: Self.ffmpeg("yuvj420p", "-huffman default")(size)))
     let expected = try convert(plain, size, from: .mjpeg, stride: 0)
@@ -104,7 +105,7 @@ struct JPEGTests {
     }
   }
 
-  @Test func `Pictures of different subsampling may follow each other`() throws {
+  @Test func `pictures of different subsampling may follow each other`() throws {
     let size = PictureSize(width: 642, height: 362)
     let converter = try PixelConverter(from: .mjpeg, size: size)
     for kind in Self.kinds + Self.kinds.reversed() {
@@ -116,7 +117,7 @@ struct JPEGTests {
     }
   }
 
-  @Test func `Bytes between the coded data and the end are harmless, and so is padding behind it`() throws {
+  @Test func `bytes between the coded data and the end are harmless, and so is padding behind it`() throws {
     let size = PictureSize(width: 640, height: 480)
     let jpeg = try output(of: Self.ffmpeg("yuvj422p")(size))
     try #require(jpeg.suffix(2) == [0xff, 0xd9])
@@ -133,7 +134,7 @@ struct JPEGTests {
     }
   }
 
-  @Test func `A JPEG of another size is corrupt`() throws {
+  @Test func `a JPEG of another size is corrupt`() throws {
     let jpeg = try output(of: Self.ffmpeg("yuvj420p")(PictureSize(width: 640, height: 480)))
     for size in [PictureSize(width: 1280, height: 720), PictureSize(width: 320, height: 240)] {
       #expect(throws: ConversionError.corrupt("a JPEG of 640x480 instead of \(size)")) {
@@ -142,7 +143,7 @@ struct JPEGTests {
     }
   }
 
-  @Test func `A JPEG that is cut anywhere is refused`() throws {
+  @Test func `a JPEG that is cut anywhere is refused`() throws {
     let size = PictureSize(width: 330, height: 246)
     let jpeg = try output(of: Self.ffmpeg("yuvj420p")(size))
     for length in 0..<4 {
@@ -161,9 +162,9 @@ struct JPEGTests {
     }
   }
 
-  @Test func `Garbled JPEGs never break anything, and those with damaged coded data are noticed`() throws {
+  @Test func `garbled JPEGs never break anything, and those with damaged coded data are noticed`() throws {
     let size = PictureSize(width: 330, height: 246)
-    var generator = SplitMix(state: 42)
+    var generator = SeededGenerator(seed: 42)
     for kind in Self.kinds {
       let jpeg = try output(of: kind.command(size))
       let converter = try PixelConverter(from: .mjpeg, size: size)
@@ -220,18 +221,5 @@ struct JPEGTests {
       result.removeSubrange(start..<start + length)
     }
     return result
-  }
-}
-
-/// Steele, Lea and Flood's generator: the same garbage on every run.
-struct SplitMix: RandomNumberGenerator {
-  var state: UInt64
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var z = state
-    z = (z ^ (z >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    z = (z ^ (z >> 27)) &* 0x94d0_49bb_1331_11eb
-    return z ^ (z >> 31)
   }
 }

@@ -1,9 +1,10 @@
 import Media
 import PixelConversion
+import TestSupport
 import Testing
 
 /// Every uncompressed format against ffmpeg's conversion of the same bytes.
-struct RawFormatTests {
+@Suite struct RawFormatTests {
   /// A V4L2 code, ffmpeg's name for it and bytes in a row for each luma sample.
   struct Format: CustomTestStringConvertible {
     let code: String
@@ -25,7 +26,7 @@ struct RawFormatTests {
   ]
 
   @Test(arguments: formats, sizes)
-  func `A raw picture becomes the NV12 that ffmpeg makes of it`(format: Format, size: PictureSize) throws {
+  func `a raw picture becomes the NV12 that ffmpeg makes of it`(format: Format, size: PictureSize) throws {
     let picture = try testPicture(size, format.name)
     let expected = try PackedPicture(raw: ffmpegConverts(picture, size, from: format.name), size: size)
     let code = try #require(PixelFormat(format.code))
@@ -57,7 +58,7 @@ struct RawFormatTests {
   }
 
   @Test(arguments: sizes)
-  func `Grey keeps its luma and has no colour`(size: PictureSize) throws {
+  func `grey keeps its luma and has no colour`(size: PictureSize) throws {
     let picture = try testPicture(size, "gray")
     let format = try #require(PixelFormat("GREY"))
     let result = try convert(picture, size, from: format, stride: size.width)
@@ -66,7 +67,7 @@ struct RawFormatTests {
   }
 
   @Test(arguments: sizes)
-  func `Formats of several memory planes equal those of one`(size: PictureSize) throws {
+  func `formats of several memory planes equal those of one`(size: PictureSize) throws {
     let planar = try testPicture(size, "yuv420p")
     let expected = try PackedPicture(raw: ffmpegConverts(planar, size, from: "yuv420p"), size: size)
     let (luma, chroma, half) = (size.pixels, size.pixels / 4, size.width / 2)
@@ -90,7 +91,7 @@ struct RawFormatTests {
   }
 
   @Test(arguments: ["NV12", "NV21", "YU12", "YV12", "YUYV", "UYVY", "YVYU", "VYUY", "GREY"])
-  func `Padding at the end of rows is skipped, and need not be there after the last row`(code: String) throws {
+  func `padding at the end of rows is skipped, and need not be there after the last row`(code: String) throws {
     let size = PictureSize(width: 642, height: 362)
     let format = try #require(PixelFormat(code))
     let rows = Self.rows(of: format, size)
@@ -127,11 +128,11 @@ struct RawFormatTests {
   }
 
   @Test(arguments: ["YUYV", "UYVY", "YVYU", "VYUY"])
-  func `Packed 4:2:2 comes out right at every width, whatever remains after the last vector`(code: String) throws {
+  func `packed 4:2:2 comes out right at every width, whatever remains after the last vector`(code: String) throws {
     let format = try #require(PixelFormat(code))
     // Where in a pair of pixels luma, Cb and Cr are.
     let (y, cb, cr) = ["YUYV": (0, 1, 3), "UYVY": (1, 0, 2), "YVYU": (0, 3, 1), "VYUY": (1, 2, 0)][code] ?? (0, 0, 0)
-    var generator = SplitMix(state: 7)
+    var generator = SeededGenerator(seed: 7)
     for width in stride(from: 16, through: 200, by: 2) {
       let size = PictureSize(width: width, height: 36)
       let picture = (0..<width * 2 * 36).map { _ in UInt8.random(in: 0...255, using: &generator) }
@@ -165,7 +166,7 @@ struct RawFormatTests {
     }
   }
 
-  @Test func `Planes that are missing or too short are refused`() throws {
+  @Test func `planes that are missing or too short are refused`() throws {
     let size = PictureSize(width: 64, height: 32)
     let memory = try GuardedBytes([UInt8](repeating: 1, count: size.pixels))
     let short = try GuardedBytes([UInt8](repeating: 1, count: 32 * 16 - 1))
@@ -199,7 +200,7 @@ struct RawFormatTests {
     _ = consume frame
   }
 
-  @Test func `What is not converted here is said so`() throws {
+  @Test func `what is not converted here is said so`() throws {
     let size = PictureSize(width: 640, height: 480)
     for code in ["RGB3", "H264", "BA81", "Y16"] {
       let format = try #require(PixelFormat(code))

@@ -1,9 +1,10 @@
 import Media
 import PixelConversion
+import TestSupport
 import Testing
 
 /// Every format in every orientation against ffmpeg's transpose, hflip and vflip.
-struct RotationTests {
+@Suite struct RotationTests {
   /// A V4L2 code, ffmpeg's name for it and bytes in a row for each luma sample.
   struct Format: CustomTestStringConvertible {
     let code: String
@@ -25,7 +26,7 @@ struct RotationTests {
   ]
 
   @Test(arguments: formats, sizes)
-  func `A raw picture is turned as ffmpeg turns it`(format: Format, size: PictureSize) throws {
+  func `a raw picture is turned as ffmpeg turns it`(format: Format, size: PictureSize) throws {
     let picture = noise(size.pixels * (format.bytesPerSample == 2 ? 4 : 3) / 2)
     let all = try ffmpegTurns(picture, size, from: format.name)
     let code = try #require(PixelFormat(format.code))
@@ -40,7 +41,7 @@ struct RotationTests {
   }
 
   @Test(arguments: ["NV12", "NV21", "YU12", "YV12", "YUYV", "UYVY", "YVYU", "VYUY", "GREY"], sizes)
-  func `A turn changes no sample of the picture that is not turned`(code: String, size: PictureSize) throws {
+  func `a turn changes no sample of the picture that is not turned`(code: String, size: PictureSize) throws {
     let format = try #require(PixelFormat(code))
     let rows = RawFormatTests.rows(of: format, size)
     let memory = try GuardedBytes(noise(rows.reduce(0) { $0 + $1.width }))
@@ -54,7 +55,7 @@ struct RotationTests {
   }
 
   @Test(arguments: JPEGTests.kinds, [PictureSize(width: 642, height: 362), PictureSize(width: 18, height: 22)])
-  func `A JPEG of any subsampling is turned as ffmpeg turns it`(kind: JPEGTests.Kind, size: PictureSize) throws {
+  func `a JPEG of any subsampling is turned as ffmpeg turns it`(kind: JPEGTests.Kind, size: PictureSize) throws {
     let jpeg = try output(of: kind.command(size))
     let memory = try GuardedBytes(jpeg)
     let source = SourcePicture(first: memory.plane(stride: 0))
@@ -72,7 +73,7 @@ struct RotationTests {
   }
 
   @Test(arguments: ["NV12", "NV21", "YU12", "YUYV", "UYVY", "GREY"])
-  func `Every width and height comes out right, whatever remains after the last vector`(code: String) throws {
+  func `every width and height comes out right, whatever remains after the last vector`(code: String) throws {
     let format = try #require(PixelFormat(code))
     for length in stride(from: 16, through: 150, by: 2) {
       for size in [PictureSize(width: length, height: 38), PictureSize(width: 38, height: length)] {
@@ -92,7 +93,7 @@ struct RotationTests {
   }
 
   @Test(arguments: ["NV12", "NV21", "YU12", "YV12", "YUYV", "UYVY", "YVYU", "VYUY", "GREY"])
-  func `Padding is skipped, and a short buffer refused, in every orientation`(code: String) throws {
+  func `padding is skipped, and a short buffer refused, in every orientation`(code: String) throws {
     let size = PictureSize(width: 330, height: 246)
     let format = try #require(PixelFormat(code))
     let rows = RawFormatTests.rows(of: format, size)
@@ -120,7 +121,7 @@ struct RotationTests {
     withExtendedLifetime((exact, wide, short)) {}
   }
 
-  @Test func `A window of a larger picture is turned alone`() throws {
+  @Test func `a window of a larger picture is turned alone`() throws {
     let (whole, size) = (PictureSize(width: 400, height: 300), PictureSize(width: 130, height: 74))
     let picture = noise(whole.pixels * 3 / 2)
     let (x, y) = (38, 22)
@@ -141,7 +142,7 @@ struct RotationTests {
     withExtendedLifetime((luma, chroma)) {}
   }
 
-  @Test func `Formats of several memory planes are turned like those of one`() throws {
+  @Test func `formats of several memory planes are turned like those of one`() throws {
     let size = PictureSize(width: 330, height: 246)
     let picture = noise(size.pixels * 3 / 2)
     let all = try ffmpegTurns(picture, size, from: "yuv420p")
@@ -163,7 +164,7 @@ struct RotationTests {
     withExtendedLifetime((y, cb, cr)) {}
   }
 
-  @Test func `A frame that stands the wrong way is refused`() throws {
+  @Test func `a frame that stands the wrong way is refused`() throws {
     let size = PictureSize(width: 64, height: 32)
     let memory = try GuardedBytes(noise(size.pixels * 3 / 2))
     let source = SourcePicture(first: memory.plane(stride: 64))
@@ -183,7 +184,7 @@ struct RotationTests {
 
 /// The same noise on every run.
 private func noise(_ count: Int) -> [UInt8] {
-  var generator = SplitMix(state: UInt64(count))
+  var generator = SeededGenerator(seed: UInt64(count))
   var bytes: [UInt8] = []
   bytes.reserveCapacity(count + 8)
   while bytes.count < count {

@@ -1,52 +1,48 @@
 import Foundation
 import Media
 import RTP
+import TestSupport
 import Testing
 
 /// RTCP and RTX between us and GStreamer's session, datagrams as files: one reads what the other wrote.
 @Suite struct GStreamerRTCPTests {
-  /// A directory with `datagrams` in the files 0, 1, … while `body` runs.
-  static func withDirectory<Result>(
-    _ datagrams: [[UInt8]] = [], _ body: (URL) throws -> Result
-  ) throws -> Result {
-    let directory = FileManager.default.temporaryDirectory.appendingPathComponent("rtcp-\(UUID())")
-    try FileManager.default.createDirectory(at: directory, withIntermediateDirectories: true)
-    defer { try? FileManager.default.removeItem(at: directory) }
+  /// A directory with `datagrams` in the files in0, in1, …
+  static func directory(with datagrams: [[UInt8]] = []) throws -> TemporaryDirectory {
+    let directory = try TemporaryDirectory()
     for (index, bytes) in datagrams.enumerated() {
-      try Data(bytes).write(to: directory.appendingPathComponent("in\(index)"))
+      try Data(bytes).write(to: directory.url.appendingPathComponent("in\(index)"))
     }
-    return try body(directory)
+    return directory
   }
 
-  static func datagrams(_ directory: URL, _ prefix: String) throws -> [[UInt8]] {
-    try FileManager.default.contentsOfDirectory(atPath: directory.path).filter { $0.hasPrefix(prefix) }.sorted()
-      .map { [UInt8](try Data(contentsOf: directory.appendingPathComponent($0))) }
+  static func datagrams(_ directory: TemporaryDirectory, _ prefix: String) throws -> [[UInt8]] {
+    try FileManager.default.contentsOfDirectory(atPath: directory.url.path).filter { $0.hasPrefix(prefix) }.sorted()
+      .map { [UInt8](try Data(contentsOf: directory.url.appendingPathComponent($0))) }
   }
 
   @Test func `we read what GStreamer's session sends, and its counts are those of its packets`() throws {
-    try Self.withDirectory { directory in
-      _ = try PlayerTests.run(
-        ["gst-launch-1.0", "-q", "rtpbin", "name=r", "rtp-profile=avpf"]
-          + ["sdes=application/x-rtp-source-sdes,cname=(string)someone,tool=(string)gst"]
-          + "videotestsrc num-buffers=60 is-live=true ! video/x-raw,width=160,height=120,framerate=30/1".words
-          + "! x264enc tune=zerolatency ! rtph264pay pt=96 ssrc=7 ! r.send_rtp_sink_0".words
-          + "r.send_rtp_src_0 ! multifilesink async=false location=\(directory.path)/rtp%04d".words
-          + "r.send_rtcp_src_0 ! multifilesink async=false sync=false location=\(directory.path)/control%04d".words)
-      let packets = try Self.datagrams(directory, "rtp")
-      let control = try Self.datagrams(directory, "control").map { try read($0, allowReducedSize: false) }
-      #expect(control.count >= 2 && packets.count >= 60)
-      for lines in control {
-        #expect(lines.count >= 2 && lines[0].hasPrefix("SR 7 ntp "))
-        #expect(lines[1] == "SDES 7 1=someone 7 6=gst")
-      }
-      let last = try #require(control.last)
-      #expect(last.last?.hasPrefix("BYE [7]") == true)
-      // A file may hold several packets (a buffer list), hence bytes with headers, and not packets, are compared.
-      let counts = try #require(last[0].split(separator: " ").last).split(separator: "/").compactMap { Int($0) }
-      let bytes = packets.reduce(0) { $0 + $1.count }
-      #expect(counts.count == 2 && counts[0] >= packets.count)
-      #expect(counts[0] * RTPHeader.byteCount + counts[1] == bytes)
+    let directory = try Self.directory()
+    _ = try PlayerTests.run(
+      ["gst-launch-1.0", "-q", "rtpbin", "name=r", "rtp-profile=avpf"]
+        + ["sdes=application/x-rtp-source-sdes,cname=(string)someone,tool=(string)gst"]
+        + "videotestsrc num-buffers=60 is-live=true ! video/x-raw,width=160,height=120,framerate=30/1".words
+        + "! x264enc tune=zerolatency ! rtph264pay pt=96 ssrc=7 ! r.send_rtp_sink_0".words
+        + "r.send_rtp_src_0 ! multifilesink async=false location=\(directory.url.path)/rtp%04d".words
+        + "r.send_rtcp_src_0 ! multifilesink async=false sync=false location=\(directory.url.path)/control%04d".words)
+    let packets = try Self.datagrams(directory, "rtp")
+    let control = try Self.datagrams(directory, "control").map { try read($0, allowReducedSize: false) }
+    #expect(control.count >= 2 && packets.count >= 60)
+    for lines in control {
+      #expect(lines.count >= 2 && lines[0].hasPrefix("SR 7 ntp "))
+      #expect(lines[1] == "SDES 7 1=someone 7 6=gst")
     }
+    let last = try #require(control.last)
+    #expect(last.last?.hasPrefix("BYE [7]") == true)
+    // A file may hold several packets (a buffer list), hence bytes with headers, and not packets, are compared.
+    let counts = try #require(last[0].split(separator: " ").last).split(separator: "/").compactMap { Int($0) }
+    let bytes = packets.reduce(0) { $0 + $1.count }
+    #expect(counts.count == 2 && counts[0] >= packets.count)
+    #expect(counts[0] * RTPHeader.byteCount + counts[1] == bytes)
   }
 
   @Test func `GStreamer's session reads what we send`() throws {
@@ -70,26 +66,25 @@ import Testing
         try $0.appendGoodbye([SynchronizationSource(5)], reason: "bye!")
       },
     ]
-    try Self.withDirectory(datagrams) { directory in
-      let log = try PlayerTests.run(
-        ["env", "GST_DEBUG=rtpsession:7,rtpsource:7", "GST_DEBUG_NO_COLOR=1", "gst-launch-1.0", "-q"]
-          + "rtpsession name=s rtp-profile=avpf".words
-          + "videotestsrc num-buffers=60 is-live=true ! video/x-raw,width=160,height=120,framerate=30/1".words
-          + "! x264enc tune=zerolatency ! rtph264pay pt=96 ssrc=7".words
-          + ["!", "application/x-rtp,rtcp-fb-nack=true,rtcp-fb-nack-pli=true,rtcp-fb-ccm-fir=true", "!"]
-          + "s.send_rtp_sink s.send_rtp_src ! fakesink".words
-          + "multifilesrc location=\(directory.path)/in%d caps=application/x-rtcp ! identity sleep-time=150000".words
-          + "! s.recv_rtcp_sink s.send_rtcp_src ! fakesink".words
-      ).errors
-      for line in [
-        "got SR packet: SSRC 00000005, NTP eeabd0ed:4714013e, RTP 77, PC 8, OC 9",
-        "got RB packet: SSRC 00000005, FL 40, PL -2, HS 65538, jitter 9, LSR 1122:3344, DLSR 0001:0000",
-        "SDES changed for SSRC 00000005", "NACK #65535, blp 8001, SSRC 0x00000007",
-        "received PLI request from 5 about 7", "received feedback 206:4 from 00000005", "FIR request from 5",
-        "got RR packet: SSRC 00000005", "got BYE packet (reason: bye!)",
-      ] {
-        #expect(log.contains(line), "\(line)")
-      }
+    let directory = try Self.directory(with: datagrams)
+    let log = try PlayerTests.run(
+      ["env", "GST_DEBUG=rtpsession:7,rtpsource:7", "GST_DEBUG_NO_COLOR=1", "gst-launch-1.0", "-q"]
+        + "rtpsession name=s rtp-profile=avpf".words
+        + "videotestsrc num-buffers=60 is-live=true ! video/x-raw,width=160,height=120,framerate=30/1".words
+        + "! x264enc tune=zerolatency ! rtph264pay pt=96 ssrc=7".words
+        + ["!", "application/x-rtp,rtcp-fb-nack=true,rtcp-fb-nack-pli=true,rtcp-fb-ccm-fir=true", "!"]
+        + "s.send_rtp_sink s.send_rtp_src ! fakesink".words
+        + "multifilesrc location=\(directory.url.path)/in%d caps=application/x-rtcp ! identity sleep-time=150000".words
+        + "! s.recv_rtcp_sink s.send_rtcp_src ! fakesink".words
+    ).errors
+    for line in [
+      "got SR packet: SSRC 00000005, NTP eeabd0ed:4714013e, RTP 77, PC 8, OC 9",
+      "got RB packet: SSRC 00000005, FL 40, PL -2, HS 65538, jitter 9, LSR 1122:3344, DLSR 0001:0000",
+      "SDES changed for SSRC 00000005", "NACK #65535, blp 8001, SSRC 0x00000007",
+      "received PLI request from 5 about 7", "received feedback 206:4 from 00000005", "FIR request from 5",
+      "got RR packet: SSRC 00000005", "got BYE packet (reason: bye!)",
+    ] {
+      #expect(log.contains(line), "\(line)")
     }
   }
 
@@ -108,15 +103,14 @@ import Testing
       }
       return try #require(parts)
     }
-    try Self.withDirectory(wrapped) { directory in
-      _ = try PlayerTests.run(
-        ["gst-launch-1.0", "-q", "multifilesrc", "location=\(directory.path)/in%d"]
-          + ["caps=application/x-rtp,media=(string)video,clock-rate=90000,payload=97,encoding-name=(string)RTX", "!"]
-          + ["rtprtxreceive", "payload-type-map=application/x-rtp-pt-map,96=(uint)97"]
-          + ["ssrc-map=application/x-rtp-ssrc-map,7=(uint)8"]
-          + "! multifilesink async=false sync=false location=\(directory.path)/out%04d".words)
-      #expect(try Self.datagrams(directory, "out") == originals)
-    }
+    let directory = try Self.directory(with: wrapped)
+    _ = try PlayerTests.run(
+      ["gst-launch-1.0", "-q", "multifilesrc", "location=\(directory.url.path)/in%d"]
+        + ["caps=application/x-rtp,media=(string)video,clock-rate=90000,payload=97,encoding-name=(string)RTX", "!"]
+        + ["rtprtxreceive", "payload-type-map=application/x-rtp-pt-map,96=(uint)97"]
+        + ["ssrc-map=application/x-rtp-ssrc-map,7=(uint)8"]
+        + "! multifilesink async=false sync=false location=\(directory.url.path)/out%04d".words)
+    #expect(try Self.datagrams(directory, "out") == originals)
   }
 }
 

@@ -1,5 +1,6 @@
 import Media
 import RTP
+import TestSupport
 import Testing
 
 @Suite struct HostileInputTests {

@@ -1,5 +1,6 @@
 import Media
 import RTP
+import TestSupport
 import Testing
 
 /// A sender and a receiver with a network between them that delays, drops, repeats and reorders; its own clock.

@@ -1,31 +1,6 @@
 import Media
 import RTP
 
-/// A generator that gives the same numbers on every machine (SplitMix64).
-struct SeededGenerator: RandomNumberGenerator {
-  var state: UInt64
-
-  init(seed: UInt64) {
-    state = seed
-  }
-
-  mutating func next() -> UInt64 {
-    state &+= 0x9e37_79b9_7f4a_7c15
-    var mixed = state
-    mixed = (mixed ^ (mixed >> 30)) &* 0xbf58_476d_1ce4_e5b9
-    mixed = (mixed ^ (mixed >> 27)) &* 0x94d0_49bb_1331_11eb
-    return mixed ^ (mixed >> 31)
-  }
-
-  mutating func bytes(_ count: Int) -> [UInt8] {
-    var bytes: [UInt8] = []
-    bytes.reserveCapacity(count + 8)
-    while bytes.count < count { withUnsafeBytes(of: next()) { bytes.append(contentsOf: $0) } }
-    bytes.removeLast(bytes.count - count)
-    return bytes
-  }
-}
-
 /// The bytes of hexadecimal digits; everything else between them is for the reader.
 func hex(_ text: String) -> [UInt8] {
   let digits = text.compactMap { $0.hexDigitValue }

@@ -1,5 +1,6 @@
 import Media
 import RTP
+import TestSupport
 import Testing
 
 /// A viewer of stream 7 and the packets that were sent to it.

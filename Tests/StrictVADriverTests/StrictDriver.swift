@@ -90,9 +90,18 @@ struct Pictures {
     let result = try Subprocess.run(
       ["ffmpeg", "-v", "info"] + input + ["-i", one] + input + ["-i", other, "-lavfi", "psnr", "-f", "null", "-"],
       in: directory)
-    guard let line = result.error.split(separator: "\n").last(where: { $0.contains("PSNR") }),
-      let word = line.split(separator: " ").first(where: { $0.hasPrefix("min:") })
-    else { throw StrictDriver.Missing(description: "ffmpeg's psnr filter: \(result.error)") }
-    return word == "min:inf" ? .infinity : Double(word.dropFirst(4)) ?? 0
+    return try PictureQuality(log: result.error).lowest
+  }
+
+  /// Decodes what the driver wrote to `out.h264` in its directory, and compares it with the `count` pictures in `in`:
+  /// no violation, no complaint, none missing, and none below `minimum` dB.
+  func check(_ count: Int, from driver: StrictDriver, minimum: Double) throws {
+    let directory = driver.directory
+    #expect(driver.violations.isEmpty)
+    #expect(driver.summed("pictures") == count)
+    let decoded = try decode(directory.path("out.h264"), to: directory.path("out"), in: directory)
+    #expect(decoded.count == count)
+    #expect(decoded.error.isEmpty)
+    #expect(try worstPSNR(directory.path("in"), directory.path("out"), in: directory) > minimum)
   }
 }

@@ -68,35 +68,15 @@ struct StrictDriver {
   }
 
   /// Entries of ffprobe's for the stream, with the frames that it counts as `nb_read_frames`.
-  func probe() throws -> [String: String] {
-    let result = try Subprocess.run(
-      [
-        "ffprobe", "-v", "error", "-count_frames", "-select_streams", "v", "-show_entries", "stream", "-of",
-        "flat=s=_", stream,
-      ], in: directory)
-    var values: [String: String] = [:]
-    for line in result.outputText.split(separator: "\n") {
-      let parts = line.split(separator: "=", maxSplits: 1).map(String.init)
-      guard parts.count == 2 else { continue }
-      let key = parts[0].replacingOccurrences(of: "streams_stream_0_", with: "")
-      values[key] = parts[1].trimmingCharacters(in: CharacterSet(charactersIn: "\""))
-    }
-    return values
-  }
+  func probe() throws -> [String: String] { try StreamProbe(path: stream, in: directory).values }
 
   /// The mean and the lowest PSNR of the stream against its source, dB, by ffmpeg.
-  func quality(_ size: String) throws -> (mean: Double, lowest: Double) {
+  func quality(_ size: String) throws -> PictureQuality {
     let result = try Subprocess.run(
       [
         "ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-r", "30", "-i", stream, "-f", "rawvideo", "-pix_fmt",
-        "nv12",
-        "-s", size, "-r", "30", "-i", source, "-lavfi", "psnr", "-f", "null", "-",
+        "nv12", "-s", size, "-r", "30", "-i", source, "-lavfi", "psnr", "-f", "null", "-",
       ], in: directory)
-    func value(_ name: String) throws -> Double {
-      let range = try #require(result.error.range(of: " \(name):", options: .backwards), "\(result.error)")
-      let text = result.error[range.upperBound...].prefix { !$0.isWhitespace }
-      return text == "inf" ? .infinity : try #require(Double(text))
-    }
-    return (try value("average"), try value("min"))
+    return try PictureQuality(log: result.error)
   }
 }

@@ -75,17 +75,8 @@ struct Recording {
   /// How many slices each picture has.
   var slices: [Int] { pictures.map { $0.types.count { $0 == .idrSlice || $0 == .nonIDRSlice } } }
 
-  /// What ffprobe says of the stream, a line each; and the decoder's complaints.
-  func probe(_ entries: String) throws -> (lines: [String], complaints: String) {
-    let directory = try TemporaryDirectory()
-    try stream.write(to: directory.url.appendingPathComponent("s.h264"))
-    let result = try Subprocess.run(
-      [
-        "ffprobe", "-v", "warning", "-count_frames", "-show_entries", "stream=" + entries, "-of", "default=nw=1",
-        directory.path("s.h264"),
-      ], in: directory)
-    return (result.outputText.split(separator: "\n").map(String.init), result.error)
-  }
+  /// What ffprobe says of the stream.
+  func probe() throws -> StreamProbe { try StreamProbe(stream) }
 
   /// The PSNR of each decoded picture's luma against `scene`, by ffmpeg's decoder.
   func luma(against scene: Scene, from first: Int = 0) throws -> [Double] {
