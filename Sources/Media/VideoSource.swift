@@ -14,6 +14,8 @@ public enum DropCause: Int, CaseIterable, Sendable {
   case encoderLate
   /// The encoder refused it.
   case encoderError
+  /// It was encoded, and the network took no packet of it for any destination.
+  case network
 
   /// The name in statistics, in `snake_case`.
   public var name: String {
@@ -25,6 +27,7 @@ public enum DropCause: Int, CaseIterable, Sendable {
     case .poolExhausted: "pool_exhausted"
     case .encoderLate: "encoder_late"
     case .encoderError: "encoder_error"
+    case .network: "network"
     }
   }
 }

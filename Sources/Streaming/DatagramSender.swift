@@ -13,6 +13,8 @@ struct SendResult {
   var lost = 0
   /// The `errno` of the last refusal; 0 where there was none.
   var errorNumber: CInt = 0
+  /// Whether some were lost because the way out took them too slowly: others will get through.
+  var isCongested = false
 }
 
 /// A connected UDP socket to one destination. Connected, so that the kernel looks the route up once, and says
@@ -24,7 +26,8 @@ struct DatagramSocket: ~Copyable {
   private var nextAttempt = MediaTime.zero
   private var lastRefusal: CInt = 0
 
-  /// How long a send waits for room in the socket's buffer before the rest of the frame is given up.
+  /// How long a send waits for room in the socket's buffer while none is made, before the rest of the frame is given
+  /// up. A way out that is merely slower than the buffer is large makes some all the time.
   static let patience = MediaTime(nanoseconds: 10_000_000)
   /// How often a destination without a route is tried again.
   static let retryInterval = MediaTime(nanoseconds: 1_000_000_000)
@@ -60,14 +63,18 @@ struct DatagramSocket: ~Copyable {
     close(fileDescriptor)
   }
 
-  /// Sends all `messages`; what the network refuses is counted, never thrown.
-  mutating func send(_ messages: UnsafeMutableBufferPointer<nightjar_message>) -> SendResult {
+  /// Sends all `messages`, waiting no longer than `budget` for room; what the network refuses is counted, never thrown.
+  mutating func send(
+    _ messages: UnsafeMutableBufferPointer<nightjar_message>, within budget: MediaTime
+  ) -> SendResult {
     var result = SendResult()
     guard connectIfNeeded(&result.errorNumber) else {
       result.lost = messages.count
       return result
     }
     var index = 0
+    /// Both from the first refusal for want of room; the first is moved on by each success.
+    var stallLimit: MediaTime?
     var deadline: MediaTime?
     var refusals = 0
     while index < messages.count {
@@ -78,6 +85,7 @@ struct DatagramSocket: ~Copyable {
         result.packets += Int(sent)
         index += Int(sent)
         refusals = 0
+        stallLimit = nil
         continue
       }
       let error = errno
@@ -89,9 +97,11 @@ struct DatagramSocket: ~Copyable {
         result.errorNumber = error
         refusals += 1
       case EAGAIN, ENOBUFS:
-        let limit = deadline ?? (.now() + Self.patience)
-        deadline = limit
-        guard waitForRoom(until: limit) else {
+        let now = MediaTime.now()
+        let limit = (stall: stallLimit ?? now + Self.patience, whole: deadline ?? now + budget)
+        (stallLimit, deadline) = (limit.stall, limit.whole)
+        guard waitForRoom(until: min(limit.stall, limit.whole)) else {
+          result.isCongested = true
           result.errorNumber = error
           result.lost += messages.count - index
           return result

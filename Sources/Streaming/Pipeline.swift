@@ -59,7 +59,7 @@ public final class Pipeline: @unchecked Sendable {
     self.encoder = encoder
     self.keyFrameInterval = keyFrameInterval
     sourceFormat = source.format
-    self.destinations = try destinations.map { ($0, try SocketAddress(host: $0.host, port: $0.port)) }
+    self.destinations = try Self.resolve(destinations)
     interrupt = try Interrupt()
     ended = try Interrupt()
     statisticsRecorder = StatisticsRecorder(
@@ -68,7 +68,23 @@ public final class Pipeline: @unchecked Sendable {
     pictures = try CodedPictureQueue(capacity: source.format.size.pixels * 2 + 65_536)
     sendStage = SendStage(
       pictures: pictures, outputs: try RTPOutput.outputs(for: self.destinations),
-      parameterSets: encoder.parameterSets, statistics: statisticsRecorder)
+      encoder: encoder.configuration, parameterSets: encoder.parameterSets, requests: requests,
+      statistics: statisticsRecorder)
+  }
+
+  /// The addresses of `destinations`, no two of which may be the same: a receiver would get every packet twice.
+  private static func resolve(
+    _ destinations: [StreamDestination]
+  ) throws(StreamDestinationError) -> [(destination: StreamDestination, address: SocketAddress)] {
+    var resolved: [(destination: StreamDestination, address: SocketAddress)] = []
+    for destination in destinations {
+      let address = try SocketAddress(host: destination.host, port: destination.port)
+      if let other = resolved.first(where: { $0.address == address }) {
+        throw .sameAddress(other.destination.description, destination.description, address: address.text)
+      }
+      resolved.append((destination, address))
+    }
+    return resolved
   }
 
   /// Starts the three threads.
@@ -152,6 +168,7 @@ public final class Pipeline: @unchecked Sendable {
   public func changeBitrate(_ bitrate: Int) throws(EncoderError) {
     try EncoderConfiguration.check(bitrate: bitrate)
     requests.setBitrate(bitrate)
+    sendStage.bitrate.store(bitrate, ordering: .relaxed)
   }
 
   /// What happened so far.

@@ -58,14 +58,22 @@ final class RTPOutput {
     }
   }
 
-  /// Packetizes `unit` and sends it to every destination; returns how many packets the kernel took.
-  func send(_ unit: borrowing AccessUnit, _ statistics: StatisticsRecorder) -> Int {
+  /// What became of an access unit, over all destinations.
+  struct Outcome {
+    /// Packets that the kernel took.
+    var packets = 0
+    /// Whether some were lost because the way out took them too slowly.
+    var isCongested = false
+  }
+
+  /// Packetizes `unit` and sends it to every destination, waiting no longer than `budget` for each.
+  func send(_ unit: borrowing AccessUnit, within budget: MediaTime, _ statistics: StatisticsRecorder) -> Outcome {
     batch.removeAll()
     h264?.packetize(unit, into: batch)
     transportStream?.packetize(unit, into: batch)
-    let packets = sendBatch(statistics)
+    let outcome = sendBatch(within: budget, statistics)
     lastPicture = (unit.timestamp, .now())
-    return packets
+    return outcome
   }
 
   /// Repeats the transport stream's clock where no picture did. The clock goes on from the last picture by the time
@@ -74,16 +82,17 @@ final class RTPOutput {
     guard transportStream != nil, let lastPicture else { return }
     batch.removeAll()
     transportStream?.keepAlive(at: lastPicture.timestamp + (.now() - lastPicture.sent), into: batch)
-    _ = sendBatch(statistics)
+    _ = sendBatch(within: DatagramSocket.patience, statistics)
   }
 
-  private func sendBatch(_ statistics: StatisticsRecorder) -> Int {
-    guard batch.count > 0 else { return 0 }
+  private func sendBatch(within budget: MediaTime, _ statistics: StatisticsRecorder) -> Outcome {
+    var outcome = Outcome()
+    guard batch.count > 0 else { return outcome }
     messages.fill(from: batch)
-    var packets = 0
     for receiver in receivers {
-      let result = receiver.socket.send(messages.filled)
-      packets += result.packets
+      let result = receiver.socket.send(messages.filled, within: budget)
+      outcome.packets += result.packets
+      if result.isCongested { outcome.isCongested = true }
       statistics.send.withLock {
         $0.destinations[receiver.index].packets += result.packets
         $0.destinations[receiver.index].bytes += result.bytes
@@ -91,6 +100,6 @@ final class RTPOutput {
         $0.destinations[receiver.index].errorNumber = result.errorNumber
       }
     }
-    return packets
+    return outcome
   }
 }

@@ -2,7 +2,7 @@ import Glibc
 import Media
 
 /// An IPv4 or IPv6 address with a port, as the kernel takes it.
-public struct SocketAddress: @unchecked Sendable {
+public struct SocketAddress: Equatable, @unchecked Sendable {
   // Sendable: a plain value.
   private var storage: sockaddr_storage
   let length: socklen_t
@@ -47,6 +47,14 @@ public struct SocketAddress: @unchecked Sendable {
       guard let base = buffer.baseAddress else { return "?" }
       let result = withPointer { getnameinfo($0, length, base, 64, nil, 0, NI_NUMERICHOST) }
       return result == 0 ? String(cString: base) : "?"
+    }
+  }
+
+  /// Whether packets to both arrive at the same port of the same address, of the same interface where it is link-local.
+  public static func == (a: SocketAddress, b: SocketAddress) -> Bool {
+    guard a.length == b.length else { return false }
+    return withUnsafeBytes(of: a.storage) { a in
+      withUnsafeBytes(of: b.storage) { b in a.elementsEqual(b) }
     }
   }
 

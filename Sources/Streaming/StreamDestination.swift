@@ -70,14 +70,19 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
       guard let payload = StreamPayload(rawValue: String(value)) else { throw .payload(String(value)) }
       self.payload = payload
     case "ttl":
-      guard let ttl = UInt8(value), ttl > 0 else { throw .timeToLive(String(value)) }
+      guard let ttl: UInt8 = Self.number(value), ttl > 0 else { throw .timeToLive(String(value)) }
       timeToLive = ttl
     case "mtu":
-      guard let size = Int(value), Self.packetSizes.contains(size) else { throw .packetSize(String(value)) }
+      guard let size: Int = Self.number(value), Self.packetSizes.contains(size) else { throw .packetSize(String(value)) }
       maximumPacketSize = size
     default:
       throw .unknownOption(String(name))
     }
+  }
+
+  /// A number in digits alone, as a URL has it: no sign.
+  private static func number<Value: FixedWidthInteger>(_ text: Substring) -> Value? {
+    text.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Value(text) : nil
   }
 
   /// The packet sizes that both payloads can live with: one transport-stream packet and an RTP header at least.
@@ -106,7 +111,7 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
         || [0x2d, 0x2e, 0x3a, 0x5f, 0x25].contains(byte)
     }
     guard !host.isEmpty, host.utf8.count <= 253, allowed else { throw .host(String(host)) }
-    guard let number = UInt16(port), number > 0 else { throw .port(String(port)) }
+    guard let number: UInt16 = number(port), number > 0 else { throw .port(String(port)) }
     return (String(host), number)
   }
 
@@ -147,6 +152,8 @@ public enum StreamDestinationError: Failure {
   case repeated(String)
   /// The host name has no address.
   case unknownHost(String, reason: String)
+  /// Two destinations are one address.
+  case sameAddress(String, String, address: String)
   /// The system gives no socket, or refuses an option of it.
   case socket(String, reason: String)
 
@@ -169,6 +176,8 @@ public enum StreamDestinationError: Failure {
     case .unknownOption(let name): "a destination has no option '\(name)': there are payload, ttl and mtu"
     case .repeated(let name): "the destination's option '\(name)' is given twice"
     case .unknownHost(let host, let reason): "cannot find the host '\(host)': \(reason)"
+    case .sameAddress(let first, let second, let address):
+      "\(first) and \(second) are the same address, \(address), and port: leave one of them out"
     case .socket(let destination, let reason): "cannot send to \(destination): \(reason)"
     }
   }

@@ -58,7 +58,7 @@ public struct StreamStatistics: Sendable {
   public var encoded = 0
   /// Key frames among them.
   public var keyFrames = 0
-  /// Frames whose packets were handed to the network.
+  /// Frames of which the network took packets, for one destination at least.
   public var sent = 0
   /// Bytes of H.264, without start codes.
   public var encodedBytes = 0
@@ -112,6 +112,8 @@ final class StatisticsRecorder: Sendable {
   /// Written by the send thread.
   struct Send {
     var frames = 0
+    /// Frames of which the network took no packet.
+    var unsent = 0
     var firstPacket: MediaTime?
     var queue = LatencyHistogram()
     var latency = LatencyHistogram()
@@ -159,6 +161,7 @@ final class StatisticsRecorder: Sendable {
     }
     send.withLock {
       result.sent = $0.frames
+      result.drops[.network, default: 0] += $0.unsent
       result.destinations = $0.destinations.map { $0 }
       result.firstPacket = $0.firstPacket.map { $0 - started }
       result.latencies[.queue] = LatencySummary($0.queue)

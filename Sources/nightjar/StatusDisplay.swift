@@ -46,7 +46,8 @@ struct StatusDisplay {
     } else if isFlowing {
       idleSeconds += 1
       guard idleSeconds == 2 else { return }
-      note("no picture for 2 s")
+      let isEncoding = statistics.encoded > previous.encoded
+      note(isEncoding ? "nothing could be sent for 2 s" : "no picture for 2 s")
       isFlowing = false
     }
   }
@@ -95,6 +96,7 @@ extension DropCause {
     case .poolExhausted: "all frames of the pool are in use"
     case .encoderLate: "the encoder is too slow for this size and rate"
     case .encoderError: "the encoder failed"
+    case .network: "the network takes them for no destination"
     }
   }
 }

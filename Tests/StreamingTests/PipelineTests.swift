@@ -201,5 +201,39 @@ import Testing
     _ = pipeline.waitUntilEnd()
     let figures = pipeline.statistics.destinations
     #expect(figures[0].packets + figures[0].lost >= figures[1].packets)
+    #expect(pipeline.statistics.sent > 0)
+    #expect(pipeline.statistics.drops[.network] == 0)
+  }
+
+  @Test func `frames of which no packet left are not counted as sent`() throws {
+    let pipeline = try Pipeline(
+      source: try HastyCamera(limit: 50), encoder: try FakeEncoder(),
+      // Without the right to broadcast no packet gets there.
+      destinations: [StreamDestination(host: "255.255.255.255", port: 5004)],
+      keyFrameInterval: MediaTime(seconds: 1))
+    try pipeline.start()
+    _ = pipeline.waitUntilEnd()
+    let figures = pipeline.statistics
+    #expect(figures.encoded > 0)
+    #expect(figures.sent == 0)
+    #expect(figures.drops[.network] == figures.encoded)
+    #expect(figures.captured == figures.sent + figures.dropped)
+    #expect(figures.firstPacket == nil)
+    #expect(figures.latencies[.total]?.count == 0)
+    #expect(figures.destinations[0].lost >= figures.encoded)
+    #expect(figures.destinations[0].errorNumber != 0)
+  }
+
+  @Test func `two names of one address are refused`() throws {
+    func make(_ hosts: [(String, UInt16)]) throws {
+      _ = try Pipeline(
+        source: try HastyCamera(limit: 1), encoder: try FakeEncoder(),
+        destinations: hosts.map { StreamDestination(host: $0.0, port: $0.1) }, keyFrameInterval: MediaTime(seconds: 1))
+    }
+    // Both as inet_aton(3) reads them, so that no name server is asked.
+    let error = #expect(throws: StreamDestinationError.self) { try make([("127.0.0.1", 5004), ("127.1", 5004)]) }
+    #expect(error?.kind == .usage)
+    #expect(throws: StreamDestinationError.self) { try make([("::1", 5004), ("0:0::1", 5004)]) }
+    #expect(throws: Never.self) { try make([("127.0.0.1", 5004), ("127.1", 5006), ("127.0.0.2", 5004)]) }
   }
 }

@@ -22,7 +22,8 @@ import Testing
     "", "rtp://", "rtp://:5004", "rtp://h", "rtp://h:", "rtp://h:0", "rtp://h:65536", "rtp://h:-1", "rtp://h:5004x",
     "udp://h:1", "rtp://u@h:1", "rtp://[::1:5004", "rtp://[::1]", "rtp://::1:5004", "rtp://h h:1", "rtp://h\n:1",
     "rtp://h:1?", "rtp://h:1?payload", "rtp://h:1?payload=x", "rtp://h:1?ttl=256", "rtp://h:1?mtu=199",
-    "rtp://h:1?mtu=65508", "rtp://h:1?ttl=1&ttl=2", "rtp://h:1?x=1", "rtp://h:1&ttl=2",
+    "rtp://h:1?mtu=65508", "rtp://h:+1", "rtp://h:1?mtu=+300", "rtp://h:1?ttl=+3", "rtp://h:1?ttl=",
+    "rtp://h:1?ttl=1&ttl=2", "rtp://h:1?x=1", "rtp://h:1&ttl=2",
     "rtp://" + String(repeating: "a", count: 300) + ":1", "rtp://h:1?mtu=" + String(repeating: "9", count: 2000),
   ])
   func `what is no destination is refused`(url: String) {
