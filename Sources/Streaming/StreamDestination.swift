@@ -73,7 +73,9 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
       guard let ttl: UInt8 = Self.number(value), ttl > 0 else { throw .timeToLive(String(value)) }
       timeToLive = ttl
     case "mtu":
-      guard let size: Int = Self.number(value), Self.packetSizes.contains(size) else { throw .packetSize(String(value)) }
+      guard let size: Int = Self.number(value), Self.packetSizes.contains(size) else {
+        throw .packetSize(String(value))
+      }
       maximumPacketSize = size
     default:
       throw .unknownOption(String(name))

@@ -1,0 +1,73 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The loopback interface of a network namespace, behind a token bucket.
+private enum SlowLink {
+  static func shaping(_ rate: String) -> String {
+    "ip link set lo up && tc qdisc add dev lo root tbf rate \(rate) burst 64kb latency 5s"
+  }
+
+  /// Whether this machine lets its users make such a network, for a program that has x264.
+  static let isPossible: Bool = {
+    #if X264
+      guard let directory = try? TemporaryDirectory(),
+        let result = try? Subprocess.run(["unshare", "-rn", "sh", "-c", shaping("1mbit")], in: directory, limit: 30)
+      else { return false }
+      return result.status == 0
+    #else
+      return false
+    #endif
+  }()
+}
+
+/// A network that is slower than the program.
+@Suite(.serialized, .enabled(if: SlowLink.isPossible, "needs x264, user namespaces, and tc with its tbf"))
+struct SlowLinkTests {
+  /// Streams six pictures of noise, two a second: more than a megabyte each, in packets so small that no socket's
+  /// buffer holds them all.
+  private func stream(over rate: String, in directory: TemporaryDirectory) throws -> [String: Any] {
+    let clip = directory.path("noise.y4m")
+    let (width, height) = (1920, 1080)
+    var data = Data("YUV4MPEG2 W\(width) H\(height) F2:1 Ip C420jpeg\n".utf8)
+    let noise = try FileHandle(forReadingFrom: URL(fileURLWithPath: "/dev/urandom"))
+    for _ in 0..<3 {
+      data += Data("FRAME\n".utf8)
+      data += try #require(try noise.read(upToCount: width * height))
+      data += Data(repeating: 128, count: width * height / 2)
+    }
+    try data.write(to: URL(fileURLWithPath: clip))
+    let result = try Subprocess.run(
+      [
+        "unshare", "-rn", "sh", "-c", SlowLink.shaping(rate) + " && exec \"$@\"", "sh", nightjarPath, "stream",
+        "--encoder", "x264", "--source", "file:\(clip)", "--loop", "2", "--rate-control", "cqp", "--quantizer", "24",
+        "--keyframe-interval", "10s", "--to", "rtp://127.0.0.1:5004?mtu=250", "--stats-json", "-",
+      ], in: directory, limit: 120)
+    #expect(result.status == 0, "\(result.error)")
+    return try #require(try JSONSerialization.jsonObject(with: result.output) as? [String: Any], "\(result.error)")
+  }
+
+  private func figure(_ figures: [String: Any], _ group: String, _ name: String) throws -> Int {
+    let values = try #require(figures[group] as? [String: Any])
+    return try #require(values[name] as? Int)
+  }
+
+  private func lost(_ figures: [String: Any]) throws -> Int {
+    try #require((figures["destinations"] as? [[String: Any]])?.first?["packets_lost"] as? Int)
+  }
+
+  @Test func `a picture that is larger than the socket's buffer gets through in its time`() throws {
+    let directory = try TemporaryDirectory()
+    let figures = try stream(over: "300mbit", in: directory)
+    #expect(try lost(figures) == 0)
+    #expect(try figure(figures, "frames", "sent") > 1)
+  }
+
+  @Test func `packets lost on a link that is too slow cost a key frame`() throws {
+    let directory = try TemporaryDirectory()
+    let figures = try stream(over: "2mbit", in: directory)
+    #expect(try lost(figures) > 0)
+    // One every 10 s is asked for: all but the first are for the loss.
+    #expect(try figure(figures, "frames", "key_frames") > 1)
+  }
+}
