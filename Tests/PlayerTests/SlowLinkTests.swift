@@ -5,7 +5,7 @@ import Testing
 /// The loopback interface of a network namespace, behind a token bucket.
 private enum SlowLink {
   static func shaping(_ rate: String) -> String {
-    "ip link set lo up && tc qdisc add dev lo root tbf rate \(rate) burst 64kb latency 5s"
+    "ip link set lo up && ip route add 239.0.0.0/8 dev lo && tc qdisc add dev lo root tbf rate \(rate) burst 64kb latency 5s"
   }
 
   /// Whether this machine lets its users make such a network, for a program that has x264.
@@ -41,7 +41,8 @@ struct SlowLinkTests {
       [
         "unshare", "-rn", "sh", "-c", SlowLink.shaping(rate) + " && exec \"$@\"", "sh", nightjarPath, "stream",
         "--encoder", "x264", "--source", "file:\(clip)", "--loop", "2", "--rate-control", "cqp", "--quantizer", "24",
-        "--keyframe-interval", "10s", "--to", "rtp://127.0.0.1:5004?mtu=250", "--stats-json", "-",
+        // To a group, because nobody refuses what is sent there.
+        "--keyframe-interval", "10s", "--to", "rtp://239.1.2.3:5004?mtu=250", "--stats-json", "-",
       ], in: directory, limit: 120)
     #expect(result.status == 0, "\(result.error)")
     return try #require(try JSONSerialization.jsonObject(with: result.output) as? [String: Any], "\(result.error)")
@@ -58,7 +59,7 @@ struct SlowLinkTests {
 
   @Test func `a picture that is larger than the socket's buffer gets through in its time`() throws {
     let directory = try TemporaryDirectory()
-    let figures = try stream(over: "300mbit", in: directory)
+    let figures = try stream(over: "60mbit", in: directory)
     #expect(try lost(figures) == 0)
     #expect(try figure(figures, "frames", "sent") > 1)
   }
