@@ -14,6 +14,8 @@ public enum Y4MError: Failure, Hashable {
   case loops(Int)
   /// The file does not begin with `YUV4MPEG2`.
   case notY4M
+  /// The header ends with a carriage return: somebody took the clip for a text of Windows.
+  case lineEnd
   /// The header has no end within the limit, or the file ends before it.
   case headerTooLong(limit: Int)
   /// A field that must be there is missing.
@@ -58,6 +60,9 @@ public enum Y4MError: Failure, Hashable {
     case .silentPipe(let seconds): "nothing came out of the pipe within \(seconds) s"
     case .loops(let count): "\(count) loops: choose 1 or more"
     case .notY4M: "no y4m clip: it does not begin with YUV4MPEG2; \(Self.mend)"
+    case .lineEnd:
+      "the y4m header ends with CR LF, the line end of texts on Windows: the clip was changed on its way, copy it as "
+        + "binary data"
     case .headerTooLong(let limit): "the y4m header does not end within \(limit) bytes"
     case .missing(let field): "the y4m header has no \(field)"
     case .repeated(let field): "the y4m header has more than one \(field)"
@@ -66,7 +71,7 @@ public enum Y4MError: Failure, Hashable {
     case .size(let size):
       "a y4m clip of \(size) cannot be encoded: width and height must be even, from 16 to \(PictureSize.limit)"
     case .rate(let rate):
-      "a y4m clip of \(rate.numerator)/\(rate.denominator) frames a second: it may be from 1/1000 to 1000"
+      "a y4m clip of \(rate.numerator)/\(rate.denominator) frames a second: it may be from 0.1 to 240"
     case .interlaced(let value): "the y4m clip is interlaced (I\(value)): ffmpeg -i in.y4m -vf yadif out.y4m mends it"
     case .highBitDepth(let value): "the y4m clip has more than 8 bits a sample (C\(value)); \(Self.mend)"
     case .chroma(let value): "the y4m clip's chroma subsampling C\(value) is not read; \(Self.mend)"

@@ -22,7 +22,7 @@ public struct Y4MHeader: Hashable, Sendable {
 
   /// Luma samples across and down; encodable.
   public let size: PictureSize
-  /// Frames a second, from 1/1000 to 1000.
+  /// Frames a second, from 0.1 to 240, as for cameras.
   public let frameRate: FrameRate
   /// The planes that follow luma's.
   public let chroma: Chroma
@@ -47,6 +47,7 @@ public struct Y4MHeader: Hashable, Sendable {
     guard end < limit, Self.isSeparator(bytes[end]) || bytes[end] == Self.newline else { throw .notY4M }
     while end < limit, bytes[end] != Self.newline { end += 1 }
     guard end < limit else { throw .headerTooLong(limit: Self.byteLimit) }
+    guard bytes[end - 1] != UInt8(ascii: "\r") else { throw .lineEnd }
     byteCount = end + 1
 
     var fields = Fields()
@@ -67,7 +68,7 @@ public struct Y4MHeader: Hashable, Sendable {
     guard let rate = fields.rate else { throw .missing(field: "F") }
     size = PictureSize(width: width, height: height)
     guard size.isEncodable else { throw .size(size) }
-    guard (0.001...1000).contains(rate.framesPerSecond) else { throw .rate(rate) }
+    guard (0.1...240).contains(rate.framesPerSecond) else { throw .rate(rate) }
     frameRate = rate
     chroma = fields.chroma ?? .yuv420
     var color = height >= 720 ? ColorDescription.bt709 : .smpte170M
