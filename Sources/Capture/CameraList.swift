@@ -14,6 +14,16 @@ public struct CameraListing: Sendable {
   /// Why `--source auto` passes it over; nil where it does not.
   public let obstacle: CaptureError?
 
+  /// Which camera cannot be used, and why; nil where it can.
+  public var complaint: String? {
+    guard let obstacle else { return nil }
+    let reason = obstacle.description
+    if reason.hasPrefix(path), let identity { return "\(path) (\(identity.card))\(reason.dropFirst(path.count))" }
+    // Those that have the path in them stand for themselves.
+    if reason.contains(path) { return reason }
+    return "\(path)\(identity.map { " (\($0.card))" } ?? ""): \(reason)"
+  }
+
   /// A node.
   init(
     path: String, links: [String], identity: DeviceIdentity?, capabilities: CameraCapabilities?,

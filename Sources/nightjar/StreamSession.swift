@@ -76,15 +76,15 @@ struct StreamSession {
     case .auto:
       let cameras = CameraList()
       for entry in cameras.passedOver {
-        if let obstacle = entry.obstacle { terminal.line("skipped    \(obstacle)") }
+        if let complaint = entry.complaint { terminal.line("skipped    \(complaint)") }
       }
       if let camera = cameras.firstUsable { return try V4L2Camera(path: camera.path, request: request) }
+      let finding = cameras.passedOver.isEmpty ? "no camera found" : "no camera can be used"
       guard command.format.value == nil else {
         throw CommandFailure(
-          kind: .noInput, description: "no camera found, and --format is for cameras only; plug one in, or leave it out"
-        )
+          kind: .noInput, description: "\(finding), and --format is for cameras only; plug one in, or leave it out")
       }
-      terminal.line("no camera found: streaming the built-in synthetic camera")
+      terminal.line("\(finding): streaming the built-in synthetic camera")
       return try SyntheticCamera(size: request.size, frameRate: request.frameRate)
     }
   }

@@ -171,4 +171,22 @@ import Testing
     #expect(list.passedOver.map(\.path) == ["/dev/video1"])
     #expect(CameraList(entries: []).firstUsable == nil)
   }
+
+  @Test func aCameraThatCannotBeUsedIsNamed() {
+    func complaint(_ obstacle: CaptureError?, card: String? = nil) -> String? {
+      let identity = card.map { card in
+        var capability = v4l2_capability()
+        withUnsafeMutableBytes(of: &capability.card) { $0.copyBytes(from: Array(card.utf8)) }
+        return DeviceIdentity(capability)
+      }
+      return CameraListing(path: "/dev/video3", links: [], identity: identity, capabilities: nil, obstacle: obstacle)
+        .complaint
+    }
+    #expect(complaint(nil, card: "C920") == nil)
+    #expect(complaint(.noFormats, card: "C920") == "/dev/video3 (C920): the camera's driver names no pixel format")
+    #expect(complaint(.noFormats) == "/dev/video3: the camera's driver names no pixel format")
+    let busy = complaint(.busy(path: "/dev/video3", holders: []), card: "C920")
+    #expect(busy?.hasPrefix("/dev/video3 (C920) is in use") == true)
+    #expect(complaint(.noPermission(path: "/dev/video3"))?.hasPrefix("no permission to open /dev/video3:") == true)
+  }
 }
