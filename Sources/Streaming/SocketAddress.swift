@@ -41,6 +41,13 @@ public struct SocketAddress: Equatable, @unchecked Sendable {
     }
   }
 
+  /// Whether it is this machine by its own name: 127.0.0.0/8 or ::1.
+  public var isLoopback: Bool {
+    withUnsafeBytes(of: storage) { bytes in
+      isIPv6 ? bytes[8..<23].allSatisfy { $0 == 0 } && bytes[23] == 1 : bytes[4] == 127
+    }
+  }
+
   /// The numeric address without the port.
   public var text: String {
     withUnsafeTemporaryAllocation(of: CChar.self, capacity: 64) { buffer in

@@ -6,6 +6,7 @@ struct PlayerCommands {
   let destination: StreamDestination
   let address: SocketAddress
   let sessionDescriptionPath: String?
+  let isSessionDescriptionTemporary: Bool
 
   /// The name of a player and its command, complete as it stands.
   var commands: [(player: String, command: String)] {
@@ -19,7 +20,7 @@ struct PlayerCommands {
     let options = "-protocol_whitelist file,udp,rtp -fflags nobuffer -flags low_delay -probesize 32 -analyzeduration 0"
     var commands: [(player: String, command: String)] = []
     if let path = sessionDescriptionPath {
-      commands.append(("ffplay", "ffplay \(options) -i \(quoted(path))"))
+      commands.append(("ffplay", "ffplay \(options) -i \(quoted(place(of: path)))"))
     }
     commands.append(
       (
@@ -29,6 +30,23 @@ struct PlayerCommands {
           + "! videoconvert ! autovideosink sync=false"
       ))
     return commands
+  }
+
+  /// What must be done before a player elsewhere can read the session description; nil where nothing must.
+  var preparation: String? {
+    guard destination.payload == .h264, let path = sessionDescriptionPath, !isHere else { return nil }
+    let mend = isSessionDescriptionTemporary ? "write it with --sdp FILE, and copy that" : "copy \(quoted(path))"
+    return "ffplay needs the session description: \(mend) to where the player is"
+  }
+
+  /// Whether the player is on this machine; a group's may be anywhere.
+  private var isHere: Bool { address.isLoopback }
+
+  /// The description's path on the player's machine: its name, where it was copied to.
+  private func place(of path: String) -> String {
+    guard !isHere else { return path }
+    let name = isSessionDescriptionTemporary ? "FILE" : path.split(separator: "/").last.map(String.init) ?? path
+    return name.hasPrefix("-") ? "./\(name)" : name
   }
 
   private var transportStream: [(player: String, command: String)] {

@@ -8,7 +8,8 @@ struct SessionDescriptionFiles {
   private let pipeline: Pipeline
   private let files: [(index: Int, file: OutputFile)]
   private let sessionID = UInt64(time(nil)) &+ 2_208_988_800  // NTP seconds, as RFC 8866 section 5.2 suggests
-  private let isTemporary: Bool
+  /// Whether nobody asked for them by name: they go with the run.
+  let isTemporary: Bool
   /// The directory that was made for them, if one was.
   private let directory: String?
   private var written: Int?

@@ -108,7 +108,9 @@ struct StreamSession {
       let payload = entry.destination.payload == .h264 ? "H.264" : "MPEG-TS"
       terminal.line("to         \(entry.destination) (\(payload))")
       let players = PlayerCommands(
-        destination: entry.destination, address: entry.address, sessionDescriptionPath: descriptions.path(of: index))
+        destination: entry.destination, address: entry.address, sessionDescriptionPath: descriptions.path(of: index),
+        isSessionDescriptionTemporary: descriptions.isTemporary)
+      if let preparation = players.preparation { terminal.line("  \(preparation)") }
       for (player, command) in players.commands {
         terminal.line("  \(player): \(command)")
       }

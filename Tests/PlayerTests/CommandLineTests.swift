@@ -91,6 +91,29 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: directory.path("x.sdp")))
   }
 
+  @Test(arguments: [
+    // Documentation addresses (RFC 5737, RFC 3849): whether anything leaves does not matter.
+    ("192.0.2.1", "", "write it with --sdp FILE", "-i FILE"),
+    ("239.1.2.3", "camera.sdp", "camera.sdp to where the player is", "-i camera.sdp"),
+    ("[2001:db8::1]", "camera.sdp", "camera.sdp to where the player is", "-i camera.sdp"),
+    ("127.0.0.1", "camera.sdp", "", "/camera.sdp"), ("[::1]", "camera.sdp", "", "/camera.sdp"),
+  ])
+  func `a player elsewhere is told of the description that it lacks`(
+    host: String, name: String, words: String, file: String
+  ) throws {
+    let directory = try TemporaryDirectory()
+    let result = try Subprocess.run(
+      [
+        nightjarPath, "stream", "--source", "test", "--size", "320x240", "--duration", "300ms", "--to",
+        "rtp://\(host):\(try UDPPort.free())",
+      ] + (name.isEmpty ? [] : ["--sdp", directory.path(name)]), in: directory, limit: 30)
+    #expect(result.status == 0, "\(result.error)")
+    let command = try #require(result.error.split(separator: "\n").first { $0.contains("ffplay:") })
+    #expect(command.hasSuffix(file), "\(command)")
+    #expect(result.error.contains(words.isEmpty ? "ffplay: " : words), "\(result.error)")
+    #expect(result.error.contains("where the player is") == !words.isEmpty, "\(result.error)")
+  }
+
   @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
   func `a signal ends it cleanly, with a summary and nothing left behind`(signal: Int32) throws {
     let directory = try TemporaryDirectory()
