@@ -58,7 +58,7 @@ let package = Package(
     .executableTarget(
       name: "nightjar",
       dependencies: [
-        "Streaming", "Capture", "Encoding", "VAAPI", "RTP", "Media", "CLinux",
+        "Streaming", "Capture", "Encoding", "VAAPI", "RTP", "Threading", "Media", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),

@@ -1,5 +1,4 @@
 import Foundation
-import RTP
 import TestSupport
 import Testing
 
@@ -38,38 +37,6 @@ import Testing
     return Run(
       statistics: statistics as? [String: Any] ?? [:], log: program.error,
       violations: StrictVADriver.violations(in: log), packets: packets)
-  }
-
-  /// One RTP stream without a gap, whose every picture ffmpeg decodes; how many there are.
-  private static func pictures(_ packets: [Data], in directory: TemporaryDirectory) throws -> Int {
-    var depacketizer = H264Depacketizer()
-    var stream = Data()
-    var last: (sequence: UInt16, timestamp: UInt32, source: UInt32)?
-    for packet in packets {
-      try packet.withUnsafeBytes { bytes in
-        let header = try RTPPacket(parsing: bytes).header
-        if let last {
-          #expect(header.sequenceNumber == last.sequence &+ 1)
-          #expect(header.ssrc == last.source)
-          #expect(header.timestamp &- last.timestamp < 1 << 31, "time goes back")
-        }
-        last = (header.sequenceNumber, header.timestamp, header.ssrc)
-        try depacketizer.receive(bytes) { unit in
-          let isDamaged = unit.isDamaged
-          #expect(!isDamaged)
-          stream.append(contentsOf: unit.annexB)
-        }
-      }
-    }
-    let path = directory.url.appending(path: "s.h264")
-    try stream.write(to: path)
-    let probe = try Subprocess.run(
-      [
-        "ffprobe", "-v", "error", "-err_detect", "explode", "-count_frames", "-show_entries", "stream=nb_read_frames",
-        "-of", "csv=p=0", path.path,
-      ], in: directory)
-    #expect(probe.error.isEmpty, "\(probe.error)")
-    return try #require(Int(probe.outputText.trimmingCharacters(in: .whitespacesAndNewlines)))
   }
 
   /// A second for a picture: a machine that is busy with other tests is no hang.
@@ -116,7 +83,7 @@ import Testing
         knobs: ["FAIL_AT": "30", "FAIL": failure, "LOST_REOPENS": "0"], in: directory)
       #expect(run.figure("encoder", "failovers") >= 1)
       #expect(run.figure("frames", "encoded") + run.figure("frames", "dropped") == run.figure("frames", "captured"))
-      #expect(try Self.pictures(run.packets, in: directory) == run.figure("frames", "sent"))
+      #expect(try StreamRecording(run.packets).pictures.count == run.figure("frames", "sent"))
       let counts = try #require(
         (run.statistics["frames"] as? [String: Any])?["dropped_by_cause"] as? [String: Int])
       #expect(counts["encoder_error"] == 0)
@@ -131,7 +98,7 @@ import Testing
         knobs: ["HANG_AT": "30", "HANG_IN": "sync", "HANG_SECONDS": "600"], in: directory)
       #expect(run.figure("encoder", "hangs") == 1)
       #expect(run.figure("encoder", "recoveries") == 0)
-      #expect(try Self.pictures(run.packets, in: directory) == run.figure("frames", "sent"))
+      #expect(try StreamRecording(run.packets).pictures.count == run.figure("frames", "sent"))
       #expect(run.log.contains("did not answer for"), "\(run.log)")
       #expect(run.log.contains("goes on until nightjar is started again"), "\(run.log)")
     }
@@ -143,7 +110,7 @@ import Testing
         ["--source", "test", "--duration", "15s", "--keyframe-interval", "500ms"] + Self.patient,
         knobs: ["FAIL_AT": "20"], in: directory)
       #expect(run.figure("encoder", "recoveries") == 1)
-      #expect(try Self.pictures(run.packets, in: directory) == run.figure("frames", "sent"))
+      #expect(try StreamRecording(run.packets).pictures.count == run.figure("frames", "sent"))
       #expect(run.log.contains("encodes again"), "\(run.log)")
       let encoder = try #require(run.statistics["encoder"] as? [String: Any])
       #expect((encoder["name"] as? String)?.hasPrefix("VA-API") == true)
@@ -183,7 +150,7 @@ import Testing
       #expect(run.figure("encoder", "hangs") == (hangs ? 1 : 0), "picture \(picture): \(run.log)")
       let missing = run.figure("frames", "captured") - run.figure("frames", "sent")
       #expect(missing <= (hangs ? 4 : 1), "picture \(picture): \(run.log)")
-      #expect(try Self.pictures(run.packets, in: directory) == run.figure("frames", "sent"))
+      #expect(try StreamRecording(run.packets).pictures.count == run.figure("frames", "sent"))
     }
   #endif
 }
