@@ -21,7 +21,7 @@ struct StreamCommand: ParsableCommand {
         nightjar stream --source file:clip.y4m --rate max --loop 1
 
       Exit codes are those of sysexits.h: 64 wrong options, 66 no such camera or file, 69 the camera or encoder is \
-      gone, 75 the camera is busy, 77 no permission.
+      gone, 74 a file cannot be written, 75 the camera is busy, 77 no permission.
       """)
 
   @Option(
