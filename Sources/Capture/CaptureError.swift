@@ -43,6 +43,10 @@ public enum CaptureError: Failure {
   case sourceChanged(path: String, agreed: PictureSize, current: PictureSize?)
   /// No picture came for so many seconds.
   case stalled(path: String, seconds: Int)
+  /// The driver offers to turn or mirror pictures by that control, but refused; a warning: it is done here.
+  case turnRefused(path: String, control: String, errorNumber: CInt)
+  /// The driver says that its sensor is mounted at an angle that no picture is turned by; a warning: none is.
+  case mounting(path: String, degrees: Int)
   /// The stream broke again and again.
   case broken(path: String, attempts: Int, errorNumber: CInt)
 
@@ -95,6 +99,12 @@ public enum CaptureError: Failure {
       "\(path): the signal of \(agreed) at its input is gone: check the cable and what it is plugged into"
     case .stalled(let path, let seconds):
       "\(path): no picture for \(seconds) seconds; unplug the camera and plug it in again"
+    case .turnRefused(let path, let control, let errorNumber):
+      "\(path): the driver refused to turn the picture (\(control): \(SystemFailure.text(errorNumber))): "
+        + "it is turned here, at the cost of a copy"
+    case .mounting(let path, let degrees):
+      "the driver of \(path) says that its sensor is mounted at \(degrees) degrees, not 0, 90, 180 or 270: "
+        + "pictures are left as they come; choose an orientation"
     case .broken(let path, let attempts, let errorNumber):
       "\(path): the stream broke \(attempts) times in a row: \(SystemFailure.text(errorNumber))"
     }
@@ -108,9 +118,9 @@ public enum CaptureError: Failure {
     case .busy: .temporary
     case .formatNotOffered, .sizeNotEncodable, .sizeNotOffered, .rateNotOffered: .usage
     case .noFormats, .interFrameCoded, .formatNotReadable, .noUsableSize, .interlaced: .unavailable
-    case .implausible, .conversion: .data
+    case .implausible, .conversion, .mounting: .data
     case .disconnected, .sourceChanged, .stalled: .unavailable
-    case .refused, .broken: .inputOutput
+    case .refused, .turnRefused, .broken: .inputOutput
     }
   }
 

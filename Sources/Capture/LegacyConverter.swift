@@ -4,15 +4,16 @@ import Glibc
 import Media
 import PixelConversion
 
-/// Makes NV12 of the formats that only libv4lconvert opens: R'G'B', sensors' mosaics, 4:2:0 in odd orders.
+/// Opens the formats that only libv4lconvert knows: R'G'B', sensors' mosaics, 4:2:0 in odd orders.
 ///
-/// The library makes 4:2:0 planar pictures in memory that is set aside once; the pixel converter does the rest.
+/// The library makes 4:2:0 planar pictures (`YU12`) in memory that is set aside once; the pixel converter does the
+/// rest, turning included.
 final class LegacyConverter {
   private let path: String
   private let library: OpaquePointer
   private let legacy: LegacyFormat
   private let leastBytes: Int
-  private let converter: PixelConverter
+  private let stride: Int
   private let planar: UnsafeMutableRawBufferPointer
   private let planarBytes: Int
   /// The picture on its way over R'G'B'. Empty for most formats.
@@ -43,12 +44,12 @@ final class LegacyConverter {
       throw CaptureError.implausible(
         path: path, "gives \(format.planes[0].byteCount) bytes for \(format.size) in \(format.pixelFormat)")
     }
-    let converter = try PixelConverter(from: .yu12, size: format.size)
+    guard format.size.isEncodable else { throw ConversionError.size(format.size) }
     self.path = path
     self.library = library
     self.legacy = legacy
     self.leastBytes = leastBytes
-    self.converter = converter
+    self.stride = format.size.width
     let pixels = format.size.pixels
     planarBytes = pixels * 3 / 2
     planar = .allocate(byteCount: planarBytes, alignment: 64)
@@ -70,22 +71,19 @@ final class LegacyConverter {
     between.deallocate()
   }
 
-  /// Converts the picture in `bytes`, which the library may write to.
+  /// Opens the picture in `plane`, which the library may write to; valid until the next one.
   ///
   /// - Throws: `ConversionError` where the picture is too short or broken.
-  func convert(_ plane: DequeuedPlane, into planes: NV12Planes) throws(ConversionError) {
+  func picture(in plane: DequeuedPlane) throws(ConversionError) -> SourcePicture {
     guard let base = plane.base, plane.byteCount >= leastBytes else {
       throw .short(got: plane.byteCount, expected: leastBytes)
     }
     guard unpack(base, plane.byteCount) == 0, let unpacked = planar.baseAddress else {
       throw .corrupt("libv4l: \(message)")
     }
-    let picture = SourcePicture(
+    return SourcePicture(
       first: SourcePlane(
-        base: UnsafePointer(unpacked.assumingMemoryBound(to: UInt8.self)), stride: planes.size.width,
-        byteCount: planarBytes),
-      second: nil, third: nil)
-    try converter.convert(picture, into: planes)
+        base: UnsafePointer(unpacked.assumingMemoryBound(to: UInt8.self)), stride: stride, byteCount: planarBytes))
   }
 
   /// Converts one black picture: so the library allocates now what it needs, and says now what it cannot do.

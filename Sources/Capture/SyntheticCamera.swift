@@ -1,4 +1,5 @@
 public import Media
+import PixelConversion
 
 /// A camera that needs none: colour bars with a moving block, a running clock and the number of the picture, at the
 /// pace of `CLOCK_MONOTONIC`.
@@ -12,12 +13,13 @@ public final class SyntheticCamera: VideoSource, @unchecked Sendable {
   /// True: pictures come at the pace of a clock.
   public let isLive = true
 
-  private let pool: FramePool
+  private let converter: OrientedConverter
   private let pattern: TestPattern
   private var schedule: FrameSchedule?
   /// The number of the next picture.
   private var tick: Int64 = 0
-  /// Where the block was painted last in each slot of the pool; nil where there are no bars yet.
+  /// Where the block was painted last in each slot of the pool, and behind them in the picture that is turned; nil
+  /// where there are no bars yet.
   private var painted: [TestPattern.Area?]
 
   /// A camera of `size` with `capacity` frames of memory.
@@ -26,12 +28,32 @@ public final class SyntheticCamera: VideoSource, @unchecked Sendable {
   public init(
     size: PictureSize, frameRate: FrameRate, capacity: Int = FramePool.defaultCapacity
   ) throws(FramePoolError) {
-    pool = try FramePool(size: size, capacity: capacity)
+    let pool = try FramePool(size: size, capacity: capacity)
+    do throws(ConversionError) {
+      converter = try OrientedConverter(from: .nv12, size: size, upright: pool, capacity: capacity, isStaged: true)
+    } catch {
+      throw .size(size)
+    }
     pattern = TestPattern(size: size)
-    painted = Array(repeating: nil, count: capacity)
+    painted = Array(repeating: nil, count: capacity + 1)
     format = SourceFormat(
       size: size, frameRate: frameRate, pixelFormat: .nv12, color: .bt709, conversion: "no copy")
   }
+
+  /// From the next picture on pictures are laid so: drawn upright, then turned. From any thread.
+  public func orient(_ orientation: Orientation) {
+    converter.orient(orientation)
+  }
+
+  /// Readies memory for turned pictures: `capacity` frames on their side and one to draw in.
+  ///
+  /// - Throws: `FramePoolError` where memory is short.
+  public func prepareTurning() throws {
+    try converter.prepare()
+  }
+
+  /// Why pictures are not laid as is wanted: memory for it is short. Nil where they are.
+  public var turningFailure: (any Failure)? { converter.failure }
 
   /// Starts the clock: the first picture is due at once.
   public func start() {
@@ -54,10 +76,20 @@ public final class SyntheticCamera: VideoSource, @unchecked Sendable {
     }
     let number = tick
     tick += 1
-    guard let frame = pool.checkout(color: format.color, timestamp: due, captured: due) else {
+    let orientation = converter.orientation()
+    guard let frame = converter.checkout(orientation, color: format.color, timestamp: due, captured: due) else {
       return .dropped(.poolExhausted, count: 1)
     }
-    paint(number: number, into: frame.planes, slot: frame.slot)
+    if orientation == .upright {
+      paint(number: number, into: frame.planes, at: frame.slot)
+    } else {
+      // The memory of half turns is that of upright pictures: the bars in it are gone.
+      if !orientation.swapsSides { painted[frame.slot] = nil }
+      _ = converter.turn(into: frame.planes, as: orientation) { planes in
+        paint(number: number, into: planes, at: painted.count - 1)
+        return true
+      }
+    }
     return .frame(frame)
   }
 
@@ -66,7 +98,7 @@ public final class SyntheticCamera: VideoSource, @unchecked Sendable {
     schedule = nil
   }
 
-  private func paint(number: Int64, into planes: NV12Planes, slot: Int) {
+  private func paint(number: Int64, into planes: NV12Planes, at slot: Int) {
     if let last = painted[slot] {
       pattern.paintBars(last, into: planes)
     } else {

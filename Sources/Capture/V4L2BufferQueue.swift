@@ -23,6 +23,7 @@ final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
   private let format: DriverFormat
   private let wanted: Int
   private let isExported: Bool
+  private let turn: DriverTurn?
   private let dequeuePlanes: UnsafeMutablePointer<v4l2_plane>
   private let enqueuePlanes: UnsafeMutablePointer<v4l2_plane>
   private var memory: BufferMemory?
@@ -30,14 +31,19 @@ final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
 
   /// Asks the driver for `wanted` buffers of the format that is set, and maps as many as it gives.
   ///
-  /// - Parameter isExported: whether frames shall lie in them, and hardware read them there.
+  /// - Parameters:
+  ///   - isExported: whether frames shall lie in them, and hardware read them there.
+  ///   - turn: what the driver does to the pictures in them; restored once it has the buffers back.
   /// - Throws: ``CaptureError``; then nothing is left behind.
-  init(device: V4L2Device, format: DriverFormat, wanted: Int, isExported: Bool) throws(CaptureError) {
+  init(
+    device: V4L2Device, format: DriverFormat, wanted: Int, isExported: Bool, turn: DriverTurn? = nil
+  ) throws(CaptureError) {
     memory = try BufferMemory(device: device, format: format, wanted: wanted, isExported: isExported)
     self.device = device
     self.format = format
     self.wanted = wanted
     self.isExported = isExported
+    self.turn = turn
     dequeuePlanes = .allocate(capacity: V4L2Device.planeLimit)
     dequeuePlanes.initialize(repeating: v4l2_plane(), count: V4L2Device.planeLimit)
     enqueuePlanes = .allocate(capacity: V4L2Device.planeLimit)
@@ -46,6 +52,7 @@ final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
   }
 
   deinit {
+    release()
     dequeuePlanes.deallocate()
     enqueuePlanes.deallocate()
   }
@@ -89,7 +96,7 @@ final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
     ledger.withLock { ledger in
       switchOff(&ledger)
       ledger.setEnding(true)
-      if ledger.mayRelease { memory = nil }
+      if ledger.mayRelease { release() }
     }
   }
 
@@ -130,8 +137,13 @@ final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
       ledger.noteReturned(slot)
       // What the driver refuses now, it is offered again with the next buffer.
       if ledger.isStreaming { _ = enqueueIdle(&ledger) }
-      if ledger.mayRelease { memory = nil }
+      if ledger.mayRelease { release() }
     }
+  }
+
+  private func release() {
+    memory = nil
+    turn?.restore()
   }
 
   private func switchOff(_ ledger: inout BufferLedger) {

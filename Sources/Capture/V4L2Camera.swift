@@ -2,13 +2,17 @@ import CLinux
 import Glibc
 public import Media
 import PixelConversion
+import Synchronization
 
 /// A Video4Linux2 camera.
 ///
 /// Frames of an NV12 camera lie in the driver's own memory and go back to the driver when they end; where it exports
 /// that memory, they carry it as a DMA-BUF too. When so many are out that the driver would starve, further ones are
-/// copies. Those of other cameras are converted out of it into a frame pool. Either way nothing is allocated for a
-/// good frame.
+/// copies. Those of other cameras, and all that are turned, are converted out of it into a frame pool. Either way
+/// nothing is allocated for a good frame.
+///
+/// Pictures are laid upright, as the sensor's ``mounting`` wants it, and then as ``orient(_:)`` says. The driver does
+/// it where it can and the orientation is fixed for the run; otherwise it is part of the conversion.
 public final class V4L2Camera: VideoSource, @unchecked Sendable {
   // Sendable: a source is used by one thread at a time, as its protocol says; what frames on other threads touch
   // is the buffer queue and the pool, which look after themselves.
@@ -22,8 +26,12 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   /// How many copies of an NV12 camera's pictures may be on their way while all buffers that may be lent are out.
   static let reserveCount = 2
 
-  /// What it delivers: what the driver really gave.
+  /// What it delivers: what the driver really gave, turned by ``mounting``. Its `conversion` is that of pictures in the
+  /// orientation that the camera was opened with.
   public let format: SourceFormat
+  /// What every picture is turned by, to stand upright although the sensor does not: the inverse of the driver's
+  /// `V4L2_CID_CAMERA_SENSOR_ROTATION`. ``Orientation/upright`` where it does not say, or is not listened to.
+  public let mounting: Orientation
   /// `HD Pro Webcam C920 (/dev/video0)`.
   public let name: String
   /// True: pictures come when they come.
@@ -35,7 +43,13 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   private let choice: FormatChoice
   private let driverFormat: DriverFormat
   private let queue: V4L2BufferQueue
-  private let conversion: Conversion
+  /// Where frames may lie in the driver's buffers.
+  private let layout: NV12Layout?
+  /// For formats that need libv4l before anything else.
+  private let legacy: LegacyConverter?
+  private let converter: OrientedConverter
+  private let turn: DriverTurn?
+  private let warningList: Mutex<[CaptureError]>
   private let stallLimit: MediaTime
 
   private let descriptors: UnsafeMutablePointer<pollfd>
@@ -48,13 +62,6 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   private var isBroken = false
   private var restarts = 0
 
-  /// How pictures become NV12.
-  private enum Conversion {
-    case none(NV12Layout, reserve: PixelConverter, FramePool)
-    case converter(PixelConverter, FramePool)
-    case legacy(LegacyConverter, FramePool)
-  }
-
   /// Opens the camera at `path`, agrees with its driver on a format and maps its buffers.
   ///
   /// - Parameters:
@@ -62,10 +69,28 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   ///   - request: what is wanted.
   ///   - poolCapacity: how many frames may be on their way at once; of an NV12 camera two of them are copies, because
   ///     so many buffers stay with the driver.
+  ///   - fixedOrientation: how pictures are laid from the beginning, where that is not going to change: half turns and
+  ///     mirrors are left to the driver then, if it offers them (`V4L2_CID_HFLIP`, `V4L2_CID_VFLIP`,
+  ///     `V4L2_CID_ROTATE`), so that nothing has to be copied for them. The controls are set relative to what they
+  ///     were, and set back with the end of the last frame after ``stop()``. What the driver cannot do is done here,
+  ///     and ``orient(_:)`` goes on to work.
+  ///   - compensatesMounting: whether to turn pictures upright as the driver says that its sensor is mounted. The size
+  ///     of `request` is the sensor's, before that.
   /// - Throws: ``CaptureError``, `FramePoolError` or `ConversionError`; then the device is closed again.
-  public init(path: String, request: FormatRequest, poolCapacity: Int = FramePool.defaultCapacity) throws {
+  public init(
+    path: String, request: FormatRequest, poolCapacity: Int = FramePool.defaultCapacity,
+    fixedOrientation: Orientation? = nil, compensatesMounting: Bool = true
+  ) throws {
     let device = try V4L2Device(path: path)
     try device.requireCapture()
+    var warnings: [CaptureError] = []
+    let mounting = compensatesMounting ? Self.noting(&warnings, else: .upright, device.mounting) : .upright
+    self.mounting = mounting
+    // Before anything is agreed on: with a turn the driver's formats may change.
+    let turn = fixedOrientation.map { DriverTurn(mounting.then($0), device: device) }
+    if let turn { Self.noting(&warnings, else: (), turn.apply) }
+    self.turn = turn
+    warningList = Mutex(warnings)
     // Before the format is asked for: what changes from here on is told.
     let tellsChanges = device.subscribeSourceChange()
     device.adoptTimings()
@@ -86,25 +111,22 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
       choice.path == .none
       ? max(V4L2BufferQueue.zeroCopyCount, poolCapacity) : V4L2BufferQueue.leastCount
     queue = try V4L2BufferQueue(
-      device: device, format: driverFormat, wanted: wanted, isExported: choice.path == .none)
-    let words: String
-    if choice.path == .none, let layout = NV12Layout(driverFormat), queue.count >= V4L2BufferQueue.leastCount {
-      conversion = .none(
-        layout, reserve: try PixelConverter(from: choice.format, size: driverFormat.size),
-        try FramePool(size: driverFormat.size, capacity: Self.reserveCount))
-      words = "no copy"
-    } else {
-      let pool = try FramePool(size: driverFormat.size, capacity: poolCapacity)
-      if choice.path == .legacy {
-        conversion = .legacy(try LegacyConverter(device: device, format: driverFormat), pool)
-        words = "libv4l"
-      } else {
-        conversion = .converter(try PixelConverter(from: choice.format, size: driverFormat.size), pool)
-        words = choice.format.isJPEG ? "libjpeg-turbo" : "libyuv"
+      device: device, format: driverFormat, wanted: wanted, isExported: choice.path == .none, turn: turn)
+    let canLend = choice.path == .none && queue.count >= V4L2BufferQueue.leastCount
+    layout = canLend ? NV12Layout(driverFormat) : nil
+    legacy = choice.path == .legacy ? try LegacyConverter(device: device, format: driverFormat) : nil
+    converter = try OrientedConverter(
+      from: legacy == nil ? choice.format : .yu12, size: driverFormat.size,
+      upright: try FramePool(size: driverFormat.size, capacity: layout == nil ? poolCapacity : Self.reserveCount),
+      capacity: poolCapacity)
+    converter.base = (turn?.applied ?? .upright).inverse.then(mounting)
+    converter.orient(fixedOrientation ?? .upright)
+    let words =
+      if legacy != nil { "libv4l" } else if choice.format.isJPEG { "libjpeg-turbo" } else {
+        layout != nil && converter.orientation() == .upright ? "no copy" : "libyuv"
       }
-    }
     format = SourceFormat(
-      size: driverFormat.size, frameRate: rate, pixelFormat: driverFormat.pixelFormat,
+      size: mounting.size(of: driverFormat.size), frameRate: rate, pixelFormat: driverFormat.pixelFormat,
       color: driverFormat.color.description(of: driverFormat.pixelFormat), conversion: words)
     stallLimit = max(MediaTime(seconds: Double(Self.stallSeconds)), rate.interval * 2)
     descriptors = .allocate(capacity: 2)
@@ -115,6 +137,26 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   deinit {
     stop()
     descriptors.deallocate()
+  }
+
+  /// What went wrong without ending anything: the driver refused to turn pictures, or says nonsense about its sensor.
+  public var warnings: [CaptureError] { warningList.withLock { $0 } }
+
+  /// Why pictures are not laid as is wanted: memory for it is short. Nil where they are.
+  public var turningFailure: (any Failure)? { converter.failure }
+
+  /// From the next picture on pictures are laid so, after ``mounting``. From any thread.
+  public func orient(_ orientation: Orientation) {
+    converter.orient(orientation)
+  }
+
+  /// Readies memory for turned pictures: `poolCapacity` frames on their side; for an NV12 camera as many again for
+  /// half turns and mirrors; and for each rotation what the conversion needs, which is much only for JPEG: up to
+  /// 4.5 bytes for each pixel of the picture.
+  ///
+  /// - Throws: `FramePoolError` or `ConversionError` where memory is short.
+  public func prepareTurning() throws {
+    try converter.prepare()
   }
 
   /// Starts the flow of pictures.
@@ -191,8 +233,24 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     throw .sourceChanged(path: path, agreed: driverFormat.size, current: change.current)
   }
 
-  /// Sets format and rate once more, after others may have used the device.
+  /// What `call` gives, or `fallback` and a warning.
+  private static func noting<Result>(
+    _ warnings: inout [CaptureError], else fallback: Result, _ call: () throws(CaptureError) -> Result
+  ) -> Result {
+    do throws(CaptureError) {
+      return try call()
+    } catch {
+      if !warnings.contains(where: { $0.description == error.description }) { warnings.append(error) }
+      return fallback
+    }
+  }
+
+  /// Sets turn, format and rate once more, after others may have used the device.
   private func agreeAgain() throws(CaptureError) {
+    if let turn {
+      warningList.withLock { Self.noting(&$0, else: (), turn.apply) }
+      converter.base = turn.applied.inverse.then(mounting)
+    }
     let format = try device.setFormat(choice, for: request)
     guard format == driverFormat else {
       throw .sourceChanged(path: path, agreed: driverFormat.size, current: format.size)
@@ -236,46 +294,34 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     let now = MediaTime.now()
     let timestamp = clock.stamp(driver: buffer.isMonotonic ? buffer.timestamp : nil, now: now)
     let captured = min(timestamp, now)
-    switch conversion {
-    case .none(let layout, let converter, let pool):
+    let orientation = converter.orientation()
+    if let layout, orientation == .upright {
       guard let planes = layout.planes(of: buffer) else {
         giveBack()
         return .dropped(.short, count: 1)
       }
-      guard buffer.mayBeLent else { return try convert(converter, pool, timestamp, captured) }
-      restarts = 0
-      return .frame(
-        Frame(
-          planes: planes, dmaBuffer: queue.dmaBuffer(index: buffer.index, planes: planes), color: format.color,
-          timestamp: timestamp, captured: captured, slot: buffer.index, owner: queue))
-    case .converter(let converter, let pool):
-      return try convert(converter, pool, timestamp, captured)
-    case .legacy(let converter, let pool):
-      defer { giveBack() }
-      guard let frame = pool.checkout(color: format.color, timestamp: timestamp, captured: captured) else {
-        return .dropped(.poolExhausted, count: 1)
+      if buffer.mayBeLent {
+        restarts = 0
+        return .frame(
+          Frame(
+            planes: planes, dmaBuffer: queue.dmaBuffer(index: buffer.index, planes: planes), color: format.color,
+            timestamp: timestamp, captured: captured, slot: buffer.index, owner: queue))
       }
-      do throws(ConversionError) {
-        try converter.convert(buffer.contents.0, into: frame.planes)
-      } catch {
-        return try dropped(error)
-      }
-      restarts = 0
-      return .frame(frame)
     }
+    return try convert(as: orientation, timestamp, captured)
   }
 
-  /// Makes a frame of the pool of the dequeued buffer, which goes back at once.
+  /// Makes a frame of a pool of the dequeued buffer, which goes back at once.
   private func convert(
-    _ converter: PixelConverter, _ pool: FramePool, _ timestamp: MediaTime, _ captured: MediaTime
+    as orientation: Orientation, _ timestamp: MediaTime, _ captured: MediaTime
   ) throws -> CaptureEvent {
     defer { giveBack() }
-    guard let frame = pool.checkout(color: format.color, timestamp: timestamp, captured: captured) else {
-      return .dropped(.poolExhausted, count: 1)
-    }
+    let checkout = converter.checkout(orientation, color: format.color, timestamp: timestamp, captured: captured)
+    guard let frame = checkout else { return .dropped(.poolExhausted, count: 1) }
     do throws(ConversionError) {
-      guard let picture = driverFormat.picture(of: buffer) else { return .dropped(.short, count: 1) }
-      try converter.convert(picture, into: frame.planes)
+      let picture = try legacy?.picture(in: buffer.contents.0) ?? driverFormat.picture(of: buffer)
+      guard let picture else { return .dropped(.short, count: 1) }
+      try converter.convert(picture, into: frame.planes, as: orientation)
     } catch {
       return try dropped(error)
     }

@@ -25,7 +25,7 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
   private let header: Y4MHeader
   private let pacing: Pacing
   private let loops: Int?
-  private let pool: FramePool
+  private let converter: OrientedConverter
   private let interleaver: ChromaInterleaver
   /// Cb and Cr as the file has them.
   private let chroma: UnsafeMutablePointer<UInt8>
@@ -52,6 +52,7 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
     var stream = try Y4MStream(path: path)
     guard stream.isSeekable || loops == 1 else { throw .pipeCannotLoop(path: path) }
     let header = try Self.readHeader(from: &stream)
+    let pool: FramePool
     do throws(FramePoolError) {
       pool = try FramePool(size: header.size, capacity: capacity)
     } catch {
@@ -63,6 +64,8 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
     }
     do throws(ConversionError) {
       interleaver = try ChromaInterleaver(size: header.size)
+      converter = try OrientedConverter(
+        from: .nv12, size: header.size, upright: pool, capacity: capacity, isStaged: true)
     } catch {
       throw .size(header.size)
     }
@@ -88,6 +91,21 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
   deinit {
     chroma.deallocate()
   }
+
+  /// From the next picture on pictures are laid so: read upright, then turned. From any thread.
+  public func orient(_ orientation: Orientation) {
+    converter.orient(orientation)
+  }
+
+  /// Readies memory for turned pictures: `capacity` frames on their side and one to read into.
+  ///
+  /// - Throws: `FramePoolError` where memory is short.
+  public func prepareTurning() throws {
+    try converter.prepare()
+  }
+
+  /// Why pictures are not laid as is wanted: memory for it is short. Nil where they are.
+  public var turningFailure: (any Failure)? { converter.failure }
 
   /// Starts the timeline: the first picture is due at once. After `stop` a file begins anew.
   ///
@@ -134,12 +152,15 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
       tick += missed
       return .dropped(.driver, count: skipped)
     }
-    guard let frame = pool.checkout(color: format.color, timestamp: due, captured: due) else {
+    let orientation = converter.orientation()
+    guard let frame = converter.checkout(orientation, color: format.color, timestamp: due, captured: due) else {
       guard try skipPicture(interrupt: interrupt.fileDescriptor) else { return .idle }
       tick += 1
       return .dropped(.poolExhausted, count: 1)
     }
-    guard try readPicture(into: frame.planes, interrupt: interrupt.fileDescriptor) else { return .idle }
+    guard try readPicture(into: frame.planes, as: orientation, interrupt: interrupt.fileDescriptor) else {
+      return .idle
+    }
     tick += 1
     return .frame(frame)
   }
@@ -148,8 +169,11 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
     guard !interrupt.hasFired() else { return .idle }
     let due = schedule.time(ofTick: tick)
     while true {
-      if var frame = pool.checkout(color: format.color, timestamp: due, captured: .zero) {
-        guard try readPicture(into: frame.planes, interrupt: interrupt.fileDescriptor) else { return .idle }
+      let orientation = converter.orientation()
+      if var frame = converter.checkout(orientation, color: format.color, timestamp: due, captured: .zero) {
+        guard try readPicture(into: frame.planes, as: orientation, interrupt: interrupt.fileDescriptor) else {
+          return .idle
+        }
         frame.captured = .now()
         tick += 1
         return .frame(frame)
@@ -240,6 +264,16 @@ extension Y4MFile {
         guard let base = buffer.baseAddress else { return .complete }
         return try self.stream.read(count, to: base, interrupt: interrupt)
       }
+    }
+  }
+
+  /// Reads a picture's samples and lays them by `orientation`; false if interrupted.
+  private func readPicture(
+    into planes: NV12Planes, as orientation: Orientation, interrupt: CInt
+  ) throws(Y4MError) -> Bool {
+    guard orientation != .upright else { return try readPicture(into: planes, interrupt: interrupt) }
+    return try converter.turn(into: planes, as: orientation) { (upright) throws(Y4MError) in
+      try readPicture(into: upright, interrupt: interrupt)
     }
   }
 

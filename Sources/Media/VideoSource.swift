@@ -46,7 +46,7 @@ public enum CaptureEvent: ~Copyable {
 
 /// What a source really delivers, after negotiation.
 public struct SourceFormat: Hashable, Sendable {
-  /// The size of every frame.
+  /// The size of a frame that is laid ``Orientation/upright``; one on its side has the same, width for height.
   public var size: PictureSize
   /// The nominal rate; a camera in low light may be slower.
   public var frameRate: FrameRate
@@ -81,6 +81,15 @@ public protocol VideoSource: AnyObject, Sendable {
   /// Whether frames arrive at the pace of a clock. False for a file at full speed, which waits for the
   /// encoder instead, so that no frame is dropped.
   var isLive: Bool { get }
+  /// From the next frame on pictures are laid so, `.upright` being the beginning. From any thread at any time; never
+  /// blocks. The last call wins, also over a picture that `next` waits for already: the orientation is read when the
+  /// picture is converted. A frame's own `planes.size` says what became of it.
+  func orient(_ orientation: Orientation)
+  /// Readies memory for all four rotations, mirrored as is wanted now: afterwards the first turned frame costs no
+  /// more than those that follow. Without it that frame waits for the memory. Called before `start`; idempotent.
+  ///
+  /// - Throws: where memory is short; frames still come as before.
+  func prepareTurning() throws
   /// Starts the flow of pictures.
   func start() throws
   /// Waits for the next picture, a loss, or `interrupt`. Does not allocate on the way of a good frame.

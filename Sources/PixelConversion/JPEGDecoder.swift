@@ -29,6 +29,12 @@ final class JPEGDecoder {
     planeBytes = Self.padded(size.width) * Self.padded(size.height)
     // Behind the planes, what is turned as NV12.
     scratch = .allocate(capacity: planeBytes * 3 + (turner == nil ? 0 : size.pixels * 3 / 2))
+    if turner != nil {
+      // Touched, as far as 4:2:2 needs it, so that the first picture after a turn pays for no page fault.
+      scratch.initialize(repeating: 0, count: planeBytes / 2)
+      (scratch + planeBytes).initialize(repeating: 0, count: planeBytes / 2)
+      (scratch + planeBytes * 3).initialize(repeating: 0, count: size.pixels * 3 / 2)
+    }
   }
 
   deinit {

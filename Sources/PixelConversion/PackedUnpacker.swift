@@ -28,7 +28,10 @@ final class PackedUnpacker {
     stripRows = turner?.transposes == true ? 64 : 16
     // Cb and Cr at half width and half height: as much as half the rows of a strip. Luma that is turned comes too.
     let chroma = size.width * stripRows / 2
-    scratch = .allocate(capacity: turner == nil ? chroma : chroma + size.width * stripRows)
+    let samples = turner == nil ? chroma : chroma + size.width * stripRows
+    scratch = .allocate(capacity: samples)
+    // Touched, so that the first picture pays for no page fault.
+    scratch.initialize(repeating: 0, count: samples)
   }
 
   deinit {

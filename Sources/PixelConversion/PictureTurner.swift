@@ -48,6 +48,8 @@ final class PictureTurner {
     }
     scratchSamples = max(size.width / 2 * Self.rows, size.height / 2 * Self.columns / 2)
     scratch = .allocate(capacity: scratchSamples * 2)
+    // Touched, so that the first picture pays for no page fault.
+    scratch.initialize(repeating: 0, count: scratchSamples * 2)
   }
 
   deinit {

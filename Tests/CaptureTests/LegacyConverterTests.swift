@@ -57,7 +57,8 @@ import Testing
     try #require(mprotect(base + mapped, page, PROT_NONE) == 0)
     let start = (base + mapped - bytes.count).assumingMemoryBound(to: UInt8.self)
     for (index, byte) in bytes.enumerated() { start[index] = byte }
-    try converter.convert(DequeuedPlane(base: start, byteCount: bytes.count), into: frame.planes)
+    let picture = try converter.picture(in: DequeuedPlane(base: start, byteCount: bytes.count))
+    try PixelConverter(from: .yu12, size: Self.size).convert(picture, into: frame.planes)
     return [frame.planes.luma[0], frame.planes.chroma[0], frame.planes.chroma[1]]
   }
 

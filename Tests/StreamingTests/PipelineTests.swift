@@ -29,6 +29,8 @@ import Testing
 
     func start() throws {}
     func stop() {}
+    func orient(_ orientation: Orientation) {}
+    func prepareTurning() throws {}
 
     func next(interrupt: borrowing Interrupt) throws -> CaptureEvent {
       guard count < limit else { return .ended }

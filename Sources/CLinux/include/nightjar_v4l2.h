@@ -29,6 +29,9 @@ static const unsigned long nightjar_VIDIOC_QUERYBUF = VIDIOC_QUERYBUF;
 static const unsigned long nightjar_VIDIOC_QBUF = VIDIOC_QBUF;
 static const unsigned long nightjar_VIDIOC_DQBUF = VIDIOC_DQBUF;
 static const unsigned long nightjar_VIDIOC_EXPBUF = VIDIOC_EXPBUF;
+static const unsigned long nightjar_VIDIOC_QUERYCTRL = VIDIOC_QUERYCTRL;
+static const unsigned long nightjar_VIDIOC_G_CTRL = VIDIOC_G_CTRL;
+static const unsigned long nightjar_VIDIOC_S_CTRL = VIDIOC_S_CTRL;
 static const unsigned long nightjar_VIDIOC_STREAMON = VIDIOC_STREAMON;
 static const unsigned long nightjar_VIDIOC_STREAMOFF = VIDIOC_STREAMOFF;
 
@@ -58,6 +61,14 @@ static const __u32 nightjar_V4L2_EVENT_SOURCE_CHANGE = V4L2_EVENT_SOURCE_CHANGE;
 static const __u32 nightjar_V4L2_EVENT_SRC_CH_RESOLUTION = V4L2_EVENT_SRC_CH_RESOLUTION;
 
 static const __u64 nightjar_V4L2_STD_525_60 = V4L2_STD_525_60;
+
+static const unsigned int nightjar_V4L2_CID_HFLIP = V4L2_CID_HFLIP;
+static const unsigned int nightjar_V4L2_CID_VFLIP = V4L2_CID_VFLIP;
+static const unsigned int nightjar_V4L2_CID_ROTATE = V4L2_CID_ROTATE;
+static const unsigned int nightjar_V4L2_CID_CAMERA_SENSOR_ROTATION = V4L2_CID_CAMERA_SENSOR_ROTATION;
+static const unsigned int nightjar_V4L2_CTRL_FLAG_DISABLED = V4L2_CTRL_FLAG_DISABLED;
+static const unsigned int nightjar_V4L2_CTRL_FLAG_READ_ONLY = V4L2_CTRL_FLAG_READ_ONLY;
+static const unsigned int nightjar_V4L2_CTRL_FLAG_INACTIVE = V4L2_CTRL_FLAG_INACTIVE;
 
 static const unsigned int nightjar_VIDEO_MAX_PLANES = VIDEO_MAX_PLANES;
 static const unsigned int nightjar_VIDEO_MAX_FRAME = VIDEO_MAX_FRAME;

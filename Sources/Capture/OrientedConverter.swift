@@ -1,0 +1,167 @@
+import Media
+import PixelConversion
+import Synchronization
+
+/// Pictures of one pixel format and size into NV12 frames of whichever orientation is wanted when one is converted.
+///
+/// A converter is kept for each orientation that has been used or prepared, and one frame pool for each aspect. What
+/// is missing is made for the first picture that needs it; nothing is allocated afterwards.
+final class OrientedConverter: @unchecked Sendable {
+  // Sendable: `wanted` is atomic and `failureSlot` locked; all else is used by the source's one thread.
+
+  /// What every picture is turned by before the wanted orientation, to stand upright.
+  var base = Orientation.upright
+
+  private let format: PixelFormat
+  private let size: PictureSize
+  private let capacity: Int
+  private let wanted = Atomic<Int>(0)
+  /// As ``Orientation/all``; nil where there is none yet.
+  private var converters: [PixelConverter?] = Array(repeating: nil, count: Orientation.all.count)
+  private let upright: FramePool
+  /// For those with the camera's own width and height, but turned or mirrored; often the same as `upright`.
+  private var level: FramePool?
+  /// For those whose width is the camera's height.
+  private var sideways: FramePool?
+  /// One picture before it is turned, for sources that draw or read it themselves.
+  private let isStaged: Bool
+  private var stage: FramePool?
+  /// What the last picture was laid by, and what could not be readied since.
+  private var current = Orientation.upright
+  private var refused: Orientation?
+  private let failureSlot = Mutex<(any Failure)?>(nil)
+
+  /// One for pictures of `format` at `size`.
+  ///
+  /// - Parameters:
+  ///   - upright: frames for what is not turned; for half turns and mirrors too where they are `capacity` or more.
+  ///   - capacity: how many turned frames of either aspect may be on their way at once.
+  ///   - isStaged: whether ``turn(into:as:draw:)`` is going to be used.
+  /// - Throws: `ConversionError`.
+  init(
+    from format: PixelFormat, size: PictureSize, upright: FramePool, capacity: Int, isStaged: Bool = false
+  ) throws(ConversionError) {
+    self.format = format
+    self.size = size
+    self.upright = upright
+    self.capacity = capacity
+    self.isStaged = isStaged
+    if upright.capacity >= capacity { level = upright }
+    converters[Orientation.upright.index] = try PixelConverter(from: format, size: size)
+  }
+
+  /// From the next picture on. From any thread.
+  func orient(_ orientation: Orientation) {
+    wanted.store(orientation.index, ordering: .relaxed)
+  }
+
+  /// Why the orientation that is wanted is not what frames are laid by; nil where it is.
+  var failure: (any Failure)? { failureSlot.withLock { $0 } }
+
+  /// Readies all four rotations with the mirror that is wanted now.
+  ///
+  /// - Throws: `FramePoolError` or `ConversionError`.
+  func prepare() throws {
+    let isMirrored = Orientation.all[wanted.load(ordering: .relaxed)].isMirrored
+    for rotation in Rotation.allCases { try ready(base.then(Orientation(rotation, mirrored: isMirrored))) }
+  }
+
+  /// How the next picture is to be laid; can be done. Where memory for a new orientation is short, that is the last
+  /// one, and ``failure`` says so.
+  func orientation() -> Orientation {
+    let next = base.then(Orientation.all[wanted.load(ordering: .relaxed)])
+    if next == current {
+      // Back from what could not be done.
+      if refused != nil { forget() }
+      return current
+    }
+    // Tried once, not for every picture.
+    if next == refused { return current }
+    do {
+      try ready(next)
+      forget()
+      current = next
+    } catch {
+      refused = next
+      failureSlot.withLock { $0 = error as? any Failure }
+    }
+    return current
+  }
+
+  /// A frame for a picture that is laid by `orientation`, of ``orientation()``; nil where all are in use.
+  func checkout(
+    _ orientation: Orientation, color: ColorDescription, timestamp: MediaTime, captured: MediaTime
+  ) -> Frame? {
+    let pool = orientation == .upright ? upright : orientation.swapsSides ? sideways : level
+    return pool?.checkout(color: color, timestamp: timestamp, captured: captured)
+  }
+
+  /// Lays `picture` by `orientation`, of ``orientation()``, into the planes of a frame for it.
+  ///
+  /// - Throws: `ConversionError`.
+  func convert(
+    _ picture: SourcePicture, into planes: NV12Planes, as orientation: Orientation
+  ) throws(ConversionError) {
+    guard let converter = converters[orientation.index] else {
+      preconditionFailure("an orientation that was not readied")
+    }
+    try converter.convert(picture, into: planes)
+  }
+
+  /// Lays what `draw` makes upright, in planes that are always the same, into the planes of a frame. Nothing is laid
+  /// where `draw` says false.
+  ///
+  /// - Returns: what `draw` said.
+  /// - Throws: what `draw` throws.
+  func turn<DrawingError: Error>(
+    into planes: NV12Planes, as orientation: Orientation, draw: (NV12Planes) throws(DrawingError) -> Bool
+  ) throws(DrawingError) -> Bool {
+    guard let picture = stage?.checkout(color: .unspecified, timestamp: .zero, captured: .zero) else {
+      preconditionFailure("an orientation that was not readied")
+    }
+    guard try draw(picture.planes) else { return false }
+    do throws(ConversionError) {
+      try convert(SourcePicture(picture.planes), into: planes, as: orientation)
+    } catch {
+      preconditionFailure("the planes are of the sizes that both were made for: \(error)")
+    }
+    return true
+  }
+
+  private func forget() {
+    guard refused != nil else { return }
+    refused = nil
+    failureSlot.withLock { $0 = nil }
+  }
+
+  private func ready(_ orientation: Orientation) throws {
+    guard orientation != .upright else { return }
+    if isStaged, stage == nil { stage = try FramePool(size: size, capacity: 1) }
+    if orientation.swapsSides {
+      if sideways == nil { sideways = try FramePool(size: orientation.size(of: size), capacity: capacity) }
+    } else if level == nil {
+      level = try FramePool(size: size, capacity: capacity)
+    }
+    if converters[orientation.index] == nil {
+      converters[orientation.index] = try PixelConverter(from: format, size: size, orientation: orientation)
+    }
+  }
+}
+
+extension Orientation {
+  /// Where it stands in ``all``.
+  var index: Int { rotation.degrees / 90 + (isMirrored ? Rotation.allCases.count : 0) }
+}
+
+extension SourcePicture {
+  /// An NV12 picture.
+  init(_ planes: NV12Planes) {
+    let size = planes.size
+    self.init(
+      first: SourcePlane(
+        base: planes.luma, stride: planes.lumaStride, byteCount: planes.lumaStride * (size.height - 1) + size.width),
+      second: SourcePlane(
+        base: planes.chroma, stride: planes.chromaStride,
+        byteCount: planes.chromaStride * (size.height / 2 - 1) + size.width))
+  }
+}
