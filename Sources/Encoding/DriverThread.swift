@@ -25,6 +25,7 @@ final class DriverThread: @unchecked Sendable {
   /// What the hardware is, for messages.
   let library: String
   private let makeEncoder: @Sendable () throws(EncoderError) -> any StagedVideoEncoder
+  private let health: DriverHealth
   private let onRetryFailed: @Sendable (EncoderError, MediaTime) -> Void
   private let monitor = Monitor()
   private var thread: NamedThread?
@@ -58,14 +59,17 @@ final class DriverThread: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - library: what the hardware is, for messages.
+  ///   - health: what all encoders on the same driver know of it.
   ///   - onRetryFailed: told on the thread of an attempt that failed, and how long it is to the next.
   ///   - makeEncoder: opens an encoder; called on the thread.
   /// - Throws: ``SystemFailure`` where the system has no thread left.
   init(
-    library: String, onRetryFailed: @escaping @Sendable (EncoderError, MediaTime) -> Void = { _, _ in },
+    library: String, health: DriverHealth = DriverHealth(),
+    onRetryFailed: @escaping @Sendable (EncoderError, MediaTime) -> Void = { _, _ in },
     makeEncoder: @escaping @Sendable () throws(EncoderError) -> any StagedVideoEncoder
   ) throws(SystemFailure) {
     self.library = library
+    self.health = health
     self.onRetryFailed = onRetryFailed
     self.makeEncoder = makeEncoder
     let thread = try NamedThread("nj-driver") { [self] in run() }
@@ -94,6 +98,7 @@ final class DriverThread: @unchecked Sendable {
     monitor.locked {
       guard !isAbandoned, let reopeningSince, MediaTime.now() - reopeningSince > limit else { return false }
       isAbandoned = true
+      health.abandon(.hung(library: library, after: limit))
       monitor.signal()
       return true
     }
@@ -154,6 +159,7 @@ final class DriverThread: @unchecked Sendable {
       let deadline = MediaTime.now() + Self.patience
       while state != .ended, !isAbandoned {
         if !monitor.wait(until: deadline), state != .ended {
+          if !isAbandoned { health.abandon(.hung(library: library, after: Self.patience)) }
           isAbandoned = true
           return false
         }
@@ -205,6 +211,7 @@ final class DriverThread: @unchecked Sendable {
       if state == .ended { throw .stopped }
       if isLate {
         isAbandoned = true
+        health.abandon(.hung(library: library, after: limit))
         monitor.signal()
         throw .hung(library: library, after: limit)
       }
@@ -218,17 +225,22 @@ final class DriverThread: @unchecked Sendable {
     while let encoder = open() {
       do throws(EncoderError) {
         try serve(encoder)
-        encoder.stop()
+        end(encoder)
       } catch {
         noteFailure(error)
         // Only now: whoever waits goes on while a driver that has just failed takes its time.
-        encoder.stop()
+        end(encoder)
       }
     }
     monitor.locked {
+      if isAbandoned { health.comeBack() }
       state = .ended
       monitor.signal()
     }
+  }
+
+  private func end(_ encoder: any StagedVideoEncoder) {
+    health.end(encoder, wasAbandoned: monitor.locked { isAbandoned })
   }
 
   /// The next encoder, warmed up and ready for a frame; nil where there is to be none.
@@ -241,15 +253,15 @@ final class DriverThread: @unchecked Sendable {
         try encoder.prepare()
         try encoder.mapInput()
         if publish(encoder, Description(name: encoder.name, parameterSets: encoder.parameterSets)) { return encoder }
-        encoder.stop()
+        end(encoder)
         return nil
       } catch {
         guard let retry = retryAfterFailedOpening() else {
           noteFailure(error)
-          opened?.stop()
+          if let opened { end(opened) }
           return nil
         }
-        opened?.stop()
+        if let opened { end(opened) }
         onRetryFailed(error, retry)
       }
     }
@@ -271,8 +283,9 @@ final class DriverThread: @unchecked Sendable {
     monitor.locked {
       reopeningSince = nil
       while !isStopping, !isAbandoned, MediaTime.now() < nextAttempt { _ = monitor.wait(until: nextAttempt) }
+      guard !isStopping, !isAbandoned, health.reason == nil else { return false }
       if wasOpened { reopeningSince = .now() }
-      return !isStopping && !isAbandoned
+      return true
     }
   }
 

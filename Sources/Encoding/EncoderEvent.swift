@@ -13,6 +13,12 @@ public enum EncoderEvent: Sendable, CustomStringConvertible {
   case retryFailed(reason: EncoderError, retry: MediaTime)
   /// The hardware encoder is back.
   case recovered(to: String)
+  /// The picture cannot turn to `size` at once: the encoder for it cannot be had.
+  case standbyFailed(size: PictureSize, reason: EncoderError)
+  /// The hardware does not encode pictures of `size`; another encoder does.
+  case standbyWithoutHardware(size: PictureSize, reason: EncoderError)
+  /// The picture turned, and what the encoder of the former orientation still held back is lost.
+  case flushFailed(reason: EncoderError)
 
   /// The line.
   public var description: String {
@@ -25,6 +31,10 @@ public enum EncoderEvent: Sendable, CustomStringConvertible {
     case .retryFailed(let reason, let retry):
       "the hardware encoder still fails: \(reason); tried again in \(retry.wholeSeconds) s"
     case .recovered(let name): "\(name) encodes again"
+    case .standbyFailed(let size, let reason):
+      "no encoder stands by for \(size): \(reason); it is tried again when the picture turns"
+    case .standbyWithoutHardware(let size, let reason): "\(size) is encoded in software: \(reason)"
+    case .flushFailed(let reason): "the last pictures before the turn are lost: \(reason)"
     }
   }
 }

@@ -15,9 +15,18 @@ public enum EncoderChoice: String, CaseIterable, Sendable {
   case x264
 }
 
+/// Which pictures an encoder is to take.
+public enum EncoderAspects: Sendable {
+  /// Those of the configuration's size.
+  case one
+  /// Those with width and height swapped too: the picture turns while the stream runs.
+  case both
+}
+
 /// An encoder that was chosen, and why.
 public struct EncoderSelection: Sendable {
-  /// The encoder; it has encoded pictures already and is warm.
+  /// The encoder; it has encoded pictures already and is warm. For both aspects an ``OrientedEncoder``, whose standby
+  /// is being made.
   public let encoder: any VideoEncoder
   /// Why a better one was passed over, and what stands behind this one; nil where there was no choice.
   public let explanation: String?
@@ -34,41 +43,47 @@ public enum EncoderSelector {
   ///
   /// - Parameters:
   ///   - node: the render node that VA-API is to use; nil for the first one that works.
-  ///   - policy: how the hardware and what stands behind it are used.
+  ///   - policy: how the hardware and what stands behind it are used; without its standby the other aspect's encoder is
+  ///     made when the picture turns.
+  ///   - aspects: whether the picture may turn.
   /// - Throws: ``EncoderError`` with the reasons, where none can be had.
   public static func select(
     _ choice: EncoderChoice, _ configuration: EncoderConfiguration, node: String? = nil,
-    policy: FailoverEncoder.Policy = FailoverEncoder.Policy()
+    policy: FailoverEncoder.Policy = FailoverEncoder.Policy(), aspects: EncoderAspects = .one
   ) throws(EncoderError) -> EncoderSelection {
     try configuration.check()
     let nodes = node.map { [$0] } ?? RenderNode.all().map(\.path)
     let hardware = nodes.map { path in
-      HardwareCandidate(library: "VA-API (\(path))") { () throws(EncoderError) in
+      HardwareCandidate(library: "VA-API (\(path))") { configuration throws(EncoderError) in
         try VAAPIEncoder(configuration, node: path)
       }
     }
-    return try select(choice, configuration, hardware: hardware, policy: policy, software: software)
+    return try select(
+      choice, configuration, hardware: hardware, policy: policy, aspects: aspects, software: software)
   }
 
   /// Hardware that is to be tried: what it is, and how it is opened.
-  struct HardwareCandidate {
+  struct HardwareCandidate: Sendable {
     let library: String
-    let open: @Sendable () throws(EncoderError) -> any StagedVideoEncoder
+    let open: @Sendable (EncoderConfiguration) throws(EncoderError) -> any StagedVideoEncoder
   }
 
   /// As above, of given encoders.
   static func select(
     _ choice: EncoderChoice, _ configuration: EncoderConfiguration, hardware: [HardwareCandidate],
-    policy: FailoverEncoder.Policy, software: FailoverEncoder.MakeFallback?
+    policy: FailoverEncoder.Policy, aspects: EncoderAspects = .one, software: FailoverEncoder.MakeFallback?
   ) throws(EncoderError) -> EncoderSelection {
+    let events = EncoderEvents()
     var obstacles: [EncoderError] = []
     if choice != .x264 {
       tries: for candidate in hardware {
         do throws(EncoderError) {
-          let encoder = try FailoverEncoder(
-            configuration, library: candidate.library, policy: policy, fallback: choice == .auto ? software : nil,
-            hardware: candidate.open)
-          return try prepared(encoder, explanation: behind(choice, software, policy), events: encoder.events)
+          let hardware = HardwareFactory(
+            candidate: candidate, policy: policy, events: events, fallback: choice == .auto ? software : nil)
+          let encoder = try hardware.encoder(configuration)
+          return try prepared(
+            try oriented(encoder, aspects, policy, events, hardware.encoderOrFallback),
+            explanation: behind(choice, software, policy), events: events)
         } catch {
           obstacles.append(error)
           // One thread that is stuck in a driver is enough.
@@ -88,7 +103,57 @@ public enum EncoderSelector {
       throw .unavailable(reasons.isEmpty ? withoutX264 : "\(reasons); and \(withoutX264)")
     }
     return try prepared(
-      try software(configuration), explanation: reasons.isEmpty ? nil : "no VA-API: \(reasons)", events: nil)
+      try oriented(try software(configuration), aspects, policy, events, software),
+      explanation: reasons.isEmpty ? nil : "no VA-API: \(reasons)", events: aspects == .both ? events : nil)
+  }
+
+  /// Makes the encoders of one selection on one driver, of either aspect.
+  private struct HardwareFactory: Sendable {
+    let candidate: HardwareCandidate
+    let policy: FailoverEncoder.Policy
+    let events: EncoderEvents
+    let fallback: FailoverEncoder.MakeFallback?
+    let health = DriverHealth()
+
+    func encoder(_ configuration: EncoderConfiguration) throws(EncoderError) -> any VideoEncoder {
+      let open = candidate.open
+      return try FailoverEncoder(
+        configuration, library: candidate.library, policy: policy, health: health, events: events, fallback: fallback
+      ) { () throws(EncoderError) in try open(configuration) }
+    }
+
+    /// The fall-back alone where the hardware does not do it: a limit of its size in one direction is no reason not to
+    /// turn. A driver that hung is not asked.
+    @Sendable func encoderOrFallback(_ configuration: EncoderConfiguration) throws(EncoderError) -> any VideoEncoder {
+      guard let fallback else {
+        if let reason = health.reason { throw reason }
+        return try encoder(configuration)
+      }
+      if health.reason == nil {
+        do throws(EncoderError) {
+          return try encoder(configuration)
+        } catch {
+          events.add(.standbyWithoutHardware(size: configuration.size, reason: error))
+        }
+      }
+      return try fallback(configuration)
+    }
+  }
+
+  /// `encoder` alone, or with one of the other aspect.
+  private static func oriented(
+    _ encoder: any VideoEncoder, _ aspects: EncoderAspects, _ policy: FailoverEncoder.Policy, _ events: EncoderEvents,
+    _ makeEncoder: @escaping OrientedEncoder.MakeEncoder
+  ) throws(EncoderError) -> any VideoEncoder {
+    guard aspects == .both else { return encoder }
+    var own = OrientedEncoder.Policy()
+    own.keepsStandby = policy.keepsStandby
+    do throws(EncoderError) {
+      return try OrientedEncoder(active: encoder, policy: own, events: events, makeEncoder: makeEncoder)
+    } catch {
+      encoder.stop()
+      throw error
+    }
   }
 
   private static func prepared(

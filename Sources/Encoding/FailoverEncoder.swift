@@ -4,7 +4,7 @@ public import Media
 /// key frame with its own parameter sets, in the same stream.
 ///
 /// - After an error the hardware is opened again with a growing back-off, and taken back at a key frame that is due.
-/// - A driver that hangs is not spoken to again.
+/// - A driver that hangs is not spoken to again, by whichever encoder shares its ``DriverHealth``.
 /// - Without a fall-back the first failure is the end: ``EncoderError/lost(reason:)``.
 ///
 /// The fall-back is made and warmed up by ``prepare()`` (some 18 MB at 1280x720); or, with
@@ -41,6 +41,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   /// Of the nominal rate: measured at an encoder that is slow, the rate would forgive it its slowness.
   private let hangLimit: MediaTime
   private let policy: Policy
+  private let health: DriverHealth
   private let driver: DriverThread
   private let makeFallback: MakeFallback?
   /// What the hardware is that is in use, or was last.
@@ -48,17 +49,23 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   private var fallback: (any VideoEncoder)?
   private var usesHardware = true
   private var isStopped = false
+  /// Whether the fall-back's next picture is its first one after the hardware's.
+  private var needsKeyFrame = false
   private var switches = EncoderCounters()
 
   /// Opens and warms up the hardware on a thread of its own.
   ///
   /// - Parameters:
   ///   - library: what the hardware is, for messages.
+  ///   - policy: how the hardware and the fall-back are used.
+  ///   - health: the same for all encoders on one driver.
+  ///   - events: where to tell what happens.
   ///   - fallback: makes the encoder behind it; nil for none.
   ///   - hardware: opens the hardware; called again after a failure.
   /// - Throws: ``EncoderError`` where the hardware cannot be had, with the reason.
   public init(
-    _ configuration: EncoderConfiguration, library: String, policy: Policy = Policy(), fallback: MakeFallback?,
+    _ configuration: EncoderConfiguration, library: String, policy: Policy = Policy(),
+    health: DriverHealth = DriverHealth(), events: EncoderEvents = EncoderEvents(), fallback: MakeFallback?,
     hardware: @escaping @Sendable () throws(EncoderError) -> any StagedVideoEncoder
   ) throws(EncoderError) {
     try configuration.check()
@@ -73,12 +80,13 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     hangLimit = MediaTime(nanoseconds: interval * Int64(policy.hangLimit))
     self.policy = policy
     makeFallback = fallback
-    let events = EncoderEvents()
+    self.health = health
     self.events = events
     let driver: DriverThread
     do throws(SystemFailure) {
       driver = try DriverThread(
-        library: library, onRetryFailed: { events.add(.retryFailed(reason: $0, retry: $1)) }, makeEncoder: hardware)
+        library: library, health: health, onRetryFailed: { events.add(.retryFailed(reason: $0, retry: $1)) },
+        makeEncoder: hardware)
     } catch {
       throw .unavailable("no thread for \(library): \(error)")
     }
@@ -112,12 +120,13 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     return sum
   }
 
-  /// Warms up the fall-back; the hardware has been since it was opened.
+  /// Warms up the fall-back, once more where it was flushed; the hardware has been since it was opened.
   ///
   /// - Throws: ``EncoderError`` where the fall-back cannot be had.
   public func prepare() throws(EncoderError) {
     guard !isStopped else { throw .stopped }
     if policy.keepsStandby { try openFallback() }
+    try fallback?.prepare()
   }
 
   /// Encodes `frame` by the hardware, or where that fails by the fall-back; see ``VideoEncoder``.
@@ -129,13 +138,22 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     guard !isStopped else { throw .stopped }
     // Before the hardware sees it: a frame that is the caller's mistake is no failure of the hardware's.
     try frame.planes.check(for: configuration.size)
-    if !usesHardware, keyFrame { try lookForHardware(deliver: deliver) }
-    guard usesHardware else { return try encodeByFallback(frame, keyFrame: keyFrame, deliver: deliver) }
+    if let reason = health.reason {
+      if usesHardware { try failOver(reason, isOwn: false) }
+    } else if !usesHardware, keyFrame {
+      try lookForHardware(deliver: deliver)
+    }
+    guard usesHardware else {
+      try encodeByFallback(frame, keyFrame: keyFrame || needsKeyFrame, deliver: deliver)
+      needsKeyFrame = false
+      return
+    }
     do throws(EncoderError) {
       try driver.encode(frame, keyFrame: keyFrame, within: hangLimit, deliver: deliver)
     } catch {
-      try failOver(error)
+      try failOver(error, isOwn: true)
       try encodeByFallback(frame, keyFrame: true, deliver: deliver)
+      needsKeyFrame = false
     }
   }
 
@@ -185,14 +203,16 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     fallback = opened
   }
 
-  private func failOver(_ reason: EncoderError) throws(EncoderError) {
+  /// Leaves the hardware, which failed here or, where not `isOwn`, hung under another encoder.
+  private func failOver(_ reason: EncoderError, isOwn: Bool) throws(EncoderError) {
     guard makeFallback != nil else {
       stop()
       throw .lost(reason: reason.description)
     }
     usesHardware = false
+    needsKeyFrame = true
     switches.failovers += 1
-    if case .hung = reason { switches.hangs += 1 }
+    if isOwn, case .hung = reason { switches.hangs += 1 }
     do throws(EncoderError) {
       try openFallback()
     } catch {
@@ -200,7 +220,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
       throw error
     }
     if case .hung = reason {
-      events.add(.abandoned(to: name, reason: reason))
+      if health.takeNotice() { events.add(.abandoned(to: name, reason: reason)) }
     } else {
       events.add(.failedOver(to: name, reason: reason, retry: driver.retryDelay))
     }
@@ -218,13 +238,16 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   private func lookForHardware(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
     if driver.abandonReopening(after: policy.openingLimit) {
       switches.hangs += 1
-      events.add(.abandoned(to: name, reason: .hung(library: driver.library, after: policy.openingLimit)))
+      if health.takeNotice() {
+        events.add(.abandoned(to: name, reason: .hung(library: driver.library, after: policy.openingLimit)))
+      }
     }
     guard let hardware = driver.ready else { return }
     // What the fall-back still holds comes before whatever the hardware makes.
     try fallback?.flush(deliver: deliver)
     self.hardware = hardware
     usesHardware = true
+    needsKeyFrame = false
     switches.recoveries += 1
     events.add(.recovered(to: hardware.name))
     if !policy.keepsStandby {

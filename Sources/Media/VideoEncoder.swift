@@ -14,7 +14,8 @@ public protocol VideoEncoder: AnyObject, Sendable {
   var counters: EncoderCounters { get }
 
   /// Encodes throw-away pictures, so that the first real frame costs no more than the ones that follow. What it
-  /// encoded leaves no trace in the stream: the next picture is an IDR. Idempotent.
+  /// encoded leaves no trace in the stream: the next picture is an IDR. Idempotent; after ``flush(deliver:)`` it warms
+  /// up again what that has emptied.
   ///
   /// - Throws: ``EncoderError`` where the encoder does not do what it promised; it is to be stopped then.
   func prepare() throws(EncoderError)
@@ -80,16 +81,22 @@ public struct EncoderCounters: Hashable, Sendable {
   public var hangs = 0
   /// Switches back to the preferred encoder.
   public var recoveries = 0
+  /// Switches to the encoder of the other orientation.
+  public var switches = 0
 
   /// Nothing yet.
   public init() {}
 
-  /// Both, as of one encoder after the other.
+  /// Both, as of one encoder after the other, or of two that take turns.
   public static func + (left: EncoderCounters, right: EncoderCounters) -> EncoderCounters {
     var sum = left
     sum.imported += right.imported
     sum.copied += right.copied
     sum.overflows += right.overflows
+    sum.failovers += right.failovers
+    sum.hangs += right.hangs
+    sum.recoveries += right.recoveries
+    sum.switches += right.switches
     sum.failovers += right.failovers
     sum.hangs += right.hangs
     sum.recoveries += right.recoveries

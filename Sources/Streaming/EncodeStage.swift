@@ -25,7 +25,7 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
     }
     var clock = KeyFrameClock(interval: keyFrameInterval)
     var rate = MeasuredFrameRate(nominal: encoder.configuration.frameRate)
-    var switches = 0
+    var changes = 0
     var failures = 0
     // Room first, frame afterwards: a frame that was taken out early would grow old while a newer one arrives.
     while let picture = pictures.beginWrite() {
@@ -44,8 +44,8 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
         guard failures < Self.failureLimit else { throw error }
       }
       let counters = encoder.counters
-      let name = counters.switches == switches ? nil : encoder.name
-      switches = counters.switches
+      let name = counters.changes == changes ? nil : encoder.name
+      changes = counters.changes
       statistics.encode.withLock {
         $0.encoder = counters
         if let name { $0.encoderName = name }
@@ -174,5 +174,6 @@ final class EncoderRequests: Sendable {
 }
 
 extension EncoderCounters {
-  fileprivate var switches: Int { failovers + recoveries }
+  /// How often another encoder took over.
+  fileprivate var changes: Int { failovers + recoveries + switches }
 }

@@ -12,13 +12,21 @@
     /// last of them are still held back when this returns; ``X264Encoder`` drops them when they come out, and gives the
     /// bitrate back before it asks for the first real one.
     ///
+    /// One whose lookahead was flushed is opened again, and warmed up.
+    ///
     /// - Throws: ``EncoderError``: it is stopped, or x264 failed.
     public func prepare() throws(EncoderError) {
-      guard let encoder else { throw .stopped }
-      guard !isPrepared else { return }
+      guard encoder != nil else { throw .stopped }
+      let isEmptied = isFlushed
+      guard isEmptied || !isPrepared else { return }
       isPrepared = true
-      // One that has encoded is warm, and its next picture need not be a key frame.
-      guard nextIndex == 0 else { return }
+      if isEmptied {
+        try reopen()
+      } else if nextIndex > 0 {
+        // One that has encoded is warm, and its next picture need not be a key frame.
+        return
+      }
+      guard let encoder else { throw .stopped }
 
       let luma = configuration.size.pixels
       let grey = UnsafeMutablePointer<UInt8>.allocate(capacity: luma * 3 / 2)

@@ -46,7 +46,7 @@
     private var rateFactor: RateFactorControl?
     private var isRateFactorNew = false
     /// Whether it was flushed with a lookahead, which x264 does not fill again.
-    private var isFlushed = false
+    private(set) var isFlushed = false
 
     /// The most NAL units in one access unit; a slice each, and parameter sets.
     public static let nalUnitLimit = 1024
@@ -218,7 +218,7 @@
     }
 
     /// Opens x264 once more with what it was told last. The parameter sets are those of before, the level with them.
-    private func reopen() throws(EncoderError) {
+    func reopen() throws(EncoderError) {
       guard let open = encoder else { throw .stopped }
       guard let opened = nightjar_x264_encoder_open(&parameters) else { throw .open(library: "x264", code: -1) }
       x264_encoder_close(open)

@@ -16,7 +16,7 @@
     }
 
     private static func candidate(_ script: ScriptedHardware.Script) -> EncoderSelector.HardwareCandidate {
-      EncoderSelector.HardwareCandidate(library: "scripted") { () throws(EncoderError) in
+      EncoderSelector.HardwareCandidate(library: "scripted") { configuration throws(EncoderError) in
         try ScriptedHardware(configuration, script)
       }
     }

@@ -1,0 +1,220 @@
+public import Media
+
+/// An encoder for a picture that turns: it takes frames of its size and, from one frame to the next, of width and
+/// height swapped.
+///
+/// ```
+/// frames     1280x720 ─────────────────► 720x1280 ─────────────► 1280x720 ─────►
+/// active     landscape                   portrait                landscape
+/// standby    portrait (being made, warm) landscape (warm)        portrait (warm)
+/// ```
+///
+/// There is one encoder of each orientation. The first frame of the other one goes to the standby, whose picture is
+/// an IDR with its own parameter sets; what the former encoder held back is delivered before it. The former becomes the
+/// next standby at once, or where it looks ahead after it was warmed up again on a thread of its own (`nj-standby`).
+/// That thread makes the standby too, and sleeps otherwise.
+public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
+  // Sendable: used by one thread at a time, as `VideoEncoder` demands; the standby's thread has none of it.
+  //
+  // `any`: one call a frame through a witness table; the selector learns only at run time what there is.
+
+  /// Opens an encoder.
+  public typealias MakeEncoder = @Sendable (EncoderConfiguration) throws(EncoderError) -> any VideoEncoder
+
+  /// What becomes of the encoder that is not at work.
+  public struct Policy: Hashable, Sendable {
+    /// Whether it is kept warm. If not, an encoder is made when the picture turns, and the former one ends.
+    public var keepsStandby = true
+    /// How long its preparation may take before a frame that needs it is given up.
+    public var preparationLimit = MediaTime(nanoseconds: 10_000_000_000)
+
+    /// The values above.
+    public init() {}
+  }
+
+  /// What happened to the encoders.
+  public let events: EncoderEvents
+
+  private let policy: Policy
+  private let standby: StandbyThread
+  /// As it was at the start: parameter sets and level follow from it, whatever is asked for later.
+  private let initial: EncoderConfiguration
+  /// The same for the other orientation; nil for a square picture.
+  private let turned: EncoderConfiguration?
+  private var active: any VideoEncoder
+  private var activeSize: PictureSize
+  private var bitrate: Int
+  private var frameRate: FrameRate
+  /// Whether the next picture is the active encoder's first since the picture turned.
+  private var needsKeyFrame = false
+  /// Whether the first standby was asked for.
+  private var hasStandby = false
+  private var isStopped = false
+  /// Of the encoder that was active before, as it was then.
+  private var formerCounters = EncoderCounters()
+  /// Of all that are gone.
+  private var pastCounters = EncoderCounters()
+  private var switches = 0
+
+  /// An encoder of which `active` is the one orientation; ``prepare()`` begins to make the other.
+  ///
+  /// - Parameters:
+  ///   - active: the encoder of the orientation at the start, never changed so far. It is ended with this one.
+  ///   - events: where to tell what happens; the same that the encoders made by `makeEncoder` use.
+  ///   - makeEncoder: opens an encoder of either orientation; called on the thread `nj-standby`.
+  /// - Throws: ``EncoderError/unavailable(_:)`` where the system has no thread left.
+  public init(
+    active: any VideoEncoder, policy: Policy = Policy(), events: EncoderEvents = EncoderEvents(),
+    makeEncoder: @escaping MakeEncoder
+  ) throws(EncoderError) {
+    self.active = active
+    self.policy = policy
+    self.events = events
+    initial = active.configuration
+    turned = initial.turned
+    activeSize = initial.size
+    bitrate = initial.bitrate
+    frameRate = initial.frameRate
+    do throws(SystemFailure) {
+      standby = try StandbyThread(makeEncoder: makeEncoder) { events.add(.standbyFailed(size: $0, reason: $1)) }
+    } catch {
+      throw .unavailable("no thread for the standby encoder: \(error)")
+    }
+  }
+
+  deinit {
+    stop()
+  }
+
+  /// That of the encoder at work: its size is that of the last frame.
+  public var configuration: EncoderConfiguration { active.configuration }
+  /// That of the encoder at work.
+  public var name: String { active.name }
+  /// Those of the encoder at work.
+  public var parameterSets: ParameterSets { active.parameterSets }
+
+  /// Of both, and the switches.
+  public var counters: EncoderCounters {
+    var sum = active.counters + formerCounters + pastCounters
+    sum.switches = switches
+    return sum
+  }
+
+  /// Whether the next turn waits for nothing. Any thread may ask.
+  public var isStandbyReady: Bool { standby.isReady }
+
+  /// By how much the process's resident memory grew while the standby was made, in bytes: what it costs, without what
+  /// the driver has elsewhere, and less where memory that was free already served. Nil before it was made. Any thread
+  /// may ask.
+  public var standbyMemory: Int? { standby.residentGrowth }
+
+  /// Warms up the encoder at work, and begins to make the standby, without waiting for it.
+  ///
+  /// - Throws: ``EncoderError`` as the encoder at work does. A standby that cannot be had is told by an event.
+  public func prepare() throws(EncoderError) {
+    guard !isStopped else { throw .stopped }
+    try active.prepare()
+    guard !hasStandby, policy.keepsStandby, let turned else { return }
+    hasStandby = true
+    standby.make(turned)
+  }
+
+  /// Encodes `frame` by the encoder of its orientation; see ``VideoEncoder``. At a turn, what the former one held back
+  /// is delivered first, and the picture is a key frame.
+  ///
+  /// - Throws: ``EncoderError/frameSize(_:expected:)`` for a frame of neither orientation, what the encoder throws, or
+  ///   why there is none for this orientation; then the former one goes on with the next frame of its own.
+  public func encode(
+    _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
+  ) throws(EncoderError) {
+    guard !isStopped else { throw .stopped }
+    let size = frame.planes.size
+    if size != activeSize, let turned, size == initial.size || size == turned.size {
+      // Before anything turns: a frame that is the caller's mistake changes nothing.
+      try frame.planes.check(for: size)
+      try turn(to: size == initial.size ? initial : turned, deliver: deliver)
+    }
+    try active.encode(frame, keyFrame: keyFrame || needsKeyFrame, deliver: deliver)
+    needsKeyFrame = false
+  }
+
+  /// Changes the encoder at work now, and the other one when the picture turns; see ``VideoEncoder``.
+  ///
+  /// - Throws: ``EncoderError`` for an impossible value; then the old ones go on.
+  public func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {
+    guard !isStopped else { throw .stopped }
+    try active.change(bitrate: bitrate, frameRate: frameRate)
+    self.bitrate = bitrate
+    self.frameRate = frameRate
+  }
+
+  /// Lends what the encoder at work holds back; the other one holds nothing.
+  ///
+  /// - Throws: ``EncoderError`` as that encoder does.
+  public func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
+    guard !isStopped else { throw .stopped }
+    try active.flush(deliver: deliver)
+  }
+
+  /// Ends both encoders. A standby that is being made and does not get ready within two seconds is left behind.
+  public func stop() {
+    guard !isStopped else { return }
+    isStopped = true
+    active.stop()
+    standby.stop()
+  }
+
+  /// Makes the standby the encoder at work, of `configuration`, and the former one the standby.
+  private func turn(
+    to configuration: EncoderConfiguration, deliver: (borrowing AccessUnit) -> Void
+  ) throws(EncoderError) {
+    hasStandby = true
+    let next = try standby.take(or: configuration, within: policy.preparationLimit)
+    do throws(EncoderError) {
+      let current = next.encoder.configuration
+      if current.bitrate != bitrate || current.frameRate != frameRate {
+        try next.encoder.change(bitrate: bitrate, frameRate: frameRate)
+      }
+    } catch {
+      if next.isFormer { pastCounters = pastCounters + formerCounters }
+      formerCounters = EncoderCounters()
+      standby.retire(next.encoder, thenMake: policy.keepsStandby ? configuration : nil)
+      throw error
+    }
+    if !next.isFormer { pastCounters = pastCounters + formerCounters }
+    let former = active
+    let formerConfiguration = activeSize == initial.size ? initial : turned ?? initial
+    var isSound = true
+    do throws(EncoderError) {
+      try former.flush(deliver: deliver)
+    } catch {
+      isSound = false
+      events.add(.flushFailed(reason: error))
+    }
+    formerCounters = former.counters
+    active = next.encoder
+    activeSize = configuration.size
+    needsKeyFrame = true
+    switches += 1
+    if !policy.keepsStandby {
+      standby.retire(former, thenMake: nil)
+    } else if !isSound {
+      standby.retire(former, thenMake: formerConfiguration)
+    } else if formerConfiguration.lookahead > 0 {
+      standby.warm(former, formerConfiguration)
+    } else {
+      standby.keep(former)
+    }
+  }
+}
+
+extension EncoderConfiguration {
+  /// The same with width and height swapped, and no more slices than fit; nil for a square picture.
+  var turned: EncoderConfiguration? {
+    guard size.width != size.height else { return nil }
+    var turned = self
+    turned.size = PictureSize(width: size.height, height: size.width)
+    turned.slices = min(slices, max(1, (turned.size.height + 15) / 16))
+    return turned
+  }
+}
