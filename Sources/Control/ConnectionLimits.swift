@@ -1,0 +1,50 @@
+import NIOCore
+
+/// Ends a connection that sends too much or takes too long for a request.
+///
+/// It stands before the HTTP decoder and counts from the last answer, so that it sees a client that sends its headers
+/// byte by byte, one that never ends its body, and one that keeps a connection and says nothing, all the same.
+final class ConnectionLimits: ChannelDuplexHandler {
+  typealias InboundIn = ByteBuffer
+  typealias OutboundIn = IOData
+
+  private let bytes: Int
+  private let time: TimeAmount
+  private var received = 0
+  private var deadline: Scheduled<Void>?
+
+  /// - Parameters:
+  ///   - bytes: of a request in all, its header and what is thrown away of a body that is too large.
+  ///   - time: from the last answer, or the connection's start, until the next answer.
+  init(bytes: Int, time: TimeAmount) {
+    self.bytes = bytes
+    self.time = time
+  }
+
+  func handlerAdded(context: ChannelHandlerContext) { restart(context) }
+
+  func handlerRemoved(context: ChannelHandlerContext) { deadline?.cancel() }
+
+  func channelInactive(context: ChannelHandlerContext) {
+    deadline?.cancel()
+    context.fireChannelInactive()
+  }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    received += unwrapInboundIn(data).readableBytes
+    guard received <= bytes else { return context.close(promise: nil) }
+    context.fireChannelRead(data)
+  }
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    restart(context)
+    context.write(data, promise: promise)
+  }
+
+  private func restart(_ context: ChannelHandlerContext) {
+    received = 0
+    deadline?.cancel()
+    let channel = context.channel
+    deadline = context.eventLoop.scheduleTask(in: time) { channel.close(promise: nil) }
+  }
+}

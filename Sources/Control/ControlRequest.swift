@@ -1,0 +1,141 @@
+import FoundationEssentials
+import Media
+
+/// The body of a request: a JSON object with known fields, and no others.
+protocol ControlRequest: Codable {
+  /// The fields, each with what it may hold.
+  static var fields: [(name: String, limit: String)] { get }
+  /// A whole body, for messages.
+  static var example: String { get }
+
+  init(fields: KeyedDecodingContainer<FieldName>) throws
+}
+
+/// The name of any field.
+struct FieldName: CodingKey, ExpressibleByStringLiteral {
+  let stringValue: String
+  var intValue: Int? { nil }
+
+  init(stringValue: String) { self.stringValue = stringValue }
+  init(stringLiteral: String) { stringValue = stringLiteral }
+  init?(intValue: Int) { nil }
+}
+
+extension ControlRequest {
+  /// Reads a body.
+  ///
+  /// - Throws: ``ControlFailure``.
+  init(json: [UInt8]) throws(ControlFailure) {
+    do {
+      self = try JSONDecoder().decode(Body<Self>.self, from: Data(json)).request
+    } catch let failure as ControlFailure {
+      throw failure
+    } catch let error as DecodingError {
+      throw Self.failure(error)
+    } catch {
+      throw Self.noObject
+    }
+  }
+
+  private static var noObject: ControlFailure {
+    ControlFailure("the body is no JSON object: send one such as \(example)", kind: .usage, limit: example)
+  }
+
+  private static func failure(_ error: DecodingError) -> ControlFailure {
+    let name: String?
+    switch error {
+    case .keyNotFound(let key, _): name = key.stringValue
+    case .typeMismatch(_, let context), .valueNotFound(_, let context), .dataCorrupted(let context):
+      name = context.codingPath.first?.stringValue
+    @unknown default: name = nil
+    }
+    guard let field = fields.first(where: { $0.name == name }) else { return noObject }
+    let isMissing = if case .keyNotFound = error { true } else { false }
+    return ControlFailure(
+      "\(field.name) is \(isMissing ? "missing" : "of the wrong type"): send \(field.limit), as in \(example)",
+      kind: .usage, field: field.name, limit: field.limit)
+  }
+}
+
+/// Refuses fields that are not known, which a synthesized decoder would pass over.
+private struct Body<Request: ControlRequest>: Decodable {
+  let request: Request
+
+  init(from decoder: any Decoder) throws {
+    let container = try decoder.container(keyedBy: FieldName.self)
+    let known = Request.fields.map(\.name)
+    for key in container.allKeys where !known.contains(key.stringValue) {
+      let name = String(key.stringValue.prefix(40))
+      let limit = known.joined(separator: ", ")
+      throw ControlFailure("there is no field '\(name)': choose of \(limit)", kind: .usage, field: name, limit: limit)
+    }
+    request = try Request(fields: container)
+  }
+}
+
+/// `PUT /v1/orientation`, and its answer.
+struct OrientationRequest: ControlRequest {
+  var degrees: Int
+  var mirrored: Bool
+
+  static let fields = [(name: "degrees", limit: "0, 90, 180 or 270"), (name: "mirrored", limit: "true or false")]
+  static let example = #"{"degrees":90,"mirrored":false}"#
+
+  init(_ orientation: Orientation) {
+    degrees = orientation.rotation.degrees
+    mirrored = orientation.isMirrored
+  }
+
+  init(fields: KeyedDecodingContainer<FieldName>) throws {
+    degrees = try fields.decode(Int.self, forKey: "degrees")
+    mirrored = try fields.contains("mirrored") ? fields.decode(Bool.self, forKey: "mirrored") : false
+  }
+
+  /// - Throws: ``ControlFailure`` where the angle is none of the four.
+  func orientation() throws(ControlFailure) -> Orientation {
+    do {
+      return try Orientation(degrees: degrees, mirrored: mirrored)
+    } catch {
+      throw ControlFailure(
+        error.description, kind: .usage, field: "degrees", value: "\(degrees)", limit: Self.fields[0].limit)
+    }
+  }
+}
+
+/// `PUT /v1/bitrate`, and its answer.
+struct BitrateRequest: ControlRequest {
+  var bitsPerSecond: Int
+
+  private enum CodingKeys: String, CodingKey {
+    // Spelt as the strategy of ``ControlJSON`` leaves it.
+    case bitsPerSecond
+  }
+
+  private static let limits = EncoderConfiguration.bitrateLimits
+  static let fields = [(name: "bits_per_second", limit: "\(limits.lowerBound) to \(limits.upperBound)")]
+  static let example = #"{"bits_per_second":2500000}"#
+
+  init(_ bitsPerSecond: Int) {
+    self.bitsPerSecond = bitsPerSecond
+  }
+
+  init(fields: KeyedDecodingContainer<FieldName>) throws {
+    bitsPerSecond = try fields.decode(Int.self, forKey: "bits_per_second")
+  }
+
+  /// - Throws: ``ControlFailure`` where no encoder could.
+  func checked() throws(ControlFailure) -> Int {
+    guard Self.limits.contains(bitsPerSecond) else {
+      let field = Self.fields[0]
+      throw ControlFailure(
+        "a bitrate of \(bitsPerSecond) bits a second: choose \(field.limit)", kind: .usage, field: field.name,
+        value: "\(bitsPerSecond)", limit: field.limit)
+    }
+    return bitsPerSecond
+  }
+}
+
+/// The answer to `POST /v1/keyframe`.
+struct KeyFrameAnswer: Codable {
+  var keyFrame = "requested"
+}

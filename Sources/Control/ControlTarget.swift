@@ -1,0 +1,22 @@
+public import Media
+
+/// What is controlled: a stream that runs.
+///
+/// Called on threads of Swift concurrency, several at a time; none of these may wait for a frame.
+public protocol ControlTarget: Sendable {
+  /// How it is now.
+  func status() -> StreamStatus
+
+  /// From the next frame on, lays pictures so.
+  ///
+  /// - Throws: a `Failure`, whose line and kind the client gets.
+  func rotate(to orientation: Orientation) throws
+
+  /// Makes one of the next frames a key frame (IDR).
+  func requestKeyFrame()
+
+  /// From the next frame on, encodes at so many bits a second.
+  ///
+  /// - Throws: a `Failure`, whose line and kind the client gets.
+  func changeBitrate(_ bitsPerSecond: Int) throws
+}

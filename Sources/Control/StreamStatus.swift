@@ -1,0 +1,117 @@
+/// How a stream is: the answer to `GET /v1/status`, its keys in `snake_case`.
+public struct StreamStatus: Codable, Hashable, Sendable {
+  /// Where pictures come from.
+  public struct Source: Codable, Hashable, Sendable {
+    /// Its name, such as `/dev/video0` or `test`.
+    public var name: String
+    /// Pixels in a row, as the source gives them.
+    public var width: Int
+    /// Rows, as the source gives them.
+    public var height: Int
+    /// Frames a second.
+    public var fps: Double
+
+    /// All of it.
+    public init(name: String, width: Int, height: Int, fps: Double) {
+      (self.name, self.width, self.height, self.fps) = (name, width, height, fps)
+    }
+  }
+
+  /// How pictures are laid before the viewer, and the size that this gives.
+  public struct Laid: Codable, Hashable, Sendable {
+    /// Clockwise: 0, 90, 180 or 270.
+    public var degrees: Int
+    /// Mirrored left to right after the turn.
+    public var mirrored: Bool
+    /// Pixels in a row, as they are sent.
+    public var width: Int
+    /// Rows, as they are sent.
+    public var height: Int
+    /// Changes of orientation so far.
+    public var switches: Int
+
+    /// All of it.
+    public init(degrees: Int, mirrored: Bool, width: Int, height: Int, switches: Int) {
+      (self.degrees, self.mirrored, self.width, self.height) = (degrees, mirrored, width, height)
+      self.switches = switches
+    }
+  }
+
+  /// The encoder at work.
+  public struct Encoder: Codable, Hashable, Sendable {
+    /// Its name, for a person.
+    public var name: String
+    /// Bits a second that it aims at; nil where quality is fixed instead.
+    public var bitrate: Int?
+    /// Switches to the fall-back encoder.
+    public var failovers: Int
+
+    /// All of it.
+    public init(name: String, bitrate: Int?, failovers: Int) {
+      (self.name, self.bitrate, self.failovers) = (name, bitrate, failovers)
+    }
+  }
+
+  /// Frames since the start.
+  public struct Frames: Codable, Hashable, Sendable {
+    /// Delivered by the source.
+    public var captured: Int
+    /// Encoded, key frames included.
+    public var encoded: Int
+    /// Key frames among them.
+    public var keyFrames: Int
+    /// Taken by the network, for one destination at least.
+    public var sent: Int
+    /// Lost, whatever the cause.
+    public var dropped: Int
+    /// Lost, by `DropCause.name`.
+    public var droppedByCause: [String: Int]
+
+    /// All of it; ``dropped`` is the sum of the causes.
+    public init(captured: Int, encoded: Int, keyFrames: Int, sent: Int, droppedByCause: [String: Int]) {
+      (self.captured, self.encoded, self.keyFrames, self.sent) = (captured, encoded, keyFrames, sent)
+      self.droppedByCause = droppedByCause
+      dropped = droppedByCause.values.reduce(0, +)
+    }
+  }
+
+  /// What happened at one destination.
+  public struct Destination: Codable, Hashable, Sendable {
+    /// Its URL.
+    public var url: String
+    /// Packets that the network took.
+    public var packets: Int
+    /// Their bytes, RTP headers included, without UDP and IP.
+    public var bytes: Int
+    /// Packets that it did not take.
+    public var packetsLost: Int
+
+    /// All of it.
+    public init(url: String, packets: Int, bytes: Int, packetsLost: Int) {
+      (self.url, self.packets, self.bytes, self.packetsLost) = (url, packets, bytes, packetsLost)
+    }
+  }
+
+  /// Where pictures come from.
+  public var source: Source
+  /// How they are laid before the viewer.
+  public var orientation: Laid
+  /// The encoder at work.
+  public var encoder: Encoder
+  /// Frames since the start.
+  public var frames: Frames
+  /// The destinations, in the order given.
+  public var destinations: [Destination]
+  /// Seconds since the start.
+  public var uptimeSeconds: Double
+
+  /// All of it.
+  public init(
+    source: Source, orientation: Laid, encoder: Encoder, frames: Frames, destinations: [Destination],
+    uptimeSeconds: Double
+  ) {
+    (self.source, self.orientation, self.encoder, self.frames) = (source, orientation, encoder, frames)
+    self.destinations = destinations
+    self.uptimeSeconds = uptimeSeconds
+  }
+}
