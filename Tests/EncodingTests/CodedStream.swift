@@ -23,6 +23,22 @@ struct CodedStream {
     }
   }
 
+  /// The sizes of the pictures as ffmpeg decodes them.
+  func decodedSizes() throws -> [PictureSize] {
+    let directory = try TemporaryDirectory()
+    let file = directory.url.appendingPathComponent("s.h264")
+    try bytes.write(to: file)
+    let result = try Subprocess.run(
+      [
+        "ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "frame=width,height", "-of", "csv=p=0",
+        file.path,
+      ], in: directory)
+    return result.outputText.split(separator: "\n").compactMap { line in
+      let numbers = line.split(separator: ",").compactMap { Int($0) }
+      return numbers.count == 2 ? PictureSize(width: numbers[0], height: numbers[1]) : nil
+    }
+  }
+
   /// How many pictures ffmpeg decodes; whatever it complains about is an issue.
   func decodedCount() throws -> Int {
     let probe = try StreamProbe(bytes)

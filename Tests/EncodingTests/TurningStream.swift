@@ -1,0 +1,82 @@
+import Foundation
+import Media
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Encoding
+
+/// Frames of both aspects for an encoder, and what it makes of them.
+struct TurningStream {
+  static let landscape = PictureSize(width: 320, height: 240)
+  static let portrait = PictureSize(width: 240, height: 320)
+
+  let encoder: any VideoEncoder
+  private(set) var stream = CodedStream()
+  /// The sizes of the frames that were taken, in order.
+  private(set) var sizes: [PictureSize] = []
+  /// The number of the next frame.
+  private(set) var next = 0
+  private let pools: [PictureSize: FramePool]
+
+  init(_ encoder: any VideoEncoder) throws {
+    self.encoder = encoder
+    pools = [
+      Self.landscape: try FramePool(size: Self.landscape), Self.portrait: try FramePool(size: Self.portrait),
+    ]
+  }
+
+  /// Encodes `count` frames of `size`, the first of them as a key frame where that is asked for.
+  mutating func encode(_ count: Int = 1, _ size: PictureSize, keyFrame: Bool = false) throws {
+    for index in 0..<count {
+      let pool = try #require(pools[size])
+      let frame = try pool.frame(at: FrameRate.thirty.time(ofFrame: Int64(next)))
+      (frame.planes.luma + next % 100 * frame.planes.lumaStride).update(repeating: 200, count: size.width)
+      var delivered = stream
+      try encoder.encode(frame, keyFrame: keyFrame && index == 0) { delivered.append($0) }
+      stream = delivered
+      sizes.append(size)
+      next += 1
+    }
+  }
+
+  /// Takes what is still held back.
+  mutating func flush() throws {
+    var delivered = stream
+    try encoder.flush { delivered.append($0) }
+    stream = delivered
+  }
+
+  /// Checks that every frame came out once, in order, and that ffmpeg decodes each in its size.
+  func check() throws {
+    #expect(stream.timestamps == (0..<next).map { FrameRate.thirty.time(ofFrame: Int64($0)) })
+    #expect(try stream.decodedSizes() == sizes)
+    #expect(try stream.decodedCount() == next)
+  }
+
+  /// Where the picture turned.
+  var turns: [Int] { sizes.indices.dropFirst().filter { sizes[$0] != sizes[$0 - 1] } }
+}
+
+/// What was made of an encoder of either aspect, and a gate at which its making waits.
+final class EncoderLog: Sendable {
+  struct State {
+    var made: [PictureSize] = []
+    var threads: Set<String> = []
+    var isClosed = false
+    var fails = false
+  }
+  let state = Mutex(State())
+
+  /// Notes an encoder, waits while the gate is closed, and fails where it is told to.
+  func enter(_ configuration: EncoderConfiguration) throws(EncoderError) {
+    let comm = (try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)) ?? ""
+    let thread = comm.trimmingCharacters(in: .whitespacesAndNewlines)
+    state.withLock { state in
+      state.made.append(configuration.size)
+      state.threads.insert(thread)
+    }
+    while state.withLock({ $0.isClosed }) { usleep(2000) }
+    if state.withLock({ $0.fails }) { throw .unavailable("it was told to fail") }
+  }
+}
