@@ -97,9 +97,6 @@ public struct EncoderCounters: Hashable, Sendable {
     sum.hangs += right.hangs
     sum.recoveries += right.recoveries
     sum.switches += right.switches
-    sum.failovers += right.failovers
-    sum.hangs += right.hangs
-    sum.recoveries += right.recoveries
     return sum
   }
 }
