@@ -3,7 +3,8 @@
   import Media
   import TestSupport
   import Testing
-  import X264
+
+  @testable import X264
 
   @Suite(.serialized) struct X264PreparationTests {
     private static let size = PictureSize(width: 1280, height: 720)
@@ -35,6 +36,42 @@
       }
       try encoder.flush { recording.add($0) }
       return (recording, times)
+    }
+
+    @Test(arguments: [RateControl.constantBitrate, .variableBitrate], [1, 2])
+    func `an encoder that was flushed and prepared again makes the stream of a fresh one`(
+      rateControl: RateControl, threads: Int
+    ) throws {
+      let scene = try Scene(size: Self.size, frames: 30)
+      let pool = try FramePool(size: Self.size)
+      let configuration = Self.configuration(rateControl, lookahead: 8, threads: threads, preset: "veryfast")
+      let fresh = try Self.record(scene, configuration, prepare: true, frames: 30).recording
+      let encoder = try X264Encoder(configuration)
+      try encoder.prepare()
+      var recording = Recording()
+      // The first part is shorter than the lookahead.
+      let parts = [5, 30, 30]
+      for count in parts {
+        for index in 0..<count {
+          let frame = try scene.frame(index, from: pool)
+          try encoder.encode(frame, keyFrame: false) { recording.add($0) }
+        }
+        try encoder.flush { recording.add($0) }
+        #expect(encoder.isFlushed)
+        try encoder.prepare()
+        #expect(!encoder.isFlushed)
+      }
+      #expect(recording.pictures.count == 65)
+      #expect(recording.keys == [0, 5, 35])
+      let probe = try recording.probe()
+      #expect(probe.complaints.isEmpty, "\(probe.complaints)")
+      #expect(probe.frames == 65)
+      for range in [5..<35, 35..<65] {
+        let bytes = (
+          recording.pictures[range].map(\.bytes).reduce(0, +), fresh.pictures.map(\.bytes).reduce(0, +)
+        )
+        #expect((0.7...1.4).contains(Double(bytes.0) / Double(bytes.1)), "\(bytes)")
+      }
     }
 
     @Test(arguments: [
