@@ -12,9 +12,10 @@ struct Nightjar: ParsableCommand {
         nightjar stream                                     the first camera, to this machine
         nightjar stream --to rtp://192.168.1.20:5004        to another machine
         nightjar devices                                    which cameras there are
+        nightjar ctl status                                 how a running stream is
       """,
     version: version,
-    subcommands: [StreamCommand.self, DevicesCommand.self])
+    subcommands: [StreamCommand.self, DevicesCommand.self, ControlCommand.self])
 
   static let version = "0.1.0"
 }

@@ -1,0 +1,56 @@
+import ArgumentParser
+import Control
+import Media
+
+extension ControlCommand {
+  struct StatusCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "status", abstract: "Tell how the stream is.")
+
+    @Flag(help: "Write it as JSON.")
+    var json = false
+
+    @OptionGroup var stream: Stream
+
+    func run() throws {
+      try stream.ask { client in
+        if json {
+          try writeOutput(String(decoding: client.statusJSON(), as: UTF8.self))
+        } else {
+          try writeOutput(Self.text(client.status()))
+        }
+      }
+    }
+
+    static func text(_ status: StreamStatus) -> String {
+      let (source, laid, encoder) = (status.source, status.orientation, status.encoder)
+      let frames = status.frames
+      var lines = [
+        "running      \(StatusDisplay.clock(MediaTime(seconds: status.uptimeSeconds)))",
+        "source       \(source.name), \(source.width)x\(source.height) at \(decimal(source.fps)) fps",
+        "orientation  \(laid.degrees) degrees\(laid.mirrored ? ", mirrored" : ""), sent as \(laid.width)x\(laid.height); "
+          + "changed \(times(laid.switches))",
+        "encoder      \(encoder.name)\(encoder.bitrate.map { ", " + Terminal.bitrate(Double($0)) } ?? ""); failed over "
+          + times(encoder.failovers),
+        "frames       \(frames.captured) captured, \(frames.encoded) encoded (\(frames.keyFrames) key frames), "
+          + "\(frames.sent) sent, \(frames.dropped) dropped",
+      ]
+      for (cause, count) in frames.droppedByCause.sorted(by: { $0.key < $1.key }) where count > 0 {
+        let known = DropCause.allCases.first { $0.name == cause }
+        lines.append("             dropped \(count): \(known?.explanation ?? cause)")
+      }
+      for destination in status.destinations {
+        lines.append(
+          "destination  \(destination.url): \(destination.packets) packets, \(destination.bytes) bytes, "
+            + "\(destination.packetsLost) packets lost")
+      }
+      return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func times(_ count: Int) -> String { count == 1 ? "once" : "\(count) times" }
+
+    /// `30`, `29.97`.
+    private static func decimal(_ value: Double) -> String {
+      Terminal.decimal(value, digits: value == value.rounded() ? 0 : 2)
+    }
+  }
+}
