@@ -32,7 +32,11 @@ let package = Package(
     .default(enabledTraits: ["X264"]),
   ],
   dependencies: [
-    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0")
+    .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+    .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
+    .package(url: "https://github.com/apple/swift-nio", from: "2.100.0"),
+    .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+    .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
   ],
   targets: [
     // The C side: one shim of our own, and one module map per system library.
@@ -55,10 +59,23 @@ let package = Package(
     target("OrientationSensing", ["Media", "CLinux", "CSystemd"]),
     target("RTP", ["Media"]),
     target("Streaming", ["Media", "Threading", "Capture", "Encoding", "RTP", "CLinux"]),
+    target(
+      "Control",
+      [
+        "Media", "CLinux",
+        .product(name: "Hummingbird", package: "hummingbird"),
+        .product(name: "HummingbirdCore", package: "hummingbird"),
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "Logging", package: "swift-log"),
+        .product(name: "HTTPTypes", package: "swift-http-types"),
+      ]),
     .executableTarget(
       name: "nightjar",
       dependencies: [
-        "Streaming", "Capture", "Encoding", "VAAPI", "RTP", "Threading", "Media", "CLinux",
+        "Control", "Streaming", "Capture", "Encoding", "OrientationSensing", "VAAPI", "RTP", "Threading", "Media",
+        "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),

@@ -37,6 +37,7 @@ public final class Pipeline: @unchecked Sendable {
   private let pictures: CodedPictureQueue
   private let statisticsRecorder: StatisticsRecorder
   private let sendStage: SendStage
+  private let laid: Mutex<Orientation>
   private let outcome = Mutex<Outcome?>(nil)
   private let end = Mutex<MediaTime?>(nil)
   private var threads: Threads?
@@ -49,12 +50,16 @@ public final class Pipeline: @unchecked Sendable {
 
   /// Joins a source and an encoder that was prepared for its format; opens the destinations' sockets.
   ///
-  /// - Parameter started: when the program began, the base of ``StreamStatistics/firstPacket``.
+  /// - Parameters:
+  ///   - orientation: how pictures are laid at the start; the encoder is one for pictures laid so.
+  ///   - started: when the program began, the base of ``StreamStatistics/firstPacket``.
   /// - Throws: ``StreamDestinationError``, ``FramePoolError``, ``SystemFailure``.
   public init(
     source: any VideoSource, encoder: any VideoEncoder, destinations: [StreamDestination],
-    keyFrameInterval: MediaTime, started: MediaTime = .now()
+    keyFrameInterval: MediaTime, orientation: Orientation = .upright, started: MediaTime = .now()
   ) throws {
+    laid = Mutex(orientation)
+    source.orient(orientation)
     self.source = source
     self.encoder = encoder
     self.keyFrameInterval = keyFrameInterval
@@ -161,6 +166,21 @@ public final class Pipeline: @unchecked Sendable {
   public func repeatParameterSets() {
     sendStage.repeatParameterSets()
   }
+
+  /// From the next frame on lays pictures so. With an encoder of one aspect alone, only half turns and mirrors may follow.
+  /// Any thread, at any time.
+  public func orient(_ orientation: Orientation) {
+    laid.withLock { $0 = orientation }
+    source.orient(orientation)
+  }
+
+  /// How pictures are laid by the last ``orient(_:)``.
+  public var orientation: Orientation {
+    laid.withLock { $0 }
+  }
+
+  /// Bits a second, as of the last ``changeBitrate(_:)``. Any thread may ask.
+  public var bitrate: Int { sendStage.bitrate.load(ordering: .relaxed) }
 
   /// From one of the next frames on `bitrate` bits a second, with neither a key frame nor new parameter sets.
   ///

@@ -99,7 +99,8 @@ struct EncoderOptions: ParsableArguments {
 
   @Flag(
     help: ArgumentHelp(
-      "Make x264 only once VA-API has failed: saves some 18 MB at 1280x720, and costs time when it does."))
+      "Make the encoder behind VA-API, and the one for the turned picture, only when they are needed.",
+      discussion: "Saves some 18 MB each at 1280x720, and costs time when it happens."))
   var noStandby = false
 
   mutating func validate() throws {
@@ -112,11 +113,10 @@ struct EncoderOptions: ParsableArguments {
     }
     let hardware = [
       (vaapiDevice != nil, "--vaapi-device"), (vaapiQuality != nil, "--vaapi-quality"),
-      (vaapiLowPower, "--vaapi-low-power"), (noStandby, "--no-standby"), (hangLimit != nil, "--hang-limit"),
+      (vaapiLowPower, "--vaapi-low-power"), (hangLimit != nil, "--hang-limit"),
     ]
     let software = [
       (x264Preset != nil, "--x264-preset"), (threads.value != nil, "--threads"), (lookahead != nil, "--lookahead"),
-      (noStandby, "--no-standby"),
     ]
     if encoder == .x264 { try refuse(hardware, "--encoder auto and vaapi") }
     if encoder == .vaapi { try refuse(software, "--encoder auto and x264") }
@@ -153,17 +153,19 @@ struct EncoderOptions: ParsableArguments {
     return settings
   }
 
-  /// The encoder for pictures of `format`.
+  /// The encoder for pictures of `format` that are laid so.
   ///
   /// - Throws: `EncoderError`.
-  func select(for format: SourceFormat) throws -> EncoderSelection {
+  func select(
+    for format: SourceFormat, _ orientation: Orientation, aspects: EncoderAspects
+  ) throws -> EncoderSelection {
     let configuration = settings.configuration(
-      size: format.size, frameRate: format.frameRate, bitrate: bitrate.value, color: format.color,
+      size: orientation.size(of: format.size), frameRate: format.frameRate, bitrate: bitrate.value, color: format.color,
       processors: max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN))))
     var policy = FailoverEncoder.Policy()
     if let hangLimit { policy.hangLimit = hangLimit }
     policy.keepsStandby = !noStandby
-    return try EncoderSelector.select(encoder, configuration, node: vaapiDevice, policy: policy)
+    return try EncoderSelector.select(encoder, configuration, node: vaapiDevice, policy: policy, aspects: aspects)
   }
 }
 

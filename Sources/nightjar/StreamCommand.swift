@@ -1,5 +1,6 @@
 public import ArgumentParser
 public import Capture
+import Control
 import Encoding
 import Glibc
 import Media
@@ -50,6 +51,15 @@ struct StreamCommand: ParsableCommand {
       discussion: "auto takes the cheapest that reaches size and rate.", valueName: "format"),
     transform: OptionValues.pixelFormat)
   var format = Choice<PixelFormat>.auto
+
+  @OptionGroup(title: "Orientation options")
+  var orientation: OrientationOptions
+
+  @Option(
+    help: ArgumentHelp(
+      "Where nightjar ctl reaches this stream: a socket's path, or none.",
+      discussion: "Without it \(ControlSocket.defaultPath), if no other stream listens there.", valueName: "path"))
+  var control: String?
 
   @OptionGroup(title: "Encoder options")
   var encoding: EncoderOptions

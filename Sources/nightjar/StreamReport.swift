@@ -1,3 +1,4 @@
+import Encoding
 import FoundationEssentials
 import Media
 import Streaming
@@ -73,6 +74,8 @@ private struct Document: Encodable {
     let failovers: Int
     let hangs: Int
     let recoveries: Int
+    let switches: Int
+    let standbyBytes: Int?
   }
 
   struct Frames: Encodable {
@@ -118,7 +121,8 @@ private struct Document: Encodable {
     encoder = Encoder(
       name: statistics.encoderName, bitrate: pipeline.encoder.configuration.bitrate,
       framesImported: counters.imported, framesCopied: counters.copied, overflows: counters.overflows,
-      failovers: counters.failovers, hangs: counters.hangs, recoveries: counters.recoveries)
+      failovers: counters.failovers, hangs: counters.hangs, recoveries: counters.recoveries,
+      switches: counters.switches, standbyBytes: (pipeline.encoder as? OrientedEncoder)?.standbyMemory)
     frames = Frames(
       captured: statistics.captured, encoded: statistics.encoded, keyFrames: statistics.keyFrames,
       sent: statistics.sent, dropped: statistics.dropped,

@@ -1,8 +1,10 @@
 import CLinux
 import Capture
+import Control
 import Encoding
 import Glibc
 import Media
+import OrientationSensing
 import RTP
 import Streaming
 
@@ -26,11 +28,14 @@ struct StreamSession {
 
     let destinations = command.destinations.isEmpty ? Self.loopback : command.destinations
     let source = try openSource()
-    let selection = try command.encoding.select(for: source.format)
+    let turns = command.orientation.orientation == .auto || command.control != "none"
+    let orientation = command.orientation.initial
+    let selection = try command.encoding.select(for: source.format, orientation, aspects: turns ? .both : .one)
     let keyFrameInterval = command.encoding.settings.keyFrameInterval
     let pipeline = try Pipeline(
       source: source, encoder: selection.encoder, destinations: destinations, keyFrameInterval: keyFrameInterval,
-      started: started)
+      orientation: orientation, started: started)
+    if turns, !command.encoding.noStandby { try source.prepareTurning() }
     starting.end()
     var descriptions = try SessionDescriptionFiles(path: command.sdp, pipeline: pipeline)
     defer { descriptions.remove(neverStreamed: pipeline.statistics.encoded == 0) }
@@ -41,8 +46,12 @@ struct StreamSession {
     try descriptions.update()
 
     introduce(source, pipeline, selection, descriptions)
+    let server = try startControl(pipeline, sourceName: source.name)
+    defer { server?.stop() }
+    let posture = try followPosture(pipeline)
+    terminal.line("Ctrl-C ends it.")
     try pipeline.start()
-    let received = watch(pipeline, selection.events, signals: signals, &descriptions)
+    let received = watch(pipeline, selection.events, posture, signals: signals, &descriptions)
     pipeline.stop()
     let outcome = pipeline.waitUntilEnd()
     note(selection.events)
@@ -115,17 +124,48 @@ struct StreamSession {
         terminal.line("  \(player): \(command)")
       }
     }
-    terminal.line("Ctrl-C ends it.")
+  }
+
+  /// Lets `nightjar ctl` in.
+  ///
+  /// - Throws: `ControlSocketError` where the socket was named; otherwise the stream goes without, and says so.
+  private func startControl(_ pipeline: Pipeline, sourceName: String) throws -> ControlServer? {
+    guard command.control != "none" else { return nil }
+    var fixesQuality = false
+    if case .constantQuantizer = command.encoding.settings.rateControl { fixesQuality = true }
+    let target = StreamControl(pipeline, sourceName: sourceName, fixesQuality: fixesQuality)
+    do throws(ControlSocketError) {
+      let path = command.control ?? ControlSocket.defaultPath
+      let server = try ControlServer(path: path, target: target)
+      let option = command.control.map { " --socket \($0)" } ?? ""
+      terminal.line("control    nightjar ctl\(option) rotate 90; nightjar ctl\(option) status")
+      return server
+    } catch {
+      guard command.control == nil else { throw error }
+      terminal.line("control    none: \(error)")
+      return nil
+    }
+  }
+
+  /// Follows the box's sensor where that is wanted.
+  private func followPosture(_ pipeline: Pipeline) throws -> PostureWatch? {
+    guard command.orientation.orientation == .auto else { return nil }
+    let mirrored = command.orientation.mirror
+    return try PostureWatch(
+      facing: command.orientation.facing ?? .away, sysfs: command.orientation.sysfs ?? "/sys"
+    ) { pipeline.orient(Orientation($0, mirrored: mirrored)) }
   }
 
   /// Waits for a signal, the end of the pipeline or of the time; shows what goes on meanwhile. Returns the signal.
   private func watch(
-    _ pipeline: Pipeline, _ events: EncoderEvents?, signals: CInt, _ descriptions: inout SessionDescriptionFiles
+    _ pipeline: Pipeline, _ events: EncoderEvents?, _ posture: borrowing PostureWatch?, signals: CInt,
+    _ descriptions: inout SessionDescriptionFiles
   ) -> CInt {
     let end = command.duration.map { MediaTime.now() + $0 }
     var display = StatusDisplay(terminal: terminal)
     let interval = MediaTime(nanoseconds: 1_000_000_000)
     var next = MediaTime.now() + interval
+    var orientation = pipeline.orientation
     while true {
       var descriptors = [
         pollfd(fd: signals, events: Int16(POLLIN), revents: 0),
@@ -143,6 +183,14 @@ struct StreamSession {
       guard now >= next else { continue }
       next = now + interval
       note(events)
+      switch posture {
+      case .some(let posture): for note in posture.takeNotes() { display.note(note) }
+      case .none: break
+      }
+      if pipeline.orientation != orientation {
+        orientation = pipeline.orientation
+        display.note("orientation \(orientation): \(orientation.size(of: pipeline.sourceFormat.size))")
+      }
       display.show(pipeline.statistics, recent: pipeline.recentLatency())
       do {
         try descriptions.update()

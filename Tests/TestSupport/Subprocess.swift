@@ -47,6 +47,9 @@ public final class Subprocess: @unchecked Sendable {
   /// Its process ID.
   public var identifier: Int32 { process.processIdentifier }
 
+  /// What was written to standard output so far.
+  public var outputSoFar: String { (try? String(contentsOf: outputURL, encoding: .utf8)) ?? "" }
+
   /// What it wrote to standard error so far.
   public var errorSoFar: String { (try? String(contentsOf: errorURL, encoding: .utf8)) ?? "" }
 

@@ -1,0 +1,218 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The program's picture turned while it streams, as players see it.
+@Suite(.serialized) struct OrientationTests {
+  /// A program that streams and is told what to do.
+  private struct Stream {
+    let directory: TemporaryDirectory
+    let program: Subprocess
+    var socket: String { directory.path("control") }
+
+    init(_ arguments: [String], environment: [String: String] = [:]) throws {
+      directory = try TemporaryDirectory()
+      program = try Subprocess(
+        [
+          nightjarPath, "stream", "--size", "320x240", "--control", directory.path("control"), "--sdp",
+          directory.path("s.sdp"), "--stats-json", directory.path("s.json"),
+        ] + arguments, in: directory, environment: environment)
+    }
+
+    func control(_ arguments: String...) throws -> Subprocess.Result {
+      try Subprocess.run([nightjarPath, "ctl", "--socket", socket] + arguments, in: directory)
+    }
+
+    func rotate(_ degrees: Int) throws {
+      let result = try control("rotate", "\(degrees)")
+      #expect(result.status == 0, "\(result.error)")
+    }
+
+    /// Waits until the program listens for commands.
+    func waitUntilReady() throws {
+      #expect(try eventually { try control("status").status == 0 }, "\(program.errorSoFar)")
+    }
+
+    /// Ends it; its figures.
+    func end() throws -> [String: Any] {
+      program.send(SIGTERM)
+      let result = try program.wait()
+      #expect(result.status == 0, "\(result.error)")
+      let figures = try JSONSerialization.jsonObject(with: Data(contentsOf: directory.url.appending(path: "s.json")))
+      return try #require(figures as? [String: Any])
+    }
+  }
+
+  private static func frames(_ figures: [String: Any], _ name: String) throws -> Int {
+    try #require((figures["frames"] as? [String: Any])?[name] as? Int)
+  }
+
+  @Test(arguments: [[], ["--no-standby"], ["--preset", "active-transcoding"]])
+  func `twenty turns are one stream, of which no picture is missing`(arguments: [String]) throws {
+    let recorder = try DatagramRecorder()
+    let stream = try Stream(["--source", "test", "--to", "rtp://127.0.0.1:\(recorder.port)"] + arguments)
+    try stream.waitUntilReady()
+    for turn in 0..<20 {
+      try stream.rotate(turn.isMultiple(of: 2) ? 90 : 0)
+      usleep(150_000)
+    }
+    let figures = try stream.end()
+    let recording = try StreamRecording(recorder.finish())
+    #expect(try recording.pictures.count == Self.frames(figures, "sent"))
+    #expect(recording.sizes == (0...20).map { $0.isMultiple(of: 2) ? "320x240" : "240x320" })
+    #expect((figures["encoder"] as? [String: Any])?["switches"] as? Int == 20)
+  }
+
+  @Test func `a half turn needs no key frame`() throws {
+    let recorder = try DatagramRecorder()
+    let stream = try Stream(
+      ["--source", "test", "--to", "rtp://127.0.0.1:\(recorder.port)", "--keyframe-interval", "600s"])
+    try stream.waitUntilReady()
+    try stream.rotate(180)
+    usleep(500_000)
+    try stream.rotate(0)
+    usleep(500_000)
+    let figures = try stream.end()
+    #expect(try Self.frames(figures, "key_frames") == 1)
+    #expect(try StreamRecording(recorder.finish()).pictures.count == Self.frames(figures, "sent"))
+  }
+
+  @Test func `turns faster than pictures are one turn, the last`() throws {
+    let recorder = try DatagramRecorder()
+    let stream = try Stream(["--source", "test", "--fps", "5", "--to", "rtp://127.0.0.1:\(recorder.port)"])
+    try stream.waitUntilReady()
+    for degrees in [90, 0, 270, 180, 90, 0, 90] { try stream.rotate(degrees) }
+    usleep(1_500_000)
+    let figures = try stream.end()
+    let recording = try StreamRecording(recorder.finish())
+    #expect(try recording.pictures.count == Self.frames(figures, "sent"))
+    #expect(recording.pictures.last == "240x320")
+  }
+
+  @Test func `a turn arrives as the picture was turned`() throws {
+    let recorder = try DatagramRecorder()
+    let stream = try Stream(
+      ["--source", "test", "--orientation", "90", "--duration", "1s", "--to", "rtp://127.0.0.1:\(recorder.port)"])
+    _ = try stream.program.wait()
+    #expect(try StreamRecording(recorder.finish()).sizes == ["240x320"])
+  }
+
+  @Test func `GStreamer goes on showing pictures through twenty turns`() throws {
+    let port = try UDPPort.free()
+    let stream = try Stream(["--source", "test", "--to", "rtp://127.0.0.1:\(port)"])
+    try stream.waitUntilReady()
+    let viewer = try Subprocess(
+      [
+        "gst-launch-1.0", "-v", "udpsrc", "port=\(port)",
+        "caps=application/x-rtp,media=video,clock-rate=90000,encoding-name=H264,payload=96", "!", "rtpjitterbuffer",
+        "latency=50", "!", "rtph264depay", "!", "avdec_h264", "!", "videoconvert", "!", "fakesink", "name=screen",
+        "sync=false",
+      ], in: stream.directory)
+    defer { viewer.send(SIGKILL) }
+    try stream.control("keyframe").expectSuccess()
+    func shown() -> [String] {
+      viewer.outputSoFar.split(separator: "\n").filter { $0.contains("fakesink") && $0.contains("screen.GstPad:sink") }
+        .map { $0.contains("width=(int)240") ? "240x320" : "320x240" }
+    }
+    #expect(eventually { shown() == ["320x240"] }, "\(viewer.outputSoFar)")
+    for turn in 1...20 {
+      try stream.rotate(turn.isMultiple(of: 2) ? 0 : 90)
+      #expect(eventually { shown().count == turn + 1 }, "after turn \(turn): \(viewer.outputSoFar.suffix(2000))")
+    }
+    #expect(shown() == (0...20).map { $0.isMultiple(of: 2) ? "320x240" : "240x320" })
+    _ = try stream.end()
+  }
+
+  @Test func `ffplay goes on showing pictures through twenty turns`() throws {
+    let port = try UDPPort.free()
+    let stream = try Stream(
+      ["--source", "test", "--keyframe-interval", "500ms", "--to", "rtp://127.0.0.1:\(port)"])
+    try stream.waitUntilReady()
+    let viewer = try Subprocess(
+      [
+        "ffplay", "-v", "debug", "-protocol_whitelist", "file,udp,rtp", "-fflags", "nobuffer", "-flags", "low_delay",
+        "-an", "-i", stream.directory.path("s.sdp"),
+      ], in: stream.directory, environment: ["SDL_VIDEODRIVER": "dummy", "SDL_RENDER_DRIVER": "software"])
+    defer { viewer.send(SIGKILL) }
+    func changes() -> Int { viewer.errorSoFar.components(separatedBy: "Video frame changed from size").count - 1 }
+    #expect(eventually(within: 60) { changes() >= 1 }, "\(viewer.errorSoFar.suffix(2000))")
+    let before = changes()
+    for turn in 1...20 {
+      try stream.rotate(turn.isMultiple(of: 2) ? 0 : 90)
+      #expect(eventually { changes() == before + turn }, "after turn \(turn): \(viewer.errorSoFar.suffix(2000))")
+    }
+    _ = try stream.end()
+  }
+
+  @Test func `VLC goes on through turns of a transport stream`() throws {
+    let port = try UDPPort.free()
+    let stream = try Stream(
+      ["--source", "test", "--keyframe-interval", "1s", "--to", "rtp://127.0.0.1:\(port)?payload=mp2t"])
+    try stream.waitUntilReady()
+    // VLC refuses to run as root, and wants a home that it may write.
+    let home = stream.directory.url.path
+    try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: home)
+    let unprivileged = getuid() == 0 ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : []
+    let viewer = try Subprocess(
+      unprivileged + [
+        "env", "HOME=\(home)", "XDG_RUNTIME_DIR=\(home)", "cvlc", "-vv", "--no-audio", "--vout=vdummy",
+        "--network-caching=150", "rtp://@127.0.0.1:\(port)",
+      ], in: stream.directory)
+    defer { viewer.send(SIGKILL) }
+    func shown(_ width: Int, _ height: Int) -> Int {
+      // The decoder's line for each format of its output.
+      viewer.errorSoFar.split(separator: "\n").count { $0.contains("\(width)x\(height)") }
+    }
+    #expect(eventually(within: 60) { shown(320, 240) > 0 }, "\(viewer.errorSoFar.suffix(2000))")
+    var seen = (wide: shown(320, 240), high: shown(240, 320))
+    for turn in 1...20 {
+      let turned = !turn.isMultiple(of: 2)
+      try stream.rotate(turned ? 90 : 0)
+      #expect(
+        eventually { turned ? shown(240, 320) > seen.high : shown(320, 240) > seen.wide },
+        "after turn \(turn): \(viewer.errorSoFar.suffix(2000))")
+      seen = (shown(320, 240), shown(240, 320))
+    }
+    _ = try stream.end()
+  }
+
+  @Test func `a turn of the box turns the picture`() throws {
+    let recorder = try DatagramRecorder()
+    let sensor = try TemporaryDirectory()
+    let device = sensor.url.appending(path: "bus/iio/devices/iio:device0")
+    try FileManager.default.createDirectory(at: device, withIntermediateDirectories: true)
+    func lay(_ x: Int, _ y: Int) throws {
+      for (axis, value) in [("x", x), ("y", y), ("z", 0)] {
+        try "\(value)\n".write(to: device.appending(path: "in_accel_\(axis)_raw"), atomically: true, encoding: .utf8)
+      }
+    }
+    try "accel\n".write(to: device.appending(path: "name"), atomically: true, encoding: .utf8)
+    try "0.01\n".write(to: device.appending(path: "in_accel_scale"), atomically: true, encoding: .utf8)
+    try lay(0, -981)
+    let stream = try Stream(
+      [
+        "--source", "test", "--orientation", "auto", "--sysfs", sensor.url.path, "--to",
+        "rtp://127.0.0.1:\(recorder.port)",
+      ], environment: ["DBUS_SYSTEM_BUS_ADDRESS": "unix:path=\(sensor.url.path)/none"])
+    try stream.waitUntilReady()
+    #expect(eventually { stream.program.errorSoFar.contains("orientation follows the accelerometer") })
+    func isTurned() throws -> Bool { try stream.control("status", "--json").outputText.contains("\"degrees\":90") }
+    try lay(981, 0)
+    let left = try eventually { try isTurned() }
+    try lay(-981, 0)
+    let right = try eventually { try stream.control("status", "--json").outputText.contains("\"degrees\":270") }
+    #expect(left && right, "\(stream.program.errorSoFar)")
+    // Nonsense: the last good orientation stays.
+    try "nan\n".write(to: device.appending(path: "in_accel_x_raw"), atomically: true, encoding: .utf8)
+    #expect(eventually { stream.program.errorSoFar.contains("no finite number") }, "\(stream.program.errorSoFar)")
+    #expect(try stream.control("status", "--json").outputText.contains("\"degrees\":270"))
+    let figures = try stream.end()
+    #expect(try StreamRecording(recorder.finish()).pictures.count == Self.frames(figures, "sent"))
+  }
+}
+
+extension Subprocess.Result {
+  fileprivate func expectSuccess() {
+    #expect(status == 0, "\(error)")
+  }
+}
