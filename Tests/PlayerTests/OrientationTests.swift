@@ -20,7 +20,7 @@ import Testing
     }
 
     func control(_ arguments: String...) throws -> Subprocess.Result {
-      try Subprocess.run([nightjarPath, "ctl", "--socket", socket] + arguments, in: directory)
+      try Subprocess.run([nightjarPath, "ctl"] + arguments + ["--socket", socket], in: directory)
     }
 
     func rotate(_ degrees: Int) throws {
@@ -30,7 +30,7 @@ import Testing
 
     /// Waits until the program listens for commands.
     func waitUntilReady() throws {
-      #expect(try eventually { try control("status").status == 0 }, "\(program.errorSoFar)")
+      try #require(try eventually { try control("status").status == 0 }, "\(program.errorSoFar)")
     }
 
     /// Ends it; its figures.
