@@ -1,5 +1,5 @@
 // What encoders cost around the encoding itself: the first frame with and without preparation, the hand-over to a
-// driver's thread and back, the standby's memory, allocations. `Benchmarks/encoders` runs it.
+// driver's thread and back, the standby's memory, a turn of the picture, allocations. `Benchmarks/encoders` runs it.
 //
 //   encoder-cost ROUNDS RENDER-NODE
 import Encoding
@@ -166,6 +166,7 @@ func run() throws {
   }
 
   try measureHandOver(live, frames: rounds * 100)
+  for choice in [EncoderChoice.x264, .vaapi] { try measureTurns(choice, live, node: node, turns: rounds * 40) }
 }
 
 /// Hardware that encodes nothing: what is left is the hand-over.
