@@ -212,6 +212,37 @@
       encoder.stop()
     }
 
+    @Test func `the standby's thread sleeps while nothing turns`() throws {
+      let log = EncoderLog()
+      let encoder = try Self.encoder(log: log)
+      var turning = try TurningStream(encoder)
+      #expect(eventually { encoder.isStandbyReady })
+      let task = log.state.withLock { $0.task }
+      /// How often the thread went to sleep, and its processor time.
+      func figures() throws -> [String] {
+        let status = try String(contentsOfFile: "/proc/\(task)/status", encoding: .utf8)
+        let stat = try String(contentsOfFile: "/proc/\(task)/stat", encoding: .utf8).split(separator: " ")
+        let sleeps = status.split(separator: "\n").filter { $0.hasPrefix("voluntary_ctxt_switches") }.map(String.init)
+        return sleeps + stat[13...14].map(String.init)
+      }
+      var before: [String] = []
+      // It has to fall asleep first.
+      #expect(
+        try eventually {
+          defer { usleep(50_000) }
+          let now = try figures()
+          defer { before = now }
+          return now == before
+        })
+      for _ in 0..<20 {
+        try turning.encode(1, Self.landscape)
+        usleep(25_000)
+      }
+      #expect(before.count == 3)
+      #expect(try figures() == before)
+      encoder.stop()
+    }
+
     @Test func `a square picture needs no standby`() throws {
       let log = EncoderLog()
       var configuration = Self.configuration()

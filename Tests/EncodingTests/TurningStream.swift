@@ -63,6 +63,8 @@ final class EncoderLog: Sendable {
   struct State {
     var made: [PictureSize] = []
     var threads: Set<String> = []
+    /// `/proc` of the thread that was here last.
+    var task = ""
     var isClosed = false
     var fails = false
   }
@@ -71,10 +73,12 @@ final class EncoderLog: Sendable {
   /// Notes an encoder, waits while the gate is closed, and fails where it is told to.
   func enter(_ configuration: EncoderConfiguration) throws(EncoderError) {
     let comm = (try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)) ?? ""
+    let task = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")) ?? ""
     let thread = comm.trimmingCharacters(in: .whitespacesAndNewlines)
     state.withLock { state in
       state.made.append(configuration.size)
       state.threads.insert(thread)
+      state.task = task
     }
     while state.withLock({ $0.isClosed }) { usleep(2000) }
     if state.withLock({ $0.fails }) { throw .unavailable("it was told to fail") }
