@@ -177,17 +177,38 @@
       scripts.portrait.state.withLock { $0.hanging = 0 }
       let (_, encoder, initial) = try Self.ready(scripts)
       var turning = initial
-      // The hang is noted within a second, before the other one is opened again; where this machine is slower than
-      // that, it is open already, and then it is not asked.
       try turning.encode(2, Self.landscape)
+      // It is opened again in vain after 1 s; the next attempt would be 2 s later, and the hang is noted before.
+      scripts.landscape.state.withLock { $0.refusesToOpen = true }
+      #expect(eventually { scripts.landscape.state.withLock { $0.opened } == 2 })
       try turning.encode(2, Self.portrait)
       let opened = scripts.landscape.state.withLock { $0.opened }
-      usleep(2_500_000)
+      scripts.landscape.state.withLock { $0.refusesToOpen = false }
+      usleep(3_000_000)
       for _ in 0..<3 { try turning.encode(2, Self.landscape, keyFrame: true) }
       #expect(encoder.counters.recoveries == 0)
       #expect(scripts.landscape.state.withLock { $0.opened } == opened)
       #expect(scripts.landscape.state.withLock { $0.pictures } == 2)
       encoder.stop()
+      try turning.check()
+    }
+
+    @Test func `without a standby the former encoder ends, on hardware too`() throws {
+      let scripts = Scripts()
+      var policy = Self.policy()
+      policy.keepsStandby = false
+      let (selection, encoder) = try Self.select(scripts, policy: policy)
+      #expect(selection.explanation == "x264 would take over, cold")
+      var turning = try TurningStream(encoder)
+      try turning.encode(3, Self.landscape)
+      try turning.encode(3, Self.portrait)
+      #expect(eventually { scripts.landscape.state.withLock { $0.stopped } == 1 })
+      try turning.encode(3, Self.landscape)
+      #expect(eventually { scripts.portrait.state.withLock { $0.stopped } == 1 })
+      #expect(Set(turning.stream.profiles) == [Self.hardwareProfile])
+      encoder.stop()
+      #expect(scripts.landscape.state.withLock { ($0.opened, $0.stopped) } == (2, 2))
+      #expect(scripts.portrait.state.withLock { ($0.opened, $0.stopped) } == (1, 1))
       try turning.check()
     }
 
