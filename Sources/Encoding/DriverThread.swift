@@ -64,8 +64,7 @@ final class DriverThread: @unchecked Sendable {
   ///   - makeEncoder: opens an encoder; called on the thread.
   /// - Throws: ``SystemFailure`` where the system has no thread left.
   init(
-    library: String, health: DriverHealth = DriverHealth(),
-    onRetryFailed: @escaping @Sendable (EncoderError, MediaTime) -> Void = { _, _ in },
+    library: String, health: DriverHealth, onRetryFailed: @escaping @Sendable (EncoderError, MediaTime) -> Void,
     makeEncoder: @escaping @Sendable () throws(EncoderError) -> any StagedVideoEncoder
   ) throws(SystemFailure) {
     self.library = library
