@@ -190,7 +190,8 @@ private final class ControlAnswerCollector: ChannelInboundHandler {
   }
 
   func errorCaught(context: ChannelHandlerContext, error: any Error) {
-    promise.fail(error is IOError ? ControlClientError.closed(path: path) : ControlClientError.foreign(path: path))
+    let isCut = error is IOError || error as? HTTPParserError == .invalidEOFState
+    promise.fail(isCut ? ControlClientError.closed(path: path) : ControlClientError.foreign(path: path))
     context.close(promise: nil)
   }
 

@@ -21,6 +21,16 @@ struct FieldName: CodingKey, ExpressibleByStringLiteral {
   init?(intValue: Int) { nil }
 }
 
+extension KeyedDecodingContainer<FieldName> {
+  /// A whole number. As `Int`, the decoder says of 90.5 no more than that there is something wrong somewhere.
+  fileprivate func wholeNumber(_ name: FieldName) throws -> Int {
+    guard let number = Int(exactly: try decode(Double.self, forKey: name)) else {
+      throw DecodingError.dataCorruptedError(forKey: name, in: self, debugDescription: "no whole number")
+    }
+    return number
+  }
+}
+
 extension ControlRequest {
   /// Reads a body.
   ///
@@ -87,7 +97,7 @@ struct OrientationRequest: ControlRequest {
   }
 
   init(fields: KeyedDecodingContainer<FieldName>) throws {
-    degrees = try fields.decode(Int.self, forKey: "degrees")
+    degrees = try fields.wholeNumber("degrees")
     mirrored = try fields.contains("mirrored") ? fields.decode(Bool.self, forKey: "mirrored") : false
   }
 
@@ -120,7 +130,7 @@ struct BitrateRequest: ControlRequest {
   }
 
   init(fields: KeyedDecodingContainer<FieldName>) throws {
-    bitsPerSecond = try fields.decode(Int.self, forKey: "bits_per_second")
+    bitsPerSecond = try fields.wholeNumber("bits_per_second")
   }
 
   /// - Throws: ``ControlFailure`` where no encoder could.

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// A Unix socket that listens at a path, which its owner and group alone can connect to.
@@ -12,7 +13,7 @@ struct ListeningSocket: ~Copyable {
   /// The socket, close-on-exec and non-blocking. Who takes it over closes it.
   let descriptor: CInt
   private let lock: CInt
-  private let identity: FileIdentity
+  private let file: nightjar_file
 
   /// Listens at `path`; makes its directory (0750) where that is missing, and replaces a dead process's socket.
   ///
@@ -25,8 +26,8 @@ struct ListeningSocket: ~Copyable {
       try Self.removeDead(path, address)
       let (descriptor, file) = try Self.listen(path, address, backlog: backlog)
       self.descriptor = descriptor
-      identity = FileIdentity(file)
-      group = file.st_gid
+      self.file = file
+      group = file.group
     } catch {
       Self.removeLock(lock, path)
       throw error
@@ -37,7 +38,7 @@ struct ListeningSocket: ~Copyable {
 
   deinit {
     // Not what somebody else may have put there meanwhile.
-    if let file = FileIdentity.status(path), FileIdentity(file) == identity { unlink(path) }
+    if nightjar_file(at: path)?.isSame(as: file) == true { unlink(path) }
     Self.removeLock(lock, path)
   }
 
@@ -58,8 +59,10 @@ struct ListeningSocket: ~Copyable {
         if errno == ELOOP { throw .foreignLock(path: path) }
         throw .system(step: "opening the lock", path: path, errorNumber: errno)
       }
-      var file = stat()
-      guard fstat(lock, &file) == 0, file.st_mode & S_IFMT == S_IFREG, file.st_uid == geteuid() || geteuid() == 0 else {
+      var file = nightjar_file()
+      guard nightjar_descriptor_status(lock, &file) == 0, file.mode & S_IFMT == S_IFREG,
+        file.user == geteuid() || geteuid() == 0
+      else {
         close(lock)
         throw .foreignLock(path: path)
       }
@@ -70,7 +73,7 @@ struct ListeningSocket: ~Copyable {
         throw .system(step: "locking", path: path, errorNumber: error)
       }
       // The one that held it before may have removed it in between: then this is nobody's lock any more.
-      if let named = FileIdentity.status(path), FileIdentity(named) == FileIdentity(file) { return lock }
+      if nightjar_file(at: path)?.isSame(as: file) == true { return lock }
       close(lock)
     }
   }
@@ -82,8 +85,8 @@ struct ListeningSocket: ~Copyable {
 
   /// Removes a socket that nobody listens at.
   private static func removeDead(_ path: String, _ address: sockaddr_un) throws(ControlSocketError) {
-    guard let file = FileIdentity.status(path) else { return }
-    guard file.st_mode & S_IFMT == S_IFSOCK else { throw .notASocket(path: path) }
+    guard let file = nightjar_file(at: path) else { return }
+    guard file.mode & S_IFMT == S_IFSOCK else { throw .notASocket(path: path) }
     let probe = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
     guard probe >= 0 else { throw .system(step: "making", path: path, errorNumber: errno) }
     let error = address.withAddress { connect(probe, $0, $1) == 0 ? 0 : errno }
@@ -102,7 +105,7 @@ struct ListeningSocket: ~Copyable {
 
   private static func listen(
     _ path: String, _ address: sockaddr_un, backlog: CInt
-  ) throws(ControlSocketError) -> (descriptor: CInt, file: stat) {
+  ) throws(ControlSocketError) -> (descriptor: CInt, file: nightjar_file) {
     let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
     guard descriptor >= 0 else { throw .system(step: "making", path: path, errorNumber: errno) }
     // Linux gives the file the socket's own mode less the umask, so there is no moment in which others could connect,
@@ -114,7 +117,7 @@ struct ListeningSocket: ~Copyable {
     }
     // What the umask took from the group is given back.
     if fchmodat(AT_FDCWD, path, 0o660, AT_SYMLINK_NOFOLLOW) == 0, Glibc.listen(descriptor, backlog) == 0,
-      let file = FileIdentity.status(path)
+      let file = nightjar_file(at: path)
     {
       return (descriptor, file)
     }
@@ -125,19 +128,13 @@ struct ListeningSocket: ~Copyable {
   }
 }
 
-/// Which file it is, whatever its name.
-private struct FileIdentity: Equatable {
-  let device: dev_t
-  let inode: ino_t
-
-  init(_ file: stat) {
-    device = file.st_dev
-    inode = file.st_ino
-  }
-
+extension nightjar_file {
   /// Of the file at `path`, not of what a symbolic link there points to; nil where there is none.
-  static func status(_ path: String) -> stat? {
-    var file = stat()
-    return lstat(path, &file) == 0 ? file : nil
+  fileprivate init?(at path: String) {
+    self.init()
+    guard nightjar_path_status(path, &self) == 0 else { return nil }
   }
+
+  /// Whether it is the same file, whatever its name.
+  fileprivate func isSame(as other: nightjar_file) -> Bool { device == other.device && inode == other.inode }
 }
