@@ -8,12 +8,6 @@ import Synchronization
 
 /// The accept loop, and Hummingbird on each connection.
 struct ControlService: Sendable {
-  /// A connection, or one that a ``RefusalHandler`` sees to.
-  enum Connection: Sendable {
-    case served(HTTP1Channel.Value)
-    case refused
-  }
-
   private let http: HTTP1Channel
   private let limits: ControlServer.Limits
   private let permittedGroup: UInt32
@@ -39,26 +33,39 @@ struct ControlService: Sendable {
   func serve(_ socket: consuming ListeningSocket, _ group: MultiThreadedEventLoopGroup) async {
     let open = ConnectionCount()
     let time = TimeAmount.nanoseconds(limits.requestTime.nanoseconds)
-    let bootstrap = ServerBootstrap(group: group).childChannelOption(.allowRemoteHalfClosure, value: true)
-    let listener = try? await bootstrap.bind(socket.descriptor) { channel in
-      channel.eventLoop.makeCompletedFuture {
-        // 2 MB of a body that is too large are read and thrown away, so that its sender gets to read why.
-        try channel.pipeline.syncOperations.addHandler(ConnectionLimits(bytes: 2 << 20, time: time))
-        if let refusal = try refusal(of: channel, open) {
-          try channel.pipeline.syncOperations.addHandler(refusal)
-          return channel.eventLoop.makeSucceededFuture(Connection.refused)
-        }
-        return http.setup(channel: channel, logger: logger).map { Connection.served($0) }
-      }.flatMap { $0 }
-    }
-    guard let listener else { return }
-    await withDiscardingTaskGroup { tasks in
-      try? await listener.executeThenClose { connections in
-        for try await case .served(let connection) in connections {
-          tasks.addTask { await serve(connection) }
-        }
+    let (connections, queue) = AsyncStream<HTTP1Channel.Value>.makeStream()
+    let bootstrap = ServerBootstrap(group: group)
+      .childChannelOption(.allowRemoteHalfClosure, value: true)
+      .childChannelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          // 2 MB of a body that is too large are read and thrown away, so that its sender gets to read why.
+          try channel.pipeline.syncOperations.addHandler(ConnectionLimits(bytes: 2 << 20, time: time))
+          if let refusal = try refusal(of: channel, open) {
+            try channel.pipeline.syncOperations.addHandler(refusal)
+            return channel.eventLoop.makeSucceededVoidFuture()
+          }
+          return http.setup(channel: channel, logger: logger).map { connection in
+            guard case .terminated = queue.yield(connection) else { return }
+            // Accepted while the listener was closed. NIO traps where a channel like this is dropped unused.
+            Task { await http.handle(value: connection, logger: logger) }
+            connection.channel.close(promise: nil)
+          }
+        }.flatMap { $0 }
       }
-      tasks.cancelAll()
+    guard let listener = try? await bootstrap.withBoundSocket(socket.descriptor).get() else { return }
+    listener.closeFuture.whenComplete { _ in queue.finish() }
+    await withTaskCancellationHandler {
+      // A task that is not cancelled, which would end the loop with connections left in the queue.
+      await Task {
+        await withDiscardingTaskGroup { tasks in
+          for await connection in connections {
+            tasks.addTask { await serve(connection) }
+          }
+          tasks.cancelAll()
+        }
+      }.value
+    } onCancel: {
+      listener.close(promise: nil)
     }
     _ = socket
   }
