@@ -22,7 +22,8 @@ public enum ControlSocketError: Failure, Hashable {
     case .tooLong(let path, let bytes):
       "control socket \(path): the path has \(bytes) bytes, at most \(ControlSocket.pathLimit) are possible: "
         + "choose a shorter one"
-    case .noFile(let path): "control socket '\(path)' is no path of a file: choose one such as /run/nightjar/control.sock"
+    case .noFile(let path):
+      "control socket '\(path)' is no path of a file: choose one such as /run/nightjar/control.sock"
     case .inUse(let path): "another nightjar is controlled here: \(path): choose another path with --control"
     case .notASocket(let path): "\(path) exists and is no socket: remove it, or choose another path with --control"
     case .foreignLock(let path):

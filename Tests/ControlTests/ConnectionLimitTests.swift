@@ -1,0 +1,105 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Clients that ask too much. Times are ten times what they need.
+@Suite struct ConnectionLimitTests {
+  @Test(arguments: [[], ["-H", "Transfer-Encoding: chunked"], ["-H", "Expect: 100-continue"]])
+  func `A body of a megabyte is refused, and the connection lives on`(_ headers: [String]) throws {
+    let served = try ServedControl()
+    let file = served.directory.url.appendingPathComponent("megabyte")
+    try Data(repeating: UInt8(ascii: " "), count: 1_000_000).write(to: file)
+    let answer = try served.curl(headers + ["-X", "PUT", "--data-binary", "@\(file.path)"], "/v1/bitrate")
+    #expect(answer.status == 413)
+    #expect(answer.curl == 0)
+    #expect(answer["limit"] == "4096")
+    let next = try served.curl([], "/v1/status")
+    #expect(next.status == 200)
+  }
+
+  @Test func `A body without an end is cut off`() throws {
+    let served = try ServedControl()
+    let connection = try RawConnection(served.socket)
+    defer { connection.end() }
+    _ = connection.send("PUT /v1/bitrate HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000000\r\n\r\n")
+    let block = String(repeating: "x", count: 65_536)
+    var sent = 0
+    while sent < 10_000, connection.send(block) { sent += 1 }
+    #expect(sent < 1000, "65 MB were taken")
+    let after = try served.curl([], "/v1/status")
+    #expect(after.status == 200)
+  }
+
+  @Test(arguments: ["X-Long: ", "GET /"])
+  func `Headers without an end are cut off`(_ beginning: String) throws {
+    let served = try ServedControl()
+    let connection = try RawConnection(served.socket)
+    defer { connection.end() }
+    if beginning.hasPrefix("X") { _ = connection.send("GET /v1/status HTTP/1.1\r\nHost: x\r\n") }
+    _ = connection.send(beginning)
+    let block = String(repeating: "x", count: 65_536)
+    var sent = 0
+    while sent < 10_000, connection.send(block) { sent += 1 }
+    #expect(sent < 1000, "65 MB were taken")
+    let after = try served.curl([], "/v1/status")
+    #expect(after.status == 200)
+  }
+
+  @Test(arguments: ["", "GET /v1/sta", "PUT /v1/bitrate HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n{"])
+  func `A client that stops on the way is dropped`(_ beginning: String) throws {
+    let served = try ServedControl(requestSeconds: 1)
+    let connection = try RawConnection(served.socket)
+    defer { connection.end() }
+    if !beginning.isEmpty { #expect(connection.send(beginning)) }
+    #expect(connection.read(within: 30) == "")
+    #expect(try served.finish() == ["listening", "stopped"])
+  }
+
+  @Test(arguments: ["GET /v1/status HTTP/1.1\r\nX: ", "PUT /v1/bitrate HTTP/1.1\r\nContent-Length: 4000\r\n\r\n"])
+  func `A client that drips is dropped`(_ beginning: String) throws {
+    let served = try ServedControl(requestSeconds: 1)
+    let connection = try RawConnection(served.socket)
+    defer { connection.end() }
+    #expect(connection.send(beginning))
+    var drops = 0
+    while drops < 300, connection.send("x") {
+      drops += 1
+      usleep(100_000)
+    }
+    #expect(drops < 300)
+  }
+
+  @Test(arguments: ["\r\n\r\n\r\n", "hello\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}"])
+  func `What is no HTTP is dropped, and others are served`(_ text: String) throws {
+    let served = try ServedControl(requestSeconds: 1)
+    let connection = try RawConnection(served.socket)
+    defer { connection.end() }
+    #expect(connection.send(text))
+    let answer = connection.read(within: 30)
+    #expect(answer?.isEmpty == true || answer?.hasPrefix("HTTP/1.1 400") == true, "\(answer ?? "still open")")
+    let after = try served.curl([], "/v1/status")
+    #expect(after.status == 200)
+  }
+
+  @Test func `One connection too many is told so, and may come when another has gone`() throws {
+    let served = try ServedControl(connections: 2)
+    // The one that found it listening has ended, but the server may not have seen it yet.
+    #expect(try eventually { try served.curl([], "/v1/status").status == 200 })
+    var held = [try RawConnection(served.socket), try RawConnection(served.socket)]
+    let third = try served.curl([], "/v1/status")
+    #expect(third.status == 503)
+    #expect(third["error"]?.contains("more than 2 connections") == true)
+    held.removeLast().end()
+    #expect(try eventually { try served.curl([], "/v1/status").status == 200 })
+    held.removeLast().end()
+  }
+
+  @Test func `It ends while clients are connected`() throws {
+    let served = try ServedControl()
+    let connection = try RawConnection(served.socket)
+    defer { connection.end() }
+    #expect(connection.send("GET /v1/status HTTP/1.1\r\n"))
+    #expect(try served.finish() == ["listening", "stopped"])
+    #expect(connection.read(within: 1) == "")
+  }
+}
