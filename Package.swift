@@ -105,6 +105,10 @@ let package = Package(
     test("OrientationSensingTests", ["OrientationSensing", "Media", "TestSupport"]),
     test("RTPTests", ["RTP", "Media", "TestSupport"]),
     test("StreamingTests", ["Streaming", "Threading", "Capture", "Encoding", "RTP", "Media", "TestSupport"]),
+    .executableTarget(
+      name: "ControlServerTool", dependencies: ["Control", "Media"], path: "Tests/ControlServerTool",
+      swiftSettings: settings),
+    test("ControlTests", ["Control", "ControlServerTool", "Media", "TestSupport", "nightjar"]),
     test("PlayerTests", ["RTP", "TestSupport", "nightjar"]),
     test("RigTests", ["TestSupport", "nightjar"]),
   ]

@@ -37,6 +37,9 @@
       parameters.i_scenecut_threshold = 0
       // Ours are put before every IDR instead, with the nominal rate as their timing.
       parameters.b_repeat_headers = 0
+      // The PPS has the same initial quantizer whatever the rate control has come to: an encoder that is opened again
+      // after a flush goes on under the parameter sets that it had.
+      parameters.b_stitchable = 1
       parameters.b_annexb = 1
 
       // Variable-rate input would hold back a frame: see X264Encoder.

@@ -111,13 +111,13 @@ import Testing
     defer { viewer.send(SIGKILL) }
     try stream.control("keyframe").expectSuccess()
     func shown() -> [String] {
-      viewer.outputSoFar.split(separator: "\n").filter { $0.contains("fakesink") && $0.contains("screen.GstPad:sink") }
+      viewer.outputSoFar.split(separator: "\n").filter { $0.contains("GstFakeSink:screen.GstPad:sink: caps") }
         .map { $0.contains("width=(int)240") ? "240x320" : "320x240" }
     }
-    #expect(eventually { shown() == ["320x240"] }, "\(viewer.outputSoFar)")
+    try #require(eventually { shown() == ["320x240"] }, "\(viewer.outputSoFar)")
     for turn in 1...20 {
       try stream.rotate(turn.isMultiple(of: 2) ? 0 : 90)
-      #expect(eventually { shown().count == turn + 1 }, "after turn \(turn): \(viewer.outputSoFar.suffix(2000))")
+      try #require(eventually { shown().count == turn + 1 }, "after turn \(turn): \(viewer.outputSoFar.suffix(2000))")
     }
     #expect(shown() == (0...20).map { $0.isMultiple(of: 2) ? "320x240" : "240x320" })
     _ = try stream.end()
@@ -135,11 +135,11 @@ import Testing
       ], in: stream.directory, environment: ["SDL_VIDEODRIVER": "dummy", "SDL_RENDER_DRIVER": "software"])
     defer { viewer.send(SIGKILL) }
     func changes() -> Int { viewer.errorSoFar.components(separatedBy: "Video frame changed from size").count - 1 }
-    #expect(eventually(within: 60) { changes() >= 1 }, "\(viewer.errorSoFar.suffix(2000))")
+    try #require(eventually(within: 60) { changes() >= 1 }, "\(viewer.errorSoFar.suffix(2000))")
     let before = changes()
     for turn in 1...20 {
       try stream.rotate(turn.isMultiple(of: 2) ? 0 : 90)
-      #expect(eventually { changes() == before + turn }, "after turn \(turn): \(viewer.errorSoFar.suffix(2000))")
+      try #require(eventually { changes() == before + turn }, "after turn \(turn): \(viewer.errorSoFar.suffix(2000))")
     }
     _ = try stream.end()
   }
@@ -163,12 +163,12 @@ import Testing
       // The decoder's line for each format of its output.
       viewer.errorSoFar.split(separator: "\n").count { $0.contains("\(width)x\(height)") }
     }
-    #expect(eventually(within: 60) { shown(320, 240) > 0 }, "\(viewer.errorSoFar.suffix(2000))")
+    try #require(eventually(within: 60) { shown(320, 240) > 0 }, "\(viewer.errorSoFar.suffix(2000))")
     var seen = (wide: shown(320, 240), high: shown(240, 320))
     for turn in 1...20 {
       let turned = !turn.isMultiple(of: 2)
       try stream.rotate(turned ? 90 : 0)
-      #expect(
+      try #require(
         eventually { turned ? shown(240, 320) > seen.high : shown(320, 240) > seen.wide },
         "after turn \(turn): \(viewer.errorSoFar.suffix(2000))")
       seen = (shown(320, 240), shown(240, 320))
