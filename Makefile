@@ -51,6 +51,8 @@ check-long: ## What takes long: every setting of VA-API, fail-over a hundred tim
 examples: ## Builds the example programs on our libraries, .build/examples/debug/.
 	@scripts/check-swift
 	@scripts/install-packages build
+	@# SwiftPM does not see files that are new in a package beside it; without its plan it looks again.
+	@rm -f .build/examples/debug.yaml
 	swift build --package-path Examples --scratch-path .build/examples
 
 lint: ## Checks the sources' format.

@@ -27,9 +27,9 @@ struct StreamSession {
     let starting = try StartGuard(signals: signals)
 
     let destinations = command.destinations.isEmpty ? Self.loopback : command.destinations
-    let source = try openSource()
     let turns = command.orientation.orientation == .auto || command.control != "none"
     let orientation = command.orientation.initial
+    let source = try openSource(fixed: turns ? nil : orientation)
     let selection = try command.encoding.select(for: source.format, orientation, aspects: turns ? .both : .one)
     let keyFrameInterval = command.encoding.settings.keyFrameInterval
     let pipeline = try Pipeline(
@@ -73,11 +73,12 @@ struct StreamSession {
     StreamDestination(host: "127.0.0.1", port: 5006, payload: .mp2t),
   ]
 
-  private func openSource() throws -> any VideoSource {
+  /// - Parameter fixed: how pictures are laid, where that is not going to change.
+  private func openSource(fixed: Orientation?) throws -> any VideoSource {
     let request = FormatRequest(size: command.size, frameRate: command.fps, format: command.format.value)
     switch command.source {
     case .device(let path):
-      return try V4L2Camera(path: path, request: request)
+      return try openCamera(path, request, fixed: fixed)
     case .file(let path):
       return try Y4MFile(path: path, pacing: command.rate ?? .realtime, loops: command.loop)
     case .test:
@@ -87,7 +88,7 @@ struct StreamSession {
       for entry in cameras.passedOver {
         if let complaint = entry.complaint { terminal.line("skipped    \(complaint)") }
       }
-      if let camera = cameras.firstUsable { return try V4L2Camera(path: camera.path, request: request) }
+      if let camera = cameras.firstUsable { return try openCamera(camera.path, request, fixed: fixed) }
       let finding = cameras.passedOver.isEmpty ? "no camera found" : "no camera can be used"
       guard command.format.value == nil else {
         throw CommandFailure(
@@ -96,6 +97,12 @@ struct StreamSession {
       terminal.line("\(finding): streaming the built-in synthetic camera")
       return try SyntheticCamera(size: request.size, frameRate: request.frameRate)
     }
+  }
+
+  private func openCamera(_ path: String, _ request: FormatRequest, fixed: Orientation?) throws -> V4L2Camera {
+    let camera = try V4L2Camera(path: path, request: request, fixedOrientation: fixed)
+    for warning in camera.warnings { terminal.line("warning    \(warning)") }
+    return camera
   }
 
   /// One line each for camera, format, encoder and destinations, and what to paste to see the picture.
