@@ -81,7 +81,10 @@ let package = Package(
       swiftSettings: settings),
 
     .executableTarget(
-      name: "encoder-cost", dependencies: ["Encoding", "Threading", "VAAPI", "X264", "Media"],
+      name: "encoder-cost",
+      dependencies: [
+        "Encoding", "Threading", "VAAPI", "Media", .target(name: "X264", condition: .when(traits: ["X264"])),
+      ],
       path: "Benchmarks/EncoderCost", swiftSettings: settings),
     .executableTarget(
       name: "rotation-cost", dependencies: ["PixelConversion", "Media"], path: "Benchmarks/RotationCost",
