@@ -41,6 +41,7 @@ final class BufferMemory {
     exports.deallocate()
     maps.deinitialize(count: mapped)
     maps.deallocate()
+    // A device that was unplugged refuses; its memory went with it, and nobody is left to be told.
     _ = try? Self.allocate(0, device: device)
   }
 

@@ -63,6 +63,7 @@ public struct ControlClient: Sendable {
   private func send(_ method: HTTPMethod, _ route: String, _ body: [UInt8] = []) throws -> [UInt8] {
     _ = try ControlSocket.address(of: path)
     let threads = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    // It fails only where it was shut down before, which nobody else can have done.
     defer { try? threads.syncShutdownGracefully() }
     let answer = threads.next().makePromise(of: ControlAnswer.self)
     let path = path
@@ -98,6 +99,7 @@ public struct ControlClient: Sendable {
     channel.writeAndFlush(HTTPClientRequestPart.end(nil), promise: nil)
     let result = try answer.futureResult.wait()
     guard (200..<300).contains(result.status) else {
+      // What does not answer as nightjar does is told as just that: its bytes would say nothing.
       throw (try? ControlJSON.decode(ControlFailure.self, from: result.body)) ?? ControlClientError.foreign(path: path)
     }
     return result.body

@@ -53,6 +53,7 @@ public final class ControlServer: Sendable {
     ended.wait()
     // So that a second call returns too.
     ended.signal()
+    // Fails where a second call finds it shut down already: then there is nothing to do.
     try? group.syncShutdownGracefully()
   }
 }

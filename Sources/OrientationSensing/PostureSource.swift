@@ -71,6 +71,7 @@ public enum OrientationSensor {
     root: String = "/sys", busAddress: String? = nil,
     limits: OrientationDetector.Limits = OrientationDetector.Limits()
   ) throws(SensorError) -> any PostureSource {
+    // Most boxes have no proxy: its absence is no failure, and the accelerometer's own error is the one to tell.
     if let proxy = try? SensorProxy(busAddress: busAddress) { return proxy }
     return AccelerometerWatch(try Accelerometer.first(root: root), limits: limits)
   }

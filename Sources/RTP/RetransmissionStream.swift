@@ -22,6 +22,7 @@ public struct RetransmissionStream: Sendable {
   public mutating func wrap(
     _ original: UnsafeRawBufferPointer, into memory: UnsafeMutableRawBufferPointer
   ) -> (header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer)? {
+    // Why it is no RTP packet is of no use to a sender, whose history holds only packets of its own.
     guard let packet = try? RTPPacket(parsing: original), let base = memory.baseAddress else { return nil }
     let headerBytes = packet.headerByteCount
     let count = headerBytes + Self.originalSequenceNumberBytes

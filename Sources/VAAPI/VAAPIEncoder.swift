@@ -93,6 +93,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
       // A driver that is open twice may run out of what there is once.
       session = nil
       let failed = stream.offer.entryPoint
+      // The first failure is the one to tell: that there is no second entry point is the usual case.
       guard let second = try? EncodingSession.open(configuration, node: node, without: failed) else { throw error }
       stream = try StreamParameters(configuration, second)
       name = stream.name
