@@ -41,9 +41,15 @@ public final class ControlServer: Sendable {
       api: ControlAPI(target: target, bodyLimit: limits.body), limits: limits, permittedGroup: socket.group)
     // A noncopyable value is no closure's to consume: the box is emptied by the one task.
     let box = Mutex<ListeningSocket?>(socket)
+    let result = Beginning()
     serving = Task { [group, ended] in
-      if let socket = box.withLock({ $0.take() }) { await service.serve(socket, group) }
+      if let socket = box.withLock({ $0.take() }) { await service.serve(socket, group) { result.tell($0) } }
       ended.signal()
+    }
+    let errorNumber = result.wait()
+    guard errorNumber == 0 else {
+      stop()
+      throw .system(step: "serve", path: path, errorNumber: errorNumber)
     }
   }
 
@@ -55,5 +61,21 @@ public final class ControlServer: Sendable {
     ended.signal()
     // Fails where a second call finds it shut down already: then there is nothing to do.
     try? group.syncShutdownGracefully()
+  }
+}
+
+/// Whether the accept loop has begun, from its task to whoever starts it.
+private final class Beginning: Sendable {
+  private let errorNumber = Mutex<CInt>(0)
+  private let told = DispatchSemaphore(value: 0)
+
+  func tell(_ errorNumber: CInt) {
+    self.errorNumber.withLock { $0 = errorNumber }
+    told.signal()
+  }
+
+  func wait() -> CInt {
+    told.wait()
+    return errorNumber.withLock { $0 }
   }
 }

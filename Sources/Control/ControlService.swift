@@ -1,3 +1,4 @@
+import Glibc
 import Hummingbird
 import HummingbirdCore
 import Logging
@@ -29,8 +30,11 @@ struct ControlService: Sendable {
         httpDecoderConfiguration: .init(maxHeaderFieldSize: 4096, maxHeaderListSize: 8192, maxHeaderFieldCount: 64)))
   }
 
-  /// Serves until its task is cancelled; closes and removes the socket.
-  func serve(_ socket: consuming ListeningSocket, _ group: MultiThreadedEventLoopGroup) async {
+  /// Serves until its task is cancelled; closes and removes the socket. Tells `began` once: 0, or the `errno` for which
+  /// it serves nothing.
+  func serve(
+    _ socket: consuming ListeningSocket, _ group: MultiThreadedEventLoopGroup, began: @Sendable (CInt) -> Void
+  ) async {
     let open = ConnectionCount()
     let time = TimeAmount.nanoseconds(limits.requestTime.nanoseconds)
     let (connections, queue) = AsyncStream<HTTP1Channel.Value>.makeStream()
@@ -52,7 +56,14 @@ struct ControlService: Sendable {
           }
         }.flatMap { $0 }
       }
-    guard let listener = try? await bootstrap.withBoundSocket(socket.descriptor).get() else { return }
+    let listener: any Channel
+    do {
+      listener = try await bootstrap.withBoundSocket(socket.descriptor).get()
+    } catch {
+      began((error as? IOError)?.errnoCode ?? EIO)
+      return
+    }
+    began(0)
     listener.closeFuture.whenComplete { _ in queue.finish() }
     await withTaskCancellationHandler {
       // A task that is not cancelled, which would end the loop with connections left in the queue.
