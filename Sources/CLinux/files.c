@@ -1,5 +1,6 @@
 #include "nightjar_files.h"
 
+#include <sys/resource.h>
 #include <sys/stat.h>
 
 static int tell(int result, const struct stat *status, struct nightjar_file *file) {
@@ -20,4 +21,13 @@ int nightjar_path_status(const char *path, struct nightjar_file *file) {
 int nightjar_descriptor_status(int descriptor, struct nightjar_file *file) {
   struct stat status;
   return tell(fstat(descriptor, &status), &status, file);
+}
+
+void nightjar_raise_descriptor_limit(uint64_t limit) {
+  struct rlimit limits;
+  if (getrlimit(RLIMIT_NOFILE, &limits) != 0) return;
+  rlim_t wanted = limits.rlim_max < limit ? limits.rlim_max : limit;
+  if (limits.rlim_cur >= wanted) return;
+  limits.rlim_cur = wanted;
+  setrlimit(RLIMIT_NOFILE, &limits);
 }

@@ -1,11 +1,23 @@
 #define _GNU_SOURCE
 #include "nightjar_sockets.h"
 
+#include <linux/sockios.h>
+#include <netinet/udp.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
+#include <string.h>
+#include <sys/ioctl.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
+
+// glibc tells these since 2.30 only where it defines them at all.
+#ifndef UDP_SEGMENT
+#define UDP_SEGMENT 103
+#endif
+#ifndef SOL_UDP
+#define SOL_UDP 17
+#endif
 
 _Static_assert(sizeof(struct nightjar_message) == sizeof(struct mmsghdr), "struct mmsghdr has changed");
 _Static_assert(offsetof(struct nightjar_message, sent) == offsetof(struct mmsghdr, msg_len),
@@ -16,7 +28,49 @@ int nightjar_send_messages(int socket, struct nightjar_message *messages, unsign
 }
 
 int nightjar_udp_socket(int family) {
-  return socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP);
+  int descriptor = socket(family, SOCK_DGRAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_UDP);
+  int one = 1;
+  // So that both families may have the same port.
+  if (descriptor >= 0 && family == AF_INET6) setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+  return descriptor;
+}
+
+void nightjar_set_segment_size(struct nightjar_message *message, struct nightjar_segment_control *control,
+                               uint16_t size) {
+  message->header.msg_control = control;
+  message->header.msg_controllen = CMSG_LEN(sizeof size);
+  struct cmsghdr *header = CMSG_FIRSTHDR(&message->header);
+  header->cmsg_level = SOL_UDP;
+  header->cmsg_type = UDP_SEGMENT;
+  header->cmsg_len = CMSG_LEN(sizeof size);
+  memcpy(CMSG_DATA(header), &size, sizeof size);
+  message->header.msg_controllen = CMSG_SPACE(sizeof size);
+}
+
+int nightjar_unsent_bytes(int socket) {
+  int bytes = 0;
+  return ioctl(socket, SIOCOUTQ, &bytes) == 0 ? bytes : -1;
+}
+
+ssize_t nightjar_receive(int socket, void *memory, size_t capacity) {
+  return recv(socket, memory, capacity, MSG_DONTWAIT | MSG_TRUNC);
+}
+
+int nightjar_bind_shared(int socket, int family, uint16_t port) {
+  int one = 1;
+  if (setsockopt(socket, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) != 0) return -1;
+  if (family == AF_INET6) {
+    struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
+    socklen_t length = sizeof address;
+    if (bind(socket, (struct sockaddr *)&address, length) != 0) return -1;
+    if (getsockname(socket, (struct sockaddr *)&address, &length) != 0) return -1;
+    return ntohs(address.sin6_port);
+  }
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port)};
+  socklen_t length = sizeof address;
+  if (bind(socket, (struct sockaddr *)&address, length) != 0) return -1;
+  if (getsockname(socket, (struct sockaddr *)&address, &length) != 0) return -1;
+  return ntohs(address.sin_port);
 }
 
 static int is_ignored(int number) {

@@ -14,3 +14,16 @@ int nightjar_poll(struct pollfd *descriptors, unsigned int count, int64_t timeou
   };
   return ppoll(descriptors, count, timeout_nanoseconds < 0 ? NULL : &timeout, NULL);
 }
+
+int nightjar_epoll(void) { return epoll_create1(EPOLL_CLOEXEC); }
+
+int nightjar_epoll_watch(int epoll, int descriptor, uint64_t token, uint32_t events) {
+  struct epoll_event event = {.events = events, .data = {.u64 = token}};
+  return epoll_ctl(epoll, EPOLL_CTL_ADD, descriptor, &event);
+}
+
+int nightjar_epoll_forget(int epoll, int descriptor) { return epoll_ctl(epoll, EPOLL_CTL_DEL, descriptor, NULL); }
+
+int nightjar_epoll_take(int epoll, struct epoll_event *events, int capacity) {
+  return epoll_wait(epoll, events, capacity, 0);
+}

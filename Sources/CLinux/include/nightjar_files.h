@@ -19,4 +19,7 @@ int nightjar_path_status(const char *path, struct nightjar_file *file);
 // fstat(2). 0, or -1 and errno.
 int nightjar_descriptor_status(int descriptor, struct nightjar_file *file);
 
+// Lets the process open as many descriptors as its hard limit allows, at most limit.
+void nightjar_raise_descriptor_limit(uint64_t limit);
+
 #endif

@@ -4,6 +4,7 @@
 
 #include <netinet/in.h>
 #include <netinet/ip.h>
+#include <stdint.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 
@@ -16,8 +17,32 @@ struct nightjar_message {
 // sendmmsg(2) with MSG_DONTWAIT: how many messages were sent, or -1 and errno where the first one failed.
 int nightjar_send_messages(int socket, struct nightjar_message *messages, unsigned int count);
 
-// A UDP socket of the family, close-on-exec and non-blocking.
+// A UDP socket of the family, close-on-exec and non-blocking; of IPv6 alone where it is of that family.
 int nightjar_udp_socket(int family);
+
+// Room for the control message of nightjar_set_segment_size, aligned as that is.
+struct nightjar_segment_control {
+  size_t bytes[(CMSG_SPACE(sizeof(uint16_t)) + sizeof(size_t) - 1) / sizeof(size_t)];
+};
+
+// Has the kernel cut the message into datagrams of size bytes each, the last one of the rest (UDP_SEGMENT, udp(7)).
+void nightjar_set_segment_size(struct nightjar_message *message, struct nightjar_segment_control *control,
+                               uint16_t size);
+
+// The most segments of one message, and its most bytes: the kernel's limit since 4.18, and an IPv4 packet's.
+static const int nightjar_segment_limit = 64;
+static const int nightjar_segmented_bytes_limit = 65507;
+
+// Bytes that were sent on the socket and have not left the machine, with what the kernel needs to keep them; -1 and
+// errno.
+int nightjar_unsent_bytes(int socket);
+
+// recv(2) without waiting, of a datagram; -1 and errno. More than capacity is the datagram's own length.
+ssize_t nightjar_receive(int socket, void *memory, size_t capacity);
+
+// Binds to a port of every local address of the family, which others of this user may bind as well (SO_REUSEPORT); to a
+// free one where port is 0. The port, or -1 and errno.
+int nightjar_bind_shared(int socket, int family, uint16_t port);
 
 // A descriptor that becomes readable when SIGINT, SIGTERM or SIGHUP (the terminal is gone) arrives; all are blocked
 // in the calling thread and in all that it starts afterwards. SIGINT and SIGHUP stay ignored where the program was
