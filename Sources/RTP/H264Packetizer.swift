@@ -3,9 +3,10 @@ public import Media
 /// Cuts access units into RTP packets by RFC 6184, packetization-mode 1 (non-interleaved).
 ///
 /// - A NAL unit that fits goes alone (section 5.6); parameter sets in a row go together in one STAP-A (5.7.1)
-///   as far as they fit; a NAL unit that is too large goes in FU-A fragments (5.8) whose sizes differ by one byte
-///   at most, so that no tiny last packet costs a header of its own.
+///   as far as they fit; a NAL unit that is too large goes in FU-A fragments (5.8) of one size, as few as it
+///   takes and each no larger than that needs; the last one has what is left.
 /// - The last packet of the access unit has the marker bit (5.1).
+/// - Parameter sets are copied, everything else is lent: they may come from where a stream's are kept.
 /// - Access unit delimiters are left out: the marker and the timestamp say the same. So are NAL unit types 0 and
 ///   24…31, which H.264 leaves unspecified and RFC 6184 uses for its own structures.
 public struct H264Packetizer: Sendable {
@@ -94,30 +95,44 @@ public struct H264Packetizer: Sendable {
   /// One NAL unit by itself: whole where it fits, else in fragments.
   private mutating func appendNALUnit(_ unit: NALUnit, timestamp: UInt32, into batch: PacketBatch) {
     guard (1...23).contains(unit.type.rawValue), unit.type != .accessUnitDelimiter else { return }
+    let copies = unit.type == .sequenceParameterSet || unit.type == .pictureParameterSet
     let bytes = unit.bytes
     guard bytes.count > maximumPacketSize - RTPHeader.byteCount else {
-      let memory = batch.append(headerBytes: RTPHeader.byteCount, lending: bytes)
-      stream.nextHeader(marker: false, timestamp: timestamp, payloadBytes: bytes.count).write(to: memory)
+      _ = append(bytes, headerBytes: 0, copies: copies, timestamp: timestamp, to: batch)
       return
     }
-    // The NAL unit's own header byte is not sent: FU indicator and FU header stand for it.
+    // The NAL unit's own header byte is not sent: FU indicator and FU header stand for it. All fragments but the last
+    // have one size, as segmentation offload wants it (udp(7), UDP_SEGMENT).
     let rest = UnsafeRawBufferPointer(rebasing: bytes[1...])
     let largest = maximumPacketSize - RTPHeader.byteCount - Self.fragmentHeaderBytes
     let fragments = (rest.count + largest - 1) / largest
-    let (size, larger) = rest.count.quotientAndRemainder(dividingBy: fragments)
+    let size = (rest.count + fragments - 1) / fragments
     let indicator = bytes[0] & 0xe0 | NALUnitType.fragmentationUnitA.rawValue
     var start = 0
-    for fragment in 0..<fragments {
-      let end = start + size + (fragment < larger ? 1 : 0)
-      let payload = UnsafeRawBufferPointer(rebasing: rest[start..<end])
-      let memory = batch.append(headerBytes: RTPHeader.byteCount + Self.fragmentHeaderBytes, lending: payload)
-      stream.nextHeader(
-        marker: false, timestamp: timestamp, payloadBytes: Self.fragmentHeaderBytes + payload.count
-      ).write(to: memory)
-      let edge: UInt8 = fragment == 0 ? 0x80 : (fragment == fragments - 1 ? 0x40 : 0)
+    while start < rest.count {
+      let end = min(start + size, rest.count)
+      let memory = append(
+        UnsafeRawBufferPointer(rebasing: rest[start..<end]), headerBytes: Self.fragmentHeaderBytes, copies: copies,
+        timestamp: timestamp, to: batch)
+      let edge: UInt8 = start == 0 ? 0x80 : (end == rest.count ? 0x40 : 0)
       memory.storeBytes(of: indicator, toByteOffset: RTPHeader.byteCount, as: UInt8.self)
       memory.storeBytes(of: edge | unit.type.rawValue, toByteOffset: RTPHeader.byteCount + 1, as: UInt8.self)
       start = end
     }
+  }
+
+  /// A packet of `payload` behind `headerBytes` that the caller fills at once, RTP's own header before them.
+  private mutating func append(
+    _ payload: UnsafeRawBufferPointer, headerBytes: Int, copies: Bool, timestamp: UInt32, to batch: PacketBatch
+  ) -> UnsafeMutableRawPointer {
+    let header = RTPHeader.byteCount + headerBytes
+    let memory =
+      copies
+      ? batch.append(headerBytes: header + payload.count) : batch.append(headerBytes: header, lending: payload)
+    if copies {
+      UnsafeMutableRawBufferPointer(start: memory + header, count: payload.count).copyMemory(from: payload)
+    }
+    stream.nextHeader(marker: false, timestamp: timestamp, payloadBytes: headerBytes + payload.count).write(to: memory)
+    return memory
   }
 }

@@ -58,6 +58,19 @@ public struct SenderControl: Sendable {
     return writer.count
   }
 
+  /// Writes a report for one viewer that is new, out of turn: a unicast sender may introduce itself at once (RFC 3550
+  /// section 6.2), and until then the viewer knows neither clock nor name. Returns its bytes.
+  public func writeIntroduction(
+    of stream: RTPStream, into memory: UnsafeMutableRawBufferPointer, at time: MediaTime, ntp: NTPTimestamp
+  ) -> Int {
+    precondition(memory.count >= Self.room, "a report needs \(Self.room) bytes")
+    var writer = RTCPWriter(into: memory)
+    do throws(RTCPWriterError) { try write(stream, to: &writer, at: time, ntp: ntp) } catch {
+      preconditionFailure("\(error)")
+    }
+    return writer.count
+  }
+
   /// Writes the last datagram: the report, and BYE with `reason` of at most 255 bytes. Returns its bytes.
   public func writeGoodbye(
     of stream: RTPStream, reason: StaticString = "", into memory: UnsafeMutableRawBufferPointer, at time: MediaTime,

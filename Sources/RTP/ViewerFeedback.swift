@@ -13,6 +13,9 @@ public final class ViewerFeedback {
     public var goodbye = false
     /// How many packets were retransmitted.
     public var retransmissions = 0
+
+    /// Nothing asked for.
+    public init() {}
   }
 
   /// What the viewer did so far.
@@ -35,6 +38,9 @@ public final class ViewerFeedback {
     public var packetsGone: UInt64 = 0
     /// Packets asked for beyond what the viewer may cost.
     public var packetsRefused: UInt64 = 0
+
+    /// Nothing yet.
+    public init() {}
   }
 
   /// How many packets one datagram may ask for; what is beyond is counted as refused.
