@@ -15,6 +15,8 @@ final class CodedPicture: @unchecked Sendable {
   private var captured = MediaTime.zero
   /// When the encoder was done with it.
   var encoded = MediaTime.zero
+  /// Who needs it, on the send thread.
+  var holders = 0
 
   /// The most NAL units in one picture.
   static let nalUnitLimit = 1024
@@ -69,56 +71,77 @@ final class CodedPictureQueue: @unchecked Sendable {
   private let monitor = Monitor()
   private var free: [CodedPicture] = []
   private var filled: [CodedPicture] = []
+  /// Pictures that are being written or wait to be taken.
+  private var queued = 0
   private var isClosed = false
+  /// Rings when a picture has come, or the queue was closed.
+  let arrival: WakeUp
 
-  /// The most pictures that are in flight; the reference design's figure.
+  /// The most pictures that wait for the network; the reference design's figure.
   static let depth = 3
 
-  /// Room for pictures of at most `capacity` bytes.
-  init(capacity: Int) throws(FramePoolError) {
-    free.reserveCapacity(Self.depth)
+  /// Room for pictures of at most `capacity` bytes: ``depth`` that wait, and `held` that were taken and are still needed.
+  /// Memory is used only for what there ever was at a time.
+  init(capacity: Int, held: Int = 1) throws {
+    arrival = try WakeUp()
+    let count = Self.depth + max(1, held)
+    free.reserveCapacity(count)
     filled.reserveCapacity(Self.depth)
-    for _ in 0..<Self.depth { free.append(try CodedPicture(capacity: capacity)) }
+    for _ in 0..<count { free.append(try CodedPicture(capacity: capacity)) }
   }
 
   /// Waits for an empty picture to write into; nil once the queue is closed.
   func beginWrite() -> CodedPicture? {
     monitor.locked {
-      while free.isEmpty, !isClosed { monitor.wait() }
-      return isClosed ? nil : free.popLast()
+      while queued >= Self.depth || free.isEmpty, !isClosed { monitor.wait() }
+      guard !isClosed else { return nil }
+      queued += 1
+      return free.popLast()
     }
   }
 
   /// Hands a written picture on.
   func commit(_ picture: CodedPicture) {
-    monitor.locked {
-      filled.append(picture)
-      monitor.signal()
-    }
+    monitor.locked { filled.append(picture) }
+    arrival.ring()
   }
 
-  /// Takes a picture back, unsent or sent.
-  func recycle(_ picture: CodedPicture) {
+  /// Takes a picture back that was not written after all.
+  func abandon(_ picture: CodedPicture) {
     monitor.locked {
+      queued -= 1
       free.append(picture)
       monitor.signal()
     }
   }
 
-  /// What `next` found.
+  /// What ``take()`` found.
   enum Arrival {
     case picture(CodedPicture)
-    case timeout
+    case none
     case closed
   }
 
-  /// Waits for the next picture until `deadline`. Pictures that were committed before the queue was closed still come.
-  func next(until deadline: MediaTime) -> Arrival {
+  /// Takes the next picture, with one holder, without waiting. Pictures that were committed before the queue was closed
+  /// still come.
+  func take() -> Arrival {
     monitor.locked {
-      while filled.isEmpty, !isClosed {
-        if !monitor.wait(until: deadline), filled.isEmpty { return isClosed ? .closed : .timeout }
-      }
-      return filled.isEmpty ? .closed : .picture(filled.removeFirst())
+      guard !filled.isEmpty else { return isClosed ? .closed : .none }
+      let picture = filled.removeFirst()
+      picture.holders = 1
+      queued -= 1
+      monitor.signal()
+      return .picture(picture)
+    }
+  }
+
+  /// One holder of a taken picture needs it no longer; the last one gives it back.
+  func release(_ picture: CodedPicture) {
+    picture.holders -= 1
+    guard picture.holders == 0 else { return }
+    monitor.locked {
+      free.append(picture)
+      monitor.signal()
     }
   }
 
@@ -128,5 +151,6 @@ final class CodedPictureQueue: @unchecked Sendable {
       isClosed = true
       monitor.signal()
     }
+    arrival.ring()
   }
 }

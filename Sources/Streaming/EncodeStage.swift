@@ -133,7 +133,7 @@ private struct Delivery {
 
   /// Gives back room that was not used.
   mutating func end(_ pictures: CodedPictureQueue) {
-    if let room { pictures.recycle(room) }
+    if let room { pictures.abandon(room) }
     room = nil
   }
 

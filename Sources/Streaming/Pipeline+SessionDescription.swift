@@ -5,10 +5,11 @@ extension Pipeline {
   /// What the receivers at one destination must know, with the parameter sets of now.
   ///
   /// - Parameters:
-  ///   - index: the destination's place in ``destinations``.
+  ///   - id: the destination; nil comes back where there is no such one.
   ///   - sessionID: the same for the stream's life, unlike any other of this host (RFC 8866 section 5.2).
-  public func sessionDescription(forDestination index: Int, sessionID: UInt64) -> SessionDescription? {
-    let (destination, address) = destinations[index]
+  public func sessionDescription(for id: ViewerID, sessionID: UInt64) -> SessionDescription? {
+    guard let entry = destinations.first(where: { $0.id == id }) else { return nil }
+    let (destination, address) = (entry.destination, entry.address)
     guard let connection = ConnectionAddress(address.text) else { return nil }
     let current = parameterSets
     let payload: SessionDescription.Payload =

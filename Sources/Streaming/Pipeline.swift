@@ -24,8 +24,6 @@ public final class Pipeline: @unchecked Sendable {
   public let encoder: any VideoEncoder
   /// What the source delivers.
   public let sourceFormat: SourceFormat
-  /// The destinations with their addresses, in the order given.
-  public let destinations: [(destination: StreamDestination, address: SocketAddress)]
   /// Becomes readable once the pipeline has ended by itself or by ``stop()``.
   public let ended: Interrupt
 
@@ -35,8 +33,9 @@ public final class Pipeline: @unchecked Sendable {
   private let requests = EncoderRequests()
   private let mailbox = Mailbox<WaitingFrame>()
   private let pictures: CodedPictureQueue
-  private let statisticsRecorder: StatisticsRecorder
-  private let sendStage: SendStage
+  let statisticsRecorder: StatisticsRecorder
+  let sendStage: SendStage
+  let viewerList = Mutex(ViewerList())
   private let laid: Mutex<Orientation>
   private let outcome = Mutex<Outcome?>(nil)
   private let end = Mutex<MediaTime?>(nil)
@@ -52,11 +51,14 @@ public final class Pipeline: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - orientation: how pictures are laid at the start; the encoder is one for pictures laid so.
+  ///   - pacing: the part of a frame interval over which the packets of a large frame are spread, 0…1; 0 sends them at
+  ///     once. The first frame after an orientation switch or a fail-over is never spread.
   ///   - started: when the program began, the base of ``StreamStatistics/firstPacket``.
   /// - Throws: ``StreamDestinationError``, ``FramePoolError``, ``SystemFailure``.
   public init(
     source: any VideoSource, encoder: any VideoEncoder, destinations: [StreamDestination],
-    keyFrameInterval: MediaTime, orientation: Orientation = .upright, started: MediaTime = .now()
+    keyFrameInterval: MediaTime, orientation: Orientation = .upright, pacing: Double = 0,
+    started: MediaTime = .now()
   ) throws {
     laid = Mutex(orientation)
     source.orient(orientation)
@@ -64,32 +66,19 @@ public final class Pipeline: @unchecked Sendable {
     self.encoder = encoder
     self.keyFrameInterval = keyFrameInterval
     sourceFormat = source.format
-    self.destinations = try Self.resolve(destinations)
     interrupt = try Interrupt()
     ended = try Interrupt()
-    statisticsRecorder = StatisticsRecorder(
-      destinations: destinations, encoderName: encoder.name, started: started)
+    statisticsRecorder = StatisticsRecorder(encoderName: encoder.name, started: started)
+    // As many as come within a viewer's patience.
+    let interval = encoder.configuration.frameRate.interval
+    let held = min(max(Int(Viewer.patience.seconds / interval.seconds), 8), 32)
     // No coded picture is larger than the raw one but for headers, whatever the rate control does.
-    pictures = try CodedPictureQueue(capacity: source.format.size.pixels * 2 + 65_536)
-    sendStage = SendStage(
-      pictures: pictures, outputs: try RTPOutput.outputs(for: self.destinations),
-      encoder: encoder.configuration, parameterSets: encoder.parameterSets, requests: requests,
+    pictures = try CodedPictureQueue(capacity: source.format.size.pixels * 2 + 65_536, held: held)
+    sendStage = try SendStage(
+      pictures: pictures, heldLimit: held, encoder: encoder.configuration, parameterSets: encoder.parameterSets,
+      pacing: min(max(pacing, 0), 1), canonicalName: Self.canonicalName(), requests: requests,
       statistics: statisticsRecorder)
-  }
-
-  /// The addresses of `destinations`, no two of which may be the same: a receiver would get every packet twice.
-  private static func resolve(
-    _ destinations: [StreamDestination]
-  ) throws(StreamDestinationError) -> [(destination: StreamDestination, address: SocketAddress)] {
-    var resolved: [(destination: StreamDestination, address: SocketAddress)] = []
-    for destination in destinations {
-      let address = try SocketAddress(host: destination.host, port: destination.port)
-      if let other = resolved.first(where: { $0.address == address }) {
-        throw .sameAddress(other.destination.description, destination.description, address: address.text)
-      }
-      resolved.append((destination, address))
-    }
-    return resolved
+    for destination in destinations { try add(destination) }
   }
 
   /// Starts the three threads.

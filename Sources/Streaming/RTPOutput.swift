@@ -1,105 +1,258 @@
+import Glibc
 import Media
 import RTP
-import Synchronization
 
-/// One RTP packet stream and the destinations that get it: an access unit is packetized once for all that share
-/// payload and packet size.
+/// One RTP stream and its viewers: an access unit is packetized once for all that share payload and packet size.
+///
+/// Used by the send thread alone.
 final class RTPOutput {
-  /// A destination's socket, and where its figures are.
-  final class Receiver {
-    let index: Int
-    var socket: DatagramSocket
-
-    init(index: Int, socket: consuming DatagramSocket) {
-      self.index = index
-      self.socket = socket
-    }
+  /// What the viewers of one stream have in common.
+  struct Kind: Hashable {
+    let payload: StreamPayload
+    let packetSize: Int
   }
+
+  let kind: Kind
+  private(set) var viewers: [Viewer] = []
 
   // One of the two is there. Two optionals and not an enum with payloads, because these are mutated in place, where
   // an enum's payload would be copied out and back for each access unit.
   private var h264: H264Packetizer?
   private var transportStream: TransportStreamPacketizer?
-  private let batch = PacketBatch()
-  private var messages = MessageVector()
-  private let receivers: [Receiver]
-  /// The last picture's time on the stream's timeline, and when it was sent, for the clock of ``keepAlive(_:)``.
-  private var lastPicture: (timestamp: MediaTime, sent: MediaTime)?
+  private var control: SenderControl
+  private var history: PacketHistory
+  private let pictures: CodedPictureQueue
+  private let blocked: BlockedViewers
+  /// Frames that nobody needs, and those that some viewer has not got whole.
+  private var free: [OutgoingFrame] = []
+  private var held: [OutgoingFrame] = []
+  private let clockPackets = OutgoingFrame()
+  private let controlMemory = UnsafeMutableRawBufferPointer.allocate(byteCount: SenderControl.room, alignment: 8)
+  private var pacing: PacedFrame?
+  /// The last picture's time on the stream's timeline, when the camera took it, and when it was sent.
+  private var lastPicture: (timestamp: MediaTime, captured: MediaTime, sent: MediaTime)?
 
-  private init(h264: H264Packetizer?, transportStream: TransportStreamPacketizer?, receivers: [Receiver]) {
-    self.h264 = h264
-    self.transportStream = transportStream
-    self.receivers = receivers
-  }
-
-  /// The outputs for `destinations`: one for each pair of payload and packet size.
+  /// A stream without viewers.
   ///
-  /// - Throws: ``StreamDestinationError`` for a host without address, or where the system gives no socket.
-  static func outputs(
-    for destinations: [(destination: StreamDestination, address: SocketAddress)]
-  ) throws -> [RTPOutput] {
-    struct Kind: Hashable {
-      let payload: StreamPayload
-      let size: Int
-    }
-    var kinds: [Kind] = []
-    var receivers: [Kind: [Receiver]] = [:]
-    for (index, entry) in destinations.enumerated() {
-      let kind = Kind(payload: entry.destination.payload, size: entry.destination.maximumPacketSize)
-      if receivers[kind] == nil { kinds.append(kind) }
-      let socket = try DatagramSocket(to: entry.destination, at: entry.address)
-      receivers[kind, default: []].append(Receiver(index: index, socket: socket))
-    }
-    return try kinds.map { kind in
-      RTPOutput(
-        h264: kind.payload == .h264 ? try H264Packetizer(maximumPacketSize: kind.size) : nil,
-        transportStream: kind.payload == .mp2t ? try TransportStreamPacketizer(maximumPacketSize: kind.size) : nil,
-        receivers: receivers[kind] ?? [])
-    }
+  /// - Parameters:
+  ///   - canonicalName: Ours, in RTCP.
+  ///   - bitrate: Bits a second of the stream, from which follow RTCP's interval and how much is kept for
+  ///     retransmission: about a second.
+  ///   - pictures: Where a picture goes that all viewers have got.
+  ///   - blocked: Is told of viewers that wait for room.
+  /// - Throws: ``PacketizerError``.
+  init(
+    _ kind: Kind, canonicalName: String, bitrate: Int, pictures: CodedPictureQueue, blocked: BlockedViewers,
+    at now: MediaTime
+  ) throws {
+    self.kind = kind
+    self.pictures = pictures
+    self.blocked = blocked
+    h264 = kind.payload == .h264 ? try H264Packetizer(maximumPacketSize: kind.packetSize) : nil
+    transportStream = kind.payload == .mp2t ? try TransportStreamPacketizer(maximumPacketSize: kind.packetSize) : nil
+    control = try SenderControl(
+      canonicalName: canonicalName, sessionBitsPerSecond: Double(bitrate), minimum: .standard, at: now)
+    let kept = min(max(bitrate / 8, 1 << 18), 1 << 22)
+    history = PacketHistory(packets: kept / min(kind.packetSize, 1000), bytes: kept)
   }
 
-  /// What became of an access unit, over all destinations.
-  struct Outcome {
-    /// Packets that the kernel took.
+  deinit {
+    controlMemory.deallocate()
+  }
+
+  /// The stream's numbering.
+  var stream: RTPStream { h264?.stream ?? transportStream.unsafelyUnwrapped.stream }
+
+  /// Whether there was a picture: before that there is no clock to report.
+  var hasBegun: Bool { lastPicture != nil }
+
+  // MARK: Viewers
+
+  /// Adds a viewer, who gets the next frame, or the next key frame.
+  func add(_ viewer: Viewer, at now: MediaTime) {
+    viewers.append(viewer)
+    guard hasBegun else { return }
+    greet(viewer, at: now)
+  }
+
+  /// Lets a viewer go, with BYE.
+  func remove(_ viewer: Viewer, at now: MediaTime) {
+    viewers.removeAll { $0 === viewer }
+    viewer.giveUp()
+    reclaim()
+    let bytes = control.writeGoodbye(of: stream, into: controlMemory, at: streamTime(at: now), ntp: .now())
+    viewer.transport.send(control: UnsafeRawBufferPointer(rebasing: controlMemory[..<bytes]))
+  }
+
+  private func greet(_ viewer: Viewer, at now: MediaTime) {
+    let bytes = control.writeIntroduction(of: stream, into: controlMemory, at: streamTime(at: now), ntp: .now())
+    viewer.transport.send(control: UnsafeRawBufferPointer(rebasing: controlMemory[..<bytes]))
+  }
+
+  /// What the stream's own clock shows: a picture taken now would have this timestamp.
+  private func streamTime(at now: MediaTime) -> MediaTime {
+    guard let lastPicture else { return now }
+    return lastPicture.timestamp + (now - lastPicture.captured)
+  }
+
+  // MARK: Frames
+
+  /// Packetizes `unit`, whose bytes lie in `picture`, and gives it to every viewer; how many packets left at once, over
+  /// all viewers.
+  ///
+  /// - Parameters:
+  ///   - plan: How a large one is spread.
+  ///   - picture: Is held while a viewer has not got all of it.
+  func send(_ unit: borrowing AccessUnit, in picture: CodedPicture, _ plan: PacedFrame.Plan, at now: MediaTime) -> Int {
+    let frame = free.popLast() ?? OutgoingFrame()
+    frame.batch.removeAll()
+    h264?.packetize(unit, into: frame.batch)
+    transportStream?.packetize(unit, into: frame.batch)
+    for index in 0..<frame.count { history.append(frame.batch[index], at: now) }
+    let isFirst = !hasBegun
+    lastPicture = (unit.timestamp, unit.captured, now)
+    let isPaced = plan.spreads(packets: frame.count)
+    frame.fill(isKeyFrame: unit.isKeyFrame, isPaced: isPaced)
+    if isPaced { pacing = PacedFrame(frame: frame, begin: now, spread: plan.spread) }
+    frame.picture = picture
+    picture.holders += 1
+    held.append(frame)
     var packets = 0
-    /// Whether some were lost because the way out took them too slowly.
-    var isCongested = false
+    for viewer in viewers where viewer.offer(frame, at: now) {
+      packets -= viewer.packetsSent
+      flush(viewer, at: now)
+      packets += viewer.packetsSent
+    }
+    reclaim()
+    if isFirst { for viewer in viewers { greet(viewer, at: now) } }
+    return packets
   }
 
-  /// Packetizes `unit` and sends it to every destination, waiting no longer than `budget` for each.
-  func send(_ unit: borrowing AccessUnit, within budget: MediaTime, _ statistics: StatisticsRecorder) -> Outcome {
-    batch.removeAll()
-    h264?.packetize(unit, into: batch)
-    transportStream?.packetize(unit, into: batch)
-    let outcome = sendBatch(within: budget, statistics)
-    lastPicture = (unit.timestamp, .now())
-    return outcome
+  /// Sends what may leave to a viewer.
+  private func flush(_ viewer: Viewer, at now: MediaTime) {
+    viewer.flush(at: now)
+    blocked.note(viewer)
   }
+
+  /// Sends what was in the way of a viewer that has room now, or has had none for too long.
+  func resume(_ viewer: Viewer, at now: MediaTime) {
+    flush(viewer, at: now)
+    reclaim()
+  }
+
+  /// Has the viewers that have not got all of `picture` do without.
+  func letGo(of picture: CodedPicture) {
+    for viewer in viewers where viewer.holds(picture) {
+      viewer.giveUp(EAGAIN)
+      blocked.note(viewer)
+    }
+    if pacing?.frame.picture === picture { pacing = nil }
+    reclaim()
+  }
+
+  /// Gives back the frames that every viewer has got.
+  func reclaim() {
+    var index = 0
+    while index < held.count {
+      let frame = held[index]
+      guard frame.holders == 0, pacing?.frame !== frame else {
+        index += 1
+        continue
+      }
+      held.remove(at: index)
+      if let picture = frame.picture {
+        frame.picture = nil
+        pictures.release(picture)
+      }
+      free.append(frame)
+    }
+  }
+
+  // MARK: Pacing
+
+  /// Whether packets of a frame wait for their time.
+  var isPacing: Bool { pacing != nil }
+
+  /// When the next packets of a paced frame may leave; nil where there is none.
+  var pacingDeadline: MediaTime? { pacing?.deadline }
+
+  /// Sends the packets of a paced frame whose time has come.
+  func pace(at now: MediaTime) {
+    guard pacing?.release(at: now) == true else { return }
+    if pacing?.isOver == true { pacing = nil }
+    for viewer in viewers where viewer.isBlocked && viewer.step == .idle { flush(viewer, at: now) }
+    reclaim()
+  }
+
+  /// Sends all that is left of a paced frame.
+  func endPacing(at now: MediaTime) {
+    guard let frame = pacing?.frame else { return }
+    frame.release(frame.count)
+    pacing = nil
+    for viewer in viewers where viewer.isBlocked && viewer.step == .idle { flush(viewer, at: now) }
+    reclaim()
+  }
+
+  // MARK: Clocks and RTCP
 
   /// Repeats the transport stream's clock where no picture did. The clock goes on from the last picture by the time
   /// since that was sent, so that it never runs ahead of a picture that is still on its way.
-  func keepAlive(_ statistics: StatisticsRecorder) {
+  func keepAlive(at now: MediaTime) {
     guard transportStream != nil, let lastPicture else { return }
-    batch.removeAll()
-    transportStream?.keepAlive(at: lastPicture.timestamp + (.now() - lastPicture.sent), into: batch)
-    _ = sendBatch(within: DatagramSocket.patience, statistics)
+    clockPackets.batch.removeAll()
+    transportStream?.keepAlive(at: lastPicture.timestamp + (now - lastPicture.sent), into: clockPackets.batch)
+    guard clockPackets.count > 0 else { return }
+    clockPackets.fill(isKeyFrame: false, isPaced: false)
+    for viewer in viewers { viewer.sendAside(clockPackets) }
   }
 
-  private func sendBatch(within budget: MediaTime, _ statistics: StatisticsRecorder) -> Outcome {
-    var outcome = Outcome()
-    guard batch.count > 0 else { return outcome }
-    messages.fill(from: batch)
-    for receiver in receivers {
-      let result = receiver.socket.send(messages.filled, within: budget)
-      outcome.packets += result.packets
-      if result.isCongested { outcome.isCongested = true }
-      statistics.send.withLock {
-        $0.destinations[receiver.index].packets += result.packets
-        $0.destinations[receiver.index].bytes += result.bytes
-        $0.destinations[receiver.index].lost += result.lost
-        $0.destinations[receiver.index].errorNumber = result.errorNumber
+  /// When the next report is due.
+  var reportDeadline: MediaTime { control.schedule.deadline }
+
+  /// Sends every viewer the report that is due at `now`.
+  func report(at now: MediaTime, bitrate: Int) {
+    guard hasBegun else { return }
+    control.schedule.sessionBitsPerSecond = Double(max(bitrate, 1000))
+    let bytes = control.writeReport(of: stream, into: controlMemory, at: streamTime(at: now), ntp: .now())
+    guard bytes > 0 else { return }
+    for viewer in viewers { viewer.transport.send(control: UnsafeRawBufferPointer(rebasing: controlMemory[..<bytes])) }
+  }
+
+  /// Takes what a viewer says by RTCP, a few datagrams at most, and answers its NACKs.
+  ///
+  /// - Parameter memory: For one datagram.
+  /// - Returns: What it asks for; `isFlooding` where there may be more to read than is read at a time.
+  func receive(
+    from viewer: Viewer, into memory: UnsafeMutableRawBufferPointer, at now: MediaTime
+  ) -> (requests: ViewerFeedback.Requests, isFlooding: Bool) {
+    var requests = ViewerFeedback.Requests()
+    for _ in 0..<Self.datagramsAtATime {
+      var hasMore = false
+      let count = viewer.transport.receiveControl(into: memory, hasMore: &hasMore)
+      guard hasMore else { return (requests, false) }
+      guard count > 0 else { continue }
+      let datagram = UnsafeRawBufferPointer(rebasing: memory[..<count])
+      // What could not be sent at all is not sent again: it would be the first to be in the way.
+      let answers = !viewer.isBlocked && !viewer.awaitsKeyFrame
+      let result = try? viewer.feedback.receive(datagram, at: now, ntp: .now(), history: history) { header, payload in
+        if answers { _ = viewer.transport.send(header: header, payload: payload) }
       }
+      // What is no RTCP was counted there.
+      requests.keyFrame = requests.keyFrame || result?.keyFrame == true
+      requests.goodbye = requests.goodbye || result?.goodbye == true
     }
-    return outcome
+    return (requests, true)
+  }
+
+  /// How many datagrams of one viewer are read before it is others' turn.
+  static let datagramsAtATime = 4
+}
+
+extension NTPTimestamp {
+  /// What the wall clock shows.
+  static func now() -> NTPTimestamp {
+    var time = timespec()
+    clock_gettime(CLOCK_REALTIME, &time)
+    return NTPTimestamp(unixSeconds: Int64(time.tv_sec), nanoseconds: Int64(time.tv_nsec))
   }
 }

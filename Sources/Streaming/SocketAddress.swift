@@ -34,6 +34,16 @@ public struct SocketAddress: Equatable, @unchecked Sendable {
     length = first.ai_addrlen
   }
 
+  /// The same address with another port.
+  func with(port: UInt16) -> SocketAddress {
+    var copy = self
+    // Both kinds have the port behind the family, in network order.
+    withUnsafeMutableBytes(of: &copy.storage) {
+      $0.storeBytes(of: port.bigEndian, toByteOffset: 2, as: UInt16.self)
+    }
+    return copy
+  }
+
   /// Whether it is a multicast group: 224.0.0.0/4 or ff00::/8.
   public var isMulticast: Bool {
     withUnsafeBytes(of: storage) { bytes in

@@ -9,7 +9,7 @@ public enum StreamPayload: String, CaseIterable, Sendable, Hashable {
   case mp2t
 }
 
-/// Where a stream goes: `rtp://HOST:PORT[?payload=h264|mp2t][&ttl=N][&mtu=N]`.
+/// Where a stream goes: `rtp://HOST:PORT[?payload=h264|mp2t][&ttl=N][&mtu=N][&rtcp=mux]`.
 public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
   /// A host name, or an IPv4 or IPv6 address (without brackets).
   public var host: String
@@ -22,6 +22,9 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
   /// The largest RTP packet in bytes, header included.
   public var maximumPacketSize: Int
 
+  /// Whether RTCP shares RTP's port (RFC 5761) instead of having the next.
+  public var multiplexesRTCP: Bool
+
   /// The packet size used unless told otherwise: passes through every tunnel in use.
   public static let defaultMaximumPacketSize = 1200
   /// RTP's default port.
@@ -32,13 +35,14 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
   /// A destination; see the properties.
   public init(
     host: String, port: UInt16, payload: StreamPayload = .h264, timeToLive: UInt8? = nil,
-    maximumPacketSize: Int = StreamDestination.defaultMaximumPacketSize
+    maximumPacketSize: Int = StreamDestination.defaultMaximumPacketSize, multiplexesRTCP: Bool = false
   ) {
     self.host = host
     self.port = port
     self.payload = payload
     self.timeToLive = timeToLive
     self.maximumPacketSize = maximumPacketSize
+    self.multiplexesRTCP = multiplexesRTCP
   }
 
   /// Parses a URL.
@@ -54,7 +58,10 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
     if authority.hasSuffix("/") { authority = authority.dropLast() }
     let (host, port) = try Self.hostAndPort(authority, url: url)
     self.init(host: host, port: port)
-    guard parts.count == 2 else { return }
+    guard parts.count == 2 else {
+      guard port < .max else { throw .noControlPort(description) }
+      return
+    }
     var seen: Set<Substring> = []
     for item in parts[1].split(separator: "&", omittingEmptySubsequences: false) {
       let pair = item.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
@@ -62,6 +69,7 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
       guard seen.insert(pair[0]).inserted else { throw .repeated(String(pair[0])) }
       try apply(name: pair[0], value: value)
     }
+    guard multiplexesRTCP || port < .max else { throw .noControlPort(description) }
   }
 
   private mutating func apply(name: Substring, value: Substring) throws(StreamDestinationError) {
@@ -77,6 +85,9 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
         throw .packetSize(String(value))
       }
       maximumPacketSize = size
+    case "rtcp":
+      guard value == "mux" else { throw .control(String(value)) }
+      multiplexesRTCP = true
     default:
       throw .unknownOption(String(name))
     }
@@ -123,6 +134,7 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
     if payload != .h264 { options.append("payload=\(payload.rawValue)") }
     if let timeToLive { options.append("ttl=\(timeToLive)") }
     if maximumPacketSize != Self.defaultMaximumPacketSize { options.append("mtu=\(maximumPacketSize)") }
+    if multiplexesRTCP { options.append("rtcp=mux") }
     let bracketed = host.contains(":") ? "[\(host)]" : host
     return "rtp://\(bracketed):\(port)" + (options.isEmpty ? "" : "?" + options.joined(separator: "&"))
   }
@@ -148,6 +160,10 @@ public enum StreamDestinationError: Failure {
   case timeToLive(String)
   /// The packet size is out of range.
   case packetSize(String)
+  /// Neither `rtcp=mux` nor nothing.
+  case control(String)
+  /// Port 65535 has no next one for RTCP.
+  case noControlPort(String)
   /// An option that does not exist.
   case unknownOption(String)
   /// An option that is given twice.
@@ -156,6 +172,10 @@ public enum StreamDestinationError: Failure {
   case unknownHost(String, reason: String)
   /// Two destinations are one address.
   case sameAddress(String, String, address: String)
+  /// RTCP of one would arrive where the other's packets do.
+  case controlInTheWay(String, of: String, port: UInt16)
+  /// There are as many as a pipeline serves.
+  case tooMany(limit: Int)
   /// The system gives no socket, or refuses an option of it.
   case socket(String, reason: String)
 
@@ -175,11 +195,17 @@ public enum StreamDestinationError: Failure {
     case .packetSize(let value):
       "'\(value)' is no packet size: choose mtu=\(StreamDestination.packetSizes.lowerBound) to "
         + "mtu=\(StreamDestination.packetSizes.upperBound)"
-    case .unknownOption(let name): "a destination has no option '\(name)': there are payload, ttl and mtu"
+    case .unknownOption(let name): "a destination has no option '\(name)': there are payload, ttl, mtu and rtcp"
+    case .control(let value): "'\(value)': write rtcp=mux, or leave it out for RTCP on the next port"
+    case .noControlPort(let destination):
+      "\(destination): RTCP has no port after 65535; choose another port, or add rtcp=mux"
     case .repeated(let name): "the destination's option '\(name)' is given twice"
     case .unknownHost(let host, let reason): "cannot find the host '\(host)': \(reason)"
     case .sameAddress(let first, let second, let address):
       "\(first) and \(second) are the same address, \(address), and port: leave one of them out"
+    case .controlInTheWay(let first, let second, let port):
+      "RTCP of \(second) goes to port \(port), as \(first) does: leave a port between them, or add rtcp=mux"
+    case .tooMany(let limit): "there are \(limit) destinations already, which is the limit; remove one first"
     case .socket(let destination, let reason): "cannot send to \(destination): \(reason)"
     }
   }

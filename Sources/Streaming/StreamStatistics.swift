@@ -1,4 +1,5 @@
 public import Media
+public import RTP
 import Synchronization
 
 /// A stretch of a frame's way, for latency figures.
@@ -38,8 +39,17 @@ public struct LatencySummary: Sendable {
 
 /// What happened at one destination.
 public struct DestinationStatistics: Sendable {
+  /// What tells it from the others.
+  public let id: ViewerID
   /// The destination.
   public let destination: StreamDestination
+  /// Frames of which all packets went out, or were lost one by one.
+  public var frames = 0
+  /// Frames that it lost, whole or in part: because it was too slow for them, because they followed one that it had
+  /// lost, or because there was no way to it.
+  public var framesDropped = 0
+  /// Whether it is losing frames because it takes them too slowly.
+  public var isSlow = false
   /// Packets that the kernel took.
   public var packets = 0
   /// Their bytes, RTP headers included, without UDP and IP.
@@ -48,6 +58,15 @@ public struct DestinationStatistics: Sendable {
   public var lost = 0
   /// The `errno` with which the last access unit met a refusal; 0 where it met none.
   public var errorNumber: CInt = 0
+  /// What it last reported by RTCP.
+  public var reception = ReportedReception()
+  /// What it asked for by RTCP.
+  public var feedback = ViewerFeedback.Counts()
+
+  init(id: ViewerID, destination: StreamDestination) {
+    self.id = id
+    self.destination = destination
+  }
 }
 
 /// What a pipeline has done so far.
@@ -72,6 +91,10 @@ public struct StreamStatistics: Sendable {
   public var latencies: [LatencyStage: LatencySummary] = [:]
   /// The destinations, in the order given.
   public var destinations: [DestinationStatistics] = []
+  /// Key frames that destinations asked for by RTCP, and those that were made for it.
+  public var keyFrameRequests: (asked: UInt64, granted: UInt64) = (0, 0)
+  /// Datagrams from addresses that are no destination's, which nobody read.
+  public var strangers = 0
   /// From the pipeline's start to its first packet; nil before that.
   public var firstPacket: MediaTime?
   /// How long the pipeline has been running, or ran.
@@ -120,17 +143,19 @@ final class StatisticsRecorder: Sendable {
     var total = LatencyHistogram()
     /// As `total`, since somebody last looked.
     var recent = LatencyHistogram()
-    var destinations: [DestinationStatistics]
+    var keyFrameRequests: (asked: UInt64, granted: UInt64) = (0, 0)
+    var strangers = 0
   }
 
   let capture = Mutex(Capture())
   let encode: Mutex<Encode>
-  let send: Mutex<Send>
+  let send = Mutex(Send())
+  /// The destinations there are, in the order in which they came.
+  let viewers = Mutex<[ViewerFigures]>([])
   let started: MediaTime
 
-  init(destinations: [StreamDestination], encoderName: String, started: MediaTime) {
+  init(encoderName: String, started: MediaTime) {
     encode = Mutex(Encode(encoderName: encoderName))
-    send = Mutex(Send(destinations: destinations.map { DestinationStatistics(destination: $0) }))
     self.started = started
   }
 
@@ -162,12 +187,14 @@ final class StatisticsRecorder: Sendable {
     send.withLock {
       result.sent = $0.frames
       result.drops[.network, default: 0] += $0.unsent
-      result.destinations = $0.destinations.map { $0 }
+      result.keyFrameRequests = $0.keyFrameRequests
+      result.strangers = $0.strangers
       result.firstPacket = $0.firstPacket.map { $0 - started }
       result.latencies[.queue] = LatencySummary($0.queue)
       result.latencies[.send] = LatencySummary($0.latency)
       result.latencies[.total] = LatencySummary($0.total)
     }
+    result.destinations = viewers.withLock { $0 }.map(\.current)
     return result
   }
 

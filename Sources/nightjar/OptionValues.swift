@@ -53,6 +53,14 @@ enum OptionValues {
     throw ValidationError("choose 0.1 to 240 frames a second, as in 30, 29.97 or 30000/1001")
   }
 
+  /// `0.5`: a part of a frame interval.
+  static func pacing(_ text: String) throws -> Double {
+    guard let value = decimal(Substring(text)), (0...1).contains(value) else {
+      throw ValidationError("choose 0 to 1, as in 0.5 for half a frame interval")
+    }
+    return value
+  }
+
   /// `auto`, `2.5M`, `800k`, `1500000`: bits a second.
   static func bitrate(_ text: String) throws -> Choice<Int> {
     if text == "auto" { return .auto }

@@ -6,7 +6,7 @@ import Streaming
 /// The SDP files of a stream, one for each H.264 destination, rewritten whenever the parameter sets change.
 struct SessionDescriptionFiles {
   private let pipeline: Pipeline
-  private let files: [(index: Int, file: OutputFile)]
+  private let files: [(id: ViewerID, file: OutputFile)]
   private let sessionID = UInt64(time(nil)) &+ 2_208_988_800  // NTP seconds, as RFC 8866 section 5.2 suggests
   /// Whether nobody asked for them by name: they go with the run.
   let isTemporary: Bool
@@ -21,14 +21,14 @@ struct SessionDescriptionFiles {
   init(path: String?, pipeline: Pipeline) throws {
     self.pipeline = pipeline
     isTemporary = path == nil
-    var described = pipeline.destinations.indices.filter { pipeline.destinations[$0].destination.payload == .h264 }
+    var described = pipeline.destinations.filter { $0.destination.payload == .h264 }
     // Asked for by name, a description of the transport stream is better than none.
-    if described.isEmpty, path != nil { described = Array(pipeline.destinations.indices) }
+    if described.isEmpty, path != nil { described = pipeline.destinations }
     let (directory, base) = described.isEmpty ? (nil, "") : try path.map { (nil, $0) } ?? Self.temporaryPath()
     self.directory = directory
     do {
-      files = try described.enumerated().map { number, index in
-        (index, try OutputFile(checking: number == 0 ? base : Self.numbered(base, number + 1)))
+      files = try described.enumerated().map { number, entry in
+        (entry.id, try OutputFile(checking: number == 0 ? base : Self.numbered(base, number + 1)))
       }
     } catch {
       if let directory { rmdir(directory) }
@@ -37,8 +37,8 @@ struct SessionDescriptionFiles {
   }
 
   /// The file for a destination.
-  func path(of index: Int) -> String? {
-    files.first { $0.index == index }?.file.path
+  func path(of id: ViewerID) -> String? {
+    files.first { $0.id == id }?.file.path
   }
 
   /// The file that is `other` as well.
@@ -50,8 +50,8 @@ struct SessionDescriptionFiles {
   mutating func update() throws {
     let changes = pipeline.parameterSets.changes
     guard written != changes else { return }
-    for (index, file) in files {
-      guard let description = pipeline.sessionDescription(forDestination: index, sessionID: sessionID) else { continue }
+    for (id, file) in files {
+      guard let description = pipeline.sessionDescription(for: id, sessionID: sessionID) else { continue }
       try file.write(description.text)
     }
     written = changes

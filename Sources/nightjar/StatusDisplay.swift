@@ -8,7 +8,8 @@ struct StatusDisplay {
   private let terminal: Terminal
   private var last: StreamStatistics?
   private var dropping: Set<DropCause> = []
-  private var refusing: [Int: CInt] = [:]
+  private var refusing: [ViewerID: CInt] = [:]
+  private var slow: Set<ViewerID> = []
   private var isFlowing = false
   private var idleSeconds = 0
 
@@ -64,15 +65,24 @@ struct StatusDisplay {
   }
 
   private mutating func noteDestinations(_ statistics: StreamStatistics) {
-    for (index, destination) in statistics.destinations.enumerated() {
+    for destination in statistics.destinations {
+      noteSlowness(destination)
       let error = destination.errorNumber
-      guard refusing[index, default: 0] != error else { continue }
-      refusing[index] = error
+      guard refusing[destination.id, default: 0] != error else { continue }
+      refusing[destination.id] = error
       switch error {
       case 0: note("\(destination.destination): reachable")
       case ECONNREFUSED: note("\(destination.destination): nobody is listening yet")
       default: note("\(destination.destination): \(SystemFailure.text(error))")
       }
+    }
+  }
+
+  private mutating func noteSlowness(_ destination: DestinationStatistics) {
+    if destination.isSlow, slow.insert(destination.id).inserted {
+      note("\(destination.destination): too slow for the stream, losing frames")
+    } else if !destination.isSlow, slow.remove(destination.id) != nil {
+      note("\(destination.destination): takes all frames again (\(destination.framesDropped) lost so far)")
     }
   }
 

@@ -73,13 +73,28 @@ struct StreamCommand: ParsableCommand {
   @Option(
     name: .customLong("to"),
     help: ArgumentHelp(
-      "A destination: rtp://HOST:PORT[?payload=h264|mp2t][&ttl=N][&mtu=N]. May be given several times.",
-      discussion: "mtu is the largest RTP packet in bytes (1200); ttl how many routers a packet may pass.",
+      "A destination: rtp://HOST:PORT[?payload=h264|mp2t][&ttl=N][&mtu=N][&rtcp=mux]. May be given several times.",
+      discussion: """
+        mtu is the largest RTP packet in bytes (1200); ttl how many routers a packet may pass. RTCP goes to the next \
+        port, or with rtcp=mux to the same one.
+        """,
       valueName: "url"),
     transform: { text in
       do { return try StreamDestination(url: text) } catch { throw ValidationError("\(error)") }
     })
   var destinations: [StreamDestination] = []
+
+  @Option(
+    name: .customLong("pacing"),
+    help: ArgumentHelp(
+      "Spread the packets of a large frame over this part of the frame interval: 0 to 1, 0 sends them at once.",
+      discussion: """
+        Without it 0.25, and 0 with --preset ultra-low-latency: it keeps bursts from the queues on the way and costs \
+        some milliseconds. Large is what is more than twice an average frame. The first frame after a turn or a \
+        fail-over is never spread.
+        """, valueName: "part"),
+    transform: OptionValues.pacing)
+  var pacingPart: Double?
 
   @Option(
     help: ArgumentHelp(
@@ -96,6 +111,12 @@ struct StreamCommand: ParsableCommand {
     name: .customLong("stats-json"),
     help: ArgumentHelp("Write the final figures to this file; - is standard output.", valueName: "file"))
   var statisticsPath: String?
+
+  /// The part of a frame interval over which a large frame is spread.
+  var pacing: Double {
+    if let pacingPart { return pacingPart }
+    return encoding.preset == .ultraLowLatency || rate == .maximum ? 0 : 0.25
+  }
 
   mutating func validate() throws {
     if !source.isFile {

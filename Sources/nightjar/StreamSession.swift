@@ -24,6 +24,8 @@ struct StreamSession {
     let signals = nightjar_stop_signals()
     guard signals >= 0 else { throw SystemFailure("signalfd") }
     defer { close(signals) }
+    // A destination takes two descriptors, and a shell often allows no more than 1024.
+    nightjar_raise_descriptor_limit(65_536)
     let starting = try StartGuard(signals: signals)
 
     let destinations = command.destinations.isEmpty ? Self.loopback : command.destinations
@@ -34,7 +36,7 @@ struct StreamSession {
     let keyFrameInterval = command.encoding.settings.keyFrameInterval
     let pipeline = try Pipeline(
       source: source, encoder: selection.encoder, destinations: destinations, keyFrameInterval: keyFrameInterval,
-      orientation: orientation, started: started)
+      orientation: orientation, pacing: command.pacing, started: started)
     if turns, !command.encoding.noStandby { try source.prepareTurning() }
     starting.end()
     var descriptions = try SessionDescriptionFiles(path: command.sdp, pipeline: pipeline)
@@ -120,11 +122,11 @@ struct StreamSession {
       "encoder    \(pipeline.encoder.name), \(Terminal.bitrate(Double(configuration.bitrate))), key frame every "
         + "\(Terminal.decimal(command.encoding.settings.keyFrameInterval.seconds, digits: 1)) s"
         + (selection.explanation.map { " (\($0))" } ?? ""))
-    for (index, entry) in pipeline.destinations.enumerated() {
+    for entry in pipeline.destinations {
       let payload = entry.destination.payload == .h264 ? "H.264" : "MPEG-TS"
       terminal.line("to         \(entry.destination) (\(payload))")
       let players = PlayerCommands(
-        destination: entry.destination, address: entry.address, sessionDescriptionPath: descriptions.path(of: index),
+        destination: entry.destination, address: entry.address, sessionDescriptionPath: descriptions.path(of: entry.id),
         isSessionDescriptionTemporary: descriptions.isTemporary)
       if let preparation = players.preparation { terminal.line("  \(preparation)") }
       for (player, command) in players.commands {

@@ -72,7 +72,7 @@ import Threading
   ) throws -> (pictures: [(time: MediaTime, isKey: Bool)], figures: StreamStatistics, error: (any Error)?) {
     let mailbox = Mailbox<WaitingFrame>()
     let pictures = try CodedPictureQueue(capacity: 1000)
-    let statistics = StatisticsRecorder(destinations: [], encoderName: encoder.name, started: .now())
+    let statistics = StatisticsRecorder(encoderName: encoder.name, started: .now())
     let stage = EncodeStage(
       encoder: encoder, keyFrameInterval: MediaTime(seconds: keyFrameInterval), mailbox: mailbox, pictures: pictures,
       statistics: statistics, requests: requests)
@@ -96,7 +96,7 @@ import Threading
       switch pictures.next(until: .now() + MediaTime(seconds: 60)) {
       case .picture(let picture):
         received.append((picture.accessUnit.timestamp, picture.accessUnit.isKeyFrame))
-        pictures.recycle(picture)
+        pictures.release(picture)
       case .timeout, .closed: break loop
       }
     }

@@ -76,7 +76,7 @@ import Threading
         return
       }
       #expect(Array(picture.accessUnit.nalUnits[0].bytes) == [0x65, number])
-      queue.recycle(picture)
+      queue.release(picture)
     }
     guard case .timeout = queue.next(until: .now()) else {
       Issue.record("the queue should be empty")
@@ -88,6 +88,37 @@ import Threading
       return
     }
     #expect(queue.beginWrite() == nil)
+  }
+
+  @Test func `pictures that are still needed cost none of the depth, and come back when nobody needs them`() throws {
+    let queue = try CodedPictureQueue(capacity: 4096, held: 2)
+    var taken: [CodedPicture] = []
+    for number in 0..<UInt8(CodedPictureQueue.depth + 2) {
+      let picture = try #require(queue.beginWrite())
+      #expect(Self.store([0x65, number], in: picture))
+      queue.commit(picture)
+      guard case .picture(let next) = queue.next(until: .now()) else {
+        Issue.record("no picture")
+        return
+      }
+      next.holders += 1
+      queue.release(next)
+      taken.append(next)
+    }
+    // All are out: the next write waits for one that comes back.
+    let writer = try NamedThread("writer") {
+      if let picture = queue.beginWrite() { queue.commit(picture) }
+    }
+    guard case .timeout = queue.next(until: .now() + MediaTime(nanoseconds: 50_000_000)) else {
+      Issue.record("there should be no room")
+      return
+    }
+    for picture in taken { queue.release(picture) }
+    guard case .picture = queue.next(until: .now() + MediaTime(seconds: 60)) else {
+      Issue.record("a picture came back")
+      return
+    }
+    _ = consume writer
   }
 
   @Test func `a picture that does not fit is refused`() throws {
@@ -119,5 +150,30 @@ import Threading
 
   @Test func `an empty one knows no percentile`() {
     #expect(LatencyHistogram().percentile(0.5) == .zero)
+  }
+}
+
+extension CodedPictureQueue {
+  /// What came, until `deadline`.
+  enum Awaited {
+    case picture(CodedPicture)
+    case timeout
+    case closed
+  }
+
+  /// Waits for the next picture as the send stage does.
+  func next(until deadline: MediaTime) -> Awaited {
+    while true {
+      switch take() {
+      case .picture(let picture): return .picture(picture)
+      case .closed: return .closed
+      case .none: break
+      }
+      let rest = deadline - .now()
+      guard rest > .zero else { return .timeout }
+      var descriptor = pollfd(fd: arrival.fileDescriptor, events: Int16(POLLIN), revents: 0)
+      poll(&descriptor, 1, CInt(min(rest.nanoseconds / 1_000_000 + 1, 60_000)))
+      arrival.answer()
+    }
   }
 }

@@ -143,7 +143,7 @@ import Testing
     pipeline.requestKeyFrame()
     #expect(eventually { pipeline.parameterSets.changes == 1 })
     #expect(pipeline.parameterSets.sets.sequence.last == 2)
-    let description = try #require(pipeline.sessionDescription(forDestination: 0, sessionID: 7))
+    let description = try #require(pipeline.sessionDescription(for: pipeline.destinations[0].id, sessionID: 7))
     #expect(description.version == 8)
     #expect(description.text.contains("sprop-parameter-sets=Z0LAHgI=,aAE="), "\(description.text)")
     pipeline.stop()

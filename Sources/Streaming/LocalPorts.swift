@@ -1,0 +1,90 @@
+import CLinux
+import Glibc
+import Media
+
+/// The two UDP ports of this side for RTP and RTCP, RTP's even and RTCP's the next (RFC 3550 section 11), one pair for
+/// all viewers: so a firewall can know them, and RTCP from somebody who is no viewer arrives where it is counted.
+///
+/// Each viewer's own sockets are bound to the same ports and connected; the kernel gives a datagram to the socket whose
+/// peer sent it, and to these where none is.
+final class LocalPorts: Sendable {
+  /// Of RTP; RTCP's is the next.
+  let port: UInt16
+  private let media: CInt
+  private let control: CInt
+  private let family: CInt
+
+  private static let attempts = 64
+  /// Nobody reads what comes here but to count it.
+  private static let receiveBuffer: CInt = 8192
+
+  /// Binds a free pair of a family.
+  ///
+  /// - Throws: ``SystemFailure`` where there is none, or the system has no such family.
+  init(family: CInt) throws(SystemFailure) {
+    self.family = family
+    var failure = EADDRINUSE
+    for _ in 0..<Self.attempts {
+      let media = nightjar_udp_socket(family)
+      guard media >= 0 else { throw SystemFailure("socket") }
+      let bound = nightjar_bind_shared(media, family, 0)
+      guard bound >= 0 else {
+        failure = errno
+        close(media)
+        throw SystemFailure("bind", errorNumber: failure)
+      }
+      let even = UInt16(bound) & ~1
+      // Where the odd one was given, the even one before it is tried; a fresh socket, since one binds once.
+      let control = nightjar_udp_socket(family)
+      let first = UInt16(bound) == even ? media : nightjar_udp_socket(family)
+      if control >= 0, first >= 0, first == media || nightjar_bind_shared(first, family, even) >= 0,
+        nightjar_bind_shared(control, family, even + 1) >= 0
+      {
+        if first != media { close(media) }
+        self.media = first
+        self.control = control
+        port = even
+        for descriptor in [first, control] {
+          var size = Self.receiveBuffer
+          setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<CInt>.size))
+        }
+        return
+      }
+      failure = errno
+      if control >= 0 { close(control) }
+      if first >= 0, first != media { close(first) }
+      close(media)
+    }
+    throw SystemFailure("bind", errorNumber: failure)
+  }
+
+  deinit {
+    close(media)
+    close(control)
+  }
+
+  /// What to watch: datagrams of strangers.
+  var descriptors: (media: CInt, control: CInt) { (media, control) }
+
+  /// Takes at most `limit` datagrams of strangers, and says how many there were.
+  func discardStrangers(limit: Int) -> Int {
+    var count = 0
+    var byte: UInt8 = 0
+    for descriptor in [media, control] {
+      while count < limit, nightjar_receive(descriptor, &byte, 1) >= 0 { count += 1 }
+    }
+    return count
+  }
+
+  /// A socket of a viewer on RTP's port, or on RTCP's.
+  func socket(control isControl: Bool) throws(SystemFailure) -> CInt {
+    let descriptor = nightjar_udp_socket(family)
+    guard descriptor >= 0 else { throw SystemFailure("socket") }
+    guard nightjar_bind_shared(descriptor, family, isControl ? port + 1 : port) >= 0 else {
+      let failure = SystemFailure("bind")
+      close(descriptor)
+      throw failure
+    }
+    return descriptor
+  }
+}

@@ -1,0 +1,116 @@
+import Glibc
+import Media
+import RTP
+import Synchronization
+
+/// The viewers of a pipeline, as its owner knows them.
+struct ViewerList {
+  var destinations: [PipelineDestination] = []
+  /// This side's ports, one pair for each family in use.
+  var ports: [CInt: LocalPorts] = [:]
+  var lastNumber: UInt64 = 0
+}
+
+/// One of the destinations of a pipeline.
+public struct PipelineDestination: Sendable {
+  /// What tells it from the others.
+  public let id: ViewerID
+  /// Where it is, as it was asked for.
+  public let destination: StreamDestination
+  /// Where it is, of RTP.
+  public let address: SocketAddress
+
+  /// Where RTCP goes.
+  var controlAddress: SocketAddress {
+    destination.multiplexesRTCP ? address : address.with(port: destination.port &+ 1)
+  }
+}
+
+extension Pipeline {
+  /// The most destinations at a time.
+  public static let destinationLimit = 1024
+
+  /// The destinations of now, in the order in which they were added.
+  public var destinations: [PipelineDestination] { viewerList.withLock { $0.destinations } }
+
+  /// Sends the stream to one more destination, from the next key frame on, which is asked for. Any thread, at any time;
+  /// looking a name up may take its time.
+  ///
+  /// - Throws: ``StreamDestinationError`` for a host without address, one that is a destination already, or where the
+  ///   system gives no socket; then nothing has changed.
+  @discardableResult
+  public func add(_ destination: StreamDestination) throws -> ViewerID {
+    let kind = RTPOutput.Kind(payload: destination.payload, packetSize: destination.maximumPacketSize)
+    try kind.check()
+    let address = try SocketAddress(host: destination.host, port: destination.port)
+    return try viewerList.withLock { list in
+      let entry = PipelineDestination(
+        id: ViewerID(number: list.lastNumber + 1), destination: destination, address: address)
+      try Self.check(entry, against: list.destinations)
+      do {
+        let ports = try list.ports[address.family] ?? LocalPorts(family: address.family)
+        let transport = try DatagramTransport(
+          to: address, control: destination.multiplexesRTCP ? nil : entry.controlAddress,
+          timeToLive: destination.timeToLive, from: ports)
+        if list.ports.updateValue(ports, forKey: address.family) == nil { sendStage.watch(ports) }
+        let figures = ViewerFigures(id: entry.id, destination: destination)
+        sendStage.add(transport, figures, kind)
+        statisticsRecorder.viewers.withLock { $0.append(figures) }
+      } catch let error as SystemFailure {
+        throw StreamDestinationError.socket(destination.description, reason: error.description)
+      }
+      list.lastNumber += 1
+      list.destinations.append(entry)
+      return entry.id
+    }
+  }
+
+  /// Ends the stream to a destination, with BYE; false where there is no such one. Any thread, at any time.
+  @discardableResult
+  public func remove(_ id: ViewerID) -> Bool {
+    viewerList.withLock { list in
+      guard let index = list.destinations.firstIndex(where: { $0.id == id }) else { return false }
+      list.destinations.remove(at: index)
+      statisticsRecorder.viewers.withLock { $0.removeAll { $0.id == id } }
+      sendStage.remove(id)
+      return true
+    }
+  }
+
+  /// No two may have one address: a receiver would get every packet twice, or RTCP among its packets.
+  private static func check(
+    _ new: PipelineDestination, against others: [PipelineDestination]
+  ) throws(StreamDestinationError) {
+    guard others.count < destinationLimit else { throw .tooMany(limit: destinationLimit) }
+    for other in others {
+      if other.address == new.address {
+        throw .sameAddress(
+          other.destination.description, new.destination.description, address: new.address.text)
+      }
+      if other.controlAddress == new.address {
+        throw .controlInTheWay(
+          new.destination.description, of: other.destination.description, port: new.destination.port)
+      }
+      if new.controlAddress == other.address {
+        throw .controlInTheWay(
+          other.destination.description, of: new.destination.description, port: other.destination.port)
+      }
+    }
+  }
+
+  /// Our CNAME for the life of a pipeline: 96 random bits (RFC 7022 section 4.2, a per-session one).
+  static func canonicalName() -> String {
+    let letters = Array("abcdefghijklmnopqrstuvwxyz234567")
+    return "nightjar-" + String((0..<20).map { _ in letters[Int.random(in: 0..<32)] })
+  }
+}
+
+extension RTPOutput.Kind {
+  /// - Throws: ``PacketizerError`` for packets of a size that cannot carry the payload.
+  func check() throws(PacketizerError) {
+    switch payload {
+    case .h264: _ = try H264Packetizer(maximumPacketSize: packetSize)
+    case .mp2t: _ = try TransportStreamPacketizer(maximumPacketSize: packetSize)
+    }
+  }
+}

@@ -1,0 +1,230 @@
+import Glibc
+import Media
+import RTP
+import Synchronization
+
+/// One viewer of a stream: what is on its way, and what it asked for. Used by the send thread alone, but for ``figures``.
+///
+/// A viewer gets whole frames. While three of its frames are on their way, it loses those that come, and all that follow
+/// up to the next key frame, because they could not be decoded; it never holds up another viewer.
+final class Viewer {
+  /// What tells it from the others of its pipeline.
+  let id: ViewerID
+  /// Where others read what happened to it.
+  let figures: ViewerFigures
+  /// What it says by RTCP.
+  let feedback: ViewerFeedback
+  let transport: any PacketTransport
+
+  /// A frame that is on its way, and the first packet that has not left.
+  private struct Pending {
+    var frame: OutgoingFrame
+    var next = 0
+  }
+  private var pending: [Pending] = []
+  /// Whether frames are left out until a key frame comes: of no use without it.
+  private(set) var awaitsKeyFrame = true
+  /// Whether it has ever got a frame: what went by before is not lost.
+  private var hasBegun = false
+  private var isUnreachable = false
+  /// When a packet last left, or the wait for room began.
+  private var lastProgress = MediaTime.zero
+  private var nextKeyFrameRequest = MediaTime.zero
+  private var requestInterval = Viewer.firstRequestInterval
+  /// Packets that have left.
+  private(set) var packetsSent = 0
+  /// Whether the transport had no room at the last attempt.
+  private(set) var step = Step.idle
+
+  /// The most frames on their way to one viewer; the reference design's figure.
+  static let framesInFlightLimit = 3
+  /// How long a frame that has begun waits for room while none is made.
+  static let patience = MediaTime(nanoseconds: 500_000_000)
+  /// How soon after a frame was left out a key frame is asked for again: each time twice as late, up to the last.
+  static let firstRequestInterval = MediaTime(nanoseconds: 500_000_000)
+  static let lastRequestInterval = MediaTime(nanoseconds: 8_000_000_000)
+
+  /// What an attempt to send came to.
+  enum Step {
+    /// Everything that may leave has left.
+    case idle
+    /// There is no room; the transport says when there is.
+    case full
+    /// Try again soon.
+    case busy
+  }
+
+  /// A viewer that begins with the next key frame.
+  init(transport: any PacketTransport, feedback: ViewerFeedback, figures: ViewerFigures) {
+    id = figures.id
+    self.transport = transport
+    self.feedback = feedback
+    self.figures = figures
+    pending.reserveCapacity(Self.framesInFlightLimit)
+  }
+
+  /// Whether something has begun to leave and has not ended.
+  var isBlocked: Bool { !pending.isEmpty }
+
+  /// Takes a frame, which it holds until all of it has left, or leaves it out.
+  ///
+  /// - Returns: Whether it was taken.
+  func offer(_ frame: OutgoingFrame, at now: MediaTime) -> Bool {
+    if isUnreachable, transport.isReachable() {
+      isUnreachable = false
+      awaitsKeyFrame = true
+    }
+    // What has not begun to leave is of no use once decoding can begin anew.
+    if frame.isKeyFrame { dropUnbegun() }
+    guard !isUnreachable, frame.isKeyFrame || !awaitsKeyFrame,
+      pending.count + transport.framesInFlight < Self.framesInFlightLimit
+    else {
+      awaitsKeyFrame = true
+      guard hasBegun else { return false }
+      let lost = isUnreachable ? frame.count : 0
+      let isSlow = !isUnreachable
+      figures.update {
+        $0.framesDropped += 1
+        $0.lost += lost
+        if isSlow { $0.isSlow = true }
+      }
+      return false
+    }
+    awaitsKeyFrame = false
+    hasBegun = true
+    if pending.isEmpty { lastProgress = now }
+    frame.holders += 1
+    pending.append(Pending(frame: frame))
+    return true
+  }
+
+  /// Sends what may leave by now.
+  func flush(at now: MediaTime) {
+    step = .idle
+    while let first = pending.first {
+      let frame = first.frame
+      if first.next < frame.released {
+        let progress = transport.send(frame, first.next..<frame.released)
+        pending[0].next = progress.next
+        figures.update { $0.count(progress) }
+        if progress.packets > 0 { lastProgress = now }
+        packetsSent += progress.packets
+        switch progress.end {
+        case .done: break
+        case .full: return step = .full
+        case .busy: return step = .busy
+        case .unreachable:
+          isUnreachable = true
+          return giveUp(progress.errorNumber)
+        }
+      }
+      guard pending[0].next >= frame.count else { return }
+      pending.removeFirst()
+      frame.holders -= 1
+      transport.noteFrame()
+      let isWhole = pending.isEmpty
+      figures.update {
+        $0.frames += 1
+        if isWhole { $0.isSlow = false }
+      }
+    }
+  }
+
+  /// Sends packets that belong to no frame, such as a transport stream's clock; they are lost where there is no room.
+  func sendAside(_ packets: OutgoingFrame) {
+    guard !isBlocked, !isUnreachable else { return }
+    var progress = transport.send(packets, 0..<packets.count)
+    progress.lost += packets.count - progress.next
+    packetsSent += progress.packets
+    figures.update { $0.count(progress) }
+  }
+
+  /// Lets go of all that is on its way where nothing of it has left for too long; the rest of a frame that had begun is
+  /// lost, and so is all up to the next key frame.
+  func expire(at now: MediaTime) -> Bool {
+    guard isBlocked, now - lastProgress > Self.patience else { return false }
+    giveUp(EAGAIN)
+    return true
+  }
+
+  /// Lets go of all that is on its way.
+  func giveUp(_ errorNumber: CInt = 0) {
+    guard isBlocked else { return }
+    var lost = 0
+    for item in pending {
+      lost += item.frame.count - item.next
+      item.frame.holders -= 1
+    }
+    let frames = pending.count
+    pending.removeAll(keepingCapacity: true)
+    step = .idle
+    awaitsKeyFrame = true
+    figures.update {
+      $0.lost += lost
+      $0.framesDropped += frames
+      if errorNumber != 0 { $0.errorNumber = errorNumber }
+    }
+  }
+
+  /// Whether `frame` is on its way to it.
+  func holds(_ picture: CodedPicture) -> Bool {
+    for item in pending where item.frame.picture === picture { return true }
+    return false
+  }
+
+  /// Whether it needs a key frame now that it could take one: asked after each frame.
+  func wantsKeyFrame(at now: MediaTime) -> Bool {
+    guard awaitsKeyFrame, !isUnreachable, pending.isEmpty, now >= nextKeyFrameRequest,
+      transport.framesInFlight == 0
+    else { return false }
+    // One that comes soon after another was asked for has not helped.
+    let isAgain = now - nextKeyFrameRequest < Self.lastRequestInterval
+    requestInterval =
+      isAgain ? min(requestInterval + requestInterval, Self.lastRequestInterval) : Self.firstRequestInterval
+    nextKeyFrameRequest = now + requestInterval
+    return true
+  }
+
+  private func dropUnbegun() {
+    var dropped = 0
+    while let last = pending.last, last.next == 0 {
+      last.frame.holders -= 1
+      pending.removeLast()
+      dropped += 1
+    }
+    guard dropped > 0 else { return }
+    figures.update { $0.framesDropped += dropped }
+  }
+}
+
+/// What tells one viewer of a pipeline from another.
+public struct ViewerID: Hashable, Sendable {
+  let number: UInt64
+}
+
+/// One viewer's figures: written by the send thread, read by any.
+final class ViewerFigures: Sendable {
+  let id: ViewerID
+  private let value: Mutex<DestinationStatistics>
+
+  init(id: ViewerID, destination: StreamDestination) {
+    self.id = id
+    value = Mutex(DestinationStatistics(id: id, destination: destination))
+  }
+
+  func update(_ body: (inout DestinationStatistics) -> Void) {
+    value.withLock { body(&$0) }
+  }
+
+  var current: DestinationStatistics { value.withLock { $0 } }
+}
+
+extension DestinationStatistics {
+  fileprivate mutating func count(_ progress: SendProgress) {
+    packets += progress.packets
+    bytes += progress.bytes
+    lost += progress.lost
+    // Waiting for room is no refusal.
+    errorNumber = progress.end == .full || progress.end == .busy ? 0 : progress.errorNumber
+  }
+}
