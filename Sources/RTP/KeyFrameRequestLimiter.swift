@@ -30,11 +30,16 @@ public struct KeyFrameRequestLimiter: Sendable {
 
   /// Whether a request that was kept is to be granted at `time`.
   public mutating func poll(at time: MediaTime) -> Bool {
-    guard isPending, time >= lastGranted.map({ $0 + interval }) ?? time else { return false }
+    guard isPending, isOpen(at: time) else { return false }
     isPending = false
     lastGranted = time
     granted &+= 1
     return true
+  }
+
+  /// Whether a request at `time` would be granted at once.
+  public func isOpen(at time: MediaTime) -> Bool {
+    time >= lastGranted.map { $0 + interval } ?? time
   }
 
   /// When ``poll(at:)`` will grant; nil where nothing is kept.

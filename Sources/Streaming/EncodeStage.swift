@@ -30,6 +30,13 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
     // Room first, frame afterwards: a frame that was taken out early would grow old while a newer one arrives.
     while let picture = pictures.beginWrite() {
       guard let waiting = mailbox.take() else { return try flush(into: picture) }
+      guard requests.isWanted else {
+        // Whoever comes next begins with a key frame.
+        clock.request()
+        pictures.abandon(picture)
+        statistics.encode.withLock { $0.unwatched += 1 }
+        continue
+      }
       if requests.takeKeyFrame() { clock.request() }
       do throws(EncoderError) {
         try follow(rate.change(at: waiting.frame.timestamp))
@@ -149,6 +156,15 @@ final class EncoderRequests: Sendable {
   private let keyFrame = Atomic(false)
   /// Bits a second; 0 where nothing was asked.
   private let bitrate = Atomic(0)
+  private let wanted = Atomic(true)
+
+  /// Whether anybody watches.
+  var isWanted: Bool { wanted.load(ordering: .relaxed) }
+
+  /// Says whether anybody watches: where nobody does, the encoder rests.
+  func setWanted(_ value: Bool) {
+    wanted.store(value, ordering: .relaxed)
+  }
 
   /// Asks for a key frame.
   func setKeyFrame() {

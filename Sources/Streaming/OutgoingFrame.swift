@@ -11,6 +11,8 @@ final class OutgoingFrame {
   private(set) var messages = MessageVector()
   /// Where their payloads lie; nil while nobody needs them.
   var picture: CodedPicture?
+  /// Whether these are the packets of a picture, and not of a clock alone.
+  private(set) var isFrame = true
   /// Whether decoding can begin with it.
   private(set) var isKeyFrame = false
   /// How many packets may have left by now: all, unless they are paced.
@@ -26,9 +28,37 @@ final class OutgoingFrame {
   /// The most packets of one message.
   static let segments = 64
 
+  /// The last packets that were asked for by ``interleaved(_:channel:)``.
+  private var interleaved: (packets: Range<Int>, channel: UInt8, bytes: InterleavedBytes)?
+
+  /// Packets for a byte stream: the same object for all who ask for the same.
+  func interleaved(_ packets: Range<Int>, channel: UInt8) -> InterleavedBytes {
+    if let interleaved, interleaved.packets == packets, interleaved.channel == channel { return interleaved.bytes }
+    var count = packets.count * InterleavedBytes.headerBytes
+    for index in packets { count += batch[index].count }
+    let made = InterleavedBytes(count: count, isFrame: isFrame && packets.upperBound == self.count) { memory in
+      var end = memory
+      for index in packets {
+        let packet = batch[index]
+        InterleavedBytes.append(packet.header, packet.payload, channel: channel, to: end)
+        end += InterleavedBytes.headerBytes + packet.count
+      }
+    }
+    interleaved = (packets, channel, made)
+    return made
+  }
+
+  /// Lets go of what is needed no longer.
+  func clear() {
+    picture = nil
+    interleaved = nil
+  }
+
   /// Takes the packets in ``batch`` as they are; all of them may leave at once unless `isPaced`.
-  func fill(isKeyFrame: Bool, isPaced: Bool) {
+  func fill(isFrame: Bool = true, isKeyFrame: Bool, isPaced: Bool) {
+    self.isFrame = isFrame
     self.isKeyFrame = isKeyFrame
+    interleaved = nil
     messages.fill(from: batch, segments: isPaced ? Self.pacedSegments : Self.segments)
     released = 0
     release(isPaced ? 1 : count)

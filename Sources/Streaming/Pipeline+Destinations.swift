@@ -1,4 +1,3 @@
-import Glibc
 import Media
 import RTP
 import Synchronization
@@ -6,9 +5,18 @@ import Synchronization
 /// The viewers of a pipeline, as its owner knows them.
 struct ViewerList {
   var destinations: [PipelineDestination] = []
+  /// Viewers that came by themselves.
+  var guests: Set<ViewerID> = []
   /// This side's ports, one pair for each family in use.
   var ports: [CInt: LocalPorts] = [:]
   var lastNumber: UInt64 = 0
+
+  var count: Int { destinations.count + guests.count }
+
+  mutating func nextID() -> ViewerID {
+    lastNumber += 1
+    return ViewerID(number: lastNumber)
+  }
 }
 
 /// One of the destinations of a pipeline.
@@ -27,8 +35,8 @@ public struct PipelineDestination: Sendable {
 }
 
 extension Pipeline {
-  /// The most destinations at a time.
-  public static let destinationLimit = 1024
+  /// The most destinations and viewers at a time.
+  public static let viewerLimit = 1024
 
   /// The destinations of now, in the order in which they were added.
   public var destinations: [PipelineDestination] { viewerList.withLock { $0.destinations } }
@@ -44,45 +52,70 @@ extension Pipeline {
     try kind.check()
     let address = try SocketAddress(host: destination.host, port: destination.port)
     return try viewerList.withLock { list in
-      let entry = PipelineDestination(
-        id: ViewerID(number: list.lastNumber + 1), destination: destination, address: address)
-      try Self.check(entry, against: list.destinations)
-      do {
-        let ports = try list.ports[address.family] ?? LocalPorts(family: address.family)
-        let transport = try DatagramTransport(
-          to: address, control: destination.multiplexesRTCP ? nil : entry.controlAddress,
-          timeToLive: destination.timeToLive, from: ports)
-        if list.ports.updateValue(ports, forKey: address.family) == nil { sendStage.watch(ports) }
-        let figures = ViewerFigures(id: entry.id, destination: destination)
-        sendStage.add(transport, figures, kind)
-        statisticsRecorder.viewers.withLock { $0.append(figures) }
-      } catch let error as SystemFailure {
-        throw StreamDestinationError.socket(destination.description, reason: error.description)
-      }
-      list.lastNumber += 1
+      let entry = PipelineDestination(id: list.nextID(), destination: destination, address: address)
+      try Self.check(entry, against: list)
+      let name = destination.description
+      let transport = try datagramTransport(
+        to: address, control: destination.multiplexesRTCP ? nil : entry.controlAddress,
+        timeToLive: destination.timeToLive, name: name, &list)
+      start(ViewerFigures(id: entry.id, name: name), transport, kind)
       list.destinations.append(entry)
       return entry.id
     }
   }
 
-  /// Ends the stream to a destination, with BYE; false where there is no such one. Any thread, at any time.
+  /// Ends the stream to a destination or viewer, with BYE; false where there is no such one. Any thread, at any time.
   @discardableResult
   public func remove(_ id: ViewerID) -> Bool {
     viewerList.withLock { list in
-      guard let index = list.destinations.firstIndex(where: { $0.id == id }) else { return false }
-      list.destinations.remove(at: index)
+      if list.guests.remove(id) == nil {
+        guard let index = list.destinations.firstIndex(where: { $0.id == id }) else { return false }
+        list.destinations.remove(at: index)
+      }
       statisticsRecorder.viewers.withLock { $0.removeAll { $0.id == id } }
       sendStage.remove(id)
+      requests.setWanted(!restsUnwatched || list.count > 0)
       return true
     }
   }
 
+  /// A way to `address` from this side's ports of its family.
+  func datagramTransport(
+    to address: SocketAddress, control: SocketAddress?, timeToLive: UInt8?, name: String, _ list: inout ViewerList
+  ) throws(StreamDestinationError) -> DatagramTransport {
+    do {
+      let ports = try localPorts(family: address.family, &list)
+      return try DatagramTransport(to: address, control: control, timeToLive: timeToLive, from: ports)
+    } catch {
+      throw .socket(name, reason: error.description)
+    }
+  }
+
+  /// This side's ports of a family, the same ones for the life of the pipeline.
+  func localPorts(family: CInt, _ list: inout ViewerList) throws(SystemFailure) -> LocalPorts {
+    if let ports = list.ports[family] { return ports }
+    let ports = try LocalPorts(family: family)
+    list.ports[family] = ports
+    sendStage.watch(ports)
+    return ports
+  }
+
+  /// Makes a viewer of `transport`.
+  func start(
+    _ figures: ViewerFigures, _ transport: any PacketTransport, _ kind: RTPOutput.Kind,
+    onStart: (@Sendable (StreamStart) -> Void)? = nil
+  ) {
+    statisticsRecorder.viewers.withLock { $0.append(figures) }
+    sendStage.add(transport, figures, kind, onStart: onStart)
+    requests.setWanted(true)
+  }
+
   /// No two may have one address: a receiver would get every packet twice, or RTCP among its packets.
   private static func check(
-    _ new: PipelineDestination, against others: [PipelineDestination]
+    _ new: PipelineDestination, against list: ViewerList
   ) throws(StreamDestinationError) {
-    guard others.count < destinationLimit else { throw .tooMany(limit: destinationLimit) }
-    for other in others {
+    guard list.count < viewerLimit else { throw .tooMany(limit: viewerLimit) }
+    for other in list.destinations {
       if other.address == new.address {
         throw .sameAddress(
           other.destination.description, new.destination.description, address: new.address.text)
@@ -98,7 +131,7 @@ extension Pipeline {
     }
   }
 
-  /// Our CNAME for the life of a pipeline: 96 random bits (RFC 7022 section 4.2, a per-session one).
+  /// Our CNAME for the life of a pipeline: 100 random bits (RFC 7022 section 4.2, a per-session one).
   static func canonicalName() -> String {
     let letters = Array("abcdefghijklmnopqrstuvwxyz234567")
     return "nightjar-" + String((0..<20).map { _ in letters[Int.random(in: 0..<32)] })

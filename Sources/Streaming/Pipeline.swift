@@ -30,12 +30,13 @@ public final class Pipeline: @unchecked Sendable {
   private let source: any VideoSource
   private let keyFrameInterval: MediaTime
   private let interrupt: Interrupt
-  private let requests = EncoderRequests()
+  let requests = EncoderRequests()
   private let mailbox = Mailbox<WaitingFrame>()
   private let pictures: CodedPictureQueue
   let statisticsRecorder: StatisticsRecorder
   let sendStage: SendStage
   let viewerList = Mutex(ViewerList())
+  let restsUnwatched: Bool
   private let laid: Mutex<Orientation>
   private let outcome = Mutex<Outcome?>(nil)
   private let end = Mutex<MediaTime?>(nil)
@@ -53,12 +54,13 @@ public final class Pipeline: @unchecked Sendable {
   ///   - orientation: how pictures are laid at the start; the encoder is one for pictures laid so.
   ///   - pacing: the part of a frame interval over which the packets of a large frame are spread, 0…1; 0 sends them at
   ///     once. The first frame after an orientation switch or a fail-over is never spread.
+  ///   - restsUnwatched: whether the encoder rests while there is no destination.
   ///   - started: when the program began, the base of ``StreamStatistics/firstPacket``.
   /// - Throws: ``StreamDestinationError``, ``FramePoolError``, ``SystemFailure``.
   public init(
     source: any VideoSource, encoder: any VideoEncoder, destinations: [StreamDestination],
     keyFrameInterval: MediaTime, orientation: Orientation = .upright, pacing: Double = 0,
-    started: MediaTime = .now()
+    restsUnwatched: Bool = false, started: MediaTime = .now()
   ) throws {
     laid = Mutex(orientation)
     source.orient(orientation)
@@ -78,7 +80,9 @@ public final class Pipeline: @unchecked Sendable {
       pictures: pictures, heldLimit: held, encoder: encoder.configuration, parameterSets: encoder.parameterSets,
       pacing: min(max(pacing, 0), 1), canonicalName: Self.canonicalName(), requests: requests,
       statistics: statisticsRecorder)
+    self.restsUnwatched = restsUnwatched
     for destination in destinations { try add(destination) }
+    requests.setWanted(!restsUnwatched || !destinations.isEmpty)
   }
 
   /// Starts the three threads.

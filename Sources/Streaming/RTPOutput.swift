@@ -29,6 +29,8 @@ final class RTPOutput {
   private let clockPackets = OutgoingFrame()
   private let controlMemory = UnsafeMutableRawBufferPointer.allocate(byteCount: SenderControl.room, alignment: 8)
   private var pacing: PacedFrame?
+  /// The first packet of the last key frame.
+  private var lastKeyFrame: UInt16?
   /// The last picture's time on the stream's timeline, when the camera took it, and when it was sent.
   private var lastPicture: (timestamp: MediaTime, captured: MediaTime, sent: MediaTime)?
 
@@ -75,6 +77,29 @@ final class RTPOutput {
     greet(viewer, at: now)
   }
 
+  /// Sends a viewer the last key frame and all that followed it, so that its first packet is that of a picture that can
+  /// be decoded, and the next frame follows; false where they are not held any more, or have no room on its way.
+  func replay(to viewer: Viewer, at now: MediaTime) -> Bool {
+    guard let first = lastKeyFrame else { return false }
+    let next = stream.nextSequenceNumber
+    var number = first
+    // First whether all are there: half a picture is worth less than none.
+    while number != next {
+      guard history.withPacket(number, at: now, { _ in true }) == true else { return false }
+      number &+= 1
+    }
+    number = first
+    while number != next {
+      let isSent = history.withPacket(number, at: now) { packet in
+        if number == first { viewer.joined(withFirst: packet) }
+        return viewer.sendAgain(packet)
+      }
+      guard isSent == true else { return false }
+      number &+= 1
+    }
+    return true
+  }
+
   /// Lets a viewer go, with BYE.
   func remove(_ viewer: Viewer, at now: MediaTime) {
     viewers.removeAll { $0 === viewer }
@@ -106,8 +131,10 @@ final class RTPOutput {
   func send(_ unit: borrowing AccessUnit, in picture: CodedPicture, _ plan: PacedFrame.Plan, at now: MediaTime) -> Int {
     let frame = free.popLast() ?? OutgoingFrame()
     frame.batch.removeAll()
+    let first = stream.nextSequenceNumber
     h264?.packetize(unit, into: frame.batch)
     transportStream?.packetize(unit, into: frame.batch)
+    if unit.isKeyFrame { lastKeyFrame = first }
     for index in 0..<frame.count { history.append(frame.batch[index], at: now) }
     let isFirst = !hasBegun
     lastPicture = (unit.timestamp, unit.captured, now)
@@ -160,10 +187,8 @@ final class RTPOutput {
         continue
       }
       held.remove(at: index)
-      if let picture = frame.picture {
-        frame.picture = nil
-        pictures.release(picture)
-      }
+      if let picture = frame.picture { pictures.release(picture) }
+      frame.clear()
       free.append(frame)
     }
   }
@@ -202,7 +227,7 @@ final class RTPOutput {
     clockPackets.batch.removeAll()
     transportStream?.keepAlive(at: lastPicture.timestamp + (now - lastPicture.sent), into: clockPackets.batch)
     guard clockPackets.count > 0 else { return }
-    clockPackets.fill(isKeyFrame: false, isPaced: false)
+    clockPackets.fill(isFrame: false, isKeyFrame: false, isPaced: false)
     for viewer in viewers { viewer.sendAside(clockPackets) }
   }
 
@@ -224,12 +249,13 @@ final class RTPOutput {
   /// - Returns: What it asks for; `isFlooding` where there may be more to read than is read at a time.
   func receive(
     from viewer: Viewer, into memory: UnsafeMutableRawBufferPointer, at now: MediaTime
-  ) -> (requests: ViewerFeedback.Requests, isFlooding: Bool) {
+  ) -> (requests: ViewerFeedback.Requests, isHeard: Bool, isFlooding: Bool) {
     var requests = ViewerFeedback.Requests()
+    var isHeard = false
     for _ in 0..<Self.datagramsAtATime {
       var hasMore = false
       let count = viewer.transport.receiveControl(into: memory, hasMore: &hasMore)
-      guard hasMore else { return (requests, false) }
+      guard hasMore else { return (requests, isHeard, false) }
       guard count > 0 else { continue }
       let datagram = UnsafeRawBufferPointer(rebasing: memory[..<count])
       // What could not be sent at all is not sent again: it would be the first to be in the way.
@@ -238,10 +264,11 @@ final class RTPOutput {
         if answers { _ = viewer.transport.send(header: header, payload: payload) }
       }
       // What is no RTCP was counted there.
+      if result != nil { isHeard = true }
       requests.keyFrame = requests.keyFrame || result?.keyFrame == true
       requests.goodbye = requests.goodbye || result?.goodbye == true
     }
-    return (requests, true)
+    return (requests, isHeard, true)
   }
 
   /// How many datagrams of one viewer are read before it is others' turn.

@@ -53,7 +53,7 @@ final class SendStage: @unchecked Sendable {
   /// What is asked of the send thread.
   private enum Order: @unchecked Sendable {
     // Sendable: what it carries is used by the send thread alone from then on.
-    case add(any PacketTransport, ViewerFigures, RTPOutput.Kind)
+    case add(any PacketTransport, ViewerFigures, RTPOutput.Kind, onStart: (@Sendable (StreamStart) -> Void)?)
     case remove(ViewerID)
     case watch(LocalPorts)
   }
@@ -97,8 +97,11 @@ final class SendStage: @unchecked Sendable {
   // MARK: Orders, from any thread
 
   /// Adds a viewer, who begins with the next key frame.
-  func add(_ transport: any PacketTransport, _ figures: ViewerFigures, _ kind: RTPOutput.Kind) {
-    order(.add(transport, figures, kind))
+  func add(
+    _ transport: any PacketTransport, _ figures: ViewerFigures, _ kind: RTPOutput.Kind,
+    onStart: (@Sendable (StreamStart) -> Void)? = nil
+  ) {
+    order(.add(transport, figures, kind, onStart: onStart))
   }
 
   /// Lets a viewer go, with BYE.
@@ -290,7 +293,8 @@ final class SendStage: @unchecked Sendable {
     let now = MediaTime.now()
     for order in taken {
       switch order {
-      case .add(let transport, let figures, let kind): join(transport, figures, kind, at: now)
+      case .add(let transport, let figures, let kind, let onStart):
+        join(transport, figures, kind, at: now, onStart: onStart)
       case .remove(let id): leave(id, at: now)
       case .watch(let ports):
         self.ports.append(ports)
@@ -302,15 +306,21 @@ final class SendStage: @unchecked Sendable {
   }
 
   private func join(
-    _ transport: any PacketTransport, _ figures: ViewerFigures, _ kind: RTPOutput.Kind, at now: MediaTime
+    _ transport: any PacketTransport, _ figures: ViewerFigures, _ kind: RTPOutput.Kind, at now: MediaTime,
+    onStart: (@Sendable (StreamStart) -> Void)?
   ) {
     guard let output = output(kind, at: now) else { return }
     let viewer = Viewer(
-      transport: transport, feedback: ViewerFeedback(media: output.stream.ssrc), figures: figures)
+      transport: transport, feedback: ViewerFeedback(media: output.stream.ssrc), figures: figures, onStart: onStart)
     viewers[viewer.id] = (viewer, output)
     // Where the kernel watches no more, this viewer gets the stream, and what it says is not heard.
     if let descriptor = transport.descriptors.input { try? input.insert(descriptor, token: viewer.id.number) }
     output.add(viewer, at: now)
+    // A fresh key frame where the limit allows one, else the last one, which is not older than the limit is long.
+    guard output.hasBegun else { return }
+    if !limiter.isOpen(at: now), output.replay(to: viewer, at: now) { return }
+    if limiter.request(at: now) { requests.setKeyFrame() }
+    viewer.keyFrameRequested(at: now)
   }
 
   private func output(_ kind: RTPOutput.Kind, at now: MediaTime) -> RTPOutput? {
@@ -351,6 +361,7 @@ final class SendStage: @unchecked Sendable {
       if said.isFlooding { isFlooding = true }
       if said.requests.keyFrame, limiter.request(at: now) { requests.setKeyFrame() }
       viewer.figures.update {
+        if said.isHeard { $0.lastHeard = now }
         $0.reception = viewer.feedback.reception
         $0.feedback = viewer.feedback.counts
       }

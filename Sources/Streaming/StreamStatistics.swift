@@ -41,8 +41,8 @@ public struct LatencySummary: Sendable {
 public struct DestinationStatistics: Sendable {
   /// What tells it from the others.
   public let id: ViewerID
-  /// The destination.
-  public let destination: StreamDestination
+  /// Who it is, for a person: a destination's URL, or how and where an RTSP viewer is reached.
+  public let name: String
   /// Frames of which all packets went out, or were lost one by one.
   public var frames = 0
   /// Frames that it lost, whole or in part: because it was too slow for them, because they followed one that it had
@@ -60,12 +60,14 @@ public struct DestinationStatistics: Sendable {
   public var errorNumber: CInt = 0
   /// What it last reported by RTCP.
   public var reception = ReportedReception()
+  /// When it last said anything by RTCP; nil before that.
+  public var lastHeard: MediaTime?
   /// What it asked for by RTCP.
   public var feedback = ViewerFeedback.Counts()
 
-  init(id: ViewerID, destination: StreamDestination) {
+  init(id: ViewerID, name: String) {
     self.id = id
-    self.destination = destination
+    self.name = name
   }
 }
 
@@ -77,6 +79,8 @@ public struct StreamStatistics: Sendable {
   public var encoded = 0
   /// Key frames among them.
   public var keyFrames = 0
+  /// Frames that were not encoded because nobody watched.
+  public var unwatched = 0
   /// Frames of which the network took packets, for one destination at least.
   public var sent = 0
   /// Bytes of H.264, without start codes.
@@ -126,6 +130,7 @@ final class StatisticsRecorder: Sendable {
     var keyFrames = 0
     var bytes = 0
     var errors = 0
+    var unwatched = 0
     var encoder = EncoderCounters()
     var encoderName: String
     var wait = LatencyHistogram()
@@ -178,6 +183,7 @@ final class StatisticsRecorder: Sendable {
       result.encoded = $0.frames
       result.keyFrames = $0.keyFrames
       result.encodedBytes = $0.bytes
+      result.unwatched = $0.unwatched
       result.encoder = $0.encoder
       result.encoderName = $0.encoderName
       result.drops[.encoderError, default: 0] += $0.errors

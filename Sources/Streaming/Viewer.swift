@@ -31,6 +31,7 @@ final class Viewer {
   private var lastProgress = MediaTime.zero
   private var nextKeyFrameRequest = MediaTime.zero
   private var requestInterval = Viewer.firstRequestInterval
+  private var onStart: (@Sendable (StreamStart) -> Void)?
   /// Packets that have left.
   private(set) var packetsSent = 0
   /// Whether the transport had no room at the last attempt.
@@ -54,8 +55,12 @@ final class Viewer {
     case busy
   }
 
-  /// A viewer that begins with the next key frame.
-  init(transport: any PacketTransport, feedback: ViewerFeedback, figures: ViewerFigures) {
+  /// A viewer that begins with the next key frame, and tells `onStart` of its first packet just before that leaves.
+  init(
+    transport: any PacketTransport, feedback: ViewerFeedback, figures: ViewerFigures,
+    onStart: (@Sendable (StreamStart) -> Void)? = nil
+  ) {
+    self.onStart = onStart
     id = figures.id
     self.transport = transport
     self.feedback = feedback
@@ -76,7 +81,7 @@ final class Viewer {
     }
     // What has not begun to leave is of no use once decoding can begin anew.
     if frame.isKeyFrame { dropUnbegun() }
-    guard !isUnreachable, frame.isKeyFrame || !awaitsKeyFrame,
+    guard frame.count > 0, !isUnreachable, frame.isKeyFrame || !awaitsKeyFrame,
       pending.count + transport.framesInFlight < Self.framesInFlightLimit
     else {
       awaitsKeyFrame = true
@@ -91,11 +96,28 @@ final class Viewer {
       return false
     }
     awaitsKeyFrame = false
-    hasBegun = true
+    if !hasBegun { begin(with: frame.batch[0].header) }
     if pending.isEmpty { lastProgress = now }
     frame.holders += 1
     pending.append(Pending(frame: frame))
     return true
+  }
+
+  /// Goes on where the packets end that were sent last: the last key frame and what followed it were sent again.
+  func joined(withFirst packet: UnsafeRawBufferPointer) {
+    awaitsKeyFrame = false
+    if !hasBegun { begin(with: packet) }
+  }
+
+  private func begin(with header: UnsafeRawBufferPointer) {
+    hasBegun = true
+    if let start = StreamStart(header) { onStart?(start) }
+    onStart = nil
+  }
+
+  /// A key frame was asked for on its behalf.
+  func keyFrameRequested(at now: MediaTime) {
+    nextKeyFrameRequest = now + requestInterval
   }
 
   /// Sends what may leave by now.
@@ -128,6 +150,21 @@ final class Viewer {
         if isWhole { $0.isSlow = false }
       }
     }
+  }
+
+  /// Sends one packet that others have got before; false where there is no room, and then a key frame must come.
+  func sendAgain(_ packet: UnsafeRawBufferPointer) -> Bool {
+    let isSent = transport.send(header: packet, payload: UnsafeRawBufferPointer(rebasing: packet[packet.count...]))
+    if isSent { packetsSent += 1 } else { awaitsKeyFrame = true }
+    figures.update {
+      if isSent {
+        $0.packets += 1
+        $0.bytes += packet.count
+      } else {
+        $0.lost += 1
+      }
+    }
+    return isSent
   }
 
   /// Sends packets that belong to no frame, such as a transport stream's clock; they are lost where there is no room.
@@ -197,6 +234,21 @@ final class Viewer {
   }
 }
 
+/// The first packet that a viewer gets (RTSP's RTP-Info, RFC 2326 section 12.33).
+public struct StreamStart: Hashable, Sendable {
+  /// Its sequence number.
+  public let sequenceNumber: UInt16
+  /// Its timestamp.
+  public let timestamp: UInt32
+  /// The stream's source.
+  public let ssrc: UInt32
+
+  init?(_ header: UnsafeRawBufferPointer) {
+    guard let header = try? RTPPacket(parsing: header).header else { return nil }
+    (sequenceNumber, timestamp, ssrc) = (header.sequenceNumber, header.timestamp, header.ssrc)
+  }
+}
+
 /// What tells one viewer of a pipeline from another.
 public struct ViewerID: Hashable, Sendable {
   let number: UInt64
@@ -207,9 +259,9 @@ final class ViewerFigures: Sendable {
   let id: ViewerID
   private let value: Mutex<DestinationStatistics>
 
-  init(id: ViewerID, destination: StreamDestination) {
+  init(id: ViewerID, name: String) {
     self.id = id
-    value = Mutex(DestinationStatistics(id: id, destination: destination))
+    value = Mutex(DestinationStatistics(id: id, name: name))
   }
 
   func update(_ body: (inout DestinationStatistics) -> Void) {

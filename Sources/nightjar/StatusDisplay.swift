@@ -71,18 +71,18 @@ struct StatusDisplay {
       guard refusing[destination.id, default: 0] != error else { continue }
       refusing[destination.id] = error
       switch error {
-      case 0: note("\(destination.destination): reachable")
-      case ECONNREFUSED: note("\(destination.destination): nobody is listening yet")
-      default: note("\(destination.destination): \(SystemFailure.text(error))")
+      case 0: note("\(destination.name): reachable")
+      case ECONNREFUSED: note("\(destination.name): nobody is listening yet")
+      default: note("\(destination.name): \(SystemFailure.text(error))")
       }
     }
   }
 
   private mutating func noteSlowness(_ destination: DestinationStatistics) {
     if destination.isSlow, slow.insert(destination.id).inserted {
-      note("\(destination.destination): too slow for the stream, losing frames")
+      note("\(destination.name): too slow for the stream, losing frames")
     } else if !destination.isSlow, slow.remove(destination.id) != nil {
-      note("\(destination.destination): takes all frames again (\(destination.framesDropped) lost so far)")
+      note("\(destination.name): takes all frames again (\(destination.framesDropped) lost so far)")
     }
   }
 

@@ -36,7 +36,7 @@ final class StreamControl: ControlTarget {
         droppedByCause: Dictionary(uniqueKeysWithValues: statistics.drops.map { ($0.key.name, $0.value) })),
       destinations: statistics.destinations.map {
         StreamStatus.Destination(
-          url: $0.destination.description, packets: $0.packets, bytes: $0.bytes, packetsLost: $0.lost)
+          url: $0.name, packets: $0.packets, bytes: $0.bytes, packetsLost: $0.lost)
       },
       uptimeSeconds: statistics.duration.seconds)
   }

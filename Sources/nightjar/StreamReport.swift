@@ -31,7 +31,7 @@ struct StreamReport {
     }
     for destination in statistics.destinations {
       lines.append(
-        "  \(destination.destination): \(destination.packets) packets, \(destination.bytes) bytes"
+        "  \(destination.name): \(destination.packets) packets, \(destination.bytes) bytes"
           + (destination.lost > 0 ? ", \(destination.lost) packets not taken by the network" : ""))
     }
     if let total, total.count > 0 {
@@ -142,7 +142,7 @@ private struct Document: Encodable {
         )
       })
     destinations = statistics.destinations.map {
-      Destination(url: $0.destination.description, packets: $0.packets, bytes: $0.bytes, packetsLost: $0.lost)
+      Destination(url: $0.name, packets: $0.packets, bytes: $0.bytes, packetsLost: $0.lost)
     }
   }
 }

@@ -1,0 +1,57 @@
+public import Media
+import RTP
+import Synchronization
+
+/// How the RTP packets of a viewer that came by itself, as by RTSP, get to it.
+public enum GuestTransport: Sendable {
+  /// By UDP from ``Pipeline/guestPorts(for:)``; RTCP to its own address, or to the same one where that is nil.
+  case datagrams(to: SocketAddress, control: SocketAddress?, timeToLive: UInt8?)
+  /// Within a byte stream that somebody else writes.
+  case interleaved(InterleavedTransport)
+}
+
+extension Pipeline {
+  /// The packet size that viewers get who came by themselves: H.264, as RTSP describes it.
+  public static let guestPacketSize = StreamDestination.defaultMaximumPacketSize
+
+  /// This side's UDP ports of RTP and RTCP for viewers at addresses of the family of `address`.
+  ///
+  /// - Throws: ``SystemFailure`` where the system has none left.
+  public func guestPorts(for address: SocketAddress) throws(SystemFailure) -> (media: UInt16, control: UInt16) {
+    let port = try viewerList.withLock { list throws(SystemFailure) in
+      try localPorts(family: address.family, &list).port
+    }
+    return (port, port + 1)
+  }
+
+  /// Sends H.264 to a viewer that came by itself. Its first packet is that of a key frame: of a new one where the limit
+  /// on requests allows it, else the last one, and what followed it, again. Any thread, at any time.
+  ///
+  /// - Parameters:
+  ///   - name: Who it is, for a person.
+  ///   - onStart: Is told of the first packet, on another thread, just before it leaves.
+  /// - Throws: ``StreamDestinationError`` where there are too many, or the system gives no socket.
+  public func admit(
+    _ transport: GuestTransport, name: String, onStart: @escaping @Sendable (StreamStart) -> Void
+  ) throws(StreamDestinationError) -> ViewerID {
+    try viewerList.withLock { list throws(StreamDestinationError) in
+      guard list.count < Self.viewerLimit else { throw .tooMany(limit: Self.viewerLimit) }
+      let way: any PacketTransport =
+        switch transport {
+        case .interleaved(let transport): transport
+        case .datagrams(let address, let control, let timeToLive):
+          try datagramTransport(to: address, control: control, timeToLive: timeToLive, name: name, &list)
+        }
+      let id = list.nextID()
+      let kind = RTPOutput.Kind(payload: .h264, packetSize: Self.guestPacketSize)
+      start(ViewerFigures(id: id, name: name), way, kind, onStart: onStart)
+      list.guests.insert(id)
+      return id
+    }
+  }
+
+  /// One viewer's figures; nil where there is no such one.
+  public func statistics(of id: ViewerID) -> DestinationStatistics? {
+    statisticsRecorder.viewers.withLock { $0.first { $0.id == id } }?.current
+  }
+}
