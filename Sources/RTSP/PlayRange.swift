@@ -1,0 +1,64 @@
+public import Media
+
+/// Why a `Range` cannot be played from a camera.
+public enum PlayRangeError: Failure, Hashable {
+  /// A unit other than npt, smpte and clock.
+  case unit(String)
+  /// A range that is none of RFC 2326 section 3.5 to 3.7, or one with an end, which a camera's picture does not have,
+  /// or of clock or time code, by which nothing is recorded.
+  case range(String)
+
+  /// The answer to it: section 12.29 asks for 501 where the unit is unknown.
+  public var status: ResponseStatus {
+    switch self {
+    case .unit: .notImplemented
+    case .range: .invalidRange
+    }
+  }
+
+  /// One line for the log.
+  public var description: String {
+    switch self {
+    case .unit(let text): "the range \(excerpt(text)) has an unknown unit; play npt=now-"
+    case .range(let text): "the range \(excerpt(text)) is not on a live camera; play npt=now-"
+    }
+  }
+
+  /// What kind of failure it is.
+  public var kind: FailureKind { .data }
+}
+
+/// A `Range` that a live camera can play: from any time on without an end (RFC 2326 section 12.29).
+///
+/// A camera has one time to play from, now. A start in seconds is taken too, because players send `npt=0.000-` for "from
+/// the start" and continue after a pause from where they were; the answer's `npt=now-` says what is played.
+public struct PlayRange: Hashable, Sendable {
+  /// What the answer says is played.
+  public static let answer = "npt=now-"
+
+  /// Reads the header; throws where that is no range of a live camera.
+  public init(_ text: String) throws(PlayRangeError) {
+    let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
+    let unit = parts[0].trimmed.asciiLowercased
+    guard ["npt", "clock", "smpte", "smpte-25", "smpte-30-drop"].contains(unit) else { throw .unit(text) }
+    guard unit == "npt", parts.count == 2 else { throw .range(text) }
+    let range = parts[1].trimmed
+    guard range.hasSuffix("-") else { throw .range(text) }
+    let start = range.dropLast()
+    guard start == "now" || Self.isTime(start) else { throw .range(text) }
+  }
+
+  /// `npt-sec` or `npt-hhmmss`, section 3.6.
+  private static func isTime(_ text: Substring) -> Bool {
+    let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+    guard parts.count == 1 || parts.count == 3, let last = parts.last else { return false }
+    let seconds = last.split(separator: ".", omittingEmptySubsequences: false)
+    guard (1...2).contains(seconds.count), let whole: Int = seconds[0].decimal(digits: 9) else { return false }
+    guard seconds.count == 1 || seconds[1].utf8.allSatisfy(\.isDigit) else { return false }
+    if parts.count == 1 { return true }
+    guard parts[0].decimal(Int.self, digits: 9) != nil, let minutes: Int = parts[1].decimal(digits: 2) else {
+      return false
+    }
+    return minutes < 60 && whole < 60
+  }
+}

@@ -1,0 +1,208 @@
+public import Media
+
+/// Two ports or two channels: RTP's and RTCP's.
+public struct TransportPair<Number: FixedWidthInteger & Sendable>: Hashable, Sendable, CustomStringConvertible {
+  /// RTP's.
+  public var rtp: Number
+  /// RTCP's; the same as RTP's where both share one (RFC 5761).
+  public var rtcp: Number
+
+  /// A pair.
+  public init(rtp: Number, rtcp: Number) {
+    self.rtp = rtp
+    self.rtcp = rtcp
+  }
+
+  /// As in a `Transport` header.
+  public var description: String { rtp == rtcp ? "\(rtp)" : "\(rtp)-\(rtcp)" }
+}
+
+/// Two UDP ports.
+public typealias PortPair = TransportPair<UInt16>
+/// Two channels of interleaved data.
+public typealias ChannelPair = TransportPair<UInt8>
+
+/// The RTP profile in a `Transport` header.
+public enum TransportProfile: String, Hashable, Sendable, CaseIterable {
+  /// RFC 3551.
+  case avp = "RTP/AVP"
+  /// With early feedback, RFC 4585.
+  case avpf = "RTP/AVPF"
+  /// Encrypted, RFC 3711.
+  case savp = "RTP/SAVP"
+  /// Encrypted, with early feedback, RFC 5124.
+  case savpf = "RTP/SAVPF"
+}
+
+/// Why a `Transport` header gives no way to send.
+public enum TransportError: Failure, Hashable {
+  /// SETUP without the header.
+  case missing
+  /// More alternatives than are read.
+  case alternatives(Int, limit: Int)
+  /// A parameter that cannot be read, where no other alternative can be used.
+  case parameter(String)
+  /// Alternatives that can be read and are none of those served.
+  case unsupported(String)
+
+  /// The answer to it.
+  public var status: ResponseStatus {
+    if case .unsupported = self { .unsupportedTransport } else { .badRequest }
+  }
+
+  /// One line for the log.
+  public var description: String {
+    switch self {
+    case .missing: "SETUP without a Transport header; send one, such as RTP/AVP;unicast;client_port=5004-5005"
+    case .alternatives(let count, let limit): "a Transport header of \(count) alternatives: at most \(limit) are read"
+    case .parameter(let text): "\(excerpt(text)) in a Transport header: not what RFC 2326 section 12.39 allows"
+    case .unsupported(let text): "the transport \(excerpt(text)) is not served; offer RTP/AVP over UDP or TCP"
+    }
+  }
+
+  /// What kind of failure it is.
+  public var kind: FailureKind { .data }
+}
+
+/// One alternative of a `Transport` header, RFC 2326 section 12.39. What it does not say is nil.
+public struct TransportSpecification: Hashable, Sendable {
+  /// What carries RTP.
+  public enum LowerTransport: Hashable, Sendable {
+    case udp
+    /// The RTSP connection itself.
+    case tcp
+  }
+
+  /// The RTP profile.
+  public var profile: TransportProfile
+  /// What carries it.
+  public var lower: LowerTransport
+  /// Whether it goes to a group. Where the header does not say (multicast, says the RFC), it does unless it is TCP or
+  /// the client names ports of its own.
+  public var isMulticast: Bool
+  /// `destination=`: where the client wants the stream.
+  public var destination: String?
+  /// `source=`.
+  public var source: String?
+  /// `client_port=`.
+  public var clientPorts: PortPair?
+  /// `server_port=`.
+  public var serverPorts: PortPair?
+  /// `port=`: a group's.
+  public var groupPorts: PortPair?
+  /// `interleaved=`.
+  public var channels: ChannelPair?
+  /// `ttl=`.
+  public var timeToLive: UInt8?
+  /// `ssrc=`.
+  public var ssrc: UInt32?
+  /// Whether `mode=` names PLAY, or there is none.
+  public var isPlay: Bool
+  /// Whether RTP and RTCP share a port: `RTCP-mux`, RFC 7826 section 18.54.
+  public var isMultiplexed: Bool
+
+  /// The most alternatives that are read.
+  public static let alternativesLimit = 16
+
+  /// One alternative as it was read.
+  enum Alternative {
+    case specification(TransportSpecification)
+    /// Something else than RTP, whose parameters mean who knows what.
+    case foreign
+    case malformed(parameter: String)
+  }
+
+  /// The alternatives of a header, the client's favourite first.
+  static func alternatives(_ header: String) throws(TransportError) -> [Alternative] {
+    let parts = header.unquotedParts(at: ",")
+    guard parts.count <= alternativesLimit else { throw .alternatives(parts.count, limit: alternativesLimit) }
+    return parts.map(alternative)
+  }
+
+  private static func alternative(_ text: String) -> Alternative {
+    let parts = text.unquotedParts(at: ";")
+    let protocols = (parts.first ?? "").split(separator: "/", omittingEmptySubsequences: false)
+    guard (2...3).contains(protocols.count),
+      let profile = TransportProfile(rawValue: "\(protocols[0])/\(protocols[1])".asciiUppercased)
+    else { return .foreign }
+    var lower = LowerTransport.udp
+    if protocols.count == 3 {
+      switch protocols[2].asciiUppercased {
+      case "UDP": break
+      case "TCP": lower = .tcp
+      default: return .foreign
+      }
+    }
+    var result = TransportSpecification(profile: profile, lower: lower, isMulticast: false, isPlay: true)
+    var isMulticast: Bool?
+    for part in parts.dropFirst() {
+      let equals = part.firstIndex(of: "=")
+      let name = part[..<(equals ?? part.endIndex)].trimmed.asciiLowercased
+      let value = equals.map { part[part.index(after: $0)...].trimmed } ?? ""
+      switch name {
+      case "unicast": isMulticast = false
+      case "multicast": isMulticast = true
+      default: guard result.set(name, to: value) else { return .malformed(parameter: part) }
+      }
+    }
+    result.isMulticast = isMulticast ?? (lower == .udp && result.clientPorts == nil)
+    return .specification(result)
+  }
+
+  private init(profile: TransportProfile, lower: LowerTransport, isMulticast: Bool, isPlay: Bool) {
+    self.profile = profile
+    self.lower = lower
+    self.isMulticast = isMulticast
+    self.isPlay = isPlay
+    isMultiplexed = false
+  }
+
+  /// False where the value cannot be read. Parameters without a meaning here (`append`, `layers`, extensions) are left.
+  private mutating func set(_ name: String, to value: String) -> Bool {
+    switch name {
+    case "destination": destination = value.isEmpty ? nil : value
+    case "source": source = value.isEmpty ? nil : value
+    case "client_port": return Self.read(value, into: &clientPorts) && clientPorts?.rtp != 0 && clientPorts?.rtcp != 0
+    case "server_port": return Self.read(value, into: &serverPorts)
+    case "port": return Self.read(value, into: &groupPorts)
+    case "interleaved": return Self.read(value, into: &channels)
+    case "ttl":
+      timeToLive = value.decimal(digits: 3)
+      return timeToLive != nil
+    case "ssrc":
+      // Eight hexadecimal digits; some clients leave the leading zeros away.
+      guard (1...8).contains(value.utf8.count), value.utf8.allSatisfy(\.isLetterOrDigit) else { return false }
+      ssrc = UInt32(value, radix: 16)
+      return ssrc != nil
+    case "mode":
+      let modes = value.split { "\", ".contains($0) }
+      isPlay = modes.contains { $0.isEqualIgnoringCase(to: "PLAY") }
+      return !modes.isEmpty
+    case "rtcp-mux": isMultiplexed = true
+    default: break
+    }
+    return true
+  }
+
+  private static func read<Number>(_ text: String, into pair: inout TransportPair<Number>?) -> Bool {
+    let parts = text.split(separator: "-", omittingEmptySubsequences: false)
+    guard (1...2).contains(parts.count), let first: Number = parts[0].trimmed.decimal(digits: 5) else { return false }
+    if parts.count == 2 {
+      guard let second: Number = parts[1].trimmed.decimal(digits: 5) else { return false }
+      pair = TransportPair(rtp: first, rtcp: second)
+    } else {
+      // One number: RTCP has the next one, if there is one.
+      let (next, isTooLarge) = first.addingReportingOverflow(1)
+      guard !isTooLarge else { return false }
+      pair = TransportPair(rtp: first, rtcp: next)
+    }
+    return true
+  }
+}
+
+extension StringProtocol {
+  var asciiLowercased: String { String(decoding: utf8.map(\.lowercased), as: UTF8.self) }
+  var asciiUppercased: String {
+    String(decoding: utf8.map { (0x61...0x7a).contains($0) ? $0 & ~0x20 : $0 }, as: UTF8.self)
+  }
+}
