@@ -12,8 +12,47 @@ public struct SessionDescription: Hashable, Sendable {
     case transportStream
   }
 
+  /// The profile that the stream is sent by.
+  public enum Profile: Hashable, Sendable {
+    /// RFC 3551: reports only.
+    case avp
+    /// RFC 4585: receivers may ask for packets and key frames as soon as they need them. For H.264 the description
+    /// says which requests are answered: generic NACK, picture loss indication, full intra request (RFC 5104).
+    case avpf(retransmission: Retransmission? = nil)
+  }
+
+  /// The stream of retransmissions beside the stream itself, RFC 4588 section 8.6.
+  public struct Retransmission: Hashable, Sendable {
+    /// Its payload type, unlike the stream's.
+    public var payloadType: RTPPayloadType
+    /// How long a packet can be asked for after it was sent (`rtx-time`); left out where it is unknown.
+    public var milliseconds: Int?
+
+    /// A stream of retransmissions.
+    public init(payloadType: RTPPayloadType, milliseconds: Int? = nil) {
+      self.payloadType = payloadType
+      self.milliseconds = milliseconds
+    }
+  }
+
+  /// How receivers come by the stream.
+  public enum Announcement: Hashable, Sendable {
+    /// It is sent to ``address`` and ``port`` in any case.
+    case plain
+    /// They ask for it by RTSP, RFC 2326 appendix C.1. Control URLs are relative to `Content-Base`; where the stream
+    /// goes is for SETUP to settle, so a host's address and the port are written as zero, a group's as they are.
+    case rtsp
+  }
+
+  /// The control URL of the one stream, relative to the presentation's.
+  public static let track = "trackID=0"
+
   /// What the stream carries.
   public var payload: Payload
+  /// The profile that it is sent by.
+  public var profile: Profile
+  /// How receivers come by it.
+  public var announcement: Announcement
   /// Where the stream is sent to: `c=`.
   public var address: ConnectionAddress
   /// The UDP port that it is sent to.
@@ -40,11 +79,14 @@ public struct SessionDescription: Hashable, Sendable {
 
   /// A description; see the properties.
   public init(
-    payload: Payload, address: ConnectionAddress, port: UInt16, timeToLive: UInt8 = 1,
+    payload: Payload, profile: Profile = .avp, announcement: Announcement = .plain, address: ConnectionAddress,
+    port: UInt16, timeToLive: UInt8 = 1,
     origin: ConnectionAddress? = nil, sessionID: UInt64, version: UInt64 = 1, name: String = "nightjar",
     tool: String = "nightjar", frameRate: FrameRate? = nil, kilobitsPerSecond: Int? = nil
   ) {
     self.payload = payload
+    self.profile = profile
+    self.announcement = announcement
     self.address = address
     self.port = port
     self.timeToLive = timeToLive
@@ -65,13 +107,14 @@ public struct SessionDescription: Hashable, Sendable {
       "o=- \(sessionID) \(version) IN \(origin.family.rawValue) \(origin)",
       // An empty name is not allowed; this one stands for none (section 5.3).
       "s=\(title.isEmpty ? "-" : title)",
-      "c=IN \(address.family.rawValue) \(address)\(scope)",
+      "c=IN \(address.family.rawValue) \(connection)",
       "t=0 0",
     ]
     let program = Self.printable(tool)
     if !program.isEmpty { lines.append("a=tool:\(program)") }
     lines.append("a=recvonly")
-    lines.append("m=video \(port) RTP/AVP \(payloadType)")
+    if announcement == .rtsp { lines += ["a=control:*", "a=range:npt=now-"] }
+    lines.append(mediaLine)
     if let kilobitsPerSecond, kilobitsPerSecond > 0 { lines.append("b=AS:\(kilobitsPerSecond)") }
     switch payload {
     case .h264(let sets, _):
@@ -83,7 +126,50 @@ public struct SessionDescription: Hashable, Sendable {
     case .transportStream:
       lines.append("a=rtpmap:\(payloadType) MP2T/\(RTPStream.clockRate)")
     }
+    lines += feedbackLines
+    if announcement == .rtsp { lines.append("a=control:\(Self.track)") }
     return lines.map { $0 + "\r\n" }.joined()
+  }
+
+  private var mediaLine: String {
+    let port = isSettledBySetup ? 0 : port
+    let profileName =
+      switch profile {
+      case .avp: "RTP/AVP"
+      case .avpf: "RTP/AVPF"
+      }
+    let retransmissionType = retransmission.map { " \($0.payloadType)" } ?? ""
+    return "m=video \(port) \(profileName) \(payloadType)\(retransmissionType)"
+  }
+
+  /// RFC 4585 section 4.2, RFC 5104 section 7.1, RFC 4588 section 8.6.
+  private var feedbackLines: [String] {
+    guard case .avpf = profile else { return [] }
+    var lines = ["a=rtcp-fb:\(payloadType) nack"]
+    if case .h264 = payload {
+      lines += ["a=rtcp-fb:\(payloadType) nack pli", "a=rtcp-fb:\(payloadType) ccm fir"]
+    }
+    if let retransmission {
+      let time = retransmission.milliseconds.map { ";rtx-time=\($0)" } ?? ""
+      lines += [
+        "a=rtpmap:\(retransmission.payloadType) rtx/\(RTPStream.clockRate)",
+        "a=fmtp:\(retransmission.payloadType) apt=\(payloadType)\(time)",
+      ]
+    }
+    return lines
+  }
+
+  private var retransmission: Retransmission? {
+    if case .avpf(let retransmission) = profile { retransmission } else { nil }
+  }
+
+  /// Whether SETUP settles where the stream goes.
+  private var isSettledBySetup: Bool { announcement == .rtsp && !address.isMulticast }
+
+  /// The address in `c=`.
+  private var connection: String {
+    if isSettledBySetup { return address.family == .ip4 ? "0.0.0.0" : "::" }
+    return address.family == .ip4 && address.isMulticast ? "\(address)/\(timeToLive)" : "\(address)"
   }
 
   private var payloadType: RTPPayloadType {
@@ -91,10 +177,6 @@ public struct SessionDescription: Hashable, Sendable {
     case .h264(_, let payloadType): payloadType
     case .transportStream: .transportStream
     }
-  }
-
-  private var scope: String {
-    address.family == .ip4 && address.isMulticast ? "/\(timeToLive)" : ""
   }
 
   /// `text` without control characters or line ends, trimmed, and cut at ``textLimit`` between characters.

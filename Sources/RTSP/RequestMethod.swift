@@ -1,5 +1,6 @@
 /// What a request asks for, RFC 2326 section 10. Names are case-sensitive.
 public enum RequestMethod: Hashable, Sendable, CustomStringConvertible {
+  /// One that the RFC names.
   case options, describe, announce, setup, play, pause, teardown, getParameter, setParameter, redirect, record
   /// A name that the RFC does not know.
   case other(String)
