@@ -1,0 +1,63 @@
+import Foundation
+import RTP
+import RTSP
+import Testing
+
+/// What players send, and how to read it.
+enum Conversations {
+  static let directory = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Captures")
+
+  /// The recordings that lead to a picture. VLC's SAT>IP is not among them.
+  static let players = [
+    "ffmpeg-udp", "ffmpeg-tcp", "ffmpeg-multicast", "ffmpeg-avpf", "ffmpeg-user-query", "gstreamer-udp",
+    "gstreamer-tcp", "gstreamer-multicast", "gstreamer-avpf", "gstreamer-user",
+  ]
+
+  static func recording(_ name: String) throws -> [UInt8] {
+    Array(try Data(contentsOf: directory.appendingPathComponent("\(name).rtsp")))
+  }
+
+  /// VLC 3 with live555, after `RTSPClient.cpp` and a player's log; not recorded.
+  static let live555 = [
+    "OPTIONS rtsp://192.0.2.1:8554/camera RTSP/1.0", "CSeq: 2", vlc, "",
+    "DESCRIBE rtsp://192.0.2.1:8554/camera RTSP/1.0", "CSeq: 3", vlc, "Accept: application/sdp", "",
+    "SETUP rtsp://192.0.2.1:8554/camera/trackID=0 RTSP/1.0", "CSeq: 4", vlc,
+    "Transport: RTP/AVP;unicast;client_port=46117-46118", "",
+    "PLAY rtsp://192.0.2.1:8554/camera/ RTSP/1.0", "CSeq: 5", vlc, "Session: 0123456789abcdef", "Range: npt=0.000-", "",
+    "GET_PARAMETER rtsp://192.0.2.1:8554/camera/ RTSP/1.0", "CSeq: 6", vlc, "Session: 0123456789abcdef", "",
+    "TEARDOWN rtsp://192.0.2.1:8554/camera/ RTSP/1.0", "CSeq: 7", vlc, "Session: 0123456789abcdef", "", "",
+  ].joined(separator: "\r\n")
+  private static let vlc = "User-Agent: LibVLC/3.0.18 (LIVE555 Streaming Media v2016.11.28)"
+}
+
+/// All that `parser` makes of `bytes`, given in these pieces.
+func messages(
+  _ pieces: some Sequence<ArraySlice<UInt8>>, with parser: inout RequestParser
+) throws(RequestError) -> [ClientMessage] {
+  var result: [ClientMessage] = []
+  for piece in pieces {
+    // A copy of its own size, so that a read beyond a piece is a read beyond memory.
+    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: piece.count, alignment: 1)
+    defer { memory.deallocate() }
+    memory.copyBytes(from: piece)
+    var rest = UnsafeRawBufferPointer(memory)
+    while let message = try parser.next(from: &rest) { result.append(message) }
+    #expect(rest.isEmpty)
+  }
+  return result
+}
+
+func messages(_ bytes: [UInt8], limits: RequestParser.Limits = .init()) throws(RequestError) -> [ClientMessage] {
+  var parser = RequestParser(limits: limits)
+  return try messages([bytes[...]], with: &parser)
+}
+
+func requests(_ text: String) throws -> [Request] {
+  try messages(Array(text.utf8)).compactMap { if case .request(let request) = $0 { request } else { nil } }
+}
+
+/// One request from lines with the line ends of Swift source.
+func request(_ text: String) throws -> Request {
+  let lines = text.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\r\n")
+  return try #require(try requests(lines + "\r\n\r\n").first)
+}
