@@ -122,3 +122,73 @@ import Testing
         == "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/")
   }
 }
+
+extension SessionDescriptionTests {
+  @Test func `for RTSP, SETUP settles where the stream goes`() throws {
+    let description = SessionDescription(
+      payload: .h264(try Self.parameterSets()), announcement: .rtsp, address: try Self.address("192.0.2.7"),
+      port: 5004, origin: try Self.address("192.0.2.1"), sessionID: 3_973_526_400, name: "Porch", frameRate: .thirty,
+      kilobitsPerSecond: 3200)
+    let expected = """
+      v=0\r
+      o=- 3973526400 1 IN IP4 192.0.2.1\r
+      s=Porch\r
+      c=IN IP4 0.0.0.0\r
+      t=0 0\r
+      a=tool:nightjar\r
+      a=recvonly\r
+      a=control:*\r
+      a=range:npt=now-\r
+      m=video 0 RTP/AVP 96\r
+      b=AS:3200\r
+      a=rtpmap:96 H264/90000\r
+      a=fmtp:96 packetization-mode=1;profile-level-id=42000A;sprop-parameter-sets=Z0IACpZTBYmI,aMljiA==\r
+      a=framerate:30\r
+      a=control:trackID=0\r\n
+      """
+    #expect(description.text == expected)
+  }
+
+  /// The lines of RFC 4585 section 4.2, RFC 5104 section 7.1 and RFC 4588 section 8.6.
+  @Test func `early feedback and retransmissions`() throws {
+    var description = SessionDescription(
+      payload: .h264(try Self.parameterSets()),
+      profile: .avpf(
+        retransmission: .init(payloadType: try #require(RTPPayloadType(rawValue: 97)), milliseconds: 3000)),
+      announcement: .rtsp, address: try Self.address("2001:db8::7"), port: 5004, sessionID: 1, tool: "")
+    let expected = """
+      v=0\r
+      o=- 1 1 IN IP6 ::1\r
+      s=nightjar\r
+      c=IN IP6 ::\r
+      t=0 0\r
+      a=recvonly\r
+      a=control:*\r
+      a=range:npt=now-\r
+      m=video 0 RTP/AVPF 96 97\r
+      a=rtpmap:96 H264/90000\r
+      a=fmtp:96 packetization-mode=1;profile-level-id=42000A;sprop-parameter-sets=Z0IACpZTBYmI,aMljiA==\r
+      a=rtcp-fb:96 nack\r
+      a=rtcp-fb:96 nack pli\r
+      a=rtcp-fb:96 ccm fir\r
+      a=rtpmap:97 rtx/90000\r
+      a=fmtp:97 apt=96;rtx-time=3000\r
+      a=control:trackID=0\r\n
+      """
+    #expect(description.text == expected)
+    description.profile = .avpf()
+    #expect(description.text.contains("m=video 0 RTP/AVPF 96\r\n"))
+    #expect(!description.text.contains("rtx"))
+    description.payload = .transportStream
+    #expect(
+      description.text.contains("m=video 0 RTP/AVPF 33\r\na=rtpmap:33 MP2T/90000\r\na=rtcp-fb:33 nack\r\na=control"))
+  }
+
+  @Test func `a group's address and port are written for RTSP too`() throws {
+    let description = SessionDescription(
+      payload: .transportStream, announcement: .rtsp, address: try Self.address("239.255.1.1"), port: 5004,
+      timeToLive: 4, sessionID: 1)
+    #expect(description.text.contains("c=IN IP4 239.255.1.1/4\r\n"))
+    #expect(description.text.contains("m=video 5004 RTP/AVP 33\r\n"))
+  }
+}
