@@ -1,5 +1,5 @@
 // swift-tools-version: 6.3
-// Coverage-guided fuzzing of the RTP library, which is built here with the fuzzer's instrumentation. `run` runs it.
+// Coverage-guided fuzzing of the RTP and RTSP libraries, which are built here with the fuzzer's instrumentation. `run` runs it.
 import PackageDescription
 
 let instrumented: [SwiftSetting] = [
@@ -10,9 +10,9 @@ let instrumented: [SwiftSetting] = [
   .unsafeFlags(["-sanitize=fuzzer", "-parse-as-library"]),
 ]
 
-func fuzzer(_ name: String) -> Target {
+func fuzzer(_ name: String, _ libraries: [Target.Dependency] = ["RTP", "Media"]) -> Target {
   .executableTarget(
-    name: name, dependencies: ["RTP", "Media", "CFuzzer"], swiftSettings: instrumented,
+    name: name, dependencies: libraries + ["CFuzzer"], swiftSettings: instrumented,
     linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])])
 }
 
@@ -23,8 +23,14 @@ let package = Package(
     .target(name: "CLinux"),
     .target(name: "Media", dependencies: ["CLinux"], swiftSettings: instrumented),
     .target(name: "RTP", dependencies: ["Media"], swiftSettings: instrumented),
+    .target(name: "RTSP", dependencies: ["Media", "RTP"], swiftSettings: instrumented),
     .systemLibrary(name: "CFuzzer"),
     fuzzer("FuzzRTCP"),
     fuzzer("FuzzNetwork"),
+    fuzzer("FuzzRTSPRequest", ["RTSP"]),
+    fuzzer("FuzzRTSPInterleaved", ["RTSP"]),
+    fuzzer("FuzzRTSPTransport", ["RTSP", "RTP"]),
+    fuzzer("FuzzRTSPURL", ["RTSP"]),
+    fuzzer("FuzzRTSPSession", ["RTSP", "RTP", "Media"]),
   ]
 )
