@@ -46,7 +46,8 @@ public struct HeaderFields: Hashable, Sendable, ExpressibleByArrayLiteral {
 
   /// Adds a folded line's text to the last field.
   mutating func continueLast(with text: String) {
-    fields[fields.count - 1].value += " " + text
+    guard !text.isEmpty, let last = fields.indices.last else { return }
+    fields[last].value += fields[last].value.isEmpty ? text : " " + text
   }
 }
 
@@ -58,10 +59,11 @@ extension StringProtocol {
 
   /// The same without spaces and tabs at its ends.
   var trimmed: String {
-    var rest = self[...]
-    while let first = rest.first, first == " " || first == "\t" { rest.removeFirst() }
-    while let last = rest.last, last == " " || last == "\t" { rest.removeLast() }
-    return String(rest)
+    // By byte: a space and a combining accent are one character.
+    var rest = Substring(self).utf8
+    while let first = rest.first, first == 0x20 || first == 0x09 { rest.removeFirst() }
+    while let last = rest.last, last == 0x20 || last == 0x09 { rest.removeLast() }
+    return String(decoding: rest, as: UTF8.self)
   }
 
   /// The number in 1…`digits` ASCII digits, without a sign.
@@ -71,21 +73,18 @@ extension StringProtocol {
   }
 
   /// The parts between `separator`s that stand outside of double quotes, trimmed; empty ones are left out.
-  func unquotedParts(at separator: Character) -> [String] {
-    var parts: [String] = []
-    var part = ""
+  func unquotedParts(at separator: UInt8) -> [String] {
+    var parts: [[UInt8]] = [[]]
     var isQuoted = false
-    for character in self {
-      if character == "\"" { isQuoted.toggle() }
-      if character == separator && !isQuoted {
-        parts.append(part)
-        part = ""
+    for byte in utf8 {
+      if byte == UInt8(ascii: "\"") { isQuoted.toggle() }
+      if byte == separator && !isQuoted {
+        parts.append([])
       } else {
-        part.append(character)
+        parts[parts.count - 1].append(byte)
       }
     }
-    parts.append(part)
-    return parts.map(\.trimmed).filter { !$0.isEmpty }
+    return parts.map { String(decoding: $0, as: UTF8.self).trimmed }.filter { !$0.isEmpty }
   }
 }
 

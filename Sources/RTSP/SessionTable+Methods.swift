@@ -13,7 +13,7 @@ extension SessionTable {
     if case .other(let name) = request.method { throw .unknownMethod(name) }
     guard RequestMethod.served.contains(request.method) else { throw .method(request.method) }
     let required = ["Require", "Proxy-Require"].flatMap { request.headers.values(of: $0) }
-      .flatMap { $0.unquotedParts(at: ",") }
+      .flatMap { $0.unquotedParts(at: UInt8(ascii: ",")) }
     guard required.isEmpty else { throw .options(required) }
     let target = try Self.refusing(Refusal.url) { () throws(RequestURLError) in try RequestTarget(request.uri) }
     // A request that names its session keeps it alive, whatever becomes of it.
@@ -99,7 +99,7 @@ extension SessionTable {
     _ request: Request, _ target: RequestTarget, on connection: Connection
   ) throws(Refusal) -> Answer {
     let url = try resource(target, request.method)
-    let accepted = request.headers.values(of: "Accept").flatMap { $0.unquotedParts(at: ",") }
+    let accepted = request.headers.values(of: "Accept").flatMap { $0.unquotedParts(at: UInt8(ascii: ",")) }
     let isAccepted = accepted.contains { range in
       let type = range.prefix { $0 != ";" }.trimmed.asciiLowercased
       return ["application/sdp", "application/*", "*/*"].contains(type)

@@ -114,13 +114,13 @@ public struct TransportSpecification: Hashable, Sendable {
 
   /// The alternatives of a header, the client's favourite first.
   static func alternatives(_ header: String) throws(TransportError) -> [Alternative] {
-    let parts = header.unquotedParts(at: ",")
+    let parts = header.unquotedParts(at: UInt8(ascii: ","))
     guard parts.count <= alternativesLimit else { throw .alternatives(parts.count, limit: alternativesLimit) }
     return parts.map(alternative)
   }
 
   private static func alternative(_ text: String) -> Alternative {
-    let parts = text.unquotedParts(at: ";")
+    let parts = text.unquotedParts(at: UInt8(ascii: ";"))
     let protocols = (parts.first ?? "").split(separator: "/", omittingEmptySubsequences: false)
     guard (2...3).contains(protocols.count),
       let profile = TransportProfile(rawValue: "\(protocols[0])/\(protocols[1])".asciiUppercased)

@@ -99,6 +99,14 @@ import Testing
     #expect(all.first?.headers["transport"] == "RTP/AVP;unicast; client_port=2-3")
   }
 
+  @Test(arguments: [
+    ("A:\n b", "b"), ("A:\n \n b\n\t", "b"), ("A: b\n  c \n\td", "b c d"), ("A:\t \u{301}", "\u{301}"),
+    ("A: \u{a0}", "\u{a0}"),
+  ])
+  func `white space around a value is not part of it`(lines: String, value: String) throws {
+    #expect(try request("OPTIONS * RTSP/1.0\n" + lines).headers["a"] == value)
+  }
+
   static let faults: [(String, RequestError)] = [
     ("GET / HTTP/1.1\r\n", .malformedRequestLine("GET / HTTP/1.1")),
     ("OPTIONS *\r\n", .malformedRequestLine("OPTIONS *")),
