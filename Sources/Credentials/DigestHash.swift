@@ -1,0 +1,56 @@
+import Crypto
+
+/// The hashes of Digest access authentication, RFC 7616 section 3.4.
+enum DigestHash {
+  /// H(data) in hexadecimal: RFC 7616 calls it LHEX.
+  static func hex(_ algorithm: DigestAlgorithm, _ data: [UInt8]) -> [UInt8] {
+    switch algorithm {
+    case .sha256: Hexadecimal.text(SHA256.hash(data: data))
+    case .md5: Hexadecimal.text(Insecure.MD5.hash(data: data))
+    }
+  }
+
+  /// The response that whoever knows the password of HA1 gives, section 3.4.1; without `qop` that of RFC 2069.
+  static func response(
+    _ authorization: DigestAuthorization, hash: [UInt8], method: String
+  ) -> [UInt8] {
+    let colon = [UInt8(ascii: ":")]
+    let algorithm = authorization.algorithm
+    let request = hex(algorithm, Array(method.utf8) + colon + authorization.uri)
+    var text = hash + colon + authorization.nonce + colon
+    if let protection = authorization.protection {
+      text += protection.countText + colon + protection.clientNonce + Array(":auth:".utf8)
+    }
+    return hex(algorithm, text + request)
+  }
+
+  /// Whether both are the same, in a time that depends on their length alone.
+  static func isEqual(_ one: [UInt8], _ other: [UInt8]) -> Bool {
+    guard one.count == other.count else { return false }
+    var difference: UInt8 = 0
+    for index in one.indices { difference |= one[index] ^ other[index] }
+    return difference == 0
+  }
+}
+
+extension UsersFile.User {
+  /// The fewest characters of a password. What is shorter is guessed from one login that somebody overheard.
+  public static let passwordMinimum = 8
+  /// The most bytes of a password.
+  public static let passwordLimit = 256
+
+  /// A user of this password, with both algorithms.
+  ///
+  /// - Throws: ``PasswordError``.
+  public init(name: UserName, password: String) throws(PasswordError) {
+    guard password.utf8.count <= Self.passwordLimit else { throw .tooLong(password.utf8.count) }
+    guard !password.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+      throw .controlCharacter
+    }
+    guard password.count >= Self.passwordMinimum else { throw .tooShort(password.count) }
+    let text = Array("\(name):\(UsersFile.realm):\(password)".utf8)
+    var hashes: [DigestAlgorithm: [UInt8]] = [:]
+    for algorithm in DigestAlgorithm.allCases { hashes[algorithm] = DigestHash.hex(algorithm, text) }
+    self.init(checked: name, hashes: hashes)
+  }
+}

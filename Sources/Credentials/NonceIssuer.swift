@@ -1,0 +1,61 @@
+import Crypto
+import Media
+
+/// Makes nonces and knows its own again, without keeping any: a nonce carries its time and is signed with a key that
+/// this process alone has, RFC 7616 section 3.3.
+struct NonceIssuer {
+  /// What a nonce says that was made here.
+  struct Nonce {
+    /// After the issuer's start.
+    let issued: MediaTime
+    /// No two have the same.
+    let number: UInt64
+    /// Whether it was made on the connection that gives it back.
+    let isOfConnection: Bool
+  }
+
+  private let key = SymmetricKey(size: .bits256)
+  private let start: MediaTime
+  private static let seal = 12
+
+  init(start: MediaTime) {
+    self.start = start
+  }
+
+  /// The time since the start: how long the machine has run is nobody's business.
+  func elapsed(at now: MediaTime) -> MediaTime { now - start }
+
+  /// A fresh nonce, in hexadecimal: the time, 64 random bits, and two seals, of the peer and of the connection.
+  func make(peer: PeerAddress, connection: UInt64, at now: MediaTime) -> [UInt8] {
+    let head = Self.bytes(UInt64(max(0, elapsed(at: now).nanoseconds))) + Self.bytes(UInt64.random(in: 0 ... .max))
+    return Hexadecimal.text(head + peerSeal(head, peer) + connectionSeal(head, peer, connection))
+  }
+
+  /// Reads a nonce; nil for one that was not made here for this address.
+  func read(_ text: [UInt8], peer: PeerAddress, connection: UInt64) -> Nonce? {
+    guard text.count == 2 * (16 + 2 * Self.seal), let bytes = Hexadecimal.bytes(text) else { return nil }
+    let head = Array(bytes[..<16])
+    guard DigestHash.isEqual(Array(bytes[16..<(16 + Self.seal)]), peerSeal(head, peer)) else { return nil }
+    let isOfConnection = DigestHash.isEqual(
+      Array(bytes[(16 + Self.seal)...]), connectionSeal(head, peer, connection))
+    guard let nanoseconds = Int64(exactly: Self.number(head[..<8])) else { return nil }
+    return Nonce(
+      issued: MediaTime(nanoseconds: nanoseconds), number: Self.number(head[8...]), isOfConnection: isOfConnection)
+  }
+
+  private func peerSeal(_ head: [UInt8], _ peer: PeerAddress) -> [UInt8] { seal([1] + head + peer.bytes) }
+
+  private func connectionSeal(_ head: [UInt8], _ peer: PeerAddress, _ connection: UInt64) -> [UInt8] {
+    seal([2] + head + peer.bytes + Self.bytes(connection))
+  }
+
+  private func seal(_ data: [UInt8]) -> [UInt8] {
+    Array(HMAC<SHA256>.authenticationCode(for: data, using: key).prefix(Self.seal))
+  }
+
+  private static func bytes(_ value: UInt64) -> [UInt8] { withUnsafeBytes(of: value.bigEndian) { Array($0) } }
+
+  private static func number(_ bytes: ArraySlice<UInt8>) -> UInt64 {
+    bytes.reduce(into: 0) { $0 = $0 << 8 | UInt64($1) }
+  }
+}

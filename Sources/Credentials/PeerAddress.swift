@@ -1,0 +1,36 @@
+import Glibc
+
+/// The address that a request comes from, without its port.
+public struct PeerAddress: Hashable, Sendable {
+  /// 16 bytes in network order; IPv4 as IPv6 maps it, RFC 4291 section 2.5.5.2.
+  let bytes: [UInt8]
+
+  /// An address of 4 bytes (IPv4) or 16 (IPv6), in network order; nil for another count.
+  public init?(_ bytes: [UInt8]) {
+    switch bytes.count {
+    case 4: self.bytes = Self.mappedPrefix + bytes
+    case 16: self.bytes = bytes
+    default: return nil
+    }
+  }
+
+  /// A numeric address, as in `192.0.2.7`, `2001:db8::7` or `fe80::7%eth0`; nil for anything else.
+  public init?(_ text: String) {
+    let address = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false).first.map(String.init) ?? ""
+    var bytes = [UInt8](repeating: 0, count: 16)
+    if inet_pton(AF_INET6, address, &bytes) == 1 {
+      self.init(bytes)
+    } else if inet_pton(AF_INET, address, &bytes) == 1 {
+      self.init(Array(bytes.prefix(4)))
+    } else {
+      return nil
+    }
+  }
+
+  /// The network that one who guesses has at once: an IPv4 address alone, the first 64 bits of IPv6.
+  var network: [UInt8] {
+    bytes.starts(with: Self.mappedPrefix) ? bytes : Array(bytes.prefix(8))
+  }
+
+  private static let mappedPrefix = [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF]
+}

@@ -1,0 +1,192 @@
+import CLinux
+import Crypto
+import FoundationEssentials
+import Glibc
+import Media
+import SwiftASN1
+import X509
+
+/// A certificate of the machine's own, made at the first start and kept, so that a viewer who has once compared its
+/// fingerprint knows the machine again.
+///
+/// It is for the names and addresses that the machine had then. A box that gets another address keeps it: a new
+/// fingerprint would be the greater nuisance.
+public struct SelfSignedIdentity: Sendable {
+  /// Why there is a new one, and its fingerprint another than before.
+  public enum Origin: Hashable, Sendable {
+    /// It was kept from before.
+    case kept
+    /// There was none.
+    case first
+    /// The one before had expired, at this second of Unix time.
+    case expired(Int64)
+    /// The one before could not be read, or could be read by others: why.
+    case replaced(String)
+  }
+
+  /// Certificate and key.
+  public let identity: TLSIdentity
+  /// Where they are, in one file, so that they are replaced together.
+  public let path: String
+  /// Whether they were there.
+  public let origin: Origin
+
+  /// The file's name in the state directory.
+  public static let fileName = "tls-identity.pem"
+  /// How long one is valid.
+  public static let days: Int64 = 3650
+
+  /// Takes the one in `directory`, or makes it: mode 0600, the directory 0700 where that is missing too.
+  ///
+  /// - Parameter now: in seconds of Unix time.
+  /// - Throws: ``TLSIdentityError``; not for a kept one that is broken, which is replaced.
+  public init(
+    directory: String = StandardPaths.stateDirectory, names: HostNames = .ofMachine, at now: Int64
+  ) throws(TLSIdentityError) {
+    do {
+      let file = try PrivateFile("\(directory)/\(Self.fileName)")
+      path = file.path
+      try file.makeDirectory(mode: 0o700)
+      // Two that start for the first time at once take the same one.
+      let lock = try FileLock(beside: file)
+      defer { withExtendedLifetime(lock) {} }
+      var origin: Origin
+      do throws(TLSIdentityError) {
+        let kept = try TLSIdentity(certificateFile: path, keyFile: path)
+        guard case .expired(let end) = kept.validity(at: now) else {
+          identity = kept
+          self.origin = .kept
+          return
+        }
+        origin = .expired(end)
+      } catch .file(.missing) {
+        origin = .first
+      } catch .file(.exposed(let path, let mode)) {
+        // The key is to be thought of as known.
+        origin = .replaced(PrivateFileError.exposed(path: path, mode: mode).description)
+      } catch .file(let error) {
+        throw TLSIdentityError.file(error)
+      } catch {
+        origin = .replaced(error.description)
+      }
+      let made = try Self.make(names: names, at: now)
+      try file.replace(with: Array((made.privateKey + made.certificates).utf8), mode: 0o600, former: nil)
+      identity = made
+      self.origin = origin
+    } catch let error as PrivateFileError {
+      throw .file(error)
+    } catch let error as TLSIdentityError {
+      throw error
+    } catch {
+      throw .making(reason: TLSIdentity.reason(error))
+    }
+  }
+
+  /// A self-signed certificate of a server, RFC 5280, with a fresh P-256 key.
+  private static func make(names: HostNames, at now: Int64) throws -> TLSIdentity {
+    let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
+    // A box without a battery starts in 1970, and learns the time later: it must not have expired by then.
+    let start = max(now, earliestStart)
+    let subject = try DistinguishedName { CommonName(String(names.names.first?.prefix(64) ?? "localhost")) }
+    let identifier = SubjectKeyIdentifier(
+      keyIdentifier: ArraySlice(Insecure.SHA1.hash(data: key.publicKey.subjectPublicKeyInfoBytes)))
+    var alternatives = names.names.map { GeneralName.dnsName($0) }
+    for address in names.addresses {
+      alternatives.append(.ipAddress(ASN1OctetString(contentBytes: ArraySlice(address))))
+    }
+    let certificate = try Certificate(
+      version: .v3, serialNumber: Certificate.SerialNumber(), publicKey: key.publicKey,
+      // A viewer's clock may be behind.
+      notValidBefore: Date(timeIntervalSince1970: Double(min(now, earliestStart) - 86_400)),
+      notValidAfter: Date(timeIntervalSince1970: Double(start + days * 86_400)),
+      issuer: subject, subject: subject, signatureAlgorithm: .ecdsaWithSHA256,
+      extensions: try Certificate.Extensions {
+        Critical(BasicConstraints.notCertificateAuthority)
+        Critical(KeyUsage(digitalSignature: true))
+        try ExtendedKeyUsage([.serverAuth])
+        SubjectAlternativeNames(alternatives)
+        identifier
+      },
+      issuerPrivateKey: key)
+    return try TLSIdentity(chain: [certificate], key: key)
+  }
+
+  /// 2026-01-01: what was built later cannot start earlier.
+  private static let earliestStart: Int64 = 1_767_225_600
+}
+
+/// What a machine can be called by.
+public struct HostNames: Sendable, Hashable {
+  /// DNS names.
+  public let names: [String]
+  /// Addresses in network order, of 4 or 16 bytes.
+  public let addresses: [[UInt8]]
+
+  /// The most names or addresses that go into a certificate.
+  public static let limit = 32
+
+  /// These; what is no DNS name is left out.
+  public init(names: [String], addresses: [[UInt8]]) {
+    var unique: [String] = []
+    for name in names where Self.isDNSName(name) && !unique.contains(name) { unique.append(name) }
+    self.names = Array(unique.prefix(Self.limit))
+    var seen: [[UInt8]] = []
+    for address in addresses where [4, 16].contains(address.count) && !seen.contains(address) { seen.append(address) }
+    self.addresses = Array(seen.prefix(Self.limit))
+  }
+
+  /// The host name, the same under `.local` (RFC 6762), `localhost`, and the addresses of all interfaces but link-local
+  /// ones, loopback first.
+  public static var ofMachine: HostNames {
+    var buffer = [CChar](repeating: 0, count: 256)
+    gethostname(&buffer, buffer.count - 1)
+    let host = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self).lowercased()
+    let label = host.split(separator: ".").first.map(String.init) ?? ""
+    var loopback = [UInt8](repeating: 0, count: 16)
+    loopback[15] = 1
+    var addresses: [[UInt8]] = [[127, 0, 0, 1], loopback]
+    addresses += interfaceAddresses
+    return HostNames(names: [host, "\(label).local", "localhost"], addresses: addresses)
+  }
+
+  private static var interfaceAddresses: [[UInt8]] {
+    var list: UnsafeMutablePointer<ifaddrs>?
+    guard getifaddrs(&list) == 0 else { return [] }
+    defer { freeifaddrs(list) }
+    var addresses: [[UInt8]] = []
+    var next = list
+    while let entry = next?.pointee {
+      next = entry.ifa_next
+      guard let address = UnsafeRawPointer(entry.ifa_addr) else { continue }
+      switch CInt(address.load(as: sockaddr.self).sa_family) {
+      case AF_INET:
+        let value = address.load(as: sockaddr_in.self).sin_addr
+        addresses.append(withUnsafeBytes(of: value) { Array($0) })
+      case AF_INET6:
+        let bytes = withUnsafeBytes(of: address.load(as: sockaddr_in6.self).sin6_addr) { Array($0) }
+        // fe80::/10 is nothing without its interface.
+        if bytes[0] != 0xFE || bytes[1] & 0xC0 != 0x80 { addresses.append(bytes) }
+      default: break
+      }
+    }
+    return addresses
+  }
+
+  /// RFC 1123 section 2.1.
+  private static func isDNSName(_ name: String) -> Bool {
+    guard name.utf8.count <= 253 else { return false }
+    return name.split(separator: ".", omittingEmptySubsequences: false).allSatisfy(isLabel)
+  }
+
+  private static func isLabel(_ label: Substring) -> Bool {
+    guard (1...63).contains(label.utf8.count), label.first != "-", label.last != "-" else { return false }
+    return label.utf8.allSatisfy { byte in
+      switch byte {
+      case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+        UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "-"):
+        true
+      default: false
+      }
+    }
+  }
+}

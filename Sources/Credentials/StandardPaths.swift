@@ -1,0 +1,28 @@
+import Glibc
+
+/// Where things are unless told: by the XDG base directory specification for a user, by the file hierarchy standard for
+/// root, whatever root has inherited from the user who became it.
+public enum StandardPaths {
+  /// The users file: `/etc/nightjar/users` for root, else `nightjar/users` under `$XDG_CONFIG_HOME` or `~/.config`.
+  public static var usersFile: String {
+    geteuid() == 0 ? "/etc/nightjar/users" : "\(directory("XDG_CONFIG_HOME", else: ".config"))/nightjar/users"
+  }
+
+  /// What is to outlive the program: `$STATE_DIRECTORY` (systemd.exec(5); the first of several), else
+  /// `/var/lib/nightjar` for root, else `nightjar` under `$XDG_STATE_HOME` or `~/.local/state`.
+  public static var stateDirectory: String {
+    if let given = variable("STATE_DIRECTORY")?.split(separator: ":").first { return String(given) }
+    return geteuid() == 0 ? "/var/lib/nightjar" : "\(directory("XDG_STATE_HOME", else: ".local/state"))/nightjar"
+  }
+
+  private static func directory(_ name: String, else below: String) -> String { variable(name) ?? "\(home)/\(below)" }
+
+  /// The specification says that relative paths are to be ignored.
+  private static func variable(_ name: String) -> String? {
+    getenv(name).map { String(cString: $0) }.flatMap { $0.hasPrefix("/") ? $0 : nil }
+  }
+
+  private static var home: String {
+    variable("HOME") ?? getpwuid(geteuid())?.pointee.pw_dir.map { String(cString: $0) } ?? "/"
+  }
+}

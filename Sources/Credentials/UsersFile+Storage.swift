@@ -1,0 +1,90 @@
+import CLinux
+public import Media
+
+/// Why the users cannot be read or written.
+public enum UsersFileError: Failure, Hashable {
+  /// The file, not what is in it.
+  case file(PrivateFileError)
+  /// What is in it.
+  case syntax(path: String, UsersFileSyntaxError)
+
+  /// One line for the person at the terminal.
+  public var description: String {
+    switch self {
+    case .file(.missing(let path)):
+      "there is no users file \(path): make one with nightjar user add NAME --users \(ShellWord.quoted(path))"
+    case .file(let error): "users file: \(error)"
+    case .syntax(let path, let error): "users file \(path): \(error)"
+    }
+  }
+
+  /// What kind of failure it is.
+  public var kind: FailureKind {
+    switch self {
+    case .file(let error): error.kind
+    case .syntax(_, let error): error.kind
+    }
+  }
+}
+
+extension UsersFile {
+  /// Reads a file that nobody else can have read or written.
+  ///
+  /// - Throws: ``UsersFileError``.
+  public init(contentsOf path: String) throws(UsersFileError) {
+    let file: PrivateFile
+    do throws(PrivateFileError) {
+      file = try PrivateFile(path)
+    } catch {
+      throw .file(error)
+    }
+    self = try Self.read(file).users
+  }
+
+  /// Changes a file under a lock, so that two who do it at once lose nothing. Where it is missing and `mayCreate` says so
+  /// it is made, of mode 0640, in a directory of mode 0750. Owner and group of one that is there stay.
+  ///
+  /// - Throws: ``UsersFileError``, or what `change` throws; then the file is as it was.
+  public static func edit<Result>(
+    _ path: String, mayCreate: Bool, _ change: (inout UsersFile) throws -> Result
+  ) throws -> Result {
+    do {
+      let file = try PrivateFile(path)
+      if mayCreate {
+        try file.makeDirectory(mode: 0o750)
+      } else {
+        // Before there is a lock, for which there may be no directory.
+        _ = try read(file)
+      }
+      let lock = try FileLock(beside: file)
+      defer { withExtendedLifetime(lock) {} }
+      var users = UsersFile()
+      var status: nightjar_file?
+      do throws(UsersFileError) {
+        (users, status) = try read(file)
+      } catch .file(.missing) where mayCreate {
+        // The first user makes it.
+      }
+      let result = try change(&users)
+      try file.replace(with: users.bytes, mode: 0o640, former: status)
+      return result
+    } catch let error as PrivateFileError {
+      throw UsersFileError.file(error)
+    }
+  }
+
+  private static func read(_ file: PrivateFile) throws(UsersFileError) -> (users: UsersFile, status: nightjar_file) {
+    let bytes: [UInt8]
+    let status: nightjar_file
+    do throws(PrivateFileError) {
+      (bytes, status) = try file.read(limit: sizeLimit)
+    } catch {
+      throw .file(error)
+    }
+    do throws(UsersFileSyntaxError) {
+      return (try UsersFile(parsing: bytes), status)
+    } catch {
+      throw .syntax(path: file.path, error)
+    }
+  }
+}
