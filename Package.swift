@@ -37,6 +37,9 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio", from: "2.100.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
+    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
+    .package(url: "https://github.com/apple/swift-certificates", from: "1.20.0"),
+    .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
   ],
   targets: [
     // The C side: one shim of our own, and one module map per system library.
@@ -58,6 +61,14 @@ let package = Package(
     target("Encoding", ["Media", "Threading", "VAAPI", .target(name: "X264", condition: .when(traits: ["X264"]))]),
     target("OrientationSensing", ["Media", "CLinux", "CSystemd"]),
     target("RTP", ["Media"]),
+    target(
+      "Credentials",
+      [
+        "Media", "CLinux",
+        .product(name: "Crypto", package: "swift-crypto"),
+        .product(name: "X509", package: "swift-certificates"),
+        .product(name: "SwiftASN1", package: "swift-asn1"),
+      ]),
     target("Streaming", ["Media", "Threading", "Capture", "Encoding", "RTP", "CLinux"]),
     target(
       "Control",
@@ -74,8 +85,8 @@ let package = Package(
     .executableTarget(
       name: "nightjar",
       dependencies: [
-        "Control", "Streaming", "Capture", "Encoding", "OrientationSensing", "VAAPI", "RTP", "Threading", "Media",
-        "CLinux",
+        "Control", "Credentials", "Streaming", "Capture", "Encoding", "OrientationSensing", "VAAPI", "RTP", "Threading",
+        "Media", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),
@@ -112,6 +123,7 @@ let package = Package(
       name: "ControlServerTool", dependencies: ["Control", "Media"], path: "Tests/ControlServerTool",
       swiftSettings: settings),
     test("ControlTests", ["Control", "ControlServerTool", "Media", "TestSupport", "nightjar"]),
+    test("CredentialsTests", ["Credentials", "Media", "TestSupport", "nightjar"]),
     test("PlayerTests", ["RTP", "TestSupport", "nightjar"]),
     test("RigTests", ["TestSupport", "nightjar"]),
   ]

@@ -32,13 +32,7 @@ extension UsersFile {
   ///
   /// - Throws: ``UsersFileError``.
   public init(contentsOf path: String) throws(UsersFileError) {
-    let file: PrivateFile
-    do throws(PrivateFileError) {
-      file = try PrivateFile(path)
-    } catch {
-      throw .file(error)
-    }
-    self = try Self.read(file).users
+    self = try Self.read(Self.file(path)).users
   }
 
   /// Changes a file under a lock, so that two who do it at once lose nothing. Where it is missing and `mayCreate` says so
@@ -48,28 +42,72 @@ extension UsersFile {
   public static func edit<Result>(
     _ path: String, mayCreate: Bool, _ change: (inout UsersFile) throws -> Result
   ) throws -> Result {
-    do {
-      let file = try PrivateFile(path)
-      if mayCreate {
-        try file.makeDirectory(mode: 0o750)
-      } else {
-        // Before there is a lock, for which there may be no directory.
-        _ = try read(file)
-      }
-      let lock = try FileLock(beside: file)
-      defer { withExtendedLifetime(lock) {} }
-      var users = UsersFile()
-      var status: nightjar_file?
-      do throws(UsersFileError) {
-        (users, status) = try read(file)
-      } catch .file(.missing) where mayCreate {
-        // The first user makes it.
-      }
-      let result = try change(&users)
-      try file.replace(with: users.bytes, mode: 0o640, former: status)
-      return result
-    } catch let error as PrivateFileError {
-      throw UsersFileError.file(error)
+    let file = try file(path)
+    if mayCreate {
+      try makeDirectory(of: file)
+    } else {
+      // Before there is a lock, for which there may be no directory.
+      _ = try read(file)
+    }
+    let lock = try lock(file)
+    return try edit(file, under: lock, mayCreate: mayCreate, change)
+  }
+
+  private static func edit<Result>(
+    _ file: PrivateFile, under lock: borrowing FileLock, mayCreate: Bool,
+    _ change: (inout UsersFile) throws -> Result
+  ) throws -> Result {
+    let found = try readOrNone(file, mayCreate: mayCreate)
+    var users = found.users
+    let result = try change(&users)
+    try replace(file, with: users, former: found.status)
+    return result
+  }
+
+  private static func readOrNone(
+    _ file: PrivateFile, mayCreate: Bool
+  ) throws(UsersFileError) -> (users: UsersFile, status: nightjar_file?) {
+    do throws(UsersFileError) {
+      let (users, status) = try read(file)
+      return (users, status)
+    } catch {
+      // The first user makes it.
+      if mayCreate, case .file(.missing) = error { return (UsersFile(), nil) }
+      throw error
+    }
+  }
+
+  private static func file(_ path: String) throws(UsersFileError) -> PrivateFile {
+    do throws(PrivateFileError) {
+      return try PrivateFile(path)
+    } catch {
+      throw .file(error)
+    }
+  }
+
+  private static func makeDirectory(of file: PrivateFile) throws(UsersFileError) {
+    do throws(PrivateFileError) {
+      try file.makeDirectory(mode: 0o750)
+    } catch {
+      throw .file(error)
+    }
+  }
+
+  private static func lock(_ file: PrivateFile) throws(UsersFileError) -> FileLock {
+    do throws(PrivateFileError) {
+      return try FileLock(beside: file)
+    } catch {
+      throw .file(error)
+    }
+  }
+
+  private static func replace(
+    _ file: PrivateFile, with users: UsersFile, former: nightjar_file?
+  ) throws(UsersFileError) {
+    do throws(PrivateFileError) {
+      try file.replace(with: users.bytes, mode: 0o640, former: former)
+    } catch {
+      throw .file(error)
     }
   }
 
