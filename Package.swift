@@ -35,6 +35,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
     .package(url: "https://github.com/apple/swift-nio", from: "2.100.0"),
+    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
     .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
@@ -61,6 +62,7 @@ let package = Package(
     target("Encoding", ["Media", "Threading", "VAAPI", .target(name: "X264", condition: .when(traits: ["X264"]))]),
     target("OrientationSensing", ["Media", "CLinux", "CSystemd"]),
     target("RTP", ["Media"]),
+    target("RTSP", ["Media", "RTP"]),
     target(
       "Credentials",
       [
@@ -70,6 +72,14 @@ let package = Package(
         .product(name: "SwiftASN1", package: "swift-asn1"),
       ]),
     target("Streaming", ["Media", "Threading", "Capture", "Encoding", "RTP", "CLinux"]),
+    target(
+      "RTSPServer",
+      [
+        "RTSP", "Credentials", "Streaming", "RTP", "Media",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ]),
     target(
       "Control",
       [
@@ -85,7 +95,8 @@ let package = Package(
     .executableTarget(
       name: "nightjar",
       dependencies: [
-        "Control", "Credentials", "Streaming", "Capture", "Encoding", "OrientationSensing", "VAAPI", "RTP", "Threading",
+        "Control", "RTSPServer", "Credentials", "Streaming", "Capture", "Encoding", "OrientationSensing", "VAAPI",
+        "RTP", "Threading",
         "Media", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -118,12 +129,14 @@ let package = Package(
       ["Encoding", "Media", "TestSupport", .target(name: "X264", condition: .when(traits: ["X264"]))]),
     test("OrientationSensingTests", ["OrientationSensing", "Media", "TestSupport"]),
     test("RTPTests", ["RTP", "Media", "TestSupport"]),
+    .testTarget(
+      name: "RTSPTests", dependencies: ["RTSP", "RTP", "Media", "TestSupport"], exclude: ["Captures"],
+      swiftSettings: settings),
     test("StreamingTests", ["Streaming", "Threading", "Capture", "Encoding", "RTP", "Media", "TestSupport"]),
     .executableTarget(
       name: "ControlServerTool", dependencies: ["Control", "Media"], path: "Tests/ControlServerTool",
       swiftSettings: settings),
     test("ControlTests", ["Control", "ControlServerTool", "Media", "TestSupport", "nightjar"]),
-    test("CredentialsTests", ["Credentials", "Media", "TestSupport", "nightjar"]),
     test("PlayerTests", ["RTP", "TestSupport", "nightjar"]),
     test("RigTests", ["TestSupport", "nightjar"]),
   ]

@@ -64,16 +64,18 @@ extension Pipeline {
     }
   }
 
-  /// Ends the stream to a destination or viewer, with BYE; false where there is no such one. Any thread, at any time.
+  /// Ends the stream to a destination or viewer; false where there is no such one. Any thread, at any time.
+  ///
+  /// - Parameter isSaid: whether it is told so by BYE; one who only pauses, or has left by itself, is not.
   @discardableResult
-  public func remove(_ id: ViewerID) -> Bool {
+  public func remove(_ id: ViewerID, goodbye isSaid: Bool = true) -> Bool {
     viewerList.withLock { list in
       if list.guests.remove(id) == nil {
         guard let index = list.destinations.firstIndex(where: { $0.id == id }) else { return false }
         list.destinations.remove(at: index)
       }
       statisticsRecorder.viewers.withLock { $0.removeAll { $0.id == id } }
-      sendStage.remove(id)
+      sendStage.remove(id, goodbye: isSaid)
       requests.setWanted(!restsUnwatched || list.count > 0)
       return true
     }

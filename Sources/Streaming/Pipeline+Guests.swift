@@ -50,6 +50,10 @@ extension Pipeline {
     }
   }
 
+  /// Asks for a key frame on behalf of somebody who has joined a group that gets the stream already; such requests are
+  /// granted together, at most one in 500 ms.
+  public func requestKeyFrameForGuest() { sendStage.requestKeyFrame() }
+
   /// One viewer's figures; nil where there is no such one.
   public func statistics(of id: ViewerID) -> DestinationStatistics? {
     statisticsRecorder.viewers.withLock { $0.first { $0.id == id } }?.current

@@ -17,13 +17,33 @@ extension Pipeline {
       case .h264: .h264(current.sets)
       case .mp2t: .transportStream
       }
-    // RTP, UDP and IP headers: 40 bytes a packet with IPv4, 60 with IPv6.
-    let packetsPerSecond = encoder.configuration.bitrate / 8 / destination.maximumPacketSize + 1
-    let overhead = packetsPerSecond * (address.isIPv6 ? 60 : 40) * 8
     return SessionDescription(
       payload: payload, address: connection, port: destination.port, timeToLive: destination.timeToLive ?? 1,
       sessionID: sessionID, version: sessionID &+ UInt64(current.changes), name: "nightjar", tool: "nightjar",
       frameRate: encoder.configuration.frameRate,
-      kilobitsPerSecond: (encoder.configuration.bitrate + overhead + 999) / 1000)
+      kilobitsPerSecond: kilobitsPerSecond(packetSize: destination.maximumPacketSize, isIPv6: address.isIPv6))
+  }
+
+  /// What viewers are told who ask for the stream by RTSP, with the parameter sets of now.
+  ///
+  /// - Parameters:
+  ///   - origin: this side's address.
+  ///   - name: the stream's name, for a person.
+  ///   - sessionID: the same for the stream's life, unlike any other of this host.
+  public func sessionDescription(
+    forGuestsAt origin: ConnectionAddress, name: String, sessionID: UInt64
+  ) -> SessionDescription {
+    let current = parameterSets
+    return SessionDescription(
+      payload: .h264(current.sets), profile: .avpf(), announcement: .rtsp, address: origin, port: 0, origin: origin,
+      sessionID: sessionID, version: sessionID &+ UInt64(current.changes), name: name, tool: "nightjar",
+      frameRate: encoder.configuration.frameRate,
+      kilobitsPerSecond: kilobitsPerSecond(packetSize: Self.guestPacketSize, isIPv6: origin.family == .ip6))
+  }
+
+  /// The stream's bandwidth with RTP, UDP and IP headers: 40 bytes a packet with IPv4, 60 with IPv6.
+  private func kilobitsPerSecond(packetSize: Int, isIPv6: Bool) -> Int {
+    let packetsPerSecond = bitrate / 8 / packetSize + 1
+    return (bitrate + packetsPerSecond * (isIPv6 ? 60 : 40) * 8 + 999) / 1000
   }
 }

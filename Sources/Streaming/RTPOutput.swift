@@ -100,11 +100,12 @@ final class RTPOutput {
     return true
   }
 
-  /// Lets a viewer go, with BYE.
-  func remove(_ viewer: Viewer, at now: MediaTime) {
+  /// Lets a viewer go, and tells it so by BYE where `goodbye` says.
+  func remove(_ viewer: Viewer, goodbye: Bool, at now: MediaTime) {
     viewers.removeAll { $0 === viewer }
     viewer.giveUp()
     reclaim()
+    guard goodbye else { return }
     let bytes = control.writeGoodbye(of: stream, into: controlMemory, at: streamTime(at: now), ntp: .now())
     viewer.transport.send(control: UnsafeRawBufferPointer(rebasing: controlMemory[..<bytes]))
   }

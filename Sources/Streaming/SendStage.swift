@@ -54,8 +54,9 @@ final class SendStage: @unchecked Sendable {
   private enum Order: @unchecked Sendable {
     // Sendable: what it carries is used by the send thread alone from then on.
     case add(any PacketTransport, ViewerFigures, RTPOutput.Kind, onStart: (@Sendable (StreamStart) -> Void)?)
-    case remove(ViewerID)
+    case remove(ViewerID, goodbye: Bool)
     case watch(LocalPorts)
+    case keyFrame
   }
 
   /// How often a transport stream without pictures repeats its clock: ISO/IEC 13818-1 allows 100 ms.
@@ -104,11 +105,14 @@ final class SendStage: @unchecked Sendable {
     order(.add(transport, figures, kind, onStart: onStart))
   }
 
-  /// Lets a viewer go, with BYE.
-  func remove(_ id: ViewerID) { order(.remove(id)) }
+  /// Lets a viewer go.
+  func remove(_ id: ViewerID, goodbye: Bool) { order(.remove(id, goodbye: goodbye)) }
 
   /// Counts what comes to `ports` from others than viewers.
   func watch(_ ports: LocalPorts) { order(.watch(ports)) }
+
+  /// Asks for a key frame on a viewer's behalf, within the limit on such requests.
+  func requestKeyFrame() { order(.keyFrame) }
 
   /// Puts the parameter sets before the next picture, whatever kind it is: for a receiver that has joined without
   /// them.
@@ -295,7 +299,9 @@ final class SendStage: @unchecked Sendable {
       switch order {
       case .add(let transport, let figures, let kind, let onStart):
         join(transport, figures, kind, at: now, onStart: onStart)
-      case .remove(let id): leave(id, at: now)
+      case .remove(let id, let goodbye): leave(id, goodbye: goodbye, at: now)
+      case .keyFrame:
+        if limiter.request(at: now) { requests.setKeyFrame() }
       case .watch(let ports):
         self.ports.append(ports)
         // Where the kernel watches no more, strangers are not counted, and nothing else is amiss.
@@ -335,11 +341,11 @@ final class SendStage: @unchecked Sendable {
     return output
   }
 
-  private func leave(_ id: ViewerID, at now: MediaTime) {
+  private func leave(_ id: ViewerID, goodbye: Bool, at now: MediaTime) {
     guard let (viewer, output) = viewers.removeValue(forKey: id) else { return }
     blocked.forget(viewer)
     if let descriptor = viewer.transport.descriptors.input { input.remove(descriptor) }
-    output.remove(viewer, at: now)
+    output.remove(viewer, goodbye: goodbye, at: now)
   }
 
   /// Reads what viewers say, some datagrams of each.
@@ -383,6 +389,6 @@ final class SendStage: @unchecked Sendable {
       now = .now()
       blocked.withReady { viewer in viewers[viewer.id]?.output.resume(viewer, at: now) }
     }
-    for id in Array(viewers.keys) { leave(id, at: now) }
+    for id in Array(viewers.keys) { leave(id, goodbye: true, at: now) }
   }
 }

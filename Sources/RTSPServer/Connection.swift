@@ -1,0 +1,160 @@
+import Credentials
+import Media
+import NIOCore
+import RTP
+import RTSP
+
+/// One client's connection, on the event loop.
+final class Connection {
+  let number: UInt64
+  let channel: any Channel
+  /// The client's address without its port.
+  let client: String
+  let peer: PeerAddress?
+  let table: SessionTable.Connection
+  private unowned let service: Service
+  private var parser = RequestParser()
+  /// Requests that wait for the answer to the one before.
+  private var waiting: [Request] = []
+  private var isAnswering = false
+  private(set) var isClosed = false
+  /// Whether a user has logged in here: only logins are delayed.
+  var hasLoggedIn = false
+  /// When a request began that is not complete, and when the last one was.
+  private var requestBegan: MediaTime?
+  private(set) var lastRequest: MediaTime
+  /// When the client last took anything of what waits for it; nil where nothing waits.
+  private(set) var stalledSince: MediaTime?
+
+  /// The most requests that a client may send ahead.
+  static let pipelineLimit = 16
+
+  init?(_ channel: any Channel, number: UInt64, isEncrypted: Bool, _ service: Service, at now: MediaTime) {
+    guard let remote = channel.remoteAddress, let local = channel.localAddress, let client = remote.ipAddress,
+      let here = local.ipAddress, let address = ConnectionAddress(Self.withoutZone(client))
+    else { return nil }
+    self.number = number
+    self.channel = channel
+    self.client = client
+    self.service = service
+    peer = PeerAddress(client)
+    lastRequest = now
+    let host = here.contains(":") ? "[\(Self.withoutZone(here))]" : here
+    table = SessionTable.Connection(
+      identifier: number, client: address, authority: "\(host):\(local.port ?? 554)",
+      scheme: isEncrypted ? .rtsps : .rtsp)
+  }
+
+  /// An IPv6 address without the interface that it is of.
+  static func withoutZone(_ address: String) -> String {
+    String(address.prefix { $0 != "%" })
+  }
+
+  /// This side's address.
+  var localAddress: ConnectionAddress? {
+    channel.localAddress?.ipAddress.flatMap { ConnectionAddress(Self.withoutZone($0)) }
+  }
+
+  // MARK: Reading
+
+  /// Takes what the client has sent.
+  func read(_ buffer: ByteBuffer, at now: MediaTime) {
+    buffer.withUnsafeReadableBytes { bytes in
+      var rest = bytes
+      while !isClosed {
+        let message: ClientMessage?
+        do throws(RequestError) {
+          message = try parser.next(from: &rest)
+        } catch {
+          service.noteRefusal()
+          waiting.removeAll()
+          send(Response(to: error, sequenceNumber: parser.sequenceNumber))
+          return closeSoon()
+        }
+        guard let message else { break }
+        take(message, at: now)
+      }
+    }
+    requestBegan = parser.isInsideMessage ? requestBegan ?? now : nil
+  }
+
+  private func take(_ message: ClientMessage, at now: MediaTime) {
+    switch message {
+    case .interleaved(let frame):
+      service.receive(frame, on: self)
+    case .request(let request):
+      requestBegan = nil
+      lastRequest = now
+      guard waiting.count < Self.pipelineLimit else { return close() }
+      waiting.append(request)
+      answerNext()
+    }
+  }
+
+  private func answerNext() {
+    guard !isAnswering, !isClosed, !waiting.isEmpty else { return }
+    isAnswering = true
+    service.answer(waiting.removeFirst(), on: self)
+  }
+
+  /// Sends the answer to the request that was handed over last, and goes on with the next.
+  func answered(_ response: Response) {
+    send(response)
+    isAnswering = false
+    // Not by calling itself: a client may have sent many.
+    if !waiting.isEmpty {
+      let connection = NIOLoopBound(self, eventLoop: channel.eventLoop)
+      channel.eventLoop.execute { connection.value.answerNext() }
+    }
+  }
+
+  /// Why the connection ought to be closed at `now`; nil where it may stay.
+  func complaint(at now: MediaTime, hasSession: Bool, _ configuration: ServerConfiguration) -> String? {
+    if let requestBegan, now - requestBegan > configuration.requestTime { return "a request that does not end" }
+    if let stalledSince, now - stalledSince > configuration.stallTime { return "a viewer that takes nothing" }
+    if !hasSession, !isAnswering, now - lastRequest > configuration.idleTime { return "nothing asked for" }
+    return nil
+  }
+
+  // MARK: Writing
+
+  private func send(_ response: Response) {
+    guard !isClosed else { return }
+    channel.writeAndFlush(ByteBuffer(bytes: response.bytes), promise: nil)
+  }
+
+  /// Writes packets; `written` is called once they are gone, whatever has become of them.
+  func write(_ buffer: ByteBuffer, written: (@Sendable () -> Void)?) {
+    guard !isClosed else {
+      written?()
+      return
+    }
+    guard let written else { return channel.writeAndFlush(buffer, promise: nil) }
+    let promise = channel.eventLoop.makePromise(of: Void.self)
+    promise.futureResult.whenComplete { _ in written() }
+    channel.writeAndFlush(buffer, promise: promise)
+  }
+
+  /// Notes whether there is room for more.
+  func noteWritability(_ isWritable: Bool, at now: MediaTime) {
+    stalledSince = isWritable ? nil : stalledSince ?? now
+  }
+
+  func close() {
+    guard !isClosed else { return }
+    isClosed = true
+    // What was written before goes out first.
+    channel.close(mode: .all, promise: nil)
+  }
+
+  /// Closes the connection once the last answer has had time to arrive: what is still to be read would make the system
+  /// break it off, and the answer would be lost with it.
+  func closeSoon() {
+    guard !isClosed else { return }
+    isClosed = true
+    let channel = channel
+    channel.eventLoop.scheduleTask(in: .milliseconds(200)) { channel.close(mode: .all, promise: nil) }
+  }
+
+  func noteClosed() { isClosed = true }
+}

@@ -1,0 +1,100 @@
+public import Credentials
+public import Media
+public import RTP
+public import Streaming
+
+/// What an RTSP server serves, where, and how much of it.
+public struct ServerConfiguration: Sendable {
+  /// Where it listens.
+  public struct Listener: Hashable, Sendable {
+    /// A numeric address.
+    public var address: String
+    /// The TCP port; 0 lets the system choose.
+    public var port: Int
+    /// Whether connections are encrypted from their first byte: rtsps.
+    public var isEncrypted: Bool
+
+    /// A listener; see the properties.
+    public init(address: String, port: Int, isEncrypted: Bool = false) {
+      self.address = address
+      self.port = port
+      self.isEncrypted = isEncrypted
+    }
+  }
+
+  /// The group that all viewers share who ask for multicast.
+  public struct Group: Hashable, Sendable {
+    /// Its address.
+    public var address: String
+    /// RTP's port; RTCP's is the next.
+    public var port: UInt16
+    /// How many routers a packet may pass.
+    public var timeToLive: UInt8
+
+    /// A group; see the properties.
+    public init(address: String, port: UInt16, timeToLive: UInt8) {
+      self.address = address
+      self.port = port
+      self.timeToLive = timeToLive
+    }
+  }
+
+  /// One or more places to listen.
+  public var listeners: [Listener]
+  /// The camera's name: `rtsp://HOST:PORT/camera`.
+  public var path = "camera"
+  /// Who may watch; nil lets in everybody who can connect.
+  public var users: UsersFile?
+  /// What encrypted listeners show.
+  public var identity: TLSIdentity?
+  /// The group for multicast; nil refuses it.
+  public var group: Group?
+  /// Sessions at a time, and of one address.
+  public var sessions = 128
+  public var sessionsPerAddress = 16
+  /// Connections at a time, and of one address.
+  public var connections = 256
+  public var connectionsPerAddress = 32
+  /// How long a request may take to arrive.
+  public var requestTime = MediaTime(seconds: 10)
+  /// How long a connection may be without a session and without a request.
+  public var idleTime = MediaTime(seconds: 60)
+  /// How long a viewer of interleaved packets may have so much waiting for it that there is no room for more.
+  public var stallTime = MediaTime(seconds: 30)
+  /// How long a session lives without a sign of life, in whole seconds.
+  public var sessionSeconds = 60
+
+  /// A server that listens there.
+  public init(listeners: [Listener]) {
+    self.listeners = listeners
+  }
+}
+
+/// Why an RTSP server does not run.
+public enum ServerError: Failure {
+  /// It cannot listen.
+  case listen(String, port: Int, reason: String)
+  /// Another program listens there.
+  case inUse(String, port: Int)
+  /// The certificate and its key are not accepted.
+  case identity(String)
+
+  /// One line for the person at the terminal.
+  public var description: String {
+    switch self {
+    case .listen(let address, let port, let reason): "cannot listen for RTSP at \(address) port \(port): \(reason)"
+    case .inUse(let address, let port):
+      "cannot listen for RTSP at \(address) port \(port): another program does; choose another port, or end it"
+    case .identity(let reason): "cannot use the certificate for rtsps: \(reason)"
+    }
+  }
+
+  /// What kind of failure it is.
+  public var kind: FailureKind {
+    switch self {
+    case .listen: .system
+    case .inUse: .temporary
+    case .identity: .data
+    }
+  }
+}

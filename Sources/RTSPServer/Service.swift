@@ -1,0 +1,312 @@
+import Credentials
+import Glibc
+import Media
+import NIOCore
+import RTP
+import RTSP
+import Streaming
+
+/// All that an RTSP server knows, on its event loop: connections, sessions, and who plays.
+final class Service {
+  let configuration: ServerConfiguration
+  let pipeline: Pipeline
+  private let loop: any EventLoop
+  private var table: SessionTable
+  private var authenticator: DigestAuthenticator?
+  private var failedLogins = FailedLogins()
+  private var connections: [UInt64: Connection] = [:]
+  private var playing: [SessionIdentifier: Playing] = [:]
+  private var group: SharedGroup
+  private var lastConnection: UInt64 = 0
+  private let packets = PacketWriter()
+  private let sessionID = UInt64(time(nil)) &+ 2_208_988_800  // NTP seconds, as RFC 8866 section 5.2 suggests
+  private(set) var statistics = ServerStatistics()
+
+  /// How often it is looked whether something has taken too long.
+  private static let tick = TimeAmount.seconds(1)
+  /// How long the answer to PLAY waits for the first picture, where the camera gives none.
+  private static let startPatience = TimeAmount.seconds(2)
+
+  init(_ configuration: ServerConfiguration, _ pipeline: Pipeline, _ loop: any EventLoop) {
+    self.configuration = configuration
+    self.pipeline = pipeline
+    self.loop = loop
+    table = SessionTable(
+      configuration: SessionTable.Configuration(
+        presentations: ["/\(configuration.path)": 1],
+        transports: TransportCapabilities(isMulticastServed: configuration.group != nil, isMultiplexingServed: true),
+        timeoutSeconds: configuration.sessionSeconds, maximumSessions: configuration.sessions,
+        maximumSessionsPerAddress: configuration.sessionsPerAddress))
+    authenticator = configuration.users.map { DigestAuthenticator(users: $0, at: .now()) }
+    group = SharedGroup(configuration.group, pipeline)
+    let service = NIOLoopBound(self, eventLoop: loop)
+    loop.scheduleRepeatedTask(initialDelay: Self.tick, delay: Self.tick) { _ in service.value.keepTime() }
+  }
+
+  // MARK: Connections
+
+  /// Takes up a connection; nil where there are too many.
+  func open(_ channel: any Channel, isEncrypted: Bool) -> Connection? {
+    lastConnection += 1
+    guard connections.count < configuration.connections,
+      let connection = Connection(
+        channel, number: lastConnection, isEncrypted: isEncrypted, self, at: .now()),
+      connections.values.count(where: { $0.client == connection.client }) < configuration.connectionsPerAddress
+    else {
+      statistics.turnedAway += 1
+      return nil
+    }
+    connections[connection.number] = connection
+    statistics.connections = connections.count
+    return connection
+  }
+
+  func closed(_ connection: Connection) {
+    connection.noteClosed()
+    connections[connection.number] = nil
+    statistics.connections = connections.count
+    for session in table.connectionClosed(connection.number) { letGo(session) }
+    countSessions()
+  }
+
+  func noteRefusal() { statistics.refused += 1 }
+
+  /// Takes RTCP that a viewer sends between its requests.
+  func receive(_ frame: InterleavedFrame, on connection: Connection) {
+    for (session, viewer) in playing where viewer.connection == connection.number {
+      guard case .interleaved(let channels) = viewer.transport.delivery, channels.rtcp == frame.channel else { continue }
+      table.keepAlive(session, at: .now())
+      viewer.interleaved?.receive(control: frame.payload)
+    }
+  }
+
+  /// Ends all sessions and connections.
+  func close() -> EventLoopFuture<Void> {
+    for session in playing.keys { letGo(session, goodbye: true) }
+    let closing = connections.values.map { connection in
+      connection.close()
+      return connection.channel.closeFuture
+    }
+    return EventLoopFuture.andAllComplete(closing, on: loop)
+  }
+
+  private func keepTime() {
+    let now = MediaTime.now()
+    // RTCP over UDP comes to the send thread.
+    for (session, viewer) in playing {
+      guard let id = viewer.viewer, let heard = pipeline.statistics(of: id)?.lastHeard, heard > viewer.lastHeard else {
+        continue
+      }
+      playing[session]?.lastHeard = heard
+      table.keepAlive(session, at: heard)
+    }
+    for session in table.expire(at: now) { letGo(session, goodbye: true) }
+    let used = Set(table.sessions.values.map(\.connection))
+    for connection in connections.values
+    where connection.complaint(at: now, hasSession: used.contains(connection.number), configuration) != nil {
+      connection.close()
+    }
+    countSessions()
+  }
+
+  private func countSessions() {
+    statistics.sessions = table.sessions.count
+    statistics.playing = playing.count
+  }
+
+  // MARK: Requests
+
+  /// Answers one request, now or once something else has happened; the connection hands over no other before that.
+  func answer(_ request: Request, on connection: Connection) {
+    statistics.requests += 1
+    let now = MediaTime.now()
+    // What the server can do is no secret, and clients ask for it first.
+    guard authenticator != nil, request.method != .options else { return carryOut(request, on: connection, at: now) }
+    guard let peer = connection.peer, connection.hasLoggedIn || failedLogins.mayTry(from: peer, at: now) else {
+      connection.answered(Response(.serviceUnavailable, to: request))
+      return connection.closeSoon()
+    }
+    let outcome = authenticator?.authenticate(
+      DigestAuthenticator.Request(
+        method: "\(request.method)", uri: request.uri, authorization: request.headers["Authorization"], peer: peer,
+        connection: connection.number), at: now)
+    switch outcome {
+    case .granted:
+      let isLogin = !connection.hasLoggedIn
+      connection.hasLoggedIn = true
+      let time = isLogin ? failedLogins.noteSuccess(from: peer, at: now) : now
+      after(time, on: connection) { $0.carryOut(request, on: $1, at: .now()) }
+    case .challenge(let values, let refusal):
+      var response = Response(.unauthorized, to: request)
+      for value in values { response.headers.append("WWW-Authenticate", value) }
+      var time = now
+      if refusal == .credentials {
+        statistics.failedLogins += 1
+        connection.hasLoggedIn = false
+        time = failedLogins.noteFailure(from: peer, at: now)
+      }
+      after(time, on: connection) { $1.answered(response) }
+    case .badRequest, nil:
+      noteRefusal()
+      connection.answered(Response(.badRequest, to: request))
+    }
+  }
+
+  /// Does something for a connection at `time`, at once where that has passed.
+  private func after(
+    _ time: MediaTime, on connection: Connection, _ body: @escaping (Service, Connection) -> Void
+  ) {
+    let rest = time - .now()
+    guard rest > .zero else { return body(self, connection) }
+    let work = NIOLoopBound((self, connection, body), eventLoop: loop)
+    loop.scheduleTask(in: .nanoseconds(rest.nanoseconds)) {
+      let (service, connection, body) = work.value
+      body(service, connection)
+    }
+  }
+
+  private func carryOut(_ request: Request, on connection: Connection, at now: MediaTime) {
+    var answer = table.answer(request, on: connection.table, at: now)
+    if answer.refusal != nil { noteRefusal() }
+    defer { countSessions() }
+    switch answer.effect {
+    case .none, .release: break
+    case .describe(_, let base): answer.response.setDescription(description(for: connection), contentBase: base)
+    case .setup(let session, _, let transport):
+      guard let server = serverSide(of: transport, for: connection) else {
+        table.end(session)
+        answer.response = Response(.unsupportedTransport, to: request)
+        break
+      }
+      // Another SETUP of a session is another way.
+      letGo(session)
+      answer.response.setTransport(TransportAnswer(transport, server: server))
+    case .play(let session, let urls):
+      return play(session, url: urls[0] ?? "", request, answer.response, on: connection)
+    case .pause(let session), .teardown(let session): letGo(session)
+    }
+    connection.answered(answer.response)
+  }
+
+  private func description(for connection: Connection) -> String {
+    pipeline.sessionDescription(
+      forGuestsAt: connection.localAddress ?? .loopback, name: configuration.path, sessionID: sessionID
+    ).text
+  }
+
+  /// This side of a way to a client; nil where it cannot be had.
+  private func serverSide(
+    of transport: SelectedTransport, for connection: Connection
+  ) -> TransportAnswer.Server? {
+    switch transport.delivery {
+    case .interleaved: return .interleaved
+    case .multicast: return group.server
+    case .udp:
+      guard let address = try? SocketAddress(host: connection.client, port: 1),
+        let ports = try? pipeline.guestPorts(for: address)
+      else { return nil }
+      return .udp(PortPair(rtp: ports.media, rtcp: ports.control), client: connection.table.client)
+    }
+  }
+
+  // MARK: Playing
+
+  /// A session that plays.
+  private struct Playing {
+    let connection: UInt64
+    let transport: SelectedTransport
+    /// Nil for one that shares the group.
+    var viewer: ViewerID?
+    var interleaved: InterleavedTransport?
+    /// The answer to PLAY, until it is sent: it says where the stream begins.
+    var pending: Pending?
+    var lastHeard = MediaTime.zero
+    /// Packets that came before the answer was sent: they go behind it.
+    var early: [InterleavedBytes] = []
+  }
+
+  private struct Pending {
+    var response: Response
+    let url: String
+    let connection: Connection
+  }
+
+  private func play(
+    _ session: SessionIdentifier, url: String, _ request: Request, _ response: Response, on connection: Connection
+  ) {
+    guard let transport = table[session]?.transports[0], playing[session] == nil else {
+      // It plays already and goes on.
+      return connection.answered(response)
+    }
+    var viewer = Playing(connection: connection.number, transport: transport)
+    viewer.pending = Pending(response: response, url: url, connection: connection)
+    let service = NIOLoopBound(self, eventLoop: loop)
+    let loop = loop
+    do {
+      switch transport.delivery {
+      case .multicast:
+        try group.join()
+      case .udp(let ports):
+        let address = try SocketAddress(host: connection.client, port: ports.rtp)
+        let control = ports.rtcp == ports.rtp ? nil : try SocketAddress(host: connection.client, port: ports.rtcp)
+        viewer.viewer = try pipeline.admit(
+          .datagrams(to: address, control: control, timeToLive: nil),
+          name: "rtsp udp \(connection.client):\(ports.rtp)"
+        ) { start in
+          loop.execute { service.value.started(session, start) }
+        }
+      case .interleaved(let channels):
+        let interleaved = try InterleavedTransport(media: channels.rtp, control: channels.rtcp) { bytes in
+          loop.execute { service.value.write(bytes, for: session) }
+        }
+        viewer.interleaved = interleaved
+        viewer.viewer = try pipeline.admit(
+          .interleaved(interleaved), name: "rtsp tcp \(connection.client):\(connection.channel.remoteAddress?.port ?? 0)"
+        ) { start in
+          loop.execute { service.value.started(session, start) }
+        }
+      }
+    } catch {
+      noteRefusal()
+      table.end(session)
+      return connection.answered(Response(.serviceUnavailable, to: request))
+    }
+    playing[session] = viewer
+    countSessions()
+    if transport.delivery == .multicast { return started(session, nil) }
+    // Where the camera gives no picture the answer comes all the same.
+    loop.scheduleTask(in: Self.startPatience) { service.value.started(session, nil) }
+  }
+
+  /// The first packet of a session is about to leave, or the answer cannot wait for it any longer.
+  private func started(_ session: SessionIdentifier, _ start: StreamStart?) {
+    guard var pending = playing[session]?.pending.take() else { return }
+    pending.response.setRTPInformation([
+      RTPInformation(url: pending.url, sequenceNumber: start?.sequenceNumber, timestamp: start?.timestamp)
+    ])
+    pending.connection.answered(pending.response)
+    let early = playing[session]?.early ?? []
+    playing[session]?.early = []
+    for bytes in early { write(bytes, for: session) }
+  }
+
+  /// Writes interleaved packets of a session.
+  private func write(_ bytes: InterleavedBytes, for session: SessionIdentifier) {
+    guard let viewer = playing[session], let interleaved = viewer.interleaved,
+      let connection = connections[viewer.connection]
+    else { return }
+    guard viewer.pending == nil else {
+      playing[session]?.early.append(bytes)
+      return
+    }
+    packets.write(bytes, to: connection, of: interleaved)
+  }
+
+  /// Stops sending to a session.
+  private func letGo(_ session: SessionIdentifier, goodbye: Bool = false) {
+    guard let viewer = playing.removeValue(forKey: session) else { return }
+    if let id = viewer.viewer { pipeline.remove(id, goodbye: goodbye) } else { group.leave() }
+    // A request that waits for its first packet gets its answer.
+    if let pending = viewer.pending { pending.connection.answered(pending.response) }
+  }
+}

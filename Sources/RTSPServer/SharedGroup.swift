@@ -1,0 +1,47 @@
+import Media
+import RTP
+import RTSP
+import Streaming
+
+/// The multicast group that all share who ask for one: it gets the stream while there is one of them.
+struct SharedGroup {
+  private let group: ServerConfiguration.Group?
+  private let pipeline: Pipeline
+  private var members = 0
+  private var viewer: ViewerID?
+
+  init(_ group: ServerConfiguration.Group?, _ pipeline: Pipeline) {
+    self.group = group
+    self.pipeline = pipeline
+  }
+
+  /// What SETUP answers; nil where there is no group.
+  var server: TransportAnswer.Server? {
+    guard let group, let address = ConnectionAddress(group.address) else { return nil }
+    return .multicast(address, PortPair(rtp: group.port, rtcp: group.port + 1), timeToLive: group.timeToLive)
+  }
+
+  /// One more has joined; the first one starts the stream, and each gets a key frame soon.
+  mutating func join() throws {
+    guard let group else { return }
+    if viewer == nil {
+      let address = try SocketAddress(host: group.address, port: group.port)
+      let control = try SocketAddress(host: group.address, port: group.port + 1)
+      viewer = try pipeline.admit(
+        .datagrams(to: address, control: control, timeToLive: group.timeToLive),
+        name: "rtsp multicast \(group.address):\(group.port)"
+      ) { _ in }
+    } else {
+      pipeline.requestKeyFrameForGuest()
+    }
+    members += 1
+  }
+
+  /// One has left; the last one ends the stream.
+  mutating func leave() {
+    members -= 1
+    guard members == 0, let viewer else { return }
+    pipeline.remove(viewer)
+    self.viewer = nil
+  }
+}
