@@ -99,6 +99,21 @@ public struct SessionTable: Sendable {
   /// A session that was set up and has not ended.
   public subscript(identifier: SessionIdentifier) -> ServerSession? { sessions[identifier] }
 
+  /// Whose interleaved data comes on this channel of this connection: RTCP from a viewer, which is a sign of life too.
+  /// Nil where no stream has the channel.
+  public func stream(
+    onChannel channel: UInt8, of connection: UInt64
+  ) -> (session: SessionIdentifier, track: Int, isRTCP: Bool)? {
+    for session in sessions.values where session.connection == connection {
+      for (track, transport) in session.transports {
+        guard case .interleaved(let channels) = transport.delivery else { continue }
+        if channel == channels.rtp { return (session.identifier, track, false) }
+        if channel == channels.rtcp { return (session.identifier, track, true) }
+      }
+    }
+    return nil
+  }
+
   /// Answers a request.
   ///
   /// - Parameters:

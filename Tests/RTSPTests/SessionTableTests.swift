@@ -312,6 +312,13 @@ import Testing
     #expect(first != second)
     #expect(server.table[second]?.transports[0]?.delivery == TransportTests.tcp(2, 3))
     #expect(server.table[other]?.transports[0]?.delivery == TransportTests.tcp(0, 1))
+    for (channel, session, isRTCP) in [(0, first, false), (1, first, true), (2, second, false), (3, second, true)] {
+      let stream = try #require(server.table.stream(onChannel: UInt8(channel), of: 7))
+      #expect(stream == (session, 0, isRTCP))
+    }
+    #expect(server.table.stream(onChannel: 4, of: 7) == nil)
+    #expect(server.table.stream(onChannel: 1, of: 8)?.session == other)
+    #expect(server.table.stream(onChannel: 1, of: 9) == nil)
     #expect(Set(server.table.connectionClosed(7)) == [first, second])
     let wasThere = [server.table.end(other), server.table.end(other)]
     #expect(wasThere == [true, false])
