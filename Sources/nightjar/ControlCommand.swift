@@ -20,6 +20,9 @@ struct ControlCommand: ParsableCommand {
       """,
     subcommands: [StatusCommand.self, RotateCommand.self, KeyFrameCommand.self, BitrateCommand.self])
 
+  // The subcommands have it too, for their help; ArgumentParser gives them what was parsed here, wherever it stood.
+  @OptionGroup var stream: Stream
+
   /// Which stream.
   struct Stream: ParsableArguments {
     @Option(

@@ -23,6 +23,26 @@ import Testing
       ])
   }
 
+  @Test func `The socket may be named before the command or behind it, and the last one counts`() throws {
+    let served = try ServedControl()
+    let (socket, other) = (["--socket", served.socket], ["--socket", served.directory.path("none")])
+    for arguments in [
+      socket + ["rotate", "90"], ["rotate"] + socket + ["90"], ["rotate", "90"] + socket,
+      ["--socket=\(served.socket)", "rotate", "90"], other + ["rotate", "90"] + socket,
+    ] {
+      let result = try Subprocess.run([nightjarPath, "ctl"] + arguments, in: served.directory)
+      #expect(result.status == 0, "\(arguments): \(result.error)")
+    }
+    let lost = try Subprocess.run([nightjarPath, "ctl"] + socket + ["rotate", "90"] + other, in: served.directory)
+    #expect(lost.status == 69)
+    for command in [["status"], ["rotate"], []] {
+      let help = try Subprocess.run([nightjarPath, "ctl"] + command + ["--help"], in: served.directory)
+      #expect(help.outputText.contains("--socket <path>"), "\(command): \(help.outputText)")
+    }
+    let turns = Array(repeating: "rotate 90", count: 5)
+    #expect(try served.finish() == ["listening"] + turns + ["stopped"])
+  }
+
   @Test func `The status is text for a person and JSON for a program`() throws {
     let served = try ServedControl()
     let text = try served.ctl("status").outputText
