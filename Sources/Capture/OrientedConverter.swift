@@ -1,3 +1,4 @@
+import Glibc
 import Media
 import PixelConversion
 import Synchronization
@@ -7,7 +8,7 @@ import Synchronization
 /// A converter is kept for each orientation that has been used or prepared, and one frame pool for each aspect. What
 /// is missing is made for the first picture that needs it; nothing is allocated afterwards.
 final class OrientedConverter: @unchecked Sendable {
-  // Sendable: `wanted` is atomic and `failureSlot` locked; all else is used by the source's one thread.
+  // Sendable: `wanted` and `served` are atomic and `failureSlot` locked; all else is used by the source's one thread.
 
   /// What every picture is turned by before the wanted orientation, to stand upright.
   var base = Orientation.upright
@@ -15,7 +16,11 @@ final class OrientedConverter: @unchecked Sendable {
   private let format: PixelFormat
   private let size: PictureSize
   private let capacity: Int
+  /// What was asked for: the place in ``Orientation/all``, and above it how often something was.
   private let wanted = Atomic<Int>(0)
+  private let asked = Atomic<Int>(0)
+  /// What was asked for when the last picture was laid that could be laid so.
+  private let served = Atomic<Int>(0)
   /// As ``Orientation/all``; nil where there is none yet.
   private var converters: [PixelConverter?] = Array(repeating: nil, count: Orientation.all.count)
   private let upright: FramePool
@@ -28,8 +33,8 @@ final class OrientedConverter: @unchecked Sendable {
   private var stage: FramePool?
   /// What the last picture was laid by, and what could not be readied since.
   private var current = Orientation.upright
-  private var refused: Orientation?
-  private let failureSlot = Mutex<(any Failure)?>(nil)
+  private var refused: Int?
+  private let failureSlot = Mutex<(wish: Int, reason: any Failure)?>(nil)
 
   /// One for pictures of `format` at `size`.
   ///
@@ -52,38 +57,48 @@ final class OrientedConverter: @unchecked Sendable {
 
   /// From the next picture on. From any thread.
   func orient(_ orientation: Orientation) {
-    wanted.store(orientation.index, ordering: .relaxed)
+    wanted.store(asked.add(1, ordering: .relaxed).newValue << 3 | orientation.index, ordering: .relaxed)
   }
 
-  /// Why the orientation that is wanted is not what frames are laid by; nil where it is.
-  var failure: (any Failure)? { failureSlot.withLock { $0 } }
+  /// How the last picture was laid, by ``orient(_:)``. From any thread.
+  var laid: Orientation { Self.orientation(served.load(ordering: .relaxed)) }
+
+  /// Why the orientation that is wanted is not what frames are laid by; nil where it is, or where none has been
+  /// converted since. From any thread.
+  var failure: (any Failure)? {
+    let wish = wanted.load(ordering: .relaxed)
+    return failureSlot.withLock { $0?.wish == wish ? $0?.reason : nil }
+  }
 
   /// Readies all four rotations with the mirror that is wanted now.
   ///
   /// - Throws: `FramePoolError` or `ConversionError`.
   func prepare() throws {
-    let isMirrored = Orientation.all[wanted.load(ordering: .relaxed)].isMirrored
+    let isMirrored = Self.orientation(wanted.load(ordering: .relaxed)).isMirrored
     for rotation in Rotation.allCases { try ready(base.then(Orientation(rotation, mirrored: isMirrored))) }
   }
 
   /// How the next picture is to be laid; can be done. Where memory for a new orientation is short, that is the last
   /// one, and ``failure`` says so.
   func orientation() -> Orientation {
-    let next = base.then(Orientation.all[wanted.load(ordering: .relaxed)])
+    let wish = wanted.load(ordering: .relaxed)
+    let next = base.then(Self.orientation(wish))
     if next == current {
       // Back from what could not be done.
-      if refused != nil { forget() }
+      forget()
+      served.store(wish, ordering: .relaxed)
       return current
     }
-    // Tried once, not for every picture.
-    if next == refused { return current }
+    // Tried once for each time that it is asked for, not for every picture.
+    if wish == refused { return current }
     do {
       try ready(next)
       forget()
       current = next
+      served.store(wish, ordering: .relaxed)
     } catch {
-      refused = next
-      failureSlot.withLock { $0 = error as? any Failure }
+      refused = wish
+      failureSlot.withLock { $0 = (wish, error as? any Failure ?? SystemFailure("\(error)", errorNumber: ENOMEM)) }
     }
     return current
   }
@@ -133,6 +148,8 @@ final class OrientedConverter: @unchecked Sendable {
     refused = nil
     failureSlot.withLock { $0 = nil }
   }
+
+  private static func orientation(_ wish: Int) -> Orientation { Orientation.all[wish & 7] }
 
   private func ready(_ orientation: Orientation) throws {
     guard orientation != .upright else { return }

@@ -52,6 +52,9 @@ public final class SyntheticCamera: VideoSource, @unchecked Sendable {
     try converter.prepare()
   }
 
+  /// How the last picture was laid, by ``orient(_:)``.
+  public var orientation: Orientation { converter.laid }
+
   /// Why pictures are not laid as is wanted: memory for it is short. Nil where they are.
   public var turningFailure: (any Failure)? { converter.failure }
 

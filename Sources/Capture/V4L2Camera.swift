@@ -142,6 +142,9 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   /// What went wrong without ending anything: the driver refused to turn pictures, or says nonsense about its sensor.
   public var warnings: [CaptureError] { warningList.withLock { $0 } }
 
+  /// How the last picture was laid, by ``orient(_:)``.
+  public var orientation: Orientation { converter.laid }
+
   /// Why pictures are not laid as is wanted: memory for it is short. Nil where they are.
   public var turningFailure: (any Failure)? { converter.failure }
 

@@ -104,6 +104,9 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
     try converter.prepare()
   }
 
+  /// How the last picture was laid, by ``orient(_:)``.
+  public var orientation: Orientation { converter.laid }
+
   /// Why pictures are not laid as is wanted: memory for it is short. Nil where they are.
   public var turningFailure: (any Failure)? { converter.failure }
 

@@ -30,7 +30,7 @@ struct ControlAPI: Sendable {
     version.get("status") { _, _ in Self.answer(target.status()) }
     version.put("orientation") { request, _ in
       let wish = try await OrientationRequest(json: body(of: request))
-      try target.rotate(to: wish.orientation())
+      try await target.rotate(to: wish.orientation())
       return Self.answer(wish)
     }
     version.post("keyframe") { request, _ in

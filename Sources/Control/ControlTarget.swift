@@ -2,15 +2,15 @@ public import Media
 
 /// What is controlled: a stream that runs.
 ///
-/// Called on threads of Swift concurrency, several at a time; none of these may wait for a frame.
+/// Called on threads of Swift concurrency, several at a time; none of these may block for a frame.
 public protocol ControlTarget: Sendable {
   /// How it is now.
   func status() -> StreamStatus
 
-  /// From the next frame on, lays pictures so.
+  /// From the next frame on, lays pictures so. May wait for that frame, without holding up its thread.
   ///
   /// - Throws: a `Failure`, whose line and kind the client gets.
-  func rotate(to orientation: Orientation) throws
+  func rotate(to orientation: Orientation) async throws
 
   /// Makes one of the next frames a key frame (IDR).
   func requestKeyFrame()

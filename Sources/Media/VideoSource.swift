@@ -85,6 +85,11 @@ public protocol VideoSource: AnyObject, Sendable {
   /// blocks. The last call wins, also over a picture that `next` waits for already: the orientation is read when the
   /// picture is converted. A frame's own `planes.size` says what became of it.
   func orient(_ orientation: Orientation)
+  /// How the last picture was laid: what was asked for, or what was before it where that cannot be had. From any thread.
+  var orientation: Orientation { get }
+  /// Why the orientation that was asked for last cannot be had; nil where pictures are laid so, or none has come since.
+  /// Asking once more tries once more. From any thread.
+  var turningFailure: (any Failure)? { get }
   /// Readies memory for all four rotations, mirrored as is wanted now: afterwards the first turned frame costs no
   /// more than those that follow. Without it that frame waits for the memory. Called before `start`; idempotent.
   ///

@@ -11,6 +11,8 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
   let statistics: StatisticsRecorder
   /// What others ask of the encoder; taken with the next frame.
   let requests: EncoderRequests
+  /// Who is told which sizes the encoder takes.
+  let turn: PictureTurn
 
   /// How many frames in a row may fail before the pipeline gives up.
   static var failureLimit: Int { 30 }
@@ -38,11 +40,15 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
         continue
       }
       if requests.takeKeyFrame() { clock.request() }
+      let size = waiting.frame.planes.size
       do throws(EncoderError) {
         try follow(rate.change(at: waiting.frame.timestamp))
         try encode(consume waiting, into: picture, clock: &clock)
+        turn.noteEncoded(size)
         failures = 0
       } catch {
+        // One that has not turned with the frame: then the picture turns back.
+        if encoder.configuration.size != size { turn.refuse(size, reason: error) }
         statistics.encode.withLock { $0.errors += 1 }
         if case .lost = error { throw error }
         // What follows a missing picture cannot be decoded without a fresh start.

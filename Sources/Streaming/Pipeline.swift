@@ -37,7 +37,7 @@ public final class Pipeline: @unchecked Sendable {
   let sendStage: SendStage
   let viewerList = Mutex(ViewerList())
   let restsUnwatched: Bool
-  private let laid: Mutex<Orientation>
+  private let turn: PictureTurn
   private let outcome = Mutex<Outcome?>(nil)
   private let end = Mutex<MediaTime?>(nil)
   private var threads: Threads?
@@ -62,8 +62,7 @@ public final class Pipeline: @unchecked Sendable {
     keyFrameInterval: MediaTime, orientation: Orientation = .upright, pacing: Double = 0,
     restsUnwatched: Bool = false, started: MediaTime = .now()
   ) throws {
-    laid = Mutex(orientation)
-    source.orient(orientation)
+    turn = PictureTurn(source, orientation)
     self.source = source
     self.encoder = encoder
     self.keyFrameInterval = keyFrameInterval
@@ -111,7 +110,7 @@ public final class Pipeline: @unchecked Sendable {
   private func startEncoding<Encoder: VideoEncoder>(_ encoder: Encoder) throws(SystemFailure) -> NamedThread {
     let stage = EncodeStage(
       encoder: encoder, keyFrameInterval: keyFrameInterval, mailbox: mailbox, pictures: pictures,
-      statistics: statisticsRecorder, requests: requests)
+      statistics: statisticsRecorder, requests: requests, turn: turn)
     return try NamedThread("nj-encode") { [self] in
       do throws(EncoderError) {
         try stage.run()
@@ -163,14 +162,30 @@ public final class Pipeline: @unchecked Sendable {
   /// From the next frame on lays pictures so. With an encoder of one aspect alone, only half turns and mirrors may follow.
   /// Any thread, at any time.
   public func orient(_ orientation: Orientation) {
-    laid.withLock { $0 = orientation }
-    source.orient(orientation)
+    turn.orient(orientation)
   }
 
-  /// How pictures are laid by the last ``orient(_:)``.
-  public var orientation: Orientation {
-    laid.withLock { $0 }
+  /// As ``orient(_:)``; returns once a picture that is laid so was encoded, something else was asked for, the pipeline
+  /// has ended, or after `patience` with too few pictures to tell.
+  ///
+  /// - Throws: ``TurnRefusal`` where source or encoder cannot; the stream goes on as before.
+  public func turn(
+    to orientation: Orientation, patience: MediaTime = MediaTime(seconds: 3)
+  ) async throws(TurnRefusal) {
+    turn.orient(orientation)
+    let deadline = MediaTime.now() + patience
+    while MediaTime.now() < deadline, !ended.hasFired() {
+      if let refusal = turn.refusal, refusal.wanted == orientation { throw refusal }
+      if turn.hasSettled(orientation) { return }
+      do { try await Task.sleep(nanoseconds: 2_000_000) } catch { return }
+    }
   }
+
+  /// How pictures are laid: by the last ``orient(_:)``, or as before where that cannot be done.
+  public var orientation: Orientation { turn.orientation }
+
+  /// Why they are not laid as was asked last; nil where they are, or where no picture has come since.
+  public var turnRefusal: TurnRefusal? { turn.refusal }
 
   /// Bits a second, as of the last ``changeBitrate(_:)``. Any thread may ask.
   public var bitrate: Int { sendStage.bitrate.load(ordering: .relaxed) }

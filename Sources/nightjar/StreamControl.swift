@@ -41,7 +41,7 @@ final class StreamControl: ControlTarget {
       uptimeSeconds: statistics.duration.seconds)
   }
 
-  func rotate(to orientation: Orientation) throws { pipeline.orient(orientation) }
+  func rotate(to orientation: Orientation) async throws { try await pipeline.turn(to: orientation) }
 
   func requestKeyFrame() { pipeline.requestKeyFrame() }
 

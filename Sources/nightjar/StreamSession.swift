@@ -37,7 +37,7 @@ struct StreamSession {
     let pipeline = try Pipeline(
       source: source, encoder: selection.encoder, destinations: destinations, keyFrameInterval: keyFrameInterval,
       orientation: orientation, pacing: command.pacing, started: started)
-    if turns, !command.encoding.noStandby { try source.prepareTurning() }
+    if turns, !command.encoding.noStandby { prepareTurning(source) }
     starting.end()
     var descriptions = try SessionDescriptionFiles(path: command.sdp, pipeline: pipeline)
     defer { descriptions.remove(neverStreamed: pipeline.statistics.encoded == 0) }
@@ -105,6 +105,15 @@ struct StreamSession {
     let camera = try V4L2Camera(path: path, request: request, fixedOrientation: fixed)
     for warning in camera.warnings { terminal.line("warning    \(warning)") }
     return camera
+  }
+
+  /// Readies memory for turned pictures. Without it the stream goes on, and it is tried again when the picture turns.
+  private func prepareTurning(_ source: any VideoSource) {
+    do {
+      try source.prepareTurning()
+    } catch {
+      terminal.line("warning    the picture may not turn: \(error)")
+    }
   }
 
   /// One line each for camera, format, encoder and destinations, and what to paste to see the picture.
@@ -175,6 +184,7 @@ struct StreamSession {
     let interval = MediaTime(nanoseconds: 1_000_000_000)
     var next = MediaTime.now() + interval
     var orientation = pipeline.orientation
+    var refusal: String?
     while true {
       var descriptors = [
         pollfd(fd: signals, events: Int16(POLLIN), revents: 0),
@@ -195,6 +205,10 @@ struct StreamSession {
       switch posture {
       case .some(let posture): for note in posture.takeNotes() { display.note(note) }
       case .none: break
+      }
+      if let new = pipeline.turnRefusal?.description, new != refusal {
+        refusal = new
+        display.note(new)
       }
       if pipeline.orientation != orientation {
         orientation = pipeline.orientation

@@ -241,6 +241,11 @@ struct Shot: Equatable {
       Issue.record("\(String(describing: converter.failure))")
       return
     }
+    #expect(converter.laid == Orientation(.half))
+    // Asked once more, it is tried once more.
+    converter.orient(Orientation(.quarter))
+    #expect(converter.failure == nil)
+    #expect(converter.orientation() == Orientation(.half) && converter.failure != nil)
     #expect(throws: FramePoolError.self) { try converter.prepare() }
     converter.orient(Orientation(.none, mirrored: true))
     #expect(converter.orientation() == Orientation(.none, mirrored: true) && converter.failure == nil)

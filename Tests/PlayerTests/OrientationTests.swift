@@ -77,6 +77,39 @@ import Testing
     #expect(try StreamRecording(recorder.finish()).pictures.count == Self.frames(figures, "sent"))
   }
 
+  @Test func `a turn without memory is refused and told once, and the stream goes on until there is some`() throws {
+    let stream = try Stream([
+      "--source", "test", "--size", "3840x2160", "--fps", "5", "--no-standby", "--to", "rtp://127.0.0.1:5004",
+    ])
+    try stream.waitUntilReady()
+    #expect(eventually { stream.program.errorSoFar.contains("streaming") })
+    // Room for all but pictures of this size.
+    let status = try String(contentsOfFile: "/proc/\(stream.program.identifier)/status", encoding: .utf8)
+    let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmSize:") })
+    let used = try #require(line.split(separator: " ").compactMap { Int($0) }.first)
+    func limit(_ bytes: String) throws {
+      let result = try Subprocess.run(
+        ["prlimit", "--pid", "\(stream.program.identifier)", "--as=\(bytes):"], in: stream.directory)
+      #expect(result.status == 0, "\(result.error)")
+    }
+    try limit("\((used + 20_000) * 1024)")
+    let refusal = "the picture cannot turn to 90 degrees: no memory for the frame pool"
+    for _ in 0..<2 {
+      let refused = try stream.control("rotate", "90")
+      #expect(refused.status == 71)
+      #expect(refused.error.hasPrefix("nightjar: " + refusal) && refused.error.hasSuffix("it stays at 0\n"))
+    }
+    usleep(1_500_000)
+    #expect(stream.program.errorSoFar.components(separatedBy: refusal).count == 2)
+    let now = try stream.control("status").outputText
+    #expect(now.contains("0 degrees, sent as 3840x2160"), "\(now)")
+    try limit("unlimited")
+    try stream.rotate(90)
+    let figures = try stream.end()
+    #expect((figures["encoder"] as? [String: Any])?["switches"] as? Int == 1)
+    #expect(try Self.frames(figures, "sent") > 5)
+  }
+
   @Test func `turns faster than pictures are one turn, the last`() throws {
     let recorder = try DatagramRecorder()
     let stream = try Stream(["--source", "test", "--fps", "5", "--to", "rtp://127.0.0.1:\(recorder.port)"])

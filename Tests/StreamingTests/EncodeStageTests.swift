@@ -1,3 +1,4 @@
+import Capture
 import Encoding
 import Media
 import RTP
@@ -75,7 +76,8 @@ import Threading
     let statistics = StatisticsRecorder(encoderName: encoder.name, started: .now())
     let stage = EncodeStage(
       encoder: encoder, keyFrameInterval: MediaTime(seconds: keyFrameInterval), mailbox: mailbox, pictures: pictures,
-      statistics: statistics, requests: requests)
+      statistics: statistics, requests: requests,
+      turn: PictureTurn(try SyntheticCamera(size: size, frameRate: .thirty), .upright))
     let pool = try FramePool(size: size)
     let failure = Mutex<(any Error)?>(nil)
     let thread = try NamedThread("stage") {

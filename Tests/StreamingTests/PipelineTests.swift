@@ -29,6 +29,8 @@ import Testing
 
     func start() throws {}
     func stop() {}
+    let orientation = Orientation.upright
+    let turningFailure: (any Failure)? = nil
     func orient(_ orientation: Orientation) {}
     func prepareTurning() throws {}
 

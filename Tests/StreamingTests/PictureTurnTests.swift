@@ -1,0 +1,139 @@
+import Capture
+import Encoding
+import Media
+import RTP
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Streaming
+
+/// Turns that the source or the encoder refuses.
+@Suite struct PictureTurnTests {
+  private static let size = PictureSize(width: 320, height: 240)
+
+  /// A synthetic camera that does not turn by what it is told to refuse.
+  private final class StiffCamera: VideoSource, Sendable {
+    struct Stiff: Failure {
+      let description = "it is screwed down"
+      let kind = FailureKind.unavailable
+    }
+
+    private let camera: SyntheticCamera
+    private let refused: Mutex<Orientation?>
+    private let isRefusing = Mutex(false)
+    let asked = Mutex(0)
+
+    init(refusing refused: Orientation) throws {
+      camera = try SyntheticCamera(size: size, frameRate: .thirty)
+      self.refused = Mutex(refused)
+    }
+
+    func relent() { refused.withLock { $0 = nil } }
+
+    var format: SourceFormat { camera.format }
+    var name: String { camera.name }
+    var isLive: Bool { camera.isLive }
+    var orientation: Orientation { camera.orientation }
+    var turningFailure: (any Failure)? { isRefusing.withLock { $0 } ? Stiff() : nil }
+
+    func orient(_ orientation: Orientation) {
+      let isRefused = refused.withLock { $0 == orientation }
+      isRefusing.withLock { $0 = isRefused }
+      if !isRefused { camera.orient(orientation) }
+      asked.withLock { $0 += 1 }
+    }
+
+    func prepareTurning() throws { try camera.prepareTurning() }
+    func start() throws { camera.start() }
+    func stop() { camera.stop() }
+    func next(interrupt: borrowing Interrupt) throws -> CaptureEvent { camera.next(interrupt: interrupt) }
+  }
+
+  private static func pipeline(_ source: any VideoSource, aspects: EncoderAspects) throws -> Pipeline {
+    let selection = try EncoderSelector.select(
+      .x264, EncoderConfiguration(size: size, frameRate: .thirty, bitrate: 500_000, color: .bt709), aspects: aspects)
+    let pipeline = try Pipeline(
+      source: source, encoder: selection.encoder,
+      destinations: [StreamDestination(host: "127.0.0.1", port: try UDPPort.free())],
+      keyFrameInterval: MediaTime(seconds: 1000))
+    try pipeline.start()
+    return pipeline
+  }
+
+  private static func streamsOn(_ pipeline: Pipeline) -> Bool {
+    let before = pipeline.statistics.encoded
+    return eventually { pipeline.statistics.encoded > before + 10 }
+  }
+
+  private static func end(_ pipeline: Pipeline) {
+    pipeline.stop()
+    guard case .stopped = pipeline.waitUntilEnd() else {
+      Issue.record("it has ended by itself")
+      return
+    }
+  }
+
+  #if X264
+    @Test func `what the source refuses is an error, the stream goes on, and asking again helps`() async throws {
+      let camera = try StiffCamera(refusing: Orientation(.quarter))
+      let pipeline = try Self.pipeline(camera, aspects: .both)
+      try await pipeline.turn(to: Orientation(.half), patience: MediaTime(seconds: 60))
+      #expect(pipeline.turnRefusal == nil)
+      let refusal = await #expect(throws: TurnRefusal.self) {
+        try await pipeline.turn(to: Orientation(.quarter), patience: MediaTime(seconds: 60))
+      }
+      #expect(refusal?.description == "the picture cannot turn to 90 degrees: it is screwed down; it stays at 180")
+      #expect(refusal?.kind == .unavailable)
+      #expect(Self.streamsOn(pipeline))
+      #expect(pipeline.orientation == Orientation(.half))
+      #expect(pipeline.turnRefusal?.wanted == Orientation(.quarter))
+      camera.relent()
+      try await pipeline.turn(to: Orientation(.quarter), patience: MediaTime(seconds: 60))
+      #expect(pipeline.orientation == Orientation(.quarter))
+      #expect(pipeline.turnRefusal == nil)
+      #expect(pipeline.encoder.configuration.size == PictureSize(width: 240, height: 320))
+      Self.end(pipeline)
+      #expect(pipeline.statistics.drops[.encoderError] == 0)
+    }
+
+    @Test func `what the encoder refuses turns the picture back before the stream is lost`() async throws {
+      let camera = try SyntheticCamera(size: Self.size, frameRate: .thirty)
+      // Made for the one aspect, x264 takes no other.
+      let pipeline = try Self.pipeline(camera, aspects: .one)
+      for wanted in [Orientation(.quarter), Orientation(.threeQuarters, mirrored: true)] {
+        try await pipeline.turn(to: Orientation(.half), patience: MediaTime(seconds: 60))
+        let refusal = await #expect(throws: TurnRefusal.self) {
+          try await pipeline.turn(to: wanted, patience: MediaTime(seconds: 60))
+        }
+        #expect(refusal?.description.contains("a frame of 240x320 for an encoder of 320x240") == true)
+        #expect(refusal?.stays == Orientation(.half))
+        #expect(Self.streamsOn(pipeline))
+        #expect(pipeline.orientation == Orientation(.half) && camera.orientation == Orientation(.half))
+      }
+      Self.end(pipeline)
+      // Far fewer than end the stream.
+      #expect((2..<20).contains(pipeline.statistics.drops[.encoderError] ?? 0))
+    }
+  #endif
+
+  @Test func `a turn that nobody can follow is given up, and the last wish stands`() async throws {
+    let camera = try StiffCamera(refusing: .upright)
+    let turn = PictureTurn(camera, Orientation(.half))
+    #expect(turn.orientation == Orientation(.half) && turn.refusal == nil)
+    #expect(!turn.hasSettled(Orientation(.half)))
+    // Another wish came in between.
+    #expect(turn.hasSettled(Orientation(.quarter)))
+    turn.orient(Orientation(.quarter))
+    // A frame of before the wish: no reason to go back.
+    turn.refuse(Self.size, reason: StiffCamera.Stiff())
+    #expect(turn.refusal == nil)
+    turn.refuse(PictureSize(width: 240, height: 320), reason: StiffCamera.Stiff())
+    #expect(turn.refusal?.stays == Orientation(.half) && turn.refusal?.wanted == Orientation(.quarter))
+    // And a second one of those that were on their way.
+    turn.refuse(PictureSize(width: 240, height: 320), reason: StiffCamera.Stiff())
+    #expect(turn.refusal?.stays == Orientation(.half))
+    turn.orient(Orientation(.half))
+    #expect(turn.refusal == nil)
+  }
+}
