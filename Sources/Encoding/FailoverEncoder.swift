@@ -52,6 +52,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   /// Whether the fall-back's next picture is its first one after the hardware's.
   private var needsKeyFrame = false
   private var switches = EncoderCounters()
+  private var succession = IDRSuccession()
 
   /// Opens and warms up the hardware on a thread of its own.
   ///
@@ -138,22 +139,26 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     guard !isStopped else { throw .stopped }
     // Before the hardware sees it: a frame that is the caller's mistake is no failure of the hardware's.
     try frame.planes.check(for: configuration.size)
+    var isRecovered = false
     if let reason = health.reason {
       if usesHardware { try failOver(reason, isOwn: false) }
     } else if !usesHardware, keyFrame {
-      try lookForHardware(deliver: deliver)
+      isRecovered = try lookForHardware(deliver: deliver)
     }
-    guard usesHardware else {
-      try encodeByFallback(frame, keyFrame: keyFrame || needsKeyFrame, deliver: deliver)
-      needsKeyFrame = false
-      return
-    }
+    guard usesHardware else { return try encodeByFallback(frame, keyFrame: keyFrame, deliver: deliver) }
     do throws(EncoderError) {
-      try driver.encode(frame, keyFrame: keyFrame, within: hangLimit, deliver: deliver)
+      var isPassed = true
+      try driver.encode(frame, keyFrame: keyFrame, within: hangLimit) {
+        isPassed = succession.pass($0, ofNewEncoder: isRecovered, to: deliver)
+      }
+      if !isPassed {
+        try driver.encode(frame, keyFrame: true, within: hangLimit) {
+          _ = succession.pass($0, ofNewEncoder: false, to: deliver)
+        }
+      }
     } catch {
       try failOver(error, isOwn: true)
       try encodeByFallback(frame, keyFrame: true, deliver: deliver)
-      needsKeyFrame = false
     }
   }
 
@@ -176,7 +181,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   /// - Throws: ``EncoderError`` as the fall-back does.
   public func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
     guard !isStopped else { throw .stopped }
-    if !usesHardware { try fallback?.flush(deliver: deliver) }
+    if !usesHardware { try fallback?.flush { _ = succession.pass($0, ofNewEncoder: false, to: deliver) } }
   }
 
   /// Ends both encoders. A driver that does not come back within two seconds is left behind on its thread.
@@ -231,20 +236,30 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   ) throws(EncoderError) {
     try openFallback()
     guard let fallback else { throw .stopped }
-    try fallback.encode(frame, keyFrame: keyFrame, deliver: deliver)
+    // What looks ahead delivers it in another call, when it is too late to encode it once more.
+    let isFirst = needsKeyFrame && configuration.lookahead == 0
+    var isPassed = true
+    try fallback.encode(frame, keyFrame: keyFrame || needsKeyFrame) {
+      isPassed = succession.pass($0, ofNewEncoder: isFirst, to: deliver)
+    }
+    if !isPassed {
+      try fallback.encode(frame, keyFrame: true) { _ = succession.pass($0, ofNewEncoder: false, to: deliver) }
+    }
+    needsKeyFrame = false
   }
 
-  /// Goes back to the hardware where it is ready, whose first picture is a key frame; gives it up where it hangs.
-  private func lookForHardware(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
+  /// Goes back to the hardware where it is ready, whose first picture is a key frame, and says so; gives it up where it
+  /// hangs.
+  private func lookForHardware(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) -> Bool {
     if driver.abandonReopening(after: policy.openingLimit) {
       switches.hangs += 1
       if health.takeNotice() {
         events.add(.abandoned(to: name, reason: .hung(library: driver.library, after: policy.openingLimit)))
       }
     }
-    guard let hardware = driver.ready else { return }
+    guard let hardware = driver.ready else { return false }
     // What the fall-back still holds comes before whatever the hardware makes.
-    try fallback?.flush(deliver: deliver)
+    try fallback?.flush { _ = succession.pass($0, ofNewEncoder: false, to: deliver) }
     self.hardware = hardware
     usesHardware = true
     needsKeyFrame = false
@@ -254,5 +269,6 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
       fallback?.stop()
       fallback = nil
     }
+    return true
   }
 }

@@ -55,6 +55,7 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
   /// Of all that are gone.
   private var pastCounters = EncoderCounters()
   private var switches = 0
+  private var succession = IDRSuccession()
 
   /// An encoder of which `active` is the one orientation; ``prepare()`` begins to make the other.
   ///
@@ -134,7 +135,15 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
       try frame.planes.check(for: size)
       try turn(to: size == initial.size ? initial : turned, deliver: deliver)
     }
-    try active.encode(frame, keyFrame: keyFrame || needsKeyFrame, deliver: deliver)
+    // What looks ahead delivers it in another call, when it is too late to encode it once more.
+    let isFirst = needsKeyFrame && initial.lookahead == 0
+    var isPassed = true
+    try active.encode(frame, keyFrame: keyFrame || needsKeyFrame) {
+      isPassed = succession.pass($0, ofNewEncoder: isFirst, to: deliver)
+    }
+    if !isPassed {
+      try active.encode(frame, keyFrame: true) { _ = succession.pass($0, ofNewEncoder: false, to: deliver) }
+    }
     needsKeyFrame = false
   }
 
@@ -186,7 +195,7 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
     let formerConfiguration = activeSize == initial.size ? initial : turned ?? initial
     var isSound = true
     do throws(EncoderError) {
-      try former.flush(deliver: deliver)
+      try former.flush { _ = succession.pass($0, ofNewEncoder: false, to: deliver) }
     } catch {
       isSound = false
       events.add(.flushFailed(reason: error))

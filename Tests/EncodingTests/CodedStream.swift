@@ -11,7 +11,7 @@ struct CodedStream {
   private(set) var keyFrames: [Int] = []
   /// `profile_idc` of each key frame's SPS: it tells the encoders apart.
   private(set) var profiles: [UInt8] = []
-  private var bytes = Data()
+  fileprivate var bytes = Data()
 
   mutating func append(_ unit: borrowing AccessUnit) {
     if unit.isKeyFrame { keyFrames.append(timestamps.count) }
@@ -44,5 +44,23 @@ struct CodedStream {
     let probe = try StreamProbe(bytes)
     #expect(probe.complaints.isEmpty, "\(probe.complaints)")
     return probe.frames
+  }
+}
+
+extension CodedStream {
+  /// Where two IDR pictures in a row have the same `idr_pic_id`, as ffmpeg reads it, of streams with one slice a picture.
+  func repeatedPictureIDs() throws -> [Int] {
+    let directory = try TemporaryDirectory()
+    let file = directory.url.appendingPathComponent("s.h264")
+    try bytes.write(to: file)
+    let result = try Subprocess.run(
+      ["ffmpeg", "-nostdin", "-i", file.path, "-c", "copy", "-bsf:v", "trace_headers", "-f", "null", "-"],
+      in: directory)
+    let identifiers = result.error.split(separator: "\n").filter { $0.contains(" idr_pic_id ") }
+      .compactMap { $0.split(separator: " ").last.flatMap { Int($0) } }
+    try #require(identifiers.count == keyFrames.count, "\(identifiers)")
+    return keyFrames.indices.dropFirst().filter {
+      keyFrames[$0] == keyFrames[$0 - 1] + 1 && identifiers[$0] == identifiers[$0 - 1]
+    }.map { keyFrames[$0] }
   }
 }

@@ -95,6 +95,19 @@
       try turning.check()
     }
 
+    @Test(arguments: 1...4)
+    func `hardware that fails right after a key frame is followed by another idr_pic_id`(failing: Int) throws {
+      let scripts = Scripts()
+      scripts.landscape.state.withLock { $0.failing = [failing] }
+      let (_, encoder, initial) = try Self.ready(scripts)
+      var turning = initial
+      for _ in 0..<6 { try turning.encode(1, Self.landscape, keyFrame: true) }
+      #expect(encoder.counters.failovers == 1)
+      #expect(turning.stream.keyFrames == Array(0..<6))
+      encoder.stop()
+      try turning.check()
+    }
+
     @Test func `hardware that failed in one aspect is taken back when the picture turns to it`() throws {
       let scripts = Scripts()
       scripts.landscape.state.withLock { $0.failing = [2] }

@@ -52,6 +52,7 @@ struct TurningStream {
     #expect(stream.timestamps == (0..<next).map { FrameRate.thirty.time(ofFrame: Int64($0)) })
     #expect(try stream.decodedSizes() == sizes)
     #expect(try stream.decodedCount() == next)
+    if encoder.configuration.lookahead == 0 { #expect(try stream.repeatedPictureIDs().isEmpty) }
   }
 
   /// Where the picture turned.

@@ -1,0 +1,23 @@
+import Media
+
+/// Keeps `idr_pic_id` of two IDR pictures in a row apart, as ITU-T H.264 clause 7.4.3 wants it, where they come from two
+/// encoders, each of which counts for itself: a turn, or a fail-over, in the very frame after a key frame.
+struct IDRSuccession {
+  /// That of the last picture; nil where it was no IDR.
+  private var last: Int?
+
+  /// None yet.
+  init() {}
+
+  /// Hands `unit` on to `deliver`; or where it is a new encoder's first picture and repeats the id of the one before,
+  /// keeps it back and says false: encoded once more as a key frame it has another.
+  mutating func pass(
+    _ unit: borrowing AccessUnit, ofNewEncoder isFirst: Bool, to deliver: (borrowing AccessUnit) -> Void
+  ) -> Bool {
+    let identifier = unit.isKeyFrame ? unit.idrPictureID : nil
+    if isFirst, let identifier, identifier == last { return false }
+    last = identifier
+    deliver(unit)
+    return true
+  }
+}
