@@ -9,6 +9,8 @@ public final class DriverHealth: Sendable {
     var reason: EncoderError?
     /// How many threads are in its hands that nobody waits for.
     var stuck = 0
+    /// How many waits in vain nobody has counted yet.
+    var uncounted = 0
     var isTold = false
   }
   private let state = Mutex(State())
@@ -24,6 +26,16 @@ public final class DriverHealth: Sendable {
     state.withLock { state in
       if state.reason == nil { state.reason = reason }
       state.stuck += 1
+      state.uncounted += 1
+    }
+  }
+
+  /// How often it was waited for in vain since the last call, by whomever: one whose encoder is not at work has nobody
+  /// who counts.
+  func takeHangs() -> Int {
+    state.withLock { state in
+      defer { state.uncounted = 0 }
+      return state.uncounted
     }
   }
 

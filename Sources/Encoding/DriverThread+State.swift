@@ -43,3 +43,14 @@ extension DriverThread {
     let captured: MediaTime
   }
 }
+
+extension EncoderError {
+  /// Whether the same call may go better later. What this machine has not got, or not for these settings, it will not
+  /// have while the program runs.
+  var mayPass: Bool {
+    switch self {
+    case .open, .call, .importRefused, .encode, .output: true
+    case .configuration, .frameSize, .frameRows, .order, .unavailable, .permission, .hung, .lost, .stopped: false
+    }
+  }
+}

@@ -41,7 +41,9 @@ final class DriverThread: @unchecked Sendable {
   private var isAbandoned = false
   private var wish: Wish?
   private var backOff = RetryBackOff()
+  /// Whether an encoder was opened, or is to be although the first attempt failed.
   private var wasOpened = false
+  private let outlivesFirstFailure: Bool
   /// What the present encoder is, told by it before the caller may use it.
   private var description: Description?
   /// Since when the thread has been in the driver's hands to end a failed encoder or to open the next one.
@@ -60,15 +62,18 @@ final class DriverThread: @unchecked Sendable {
   /// - Parameters:
   ///   - library: what the hardware is, for messages.
   ///   - health: what all encoders on the same driver know of it.
-  ///   - onRetryFailed: told on the thread of an attempt that failed, and how long it is to the next.
+  ///   - outlivesFirstFailure: whether it is tried again where the first attempt fails by what may pass.
+  ///   - onRetryFailed: told on the thread of a later attempt that failed, and how long it is to the next.
   ///   - makeEncoder: opens an encoder; called on the thread.
   /// - Throws: ``SystemFailure`` where the system has no thread left.
   init(
-    library: String, health: DriverHealth, onRetryFailed: @escaping @Sendable (EncoderError, MediaTime) -> Void,
+    library: String, health: DriverHealth, outlivesFirstFailure: Bool = false,
+    onRetryFailed: @escaping @Sendable (EncoderError, MediaTime) -> Void,
     makeEncoder: @escaping @Sendable () throws(EncoderError) -> any StagedVideoEncoder
   ) throws(SystemFailure) {
     self.library = library
     self.health = health
+    self.outlivesFirstFailure = outlivesFirstFailure
     self.onRetryFailed = onRetryFailed
     self.makeEncoder = makeEncoder
     let thread = try NamedThread("nj-driver") { [self] in run() }
@@ -79,7 +84,7 @@ final class DriverThread: @unchecked Sendable {
 
   /// Waits for the first encoder; what it is.
   ///
-  /// - Throws: ``EncoderError``: why there is none. The thread is at its end then, or abandoned.
+  /// - Throws: ``EncoderError``: why there is none. The thread is at its end then, abandoned, or going to try again.
   func waitUntilOpen(within limit: MediaTime) throws(EncoderError) -> Description {
     _ = try waitUntilReady(deadline: .now() + limit, limit: limit)
     guard let description = ready else { throw .stopped }
@@ -87,9 +92,7 @@ final class DriverThread: @unchecked Sendable {
   }
 
   /// What the encoder is that is ready for a frame; nil where none is.
-  var ready: Description? {
-    monitor.locked { state == .ready && !isAbandoned ? description : nil }
-  }
+  var ready: Description? { monitor.locked { state == .ready && !isAbandoned ? description : nil } }
 
   /// Gives a driver up that has been busy with the end of a failed encoder, or the opening of another, for longer than
   /// `limit`; whether it was given up now.
@@ -141,14 +144,10 @@ final class DriverThread: @unchecked Sendable {
   }
 
   /// The wait between the last failure and the next attempt.
-  var retryDelay: MediaTime {
-    monitor.locked { retry }
-  }
+  var retryDelay: MediaTime { monitor.locked { retry } }
 
   /// What happened within, over all encoders that there have been.
-  var totals: EncoderCounters {
-    monitor.locked { formerCounters + counters }
-  }
+  var totals: EncoderCounters { monitor.locked { formerCounters + counters } }
 
   /// Ends the encoder and the thread. A driver that does not come back within two seconds is left behind.
   func stop() {
@@ -256,9 +255,12 @@ final class DriverThread: @unchecked Sendable {
         return nil
       } catch {
         guard let retry = retryAfterFailedOpening() else {
+          let goesOn = outlivesFirstFailure && error.mayPass
+          monitor.locked { wasOpened = goesOn }
           noteFailure(error)
           if let opened { end(opened) }
-          return nil
+          guard goesOn else { return nil }
+          continue
         }
         if let opened { end(opened) }
         onRetryFailed(error, retry)

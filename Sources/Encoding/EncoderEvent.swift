@@ -15,8 +15,9 @@ public enum EncoderEvent: Sendable, CustomStringConvertible {
   case recovered(to: String)
   /// The picture cannot turn to `size` at once: the encoder for it cannot be had.
   case standbyFailed(size: PictureSize, reason: EncoderError)
-  /// The hardware does not encode pictures of `size`; another encoder does.
-  case standbyWithoutHardware(size: PictureSize, reason: EncoderError)
+  /// The hardware does not encode pictures of `size`; another encoder does. It is tried again after `retry`, or where
+  /// that is nil not while the program runs.
+  case standbyWithoutHardware(size: PictureSize, reason: EncoderError, retry: MediaTime?)
   /// The picture turned, and what the encoder of the former orientation still held back is lost.
   case flushFailed(reason: EncoderError)
 
@@ -33,7 +34,9 @@ public enum EncoderEvent: Sendable, CustomStringConvertible {
     case .recovered(let name): "\(name) encodes again"
     case .standbyFailed(let size, let reason):
       "no encoder stands by for \(size): \(reason); it is tried again when the picture turns"
-    case .standbyWithoutHardware(let size, let reason): "\(size) is encoded in software: \(reason)"
+    case .standbyWithoutHardware(let size, let reason, let retry):
+      "\(size) is encoded in software: \(reason)"
+        + (retry.map { "; the hardware is tried again in \($0.wholeSeconds) s" } ?? "")
     case .flushFailed(let reason): "the last pictures before the turn are lost: \(reason)"
     }
   }

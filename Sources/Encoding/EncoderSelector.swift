@@ -115,15 +115,18 @@ public enum EncoderSelector {
     let fallback: FailoverEncoder.MakeFallback?
     let health = DriverHealth()
 
-    func encoder(_ configuration: EncoderConfiguration) throws(EncoderError) -> any VideoEncoder {
+    func encoder(
+      _ configuration: EncoderConfiguration, mayStartOnFallback: Bool = false
+    ) throws(EncoderError) -> any VideoEncoder {
       let open = candidate.open
       return try FailoverEncoder(
-        configuration, library: candidate.library, policy: policy, health: health, events: events, fallback: fallback
+        configuration, library: candidate.library, policy: policy, health: health, events: events, fallback: fallback,
+        mayStartOnFallback: mayStartOnFallback
       ) { () throws(EncoderError) in try open(configuration) }
     }
 
     /// The fall-back alone where the hardware does not do it: a limit of its size in one direction is no reason not to
-    /// turn. A driver that hung is not asked.
+    /// turn. A driver that hung is not asked; one that failed is asked again later.
     @Sendable func encoderOrFallback(_ configuration: EncoderConfiguration) throws(EncoderError) -> any VideoEncoder {
       guard let fallback else {
         if let reason = health.reason { throw reason }
@@ -131,9 +134,9 @@ public enum EncoderSelector {
       }
       if health.reason == nil {
         do throws(EncoderError) {
-          return try encoder(configuration)
+          return try encoder(configuration, mayStartOnFallback: true)
         } catch {
-          events.add(.standbyWithoutHardware(size: configuration.size, reason: error))
+          events.add(.standbyWithoutHardware(size: configuration.size, reason: error, retry: nil))
         }
       }
       return try fallback(configuration)

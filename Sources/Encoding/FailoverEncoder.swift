@@ -44,7 +44,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   private let health: DriverHealth
   private let driver: DriverThread
   private let makeFallback: MakeFallback?
-  /// What the hardware is that is in use, or was last.
+  /// What the hardware is that is in use, or was last; what stands behind it where there has been none.
   private var hardware: DriverThread.Description
   private var fallback: (any VideoEncoder)?
   private var usesHardware = true
@@ -62,12 +62,14 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   ///   - health: the same for all encoders on one driver.
   ///   - events: where to tell what happens.
   ///   - fallback: makes the encoder behind it; nil for none.
+  ///   - mayStartOnFallback: whether to begin with the fall-back, and tell so, where the hardware fails to open by what
+  ///     may pass; it is tried again with the back-off then.
   ///   - hardware: opens the hardware; called again after a failure.
   /// - Throws: ``EncoderError`` where the hardware cannot be had, with the reason.
   public init(
     _ configuration: EncoderConfiguration, library: String, policy: Policy = Policy(),
     health: DriverHealth = DriverHealth(), events: EncoderEvents = EncoderEvents(), fallback: MakeFallback?,
-    hardware: @escaping @Sendable () throws(EncoderError) -> any StagedVideoEncoder
+    mayStartOnFallback: Bool = false, hardware: @escaping @Sendable () throws(EncoderError) -> any StagedVideoEncoder
   ) throws(EncoderError) {
     try configuration.check()
     guard Policy.hangLimits.contains(policy.hangLimit) else {
@@ -86,7 +88,8 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     let driver: DriverThread
     do throws(SystemFailure) {
       driver = try DriverThread(
-        library: library, health: health, onRetryFailed: { events.add(.retryFailed(reason: $0, retry: $1)) },
+        library: library, health: health, outlivesFirstFailure: mayStartOnFallback && fallback != nil,
+        onRetryFailed: { events.add(.retryFailed(reason: $0, retry: $1)) },
         makeEncoder: hardware)
     } catch {
       throw .unavailable("no thread for \(library): \(error)")
@@ -94,8 +97,18 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     do throws(EncoderError) {
       self.hardware = try driver.waitUntilOpen(within: policy.openingLimit)
     } catch {
-      driver.stop()
-      throw error
+      do throws(EncoderError) {
+        guard mayStartOnFallback, error.mayPass, let fallback else { throw error }
+        let opened = try fallback(configuration)
+        self.hardware = DriverThread.Description(name: opened.name, parameterSets: opened.parameterSets)
+        self.fallback = opened
+      } catch {
+        driver.stop()
+        throw error
+      }
+      usesHardware = false
+      needsKeyFrame = true
+      events.add(.standbyWithoutHardware(size: configuration.size, reason: error, retry: driver.retryDelay))
     }
     self.driver = driver
   }
@@ -141,7 +154,8 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     try frame.planes.check(for: configuration.size)
     var isRecovered = false
     if let reason = health.reason {
-      if usesHardware { try failOver(reason, isOwn: false) }
+      if usesHardware { try failOver(reason) }
+      switches.hangs += health.takeHangs()
     } else if !usesHardware, keyFrame {
       isRecovered = try lookForHardware(deliver: deliver)
     }
@@ -157,7 +171,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
         }
       }
     } catch {
-      try failOver(error, isOwn: true)
+      try failOver(error)
       try encodeByFallback(frame, keyFrame: true, deliver: deliver)
     }
   }
@@ -208,8 +222,8 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     fallback = opened
   }
 
-  /// Leaves the hardware, which failed here or, where not `isOwn`, hung under another encoder.
-  private func failOver(_ reason: EncoderError, isOwn: Bool) throws(EncoderError) {
+  /// Leaves the hardware, which failed here or hung under another encoder.
+  private func failOver(_ reason: EncoderError) throws(EncoderError) {
     guard makeFallback != nil else {
       stop()
       throw .lost(reason: reason.description)
@@ -217,7 +231,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     usesHardware = false
     needsKeyFrame = true
     switches.failovers += 1
-    if isOwn, case .hung = reason { switches.hangs += 1 }
+    switches.hangs += health.takeHangs()
     do throws(EncoderError) {
       try openFallback()
     } catch {
@@ -252,7 +266,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   /// hangs.
   private func lookForHardware(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) -> Bool {
     if driver.abandonReopening(after: policy.openingLimit) {
-      switches.hangs += 1
+      switches.hangs += health.takeHangs()
       if health.takeNotice() {
         events.add(.abandoned(to: name, reason: .hung(library: driver.library, after: policy.openingLimit)))
       }

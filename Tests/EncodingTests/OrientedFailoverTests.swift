@@ -174,10 +174,12 @@
       #expect(scripts.landscape.state.withLock { $0.pictures } == 3)
       let told = try #require(selection.events).take()
       #expect(told.count == 2)
-      guard case .standbyWithoutHardware(Self.portrait, .hung)? = told.first, case .abandoned? = told.last else {
+      guard case .standbyWithoutHardware(Self.portrait, .hung, nil)? = told.first, case .abandoned? = told.last else {
         Issue.record("\(told)")
         return
       }
+      // Counted once, by the encoder that is at work.
+      #expect(encoder.counters.hangs == 1)
       encoder.stop()
       #expect(scripts.landscape.state.withLock { $0.stopped } == 0)
       try turning.check()
@@ -237,7 +239,42 @@
       #expect(
         turning.stream.profiles
           == [0, 1, 2].flatMap { _ in [Self.hardwareProfile, Self.fallbackProfile] })
-      #expect(events.take().map(\.description).first?.hasPrefix("240x320 is encoded in software") == true)
+      let told = try #require(events.take().first)
+      guard case .standbyWithoutHardware(Self.portrait, .call, MediaTime(seconds: 1)?) = told else {
+        Issue.record("\(told)")
+        return
+      }
+      #expect(told.description.hasPrefix("240x320 is encoded in software"))
+      // It goes on to be tried, however the picture is laid, with growing pauses.
+      #expect(eventually(within: 60) { scripts.portrait.state.withLock { $0.opened } >= 3 })
+      #expect(scripts.landscape.state.withLock { $0.opened } == 1)
+      scripts.portrait.state.withLock { $0.refusesToOpen = false }
+      #expect(
+        try eventually(within: 120) {
+          try turning.encode(1, Self.landscape)
+          try turning.encode(1, Self.portrait)
+          return encoder.counters.recoveries == 1
+        })
+      #expect(turning.stream.profiles.last == Self.hardwareProfile)
+      #expect(encoder.counters.failovers == 0 && encoder.counters.hangs == 0)
+      encoder.stop()
+      #expect(scripts.portrait.state.withLock { $0.stopped } == 1)
+      try turning.check()
+    }
+
+    @Test(arguments: [EncoderChoice.auto, .vaapi])
+    func `what the hardware cannot do in one aspect is not tried again by itself`(choice: EncoderChoice) throws {
+      let scripts = Scripts()
+      scripts.portrait.state.withLock { $0.hasLimit = true }
+      let (selection, encoder) = try Self.select(scripts, choice)
+      var turning = try TurningStream(encoder)
+      try turning.encode(2, Self.landscape)
+      if choice == .auto { try turning.encode(2, Self.portrait) }
+      #expect(eventually { scripts.portrait.state.withLock { $0.opened } == 1 })
+      usleep(2_500_000)
+      #expect(scripts.portrait.state.withLock { $0.opened } == 1)
+      let told = try #require(selection.events).take()
+      #expect(told.count == 1 && !told[0].description.contains("tried again in"), "\(told)")
       encoder.stop()
       try turning.check()
     }

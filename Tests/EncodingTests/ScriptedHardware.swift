@@ -20,6 +20,8 @@
         var loads = 0
         /// Whether opening fails.
         var refusesToOpen = false
+        /// Whether the size is beyond what it can do.
+        var hasLimit = false
         /// Whether `stop` does not come back before `releaseStop`.
         var hangsAtStop = false
         var isStopReleased = false
@@ -59,6 +61,7 @@
         return state
       }
       if state.hangsAtOpening { script.hang() }
+      if state.hasLimit { throw .configuration("cannot encode \(configuration.size)") }
       if state.refusesToOpen {
         throw .call(library: "scripted", function: "open", code: 1, reason: "it was told to")
       }
