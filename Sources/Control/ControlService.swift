@@ -4,6 +4,7 @@ import HummingbirdCore
 import Logging
 import Media
 import NIOCore
+import NIOHTTP1
 import NIOPosix
 import Synchronization
 
@@ -11,6 +12,8 @@ import Synchronization
 struct ControlService: Sendable {
   private let http: HTTP1Channel
   private let limits: ControlServer.Limits
+  /// The largest header of a request, in bytes.
+  private static let headerLimit = 8192
   private let permittedGroup: UInt32
   // Errors go to the client; nothing of a control connection is worth a line in the journal.
   private let logger = Logger(label: "control", factory: { _ in SwiftLogNoOpLogHandler() })
@@ -27,7 +30,8 @@ struct ControlService: Sendable {
         try await writer.write(response: response.head, body: response.body)
       },
       configuration: HTTP1Channel.Configuration(
-        httpDecoderConfiguration: .init(maxHeaderFieldSize: 4096, maxHeaderListSize: 8192, maxHeaderFieldCount: 64)))
+        httpDecoderConfiguration: .init(
+          maxHeaderFieldSize: 4096, maxHeaderListSize: Self.headerLimit, maxHeaderFieldCount: 64)))
   }
 
   /// Serves until its task is cancelled; closes and removes the socket. Tells `began` once: 0, or the `errno` for which
@@ -49,6 +53,12 @@ struct ControlService: Sendable {
             return channel.eventLoop.makeSucceededVoidFuture()
           }
           return http.setup(channel: channel, logger: logger).map { connection in
+            let pipeline = channel.pipeline.syncOperations
+            // There is no encoder where the channel was closed meanwhile; thrown, that would drop it unused.
+            if let encoder = try? pipeline.handler(type: HTTPResponseEncoder.self) {
+              try? pipeline.addHandler(
+                UnreadableRequestAnswer(headerLimit: Self.headerLimit), position: .after(encoder))
+            }
             guard case .terminated = queue.yield(connection) else { return }
             // Accepted while the listener was closed. NIO traps where a channel like this is dropped unused.
             Task { await http.handle(value: connection, logger: logger) }

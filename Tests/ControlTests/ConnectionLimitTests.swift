@@ -76,9 +76,35 @@ import Testing
     defer { connection.end() }
     #expect(connection.send(text))
     let answer = connection.read(within: 30)
-    #expect(answer?.isEmpty == true || answer?.hasPrefix("HTTP/1.1 400") == true, "\(answer ?? "still open")")
+    // Empty lines before a request are none yet (RFC 9112 section 2.2).
+    let isNothing = text.allSatisfy(\.isNewline)
+    #expect(isNothing ? answer == "" : answer?.hasPrefix("HTTP/1.1 400") == true, "\(answer ?? "still open")")
+    if !isNothing { try Self.expectRefusal(try #require(answer)) }
     let after = try served.curl([], "/v1/status")
     #expect(after.status == 200)
+  }
+
+  @Test func `A header that is too large is refused in words, whatever came before on the connection`() throws {
+    let served = try ServedControl()
+    let connection = try RawConnection(served.socket)
+    defer { connection.end() }
+    #expect(connection.send("GET /v1/status HTTP/1.1\r\nHost: x\r\n\r\n"))
+    #expect(connection.send("GET /v1/status HTTP/1.1\r\nHost: x\r\nX-Long: \(String(repeating: "x", count: 9000))"))
+    let answers = try #require(connection.read(within: 30))
+    #expect(answers.hasPrefix("HTTP/1.1 200"))
+    let second = try #require(answers.range(of: "HTTP/1.1 400"))
+    try Self.expectRefusal(String(answers[second.lowerBound...]))
+  }
+
+  /// Checks that `answer` is as long as it says, and JSON as all others.
+  private static func expectRefusal(_ answer: String) throws {
+    let parts = answer.components(separatedBy: "\r\n\r\n")
+    try #require(parts.count == 2, "\(answer)")
+    #expect(parts[0].lowercased().contains("content-type: application/json"))
+    #expect(parts[0].lowercased().contains("content-length: \(parts[1].utf8.count)"))
+    let object = try JSONSerialization.jsonObject(with: Data(parts[1].utf8)) as? [String: Any]
+    #expect(object?["failure"] as? String == "usage")
+    #expect((object?["error"] as? String)?.contains("no HTTP/1.1 request") == true)
   }
 
   @Test func `One connection too many is told so, and may come when another has gone`() throws {
