@@ -29,15 +29,17 @@ public struct Accelerometer: Sendable {
   ///
   /// - Parameters:
   ///   - root: Where sysfs is mounted.
-  ///   - mountMatrix: How it sits in its device, where the kernel does not know.
+  ///   - udev: The directory of udev's database; nil for the usual one with the usual `root`, else for none.
+  ///   - mountMatrix: How it sits in its device, where neither udev nor the kernel knows.
   /// - Throws: ``SensorError``.
   public static func first(
-    root: String = "/sys", mountMatrix: MountMatrix? = nil
+    root: String = "/sys", udev: String? = nil, mountMatrix: MountMatrix? = nil
   ) throws(SensorError) -> Accelerometer {
+    let udev = udev ?? (root == "/sys" ? UdevDatabase.usualDirectory : nil)
     var failure: SensorError?
     for device in devices(root: root) {
       do throws(SensorError) {
-        if let found = try Accelerometer(path: device, mountMatrix: mountMatrix) { return found }
+        if let found = try Accelerometer(path: device, udev: udev, mountMatrix: mountMatrix) { return found }
       } catch {
         failure = failure ?? error
       }
@@ -45,10 +47,11 @@ public struct Accelerometer: Sendable {
     throw failure ?? .noAccelerometer(root: root)
   }
 
-  /// The accelerometer whose directory is `path`; nil where it is none, or one in the base of a laptop.
+  /// The accelerometer whose directory is `path`; nil where it is none, or one in the base of a laptop. How it sits in
+  /// its device is what `mountMatrix` says, else udev's database in `udev`, else the kernel.
   ///
   /// - Throws: ``SensorError`` for one that cannot be used.
-  public init?(path: String, mountMatrix: MountMatrix? = nil) throws(SensorError) {
+  public init?(path: String, udev: String? = nil, mountMatrix: MountMatrix? = nil) throws(SensorError) {
     let present = ["x", "y", "z"].filter { Self.exists("\(path)/in_accel_\($0)_raw") }
     guard !present.isEmpty, try Self.text("\(path)/label") != "accel-base",
       try Self.text("\(path)/location") != "base"
@@ -72,7 +75,7 @@ public struct Accelerometer: Sendable {
     if let mountMatrix {
       self.mountMatrix = mountMatrix
     } else {
-      self.mountMatrix = try Self.mountMatrix(in: path)
+      self.mountMatrix = try Self.mountMatrix(in: path, udev: udev)
     }
   }
 
@@ -107,13 +110,25 @@ public struct Accelerometer: Sendable {
     return numbers.sorted().map { "\(folder)/iio:device\($0)" }
   }
 
-  private static func mountMatrix(in device: String) throws(SensorError) -> MountMatrix {
+  /// That of udev's database, which corrects what a kernel says wrongly, and goes first as with iio-sensor-proxy
+  /// (`setup_mount_matrix`); else the kernel's.
+  private static func mountMatrix(in device: String, udev: String?) throws(SensorError) -> MountMatrix {
+    var failure: SensorError?
+    if let udev {
+      let database = UdevDatabase(directory: udev, device: device, number: try text("\(device)/dev"))
+      if let text = try database.property("ACCEL_MOUNT_MATRIX") {
+        if text.isEmpty { return .identity }
+        if let matrix = MountMatrix(text) { return matrix }
+        failure = .mountMatrix(path: database.path, text: printable(text))
+      }
+    }
     for name in ["in_accel_mount_matrix", "in_mount_matrix", "mount_matrix"] {
       let path = "\(device)/\(name)"
       guard let text = try text(path) else { continue }
       guard let matrix = MountMatrix(text) else { throw .mountMatrix(path: path, text: printable(text)) }
       return matrix
     }
+    if let failure { throw failure }
     return .identity
   }
 

@@ -60,19 +60,20 @@ public final class AccelerometerWatch: PostureSource {
 public enum OrientationSensor {
   /// `iio-sensor-proxy` where it runs and has an accelerometer; else the accelerometer itself.
   ///
-  /// The proxy goes first because it knows how sensors sit in many devices from udev's hardware database.
+  /// The proxy goes first because it knows sensors of other kinds too, and their drivers' oddities.
   ///
   /// - Parameters:
   ///   - root: Where sysfs is mounted.
+  ///   - udev: The directory of udev's database; nil for the usual one with the usual `root`, else for none.
   ///   - busAddress: The D-Bus address of the system bus; nil for the usual one.
   ///   - limits: For the accelerometer itself.
   /// - Throws: ``SensorError`` of the accelerometer, where neither is there.
   public static func open(
-    root: String = "/sys", busAddress: String? = nil,
+    root: String = "/sys", udev: String? = nil, busAddress: String? = nil,
     limits: OrientationDetector.Limits = OrientationDetector.Limits()
   ) throws(SensorError) -> any PostureSource {
     // Most boxes have no proxy: its absence is no failure, and the accelerometer's own error is the one to tell.
     if let proxy = try? SensorProxy(busAddress: busAddress) { return proxy }
-    return AccelerometerWatch(try Accelerometer.first(root: root), limits: limits)
+    return AccelerometerWatch(try Accelerometer.first(root: root, udev: udev), limits: limits)
   }
 }

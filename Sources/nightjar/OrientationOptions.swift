@@ -23,9 +23,14 @@ struct OrientationOptions: ParsableArguments {
   @Option(help: .hidden)
   var sysfs: String?
 
+  /// Where udev's database is: the same.
+  @Option(help: .hidden)
+  var udev: String?
+
   mutating func validate() throws {
     guard case .fixed = orientation else { return }
     guard facing == nil else { throw ValidationError("--facing is for --orientation auto only") }
+    guard udev == nil else { throw ValidationError("--udev is for --orientation auto only") }
     guard sysfs == nil else { throw ValidationError("--sysfs is for --orientation auto only") }
   }
 

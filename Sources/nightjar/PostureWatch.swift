@@ -30,19 +30,19 @@ struct PostureWatch: ~Copyable {
   /// How long a sensor that is gone is left alone before it is looked for again.
   private static let retryInterval = MediaTime(seconds: 10)
 
-  /// Begins to follow the sensor under `sysfs`.
+  /// Begins to follow the sensor under `sysfs`, with udev's database in `udev`; nil for the usual one.
   ///
   /// - Parameter turn: called on the thread with each new turn that sets the picture upright.
   /// - Throws: ``SystemFailure``.
   init(
-    facing: DevicePosture.Facing, sysfs: String, turn: @escaping @Sendable (Rotation) -> Void
+    facing: DevicePosture.Facing, sysfs: String, udev: String?, turn: @escaping @Sendable (Rotation) -> Void
   ) throws(SystemFailure) {
     let shared = try Shared()
     let thread = try NamedThread("nj-posture") {
       var lastComplaint: SensorError?
       while !shared.interrupt.hasFired() {
         do throws(SensorError) {
-          let sensor = try OrientationSensor.open(root: sysfs)
+          let sensor = try OrientationSensor.open(root: sysfs, udev: udev)
           shared.note("orientation follows the \(sensor.name)")
           lastComplaint = nil
           while !shared.interrupt.hasFired() {

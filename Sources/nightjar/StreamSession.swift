@@ -170,7 +170,8 @@ struct StreamSession {
     guard command.orientation.orientation == .auto else { return nil }
     let mirrored = command.orientation.mirror
     return try PostureWatch(
-      facing: command.orientation.facing ?? .away, sysfs: command.orientation.sysfs ?? "/sys"
+      facing: command.orientation.facing ?? .away, sysfs: command.orientation.sysfs ?? "/sys",
+      udev: command.orientation.udev
     ) { pipeline.orient(Orientation($0, mirrored: mirrored)) }
   }
 

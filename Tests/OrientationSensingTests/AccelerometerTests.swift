@@ -25,6 +25,14 @@ import Testing
       }
     }
 
+    /// udev's database: a file of that name with these lines.
+    func writeUdev(_ name: String, _ lines: String...) throws -> String {
+      let folder = directory.url.appendingPathComponent("udev-data")
+      try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+      try Data((lines.joined(separator: "\n") + "\n").utf8).write(to: folder.appendingPathComponent(name))
+      return folder.path
+    }
+
     func remove(_ number: Int) throws {
       try FileManager.default.removeItem(atPath: device(number))
     }
@@ -120,6 +128,49 @@ import Testing
       try Accelerometer.first(root: sysfs.root)
     }
     #expect(try Accelerometer.first(root: sysfs.root, mountMatrix: .identity).mountMatrix == .identity)
+  }
+
+  static let turned = "0, 1, 0; -1, 0, 0; 0, 0, 1"
+
+  @Test(arguments: [("243:7", "c243:7"), (nil, "+iio:iio:device4"), ("../etc", "+iio:iio:device4")])
+  func `the mount matrix of udev's hardware database goes before the kernel's`(
+    number: String?, file: String
+  ) throws {
+    let sysfs = try Sysfs()
+    try sysfs.write(4, Self.plain.merging(["in_mount_matrix": "1, 0, 0; 0, 1, 0; 0, 0, 1"]) { $1 })
+    if let number { try sysfs.write(4, ["dev": number]) }
+    let other = try sysfs.writeUdev("c1:1", "E:ACCEL_MOUNT_MATRIX=-1, 0, 0; 0, -1, 0; 0, 0, 1")
+    #expect(try Accelerometer.first(root: sysfs.root, udev: other).mountMatrix == .identity)
+    // As systemd 257 writes such a file.
+    let udev = try sysfs.writeUdev(
+      file, "I:2291374", "E:NO_ACCEL_MOUNT_MATRIX=1", "E:ACCEL_LOCATION=display", "E:ACCEL_MOUNT_MATRIX=\(Self.turned)",
+      "G:systemd", "Q:systemd", "V:1")
+    let found = try Accelerometer.first(root: sysfs.root, udev: udev)
+    #expect(found.mountMatrix == MountMatrix(Self.turned))
+    let sample = try found.read()
+    #expect(abs(sample.x - 13 * 0.019163) < 1e-9 && abs(sample.y + 523 * 0.019163) < 1e-9)
+    // Another sysfs has nothing to do with this machine's own database.
+    #expect(try Accelerometer.first(root: sysfs.root).mountMatrix == .identity)
+    #expect(try Accelerometer.first(root: sysfs.root, udev: udev, mountMatrix: .identity).mountMatrix == .identity)
+  }
+
+  @Test func `a matrix of udev's that is none leaves it to the kernel, or is said so`() throws {
+    let sysfs = try Sysfs()
+    try sysfs.write(0, Self.plain)
+    let udev = try sysfs.writeUdev("+iio:iio:device0", "E:ACCEL_MOUNT_MATRIX=1, 0, 0; 1, 0, 0; 0, 0, 1")
+    #expect(
+      throws: SensorError.mountMatrix(path: "\(udev)/+iio:iio:device0", text: "1, 0, 0; 1, 0, 0; 0, 0, 1")
+    ) { try Accelerometer.first(root: sysfs.root, udev: udev) }
+    try sysfs.write(0, ["mount_matrix": Self.turned])
+    #expect(try Accelerometer.first(root: sysfs.root, udev: udev).mountMatrix == MountMatrix(Self.turned))
+    // As iio-sensor-proxy takes an empty one: a correction of a wrong kernel.
+    _ = try sysfs.writeUdev("+iio:iio:device0", "E:ACCEL_MOUNT_MATRIX=")
+    #expect(try Accelerometer.first(root: sysfs.root, udev: udev).mountMatrix == .identity)
+    // Nor does an endless one fill memory.
+    let path = "\(udev)/+iio:iio:device0"
+    try FileManager.default.removeItem(atPath: path)
+    try FileManager.default.createSymbolicLink(atPath: path, withDestinationPath: "/dev/zero")
+    #expect(try Accelerometer.first(root: sysfs.root, udev: udev).mountMatrix == MountMatrix(Self.turned))
   }
 
   @Test func `endless files and pipes neither fill memory nor block`() throws {
