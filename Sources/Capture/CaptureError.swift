@@ -47,6 +47,8 @@ public enum CaptureError: Failure {
   case turnRefused(path: String, control: String, errorNumber: CInt)
   /// The driver says that its sensor is mounted at an angle that no picture is turned by; a warning: none is.
   case mounting(path: String, degrees: Int)
+  /// A control that turns or mirrors pictures is set, by whomever; a warning: it stays, and pictures are laid on top.
+  case turnedBefore(path: String, control: String, value: Int, usual: Int)
   /// The stream broke again and again.
   case broken(path: String, attempts: Int, errorNumber: CInt)
 
@@ -105,6 +107,9 @@ public enum CaptureError: Failure {
     case .mounting(let path, let degrees):
       "the driver of \(path) says that its sensor is mounted at \(degrees) degrees, not 0, 90, 180 or 270: "
         + "pictures are left as they come; choose an orientation"
+    case .turnedBefore(let path, let control, let value, let usual):
+      "\(path): \(control) is \(value) already and pictures are laid on top of that; if a program that was killed left "
+        + "it so: v4l2-ctl -d \(path) -c \(control)=\(usual)"
     case .broken(let path, let attempts, let errorNumber):
       "\(path): the stream broke \(attempts) times in a row: \(SystemFailure.text(errorNumber))"
     }
@@ -120,6 +125,7 @@ public enum CaptureError: Failure {
     case .noFormats, .interFrameCoded, .formatNotReadable, .noUsableSize, .interlaced: .unavailable
     case .implausible, .conversion, .mounting: .data
     case .disconnected, .sourceChanged, .stalled: .unavailable
+    case .turnedBefore: .usage
     case .refused, .turnRefused, .broken: .inputOutput
     }
   }

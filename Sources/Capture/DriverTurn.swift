@@ -6,7 +6,8 @@ import Media
 /// sensor reads its rows the other way round, and it costs nothing.
 ///
 /// It is relative to what the controls were: who set them before, did so for a reason. They are given back as they
-/// were, by ``restore()`` or at the end. Both are to be done while the driver has no buffers: a sensor whose colour
+/// were, by ``restore()`` or at the end. A program that is killed cannot do that; the next one says that they are set
+/// (``ControlledDevice/checkTurn()``). Both are to be done while the driver has no buffers: a sensor whose colour
 /// filters change places with a flip refuses it otherwise.
 final class DriverTurn: @unchecked Sendable {
   // Sendable: the camera's thread applies it before there are buffers; after that it is restored by whoever returns

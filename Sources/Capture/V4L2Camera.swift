@@ -86,6 +86,7 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     var warnings: [CaptureError] = []
     let mounting = compensatesMounting ? Self.noting(&warnings, else: .upright, device.mounting) : .upright
     self.mounting = mounting
+    Self.noting(&warnings, else: (), device.checkTurn)
     // Before anything is agreed on: with a turn the driver's formats may change.
     let turn = fixedOrientation.map { DriverTurn(mounting.then($0), device: device) }
     if let turn { Self.noting(&warnings, else: (), turn.apply) }
@@ -139,7 +140,8 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     descriptors.deallocate()
   }
 
-  /// What went wrong without ending anything: the driver refused to turn pictures, or says nonsense about its sensor.
+  /// What is odd without ending anything: the driver refused to turn pictures, turns them already, or says nonsense
+  /// about its sensor.
   public var warnings: [CaptureError] { warningList.withLock { $0 } }
 
   /// How the last picture was laid, by ``orient(_:)``.

@@ -23,6 +23,7 @@ private final class FakeControls: ControlledDevice {
   var values: [UInt32: CInt] { state.withLock { $0 } }
 
   func value(of identifier: UInt32) -> CInt? { state.withLock { $0[identifier] } }
+  func usualValue(of identifier: UInt32) -> CInt? { values[identifier] == nil ? nil : 0 }
   func canSet(_ identifier: UInt32, to value: CInt) -> Bool { self.value(of: identifier) != nil }
   func set(_ identifier: UInt32, to value: CInt) -> CInt {
     if let errorNumber = refusals[identifier] { return errorNumber }
@@ -44,6 +45,15 @@ private final class FakeControls: ControlledDevice {
     if values[horizontal] == 1 { result = result.then(Orientation(.none, mirrored: true)) }
     if values[vertical] == 1 { result = result.then(Orientation(.half, mirrored: true)) }
     return result
+  }
+
+  @Test func `controls that are set already are told, with the mend, and stay`() throws {
+    #expect(throws: Never.self) { try FakeControls([Self.horizontal: 0, Self.rotate: 0]).checkTurn() }
+    #expect(throws: Never.self) { try FakeControls([:]).checkTurn() }
+    let device = FakeControls([Self.horizontal: 0, Self.vertical: 1])
+    let error = #expect(throws: CaptureError.self) { try device.checkTurn() }
+    #expect(error?.description.hasSuffix("v4l2-ctl -d /dev/video7 -c vertical_flip=0") == true)
+    #expect(device.values == [Self.horizontal: 0, Self.vertical: 1])
   }
 
   @Test(arguments: [

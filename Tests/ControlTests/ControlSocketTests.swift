@@ -62,7 +62,7 @@ import Testing
     let first = try ServedControl()
     first.process.send(SIGKILL)
     _ = try first.process.wait()
-    #expect(Self.mode(first.socket) != nil)
+    #expect(Self.mode(first.socket) != nil && Self.mode(first.socket + ".lock") != nil)
     let dead = try first.ctl("status")
     #expect(dead.status == 69)
     #expect(dead.error.contains("nobody listens"))
@@ -70,7 +70,7 @@ import Testing
     let answer = try second.curl([], "/v1/status")
     #expect(answer.status == 200)
     #expect(try second.finish() == ["listening", "stopped"])
-    #expect(Self.mode(first.socket) == nil)
+    #expect(Self.mode(first.socket) == nil && Self.mode(first.socket + ".lock") == nil)
   }
 
   @Test func `A second server is refused, and the first goes on`() throws {
