@@ -123,6 +123,35 @@ import Testing
     #expect(last.hasPrefix("nightjar: ") && last.contains("changed to 640x480"), "\(result.error)")
   }
 
+  @Test func `flips that a killed run left in the driver are told with their mend`() throws {
+    let directory = try TemporaryDirectory()
+    let node = try Vivid.node(0)
+    defer {
+      try? Vivid.set(node, "horizontal_flip=0", in: directory)
+      try? Vivid.set(node, "vertical_flip=0", in: directory)
+    }
+    let arguments = [
+      nightjarPath, "stream", "--source", node, "--orientation", "180", "--control", "none", "--to",
+      "rtp://127.0.0.1:5004", "--sdp", directory.path("k.sdp"),
+    ]
+    let killed = try Subprocess(arguments, in: directory)
+    #expect(eventually { killed.errorSoFar.contains("streaming") })
+    killed.send(SIGKILL)
+    _ = try killed.wait(limit: 30)
+    #expect(!killed.errorSoFar.contains("already"))
+    let next = try Subprocess.run(arguments + ["--duration", "1s"], in: directory)
+    #expect(next.status == 0, "\(next.error)")
+    let mend = "v4l2-ctl -d \(node) -c horizontal_flip=0"
+    #expect(next.error.contains("horizontal_flip is 1 already") && next.error.contains(mend), "\(next.error)")
+    // As it found it.
+    try Vivid.set(node, "horizontal_flip=0", in: directory)
+    let vertical = try Subprocess.run(arguments + ["--duration", "1s"], in: directory)
+    #expect(vertical.error.contains("vertical_flip is 1 already"), "\(vertical.error)")
+    try Vivid.set(node, "vertical_flip=0", in: directory)
+    let last = try Subprocess.run(arguments + ["--duration", "1s"], in: directory)
+    #expect(last.status == 0 && !last.error.contains("already"), "\(last.error)")
+  }
+
   @Test func `a camera that is pulled out ends the stream with one line and 69`() throws {
     let directory = try TemporaryDirectory()
     let node = try Vivid.node(1)
