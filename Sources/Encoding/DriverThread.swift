@@ -255,12 +255,10 @@ final class DriverThread: @unchecked Sendable {
         return nil
       } catch {
         guard let retry = retryAfterFailedOpening() else {
-          let goesOn = outlivesFirstFailure && error.mayPass
-          monitor.locked { wasOpened = goesOn }
+          monitor.locked { wasOpened = outlivesFirstFailure && error.mayPass }
           noteFailure(error)
           if let opened { end(opened) }
-          guard goesOn else { return nil }
-          continue
+          if outlivesFirstFailure && error.mayPass { continue } else { return nil }
         }
         if let opened { end(opened) }
         onRetryFailed(error, retry)
