@@ -13,9 +13,10 @@ struct Nightjar: ParsableCommand {
         nightjar stream --to rtp://192.168.1.20:5004        to another machine
         nightjar devices                                    which cameras there are
         nightjar ctl status                                 how a running stream is
+        nightjar user add alice                             who may watch
       """,
     version: version,
-    subcommands: [StreamCommand.self, DevicesCommand.self, ControlCommand.self])
+    subcommands: [StreamCommand.self, DevicesCommand.self, ControlCommand.self, UserCommand.self])
 
   static let version = "0.1.0"
 }

@@ -1,0 +1,107 @@
+import CLinux
+import Credentials
+import Glibc
+import Media
+
+/// Reads a password from standard input: on a terminal twice, unseen; else one line.
+enum PasswordPrompt {
+  /// The password for `name`.
+  ///
+  /// - Throws: ``CommandFailure``.
+  static func password(of name: UserName) throws -> String {
+    guard isatty(STDIN_FILENO) == 1 else { return try line(from: STDIN_FILENO) }
+    let first = try ask("Password for \(name): ")
+    guard try ask("The same again: ") == first else {
+      throw CommandFailure(kind: .usage, description: "the two passwords differ; nothing was changed: try again")
+    }
+    return first
+  }
+
+  private static func ask(_ prompt: String) throws -> String {
+    var former = termios()
+    guard tcgetattr(STDIN_FILENO, &former) == 0 else { throw failure(errno) }
+    // Keys are taken one by one, and a signal's key as a key: whatever ends the question, the terminal is put right first.
+    var silent = former
+    silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG | IEXTEN)
+    let signals = nightjar_stop_signals()
+    guard signals >= 0 else { throw failure(errno) }
+    writeError(prompt)
+    guard tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent) == 0 else { throw failure(errno) }
+    let answer = read(endedBy: signals)
+    _ = tcsetattr(STDIN_FILENO, TCSAFLUSH, &former)
+    writeError("\n")
+    switch answer {
+    case .line(let bytes):
+      close(signals)
+      return try text(bytes)
+    case .signal(let number): nightjar_end_by_signal(number)
+    case .end: throw CommandFailure(kind: .usage, description: "no password was given; nothing was changed")
+    }
+  }
+
+  private enum Answer {
+    case line([UInt8])
+    case signal(CInt)
+    case end
+  }
+
+  private static func read(endedBy signals: CInt) -> Answer {
+    var typed: [UInt8] = []
+    var descriptors = [
+      pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0),
+      pollfd(fd: signals, events: Int16(POLLIN), revents: 0),
+    ]
+    while true {
+      _ = nightjar_poll(&descriptors, 2, -1)
+      if descriptors[1].revents != 0 {
+        let number = nightjar_next_signal(signals)
+        if number != 0 { return .signal(number) }
+      }
+      guard descriptors[0].revents != 0 else { continue }
+      var byte: UInt8 = 0
+      let count = Glibc.read(STDIN_FILENO, &byte, 1)
+      if count < 0, errno == EINTR || errno == EAGAIN { continue }
+      guard count == 1 else { return .end }
+      switch byte {
+      case 0x0A, 0x0D: return .line(typed)
+      case 0x03: return .signal(SIGINT)
+      case 0x1C: return .signal(SIGQUIT)
+      case 0x04 where typed.isEmpty: return .end
+      case 0x08, 0x7F: removeCharacter(&typed)
+      case 0x15: typed = []
+      default: if typed.count <= UsersFile.User.passwordLimit { typed.append(byte) }
+      }
+    }
+  }
+
+  /// Removes the last character, of however many bytes.
+  private static func removeCharacter(_ typed: inout [UInt8]) {
+    while let last = typed.popLast(), last & 0xC0 == 0x80 {}
+  }
+
+  /// One line, without its end; what comes after it is not looked at.
+  private static func line(from descriptor: CInt) throws -> String {
+    var bytes: [UInt8] = []
+    var byte: UInt8 = 0
+    while bytes.count <= UsersFile.User.passwordLimit {
+      let count = Glibc.read(descriptor, &byte, 1)
+      if count < 0, errno == EINTR { continue }
+      guard count >= 0 else { throw failure(errno) }
+      if count == 0 || byte == 0x0A { break }
+      bytes.append(byte)
+    }
+    if bytes.last == 0x0D { bytes.removeLast() }
+    return try text(bytes)
+  }
+
+  private static func text(_ bytes: [UInt8]) throws -> String {
+    guard let text = String(validating: bytes, as: UTF8.self) else {
+      throw CommandFailure(kind: .usage, description: "the password is no UTF-8: set the terminal's encoding to it")
+    }
+    return text
+  }
+
+  private static func failure(_ errorNumber: CInt) -> CommandFailure {
+    CommandFailure(kind: .inputOutput, description: "cannot read the password: \(SystemFailure.text(errorNumber))")
+  }
+}

@@ -1,0 +1,121 @@
+import ArgumentParser
+import Credentials
+import Glibc
+import Media
+
+/// `nightjar user`.
+struct UserCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "user",
+    abstract: "Say who may watch.",
+    discussion: """
+      Examples:
+        nightjar user add alice
+        nightjar user list
+        nightjar user remove alice
+
+      The file holds no passwords, but what is as good as them: keep it from others. Exit codes are those of sysexits.h: \
+      64 wrong name or password, 65 broken file, 66 no such file or user, 77 no permission.
+      """,
+    subcommands: [AddCommand.self, RemoveCommand.self, ListCommand.self])
+
+  /// Which file.
+  struct File: ParsableArguments {
+    @Option(
+      help: ArgumentHelp(
+        "The users file; without it the usual one.",
+        discussion: "That is /etc/nightjar/users for root, else nightjar/users under $XDG_CONFIG_HOME or ~/.config.",
+        valueName: "path"))
+    var users: String?
+
+    var path: String { users ?? StandardPaths.usersFile }
+  }
+
+  struct Name: ParsableArguments {
+    @Argument(
+      help: "1 to 64 visible ASCII characters without : \" and \\.",
+      transform: { text in
+        do throws(UserNameError) {
+          return try UserName(text)
+        } catch {
+          throw ValidationError(error.description)
+        }
+      })
+    var name: UserName
+  }
+
+  struct AddCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "add",
+      abstract: "Add a user, or give one another password.",
+      discussion: """
+        The password is asked for twice and not shown. Where standard input is no terminal, its first line is the \
+        password: pass show camera | nightjar user add alice
+
+        A password has 8 to 256 characters: who overhears one login can try passwords at home. Players that take it in a \
+        URL want it percent-encoded; letters and digits need no encoding.
+        """)
+
+    @OptionGroup var user: Name
+    @OptionGroup var file: File
+
+    func run() throws {
+      signal(SIGPIPE, SIG_IGN)
+      try reportingFailures {
+        let name = user.name
+        // Before anybody types a password for nothing.
+        if access(file.path, F_OK) == 0 { _ = try UsersFile(contentsOf: file.path) }
+        let entry = try UsersFile.User(name: name, password: PasswordPrompt.password(of: name))
+        let wasThere = try UsersFile.edit(file.path, mayCreate: true) { try $0.set(entry) }
+        try writeOutput(
+          """
+          \(wasThere ? "\(name) has a new password" : "added \(name)") in \(file.path)
+          Next: nightjar stream --rtsp 0.0.0.0:8554 --users \(ShellWord.quoted(file.path))
+
+          """)
+      }
+    }
+  }
+
+  struct RemoveCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "remove", abstract: "Remove a user.")
+
+    @OptionGroup var user: Name
+    @OptionGroup var file: File
+
+    func run() throws {
+      signal(SIGPIPE, SIG_IGN)
+      try reportingFailures {
+        let name = user.name
+        let left = try UsersFile.edit(file.path, mayCreate: false) { users in
+          guard users.remove(name) else {
+            throw CommandFailure(
+              kind: .noInput, description: "there is no user \(name) in \(file.path): see nightjar user list")
+          }
+          return users.users.count
+        }
+        let next = left > 0 ? "" : "Nobody is left who may watch: nightjar user add NAME\n"
+        try writeOutput("removed \(name) from \(file.path)\n\(next)")
+      }
+    }
+  }
+
+  struct ListCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "list", abstract: "List the users, one a line, with the algorithms that each can log in with.")
+
+    @OptionGroup var file: File
+
+    func run() throws {
+      signal(SIGPIPE, SIG_IGN)
+      try reportingFailures {
+        let users = try UsersFile(contentsOf: file.path).users
+        try writeOutput(
+          users.map { user in
+            let algorithms = DigestAlgorithm.allCases.filter { user.hashes[$0] != nil }.map(\.rawValue)
+            return "\(user.name)\t\(algorithms.joined(separator: " "))\n"
+          }.joined())
+      }
+    }
+  }
+}
