@@ -16,7 +16,8 @@ public struct PeerAddress: Hashable, Sendable {
 
   /// A numeric address, as in `192.0.2.7`, `2001:db8::7` or `fe80::7%eth0`; nil for anything else.
   public init?(_ text: String) {
-    let address = text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false).first.map(String.init) ?? ""
+    let address =
+      text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false).first.map(String.init) ?? ""
     var bytes = [UInt8](repeating: 0, count: 16)
     if inet_pton(AF_INET6, address, &bytes) == 1 {
       self.init(bytes)

@@ -165,7 +165,9 @@ struct FileLock: ~Copyable {
       }
       close(descriptor)
       if isTaken { continue }
-      guard error == EWOULDBLOCK || error == EINTR else { throw .system(step: "locking", path: path, errorNumber: error) }
+      guard error == EWOULDBLOCK || error == EINTR else {
+        throw .system(step: "locking", path: path, errorNumber: error)
+      }
       guard time(nil) < end else { throw .locked(path: file.path) }
       usleep(50_000)
     }

@@ -143,7 +143,8 @@ public struct UsersFile: Sendable {
   /// The user of one line; nil for a comment or an empty line.
   private static func user(_ line: ArraySlice<UInt8>) throws(UsersFileSyntaxError.Reason) -> User? {
     let isSpace = { (byte: UInt8) in byte == 0x20 || byte == 0x09 || byte == 0x0D }
-    guard let last = line.lastIndex(where: { !isSpace($0) }), let first = line.firstIndex(where: { !isSpace($0) }) else {
+    guard let last = line.lastIndex(where: { !isSpace($0) }), let first = line.firstIndex(where: { !isSpace($0) })
+    else {
       return nil
     }
     if line[first] == UInt8(ascii: "#") { return nil }

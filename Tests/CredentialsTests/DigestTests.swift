@@ -66,7 +66,8 @@ import Testing
   }
 
   private func request(
-    _ authorization: String?, method: String = "DESCRIBE", uri: String = "rtsp://box:8554/camera", connection: UInt64 = 1,
+    _ authorization: String?, method: String = "DESCRIBE", uri: String = "rtsp://box:8554/camera",
+    connection: UInt64 = 1,
     peer: PeerAddress? = nil
   ) -> DigestAuthenticator.Request {
     .init(method: method, uri: uri, authorization: authorization, peer: peer ?? self.peer, connection: connection)
@@ -134,25 +135,38 @@ import Testing
 
   private static let rest = #"realm="r", nonce="n", uri="/", response="00000000000000000000000000000000""#
 
-  @Test(arguments: [
+  /// `@` stands for what else a header must have.
+  private static let hostile: [(String, DigestAuthorizationError)] = [
     ("", DigestAuthorizationError.scheme), ("Basic YTpi", .scheme), ("Digest", .scheme),
-    ("Digest username=\"a\(String(repeating: "x", count: 4096))\"", .size(4115)), ("Digest username", .syntax(offset: 15)),
+    ("Digest username", .syntax(offset: 15)),
     ("Digest username=", .syntax(offset: 16)), (#"Digest username="a"#, .syntax(offset: 16)),
     (#"Digest username="a\"#, .syntax(offset: 16)), ("Digest username=\"a\nb\"", .syntax(offset: 18)),
-    (#"Digest username="a" realm="b""#, .syntax(offset: 20)), (#"Digest username="a", USERNAME=b"#, .repeated("username")),
-    ("Digest username*=UTF-8''a, " + rest, .unsupported("username*")),
-    (#"Digest username="a", userhash=true, "# + rest, .unsupported("userhash")), ("Digest " + rest, .missing("username")),
-    (#"Digest username="a", qop=auth, "# + rest, .missing("nc")),
-    (#"Digest username="a", qop=auth-int, "# + rest, .value("qop")),
-    (#"Digest username="a", nc=00000001, "# + rest, .missing("qop")),
-    (#"Digest username="a", qop=auth, nc=00000000, cnonce="b", "# + rest, .value("nc")),
-    (#"Digest username="a", qop=auth, nc=1, cnonce="b", "# + rest, .value("nc")),
-    (#"Digest username="a", algorithm=SHA-512-256, "# + rest, .value("algorithm")),
-    (#"Digest username="a", algorithm=MD5-sess, "# + rest, .value("algorithm")),
-    (#"Digest username="a", algorithm=SHA-256, "# + rest, .value("response")),
-    ("Digest " + (0..<25).map { "k\($0)=v" }.joined(separator: ","), .parameters),
-  ]) func `Hostile headers are refused`(value: String, expected: DigestAuthorizationError) {
-    #expect(throws: expected) { try DigestAuthorization(parsing: Array(value.utf8)) }
+    (#"Digest username="a" realm="b""#, .syntax(offset: 20)),
+    (#"Digest username="a", USERNAME=b"#, .repeated("username")),
+    ("Digest username*=UTF-8''a, @", .unsupported("username*")),
+    (#"Digest username="a", userhash=true, @"#, .unsupported("userhash")), ("Digest @", .missing("username")),
+    (#"Digest username="a", qop=auth, @"#, .missing("nc")),
+    (#"Digest username="a", qop=auth-int, @"#, .value("qop")),
+    (#"Digest username="a", nc=00000001, @"#, .missing("qop")),
+    (#"Digest username="a", qop=auth, nc=00000000, cnonce="b", @"#, .value("nc")),
+    (#"Digest username="a", qop=auth, nc=1, cnonce="b", @"#, .value("nc")),
+    (#"Digest username="a", algorithm=SHA-512-256, @"#, .value("algorithm")),
+    (#"Digest username="a", algorithm=MD5-sess, @"#, .value("algorithm")),
+    (#"Digest username="a", algorithm=SHA-256, @"#, .value("response")),
+  ]
+
+  @Test(arguments: hostile) func `Hostile headers are refused`(value: String, expected: DigestAuthorizationError) {
+    let text = value.replacingOccurrences(of: "@", with: Self.rest)
+    #expect(throws: expected) { try DigestAuthorization(parsing: Array(text.utf8)) }
+  }
+
+  @Test func `Headers beyond the limits are refused`() {
+    let many = (0..<25).map { "k\($0)=v" }.joined(separator: ",")
+    #expect(throws: DigestAuthorizationError.parameters) {
+      try DigestAuthorization(parsing: Array("Digest \(many)".utf8))
+    }
+    let long = [UInt8](repeating: 0x41, count: 4097)
+    #expect(throws: DigestAuthorizationError.size(4097)) { try DigestAuthorization(parsing: long) }
   }
 
   @Test func `Names that nobody has are read, and are nobody's`() throws {
@@ -186,11 +200,16 @@ import Testing
       answers.append(logins.noteFailure(from: peer, at: .zero).seconds)
     }
     #expect(answers == [1, 3, 7, 15, 31, 47])
-    #expect(!logins.mayTry(from: guesser, at: .zero))
-    #expect(logins.mayTry(from: other, at: .zero))
-    #expect(logins.mayTry(from: guesser, at: MediaTime(seconds: 20)))
-    #expect(logins.noteSuccess(from: guesser, at: MediaTime(seconds: 20)).seconds == 47)
-    #expect(logins.noteFailure(from: guesser, at: MediaTime(seconds: 50)).seconds == 51)
+    let later = MediaTime(seconds: 20)
+    let tries = [
+      logins.mayTry(from: guesser, at: .zero), logins.mayTry(from: other, at: .zero),
+      logins.mayTry(from: guesser, at: later),
+    ]
+    #expect(tries == [false, true, true])
+    let success = logins.noteSuccess(from: guesser, at: later)
+    #expect(success.seconds == 47)
+    let fresh = logins.noteFailure(from: guesser, at: MediaTime(seconds: 50))
+    #expect(fresh.seconds == 51)
     #expect(logins.total == 7 && logins.turnedAway == 1)
   }
 
