@@ -32,5 +32,14 @@ let package = Package(
     fuzzer("FuzzRTSPTransport", ["RTSP", "RTP"]),
     fuzzer("FuzzRTSPURL", ["RTSP"]),
     fuzzer("FuzzRTSPSession", ["RTSP", "RTP", "Media"]),
+    // The parsers alone: what hashes needs a library that takes minutes to build.
+    .target(
+      name: "CredentialsParsing", dependencies: ["Media"], path: "Sources/Credentials",
+      sources: [
+        "DigestAlgorithm.swift", "DigestAuthorization.swift", "DigestAuthorizationError.swift", "UserName.swift",
+        "UsersFile.swift", "UsersFileSyntaxError.swift",
+      ],
+      swiftSettings: instrumented),
+    fuzzer("FuzzCredentials", ["CredentialsParsing"]),
   ]
 )
