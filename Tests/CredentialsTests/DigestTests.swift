@@ -6,7 +6,11 @@ import Testing
 @testable import Credentials
 
 @Suite struct DigestTests {
-  private let peer = PeerAddress("192.0.2.7")!
+  private let peer: PeerAddress
+
+  init() throws {
+    peer = try #require(PeerAddress("192.0.2.7"))
+  }
 
   @Test(arguments: [
     // RFC 7616 section 3.9.1, both algorithms.
