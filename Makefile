@@ -57,7 +57,7 @@ examples: ## Builds the example programs on our libraries, .build/examples/debug
 
 lint: ## Checks the sources' format.
 	swift format lint --strict --recursive Package.swift Sources Tests Examples Benchmarks \
-	  Fuzz/Package.swift Fuzz/Sources/FuzzRTCP Fuzz/Sources/FuzzNetwork
+	  Fuzz/Package.swift Fuzz/Sources/Fuzz*
 
 check: lint build ## Checks format, and what the release binary weighs and links.
 	scripts/check-binary $(BINARY)

@@ -26,6 +26,7 @@ let package = Package(
     .library(name: "NightjarCapture", targets: ["Capture"]),
     .library(name: "NightjarEncoding", targets: ["Encoding", "VAAPI", "X264"]),
     .library(name: "NightjarRTP", targets: ["RTP"]),
+    .library(name: "NightjarRTSP", targets: ["RTSP"]),
   ],
   traits: [
     .trait(name: "X264", description: "Software encoding by x264, which makes the binary GPL."),
@@ -132,6 +133,7 @@ let package = Package(
     .testTarget(
       name: "RTSPTests", dependencies: ["RTSP", "RTP", "Media", "TestSupport"], exclude: ["Captures"],
       swiftSettings: settings),
+    test("CredentialsTests", ["Credentials", "Media", "TestSupport", "nightjar"]),
     test("StreamingTests", ["Streaming", "Threading", "Capture", "Encoding", "RTP", "Media", "TestSupport"]),
     .executableTarget(
       name: "ControlServerTool", dependencies: ["Control", "Media"], path: "Tests/ControlServerTool",

@@ -124,7 +124,7 @@ final class Connection {
   }
 
   /// Writes packets; `written` is called once they are gone, whatever has become of them.
-  func write(_ buffer: ByteBuffer, written: (@Sendable () -> Void)?) {
+  func write(_ buffer: ByteBuffer, written: (@Sendable () -> Void)? = nil) {
     guard !isClosed else {
       written?()
       return

@@ -14,6 +14,7 @@ final class PacketWriter {
       buffer = ByteBuffer(bytes: bytes.bytes)
       last = (bytes, buffer)
     }
-    connection.write(buffer, written: bytes.isFrame ? { transport.frameHasLeft() } : nil)
+    guard bytes.isFrame else { return connection.write(buffer) }
+    connection.write(buffer) { transport.frameHasLeft() }
   }
 }

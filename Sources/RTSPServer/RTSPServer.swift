@@ -1,4 +1,5 @@
-public import Media
+import Glibc
+import Media
 import NIOCore
 import NIOPosix
 import NIOSSL
@@ -28,7 +29,9 @@ public final class RTSPServer: Sendable {
       var listeners: [ServerConfiguration.Listener] = []
       do {
         for listener in configuration.listeners {
-          let channel = try Self.listen(listener, tls: listener.isEncrypted ? tls : nil, service, group)
+          guard let channel = try Self.listen(listener, tls: listener.isEncrypted ? tls : nil, service, group) else {
+            continue
+          }
           channels.append(channel)
           var bound = listener
           bound.port = channel.localAddress?.port ?? listener.port
@@ -51,8 +54,8 @@ public final class RTSPServer: Sendable {
   private static func listen(
     _ listener: ServerConfiguration.Listener, tls: NIOSSLContext?, _ service: NIOLoopBound<Service>,
     _ group: MultiThreadedEventLoopGroup
-  ) throws(ServerError) -> any Channel {
-    let bootstrap = ServerBootstrap(group: group)
+  ) throws(ServerError) -> (any Channel)? {
+    var bootstrap = ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 64)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       // Small frames must not wait for more; and what the kernel holds for one viewer is delay that nobody sees.
@@ -66,11 +69,21 @@ public final class RTSPServer: Sendable {
             ConnectionHandler(service.value, isEncrypted: listener.isEncrypted))
         }
       }
+    // IPv4 has a listener of its own.
+    if listener.address.contains(":") {
+      bootstrap = bootstrap.serverChannelOption(
+        ChannelOptions.Types.SocketOption(level: .ipv6, name: .ipv6_v6only), value: 1)
+    }
     do {
       return try bootstrap.bind(host: listener.address, port: listener.port).wait()
     } catch {
       if let error = error as? IOError, error.errnoCode == EADDRINUSE {
         throw .inUse(listener.address, port: listener.port)
+      }
+      if listener.isOptional, let error = error as? IOError,
+        [EADDRNOTAVAIL, EAFNOSUPPORT].contains(error.errnoCode)
+      {
+        return nil
       }
       let reason = (error as? IOError).map { SystemFailure.text($0.errnoCode) } ?? "\(error)"
       throw .listen(listener.address, port: listener.port, reason: reason)

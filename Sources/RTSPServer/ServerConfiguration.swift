@@ -1,7 +1,5 @@
 public import Credentials
 public import Media
-public import RTP
-public import Streaming
 
 /// What an RTSP server serves, where, and how much of it.
 public struct ServerConfiguration: Sendable {
@@ -13,12 +11,15 @@ public struct ServerConfiguration: Sendable {
     public var port: Int
     /// Whether connections are encrypted from their first byte: rtsps.
     public var isEncrypted: Bool
+    /// Whether the server does without it where this machine has no such address.
+    public var isOptional: Bool
 
     /// A listener; see the properties.
-    public init(address: String, port: Int, isEncrypted: Bool = false) {
+    public init(address: String, port: Int, isEncrypted: Bool = false, isOptional: Bool = false) {
       self.address = address
       self.port = port
       self.isEncrypted = isEncrypted
+      self.isOptional = isOptional
     }
   }
 

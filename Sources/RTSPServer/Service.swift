@@ -74,7 +74,9 @@ final class Service {
   /// Takes RTCP that a viewer sends between its requests.
   func receive(_ frame: InterleavedFrame, on connection: Connection) {
     for (session, viewer) in playing where viewer.connection == connection.number {
-      guard case .interleaved(let channels) = viewer.transport.delivery, channels.rtcp == frame.channel else { continue }
+      guard case .interleaved(let channels) = viewer.transport.delivery, channels.rtcp == frame.channel else {
+        continue
+      }
       table.keepAlive(session, at: .now())
       viewer.interleaved?.receive(control: frame.payload)
     }
@@ -261,7 +263,8 @@ final class Service {
         }
         viewer.interleaved = interleaved
         viewer.viewer = try pipeline.admit(
-          .interleaved(interleaved), name: "rtsp tcp \(connection.client):\(connection.channel.remoteAddress?.port ?? 0)"
+          .interleaved(interleaved),
+          name: "rtsp tcp \(connection.client):\(connection.channel.remoteAddress?.port ?? 0)"
         ) { start in
           loop.execute { service.value.started(session, start) }
         }

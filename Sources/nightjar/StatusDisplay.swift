@@ -44,6 +44,9 @@ struct StatusDisplay {
       idleSeconds = 0
       if !isFlowing { note("streaming") }
       isFlowing = true
+    } else if statistics.unwatched > previous.unwatched {
+      if isFlowing { note("nobody is watching: the encoder rests") }
+      isFlowing = false
     } else if isFlowing {
       idleSeconds += 1
       guard idleSeconds == 2 else { return }

@@ -12,14 +12,15 @@ struct StreamCommand: ParsableCommand {
     commandName: "stream",
     abstract: "Stream a camera, the built-in synthetic camera, or a file.",
     discussion: """
-      Without --to it streams to this machine: H.264 to port 5004 and MPEG-TS to port 5006, and prints the commands \
-      that show the picture. Ctrl-C ends it with a summary.
+      Without --to and --rtsp it streams to this machine: H.264 to port 5004 and MPEG-TS to port 5006, and prints the \
+      commands that show the picture. Ctrl-C ends it with a summary.
 
       Examples:
         nightjar stream --to rtp://192.168.1.20:5004 --sdp camera.sdp
         nightjar stream --source /dev/video2 --size 1920x1080 --fps 30 --bitrate 4M
         nightjar stream --to 'rtp://239.1.2.3:5004?payload=mp2t&ttl=4'
         nightjar stream --source file:clip.y4m --rate max --loop 1
+        nightjar user add alice; nightjar stream --rtsp
 
       Exit codes are those of sysexits.h: 64 wrong options, 66 no such camera or file, 69 the camera or encoder is \
       gone, 74 a file cannot be written, 75 the camera is busy, 77 no permission.
@@ -63,6 +64,9 @@ struct StreamCommand: ParsableCommand {
 
   @OptionGroup(title: "Encoder options")
   var encoding: EncoderOptions
+
+  @OptionGroup(title: "RTSP options")
+  var serving: RTSPOptions
 
   @Option(help: ArgumentHelp("For file: only: at the clip's own pace (realtime) or as fast as it goes (max)."))
   var rate: Y4MFile.Pacing?

@@ -6,6 +6,7 @@ import Glibc
 import Media
 import OrientationSensing
 import RTP
+import RTSPServer
 import Streaming
 
 /// One run of `nightjar stream`: from the options to the summary.
@@ -28,7 +29,9 @@ struct StreamSession {
     nightjar_raise_descriptor_limit(65_536)
     let starting = try StartGuard(signals: signals)
 
-    let destinations = command.destinations.isEmpty ? Self.loopback : command.destinations
+    let serving = try command.serving.configuration(note: terminal.line)
+    let isAlone = command.destinations.isEmpty && serving == nil
+    let destinations = isAlone ? Self.loopback : command.destinations
     let turns = command.orientation.orientation == .auto || command.control != "none"
     let orientation = command.orientation.initial
     let source = try openSource(fixed: turns ? nil : orientation)
@@ -36,7 +39,8 @@ struct StreamSession {
     let keyFrameInterval = command.encoding.settings.keyFrameInterval
     let pipeline = try Pipeline(
       source: source, encoder: selection.encoder, destinations: destinations, keyFrameInterval: keyFrameInterval,
-      orientation: orientation, pacing: command.pacing, started: started)
+      orientation: orientation, pacing: command.pacing,
+      restsUnwatched: serving != nil && !command.serving.alwaysEncodes, started: started)
     if turns, !command.encoding.noStandby { prepareTurning(source) }
     starting.end()
     var descriptions = try SessionDescriptionFiles(path: command.sdp, pipeline: pipeline)
@@ -50,6 +54,8 @@ struct StreamSession {
     introduce(source, pipeline, selection, descriptions)
     let server = try startControl(pipeline, sourceName: source.name)
     defer { server?.stop() }
+    let rtsp = try serving.map { try serve($0, pipeline) }
+    defer { rtsp?.stop() }
     let posture = try followPosture(pipeline)
     terminal.line("Ctrl-C ends it.")
     try pipeline.start()
@@ -142,6 +148,18 @@ struct StreamSession {
         terminal.line("  \(player): \(command)")
       }
     }
+  }
+
+  /// Serves the stream by RTSP, and says how to watch it.
+  private func serve(_ configuration: ServerConfiguration, _ pipeline: Pipeline) throws -> RTSPServer {
+    let server = try RTSPServer(configuration, pipeline: pipeline)
+    let players = RTSPPlayerCommands(configuration: configuration, listeners: server.listeners)
+    for url in players.urls { terminal.line("rtsp       \(url)") }
+    for (player, command) in players.commands { terminal.line("  \(player): \(command)") }
+    if configuration.users == nil {
+      terminal.line("  only this machine may watch; let others in with: nightjar user add NAME, and start it again")
+    }
+    return server
   }
 
   /// Lets `nightjar ctl` in.

@@ -1,0 +1,202 @@
+import ArgumentParser
+import Credentials
+import Glibc
+import Media
+import RTSPServer
+import Streaming
+
+/// The RTSP server.
+struct RTSPOptions: ParsableArguments {
+  @Option(
+    defaultAsFlag: ListenAddress(),
+    help: ArgumentHelp(
+      "Serve rtsp://HOST:8554/camera; viewers come and go.",
+      discussion: """
+        Without users (nightjar user add NAME) it listens on this machine only; with users on every address. \
+        ADDRESS:PORT, :PORT or ADDRESS chooses others.
+        """, valueName: "address:port"))
+  var rtsp: ListenAddress?
+
+  @Option(
+    defaultAsFlag: ListenAddress(),
+    help: ArgumentHelp(
+      "Serve rtsps://HOST:8322/camera: as --rtsp, encrypted.",
+      discussion: "Without --tls-cert a certificate is made at the first start and kept.", valueName: "address:port"))
+  var rtsps: ListenAddress?
+
+  @Option(
+    name: .customLong("rtsp-path"),
+    help: ArgumentHelp("The camera's name in the URL.", valueName: "name"), transform: Self.path)
+  var path = "camera"
+
+  @Option(
+    help: ArgumentHelp(
+      "Who may watch by RTSP: the file that nightjar user writes.",
+      discussion: "Without it the usual one, if there is one.", valueName: "file"))
+  var users: String?
+
+  @Option(
+    name: .customLong("tls-cert"),
+    help: ArgumentHelp("The certificate for --rtsps and those that vouch for it, in PEM.", valueName: "file"))
+  var certificate: String?
+
+  @Option(
+    name: .customLong("tls-key"),
+    help: ArgumentHelp("Its private key, in PEM, which nobody else may read.", valueName: "file"))
+  var key: String?
+
+  @Option(
+    name: .customLong("rtsp-multicast"),
+    help: ArgumentHelp(
+      "The group that viewers share who ask for multicast; without it they are refused.",
+      discussion: "Everybody on the network can watch it, users or not. The TTL is 1.", valueName: "group:port"),
+    transform: Self.group)
+  var group: ServerConfiguration.Group?
+
+  @Flag(name: .customLong("always-encode"), help: "Keep the encoder at work while nobody watches.")
+  var alwaysEncodes = false
+
+  /// Whether there is a server.
+  var isServed: Bool { rtsp != nil || rtsps != nil }
+
+  mutating func validate() throws {
+    guard (certificate == nil) == (key == nil) else {
+      throw ValidationError("--tls-cert and --tls-key: give both, or neither for a certificate of our own")
+    }
+    if rtsps == nil, certificate != nil { throw ValidationError("--tls-cert is for --rtsps only") }
+    guard isServed else {
+      if users != nil { throw ValidationError("--users is for --rtsp and --rtsps only") }
+      if group != nil { throw ValidationError("--rtsp-multicast is for --rtsp and --rtsps only") }
+      if alwaysEncodes { throw ValidationError("--always-encode is for --rtsp and --rtsps only") }
+      return
+    }
+  }
+
+  /// What is to be served, by what was given and what is on the disk; nil where nothing is.
+  ///
+  /// - Throws: ``CommandFailure`` for an address that is open to others while there are no users, `UsersFileError`,
+  ///   `TLSIdentityError`.
+  func configuration(note: (String) -> Void) throws -> ServerConfiguration? {
+    guard isServed else { return nil }
+    let users = try loadUsers()
+    var listeners = try listeners(rtsp, port: 8554, isEncrypted: false, hasUsers: users != nil)
+    listeners += try self.listeners(rtsps, port: 8322, isEncrypted: true, hasUsers: users != nil)
+    var configuration = ServerConfiguration(listeners: listeners)
+    configuration.path = path
+    configuration.users = users
+    configuration.group = group
+    if rtsps != nil { configuration.identity = try identity(note: note) }
+    return configuration
+  }
+
+  private func loadUsers() throws -> UsersFile? {
+    let path = users ?? StandardPaths.usersFile
+    if users == nil, access(path, F_OK) != 0, errno == ENOENT || errno == ENOTDIR { return nil }
+    let file = try UsersFile(contentsOf: path)
+    guard !file.users.isEmpty else {
+      guard users != nil else { return nil }
+      throw CommandFailure(
+        kind: .noInput, description: "\(path) has no users; add one with: nightjar user add NAME --users \(path)")
+    }
+    return file
+  }
+
+  private func listeners(
+    _ given: ListenAddress?, port: Int, isEncrypted: Bool, hasUsers: Bool
+  ) throws -> [ServerConfiguration.Listener] {
+    guard let given else { return [] }
+    guard let address = given.address else {
+      let addresses = hasUsers ? ["0.0.0.0", "::"] : ["127.0.0.1", "::1"]
+      return addresses.map {
+        ServerConfiguration.Listener(
+          address: $0, port: given.port ?? port, isEncrypted: isEncrypted, isOptional: $0.contains(":"))
+      }
+    }
+    let isLoopback = (try? SocketAddress(host: address, port: 1))?.isLoopback ?? false
+    guard hasUsers || isLoopback else {
+      throw CommandFailure(
+        kind: .usage,
+        description: "without users only this machine may watch, not whoever reaches \(address): "
+          + "add one with: nightjar user add NAME")
+    }
+    return [
+      ServerConfiguration.Listener(address: address, port: given.port ?? port, isEncrypted: isEncrypted)
+    ]
+  }
+
+  private func identity(note: (String) -> Void) throws -> TLSIdentity {
+    let now = Int64(time(nil))
+    if let certificate, let key {
+      let identity = try TLSIdentity(certificateFile: certificate, keyFile: key)
+      switch identity.validity(at: now) {
+      case .valid: break
+      case .expired: note("warning    \(certificate) has expired: players may refuse it; have it renewed")
+      case .notYet: note("warning    \(certificate) is not valid yet: is this machine's clock right?")
+      }
+      return identity
+    }
+    let own = try SelfSignedIdentity(at: now)
+    note("certificate \(own.path), SHA-256 \(own.identity.fingerprint)")
+    return own.identity
+  }
+
+  private static func path(_ text: String) throws -> String {
+    let isPlain = text.utf8.allSatisfy { byte in
+      (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
+        || [0x2d, 0x2e, 0x5f].contains(byte)
+    }
+    guard isPlain, (1...64).contains(text.utf8.count), text != ".", text != ".." else {
+      throw ValidationError("choose 1 to 64 letters, digits, '-', '_' and '.', as in nursery")
+    }
+    return text
+  }
+
+  private static func group(_ text: String) throws -> ServerConfiguration.Group {
+    guard let given = ListenAddress(argument: text), let address = given.address, let port = given.port, port < 65_535,
+      let resolved = try? SocketAddress(host: address, port: 1), resolved.isMulticast
+    else { throw ValidationError("write a multicast group and an even port, as in 239.1.2.3:5004 or [ff15::7]:5004") }
+    return ServerConfiguration.Group(address: address, port: UInt16(port), timeToLive: 1)
+  }
+}
+
+/// `ADDRESS:PORT`, `:PORT`, `ADDRESS`, or nothing of both.
+struct ListenAddress: ExpressibleByArgument {
+  /// Numeric, without brackets; nil where none was given.
+  var address: String?
+  /// The port; nil where none was given.
+  var port: Int?
+
+  init() {}
+
+  init?(argument: String) {
+    var rest = Substring(argument)
+    if rest.hasPrefix("[") {
+      guard let end = rest.firstIndex(of: "]") else { return nil }
+      address = String(rest[rest.index(after: rest.startIndex)..<end])
+      rest = rest[rest.index(after: end)...]
+    } else if rest.filter({ $0 == ":" }).count > 1 {
+      address = String(rest)
+      rest = ""
+    } else {
+      let host = rest.prefix { $0 != ":" }
+      if !host.isEmpty { address = String(host) }
+      rest = rest.dropFirst(host.count)
+    }
+    if !rest.isEmpty {
+      guard rest.hasPrefix(":"), rest.dropFirst().utf8.allSatisfy({ (0x30...0x39).contains($0) }),
+        let number = Int(rest.dropFirst()), (1...65_535).contains(number)
+      else { return nil }
+      port = number
+    }
+    // A number alone is a port.
+    if port == nil, let text = address, let number = Int(text), (1...65_535).contains(number) {
+      (address, port) = (nil, number)
+    }
+    if let address {
+      var bytes = in6_addr()
+      guard inet_pton(AF_INET, address, &bytes) == 1 || inet_pton(AF_INET6, address, &bytes) == 1 else { return nil }
+    }
+  }
+
+  var defaultValueDescription: String { "" }
+}

@@ -1,0 +1,48 @@
+import Glibc
+import RTSPServer
+
+/// What a person pastes to see the picture by RTSP.
+struct RTSPPlayerCommands {
+  let configuration: ServerConfiguration
+  let listeners: [ServerConfiguration.Listener]
+
+  /// The stream's URLs, one for each way in, without the two spellings of one.
+  var urls: [String] {
+    var urls: [String] = []
+    for listener in listeners {
+      let url = url(of: listener, user: "")
+      if !urls.contains(url) { urls.append(url) }
+    }
+    return urls
+  }
+
+  /// The name of a player and its command, complete but for the password.
+  var commands: [(player: String, command: String)] {
+    guard let listener = listeners.first else { return [] }
+    let url = url(of: listener, user: configuration.users == nil ? "" : "NAME:PASSWORD@")
+    let quick = "-fflags nobuffer -flags low_delay -probesize 32 -analyzeduration 0"
+    return [
+      ("ffplay", "ffplay -rtsp_transport tcp \(quick) \(url)"),
+      ("VLC", "vlc --network-caching=150 \(url)"),
+      ("GStreamer", "gst-launch-1.0 playbin3 uri=\(url)"),
+    ]
+  }
+
+  private func url(of listener: ServerConfiguration.Listener, user: String) -> String {
+    let scheme = listener.isEncrypted ? "rtsps" : "rtsp"
+    return "\(scheme)://\(user)\(Self.host(of: listener.address)):\(listener.port)/\(configuration.path)"
+  }
+
+  /// An address as a viewer writes it: this machine's name where it listens on all.
+  private static func host(of address: String) -> String {
+    switch address {
+    case "127.0.0.1", "::1": return "localhost"
+    case "0.0.0.0", "::":
+      var buffer = [CChar](repeating: 0, count: 256)
+      guard gethostname(&buffer, buffer.count - 1) == 0 else { return "HOST" }
+      let name = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      return name.isEmpty ? "HOST" : name
+    default: return address.contains(":") ? "[\(address)]" : address
+    }
+  }
+}
