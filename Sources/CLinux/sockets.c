@@ -56,9 +56,12 @@ ssize_t nightjar_receive(int socket, void *memory, size_t capacity) {
   return recv(socket, memory, capacity, MSG_DONTWAIT | MSG_TRUNC);
 }
 
-int nightjar_bind_shared(int socket, int family, uint16_t port) {
+static int share(int socket) {
   int one = 1;
-  if (setsockopt(socket, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one) != 0) return -1;
+  return setsockopt(socket, SOL_SOCKET, SO_REUSEPORT, &one, sizeof one);
+}
+
+static int bind_port(int socket, int family, uint16_t port) {
   if (family == AF_INET6) {
     struct sockaddr_in6 address = {.sin6_family = AF_INET6, .sin6_port = htons(port)};
     socklen_t length = sizeof address;
@@ -71,6 +74,15 @@ int nightjar_bind_shared(int socket, int family, uint16_t port) {
   if (bind(socket, (struct sockaddr *)&address, length) != 0) return -1;
   if (getsockname(socket, (struct sockaddr *)&address, &length) != 0) return -1;
   return ntohs(address.sin_port);
+}
+
+int nightjar_bind_first(int socket, int family, uint16_t port) {
+  int bound = bind_port(socket, family, port);
+  return bound < 0 || share(socket) != 0 ? -1 : bound;
+}
+
+int nightjar_bind_shared(int socket, int family, uint16_t port) {
+  return share(socket) != 0 ? -1 : bind_port(socket, family, port);
 }
 
 static int is_ignored(int number) {

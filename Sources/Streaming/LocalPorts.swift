@@ -25,35 +25,28 @@ final class LocalPorts: Sendable {
     self.family = family
     var failure = EADDRINUSE
     for _ in 0..<Self.attempts {
-      let media = nightjar_udp_socket(family)
-      guard media >= 0 else { throw SystemFailure("socket") }
-      let bound = nightjar_bind_shared(media, family, 0)
-      guard bound >= 0 else {
+      let given = nightjar_udp_socket(family)
+      guard given >= 0 else { throw SystemFailure("socket") }
+      let first = nightjar_bind_first(given, family, 0)
+      guard first >= 0 else {
         failure = errno
-        close(media)
+        close(given)
         throw SystemFailure("bind", errorNumber: failure)
       }
-      let even = UInt16(bound) & ~1
-      // Where the odd one was given, the even one before it is tried; a fresh socket, since one binds once.
-      let control = nightjar_udp_socket(family)
-      let first = UInt16(bound) == even ? media : nightjar_udp_socket(family)
-      if control >= 0, first >= 0, first == media || nightjar_bind_shared(first, family, even) >= 0,
-        nightjar_bind_shared(control, family, even + 1) >= 0
-      {
-        if first != media { close(media) }
-        self.media = first
-        self.control = control
-        port = even
-        for descriptor in [first, control] {
+      // The one after an even port, the one before an odd one.
+      let other = nightjar_udp_socket(family)
+      if other >= 0, nightjar_bind_first(other, family, UInt16(first) ^ 1) >= 0 {
+        (media, control) = first.isMultiple(of: 2) ? (given, other) : (other, given)
+        port = UInt16(first) & ~1
+        for descriptor in [given, other] {
           var size = Self.receiveBuffer
           setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<CInt>.size))
         }
         return
       }
       failure = errno
-      if control >= 0 { close(control) }
-      if first >= 0, first != media { close(first) }
-      close(media)
+      if other >= 0 { close(other) }
+      close(given)
     }
     throw SystemFailure("bind", errorNumber: failure)
   }

@@ -40,8 +40,12 @@ int nightjar_unsent_bytes(int socket);
 // recv(2) without waiting, of a datagram; -1 and errno. More than capacity is the datagram's own length.
 ssize_t nightjar_receive(int socket, void *memory, size_t capacity);
 
-// Binds to a port of every local address of the family, which others of this user may bind as well (SO_REUSEPORT); to a
-// free one where port is 0. The port, or -1 and errno.
+// Binds to a port of every local address of the family that nobody has bound, to any where port is 0, and then lets
+// others of this user bind it as well (SO_REUSEPORT). The port, or -1 and errno. With SO_REUSEPORT from the beginning the
+// kernel may give a port that another program of this user shares.
+int nightjar_bind_first(int socket, int family, uint16_t port);
+
+// Binds to a port of every local address of the family that was bound by nightjar_bind_first. The port, or -1 and errno.
 int nightjar_bind_shared(int socket, int family, uint16_t port);
 
 // A descriptor that becomes readable when SIGINT, SIGTERM or SIGHUP (the terminal is gone) arrives; all are blocked
