@@ -110,6 +110,9 @@ final class DatagramTransport: PacketTransport {
   }
 
   private func lose(_ errorNumber: CInt, _ progress: inout SendProgress) {
+    // RTCP goes the same way, and what comes to an address that we have no longer is not heard. First, so that it may be
+    // tried again no later.
+    control?.disconnect(errorNumber)
     media.disconnect(errorNumber)
     takesGroups = true
     progress.errorNumber = errorNumber
@@ -166,7 +169,11 @@ final class DatagramTransport: PacketTransport {
 
   private var unsentBytes: Int { max(0, Int(nightjar_unsent_bytes(media.fileDescriptor))) }
 
-  func isReachable() -> Bool { media.connectIfNeeded() }
+  func isReachable() -> Bool {
+    guard media.connectIfNeeded() else { return false }
+    _ = control?.connectIfNeeded()
+    return true
+  }
 
   var descriptors: (output: CInt?, input: CInt?) {
     let media = media.fileDescriptor
@@ -180,10 +187,14 @@ struct Outflow {
   private var added: InlineArray<4, Int> = .init(repeating: 0)
   private var before = 0
 
+  /// So much may be there of packets that have left: a network driver may keep the last ones until others come. Such a
+  /// packet is not in anybody's way, and frames of one packet each would otherwise seem to wait for ever.
+  static let keptBytes = 4096
+
   /// How many of the last frames have not left whole, where the socket holds `unsent` bytes; 4 stands for more.
   mutating func framesInFlight(unsent: Int) -> Int {
     before = unsent
-    var rest = unsent
+    var rest = unsent - Self.keptBytes
     for index in added.indices {
       if rest <= 0 { return index }
       rest -= max(1, added[index])

@@ -27,6 +27,8 @@ final class Viewer {
   /// Whether it has ever got a frame: what went by before is not lost.
   private var hasBegun = false
   private var isUnreachable = false
+  /// Whether it awaits a key frame because it took frames too slowly, and not because there was no way to it.
+  private var hasFallenBehind = false
   /// When a packet last left, or the wait for room began.
   private var lastProgress = MediaTime.zero
   private var nextKeyFrameRequest = MediaTime.zero
@@ -78,16 +80,19 @@ final class Viewer {
     if isUnreachable, transport.isReachable() {
       isUnreachable = false
       awaitsKeyFrame = true
+      hasFallenBehind = false
     }
     // What has not begun to leave is of no use once decoding can begin anew.
     if frame.isKeyFrame { dropUnbegun() }
     guard frame.count > 0, !isUnreachable, frame.isKeyFrame || !awaitsKeyFrame,
       pending.count + transport.framesInFlight < Self.framesInFlightLimit
     else {
+      // A key frame that could be sent, or the next frame of a stream that can be decoded, finds no room.
+      if !isUnreachable, frame.isKeyFrame || !awaitsKeyFrame { hasFallenBehind = true }
       awaitsKeyFrame = true
       guard hasBegun else { return false }
       let lost = isUnreachable ? frame.count : 0
-      let isSlow = !isUnreachable
+      let isSlow = hasFallenBehind && !isUnreachable
       figures.update {
         $0.framesDropped += 1
         $0.lost += lost
@@ -96,6 +101,7 @@ final class Viewer {
       return false
     }
     awaitsKeyFrame = false
+    hasFallenBehind = false
     if !hasBegun { begin(with: frame.batch[0].header) }
     if pending.isEmpty { lastProgress = now }
     frame.holders += 1
@@ -180,6 +186,7 @@ final class Viewer {
   /// lost, and so is all up to the next key frame.
   func expire(at now: MediaTime) -> Bool {
     guard isBlocked, now - lastProgress > Self.patience else { return false }
+    hasFallenBehind = true
     giveUp(EAGAIN)
     return true
   }

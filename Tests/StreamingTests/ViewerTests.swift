@@ -1,0 +1,222 @@
+import Foundation
+import Media
+import RTP
+import Testing
+
+@testable import Streaming
+
+/// One viewer, whose way out does what the test says.
+@Suite struct ViewerTests {
+  private let transport = ScriptedTransport()
+  private let maker: FrameMaker
+  private let viewer: Viewer
+  private let start = MediaTime(seconds: 100)
+
+  init() throws {
+    maker = try FrameMaker()
+    let figures = ViewerFigures(
+      id: ViewerID(number: 1), destination: StreamDestination(host: "127.0.0.1", port: 5004))
+    viewer = Viewer(transport: transport, feedback: ViewerFeedback(media: 1), figures: figures)
+  }
+
+  private var figures: DestinationStatistics { viewer.figures.current }
+
+  /// Offers a frame and sends what may leave; whether it was taken.
+  @discardableResult
+  private func send(_ frame: OutgoingFrame, at milliseconds: Int64 = 0) -> Bool {
+    let now = start + .milliseconds(milliseconds)
+    let isTaken = viewer.offer(frame, at: now)
+    viewer.flush(at: now)
+    return isTaken
+  }
+
+  @Test func `it begins with a key frame, and what went by before is not lost`() throws {
+    #expect(!send(try maker.frame()))
+    #expect(!send(try maker.frame()))
+    #expect(figures.framesDropped == 0 && !figures.isSlow)
+    #expect(send(try maker.frame(packets: 7, isKeyFrame: true)))
+    #expect(send(try maker.frame(packets: 1)))
+    #expect(transport.packetsPerFrame == [7, 1])
+    #expect((figures.frames, figures.packets, figures.framesDropped, figures.lost) == (2, 8, 0, 0))
+    #expect(figures.bytes == transport.packets.reduce(0) { $0 + $1.count })
+    #expect(transport.wholeFrames == 2)
+  }
+
+  @Test(arguments: [SendProgress.End.full, .busy])
+  func `three frames wait at most, and the next is lost with all up to a key frame`(end: SendProgress.End) throws {
+    send(try maker.frame(isKeyFrame: true))
+    transport.otherwise = (0, end)
+    let waiting = try (0..<3).map { _ in try maker.frame() }
+    for frame in waiting { #expect(send(frame)) }
+    #expect(viewer.step == (end == .full ? .full : .busy))
+    #expect(!figures.isSlow)
+    #expect(waiting.map(\.holders) == [1, 1, 1])
+    for _ in 0..<2 { #expect(!send(try maker.frame())) }
+    #expect(figures.framesDropped == 2 && figures.isSlow)
+    transport.otherwise = nil
+    viewer.flush(at: start)
+    #expect(viewer.step == .idle && !viewer.isBlocked)
+    #expect(waiting.map(\.holders) == [0, 0, 0])
+    #expect(transport.packetsPerFrame == [5, 5, 5, 5])
+    // Nothing of what follows a lost frame can be decoded.
+    #expect(!send(try maker.frame()))
+    #expect(figures.framesDropped == 3 && figures.isSlow)
+    #expect(send(try maker.frame(isKeyFrame: true)))
+    #expect(!figures.isSlow)
+    #expect(transport.packetsPerFrame == [5, 5, 5, 5, 5])
+    #expect(figures.lost == 0)
+  }
+
+  @Test func `frames that the kernel still holds count as on their way`() throws {
+    send(try maker.frame(isKeyFrame: true))
+    transport.framesInFlight = 2
+    #expect(send(try maker.frame()))
+    transport.framesInFlight = 3
+    #expect(!send(try maker.frame()))
+    #expect(!viewer.wantsKeyFrame(at: start), "it could not take one")
+    transport.framesInFlight = 0
+    #expect(viewer.wantsKeyFrame(at: start))
+  }
+
+  @Test func `a key frame takes the place of what has not begun to leave, and never of what has`() throws {
+    send(try maker.frame(isKeyFrame: true))
+    transport.script = [(2, .full)]
+    transport.otherwise = (0, .full)
+    let (begun, waiting, key) = (try maker.frame(), try maker.frame(), try maker.frame(isKeyFrame: true))
+    for frame in [begun, waiting, key] { #expect(send(frame)) }
+    #expect(begun.holders == 1 && waiting.holders == 0 && key.holders == 1)
+    #expect(figures.framesDropped == 1)
+    transport.otherwise = nil
+    viewer.flush(at: start)
+    #expect(transport.packetsPerFrame == [5, 5, 5], "three whole frames: half of one is no use")
+    #expect(figures.lost == 0)
+  }
+
+  @Test func `a frame that makes progress is waited for, one that makes none for too long is not`() throws {
+    transport.otherwise = (1, .full)
+    let frame = try maker.frame(packets: 4, isKeyFrame: true)
+    // 0, 400 and 800 ms: longer than its patience, but there is progress.
+    for step in 0..<3 {
+      let now = start + .milliseconds(Int64(step) * 400)
+      if step == 0 { #expect(viewer.offer(frame, at: now)) }
+      viewer.flush(at: now)
+      #expect(!viewer.expire(at: now + .milliseconds(399)))
+    }
+    let waiting = try maker.frame()
+    #expect(viewer.offer(waiting, at: start + .milliseconds(900)))
+    #expect(!viewer.expire(at: start + .milliseconds(1300)))
+    #expect(viewer.expire(at: start + .milliseconds(1301)))
+    #expect((figures.packets, figures.lost, figures.framesDropped) == (3, 6, 2))
+    #expect(figures.errorNumber == EAGAIN)
+    #expect(frame.holders == 0 && waiting.holders == 0)
+    transport.otherwise = nil
+    #expect(!send(try maker.frame(), at: 1400))
+    #expect(send(try maker.frame(isKeyFrame: true), at: 1500))
+    #expect(figures.errorNumber == 0)
+  }
+
+  @Test func `packets that are refused one by one are counted, and the others leave`() throws {
+    transport.refused = [0, 3]
+    #expect(send(try maker.frame(packets: 5, isKeyFrame: true)))
+    #expect((figures.packets, figures.lost, figures.frames) == (3, 2, 1))
+    #expect(figures.errorNumber == EMSGSIZE)
+    transport.refused = []
+    #expect(send(try maker.frame()))
+    #expect(figures.errorNumber == 0)
+  }
+
+  @Test func `without a way nothing is tried but the way, and then it begins with a key frame`() throws {
+    send(try maker.frame(isKeyFrame: true))
+    transport.script = [(2, .unreachable)]
+    transport.isThere = false
+    let frame = try maker.frame(packets: 5)
+    #expect(send(frame))
+    #expect(frame.holders == 0 && !viewer.isBlocked)
+    #expect((figures.lost, figures.framesDropped, figures.errorNumber) == (3, 1, ENETUNREACH))
+    let attempts = transport.attempts
+    #expect(!send(try maker.frame(packets: 4, isKeyFrame: true)))
+    #expect(transport.attempts == attempts)
+    #expect((figures.lost, figures.framesDropped) == (7, 2))
+    #expect(!viewer.wantsKeyFrame(at: start))
+    transport.isThere = true
+    #expect(!send(try maker.frame()))
+    #expect((figures.lost, figures.framesDropped) == (7, 3))
+    #expect(!figures.isSlow, "the way was gone; it was not slow")
+    #expect(viewer.wantsKeyFrame(at: start))
+    #expect(send(try maker.frame(isKeyFrame: true)))
+    #expect(figures.errorNumber == 0)
+  }
+
+  @Test func `it asks for key frames ever more seldom, and at once again after a while`() throws {
+    var asked: [Int64] = []
+    for milliseconds in Int64(0)..<30_000 where viewer.wantsKeyFrame(at: start + .milliseconds(milliseconds)) {
+      asked.append(milliseconds)
+    }
+    #expect(asked == [0, 500, 1500, 3500, 7500, 15_500, 23_500])
+    send(try maker.frame(isKeyFrame: true), at: 30_000)
+    #expect(!viewer.wantsKeyFrame(at: start + .milliseconds(60_000)), "it has got one")
+    #expect(viewer.offer(try maker.frame(), at: start + .milliseconds(60_000)))
+    viewer.giveUp()
+    asked = []
+    for milliseconds in Int64(60_000)..<61_000 where viewer.wantsKeyFrame(at: start + .milliseconds(milliseconds)) {
+      asked.append(milliseconds)
+    }
+    #expect(asked == [60_000, 60_500])
+  }
+
+  @Test func `packets of no frame wait for nobody`() throws {
+    let clock = try maker.frame(packets: 3, isKeyFrame: true)
+    viewer.sendAside(clock)
+    transport.script = [(1, .full)]
+    viewer.sendAside(clock)
+    #expect((figures.packets, figures.lost, figures.frames) == (4, 2, 0))
+    #expect(!viewer.isBlocked && clock.holders == 0)
+    transport.script = [(1, .full)]
+    send(try maker.frame(isKeyFrame: true))
+    let attempts = transport.attempts
+    viewer.sendAside(clock)
+    #expect(transport.attempts == attempts, "they would come between the packets of a frame")
+  }
+
+  @Test func `the packets of a paced frame leave as they are let go`() throws {
+    let frame = try maker.frame(packets: 20, isKeyFrame: true, isPaced: true)
+    #expect(send(frame))
+    #expect(transport.packets.count == 8 && viewer.isBlocked && viewer.step == .idle)
+    frame.release(9)
+    viewer.flush(at: start)
+    #expect(transport.packets.count == 16)
+    frame.release(20)
+    viewer.flush(at: start)
+    #expect(transport.packetsPerFrame == [20] && !viewer.isBlocked)
+  }
+}
+
+@Suite struct OutflowTests {
+  @Test func `frames are told by their bytes`() {
+    var outflow = Outflow()
+    #expect(outflow.framesInFlight(unsent: 0) == 0)
+    outflow.noteFrame(unsent: 10_000)
+    #expect(outflow.framesInFlight(unsent: 10_000) == 1)
+    outflow.noteFrame(unsent: 30_000)
+    #expect(outflow.framesInFlight(unsent: 30_000) == 2)
+    outflow.noteFrame(unsent: 60_000)
+    #expect(outflow.framesInFlight(unsent: 60_000) == 3)
+    let kept = Outflow.keptBytes
+    #expect(outflow.framesInFlight(unsent: kept + 50_001) == 3)
+    #expect(outflow.framesInFlight(unsent: kept + 50_000) == 2)
+    #expect(outflow.framesInFlight(unsent: kept + 30_000) == 1)
+    #expect(outflow.framesInFlight(unsent: kept) == 0)
+    #expect(outflow.framesInFlight(unsent: 0) == 0)
+  }
+
+  @Test(arguments: [1, 768, 2304, 4096])
+  func `a network driver that keeps the last packets until others come holds nothing up`(kept: Int) {
+    var outflow = Outflow()
+    for _ in 0..<20 {
+      #expect(outflow.framesInFlight(unsent: kept) < Viewer.framesInFlightLimit)
+      // The frame's packet takes the place of the one before.
+      outflow.noteFrame(unsent: kept)
+    }
+    #expect(outflow.framesInFlight(unsent: kept) == 0, "nothing waits: a key frame may be asked for")
+  }
+}
