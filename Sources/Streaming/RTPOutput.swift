@@ -21,6 +21,8 @@ final class RTPOutput {
   private var transportStream: TransportStreamPacketizer?
   private var control: SenderControl
   private var history: PacketHistory
+  /// The history of a viewer to whom nothing is sent again for now: what it asks for is not there, and costs it nothing.
+  private let nothing = PacketHistory(packets: 16, bytes: 256)
   private let pictures: CodedPictureQueue
   private let blocked: BlockedViewers
   /// Frames that nobody needs, and those that some viewer has not got whole.
@@ -71,10 +73,10 @@ final class RTPOutput {
   // MARK: Viewers
 
   /// Adds a viewer, who gets the next frame, or the next key frame.
-  func add(_ viewer: Viewer, at now: MediaTime) {
+  func add(_ viewer: Viewer) {
     viewers.append(viewer)
     guard hasBegun else { return }
-    greet(viewer, at: now)
+    greet(viewer)
   }
 
   /// Sends a viewer the last key frame and all that followed it, so that its first packet is that of a picture that can
@@ -100,18 +102,19 @@ final class RTPOutput {
     return true
   }
 
-  /// Lets a viewer go, and tells it so by BYE where `goodbye` says.
-  func remove(_ viewer: Viewer, goodbye: Bool, at now: MediaTime) {
+  /// Lets a viewer go, and tells it so by BYE where `goodbye` says and it has heard from us (RFC 3550 section 6.3.7).
+  func remove(_ viewer: Viewer, goodbye: Bool) {
     viewers.removeAll { $0 === viewer }
     viewer.giveUp()
     reclaim()
-    guard goodbye else { return }
-    let bytes = control.writeGoodbye(of: stream, into: controlMemory, at: streamTime(at: now), ntp: .now())
+    guard goodbye, hasBegun else { return }
+    let bytes = control.writeGoodbye(of: stream, into: controlMemory, at: streamTime(at: .now()), ntp: .now())
     viewer.transport.send(control: UnsafeRawBufferPointer(rebasing: controlMemory[..<bytes]))
   }
 
-  private func greet(_ viewer: Viewer, at now: MediaTime) {
-    let bytes = control.writeIntroduction(of: stream, into: controlMemory, at: streamTime(at: now), ntp: .now())
+  private func greet(_ viewer: Viewer) {
+    // The two clocks at once: sending to many viewers takes its time.
+    let bytes = control.writeIntroduction(of: stream, into: controlMemory, at: streamTime(at: .now()), ntp: .now())
     viewer.transport.send(control: UnsafeRawBufferPointer(rebasing: controlMemory[..<bytes]))
   }
 
@@ -152,7 +155,7 @@ final class RTPOutput {
       packets += viewer.packetsSent
     }
     reclaim()
-    if isFirst { for viewer in viewers { greet(viewer, at: now) } }
+    if isFirst { for viewer in viewers { greet(viewer) } }
     return packets
   }
 
@@ -261,15 +264,23 @@ final class RTPOutput {
       let datagram = UnsafeRawBufferPointer(rebasing: memory[..<count])
       // What could not be sent at all is not sent again: it would be the first to be in the way.
       let answers = !viewer.isBlocked && !viewer.awaitsKeyFrame
-      let result = try? viewer.feedback.receive(datagram, at: now, ntp: .now(), history: history) { header, payload in
-        if answers { _ = viewer.transport.send(header: header, payload: payload) }
-      }
+      let result =
+        answers ? listen(to: viewer, datagram, history, at: now) : listen(to: viewer, datagram, nothing, at: now)
       // What is no RTCP was counted there.
       if result != nil { isHeard = true }
       requests.keyFrame = requests.keyFrame || result?.keyFrame == true
       requests.goodbye = requests.goodbye || result?.goodbye == true
     }
     return (requests, isHeard, true)
+  }
+
+  /// Answers a datagram of `viewer` from `history`; nil for what is no RTCP.
+  private func listen(
+    to viewer: Viewer, _ datagram: UnsafeRawBufferPointer, _ history: borrowing PacketHistory, at now: MediaTime
+  ) -> ViewerFeedback.Requests? {
+    try? viewer.feedback.receive(datagram, at: now, ntp: .now(), history: history) { header, payload in
+      _ = viewer.transport.send(header: header, payload: payload)
+    }
   }
 
   /// How many datagrams of one viewer are read before it is others' turn.

@@ -134,6 +134,8 @@ final class SendStage: @unchecked Sendable {
     loop: while true {
       if hasOrders.load(ordering: .acquiring) { carryOutOrders() }
       var isIdle = true
+      // Before the queue lends one of them again, as another picture.
+      held.removeAll { $0.holders == 0 }
       switch pictures.take() {
       case .picture(let picture):
         send(picture)
@@ -262,7 +264,6 @@ final class SendStage: @unchecked Sendable {
 
   /// Gives back the oldest picture that viewers keep, where they keep too many.
   private func makeRoom() {
-    held.removeAll { $0.holders == 0 }
     guard held.count >= heldLimit, let oldest = held.first else { return }
     for output in outputs { output.letGo(of: oldest) }
     held.removeFirst()
@@ -299,7 +300,7 @@ final class SendStage: @unchecked Sendable {
       switch order {
       case .add(let transport, let figures, let kind, let onStart):
         join(transport, figures, kind, at: now, onStart: onStart)
-      case .remove(let id, let goodbye): leave(id, goodbye: goodbye, at: now)
+      case .remove(let id, let goodbye): leave(id, goodbye: goodbye)
       case .keyFrame:
         if limiter.request(at: now) { requests.setKeyFrame() }
       case .watch(let ports):
@@ -321,7 +322,7 @@ final class SendStage: @unchecked Sendable {
     viewers[viewer.id] = (viewer, output)
     // Where the kernel watches no more, this viewer gets the stream, and what it says is not heard.
     if let descriptor = transport.descriptors.input { try? input.insert(descriptor, token: viewer.id.number) }
-    output.add(viewer, at: now)
+    output.add(viewer)
     // A fresh key frame where the limit allows one, else the last one, which is not older than the limit is long.
     guard output.hasBegun else { return }
     if !limiter.isOpen(at: now), output.replay(to: viewer, at: now) { return }
@@ -341,11 +342,11 @@ final class SendStage: @unchecked Sendable {
     return output
   }
 
-  private func leave(_ id: ViewerID, goodbye: Bool, at now: MediaTime) {
+  private func leave(_ id: ViewerID, goodbye: Bool) {
     guard let (viewer, output) = viewers.removeValue(forKey: id) else { return }
     blocked.forget(viewer)
     if let descriptor = viewer.transport.descriptors.input { input.remove(descriptor) }
-    output.remove(viewer, goodbye: goodbye, at: now)
+    output.remove(viewer, goodbye: goodbye)
   }
 
   /// Reads what viewers say, some datagrams of each.
@@ -389,6 +390,6 @@ final class SendStage: @unchecked Sendable {
       now = .now()
       blocked.withReady { viewer in viewers[viewer.id]?.output.resume(viewer, at: now) }
     }
-    for id in Array(viewers.keys) { leave(id, goodbye: true, at: now) }
+    for id in Array(viewers.keys) { leave(id, goodbye: true) }
   }
 }
