@@ -1,0 +1,92 @@
+import Capture
+import Encoding
+import Foundation
+import Media
+import RTP
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Streaming
+
+/// An encoder whose pictures are as large as a test wants them.
+final class SizedEncoder: VideoEncoder, @unchecked Sendable {
+  // Sendable: what others read is under the mutex.
+  let configuration: EncoderConfiguration
+  let name = "sized encoder"
+  let parameterSets: ParameterSets
+  private let keyBytes: Int
+  private let bytes: Int
+  private let changesAt: Int?
+  /// When each key frame was made.
+  private let made = Mutex<[MediaTime]>([])
+  private var count = 0
+
+  /// - Parameter changesAt: The picture from which on the stream has other parameter sets, which is a key frame.
+  init(keyBytes: Int, bytes: Int, bitrate: Int = 1_000_000, changesAt: Int? = nil) throws {
+    configuration = EncoderConfiguration(
+      size: PictureSize(width: 64, height: 64), frameRate: .thirty, bitrate: bitrate, color: .bt709)
+    parameterSets = try #require(ParameterSets(sequence: [0x67, 66, 0xc0, 30, 1], picture: [0x68, 1]))
+    self.keyBytes = keyBytes
+    self.bytes = bytes
+    self.changesAt = changesAt
+  }
+
+  var keyFrames: [MediaTime] { made.withLock { $0 } }
+
+  func prepare() throws(EncoderError) {}
+  func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {}
+  func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {}
+  func stop() {}
+
+  func encode(
+    _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
+  ) throws(EncoderError) {
+    let isKey = keyFrame || count == changesAt
+    if isKey { made.withLock { $0.append(.now()) } }
+    let version: UInt8 = changesAt.map { count >= $0 } == true ? 2 : 1
+    let number = count
+    count += 1
+    let sets: [[UInt8]] = isKey ? [[0x67, 66, 0xc0, 30, version], [0x68, 1]] : []
+    // The bytes are told apart, so that a packet sent again is seen to be the same.
+    let slice =
+      [isKey ? 0x65 : 0x41]
+      + (0..<(isKey ? keyBytes : bytes)).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ number | 1) }
+    let units = sets + [slice]
+    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: units.reduce(0) { $0 + $1.count }, alignment: 1)
+    defer { memory.deallocate() }
+    memory.copyBytes(from: units.joined())
+    var start = 0
+    let nalUnits = units.compactMap { unit in
+      defer { start += unit.count }
+      return NALUnit(UnsafeRawBufferPointer(rebasing: memory[start..<start + unit.count]))
+    }
+    let (timestamp, captured) = (frame.timestamp, frame.captured)
+    nalUnits.withUnsafeBufferPointer {
+      deliver(AccessUnit(nalUnits: $0, isKeyFrame: isKey, timestamp: timestamp, captured: captured))
+    }
+  }
+}
+
+/// A pipeline at 30 frames a second, which ends with the value.
+final class RunningPipeline {
+  let pipeline: Pipeline
+  let encoder: SizedEncoder
+
+  init(
+    _ encoder: SizedEncoder, to destinations: [StreamDestination], pacing: Double = 0, keyFrameInterval: Double = 1000
+  ) throws {
+    self.encoder = encoder
+    pipeline = try Pipeline(
+      source: try SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: .thirty), encoder: encoder,
+      destinations: destinations, keyFrameInterval: MediaTime(seconds: keyFrameInterval), pacing: pacing)
+    try pipeline.start()
+  }
+
+  func end() {
+    pipeline.stop()
+    _ = pipeline.waitUntilEnd()
+  }
+
+  deinit { end() }
+}
