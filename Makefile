@@ -83,6 +83,7 @@ bench: build ## Measures, against ffmpeg, GStreamer and x264 in one run where th
 	Benchmarks/encoders
 	Benchmarks/rotation
 	Benchmarks/switches
+	Benchmarks/fanout
 
 clean: ## Removes what was built here (the rig's kernel is elsewhere).
 	rm -rf .build Fuzz/.build Examples/.build

@@ -1,0 +1,174 @@
+// Many viewers in one process: VIEWERS pairs of UDP sockets on loopback, RTP on the even port and RTCP on the next.
+// Counts by RTP sequence numbers what each viewer has got, and prints the figures as JSON once standard input ends.
+//
+//   receiver VIEWERS [gro]
+//
+// With "gro" the sockets take messages that the sender did not cut apart (UDP_GRO). The first line of output is the
+// first viewer's port; each next viewer's is two higher.
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/sock_diag.h>
+#include <netinet/udp.h>
+#include <poll.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#ifndef UDP_GRO
+#define UDP_GRO 104
+#endif
+#ifndef SO_MEMINFO
+#define SO_MEMINFO 55
+#endif
+
+enum { BATCH = 32, ROOM = 65536, BUFFER = 8 << 20, PAUSE_MS = 5 };
+
+struct viewer {
+  int media, control;
+  int has_begun;
+  uint16_t last;       // the highest sequence number
+  int64_t first, high; // extended by wraps
+  uint64_t packets, bytes, late, reports;
+};
+
+static struct mmsghdr messages[BATCH];
+static struct iovec vectors[BATCH];
+static char controls[BATCH][CMSG_SPACE(sizeof(int))];
+
+static int open_socket(uint16_t port, int takes_groups) {
+  int descriptor = socket(AF_INET, SOCK_DGRAM | SOCK_NONBLOCK, 0);
+  struct sockaddr_in address = {.sin_family = AF_INET, .sin_port = htons(port), .sin_addr = {htonl(INADDR_LOOPBACK)}};
+  int size = BUFFER, one = 1;
+  if (setsockopt(descriptor, SOL_SOCKET, SO_RCVBUFFORCE, &size, sizeof size) != 0)
+    setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, sizeof size);
+  if (takes_groups) setsockopt(descriptor, SOL_UDP, UDP_GRO, &one, sizeof one);
+  if (bind(descriptor, (struct sockaddr *)&address, sizeof address) == 0) return descriptor;
+  close(descriptor);
+  return -1;
+}
+
+static void count(struct viewer *viewer, const unsigned char *packet, size_t size) {
+  if (size < 12 || packet[0] >> 6 != 2) return;
+  uint16_t number = (uint16_t)(packet[2] << 8 | packet[3]);
+  viewer->packets++;
+  viewer->bytes += size;
+  if (!viewer->has_begun) {
+    viewer->has_begun = 1;
+    viewer->last = number;
+    viewer->first = viewer->high = number;
+    return;
+  }
+  int16_t step = (int16_t)(number - viewer->last);
+  if (step > 0) {
+    viewer->last = number;
+    viewer->high += step;
+  } else {
+    viewer->late++; // out of order, or twice
+  }
+}
+
+// Takes all that a viewer has got.
+static void drain(struct viewer *viewer) {
+  for (;;) {
+    for (int i = 0; i < BATCH; i++) messages[i].msg_hdr.msg_controllen = sizeof controls[i];
+    int taken = recvmmsg(viewer->media, messages, BATCH, MSG_DONTWAIT, NULL);
+    for (int i = 0; i < taken; i++) {
+      size_t length = messages[i].msg_len, step = length;
+      for (struct cmsghdr *c = CMSG_FIRSTHDR(&messages[i].msg_hdr); c; c = CMSG_NXTHDR(&messages[i].msg_hdr, c))
+        if (c->cmsg_level == SOL_UDP && c->cmsg_type == UDP_GRO) step = (size_t)*(int *)(void *)CMSG_DATA(c);
+      const unsigned char *bytes = vectors[i].iov_base;
+      for (size_t offset = 0; offset < length; offset += step)
+        count(viewer, bytes + offset, length - offset < step ? length - offset : step);
+    }
+    if (taken < BATCH) break;
+  }
+  char report[2048];
+  while (recv(viewer->control, report, sizeof report, MSG_DONTWAIT) > 0) viewer->reports++;
+}
+
+int main(int argc, char **argv) {
+  int number = argc > 1 ? atoi(argv[1]) : 0;
+  int takes_groups = argc > 2 && strcmp(argv[2], "gro") == 0;
+  if (number < 1 || number > 4096) return fprintf(stderr, "receiver: choose 1 to 4096 viewers\n"), 64;
+  struct rlimit limit;
+  getrlimit(RLIMIT_NOFILE, &limit);
+  limit.rlim_cur = limit.rlim_max;
+  setrlimit(RLIMIT_NOFILE, &limit);
+
+  struct viewer *viewers = calloc((size_t)number, sizeof *viewers);
+  int base = 0;
+  for (int start = 20000; start + 2 * number < 60000 && !base; start += 2 * number) {
+    int open = 0;
+    for (; open < number; open++) {
+      viewers[open].media = open_socket((uint16_t)(start + 2 * open), takes_groups);
+      viewers[open].control = viewers[open].media < 0 ? -1 : open_socket((uint16_t)(start + 2 * open + 1), 0);
+      if (viewers[open].control < 0) break;
+    }
+    if (open == number) base = start;
+    if (!base)
+      for (int i = 0; i <= open; i++) {
+        if (viewers[i].media >= 0) close(viewers[i].media);
+        if (viewers[i].control >= 0) close(viewers[i].control);
+      }
+  }
+  if (!base) return fprintf(stderr, "receiver: no row of %d free ports: %s\n", 2 * number, strerror(errno)), 69;
+  for (int i = 0; i < BATCH; i++) {
+    vectors[i] = (struct iovec){malloc(ROOM), ROOM};
+    messages[i].msg_hdr.msg_iov = &vectors[i];
+    messages[i].msg_hdr.msg_iovlen = 1;
+    messages[i].msg_hdr.msg_control = controls[i];
+  }
+  int set = epoll_create1(0);
+  for (int i = 0; i < number; i++) {
+    struct epoll_event event = {.events = EPOLLIN, .data.u32 = (uint32_t)i};
+    epoll_ctl(set, EPOLL_CTL_ADD, viewers[i].media, &event);
+  }
+  printf("%d\n", base);
+  fflush(stdout);
+
+  // Looks by the clock and never waits on the sockets, so that no sender pays for waking it.
+  struct pollfd input = {.fd = 0, .events = POLLIN};
+  struct epoll_event events[256];
+  while (poll(&input, 1, PAUSE_MS) == 0) {
+    int ready, rounds = 0;
+    do {
+      ready = epoll_wait(set, events, 256, 0);
+      for (int i = 0; i < ready; i++) drain(&viewers[events[i].data.u32]);
+    } while (ready == 256 && ++rounds < 16);
+  }
+  for (int i = 0; i < number; i++) drain(&viewers[i]);
+
+  // One stream goes to all: what anybody has got, everybody should have.
+  int64_t first = INT64_MAX, high = INT64_MIN;
+  for (int i = 0; i < number; i++)
+    if (viewers[i].has_begun) {
+      if (viewers[i].first < first) first = viewers[i].first;
+      if (viewers[i].high > high) high = viewers[i].high;
+    }
+  uint64_t packets = 0, bytes = 0, late = 0, missing = 0, unlucky = 0, without = 0, full = 0, reports = 0;
+  for (int i = 0; i < number; i++) {
+    struct viewer *viewer = &viewers[i];
+    packets += viewer->packets;
+    bytes += viewer->bytes;
+    late += viewer->late;
+    reports += viewer->reports;
+    if (!viewer->has_begun) without++;
+    int64_t expected = first <= high ? high - first + 1 : 0;
+    int64_t absent = expected - (int64_t)(viewer->packets - viewer->late);
+    if (absent > 0) missing += (uint64_t)absent, unlucky++;
+    uint32_t memory[SK_MEMINFO_VARS];
+    socklen_t size = sizeof memory;
+    if (getsockopt(viewer->media, SOL_SOCKET, SO_MEMINFO, memory, &size) == 0) full += memory[SK_MEMINFO_DROPS];
+  }
+  printf("{\"viewers\": %d, \"packets\": %lu, \"bytes\": %lu, \"missing\": %lu, \"viewers_with_loss\": %lu, "
+         "\"viewers_without_stream\": %lu, \"late\": %lu, \"dropped_by_full_receiver\": %lu, \"rtcp_datagrams\": %lu}\n",
+         number, packets, bytes, missing, unlucky, without, late, full, reports);
+  return 0;
+}
