@@ -1,0 +1,45 @@
+import Media
+
+/// Which packets were missing and when they came, from the sequence numbers alone: apart from the receiver, whose own
+/// count this is to check.
+struct GapLedger {
+  /// Packets that came, repeated ones too.
+  private(set) var packets = 0
+  /// Packets after which one with a higher number was there first.
+  private(set) var missing = 0
+  /// Those that came within ``limit`` of that.
+  private(set) var inTime = 0
+  /// Those that came after it.
+  private(set) var late = 0
+  private var delays: [MediaTime] = []
+  private var highest: UInt16?
+  private var missingSince = [MediaTime?](repeating: nil, count: 65_536)
+
+  /// How soon a missing packet has to come.
+  static let limit = MediaTime(nanoseconds: 200_000_000)
+
+  /// The median of how long the missing packets that came took; zero for none.
+  var medianDelay: MediaTime { delays.isEmpty ? .zero : delays.sorted()[delays.count / 2] }
+
+  /// Takes an RTP packet that came at `time`.
+  mutating func note(_ packet: UnsafeRawBufferPointer, at time: MediaTime) {
+    guard packet.count >= 12 else { return }
+    packets += 1
+    let number = UInt16(packet[2]) << 8 | UInt16(packet[3])
+    guard let highest else { return self.highest = number }
+    if number &- highest < 0x8000 {
+      var lost = highest &+ 1
+      while lost != number, number != highest {
+        missing += 1
+        missingSince[Int(lost)] = time
+        lost &+= 1
+      }
+      self.highest = number
+      missingSince[Int(number)] = nil
+    } else if let since = missingSince[Int(number)] {
+      missingSince[Int(number)] = nil
+      delays.append(time - since)
+      if time - since <= Self.limit { inTime += 1 } else { late += 1 }
+    }
+  }
+}
