@@ -1,0 +1,154 @@
+#if X264
+  import Encoding
+  import Foundation
+  import Media
+  import TestSupport
+  import Testing
+
+  @testable import Capture
+  @testable import Streaming
+
+  /// Viewers that come and go for minutes, in a process of their own: `make check-long`.
+  @Suite(.serialized, .enabled(if: runsLong, "takes five minutes: make check-long")) struct DestinationChurnTests {
+    /// A hundred places for viewers: three of four are there and read, the others refuse what comes.
+    private final class Places {
+      let destinations: [StreamDestination]
+      private var sockets: [CInt] = []
+
+      init(count: Int) throws {
+        var destinations: [StreamDestination] = []
+        while destinations.count < count {
+          let port = try UDPPort.free()
+          let shares = destinations.count % 5 == 0
+          guard !destinations.contains(where: { $0.port == port }) else { continue }
+          destinations.append(
+            StreamDestination(
+              host: "127.0.0.1", port: port, payload: destinations.count % 7 == 0 ? .mp2t : .h264,
+              maximumPacketSize: destinations.count % 3 == 0 ? 1400 : 1200, multiplexesRTCP: shares))
+          guard destinations.count % 4 != 0 else { continue }
+          sockets.append(try Self.open(port))
+          if !shares { sockets.append(try Self.open(port + 1)) }
+        }
+        self.destinations = destinations
+      }
+
+      deinit {
+        for socket in sockets { close(socket) }
+      }
+
+      private static func open(_ port: UInt16) throws -> CInt {
+        let descriptor = socket(AF_INET, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue), 0)
+        var address = sockaddr_in()
+        address.sin_family = sa_family_t(AF_INET)
+        address.sin_port = port.bigEndian
+        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+        let result = withUnsafePointer(to: &address) {
+          $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+            bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
+          }
+        }
+        try #require(result == 0, "port \(port): \(errno)")
+        return descriptor
+      }
+
+      /// Takes what has arrived; how many datagrams.
+      func drain() -> Int {
+        var byte: UInt8 = 0
+        var count = 0
+        for socket in sockets {
+          for _ in 0..<256 where recv(socket, &byte, 1, CInt(MSG_DONTWAIT.rawValue)) >= 0 { count += 1 }
+        }
+        return count
+      }
+    }
+
+    /// What is watched for growth, at one time.
+    private struct Sample {
+      let residentBytes: Int
+      let descriptors: Int
+      let latency: LatencySummary
+    }
+
+    private static func residentBytes() throws -> Int {
+      let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
+      return try #require(Int(text.split(separator: " ")[1])) * Int(sysconf(CInt(_SC_PAGESIZE)))
+    }
+
+    private static func descriptors() throws -> Int {
+      try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+    }
+
+    private static func median(_ values: some Collection<Int>) -> Int { values.sorted()[values.count / 2] }
+
+    @Test func `a hundred viewers come and go for five minutes, and nothing grows`() throws {
+      let duration = MediaTime(seconds: 300)
+      let places = try Places(count: 100)
+      let size = PictureSize(width: 640, height: 360)
+      let camera = try SyntheticCamera(size: size, frameRate: .thirty)
+      let configuration = EncoderSettings().configuration(
+        size: size, frameRate: .thirty, bitrate: 1_000_000, color: .bt709, processors: 1)
+      let encoder = try EncoderSelector.select(.x264, configuration, node: nil).encoder
+      let pipeline = try Pipeline(
+        source: camera, encoder: encoder, destinations: [], keyFrameInterval: MediaTime(seconds: 2), pacing: 0.25)
+      try pipeline.start()
+      var generator = SeededGenerator(seed: 5)
+      var present: [Int: ViewerID] = [:]
+      var (changes, received) = (0, 0)
+      var samples: [Sample] = []
+      let begin = MediaTime.now()
+      var next = begin + MediaTime(seconds: 5)
+
+      // Each round is 20 ms at least, so that there is an end to them.
+      for _ in 0..<Int(duration.seconds * 50) where MediaTime.now() - begin < duration {
+        let index = Int.random(in: places.destinations.indices, using: &generator)
+        if let id = present.removeValue(forKey: index) {
+          #expect(pipeline.remove(id))
+        } else {
+          present[index] = try pipeline.add(places.destinations[index])
+        }
+        changes += 1
+        received += places.drain()
+        usleep(20_000)
+        guard MediaTime.now() >= next else { continue }
+        next = .now() + MediaTime(seconds: 5)
+        // With the same number of viewers each time: none.
+        for id in present.values { #expect(pipeline.remove(id)) }
+        let latency = pipeline.recentLatency()
+        usleep(200_000)
+        samples.append(
+          Sample(residentBytes: try Self.residentBytes(), descriptors: try Self.descriptors(), latency: latency))
+        for index in present.keys { present[index] = try pipeline.add(places.destinations[index]) }
+      }
+      pipeline.stop()
+      let outcome = pipeline.waitUntilEnd()
+      guard case .stopped = outcome else {
+        Issue.record("\(outcome)")
+        return
+      }
+
+      // The first fifth warms up: the heap, the sockets' memory, the encoder.
+      let settled = samples.dropFirst(samples.count / 5)
+      try #require(settled.count >= 8)
+      let (early, late) = (settled.prefix(settled.count / 3), settled.suffix(settled.count / 3))
+      let resident = (Self.median(early.map(\.residentBytes)), Self.median(late.map(\.residentBytes)))
+      let latency = (
+        Self.median(early.map { Int($0.latency.median.nanoseconds / 1000) }),
+        Self.median(late.map { Int($0.latency.median.nanoseconds / 1000) })
+      )
+      let statistics = pipeline.statistics
+      print(
+        """
+        \(changes) changes in \((MediaTime.now() - begin).seconds) s, \(received) datagrams received, \
+        \(statistics.sent) frames sent, \(statistics.dropped) dropped; first and last third of \(settled.count) samples: \
+        resident memory \(resident.0 / 1024) and \(resident.1 / 1024) KiB, median latency \(latency.0) and \
+        \(latency.1) µs; descriptors \(settled.map(\.descriptors).min() ?? 0) to \
+        \(settled.map(\.descriptors).max() ?? 0)
+        """)
+      #expect(received > 0)
+      #expect(resident.1 - resident.0 < 4 << 20, "\(settled.map { $0.residentBytes / 1024 })")
+      #expect(Set(settled.map(\.descriptors)).count == 1, "\(settled.map(\.descriptors))")
+      // Ten times as wide as what would be noticed: the machine has other work.
+      #expect(latency.1 < latency.0 * 5 + 20_000, "\(settled.map { $0.latency.median.milliseconds })")
+    }
+  }
+#endif
