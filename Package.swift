@@ -52,6 +52,7 @@ let package = Package(
     .systemLibrary(name: "CV4L"),
     .systemLibrary(name: "CTurboJPEG"),
     .systemLibrary(name: "CSystemd"),
+    .systemLibrary(name: "CSRTP"),
 
     // Data moves left to right; nothing here imports anything below it.
     target("Media", ["CLinux"]),
@@ -134,12 +135,17 @@ let package = Package(
       name: "RTSPTests", dependencies: ["RTSP", "RTP", "Media", "TestSupport"], exclude: ["Captures"],
       swiftSettings: settings),
     test("CredentialsTests", ["Credentials", "Media", "TestSupport", "nightjar"]),
+    test(
+      "RTSPServerTests",
+      ["RTSPServer", "RTSP", "Credentials", "Streaming", "Capture", "Encoding", "RTP", "Media", "TestSupport", "nightjar"]),
     test("StreamingTests", ["Streaming", "Threading", "Capture", "Encoding", "RTP", "Media", "TestSupport"]),
     .executableTarget(
       name: "ControlServerTool", dependencies: ["Control", "Media"], path: "Tests/ControlServerTool",
       swiftSettings: settings),
     test("ControlTests", ["Control", "ControlServerTool", "Media", "TestSupport", "nightjar"]),
+    .executableTarget(
+      name: "RTPReceiverTool", dependencies: ["RTP", "Media"], path: "Tests/RTPReceiverTool", swiftSettings: settings),
     test("PlayerTests", ["RTP", "TestSupport", "nightjar"]),
-    test("RigTests", ["TestSupport", "nightjar"]),
+    test("RigTests", ["TestSupport", "RTPReceiverTool", "nightjar"]),
   ]
 )

@@ -1,0 +1,2 @@
+// libsrtp2, as Debian packages it.
+#include <srtp2/srtp.h>
