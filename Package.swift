@@ -137,7 +137,10 @@ let package = Package(
     test("CredentialsTests", ["Credentials", "Media", "TestSupport", "nightjar"]),
     test(
       "RTSPServerTests",
-      ["RTSPServer", "RTSP", "Credentials", "Streaming", "Capture", "Encoding", "RTP", "Media", "TestSupport", "nightjar"]),
+      [
+        "RTSPServer", "RTSP", "Credentials", "Streaming", "Capture", "Encoding", "RTP", "Media", "TestSupport",
+        "nightjar",
+      ]),
     test("StreamingTests", ["Streaming", "Threading", "Capture", "Encoding", "RTP", "Media", "TestSupport"]),
     .executableTarget(
       name: "ControlServerTool", dependencies: ["Control", "Media"], path: "Tests/ControlServerTool",

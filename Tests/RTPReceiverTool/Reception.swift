@@ -85,7 +85,7 @@ final class Reception {
     var length = socklen_t(MemoryLayout<sockaddr_in>.size)
     let count = withUnsafeMutablePointer(to: &address) {
       $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        recvfrom(descriptor, memory.baseAddress, memory.count, CInt(MSG_DONTWAIT.rawValue), $0, &length)
+        recvfrom(descriptor, memory.baseAddress, memory.count, CInt(MSG_DONTWAIT), $0, &length)
       }
     }
     guard count > 0 else { return nil }

@@ -3,10 +3,11 @@ import Testing
 @testable import nightjar
 
 @Suite struct ListenAddressTests {
-  @Test(arguments: [
-    ("127.0.0.1:8554", "127.0.0.1", 8554), (":8554", nil, 8554), ("8554", nil, 8554), ("10.1.2.3", "10.1.2.3", nil),
-    ("[::1]:554", "::1", 554), ("[::]", "::", nil), ("fe80::1", "fe80::1", nil),
-  ] as [(String, String?, Int?)])
+  @Test(
+    arguments: [
+      ("127.0.0.1:8554", "127.0.0.1", 8554), (":8554", nil, 8554), ("8554", nil, 8554), ("10.1.2.3", "10.1.2.3", nil),
+      ("[::1]:554", "::1", 554), ("[::]", "::", nil), ("fe80::1", "fe80::1", nil),
+    ] as [(String, String?, Int?)])
   func `an address, a port, or both`(text: String, address: String?, port: Int?) throws {
     let parsed = try #require(ListenAddress(argument: text))
     #expect(parsed.address == address)

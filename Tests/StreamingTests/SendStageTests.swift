@@ -34,7 +34,7 @@ import Threading
 
     func add(_ transport: any PacketTransport, number: UInt64) -> ViewerFigures {
       let figures = ViewerFigures(
-        id: ViewerID(number: number), destination: StreamDestination(host: "127.0.0.1", port: 5004))
+        id: ViewerID(number: number), name: "viewer \(number)")
       stage.add(transport, figures, RTPOutput.Kind(payload: .h264, packetSize: 200))
       return figures
     }
@@ -177,14 +177,14 @@ import Threading
     defer { bench.end() }
     let early = Gate()
     _ = bench.add(early, number: 1)
-    bench.stage.remove(ViewerID(number: 1))
+    bench.stage.remove(ViewerID(number: 1), goodbye: true)
     let (second, third) = (Gate(), Gate())
     let figures = bench.add(second, number: 2)
     bench.write()
     try #require(eventually { figures.current.frames == 1 })
     _ = bench.add(third, number: 3)
     #expect(eventually { third.state.withLock { $0.control.count } == 1 })
-    bench.stage.remove(ViewerID(number: 2))
+    bench.stage.remove(ViewerID(number: 2), goodbye: true)
     #expect(eventually { second.state.withLock { $0.control.count } == 2 })
     bench.end()
     // RFC 3550 section 6.3.7: no BYE from one that has never sent anything.

@@ -15,7 +15,7 @@ import Testing
   init() throws {
     maker = try FrameMaker()
     let figures = ViewerFigures(
-      id: ViewerID(number: 1), destination: StreamDestination(host: "127.0.0.1", port: 5004))
+      id: ViewerID(number: 1), name: "viewer 1")
     viewer = Viewer(transport: transport, feedback: ViewerFeedback(media: 1), figures: figures)
   }
 
