@@ -24,9 +24,11 @@ private enum SlowLink {
 /// A network that is slower than the program.
 @Suite(.serialized, .enabled(if: SlowLink.isPossible, "needs x264, user namespaces, and tc with its tbf"))
 struct SlowLinkTests {
-  /// Streams six pictures of noise, two a second: more than a megabyte each, in packets so small that no socket's
-  /// buffer holds them all.
-  private func stream(over rate: String, in directory: TemporaryDirectory) throws -> [String: Any] {
+  /// Streams three pictures of noise `loops` times, two a second: more than a megabyte each, in packets so small that no
+  /// socket's buffer holds them all. The figures, and what the program wrote to standard error.
+  private func stream(
+    over rate: String, loops: Int = 2, in directory: TemporaryDirectory
+  ) throws -> (figures: [String: Any], log: String) {
     let clip = directory.path("noise.y4m")
     let (width, height) = (1920, 1080)
     var data = Data("YUV4MPEG2 W\(width) H\(height) F2:1 Ip C420jpeg\n".utf8)
@@ -40,12 +42,13 @@ struct SlowLinkTests {
     let result = try Subprocess.run(
       [
         "unshare", "-rn", "sh", "-c", SlowLink.shaping(rate) + " && exec \"$@\"", "sh", nightjarPath, "stream",
-        "--encoder", "x264", "--source", "file:\(clip)", "--loop", "2", "--rate-control", "cqp", "--quantizer", "24",
+        "--encoder", "x264", "--source", "file:\(clip)", "--loop", "\(loops)", "--rate-control", "cqp", "--quantizer", "24",
         // To a group, because nobody refuses what is sent there.
         "--keyframe-interval", "10s", "--to", "rtp://239.1.2.3:5004?mtu=250", "--stats-json", "-",
       ], in: directory, limit: 120)
     #expect(result.status == 0, "\(result.error)")
-    return try #require(try JSONSerialization.jsonObject(with: result.output) as? [String: Any], "\(result.error)")
+    let figures = try #require(try JSONSerialization.jsonObject(with: result.output) as? [String: Any], "\(result.error)")
+    return (figures, result.error)
   }
 
   private func figure(_ figures: [String: Any], _ group: String, _ name: String) throws -> Int {
@@ -59,18 +62,23 @@ struct SlowLinkTests {
 
   @Test func `a picture that is larger than the socket's buffer gets through in its time`() throws {
     let directory = try TemporaryDirectory()
-    let figures = try stream(over: "60mbit", in: directory)
+    let figures = try stream(over: "60mbit", in: directory).figures
     // None on a machine that is not busy; giving up 10 ms after the buffer is full would cost a quarter and more.
     let packets = try #require(figures["packets"] as? Int)
     #expect(try lost(figures) * 10 < packets)
     #expect(try figure(figures, "frames", "sent") > 1)
   }
 
-  @Test func `packets lost on a link that is too slow cost a key frame`() throws {
+  @Test func `a link that is too slow costs whole pictures, and a key frame after them`() throws {
     let directory = try TemporaryDirectory()
-    let figures = try stream(over: "2mbit", in: directory)
-    #expect(try lost(figures) > 0)
+    // A picture takes a second, and there are two a second.
+    let (figures, log) = try stream(over: "10mbit", loops: 6, in: directory)
+    #expect(log.contains("too slow for the stream"), "\(log)")
     // One every 10 s is asked for: all but the first are for the loss.
     #expect(try figure(figures, "frames", "key_frames") > 1)
+    // What has begun goes on: packets are lost of the pictures alone that were on their way at the end.
+    let packets = try #require(figures["packets"] as? Int)
+    #expect(try lost(figures) < packets)
+    #expect(try figure(figures, "frames", "encoded") == 18)
   }
 }

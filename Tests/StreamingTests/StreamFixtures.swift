@@ -21,6 +21,8 @@ final class SizedEncoder: VideoEncoder, @unchecked Sendable {
   /// When each key frame was made.
   private let made = Mutex<[MediaTime]>([])
   private var count = 0
+  /// Made once: an encoder that is slower than the camera would change what is measured.
+  private let noise: UnsafeMutableRawBufferPointer
 
   /// - Parameter changesAt: The picture from which on the stream has other parameter sets, which is a key frame.
   init(keyBytes: Int, bytes: Int, bitrate: Int = 1_000_000, changesAt: Int? = nil) throws {
@@ -30,7 +32,11 @@ final class SizedEncoder: VideoEncoder, @unchecked Sendable {
     self.keyBytes = keyBytes
     self.bytes = bytes
     self.changesAt = changesAt
+    noise = .allocate(byteCount: max(keyBytes, bytes) + 257, alignment: 1)
+    for index in noise.indices { noise[index] = UInt8(truncatingIfNeeded: index &* 31 ^ index >> 8 | 1) }
   }
+
+  deinit { noise.deallocate() }
 
   var keyFrames: [MediaTime] { made.withLock { $0 } }
 
@@ -48,19 +54,20 @@ final class SizedEncoder: VideoEncoder, @unchecked Sendable {
     let number = count
     count += 1
     let sets: [[UInt8]] = isKey ? [[0x67, 66, 0xc0, 30, version], [0x68, 1]] : []
-    // The bytes are told apart, so that a packet sent again is seen to be the same.
-    let slice =
-      [isKey ? 0x65 : 0x41]
-      + (0..<(isKey ? keyBytes : bytes)).map { UInt8(truncatingIfNeeded: $0 &* 31 ^ number | 1) }
-    let units = sets + [slice]
-    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: units.reduce(0) { $0 + $1.count }, alignment: 1)
+    // From another place each time, so that a packet sent again is told from the others.
+    let slice = UnsafeMutableRawBufferPointer(rebasing: noise[(number % 256)...].prefix(1 + (isKey ? keyBytes : bytes)))
+    let first = slice[0]
+    slice[0] = isKey ? 0x65 : 0x41
+    defer { slice[0] = first }
+    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 64, alignment: 1)
     defer { memory.deallocate() }
-    memory.copyBytes(from: units.joined())
+    memory.copyBytes(from: sets.joined())
     var start = 0
-    let nalUnits = units.compactMap { unit in
+    var nalUnits = sets.compactMap { unit in
       defer { start += unit.count }
       return NALUnit(UnsafeRawBufferPointer(rebasing: memory[start..<start + unit.count]))
     }
+    if let unit = NALUnit(UnsafeRawBufferPointer(slice)) { nalUnits.append(unit) }
     let (timestamp, captured) = (frame.timestamp, frame.captured)
     nalUnits.withUnsafeBufferPointer {
       deliver(AccessUnit(nalUnits: $0, isKeyFrame: isKey, timestamp: timestamp, captured: captured))

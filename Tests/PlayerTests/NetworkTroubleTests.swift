@@ -1,0 +1,156 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Two network namespaces of the test's own, joined by a pair of interfaces: 10.9.0.1 on `v0`, where the program is, and
+/// 10.9.0.2 on the other side.
+private enum TwoNetworks {
+  /// Makes them, with `$far` run in the far one once it is there; what follows runs in the near one.
+  static let setup = """
+    unshare -n sh -c 'touch ready; for i in $(seq 200); do test -e go && break; sleep 0.1; done
+      ip link set lo up; ip addr add 10.9.0.2/24 dev v1; ip link set v1 up; touch there; eval "exec $far"' & far_id=$!
+    for i in $(seq 200); do test -e ready && break; sleep 0.1; done
+    ip link set lo up && ip link add v0 type veth peer name v1 && ip link set v1 netns $far_id || exit 90
+    ip addr add 10.9.0.1/24 dev v0 && ip link set v0 up || exit 91
+    touch go
+    for i in $(seq 200); do test -e there && break; sleep 0.1; done
+    """
+
+  /// Whether this machine lets its users make such networks, for a program that has x264.
+  static let isPossible: Bool = {
+    #if X264
+      guard let directory = try? TemporaryDirectory(),
+        let result = try? Subprocess.run(
+          [
+            "unshare", "-rn", "sh", "-c",
+            "cd '\(directory.url.path)'; far='sleep 2'; export far\n\(setup)\n"
+              + "tc qdisc add dev v0 root tbf rate 1mbit burst 16kb latency 5s",
+          ], in: directory, limit: 60)
+      else { return false }
+      return result.status == 0
+    #else
+      return false
+    #endif
+  }()
+}
+
+/// A viewer on a network in trouble, beside one that has none; ffmpeg decodes what both get.
+@Suite(.serialized, .enabled(if: TwoNetworks.isPossible, "needs x264, user namespaces, veth, and tc with its tbf"))
+struct NetworkTroubleTests {
+  private struct Outcome {
+    let frames: Int
+    let far: Int
+    let near: Int
+    let farComplaints: String
+    let nearComplaints: String
+    let farLost: Int
+    let nearLost: Int
+    let slowestSend: Double
+    let log: String
+  }
+
+  /// Streams for eight seconds to both, while `trouble` runs in a shell of its own some seconds later.
+  private func run(_ trouble: String, after seconds: Int = 3) throws -> Outcome {
+    let directory = try TemporaryDirectory()
+    func description(_ host: String) throws -> [String] {
+      let text = """
+        v=0\r\no=- 1 1 IN IP4 10.9.0.1\r\ns=-\r\nc=IN IP4 \(host)\r\nt=0 0\r\nm=video 5004 RTP/AVP 96\r\n\
+        a=rtpmap:96 H264/90000\r\na=fmtp:96 packetization-mode=1\r\n
+        """
+      try Data(text.utf8).write(to: directory.url.appendingPathComponent("\(host).sdp"))
+      return [
+        "ffmpeg", "-nostdin", "-v", "warning", "-protocol_whitelist", "file,udp,rtp", "-threads", "1", "-flags",
+        "low_delay", "-i", "\(host).sdp", "-fps_mode", "passthrough", "-f", "framecrc", "-flush_packets", "1", "-y",
+        "\(host).txt",
+      ]
+    }
+    let far = try description("10.9.0.2").joined(separator: " ") + " 2> 10.9.0.2.err"
+    let near = try description("127.0.0.1").joined(separator: " ") + " 2> 127.0.0.1.err"
+    let script = """
+      cd '\(directory.url.path)'
+      far='\(far)'; export far
+      \(TwoNetworks.setup)
+      \(near) & near_id=$!
+      sleep 1
+      (sleep \(seconds); \(trouble)) > trouble.log 2>&1 &
+      '\(nightjarPath)' stream --encoder x264 --source test --size 320x240 --fps 30 --bitrate 2M \
+        --keyframe-interval 60s --duration 8s --to rtp://10.9.0.2:5004 --to rtp://127.0.0.1:5004 \
+        --stats-json figures.json
+      status=$?
+      # They end with the stream's BYE; or else now.
+      sleep 3
+      kill -INT $far_id $near_id 2> /dev/null
+      wait $far_id $near_id
+      cat trouble.log >&2
+      exit $status
+      """
+    let result = try Subprocess.run(["unshare", "-rn", "sh", "-c", script], in: directory, limit: 120)
+    #expect(result.status == 0, "\(result.error)")
+    let figures = try #require(
+      try JSONSerialization.jsonObject(with: Data(contentsOf: directory.url.appendingPathComponent("figures.json")))
+        as? [String: Any])
+    let destinations = try #require(figures["destinations"] as? [[String: Any]])
+    func number(_ value: Any?) -> Double { (value as? NSNumber)?.doubleValue ?? -1 }
+    func text(_ name: String) throws -> String {
+      try String(contentsOf: directory.url.appendingPathComponent(name), encoding: .utf8)
+    }
+    func pictures(_ host: String) throws -> Int {
+      try text("\(host).txt").split(separator: "\n").filter { !$0.hasPrefix("#") }.count
+    }
+    /// What the decoder says of pictures; that packets were missed is no wonder.
+    func complaints(_ host: String) throws -> String {
+      try text("\(host).err").split(separator: "\n").filter { line in
+        ["conceal", "error while decoding", "corrupt", "Missing reference", "reference picture", "mmco"].contains {
+          line.contains($0)
+        }
+      }.joined(separator: "\n")
+    }
+    return Outcome(
+      frames: Int(number((figures["frames"] as? [String: Any])?["sent"])), far: try pictures("10.9.0.2"),
+      near: try pictures("127.0.0.1"), farComplaints: try complaints("10.9.0.2"),
+      nearComplaints: try complaints("127.0.0.1"), farLost: Int(number(destinations.first?["packets_lost"])),
+      nearLost: Int(number(destinations.last?["packets_lost"])),
+      slowestSend: number(((figures["latency_ms"] as? [String: Any])?["send"] as? [String: Any])?["p99"]),
+      log: result.error)
+  }
+
+  /// The good viewer has everything, at once.
+  private func checkNear(_ outcome: Outcome) {
+    #expect(outcome.frames > 60, "\(outcome.log)")
+    // ffmpeg looks at the first pictures before it begins, and keeps the last one for itself.
+    #expect(outcome.near >= outcome.frames - 10, "\(outcome.near) of \(outcome.frames)")
+    #expect(outcome.nearLost == 0)
+    #expect(outcome.nearComplaints.isEmpty, "\(outcome.nearComplaints)")
+    #expect(outcome.slowestSend < 100, "ms")
+  }
+
+  @Test func `a viewer on a slow link gets whole pictures only, and the other all of them in time`() throws {
+    // The test picture takes some 230 kbit/s.
+    let outcome = try run("tc qdisc add dev v0 root tbf rate 100kbit burst 4kb latency 20s", after: 0)
+    checkNear(outcome)
+    #expect(outcome.far > 5 && outcome.far < outcome.frames * 9 / 10, "\(outcome.far) of \(outcome.frames)")
+    #expect(outcome.farComplaints.isEmpty, "\(outcome.farComplaints)")
+    #expect(outcome.log.contains("rtp://10.9.0.2:5004: too slow for the stream"), "\(outcome.log)")
+    #expect(!outcome.log.contains("rtp://127.0.0.1:5004: too slow"))
+  }
+
+  @Test(arguments: [
+    "ip link set v0 down; sleep 1; ip link set v0 up",
+    "ip addr del 10.9.0.1/24 dev v0; sleep 1; ip addr add 10.9.0.7/24 dev v0",
+    "ip route del 10.9.0.0/24; sleep 1; ip route add 10.9.0.0/24 dev v0",
+    // EACCES, as from a firewall.
+    "ip route add prohibit 10.9.0.2/32; sleep 1; ip route del prohibit 10.9.0.2/32",
+    "ip route add unreachable 10.9.0.2/32; sleep 1; ip route del unreachable 10.9.0.2/32",
+  ])
+  func `a way that is gone for a second is found again, and the other viewer notices nothing`(trouble: String) throws {
+    let outcome = try run(trouble)
+    checkNear(outcome)
+    #expect(outcome.farLost > 0, "\(outcome.log)")
+    // Three seconds of the eight were before it.
+    #expect(outcome.far > outcome.frames * 55 / 100, "\(outcome.far) of \(outcome.frames): \(outcome.log)")
+    #expect(outcome.far < outcome.near - 10)
+    #expect(outcome.farComplaints.isEmpty, "\(outcome.farComplaints)")
+    #expect(outcome.log.contains("rtp://10.9.0.2:5004: reachable"), "\(outcome.log)")
+    #expect(!outcome.log.contains("too slow"), "\(outcome.log)")
+  }
+}

@@ -1,0 +1,95 @@
+import Capture
+import Foundation
+import Media
+import RTP
+import TestSupport
+import Testing
+
+@testable import Streaming
+
+/// Destinations that come and go while a pipeline runs.
+@Suite(.serialized) struct DestinationChangeTests {
+  private func isRTCP(_ bytes: [UInt8]) -> Bool { bytes.count > 1 && (200...207).contains(bytes[1]) }
+
+  @Test func `one that is added begins with a key frame, one that is removed hears BYE`() throws {
+    let first = try TestSocket.pair()
+    let second = try TestSocket.pair()
+    let running = try RunningPipeline(
+      try SizedEncoder(keyBytes: 3000, bytes: 500), to: [StreamDestination(host: "127.0.0.1", port: first.media.port)])
+    let pipeline = running.pipeline
+    #expect(eventually { pipeline.statistics.sent > 5 })
+    // No key frame is due for a long time: it is asked for.
+    let id = try pipeline.add(StreamDestination(host: "127.0.0.1", port: second.media.port))
+    #expect(pipeline.destinations.map(\.destination.port) == [first.media.port, second.media.port])
+    let begin = try #require(second.media.next())
+    #expect(begin.bytes[12] & 31 == 24, "the parameter sets of a key frame")
+    #expect(eventually { pipeline.statistics.destinations.last?.frames ?? 0 > 10 })
+    #expect(pipeline.remove(id))
+    #expect(!pipeline.remove(id))
+    #expect(pipeline.statistics.destinations.count == 1)
+    let last = try #require(second.control.first { $0.rtcpPackets.contains { $0.type == 203 } })
+    let rest = second.media.drain()
+    #expect((rest.last?.bytes[1] ?? 0) & 0x80 != 0, "the last packet of a frame")
+    #expect(second.media.drain().isEmpty && second.control.drain().isEmpty)
+    #expect(last.bytes.number(at: 4, bytes: 4) == UInt64(begin.bytes.rtpSource))
+    running.end()
+    let numbers = first.media.drain().map(\.bytes.rtpSequenceNumber)
+    #expect(numbers.count > 15)
+    #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
+  }
+
+  @Test func `what would be in another's way is refused, and nothing changes`() throws {
+    let port = try UDPPort.free()
+    let pipeline = try Pipeline(
+      source: try SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: .thirty), encoder: try SizedEncoder(keyBytes: 10, bytes: 10),
+      destinations: [StreamDestination(host: "127.0.0.1", port: port)], keyFrameInterval: MediaTime(seconds: 1))
+    let refused: [(StreamDestination, String)] = [
+      // The same, and the same by another name, of another kind.
+      (StreamDestination(host: "127.0.0.1", port: port), "the same address"),
+      (StreamDestination(host: "127.1", port: port, payload: .mp2t, multiplexesRTCP: true), "the same address"),
+      // Its packets would come where the other's RTCP does, or its RTCP where the other's packets do.
+      (StreamDestination(host: "127.0.0.1", port: port + 1), "RTCP of"),
+      (StreamDestination(host: "127.0.0.1", port: port + 1, multiplexesRTCP: true), "RTCP of"),
+      (StreamDestination(host: "127.0.0.1", port: port - 1), "RTCP of"),
+    ]
+    for (destination, text) in refused {
+      let error = #expect(throws: StreamDestinationError.self, "\(destination)") { try pipeline.add(destination) }
+      #expect(error?.kind == .usage && error?.description.contains(text) == true, "\(error?.description ?? "")")
+    }
+    #expect(pipeline.destinations.count == 1 && pipeline.statistics.destinations.count == 1)
+    let taken = [
+      StreamDestination(host: "127.0.0.1", port: port - 1, multiplexesRTCP: true),
+      StreamDestination(host: "127.0.0.2", port: port), StreamDestination(host: "::1", port: port),
+    ]
+    let ids = try taken.map { try pipeline.add($0) }
+    #expect(Set(ids).count == 3 && pipeline.destinations.count == 4)
+    // Free again.
+    for id in ids { #expect(pipeline.remove(id)) }
+    for destination in taken { try pipeline.add(destination) }
+  }
+
+  @Test func `packets that are too large for the way arrive whatever segmentation the kernel has`() throws {
+    // 65,507 bytes are the most that UDP carries; they are fragments even on the loopback interface.
+    for size in [200, 1400, 30_000, 65_507] {
+      let (media, control) = try TestSocket.pair()
+      let running = try RunningPipeline(
+        try SizedEncoder(keyBytes: 70_000, bytes: 40_000),
+        to: [StreamDestination(host: "127.0.0.1", port: media.port, maximumPacketSize: size)])
+      var datagrams: [TestSocket.Datagram] = []
+      let end = Date(timeIntervalSinceNow: 20)
+      while datagrams.filter({ $0.bytes[1] & 0x80 != 0 }).count < 10, Date() < end, let next = media.next() {
+        datagrams.append(next)
+      }
+      running.end()
+      datagrams += media.drain()
+      _ = control.drain()
+      let numbers = datagrams.map(\.bytes.rtpSequenceNumber)
+      #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 }, "\(size)")
+      let figures = running.pipeline.statistics.destinations[0]
+      #expect(figures.lost == 0 && figures.framesDropped == 0 && figures.packets == datagrams.count, "\(size)")
+      // Fragments are made no larger than their number needs.
+      let largest = datagrams.map(\.bytes.count).max() ?? 0
+      #expect(largest <= size && largest > min(size, 40_000) / 2)
+    }
+  }
+}
