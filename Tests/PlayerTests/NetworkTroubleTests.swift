@@ -50,7 +50,9 @@ struct NetworkTroubleTests {
   }
 
   /// Streams for eight seconds to both, while `trouble` runs in a shell of its own some seconds later.
-  private func run(_ trouble: String, after seconds: Int = 3) throws -> Outcome {
+  ///
+  /// - Parameter before: What is done to the networks before the stream begins.
+  private func run(_ trouble: String, after seconds: Int = 3, before: String = "true") throws -> Outcome {
     let directory = try TemporaryDirectory()
     func description(_ host: String) throws -> [String] {
       let text = """
@@ -70,6 +72,7 @@ struct NetworkTroubleTests {
       cd '\(directory.url.path)'
       far='\(far)'; export far
       \(TwoNetworks.setup)
+      \(before)
       \(near) & near_id=$!
       sleep 1
       (sleep \(seconds); \(trouble)) > trouble.log 2>&1 &
@@ -126,12 +129,20 @@ struct NetworkTroubleTests {
 
   @Test func `a viewer on a slow link gets whole pictures only, and the other all of them in time`() throws {
     // The test picture takes some 230 kbit/s.
-    let outcome = try run("tc qdisc add dev v0 root tbf rate 100kbit burst 4kb latency 20s", after: 0)
+    let outcome = try run("true", before: "tc qdisc add dev v0 root tbf rate 100kbit burst 4kb latency 20s")
     checkNear(outcome)
     #expect(outcome.far > 5 && outcome.far < outcome.frames * 9 / 10, "\(outcome.far) of \(outcome.frames)")
     #expect(outcome.farComplaints.isEmpty, "\(outcome.farComplaints)")
     #expect(outcome.log.contains("rtp://10.9.0.2:5004: too slow for the stream"), "\(outcome.log)")
     #expect(!outcome.log.contains("rtp://127.0.0.1:5004: too slow"))
+  }
+
+  @Test func `an interface that is too narrow for segmentation offload gets fragments, and loses nothing`() throws {
+    let outcome = try run("true", before: "ip link set v0 mtu 1000")
+    checkNear(outcome)
+    #expect(outcome.farLost == 0)
+    #expect(outcome.far >= outcome.frames - 10, "\(outcome.far) of \(outcome.frames)")
+    #expect(outcome.farComplaints.isEmpty, "\(outcome.farComplaints)")
   }
 
   @Test(arguments: [

@@ -42,13 +42,14 @@ struct SlowLinkTests {
     let result = try Subprocess.run(
       [
         "unshare", "-rn", "sh", "-c", SlowLink.shaping(rate) + " && exec \"$@\"", "sh", nightjarPath, "stream",
-        "--encoder", "x264", "--source", "file:\(clip)", "--loop", "\(loops)", "--rate-control", "cqp", "--quantizer", "24",
+        "--encoder", "x264", "--source", "file:\(clip)", "--loop", "\(loops)", "--rate-control", "cqp",
+        "--quantizer", "24",
         // To a group, because nobody refuses what is sent there.
         "--keyframe-interval", "10s", "--to", "rtp://239.1.2.3:5004?mtu=250", "--stats-json", "-",
       ], in: directory, limit: 120)
     #expect(result.status == 0, "\(result.error)")
-    let figures = try #require(try JSONSerialization.jsonObject(with: result.output) as? [String: Any], "\(result.error)")
-    return (figures, result.error)
+    let figures = try JSONSerialization.jsonObject(with: result.output) as? [String: Any]
+    return (try #require(figures, "\(result.error)"), result.error)
   }
 
   private func figure(_ figures: [String: Any], _ group: String, _ name: String) throws -> Int {

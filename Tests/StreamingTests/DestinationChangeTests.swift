@@ -41,7 +41,8 @@ import Testing
   @Test func `what would be in another's way is refused, and nothing changes`() throws {
     let port = try UDPPort.free()
     let pipeline = try Pipeline(
-      source: try SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: .thirty), encoder: try SizedEncoder(keyBytes: 10, bytes: 10),
+      source: try SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: .thirty),
+      encoder: try SizedEncoder(keyBytes: 10, bytes: 10),
       destinations: [StreamDestination(host: "127.0.0.1", port: port)], keyFrameInterval: MediaTime(seconds: 1))
     let refused: [(StreamDestination, String)] = [
       // The same, and the same by another name, of another kind.

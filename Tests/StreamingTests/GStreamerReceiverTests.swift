@@ -64,7 +64,8 @@ import Testing
         + ["do-lost=true", "udpsrc", "address=127.0.0.1", "port=\(relay.ports.media)", "caps=\(caps)", "!"]
         + ["r.recv_rtp_sink_0", "r.", "!", "rtph264depay", "request-keyframe=true", "!", "fakesink", "sync=false"]
         + ["udpsrc", "address=127.0.0.1", "port=\(relay.ports.media + 1)", "!", "r.recv_rtcp_sink_0"]
-        + ["r.send_rtcp_src_0", "!", "udpsink", "host=127.0.0.1", "port=\(relay.backPort)", "sync=false", "async=false"],
+        + ["r.send_rtcp_src_0", "!", "udpsink", "host=127.0.0.1", "port=\(relay.backPort)", "sync=false"]
+        + ["async=false"],
       in: directory, environment: ["GST_DEBUG": "rtpsession:6,rtpsource:7", "GST_DEBUG_NO_COLOR": "1"])
     defer { receiver.send(SIGKILL) }
     #expect(try eventually { try UDPPort.isBound(relay.ports.media) })
