@@ -92,10 +92,12 @@ public final class ViewerFeedback {
   ///   - time: When it came.
   ///   - ntp: The same on the clock that our sender reports carry.
   ///   - history: The packets sent.
+  ///   - has: Whether this viewer was sent a packet at all; one that it was not counts as gone.
   ///   - send: Sends one packet, its two parts one after the other, to this viewer; both valid during the call.
   /// - Throws: ``RTCPError`` for what is no RTCP as a whole. A broken packet among others is skipped and counted.
   public func receive(
     _ datagram: UnsafeRawBufferPointer, at time: MediaTime, ntp: NTPTimestamp, history: borrowing PacketHistory,
+    has: (_ sequenceNumber: UInt16) -> Bool = { _ in true },
     send: (_ header: UnsafeRawBufferPointer, _ payload: UnsafeRawBufferPointer) -> Void
   ) throws(RTCPError) -> Requests {
     counts.datagrams &+= 1
@@ -131,6 +133,10 @@ public final class ViewerFeedback {
                 continue
               }
               budget -= 1
+              guard has(sequenceNumber) else {
+                counts.packetsGone &+= 1
+                continue
+              }
               if retransmit(sequenceNumber, at: time, history: history, send: send) { requests.retransmissions += 1 }
             }
           }

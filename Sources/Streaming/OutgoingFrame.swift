@@ -23,6 +23,9 @@ final class OutgoingFrame {
   /// Packets.
   var count: Int { batch.count }
 
+  /// The RTP sequence number of the first packet; there must be one.
+  var sequenceNumber: UInt16 { UInt16(batch[0].header[2]) << 8 | UInt16(batch[0].header[3]) }
+
   /// The most packets that go to the kernel at once, where they are paced.
   static let pacedSegments = 8
   /// The most packets of one message.

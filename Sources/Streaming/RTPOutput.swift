@@ -21,8 +21,6 @@ final class RTPOutput {
   private var transportStream: TransportStreamPacketizer?
   private var control: SenderControl
   private var history: PacketHistory
-  /// The history of a viewer to whom nothing is sent again for now: what it asks for is not there, and costs it nothing.
-  private let nothing = PacketHistory(packets: 16, bytes: 256)
   private let pictures: CodedPictureQueue
   private let blocked: BlockedViewers
   /// Frames that nobody needs, and those that some viewer has not got whole.
@@ -262,25 +260,17 @@ final class RTPOutput {
       guard hasMore else { return (requests, isHeard, false) }
       guard count > 0 else { continue }
       let datagram = UnsafeRawBufferPointer(rebasing: memory[..<count])
-      // What could not be sent at all is not sent again: it would be the first to be in the way.
-      let answers = !viewer.isBlocked && !viewer.awaitsKeyFrame
-      let result =
-        answers ? listen(to: viewer, datagram, history, at: now) : listen(to: viewer, datagram, nothing, at: now)
+      let result = try? viewer.feedback.receive(
+        datagram, at: now, ntp: .now(), history: history, has: viewer.takesAgain
+      ) { header, payload in
+        _ = viewer.transport.send(header: header, payload: payload)
+      }
       // What is no RTCP was counted there.
       if result != nil { isHeard = true }
       requests.keyFrame = requests.keyFrame || result?.keyFrame == true
       requests.goodbye = requests.goodbye || result?.goodbye == true
     }
     return (requests, isHeard, true)
-  }
-
-  /// Answers a datagram of `viewer` from `history`; nil for what is no RTCP.
-  private func listen(
-    to viewer: Viewer, _ datagram: UnsafeRawBufferPointer, _ history: borrowing PacketHistory, at now: MediaTime
-  ) -> ViewerFeedback.Requests? {
-    try? viewer.feedback.receive(datagram, at: now, ntp: .now(), history: history) { header, payload in
-      _ = viewer.transport.send(header: header, payload: payload)
-    }
   }
 
   /// How many datagrams of one viewer are read before it is others' turn.

@@ -29,6 +29,8 @@ final class Viewer {
   private var isUnreachable = false
   /// Whether it awaits a key frame because it took frames too slowly, and not because there was no way to it.
   private var hasFallenBehind = false
+  /// The first packet since it began, or began anew: what was left out before is not to be had.
+  private var firstSequenceNumber: UInt16 = 0
   /// When a packet last left, or the wait for room began.
   private var lastProgress = MediaTime.zero
   private var nextKeyFrameRequest = MediaTime.zero
@@ -100,6 +102,7 @@ final class Viewer {
       }
       return false
     }
+    if awaitsKeyFrame, frame.count > 0 { firstSequenceNumber = frame.sequenceNumber }
     awaitsKeyFrame = false
     hasFallenBehind = false
     if !hasBegun { begin(with: frame.batch[0].header) }
@@ -112,6 +115,7 @@ final class Viewer {
   /// Goes on where the packets end that were sent last: the last key frame and what followed it were sent again.
   func joined(withFirst packet: UnsafeRawBufferPointer) {
     awaitsKeyFrame = false
+    if let start = StreamStart(packet) { firstSequenceNumber = start.sequenceNumber }
     if !hasBegun { begin(with: packet) }
   }
 
@@ -171,6 +175,12 @@ final class Viewer {
       }
     }
     return isSent
+  }
+
+  /// Whether a packet may be sent to it again. What was left out is not sent after all, nor anything while there is no
+  /// room: a slow viewer asks for all that it has missed, and would be held up by that for ever.
+  func takesAgain(_ sequenceNumber: UInt16) -> Bool {
+    !isBlocked && !awaitsKeyFrame && sequenceNumber &- firstSequenceNumber < 1 << 15
   }
 
   /// Sends packets that belong to no frame, such as a transport stream's clock; they are lost where there is no room.

@@ -164,6 +164,44 @@ import Testing
     #expect(asked == [60_000, 60_500])
   }
 
+  @Test func `what it was never sent is not sent again, and nothing while it is held up`() throws {
+    var history = PacketHistory()
+    func frame(isKeyFrame: Bool = false) throws -> OutgoingFrame {
+      let frame = try maker.frame(isKeyFrame: isKeyFrame)
+      for index in 0..<frame.count { history.append(frame.batch[index], at: start) }
+      return frame
+    }
+    /// The first packets of these frames, as far as they come.
+    func ask(_ frames: [OutgoingFrame]) throws -> [UInt16] {
+      var again: [UInt16] = []
+      let entries = frames.flatMap { [UInt8($0.sequenceNumber >> 8), UInt8($0.sequenceNumber & 255), 0, 0] }
+      let datagram = [0x81, 205, 0, UInt8(2 + frames.count), 0, 0, 0, 9, 0, 0, 0, 1] + entries
+      try datagram.withUnsafeBytes {
+        _ = try viewer.feedback.receive(
+          $0, at: start, ntp: NTPTimestamp(rawValue: 0), history: history, has: viewer.takesAgain
+        ) { header, _ in again.append(UInt16(header[2]) << 8 | UInt16(header[3])) }
+      }
+      return again
+    }
+    let early = try frame(isKeyFrame: true)
+    let first = try frame(isKeyFrame: true)
+    send(first)
+    #expect(try ask([early, first]) == [first.sequenceNumber])
+    transport.otherwise = (0, .full)
+    let begun = try frame()
+    send(begun)
+    #expect(try ask([first, begun]) == [])
+    viewer.giveUp()
+    #expect(try ask([begun]) == [], "it awaits a key frame")
+    transport.otherwise = nil
+    let left = try frame()
+    send(left)
+    let (key, last) = (try frame(isKeyFrame: true), try frame())
+    for frame in [key, last] { send(frame) }
+    #expect(try ask([first, begun, left, key, last]) == [key.sequenceNumber, last.sequenceNumber])
+    #expect(viewer.feedback.counts.packetsGone == 7 && viewer.feedback.counts.packetsRetransmitted == 3)
+  }
+
   @Test func `packets of no frame wait for nobody`() throws {
     let clock = try maker.frame(packets: 3, isKeyFrame: true)
     viewer.sendAside(clock)
