@@ -119,7 +119,7 @@ import Testing
 
   @Test func `an encoder that stumbles starts again with a key frame`() throws {
     let encoder = try FakeEncoder(microseconds: 100) { $0 == 5 }
-    let pipeline = try Self.pipeline(try HastyCamera(limit: 100), encoder)
+    let pipeline = try Self.pipeline(try HastyCamera(limit: 3000), encoder)
     try pipeline.start()
     _ = pipeline.waitUntilEnd()
     #expect(encoder.keyFrames == [0, 6])
