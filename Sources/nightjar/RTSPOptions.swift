@@ -169,6 +169,7 @@ struct ListenAddress: ExpressibleByArgument {
   init() {}
 
   init?(argument: String) {
+    guard !argument.isEmpty, argument != ":" else { return nil }
     var rest = Substring(argument)
     if rest.hasPrefix("[") {
       guard let end = rest.firstIndex(of: "]") else { return nil }
