@@ -12,6 +12,8 @@ import NIOHTTP1
 /// | `PUT /v1/orientation` | `{"degrees":90,"mirrored":false}` | the same |
 /// | `POST /v1/keyframe` | | `{"key_frame":"requested"}` |
 /// | `PUT /v1/bitrate` | `{"bits_per_second":2500000}` | the same |
+/// | `POST /v1/destinations` | `{"url":"rtp://192.0.2.7:5004"}` | the same, and `session_description` |
+/// | `DELETE /v1/destinations` | `{"url":"rtp://192.0.2.7:5004"}` | the same |
 ///
 /// A refusal is a ``ControlFailure``.
 struct ControlAPI: Sendable {
@@ -21,6 +23,7 @@ struct ControlAPI: Sendable {
 
   private static let routes: [String: [HTTPRequest.Method]] = [
     "/v1/status": [.get, .head], "/v1/orientation": [.put], "/v1/keyframe": [.post], "/v1/bitrate": [.put],
+    "/v1/destinations": [.post, .delete],
   ]
 
   func responder() -> RouterResponder<BasicRequestContext> {
@@ -41,6 +44,16 @@ struct ControlAPI: Sendable {
     version.put("bitrate") { request, _ in
       let wish = try await BitrateRequest(json: body(of: request))
       try target.changeBitrate(wish.checked())
+      return Self.answer(wish)
+    }
+    version.post("destinations") { request, _ in
+      let wish = try await DestinationRequest(json: body(of: request))
+      return Self.answer(
+        DestinationAnswer(url: wish.url, sessionDescription: try await target.addDestination(wish.url)))
+    }
+    version.delete("destinations") { request, _ in
+      let wish = try await DestinationRequest(json: body(of: request))
+      try target.removeDestination(wish.url)
       return Self.answer(wish)
     }
     return router.buildResponder()

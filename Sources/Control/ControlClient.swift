@@ -51,6 +51,23 @@ public struct ControlClient: Sendable {
     return answer.bitsPerSecond
   }
 
+  /// Sends the stream to one more destination; what its receivers must know (SDP).
+  ///
+  /// - Throws: as ``status()``.
+  public func addDestination(_ url: String) throws -> String {
+    let body = ControlJSON.encode(DestinationRequest(url))
+    let answer: DestinationAnswer = try decoded(send(.POST, "/v1/destinations", body))
+    return answer.sessionDescription
+  }
+
+  /// Ends the stream to a destination.
+  ///
+  /// - Throws: as ``status()``.
+  public func removeDestination(_ url: String) throws {
+    let _: DestinationRequest = try decoded(
+      send(.DELETE, "/v1/destinations", ControlJSON.encode(DestinationRequest(url))))
+  }
+
   private func decoded<Value: Decodable>(_ body: [UInt8]) throws -> Value {
     do {
       return try ControlJSON.decode(Value.self, from: body)

@@ -149,3 +149,25 @@ struct BitrateRequest: ControlRequest {
 struct KeyFrameAnswer: Codable {
   var keyFrame = "requested"
 }
+
+/// `POST /v1/destinations` and `DELETE /v1/destinations`.
+struct DestinationRequest: ControlRequest {
+  var url: String
+
+  static let fields = [(name: "url", limit: "rtp://HOST:PORT")]
+  static let example = #"{"url":"rtp://192.0.2.7:5004"}"#
+
+  init(_ url: String) {
+    self.url = url
+  }
+
+  init(fields: KeyedDecodingContainer<FieldName>) throws {
+    url = try fields.decode(String.self, forKey: "url")
+  }
+}
+
+/// The answer to `POST /v1/destinations`.
+struct DestinationAnswer: Codable {
+  var url: String
+  var sessionDescription: String
+}

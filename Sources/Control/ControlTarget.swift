@@ -19,4 +19,14 @@ public protocol ControlTarget: Sendable {
   ///
   /// - Throws: a `Failure`, whose line and kind the client gets.
   func changeBitrate(_ bitsPerSecond: Int) throws
+
+  /// Sends the stream to one more destination; what its receivers must know (SDP). May look a name up.
+  ///
+  /// - Throws: a `Failure`, whose line and kind the client gets.
+  func addDestination(_ url: String) async throws -> String
+
+  /// Ends the stream to a destination.
+  ///
+  /// - Throws: a `Failure`, whose line and kind the client gets.
+  func removeDestination(_ url: String) throws
 }

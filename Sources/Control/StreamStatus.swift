@@ -77,7 +77,7 @@ public struct StreamStatus: Codable, Hashable, Sendable {
 
   /// What happened at one destination.
   public struct Destination: Codable, Hashable, Sendable {
-    /// Its URL.
+    /// Its URL, or how and where an RTSP viewer is reached.
     public var url: String
     /// Packets that the network took.
     public var packets: Int
@@ -85,10 +85,43 @@ public struct StreamStatus: Codable, Hashable, Sendable {
     public var bytes: Int
     /// Packets that it did not take.
     public var packetsLost: Int
+    /// Frames that it lost, whole or in part.
+    public var framesDropped: Int
+    /// Whether it is losing frames because it takes them too slowly.
+    public var slow: Bool
+    /// Key frames that it asked for, by PLI or FIR.
+    public var keyFrameRequests: UInt64
+    /// Packets that it asked for once more, and got.
+    public var packetsRetransmitted: UInt64
+    /// What it last reported by RTCP; nil where it never did.
+    public var reception: Reception?
 
     /// All of it.
-    public init(url: String, packets: Int, bytes: Int, packetsLost: Int) {
+    public init(
+      url: String, packets: Int, bytes: Int, packetsLost: Int, framesDropped: Int = 0, slow: Bool = false,
+      keyFrameRequests: UInt64 = 0, packetsRetransmitted: UInt64 = 0, reception: Reception? = nil
+    ) {
       (self.url, self.packets, self.bytes, self.packetsLost) = (url, packets, bytes, packetsLost)
+      (self.framesDropped, self.slow, self.reception) = (framesDropped, slow, reception)
+      (self.keyFrameRequests, self.packetsRetransmitted) = (keyFrameRequests, packetsRetransmitted)
+    }
+  }
+
+  /// What a viewer reports of the stream (RFC 3550 section 6.4).
+  public struct Reception: Codable, Hashable, Sendable {
+    /// The share of packets lost between its last two reports, 0…1.
+    public var fractionLost: Double
+    /// Packets lost since the beginning; negative where duplicates outnumber them.
+    public var packetsLost: Int
+    /// How unevenly packets arrive.
+    public var jitterMs: Double
+    /// From here to the viewer and back; nil before it could be measured.
+    public var roundTripMs: Double?
+
+    /// All of it.
+    public init(fractionLost: Double, packetsLost: Int, jitterMs: Double, roundTripMs: Double?) {
+      (self.fractionLost, self.packetsLost) = (fractionLost, packetsLost)
+      (self.jitterMs, self.roundTripMs) = (jitterMs, roundTripMs)
     }
   }
 

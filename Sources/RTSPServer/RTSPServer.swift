@@ -109,8 +109,9 @@ public final class RTSPServer: Sendable {
 public struct ServerStatistics: Sendable {
   /// Connections of now.
   public var connections = 0
-  /// Sessions of now, and of them those that play.
+  /// Sessions of now.
   public var sessions = 0
+  /// Those of them that play.
   public var playing = 0
   /// Requests answered.
   public var requests = 0

@@ -50,11 +50,13 @@ public struct ServerConfiguration: Sendable {
   public var identity: TLSIdentity?
   /// The group for multicast; nil refuses it.
   public var group: Group?
-  /// Sessions at a time, and of one address.
+  /// Sessions at a time.
   public var sessions = 128
+  /// Sessions at a time of one address.
   public var sessionsPerAddress = 16
-  /// Connections at a time, and of one address.
+  /// Connections at a time.
   public var connections = 256
+  /// Connections at a time of one address.
   public var connectionsPerAddress = 32
   /// How long a request may take to arrive.
   public var requestTime = MediaTime(seconds: 10)

@@ -41,12 +41,21 @@ extension ControlCommand {
       for destination in status.destinations {
         lines.append(
           "destination  \(destination.url): \(destination.packets) packets, \(destination.bytes) bytes, "
-            + "\(destination.packetsLost) packets lost")
+            + "\(destination.packetsLost) packets lost, \(destination.framesDropped) frames lost"
+            + (destination.slow ? "; too slow for the stream" : ""))
+        if let reception = destination.reception {
+          lines.append(
+            "             it reports \(reception.packetsLost) packets lost, \(percent(reception.fractionLost)) of late, "
+              + "jitter \(Terminal.decimal(reception.jitterMs, digits: 1)) ms"
+              + (reception.roundTripMs.map { ", round trip \(Terminal.decimal($0, digits: 1)) ms" } ?? ""))
+        }
       }
       return lines.joined(separator: "\n") + "\n"
     }
 
     private static func times(_ count: Int) -> String { count == 1 ? "once" : "\(count) times" }
+
+    private static func percent(_ share: Double) -> String { Terminal.decimal(share * 100, digits: 1) + " %" }
 
     /// `30`, `29.97`.
     private static func decimal(_ value: Double) -> String {

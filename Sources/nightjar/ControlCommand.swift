@@ -14,11 +14,15 @@ struct ControlCommand: ParsableCommand {
       Examples:
         nightjar ctl status
         nightjar ctl rotate 90
+        nightjar ctl add rtp://192.168.1.20:5004 --sdp camera.sdp
         nightjar ctl bitrate 2.5M --socket /run/nightjar/control.sock
 
       Exit codes are those of sysexits.h: 64 wrong value, 69 no such stream, 77 no permission.
       """,
-    subcommands: [StatusCommand.self, RotateCommand.self, KeyFrameCommand.self, BitrateCommand.self])
+    subcommands: [
+      StatusCommand.self, RotateCommand.self, KeyFrameCommand.self, BitrateCommand.self, AddCommand.self,
+      RemoveCommand.self,
+    ])
 
   // The subcommands have it too, for their help; ArgumentParser gives them what was parsed here, wherever it stood.
   @OptionGroup var stream: Stream

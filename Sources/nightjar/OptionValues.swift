@@ -1,5 +1,6 @@
 import ArgumentParser
 import Media
+import Streaming
 
 /// An option that is chosen, or left to the program.
 enum Choice<Value: Sendable>: Sendable {
@@ -51,6 +52,11 @@ enum OptionValues {
       if let rate = FrameRate(UInt32((value * 1000).rounded()), 1000) { return rate }
     }
     throw ValidationError("choose 0.1 to 240 frames a second, as in 30, 29.97 or 30000/1001")
+  }
+
+  /// `rtp://HOST:PORT`, with options.
+  static func destination(_ text: String) throws -> StreamDestination {
+    do { return try StreamDestination(url: text) } catch { throw ValidationError("\(error)") }
   }
 
   /// `0.5`: a part of a frame interval.

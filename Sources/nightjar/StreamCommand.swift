@@ -83,9 +83,7 @@ struct StreamCommand: ParsableCommand {
         port, or with rtcp=mux to the same one.
         """,
       valueName: "url"),
-    transform: { text in
-      do { return try StreamDestination(url: text) } catch { throw ValidationError("\(error)") }
-    })
+    transform: OptionValues.destination)
   var destinations: [StreamDestination] = []
 
   @Option(

@@ -1,6 +1,8 @@
 import Control
 import Encoding
+import Glibc
 import Media
+import RTP
 import Streaming
 
 /// The stream that runs, as the control socket sees it.
@@ -8,6 +10,7 @@ final class StreamControl: ControlTarget {
   private let pipeline: Pipeline
   private let sourceName: String
   private let fixesQuality: Bool
+  private let sessionID = UInt64(time(nil)) &+ 2_208_988_800  // NTP seconds, as RFC 8866 section 5.2 suggests
 
   /// - Parameter fixesQuality: whether the quantizer is fixed, so that there is no bitrate to speak of.
   init(_ pipeline: Pipeline, sourceName: String, fixesQuality: Bool) {
@@ -34,10 +37,7 @@ final class StreamControl: ControlTarget {
         captured: statistics.captured, encoded: statistics.encoded, keyFrames: statistics.keyFrames,
         sent: statistics.sent,
         droppedByCause: Dictionary(uniqueKeysWithValues: statistics.drops.map { ($0.key.name, $0.value) })),
-      destinations: statistics.destinations.map {
-        StreamStatus.Destination(
-          url: $0.name, packets: $0.packets, bytes: $0.bytes, packetsLost: $0.lost)
-      },
+      destinations: statistics.destinations.map(StreamStatus.Destination.init),
       uptimeSeconds: statistics.duration.seconds)
   }
 
@@ -45,10 +45,43 @@ final class StreamControl: ControlTarget {
 
   func requestKeyFrame() { pipeline.requestKeyFrame() }
 
+  func addDestination(_ url: String) async throws -> String {
+    let id = try pipeline.add(StreamDestination(url: url))
+    return pipeline.sessionDescription(for: id, sessionID: sessionID)?.text ?? ""
+  }
+
+  func removeDestination(_ url: String) throws {
+    let destination = try StreamDestination(url: url)
+    guard let entry = pipeline.destinations.first(where: { $0.destination == destination }), pipeline.remove(entry.id)
+    else {
+      let known = pipeline.destinations.map(\.destination.description).joined(separator: ", ")
+      throw CommandFailure(
+        kind: .noInput,
+        description: "there is no destination \(destination): there \(known.isEmpty ? "is none" : "are \(known)")")
+    }
+  }
+
   func changeBitrate(_ bitsPerSecond: Int) throws {
     guard !fixesQuality else {
       throw CommandFailure(kind: .usage, description: "this stream has a fixed quality (cqp) and no bitrate to change")
     }
     try pipeline.changeBitrate(bitsPerSecond)
+  }
+}
+
+extension StreamStatus.Destination {
+  /// One destination's figures, as status and report show them.
+  init(_ statistics: DestinationStatistics) {
+    let reception = statistics.reception
+    self.init(
+      url: statistics.name, packets: statistics.packets, bytes: statistics.bytes, packetsLost: statistics.lost,
+      framesDropped: statistics.framesDropped, slow: statistics.isSlow,
+      keyFrameRequests: statistics.feedback.pictureLosses + statistics.feedback.fullIntraRequests,
+      packetsRetransmitted: statistics.feedback.packetsRetransmitted,
+      reception: reception.reports == 0
+        ? nil
+        : StreamStatus.Reception(
+          fractionLost: reception.fractionLost, packetsLost: Int(reception.cumulativeLost),
+          jitterMs: reception.jitter.milliseconds, roundTripMs: reception.roundTrip?.milliseconds))
   }
 }

@@ -1,3 +1,4 @@
+import Control
 import Encoding
 import FoundationEssentials
 import Media
@@ -32,7 +33,8 @@ struct StreamReport {
     for destination in statistics.destinations {
       lines.append(
         "  \(destination.name): \(destination.packets) packets, \(destination.bytes) bytes"
-          + (destination.lost > 0 ? ", \(destination.lost) packets not taken by the network" : ""))
+          + (destination.lost > 0 ? ", \(destination.lost) packets not taken by the network" : "")
+          + (destination.framesDropped > 0 ? ", \(destination.framesDropped) frames lost" : ""))
     }
     if let total, total.count > 0 {
       lines.append(
@@ -94,13 +96,6 @@ private struct Document: Encodable {
     let max: Double
   }
 
-  struct Destination: Encodable {
-    let url: String
-    let packets: Int
-    let bytes: Int
-    let packetsLost: Int
-  }
-
   let source: Source
   let encoder: Encoder
   let frames: Frames
@@ -110,7 +105,7 @@ private struct Document: Encodable {
   let durationSeconds: Double
   let firstPacketMs: Double?
   let latencyMs: [String: Latency]
-  let destinations: [Destination]
+  let destinations: [StreamStatus.Destination]
 
   init(_ statistics: StreamStatistics, _ pipeline: Pipeline, sourceName: String) {
     let format = pipeline.sourceFormat
@@ -141,8 +136,6 @@ private struct Document: Encodable {
             max: summary.maximum.milliseconds)
         )
       })
-    destinations = statistics.destinations.map {
-      Destination(url: $0.name, packets: $0.packets, bytes: $0.bytes, packetsLost: $0.lost)
-    }
+    destinations = statistics.destinations.map(StreamStatus.Destination.init)
   }
 }

@@ -68,4 +68,15 @@ private struct Witness: ControlTarget {
     if bitsPerSecond == 1_000_000 { throw Unable(description: "a broken heart", kind: .software) }
     ControlServerTool.say("bitrate \(bitsPerSecond)")
   }
+
+  func addDestination(_ url: String) async throws -> String {
+    if url.contains("taken") { throw Unable(description: "\(url) is taken", kind: .usage) }
+    ControlServerTool.say("add \(url)")
+    return "v=0\r\n"
+  }
+
+  func removeDestination(_ url: String) throws {
+    if url.contains("unknown") { throw Unable(description: "there is no \(url)", kind: .noInput) }
+    ControlServerTool.say("remove \(url)")
+  }
 }

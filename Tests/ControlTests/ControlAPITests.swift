@@ -20,7 +20,8 @@ import Testing
         "frames.encoded=98", "frames.key_frames=4", "frames.sent=97", "frames.dropped=3",
         "frames.dropped_by_cause.encoder_late=2", "frames.dropped_by_cause.network=1",
         "destinations.0.url=rtp://127.0.0.1:5004", "destinations.0.packets=700", "destinations.0.bytes=840000",
-        "destinations.0.packets_lost=5", "uptime_seconds=3723.5",
+        "destinations.0.packets_lost=5", "destinations.0.frames_dropped=0", "destinations.0.slow=False",
+        "destinations.0.key_frame_requests=0", "destinations.0.packets_retransmitted=0", "uptime_seconds=3723.5",
       ])
     let head = try served.curl(["-I"], "/v1/status")
     #expect(head.status == 200)
@@ -49,9 +50,17 @@ import Testing
     let chunked = try served.curl(
       ["-X", "PUT", "-H", "Transfer-Encoding: chunked", "-d", #"{"bits_per_second":2500000}"#], "/v1/bitrate")
     #expect(chunked.body == #"{"bits_per_second":2500000}"# + "\n")
+    let url = #"{"url":"rtp://192.0.2.7:5004"}"#
+    let added = try served.curl(["-X", "POST", "-d", url], "/v1/destinations")
+    #expect(added.body == #"{"session_description":"v=0\r\n","url":"rtp:\/\/192.0.2.7:5004"}"# + "\n")
+    let removed = try served.curl(["-X", "DELETE", "-d", url], "/v1/destinations")
+    #expect(removed.body == #"{"url":"rtp:\/\/192.0.2.7:5004"}"# + "\n")
+    let unknown = try served.curl(["-X", "DELETE", "-d", #"{"url":"unknown"}"#], "/v1/destinations")
+    #expect(unknown.status == 404)
     #expect(
       try served.finish() == [
-        "listening", "rotate 90", "rotate 180 mirrored", "key frame", "bitrate 2500000", "stopped",
+        "listening", "rotate 90", "rotate 180 mirrored", "key frame", "bitrate 2500000", "add rtp://192.0.2.7:5004",
+        "remove rtp://192.0.2.7:5004", "stopped",
       ])
   }
 

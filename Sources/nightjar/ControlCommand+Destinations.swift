@@ -1,0 +1,48 @@
+import ArgumentParser
+import Control
+import Media
+import Streaming
+
+extension ControlCommand {
+  struct AddCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "add", abstract: "Send the stream to one more destination, from the next key frame on.")
+
+    @Argument(help: "As --to of nightjar stream: rtp://HOST:PORT, with options.", transform: OptionValues.destination)
+    var destination: StreamDestination
+
+    @Option(help: ArgumentHelp("Write the session description for its players to this file.", valueName: "file"))
+    var sdp: String?
+
+    @OptionGroup var stream: Stream
+
+    func run() throws {
+      try stream.ask { client in
+        let file = try sdp.map { try OutputFile(checking: $0) }
+        let description = try client.addDestination(destination.description)
+        try file?.write(description)
+        try writeOutput("streaming to \(destination)\n")
+        let needsDescription = destination.payload == .h264 && sdp == nil
+        try writeOutput(
+          needsDescription ? "Players of H.264 need its session description: ask again with --sdp FILE.\n" : "")
+      }
+    }
+  }
+
+  struct RemoveCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "remove", abstract: "End the stream to a destination, as nightjar ctl status names it.")
+
+    @Argument(help: "rtp://HOST:PORT, with its options.", transform: OptionValues.destination)
+    var destination: StreamDestination
+
+    @OptionGroup var stream: Stream
+
+    func run() throws {
+      try stream.ask { client in
+        try client.removeDestination(destination.description)
+        try writeOutput("no longer streaming to \(destination)\n")
+      }
+    }
+  }
+}
