@@ -61,7 +61,9 @@ let package = Package(
     target("Threading", ["Media", "CLinux"]),
     target("X264", ["Media", .target(name: "CX264", condition: .when(traits: ["X264"]))]),
     target("VAAPI", ["Media", "CLinux", "CVA"]),
-    target("Encoding", ["Media", "Threading", "VAAPI", .target(name: "X264", condition: .when(traits: ["X264"]))]),
+    target(
+      "Encoding",
+      ["Media", "PixelConversion", "Threading", "VAAPI", .target(name: "X264", condition: .when(traits: ["X264"]))]),
     target("OrientationSensing", ["Media", "CLinux", "CSystemd"]),
     target("RTP", ["Media"]),
     target("RTSP", ["Media", "RTP"]),

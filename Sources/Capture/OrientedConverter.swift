@@ -13,13 +13,16 @@ final class OrientedConverter: @unchecked Sendable {
   /// What every picture is turned by before the wanted orientation, to stand upright.
   var base = Orientation.upright
 
+  /// Which frames the encoder turns; nil where that is none, or where turning costs nothing of its own here.
+  var offer: TurnOffer?
+
   private let format: PixelFormat
   private let size: PictureSize
   private let capacity: Int
   /// What was asked for: the place in ``Orientation/all``, and above it how often something was.
   private let wanted = Atomic<Int>(0)
   private let asked = Atomic<Int>(0)
-  /// What was asked for when the last picture was laid that could be laid so.
+  /// What was asked for when the last picture was laid, or left to be laid, that could be laid so.
   private let served = Atomic<Int>(0)
   /// As ``Orientation/all``; nil where there is none yet.
   private var converters: [PixelConverter?] = Array(repeating: nil, count: Orientation.all.count)
@@ -31,8 +34,9 @@ final class OrientedConverter: @unchecked Sendable {
   /// One picture before it is turned, for sources that draw or read it themselves.
   private let isStaged: Bool
   private var stage: FramePool?
-  /// What the last picture was laid by, and what could not be readied since.
+  /// What the last picture was laid by here, what was asked for then, and what could not be readied since.
   private var current = Orientation.upright
+  private var currentWish = 0
   private var refused: Int?
   private let failureSlot = Mutex<(wish: Int, reason: any Failure)?>(nil)
 
@@ -60,7 +64,7 @@ final class OrientedConverter: @unchecked Sendable {
     wanted.store(asked.add(1, ordering: .relaxed).newValue << 3 | orientation.index, ordering: .relaxed)
   }
 
-  /// How the last picture was laid, by ``orient(_:)``. From any thread.
+  /// How the last picture was laid, here or by whom it was left to, by ``orient(_:)``. From any thread.
   var laid: Orientation { Self.orientation(served.load(ordering: .relaxed)) }
 
   /// Why the orientation that is wanted is not what frames are laid by; nil where it is, or where none has been
@@ -78,40 +82,57 @@ final class OrientedConverter: @unchecked Sendable {
     for rotation in Rotation.allCases { try ready(base.then(Orientation(rotation, mirrored: isMirrored))) }
   }
 
-  /// How the next picture is to be laid; can be done. Where memory for a new orientation is short, that is the last
-  /// one, and ``failure`` says so.
-  func orientation() -> Orientation {
+  /// How the next picture is to be laid here, and how the frame by whoever encodes it.
+  func laying() -> (here: Orientation, later: Orientation) {
     let wish = wanted.load(ordering: .relaxed)
+    let next = base.then(Self.orientation(wish))
+    if next != .upright, let offer, offer.covers(next, for: next.size(of: size)) {
+      forget()
+      served.store(wish, ordering: .relaxed)
+      return (.upright, next)
+    }
+    return (orientation(for: wish), .upright)
+  }
+
+  /// How the next picture is to be laid, where it is laid here; can be done.
+  func orientation() -> Orientation { orientation(for: wanted.load(ordering: .relaxed)) }
+
+  /// What `wish` comes to; where memory for a new orientation is short, the last one that pictures were laid by here,
+  /// and ``failure`` says so.
+  private func orientation(for wish: Int) -> Orientation {
     let next = base.then(Self.orientation(wish))
     if next == current {
       // Back from what could not be done.
-      forget()
-      served.store(wish, ordering: .relaxed)
+      settle(next, wish)
       return current
     }
     // Tried once for each time that it is asked for, not for every picture.
     if wish == refused { return current }
     do {
       try ready(next)
-      forget()
-      current = next
-      served.store(wish, ordering: .relaxed)
+      settle(next, wish)
     } catch {
       refused = wish
+      // The last picture may have been laid by its encoder, by another one.
+      served.store(currentWish, ordering: .relaxed)
       failureSlot.withLock { $0 = (wish, error as? any Failure ?? SystemFailure("\(error)", errorNumber: ENOMEM)) }
     }
     return current
   }
 
-  /// A frame for a picture that is laid by `orientation`, of ``orientation()``; nil where all are in use.
+  /// A frame for a picture that is laid by `orientation` here and by `later` afterwards, both of ``laying()``; nil where
+  /// all are in use.
   func checkout(
-    _ orientation: Orientation, color: ColorDescription, timestamp: MediaTime, captured: MediaTime
+    _ orientation: Orientation, then later: Orientation = .upright, color: ColorDescription, timestamp: MediaTime,
+    captured: MediaTime
   ) -> Frame? {
     let pool = orientation == .upright ? upright : orientation.swapsSides ? sideways : level
-    return pool?.checkout(color: color, timestamp: timestamp, captured: captured)
+    guard var frame = pool?.checkout(color: color, timestamp: timestamp, captured: captured) else { return nil }
+    frame.orientation = later
+    return frame
   }
 
-  /// Lays `picture` by `orientation`, of ``orientation()``, into the planes of a frame for it.
+  /// Lays `picture` by `orientation`, of ``laying()``, into the planes of a frame for it.
   ///
   /// - Throws: `ConversionError`.
   func convert(
@@ -143,6 +164,13 @@ final class OrientedConverter: @unchecked Sendable {
     return true
   }
 
+  private func settle(_ next: Orientation, _ wish: Int) {
+    forget()
+    current = next
+    currentWish = wish
+    served.store(wish, ordering: .relaxed)
+  }
+
   private func forget() {
     guard refused != nil else { return }
     refused = nil
@@ -162,23 +190,5 @@ final class OrientedConverter: @unchecked Sendable {
     if converters[orientation.index] == nil {
       converters[orientation.index] = try PixelConverter(from: format, size: size, orientation: orientation)
     }
-  }
-}
-
-extension Orientation {
-  /// Where it stands in ``all``. For every picture: `allCases` would allocate.
-  var index: Int { rotation.degrees / 90 + (isMirrored ? 4 : 0) }
-}
-
-extension SourcePicture {
-  /// An NV12 picture.
-  init(_ planes: NV12Planes) {
-    let size = planes.size
-    self.init(
-      first: SourcePlane(
-        base: planes.luma, stride: planes.lumaStride, byteCount: planes.lumaStride * (size.height - 1) + size.width),
-      second: SourcePlane(
-        base: planes.chroma, stride: planes.chromaStride,
-        byteCount: planes.chromaStride * (size.height / 2 - 1) + size.width))
   }
 }

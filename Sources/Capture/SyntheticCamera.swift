@@ -37,12 +37,18 @@ public final class SyntheticCamera: VideoSource, @unchecked Sendable {
     pattern = TestPattern(size: size)
     painted = Array(repeating: nil, count: capacity + 1)
     format = SourceFormat(
-      size: size, frameRate: frameRate, pixelFormat: .nv12, color: .bt709, conversion: "no copy")
+      size: size, frameRate: frameRate, pixelFormat: .nv12, color: .bt709, conversion: "no copy",
+      turnsApart: true)
   }
 
   /// From the next picture on pictures are laid so: drawn upright, then turned. From any thread.
   public func orient(_ orientation: Orientation) {
     converter.orient(orientation)
+  }
+
+  /// Pictures that `offer` covers are drawn upright and handed on as they are.
+  public func leaveTurning(to offer: TurnOffer) {
+    converter.offer = offer
   }
 
   /// Readies memory for turned pictures: `capacity` frames on their side and one to draw in.
@@ -79,8 +85,8 @@ public final class SyntheticCamera: VideoSource, @unchecked Sendable {
     }
     let number = tick
     tick += 1
-    let orientation = converter.orientation()
-    guard let frame = converter.checkout(orientation, color: format.color, timestamp: due, captured: due) else {
+    let (orientation, later) = converter.laying()
+    guard let frame = converter.checkout(orientation, then: later, color: format.color, timestamp: due, captured: due) else {
       return .dropped(.poolExhausted, count: 1)
     }
     if orientation == .upright {

@@ -128,7 +128,8 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
       }
     format = SourceFormat(
       size: mounting.size(of: driverFormat.size), frameRate: rate, pixelFormat: driverFormat.pixelFormat,
-      color: driverFormat.color.description(of: driverFormat.pixelFormat), conversion: words)
+      color: driverFormat.color.description(of: driverFormat.pixelFormat), conversion: words,
+      turnsApart: layout != nil || (legacy == nil && choice.format.isJPEG))
     stallLimit = max(MediaTime(seconds: Double(Self.stallSeconds)), rate.interval * 2)
     descriptors = .allocate(capacity: 2)
     let events = Int16(tellsChanges ? POLLIN | POLLPRI : POLLIN)
@@ -153,6 +154,14 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   /// From the next picture on pictures are laid so, after ``mounting``. From any thread.
   public func orient(_ orientation: Orientation) {
     converter.orient(orientation)
+  }
+
+  /// Frames that `offer` covers are handed on unturned where they lie in the driver's own memory, and need not be copied
+  /// then, and those of a JPEG camera, which are decoded before they are turned. All others are turned in the pass that
+  /// converts them.
+  public func leaveTurning(to offer: TurnOffer) {
+    guard format.turnsApart else { return }
+    converter.offer = offer
   }
 
   /// Readies memory for turned pictures: `poolCapacity` frames on their side; for an NV12 camera as many again for
@@ -299,7 +308,7 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     let now = MediaTime.now()
     let timestamp = clock.stamp(driver: buffer.isMonotonic ? buffer.timestamp : nil, now: now)
     let captured = min(timestamp, now)
-    let orientation = converter.orientation()
+    let (orientation, later) = converter.laying()
     if let layout, orientation == .upright {
       guard let planes = layout.planes(of: buffer) else {
         giveBack()
@@ -307,21 +316,23 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
       }
       if buffer.mayBeLent {
         restarts = 0
-        return .frame(
-          Frame(
-            planes: planes, dmaBuffer: queue.dmaBuffer(index: buffer.index, planes: planes), color: format.color,
-            timestamp: timestamp, captured: captured, slot: buffer.index, owner: queue))
+        var frame = Frame(
+          planes: planes, dmaBuffer: queue.dmaBuffer(index: buffer.index, planes: planes), color: format.color,
+          timestamp: timestamp, captured: captured, slot: buffer.index, owner: queue)
+        frame.orientation = later
+        return .frame(frame)
       }
     }
-    return try convert(as: orientation, timestamp, captured)
+    return try convert(as: orientation, then: later, timestamp, captured)
   }
 
   /// Makes a frame of a pool of the dequeued buffer, which goes back at once.
   private func convert(
-    as orientation: Orientation, _ timestamp: MediaTime, _ captured: MediaTime
+    as orientation: Orientation, then later: Orientation, _ timestamp: MediaTime, _ captured: MediaTime
   ) throws -> CaptureEvent {
     defer { giveBack() }
-    let checkout = converter.checkout(orientation, color: format.color, timestamp: timestamp, captured: captured)
+    let checkout = converter.checkout(
+      orientation, then: later, color: format.color, timestamp: timestamp, captured: captured)
     guard let frame = checkout else { return .dropped(.poolExhausted, count: 1) }
     do throws(ConversionError) {
       let picture = try legacy?.picture(in: buffer.contents.0) ?? driverFormat.picture(of: buffer)

@@ -72,7 +72,7 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
     chroma = .allocate(capacity: max(1, 2 * header.chromaSize.pixels))
     format = SourceFormat(
       size: header.size, frameRate: header.frameRate, pixelFormat: Self.pixelFormat(of: header.chroma),
-      color: header.color, conversion: "libyuv")
+      color: header.color, conversion: "libyuv", turnsApart: true)
     name = path
     self.header = header
     self.pacing = pacing
@@ -95,6 +95,11 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
   /// From the next picture on pictures are laid so: read upright, then turned. From any thread.
   public func orient(_ orientation: Orientation) {
     converter.orient(orientation)
+  }
+
+  /// Pictures that `offer` covers are handed on as they are in the file.
+  public func leaveTurning(to offer: TurnOffer) {
+    converter.offer = offer
   }
 
   /// Readies memory for turned pictures: `capacity` frames on their side and one to read into.
@@ -155,8 +160,9 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
       tick += missed
       return .dropped(.driver, count: skipped)
     }
-    let orientation = converter.orientation()
-    guard let frame = converter.checkout(orientation, color: format.color, timestamp: due, captured: due) else {
+    let (orientation, later) = converter.laying()
+    let checkout = converter.checkout(orientation, then: later, color: format.color, timestamp: due, captured: due)
+    guard let frame = checkout else {
       guard try skipPicture(interrupt: interrupt.fileDescriptor) else { return .idle }
       tick += 1
       return .dropped(.poolExhausted, count: 1)
@@ -172,8 +178,9 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
     guard !interrupt.hasFired() else { return .idle }
     let due = schedule.time(ofTick: tick)
     while true {
-      let orientation = converter.orientation()
-      if var frame = converter.checkout(orientation, color: format.color, timestamp: due, captured: .zero) {
+      let (orientation, later) = converter.laying()
+      let checkout = converter.checkout(orientation, then: later, color: format.color, timestamp: due, captured: .zero)
+      if var frame = checkout {
         guard try readPicture(into: frame.planes, as: orientation, interrupt: interrupt.fileDescriptor) else {
           return .idle
         }

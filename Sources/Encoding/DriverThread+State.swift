@@ -33,6 +33,8 @@ extension DriverThread {
   struct Description {
     let name: String
     let parameterSets: ParameterSets
+    /// What it lays by itself; the caller takes away what it fails on.
+    var turns: OrientationSet
   }
 
   /// The parts of an access unit, while the thread is held.
@@ -50,7 +52,8 @@ extension EncoderError {
   var mayPass: Bool {
     switch self {
     case .open, .call, .importRefused, .encode, .output: true
-    case .configuration, .frameSize, .frameRows, .order, .unavailable, .permission, .hung, .lost, .stopped: false
+    case .configuration, .frameSize, .frameRows, .order, .notTurned, .unavailable, .permission, .hung, .lost, .stopped:
+      false
     }
   }
 }

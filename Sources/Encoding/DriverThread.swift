@@ -109,7 +109,7 @@ final class DriverThread: @unchecked Sendable {
   /// Encodes `frame` and lends the access unit to `deliver`, on the caller's thread.
   ///
   /// - Throws: ``EncoderError``; then `deliver` was not called. With ``EncoderError/hung(library:after:)`` the driver was
-  ///   abandoned; with any other the thread opens another encoder after the time that ``takeRetry()`` tells.
+  ///   abandoned; with ``EncoderError/notTurned(_:reason:)`` the encoder goes on with another frame; with any other the thread opens another encoder after the time that ``takeRetry()`` tells.
   func encode(
     _ frame: borrowing Frame, keyFrame: Bool, within limit: MediaTime, deliver: (borrowing AccessUnit) -> Void
   ) throws(EncoderError) {
@@ -120,6 +120,11 @@ final class DriverThread: @unchecked Sendable {
       do throws(EncoderError) {
         try encoder.load(frame)
       } catch {
+        if case .notTurned = error {
+          // Nothing was loaded, and the input is mapped still: the next frame may come.
+          monitor.locked { state = .ready }
+          throw error
+        }
         submit(.fail(error))
         _ = try waitForLoan(deadline: deadline, limit: limit)
         throw error
@@ -250,7 +255,8 @@ final class DriverThread: @unchecked Sendable {
         opened = encoder
         try encoder.prepare()
         try encoder.mapInput()
-        if publish(encoder, Description(name: encoder.name, parameterSets: encoder.parameterSets)) { return encoder }
+        if publish(encoder, Description(
+          name: encoder.name, parameterSets: encoder.parameterSets, turns: encoder.turns)) { return encoder }
         end(encoder)
         return nil
       } catch {
@@ -367,8 +373,10 @@ final class DriverThread: @unchecked Sendable {
         if deliveries == 1 { lend(unit) }
       }
     } catch {
-      guard case .importRefused = error else { throw error }
-      return false
+      switch error {
+      case .importRefused, .notTurned: return false
+      default: throw error
+      }
     }
     guard deliveries == 1 else { throw .output(library: library, "\(deliveries) pictures for a frame") }
     return true

@@ -18,6 +18,8 @@ public enum EncoderEvent: Sendable, CustomStringConvertible {
   /// The hardware does not encode pictures of `size`; another encoder does. It is tried again after `retry`, or where
   /// that is nil not while the program runs.
   case standbyWithoutHardware(size: PictureSize, reason: EncoderError, retry: MediaTime?)
+  /// The driver's video processing failed, and pictures are turned on the CPU from now on.
+  case turningFailed(reason: String)
   /// The picture turned, and what the encoder of the former orientation still held back is lost.
   case flushFailed(reason: EncoderError)
 
@@ -37,6 +39,7 @@ public enum EncoderEvent: Sendable, CustomStringConvertible {
     case .standbyWithoutHardware(let size, let reason, let retry):
       "\(size) is encoded in software: \(reason)"
         + (retry.map { "; the hardware is tried again in \($0.wholeSeconds) s" } ?? "")
+    case .turningFailed(let reason): "pictures are turned on the CPU from now on: \(reason)"
     case .flushFailed(let reason): "the last pictures before the turn are lost: \(reason)"
     }
   }

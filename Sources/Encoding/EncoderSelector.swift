@@ -32,6 +32,8 @@ public struct EncoderSelection: Sendable {
   public let explanation: String?
   /// What will happen to it while it runs; nil where nothing can.
   public let events: EncoderEvents?
+  /// Which frames need not be turned by their source; nil where the encoder turns none.
+  public let turning: TurnOffer?
 }
 
 /// Makes the encoder that was asked for.
@@ -46,20 +48,22 @@ public enum EncoderSelector {
   ///   - policy: how the hardware and what stands behind it are used; without its standby the other aspect's encoder is
   ///     made when the picture turns.
   ///   - aspects: whether the picture may turn.
+  ///   - turns: whether the hardware is to turn frames by itself where it can; for a source that would need a pass of its
+  ///     own for it, and is told of ``EncoderSelection/turning``.
   /// - Throws: ``EncoderError`` with the reasons, where none can be had.
   public static func select(
     _ choice: EncoderChoice, _ configuration: EncoderConfiguration, node: String? = nil,
-    policy: FailoverEncoder.Policy = FailoverEncoder.Policy(), aspects: EncoderAspects = .one
+    policy: FailoverEncoder.Policy = FailoverEncoder.Policy(), aspects: EncoderAspects = .one, turns: Bool = false
   ) throws(EncoderError) -> EncoderSelection {
     try configuration.check()
     let nodes = node.map { [$0] } ?? RenderNode.all().map(\.path)
     let hardware = nodes.map { path in
       HardwareCandidate(library: "VA-API (\(path))") { configuration throws(EncoderError) in
-        try VAAPIEncoder(configuration, node: path)
+        try VAAPIEncoder(configuration, node: path, turns: turns)
       }
     }
     return try select(
-      choice, configuration, hardware: hardware, policy: policy, aspects: aspects, software: software)
+      choice, configuration, hardware: hardware, policy: policy, aspects: aspects, turns: turns, software: software)
   }
 
   /// Hardware that is to be tried: what it is, and how it is opened.
@@ -71,7 +75,8 @@ public enum EncoderSelector {
   /// As above, of given encoders.
   static func select(
     _ choice: EncoderChoice, _ configuration: EncoderConfiguration, hardware: [HardwareCandidate],
-    policy: FailoverEncoder.Policy, aspects: EncoderAspects = .one, software: FailoverEncoder.MakeFallback?
+    policy: FailoverEncoder.Policy, aspects: EncoderAspects = .one, turns: Bool = false,
+    software: FailoverEncoder.MakeFallback?
   ) throws(EncoderError) -> EncoderSelection {
     let events = EncoderEvents()
     var obstacles: [EncoderError] = []
@@ -79,11 +84,13 @@ public enum EncoderSelector {
       tries: for candidate in hardware {
         do throws(EncoderError) {
           let hardware = HardwareFactory(
-            candidate: candidate, policy: policy, events: events, fallback: choice == .auto ? software : nil)
+            candidate: candidate, policy: policy, events: events, fallback: choice == .auto ? software : nil,
+            offer: turns ? TurnOffer() : nil)
           let encoder = try hardware.encoder(configuration)
           return try prepared(
             try oriented(encoder, aspects, policy, events, hardware.encoderOrFallback),
-            explanation: behind(choice, software, policy), events: events)
+            explanation: behind(choice, software, policy), events: events,
+            turning: hardware.offer)
         } catch {
           obstacles.append(error)
           // One thread that is stuck in a driver is enough.
@@ -104,7 +111,8 @@ public enum EncoderSelector {
     }
     return try prepared(
       try oriented(try software(configuration), aspects, policy, events, software),
-      explanation: reasons.isEmpty ? nil : "no VA-API: \(reasons)", events: aspects == .both ? events : nil)
+      explanation: reasons.isEmpty ? nil : "no VA-API: \(reasons)", events: aspects == .both ? events : nil,
+      turning: nil)
   }
 
   /// Makes the encoders of one selection on one driver, of either aspect.
@@ -113,10 +121,23 @@ public enum EncoderSelector {
     let policy: FailoverEncoder.Policy
     let events: EncoderEvents
     let fallback: FailoverEncoder.MakeFallback?
+    /// Where it is told which frames are turned by them; nil where none are to be.
+    let offer: TurnOffer?
     let health = DriverHealth()
 
     func encoder(
       _ configuration: EncoderConfiguration, mayStartOnFallback: Bool = false
+    ) throws(EncoderError) -> any VideoEncoder {
+      turning(try failover(configuration, mayStartOnFallback: mayStartOnFallback))
+    }
+
+    private func turning(_ encoder: any VideoEncoder) -> any VideoEncoder {
+      guard let offer else { return encoder }
+      return TurningEncoder(encoder, offer: offer)
+    }
+
+    private func failover(
+      _ configuration: EncoderConfiguration, mayStartOnFallback: Bool
     ) throws(EncoderError) -> any VideoEncoder {
       let open = candidate.open
       return try FailoverEncoder(
@@ -139,7 +160,7 @@ public enum EncoderSelector {
           events.add(.standbyWithoutHardware(size: configuration.size, reason: error, retry: nil))
         }
       }
-      return try fallback(configuration)
+      return turning(try fallback(configuration))
     }
   }
 
@@ -160,7 +181,7 @@ public enum EncoderSelector {
   }
 
   private static func prepared(
-    _ encoder: any VideoEncoder, explanation: String?, events: EncoderEvents?
+    _ encoder: any VideoEncoder, explanation: String?, events: EncoderEvents?, turning: TurnOffer?
   ) throws(EncoderError) -> EncoderSelection {
     do throws(EncoderError) {
       try encoder.prepare()
@@ -168,7 +189,7 @@ public enum EncoderSelector {
       encoder.stop()
       throw error
     }
-    return EncoderSelection(encoder: encoder, explanation: explanation, events: events)
+    return EncoderSelection(encoder: encoder, explanation: explanation, events: events, turning: turning)
   }
 
   private static func behind(

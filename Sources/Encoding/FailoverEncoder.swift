@@ -51,6 +51,8 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   private var isStopped = false
   /// Whether the fall-back's next picture is its first one after the hardware's.
   private var needsKeyFrame = false
+  /// Whether the hardware's next picture is its first one after the fall-back's. A frame that it does not turn is none.
+  private var isRecovered = false
   private var switches = EncoderCounters()
   private var succession = IDRSuccession()
 
@@ -100,7 +102,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
       do throws(EncoderError) {
         guard mayStartOnFallback, error.mayPass, let fallback else { throw error }
         let opened = try fallback(configuration)
-        self.hardware = DriverThread.Description(name: opened.name, parameterSets: opened.parameterSets)
+        self.hardware = DriverThread.Description(name: opened.name, parameterSets: opened.parameterSets, turns: [])
         self.fallback = opened
       } catch {
         driver.stop()
@@ -125,6 +127,9 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     usesHardware ? hardware.parameterSets : fallback?.parameterSets ?? hardware.parameterSets
   }
 
+  /// What the hardware lays by itself, while it is in use.
+  public var turns: OrientationSet { usesHardware && health.reason == nil ? hardware.turns : [] }
+
   /// The hardware's, and the switches.
   public var counters: EncoderCounters {
     var sum = driver.totals
@@ -145,19 +150,19 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
 
   /// Encodes `frame` by the hardware, or where that fails by the fall-back; see ``VideoEncoder``.
   ///
-  /// - Throws: ``EncoderError/frameSize(_:expected:)``, ``EncoderError/lost(reason:)``, or what the fall-back throws.
+  /// - Throws: ``EncoderError/frameSize(_:expected:)``, ``EncoderError/notTurned(_:reason:)`` for a frame to be laid yet
+  ///   where the encoder at work does not do that (any more), ``EncoderError/lost(reason:)``, or what the fall-back throws.
   public func encode(
     _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
   ) throws(EncoderError) {
     guard !isStopped else { throw .stopped }
     // Before the hardware sees it: a frame that is the caller's mistake is no failure of the hardware's.
-    try frame.planes.check(for: configuration.size)
-    var isRecovered = false
+    try frame.check(for: configuration.size)
     if let reason = health.reason {
       if usesHardware { try failOver(reason) }
       switches.hangs += health.takeHangs()
     } else if !usesHardware, keyFrame {
-      isRecovered = try lookForHardware(deliver: deliver)
+      try lookForHardware(deliver: deliver)
     }
     guard usesHardware else { return try encodeByFallback(frame, keyFrame: keyFrame, deliver: deliver) }
     do throws(EncoderError) {
@@ -170,7 +175,14 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
           _ = succession.pass($0, ofNewEncoder: false, to: deliver)
         }
       }
+      isRecovered = false
     } catch {
+      if case .notTurned(_, let reason) = error {
+        // Not the encoder's failure: it goes on with the frame as soon as somebody has laid it.
+        if !hardware.turns.isEmpty { events.add(.turningFailed(reason: reason)) }
+        hardware.turns = []
+        throw error
+      }
       try failOver(error)
       try encodeByFallback(frame, keyFrame: true, deliver: deliver)
     }
@@ -262,20 +274,20 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     needsKeyFrame = false
   }
 
-  /// Goes back to the hardware where it is ready, whose first picture is a key frame, and says so; gives it up where it
-  /// hangs.
-  private func lookForHardware(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) -> Bool {
+  /// Goes back to the hardware where it is ready, whose first picture is a key frame; gives it up where it hangs.
+  private func lookForHardware(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
     if driver.abandonReopening(after: policy.openingLimit) {
       switches.hangs += health.takeHangs()
       if health.takeNotice() {
         events.add(.abandoned(to: name, reason: .hung(library: driver.library, after: policy.openingLimit)))
       }
     }
-    guard let hardware = driver.ready else { return false }
+    guard let hardware = driver.ready else { return }
     // What the fall-back still holds comes before whatever the hardware makes.
     try fallback?.flush { _ = succession.pass($0, ofNewEncoder: false, to: deliver) }
     self.hardware = hardware
     usesHardware = true
+    isRecovered = true
     needsKeyFrame = false
     switches.recoveries += 1
     events.add(.recovered(to: hardware.name))
@@ -283,6 +295,5 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
       fallback?.stop()
       fallback = nil
     }
-    return true
   }
 }

@@ -101,6 +101,9 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
     return sum
   }
 
+  /// What the encoder at work lays by itself.
+  public var turns: OrientationSet { active.turns }
+
   /// Whether the next turn waits for nothing. Any thread may ask.
   public var isStandbyReady: Bool { standby.isReady }
 
@@ -129,10 +132,10 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
     _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
   ) throws(EncoderError) {
     guard !isStopped else { throw .stopped }
-    let size = frame.planes.size
+    let size = frame.laidSize
     if size != activeSize, let turned, size == initial.size || size == turned.size {
       // Before anything turns: a frame that is the caller's mistake changes nothing.
-      try frame.planes.check(for: size)
+      try frame.check(for: size)
       try turn(to: size == initial.size ? initial : turned, deliver: deliver)
     }
     // What looks ahead delivers it in another call, when it is too late to encode it once more.

@@ -18,6 +18,8 @@ public enum EncoderError: Failure {
   case call(library: String, function: String, code: Int, reason: String)
   /// The hardware does not read the frame's DMA-BUF: loaded once more, the frame is copied.
   case importRefused(library: String)
+  /// The encoder does not, or no longer, turn frames by itself, and why: turned by the caller, the frame is taken.
+  case notTurned(Orientation, reason: String)
   /// The library failed on a frame.
   case encode(library: String, code: Int)
   /// A call of the driver did not return in time.
@@ -40,6 +42,7 @@ public enum EncoderError: Failure {
     case .call(let library, let function, let code, let reason):
       "\(library): \(function) failed: \(reason) (code \(code))"
     case .importRefused(let library): "\(library) does not read the camera's own memory: load the frame once more"
+    case .notTurned(let orientation, let reason): "a frame to be laid by \(orientation) is not taken: \(reason)"
     case .encode(let library, let code): "\(library) failed to encode a frame (code \(code))"
     case .hung(let library, let time): "\(library) did not answer for \((time.nanoseconds + 500_000) / 1_000_000) ms"
     case .output(let library, let reason): "\(library) delivered a broken stream: \(reason)"
@@ -55,7 +58,7 @@ public enum EncoderError: Failure {
     case .open, .unavailable, .hung, .lost: .unavailable
     case .permission: .noPermission
     case .call: .unavailable
-    case .frameSize, .frameRows, .order, .importRefused, .encode, .output, .stopped: .software
+    case .frameSize, .frameRows, .order, .importRefused, .notTurned, .encode, .output, .stopped: .software
     }
   }
 }

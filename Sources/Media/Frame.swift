@@ -101,6 +101,9 @@ public struct Frame: ~Copyable, @unchecked Sendable {
   /// When the picture became available on `CLOCK_MONOTONIC`: latencies are measured from it. Differs from
   /// ``timestamp`` only where the timeline is not the clock's, as in a file that is read at full speed.
   public var captured: MediaTime
+  /// How the planes are still to be laid before anybody sees them: by the encoder, where it does that better than the
+  /// source. ``Orientation/upright`` where the source has laid them already.
+  public var orientation = Orientation.upright
   /// Which of its owner's slots it occupies.
   public let slot: Int
   private let owner: FrameOwner
@@ -121,5 +124,24 @@ public struct Frame: ~Copyable, @unchecked Sendable {
 
   deinit {
     owner.recycle(slot: slot)
+  }
+
+  /// The size of the picture once it is laid by ``orientation``.
+  public var laidSize: PictureSize { orientation.size(of: planes.size) }
+
+  /// Refuses what an encoder of pictures of `expected` that turns by itself would read beyond, or encode as garbage.
+  ///
+  /// - Throws: ``EncoderError/frameSize(_:expected:)`` or ``EncoderError/frameRows(_:least:)``.
+  public func check(for expected: PictureSize) throws(EncoderError) {
+    guard laidSize == expected else { throw .frameSize(laidSize, expected: expected) }
+    try planes.check(for: planes.size)
+  }
+
+  /// The same for an encoder that does not turn.
+  ///
+  /// - Throws: ``EncoderError/notTurned(_:reason:)`` too.
+  public func checkUpright(for expected: PictureSize) throws(EncoderError) {
+    try check(for: expected)
+    guard orientation == .upright else { throw .notTurned(orientation, reason: "the encoder does not turn") }
   }
 }

@@ -10,6 +10,9 @@ public protocol VideoEncoder: AnyObject, Sendable {
   /// The parameter sets of what it delivers next. They never change within one encoder; one that stands for several
   /// changes them at a key frame. A driver may write its own, which are known after ``prepare()``.
   var parameterSets: ParameterSets { get }
+  /// The orientations that it lays frames by itself (``Frame/orientation``); may shrink with any frame. A frame of
+  /// another one it refuses by ``EncoderError/notTurned(_:reason:)``, and nothing has happened then.
+  var turns: OrientationSet { get }
   /// What happened within, for statistics. May be read by the thread that encodes alone.
   var counters: EncoderCounters { get }
 
@@ -38,6 +41,8 @@ public protocol VideoEncoder: AnyObject, Sendable {
 }
 
 extension VideoEncoder {
+  /// None.
+  public var turns: OrientationSet { [] }
   /// Nothing to tell.
   public var counters: EncoderCounters { EncoderCounters() }
 }

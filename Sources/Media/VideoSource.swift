@@ -54,18 +54,23 @@ public struct SourceFormat: Hashable, Sendable {
   public var pixelFormat: PixelFormat
   /// What the samples of the NV12 frames mean.
   public var color: ColorDescription
+  /// Whether a turned frame costs a pass of its own over the picture: then ``VideoSource/leaveTurning(to:)`` spares it.
+  /// False where pictures are turned as they are converted.
+  public var turnsApart: Bool
   /// How the pictures become NV12, in a few words: `no copy`, `libyuv`, `libjpeg-turbo`, `libv4l`.
   public var conversion: String
 
   /// A format.
   public init(
-    size: PictureSize, frameRate: FrameRate, pixelFormat: PixelFormat, color: ColorDescription, conversion: String
+    size: PictureSize, frameRate: FrameRate, pixelFormat: PixelFormat, color: ColorDescription, conversion: String,
+    turnsApart: Bool = false
   ) {
     self.size = size
     self.frameRate = frameRate
     self.pixelFormat = pixelFormat
     self.color = color
     self.conversion = conversion
+    self.turnsApart = turnsApart
   }
 }
 
@@ -83,13 +88,17 @@ public protocol VideoSource: AnyObject, Sendable {
   var isLive: Bool { get }
   /// From the next frame on pictures are laid so, `.upright` being the beginning. From any thread at any time; never
   /// blocks. The last call wins, also over a picture that `next` waits for already: the orientation is read when the
-  /// picture is converted. A frame's own `planes.size` says what became of it.
+  /// picture is converted. A frame's own `laidSize` says what became of it.
   func orient(_ orientation: Orientation)
-  /// How the last picture was laid: what was asked for, or what was before it where that cannot be had. From any thread.
+  /// How the last picture was laid, or is to be laid by its encoder: what was asked for, or what was before it where that
+  /// cannot be had. From any thread.
   var orientation: Orientation { get }
   /// Why the orientation that was asked for last cannot be had; nil where pictures are laid so, or none has come since.
   /// Asking once more tries once more. From any thread.
   var turningFailure: (any Failure)? { get }
+  /// Frames that `offer` covers are handed on unturned, with ``Frame/orientation``, where turning them would cost a pass of
+  /// its own (``SourceFormat/turnsApart``). Called before `start`.
+  func leaveTurning(to offer: TurnOffer)
   /// Readies memory for all four rotations, mirrored as is wanted now: afterwards the first turned frame costs no
   /// more than those that follow. Without it that frame waits for the memory. Called before `start`; idempotent.
   ///
@@ -101,4 +110,9 @@ public protocol VideoSource: AnyObject, Sendable {
   func next(interrupt: borrowing Interrupt) throws -> CaptureEvent
   /// Ends the flow of pictures. Idempotent. Frames that are still held stay valid.
   func stop()
+}
+
+extension VideoSource {
+  /// Nothing: every frame is turned before it is handed on.
+  public func leaveTurning(to offer: TurnOffer) {}
 }

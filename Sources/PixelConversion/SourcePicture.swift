@@ -1,3 +1,5 @@
+public import Media
+
 /// One memory plane of a picture as the device delivered it, lent for the length of a call.
 public struct SourcePlane {
   /// The first byte of the first row.
@@ -64,5 +66,18 @@ public struct SourcePicture {
     self.first = first
     self.second = second
     self.third = third
+  }
+}
+
+extension SourcePicture {
+  /// An NV12 picture, such as a frame.
+  public init(_ planes: NV12Planes) {
+    let size = planes.size
+    self.init(
+      first: SourcePlane(
+        base: planes.luma, stride: planes.lumaStride, byteCount: planes.lumaStride * (size.height - 1) + size.width),
+      second: SourcePlane(
+        base: planes.chroma, stride: planes.chromaStride,
+        byteCount: planes.chromaStride * (size.height / 2 - 1) + size.width))
   }
 }

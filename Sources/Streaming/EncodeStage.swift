@@ -40,7 +40,7 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
         continue
       }
       if requests.takeKeyFrame() { clock.request() }
-      let size = waiting.frame.planes.size
+      let size = waiting.frame.laidSize
       do throws(EncoderError) {
         try follow(rate.change(at: waiting.frame.timestamp))
         try encode(consume waiting, into: picture, clock: &clock)

@@ -9,6 +9,8 @@ final class EncodingSession {
   let context: VAEncodingContext
   let imports: ImportedSurfaces
   let upload: SurfaceUpload
+  /// What turns frames first; nil where that is not wanted, or not to be had.
+  let turning: VideoTurning?
   /// The entry point that it goes through, and what the driver says of it.
   let offer: VAAPICapabilities.Encoder
   /// The rate control; nil where the driver says of none.
@@ -21,7 +23,8 @@ final class EncodingSession {
   ///
   /// - Throws: ``EncoderError``.
   private init(
-    _ display: VADisplayConnection, _ offer: VAAPICapabilities.Encoder, _ configuration: EncoderConfiguration
+    _ display: VADisplayConnection, _ offer: VAAPICapabilities.Encoder, _ configuration: EncoderConfiguration,
+    turns: Bool
   ) throws(EncoderError) {
     mode = Self.mode(for: configuration.rateControl, among: offer.rateControls)
     // Slice headers of ours go with an SPS of ours alone.
@@ -35,6 +38,10 @@ final class EncodingSession {
     imports = ImportedSurfaces(display, size: configuration.size, isPossible: offer.importsDMABuffers)
     buffers = PictureBuffers(context)
     coded = CodedPicture(context)
+    // The caller turns what this does not: that it cannot be had is no failure of the encoder's.
+    turning =
+      turns
+      ? try? VideoTurning(display, size: configuration.size, imports: offer.importsDMABuffers) : nil
     self.offer = offer
     vendor = display.vendor
   }
@@ -43,7 +50,8 @@ final class EncodingSession {
   ///
   /// - Throws: ``EncoderError`` with what the first one lacked, where there is none.
   static func open(
-    _ configuration: EncoderConfiguration, node: RenderNode, without excluded: VAAPICapabilities.EntryPoint? = nil
+    _ configuration: EncoderConfiguration, node: RenderNode, turns: Bool,
+    without excluded: VAAPICapabilities.EntryPoint? = nil
   ) throws(EncoderError) -> EncodingSession {
     let display = try VADisplayConnection(node)
     let capabilities = try VAAPICapabilities(of: node, through: display)
@@ -52,7 +60,8 @@ final class EncodingSession {
     for offer in offers {
       do throws(EncoderError) {
         try check(offer, configuration.size, vendor: display.vendor)
-        return try EncodingSession(display, offer, configuration)
+        return try EncodingSession(
+          display, offer, configuration, turns: turns && capabilities.hasVideoProcessing)
       } catch {
         first = first ?? error
       }
@@ -104,5 +113,46 @@ final class EncodingSession {
       case .constantQuantizer: [.constantQuantizer, .variableBitrate, .constantBitrate]
       }
     return order.first { offered.contains($0) }
+  }
+}
+
+extension EncodingSession {
+  /// The DMA-BUFs of frames that are to be laid by `orientation`.
+  func imports(for orientation: Orientation) -> ImportedSurfaces {
+    guard orientation != .upright, let turning else { return imports }
+    return turning.imports(for: orientation)
+  }
+
+  /// The surface with what was copied into ``VideoTurning/input``, laid by `orientation`.
+  ///
+  /// - Throws: ``EncoderError/notTurned(_:reason:)``, and then nothing is turned any more.
+  func turnedCopy(by orientation: Orientation) throws(EncoderError) -> VASurfaceID {
+    try turning(by: orientation) { (turning) throws(EncoderError) in
+      let source = try turning.input.finish(orientation.size(of: turning.size))
+      return try turning.turn(source, isImported: false, by: orientation)
+    }
+  }
+
+  /// The same of an imported surface; `source` itself where it is not to be turned.
+  ///
+  /// - Throws: ``EncoderError/importRefused(library:)`` too.
+  func turned(_ source: VASurfaceID, by orientation: Orientation) throws(EncoderError) -> VASurfaceID {
+    guard orientation != .upright else { return source }
+    return try turning(by: orientation) { (turning) throws(EncoderError) in
+      try turning.turn(source, isImported: true, by: orientation)
+    }
+  }
+
+  private func turning(
+    by orientation: Orientation, _ body: (VideoTurning) throws(EncoderError) -> VASurfaceID
+  ) throws(EncoderError) -> VASurfaceID {
+    guard let turning else { throw .notTurned(orientation, reason: "the driver does not turn pictures") }
+    do throws(EncoderError) {
+      return try body(turning)
+    } catch {
+      if case .importRefused = error { throw error }
+      turning.giveUp(error)
+      throw .notTurned(orientation, reason: turning.failure)
+    }
   }
 }

@@ -24,14 +24,16 @@ final class SurfaceUpload {
   /// How many surfaces there are: one with the driver, one being filled, one to spare.
   static let ringCount = 3
 
-  /// Makes the surfaces for pictures of `size` and finds out how they are filled.
+  /// Makes `count` surfaces for pictures of `size` and finds out how they are filled.
   ///
   /// - Throws: ``EncoderError``.
-  init(_ display: VADisplayConnection, size: PictureSize) throws(EncoderError) {
+  init(
+    _ display: VADisplayConnection, size: PictureSize, count: Int = SurfaceUpload.ringCount
+  ) throws(EncoderError) {
     self.display = display
     self.size = size
     let whole = PictureSize(width: (size.width + 15) & ~15, height: (size.height + 15) & ~15)
-    surfaces = try VASurfaces(display, size: whole, count: Self.ringCount)
+    surfaces = try VASurfaces(display, size: whole, count: count)
     derives = Self.canDerive(display, surfaces, size)
     if !derives {
       image = try Self.makeImage(display, whole)
@@ -70,6 +72,48 @@ final class SurfaceUpload {
       throw failure(status == VA_STATUS_SUCCESS ? VAStatus(VA_STATUS_ERROR_UNKNOWN) : status, "vaMapBuffer")
     }
     memory = address.assumingMemoryBound(to: UInt8.self)
+  }
+
+  /// Lends the corner of the mapped memory for a picture of `wanted`, no larger than the surface's own; nothing where
+  /// nothing is mapped.
+  func withPlanes(of wanted: PictureSize, _ body: (NV12Planes) -> Void) {
+    guard let memory else { return }
+    body(planes(memory, wanted))
+  }
+
+  /// What is on the surface that comes next, lent to `body`. Nobody may have it.
+  ///
+  /// - Throws: ``EncoderError/call(library:function:code:reason:)``.
+  func read<Result>(_ body: (NV12Planes) -> Result) throws(EncoderError) -> Result {
+    if !derives {
+      let width = UInt32(min(surfaces.size.width, Int(image.width)))
+      let height = UInt32(min(surfaces.size.height, Int(image.height)))
+      try check(
+        vaGetImage(display.handle, surfaces.identifiers[index], 0, 0, width, height, image.image_id), "vaGetImage")
+    }
+    try map()
+    defer { abandon() }
+    guard let memory else { throw .order(call: "read(_:)", needs: "map()") }
+    return body(planes(memory, size))
+  }
+
+  private func planes(_ memory: UnsafeMutablePointer<UInt8>, _ size: PictureSize) -> NV12Planes {
+    NV12Planes(
+      size: size, luma: memory + Int(image.offsets.0), lumaStride: Int(image.pitches.0),
+      chroma: memory + Int(image.offsets.1), chromaStride: Int(image.pitches.1))
+  }
+
+  /// Copies a picture that is smaller than the surface into its corner; the rest stays as it is.
+  func copyCorner(_ source: NV12Planes) {
+    guard let memory else { return }
+    let target = planes(memory, source.size)
+    let width = source.size.width
+    for row in 0..<source.size.height {
+      memcpy(target.luma + row * target.lumaStride, source.luma + row * source.lumaStride, width)
+    }
+    for row in 0..<source.size.height / 2 {
+      memcpy(target.chroma + row * target.chromaStride, source.chroma + row * source.chromaStride, width)
+    }
   }
 
   /// Copies a picture into the mapped memory, which is written in order and never read: it may be uncached.
@@ -132,9 +176,10 @@ final class SurfaceUpload {
 
   /// Gives the memory back to the driver; returns the surface with the picture. The next ``map()`` is for another one.
   ///
+  /// - Parameter part: how much of the surface was written, where that is not all of it.
   /// - Throws: ``EncoderError/call(library:function:code:reason:)``, or ``EncoderError/order(call:needs:)`` where
   ///   nothing is mapped.
-  func finish() throws(EncoderError) -> VASurfaceID {
+  func finish(_ part: PictureSize? = nil) throws(EncoderError) -> VASurfaceID {
     let surface = surfaces.identifiers[index]
     guard memory != nil else { throw .order(call: "finish()", needs: "map()") }
     memory = nil
@@ -142,8 +187,8 @@ final class SurfaceUpload {
     dropDerived()
     try check(status, "vaUnmapBuffer")
     if !derives {
-      let width = UInt32(min(surfaces.size.width, Int(image.width)))
-      let height = UInt32(min(surfaces.size.height, Int(image.height)))
+      let width = UInt32(min(part?.width ?? surfaces.size.width, Int(image.width)))
+      let height = UInt32(min(part?.height ?? surfaces.size.height, Int(image.height)))
       try check(
         vaPutImage(display.handle, surface, image.image_id, 0, 0, width, height, 0, 0, width, height), "vaPutImage")
     }

@@ -22,7 +22,11 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   /// What the driver says of the entry point in use.
   public var capabilities: VAAPICapabilities.Encoder { stream.offer }
 
+  /// The orientations that the driver's video processing lays frames by, as it was seen to do.
+  public var turns: OrientationSet { session?.turning?.orientations ?? [] }
+
   private let node: RenderNode
+  private let isToTurn: Bool
   private var session: EncodingSession?
   private var stream: StreamParameters
   private var setUnits: SetUnits
@@ -46,21 +50,26 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     case nothing
     /// It is in the mapped surface.
     case copy
+    /// It is in the mapped surface that pictures are turned from.
+    case turnedCopy(Orientation)
     /// The driver is to read it where it is; the planes are for the case that it cannot.
-    case buffer(DMABuffer, descriptor: CInt?)
+    case buffer(DMABuffer, descriptor: CInt?, Orientation)
   }
 
   /// Opens the driver of the render node at the path `node` for `configuration`.
   ///
+  /// - Parameter turns: whether frames may come that are to be laid yet (``Frame/orientation``), and the driver's video
+  ///   processing is to do that. ``turns`` says what it does.
   /// - Throws: ``EncoderError``: an impossible value, no such node, no permission, a driver without what is needed, or
   ///   the call of libva's that failed.
-  public init(_ configuration: EncoderConfiguration, node: String) throws(EncoderError) {
+  public init(_ configuration: EncoderConfiguration, node: String, turns: Bool = false) throws(EncoderError) {
     try configuration.check()
     if let quality = configuration.vaapiQuality, quality < 1 {
       throw .configuration("a VA-API quality level of \(quality): choose 1 for the best, or more for faster ones")
     }
     self.node = RenderNode(path: node)
-    let session = try EncodingSession.open(configuration, node: self.node)
+    isToTurn = turns
+    let session = try EncodingSession.open(configuration, node: self.node, turns: turns)
     let stream = try StreamParameters(configuration, session)
     name = stream.name
     parameterSets = stream.parameterSets
@@ -94,7 +103,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
       session = nil
       let failed = stream.offer.entryPoint
       // The first failure is the one to tell: that there is no second entry point is the usual case.
-      guard let second = try? EncodingSession.open(configuration, node: node, without: failed) else { throw error }
+      guard let second = try? EncodingSession.open(configuration, node: node, turns: isToTurn, without: failed) else { throw error }
       stream = try StreamParameters(configuration, second)
       name = stream.name
       parameterSets = stream.parameterSets
@@ -147,21 +156,30 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     if !isPrepared, !packed.contains(.sequence) { try prepare() }
     guard let session else { throw .stopped }
     try session.upload.map()
+    guard let turning = session.turning, !turning.orientations.isEmpty else { return }
+    do throws(EncoderError) { try turning.input.map() } catch { turning.giveUp(error) }
   }
 
   /// Copies `frame` into the mapped surface; see ``StagedVideoEncoder``.
   ///
   /// - Throws: ``EncoderError/frameSize(_:expected:)``, ``EncoderError/frameRows(_:least:)``,
-  ///   ``EncoderError/order(call:needs:)`` without ``mapInput()``, or ``EncoderError/stopped``.
+  ///   ``EncoderError/notTurned(_:reason:)``, ``EncoderError/order(call:needs:)`` without ``mapInput()``, or ``EncoderError/stopped``.
   public func load(_ frame: borrowing Frame) throws(EncoderError) {
     guard let session else { throw .stopped }
-    let planes = frame.planes
-    try planes.check(for: configuration.size)
+    let (planes, orientation) = (frame.planes, frame.orientation)
+    try frame.check(for: configuration.size)
+    guard orientation == .upright || turns.contains(orientation) else {
+      throw .notTurned(orientation, reason: session.turning?.failure ?? "the driver does not turn pictures")
+    }
     guard session.upload.isMapped else { throw .order(call: "load(_:)", needs: "mapInput()") }
     timestamp = frame.timestamp
     captured = frame.captured
-    if let buffer = frame.dmaBuffer, session.imports.accepts(buffer) {
-      loaded = .buffer(buffer, descriptor: session.imports.descriptor(for: buffer))
+    let imports = session.imports(for: orientation)
+    if let buffer = frame.dmaBuffer, imports.accepts(buffer) {
+      loaded = .buffer(buffer, descriptor: imports.descriptor(for: buffer), orientation)
+    } else if let turning = session.turning, orientation != .upright {
+      turning.input.copyCorner(planes)
+      loaded = .turnedCopy(orientation)
     } else {
       session.upload.copy(planes)
       loaded = .copy
@@ -181,15 +199,17 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     switch source {
     case .nothing: throw .order(call: "encodeLoaded(keyFrame:deliver:)", needs: "load(_:)")
     case .copy: try encode(try session.upload.finish(), session, isIDR: isIDR)
-    case .buffer(let buffer, let descriptor):
-      guard let surface = session.imports.surface(for: buffer, descriptor) else {
+    case .turnedCopy(let orientation): try encode(try session.turnedCopy(by: orientation), session, isIDR: isIDR)
+    case .buffer(let buffer, let descriptor, let orientation):
+      guard let source = session.imports(for: orientation).surface(for: buffer, descriptor) else {
         throw .importRefused(library: "VA-API")
       }
+      let surface = try session.turned(source, by: orientation)
       do throws(EncoderError) {
         try encode(surface, session, isIDR: isIDR)
       } catch {
         // A driver may import what it cannot encode from; once it could, the failure is another one.
-        guard counters.imported == 0 else { throw error }
+        guard counters.imported == 0, orientation == .upright else { throw error }
         session.imports.giveUp()
         throw .importRefused(library: "VA-API")
       }
@@ -378,27 +398,5 @@ extension VAAPIEncoder {
       needsKeyFrame = true
       throw .output(library: "VA-API (\(session.vendor))", "the driver changed its parameter sets in mid-stream")
     }
-  }
-}
-
-/// The parameter sets as NAL units in memory of their own, ready to be lent.
-private final class SetUnits {
-  let sequence: NALUnit
-  let picture: NALUnit
-  private let memory: UnsafeMutableRawBufferPointer
-
-  init(_ sets: ParameterSets) {
-    memory = .allocate(byteCount: sets.sequence.count + sets.picture.count, alignment: 1)
-    memory.copyBytes(from: sets.sequence + sets.picture)
-    let bytes = UnsafeRawBufferPointer(memory)
-    guard let sequence = NALUnit(UnsafeRawBufferPointer(rebasing: bytes[..<sets.sequence.count])),
-      let picture = NALUnit(UnsafeRawBufferPointer(rebasing: bytes[sets.sequence.count...]))
-    else { preconditionFailure("neither of ParameterSets is ever empty") }
-    self.sequence = sequence
-    self.picture = picture
-  }
-
-  deinit {
-    memory.deallocate()
   }
 }

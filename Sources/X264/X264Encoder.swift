@@ -121,7 +121,7 @@
       if isFlushed { try reopen() }
       guard let encoder else { throw .stopped }
       let planes = frame.planes
-      try planes.check(for: configuration.size)
+      try frame.checkUpright(for: configuration.size)
       if nextIndex == rateIndex { try restoreRate() }
       if isRateFactorNew { try applyRateFactor() }
       times[Int(nextIndex % Self.timesCapacity)] = (frame.timestamp, frame.captured)

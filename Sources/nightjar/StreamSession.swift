@@ -36,6 +36,7 @@ struct StreamSession {
     let orientation = command.orientation.initial
     let source = try openSource(fixed: turns ? nil : orientation)
     let selection = try command.encoding.select(for: source.format, orientation, aspects: turns ? .both : .one)
+    if let offer = selection.turning { source.leaveTurning(to: offer) }
     let keyFrameInterval = command.encoding.settings.keyFrameInterval
     let pipeline = try Pipeline(
       source: source, encoder: selection.encoder, destinations: destinations, keyFrameInterval: keyFrameInterval,
