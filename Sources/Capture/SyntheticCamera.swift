@@ -86,7 +86,8 @@ public final class SyntheticCamera: VideoSource, @unchecked Sendable {
     let number = tick
     tick += 1
     let (orientation, later) = converter.laying()
-    guard let frame = converter.checkout(orientation, then: later, color: format.color, timestamp: due, captured: due) else {
+    guard let frame = converter.checkout(orientation, then: later, color: format.color, timestamp: due, captured: due)
+    else {
       return .dropped(.poolExhausted, count: 1)
     }
     if orientation == .upright {

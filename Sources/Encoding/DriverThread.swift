@@ -255,8 +255,13 @@ final class DriverThread: @unchecked Sendable {
         opened = encoder
         try encoder.prepare()
         try encoder.mapInput()
-        if publish(encoder, Description(
-          name: encoder.name, parameterSets: encoder.parameterSets, turns: encoder.turns)) { return encoder }
+        if publish(
+          encoder,
+          Description(
+            name: encoder.name, parameterSets: encoder.parameterSets, turns: encoder.turns))
+        {
+          return encoder
+        }
         end(encoder)
         return nil
       } catch {

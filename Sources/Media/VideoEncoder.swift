@@ -78,6 +78,8 @@ public struct EncoderCounters: Hashable, Sendable {
   public var imported = 0
   /// Frames that were copied into the encoder's memory.
   public var copied = 0
+  /// Frames among both that the driver laid by ``Frame/orientation``.
+  public var turned = 0
   /// Pictures that did not fit the coded buffer and were encoded again at a lower quality.
   public var overflows = 0
   /// Switches to the fall-back encoder, for whatever reason.
@@ -97,6 +99,7 @@ public struct EncoderCounters: Hashable, Sendable {
     var sum = left
     sum.imported += right.imported
     sum.copied += right.copied
+    sum.turned += right.turned
     sum.overflows += right.overflows
     sum.failovers += right.failovers
     sum.hangs += right.hangs

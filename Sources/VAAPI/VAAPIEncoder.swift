@@ -103,7 +103,9 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
       session = nil
       let failed = stream.offer.entryPoint
       // The first failure is the one to tell: that there is no second entry point is the usual case.
-      guard let second = try? EncodingSession.open(configuration, node: node, turns: isToTurn, without: failed) else { throw error }
+      guard let second = try? EncodingSession.open(configuration, node: node, turns: isToTurn, without: failed) else {
+        throw error
+      }
       stream = try StreamParameters(configuration, second)
       name = stream.name
       parameterSets = stream.parameterSets
@@ -195,11 +197,13 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     let source = loaded
     loaded = .nothing
     let isIDR = keyFrame || needsKeyFrame || position.orderCount >= PicturePosition.orderCountLimit
-    var isImported = false
+    var (isImported, isTurned) = (false, false)
     switch source {
     case .nothing: throw .order(call: "encodeLoaded(keyFrame:deliver:)", needs: "load(_:)")
     case .copy: try encode(try session.upload.finish(), session, isIDR: isIDR)
-    case .turnedCopy(let orientation): try encode(try session.turnedCopy(by: orientation), session, isIDR: isIDR)
+    case .turnedCopy(let orientation):
+      try encode(try session.turnedCopy(by: orientation), session, isIDR: isIDR)
+      isTurned = true
     case .buffer(let buffer, let descriptor, let orientation):
       guard let source = session.imports(for: orientation).surface(for: buffer, descriptor) else {
         throw .importRefused(library: "VA-API")
@@ -213,11 +217,12 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
         session.imports.giveUp()
         throw .importRefused(library: "VA-API")
       }
-      isImported = true
+      (isImported, isTurned) = (true, orientation != .upright)
     }
     let coded = session.coded
     if isIDR, !session.packed.contains(.sequence) { try checkDriverSets(session) }
     if isImported { counters.imported += 1 } else { counters.copied += 1 }
+    if isTurned { counters.turned += 1 }
     if isIDR {
       deliver(
         AccessUnit(

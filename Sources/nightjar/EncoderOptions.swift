@@ -165,7 +165,8 @@ struct EncoderOptions: ParsableArguments {
     var policy = FailoverEncoder.Policy()
     if let hangLimit { policy.hangLimit = hangLimit }
     policy.keepsStandby = !noStandby
-    return try EncoderSelector.select(encoder, configuration, node: vaapiDevice, policy: policy, aspects: aspects,
+    return try EncoderSelector.select(
+      encoder, configuration, node: vaapiDevice, policy: policy, aspects: aspects,
       turns: format.turnsApart && (aspects == .both || orientation != .upright))
   }
 }

@@ -13,14 +13,14 @@ bool h264_offered(const struct knobs *knobs, VAProfile profile, VAEntrypoint ent
   return false;
 }
 
-static bool is_processing(VAProfile profile, VAEntrypoint entrypoint) {
-  return profile == VAProfileNone && entrypoint == VAEntrypointVideoProc;
+static bool is_processing(const struct knobs *knobs, VAProfile profile, VAEntrypoint entrypoint) {
+  return knobs->process && profile == VAProfileNone && entrypoint == VAEntrypointVideoProc;
 }
 
 static VAStatus query_profiles(VADriverContextP va, VAProfile *list, int *count) {
   struct driver *driver = driver_of(va);
   *count = 0;
-  list[(*count)++] = VAProfileNone;
+  if (driver->knobs.process) list[(*count)++] = VAProfileNone;
   if (!driver->knobs.slice && !driver->knobs.low_power) return VA_STATUS_SUCCESS;
   for (int i = 0; i < driver->knobs.profile_count; i++) list[(*count)++] = driver->knobs.profiles[i];
   return VA_STATUS_SUCCESS;
@@ -29,7 +29,7 @@ static VAStatus query_profiles(VADriverContextP va, VAProfile *list, int *count)
 static VAStatus query_entrypoints(VADriverContextP va, VAProfile profile, VAEntrypoint *list, int *count) {
   struct driver *driver = driver_of(va);
   *count = 0;
-  if (profile == VAProfileNone) list[(*count)++] = VAEntrypointVideoProc;
+  if (profile == VAProfileNone && driver->knobs.process) list[(*count)++] = VAEntrypointVideoProc;
   if (h264_offered(&driver->knobs, profile, VAEntrypointEncSlice)) list[(*count)++] = VAEntrypointEncSlice;
   if (h264_offered(&driver->knobs, profile, VAEntrypointEncSliceLP)) list[(*count)++] = VAEntrypointEncSliceLP;
   return *count ? VA_STATUS_SUCCESS : VA_STATUS_ERROR_UNSUPPORTED_PROFILE;
@@ -54,7 +54,7 @@ static uint32_t encode_attribute(const struct knobs *knobs, VAConfigAttribType t
 static VAStatus get_attributes(VADriverContextP va, VAProfile profile, VAEntrypoint entrypoint,
                                VAConfigAttrib *list, int count) {
   struct driver *driver = driver_of(va);
-  bool processing = is_processing(profile, entrypoint);
+  bool processing = is_processing(&driver->knobs, profile, entrypoint);
   if (!processing && !h264_offered(&driver->knobs, profile, entrypoint)) {
     return VA_STATUS_ERROR_UNSUPPORTED_ENTRYPOINT;
   }
@@ -128,7 +128,7 @@ static VAStatus create_config(VADriverContextP va, VAProfile profile, VAEntrypoi
                               VAConfigAttrib *list, int count, VAConfigID *id) {
   struct driver *driver = driver_of(va);
   if (injection.lost) return VA_STATUS_ERROR_OPERATION_FAILED;
-  bool processing = is_processing(profile, entrypoint);
+  bool processing = is_processing(&driver->knobs, profile, entrypoint);
   if (!processing && !h264_offered(&driver->knobs, profile, entrypoint)) {
     violation(driver, "entry-point-not-offered: profile %d entry point %d", profile, entrypoint);
     return VA_STATUS_ERROR_UNSUPPORTED_ENTRYPOINT;

@@ -34,7 +34,8 @@ static bool lists(const char *list, const char *word) {
 static enum point point_named(const char *name) {
   static const struct { const char *name; enum point point; } names[] = {
       {"error", at_end},   {"begin", at_begin}, {"render", at_render}, {"end", at_end},       {"sync", at_sync},
-      {"map", at_map},     {"lost", at_lost},     {"init", at_init},     {"derive", at_derive}};
+      {"map", at_map},     {"lost", at_lost},     {"init", at_init},     {"derive", at_derive},
+      {"process", at_process}};
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     if (strcmp(name, names[i].name) == 0) return names[i].point;
   }
@@ -109,6 +110,11 @@ void knobs_read(struct knobs *knobs) {
     if (lists(lie, lies[i].name)) knobs->lies |= (uint32_t)lies[i].lie;
   }
   if (!(knobs->lies & (lie_slice | lie_low_power))) knobs->lies |= lie_slice | lie_low_power;
+  const char *process = text("PROCESS", "all");
+  knobs->process = strcmp(process, "none") != 0;
+  knobs->process_mirrors = strcmp(process, "rotate") != 0;
+  knobs->process_mirrors_last = strcmp(process, "mirror-last") == 0;
+  knobs->process_wrong = strcmp(process, "wrong") == 0;
   knobs->quality = (uint32_t)number("QUALITY", 7);
   knobs->max_width = knobs->max_height = 4096;
   const char *size = text("MAX_SIZE", NULL);

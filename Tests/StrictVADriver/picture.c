@@ -306,6 +306,11 @@ static VAStatus end_picture(VADriverContextP va, VAContextID context_id) {
   hang(at_end, frames_begun, UINT64_MAX);
   pthread_mutex_lock(&driver->lock);
   struct context *context = object_find(driver, kind_context, context_id);
+  if (context && context->config->entrypoint == VAEntrypointVideoProc) {
+    pthread_mutex_unlock(&driver->lock);
+    hang(at_process, frames_begun + 1, UINT64_MAX);
+    pthread_mutex_lock(&driver->lock);
+  }
   VAStatus status;
   if (!context || !context->picture.begun) {
     violation(driver, "not-begun: vaEndPicture on context %#x", context_id);

@@ -29,7 +29,7 @@ VAStatus process_caps(VADriverContextP va, VAContextID id, VABufferID *filters, 
   static uint32_t formats[] = {VA_FOURCC_NV12};
   memset(caps, 0, sizeof *caps);
   caps->rotation_flags = 1 << VA_ROTATION_NONE | 1 << VA_ROTATION_90 | 1 << VA_ROTATION_180 | 1 << VA_ROTATION_270;
-  caps->mirror_flags = VA_MIRROR_HORIZONTAL | VA_MIRROR_VERTICAL;
+  caps->mirror_flags = driver->knobs.process_mirrors ? VA_MIRROR_HORIZONTAL | VA_MIRROR_VERTICAL : VA_MIRROR_NONE;
   caps->input_color_standards = caps->output_color_standards = standards;
   caps->num_input_color_standards = caps->num_output_color_standards = 2;
   caps->input_pixel_format = caps->output_pixel_format = formats;
@@ -52,16 +52,21 @@ static bool lies_in(VARectangle r, const struct surface *surface) {
 
 struct plane { uint8_t *data; uint32_t pitch, width, height; };
 
-// Mirror first, then rotate clockwise: the order that va_vpp.h gives. Pixels of one byte (luma) or two (chroma).
-static void turn(struct plane from, struct plane to, uint32_t rotation, uint32_t mirror, uint32_t bytes) {
+// Mirror first, then rotate clockwise, as ffmpeg's transpose_vaapi relies on; va_vpp.h has it the other way round, which
+// is the knob. Pixels of one byte (luma) or two (chroma).
+static void turn(struct plane from, struct plane to, uint32_t rotation, uint32_t mirror, bool mirrors_last,
+                 uint32_t bytes) {
   for (uint32_t y = 0; y < to.height; y++) {
     for (uint32_t x = 0; x < to.width; x++) {
-      uint32_t sx = x, sy = y;
-      if (rotation == VA_ROTATION_90) sx = y, sy = from.height - 1 - x;
-      if (rotation == VA_ROTATION_180) sx = from.width - 1 - x, sy = from.height - 1 - y;
-      if (rotation == VA_ROTATION_270) sx = from.width - 1 - y, sy = x;
-      if (mirror & VA_MIRROR_HORIZONTAL) sx = from.width - 1 - sx;
-      if (mirror & VA_MIRROR_VERTICAL) sy = from.height - 1 - sy;
+      uint32_t tx = x, ty = y;
+      if (mirrors_last && mirror & VA_MIRROR_HORIZONTAL) tx = to.width - 1 - tx;
+      if (mirrors_last && mirror & VA_MIRROR_VERTICAL) ty = to.height - 1 - ty;
+      uint32_t sx = tx, sy = ty;
+      if (rotation == VA_ROTATION_90) sx = ty, sy = from.height - 1 - tx;
+      if (rotation == VA_ROTATION_180) sx = from.width - 1 - tx, sy = from.height - 1 - ty;
+      if (rotation == VA_ROTATION_270) sx = from.width - 1 - ty, sy = tx;
+      if (!mirrors_last && mirror & VA_MIRROR_HORIZONTAL) sx = from.width - 1 - sx;
+      if (!mirrors_last && mirror & VA_MIRROR_VERTICAL) sy = from.height - 1 - sy;
       memcpy(to.data + (size_t)y * to.pitch + x * bytes, from.data + (size_t)sy * from.pitch + sx * bytes, bytes);
     }
   }
@@ -71,6 +76,12 @@ static struct plane plane_of(const struct surface *surface, VARectangle r, int p
   uint32_t pitch = plane ? surface->chroma_pitch : surface->pitch, step = plane ? 2 : 1;
   uint8_t *data = (plane ? surface->chroma : surface->luma) + (uint32_t)r.y / step * pitch + r.x;
   return (struct plane){data, pitch, r.width / step, r.height / step};
+}
+
+static bool mirrors_not_offered(struct driver *driver, uint32_t mirror) {
+  if (driver->knobs.process_mirrors || !mirror) return false;
+  violation(driver, "process-not-offered: mirror %#x", mirror);
+  return true;
 }
 
 VAStatus process_picture(struct driver *driver, struct context *context) {
@@ -108,11 +119,16 @@ VAStatus process_picture(struct driver *driver, struct context *context) {
               to.width, to.height, p->rotation_state);
     return VA_STATUS_ERROR_INVALID_PARAMETER;
   }
+  if (mirrors_not_offered(driver, p->mirror_state)) return VA_STATUS_ERROR_UNSUPPORTED_FILTER;
+  // Counted with the picture that is encoded from it.
+  if (fails(at_process, frames_begun + 1)) return VA_STATUS_ERROR_OPERATION_FAILED;
+  uint32_t rotation = p->rotation_state;
+  if (driver->knobs.process_wrong && sideways) rotation ^= VA_ROTATION_90 ^ VA_ROTATION_270;
   surface_access(input, true, false);
   surface_access(output, true, true);
   for (int plane = 0; plane < 2; plane++) {
-    turn(plane_of(input, from, plane), plane_of(output, to, plane), p->rotation_state, p->mirror_state,
-         plane ? 2 : 1);
+    turn(plane_of(input, from, plane), plane_of(output, to, plane), rotation, p->mirror_state,
+         driver->knobs.process_mirrors_last, plane ? 2 : 1);
   }
   surface_access(output, false, true);
   surface_access(input, false, false);

@@ -18,7 +18,7 @@
 enum { max_slices = 32, max_packed = 40, max_profiles = 4 };
 
 // Where a failure or a hang can be asked for.
-enum point { at_none, at_begin, at_render, at_end, at_sync, at_map, at_lost, at_init, at_derive };
+enum point { at_none, at_begin, at_render, at_end, at_sync, at_map, at_lost, at_init, at_derive, at_process };
 
 // Where a driver that offers more than it has breaks down, and on which entry points.
 enum lie { lie_config = 1, lie_context = 2, lie_encode = 4, lie_slice = 8, lie_low_power = 16 };
@@ -35,6 +35,7 @@ struct knobs {
   uint32_t lies;                     // enum lie
   uint32_t max_width, max_height;
   uint32_t quality;
+  bool process, process_mirrors, process_mirrors_last, process_wrong;  // video processing
   char log_path[512];
 };
 

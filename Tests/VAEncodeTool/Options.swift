@@ -17,6 +17,8 @@ struct Options {
   var prepares = true
   /// The size of the frames, where it is not the encoder's.
   var frameSize: PictureSize?
+  /// How the frames are still to be laid; the encoder's size is the one that they have afterwards.
+  var orientation: Orientation?
   /// How much noise is in the pictures, 0…40.
   var noise = 4
   /// Whether a frame is encoded after `stop()`.
@@ -49,6 +51,10 @@ struct Options {
     case "--source": source = value
     case "--frames": frames = try number(value)
     case "--key-interval": keyInterval = try number(value)
+    case "--orientation":
+      orientation = try Orientation(degrees: number(value), mirrored: orientation?.isMirrored ?? false)
+    case "--mirrored":
+      orientation = Orientation(orientation?.rotation ?? .none, mirrored: value == "yes")
     case "--noise": noise = try number(value)
     case "--export": exports = value == "yes"
     case "--prepare": prepares = value == "yes"

@@ -21,7 +21,8 @@ enum VAEncodeTool {
 
   private static func run(_ options: Options) throws {
     if options.listsCapabilities { return try listCapabilities(options) }
-    let encoder = try VAAPIEncoder(options.configuration, node: options.node)
+    let encoder = try VAAPIEncoder(
+      options.configuration, node: options.node, turns: options.orientation != nil)
     if options.prepares { try encoder.prepare() }
     print("name=\(encoder.name)")
     print("sps=\(hex(encoder.parameterSets.sequence))")
@@ -33,6 +34,8 @@ enum VAEncodeTool {
     print("delivered=\(run.delivered)")
     print("bytes=\(run.bytes)")
     print("set-changes=\(run.setChanges)")
+    print("turns=\(Orientation.all.filter { encoder.turns.contains($0) })")
+    print("turned=\(encoder.counters.turned)")
     print("imported=\(encoder.counters.imported)")
     print("copied=\(encoder.counters.copied)")
     print("overflows=\(encoder.counters.overflows)")
@@ -83,7 +86,8 @@ final class EncodingRun {
   init(_ options: Options, _ encoder: VAAPIEncoder) throws {
     self.options = options
     self.encoder = encoder
-    let size = options.frameSize ?? options.configuration.size
+    let laid = options.frameSize ?? options.configuration.size
+    let size = options.orientation?.size(of: laid) ?? laid
     picture = MovingPicture(size: size, noise: options.noise)
     pool = try FramePool(size: size)
     exported = options.exports ? ExportedFrames(size: size) : nil
@@ -114,7 +118,7 @@ final class EncodingRun {
 
   func encode(_ number: Int) throws {
     let time = options.configuration.frameRate.time(ofFrame: Int64(number))
-    let frame: Frame
+    var frame: Frame
     if let exported {
       frame = exported.frame(number, at: time)
     } else {
@@ -124,6 +128,7 @@ final class EncodingRun {
       frame = free
     }
     picture.draw(frame.planes, number: number)
+    frame.orientation = options.orientation ?? .upright
     let isKey = options.keyInterval > 0 && number % options.keyInterval == 0
     if let skipped = options.skippedStep {
       if skipped != "mapInput" { try encoder.mapInput() }
