@@ -72,6 +72,7 @@ private struct Document: Encodable {
     let bitrate: Int
     let framesImported: Int
     let framesCopied: Int
+    let framesTurned: Int
     let overflows: Int
     let failovers: Int
     let hangs: Int
@@ -115,8 +116,9 @@ private struct Document: Encodable {
     let counters = statistics.encoder
     encoder = Encoder(
       name: statistics.encoderName, bitrate: pipeline.encoder.configuration.bitrate,
-      framesImported: counters.imported, framesCopied: counters.copied, overflows: counters.overflows,
-      failovers: counters.failovers, hangs: counters.hangs, recoveries: counters.recoveries,
+      framesImported: counters.imported, framesCopied: counters.copied, framesTurned: counters.turned,
+      overflows: counters.overflows, failovers: counters.failovers, hangs: counters.hangs,
+      recoveries: counters.recoveries,
       switches: counters.switches, standbyBytes: (pipeline.encoder as? OrientedEncoder)?.standbyMemory)
     frames = Frames(
       captured: statistics.captured, encoded: statistics.encoded, keyFrames: statistics.keyFrames,

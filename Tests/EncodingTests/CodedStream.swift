@@ -39,6 +39,20 @@ struct CodedStream {
     }
   }
 
+  /// The lowest PSNR of a picture against what ffmpeg's `filter` makes of the raw NV12 pictures of `size` in `source`, dB.
+  func quality(against source: Data, of size: PictureSize, filter: String) throws -> Double {
+    let directory = try TemporaryDirectory()
+    try bytes.write(to: directory.url.appendingPathComponent("s.h264"))
+    try source.write(to: directory.url.appendingPathComponent("s.nv12"))
+    let result = try Subprocess.run(
+      [
+        "ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-r", "30", "-i", "s.h264", "-f", "rawvideo", "-pix_fmt",
+        "nv12", "-s", "\(size)", "-r", "30", "-i", "s.nv12", "-lavfi", "[1:v]\(filter)[t];[0:v][t]psnr", "-f", "null",
+        "-",
+      ], in: directory)
+    return try PictureQuality(log: result.error).lowest
+  }
+
   /// How many pictures ffmpeg decodes; whatever it complains about is an issue.
   func decodedCount() throws -> Int {
     let probe = try StreamProbe(bytes)

@@ -18,6 +18,10 @@
         /// The picture whose frame is to be loaded twice.
         var refusingImport: Int?
         var loads = 0
+        /// What it lays by itself, and the picture that it fails to lay.
+        var turns: OrientationSet = []
+        var failingTurn: Int?
+        var turned = 0
         /// Whether opening fails.
         var refusesToOpen = false
         /// Whether the size is beyond what it can do.
@@ -54,6 +58,8 @@
     private let pool: FramePool
     private var input: Frame?
     private var isMapped = false
+    private(set) var turns: OrientationSet
+    private var isTurned = false
 
     init(_ configuration: EncoderConfiguration, _ script: Script) throws(EncoderError) {
       let state = script.state.withLock { state in
@@ -66,6 +72,7 @@
         throw .call(library: "scripted", function: "open", code: 1, reason: "it was told to")
       }
       self.script = script
+      turns = state.turns
       inner = try X264Encoder(configuration)
       do {
         pool = try FramePool(size: configuration.size)
@@ -93,17 +100,14 @@
     func load(_ frame: borrowing Frame) throws(EncoderError) {
       script.state.withLock { $0.loads += 1 }
       guard isMapped else { throw .output(library: "scripted", "loaded without a map") }
+      guard frame.orientation == .upright || turns.contains(frame.orientation) else {
+        throw .notTurned(frame.orientation, reason: "the script has it so")
+      }
       guard let copy = pool.checkout(color: frame.color, timestamp: frame.timestamp, captured: frame.captured) else {
         throw .output(library: "scripted", "the input is still in use")
       }
-      let (from, to) = (frame.planes, copy.planes)
-      for row in 0..<from.size.height {
-        (to.luma + row * to.lumaStride).update(from: from.luma + row * from.lumaStride, count: from.size.width)
-      }
-      for row in 0..<from.size.height / 2 {
-        (to.chroma + row * to.chromaStride).update(
-          from: from.chroma + row * from.chromaStride, count: from.size.width)
-      }
+      Self.copy(frame.planes, into: copy.planes, by: frame.orientation)
+      isTurned = frame.orientation != .upright
       input = consume copy
     }
 
@@ -117,11 +121,42 @@
         input = nil
         throw .importRefused(library: "scripted")
       }
+      if isTurned, state.failingTurn == number {
+        input = nil
+        turns = []
+        throw .notTurned(.upright, reason: "it was told to")
+      }
+      if isTurned { script.state.withLock { $0.turned += 1 } }
       if state.failing.contains(number) {
         throw .call(library: "scripted", function: "encode", code: 7, reason: "it was told to")
       }
       guard let frame = input.take() else { throw .output(library: "scripted", "nothing was loaded") }
       try inner.encode(frame, keyFrame: keyFrame, deliver: deliver)
+    }
+
+    /// Sample by sample, so that it is none of what it is compared with.
+    private static func copy(_ from: NV12Planes, into to: NV12Planes, by orientation: Orientation) {
+      for unit in [1, 2] {
+        let (width, height) = (to.size.width / unit, to.size.height / unit)
+        let (columns, rows) = (from.size.width / unit, from.size.height / unit)
+        let source = unit == 1 ? (from.luma, from.lumaStride) : (from.chroma, from.chromaStride)
+        let target = unit == 1 ? (to.luma, to.lumaStride) : (to.chroma, to.chromaStride)
+        for y in 0..<height {
+          for x in 0..<width {
+            let turned = orientation.isMirrored ? width - 1 - x : x
+            let (column, row) =
+              switch orientation.rotation {
+              case .none: (turned, y)
+              case .quarter: (y, rows - 1 - turned)
+              case .half: (columns - 1 - turned, rows - 1 - y)
+              case .threeQuarters: (columns - 1 - y, turned)
+              }
+            for byte in 0..<unit {
+              target.0[y * target.1 + x * unit + byte] = source.0[row * source.1 + column * unit + byte]
+            }
+          }
+        }
+      }
     }
 
     func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {

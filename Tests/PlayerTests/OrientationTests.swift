@@ -130,6 +130,37 @@ import Testing
     #expect(try StreamRecording(recorder.finish()).sizes == ["240x320"])
   }
 
+  @Test(arguments: [[:], ["PROCESS": "none"], ["FAIL": "process", "FAIL_AT": "25"], ["FAIL": "end", "FAIL_AT": "25"]])
+  func `hardware that turns pictures, or ceases to, loses none of them`(knobs: [String: String]) throws {
+    try #require(StrictVADriver.isBuilt)
+    let recorder = try DatagramRecorder()
+    let place = try TemporaryDirectory()
+    let node = place.path("node")
+    try Data().write(to: URL(fileURLWithPath: node))
+    let stream = try Stream(
+      [
+        "--source", "test", "--vaapi-device", node, "--hang-limit", "60", "--to", "rtp://127.0.0.1:\(recorder.port)",
+      ], environment: StrictVADriver.environment(node: node, log: place.path("log"), knobs: knobs))
+    try stream.waitUntilReady()
+    for turn in 1...8 {
+      try stream.rotate(turn * 90 % 360)
+      usleep(300_000)
+    }
+    let figures = try stream.end()
+    let encoder = try #require(figures["encoder"] as? [String: Any])
+    let recording = try StreamRecording(recorder.finish())
+    #expect(try recording.pictures.count == Self.frames(figures, "sent"))
+    #expect(try Self.frames(figures, "captured") == Self.frames(figures, "encoded") + Self.frames(figures, "dropped"))
+    #expect(recording.sizes == (0...8).map { $0.isMultiple(of: 2) ? "320x240" : "240x320" })
+    #expect(encoder["switches"] as? Int == 8)
+    #expect(StrictVADriver.violations(in: place.path("log")) == [])
+    let turned = try #require(encoder["frames_turned"] as? Int)
+    let log = stream.program.errorSoFar
+    #expect((turned > 0) == (knobs["PROCESS"] == nil), "\(encoder)")
+    #expect(encoder["failovers"] as? Int == (knobs["FAIL"] == "end" ? 1 : 0), "\(encoder)")
+    #expect(log.contains("are turned on the CPU from now on") == (knobs["FAIL"] == "process"), "\(log)")
+  }
+
   @Test func `GStreamer goes on showing pictures through twenty turns`() throws {
     let port = try UDPPort.free()
     let stream = try Stream(["--source", "test", "--to", "rtp://127.0.0.1:\(port)"])

@@ -1,0 +1,79 @@
+import Media
+import Testing
+
+@testable import Capture
+
+/// Sources that leave turning to the encoder.
+@Suite struct LeftTurningTests {
+  private static let size = PictureSize(width: 98, height: 50)
+  private static let quarter = Orientation(.quarter)
+
+  /// Asks for the next frame; what it looks like, and how it is still to be laid.
+  private static func take(_ source: some VideoSource, _ interrupt: borrowing Interrupt) throws -> (Shot, Orientation) {
+    while true {
+      switch try source.next(interrupt: interrupt) {
+      case .frame(let frame): return (Shot(frame), frame.orientation)
+      case .dropped: continue
+      case .idle: continue
+      case .ended: throw SystemFailure("no picture", errorNumber: 5)
+      }
+    }
+  }
+
+  @Test(arguments: [Y4MFile.Pacing.maximum, .realtime])
+  func `a clip's pictures are turned here only where the encoder does not do it`(pacing: Y4MFile.Pacing) throws {
+    let clip = try Clip(testClip(Self.size, "yuv420p", frames: 4))
+    let upright = try TurningTests.expected(clip.path, .upright)
+    let turned = try TurningTests.expected(clip.path, Self.quarter)
+    let file = try Y4MFile(path: clip.path, pacing: pacing, loops: 0)
+    #expect(file.format.turnsApart)
+    let offer = TurnOffer()
+    file.leaveTurning(to: offer)
+    let interrupt = try Interrupt()
+    try file.start()
+    file.orient(Self.quarter)
+    // What is offered for the other aspect is of no use.
+    offer.set(OrientationSet(Self.quarter), for: Self.size)
+    for isOffered in [false, true, false, true] {
+      offer.set(isOffered ? OrientationSet(Self.quarter) : [], for: Self.quarter.size(of: Self.size))
+      let (shot, later) = try Self.take(file, interrupt)
+      let number = try #require((isOffered ? upright : turned).firstIndex { $0.looksLike(shot) })
+      #expect(later == (isOffered ? Self.quarter : .upright), "\(number)")
+    }
+    // Another turn than the one that is offered.
+    file.orient(Orientation(.threeQuarters))
+    let (shot, later) = try Self.take(file, interrupt)
+    #expect(later == .upright)
+    #expect(shot.size == Self.quarter.size(of: Self.size))
+    file.stop()
+  }
+
+  @Test func `the synthetic camera draws upright what the encoder turns`() throws {
+    let camera = try SyntheticCamera(size: Self.size, frameRate: .thirty)
+    #expect(camera.format.turnsApart)
+    let offer = TurnOffer()
+    camera.leaveTurning(to: offer)
+    let interrupt = try Interrupt()
+    camera.start()
+    for orientation in Orientation.all {
+      camera.orient(orientation)
+      for isOffered in [true, false] {
+        offer.set(isOffered ? OrientationSet(orientation) : [], for: orientation.size(of: Self.size))
+        let (shot, later) = try Self.take(camera, interrupt)
+        #expect(later == (isOffered ? orientation : .upright))
+        #expect(shot.size == (isOffered ? Self.size : orientation.size(of: Self.size)))
+      }
+    }
+  }
+
+  @Test func `an offer is of each aspect and orientation by itself`() {
+    let offer = TurnOffer()
+    let (wide, tall) = (Self.size, Self.quarter.size(of: Self.size))
+    #expect(Orientation.all.allSatisfy { !offer.covers($0, for: wide) && !offer.covers($0, for: tall) })
+    for orientation in Orientation.all {
+      offer.set(OrientationSet(orientation), for: tall)
+      #expect(Orientation.all.filter { offer.covers($0, for: tall) } == [orientation])
+      #expect(Orientation.all.allSatisfy { !offer.covers($0, for: wide) })
+    }
+  }
+}
