@@ -25,7 +25,7 @@ import Testing
     let clip = try Clip(testClip(Self.size, "yuv420p", frames: 4))
     let upright = try TurningTests.expected(clip.path, .upright)
     let turned = try TurningTests.expected(clip.path, Self.quarter)
-    let file = try Y4MFile(path: clip.path, pacing: pacing, loops: 0)
+    let file = try Y4MFile(path: clip.path, pacing: pacing, loops: 50)
     #expect(file.format.turnsApart)
     let offer = TurnOffer()
     file.leaveTurning(to: offer)

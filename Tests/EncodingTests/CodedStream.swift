@@ -46,9 +46,9 @@ struct CodedStream {
     try source.write(to: directory.url.appendingPathComponent("s.nv12"))
     let result = try Subprocess.run(
       [
-        "ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-r", "30", "-i", "s.h264", "-f", "rawvideo", "-pix_fmt",
-        "nv12", "-s", "\(size)", "-r", "30", "-i", "s.nv12", "-lavfi", "[1:v]\(filter)[t];[0:v][t]psnr", "-f", "null",
-        "-",
+        "ffmpeg", "-nostdin", "-hide_banner", "-nostats", "-r", "30", "-i", directory.path("s.h264"), "-f", "rawvideo",
+        "-pix_fmt", "nv12", "-s", "\(size)", "-r", "30", "-i", directory.path("s.nv12"), "-lavfi",
+        "[1:v]\(filter)[t];[0:v][t]psnr", "-f", "null", "-",
       ], in: directory)
     return try PictureQuality(log: result.error).lowest
   }

@@ -54,7 +54,9 @@
     /// A picture of which no two corners are alike.
     private static func draw(_ planes: NV12Planes, _ number: Int) {
       for y in 0..<planes.size.height {
-        for x in 0..<planes.size.width { planes.luma[y * planes.lumaStride + x] = UInt8(30 + x / 2 + y / 8 + number) }
+        for x in 0..<planes.size.width {
+          planes.luma[y * planes.lumaStride + x] = UInt8(30 + x / 2 + y / 8 + number % 10)
+        }
       }
       for y in 0..<planes.size.height / 2 {
         for x in 0..<planes.size.width / 2 {

@@ -151,7 +151,9 @@ struct EncodingRuleTests {
     }
   }
 
-  @Test("costs no memory and little time a frame", arguments: ["all", "none"], ["derive", "put", "import"])
+  @Test(
+    "costs no memory and little time a frame", arguments: ["all", "none"],
+    ["derive", "put", "import", "turned derive", "turned put", "turned import"])
   func overhead(packed: String, upload: String) throws {
     let driver = try StrictDriver()
     let meter = driver.directory.path("meter.so")
@@ -164,9 +166,11 @@ struct EncodingRuleTests {
     let run = try driver.encode(
       [
         "--size", "1280x720", "--bitrate", "3000000", "--frames", "60", "--slices", "4", "--export",
-        upload == "import" ? "yes" : "no",
-      ], knobs: ["PACKED": packed, "DERIVE": upload == "put" ? "0" : "1"], preload: [meter])
+        upload.hasSuffix("import") ? "yes" : "no",
+      ] + (upload.hasPrefix("turned") ? ["--orientation", "90"] : []),
+      knobs: ["PACKED": packed, "DERIVE": upload.hasSuffix("put") ? "0" : "1"], preload: [meter])
     #expect(run.status == 0, "\(run.lines) \(run.error)")
+    #expect(run.number("turned") == (upload.hasPrefix("turned") ? 60 : 0))
     #expect(run.number("steady-allocations") == 0)
     // The goal is 20 µs in a release build on an idle machine.
     #expect(try #require(run.number("overhead-ns")) < 500_000)
