@@ -51,7 +51,7 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
     if let loops, loops < 1 { throw .loops(loops) }
     var stream = try Y4MStream(path: path)
     guard stream.isSeekable || loops == 1 else { throw .pipeCannotLoop(path: path) }
-    let header = try Self.readHeader(from: &stream)
+    let header = try Y4MHeader(from: &stream)
     let pool: FramePool
     do throws(FramePoolError) {
       pool = try FramePool(size: header.size, capacity: capacity)
@@ -71,7 +71,7 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
     }
     chroma = .allocate(capacity: max(1, 2 * header.chromaSize.pixels))
     format = SourceFormat(
-      size: header.size, frameRate: header.frameRate, pixelFormat: Self.pixelFormat(of: header.chroma),
+      size: header.size, frameRate: header.frameRate, pixelFormat: header.chroma.pixelFormat,
       color: header.color, conversion: "libyuv", turnsApart: true)
     name = path
     self.header = header
@@ -369,39 +369,5 @@ extension Y4MFile {
     } catch {
       throw .read(frame: pictures + 1, offset: stream.offset, errorNumber: error.errorNumber)
     }
-  }
-
-  private static func readHeader(from stream: inout Y4MStream) throws(Y4MError) -> Y4MHeader {
-    // Byte by byte: of a pipe no byte may be taken that belongs to the first frame.
-    var bytes: [UInt8] = []
-    while bytes.count < Y4MHeader.byteLimit, bytes.last != UInt8(ascii: "\n") {
-      var byte: UInt8 = 0
-      let outcome: Y4MStream.Outcome
-      do throws(SystemFailure) {
-        outcome = try stream.read(1, to: &byte, interrupt: -1, patience: pipePatience)
-      } catch {
-        throw .read(frame: 1, offset: stream.offset, errorNumber: error.errorNumber)
-      }
-      if case .interrupted = outcome { throw .silentPipe(seconds: Int(pipePatience.seconds)) }
-      if case .end = outcome { break }
-      bytes.append(byte)
-    }
-    return try Y4MHeader(bytes.span)
-  }
-
-  /// How long the header of a clip in a pipe may take.
-  private static let pipePatience = MediaTime(nanoseconds: 10_000_000_000)
-
-  /// V4L2's code for the planes in the file.
-  private static func pixelFormat(of chroma: Y4MHeader.Chroma) -> PixelFormat {
-    let code =
-      switch chroma {
-      case .yuv420: "YU12"
-      case .yuv422: "422P"
-      case .yuv444: "YM24"
-      case .yuv411: "411P"
-      case .mono: "GREY"
-      }
-    return PixelFormat(code) ?? .yu12
   }
 }

@@ -35,6 +35,13 @@ extension DriverThread {
     let parameterSets: ParameterSets
     /// What it lays by itself; the caller takes away what it fails on.
     var turns: OrientationSet
+
+    /// That of `encoder`, to be asked by whoever may speak to it.
+    init(of encoder: any VideoEncoder) {
+      name = encoder.name
+      parameterSets = encoder.parameterSets
+      turns = encoder.turns
+    }
   }
 
   /// The parts of an access unit, while the thread is held.

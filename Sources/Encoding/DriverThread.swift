@@ -109,7 +109,8 @@ final class DriverThread: @unchecked Sendable {
   /// Encodes `frame` and lends the access unit to `deliver`, on the caller's thread.
   ///
   /// - Throws: ``EncoderError``; then `deliver` was not called. With ``EncoderError/hung(library:after:)`` the driver was
-  ///   abandoned; with ``EncoderError/notTurned(_:reason:)`` the encoder goes on with another frame; with any other the thread opens another encoder after the time that ``takeRetry()`` tells.
+  ///   abandoned; with ``EncoderError/notTurned(_:reason:)`` the encoder goes on with another frame; with any other the
+  ///   thread opens another encoder after ``retryDelay``.
   func encode(
     _ frame: borrowing Frame, keyFrame: Bool, within limit: MediaTime, deliver: (borrowing AccessUnit) -> Void
   ) throws(EncoderError) {
@@ -255,13 +256,7 @@ final class DriverThread: @unchecked Sendable {
         opened = encoder
         try encoder.prepare()
         try encoder.mapInput()
-        if publish(
-          encoder,
-          Description(
-            name: encoder.name, parameterSets: encoder.parameterSets, turns: encoder.turns))
-        {
-          return encoder
-        }
+        if publish(encoder, Description(of: encoder)) { return encoder }
         end(encoder)
         return nil
       } catch {
@@ -342,7 +337,7 @@ final class DriverThread: @unchecked Sendable {
       switch order {
       case .fail(let error): throw error
       case .encode(let keyFrame):
-        guard try encodeLoaded(encoder, keyFrame: keyFrame) else {
+        guard try encoder.encodeOne(keyFrame: keyFrame, library: library, deliver: { lend($0) }) else {
           monitor.locked {
             if !isAbandoned { state = .refused }
             monitor.signal()
@@ -364,27 +359,6 @@ final class DriverThread: @unchecked Sendable {
         monitor.signal()
       }
     }
-  }
-
-  /// Encodes what the caller loaded; false where it is to be loaded once more.
-  private func encodeLoaded(
-    _ encoder: any StagedVideoEncoder, keyFrame: Bool
-  ) throws(EncoderError) -> Bool {
-    var deliveries = 0
-    do throws(EncoderError) {
-      try encoder.encodeLoaded(keyFrame: keyFrame) { unit in
-        deliveries += 1
-        // Nobody waits for a second one.
-        if deliveries == 1 { lend(unit) }
-      }
-    } catch {
-      switch error {
-      case .importRefused, .notTurned: return false
-      default: throw error
-      }
-    }
-    guard deliveries == 1 else { throw .output(library: library, "\(deliveries) pictures for a frame") }
-    return true
   }
 
   /// The next order, and what is wanted of the encoder; nil at the end.

@@ -102,7 +102,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
       do throws(EncoderError) {
         guard mayStartOnFallback, error.mayPass, let fallback else { throw error }
         let opened = try fallback(configuration)
-        self.hardware = DriverThread.Description(name: opened.name, parameterSets: opened.parameterSets, turns: [])
+        self.hardware = DriverThread.Description(of: opened)
         self.fallback = opened
       } catch {
         driver.stop()

@@ -31,8 +31,8 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   private var stream: StreamParameters
   private var setUnits: SetUnits
   private var quantizerControl: QuantizerControl
-  /// The driver's SPS as it wrote it, where it writes its own.
-  private var driverSets: ParameterSets?
+  /// What the driver writes, where it writes its own.
+  private var driverSets: DriverParameterSets?
 
   private var isPrepared = false
   private var needsKeyFrame = true
@@ -165,7 +165,8 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   /// Copies `frame` into the mapped surface; see ``StagedVideoEncoder``.
   ///
   /// - Throws: ``EncoderError/frameSize(_:expected:)``, ``EncoderError/frameRows(_:least:)``,
-  ///   ``EncoderError/notTurned(_:reason:)``, ``EncoderError/order(call:needs:)`` without ``mapInput()``, or ``EncoderError/stopped``.
+  ///   ``EncoderError/notTurned(_:reason:)``, ``EncoderError/order(call:needs:)`` without ``mapInput()``, or
+  ///   ``EncoderError/stopped``.
   public func load(_ frame: borrowing Frame) throws(EncoderError) {
     guard let session else { throw .stopped }
     let (planes, orientation) = (frame.planes, frame.orientation)
@@ -368,37 +369,18 @@ extension VAAPIEncoder {
         }
       }
       guard !session.packed.contains(.sequence) else { return }
-      guard let bytes = coded.sequence, let pictureBytes = coded.picture,
-        let sets = ParameterSets(sequence: Array(bytes), picture: Array(pictureBytes)),
-        let own = ParameterSets(
-          sequence: try SequenceParameterSet.replacingVUI(
-            in: sets.sequence, color: stream.parameters.sequenceParameters.color,
-            frameRate: stream.parameters.sequenceParameters.frameRate),
-          picture: sets.picture)
-      else { throw .truncated }
+      let sets = try DriverParameterSets(coded, stream.parameters.sequenceParameters)
       driverSets = sets
-      parameterSets = own
+      parameterSets = sets.sent
     } catch {
       throw .output(library: "VA-API (\(session.vendor))", error.description)
     }
   }
 
-  /// Refuses parameter sets of the driver's that are not what a receiver was told. Its VUI does not count, since ours
-  /// is in its place.
+  /// Refuses parameter sets of the driver's that are not what a receiver was told.
   private func checkDriverSets(_ session: EncodingSession) throws(EncoderError) {
-    guard let driverSets, let bytes = session.coded.sequence, let picture = session.coded.picture,
-      !bytes.elementsEqual(driverSets.sequence) || !picture.elementsEqual(driverSets.picture)
-    else { return }
-    let same: Bool
-    do throws(ParameterSetError) {
-      let sequence = try SequenceParameterSet.replacingVUI(
-        in: Array(bytes), color: stream.parameters.sequenceParameters.color,
-        frameRate: stream.parameters.sequenceParameters.frameRate)
-      same = picture.elementsEqual(driverSets.picture) && sequence == parameterSets.sequence
-    } catch {
-      same = false
-    }
-    guard same else {
+    guard let driverSets else { return }
+    guard driverSets.apply(to: session.coded) else {
       session.coded.release()
       needsKeyFrame = true
       throw .output(library: "VA-API (\(session.vendor))", "the driver changed its parameter sets in mid-stream")
