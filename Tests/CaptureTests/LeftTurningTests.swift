@@ -61,8 +61,29 @@ import Testing
         offer.set(isOffered ? OrientationSet(orientation) : [], for: orientation.size(of: Self.size))
         let (shot, later) = try Self.take(camera, interrupt)
         #expect(later == (isOffered ? orientation : .upright))
+        #expect(camera.orientation == orientation && camera.turningFailure == nil)
         #expect(shot.size == (isOffered ? Self.size : orientation.size(of: Self.size)))
       }
+    }
+  }
+
+  @Test func `where the encoder gives up and nobody else can turn, that is told, and pictures are as before`() throws {
+    // No pool has room for none: stands for memory that is not there.
+    let pool = try FramePool(size: Self.size, capacity: 1)
+    let converter = try OrientedConverter(from: .nv12, size: Self.size, upright: pool, capacity: 0)
+    let offer = TurnOffer()
+    converter.offer = offer
+    let mirrored = Orientation(.none, mirrored: true)
+    converter.orient(mirrored)
+    #expect(converter.laying() == (mirrored, .upright))
+    converter.orient(Self.quarter)
+    for _ in 0..<2 {
+      offer.set(OrientationSet(Self.quarter), for: Self.quarter.size(of: Self.size))
+      #expect(converter.laying() == (.upright, Self.quarter))
+      #expect(converter.laid == Self.quarter && converter.failure == nil)
+      offer.set([], for: Self.quarter.size(of: Self.size))
+      for _ in 0..<3 { #expect(converter.laying() == (mirrored, .upright)) }
+      #expect(converter.laid == mirrored && converter.failure is FramePoolError)
     }
   }
 

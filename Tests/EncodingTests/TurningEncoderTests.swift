@@ -153,6 +153,48 @@
       #expect(try stream.decodedCount() == order.count)
     }
 
+    @Test(arguments: 0...1)
+    func `hardware that comes back without its turning keeps idr_pic_id apart`(between: Int) throws {
+      var configuration = Self.configuration
+      configuration.size = Self.tall
+      let script = Self.script(.none)
+      script.state.withLock { state in
+        state.failing = [2]
+        state.failingTurn = 3
+      }
+      let selection = try Self.select(configuration, .one) { _ in script }
+      let encoder = selection.encoder
+      let pool = try FramePool(size: Self.wide)
+      var stream = CodedStream()
+      func encode(keyFrame: Bool) throws {
+        var frame = try pool.frame(at: FrameRate.thirty.time(ofFrame: Int64(stream.timestamps.count)))
+        Self.draw(frame.planes, stream.timestamps.count)
+        frame.orientation = Self.quarter
+        var delivered = stream
+        try encoder.encode(frame, keyFrame: keyFrame) { delivered.append($0) }
+        stream = delivered
+      }
+      // Two by the hardware, and one or two by the fall-back before the hardware is tried again.
+      for _ in 0..<3 + between { try encode(keyFrame: true) }
+      #expect(encoder.counters.failovers == 1 && encoder.counters.recoveries == 0)
+      #expect(eventually(within: 60) { script.state.withLock { $0.opened == 2 } })
+      usleep(500_000)
+      #expect(
+        try eventually(within: 60) {
+          try encode(keyFrame: true)
+          return encoder.counters.recoveries == 1
+        })
+      for _ in 0..<3 { try encode(keyFrame: true) }
+      #expect(script.state.withLock { $0.turned } == 3)
+      let events = try #require(selection.events).take().map(\.description)
+      #expect(events.last == "pictures are turned on the CPU from now on: the script has it so", "\(events)")
+      #expect(encoder.counters.failovers == 1)
+      encoder.stop()
+      #expect(stream.keyFrames == Array(stream.timestamps.indices))
+      #expect(try stream.repeatedPictureIDs().isEmpty)
+      #expect(try stream.decodedCount() == stream.timestamps.count)
+    }
+
     @Test func `a frame that is not laid is refused by what does not turn`() throws {
       let encoder = try X264Encoder(Self.configuration)
       defer { encoder.stop() }

@@ -50,11 +50,47 @@ import Testing
     func next(interrupt: borrowing Interrupt) throws -> CaptureEvent { camera.next(interrupt: interrupt) }
   }
 
+  /// A synthetic camera that leaves all turning to the encoder.
+  private final class UprightCamera: VideoSource, Sendable {
+    private let camera: SyntheticCamera
+    private let wish = Mutex(Orientation.upright)
+    private let last = Mutex(Orientation.upright)
+
+    init() throws { camera = try SyntheticCamera(size: size, frameRate: .thirty) }
+
+    var format: SourceFormat { camera.format }
+    var name: String { camera.name }
+    var isLive: Bool { camera.isLive }
+    var orientation: Orientation { last.withLock { $0 } }
+    let turningFailure: (any Failure)? = nil
+
+    func orient(_ orientation: Orientation) { wish.withLock { $0 = orientation } }
+    func prepareTurning() {}
+    func start() { camera.start() }
+    func stop() { camera.stop() }
+    func next(interrupt: borrowing Interrupt) throws -> CaptureEvent {
+      switch camera.next(interrupt: interrupt) {
+      case .frame(var frame):
+        frame.orientation = wish.withLock { $0 }
+        last.withLock { $0 = frame.orientation }
+        return .frame(frame)
+      case .dropped(let cause, let count): return .dropped(cause, count: count)
+      case .idle: return .idle
+      case .ended: return .ended
+      }
+    }
+  }
+
+  private static let configuration = EncoderConfiguration(
+    size: size, frameRate: .thirty, bitrate: 500_000, color: .bt709)
+
   private static func pipeline(_ source: any VideoSource, aspects: EncoderAspects) throws -> Pipeline {
-    let selection = try EncoderSelector.select(
-      .x264, EncoderConfiguration(size: size, frameRate: .thirty, bitrate: 500_000, color: .bt709), aspects: aspects)
+    try pipeline(source, EncoderSelector.select(.x264, configuration, aspects: aspects).encoder)
+  }
+
+  private static func pipeline(_ source: any VideoSource, _ encoder: any VideoEncoder) throws -> Pipeline {
     let pipeline = try Pipeline(
-      source: source, encoder: selection.encoder,
+      source: source, encoder: encoder,
       destinations: [StreamDestination(host: "127.0.0.1", port: try UDPPort.free())],
       keyFrameInterval: MediaTime(seconds: 1000))
     try pipeline.start()
@@ -114,6 +150,40 @@ import Testing
       Self.end(pipeline)
       // Far fewer than end the stream.
       #expect((2..<20).contains(pipeline.statistics.drops[.encoderError] ?? 0))
+    }
+
+    @Test func `frames that the encoder is to lay count by the size that they are laid to`() async throws {
+      let camera = try UprightCamera()
+      let encoder = try OrientedEncoder(
+        active: TurningEncoder(EncoderSelector.select(.x264, Self.configuration).encoder, offer: TurnOffer())
+      ) { configuration throws(EncoderError) in
+        TurningEncoder(try EncoderSelector.select(.x264, configuration).encoder, offer: TurnOffer())
+      }
+      try encoder.prepare()
+      let pipeline = try Self.pipeline(camera, encoder)
+      for wanted in [Orientation(.quarter), Orientation(.half), Orientation(.threeQuarters)] {
+        let begin = MediaTime.now()
+        try await pipeline.turn(to: wanted, patience: MediaTime(seconds: 60))
+        #expect(MediaTime.now() - begin < MediaTime(seconds: 50))
+        #expect(pipeline.orientation == wanted && pipeline.encoder.configuration.size == wanted.size(of: Self.size))
+      }
+      Self.end(pipeline)
+      #expect(pipeline.statistics.drops[.encoderError] == 0)
+    }
+
+    @Test func `an encoder that does not take the size that frames are laid to turns the picture back`() async throws {
+      let encoder = TurningEncoder(
+        try EncoderSelector.select(.x264, Self.configuration).encoder, offer: TurnOffer())
+      try encoder.prepare()
+      let pipeline = try Self.pipeline(try UprightCamera(), encoder)
+      try await pipeline.turn(to: Orientation(.half), patience: MediaTime(seconds: 60))
+      let refusal = await #expect(throws: TurnRefusal.self) {
+        try await pipeline.turn(to: Orientation(.quarter), patience: MediaTime(seconds: 60))
+      }
+      #expect(refusal?.description.contains("a frame of 240x320 for an encoder of 320x240") == true)
+      #expect(refusal?.stays == Orientation(.half))
+      #expect(Self.streamsOn(pipeline))
+      Self.end(pipeline)
     }
   #endif
 
