@@ -153,41 +153,81 @@
       #expect(try stream.decodedCount() == order.count)
     }
 
-    @Test(arguments: 0...1)
-    func `hardware that comes back without its turning keeps idr_pic_id apart`(between: Int) throws {
+    @Test(arguments: 1...4)
+    func `hardware that fails right after a key frame is followed by another idr_pic_id`(failing: Int) throws {
       var configuration = Self.configuration
       configuration.size = Self.tall
+      let script = Self.script(.none)
+      script.state.withLock { $0.failing = [failing] }
+      let encoder = try Self.select(configuration, .one) { _ in script }.encoder
+      let pool = try FramePool(size: Self.wide)
+      var stream = CodedStream()
+      for number in 0..<6 {
+        var frame = try pool.frame(at: FrameRate.thirty.time(ofFrame: Int64(number)))
+        Self.draw(frame.planes, number)
+        frame.orientation = Self.quarter
+        var delivered = stream
+        try encoder.encode(frame, keyFrame: true) { delivered.append($0) }
+        stream = delivered
+      }
+      #expect(encoder.counters.failovers == 1)
+      encoder.stop()
+      #expect(stream.keyFrames == Array(0..<6))
+      #expect(try stream.repeatedPictureIDs().isEmpty)
+      #expect(try stream.decodedCount() == 6)
+    }
+
+    @Test(arguments: 0...1)
+    func `a frame that returning hardware does not turn is not its first picture`(between: Int) throws {
+      var configuration = Self.configuration
+      configuration.size = Self.tall
+      let initial = configuration
       let script = Self.script(.none)
       script.state.withLock { state in
         state.failing = [2]
         state.failingTurn = 3
       }
-      let selection = try Self.select(configuration, .one) { _ in script }
-      let encoder = selection.encoder
-      let pool = try FramePool(size: Self.wide)
+      let events = EncoderEvents()
+      let encoder = try FailoverEncoder(
+        initial, library: "scripted", events: events,
+        fallback: { configuration throws(EncoderError) in try X264Encoder(configuration) }
+      ) { () throws(EncoderError) in try ScriptedHardware(initial, script) }
+      try encoder.prepare()
+      let (pool, laidPool) = (try FramePool(size: Self.wide), try FramePool(size: Self.tall))
       var stream = CodedStream()
-      func encode(keyFrame: Bool) throws {
-        var frame = try pool.frame(at: FrameRate.thirty.time(ofFrame: Int64(stream.timestamps.count)))
-        Self.draw(frame.planes, stream.timestamps.count)
+      // What is not turned comes again, laid, as from a `TurningEncoder`.
+      func encode() throws {
+        let number = stream.timestamps.count
+        let time = FrameRate.thirty.time(ofFrame: Int64(number))
+        var frame = try pool.frame(at: time)
+        Self.draw(frame.planes, number)
         frame.orientation = Self.quarter
         var delivered = stream
-        try encoder.encode(frame, keyFrame: keyFrame) { delivered.append($0) }
+        do throws(EncoderError) {
+          try encoder.encode(frame, keyFrame: true) { delivered.append($0) }
+        } catch {
+          guard case .notTurned = error else { throw error }
+          let laid = try laidPool.frame(at: time)
+          Self.draw(laid.planes, number)
+          try encoder.encode(laid, keyFrame: true) { delivered.append($0) }
+        }
         stream = delivered
       }
       // Two by the hardware, and one or two by the fall-back before the hardware is tried again.
-      for _ in 0..<3 + between { try encode(keyFrame: true) }
+      for _ in 0..<3 + between { try encode() }
       #expect(encoder.counters.failovers == 1 && encoder.counters.recoveries == 0)
       #expect(eventually(within: 60) { script.state.withLock { $0.opened == 2 } })
       usleep(500_000)
       #expect(
         try eventually(within: 60) {
-          try encode(keyFrame: true)
+          try encode()
           return encoder.counters.recoveries == 1
         })
-      for _ in 0..<3 { try encode(keyFrame: true) }
+      for _ in 0..<3 { try encode() }
+      // The one that failed was turned.
       #expect(script.state.withLock { $0.turned } == 3)
-      let events = try #require(selection.events).take().map(\.description)
-      #expect(events.last == "pictures are turned on the CPU from now on: the script has it so", "\(events)")
+      let told = events.take().map(\.description)
+      #expect(told.last == "pictures are turned on the CPU from now on: the script has it so", "\(told)")
       #expect(encoder.counters.failovers == 1)
       encoder.stop()
       #expect(stream.keyFrames == Array(stream.timestamps.indices))
