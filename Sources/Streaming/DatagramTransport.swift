@@ -163,7 +163,7 @@ final class DatagramTransport: PacketTransport {
     return count
   }
 
-  var framesInFlight: Int { outflow.framesInFlight(unsent: unsentBytes) }
+  var framesInFlight: Int { outflow.isEmpty ? 0 : outflow.framesInFlight(unsent: unsentBytes) }
 
   func noteFrame() { outflow.noteFrame(unsent: unsentBytes) }
 
@@ -190,6 +190,10 @@ struct Outflow {
   /// So much may be there of packets that have left: a network driver may keep the last ones until others come. Such a
   /// packet is not in anybody's way, and frames of one packet each would otherwise seem to wait for ever.
   static let keptBytes = 4096
+
+  /// Whether the socket held nothing when it was last looked at: what it may hold by now belongs to no frame, and there
+  /// is no need to ask.
+  var isEmpty: Bool { before == 0 }
 
   /// How many of the last frames have not left whole, where the socket holds `unsent` bytes; 4 stands for more.
   mutating func framesInFlight(unsent: Int) -> Int {
