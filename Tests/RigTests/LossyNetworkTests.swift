@@ -7,7 +7,7 @@ private enum LossyLoopback {
   /// 5 % each way, and a round trip of 20 ms. The token bucket is there to cut messages of several packets apart, since
   /// netem would lose them as a whole.
   static func begin(in directory: TemporaryDirectory) throws {
-    let bucket = "tbf rate 200mbit burst 64kb latency 1s peakrate 400mbit mtu 1600"
+    let bucket = "tbf rate 200mbit burst 64kb latency 1s peakrate 400mbit mtu 420"
     try run("qdisc add dev lo root handle 1: \(bucket)", directory)
     try run("qdisc add dev lo parent 1:1 handle 10: netem loss 5% delay 10ms limit 10000", directory)
   }
@@ -48,12 +48,12 @@ private enum LossyLoopback {
     let tool = URL(fileURLWithPath: nightjarPath).deletingLastPathComponent().appendingPathComponent("RTPReceiverTool")
     let viewer = try Subprocess([tool.path, "\(port)", "120"] + viewerArguments, in: directory)
     #expect(eventually { viewer.outputSoFar.contains("ready") }, "\(viewer.errorSoFar)")
-    // Key frames come on request alone.
+    // Key frames come on request alone. Small packets, so that there are many, and few that the bucket takes two of.
     let program = try Subprocess(
       [
-        nightjarPath, "stream", "--source", "test", "--encoder", "x264", "--size", "640x360", "--fps", "30",
+        nightjarPath, "stream", "--source", "test", "--encoder", "x264", "--size", "1280x720", "--fps", "30",
         "--bitrate", "2M", "--keyframe-interval", "600s", "--control", "none", "--duration", "100s",
-        "--to", "rtp://127.0.0.1:\(port)", "--sdp", directory.path("s.sdp"),
+        "--to", "rtp://127.0.0.1:\(port)?mtu=350", "--sdp", directory.path("s.sdp"),
       ], in: directory)
     #expect(eventually { program.errorSoFar.contains("streaming") }, "\(program.errorSoFar)")
     sleep(2)
