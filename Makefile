@@ -41,12 +41,14 @@ test-without-x264: ## Builds the hardware-only program, free of the GPL, and run
 strict-va: ## Builds the VA-API driver that the tests use, .build/strict-va/.
 	@$(MAKE) --no-print-directory -C Tests/StrictVADriver OUT=$(CURDIR)/.build/strict-va
 
-check-long: ## What takes long: every setting of VA-API, fail-over a hundred times.
+check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, viewers for five minutes.
 	@scripts/check-swift
 	@scripts/install-packages build test
 	swift build --build-tests
 	$(MAKE) --no-print-directory strict-va
 	NIGHTJAR_LONG=1 swift test --skip-build --filter 'VAAPITests|PlayerTests.EncoderTests'
+	@# In a process of its own, whose memory and descriptors nothing else uses.
+	NIGHTJAR_LONG=1 swift test --skip-build --filter DestinationChurnTests
 
 examples: ## Builds the example programs on our libraries, .build/examples/debug/.
 	@scripts/check-swift
