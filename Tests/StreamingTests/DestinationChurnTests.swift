@@ -56,7 +56,10 @@
         var byte: UInt8 = 0
         var count = 0
         for socket in sockets {
-          for _ in 0..<256 where recv(socket, &byte, 1, CInt(MSG_DONTWAIT)) >= 0 { count += 1 }
+          for _ in 0..<256 {
+            guard recv(socket, &byte, 1, CInt(MSG_DONTWAIT)) >= 0 else { break }
+            count += 1
+          }
         }
         return count
       }
