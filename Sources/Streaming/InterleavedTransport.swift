@@ -39,8 +39,11 @@ public final class InterleavedTransport: PacketTransport, @unchecked Sendable {
 
   /// Takes an RTCP datagram that came on the control channel. Any thread.
   public func receive(control datagram: [UInt8]) {
-    received.withLock { if $0.count < Self.receiveLimit { $0.append(datagram) } }
-    arrival.ring()
+    received.withLock {
+      if $0.count < Self.receiveLimit { $0.append(datagram) }
+      // Under the lock: rung before the other side answers the one before, it would not be heard.
+      arrival.ring()
+    }
   }
 
   // Not one of the frame's packets is lost here: there is always room for one frame more.
@@ -65,10 +68,11 @@ public final class InterleavedTransport: PacketTransport, @unchecked Sendable {
   }
 
   func receiveControl(into memory: UnsafeMutableRawBufferPointer, hasMore: inout Bool) -> Int {
-    let (datagram, isLast) = received.withLock { list in
-      (list.isEmpty ? nil : list.removeFirst(), list.isEmpty)
+    let datagram = received.withLock { list in
+      let datagram = list.isEmpty ? nil : list.removeFirst()
+      if list.isEmpty { arrival.answer() }
+      return datagram
     }
-    if isLast { arrival.answer() }
     hasMore = datagram != nil
     guard let datagram, datagram.count <= memory.count else { return 0 }
     memory.copyBytes(from: datagram)
