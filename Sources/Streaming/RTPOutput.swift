@@ -100,6 +100,9 @@ final class RTPOutput {
     return true
   }
 
+  /// A picture goes by that nobody gets: what follows it cannot be decoded behind what was sent before.
+  func skip() { lastKeyFrame = nil }
+
   /// Lets a viewer go, and tells it so by BYE where `goodbye` says and it has heard from us (RFC 3550 section 6.3.7).
   func remove(_ viewer: Viewer, goodbye: Bool) {
     viewers.removeAll { $0 === viewer }

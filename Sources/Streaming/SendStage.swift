@@ -253,7 +253,11 @@ final class SendStage: @unchecked Sendable {
   ) -> (packets: Int, isTaken: Bool) {
     let usualBytes = Double(bitrate.load(ordering: .relaxed)) / 8 * frameInterval.seconds
     var packets = 0
-    for output in outputs where !output.viewers.isEmpty {
+    for output in outputs {
+      guard !output.viewers.isEmpty else {
+        output.skip()
+        continue
+      }
       // The picture of an orientation switch or of a fail-over comes late as it is.
       let spread = isUrgent ? .zero : MediaTime(seconds: frameInterval.seconds * pacing)
       let plan = PacedFrame.Plan(spread: spread, usual: Int(usualBytes) / output.kind.packetSize)
