@@ -41,6 +41,8 @@ final class SendStage: @unchecked Sendable {
   private let datagram = UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 8)
   private var limiter = KeyFrameRequestLimiter()
   private var nextKeepAlive = MediaTime.zero
+  /// Whether there was a picture: the first one is a key frame, whether somebody asks for it or not.
+  private var hasHadPicture = false
   /// The last frame, until all of it has left.
   private var lastFrame: FrameTimes?
 
@@ -203,6 +205,7 @@ final class SendStage: @unchecked Sendable {
 
   private func send(_ picture: CodedPicture) {
     let begin = MediaTime.now()
+    hasHadPicture = true
     for output in outputs { output.endPacing(at: begin) }
     recordLastFrame(at: begin)
     nextKeepAlive = begin + Self.keepAliveInterval
@@ -253,11 +256,8 @@ final class SendStage: @unchecked Sendable {
   ) -> (packets: Int, isTaken: Bool) {
     let usualBytes = Double(bitrate.load(ordering: .relaxed)) / 8 * frameInterval.seconds
     var packets = 0
-    for output in outputs {
-      guard !output.viewers.isEmpty else {
-        output.skip()
-        continue
-      }
+    for output in outputs where output.viewers.isEmpty { output.skip() }
+    for output in outputs where !output.viewers.isEmpty {
       // The picture of an orientation switch or of a fail-over comes late as it is.
       let spread = isUrgent ? .zero : MediaTime(seconds: frameInterval.seconds * pacing)
       let plan = PacedFrame.Plan(spread: spread, usual: Int(usualBytes) / output.kind.packetSize)
@@ -328,7 +328,7 @@ final class SendStage: @unchecked Sendable {
     if let descriptor = transport.descriptors.input { try? input.insert(descriptor, token: viewer.id.number) }
     output.add(viewer)
     // A fresh key frame where the limit allows one, else the last one, which is not older than the limit is long.
-    guard output.hasBegun else { return }
+    guard hasHadPicture else { return }
     if !limiter.isOpen(at: now), output.replay(to: viewer, at: now) { return }
     if limiter.request(at: now) { requests.setKeyFrame() }
     viewer.keyFrameRequested(at: now)
