@@ -18,6 +18,7 @@ final class Service {
   private var playing: [SessionIdentifier: Playing] = [:]
   private var group: SharedGroup
   private var lastConnection: UInt64 = 0
+  private var lastPlay: UInt64 = 0
   private let packets = PacketWriter()
   private let sessionID = UInt64(time(nil)) &+ 2_208_988_800  // NTP seconds, as RFC 8866 section 5.2 suggests
   private(set) var statistics = ServerStatistics()
@@ -215,6 +216,9 @@ final class Service {
 
   /// A session that plays.
   private struct Playing {
+    /// Tells what is still on its way from before a pause from what comes after it.
+    let number: UInt64
+    /// Where interleaved packets go: the connection of SETUP, whichever PLAY came on.
     let connection: UInt64
     let transport: SelectedTransport
     /// Nil for one that shares the group.
@@ -236,11 +240,13 @@ final class Service {
   private func play(
     _ session: SessionIdentifier, url: String, _ request: Request, _ response: Response, on connection: Connection
   ) {
-    guard let transport = table[session]?.transports[0], playing[session] == nil else {
+    guard let entry = table[session], let transport = entry.transports[0], playing[session] == nil else {
       // It plays already and goes on.
       return connection.answered(response)
     }
-    var viewer = Playing(connection: connection.number, transport: transport)
+    lastPlay += 1
+    let number = lastPlay
+    var viewer = Playing(number: number, connection: entry.connection, transport: transport)
     viewer.pending = Pending(response: response, url: url, connection: connection)
     let service = NIOLoopBound(self, eventLoop: loop)
     let loop = loop
@@ -255,18 +261,18 @@ final class Service {
           .datagrams(to: address, control: control, timeToLive: nil),
           name: "rtsp udp \(connection.client):\(ports.rtp)"
         ) { start in
-          loop.execute { service.value.started(session, start) }
+          loop.execute { service.value.started(session, number, start) }
         }
       case .interleaved(let channels):
         let interleaved = try InterleavedTransport(media: channels.rtp, control: channels.rtcp) { bytes in
-          loop.execute { service.value.write(bytes, for: session) }
+          loop.execute { service.value.write(bytes, for: session, number) }
         }
         viewer.interleaved = interleaved
         viewer.viewer = try pipeline.admit(
           .interleaved(interleaved),
           name: "rtsp tcp \(connection.client):\(connection.channel.remoteAddress?.port ?? 0)"
         ) { start in
-          loop.execute { service.value.started(session, start) }
+          loop.execute { service.value.started(session, number, start) }
         }
       }
     } catch {
@@ -276,26 +282,26 @@ final class Service {
     }
     playing[session] = viewer
     countSessions()
-    if transport.delivery == .multicast { return started(session, nil) }
+    if transport.delivery == .multicast { return started(session, number, nil) }
     // Where the camera gives no picture the answer comes all the same.
-    loop.scheduleTask(in: Self.startPatience) { service.value.started(session, nil) }
+    loop.scheduleTask(in: Self.startPatience) { service.value.started(session, number, nil) }
   }
 
   /// The first packet of a session is about to leave, or the answer cannot wait for it any longer.
-  private func started(_ session: SessionIdentifier, _ start: StreamStart?) {
-    guard var pending = playing[session]?.pending.take() else { return }
+  private func started(_ session: SessionIdentifier, _ number: UInt64, _ start: StreamStart?) {
+    guard playing[session]?.number == number, var pending = playing[session]?.pending.take() else { return }
     pending.response.setRTPInformation([
       RTPInformation(url: pending.url, sequenceNumber: start?.sequenceNumber, timestamp: start?.timestamp)
     ])
     pending.connection.answered(pending.response)
     let early = playing[session]?.early ?? []
     playing[session]?.early = []
-    for bytes in early { write(bytes, for: session) }
+    for bytes in early { write(bytes, for: session, number) }
   }
 
   /// Writes interleaved packets of a session.
-  private func write(_ bytes: InterleavedBytes, for session: SessionIdentifier) {
-    guard let viewer = playing[session], let interleaved = viewer.interleaved,
+  private func write(_ bytes: InterleavedBytes, for session: SessionIdentifier, _ number: UInt64) {
+    guard let viewer = playing[session], viewer.number == number, let interleaved = viewer.interleaved,
       let connection = connections[viewer.connection]
     else { return }
     guard viewer.pending == nil else {
