@@ -74,13 +74,10 @@ final class Service {
 
   /// Takes RTCP that a viewer sends between its requests.
   func receive(_ frame: InterleavedFrame, on connection: Connection) {
-    for (session, viewer) in playing where viewer.connection == connection.number {
-      guard case .interleaved(let channels) = viewer.transport.delivery, channels.rtcp == frame.channel else {
-        continue
-      }
-      table.keepAlive(session, at: .now())
-      viewer.interleaved?.receive(control: frame.payload)
-    }
+    // One that has paused lives by it too.
+    guard let stream = table.stream(onChannel: frame.channel, of: connection.number), stream.isRTCP else { return }
+    table.keepAlive(stream.session, at: .now())
+    playing[stream.session]?.interleaved?.receive(control: frame.payload)
   }
 
   /// Ends all sessions and connections.
