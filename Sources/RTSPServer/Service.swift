@@ -252,6 +252,7 @@ final class Service {
       case .multicast:
         try group.join()
       case .udp(let ports):
+        endFormer(of: entry)
         let address = try SocketAddress(host: connection.client, port: ports.rtp)
         let control = ports.rtcp == ports.rtp ? nil : try SocketAddress(host: connection.client, port: ports.rtcp)
         viewer.viewer = try pipeline.admit(
@@ -282,6 +283,19 @@ final class Service {
     if transport.delivery == .multicast { return started(session, number, nil) }
     // Where the camera gives no picture the answer comes all the same.
     loop.scheduleTask(in: Self.startPatience) { service.value.started(session, number, nil) }
+  }
+
+  /// Ends the session of a player that was at the same ports and has vanished: `session` is of one that has started
+  /// again, and every packet, and in the end a BYE, would come to it twice.
+  private func endFormer(of session: ServerSession) {
+    let former = playing.keys.filter { other in
+      other != session.identifier && table[other]?.client == session.client
+        && playing[other]?.transport.delivery == session.transports[0]?.delivery
+    }
+    for other in former {
+      table.end(other)
+      letGo(other)
+    }
   }
 
   /// The first packet of a session is about to leave, or the answer cannot wait for it any longer.
