@@ -92,7 +92,8 @@ final class Connection {
   }
 
   private func answerNext() {
-    guard !isAnswering, !isClosed, !waiting.isEmpty else { return }
+    // Who takes no answers gets no more of them made: they would have to be kept.
+    guard !isAnswering, !isClosed, !waiting.isEmpty, channel.isWritable else { return }
     isAnswering = true
     service.answer(waiting.removeFirst(), on: self)
   }
@@ -138,6 +139,7 @@ final class Connection {
   /// Notes whether there is room for more.
   func noteWritability(_ isWritable: Bool, at now: MediaTime) {
     stalledSince = isWritable ? nil : stalledSince ?? now
+    if isWritable { answerNext() }
   }
 
   func close() {
