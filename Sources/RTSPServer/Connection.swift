@@ -79,11 +79,11 @@ final class Connection {
   }
 
   private func take(_ message: ClientMessage, at now: MediaTime) {
+    requestBegan = nil
     switch message {
     case .interleaved(let frame):
       service.receive(frame, on: self)
     case .request(let request):
-      requestBegan = nil
       lastRequest = now
       guard waiting.count < Self.pipelineLimit else { return close() }
       waiting.append(request)
