@@ -52,9 +52,9 @@ import Testing
     #expect(chunked.body == #"{"bits_per_second":2500000}"# + "\n")
     let url = #"{"url":"rtp://192.0.2.7:5004"}"#
     let added = try served.curl(["-X", "POST", "-d", url], "/v1/destinations")
-    #expect(added.body == #"{"session_description":"v=0\r\n","url":"rtp:\/\/192.0.2.7:5004"}"# + "\n")
+    #expect(added.body == #"{"session_description":"v=0\r\n","url":"rtp://192.0.2.7:5004"}"# + "\n")
     let removed = try served.curl(["-X", "DELETE", "-d", url], "/v1/destinations")
-    #expect(removed.body == #"{"url":"rtp:\/\/192.0.2.7:5004"}"# + "\n")
+    #expect(removed.body == #"{"url":"rtp://192.0.2.7:5004"}"# + "\n")
     let unknown = try served.curl(["-X", "DELETE", "-d", #"{"url":"unknown"}"#], "/v1/destinations")
     #expect(unknown.status == 404)
     #expect(
