@@ -1,0 +1,211 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The loopback interface of a network namespace, which carries multicast; a program there sees no other.
+private enum OwnNetwork {
+  /// Makes it, and stays in it until it is killed.
+  static let holder = [
+    "unshare", "-rn", "sh", "-c",
+    "ip link set lo up multicast on && ip route add 239.0.0.0/8 dev lo && echo ready && exec sleep 300",
+  ]
+
+  /// What goes before a program that is to run there.
+  static func entering(_ holder: Subprocess) -> [String] {
+    ["nsenter", "-U", "-n", "--preserve-credentials", "-t", "\(holder.identifier)"]
+  }
+
+  static let isPossible: Bool = {
+    guard let directory = try? TemporaryDirectory(), let process = try? Subprocess(holder, in: directory) else {
+      return false
+    }
+    defer { process.send(SIGKILL) }
+    guard eventually(within: 10, { process.outputSoFar.contains("ready") || !process.isRunning }), process.isRunning,
+      let result = try? Subprocess.run(entering(process) + ["true"], in: directory)
+    else { return false }
+    return result.status == 0
+  }()
+}
+
+/// The stream as players see it by RTSP, through the whole program.
+@Suite(.serialized) struct RTSPPlayerTests {
+  @Test func `ffmpeg and GStreamer play over UDP and TCP, all at once`() throws {
+    let program = try ServedProgram()
+    var ffmpeg: [Subprocess] = []
+    var gstreamer: [Subprocess] = []
+    for transport in ["udp", "tcp"] {
+      ffmpeg.append(try program.ffmpeg(program.url(), transport: transport))
+      gstreamer.append(try program.gstreamer(program.url(), protocols: transport))
+    }
+    // Without a choice of its own: UDP first.
+    ffmpeg.append(try program.ffmpeg(program.url(), transport: nil))
+    for process in ffmpeg { try expectDecoded(process) }
+    for process in gstreamer { try expectPlayed(process) }
+    let result = try program.end()
+    #expect(result.status == 0, "\(result.error)")
+  }
+
+  @Test(arguments: ["udp", "tcp"])
+  func `players come by IPv6`(transport: String) throws {
+    let program = try ServedProgram(address: "::1")
+    try expectDecoded(try program.ffmpeg(program.url("[::1]"), transport: transport))
+    try expectPlayed(try program.gstreamer(program.url("[::1]"), protocols: transport))
+  }
+
+  @Test(.enabled(if: OwnNetwork.isPossible, "needs user namespaces, ip and nsenter"))
+  func `players share a multicast group`() throws {
+    let directory = try TemporaryDirectory()
+    let holder = try Subprocess(OwnNetwork.holder, in: directory)
+    defer { holder.send(SIGKILL) }
+    #expect(eventually { holder.outputSoFar.contains("ready") })
+    let network = OwnNetwork.entering(holder)
+    let program = try ServedProgram(["--rtsp-multicast", "239.1.2.3:5004"], network: network)
+    let ffmpeg = try program.ffmpeg(program.url(), transport: "udp_multicast", network: network)
+    try expectPlayed(try program.gstreamer(program.url(), protocols: "udp-mcast", network: network))
+    try expectDecoded(ffmpeg)
+    // Once more, after all have left.
+    try expectDecoded(try program.ffmpeg(program.url(), transport: "udp_multicast", network: network))
+  }
+
+  @Test func `who has the password gets the picture, and nobody else`() throws {
+    let program = try ServedProgram(users: ["alice": "wonder land"])
+    let right = try program.ffmpeg(program.url(user: "alice:wonder%20land@"))
+    let second = try program.gstreamer(
+      program.url(), protocols: "udp", options: "user-id=alice user-pw=\"wonder land\"")
+    try expectDecoded(right)
+    try expectPlayed(second)
+    for user in ["alice:wrong@", "bob:wonder%20land@", ""] {
+      let result = try program.ffmpeg(program.url(user: user)).wait(limit: 60)
+      #expect(result.status != 0)
+      #expect(result.error.contains("401"), "\(result.error)")
+    }
+    try expectDecoded(try program.ffmpeg(program.url(user: "alice:wonder%20land@"), transport: "udp"))
+  }
+
+  @Test func `rtsps by a certificate of its own`() throws {
+    let program = try ServedProgram(option: "--rtsps", users: ["alice": "secret"])
+    #expect(program.process.errorSoFar.contains("SHA-256"))
+    try expectDecoded(try program.ffmpeg(program.url(scheme: "rtsps", user: "alice:secret@")))
+    try expectPlayed(
+      try program.gstreamer(
+        program.url(scheme: "rtsps"), protocols: "tls", options: "tls-validation-flags=0 user-id=alice user-pw=secret"))
+    // Plain text to it gets nowhere, and harms nobody.
+    let client = try RTSPClient(port: program.port)
+    client.send(client.text("OPTIONS").utf8)
+    #expect(client.waitForClose())
+    try expectDecoded(try program.ffmpeg(program.url(scheme: "rtsps", user: "alice:secret@")))
+  }
+
+  @Test func `rtsps by a certificate that a player can check`() throws {
+    let directory = try TemporaryDirectory()
+    let (certificate, key) = (directory.path("c.pem"), directory.path("k.pem"))
+    let made = try Subprocess.run(
+      [
+        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-days", "2",
+        "-subj", "/CN=localhost", "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", key, "-out",
+        certificate,
+      ], in: directory)
+    #expect(made.status == 0, "\(made.error)")
+    chmod(key, 0o600)
+    let program = try ServedProgram(["--tls-cert", certificate, "--tls-key", key], option: "--rtsps")
+    let check = try Subprocess.run(
+      [
+        "sh", "-c", "echo | openssl s_client -connect 127.0.0.1:\(program.port) -verify_return_error -CAfile \(certificate)",
+      ], in: directory, limit: 30)
+    #expect(check.outputText.contains("Verify return code: 0"), "\(check.outputText)\(check.error)")
+    let old = try Subprocess.run(
+      ["sh", "-c", "echo | openssl s_client -connect 127.0.0.1:\(program.port) -tls1_1 -cipher ALL:@SECLEVEL=0"],
+      in: directory, limit: 30)
+    #expect(old.status != 0)
+    try expectDecoded(try program.ffmpeg(program.url(scheme: "rtsps")))
+  }
+
+  @Test func `a player goes on through a turn, and who comes then gets the parameter sets of now`() throws {
+    let program = try ServedProgram()
+    let before = try RTSPClient(port: program.port).request("DESCRIBE").body
+    // Nobody encodes while nobody watches: the turn needs a viewer.
+    let player = try program.ffmpeg(program.url(), frames: 90, options: ["-autorotate", "0"])
+    #expect(eventually { player.errorSoFar.contains("Press [q]") || player.errorSoFar.contains("frame=") })
+    _ = try program.control("rotate", "90")
+    let after = try RTSPClient(port: program.port).request("DESCRIBE").body
+    func sets(_ description: String) -> String? {
+      description.split(whereSeparator: \.isNewline).first { $0.contains("sprop-parameter-sets=") }.map(String.init)
+    }
+    #expect(sets(before) != nil)
+    #expect(sets(after) != nil && sets(after) != sets(before))
+    try expectDecoded(player)
+    try expectDecoded(try program.ffmpeg(program.url()), size: "240x320")
+    try expectPlayed(try program.gstreamer(program.url(), protocols: "udp"))
+  }
+
+  @Test func `a turn while nobody watches is in the description and the stream`() throws {
+    let program = try ServedProgram()
+    _ = try program.control("rotate", "90")
+    try expectDecoded(try program.ffmpeg(program.url()), size: "240x320")
+  }
+
+  @Test func `the encoder rests until somebody watches, unless it is told to work`() throws {
+    func encoded(_ program: ServedProgram) throws -> Int {
+      let text = try program.control("status", "--json")
+      let status = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+      let frames = try #require(status?["frames"] as? [String: Any], "\(text)")
+      return try #require(frames["encoded"] as? Int, "\(text)")
+    }
+    let resting = try ServedProgram()
+    usleep(700_000)
+    #expect(try encoded(resting) == 0)
+    try expectDecoded(try resting.ffmpeg(resting.url()))
+    #expect(try encoded(resting) > 0)
+    let working = try ServedProgram(["--always-encode"])
+    #expect(try eventually { try encoded(working) > 5 })
+    try expectDecoded(try working.ffmpeg(working.url()))
+  }
+}
+
+/// What the command line says where RTSP cannot be had as it was asked for.
+@Suite(.serialized) struct RTSPCommandLineTests {
+  private func stream(_ arguments: [String], in directory: TemporaryDirectory) throws -> Subprocess.Result {
+    try Subprocess.run(
+      [nightjarPath, "stream", "--source", "test", "--size", "320x240", "--control", "none", "--duration", "5s"]
+        + arguments, in: directory, limit: 60)
+  }
+
+  @Test(
+    .enabled(if: !FileManager.default.fileExists(atPath: "/etc/nightjar/users"), "this machine has users"),
+    arguments: ["0.0.0.0:18554", "[::]:18554", "192.0.2.1"])
+  func `without users nobody else is let in, and it says how`(address: String) throws {
+    let directory = try TemporaryDirectory()
+    let result = try stream(["--rtsp", address], in: directory)
+    #expect(result.status == 64)
+    #expect(result.error.contains("nightjar user add"), "\(result.error)")
+  }
+
+  @Test func `a users file that others can read is refused`() throws {
+    let directory = try TemporaryDirectory()
+    let file = directory.path("users")
+    try Data().write(to: URL(fileURLWithPath: file))
+    chmod(file, 0o644)
+    let result = try stream(["--rtsp", "--users", file], in: directory)
+    #expect(result.status != 0)
+    #expect(result.error.contains(file) && result.error.contains("chmod"), "\(result.error)")
+  }
+
+  @Test func `a port that another program has is told in one line`() throws {
+    let directory = try TemporaryDirectory()
+    let listener = try TCPListener()
+    let result = try stream(["--rtsp", "127.0.0.1:\(listener.port)"], in: directory)
+    #expect(result.status == 75)
+    let complaints = result.error.split(separator: "\n").filter { $0.contains("\(listener.port)") }
+    #expect(complaints.count == 1 && complaints[0].contains("another program"), "\(result.error)")
+    withExtendedLifetime(listener) {}
+  }
+
+  @Test(arguments: [
+    ["--users", "x"], ["--rtsp-multicast", "239.1.2.3:5004"], ["--always-encode"], ["--rtsps", "--tls-cert", "x"],
+    ["--rtsp", "--rtsp-multicast", "10.0.0.1:5004"], ["--rtsp", "--rtsp-path", "a/b"],
+  ])
+  func `an option that would have no effect, or no meaning, is refused`(arguments: [String]) throws {
+    let directory = try TemporaryDirectory()
+    #expect(try stream(arguments, in: directory).status == 64)
+  }
+}

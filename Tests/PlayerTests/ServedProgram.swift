@@ -1,0 +1,142 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The program, serving a synthetic camera by RTSP.
+final class ServedProgram {
+  let directory: TemporaryDirectory
+  let port: Int
+  let process: Subprocess
+  private let control: String
+  private var isEnded = false
+
+  /// Starts it and waits until it serves.
+  ///
+  /// - Parameters:
+  ///   - option: `--rtsp` or `--rtsps`.
+  ///   - network: What goes before the program, as a network of its own.
+  init(
+    _ arguments: [String] = [], option: String = "--rtsp", address: String = "127.0.0.1", network: [String] = [],
+    users: [String: String] = [:]
+  ) throws {
+    directory = try TemporaryDirectory()
+    port = try TCPPort.free()
+    control = directory.path("control")
+    var arguments = arguments
+    if !users.isEmpty {
+      let file = directory.path("users")
+      for (name, password) in users {
+        let result = try Subprocess.run(
+          ["sh", "-c", "printf '%s\\n' \"$2\" | \"$0\" user add \"$1\" --users \"$3\"", nightjarPath, name, password, file],
+          in: directory)
+        #expect(result.status == 0, "\(result.error)")
+      }
+      arguments += ["--users", file]
+    }
+    let bracketed = address.contains(":") ? "[\(address)]" : address
+    process = try Subprocess(
+      network + [
+        nightjarPath, "stream", "--source", "test", "--size", "320x240", "--keyframe-interval", "10s", "--control",
+        control, option, "\(bracketed):\(port)",
+      ] + arguments, in: directory, environment: ["STATE_DIRECTORY": directory.path("state")])
+    let process = process
+    try #require(
+      eventually { process.errorSoFar.contains("rtsp       ") || !process.isRunning } && process.isRunning,
+      "\(process.errorSoFar)")
+  }
+
+  deinit {
+    if !isEnded { _ = try? end() }
+  }
+
+  /// Ends it by SIGTERM.
+  func end() throws -> Subprocess.Result {
+    isEnded = true
+    process.send(SIGTERM)
+    return try process.wait(limit: 30)
+  }
+
+  /// The camera's URL.
+  func url(_ host: String = "127.0.0.1", scheme: String = "rtsp", user: String = "") -> String {
+    "\(scheme)://\(user)\(host):\(port)/camera"
+  }
+
+  /// Runs `nightjar ctl`; what it says.
+  func control(_ arguments: String...) throws -> String {
+    let result = try Subprocess.run([nightjarPath, "ctl"] + arguments + ["--socket", control], in: directory)
+    #expect(result.status == 0, "\(result.error)")
+    return result.outputText
+  }
+
+  /// Starts ffmpeg, which decodes so many pictures and ends; it fails at the first fault.
+  func ffmpeg(
+    _ url: String, transport: String? = "tcp", frames: Int = 20, options: [String] = [], network: [String] = []
+  ) throws -> Subprocess {
+    try Subprocess(
+      network + ["ffmpeg", "-nostdin", "-v", "info", "-err_detect", "explode"]
+        + (transport.map { ["-rtsp_transport", $0] } ?? []) + options
+        + ["-i", url, "-frames:v", "\(frames)", "-f", "null", "-"], in: directory)
+  }
+
+  /// Starts GStreamer, which decodes 20 pictures and ends.
+  func gstreamer(_ url: String, protocols: String, options: String = "", network: [String] = []) throws -> Subprocess {
+    try Subprocess(
+      network + [
+        "sh", "-c",
+        "exec gst-launch-1.0 rtspsrc location=\(url) protocols=\(protocols) latency=100 \(options) ! rtph264depay ! "
+          + "avdec_h264 ! identity eos-after=20 ! fakesink sync=false",
+      ], in: directory)
+  }
+}
+
+/// Expects that ffmpeg has decoded pictures of that size without a complaint.
+func expectDecoded(_ process: Subprocess, size: String = "320x240") throws {
+  let result = try process.wait(limit: 60)
+  #expect(result.status == 0, "\(result.error.suffix(2000))")
+  #expect(result.error.contains(size), "\(result.error.suffix(2000))")
+  for complaint in ["error while decoding", "non-existing PPS", "concealing", "RTP: missed", "Frame num gap"] {
+    #expect(!result.error.contains(complaint), "\(result.error.suffix(2000))")
+  }
+}
+
+/// Expects that GStreamer has got its pictures.
+func expectPlayed(_ process: Subprocess) throws {
+  let result = try process.wait(limit: 60)
+  #expect(result.status == 0, "\(result.error)")
+  #expect(result.outputText.contains("Got EOS"), "\(result.outputText)\(result.error)")
+}
+
+/// TCP ports of this machine.
+enum TCPPort {
+  /// One that was free a moment ago.
+  static func free() throws -> Int {
+    let listener = try TCPListener()
+    return listener.port
+  }
+}
+
+/// Another program at a TCP port of this machine.
+final class TCPListener {
+  let port: Int
+  private let descriptor: Int32
+
+  init() throws {
+    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    var address = sockaddr_in()
+    address.sin_family = sa_family_t(AF_INET)
+    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
+    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+    let descriptor = descriptor
+    let result = withUnsafeMutablePointer(to: &address) {
+      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+        bind(descriptor, $0, length) + listen(descriptor, 1) + getsockname(descriptor, $0, &length)
+      }
+    }
+    port = Int(UInt16(bigEndian: address.sin_port))
+    try #require(result == 0)
+  }
+
+  deinit {
+    close(descriptor)
+  }
+}

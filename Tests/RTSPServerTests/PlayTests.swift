@@ -1,0 +1,174 @@
+#if X264
+  import Foundation
+  import Media
+  import RTSPServer
+  import Streaming
+  import TestSupport
+  import Testing
+
+  /// What a viewer gets, from its first packet on.
+  @Suite(.serialized) struct PlayTests {
+    static let interleaved = "RTP/AVP/TCP;unicast;interleaved=0-1"
+
+    @Test(arguments: [true, false])
+    func `RTP-Info names the first packet, and that begins a picture`(overTCP: Bool) throws {
+      let camera = try ServedCamera()
+      // The second comes while the stream runs.
+      for _ in 0..<2 {
+        let client = try camera.client()
+        let ports = try DatagramPair()
+        let (setup, play) = try client.play(overTCP ? Self.interleaved : ports.transport)
+        let start = try #require(play.start, "\(play)")
+        let stream = try ReceivedStream(overTCP ? client.take(60) : ports.take(60))
+        #expect(stream.first.sequence == start.sequence)
+        #expect(stream.first.timestamp == start.timestamp)
+        try stream.expectDecodable()
+        #expect(try client.request("TEARDOWN", nil, ["Session: \(setup.session ?? "")"]).status == 200)
+      }
+      #expect(try camera.settles(sessions: 0))
+    }
+
+    @Test(arguments: [true, false])
+    func `who joins within the limit on key frames gets the last one again`(overTCP: Bool) throws {
+      let camera = try ServedCamera()
+      let early = try DatagramPair()
+      let other = try camera.client()
+      _ = try other.play(early.transport)
+      let first = try #require(early.take(1).first)
+      let begin = MediaTime.now()
+      let client = try camera.client()
+      let ports = try DatagramPair()
+      let start = try #require(try client.play(overTCP ? Self.interleaved : ports.transport).play.start)
+      let elapsed = MediaTime.now() - begin
+      let stream = try ReceivedStream(overTCP ? client.take(60) : ports.take(60))
+      #expect(stream.first.sequence == start.sequence)
+      let last = try ReceivedStream([first]).first.sequence
+      // Where the machine was too busy for it, a new one.
+      #expect(elapsed.seconds > 0.4 || start.sequence == last, "\(elapsed.seconds)")
+      try stream.expectDecodable()
+      try ReceivedStream([first] + early.take(60)).expectDecodable()
+    }
+
+    @Test func `who joins when others have left, and were encoded for since, gets no picture without its references`()
+      throws
+    {
+      let camera = try ServedCamera(rests: false)
+      for _ in 0..<3 {
+        let ports = try DatagramPair()
+        let first = try camera.client()
+        let session = try #require(try first.play(ports.transport).setup.session)
+        _ = ports.take(4)
+        #expect(try first.request("TEARDOWN", nil, ["Session: \(session)"]).status == 200)
+        // Pictures that nobody gets.
+        usleep(150_000)
+        let next = try DatagramPair()
+        let second = try camera.client()
+        let again = try #require(try second.play(next.transport).setup.session)
+        try ReceivedStream(next.take(60)).expectDecodable()
+        #expect(try second.request("TEARDOWN", nil, ["Session: \(again)"]).status == 200)
+      }
+    }
+
+    @Test(arguments: [true, false])
+    func `after a pause the stream goes on with a picture of its own`(overTCP: Bool) throws {
+      let camera = try ServedCamera()
+      let client = try camera.client()
+      let ports = try DatagramPair()
+      let session = try #require(try client.play(overTCP ? Self.interleaved : ports.transport).setup.session)
+      for _ in 0..<4 {
+        _ = overTCP ? client.take(10) : ports.take(10)
+        #expect(try client.request("PAUSE", nil, ["Session: \(session)"]).status == 200)
+        usleep(100_000)
+        _ = overTCP ? client.take(1, within: 0.1) : ports.drain()
+        #expect((overTCP ? client.take(1, within: 0.3) : ports.take(1, within: 0.3)).isEmpty)
+        let start = try #require(try client.request("PLAY", nil, ["Session: \(session)"]).start)
+        let stream = try ReceivedStream(overTCP ? client.take(40) : ports.take(40))
+        #expect(stream.first.sequence == start.sequence)
+        try stream.expectDecodable()
+      }
+    }
+
+    @Test func `nothing of before a pause comes behind the answer that starts anew`() throws {
+      let camera = try ServedCamera()
+      let client = try camera.client()
+      let session = try #require(try client.play(Self.interleaved).setup.session)
+      for _ in 0..<10 {
+        _ = client.take(6)
+        client.send(
+          (client.text("PAUSE", nil, ["Session: \(session)"]) + client.text("PLAY", nil, ["Session: \(session)"])).utf8)
+        #expect(try client.reply().status == 200)
+        // The packets that came with it are those of before.
+        _ = client.take(0)
+        let start = try #require(try client.reply().start)
+        let stream = try ReceivedStream(client.take(40))
+        #expect(stream.first.sequence == start.sequence)
+        try stream.expectDecodable()
+      }
+    }
+
+    @Test func `media goes to the address that the session came from, whatever it asks for`() throws {
+      let camera = try ServedCamera()
+      let client = try camera.client()
+      let ports = try DatagramPair()
+      let victim = try DatagramPair("127.0.0.9", port: ports.port)
+      let (setup, _) = try client.play(ports.transport + ";destination=127.0.0.9")
+      #expect(setup.header("Transport")?.contains("127.0.0.9") == false)
+      #expect(ports.take(30).count >= 30)
+      #expect(victim.drain().isEmpty && victim.drain(control: true).isEmpty)
+    }
+
+    @Test func `interleaved packets stay on the connection that they were agreed on`() throws {
+      let camera = try ServedCamera()
+      let client = try camera.client()
+      let setup = try client.request("SETUP", client.url + "/trackID=0", ["Transport: \(Self.interleaved)"])
+      let session = try #require(setup.session)
+      let other = try camera.client()
+      #expect(try other.request("PLAY", nil, ["Session: \(session)"]).status == 200)
+      #expect(client.take(30).count >= 30)
+      #expect(other.take(1, within: 0.2).isEmpty)
+      other.reset()
+      #expect(client.take(60).count >= 60)
+    }
+
+    @Test func `a player that starts again on the ports of one that died is alone there`() throws {
+      let camera = try ServedCamera { $0.sessionSeconds = 2 }
+      let ports = try DatagramPair()
+      let first = try camera.client()
+      _ = try first.play(ports.transport)
+      #expect(ports.take(10).count >= 10)
+      first.reset()
+      let second = try camera.client()
+      let session = try #require(try second.play(ports.transport).setup.session)
+      _ = ports.drain()
+      _ = ports.drain(control: true)
+      var packets: [Data] = []
+      // Longer than the first one's session would live.
+      for _ in 0..<8 {
+        usleep(500_000)
+        packets += ports.drain()
+        #expect(try second.request("GET_PARAMETER", nil, ["Session: \(session)"]).status == 200)
+      }
+      #expect(try ReceivedStream(packets).gaps == 0)
+      let goodbyes = ports.drain(control: true).filter { $0.contains(203) && $0.dropFirst(1).first == 203 }
+      #expect(goodbyes.isEmpty)
+      #expect(try camera.server.statistics().sessions == 1)
+    }
+
+    @Test func `nothing is encoded while nobody watches`() throws {
+      let camera = try ServedCamera()
+      usleep(500_000)
+      #expect(camera.pipeline.statistics.encoded == 0)
+      let client = try camera.client()
+      #expect(try client.request("DESCRIBE").body.contains("sprop-parameter-sets="))
+      #expect(camera.pipeline.statistics.encoded == 0)
+      _ = try client.play(Self.interleaved)
+      #expect(client.take(20).count >= 20)
+      client.reset()
+      #expect(try camera.settles(sessions: 0))
+      usleep(200_000)
+      let encoded = camera.pipeline.statistics.encoded
+      usleep(500_000)
+      #expect(camera.pipeline.statistics.encoded == encoded)
+    }
+  }
+#endif

@@ -1,0 +1,113 @@
+#if X264
+  import Capture
+  import Encoding
+  import Foundation
+  import Media
+  import RTP
+  import RTSPServer
+  import Streaming
+  import TestSupport
+  import Testing
+
+  /// A camera that is served by RTSP in the test's own process.
+  final class ServedCamera {
+    let pipeline: Pipeline
+    let server: RTSPServer
+
+    /// Serves a synthetic camera on a port of the system's choice, with a key frame at the start and for who asks.
+    init(
+      size: PictureSize = PictureSize(width: 320, height: 240), bitrate: Int = 500_000, rests: Bool = true,
+      address: String = "127.0.0.1", destinations: [StreamDestination] = [],
+      _ configure: (inout ServerConfiguration) -> Void = { _ in }
+    ) throws {
+      let camera = try SyntheticCamera(size: size, frameRate: .thirty)
+      let encoder = try EncoderSelector.select(
+        .x264,
+        EncoderSettings().configuration(
+          size: size, frameRate: .thirty, bitrate: bitrate, color: .bt709, processors: 1), node: nil
+      ).encoder
+      pipeline = try Pipeline(
+        source: camera, encoder: encoder, destinations: destinations, keyFrameInterval: MediaTime(seconds: 600),
+        restsUnwatched: rests)
+      try pipeline.start()
+      var configuration = ServerConfiguration(listeners: [.init(address: address, port: 0)])
+      configure(&configuration)
+      do {
+        server = try RTSPServer(configuration, pipeline: pipeline)
+      } catch {
+        pipeline.stop()
+        _ = pipeline.waitUntilEnd()
+        throw error
+      }
+    }
+
+    deinit {
+      server.stop()
+      pipeline.stop()
+      _ = pipeline.waitUntilEnd()
+    }
+
+    var port: Int { server.listeners[0].port }
+
+    func client(
+      from source: String? = nil, host: String = "127.0.0.1", receiveBuffer: Int32? = nil
+    ) throws -> RTSPClient {
+      try RTSPClient(host: host, port: port, from: source, receiveBuffer: receiveBuffer)
+    }
+
+    /// Waits until there are so many sessions.
+    func settles(sessions: Int, within limit: Double = 30) throws -> Bool {
+      try eventually(within: limit) { try server.statistics().sessions == sessions }
+    }
+  }
+
+  /// RTP packets that a viewer got.
+  struct ReceivedStream {
+    /// Its first packet's.
+    let first: (sequence: UInt16, timestamp: UInt32)
+    /// The types of its NAL units, those in fragments and aggregates too.
+    var types: [UInt8] = []
+    /// How often the sequence numbers are not consecutive.
+    let gaps: Int
+    private let stream: Data
+
+    init(_ packets: [Data]) throws {
+      var depacketizer = H264Depacketizer()
+      var first: (sequence: UInt16, timestamp: UInt32)?
+      var last: UInt16?
+      var (stream, gaps) = (Data(), 0)
+      for packet in packets {
+        try packet.withUnsafeBytes { bytes in
+          let parsed = try RTPPacket(parsing: bytes)
+          let header = parsed.header
+          if first == nil { first = (header.sequenceNumber, header.timestamp) }
+          if let last, header.sequenceNumber != last &+ 1 { gaps += 1 }
+          last = header.sequenceNumber
+          try depacketizer.receive(bytes) { unit in stream.append(contentsOf: unit.annexB) }
+        }
+      }
+      self.first = try #require(first, "no packet")
+      self.stream = stream
+      self.gaps = gaps
+      // Annex B has four bytes or three before each unit.
+      for (index, byte) in stream.enumerated().dropFirst(3)
+      where byte & 0x80 == 0 && stream[index - 1] == 1 && stream[index - 2] == 0 && stream[index - 3] == 0 {
+        types.append(byte & 31)
+      }
+    }
+
+    /// What ffmpeg makes of it.
+    func probe() throws -> StreamProbe { try StreamProbe(stream) }
+
+    /// Expects that it begins with parameter sets and a key frame, and that ffmpeg decodes it without complaint.
+    func expectDecodable(sourceLocation: SourceLocation = #_sourceLocation) throws {
+      #expect(gaps == 0, sourceLocation: sourceLocation)
+      let leading = types.prefix { $0 > 5 }
+      #expect(leading.contains(7) && leading.contains(8), "\(types.prefix(8))", sourceLocation: sourceLocation)
+      #expect(types.dropFirst(leading.count).first == 5, "\(types.prefix(8))", sourceLocation: sourceLocation)
+      let probe = try probe()
+      #expect(probe.frames > 0, sourceLocation: sourceLocation)
+      #expect(probe.complaints.isEmpty, "\(probe.complaints)", sourceLocation: sourceLocation)
+    }
+  }
+#endif

@@ -1,0 +1,123 @@
+#if X264
+  import Foundation
+  import Media
+  import RTSPServer
+  import Streaming
+  import TestSupport
+  import Testing
+
+  /// How sessions live and end.
+  @Suite(.serialized) struct SessionTests {
+    /// An RTCP receiver report without blocks (RFC 3550 section 6.4.2).
+    private static let report: [UInt8] = [0x80, 201, 0, 1, 1, 2, 3, 4]
+
+    @Test func `every sign of life keeps a session, and without one it ends`() throws {
+      let camera = try ServedCamera { $0.sessionSeconds = 3 }
+      let clients = try (0..<6).map { _ in try camera.client() }
+      let ports = try (0..<6).map { _ in try DatagramPair() }
+      var sessions: [String] = []
+      var control: UInt16 = 0
+      for (index, client) in clients.enumerated() {
+        let (setup, _) = try client.play(index == 1 || index == 4 ? PlayTests.interleaved : ports[index].transport)
+        sessions.append(setup.session ?? "")
+        if index == 0 { control = try #require(setup.serverControlPort) }
+      }
+      // One that waits is kept alive by RTCP too.
+      #expect(try clients[4].request("PAUSE", nil, ["Session: \(sessions[4])"]).status == 200)
+      #expect(try camera.server.statistics().sessions == 6)
+      for _ in 0..<16 {
+        usleep(400_000)
+        try ports[0].send(Self.report, to: control)
+        clients[1].send(channel: 1, Self.report)
+        #expect(try clients[2].request("GET_PARAMETER", nil, ["Session: \(sessions[2])"]).status == 200)
+        #expect(try clients[3].request("OPTIONS", nil, ["Session: \(sessions[3])"]).status == 200)
+        clients[4].send(channel: 1, Self.report)
+        clients[1].pump(0)
+      }
+      // The last one has kept silent.
+      #expect(try camera.server.statistics().sessions == 5)
+      #expect(try clients[5].request("GET_PARAMETER", nil, ["Session: \(sessions[5])"]).status == 454)
+      _ = ports[0].drain()
+      #expect(ports[0].take(5).count >= 5)
+      // And now all do.
+      #expect(try camera.settles(sessions: 0))
+      #expect(camera.pipeline.statistics.destinations.isEmpty)
+    }
+
+    private static func descriptors() throws -> Int {
+      try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
+    }
+
+    @Test func `viewers that vanish leave nothing behind`() throws {
+      let camera = try ServedCamera { $0.sessionSeconds = 2 }
+      for _ in 0..<6 {
+        let client = try camera.client()
+        _ = try client.play(PlayTests.interleaved)
+        _ = client.take(5)
+        client.reset()
+        let silent = try camera.client()
+        let ports = try DatagramPair()
+        _ = try silent.play(ports.transport)
+        silent.reset()
+        // One that is gone before its first packet.
+        let hasty = try camera.client()
+        let setup = try hasty.request("SETUP", nil, ["Transport: \(PlayTests.interleaved)"])
+        hasty.send(hasty.text("PLAY", nil, ["Session: \(setup.session ?? "")"]).utf8)
+        hasty.reset()
+      }
+      #expect(try camera.settles(sessions: 0))
+      #expect(try eventually { try camera.server.statistics().connections == 0 })
+      #expect(try camera.server.statistics().playing == 0)
+      #expect(camera.pipeline.statistics.destinations.isEmpty)
+      // The program's own, by what is open towards the camera's port: other tests run beside this one.
+      let table = try String(contentsOfFile: "/proc/net/tcp", encoding: .utf8)
+      let hex = String(format: "0100007F:%04X", camera.port)
+      let open = table.split(separator: "\n").filter { line in
+        let fields = line.split(separator: " ")
+        return fields.count > 3 && fields[1] == hex && fields[3] == "01"
+      }
+      #expect(open.isEmpty)
+    }
+
+    @Test func `sessions are limited, in all and of one address`() throws {
+      let camera = try ServedCamera {
+        $0.sessions = 3
+        $0.sessionsPerAddress = 2
+      }
+      let client = try camera.client()
+      func setup(_ client: RTSPClient) throws -> RTSPClient.Reply {
+        try client.request("SETUP", nil, ["Transport: RTP/AVP/TCP;unicast;interleaved=0-1"])
+      }
+      let first = try setup(client)
+      #expect(first.status == 200)
+      #expect(try setup(client).status == 200)
+      #expect(try setup(client).status >= 400)
+      let other = try camera.client(from: "127.0.0.2")
+      #expect(try setup(other).status == 200)
+      #expect(try setup(other).status >= 400)
+      #expect(try client.request("TEARDOWN", nil, ["Session: \(first.session ?? "")"]).status == 200)
+      #expect(try setup(other).status == 200)
+      #expect(try camera.server.statistics().sessions == 3)
+      // Another address has no use for a session's name.
+      #expect(try other.request("TEARDOWN", nil, ["Session: \(first.session ?? "")"]).status == 454)
+    }
+
+    @Test func `connections are limited, in all and of one address`() throws {
+      let camera = try ServedCamera {
+        $0.connections = 3
+        $0.connectionsPerAddress = 2
+      }
+      let two = [try camera.client(), try camera.client()]
+      for client in two { #expect(try client.request("OPTIONS").status == 200) }
+      #expect(try camera.client().waitForClose())
+      let other = try camera.client(from: "127.0.0.2")
+      #expect(try other.request("OPTIONS").status == 200)
+      #expect(try camera.client(from: "127.0.0.3").waitForClose())
+      #expect(try camera.server.statistics().turnedAway == 2)
+      for client in two { #expect(try client.request("OPTIONS").status == 200) }
+      other.reset()
+      #expect(try eventually { try camera.server.statistics().connections == 2 })
+      #expect(try camera.client(from: "127.0.0.3").request("OPTIONS").status == 200)
+    }
+  }
+#endif

@@ -1,0 +1,282 @@
+public import Foundation
+
+/// A client of RTSP (RFC 2326) that says what a test wants said, right or wrong.
+public final class RTSPClient {
+  /// What a server answers.
+  public struct Reply: Sendable {
+    /// As in `RTSP/1.0 200 OK`.
+    public let status: Int
+    /// The fields' values by their names in lower case; several of one name in the order in which they came.
+    public let headers: [String: [String]]
+    /// The body.
+    public let body: String
+
+    /// The first value of a field.
+    public func header(_ name: String) -> String? { headers[name.lowercased()]?.first }
+
+    /// The session without its parameters.
+    public var session: String? { header("Session").map { String($0.prefix { $0 != ";" }) } }
+    /// The server's port of RTCP.
+    public var serverControlPort: UInt16? {
+      header("Transport")?.split(separator: ";").first { $0.hasPrefix("server_port=") }
+        .flatMap { UInt16($0.split(separator: "-").last ?? "") }
+    }
+    /// Where `RTP-Info` says that the stream begins.
+    public var start: (sequence: UInt16, timestamp: UInt32)? {
+      let parts = header("RTP-Info")?.split(separator: ";") ?? []
+      guard let sequence = parts.first(where: { $0.hasPrefix("seq=") }).flatMap({ UInt16($0.dropFirst(4)) }),
+        let time = parts.first(where: { $0.hasPrefix("rtptime=") }).flatMap({ UInt32($0.dropFirst(8)) })
+      else { return nil }
+      return (sequence, time)
+    }
+  }
+
+  /// The interleaved packets that came so far, with their channels.
+  public private(set) var packets: [(channel: UInt8, bytes: Data)] = []
+  /// Whether the server has closed the connection.
+  public private(set) var isClosed = false
+  /// The camera.
+  public let url: String
+  private let socket: Int32
+  private var buffer: [UInt8] = []
+  private var replies: [Reply] = []
+  private var lastSequence = 0
+
+  /// Connects.
+  ///
+  /// - Parameters:
+  ///   - source: Where from, an address of this machine.
+  ///   - receiveBuffer: How much the kernel keeps of what comes.
+  public init(
+    host: String = "127.0.0.1", port: Int, path: String = "camera", from source: String? = nil,
+    receiveBuffer: Int32? = nil
+  ) throws {
+    let isIPv6 = host.contains(":")
+    url = "rtsp://\(isIPv6 ? "[\(host)]" : host):\(port)/\(path)"
+    socket = Glibc.socket(isIPv6 ? AF_INET6 : AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    if var receiveBuffer {
+      setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &receiveBuffer, socklen_t(MemoryLayout<Int32>.size))
+    }
+    if let source { try InternetAddress(source, 0).bind(socket) }
+    guard try InternetAddress(host, UInt16(port)).connect(socket) else {
+      close(socket)
+      throw CocoaError(.fileNoSuchFile)
+    }
+    _ = fcntl(socket, F_SETFL, O_NONBLOCK)
+  }
+
+  deinit {
+    close(socket)
+  }
+
+  /// Sends bytes as they are, as far as the server takes them within `limit` seconds; how many it took.
+  @discardableResult
+  public func send(_ bytes: some Collection<UInt8>, within limit: Double = 10) -> Int {
+    var rest = Array(bytes)[...]
+    let deadline = Date(timeIntervalSinceNow: limit)
+    while !rest.isEmpty, Date() < deadline {
+      let count = rest.withUnsafeBytes { Glibc.send(socket, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+      if count < 0, errno != EAGAIN, errno != EINTR { break }
+      if count > 0 { rest = rest.dropFirst(count) } else { usleep(2000) }
+    }
+    return bytes.count - rest.count
+  }
+
+  /// The text of a request, with the next `CSeq`.
+  public func text(_ method: String, _ uri: String? = nil, _ headers: [String] = []) -> String {
+    lastSequence += 1
+    return (["\(method) \(uri ?? url) RTSP/1.0", "CSeq: \(lastSequence)"] + headers + ["", ""]).joined(
+      separator: "\r\n")
+  }
+
+  /// Sends a request and waits for the answer.
+  public func request(_ method: String, _ uri: String? = nil, _ headers: [String] = []) throws -> Reply {
+    send(text(method, uri, headers).utf8)
+    return try reply()
+  }
+
+  /// The next answer.
+  public func reply(within limit: Double = 30) throws -> Reply {
+    let deadline = Date(timeIntervalSinceNow: limit)
+    while replies.isEmpty, !isClosed, Date() < deadline { pump(20) }
+    guard !replies.isEmpty else { throw NoReply(isClosed: isClosed) }
+    return replies.removeFirst()
+  }
+
+  /// SETUP of the one stream with `transport`, and PLAY.
+  public func play(_ transport: String, _ headers: [String] = []) throws -> (setup: Reply, play: Reply) {
+    let setup = try request("SETUP", url + "/trackID=0", ["Transport: \(transport)"] + headers)
+    guard setup.status == 200, let session = setup.session else { throw Refused(reply: setup) }
+    let play = try request("PLAY", nil, ["Session: \(session)", "Range: npt=now-"] + headers)
+    guard play.status == 200 else { throw Refused(reply: play) }
+    return (setup, play)
+  }
+
+  /// Waits for `count` packets of `channel`, and takes them; fewer after `limit` seconds.
+  public func take(_ count: Int, channel: UInt8 = 0, within limit: Double = 30) -> [Data] {
+    let deadline = Date(timeIntervalSinceNow: limit)
+    while packets.count(where: { $0.channel == channel }) < count, !isClosed, Date() < deadline { pump(20) }
+    defer { packets.removeAll() }
+    return packets.filter { $0.channel == channel }.map(\.bytes)
+  }
+
+  /// Sends an interleaved packet.
+  public func send(channel: UInt8, _ bytes: [UInt8]) {
+    send([0x24, channel, UInt8(bytes.count >> 8), UInt8(bytes.count & 255)] + bytes)
+  }
+
+  /// Waits until the server closes; false after `limit` seconds.
+  public func waitForClose(within limit: Double = 30) -> Bool {
+    let deadline = Date(timeIntervalSinceNow: limit)
+    while !isClosed, Date() < deadline { pump(20) }
+    return isClosed
+  }
+
+  /// Breaks the connection off as a machine does that loses its power and comes back: by a reset.
+  public func reset() {
+    var linger = linger(l_onoff: 1, l_linger: 0)
+    setsockopt(socket, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<linger>.size))
+    // Keeps the number taken until the end.
+    let null = open("/dev/null", O_RDONLY)
+    dup2(null, socket)
+    close(null)
+    isClosed = true
+  }
+
+  /// Reads what has come, waiting for at most `milliseconds`.
+  ///
+  /// - Parameter limit: The most bytes.
+  public func pump(_ milliseconds: Int32, limit: Int = 65_536) {
+    var descriptor = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+    guard !isClosed, poll(&descriptor, 1, milliseconds) > 0 else { return }
+    var memory = [UInt8](repeating: 0, count: limit)
+    let count = recv(socket, &memory, limit, 0)
+    if count > 0 { buffer += memory[..<count] } else if count == 0 || errno != EAGAIN { isClosed = true }
+    while takeMessage() {}
+  }
+
+  private func takeMessage() -> Bool {
+    if buffer.first == 0x24 {
+      guard buffer.count >= 4 else { return false }
+      let count = Int(buffer[2]) << 8 | Int(buffer[3])
+      guard buffer.count >= 4 + count else { return false }
+      packets.append((buffer[1], Data(buffer[4..<(4 + count)])))
+      buffer.removeFirst(4 + count)
+      return true
+    }
+    guard let end = Data(buffer).range(of: Data("\r\n\r\n".utf8)) else { return false }
+    let lines = String(decoding: buffer[..<end.lowerBound], as: UTF8.self).components(separatedBy: "\r\n")
+    var headers: [String: [String]] = [:]
+    for line in lines.dropFirst() {
+      let parts = line.split(separator: ":", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
+      if parts.count == 2 { headers[parts[0].lowercased(), default: []].append(parts[1]) }
+    }
+    let count = headers["content-length"]?.first.flatMap { Int($0) } ?? 0
+    guard buffer.count >= end.upperBound + count else { return false }
+    let status = lines[0].split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? -1
+    let body = String(decoding: buffer[end.upperBound..<(end.upperBound + count)], as: UTF8.self)
+    replies.append(Reply(status: status, headers: headers, body: body))
+    buffer.removeFirst(end.upperBound + count)
+    return true
+  }
+
+  /// No answer came.
+  public struct NoReply: Error {
+    /// Whether the connection was closed instead.
+    public let isClosed: Bool
+  }
+
+  /// A request was refused that should not have been.
+  public struct Refused: Error {
+    /// By this.
+    public let reply: Reply
+  }
+}
+
+/// Two UDP ports, for RTP and RTCP.
+public final class DatagramPair {
+  /// The even one.
+  public let port: UInt16
+  private let media: Int32
+  private let control: Int32
+
+  /// Of an address of this machine.
+  public init(_ host: String = "127.0.0.1", port: UInt16? = nil) throws {
+    self.port = try port ?? UDPPort.free()
+    let family = host.contains(":") ? AF_INET6 : AF_INET
+    media = socket(family, Int32(SOCK_DGRAM.rawValue), 0)
+    control = socket(family, Int32(SOCK_DGRAM.rawValue), 0)
+    for socket in [media, control] {
+      var size: Int32 = 8 << 20
+      setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+      _ = fcntl(socket, F_SETFL, O_NONBLOCK)
+    }
+    try InternetAddress(host, self.port).bind(media)
+    try InternetAddress(host, self.port + 1).bind(control)
+  }
+
+  deinit {
+    close(media)
+    close(control)
+  }
+
+  /// `client_port=` of `Transport`.
+  public var transport: String { "RTP/AVP;unicast;client_port=\(port)-\(port + 1)" }
+
+  /// What has arrived at the port of RTP, or that of RTCP.
+  public func drain(control isControl: Bool = false) -> [Data] {
+    var memory = [UInt8](repeating: 0, count: 65_536)
+    var datagrams: [Data] = []
+    for _ in 0..<4096 {
+      let count = recv(isControl ? control : media, &memory, memory.count, 0)
+      guard count >= 0 else { break }
+      datagrams.append(Data(memory[..<count]))
+    }
+    return datagrams
+  }
+
+  /// Waits for `count` datagrams of RTP; fewer after `limit` seconds.
+  public func take(_ count: Int, within limit: Double = 30) -> [Data] {
+    var datagrams: [Data] = []
+    _ = eventually(within: limit) {
+      datagrams += drain()
+      return datagrams.count >= count
+    }
+    return datagrams
+  }
+
+  /// Sends from the port of RTCP.
+  public func send(_ bytes: [UInt8], to port: UInt16, host: String = "127.0.0.1") throws {
+    try InternetAddress(host, port).with { address, length in
+      _ = sendto(control, bytes, bytes.count, 0, address, length)
+    }
+  }
+}
+
+/// A numeric address with a port.
+private struct InternetAddress {
+  private var storage = sockaddr_storage()
+  private let length: socklen_t
+
+  init(_ host: String, _ port: UInt16) throws {
+    var hints = addrinfo()
+    hints.ai_flags = AI_NUMERICHOST
+    var list: UnsafeMutablePointer<addrinfo>?
+    guard getaddrinfo(host, "\(port)", &hints, &list) == 0, let address = list?.pointee else {
+      throw CocoaError(.fileNoSuchFile)
+    }
+    defer { freeaddrinfo(list) }
+    length = address.ai_addrlen
+    memcpy(&storage, address.ai_addr, Int(length))
+  }
+
+  func with<R>(_ body: (UnsafePointer<sockaddr>, socklen_t) -> R) -> R {
+    withUnsafePointer(to: storage) { $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { body($0, length) } }
+  }
+
+  func bind(_ socket: Int32) throws {
+    guard with({ Glibc.bind(socket, $0, $1) }) == 0 else { throw CocoaError(.fileWriteNoPermission) }
+  }
+
+  func connect(_ socket: Int32) -> Bool { with { Glibc.connect(socket, $0, $1) } == 0 }
+}
