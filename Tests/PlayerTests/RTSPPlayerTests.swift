@@ -83,17 +83,17 @@ private enum OwnNetwork {
   }
 
   @Test func `rtsps by a certificate of its own`() throws {
-    let program = try ServedProgram(option: "--rtsps", users: ["alice": "secret"])
+    let program = try ServedProgram(option: "--rtsps", users: ["alice": "looking glass"])
     #expect(program.process.errorSoFar.contains("SHA-256"))
-    try expectDecoded(try program.ffmpeg(program.url(scheme: "rtsps", user: "alice:secret@")))
+    try expectDecoded(try program.ffmpeg(program.url(scheme: "rtsps", user: "alice:looking%20glass@")))
     try expectPlayed(
       try program.gstreamer(
-        program.url(scheme: "rtsps"), protocols: "tls", options: "tls-validation-flags=0 user-id=alice user-pw=secret"))
+        program.url(scheme: "rtsps"), protocols: "tls", options: "tls-validation-flags=0 user-id=alice user-pw=\"looking glass\""))
     // Plain text to it gets nowhere, and harms nobody.
     let client = try RTSPClient(port: program.port)
     client.send(client.text("OPTIONS").utf8)
     #expect(client.waitForClose())
-    try expectDecoded(try program.ffmpeg(program.url(scheme: "rtsps", user: "alice:secret@")))
+    try expectDecoded(try program.ffmpeg(program.url(scheme: "rtsps", user: "alice:looking%20glass@")))
   }
 
   @Test func `rtsps by a certificate that a player can check`() throws {

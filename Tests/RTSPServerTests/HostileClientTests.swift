@@ -35,7 +35,8 @@
       let camera = try ServedCamera()
       let client = try camera.client()
       client.send(text.utf8, within: 2)
-      #expect(try client.reply().status == 400)
+      // The latter for a line that would be too long for any request.
+      #expect([400, 414].contains(try client.reply().status))
       #expect(client.waitForClose())
       #expect(try camera.client().request("OPTIONS").status == 200)
     }
@@ -109,15 +110,20 @@
       let users = try Self.users()
       let camera = try ServedCamera { $0.users = users }
       let clients = try (0..<12).map { _ in try camera.client() }
-      for client in clients {
-        let login = try Self.wrongLogin(client, after: try client.request("DESCRIBE"))
+      let challenges = try clients.map { try $0.request("DESCRIBE") }
+      for (client, challenge) in zip(clients, challenges) {
+        let login = try Self.wrongLogin(client, after: challenge)
         client.send(client.text("DESCRIBE", nil, [login]).utf8)
       }
       // Answers are put off for half a minute at most; the rest are not looked at.
       #expect(try eventually { try camera.server.statistics().failedLogins > 0 })
-      let last = try #require(clients.last)
-      #expect(try last.reply().status == 503)
-      #expect(last.waitForClose())
+      let turnedAway = { clients.filter { $0.isClosed } }
+      let isAnyTurnedAway = eventually {
+        for client in clients { client.pump(0) }
+        return !turnedAway().isEmpty
+      }
+      #expect(isAnyTurnedAway)
+      for client in turnedAway() { #expect(try client.reply().status == 503) }
       #expect(try camera.server.statistics().failedLogins < 10)
     }
 

@@ -16,21 +16,23 @@
 
     /// Serves a synthetic camera on a port of the system's choice, with a key frame at the start and for who asks.
     init(
-      size: PictureSize = PictureSize(width: 320, height: 240), bitrate: Int = 500_000, rests: Bool = true,
-      address: String = "127.0.0.1", destinations: [StreamDestination] = [],
+      size: PictureSize = PictureSize(width: 320, height: 240), bitrate: Int = 500_000,
+      rateControl: RateControl = .constantBitrate, rests: Bool = true,
       _ configure: (inout ServerConfiguration) -> Void = { _ in }
     ) throws {
       let camera = try SyntheticCamera(size: size, frameRate: .thirty)
+      var settings = EncoderSettings()
+      settings.rateControl = rateControl
       let encoder = try EncoderSelector.select(
         .x264,
-        EncoderSettings().configuration(
+        settings.configuration(
           size: size, frameRate: .thirty, bitrate: bitrate, color: .bt709, processors: 1), node: nil
       ).encoder
       pipeline = try Pipeline(
-        source: camera, encoder: encoder, destinations: destinations, keyFrameInterval: MediaTime(seconds: 600),
+        source: camera, encoder: encoder, destinations: [], keyFrameInterval: MediaTime(seconds: 600),
         restsUnwatched: rests)
       try pipeline.start()
-      var configuration = ServerConfiguration(listeners: [.init(address: address, port: 0)])
+      var configuration = ServerConfiguration(listeners: [.init(address: "127.0.0.1", port: 0)])
       configure(&configuration)
       do {
         server = try RTSPServer(configuration, pipeline: pipeline)
