@@ -14,18 +14,16 @@
     let pipeline: Pipeline
     let server: RTSPServer
 
-    /// Serves a synthetic camera on a port of the system's choice, with a key frame at the start and for who asks.
+    /// Serves a camera of 320x240, a synthetic one unless given, on a port of the system's choice, with a key frame at the start and for who asks.
     init(
-      size: PictureSize = PictureSize(width: 320, height: 240), bitrate: Int = 500_000,
-      rateControl: RateControl = .constantBitrate, rests: Bool = true,
+      source: (any VideoSource)? = nil, bitrate: Int = 500_000, rests: Bool = true,
       _ configure: (inout ServerConfiguration) -> Void = { _ in }
     ) throws {
-      let camera = try SyntheticCamera(size: size, frameRate: .thirty)
-      var settings = EncoderSettings()
-      settings.rateControl = rateControl
+      let size = PictureSize(width: 320, height: 240)
+      let camera = try source ?? SyntheticCamera(size: size, frameRate: .thirty)
       let encoder = try EncoderSelector.select(
         .x264,
-        settings.configuration(
+        EncoderSettings().configuration(
           size: size, frameRate: .thirty, bitrate: bitrate, color: .bt709, processors: 1), node: nil
       ).encoder
       pipeline = try Pipeline(

@@ -1,4 +1,5 @@
 #if X264
+  import Capture
   import Foundation
   import Media
   import RTSPServer
@@ -13,9 +14,23 @@
       return try #require(Int(text.split(separator: " ")[1])) * Int(sysconf(CInt(_SC_PAGESIZE)))
     }
 
+    /// A clip whose pictures take all the bits that there are.
+    private static func noise(in directory: TemporaryDirectory) throws -> String {
+      let (width, height) = (320, 240)
+      var generator = SeededGenerator(seed: 7)
+      var data = Data("YUV4MPEG2 W\(width) H\(height) F30:1 Ip C420jpeg\n".utf8)
+      for _ in 0..<10 {
+        data += Data("FRAME\n".utf8) + generator.bytes(width * height) + Data(repeating: 128, count: width * height / 2)
+      }
+      try data.write(to: directory.url.appending(path: "noise.y4m"))
+      return directory.path("noise.y4m")
+    }
+
     @Test func `a reader of 1 kB/s costs nine others nothing, and in the end itself`() throws {
-      // Some hundred kB a second: what the kernel keeps for the slow one is soon full.
-      let camera = try ServedCamera(size: PictureSize(width: 640, height: 360), rateControl: .constantQuantizer(4)) {
+      // A quarter of a megabyte a second: what the kernel keeps for the slow one is soon full.
+      let directory = try TemporaryDirectory()
+      let clip = try Y4MFile(path: try Self.noise(in: directory))
+      let camera = try ServedCamera(source: clip, bitrate: 2_000_000) {
         $0.stallTime = MediaTime(seconds: 3)
       }
       var (overTCP, overUDP): ([RTSPClient], [(client: RTSPClient, ports: DatagramPair)]) = ([], [])
@@ -53,8 +68,8 @@
         isGone = figures == nil
         if let figures, figures.framesDropped > 0 { isDropped = true }
       }
-      let bytes = camera.pipeline.statistics.destinations.map(\.bytes)
-      #expect(isDropped || isGone, "\(bytes)")
+      let viewers = camera.pipeline.statistics.destinations
+      #expect(isDropped || isGone, "\(viewers.map(\.bytes))")
       for client in overTCP {
         let stream = try ReceivedStream(client.take(0))
         #expect(stream.gaps == 0)
@@ -65,11 +80,11 @@
         #expect(stream.gaps == 0)
         #expect(stream.types.count > 60)
       }
-      for viewer in camera.pipeline.statistics.destinations where viewer.id != id {
+      for viewer in viewers where viewer.id != id {
         #expect(viewer.framesDropped == 0 && viewer.lost == 0, "\(viewer)")
       }
       // What the test itself keeps, some of it in arrays twice as large as it is.
-      let kept = 3 * camera.pipeline.statistics.destinations.reduce(0) { $0 + $1.bytes }
+      let kept = 3 * viewers.reduce(0) { $0 + $1.bytes }
       #expect(most < kept + 16 << 20, "\(most >> 10) KiB, of which \(kept >> 10) may be the test's")
     }
   }

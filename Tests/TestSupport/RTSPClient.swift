@@ -38,7 +38,7 @@ public final class RTSPClient {
   /// The camera.
   public let url: String
   private let socket: Int32
-  private var buffer: [UInt8] = []
+  private var buffer = Data()
   private var replies: [Reply] = []
   private var lastSequence = 0
 
@@ -149,34 +149,40 @@ public final class RTSPClient {
   public func pump(_ milliseconds: Int32, limit: Int = 65_536) {
     var descriptor = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
     guard !isClosed, poll(&descriptor, 1, milliseconds) > 0 else { return }
-    var memory = [UInt8](repeating: 0, count: limit)
-    let count = recv(socket, &memory, limit, 0)
-    if count > 0 { buffer += memory[..<count] } else if count == 0 || errno != EAGAIN { isClosed = true }
-    while takeMessage() {}
+    let count = withUnsafeTemporaryAllocation(byteCount: limit, alignment: 8) { memory in
+      let count = recv(socket, memory.baseAddress, limit, 0)
+      if count > 0 { buffer.append(contentsOf: UnsafeRawBufferPointer(rebasing: memory[..<count])) }
+      return count
+    }
+    if count == 0 || (count < 0 && errno != EAGAIN) { isClosed = true }
+    var next = buffer.startIndex
+    while takeMessage(&next) {}
+    buffer = Data(buffer[next...])
   }
 
-  private func takeMessage() -> Bool {
-    if buffer.first == 0x24 {
-      guard buffer.count >= 4 else { return false }
-      let count = Int(buffer[2]) << 8 | Int(buffer[3])
-      guard buffer.count >= 4 + count else { return false }
-      packets.append((buffer[1], Data(buffer[4..<(4 + count)])))
-      buffer.removeFirst(4 + count)
+  private func takeMessage(_ next: inout Data.Index) -> Bool {
+    let rest = buffer[next...]
+    if rest.first == 0x24 {
+      guard rest.count >= 4 else { return false }
+      let end = next + 4 + (Int(rest[next + 2]) << 8 | Int(rest[next + 3]))
+      guard rest.endIndex >= end else { return false }
+      packets.append((rest[next + 1], Data(rest[(next + 4)..<end])))
+      next = end
       return true
     }
-    guard let end = Data(buffer).range(of: Data("\r\n\r\n".utf8)) else { return false }
-    let lines = String(decoding: buffer[..<end.lowerBound], as: UTF8.self).components(separatedBy: "\r\n")
+    guard let end = rest.range(of: Data("\r\n\r\n".utf8)) else { return false }
+    let lines = String(decoding: rest[..<end.lowerBound], as: UTF8.self).components(separatedBy: "\r\n")
     var headers: [String: [String]] = [:]
     for line in lines.dropFirst() {
       let parts = line.split(separator: ":", maxSplits: 1).map { $0.trimmingCharacters(in: .whitespaces) }
       if parts.count == 2 { headers[parts[0].lowercased(), default: []].append(parts[1]) }
     }
     let count = headers["content-length"]?.first.flatMap { Int($0) } ?? 0
-    guard buffer.count >= end.upperBound + count else { return false }
+    guard rest.endIndex >= end.upperBound + count else { return false }
     let status = lines[0].split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? -1
-    let body = String(decoding: buffer[end.upperBound..<(end.upperBound + count)], as: UTF8.self)
+    let body = String(decoding: rest[end.upperBound..<(end.upperBound + count)], as: UTF8.self)
     replies.append(Reply(status: status, headers: headers, body: body))
-    buffer.removeFirst(end.upperBound + count)
+    next = end.upperBound + count
     return true
   }
 
