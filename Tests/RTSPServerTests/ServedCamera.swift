@@ -65,8 +65,6 @@
   struct ReceivedStream {
     /// Its first packet's.
     let first: (sequence: UInt16, timestamp: UInt32)
-    /// The types of its NAL units, those in fragments and aggregates too.
-    var types: [UInt8] = []
     /// How often the sequence numbers are not consecutive.
     let gaps: Int
     private let stream: Data
@@ -89,10 +87,14 @@
       self.first = try #require(first, "no packet")
       self.stream = stream
       self.gaps = gaps
+    }
+
+    /// The types of its NAL units, those in fragments and aggregates too.
+    var types: [UInt8] {
       // Annex B has four bytes or three before each unit.
-      for (index, byte) in stream.enumerated().dropFirst(3)
-      where byte & 0x80 == 0 && stream[index - 1] == 1 && stream[index - 2] == 0 && stream[index - 3] == 0 {
-        types.append(byte & 31)
+      stream.enumerated().dropFirst(3).compactMap { index, byte in
+        let isFirst = byte & 0x80 == 0 && stream[index - 1] == 1 && stream[index - 2] == 0 && stream[index - 3] == 0
+        return isFirst ? byte & 31 : nil
       }
     }
 
@@ -102,6 +104,7 @@
     /// Expects that it begins with parameter sets and a key frame, and that ffmpeg decodes it without complaint.
     func expectDecodable(sourceLocation: SourceLocation = #_sourceLocation) throws {
       #expect(gaps == 0, sourceLocation: sourceLocation)
+      let types = types
       let leading = types.prefix { $0 > 5 }
       #expect(leading.contains(7) && leading.contains(8), "\(types.prefix(8))", sourceLocation: sourceLocation)
       #expect(types.dropFirst(leading.count).first == 5, "\(types.prefix(8))", sourceLocation: sourceLocation)
