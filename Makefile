@@ -47,8 +47,9 @@ check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, v
 	swift build --build-tests
 	$(MAKE) --no-print-directory strict-va
 	NIGHTJAR_LONG=1 swift test --skip-build --filter 'VAAPITests|PlayerTests.EncoderTests'
-	@# In a process of its own, whose memory and descriptors nothing else uses.
+	@# Each in a process of its own, whose memory and descriptors nothing else uses.
 	NIGHTJAR_LONG=1 swift test --skip-build --filter DestinationChurnTests
+	NIGHTJAR_LONG=1 swift test --skip-build --filter ViewerChurnTests
 
 examples: ## Builds the example programs on our libraries, .build/examples/debug/.
 	@scripts/check-swift
@@ -86,6 +87,7 @@ bench: build ## Measures, against ffmpeg, GStreamer and x264 in one run where th
 	Benchmarks/rotation
 	Benchmarks/switches
 	Benchmarks/fanout
+	Benchmarks/join
 
 clean: ## Removes what was built here (the rig's kernel is elsewhere).
 	rm -rf .build Fuzz/.build Examples/.build

@@ -88,7 +88,8 @@ private enum OwnNetwork {
     try expectDecoded(try program.ffmpeg(program.url(scheme: "rtsps", user: "alice:looking%20glass@")))
     try expectPlayed(
       try program.gstreamer(
-        program.url(scheme: "rtsps"), protocols: "tls", options: "tls-validation-flags=0 user-id=alice user-pw=\"looking glass\""))
+        program.url(scheme: "rtsps"), protocols: "tls",
+        options: "tls-validation-flags=0 user-id=alice user-pw=\"looking glass\""))
     // Plain text to it gets nowhere, and harms nobody.
     let client = try RTSPClient(port: program.port)
     client.send(client.text("OPTIONS").utf8)
@@ -110,7 +111,8 @@ private enum OwnNetwork {
     let program = try ServedProgram(["--tls-cert", certificate, "--tls-key", key], option: "--rtsps")
     let check = try Subprocess.run(
       [
-        "sh", "-c", "echo | openssl s_client -connect 127.0.0.1:\(program.port) -verify_return_error -CAfile \(certificate)",
+        "sh", "-c",
+        "echo | openssl s_client -connect 127.0.0.1:\(program.port) -verify_return_error -CAfile \(certificate)",
       ], in: directory, limit: 30)
     #expect(check.outputText.contains("Verify return code: 0"), "\(check.outputText)\(check.error)")
     let old = try Subprocess.run(

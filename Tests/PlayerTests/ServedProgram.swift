@@ -27,8 +27,10 @@ final class ServedProgram {
       let file = directory.path("users")
       for (name, password) in users {
         let result = try Subprocess.run(
-          ["sh", "-c", "printf '%s\\n' \"$2\" | \"$0\" user add \"$1\" --users \"$3\"", nightjarPath, name, password, file],
-          in: directory)
+          [
+            "sh", "-c", "printf '%s\\n' \"$2\" | \"$0\" user add \"$1\" --users \"$3\"", nightjarPath, name, password,
+            file,
+          ], in: directory)
         #expect(result.status == 0, "\(result.error)")
       }
       arguments += ["--users", file]
