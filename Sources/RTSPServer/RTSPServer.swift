@@ -61,7 +61,9 @@ public final class RTSPServer: Sendable {
       // Small frames must not wait for more; and what the kernel holds for one viewer is delay that nobody sees.
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
       .childChannelOption(.socketOption(.so_sndbuf), value: 1 << 17)
-      .childChannelOption(.maxMessagesPerRead, value: 4)
+      // A client that floods gets its turn for so much at a time, and the viewers theirs in between.
+      .childChannelOption(.maxMessagesPerRead, value: 1)
+      .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 4096))
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }

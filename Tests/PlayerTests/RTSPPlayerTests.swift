@@ -88,7 +88,7 @@ private enum OwnNetwork {
     try expectDecoded(try program.ffmpeg(program.url(scheme: "rtsps", user: "alice:looking%20glass@")))
     try expectPlayed(
       try program.gstreamer(
-        program.url(scheme: "rtsps"), protocols: "tls",
+        program.url(scheme: "rtsps"), protocols: "tcp+tls",
         options: "tls-validation-flags=0 user-id=alice user-pw=\"looking glass\""))
     // Plain text to it gets nowhere, and harms nobody.
     let client = try RTSPClient(port: program.port)
