@@ -23,6 +23,7 @@ final class Connection {
   /// When a request began that is not complete, and when the last one was.
   private var requestBegan: MediaTime?
   private(set) var lastRequest: MediaTime
+  private let opened: MediaTime
   /// When the client last took anything of what waits for it; nil where nothing waits.
   private(set) var stalledSince: MediaTime?
 
@@ -30,7 +31,7 @@ final class Connection {
   static let pipelineLimit = 16
 
   init?(_ channel: any Channel, number: UInt64, isEncrypted: Bool, _ service: Service, at now: MediaTime) {
-    guard let remote = channel.remoteAddress, let local = channel.localAddress, let client = remote.ipAddress,
+    guard let remote = channel.remoteAddress, let local = channel.localAddress, let client = Self.text(of: remote),
       let here = local.ipAddress, let address = ConnectionAddress(Self.withoutZone(client))
     else { return nil }
     self.number = number
@@ -39,10 +40,22 @@ final class Connection {
     self.service = service
     peer = PeerAddress(client)
     lastRequest = now
+    opened = now
     let host = here.contains(":") ? "[\(Self.withoutZone(here))]" : here
     table = SessionTable.Connection(
       identifier: number, client: address, authority: "\(host):\(local.port ?? 554)",
       scheme: isEncrypted ? .rtsps : .rtsp)
+  }
+
+  /// An address without its port; a link-local one with its interface, without which nothing can be sent there.
+  private static func text(of address: SocketAddress) -> String? {
+    guard let text = address.ipAddress, !text.contains("%") else { return address.ipAddress }
+    // struct sockaddr_in6 of <netinet/in.h>: its interface is in the last four of 28 bytes.
+    let scope: UInt32 = address.withSockAddr { pointer, size in
+      guard address.protocol == .inet6, size >= 28 else { return 0 }
+      return UnsafeRawPointer(pointer).loadUnaligned(fromByteOffset: 24, as: UInt32.self)
+    }
+    return scope == 0 ? text : "\(text)%\(scope)"
   }
 
   /// An IPv6 address without the interface that it is of.
@@ -113,6 +126,9 @@ final class Connection {
   func complaint(at now: MediaTime, hasSession: Bool, _ configuration: ServerConfiguration) -> String? {
     if let requestBegan, now - requestBegan > configuration.requestTime { return "a request that does not end" }
     if let stalledSince, now - stalledSince > configuration.stallTime { return "a viewer that takes nothing" }
+    if configuration.users != nil, !hasLoggedIn, !isAnswering, now - opened > configuration.idleTime {
+      return "nobody logged in"
+    }
     if !hasSession, !isAnswering, now - lastRequest > configuration.idleTime { return "nothing asked for" }
     return nil
   }

@@ -122,7 +122,9 @@ final class Service {
     let now = MediaTime.now()
     // What the server can do is no secret, and clients ask for it first.
     guard authenticator != nil, request.method != .options else { return carryOut(request, on: connection, at: now) }
-    guard let peer = connection.peer, connection.hasLoggedIn || failedLogins.mayTry(from: peer, at: now) else {
+    // Who brings no password is only told how to bring one.
+    let isLogin = request.headers["Authorization"] != nil && !connection.hasLoggedIn
+    guard let peer = connection.peer, !isLogin || failedLogins.mayTry(from: peer, at: now) else {
       connection.answered(Response(.serviceUnavailable, to: request))
       return connection.closeSoon()
     }
@@ -132,7 +134,6 @@ final class Service {
         connection: connection.number), at: now)
     switch outcome {
     case .granted:
-      let isLogin = !connection.hasLoggedIn
       connection.hasLoggedIn = true
       let time = isLogin ? failedLogins.noteSuccess(from: peer, at: now) : now
       after(time, on: connection) { $0.carryOut(request, on: $1, at: .now()) }
@@ -158,10 +159,11 @@ final class Service {
   ) {
     let rest = time - .now()
     guard rest > .zero else { return body(self, connection) }
+    // The connection may be gone by then, and nobody would let go of what is begun for it.
     let work = NIOLoopBound((self, connection, body), eventLoop: loop)
     loop.scheduleTask(in: .nanoseconds(rest.nanoseconds)) {
       let (service, connection, body) = work.value
-      body(service, connection)
+      if !connection.isClosed { body(service, connection) }
     }
   }
 
@@ -262,6 +264,11 @@ final class Service {
           loop.execute { service.value.started(session, number, start) }
         }
       case .interleaved(let channels):
+        guard connections[entry.connection]?.channel.isWritable == true else {
+          // What waits there for a viewer that takes nothing must not grow by playing again.
+          noteRefusal()
+          return connection.answered(Response(.serviceUnavailable, to: request))
+        }
         let interleaved = try InterleavedTransport(media: channels.rtp, control: channels.rtcp) { bytes in
           loop.execute { service.value.write(bytes, for: session, number) }
         }
@@ -285,12 +292,12 @@ final class Service {
     loop.scheduleTask(in: Self.startPatience) { service.value.started(session, number, nil) }
   }
 
-  /// Ends the session of a player that was at the same ports and has vanished: `session` is of one that has started
+  /// Ends the session of a player that was at the same port and has vanished: `session` is of one that has started
   /// again, and every packet, and in the end a BYE, would come to it twice.
   private func endFormer(of session: ServerSession) {
     let former = playing.keys.filter { other in
       other != session.identifier && table[other]?.client == session.client
-        && playing[other]?.transport.delivery == session.transports[0]?.delivery
+        && playing[other]?.transport.port == session.transports[0]?.port
     }
     for other in former {
       table.end(other)
@@ -328,5 +335,12 @@ final class Service {
     if let id = viewer.viewer { pipeline.remove(id, goodbye: goodbye) } else { group.leave() }
     // A request that waits for its first packet gets its answer.
     if let pending = viewer.pending { pending.connection.answered(pending.response) }
+  }
+}
+
+extension SelectedTransport {
+  /// The client's UDP port of RTP; nil for another way.
+  fileprivate var port: UInt16? {
+    if case .udp(let ports) = delivery { ports.rtp } else { nil }
   }
 }

@@ -67,6 +67,8 @@ final class SendStage: @unchecked Sendable {
   static let inputRest = MediaTime(nanoseconds: 10_000_000)
   /// The longest wait without any reason to wake.
   static let idleInterval = MediaTime(nanoseconds: 1_000_000_000)
+  /// How long after the last packet BYE follows at the end.
+  static let goodbyeDelay = MediaTime(nanoseconds: 100_000_000)
   /// The token of strangers' datagrams; viewers count from 1.
   static let strangersToken: UInt64 = 0
 
@@ -394,6 +396,8 @@ final class SendStage: @unchecked Sendable {
       now = .now()
       blocked.withReady { viewer in viewers[viewer.id]?.output.resume(viewer, at: now) }
     }
+    // BYE goes to another port: a player that reads that first would leave the last picture unread.
+    if outputs.contains(where: \.hasBegun) { usleep(UInt32(Self.goodbyeDelay.nanoseconds / 1000)) }
     for id in Array(viewers.keys) { leave(id, goodbye: true) }
   }
 }

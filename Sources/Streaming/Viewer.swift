@@ -31,6 +31,8 @@ final class Viewer {
   private var hasFallenBehind = false
   /// The first packet since it began, or began anew: what was left out before is not to be had.
   private var firstSequenceNumber: UInt16 = 0
+  /// Packets since then, as far as it matters.
+  private var packetsSinceFirst = 0
   /// When a packet last left, or the wait for room began.
   private var lastProgress = MediaTime.zero
   private var nextKeyFrameRequest = MediaTime.zero
@@ -48,6 +50,9 @@ final class Viewer {
   /// How soon after a frame was left out a key frame is asked for again: each time twice as late, up to the last.
   static let firstRequestInterval = MediaTime(nanoseconds: 500_000_000)
   static let lastRequestInterval = MediaTime(nanoseconds: 8_000_000_000)
+
+  /// Half of all sequence numbers: two that are nearer can be told apart (RFC 3550 appendix A.1).
+  private static let numberSpan = 1 << 15
 
   /// What an attempt to send came to.
   enum Step {
@@ -102,7 +107,8 @@ final class Viewer {
       }
       return false
     }
-    if awaitsKeyFrame, frame.count > 0 { firstSequenceNumber = frame.sequenceNumber }
+    if awaitsKeyFrame { begins(at: frame.sequenceNumber) }
+    packetsSinceFirst = min(packetsSinceFirst + frame.count, Self.numberSpan)
     awaitsKeyFrame = false
     hasFallenBehind = false
     if !hasBegun { begin(with: frame.batch[0].header) }
@@ -115,8 +121,13 @@ final class Viewer {
   /// Goes on where the packets end that were sent last: the last key frame and what followed it were sent again.
   func joined(withFirst packet: UnsafeRawBufferPointer) {
     awaitsKeyFrame = false
-    if let start = StreamStart(packet) { firstSequenceNumber = start.sequenceNumber }
+    if let start = StreamStart(packet) { begins(at: start.sequenceNumber) }
     if !hasBegun { begin(with: packet) }
+  }
+
+  private func begins(at sequenceNumber: UInt16) {
+    firstSequenceNumber = sequenceNumber
+    packetsSinceFirst = 0
   }
 
   private func begin(with header: UnsafeRawBufferPointer) {
@@ -180,7 +191,9 @@ final class Viewer {
   /// Whether a packet may be sent to it again. What was left out is not sent after all, nor anything while there is no
   /// room: a slow viewer asks for all that it has missed, and would be held up by that for ever.
   func takesAgain(_ sequenceNumber: UInt16) -> Bool {
-    !isBlocked && !awaitsKeyFrame && sequenceNumber &- firstSequenceNumber < 1 << 15
+    guard !isBlocked, !awaitsKeyFrame else { return false }
+    // After so many, what came before the first one is no longer kept, and its number is another packet's.
+    return packetsSinceFirst >= Self.numberSpan || sequenceNumber &- firstSequenceNumber < UInt16(Self.numberSpan)
   }
 
   /// Sends packets that belong to no frame, such as a transport stream's clock; they are lost where there is no room.

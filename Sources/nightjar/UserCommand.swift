@@ -95,7 +95,8 @@ struct UserCommand: ParsableCommand {
           return users.users.count
         }
         let next = left > 0 ? "" : "Nobody is left who may watch: nightjar user add NAME\n"
-        try writeOutput("removed \(name) from \(file.path)\n\(next)")
+        try writeOutput(
+          "removed \(name) from \(file.path); a stream that runs lets them in until it is started again\n\(next)")
       }
     }
   }
