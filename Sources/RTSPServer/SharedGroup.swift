@@ -41,7 +41,8 @@ struct SharedGroup {
   mutating func leave() {
     members -= 1
     guard members == 0, let viewer else { return }
-    pipeline.remove(viewer)
+    // Without BYE: somebody may have set the group up just now, and would take it for the end.
+    pipeline.remove(viewer, goodbye: false)
     self.viewer = nil
   }
 }
