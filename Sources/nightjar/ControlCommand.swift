@@ -9,7 +9,7 @@ struct ControlCommand: ParsableCommand {
     commandName: "ctl",
     abstract: "Ask a running stream how it is, or change it.",
     discussion: """
-      The stream must run with --control, and you must be the owner of its control socket or in its group.
+      You must be the owner of the stream's control socket or in its group.
 
       Examples:
         nightjar ctl status

@@ -26,7 +26,8 @@ struct RTSPOptions: ParsableArguments {
 
   @Option(
     name: .customLong("rtsp-path"),
-    help: ArgumentHelp("The camera's name in the URL.", valueName: "name"), transform: Self.path)
+    help: ArgumentHelp("The camera's name in the URL: 1 to 64 letters, digits, '-', '_' and '.'.", valueName: "name"),
+    transform: Self.path)
   var path = "camera"
 
   @Option(
@@ -67,6 +68,7 @@ struct RTSPOptions: ParsableArguments {
     guard isServed else {
       if users != nil { throw ValidationError("--users is for --rtsp and --rtsps only") }
       if group != nil { throw ValidationError("--rtsp-multicast is for --rtsp and --rtsps only") }
+      if path != "camera" { throw ValidationError("--rtsp-path is for --rtsp and --rtsps only") }
       if alwaysEncodes { throw ValidationError("--always-encode is for --rtsp and --rtsps only") }
       return
     }
@@ -153,14 +155,14 @@ struct RTSPOptions: ParsableArguments {
 
   private static func group(_ text: String) throws -> ServerConfiguration.Group {
     guard let given = ListenAddress(argument: text), let address = given.address, let port = given.port, port < 65_535,
-      let resolved = try? SocketAddress(host: address, port: 1), resolved.isMulticast
+      port.isMultiple(of: 2), let resolved = try? SocketAddress(host: address, port: 1), resolved.isMulticast
     else { throw ValidationError("write a multicast group and an even port, as in 239.1.2.3:5004 or [ff15::7]:5004") }
     return ServerConfiguration.Group(address: address, port: UInt16(port), timeToLive: 1)
   }
 }
 
 /// `ADDRESS:PORT`, `:PORT`, `ADDRESS`, or nothing of both.
-struct ListenAddress: ExpressibleByArgument {
+struct ListenAddress: ExpressibleByArgument, CustomStringConvertible {
   /// Numeric, without brackets; nil where none was given.
   var address: String?
   /// The port; nil where none was given.
@@ -199,5 +201,14 @@ struct ListenAddress: ExpressibleByArgument {
     }
   }
 
-  var defaultValueDescription: String { "" }
+  var description: String {
+    switch (address, port) {
+    case (nil, nil): "the usual one"
+    case (let address?, let port?): address.contains(":") ? "[\(address)]:\(port)" : "\(address):\(port)"
+    case (let address?, nil): address
+    case (nil, let port?): ":\(port)"
+    }
+  }
+
+  var defaultValueDescription: String { description }
 }

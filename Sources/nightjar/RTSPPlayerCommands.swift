@@ -18,12 +18,24 @@ struct RTSPPlayerCommands {
 
   /// The name of a player and its command, complete but for the password.
   var commands: [(player: String, command: String)] {
-    guard let listener = listeners.first else { return [] }
+    // Whoever asked for encryption is shown how to have it.
+    guard let listener = listeners.first(where: \.isEncrypted) ?? listeners.first else { return [] }
     let url = url(of: listener, user: configuration.users == nil ? "" : "NAME:PASSWORD@")
     let quick = "-fflags nobuffer -flags low_delay -probesize 32 -analyzeduration 0"
+    let ffplay = ("ffplay", "ffplay -rtsp_transport tcp \(quick) \(url)")
+    guard !listener.isEncrypted else {
+      // Neither checks a certificate that nobody vouches for: compare the fingerprint where that matters.
+      return [
+        ffplay,
+        (
+          "GStreamer",
+          "gst-launch-1.0 rtspsrc location=\(url) protocols=tcp tls-validation-flags=0 ! decodebin ! videoconvert "
+            + "! autovideosink sync=false"
+        ),
+      ]
+    }
     return [
-      ("ffplay", "ffplay -rtsp_transport tcp \(quick) \(url)"),
-      ("VLC", "vlc --network-caching=150 \(url)"),
+      ffplay, ("VLC, but not Debian's or Ubuntu's", "vlc --network-caching=150 \(url)"),
       ("GStreamer", "gst-launch-1.0 playbin3 uri=\(url)"),
     ]
   }

@@ -158,7 +158,11 @@ struct StreamSession {
     for url in players.urls { terminal.line("rtsp       \(url)") }
     for (player, command) in players.commands { terminal.line("  \(player): \(command)") }
     if configuration.users == nil {
-      terminal.line("  only this machine may watch; let others in with: nightjar user add NAME, and start it again")
+      terminal.line("  only this machine may ask; let others in with: nightjar user add NAME, and start it again")
+    }
+    if let group = configuration.group {
+      terminal.line(
+        "multicast  \(group.address) port \(group.port): everybody on the network can watch while somebody here does")
     }
     return server
   }
