@@ -91,6 +91,16 @@ public final class PacketBatch {
     append(headerBytes: headerBytes, lent: nil, storedOffset: 0, payloadCount: 0)
   }
 
+  /// Appends a copy of `packet` as a whole, and `room` more bytes, which the caller fills at once, as with a tag behind
+  /// what is encrypted in place; where the packet is, until the batch is changed.
+  public func append(copying packet: Packet, room: Int = 0) -> UnsafeMutableRawPointer {
+    let memory = append(headerBytes: packet.count + room)
+    UnsafeMutableRawBufferPointer(start: memory, count: packet.header.count).copyMemory(from: packet.header)
+    UnsafeMutableRawBufferPointer(start: memory + packet.header.count, count: packet.payload.count)
+      .copyMemory(from: packet.payload)
+    return memory
+  }
+
   /// Sets the marker bit of the last packet.
   func markLast() {
     guard count > 0 else { return }

@@ -1,0 +1,56 @@
+import RTP
+
+/// Makes RTCP of the SRTCP that one viewer sends, and refuses what is forged or came before. Used by one thread.
+///
+/// One for each viewer, also where several share a key: players choose their sources alike, and one's packets would pass
+/// for another's repeated.
+public final class ControlUnprotector {
+  /// Datagrams that were refused, by cause.
+  public struct Counts: Hashable, Sendable {
+    /// Without the right tag: forged, damaged, in the clear, of another key; or too short to have one.
+    public var forged: UInt64 = 0
+    /// They came before, or are too old to tell.
+    public var replayed: UInt64 = 0
+    /// With our own source: what we have sent, sent back.
+    public var reflected: UInt64 = 0
+
+    /// Nothing yet.
+    public init() {}
+  }
+
+  /// What was refused so far.
+  public private(set) var counts = Counts()
+  private let session: SRTPSession
+  private let media: UInt32
+  private let least: Int
+
+  /// - Parameters:
+  ///   - key: The viewer's, which is the stream's.
+  ///   - media: The stream's source: SRTCP that bears it is our own.
+  /// - Throws: ``SRTPError/library(_:)``.
+  public init(_ key: SRTPKey, media: UInt32) throws(SRTPError) {
+    session = try SRTPSession(key, .incoming)
+    self.media = media
+    least = 8 + key.suite.controlOverhead
+  }
+
+  /// Makes RTCP of the datagram in the first `count` bytes of `memory`, in place; its new length.
+  ///
+  /// - Throws: ``SRTPError``, and counts it.
+  public func unprotect(_ memory: UnsafeMutableRawBufferPointer, count: Int) throws(SRTPError) -> Int {
+    guard count >= least, count <= memory.count, let base = memory.baseAddress else {
+      counts.forged &+= 1
+      throw .tooShort(count)
+    }
+    guard UInt32(bigEndian: base.loadUnaligned(fromByteOffset: 4, as: UInt32.self)) != media else {
+      counts.reflected &+= 1
+      throw .reflected
+    }
+    do throws(SRTPError) {
+      return try session.unprotectControl(base, count: count)
+    } catch {
+      if error == .replayed { counts.replayed &+= 1 } else { counts.forged &+= 1 }
+      throw error
+    }
+  }
+}

@@ -1,0 +1,81 @@
+/// The value of an SDP's `a=crypto`, RFC 4568 section 9.1: `TAG SUITE inline:BASE64`.
+public struct CryptoAttribute: Hashable, Sendable {
+  /// Which of several offers it is, 0 to 999,999,999.
+  public var tag: Int
+  /// The key with its suite.
+  public var key: SRTPKey
+
+  /// The longest value that is read, in bytes.
+  public static let lengthLimit = 512
+
+  /// An offer of `key`.
+  public init(tag: Int = 1, key: SRTPKey) {
+    self.tag = tag
+    self.key = key
+  }
+
+  /// The value as text, without `a=crypto:`.
+  public var text: String { "\(tag) \(key.suite.rawValue) inline:\(key.inlineText)" }
+
+  /// Reads a value, without `a=crypto:`.
+  ///
+  /// - Throws: ``SRTPKeyError``; what would have to be kept and is not is refused, not left out.
+  public init(parsing text: String) throws(SRTPKeyError) {
+    guard text.utf8.count <= Self.lengthLimit else {
+      throw .syntax("\(text.utf8.count) bytes are more than \(Self.lengthLimit)")
+    }
+    let parts = text.split(separator: " ", omittingEmptySubsequences: true)
+    guard let first = parts.first, (1...9).contains(first.utf8.count),
+      first.utf8.allSatisfy({ (0x30...0x39).contains($0) }), let tag = Int(first)
+    else { throw .syntax("the tag, a number of one to nine digits, is missing") }
+    self.tag = tag
+    key = try Self.key(parts.dropFirst())
+  }
+
+  /// Reads `SUITE inline:BASE64`.
+  static func key(_ parts: ArraySlice<Substring>) throws(SRTPKeyError) -> SRTPKey {
+    guard let name = parts.first else { throw .syntax("the suite is missing") }
+    guard let suite = SRTPSuite(rawValue: String(name)) else { throw .suite(String(name.prefix(64))) }
+    guard let parameters = parts.dropFirst().first else { throw .syntax("inline: is missing") }
+    guard parts.count == 2 else { throw .unsupported("a session parameter") }
+    guard parameters.hasPrefix("inline:") else { throw .syntax("there is no key method but inline:") }
+    guard !parameters.contains(";") else { throw .unsupported("a second key") }
+    let fields = parameters.dropFirst(7).split(separator: "|", omittingEmptySubsequences: false)
+    guard fields.count == 1 else {
+      throw .unsupported(fields[1].contains(":") ? "a master key identifier" : "a lifetime")
+    }
+    guard let bytes = decode(fields[0]) else { throw .syntax("what follows inline: is no base64") }
+    return try SRTPKey(suite: suite, bytes: bytes)
+  }
+
+  /// Base64 by RFC 4648 section 4, whose padding may be missing; nil for anything else, bits beyond the last byte too.
+  private static func decode(_ text: Substring) -> [UInt8]? {
+    var digits = Array(text.utf8)
+    let length = digits.count
+    while digits.last == 0x3d { digits.removeLast() }
+    guard length == digits.count || length.isMultiple(of: 4), length - digits.count <= 2, digits.count % 4 != 1 else {
+      return nil
+    }
+    var bytes: [UInt8] = []
+    var bits: UInt32 = 0
+    var count = 0
+    for digit in digits {
+      let value: UInt8
+      switch digit {
+      case 0x41...0x5a: value = digit - 0x41
+      case 0x61...0x7a: value = digit - 0x61 + 26
+      case 0x30...0x39: value = digit - 0x30 + 52
+      case 0x2b: value = 62
+      case 0x2f: value = 63
+      default: return nil
+      }
+      bits = bits << 6 | UInt32(value)
+      count += 6
+      guard count >= 8 else { continue }
+      count -= 8
+      bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+      bits &= 1 << UInt32(count) - 1
+    }
+    return bits == 0 ? bytes : nil
+  }
+}

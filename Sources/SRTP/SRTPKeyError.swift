@@ -1,0 +1,61 @@
+public import Media
+
+/// Why a key is not taken. No case carries any part of a key.
+public enum SRTPKeyError: Failure, Hashable {
+  /// The master key and salt together are of another length than the suite's.
+  case length(Int, suite: SRTPSuite)
+  /// The suite is none of ``SRTPSuite``.
+  case suite(String)
+  /// It is not written as RFC 4568 says; what is wrong with it.
+  case syntax(String)
+  /// It asks for something that is not kept: a lifetime, a master key identifier, several keys, session parameters.
+  case unsupported(String)
+  /// A key file that does not exist.
+  case missing(path: String)
+  /// A key file that is a directory, a device or a pipe.
+  case notAFile(path: String)
+  /// A key file that everybody may read or write.
+  case exposed(path: String, mode: UInt32)
+  /// A key file of another user, who may change it.
+  case foreign(path: String, owner: UInt32)
+  /// A key file longer than any key.
+  case tooLarge(path: String, limit: Int)
+  /// A key file without a key; the reason.
+  case content(path: String, reason: String)
+  /// The system refused.
+  case system(path: String, reason: String, isForbidden: Bool)
+
+  /// One line for the person at the terminal.
+  public var description: String {
+    switch self {
+    case .length(let count, let suite):
+      "key and salt of \(count) bytes: \(suite.rawValue) takes \(suite.keyLength) and \(suite.saltLength), together "
+        + "\(suite.keyLength + suite.saltLength)"
+    case .suite(let name):
+      "'\(name)' is no suite that is known here: choose "
+        + SRTPSuite.allCases.map(\.rawValue).joined(separator: ", ")
+    case .syntax(let what): "a key is written SUITE inline:BASE64 (RFC 4568): \(what)"
+    case .unsupported(let what): "\(what) after a key is not kept: leave it out"
+    case .missing(let path): "there is no key file \(path): write SUITE inline:BASE64 into it"
+    case .notAFile(let path): "\(path) is no file: a key is read from a plain file"
+    case .exposed(let path, let mode):
+      "everybody can reach the key in \(path) (mode \(String(mode, radix: 8))): chmod 600 it, and make a new key"
+    case .foreign(let path, let owner):
+      "the key file \(path) belongs to user \(owner), who may change it: chown it"
+    case .tooLarge(let path, let limit): "\(path) has more than \(limit) bytes, which no key has"
+    case .content(let path, let reason): "\(path): \(reason)"
+    case .system(let path, let reason, _): "cannot read \(path): \(reason)"
+    }
+  }
+
+  /// What kind of failure it is.
+  public var kind: FailureKind {
+    switch self {
+    case .length, .suite, .syntax, .unsupported: .usage
+    case .missing: .noInput
+    case .notAFile, .tooLarge, .content: .data
+    case .exposed, .foreign: .noPermission
+    case .system(_, _, let isForbidden): isForbidden ? .noPermission : .inputOutput
+    }
+  }
+}
