@@ -44,6 +44,20 @@ public struct SessionDescription: Hashable, Sendable {
     case rtsp
   }
 
+  /// The stream's source, RFC 5576.
+  public struct Source: Hashable, Sendable {
+    /// Its identifier.
+    public var ssrc: UInt32
+    /// The name that it has in RTCP.
+    public var canonicalName: String
+
+    /// A source.
+    public init(ssrc: UInt32, canonicalName: String) {
+      self.ssrc = ssrc
+      self.canonicalName = canonicalName
+    }
+  }
+
   /// The control URL of the one stream, relative to the presentation's.
   public static let track = "trackID=0"
 
@@ -73,6 +87,14 @@ public struct SessionDescription: Hashable, Sendable {
   public var frameRate: FrameRate?
   /// Kilobits a second with IP, UDP and RTP headers (`b=AS`, RFC 8866 section 5.8); left out where it is unknown.
   public var kilobitsPerSecond: Int?
+
+  /// Whether RTCP shares RTP's port: `a=rtcp-mux`, RFC 5761 section 5.1.1.
+  public var multiplexesControl = false
+  /// The values of `a=crypto`, RFC 4568: the stream is protected where there are any. They hold keys; who may read the
+  /// description can see the stream.
+  public var cryptography: [String] = []
+  /// The stream's source; left out where it is unknown.
+  public var source: Source?
 
   /// The longest name that is written, bytes of UTF-8.
   public static let textLimit = 128
@@ -126,6 +148,9 @@ public struct SessionDescription: Hashable, Sendable {
     case .transportStream:
       lines.append("a=rtpmap:\(payloadType) MP2T/\(RTPStream.clockRate)")
     }
+    if multiplexesControl { lines.append("a=rtcp-mux") }
+    lines += cryptography.map { "a=crypto:\($0)" }
+    if let source { lines.append("a=ssrc:\(source.ssrc) cname:\(source.canonicalName)") }
     lines += feedbackLines
     if announcement == .rtsp { lines.append("a=control:\(Self.track)") }
     return lines.map { $0 + "\r\n" }.joined()
@@ -135,8 +160,8 @@ public struct SessionDescription: Hashable, Sendable {
     let port = isSettledBySetup ? 0 : port
     let profileName =
       switch profile {
-      case .avp: "RTP/AVP"
-      case .avpf: "RTP/AVPF"
+      case .avp: cryptography.isEmpty ? "RTP/AVP" : "RTP/SAVP"
+      case .avpf: cryptography.isEmpty ? "RTP/AVPF" : "RTP/SAVPF"
       }
     let retransmissionType = retransmission.map { " \($0.payloadType)" } ?? ""
     return "m=video \(port) \(profileName) \(payloadType)\(retransmissionType)"

@@ -1,5 +1,6 @@
 import Media
 import RTP
+public import SRTP
 import Synchronization
 
 /// The viewers of a pipeline, as its owner knows them.
@@ -12,6 +13,25 @@ struct ViewerList {
   var lastNumber: UInt64 = 0
 
   var count: Int { destinations.count + guests.count }
+
+  /// The protected streams that there are or were: a source is never used twice under one key.
+  private var protectedKinds: [RTPOutput.Kind] = []
+
+  /// The protection of a stream like `kind` by `key`: the one that there is, or one with a source of its own.
+  func protection(by key: SRTPKey, of kind: RTPOutput.Kind) -> StreamProtection {
+    let same = protectedKinds.first {
+      $0.protection?.key == key && $0.payload == kind.payload && $0.packetSize == kind.packetSize
+    }
+    if let protection = same?.protection { return protection }
+    var ssrc = UInt32.random(in: 0 ... .max)
+    while protectedKinds.contains(where: { $0.protection?.ssrc == ssrc }) { ssrc = .random(in: 0 ... .max) }
+    return StreamProtection(key: key, ssrc: ssrc)
+  }
+
+  /// Notes that there is a stream of this kind.
+  mutating func note(_ kind: RTPOutput.Kind) {
+    if kind.protection != nil, !protectedKinds.contains(kind) { protectedKinds.append(kind) }
+  }
 
   mutating func nextID() -> ViewerID {
     lastNumber += 1
@@ -27,6 +47,10 @@ public struct PipelineDestination: Sendable {
   public let destination: StreamDestination
   /// Where it is, of RTP.
   public let address: SocketAddress
+  /// What its packets are protected by.
+  let protection: StreamProtection?
+  /// The suite that its packets are protected with; nil where they are not.
+  public var suite: SRTPSuite? { protection?.key.suite }
 
   /// Where RTCP goes.
   var controlAddress: SocketAddress {
@@ -45,20 +69,24 @@ extension Pipeline {
   /// looking a name up may take its time.
   ///
   /// - Throws: ``StreamDestinationError`` for a host without address, one that is a destination already, or where the
-  ///   system gives no socket; then nothing has changed.
+  ///   system gives no socket; `SRTPKeyError` for a key file that cannot be used. Then nothing has changed.
   @discardableResult
   public func add(_ destination: StreamDestination) throws -> ViewerID {
-    let kind = RTPOutput.Kind(payload: destination.payload, packetSize: destination.maximumPacketSize)
-    try kind.check()
+    let key = try destination.protection?.key()
     let address = try SocketAddress(host: destination.host, port: destination.port)
     return try viewerList.withLock { list in
-      let entry = PipelineDestination(id: list.nextID(), destination: destination, address: address)
+      var kind = RTPOutput.Kind(payload: destination.payload, packetSize: destination.maximumPacketSize)
+      if let key { kind.protection = list.protection(by: key, of: kind) }
+      try kind.check()
+      let entry = PipelineDestination(
+        id: list.nextID(), destination: destination, address: address, protection: kind.protection)
       try Self.check(entry, against: list)
       let name = destination.description
       let transport = try datagramTransport(
         to: address, control: destination.multiplexesRTCP ? nil : entry.controlAddress,
         timeToLive: destination.timeToLive, name: name, &list)
       start(ViewerFigures(id: entry.id, name: name), transport, kind)
+      list.note(kind)
       list.destinations.append(entry)
       return entry.id
     }
@@ -107,6 +135,7 @@ extension Pipeline {
     _ figures: ViewerFigures, _ transport: any PacketTransport, _ kind: RTPOutput.Kind,
     onStart: (@Sendable (StreamStart) -> Void)? = nil
   ) {
+    figures.update { $0.isProtected = kind.protection != nil }
     statisticsRecorder.viewers.withLock { $0.append(figures) }
     sendStage.add(transport, figures, kind, onStart: onStart)
     requests.setWanted(true)
@@ -141,11 +170,13 @@ extension Pipeline {
 }
 
 extension RTPOutput.Kind {
-  /// - Throws: ``PacketizerError`` for packets of a size that cannot carry the payload.
-  func check() throws(PacketizerError) {
+  /// - Throws: ``PacketizerError`` for packets of a size that cannot carry the payload, ``SRTPError`` where the library
+  ///   does not know the suite.
+  func check() throws {
     switch payload {
-    case .h264: _ = try H264Packetizer(maximumPacketSize: packetSize)
-    case .mp2t: _ = try TransportStreamPacketizer(maximumPacketSize: packetSize)
+    case .h264: _ = try H264Packetizer(maximumPacketSize: plainPacketSize)
+    case .mp2t: _ = try TransportStreamPacketizer(maximumPacketSize: plainPacketSize)
     }
+    if let protection { _ = try PacketProtector(protection.key) }
   }
 }

@@ -1,5 +1,6 @@
 import Media
 public import RTP
+import SRTP
 
 extension Pipeline {
   /// What the receivers at one destination must know, with the parameter sets of now.
@@ -17,11 +18,19 @@ extension Pipeline {
       case .h264: .h264(current.sets)
       case .mp2t: .transportStream
       }
-    return SessionDescription(
+    var description = SessionDescription(
       payload: payload, address: connection, port: destination.port, timeToLive: destination.timeToLive ?? 1,
       sessionID: sessionID, version: sessionID &+ UInt64(current.changes), name: "nightjar", tool: "nightjar",
       frameRate: encoder.configuration.frameRate,
-      kilobitsPerSecond: kilobitsPerSecond(packetSize: destination.maximumPacketSize, isIPv6: address.isIPv6))
+      kilobitsPerSecond: kilobitsPerSecond(
+        packetSize: destination.maximumPacketSize, isIPv6: address.isIPv6,
+        overhead: entry.suite?.packetOverhead ?? 0))
+    description.multiplexesControl = destination.multiplexesRTCP
+    if let protection = entry.protection {
+      description.cryptography = [CryptoAttribute(key: protection.key).text]
+      description.source = .init(ssrc: protection.ssrc, canonicalName: sendStage.canonicalName)
+    }
+    return description
   }
 
   /// What viewers are told who ask for the stream by RTSP, with the parameter sets of now.
@@ -41,9 +50,10 @@ extension Pipeline {
       kilobitsPerSecond: kilobitsPerSecond(packetSize: Self.guestPacketSize, isIPv6: origin.family == .ip6))
   }
 
-  /// The stream's bandwidth with RTP, UDP and IP headers: 40 bytes a packet with IPv4, 60 with IPv6.
-  private func kilobitsPerSecond(packetSize: Int, isIPv6: Bool) -> Int {
-    let packetsPerSecond = bitrate / 8 / packetSize + 1
-    return (bitrate + packetsPerSecond * (isIPv6 ? 60 : 40) * 8 + 999) / 1000
+  /// The stream's bandwidth with RTP, UDP and IP headers: 40 bytes a packet with IPv4, 60 with IPv6, and
+  /// `overhead` for what protects a packet.
+  private func kilobitsPerSecond(packetSize: Int, isIPv6: Bool, overhead: Int = 0) -> Int {
+    let packetsPerSecond = bitrate / 8 / (packetSize - overhead) + 1
+    return (bitrate + packetsPerSecond * ((isIPv6 ? 60 : 40) + overhead) * 8 + 999) / 1000
   }
 }

@@ -1,6 +1,7 @@
 import Glibc
 import Media
 import RTP
+import SRTP
 
 /// One RTP stream and its viewers: an access unit is packetized once for all that share payload and packet size.
 ///
@@ -9,7 +10,13 @@ final class RTPOutput {
   /// What the viewers of one stream have in common.
   struct Kind: Hashable {
     let payload: StreamPayload
+    /// The most bytes of a packet, with what protects it.
     let packetSize: Int
+    /// Nil is not at all.
+    var protection: StreamProtection?
+
+    /// What is left to the packetizer.
+    var plainPacketSize: Int { packetSize - (protection?.key.suite.packetOverhead ?? 0) }
   }
 
   let kind: Kind
@@ -19,6 +26,9 @@ final class RTPOutput {
   // an enum's payload would be copied out and back for each access unit.
   private var h264: H264Packetizer?
   private var transportStream: TransportStreamPacketizer?
+  /// Protects what was packetized into ``plain``; nil where nothing is protected.
+  private let protector: PacketProtector?
+  private let plain: PacketBatch?
   private var control: SenderControl
   private var history: PacketHistory
   private let pictures: CodedPictureQueue
@@ -27,7 +37,8 @@ final class RTPOutput {
   private var free: [OutgoingFrame] = []
   private var held: [OutgoingFrame] = []
   private let clockPackets = OutgoingFrame()
-  private let controlMemory = UnsafeMutableRawBufferPointer.allocate(byteCount: SenderControl.room, alignment: 8)
+  private let controlMemory = UnsafeMutableRawBufferPointer.allocate(
+    byteCount: SenderControl.room + PacketProtector.controlRoom, alignment: 8)
   private var pacing: PacedFrame?
   /// The first packet of the last key frame.
   private var lastKeyFrame: UInt16?
@@ -42,7 +53,7 @@ final class RTPOutput {
   ///     retransmission: about a second.
   ///   - pictures: Where a picture goes that all viewers have got.
   ///   - blocked: Is told of viewers that wait for room.
-  /// - Throws: ``PacketizerError``.
+  /// - Throws: ``PacketizerError``, ``SRTPError``.
   init(
     _ kind: Kind, canonicalName: String, bitrate: Int, pictures: CodedPictureQueue, blocked: BlockedViewers,
     at now: MediaTime
@@ -50,8 +61,14 @@ final class RTPOutput {
     self.kind = kind
     self.pictures = pictures
     self.blocked = blocked
-    h264 = kind.payload == .h264 ? try H264Packetizer(maximumPacketSize: kind.packetSize) : nil
-    transportStream = kind.payload == .mp2t ? try TransportStreamPacketizer(maximumPacketSize: kind.packetSize) : nil
+    let size = kind.plainPacketSize
+    func stream(_ type: RTPPayloadType) -> RTPStream { kind.protection?.stream(type) ?? RTPStream(payloadType: type) }
+    h264 = kind.payload == .h264 ? try H264Packetizer(stream: stream(.h264), maximumPacketSize: size) : nil
+    transportStream =
+      kind.payload == .mp2t
+      ? try TransportStreamPacketizer(stream: stream(.transportStream), maximumPacketSize: size) : nil
+    protector = try kind.protection.map { protection throws(SRTPError) in try PacketProtector(protection.key) }
+    plain = protector == nil ? nil : PacketBatch(storedBytes: 1 << 16)
     control = try SenderControl(
       canonicalName: canonicalName, sessionBitsPerSecond: Double(bitrate), minimum: .standard, at: now)
     let kept = min(max(bitrate / 8, 1 << 18), 1 << 22)
@@ -110,13 +127,13 @@ final class RTPOutput {
     reclaim()
     guard goodbye, hasBegun else { return }
     let bytes = control.writeGoodbye(of: stream, into: controlMemory, at: streamTime(at: .now()), ntp: .now())
-    viewer.transport.send(control: UnsafeRawBufferPointer(rebasing: controlMemory[..<bytes]))
+    send(control: bytes, to: CollectionOfOne(viewer))
   }
 
   private func greet(_ viewer: Viewer) {
     // The two clocks at once: sending to many viewers takes its time.
     let bytes = control.writeIntroduction(of: stream, into: controlMemory, at: streamTime(at: .now()), ntp: .now())
-    viewer.transport.send(control: UnsafeRawBufferPointer(rebasing: controlMemory[..<bytes]))
+    send(control: bytes, to: CollectionOfOne(viewer))
   }
 
   /// What the stream's own clock shows: a picture taken now would have this timestamp.
@@ -137,8 +154,9 @@ final class RTPOutput {
     let frame = free.popLast() ?? OutgoingFrame()
     frame.batch.removeAll()
     let first = stream.nextSequenceNumber
-    h264?.packetize(unit, into: frame.batch)
-    transportStream?.packetize(unit, into: frame.batch)
+    h264?.packetize(unit, into: plain ?? frame.batch)
+    transportStream?.packetize(unit, into: plain ?? frame.batch)
+    protect(into: frame.batch)
     if unit.isKeyFrame { lastKeyFrame = first }
     for index in 0..<frame.count { history.append(frame.batch[index], at: now) }
     let isFirst = !hasBegun
@@ -158,6 +176,14 @@ final class RTPOutput {
     reclaim()
     if isFirst { for viewer in viewers { greet(viewer) } }
     return packets
+  }
+
+  /// Protects what was packetized, where that is wanted: everybody behind this sees nothing else. Where it fails, there
+  /// are no packets, and each viewer counts a frame that it has lost.
+  private func protect(into batch: PacketBatch) {
+    guard let protector, let plain else { return }
+    do throws(SRTPError) { try protector.protect(plain, into: batch) } catch { batch.removeAll() }
+    plain.removeAll()
   }
 
   /// Sends what may leave to a viewer.
@@ -230,7 +256,9 @@ final class RTPOutput {
   func keepAlive(at now: MediaTime) {
     guard transportStream != nil, let lastPicture else { return }
     clockPackets.batch.removeAll()
-    transportStream?.keepAlive(at: lastPicture.timestamp + (now - lastPicture.sent), into: clockPackets.batch)
+    let clock = lastPicture.timestamp + (now - lastPicture.sent)
+    transportStream?.keepAlive(at: clock, into: plain ?? clockPackets.batch)
+    protect(into: clockPackets.batch)
     guard clockPackets.count > 0 else { return }
     clockPackets.fill(isFrame: false, isKeyFrame: false, isPaced: false)
     for viewer in viewers { viewer.sendAside(clockPackets) }
@@ -245,7 +273,17 @@ final class RTPOutput {
     control.schedule.sessionBitsPerSecond = Double(max(bitrate, 1000))
     let bytes = control.writeReport(of: stream, into: controlMemory, at: streamTime(at: now), ntp: .now())
     guard bytes > 0 else { return }
-    for viewer in viewers { viewer.transport.send(control: UnsafeRawBufferPointer(rebasing: controlMemory[..<bytes])) }
+    send(control: bytes, to: viewers)
+  }
+
+  /// Sends the RTCP datagram in the first `count` bytes of ``controlMemory``, protected once where that is wanted.
+  private func send(control count: Int, to viewers: some Collection<Viewer>) {
+    var count = count
+    if let protector {
+      do throws(SRTPError) { count = try protector.protectControl(controlMemory, count: count) } catch { return }
+    }
+    let datagram = UnsafeRawBufferPointer(rebasing: controlMemory[..<count])
+    for viewer in viewers { viewer.transport.send(control: datagram) }
   }
 
   /// Takes what a viewer says by RTCP, a few datagrams at most, and answers its NACKs.
@@ -259,9 +297,13 @@ final class RTPOutput {
     var isHeard = false
     for _ in 0..<Self.datagramsAtATime {
       var hasMore = false
-      let count = viewer.transport.receiveControl(into: memory, hasMore: &hasMore)
+      var count = viewer.transport.receiveControl(into: memory, hasMore: &hasMore)
       guard hasMore else { return (requests, isHeard, false) }
       guard count > 0 else { continue }
+      if let unprotector = viewer.unprotector {
+        // Counted there.
+        do throws(SRTPError) { count = try unprotector.unprotect(memory, count: count) } catch { continue }
+      }
       let datagram = UnsafeRawBufferPointer(rebasing: memory[..<count])
       let result = try? viewer.feedback.receive(
         datagram, at: now, ntp: .now(), history: history, has: viewer.takesAgain

@@ -2,6 +2,7 @@ import CLinux
 import Glibc
 import Media
 import RTP
+import SRTP
 import Synchronization
 import Threading
 
@@ -11,7 +12,7 @@ final class SendStage: @unchecked Sendable {
   // Sendable: what others use is under a mutex or atomic; all else is used by the send thread alone once that runs.
   let pictures: CodedPictureQueue
   let statistics: StatisticsRecorder
-  private let canonicalName: String
+  let canonicalName: String
   private let heldLimit: Int
   /// The part of a frame interval over which a large frame is spread.
   private let pacing: Double
@@ -323,8 +324,15 @@ final class SendStage: @unchecked Sendable {
     onStart: (@Sendable (StreamStart) -> Void)?
   ) {
     guard let output = output(kind, at: now) else { return }
+    var unprotector: ControlUnprotector?
+    if let protection = kind.protection {
+      // The key was tried when the destination was added. In the clear is not what was asked for.
+      guard let made = try? ControlUnprotector(protection.key, media: protection.ssrc) else { return }
+      unprotector = made
+    }
     let viewer = Viewer(
-      transport: transport, feedback: ViewerFeedback(media: output.stream.ssrc), figures: figures, onStart: onStart)
+      transport: transport, feedback: ViewerFeedback(media: output.stream.ssrc), figures: figures,
+      unprotector: unprotector, onStart: onStart)
     viewers[viewer.id] = (viewer, output)
     // Where the kernel watches no more, this viewer gets the stream, and what it says is not heard.
     if let descriptor = transport.descriptors.input { try? input.insert(descriptor, token: viewer.id.number) }
@@ -377,6 +385,7 @@ final class SendStage: @unchecked Sendable {
         if said.isHeard { $0.lastHeard = now }
         $0.reception = viewer.feedback.reception
         $0.feedback = viewer.feedback.counts
+        if let unprotector = viewer.unprotector { $0.refused = unprotector.counts }
       }
     }
     if strangers > 0 { statistics.send.withLock { $0.strangers += strangers } }

@@ -1,5 +1,6 @@
 public import Media
 import RTP
+import SRTP
 
 /// What the RTP packets of a destination carry.
 public enum StreamPayload: String, CaseIterable, Sendable, Hashable {
@@ -9,7 +10,8 @@ public enum StreamPayload: String, CaseIterable, Sendable, Hashable {
   case mp2t
 }
 
-/// Where a stream goes: `rtp://HOST:PORT[?payload=h264|mp2t][&ttl=N][&mtu=N][&rtcp=mux]`.
+/// Where a stream goes: `rtp://HOST:PORT[?payload=h264|mp2t][&ttl=N][&mtu=N][&rtcp=mux]`, or `srtp://…`, protected, with
+/// `[&suite=NAME][&key-file=PATH]` too.
 public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
   /// A host name, or an IPv4 or IPv6 address (without brackets).
   public var host: String
@@ -25,6 +27,9 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
   /// Whether RTCP shares RTP's port (RFC 5761) instead of having the next.
   public var multiplexesRTCP: Bool
 
+  /// How the packets are protected; nil is not at all.
+  public var protection: Protection?
+
   /// The packet size used unless told otherwise: passes through every tunnel in use.
   public static let defaultMaximumPacketSize = 1200
   /// RTP's default port.
@@ -35,7 +40,8 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
   /// A destination; see the properties.
   public init(
     host: String, port: UInt16, payload: StreamPayload = .h264, timeToLive: UInt8? = nil,
-    maximumPacketSize: Int = StreamDestination.defaultMaximumPacketSize, multiplexesRTCP: Bool = false
+    maximumPacketSize: Int = StreamDestination.defaultMaximumPacketSize, multiplexesRTCP: Bool = false,
+    protection: Protection? = nil
   ) {
     self.host = host
     self.port = port
@@ -43,6 +49,7 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
     self.timeToLive = timeToLive
     self.maximumPacketSize = maximumPacketSize
     self.multiplexesRTCP = multiplexesRTCP
+    self.protection = protection
   }
 
   /// Parses a URL.
@@ -50,14 +57,13 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
   /// - Throws: ``StreamDestinationError`` that names the part that is wrong.
   public init(url: String) throws(StreamDestinationError) {
     guard url.utf8.count <= Self.lengthLimit else { throw .tooLong(url.utf8.count) }
-    let scheme = "rtp://"
-    guard url.hasPrefix(scheme) else { throw .scheme(url) }
+    guard let scheme = ["rtp://", "srtp://"].first(where: { url.hasPrefix($0) }) else { throw .scheme(url) }
     let rest = url.dropFirst(scheme.count)
     let parts = rest.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
     var authority = parts[0]
     if authority.hasSuffix("/") { authority = authority.dropLast() }
     let (host, port) = try Self.hostAndPort(authority, url: url)
-    self.init(host: host, port: port)
+    self.init(host: host, port: port, protection: scheme == "srtp://" ? Protection() : nil)
     guard parts.count == 2 else {
       guard port < .max else { throw .noControlPort(description) }
       return
@@ -70,6 +76,9 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
       try apply(name: pair[0], value: value)
     }
     guard multiplexesRTCP || port < .max else { throw .noControlPort(description) }
+    if let protection, maximumPacketSize - protection.overhead < Self.packetSizes.lowerBound {
+      throw .protectedPacketSize(maximumPacketSize, overhead: protection.overhead)
+    }
   }
 
   private mutating func apply(name: Substring, value: Substring) throws(StreamDestinationError) {
@@ -88,6 +97,14 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
     case "rtcp":
       guard value == "mux" else { throw .control(String(value)) }
       multiplexesRTCP = true
+    case "suite" where protection != nil:
+      guard let suite = SRTPSuite(rawValue: String(value)) else { throw .suite(String(value)) }
+      protection?.suite = suite
+    case "key-file" where protection != nil:
+      guard !value.isEmpty else { throw .keyFile }
+      protection?.keyFile = String(value)
+    case "suite", "key-file":
+      throw .unprotected(String(name))
     default:
       throw .unknownOption(String(name))
     }
@@ -135,8 +152,11 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
     if let timeToLive { options.append("ttl=\(timeToLive)") }
     if maximumPacketSize != Self.defaultMaximumPacketSize { options.append("mtu=\(maximumPacketSize)") }
     if multiplexesRTCP { options.append("rtcp=mux") }
+    if let suite = protection?.suite { options.append("suite=\(suite.rawValue)") }
+    if let keyFile = protection?.keyFile { options.append("key-file=\(keyFile)") }
     let bracketed = host.contains(":") ? "[\(host)]" : host
-    return "rtp://\(bracketed):\(port)" + (options.isEmpty ? "" : "?" + options.joined(separator: "&"))
+    let scheme = protection == nil ? "rtp" : "srtp"
+    return "\(scheme)://\(bracketed):\(port)" + (options.isEmpty ? "" : "?" + options.joined(separator: "&"))
   }
 }
 
@@ -144,7 +164,7 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
 public enum StreamDestinationError: Failure {
   /// The URL is longer than what is read.
   case tooLong(Int)
-  /// It does not begin with `rtp://`.
+  /// It begins with neither `rtp://` nor `srtp://`.
   case scheme(String)
   /// It has a user name.
   case user(String)
@@ -160,6 +180,16 @@ public enum StreamDestinationError: Failure {
   case timeToLive(String)
   /// The packet size is out of range.
   case packetSize(String)
+  /// The packet size leaves too little room beside what protects a packet.
+  case protectedPacketSize(Int, overhead: Int)
+  /// The suite is unknown.
+  case suite(String)
+  /// The key file has no name.
+  case keyFile
+  /// The key file's suite is another than the one that was asked for.
+  case otherSuite(String, String, file: String)
+  /// An option of `srtp://` on `rtp://`.
+  case unprotected(String)
   /// Neither `rtcp=mux` nor nothing.
   case control(String)
   /// Port 65535 has no next one for RTCP.
@@ -184,7 +214,7 @@ public enum StreamDestinationError: Failure {
     switch self {
     case .tooLong(let length):
       "a destination of \(length) bytes: at most \(StreamDestination.lengthLimit) are read"
-    case .scheme(let url): "'\(url)' is no destination: write rtp://HOST:PORT"
+    case .scheme(let url): "'\(url)' is no destination: write rtp://HOST:PORT or srtp://HOST:PORT"
     case .user(let url): "'\(url)': RTP has no user names; write rtp://HOST:PORT"
     case .host(let host): "'\(host)' is no host name or address"
     case .brackets(let text): "'\(text)': an IPv6 address goes in brackets, as in rtp://[::1]:5004"
@@ -195,7 +225,17 @@ public enum StreamDestinationError: Failure {
     case .packetSize(let value):
       "'\(value)' is no packet size: choose mtu=\(StreamDestination.packetSizes.lowerBound) to "
         + "mtu=\(StreamDestination.packetSizes.upperBound)"
-    case .unknownOption(let name): "a destination has no option '\(name)': there are payload, ttl, mtu and rtcp"
+    case .unknownOption(let name):
+      "a destination has no option '\(name)': there are payload, ttl, mtu and rtcp, and for srtp:// suite and key-file"
+    case .protectedPacketSize(let size, let overhead):
+      "packets of \(size) bytes leave too little room beside the \(overhead) that protect them: choose "
+        + "mtu=\(StreamDestination.packetSizes.lowerBound + overhead) at least"
+    case .suite(let name):
+      "'\(name)' is no suite: choose " + SRTPSuite.allCases.map(\.rawValue).joined(separator: ", ")
+    case .keyFile: "key-file= is followed by the path of a file: write SUITE inline:BASE64 into it, and chmod 600 it"
+    case .otherSuite(let wanted, let present, let file):
+      "the key in \(file) is for \(present), not for \(wanted): leave suite= out, or choose another file"
+    case .unprotected(let name): "the option '\(name)' is for srtp:// only: rtp:// is not encrypted"
     case .control(let value): "'\(value)': write rtcp=mux, or leave it out for RTCP on the next port"
     case .noControlPort(let destination):
       "\(destination): RTCP has no port after 65535; choose another port, or add rtcp=mux"

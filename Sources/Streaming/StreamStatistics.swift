@@ -1,5 +1,6 @@
 public import Media
 public import RTP
+public import SRTP
 import Synchronization
 
 /// A stretch of a frame's way, for latency figures.
@@ -64,6 +65,10 @@ public struct DestinationStatistics: Sendable {
   public var lastHeard: MediaTime?
   /// What it asked for by RTCP.
   public var feedback = ViewerFeedback.Counts()
+  /// Whether its packets are protected.
+  public internal(set) var isProtected = false
+  /// SRTCP that was not taken; nothing where the stream is not protected.
+  public var refused = ControlUnprotector.Counts()
 
   init(id: ViewerID, name: String) {
     self.id = id

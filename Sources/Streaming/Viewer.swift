@@ -1,6 +1,7 @@
 import Glibc
 import Media
 import RTP
+import SRTP
 import Synchronization
 
 /// One viewer of a stream: what is on its way, and what it asked for. Used by the send thread alone, but for ``figures``.
@@ -15,6 +16,8 @@ final class Viewer {
   /// What it says by RTCP.
   let feedback: ViewerFeedback
   let transport: any PacketTransport
+  /// What makes RTCP of what it sends; nil where the stream is not protected.
+  let unprotector: ControlUnprotector?
 
   /// A frame that is on its way, and the first packet that has not left.
   private struct Pending {
@@ -67,11 +70,12 @@ final class Viewer {
   /// A viewer that begins with the next key frame, and tells `onStart` of its first packet just before that leaves.
   init(
     transport: any PacketTransport, feedback: ViewerFeedback, figures: ViewerFigures,
-    onStart: (@Sendable (StreamStart) -> Void)? = nil
+    unprotector: ControlUnprotector? = nil, onStart: (@Sendable (StreamStart) -> Void)? = nil
   ) {
     self.onStart = onStart
     id = figures.id
     self.transport = transport
+    self.unprotector = unprotector
     self.feedback = feedback
     self.figures = figures
     pending.reserveCapacity(Self.framesInFlightLimit)

@@ -11,6 +11,8 @@ struct OutputFile {
   private let target: Target
   /// What a file that was there allowed to whom.
   private let mode: mode_t?
+  /// Whether it holds a secret: nobody but its owner may read it, whatever was there.
+  private let isSecret: Bool
 
   private enum Target {
     /// A file, or none yet, at the end of all links.
@@ -21,9 +23,11 @@ struct OutputFile {
 
   /// Refuses a path that cannot be written before anything is started.
   ///
+  /// - Parameter isSecret: whether it is only for its owner to read.
   /// - Throws: ``CommandFailure`` with the reason.
-  init(checking path: String) throws {
+  init(checking path: String, isSecret: Bool = false) throws {
     self.path = path
+    self.isSecret = isSecret
     var status = stat()
     let exists = stat(path, &status) == 0
     switch exists ? status.st_mode & S_IFMT : S_IFREG {
@@ -64,8 +68,8 @@ struct OutputFile {
   func write(_ text: String) throws {
     guard case .replaced = target else { return try writeInPlace(text) }
     let (real, temporary, descriptor) = try create()
-    // Who may read the old file may read the new one, and nobody else.
-    if let mode { fchmod(descriptor, mode) }
+    // Who may read the old file may read the new one, and nobody else; a secret was made for its owner alone.
+    if let mode, !isSecret { fchmod(descriptor, mode) }
     var error = writeAll(text, to: descriptor)
     // Some file systems tell only now that there was no room.
     if close(descriptor) != 0, error == 0 { error = errno }
@@ -97,7 +101,7 @@ struct OutputFile {
     guard case .replaced(let real) = target else { throw failure(ENXIO) }
     let temporary = "\(real).\(getpid()).new"
     unlink(temporary)
-    let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
+    let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, isSecret ? 0o600 : 0o644)
     guard descriptor >= 0 else { throw failure(errno) }
     return (real, temporary, descriptor)
   }

@@ -1,16 +1,20 @@
 import RTP
+import SRTP
 import Streaming
 
 /// What a person pastes to see the picture.
 struct PlayerCommands {
   let destination: StreamDestination
   let address: SocketAddress
+  /// What the packets are protected with; nil where they are not.
+  let suite: SRTPSuite?
   let sessionDescriptionPath: String?
   let isSessionDescriptionTemporary: Bool
 
   /// The name of a player and its command, complete as it stands.
   var commands: [(player: String, command: String)] {
-    switch destination.payload {
+    if let suite { return protected(by: suite) }
+    return switch destination.payload {
     case .h264: h264
     case .mp2t: transportStream
     }
@@ -32,11 +36,49 @@ struct PlayerCommands {
     return commands
   }
 
+  /// The key is in the session description alone, so that neither a log nor a list of processes shows it: GStreamer's
+  /// caps are put together from it by the shell.
+  private func protected(by suite: SRTPSuite) -> [(player: String, command: String)] {
+    guard let path = sessionDescriptionPath else { return [] }
+    let file = quoted(place(of: path))
+    let key =
+      "$(sed -n 's/^a=crypto:.*inline://p' \(file) | tr -d '\\r' | base64 -d | od -An -v -tx1 | tr -d ' \\n')"
+    let source = "$(sed -n 's/^a=ssrc:\\([0-9]*\\).*/\\1/p' \(file))"
+    let (cipher, tag) =
+      switch suite {
+      case .aes128CounterHMAC80: ("aes-128-icm", "hmac-sha1-80")
+      case .aes128GCM: ("aes-128-gcm", "null")
+      case .aes256GCM: ("aes-256-gcm", "null")
+      }
+    let (format, decoding) =
+      switch destination.payload {
+      case .h264: ("H264,payload=\(RTPPayloadType.h264)", "rtph264depay ! avdec_h264")
+      case .mp2t: ("MP2T,payload=\(RTPPayloadType.transportStream)", "rtpmp2tdepay ! decodebin")
+      }
+    let ffplay = (
+      "ffplay",
+      "ffplay -protocol_whitelist file,udp,rtp,srtp,crypto -fflags nobuffer -flags low_delay -probesize 32 "
+        + "-analyzeduration 0 -i \(file)"
+    )
+    let gstreamer = (
+      "GStreamer",
+      "gst-launch-1.0 udpsrc \(receiver) caps=\"application/x-srtp,media=video,clock-rate=90000,"
+        + "encoding-name=\(format),ssrc=(uint)\(source),srtp-key=(buffer)\(key),srtp-cipher=\(cipher),"
+        + "srtp-auth=\(tag),srtcp-cipher=\(cipher),srtcp-auth=\(tag)\" ! srtpdec ! rtpjitterbuffer latency=50 "
+        + "! \(decoding) ! videoconvert ! autovideosink sync=false"
+    )
+    // ffmpeg knows counter mode alone.
+    return suite == .aes128CounterHMAC80 ? [ffplay, gstreamer] : [gstreamer]
+  }
+
   /// What must be done before a player elsewhere can read the session description; nil where nothing must.
   var preparation: String? {
-    guard destination.payload == .h264, let path = sessionDescriptionPath, !isHere else { return nil }
+    guard destination.payload == .h264 || suite != nil, let path = sessionDescriptionPath, !isHere else { return nil }
     let mend = isSessionDescriptionTemporary ? "write it with --sdp FILE, and copy that" : "copy \(quoted(path))"
-    return "ffplay needs the session description: \(mend) to where the player is"
+    guard suite != nil else {
+      return "ffplay needs the session description: \(mend) to where the player is"
+    }
+    return "players need the session description, which holds the key: \(mend) to where the player is, as by scp"
   }
 
   /// Whether the player is on this machine; a group's may be anywhere.

@@ -3,7 +3,8 @@ import Media
 import RTP
 import Streaming
 
-/// The SDP files of a stream, one for each H.264 destination, rewritten whenever the parameter sets change.
+/// The SDP files of a stream, one for each H.264 destination and each protected one, whose file holds the key and is
+/// therefore its owner's alone; rewritten whenever the parameter sets change.
 struct SessionDescriptionFiles {
   private let pipeline: Pipeline
   private let files: [(id: ViewerID, file: OutputFile)]
@@ -14,21 +15,22 @@ struct SessionDescriptionFiles {
   private let directory: String?
   private var written: Int?
 
-  /// Files at `path`, or, where that is nil and H.264 is streamed, in the user's runtime directory: players of H.264
-  /// cannot do without.
+  /// Files at `path`, or, where that is nil and H.264 or a protected stream is sent, in the user's runtime directory:
+  /// players of these cannot do without.
   ///
   /// - Throws: ``CommandFailure`` where a file cannot be written.
   init(path: String?, pipeline: Pipeline) throws {
     self.pipeline = pipeline
     isTemporary = path == nil
-    var described = pipeline.destinations.filter { $0.destination.payload == .h264 }
+    var described = pipeline.destinations.filter { $0.destination.payload == .h264 || $0.suite != nil }
     // Asked for by name, a description of the transport stream is better than none.
     if described.isEmpty, path != nil { described = pipeline.destinations }
     let (directory, base) = described.isEmpty ? (nil, "") : try path.map { (nil, $0) } ?? Self.temporaryPath()
     self.directory = directory
     do {
       files = try described.enumerated().map { number, entry in
-        (entry.id, try OutputFile(checking: number == 0 ? base : Self.numbered(base, number + 1)))
+        let path = number == 0 ? base : Self.numbered(base, number + 1)
+        return (entry.id, try OutputFile(checking: path, isSecret: entry.suite != nil))
       }
     } catch {
       if let directory { rmdir(directory) }

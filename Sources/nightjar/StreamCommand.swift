@@ -19,6 +19,7 @@ struct StreamCommand: ParsableCommand {
         nightjar stream --to rtp://192.168.1.20:5004 --sdp camera.sdp
         nightjar stream --source /dev/video2 --size 1920x1080 --fps 30 --bitrate 4M
         nightjar stream --to 'rtp://239.1.2.3:5004?payload=mp2t&ttl=4'
+        nightjar stream --to srtp://192.168.1.20:5004 --sdp camera.sdp
         nightjar stream --source file:clip.y4m --rate max --loop 1
         nightjar user add alice; nightjar stream --rtsp
 
@@ -77,10 +78,13 @@ struct StreamCommand: ParsableCommand {
   @Option(
     name: .customLong("to"),
     help: ArgumentHelp(
-      "A destination: rtp://HOST:PORT[?payload=h264|mp2t][&ttl=N][&mtu=N][&rtcp=mux]. May be given several times.",
+      "A destination: rtp://HOST:PORT[?payload=h264|mp2t][&ttl=N][&mtu=N][&rtcp=mux], or srtp://… for encrypted packets. "
+        + "May be given several times.",
       discussion: """
         mtu is the largest RTP packet in bytes (1200); ttl how many routers a packet may pass. RTCP goes to the next \
-        port, or with rtcp=mux to the same one.
+        port, or with rtcp=mux to the same one. srtp:// has suite=AES_CM_128_HMAC_SHA1_80 (the default), \
+        AEAD_AES_128_GCM or AEAD_AES_256_GCM, and key-file=FILE; without a file each start makes a new key. Players \
+        read the key from the session description.
         """,
       valueName: "url"),
     transform: OptionValues.destination)

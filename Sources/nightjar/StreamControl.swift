@@ -3,6 +3,7 @@ import Encoding
 import Glibc
 import Media
 import RTP
+import SRTP
 import Streaming
 
 /// The stream that runs, as the control socket sees it.
@@ -73,6 +74,10 @@ extension StreamStatus.Destination {
   /// One destination's figures, as status and report show them.
   init(_ statistics: DestinationStatistics) {
     let reception = statistics.reception
+    let refused = [
+      "forged": statistics.refused.forged, "replayed": statistics.refused.replayed,
+      "reflected": statistics.refused.reflected,
+    ]
     self.init(
       url: statistics.name, packets: statistics.packets, bytes: statistics.bytes, packetsLost: statistics.lost,
       framesDropped: statistics.framesDropped, slow: statistics.isSlow,
@@ -82,6 +87,7 @@ extension StreamStatus.Destination {
         ? nil
         : StreamStatus.Reception(
           fractionLost: reception.fractionLost, packetsLost: Int(reception.cumulativeLost),
-          jitterMs: reception.jitter.milliseconds, roundTripMs: reception.roundTrip?.milliseconds))
+          jitterMs: reception.jitter.milliseconds, roundTripMs: reception.roundTrip?.milliseconds),
+      controlRefused: statistics.isProtected ? refused : nil)
   }
 }

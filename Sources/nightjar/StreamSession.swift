@@ -7,6 +7,7 @@ import Media
 import OrientationSensing
 import RTP
 import RTSPServer
+import SRTP
 import Streaming
 
 /// One run of `nightjar stream`: from the options to the summary.
@@ -140,10 +141,12 @@ struct StreamSession {
         + (selection.explanation.map { " (\($0))" } ?? ""))
     for entry in pipeline.destinations {
       let payload = entry.destination.payload == .h264 ? "H.264" : "MPEG-TS"
-      terminal.line("to         \(entry.destination) (\(payload))")
+      let protection = entry.suite.map { ", \($0.rawValue)" } ?? ""
+      terminal.line("to         \(entry.destination) (\(payload)\(protection))")
       let players = PlayerCommands(
-        destination: entry.destination, address: entry.address, sessionDescriptionPath: descriptions.path(of: entry.id),
-        isSessionDescriptionTemporary: descriptions.isTemporary)
+        destination: entry.destination, address: entry.address, suite: entry.suite,
+        sessionDescriptionPath: descriptions.path(of: entry.id), isSessionDescriptionTemporary: descriptions.isTemporary
+      )
       if let preparation = players.preparation { terminal.line("  \(preparation)") }
       for (player, command) in players.commands {
         terminal.line("  \(player): \(command)")
