@@ -1,0 +1,147 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `srtp://` as ffmpeg and GStreamer see it.
+@Suite(.serialized) struct ProtectedStreamTests {
+  private static func mode(of path: String) throws -> Int {
+    let attributes = try FileManager.default.attributesOfItem(atPath: path)
+    return (attributes[.posixPermissions] as? NSNumber)?.intValue ?? -1
+  }
+
+  private static func crypto(_ path: String) throws -> String {
+    let text = try String(contentsOfFile: path, encoding: .utf8)
+    let line = text.split(whereSeparator: \.isNewline).first { $0.hasPrefix("a=crypto:") }
+    return String(try #require(line, "\(text)"))
+  }
+
+  private static func keyFile(_ content: String, mode: Int = 0o600, in directory: TemporaryDirectory) throws -> String {
+    let path = directory.path("key")
+    try content.write(toFile: path, atomically: false, encoding: .utf8)
+    try FileManager.default.setAttributes([.posixPermissions: mode], ofItemAtPath: path)
+    return path
+  }
+
+  private static let key = "AES_CM_128_HMAC_SHA1_80 inline:PS1uQCVeeCFCanVmcjkpPywjNWhcYD0mXXtxaVBR"
+
+  /// Starts ffmpeg by the session description that a short run has written, then the stream by the same key.
+  private func decode(
+    _ arguments: [String], options: String, filter: [String] = [], in directory: TemporaryDirectory
+  ) throws -> (pictures: Int, sent: Int, log: String) {
+    let port = try UDPPort.free()
+    let description = directory.path("s.sdp")
+    let key = try Self.keyFile(Self.key, in: directory)
+    let stream =
+      [nightjarPath, "stream", "--control", "none"] + arguments
+      + ["--to", "srtp://127.0.0.1:\(port)?key-file=\(key)\(options)", "--sdp", description]
+    let prelude = try Subprocess.run(stream + ["--duration", "300ms"], in: directory)
+    try #require(prelude.status == 0, "\(prelude.error)")
+    #expect(try Self.mode(of: description) == 0o600)
+    let receiver = try Subprocess(
+      [
+        "ffmpeg", "-nostdin", "-v", "warning", "-protocol_whitelist", "file,udp,rtp,srtp,crypto", "-probesize", "32",
+        "-analyzeduration", "0", "-threads", "1", "-flags", "low_delay", "-buffer_size", "4000000", "-i", description,
+        "-fps_mode", "passthrough", "-f", "framecrc", "-flush_packets", "1", "-",
+      ], in: directory)
+    defer { receiver.send(SIGKILL) }
+    #expect(try eventually { try UDPPort.isBound(port) })
+    let figures = directory.path("f.json")
+    let program = try Subprocess.run(stream + ["--stats-json", figures], in: directory, limit: 300)
+    try #require(program.status == 0, "\(program.error)")
+    #expect(!program.error.contains("PS1uQCVe"), "the key is shown")
+    let json = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: figures)))
+    let sent = ((json as? [String: Any])?["frames"] as? [String: Any])?["sent"] as? Int ?? 0
+    func pictures() -> Int { receiver.outputSoFar.split(separator: "\n").filter { !$0.hasPrefix("#") }.count }
+    // The decoder keeps the last one back.
+    _ = eventually(within: 20) { pictures() >= sent - 1 }
+    let count = pictures()
+    receiver.send(SIGKILL)
+    return (count, sent, try receiver.wait(limit: 30).error)
+  }
+
+  @Test func `ffmpeg decodes every frame by the session description`() throws {
+    let directory = try TemporaryDirectory()
+    let result = try decode(["--source", "test", "--size", "640x360", "--duration", "3s"], options: "", in: directory)
+    #expect(result.sent > 10 && result.pictures >= result.sent - 1, "\(result)")
+    #expect(!result.log.contains("HMAC") && !result.log.contains("missed"), "\(result.log)")
+  }
+
+  @Test func `ffmpeg goes on beyond 65,536 packets`() throws {
+    let directory = try TemporaryDirectory()
+    // As small as packets may be, and as many as can be had: some 4000 a second.
+    let result = try decode(
+      [
+        "--source", "test", "--size", "320x240", "--fps", "30", "--bitrate", "6M", "--rate-control", "cbr",
+        "--duration", "20s",
+      ], options: "&mtu=230", in: directory)
+    #expect(!result.log.contains("HMAC"), "\(result.log.prefix(500))")
+    #expect(result.pictures >= result.sent * 9 / 10, "\(result.pictures) of \(result.sent)")
+  }
+
+  @Test(arguments: ["AES_CM_128_HMAC_SHA1_80", "AEAD_AES_128_GCM", "AEAD_AES_256_GCM"], ["", "&payload=mp2t"])
+  func `the printed GStreamer pipeline decodes pictures`(suite: String, options: String) throws {
+    let directory = try TemporaryDirectory()
+    let port = try UDPPort.free()
+    let program = try Subprocess(
+      [
+        nightjarPath, "stream", "--control", "none", "--source", "test", "--size", "320x240", "--keyframe-interval",
+        "1s", "--to", "srtp://127.0.0.1:\(port)?suite=\(suite)\(options)", "--sdp", directory.path("g s.sdp"),
+      ], in: directory)
+    defer { program.send(SIGTERM) }
+    #expect(eventually { program.errorSoFar.contains("GStreamer: ") })
+    #expect(program.errorSoFar.contains("ffplay: ") == (suite == "AES_CM_128_HMAC_SHA1_80"))
+    let line = try #require(program.errorSoFar.split(separator: "\n").first { $0.contains("GStreamer: ") })
+    // No display here: the same pipeline, counting pictures instead of showing them.
+    let command = line.split(separator: ": ", maxSplits: 1)[1].replacingOccurrences(
+      of: "autovideosink sync=false", with: "identity eos-after=20 ! fakesink sync=false")
+    let viewer = try Subprocess.run(["sh", "-c", command], in: directory, limit: 60)
+    #expect(viewer.status == 0, "\(viewer.error)")
+    #expect(viewer.outputText.contains("Got EOS"), "\(viewer.outputText)")
+  }
+
+  @Test func `each start makes a key of its own, for its owner's eyes alone`() throws {
+    let directory = try TemporaryDirectory()
+    let description = directory.path("k.sdp")
+    // A file that everybody could read does not stay so.
+    _ = FileManager.default.createFile(atPath: description, contents: nil, attributes: [.posixPermissions: 0o644])
+    var keys: Set<String> = []
+    for _ in 0..<2 {
+      let program = try Subprocess.run(
+        [
+          nightjarPath, "stream", "--control", "none", "--source", "test", "--size", "320x240", "--duration", "300ms",
+          "--to", "srtp://127.0.0.1:\(UDPPort.free())?rtcp=mux", "--sdp", description,
+        ], in: directory)
+      #expect(program.status == 0, "\(program.error)")
+      #expect(try Self.mode(of: description) == 0o600)
+      let crypto = try Self.crypto(description)
+      keys.insert(crypto)
+      let key = try #require(crypto.split(separator: ":").last)
+      #expect(key.count == 40 && !program.error.contains(key))
+      #expect(try String(contentsOfFile: description, encoding: .utf8).contains("a=rtcp-mux\r\n"))
+    }
+    #expect(keys.count == 2)
+  }
+
+  @Test(arguments: [
+    (key, 0o644, "", 77, "chmod 600"), ("AES_CM_128_HMAC_SHA1_80 inline:AAAA", 0o600, "", 65, "3 bytes"),
+    ("RC4 inline:AAAA", 0o600, "", 65, "RC4"), ("", 0o600, "", 65, "0 lines"),
+    (key, 0o600, "&suite=AEAD_AES_128_GCM", 64, "another file"), (key, 0o600, "&suite=RC4", 64, "AEAD_AES_128_GCM"),
+  ])
+  func `a bad key is refused before anything is sent`(
+    content: String, mode: Int, options: String, status: Int32, reason: String
+  ) throws {
+    let directory = try TemporaryDirectory()
+    let path = try Self.keyFile(content, mode: mode, in: directory)
+    let recorder = try DatagramRecorder()
+    let program = try Subprocess.run(
+      [
+        nightjarPath, "stream", "--control", "none", "--source", "test", "--size", "320x240", "--duration", "1s",
+        "--to",
+        "srtp://127.0.0.1:\(recorder.port)?key-file=\(path)\(options)",
+      ], in: directory)
+    #expect(program.status == status, "\(program.error)")
+    #expect(program.error.contains(reason), "\(program.error)")
+    #expect(!program.error.contains("PS1uQCVe"))
+    #expect(recorder.finish().isEmpty)
+  }
+}

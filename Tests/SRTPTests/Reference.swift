@@ -1,0 +1,111 @@
+import Crypto
+import Foundation
+import TestSupport
+
+/// SRTP and SRTCP by the letter of RFC 3711 and RFC 7714, from openssl's AES in counter mode and swift-crypto's GCM and
+/// HMAC: nothing of it is the library's that is tested. It is itself held against the RFCs' examples.
+struct Reference {
+  /// The keys that a master key becomes, RFC 3711 section 4.3.
+  struct SessionKeys: Equatable {
+    var cipher: [UInt8]
+    var authentication: [UInt8]
+    var salt: [UInt8]
+  }
+
+  let isCounterMode: Bool
+  let media: SessionKeys
+  let control: SessionKeys
+
+  /// - Parameter salt: 14 bytes for counter mode, else 12.
+  init(key: [UInt8], salt: [UInt8]) throws {
+    isCounterMode = salt.count == 14
+    func derive(_ label: UInt8, _ count: Int) throws -> [UInt8] {
+      // RFC 7714 section 11: a salt of 96 bits is filled up with zeros on the right.
+      var input = salt + [UInt8](repeating: 0, count: 16 - salt.count)
+      input[7] ^= label
+      return try Self.counterMode([UInt8](repeating: 0, count: count), key: key, counter: input)
+    }
+    media = try SessionKeys(cipher: derive(0, key.count), authentication: derive(1, 20), salt: derive(2, salt.count))
+    control = try SessionKeys(cipher: derive(3, key.count), authentication: derive(4, 20), salt: derive(5, salt.count))
+  }
+
+  /// AES in counter mode by openssl, which encrypts and decrypts alike.
+  static func counterMode(_ data: [UInt8], key: [UInt8], counter: [UInt8]) throws -> [UInt8] {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("in")
+    try Data(data).write(to: URL(fileURLWithPath: path))
+    let result = try Subprocess.run(
+      [
+        "openssl", "enc", "-aes-\(key.count * 8)-ctr", "-nopad", "-K", key.hex, "-iv", counter.hex, "-in", path,
+      ], in: directory)
+    guard result.status == 0 else { throw CocoaError(.executableLoad) }
+    return Array(result.output)
+  }
+
+  /// AES-GCM, the tag behind the text.
+  static func seal(_ text: [UInt8], _ associated: [UInt8], key: [UInt8], nonce: [UInt8]) throws -> [UInt8] {
+    let box = try AES.GCM.seal(
+      text, using: SymmetricKey(data: key), nonce: AES.GCM.Nonce(data: nonce), authenticating: associated)
+    return Array(box.ciphertext) + Array(box.tag)
+  }
+
+  /// RFC 7714 section 8.1.
+  static func mediaNonce(ssrc: [UInt8], rollovers: UInt32, sequence: [UInt8], salt: [UInt8]) -> [UInt8] {
+    zip([0, 0] + ssrc + rollovers.bytes + sequence, salt).map { $0 ^ $1 }
+  }
+
+  /// The protected packet of a plain one with a header of 12 bytes.
+  func protect(_ packet: [UInt8], rollovers: UInt32) throws -> [UInt8] {
+    let (header, payload) = (Array(packet[..<12]), Array(packet[12...]))
+    let (sequence, ssrc) = (Array(packet[2..<4]), Array(packet[8..<12]))
+    guard isCounterMode else {
+      let nonce = Self.mediaNonce(ssrc: ssrc, rollovers: rollovers, sequence: sequence, salt: media.salt)
+      return try header + Self.seal(payload, header, key: media.cipher, nonce: nonce)
+    }
+    // RFC 3711 section 4.1.1: (salt * 2^16) XOR (SSRC * 2^64) XOR (index * 2^16).
+    let position = [0, 0, 0, 0] + ssrc + rollovers.bytes + sequence + [0, 0]
+    let counter = zip(position, media.salt + [0, 0]).map { $0 ^ $1 }
+    let encrypted = try header + Self.counterMode(payload, key: media.cipher, counter: counter)
+    return encrypted + tag(encrypted + rollovers.bytes, media.authentication)
+  }
+
+  /// The SRTCP datagram of an RTCP one.
+  func protectControl(_ datagram: [UInt8], index: UInt32) throws -> [UInt8] {
+    let (header, payload) = (Array(datagram[..<8]), Array(datagram[8...]))
+    let ssrc = Array(datagram[4..<8])
+    let trailer = (index | 1 << 31).bytes
+    guard isCounterMode else {
+      // RFC 7714 section 9.1.
+      let nonce = zip([0, 0] + ssrc + [0, 0] + index.bytes, control.salt).map { $0 ^ $1 }
+      return try header + Self.seal(payload, header + trailer, key: control.cipher, nonce: nonce) + trailer
+    }
+    let position = [0, 0, 0, 0] + ssrc + [0, 0] + index.bytes + [0, 0]
+    let counter = zip(position, control.salt + [0, 0]).map { $0 ^ $1 }
+    let encrypted = try header + Self.counterMode(payload, key: control.cipher, counter: counter)
+    return encrypted + trailer + tag(encrypted + trailer, control.authentication)
+  }
+
+  private func tag(_ data: [UInt8], _ key: [UInt8]) -> [UInt8] {
+    Array(HMAC<Insecure.SHA1>.authenticationCode(for: data, using: SymmetricKey(data: key)).prefix(10))
+  }
+}
+
+extension UInt32 {
+  var bytes: [UInt8] { (0..<4).map { UInt8(truncatingIfNeeded: self >> (24 - 8 * $0)) } }
+}
+
+extension UInt16 {
+  var bytes: [UInt8] { [UInt8(self >> 8), UInt8(self & 0xff)] }
+}
+
+extension Sequence<UInt8> {
+  var hex: String { map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined() }
+}
+
+extension [UInt8] {
+  /// The bytes that pairs of hexadecimal digits name; spaces and line ends are left out.
+  init(hex: String) {
+    let digits = hex.compactMap { $0.hexDigitValue }
+    self = stride(from: 0, to: digits.count - 1, by: 2).map { UInt8(digits[$0] << 4 | digits[$0 + 1]) }
+  }
+}
