@@ -12,6 +12,19 @@ public struct TransportCapabilities: Hashable, Sendable {
   public var isMulticastServed: Bool
   /// Whether RTP and RTCP may share a port.
   public var isMultiplexingServed: Bool
+  /// Whether nothing is sent that others on the way can read: only over the RTSP connection, and only where that is
+  /// encrypted itself.
+  public var requiresEncryption = false
+
+  /// The ways that are left to a client of a connection that is encrypted, or is not.
+  func onConnection(isEncrypted: Bool) -> TransportCapabilities {
+    guard requiresEncryption else { return self }
+    var rest = self
+    rest.isUDPServed = false
+    rest.isMulticastServed = false
+    rest.isTCPServed = isTCPServed && isEncrypted
+    return rest
+  }
 
   /// The ways given.
   public init(
@@ -73,6 +86,7 @@ public struct SelectedTransport: Hashable, Sendable {
       }
     }
     if let malformed { throw .parameter(malformed) }
+    if capabilities.requiresEncryption { throw .unencrypted(text) }
     throw .unsupported(text)
   }
 

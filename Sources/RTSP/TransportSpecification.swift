@@ -44,10 +44,15 @@ public enum TransportError: Failure, Hashable {
   case parameter(String)
   /// Alternatives that can be read and are none of those served.
   case unsupported(String)
+  /// The same, where nothing is served that others can read.
+  case unencrypted(String)
 
   /// The answer to it.
   public var status: ResponseStatus {
-    if case .unsupported = self { .unsupportedTransport } else { .badRequest }
+    switch self {
+    case .unsupported, .unencrypted: .unsupportedTransport
+    default: .badRequest
+    }
   }
 
   /// One line for the log.
@@ -57,6 +62,8 @@ public enum TransportError: Failure, Hashable {
     case .alternatives(let count, let limit): "a Transport header of \(count) alternatives: at most \(limit) are read"
     case .parameter(let text): "\(excerpt(text)) in a Transport header: not what RFC 2326 section 12.39 allows"
     case .unsupported(let text): "the transport \(excerpt(text)) is not served; offer RTP/AVP over UDP or TCP"
+    case .unencrypted(let text):
+      "the transport \(excerpt(text)) could be read on the way; connect by rtsps and offer RTP/AVP/TCP"
     }
   }
 

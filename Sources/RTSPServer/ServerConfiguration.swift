@@ -50,6 +50,8 @@ public struct ServerConfiguration: Sendable {
   public var identity: TLSIdentity?
   /// The group for multicast; nil refuses it.
   public var group: Group?
+  /// Whether the stream goes to viewers of rtsps alone, and to them within that connection alone.
+  public var requiresEncryption = false
   /// Sessions at a time.
   public var sessions = 128
   /// Sessions at a time of one address.

@@ -32,10 +32,12 @@ final class Service {
     self.configuration = configuration
     self.pipeline = pipeline
     self.loop = loop
+    var transports = TransportCapabilities(isMulticastServed: configuration.group != nil, isMultiplexingServed: true)
+    transports.requiresEncryption = configuration.requiresEncryption
     table = SessionTable(
       configuration: SessionTable.Configuration(
         presentations: ["/\(configuration.path)": 1],
-        transports: TransportCapabilities(isMulticastServed: configuration.group != nil, isMultiplexingServed: true),
+        transports: transports,
         timeoutSeconds: configuration.sessionSeconds, maximumSessions: configuration.sessions,
         maximumSessionsPerAddress: configuration.sessionsPerAddress))
     authenticator = configuration.users.map { DigestAuthenticator(users: $0, at: .now()) }

@@ -54,6 +54,13 @@ struct RTSPOptions: ParsableArguments {
     transform: Self.group)
   var group: ServerConfiguration.Group?
 
+  @Flag(
+    name: .customLong("require-encryption"),
+    help: ArgumentHelp(
+      "Send the picture to viewers of rtsps alone, within their encrypted connection.",
+      discussion: "Viewers of --rtsp are refused, and so is UDP, which is not encrypted."))
+  var requiresEncryption = false
+
   @Flag(name: .customLong("always-encode"), help: "Keep the encoder at work while nobody watches.")
   var alwaysEncodes = false
 
@@ -69,8 +76,15 @@ struct RTSPOptions: ParsableArguments {
       if users != nil { throw ValidationError("--users is for --rtsp and --rtsps only") }
       if group != nil { throw ValidationError("--rtsp-multicast is for --rtsp and --rtsps only") }
       if path != "camera" { throw ValidationError("--rtsp-path is for --rtsp and --rtsps only") }
+      if requiresEncryption { throw ValidationError("--require-encryption is for --rtsps only") }
       if alwaysEncodes { throw ValidationError("--always-encode is for --rtsp and --rtsps only") }
       return
+    }
+    if requiresEncryption {
+      guard rtsps != nil else { throw ValidationError("--require-encryption: add --rtsps, the way that is encrypted") }
+      guard group == nil else {
+        throw ValidationError("--require-encryption and --rtsp-multicast: a group's packets are not encrypted")
+      }
     }
   }
 
@@ -87,6 +101,7 @@ struct RTSPOptions: ParsableArguments {
     configuration.path = path
     configuration.users = users
     configuration.group = group
+    configuration.requiresEncryption = requiresEncryption
     if rtsps != nil { configuration.identity = try identity(note: note) }
     return configuration
   }
