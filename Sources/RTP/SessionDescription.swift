@@ -90,6 +90,8 @@ public struct SessionDescription: Hashable, Sendable {
 
   /// Whether RTCP shares RTP's port: `a=rtcp-mux`, RFC 5761 section 5.1.1.
   public var multiplexesControl = false
+  /// The one sender that receivers join the group for: `a=source-filter`, RFC 4570; nil where any may send.
+  public var sourceFilter: ConnectionAddress?
   /// The values of `a=crypto`, RFC 4568: the stream is protected where there are any. They hold keys; who may read the
   /// description can see the stream.
   public var cryptography: [String] = []
@@ -134,6 +136,9 @@ public struct SessionDescription: Hashable, Sendable {
     ]
     let program = Self.printable(tool)
     if !program.isEmpty { lines.append("a=tool:\(program)") }
+    if let sourceFilter {
+      lines.append("a=source-filter: incl IN \(address.family.rawValue) \(address) \(sourceFilter)")
+    }
     lines.append("a=recvonly")
     if announcement == .rtsp { lines += ["a=control:*", "a=range:npt=now-"] }
     lines.append(mediaLine)

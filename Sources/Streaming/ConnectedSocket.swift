@@ -37,9 +37,11 @@ struct ConnectedSocket: ~Copyable {
 
   /// A socket of `ports` that is going to be connected to `address`.
   ///
+  /// - Parameter multicast: How packets leave for a group; of no meaning for others.
   /// - Throws: ``SystemFailure``. A missing route is no error: it may come later.
   init(
-    to address: SocketAddress, timeToLive: UInt8?, _ purpose: Purpose, from ports: LocalPorts
+    to address: SocketAddress, timeToLive: UInt8?, _ purpose: Purpose, from ports: LocalPorts,
+    multicast: MulticastOptions = MulticastOptions()
   ) throws(SystemFailure) {
     let descriptor = try ports.socket(control: purpose.isControl)
     func set(_ level: CInt, _ option: CInt, _ value: CInt) -> Bool {
@@ -60,9 +62,20 @@ struct ConnectedSocket: ~Copyable {
         throw failure
       }
     }
+    if address.isMulticast {
+      do throws(SystemFailure) {
+        try multicast.apply(to: descriptor, isIPv6: address.isIPv6)
+      } catch {
+        close(descriptor)
+        throw error
+      }
+    }
     self.address = address
     fileDescriptor = descriptor
   }
+
+  /// This side's address as the other side sees it; nil while there is no way to it.
+  var localAddress: SocketAddress? { isConnected ? SocketAddress(localOf: fileDescriptor) : nil }
 
   deinit {
     close(fileDescriptor)

@@ -8,6 +8,8 @@ final class DatagramTransport: PacketTransport {
   private var media: ConnectedSocket
   /// RTCP's; nil where RTP's carries it.
   private var control: ConnectedSocket?
+  /// Where receivers of a group are heard; nil where it is one receiver.
+  private var group: GroupSocket?
   /// Whether messages of several packets are taken: false from the first one on that was not.
   private var takesGroups = true
   private var outflow = Outflow()
@@ -18,14 +20,24 @@ final class DatagramTransport: PacketTransport {
   ///   - control: Where RTCP goes; nil where it shares RTP's port.
   ///   - timeToLive: How many routers a packet may pass; nil is the system's.
   ///   - ports: This side's.
+  ///   - multicast: How packets leave for a group.
   /// - Throws: ``SystemFailure``.
   init(
-    to address: SocketAddress, control: SocketAddress?, timeToLive: UInt8?, from ports: LocalPorts
+    to address: SocketAddress, control: SocketAddress?, timeToLive: UInt8?, from ports: LocalPorts,
+    multicast: MulticastOptions = MulticastOptions()
   ) throws(SystemFailure) {
     media = try ConnectedSocket(
-      to: address, timeToLive: timeToLive, .media(withControl: control == nil), from: ports)
+      to: address, timeToLive: timeToLive, .media(withControl: control == nil), from: ports, multicast: multicast)
     self.control = nil
-    if let control { self.control = try ConnectedSocket(to: control, timeToLive: timeToLive, .control, from: ports) }
+    group = nil
+    if let control {
+      self.control = try ConnectedSocket(
+        to: control, timeToLive: timeToLive, .control, from: ports, multicast: multicast)
+    }
+    // Those of a source-specific group do not send to it. Where it cannot be joined, the stream goes out all the same.
+    if address.isMulticast, !address.isSourceSpecific {
+      group = try? GroupSocket(joining: control ?? address, interface: multicast.interface)
+    }
     // At once, so that what the viewer says first is heard.
     _ = media.connectIfNeeded()
     _ = self.control?.connectIfNeeded()
@@ -151,8 +163,8 @@ final class DatagramTransport: PacketTransport {
   }
 
   func receiveControl(into memory: UnsafeMutableRawBufferPointer, hasMore: inout Bool) -> Int {
-    // Unconnected, it would take anybody's.
-    let isConnected = control == nil ? media.isConnected : control?.isConnected == true
+    // Unconnected, it would take anybody's; a group is anybody.
+    let isConnected = group != nil || (control == nil ? media.isConnected : control?.isConnected == true)
     guard let descriptor = descriptors.input else { return 0 }
     let count = nightjar_receive(descriptor, memory.baseAddress, memory.count)
     // Refused datagrams of ours are told here too; whatever is behind that comes at the next look.
@@ -177,8 +189,12 @@ final class DatagramTransport: PacketTransport {
 
   var descriptors: (output: CInt?, input: CInt?) {
     let media = media.fileDescriptor
+    if let group = group?.fileDescriptor { return (media, group) }
     return (media, control == nil ? media : control?.fileDescriptor)
   }
+
+  /// This side's address of RTP; nil while there is no way out.
+  var localAddress: SocketAddress? { media.localAddress }
 }
 
 /// Tells from the bytes that a socket still holds how many of the frames given to it are among them.

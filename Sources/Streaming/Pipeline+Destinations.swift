@@ -1,3 +1,4 @@
+import Glibc
 import Media
 import RTP
 public import SRTP
@@ -47,6 +48,8 @@ public struct PipelineDestination: Sendable {
   public let destination: StreamDestination
   /// Where it is, of RTP.
   public let address: SocketAddress
+  /// This side's address, where receivers must know it to join a group.
+  var source: SocketAddress?
   /// What its packets are protected by.
   let protection: StreamProtection?
   /// The suite that its packets are protected with; nil where they are not.
@@ -74,17 +77,22 @@ extension Pipeline {
   public func add(_ destination: StreamDestination) throws -> ViewerID {
     let key = try destination.protection?.key()
     let address = try SocketAddress(host: destination.host, port: destination.port)
+    let multicast = try destination.multicastOptions(for: address)
     return try viewerList.withLock { list in
       var kind = RTPOutput.Kind(payload: destination.payload, packetSize: destination.maximumPacketSize)
       if let key { kind.protection = list.protection(by: key, of: kind) }
       try kind.check()
-      let entry = PipelineDestination(
-        id: list.nextID(), destination: destination, address: address, protection: kind.protection)
-      try Self.check(entry, against: list)
       let name = destination.description
+      var entry = PipelineDestination(
+        id: list.nextID(), destination: destination, address: address, source: nil, protection: kind.protection)
+      try Self.check(entry, against: list)
       let transport = try datagramTransport(
         to: address, control: destination.multiplexesRTCP ? nil : entry.controlAddress,
-        timeToLive: destination.timeToLive, name: name, &list)
+        timeToLive: destination.timeToLive, multicast: multicast, name: name, &list)
+      if destination.isSourceSpecific || address.isSourceSpecific {
+        guard let source = transport.localAddress else { throw StreamDestinationError.noSource(name) }
+        entry.source = source
+      }
       start(ViewerFigures(id: entry.id, name: name), transport, kind)
       list.note(kind)
       list.destinations.append(entry)
@@ -111,11 +119,13 @@ extension Pipeline {
 
   /// A way to `address` from this side's ports of its family.
   func datagramTransport(
-    to address: SocketAddress, control: SocketAddress?, timeToLive: UInt8?, name: String, _ list: inout ViewerList
+    to address: SocketAddress, control: SocketAddress?, timeToLive: UInt8?,
+    multicast: MulticastOptions = MulticastOptions(), name: String, _ list: inout ViewerList
   ) throws(StreamDestinationError) -> DatagramTransport {
     do {
       let ports = try localPorts(family: address.family, &list)
-      return try DatagramTransport(to: address, control: control, timeToLive: timeToLive, from: ports)
+      return try DatagramTransport(
+        to: address, control: control, timeToLive: timeToLive, from: ports, multicast: multicast)
     } catch {
       throw .socket(name, reason: error.description)
     }
@@ -166,6 +176,25 @@ extension Pipeline {
   static func canonicalName() -> String {
     let letters = Array("abcdefghijklmnopqrstuvwxyz234567")
     return "nightjar-" + String((0..<20).map { _ in letters[Int.random(in: 0..<32)] })
+  }
+}
+
+extension StreamDestination {
+  /// How packets leave for the group at `address`.
+  ///
+  /// - Throws: ``StreamDestinationError`` for an interface that is not there, and for such options at one receiver.
+  func multicastOptions(for address: SocketAddress) throws(StreamDestinationError) -> MulticastOptions {
+    guard address.isMulticast else {
+      let option = interface != nil ? "interface" : loopsBack ? "loop" : isSourceSpecific ? "ssm" : nil
+      if let option { throw .notAGroup(option, address.text) }
+      return MulticastOptions()
+    }
+    var options = MulticastOptions(loopsBack: loopsBack)
+    if let interface {
+      options.interface = if_nametoindex(interface)
+      guard options.interface != 0 else { throw .interface(interface) }
+    }
+    return options
   }
 }
 

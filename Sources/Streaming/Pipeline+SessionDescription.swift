@@ -26,6 +26,8 @@ extension Pipeline {
         packetSize: destination.maximumPacketSize, isIPv6: address.isIPv6,
         overhead: entry.suite?.packetOverhead ?? 0))
     description.multiplexesControl = destination.multiplexesRTCP
+    description.sourceFilter = entry.source.flatMap { ConnectionAddress($0.text) }
+    if let source = description.sourceFilter { description.origin = source }
     if let protection = entry.protection {
       description.cryptography = [CryptoAttribute(key: protection.key).text]
       description.source = .init(ssrc: protection.ssrc, canonicalName: sendStage.canonicalName)

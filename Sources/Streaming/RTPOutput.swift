@@ -299,7 +299,8 @@ final class RTPOutput {
       var hasMore = false
       var count = viewer.transport.receiveControl(into: memory, hasMore: &hasMore)
       guard hasMore else { return (requests, isHeard, false) }
-      guard count > 0 else { continue }
+      // What we say to a group ourselves comes back where this machine is a member. With a key it is counted below.
+      guard count > 0, viewer.unprotector != nil || !isOurs(memory, count: count) else { continue }
       if let unprotector = viewer.unprotector {
         // Counted there.
         do throws(SRTPError) { count = try unprotector.unprotect(memory, count: count) } catch { continue }
@@ -316,6 +317,11 @@ final class RTPOutput {
       requests.goodbye = requests.goodbye || result?.goodbye == true
     }
     return (requests, isHeard, true)
+  }
+
+  /// Whether an RTCP datagram bears our own source.
+  private func isOurs(_ memory: UnsafeMutableRawBufferPointer, count: Int) -> Bool {
+    count >= 8 && UInt32(bigEndian: memory.loadUnaligned(fromByteOffset: 4, as: UInt32.self)) == stream.ssrc
   }
 
   /// How many datagrams of one viewer are read before it is others' turn.

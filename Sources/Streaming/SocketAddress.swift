@@ -34,6 +34,18 @@ public struct SocketAddress: Equatable, @unchecked Sendable {
     length = first.ai_addrlen
   }
 
+  /// The local address of a socket; nil where it has none.
+  init?(localOf socket: CInt) {
+    var address = sockaddr_storage()
+    var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let result = withUnsafeMutableBytes(of: &address) { bytes in
+      getsockname(socket, bytes.assumingMemoryBound(to: sockaddr.self).baseAddress, &size)
+    }
+    guard result == 0 else { return nil }
+    storage = address
+    length = size
+  }
+
   /// The same address with another port.
   func with(port: UInt16) -> SocketAddress {
     var copy = self
@@ -48,6 +60,14 @@ public struct SocketAddress: Equatable, @unchecked Sendable {
   public var isMulticast: Bool {
     withUnsafeBytes(of: storage) { bytes in
       isIPv6 ? bytes[8] == 0xff : bytes[4] & 0xf0 == 0xe0
+    }
+  }
+
+  /// Whether it is a group that is joined together with a source: 232.0.0.0/8 (RFC 4607) or ff3x::/32 (RFC 3306).
+  public var isSourceSpecific: Bool {
+    withUnsafeBytes(of: storage) { bytes in
+      isIPv6
+        ? bytes[8] == 0xff && bytes[9] >> 4 == 3 && bytes[10] == 0 && bytes[11] == 0 : bytes[4] == 232
     }
   }
 

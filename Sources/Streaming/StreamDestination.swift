@@ -10,8 +10,8 @@ public enum StreamPayload: String, CaseIterable, Sendable, Hashable {
   case mp2t
 }
 
-/// Where a stream goes: `rtp://HOST:PORT[?payload=h264|mp2t][&ttl=N][&mtu=N][&rtcp=mux]`, or `srtp://…`, protected, with
-/// `[&suite=NAME][&key-file=PATH]` too.
+/// Where a stream goes: `rtp://HOST:PORT[?payload=h264|mp2t][&ttl=N][&mtu=N][&rtcp=mux]`, for a multicast group also
+/// `[&interface=NAME][&loop=1][&ssm=1]`; or `srtp://…`, protected, with `[&suite=NAME][&key-file=PATH]` too.
 public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
   /// A host name, or an IPv4 or IPv6 address (without brackets).
   public var host: String
@@ -29,6 +29,13 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
 
   /// How the packets are protected; nil is not at all.
   public var protection: Protection?
+
+  /// The interface by which packets leave for a group; nil is the route's.
+  public var interface: String?
+  /// Whether receivers on this machine get a group's packets too.
+  public var loopsBack = false
+  /// Whether receivers join the group for this sender alone (RFC 4607), in 232.0.0.0/8 and ff3x::/32 in any case.
+  public var isSourceSpecific = false
 
   /// The packet size used unless told otherwise: passes through every tunnel in use.
   public static let defaultMaximumPacketSize = 1200
@@ -97,6 +104,16 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
     case "rtcp":
       guard value == "mux" else { throw .control(String(value)) }
       multiplexesRTCP = true
+    case "interface":
+      // IFNAMSIZ is 16 with the zero at the end.
+      guard (1...15).contains(value.utf8.count), !value.contains("/") else { throw .interface(String(value)) }
+      interface = String(value)
+    case "loop":
+      guard value == "1" else { throw .flag(String(name), String(value)) }
+      loopsBack = true
+    case "ssm":
+      guard value == "1" else { throw .flag(String(name), String(value)) }
+      isSourceSpecific = true
     case "suite" where protection != nil:
       guard let suite = SRTPSuite(rawValue: String(value)) else { throw .suite(String(value)) }
       protection?.suite = suite
@@ -152,6 +169,9 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
     if let timeToLive { options.append("ttl=\(timeToLive)") }
     if maximumPacketSize != Self.defaultMaximumPacketSize { options.append("mtu=\(maximumPacketSize)") }
     if multiplexesRTCP { options.append("rtcp=mux") }
+    if let interface { options.append("interface=\(interface)") }
+    if loopsBack { options.append("loop=1") }
+    if isSourceSpecific { options.append("ssm=1") }
     if let suite = protection?.suite { options.append("suite=\(suite.rawValue)") }
     if let keyFile = protection?.keyFile { options.append("key-file=\(keyFile)") }
     let bracketed = host.contains(":") ? "[\(host)]" : host
@@ -182,6 +202,14 @@ public enum StreamDestinationError: Failure {
   case packetSize(String)
   /// The packet size leaves too little room beside what protects a packet.
   case protectedPacketSize(Int, overhead: Int)
+  /// There is no such interface.
+  case interface(String)
+  /// An option that is 1 or is left out.
+  case flag(String, String)
+  /// An option for groups, at an address that is none.
+  case notAGroup(String, String)
+  /// A source-specific group, to which this machine has no route, so that its address is unknown.
+  case noSource(String)
   /// The suite is unknown.
   case suite(String)
   /// The key file has no name.
@@ -226,10 +254,17 @@ public enum StreamDestinationError: Failure {
       "'\(value)' is no packet size: choose mtu=\(StreamDestination.packetSizes.lowerBound) to "
         + "mtu=\(StreamDestination.packetSizes.upperBound)"
     case .unknownOption(let name):
-      "a destination has no option '\(name)': there are payload, ttl, mtu and rtcp, and for srtp:// suite and key-file"
+      "a destination has no option '\(name)': there are payload, ttl, mtu and rtcp, for groups interface, "
+        + "loop and ssm, and for srtp:// suite and key-file"
     case .protectedPacketSize(let size, let overhead):
       "packets of \(size) bytes leave too little room beside the \(overhead) that protect them: choose "
         + "mtu=\(StreamDestination.packetSizes.lowerBound + overhead) at least"
+    case .interface(let name): "this machine has no interface '\(name)': see ip link"
+    case .flag(let name, let value): "'\(name)=\(value)': write \(name)=1, or leave it out"
+    case .notAGroup(let option, let address):
+      "\(option)= is for multicast groups, which \(address) is not: choose 239.0.0.0 to 239.255.255.255, or ff15::…"
+    case .noSource(let destination):
+      "\(destination): no route to the group, so receivers cannot be told from whom it comes; name an interface="
     case .suite(let name):
       "'\(name)' is no suite: choose " + SRTPSuite.allCases.map(\.rawValue).joined(separator: ", ")
     case .keyFile: "key-file= is followed by the path of a file: write SUITE inline:BASE64 into it, and chmod 600 it"

@@ -1,0 +1,77 @@
+import CLinux
+import Glibc
+import Media
+
+/// How packets leave for a multicast group.
+struct MulticastOptions: Hashable, Sendable {
+  /// The index of the interface that they leave by, and that receivers' RTCP comes by; 0 is the route's.
+  var interface: UInt32 = 0
+  /// Whether receivers on this machine get them too; nil leaves it to the system, where they do.
+  var loopsBack: Bool?
+
+  /// Sets what holds for packets that leave by `socket`.
+  ///
+  /// - Throws: ``SystemFailure``.
+  func apply(to socket: CInt, isIPv6: Bool) throws(SystemFailure) {
+    let level = CInt(isIPv6 ? IPPROTO_IPV6 : IPPROTO_IP)
+    if let loopsBack {
+      var value: CInt = loopsBack ? 1 : 0
+      let option = isIPv6 ? IPV6_MULTICAST_LOOP : IP_MULTICAST_LOOP
+      guard setsockopt(socket, level, option, &value, socklen_t(MemoryLayout<CInt>.size)) == 0 else {
+        throw SystemFailure("loop")
+      }
+    }
+    guard interface != 0 else { return }
+    var result: CInt
+    if isIPv6 {
+      var index = CInt(bitPattern: interface)
+      result = setsockopt(socket, level, IPV6_MULTICAST_IF, &index, socklen_t(MemoryLayout<CInt>.size))
+    } else {
+      var request = ip_mreqn()
+      request.imr_ifindex = CInt(bitPattern: interface)
+      result = setsockopt(socket, level, IP_MULTICAST_IF, &request, socklen_t(MemoryLayout<ip_mreqn>.size))
+    }
+    guard result == 0 else { throw SystemFailure("interface") }
+  }
+}
+
+/// Hears what receivers say to their group (RFC 3550 section 6): bound to the group's address and a member of it.
+///
+/// A socket that is connected to the group hears nobody: no datagram comes *from* a group.
+struct GroupSocket: ~Copyable {
+  let fileDescriptor: CInt
+
+  /// Joins `group`, whose port is where RTCP goes.
+  ///
+  /// - Parameter interface: the index of the interface to join on; 0 is the system's choice.
+  /// - Throws: ``SystemFailure``.
+  init(joining group: SocketAddress, interface: UInt32) throws(SystemFailure) {
+    let descriptor = nightjar_udp_socket(group.family)
+    guard descriptor >= 0 else { throw SystemFailure("socket") }
+    func set<Value>(_ level: CInt, _ option: CInt, _ value: Value) -> Bool {
+      var value = value
+      return setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Value>.size)) == 0
+    }
+    // Receivers of the group on this machine have the same port.
+    _ = set(SOL_SOCKET, SO_REUSEADDR, CInt(1))
+    _ = set(SOL_SOCKET, SO_REUSEPORT, CInt(1))
+    let level = CInt(group.isIPv6 ? IPPROTO_IPV6 : IPPROTO_IP)
+    var request = group_req()
+    request.gr_interface = interface
+    withUnsafeMutableBytes(of: &request.gr_group) { memory in
+      group.withPointer {
+        memory.copyMemory(from: UnsafeRawBufferPointer(start: $0, count: Int(group.length)))
+      }
+    }
+    guard group.withPointer({ bind(descriptor, $0, group.length) }) == 0, set(level, MCAST_JOIN_GROUP, request) else {
+      let failure = SystemFailure("joining the group")
+      close(descriptor)
+      throw failure
+    }
+    fileDescriptor = descriptor
+  }
+
+  deinit {
+    close(fileDescriptor)
+  }
+}
