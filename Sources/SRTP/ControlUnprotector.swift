@@ -11,7 +11,7 @@ public final class ControlUnprotector {
     public var forged: UInt64 = 0
     /// They came before, or are too old to tell.
     public var replayed: UInt64 = 0
-    /// With our own source: what we have sent, sent back.
+    /// With our own source: what we have sent, sent back; by a group too, where this machine is a member.
     public var reflected: UInt64 = 0
 
     /// Nothing yet.

@@ -46,6 +46,7 @@ struct GroupSocket: ~Copyable {
   /// - Parameter interface: the index of the interface to join on; 0 is the system's choice.
   /// - Throws: ``SystemFailure``.
   init(joining group: SocketAddress, interface: UInt32) throws(SystemFailure) {
+    let group = group.with(interface: interface)
     let descriptor = nightjar_udp_socket(group.family)
     guard descriptor >= 0 else { throw SystemFailure("socket") }
     func set<Value>(_ level: CInt, _ option: CInt, _ value: Value) -> Bool {

@@ -56,6 +56,20 @@ public struct SocketAddress: Equatable, @unchecked Sendable {
     return copy
   }
 
+  /// The same address of an interface, by its index, where it is IPv6 and names none: `bind` wants it of what is valid
+  /// on one link alone.
+  func with(interface: UInt32) -> SocketAddress {
+    guard isIPv6, interface != 0 else { return self }
+    var copy = self
+    // sin6_scope_id, the last field.
+    withUnsafeMutableBytes(of: &copy.storage) { bytes in
+      if bytes.load(fromByteOffset: 24, as: UInt32.self) == 0 {
+        bytes.storeBytes(of: interface, toByteOffset: 24, as: UInt32.self)
+      }
+    }
+    return copy
+  }
+
   /// Whether it is a multicast group: 224.0.0.0/4 or ff00::/8.
   public var isMulticast: Bool {
     withUnsafeBytes(of: storage) { bytes in

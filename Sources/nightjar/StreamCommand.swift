@@ -84,7 +84,8 @@ struct StreamCommand: ParsableCommand {
         mtu is the largest RTP packet in bytes (1200); ttl how many routers a packet may pass. RTCP goes to the next \
         port, or with rtcp=mux to the same one. srtp:// has suite=AES_CM_128_HMAC_SHA1_80 (the default), \
         AEAD_AES_128_GCM or AEAD_AES_256_GCM, and key-file=FILE; without a file each start makes a new key. Players \
-        read the key from the session description.
+        read the key from the session description. A multicast group may have interface=NAME, loop=1 for receivers on \
+        this machine, and ssm=1 for receivers that join it for this sender alone.
         """,
       valueName: "url"),
     transform: OptionValues.destination)

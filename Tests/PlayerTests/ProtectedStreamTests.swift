@@ -27,7 +27,7 @@ import Testing
   /// Starts ffmpeg by the session description that a short run has written, then the stream by the same key.
   private func decode(
     _ arguments: [String], options: String, filter: [String] = [], in directory: TemporaryDirectory
-  ) throws -> (pictures: Int, sent: Int, log: String) {
+  ) throws -> (pictures: Int, sent: Int, packets: Int, log: String) {
     let port = try UDPPort.free()
     let description = directory.path("s.sdp")
     let key = try Self.keyFile(Self.key, in: directory)
@@ -51,12 +51,13 @@ import Testing
     #expect(!program.error.contains("PS1uQCVe"), "the key is shown")
     let json = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: figures)))
     let sent = ((json as? [String: Any])?["frames"] as? [String: Any])?["sent"] as? Int ?? 0
+    let packets = (json as? [String: Any])?["packets"] as? Int ?? 0
     func pictures() -> Int { receiver.outputSoFar.split(separator: "\n").filter { !$0.hasPrefix("#") }.count }
     // The decoder keeps the last one back.
     _ = eventually(within: 20) { pictures() >= sent - 1 }
     let count = pictures()
     receiver.send(SIGKILL)
-    return (count, sent, try receiver.wait(limit: 30).error)
+    return (count, sent, packets, try receiver.wait(limit: 30).error)
   }
 
   @Test func `ffmpeg decodes every frame by the session description`() throws {
@@ -68,12 +69,18 @@ import Testing
 
   @Test func `ffmpeg goes on beyond 65,536 packets`() throws {
     let directory = try TemporaryDirectory()
-    // As small as packets may be, and as many as can be had: some 4000 a second.
-    let result = try decode(
+    // Noise, which takes all the bits that it is given, in packets that are as small as can be.
+    let clip = directory.path("noise.y4m")
+    let made = try Subprocess.run(
       [
-        "--source", "test", "--size", "320x240", "--fps", "30", "--bitrate", "6M", "--rate-control", "cbr",
-        "--duration", "20s",
-      ], options: "&mtu=230", in: directory)
+        "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "color=gray:size=640x360:rate=30,noise=alls=100:allf=t",
+        "-frames:v", "15", "-pix_fmt", "yuv420p", "-y", clip,
+      ], in: directory)
+    try #require(made.status == 0, "\(made.error)")
+    let result = try decode(
+      ["--source", "file:\(clip)", "--loop", "26", "--bitrate", "12M"], options: "&mtu=230", in: directory)
+    // So that the counter rolls over wherever below 32,768 it begins.
+    try #require(result.packets > 65_536, "\(result.packets)")
     #expect(!result.log.contains("HMAC"), "\(result.log.prefix(500))")
     #expect(result.pictures >= result.sent * 9 / 10, "\(result.pictures) of \(result.sent)")
   }
