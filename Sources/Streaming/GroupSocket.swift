@@ -49,7 +49,7 @@ struct GroupSocket: ~Copyable {
     let group = group.with(interface: interface)
     let descriptor = nightjar_udp_socket(group.family)
     guard descriptor >= 0 else { throw SystemFailure("socket") }
-    func set<Value>(_ level: CInt, _ option: CInt, _ value: Value) -> Bool {
+    func set<Value: BitwiseCopyable>(_ level: CInt, _ option: CInt, _ value: Value) -> Bool {
       var value = value
       return setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Value>.size)) == 0
     }
