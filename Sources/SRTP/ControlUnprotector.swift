@@ -2,8 +2,8 @@ import RTP
 
 /// Makes RTCP of the SRTCP that one viewer sends, and refuses what is forged or came before. Used by one thread.
 ///
-/// One for each viewer, also where several share a key: players choose their sources alike, and one's packets would pass
-/// for another's repeated.
+/// One for each viewer, also where several share a key: two may choose the same source, and one's packets would
+/// pass for the other's repeated.
 public final class ControlUnprotector {
   /// Datagrams that were refused, by cause.
   public struct Counts: Hashable, Sendable {
