@@ -66,6 +66,7 @@ let package = Package(
       ["Media", "PixelConversion", "Threading", "VAAPI", .target(name: "X264", condition: .when(traits: ["X264"]))]),
     target("OrientationSensing", ["Media", "CLinux", "CSystemd"]),
     target("RTP", ["Media"]),
+    target("SRTP", ["Media", "RTP", "CLinux", "CSRTP"]),
     target("RTSP", ["Media", "RTP"]),
     target(
       "Credentials",
@@ -75,7 +76,7 @@ let package = Package(
         .product(name: "X509", package: "swift-certificates"),
         .product(name: "SwiftASN1", package: "swift-asn1"),
       ]),
-    target("Streaming", ["Media", "Threading", "Capture", "Encoding", "RTP", "CLinux"]),
+    target("Streaming", ["Media", "Threading", "Capture", "Encoding", "RTP", "SRTP", "CLinux"]),
     target(
       "RTSPServer",
       [
@@ -100,7 +101,7 @@ let package = Package(
       name: "nightjar",
       dependencies: [
         "Control", "RTSPServer", "Credentials", "Streaming", "Capture", "Encoding", "OrientationSensing", "VAAPI",
-        "RTP", "Threading",
+        "RTP", "SRTP", "Threading",
         "Media", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -115,6 +116,9 @@ let package = Package(
     .executableTarget(
       name: "rotation-cost", dependencies: ["PixelConversion", "Media"], path: "Benchmarks/RotationCost",
       swiftSettings: settings),
+
+    .executableTarget(
+      name: "srtp-cost", dependencies: ["SRTP", "RTP", "Media"], path: "Benchmarks/SRTPCost", swiftSettings: settings),
 
     // What several test targets share; never linked into the program.
     .target(name: "TestSupport", dependencies: ["Media"], path: "Tests/TestSupport", swiftSettings: settings),
@@ -133,6 +137,8 @@ let package = Package(
       ["Encoding", "Media", "TestSupport", .target(name: "X264", condition: .when(traits: ["X264"]))]),
     test("OrientationSensingTests", ["OrientationSensing", "Media", "TestSupport"]),
     test("RTPTests", ["RTP", "Media", "TestSupport"]),
+    test(
+      "SRTPTests", ["SRTP", "RTP", "Media", "TestSupport", .product(name: "Crypto", package: "swift-crypto")]),
     .testTarget(
       name: "RTSPTests", dependencies: ["RTSP", "RTP", "Media", "TestSupport"], exclude: ["Captures"],
       swiftSettings: settings),
@@ -143,7 +149,7 @@ let package = Package(
         "RTSPServer", "RTSP", "Credentials", "Streaming", "Capture", "Encoding", "RTP", "Media", "TestSupport",
         "nightjar",
       ]),
-    test("StreamingTests", ["Streaming", "Threading", "Capture", "Encoding", "RTP", "Media", "TestSupport"]),
+    test("StreamingTests", ["Streaming", "Threading", "Capture", "Encoding", "SRTP", "RTP", "Media", "TestSupport"]),
     .executableTarget(
       name: "ControlServerTool", dependencies: ["Control", "Media"], path: "Tests/ControlServerTool",
       swiftSettings: settings),
