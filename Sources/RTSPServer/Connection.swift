@@ -18,8 +18,10 @@ final class Connection {
   private var waiting: [Request] = []
   private var isAnswering = false
   private(set) var isClosed = false
-  /// Whether a user has logged in here: only logins are delayed.
-  var hasLoggedIn = false
+  /// Who has logged in here.
+  var user: UserName?
+  /// Whether anybody has: only logins are delayed.
+  var hasLoggedIn: Bool { user != nil }
   /// When a request began that is not complete, and when the last one was.
   private var requestBegan: MediaTime?
   private(set) var lastRequest: MediaTime

@@ -13,6 +13,8 @@ public final class RTSPServer: Sendable {
   private let group: MultiThreadedEventLoopGroup
   private let channels: [any Channel]
   private let service: NIOLoopBound<Service>
+  /// Who came and went.
+  public let events: ServerEvents
   /// Where it listens, with the ports that the system chose.
   public let listeners: [ServerConfiguration.Listener]
 
@@ -22,9 +24,11 @@ public final class RTSPServer: Sendable {
   public init(_ configuration: ServerConfiguration, pipeline: Pipeline) throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let loop = group.next()
+    let events = ServerEvents()
+    self.events = events
     do {
       let tls = try configuration.identity.map { try $0.serverContext() }
-      let service = try loop.submit { NIOLoopBound(Service(configuration, pipeline, loop), eventLoop: loop) }.wait()
+      let service = try loop.submit { NIOLoopBound(Service(configuration, pipeline, loop, events), eventLoop: loop) }.wait()
       var channels: [any Channel] = []
       var listeners: [ServerConfiguration.Listener] = []
       do {
@@ -81,6 +85,9 @@ public final class RTSPServer: Sendable {
     } catch {
       if let error = error as? IOError, error.errnoCode == EADDRINUSE {
         throw .inUse(listener.address, port: listener.port)
+      }
+      if let error = error as? IOError, error.errnoCode == EACCES {
+        throw .noPermission(listener.address, port: listener.port)
       }
       if listener.isOptional, let error = error as? IOError,
         [EADDRNOTAVAIL, EAFNOSUPPORT].contains(error.errnoCode)

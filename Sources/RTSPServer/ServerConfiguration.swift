@@ -79,6 +79,8 @@ public struct ServerConfiguration: Sendable {
 public enum ServerError: Failure {
   /// It cannot listen.
   case listen(String, port: Int, reason: String)
+  /// The system keeps the port for programs with more rights.
+  case noPermission(String, port: Int)
   /// Another program listens there.
   case inUse(String, port: Int)
   /// The certificate and its key are not accepted.
@@ -88,6 +90,8 @@ public enum ServerError: Failure {
   public var description: String {
     switch self {
     case .listen(let address, let port, let reason): "cannot listen for RTSP at \(address) port \(port): \(reason)"
+    case .noPermission(let address, let port):
+      "cannot listen for RTSP at \(address) port \(port): no permission; choose a port from 1024 on, such as 8554"
     case .inUse(let address, let port):
       "cannot listen for RTSP at \(address) port \(port): another program does; choose another port, or end it"
     case .identity(let reason): "cannot use the certificate for rtsps: \(reason)"
@@ -98,6 +102,7 @@ public enum ServerError: Failure {
   public var kind: FailureKind {
     switch self {
     case .listen: .system
+    case .noPermission: .noPermission
     case .inUse: .temporary
     case .identity: .data
     }

@@ -21,6 +21,7 @@ final class Service {
   private var lastPlay: UInt64 = 0
   private let packets = PacketWriter()
   private let sessionID = UInt64(time(nil)) &+ 2_208_988_800  // NTP seconds, as RFC 8866 section 5.2 suggests
+  private let events: ServerEvents
   private(set) var statistics = ServerStatistics()
 
   /// How often it is looked whether something has taken too long.
@@ -28,8 +29,9 @@ final class Service {
   /// How long the answer to PLAY waits for the first picture, where the camera gives none.
   private static let startPatience = TimeAmount.seconds(2)
 
-  init(_ configuration: ServerConfiguration, _ pipeline: Pipeline, _ loop: any EventLoop) {
+  init(_ configuration: ServerConfiguration, _ pipeline: Pipeline, _ loop: any EventLoop, _ events: ServerEvents) {
     self.configuration = configuration
+    self.events = events
     self.pipeline = pipeline
     self.loop = loop
     var transports = TransportCapabilities(isMulticastServed: configuration.group != nil, isMultiplexingServed: true)
@@ -57,6 +59,7 @@ final class Service {
       connections.values.count(where: { $0.client == connection.client }) < configuration.connectionsPerAddress
     else {
       statistics.turnedAway += 1
+      events.turnedAway()
       return nil
     }
     connections[connection.number] = connection
@@ -135,8 +138,8 @@ final class Service {
         method: "\(request.method)", uri: request.uri, authorization: request.headers["Authorization"], peer: peer,
         connection: connection.number), at: now)
     switch outcome {
-    case .granted:
-      connection.hasLoggedIn = true
+    case .granted(let user):
+      connection.user = user
       let time = isLogin ? failedLogins.noteSuccess(from: peer, at: now) : now
       after(time, on: connection) { $0.carryOut(request, on: $1, at: .now()) }
     case .challenge(let values, let refusal):
@@ -145,7 +148,8 @@ final class Service {
       var time = now
       if refusal == .credentials {
         statistics.failedLogins += 1
-        connection.hasLoggedIn = false
+        connection.user = nil
+        events.loginFailed(from: connection.client)
         time = failedLogins.noteFailure(from: peer, at: now)
       }
       after(time, on: connection) { $1.answered(response) }
@@ -222,6 +226,9 @@ final class Service {
     /// Where interleaved packets go: the connection of SETUP, whichever PLAY came on.
     let connection: UInt64
     let transport: SelectedTransport
+    /// Who it is, for a person.
+    let name: String
+    let since = MediaTime.now()
     /// Nil for one that shares the group.
     var viewer: ViewerID?
     var interleaved: InterleavedTransport?
@@ -247,7 +254,8 @@ final class Service {
     }
     lastPlay += 1
     let number = lastPlay
-    var viewer = Playing(number: number, connection: entry.connection, transport: transport)
+    let name = name(of: connection, transport)
+    var viewer = Playing(number: number, connection: entry.connection, transport: transport, name: name)
     viewer.pending = Pending(response: response, url: url, connection: connection)
     let service = NIOLoopBound(self, eventLoop: loop)
     let loop = loop
@@ -261,7 +269,7 @@ final class Service {
         let control = ports.rtcp == ports.rtp ? nil : try SocketAddress(host: connection.client, port: ports.rtcp)
         viewer.viewer = try pipeline.admit(
           .datagrams(to: address, control: control, timeToLive: nil),
-          name: "rtsp udp \(connection.client):\(ports.rtp)"
+          name: name
         ) { start in
           loop.execute { service.value.started(session, number, start) }
         }
@@ -277,7 +285,7 @@ final class Service {
         viewer.interleaved = interleaved
         viewer.viewer = try pipeline.admit(
           .interleaved(interleaved),
-          name: "rtsp tcp \(connection.client):\(connection.channel.remoteAddress?.port ?? 0)"
+          name: name
         ) { start in
           loop.execute { service.value.started(session, number, start) }
         }
@@ -288,10 +296,21 @@ final class Service {
       return connection.answered(Response(.serviceUnavailable, to: request))
     }
     playing[session] = viewer
+    events.add(.came(viewer: name))
     countSessions()
     if transport.delivery == .multicast { return started(session, number, nil) }
     // Where the camera gives no picture the answer comes all the same.
     loop.scheduleTask(in: Self.startPatience) { service.value.started(session, number, nil) }
+  }
+
+  /// `rtsp udp 192.168.1.20:50000, anna`.
+  private func name(of connection: Connection, _ transport: SelectedTransport) -> String {
+    let user = connection.user.map { ", \($0)" } ?? ""
+    return switch transport.delivery {
+    case .udp(let ports): "rtsp udp \(connection.client):\(ports.rtp)\(user)"
+    case .interleaved: "rtsp tcp \(connection.client):\(connection.channel.remoteAddress?.port ?? 0)\(user)"
+    case .multicast: "rtsp multicast \(connection.client)\(user)"
+    }
   }
 
   /// Ends the session of a player that was at the same port and has vanished: `session` is of one that has started
@@ -334,6 +353,8 @@ final class Service {
   /// Stops sending to a session.
   private func letGo(_ session: SessionIdentifier, goodbye: Bool = false) {
     guard let viewer = playing.removeValue(forKey: session) else { return }
+    let figures = viewer.viewer.flatMap { pipeline.statistics(of: $0) }
+    events.add(.left(viewer: viewer.name, after: .now() - viewer.since, figures))
     if let id = viewer.viewer { pipeline.remove(id, goodbye: goodbye) } else { group.leave() }
     // A request that waits for its first packet gets its answer.
     if let pending = viewer.pending { pending.connection.answered(pending.response) }

@@ -45,7 +45,9 @@ extension ControlCommand {
             + (destination.slow ? "; too slow for the stream" : ""))
         if let reception = destination.reception {
           lines.append(
-            "             it reports \(reception.packetsLost) packets lost, \(percent(reception.fractionLost)) of late, "
+            // Fewer than none: it counts what came twice, as RFC 3550 section 6.4.1 wants it.
+            "             it reports \(max(0, reception.packetsLost)) packets lost, "
+              + "\(percent(reception.fractionLost)) of late, "
               + "jitter \(Terminal.decimal(reception.jitterMs, digits: 1)) ms"
               + (reception.roundTripMs.map { ", round trip \(Terminal.decimal($0, digits: 1)) ms" } ?? ""))
         }

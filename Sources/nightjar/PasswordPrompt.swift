@@ -10,7 +10,9 @@ enum PasswordPrompt {
   /// - Throws: ``CommandFailure``.
   static func password(of name: UserName) throws -> String {
     guard isatty(STDIN_FILENO) == 1 else { return try line(from: STDIN_FILENO) }
-    let first = try ask("Password for \(name): ")
+    let first = try ask("Password for \(name), 8 characters or more: ")
+    // Before it is typed once more for nothing.
+    _ = try UsersFile.User(name: name, password: first)
     guard try ask("The same again: ") == first else {
       throw CommandFailure(kind: .usage, description: "the two passwords differ; nothing was changed: try again")
     }

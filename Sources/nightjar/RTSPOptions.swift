@@ -72,6 +72,12 @@ struct RTSPOptions: ParsableArguments {
       throw ValidationError("--tls-cert and --tls-key: give both, or neither for a certificate of our own")
     }
     if rtsps == nil, certificate != nil { throw ValidationError("--tls-cert is for --rtsps only") }
+    for (option, given) in [("--rtsp", rtsp), ("--rtsps", rtsps)] {
+      if let text = given?.unreadable { throw ValidationError("\(option) \(text): \(ListenAddress.rule)") }
+    }
+    if let rtsp, let rtsps, rtsp.overlaps(rtsps, ports: 8554, 8322) {
+      throw ValidationError("--rtsp and --rtsps want the same port: give one of them another, as in --rtsps :8322")
+    }
     guard isServed else {
       if users != nil { throw ValidationError("--users is for --rtsp and --rtsps only") }
       if group != nil { throw ValidationError("--rtsp-multicast is for --rtsp and --rtsps only") }
@@ -154,6 +160,7 @@ struct RTSPOptions: ParsableArguments {
     }
     let own = try SelfSignedIdentity(at: now)
     note("certificate \(own.path), SHA-256 \(own.identity.fingerprint)")
+    note("  a player that asks whether to trust it shows this SHA-256: accept it if they are the same")
     return own.identity
   }
 
@@ -169,61 +176,10 @@ struct RTSPOptions: ParsableArguments {
   }
 
   private static func group(_ text: String) throws -> ServerConfiguration.Group {
-    guard let given = ListenAddress(argument: text), let address = given.address, let port = given.port, port < 65_535,
+    let given = ListenAddress(argument: text)
+    guard given.unreadable == nil, let address = given.address, let port = given.port, port < 65_535,
       port.isMultiple(of: 2), let resolved = try? SocketAddress(host: address, port: 1), resolved.isMulticast
     else { throw ValidationError("write a multicast group and an even port, as in 239.1.2.3:5004 or [ff15::7]:5004") }
     return ServerConfiguration.Group(address: address, port: UInt16(port), timeToLive: 1)
   }
-}
-
-/// `ADDRESS:PORT`, `:PORT`, `ADDRESS`, or nothing of both.
-struct ListenAddress: ExpressibleByArgument, CustomStringConvertible {
-  /// Numeric, without brackets; nil where none was given.
-  var address: String?
-  /// The port; nil where none was given.
-  var port: Int?
-
-  init() {}
-
-  init?(argument: String) {
-    guard !argument.isEmpty, argument != ":" else { return nil }
-    var rest = Substring(argument)
-    if rest.hasPrefix("[") {
-      guard let end = rest.firstIndex(of: "]") else { return nil }
-      address = String(rest[rest.index(after: rest.startIndex)..<end])
-      rest = rest[rest.index(after: end)...]
-    } else if rest.filter({ $0 == ":" }).count > 1 {
-      address = String(rest)
-      rest = ""
-    } else {
-      let host = rest.prefix { $0 != ":" }
-      if !host.isEmpty { address = String(host) }
-      rest = rest.dropFirst(host.count)
-    }
-    if !rest.isEmpty {
-      guard rest.hasPrefix(":"), rest.dropFirst().utf8.allSatisfy({ (0x30...0x39).contains($0) }),
-        let number = Int(rest.dropFirst()), (1...65_535).contains(number)
-      else { return nil }
-      port = number
-    }
-    // A number alone is a port.
-    if port == nil, let text = address, let number = Int(text), (1...65_535).contains(number) {
-      (address, port) = (nil, number)
-    }
-    if let address {
-      var bytes = in6_addr()
-      guard inet_pton(AF_INET, address, &bytes) == 1 || inet_pton(AF_INET6, address, &bytes) == 1 else { return nil }
-    }
-  }
-
-  var description: String {
-    switch (address, port) {
-    case (nil, nil): "the usual one"
-    case (let address?, let port?): address.contains(":") ? "[\(address)]:\(port)" : "\(address):\(port)"
-    case (let address?, nil): address
-    case (nil, let port?): ":\(port)"
-    }
-  }
-
-  var defaultValueDescription: String { description }
 }

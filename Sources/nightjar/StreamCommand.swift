@@ -60,7 +60,10 @@ struct StreamCommand: ParsableCommand {
   @Option(
     help: ArgumentHelp(
       "Where nightjar ctl reaches this stream: a socket's path, or none.",
-      discussion: "Without it \(ControlSocket.defaultPath), if no other stream listens there.", valueName: "path"))
+      discussion: """
+        Without it \(ControlSocket.defaultPath), if no other stream listens there; under $XDG_RUNTIME_DIR for a user who \
+        has one, else /run/nightjar.
+        """, valueName: "path"))
   var control: String?
 
   @OptionGroup(title: "Encoder options")

@@ -61,7 +61,7 @@ struct StreamSession {
     let posture = try followPosture(pipeline)
     terminal.line("Ctrl-C ends it.")
     try pipeline.start()
-    let received = watch(pipeline, selection.events, posture, signals: signals, &descriptions)
+    let received = watch(pipeline, selection.events, rtsp?.events, posture, signals: signals, &descriptions)
     pipeline.stop()
     let outcome = pipeline.waitUntilEnd()
     note(selection.events)
@@ -203,8 +203,8 @@ struct StreamSession {
 
   /// Waits for a signal, the end of the pipeline or of the time; shows what goes on meanwhile. Returns the signal.
   private func watch(
-    _ pipeline: Pipeline, _ events: EncoderEvents?, _ posture: borrowing PostureWatch?, signals: CInt,
-    _ descriptions: inout SessionDescriptionFiles
+    _ pipeline: Pipeline, _ events: EncoderEvents?, _ guests: ServerEvents?, _ posture: borrowing PostureWatch?,
+    signals: CInt, _ descriptions: inout SessionDescriptionFiles
   ) -> CInt {
     let end = command.duration.map { MediaTime.now() + $0 }
     var display = StatusDisplay(terminal: terminal)
@@ -229,6 +229,7 @@ struct StreamSession {
       guard now >= next else { continue }
       next = now + interval
       note(events)
+      for event in guests?.take() ?? [] { terminal.line(event.description) }
       switch posture {
       case .some(let posture): for note in posture.takeNotes() { display.note(note) }
       case .none: break

@@ -67,10 +67,11 @@ struct UserCommand: ParsableCommand {
         if access(file.path, F_OK) == 0 { _ = try UsersFile(contentsOf: file.path) }
         let entry = try UsersFile.User(name: name, password: PasswordPrompt.password(of: name))
         let wasThere = try UsersFile.edit(file.path, mayCreate: true) { try $0.set(entry) }
+        let option = file.path == StandardPaths.usersFile ? "" : " --users \(ShellWord.quoted(file.path))"
         try writeOutput(
           """
           \(wasThere ? "\(name) has a new password" : "added \(name)") in \(file.path)
-          Next: nightjar stream --rtsp 0.0.0.0:8554 --users \(ShellWord.quoted(file.path))
+          Next: nightjar stream --rtsp\(option)
 
           """)
       }

@@ -17,7 +17,7 @@ enum Conversations {
     Array(try Data(contentsOf: directory.appendingPathComponent("\(name).rtsp")))
   }
 
-  /// VLC 3 with live555, after `RTSPClient.cpp` and a player's log; not recorded.
+  /// VLC 3 with live555, as far as it is known; not recorded.
   static let live555 = [
     "OPTIONS rtsp://192.0.2.1:8554/camera RTSP/1.0", "CSeq: 2", vlc, "",
     "DESCRIBE rtsp://192.0.2.1:8554/camera RTSP/1.0", "CSeq: 3", vlc, "Accept: application/sdp", "",

@@ -1,0 +1,90 @@
+public import Media
+public import Streaming
+import Synchronization
+
+/// Who came and went, one line for the person at the terminal.
+public enum ServerEvent: Sendable, CustomStringConvertible {
+  /// A viewer gets the stream.
+  case came(viewer: String)
+  /// It does not any more, after so long, and this is what it got; nil for one of a group.
+  case left(viewer: String, after: MediaTime, DestinationStatistics?)
+  /// So many logins from an address failed since the last word of it.
+  case loginsFailed(address: String, count: Int)
+  /// So many connections were turned away since the last word of it, because there are too many.
+  case turnedAway(count: Int)
+
+  /// The line.
+  public var description: String {
+    switch self {
+    case .came(let viewer): "viewer \(viewer) is watching"
+    case .left(let viewer, let time, let figures):
+      "viewer \(viewer) left after \(time.nanoseconds / 1_000_000_000) s"
+        + (figures.map { ": \($0.packets) packets, \($0.framesDropped) frames lost" } ?? "")
+    case .loginsFailed(let address, let count):
+      "\(count == 1 ? "a login" : "\(count) logins") from \(address) failed: wrong name or password"
+    case .turnedAway(let count):
+      "\(count == 1 ? "a connection was" : "\(count) connections were") turned away: there are too many"
+    }
+  }
+
+  /// Whether somebody ought to look into it.
+  public var isWarning: Bool {
+    switch self {
+    case .came, .left: false
+    case .loginsFailed, .turnedAway: true
+    }
+  }
+}
+
+/// What happened at a server, from its thread to whoever shows it. What comes in floods is summed up.
+public final class ServerEvents: Sendable {
+  private struct Waiting {
+    var events: [ServerEvent] = []
+    var failedLogins: [String: Int] = [:]
+    var turnedAway = 0
+    var nextSum = MediaTime.zero
+  }
+
+  private let waiting = Mutex(Waiting())
+
+  /// The most events that wait, and the most addresses whose failures are told apart.
+  public static let limit = 64
+  /// How often sums are told.
+  static let sumInterval = MediaTime(seconds: 10)
+  /// Where failures are counted once there are too many addresses.
+  private static let others = "other addresses"
+
+  init() {}
+
+  /// Takes what happened since the last call, oldest first; sums of failures every ten seconds.
+  public func take(at now: MediaTime = .now()) -> [ServerEvent] {
+    waiting.withLock { waiting in
+      var events = waiting.events
+      waiting.events.removeAll()
+      guard now >= waiting.nextSum, waiting.turnedAway > 0 || !waiting.failedLogins.isEmpty else { return events }
+      waiting.nextSum = now + Self.sumInterval
+      for (address, count) in waiting.failedLogins.sorted(by: { $0.key < $1.key }) {
+        events.append(.loginsFailed(address: address, count: count))
+      }
+      if waiting.turnedAway > 0 { events.append(.turnedAway(count: waiting.turnedAway)) }
+      waiting.failedLogins.removeAll()
+      waiting.turnedAway = 0
+      return events
+    }
+  }
+
+  func add(_ event: ServerEvent) {
+    waiting.withLock { if $0.events.count < Self.limit { $0.events.append(event) } }
+  }
+
+  func loginFailed(from address: String) {
+    waiting.withLock { waiting in
+      let isKnown = waiting.failedLogins[address] != nil || waiting.failedLogins.count < Self.limit
+      waiting.failedLogins[isKnown ? address : Self.others, default: 0] += 1
+    }
+  }
+
+  func turnedAway() {
+    waiting.withLock { $0.turnedAway += 1 }
+  }
+}
