@@ -65,6 +65,7 @@ let package = Package(
       "Encoding",
       ["Media", "PixelConversion", "Threading", "VAAPI", .target(name: "X264", condition: .when(traits: ["X264"]))]),
     target("OrientationSensing", ["Media", "CLinux", "CSystemd"]),
+    target("ThermalSensing", ["Media"]),
     target("RTP", ["Media"]),
     target("SRTP", ["Media", "RTP", "CLinux", "CSRTP"]),
     target("RTSP", ["Media", "RTP"]),
@@ -100,9 +101,8 @@ let package = Package(
     .executableTarget(
       name: "nightjar",
       dependencies: [
-        "Control", "RTSPServer", "Credentials", "Streaming", "Capture", "Encoding", "OrientationSensing", "VAAPI",
-        "RTP", "SRTP", "Threading",
-        "Media", "CLinux",
+        "Control", "RTSPServer", "Credentials", "Streaming", "Capture", "Encoding", "OrientationSensing",
+        "ThermalSensing", "VAAPI", "RTP", "SRTP", "Threading", "Media", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),
@@ -136,6 +136,7 @@ let package = Package(
       "EncodingTests",
       ["Encoding", "Media", "TestSupport", .target(name: "X264", condition: .when(traits: ["X264"]))]),
     test("OrientationSensingTests", ["OrientationSensing", "Media", "TestSupport"]),
+    test("ThermalSensingTests", ["ThermalSensing", "Media", "TestSupport"]),
     test("RTPTests", ["RTP", "Media", "TestSupport"]),
     test(
       "SRTPTests", ["SRTP", "RTP", "Media", "TestSupport", .product(name: "Crypto", package: "swift-crypto")]),

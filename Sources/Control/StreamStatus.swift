@@ -129,6 +129,38 @@ public struct StreamStatus: Codable, Hashable, Sendable {
     }
   }
 
+  /// How the stream keeps within what the machine can do.
+  public struct Adaptation: Codable, Hashable, Sendable {
+    /// `nominal`, `fair`, `serious` or `critical`; nil where no thermal zone tells anything.
+    public var thermalState: String?
+    /// The hottest zone's temperature in °C.
+    public var temperature: Double?
+    /// That zone, in its driver's words.
+    public var zone: String?
+    /// The part of the last second in which the encoder was at work; nil where it rests.
+    public var load: Double?
+    /// The largest picture, as in `1280x720`, laid either way; nil for any.
+    public var maximumSize: String?
+    /// Frames a second at most; nil for as many as come.
+    public var maximumFps: Double?
+    /// x264's preset instead of what was asked for; nil for that.
+    public var x264Preset: String?
+    /// The part of the bitrate that is left, up to 1.
+    public var bitrateShare: Double
+    /// Changes so far.
+    public var changes: Int
+
+    /// All of it.
+    public init(
+      thermalState: String?, temperature: Double?, zone: String?, load: Double?, maximumSize: String?,
+      maximumFps: Double?, x264Preset: String?, bitrateShare: Double, changes: Int
+    ) {
+      (self.thermalState, self.temperature, self.zone, self.load) = (thermalState, temperature, zone, load)
+      (self.maximumSize, self.maximumFps, self.x264Preset) = (maximumSize, maximumFps, x264Preset)
+      (self.bitrateShare, self.changes) = (bitrateShare, changes)
+    }
+  }
+
   /// Where pictures come from.
   public var source: Source
   /// How they are laid before the viewer.
@@ -137,6 +169,8 @@ public struct StreamStatus: Codable, Hashable, Sendable {
   public var encoder: Encoder
   /// Frames since the start.
   public var frames: Frames
+  /// How it keeps within what the machine can do; nil where it does not try.
+  public var adaptation: Adaptation?
   /// The destinations, in the order given.
   public var destinations: [Destination]
   /// Seconds since the start.
@@ -144,9 +178,10 @@ public struct StreamStatus: Codable, Hashable, Sendable {
 
   /// All of it.
   public init(
-    source: Source, orientation: Laid, encoder: Encoder, frames: Frames, destinations: [Destination],
-    uptimeSeconds: Double
+    source: Source, orientation: Laid, encoder: Encoder, frames: Frames, adaptation: Adaptation? = nil,
+    destinations: [Destination], uptimeSeconds: Double
   ) {
+    self.adaptation = adaptation
     (self.source, self.orientation, self.encoder, self.frames) = (source, orientation, encoder, frames)
     self.destinations = destinations
     self.uptimeSeconds = uptimeSeconds

@@ -21,11 +21,13 @@ public enum EncoderAspects: Sendable {
   case one
   /// Those with width and height swapped too: the picture turns while the stream runs.
   case both
+  /// Those of the configuration's size, and smaller ones where the encoder is restricted while the stream runs.
+  case scaled
 }
 
 /// An encoder that was chosen, and why.
 public struct EncoderSelection: Sendable {
-  /// The encoder; it has encoded pictures already and is warm. For both aspects an ``OrientedEncoder``, whose standby
+  /// The encoder; it has encoded pictures already and is warm. But for one size alone an ``OrientedEncoder``, whose standby
   /// is being made.
   public let encoder: any VideoEncoder
   /// Why a better one was passed over, and what stands behind this one; nil where there was no choice.
@@ -111,7 +113,7 @@ public enum EncoderSelector {
     }
     return try prepared(
       try oriented(try software(configuration), aspects, policy, events, software),
-      explanation: reasons.isEmpty ? nil : "no VA-API: \(reasons)", events: aspects == .both ? events : nil,
+      explanation: reasons.isEmpty ? nil : "no VA-API: \(reasons)", events: aspects == .one ? nil : events,
       turning: nil)
   }
 
@@ -169,9 +171,9 @@ public enum EncoderSelector {
     _ encoder: any VideoEncoder, _ aspects: EncoderAspects, _ policy: FailoverEncoder.Policy, _ events: EncoderEvents,
     _ makeEncoder: @escaping OrientedEncoder.MakeEncoder
   ) throws(EncoderError) -> any VideoEncoder {
-    guard aspects == .both else { return encoder }
+    guard aspects != .one else { return encoder }
     var own = OrientedEncoder.Policy()
-    own.keepsStandby = policy.keepsStandby
+    own.keepsStandby = policy.keepsStandby && aspects == .both
     do throws(EncoderError) {
       return try OrientedEncoder(active: encoder, policy: own, events: events, makeEncoder: makeEncoder)
     } catch {

@@ -37,7 +37,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   public let events: EncoderEvents
 
   /// As it was at the start: parameter sets and level follow from it, whatever is asked for later.
-  private let initial: EncoderConfiguration
+  private var initial: EncoderConfiguration
   /// Of the nominal rate: measured at an encoder that is slow, the rate would forgive it its slowness.
   private let hangLimit: MediaTime
   private let policy: Policy
@@ -200,6 +200,19 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     try fallback?.change(bitrate: bitrate, frameRate: frameRate)
     driver.change(bitrate: bitrate, frameRate: frameRate)
     configuration = wanted
+  }
+
+  /// Changes the fall-back, or has the next one opened so; the hardware has no such presets. One that stands by and
+  /// cannot change stays as it is.
+  ///
+  /// - Throws: ``EncoderError`` where the fall-back refuses.
+  public func change(x264Preset: String) throws(EncoderError) -> Bool {
+    guard !isStopped else { throw .stopped }
+    let isChanged = try fallback?.change(x264Preset: x264Preset) ?? true
+    guard isChanged || usesHardware else { return false }
+    initial.x264Preset = x264Preset
+    configuration.x264Preset = x264Preset
+    return true
   }
 
   /// Lends what the fall-back holds back; hardware holds nothing.

@@ -13,6 +13,10 @@ public import Media
 /// an IDR with its own parameter sets; what the former encoder held back is delivered before it. The former becomes the
 /// next standby at once, or where it looks ahead after it was warmed up again on a thread of its own (`nj-standby`).
 /// That thread makes the standby too, and sleeps otherwise.
+///
+/// Where less is to be done (``restrict(_:)``), the standby is made anew first, for smaller pictures or of another preset,
+/// and takes over once it is warm; ``frameSize(for:)`` tells to which size frames are to be scaled meanwhile. Then the
+/// encoder of the other orientation is made once more.
 public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
   // Sendable: used by one thread at a time, as `VideoEncoder` demands; the standby's thread has none of it.
   //
@@ -42,7 +46,9 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
   /// The same for the other orientation; nil for a square picture.
   private let turned: EncoderConfiguration?
   private var active: any VideoEncoder
-  private var activeSize: PictureSize
+  private var current: Shape
+  /// What is asked for; another one than ``current`` has while its encoder is being made.
+  private var wanted = EncoderRestrictions()
   private var bitrate: Int
   private var frameRate: FrameRate
   /// Whether the next picture is the active encoder's first since the picture turned.
@@ -55,7 +61,17 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
   /// Of all that are gone.
   private var pastCounters = EncoderCounters()
   private var switches = 0
+  private var adaptations = 0
   private var succession = IDRSuccession()
+
+  /// What an encoder is made for.
+  private struct Shape {
+    var isTurned = false
+    var restrictions = EncoderRestrictions()
+    var configuration: EncoderConfiguration
+
+    var size: PictureSize { configuration.size }
+  }
 
   /// An encoder of which `active` is the one orientation; ``prepare()`` begins to make the other.
   ///
@@ -73,7 +89,7 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
     self.events = events
     initial = active.configuration
     turned = initial.turned
-    activeSize = initial.size
+    current = Shape(configuration: initial)
     bitrate = initial.bitrate
     frameRate = initial.frameRate
     do throws(SystemFailure) {
@@ -98,6 +114,7 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
   public var counters: EncoderCounters {
     var sum = active.counters + formerCounters + pastCounters
     sum.switches = switches
+    sum.adaptations = adaptations
     return sum
   }
 
@@ -118,9 +135,9 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
   public func prepare() throws(EncoderError) {
     guard !isStopped else { throw .stopped }
     try active.prepare()
-    guard !hasStandby, policy.keepsStandby, let turned else { return }
+    guard !hasStandby, policy.keepsStandby, let other = shape(isTurned: true, current.restrictions) else { return }
     hasStandby = true
-    standby.make(turned)
+    standby.make(other.configuration)
   }
 
   /// Encodes `frame` by the encoder of its orientation; see ``VideoEncoder``. At a turn, what the former one held back
@@ -132,11 +149,10 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
     _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
   ) throws(EncoderError) {
     guard !isStopped else { throw .stopped }
-    let size = frame.laidSize
-    if size != activeSize, let turned, size == initial.size || size == turned.size {
+    if let next = next(for: frame.laidSize) {
       // Before anything turns: a frame that is the caller's mistake changes nothing.
-      try frame.check(for: size)
-      try turn(to: size == initial.size ? initial : turned, deliver: deliver)
+      try frame.check(for: next.size)
+      try turn(to: next, deliver: deliver)
     }
     // What looks ahead delivers it in another call, when it is too late to encode it once more.
     let isFirst = needsKeyFrame && initial.lookahead == 0
@@ -176,26 +192,87 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
     standby.stop()
   }
 
-  /// Makes the standby the encoder at work, of `configuration`, and the former one the standby.
-  private func turn(
-    to configuration: EncoderConfiguration, deliver: (borrowing AccessUnit) -> Void
-  ) throws(EncoderError) {
+  // MARK: Shapes
+
+  /// An encoder's shape for one orientation; nil where a square picture has no other.
+  private func shape(isTurned: Bool, _ restrictions: EncoderRestrictions) -> Shape? {
+    guard let configuration = isTurned ? turned : initial else { return nil }
+    return Shape(
+      isTurned: isTurned, restrictions: restrictions, configuration: configuration.restricted(by: restrictions))
+  }
+
+  /// The shape that is asked for, where it is not the current one.
+  private var pending: Shape? {
+    guard wanted != current.restrictions else { return nil }
+    return shape(isTurned: current.isTurned, wanted)
+  }
+
+  /// The shape for a frame of `size`; nil where the encoder at work is the one for it.
+  private func next(for size: PictureSize) -> Shape? {
+    let pending = pending
+    if let pending, pending.size == size, standby.isReady(for: pending.configuration) { return pending }
+    if size == current.size { return nil }
+    let others = [
+      shape(isTurned: !current.isTurned, wanted), shape(isTurned: !current.isTurned, current.restrictions), pending,
+    ]
+    for case let other? in others where other.size == size { return other }
+    return nil
+  }
+
+  /// The size of the encoder at work, or of the one that takes over with the next frame.
+  public func frameSize(for laid: PictureSize) -> PictureSize {
+    guard laid == initial.size || laid == turned?.size else { return laid }
+    guard (laid != initial.size) == current.isTurned else {
+      return shape(isTurned: !current.isTurned, wanted)?.size ?? laid
+    }
+    if let pending, standby.isReady(for: pending.configuration) { return pending.size }
+    return current.size
+  }
+
+  /// Has an encoder of these restrictions take over, with one of the next frames, once it is ready; where the preset
+  /// alone is another and x264 obeys, it is the one at work. Does nothing after ``stop()``.
+  public func restrict(_ restrictions: EncoderRestrictions) {
+    guard !isStopped else { return }
+    wanted = restrictions
+    if let pending, pending.size == current.size, changePreset(to: pending.configuration.x264Preset) {
+      current = pending
+      adaptations += 1
+    }
     hasStandby = true
-    let next = try standby.take(or: configuration, within: policy.preparationLimit)
+    if let pending {
+      standby.make(pending.configuration)
+    } else if policy.keepsStandby, let other = shape(isTurned: !current.isTurned, wanted) {
+      standby.adopt(other.configuration)
+    } else {
+      standby.clear()
+    }
+  }
+
+  private func changePreset(to x264Preset: String) -> Bool {
     do throws(EncoderError) {
-      let current = next.encoder.configuration
-      if current.bitrate != bitrate || current.frameRate != frameRate {
-        try next.encoder.change(bitrate: bitrate, frameRate: frameRate)
+      return try active.change(x264Preset: x264Preset)
+    } catch {
+      return false
+    }
+  }
+
+  /// Makes the standby the encoder at work, and the former one the standby, where it has its shape.
+  private func turn(to next: Shape, deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
+    hasStandby = true
+    let taken = try standby.take(or: next.configuration, within: policy.preparationLimit)
+    do throws(EncoderError) {
+      let rates = taken.encoder.configuration
+      if rates.bitrate != bitrate || rates.frameRate != frameRate {
+        try taken.encoder.change(bitrate: bitrate, frameRate: frameRate)
       }
     } catch {
-      if next.isFormer { pastCounters = pastCounters + formerCounters }
+      if taken.isFormer { pastCounters = pastCounters + formerCounters }
       formerCounters = EncoderCounters()
-      standby.retire(next.encoder, thenMake: policy.keepsStandby ? configuration : nil)
+      standby.retire(taken.encoder, thenMake: policy.keepsStandby ? next.configuration : nil)
       throw error
     }
-    if !next.isFormer { pastCounters = pastCounters + formerCounters }
+    if !taken.isFormer { pastCounters = pastCounters + formerCounters }
     let former = active
-    let formerConfiguration = activeSize == initial.size ? initial : turned ?? initial
     var isSound = true
     do throws(EncoderError) {
       try former.flush { _ = succession.pass($0, ofNewEncoder: false, to: deliver) }
@@ -204,16 +281,18 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
       events.add(.flushFailed(reason: error))
     }
     formerCounters = former.counters
-    active = next.encoder
-    activeSize = configuration.size
+    active = taken.encoder
     needsKeyFrame = true
-    switches += 1
-    if !policy.keepsStandby {
-      standby.retire(former, thenMake: nil)
-    } else if !isSound {
-      standby.retire(former, thenMake: formerConfiguration)
-    } else if formerConfiguration.lookahead > 0 {
-      standby.warm(former, formerConfiguration)
+    if next.isTurned != current.isTurned { switches += 1 }
+    if next.restrictions != current.restrictions { adaptations += 1 }
+    current = next
+    // What is to stand by: the other orientation's, or what was asked for meanwhile.
+    let other = pending ?? shape(isTurned: !next.isTurned, next.restrictions)
+    guard let other, policy.keepsStandby || pending != nil else { return standby.retire(former, thenMake: nil) }
+    if !isSound || !former.isMade(for: other.configuration) {
+      standby.retire(former, thenMake: other.configuration)
+    } else if other.configuration.lookahead > 0 {
+      standby.warm(former, other.configuration)
     } else {
       standby.keep(former)
     }

@@ -31,7 +31,7 @@ final class StandbyThread: @unchecked Sendable {
   private var state = State.empty
   private var order: Order?
   /// What is to be ended before anything else is done.
-  private var retired: (any VideoEncoder)?
+  private var retired: [any VideoEncoder] = []
   private var isStopping = false
   private var memory: Int?
   private var thread: NamedThread?
@@ -70,9 +70,36 @@ final class StandbyThread: @unchecked Sendable {
     }
   }
 
-  /// Begins to make an encoder.
+  /// Whether that one is as `configuration` has it.
+  func isReady(for configuration: EncoderConfiguration) -> Bool {
+    monitor.locked {
+      if case .ready(let encoder, _) = state { encoder.isMade(for: configuration) } else { false }
+    }
+  }
+
+  /// Begins to make an encoder, after it has ended the one that is here.
   func make(_ configuration: EncoderConfiguration) {
-    monitor.locked { begin(.make(configuration)) }
+    monitor.locked {
+      if case .ready(let encoder, _) = state { retired.append(encoder) }
+      begin(.make(configuration))
+    }
+  }
+
+  /// Has the one that is here, or is being made, be one of `configuration`; makes one where it cannot be changed.
+  func adopt(_ configuration: EncoderConfiguration) {
+    let isChanged = monitor.locked { () -> Bool in
+      guard case .ready(let encoder, _) = state, encoder.configuration.size == configuration.size else { return false }
+      return (try? encoder.change(x264Preset: configuration.x264Preset)) ?? false
+    }
+    if !isChanged { make(configuration) }
+  }
+
+  /// Ends the one that is here.
+  func clear() {
+    monitor.locked {
+      if case .ready(let encoder, _) = state { retired.append(encoder) }
+      begin(.end)
+    }
   }
 
   /// Keeps `encoder`, which is warm.
@@ -88,7 +115,7 @@ final class StandbyThread: @unchecked Sendable {
   /// Ends `encoder`, and then makes one of `configuration` where that is wanted.
   func retire(_ encoder: any VideoEncoder, thenMake configuration: EncoderConfiguration?) {
     monitor.locked {
-      retired = encoder
+      retired.append(encoder)
       if let configuration {
         begin(.make(configuration))
       } else {
@@ -97,8 +124,8 @@ final class StandbyThread: @unchecked Sendable {
     }
   }
 
-  /// Takes the encoder, waiting for it where it is being made, or has one of `configuration` made where there is none;
-  /// and whether it is the one that was kept here last.
+  /// Takes the encoder of `configuration`, waiting for it where it is being made, or has it made where there is none or
+  /// another; and whether it is the one that was kept here last.
   ///
   /// - Parameter limit: how long the thread may be at it.
   /// - Throws: ``EncoderError`` where it cannot be had; ``EncoderError/hung(library:after:)`` where it is not there in
@@ -111,6 +138,12 @@ final class StandbyThread: @unchecked Sendable {
       while true {
         switch state {
         case .ready(let encoder, let isFormer):
+          guard encoder.isMade(for: configuration) else {
+            hasAsked = true
+            retired.append(encoder)
+            begin(.make(configuration))
+            continue
+          }
           state = .empty
           return (encoder, isFormer)
         case .preparing(let since):
@@ -152,6 +185,7 @@ final class StandbyThread: @unchecked Sendable {
 
   /// Gives the thread an order, under the monitor.
   private func begin(_ next: Order) {
+    if case .warm(let encoder, _)? = order { retired.append(encoder) }
     order = next
     if case .end = next { state = .empty } else { state = .preparing(since: .now()) }
     monitor.signal()
@@ -161,7 +195,7 @@ final class StandbyThread: @unchecked Sendable {
 
   private func run() {
     while let (order, retired) = nextOrder() {
-      retired?.stop()
+      for encoder in retired { encoder.stop() }
       switch order {
       case .make(let configuration): make(configuration, insteadOf: nil)
       case .warm(let encoder, let configuration): make(configuration, insteadOf: encoder)
@@ -169,11 +203,10 @@ final class StandbyThread: @unchecked Sendable {
       }
     }
     let rest = monitor.locked { () -> [any VideoEncoder] in
-      var rest: [any VideoEncoder] = []
-      if let retired { rest.append(retired) }
+      var rest = retired
       if case .ready(let encoder, _) = state { rest.append(encoder) }
       if case .warm(let encoder, _)? = order { rest.append(encoder) }
-      (retired, order) = (nil, nil)
+      (retired, order) = ([], nil)
       state = .empty
       return rest
     }
@@ -185,11 +218,11 @@ final class StandbyThread: @unchecked Sendable {
   }
 
   /// What is to be done, and what is to be ended before; nil at the end.
-  private func nextOrder() -> (Order, (any VideoEncoder)?)? {
+  private func nextOrder() -> (Order, [any VideoEncoder])? {
     monitor.locked {
       while order == nil, !isStopping { monitor.wait() }
       guard !isStopping, let next = order else { return nil }
-      defer { (order, retired) = (nil, nil) }
+      defer { (order, retired) = (nil, []) }
       return (next, retired)
     }
   }
@@ -221,7 +254,8 @@ final class StandbyThread: @unchecked Sendable {
       if isNew { onFailed(configuration.size, error) }
       monitor.locked {
         failure = error
-        state = .failed
+        // Whoever wants another by now waits for that one.
+        if order == nil { state = .failed }
         monitor.signal()
       }
     }
@@ -230,8 +264,20 @@ final class StandbyThread: @unchecked Sendable {
   private func publish(_ encoder: any VideoEncoder, isFormer: Bool) {
     monitor.locked {
       failure = nil
-      state = .ready(encoder, isFormer: isFormer)
+      if order == nil {
+        state = .ready(encoder, isFormer: isFormer)
+      } else {
+        // Another is wanted by now.
+        retired.append(encoder)
+      }
       monitor.signal()
     }
+  }
+}
+
+extension VideoEncoder {
+  /// Whether it encodes what `configuration` has it encode, but for what changes while it runs.
+  func isMade(for configuration: EncoderConfiguration) -> Bool {
+    self.configuration.size == configuration.size && self.configuration.x264Preset == configuration.x264Preset
   }
 }

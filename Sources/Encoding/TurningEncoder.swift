@@ -78,6 +78,13 @@ public final class TurningEncoder: VideoEncoder, @unchecked Sendable {
     try encoder.change(bitrate: bitrate, frameRate: frameRate)
   }
 
+  /// Changes the encoder within; see ``VideoEncoder``.
+  ///
+  /// - Throws: ``EncoderError`` as that encoder does.
+  public func change(x264Preset: String) throws(EncoderError) -> Bool {
+    try encoder.change(x264Preset: x264Preset)
+  }
+
   /// Lends what the encoder within holds back.
   ///
   /// - Throws: ``EncoderError`` as that encoder does.

@@ -32,6 +32,17 @@ public protocol VideoEncoder: AnyObject, Sendable {
   ///
   /// - Throws: ``EncoderError`` for an impossible value; then the old ones go on.
   func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError)
+  /// From the next frame on x264's preset `x264Preset`, with neither an IDR nor new parameter sets. Where that cannot be
+  /// done in a running encoder, nothing has happened and the answer is false: another encoder is needed. True where the
+  /// preset means nothing to it.
+  ///
+  /// - Throws: ``EncoderError``; then the old one goes on.
+  func change(x264Preset: String) throws(EncoderError) -> Bool
+  /// Does with less from one of the next frames on, which it says by ``frameSize(for:)``.
+  func restrict(_ restrictions: EncoderRestrictions)
+  /// The size to which the next frame is to be scaled, if it has the size `laid` once it is laid: that one where nothing
+  /// is restricted.
+  func frameSize(for laid: PictureSize) -> PictureSize
   /// Lends what is still held back to `deliver`, in order. Frames may follow.
   ///
   /// - Throws: ``EncoderError``.
@@ -43,6 +54,12 @@ public protocol VideoEncoder: AnyObject, Sendable {
 extension VideoEncoder {
   /// None.
   public var turns: OrientationSet { [] }
+  /// No: it has been opened with the one that it has.
+  public func change(x264Preset: String) throws(EncoderError) -> Bool { false }
+  /// Nothing: it is one encoder of one size.
+  public func restrict(_ restrictions: EncoderRestrictions) {}
+  /// The size that it has.
+  public func frameSize(for laid: PictureSize) -> PictureSize { laid }
   /// Nothing to tell.
   public var counters: EncoderCounters { EncoderCounters() }
 }
@@ -90,6 +107,8 @@ public struct EncoderCounters: Hashable, Sendable {
   public var recoveries = 0
   /// Switches to the encoder of the other orientation.
   public var switches = 0
+  /// Switches to an encoder of another size or preset, because of ``EncoderRestrictions``.
+  public var adaptations = 0
 
   /// Nothing yet.
   public init() {}
@@ -105,6 +124,7 @@ public struct EncoderCounters: Hashable, Sendable {
     sum.hangs += right.hangs
     sum.recoveries += right.recoveries
     sum.switches += right.switches
+    sum.adaptations += right.adaptations
     return sum
   }
 }

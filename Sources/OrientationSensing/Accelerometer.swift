@@ -1,10 +1,10 @@
 import Glibc
+import Media
 
 /// An accelerometer of the kernel's Industrial I/O subsystem, read through sysfs
 /// (`Documentation/ABI/testing/sysfs-bus-iio`).
 ///
-/// Each value is a file that is read anew, at most ``valueLimit`` bytes of it, without waiting for anything but the
-/// driver's own bus transfer: a millisecond or two over I²C. So this belongs on a thread of its own.
+/// Each value is a file that is read anew, without waiting for anything but the driver's own bus transfer: a millisecond or two over I²C. So this belongs on a thread of its own.
 public struct Accelerometer: Sendable {
   /// The device's directory, such as `/sys/bus/iio/devices/iio:device0`.
   public let path: String
@@ -20,8 +20,6 @@ public struct Accelerometer: Sendable {
     let scale: Double
   }
 
-  /// The longest value that is read, in bytes.
-  public static let valueLimit = 256
   /// How many devices are looked at.
   public static let deviceLimit = 64
 
@@ -119,13 +117,13 @@ public struct Accelerometer: Sendable {
       if let text = try database.property("ACCEL_MOUNT_MATRIX") {
         if text.isEmpty { return .identity }
         if let matrix = MountMatrix(text) { return matrix }
-        failure = .mountMatrix(path: database.path, text: printable(text))
+        failure = .mountMatrix(path: database.path, text: AttributeFile.printable(text))
       }
     }
     for name in ["in_accel_mount_matrix", "in_mount_matrix", "mount_matrix"] {
       let path = "\(device)/\(name)"
       guard let text = try text(path) else { continue }
-      guard let matrix = MountMatrix(text) else { throw .mountMatrix(path: path, text: printable(text)) }
+      guard let matrix = MountMatrix(text) else { throw .mountMatrix(path: path, text: AttributeFile.printable(text)) }
       return matrix
     }
     if let failure { throw failure }
@@ -138,38 +136,16 @@ public struct Accelerometer: Sendable {
   private static func number(_ path: String) throws(SensorError) -> Double? {
     guard let text = try text(path) else { return nil }
     guard let value = Number.parse(text), value.isFinite else {
-      throw .notANumber(path: path, text: printable(text))
+      throw .notANumber(path: path, text: AttributeFile.printable(text))
     }
     return value
   }
 
-  /// What a file holds, without the line's end; nil where there is no such file, or its device is gone.
   private static func text(_ path: String) throws(SensorError) -> String? {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-    guard descriptor >= 0 else {
-      let errorNumber = errno
-      if isGone(errorNumber) { return nil }
-      throw .read(path: path, errorNumber: errorNumber)
+    do throws(SystemFailure) {
+      return try AttributeFile.text(path)
+    } catch {
+      throw .read(path: path, errorNumber: error.errorNumber)
     }
-    defer { close(descriptor) }
-    var bytes = [UInt8](repeating: 0, count: valueLimit)
-    var count = 0
-    repeat { count = Glibc.read(descriptor, &bytes, bytes.count) } while count < 0 && errno == EINTR
-    guard count >= 0 else {
-      let errorNumber = errno
-      if isGone(errorNumber) { return nil }
-      throw .read(path: path, errorNumber: errorNumber)
-    }
-    let text = String(decoding: bytes[..<count], as: UTF8.self)
-    return String(text.prefix { !$0.isNewline })
-  }
-
-  private static func isGone(_ errorNumber: CInt) -> Bool {
-    errorNumber == ENOENT || errorNumber == ENODEV || errorNumber == ENXIO || errorNumber == ENOTDIR
-  }
-
-  /// A driver's word that goes to a terminal.
-  private static func printable(_ text: String) -> String {
-    String(text.unicodeScalars.prefix(80).map { (" "..."~").contains(Character($0)) ? Character($0) : "?" })
   }
 }

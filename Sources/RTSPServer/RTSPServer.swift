@@ -28,7 +28,9 @@ public final class RTSPServer: Sendable {
     self.events = events
     do {
       let tls = try configuration.identity.map { try $0.serverContext() }
-      let service = try loop.submit { NIOLoopBound(Service(configuration, pipeline, loop, events), eventLoop: loop) }.wait()
+      let service = try loop.submit {
+        NIOLoopBound(Service(configuration, pipeline, loop, events), eventLoop: loop)
+      }.wait()
       var channels: [any Channel] = []
       var listeners: [ServerConfiguration.Listener] = []
       do {

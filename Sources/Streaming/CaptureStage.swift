@@ -14,6 +14,8 @@ struct CaptureStage<Source: VideoSource>: Sendable {
   let source: Source
   let mailbox: Mailbox<WaitingFrame>
   let statistics: StatisticsRecorder
+  /// Which of a live source's frames are let through.
+  let thinning: FrameThinning
 
   /// Runs until the source ends, fails, or `interrupt` fires. The mailbox is closed at the end, and what is in it
   /// is still encoded.
@@ -24,9 +26,12 @@ struct CaptureStage<Source: VideoSource>: Sendable {
     }
     try source.start()
     let isLive = source.isLive
+    var due: MediaTime?
     while !interrupt.hasFired() {
       switch try source.next(interrupt: interrupt) {
-      case .frame(let frame): handOver(frame, isLive: isLive)
+      case .frame(let frame):
+        let passes = !isLive || thinning.passes(frame.timestamp, due: &due)
+        handOver(frame, isLive: isLive, passes: passes)
       case .dropped(let cause, let count): statistics.drop(cause, count: count)
       case .idle: continue
       case .ended: return
@@ -34,13 +39,14 @@ struct CaptureStage<Source: VideoSource>: Sendable {
     }
   }
 
-  private func handOver(_ frame: consuming Frame, isLive: Bool) {
+  private func handOver(_ frame: consuming Frame, isLive: Bool, passes: Bool) {
     let now = MediaTime.now()
     let latency = now - frame.captured
     statistics.capture.withLock {
       $0.frames += 1
       $0.latency.record(latency)
     }
+    guard passes else { return statistics.drop(.thinned) }
     let waiting = WaitingFrame(frame: frame, since: now)
     let displaced = isLive ? mailbox.put(waiting) : mailbox.putWaiting(waiting)
     // Its end gives the memory back to the pool or to the camera, outside any lock.

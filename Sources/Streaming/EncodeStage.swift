@@ -11,6 +11,8 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
   let statistics: StatisticsRecorder
   /// What others ask of the encoder; taken with the next frame.
   let requests: EncoderRequests
+  /// Scales frames where the encoder is to do with smaller ones.
+  let reducer: FrameReducer
   /// Who is told which sizes the encoder takes.
   let turn: PictureTurn
 
@@ -40,15 +42,17 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
         continue
       }
       if requests.takeKeyFrame() { clock.request() }
+      if let restrictions = requests.takeRestrictions() { encoder.restrict(restrictions) }
       let size = waiting.frame.laidSize
+      let reduced = encoder.frameSize(for: size)
       do throws(EncoderError) {
         try follow(rate.change(at: waiting.frame.timestamp))
-        try encode(consume waiting, into: picture, clock: &clock)
+        try encode(consume waiting, of: reduced, into: picture, clock: &clock)
         turn.noteEncoded(size)
         failures = 0
       } catch {
         // One that has not turned with the frame: then the picture turns back.
-        if encoder.configuration.size != size { turn.refuse(size, reason: error) }
+        if encoder.configuration.size != reduced { turn.refuse(size, reason: error) }
         statistics.encode.withLock { $0.errors += 1 }
         if case .lost = error { throw error }
         // What follows a missing picture cannot be decoded without a fresh start.
@@ -76,7 +80,7 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
   }
 
   private func encode(
-    _ waiting: consuming WaitingFrame, into picture: CodedPicture, clock: inout KeyFrameClock
+    _ waiting: consuming WaitingFrame, of size: PictureSize, into picture: CodedPicture, clock: inout KeyFrameClock
   ) throws(EncoderError) {
     let begin = MediaTime.now()
     let wait = begin - waiting.since
@@ -84,7 +88,12 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
     let isDue = clock.isDue(at: timestamp, frameInterval: encoder.configuration.frameRate.interval)
     var delivery = Delivery(first: picture)
     defer { delivery.end(pictures) }
-    try encoder.encode(waiting.frame, keyFrame: isDue) { delivery.store($0, pictures) }
+    if size == waiting.frame.laidSize {
+      try encoder.encode(waiting.frame, keyFrame: isDue) { delivery.store($0, pictures) }
+    } else {
+      let reduced = try reducer.reduce(waiting.frame, to: size)
+      try encoder.encode(reduced, keyFrame: isDue) { delivery.store($0, pictures) }
+    }
     guard delivery.tooLarge == 0 else {
       throw .output(library: encoder.name, "a picture of \(delivery.tooLarge) bytes has no room")
     }
@@ -95,6 +104,7 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
       delivery.count(in: &$0)
       $0.wait.record(wait)
       $0.latency.record(duration)
+      $0.busy = $0.busy + duration
     }
   }
 
@@ -163,6 +173,8 @@ final class EncoderRequests: Sendable {
   /// Bits a second; 0 where nothing was asked.
   private let bitrate = Atomic(0)
   private let wanted = Atomic(true)
+  private let isRestricted = Atomic(false)
+  private let restrictions = Mutex(EncoderRestrictions())
 
   /// Whether anybody watches.
   var isWanted: Bool { wanted.load(ordering: .relaxed) }
@@ -182,6 +194,18 @@ final class EncoderRequests: Sendable {
     bitrate.store(value, ordering: .relaxed)
   }
 
+  /// Asks to do with less, or with as much as before.
+  func setRestrictions(_ value: EncoderRestrictions) {
+    restrictions.withLock { $0 = value }
+    isRestricted.store(true, ordering: .releasing)
+  }
+
+  /// What was asked for since the last call.
+  func takeRestrictions() -> EncoderRestrictions? {
+    guard isRestricted.load(ordering: .relaxed), isRestricted.exchange(false, ordering: .acquiring) else { return nil }
+    return restrictions.withLock { $0 }
+  }
+
   /// Whether somebody asked for a key frame since the last call.
   func takeKeyFrame() -> Bool {
     keyFrame.load(ordering: .relaxed) && keyFrame.exchange(false, ordering: .relaxed)
@@ -197,5 +221,5 @@ final class EncoderRequests: Sendable {
 
 extension EncoderCounters {
   /// How often another encoder took over.
-  fileprivate var changes: Int { failovers + recoveries + switches }
+  fileprivate var changes: Int { failovers + recoveries + switches + adaptations }
 }

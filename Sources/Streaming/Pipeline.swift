@@ -38,9 +38,24 @@ public final class Pipeline: @unchecked Sendable {
   let viewerList = Mutex(ViewerList())
   let restsUnwatched: Bool
   private let turn: PictureTurn
+  private let thinning = FrameThinning()
+  private let reducer = FrameReducer()
+  private let rates: Mutex<Rates>
   private let outcome = Mutex<Outcome?>(nil)
   private let end = Mutex<MediaTime?>(nil)
   private var threads: Threads?
+
+  /// What was asked for, and what is left of it.
+  private struct Rates {
+    var bitrate: Int
+    var restrictions = StreamRestrictions()
+
+    /// Bits a second.
+    var effective: Int {
+      let limits = EncoderConfiguration.bitrateLimits
+      return min(max(Int(Double(bitrate) * restrictions.bitrateShare), limits.lowerBound), limits.upperBound)
+    }
+  }
 
   private struct Threads: ~Copyable {
     let capture: NamedThread
@@ -67,6 +82,7 @@ public final class Pipeline: @unchecked Sendable {
     self.encoder = encoder
     self.keyFrameInterval = keyFrameInterval
     sourceFormat = source.format
+    rates = Mutex(Rates(bitrate: encoder.configuration.bitrate))
     interrupt = try Interrupt()
     ended = try Interrupt()
     statisticsRecorder = StatisticsRecorder(encoderName: encoder.name, started: started)
@@ -110,7 +126,7 @@ public final class Pipeline: @unchecked Sendable {
   private func startEncoding<Encoder: VideoEncoder>(_ encoder: Encoder) throws(SystemFailure) -> NamedThread {
     let stage = EncodeStage(
       encoder: encoder, keyFrameInterval: keyFrameInterval, mailbox: mailbox, pictures: pictures,
-      statistics: statisticsRecorder, requests: requests, turn: turn)
+      statistics: statisticsRecorder, requests: requests, reducer: reducer, turn: turn)
     return try NamedThread("nj-encode") { [self] in
       do throws(EncoderError) {
         try stage.run()
@@ -124,7 +140,8 @@ public final class Pipeline: @unchecked Sendable {
   }
 
   private func startCapturing<Source: VideoSource>(_ source: Source) throws(SystemFailure) -> NamedThread {
-    let stage = CaptureStage(source: source, mailbox: mailbox, statistics: statisticsRecorder)
+    let stage = CaptureStage(
+      source: source, mailbox: mailbox, statistics: statisticsRecorder, thinning: thinning)
     return try NamedThread("nj-capture") { [self] in
       do {
         try stage.run(interrupt: interrupt)
@@ -187,16 +204,43 @@ public final class Pipeline: @unchecked Sendable {
   /// Why they are not laid as was asked last; nil where they are, or where no picture has come since.
   public var turnRefusal: TurnRefusal? { turn.refusal }
 
-  /// Bits a second, as of the last ``changeBitrate(_:)``. Any thread may ask.
-  public var bitrate: Int { sendStage.bitrate.load(ordering: .relaxed) }
+  /// Bits a second that the encoder aims at: as of the last ``changeBitrate(_:)``, less what ``restrict(_:)`` took of it.
+  /// Any thread may ask.
+  public var bitrate: Int { rates.withLock { $0.effective } }
 
   /// From one of the next frames on `bitrate` bits a second, with neither a key frame nor new parameter sets.
   ///
   /// - Throws: ``EncoderError/configuration(_:)`` for an impossible value; then nothing changes.
   public func changeBitrate(_ bitrate: Int) throws(EncoderError) {
     try EncoderConfiguration.check(bitrate: bitrate)
-    requests.setBitrate(bitrate)
-    sendStage.bitrate.store(bitrate, ordering: .relaxed)
+    rates.withLock {
+      $0.bitrate = bitrate
+      apply($0)
+    }
+  }
+
+  /// What the stream does with less of, by ``restrict(_:)``.
+  public var restrictions: StreamRestrictions { rates.withLock { $0.restrictions } }
+
+  /// From one of the next frames on does with less, or again with more. Another size, or a preset that a running x264
+  /// does not take, is another encoder's, which is made first; the stream goes on meanwhile, and no frame is lost. Where
+  /// the encoder is one of one size alone, rates change, and nothing else. Any thread but the frame path's.
+  ///
+  /// - Throws: ``FramePoolError`` where there is no memory to scale pictures; then nothing changes.
+  public func restrict(_ restrictions: StreamRestrictions) throws {
+    precondition(restrictions.bitrateShare > 0 && restrictions.bitrateShare <= 1, "a share of the bitrate")
+    try reducer.prepare(from: sourceFormat.size, to: restrictions.encoder.size(of: sourceFormat.size))
+    thinning.limit(to: restrictions.maximumFrameRate)
+    rates.withLock {
+      $0.restrictions = restrictions
+      requests.setRestrictions(restrictions.encoder)
+      apply($0)
+    }
+  }
+
+  private func apply(_ rates: Rates) {
+    requests.setBitrate(rates.effective)
+    sendStage.bitrate.store(rates.effective, ordering: .relaxed)
   }
 
   /// What happened so far.

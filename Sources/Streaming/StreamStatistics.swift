@@ -88,6 +88,8 @@ public struct StreamStatistics: Sendable {
   public var unwatched = 0
   /// Frames of which the network took packets, for one destination at least.
   public var sent = 0
+  /// How long the encoder was at work, in all; with scaling where frames are scaled for it.
+  public var encoderBusy = MediaTime.zero
   /// Bytes of H.264, without start codes.
   public var encodedBytes = 0
   /// The encoder that is at work, for a person.
@@ -135,6 +137,7 @@ final class StatisticsRecorder: Sendable {
     var keyFrames = 0
     var bytes = 0
     var errors = 0
+    var busy = MediaTime.zero
     var unwatched = 0
     var encoder = EncoderCounters()
     var encoderName: String
@@ -189,6 +192,7 @@ final class StatisticsRecorder: Sendable {
       result.keyFrames = $0.keyFrames
       result.encodedBytes = $0.bytes
       result.unwatched = $0.unwatched
+      result.encoderBusy = $0.busy
       result.encoder = $0.encoder
       result.encoderName = $0.encoderName
       result.drops[.encoderError, default: 0] += $0.errors

@@ -10,15 +10,18 @@
   /// ``change(bitrate:frameRate:)`` tells it the bitrate that gives each frame its share. Key frames are forced by the
   /// caller's clock for the same reason: x264 counts frames.
   ///
-  /// The preset of a running encoder never changes: x264 does not go back up from ultrafast's `subme 0`, and says
-  /// nothing.
+  /// The preset of a running encoder changes between superfast and the one that it was opened with: x264 does not go
+  /// back up from ultrafast's `subme 0`, and says nothing; nor does it add what was not there when it was opened.
   public final class X264Encoder: VideoEncoder, @unchecked Sendable {
     // Sendable: used by one thread at a time, as `VideoEncoder` demands.
 
     /// What it makes.
-    public private(set) var configuration: EncoderConfiguration
+    public internal(set) var configuration: EncoderConfiguration
     /// What it is, for a person.
-    public let name: String
+    public var name: String {
+      let threads = parameters.i_threads
+      return "\(Self.libraryName), \(configuration.x264Preset), \(threads) thread\(threads == 1 ? "" : "s")"
+    }
     /// The parameter sets of everything that it delivers.
     public let parameterSets: ParameterSets
 
@@ -41,6 +44,8 @@
     private let nalUnits: UnsafeMutableBufferPointer<NALUnit>
     /// When the pictures were taken that x264 may hold back, by number modulo the length.
     private let times: UnsafeMutableBufferPointer<(timestamp: MediaTime, captured: MediaTime)>
+    /// The best preset that it will ever have.
+    let openedPreset: String
     /// What x264 takes for the frame rate, for ever.
     private let nominalRate: FrameRate
     private var rateFactor: RateFactorControl?
@@ -84,9 +89,7 @@
         rateFactor = RateFactorControl(
           bitrate: configuration.bitrate, framesPerSecond: configuration.frameRate.framesPerSecond)
       }
-      let threads = parameters.i_threads
-      let plural = threads == 1 ? "" : "s"
-      name = "\(Self.libraryName), \(configuration.x264Preset), \(threads) thread\(plural)"
+      openedPreset = configuration.x264Preset
       sequenceBytes = Self.copy(sets.sequence)
       pictureBytes = Self.copy(sets.picture)
       nalUnits = .allocate(capacity: Self.nalUnitLimit)

@@ -38,6 +38,7 @@ extension ControlCommand {
         let known = DropCause.allCases.first { $0.name == cause }
         lines.append("             dropped \(count): \(known?.explanation ?? cause)")
       }
+      if let adaptation = status.adaptation { lines.append(contentsOf: Self.lines(of: adaptation)) }
       for destination in status.destinations {
         lines.append(
           "destination  \(destination.url): \(destination.packets) packets, \(destination.bytes) bytes, "
@@ -53,6 +54,21 @@ extension ControlCommand {
         }
       }
       return lines.joined(separator: "\n") + "\n"
+    }
+
+    private static func lines(of adaptation: StreamStatus.Adaptation) -> [String] {
+      var machine: [String] = []
+      if let state = adaptation.thermalState, let temperature = adaptation.temperature {
+        machine.append("\(Terminal.decimal(temperature, digits: 0)) °C (\(state))")
+      }
+      if let load = adaptation.load { machine.append("encoding takes \(percent(load)) of the time") }
+      var limits: [String] = []
+      if let preset = adaptation.x264Preset { limits.append("x264's \(preset)") }
+      if let rate = adaptation.maximumFps { limits.append("\(decimal(rate)) fps at most") }
+      if let size = adaptation.maximumSize { limits.append("\(size) at most") }
+      if adaptation.bitrateShare < 1 { limits.append("\(percent(adaptation.bitrateShare)) of the bitrate") }
+      return (machine.isEmpty ? [] : ["machine      " + machine.joined(separator: ", ")])
+        + (limits.isEmpty ? [] : ["reduced      " + limits.joined(separator: ", ")])
     }
 
     private static func times(_ count: Int) -> String { count == 1 ? "once" : "\(count) times" }

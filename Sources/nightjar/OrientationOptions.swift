@@ -19,7 +19,7 @@ struct OrientationOptions: ParsableArguments {
       "For auto: where the camera looks, away from whoever holds the box, or at its user.", valueName: "direction"))
   var facing: DevicePosture.Facing?
 
-  /// Where sysfs is mounted: for tests with sensors that are files.
+  /// Where sysfs is mounted: for tests with sensors that are files, thermal zones too.
   @Option(help: .hidden)
   var sysfs: String?
 
@@ -31,7 +31,6 @@ struct OrientationOptions: ParsableArguments {
     guard case .fixed = orientation else { return }
     guard facing == nil else { throw ValidationError("--facing is for --orientation auto only") }
     guard udev == nil else { throw ValidationError("--udev is for --orientation auto only") }
-    guard sysfs == nil else { throw ValidationError("--sysfs is for --orientation auto only") }
   }
 
   /// How pictures are laid at the start.

@@ -69,6 +69,9 @@ struct StreamCommand: ParsableCommand {
   @OptionGroup(title: "Encoder options")
   var encoding: EncoderOptions
 
+  @OptionGroup(title: "Options for a machine at its limits")
+  var adaptation: AdaptationOptions
+
   @OptionGroup(title: "RTSP options")
   var serving: RTSPOptions
 
@@ -127,6 +130,9 @@ struct StreamCommand: ParsableCommand {
     if let pacingPart { return pacingPart }
     return encoding.preset == .ultraLowLatency || rate == .maximum ? 0 : 0.25
   }
+
+  /// Whether the stream does with less where it has to. A file at full speed takes all that there is.
+  var adapts: Bool { rate != .maximum && (adaptation.followsLoad || adaptation.thermal != .off) }
 
   mutating func validate() throws {
     if !source.isFile {

@@ -11,10 +11,14 @@ final class StreamControl: ControlTarget {
   private let pipeline: Pipeline
   private let sourceName: String
   private let fixesQuality: Bool
+  private let adaptation: StreamAdaptation?
   private let sessionID = UInt64(time(nil)) &+ 2_208_988_800  // NTP seconds, as RFC 8866 section 5.2 suggests
 
-  /// - Parameter fixesQuality: whether the quantizer is fixed, so that there is no bitrate to speak of.
-  init(_ pipeline: Pipeline, sourceName: String, fixesQuality: Bool) {
+  /// - Parameters:
+  ///   - fixesQuality: whether the quantizer is fixed, so that there is no bitrate to speak of.
+  ///   - adaptation: what keeps the stream within what the machine can do.
+  init(_ pipeline: Pipeline, sourceName: String, fixesQuality: Bool, adaptation: StreamAdaptation?) {
+    self.adaptation = adaptation
     self.pipeline = pipeline
     self.sourceName = sourceName
     self.fixesQuality = fixesQuality
@@ -24,7 +28,8 @@ final class StreamControl: ControlTarget {
     let statistics = pipeline.statistics
     let format = pipeline.sourceFormat
     let orientation = pipeline.orientation
-    let size = orientation.size(of: format.size)
+    // As it is sent: less where the machine cannot do with all.
+    let size = pipeline.restrictions.encoder.size(of: orientation.size(of: format.size))
     return StreamStatus(
       source: StreamStatus.Source(
         name: sourceName, width: format.size.width, height: format.size.height, fps: format.frameRate.framesPerSecond),
@@ -38,7 +43,7 @@ final class StreamControl: ControlTarget {
         captured: statistics.captured, encoded: statistics.encoded, keyFrames: statistics.keyFrames,
         sent: statistics.sent,
         droppedByCause: Dictionary(uniqueKeysWithValues: statistics.drops.map { ($0.key.name, $0.value) })),
-      destinations: statistics.destinations.map(StreamStatus.Destination.init),
+      adaptation: adaptation?.status, destinations: statistics.destinations.map(StreamStatus.Destination.init),
       uptimeSeconds: statistics.duration.seconds)
   }
 

@@ -36,7 +36,8 @@ struct StreamSession {
     let turns = command.orientation.orientation == .auto || command.control != "none"
     let orientation = command.orientation.initial
     let source = try openSource(fixed: turns ? nil : orientation)
-    let selection = try command.encoding.select(for: source.format, orientation, aspects: turns ? .both : .one)
+    let aspects: EncoderAspects = turns ? .both : command.adapts ? .scaled : .one
+    let selection = try command.encoding.select(for: source.format, orientation, aspects: aspects)
     if let offer = selection.turning { source.leaveTurning(to: offer) }
     let keyFrameInterval = command.encoding.settings.keyFrameInterval
     let pipeline = try Pipeline(
@@ -54,14 +55,21 @@ struct StreamSession {
     try descriptions.update()
 
     introduce(source, pipeline, selection, descriptions)
-    let server = try startControl(pipeline, sourceName: source.name)
+    let watch = try startAdapting(pipeline)
+    let adaptation: StreamAdaptation? =
+      switch watch {
+      case .some(let watch): watch.adaptation
+      case .none: nil
+      }
+    let server = try startControl(pipeline, sourceName: source.name, adaptation)
     defer { server?.stop() }
     let rtsp = try serving.map { try serve($0, pipeline) }
     defer { rtsp?.stop() }
     let posture = try followPosture(pipeline)
     terminal.line("Ctrl-C ends it.")
     try pipeline.start()
-    let received = watch(pipeline, selection.events, rtsp?.events, posture, signals: signals, &descriptions)
+    let received = follow(
+      pipeline, selection.events, rtsp?.events, adaptation, posture, signals: signals, &descriptions)
     pipeline.stop()
     let outcome = pipeline.waitUntilEnd()
     note(selection.events)
@@ -173,11 +181,13 @@ struct StreamSession {
   /// Lets `nightjar ctl` in.
   ///
   /// - Throws: `ControlSocketError` where the socket was named; otherwise the stream goes without, and says so.
-  private func startControl(_ pipeline: Pipeline, sourceName: String) throws -> ControlServer? {
+  private func startControl(
+    _ pipeline: Pipeline, sourceName: String, _ adaptation: StreamAdaptation?
+  ) throws -> ControlServer? {
     guard command.control != "none" else { return nil }
     var fixesQuality = false
     if case .constantQuantizer = command.encoding.settings.rateControl { fixesQuality = true }
-    let target = StreamControl(pipeline, sourceName: sourceName, fixesQuality: fixesQuality)
+    let target = StreamControl(pipeline, sourceName: sourceName, fixesQuality: fixesQuality, adaptation: adaptation)
     do throws(ControlSocketError) {
       let path = command.control ?? ControlSocket.defaultPath
       let server = try ControlServer(path: path, target: target)
@@ -191,6 +201,12 @@ struct StreamSession {
     }
   }
 
+  /// Keeps the stream within what the machine can do.
+  private func startAdapting(_ pipeline: Pipeline) throws -> AdaptationWatch? {
+    guard command.adapts else { return nil }
+    return try AdaptationWatch(pipeline, command.adaptation, sysfs: command.orientation.sysfs ?? "/sys")
+  }
+
   /// Follows the box's sensor where that is wanted.
   private func followPosture(_ pipeline: Pipeline) throws -> PostureWatch? {
     guard command.orientation.orientation == .auto else { return nil }
@@ -202,9 +218,9 @@ struct StreamSession {
   }
 
   /// Waits for a signal, the end of the pipeline or of the time; shows what goes on meanwhile. Returns the signal.
-  private func watch(
-    _ pipeline: Pipeline, _ events: EncoderEvents?, _ guests: ServerEvents?, _ posture: borrowing PostureWatch?,
-    signals: CInt, _ descriptions: inout SessionDescriptionFiles
+  private func follow(
+    _ pipeline: Pipeline, _ events: EncoderEvents?, _ guests: ServerEvents?, _ adaptation: StreamAdaptation?,
+    _ posture: borrowing PostureWatch?, signals: CInt, _ descriptions: inout SessionDescriptionFiles
   ) -> CInt {
     let end = command.duration.map { MediaTime.now() + $0 }
     var display = StatusDisplay(terminal: terminal)
@@ -230,6 +246,7 @@ struct StreamSession {
       next = now + interval
       note(events)
       for event in guests?.take() ?? [] { terminal.line(event.description) }
+      for note in adaptation?.takeNotes() ?? [] { display.note(note) }
       switch posture {
       case .some(let posture): for note in posture.takeNotes() { display.note(note) }
       case .none: break

@@ -17,18 +17,16 @@ struct TurningStream {
   private(set) var sizes: [PictureSize] = []
   /// The number of the next frame.
   private(set) var next = 0
-  private let pools: [PictureSize: FramePool]
+  private var pools: [PictureSize: FramePool] = [:]
 
   init(_ encoder: any VideoEncoder) throws {
     self.encoder = encoder
-    pools = [
-      Self.landscape: try FramePool(size: Self.landscape), Self.portrait: try FramePool(size: Self.portrait),
-    ]
   }
 
   /// Encodes `count` frames of `size`, the first of them as a key frame where that is asked for.
   mutating func encode(_ count: Int = 1, _ size: PictureSize, keyFrame: Bool = false) throws {
     for index in 0..<count {
+      if pools[size] == nil { pools[size] = try FramePool(size: size) }
       let pool = try #require(pools[size])
       let frame = try pool.frame(at: FrameRate.thirty.time(ofFrame: Int64(next)))
       (frame.planes.luma + next % 100 * frame.planes.lumaStride).update(repeating: 200, count: size.width)

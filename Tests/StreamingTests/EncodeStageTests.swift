@@ -76,7 +76,7 @@ import Threading
     let statistics = StatisticsRecorder(encoderName: encoder.name, started: .now())
     let stage = EncodeStage(
       encoder: encoder, keyFrameInterval: MediaTime(seconds: keyFrameInterval), mailbox: mailbox, pictures: pictures,
-      statistics: statistics, requests: requests,
+      statistics: statistics, requests: requests, reducer: FrameReducer(),
       turn: PictureTurn(try SyntheticCamera(size: size, frameRate: .thirty), .upright))
     let pool = try FramePool(size: size)
     let failure = Mutex<(any Error)?>(nil)

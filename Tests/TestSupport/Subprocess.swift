@@ -57,7 +57,11 @@ public final class Subprocess: @unchecked Sendable {
   public func wait(limit: Double = 120) throws -> Result {
     let deadline = Date(timeIntervalSinceNow: limit)
     while process.isRunning, Date() < deadline { usleep(5000) }
-    if process.isRunning { kill(process.processIdentifier, SIGKILL) }
+    if process.isRunning {
+      // With what it started, if that is its own group: what a child leaves open, Foundation waits for.
+      if getpgid(process.processIdentifier) == process.processIdentifier { kill(-process.processIdentifier, SIGKILL) }
+      kill(process.processIdentifier, SIGKILL)
+    }
     process.waitUntilExit()
     return Result(
       status: process.terminationStatus, output: try Data(contentsOf: outputURL),

@@ -1,0 +1,76 @@
+import CYUV
+public import Media
+
+/// NV12 pictures of one size into frames of another: whole, as large as they fit, with black bars where the aspect
+/// differs.
+///
+/// Each output sample is the mean of the samples that it covers where the picture shrinks, and is interpolated where it
+/// grows. Nothing is allocated here; libyuv takes some rows of memory for each picture.
+public final class PictureScaler: Sendable {
+  /// The size of the pictures.
+  public let size: PictureSize
+  /// The size of the frames.
+  public let frameSize: PictureSize
+  /// Where in the frame the picture lies, in luma samples, all even.
+  let content: Area
+
+  /// An upright rectangle in luma samples.
+  struct Area: Equatable {
+    var x, y, width, height: Int
+  }
+
+  /// From pictures of `size` to frames of `frameSize`.
+  ///
+  /// - Throws: ``ConversionError/size(_:)`` where either cannot be encoded.
+  public init(from size: PictureSize, to frameSize: PictureSize) throws(ConversionError) {
+    for size in [size, frameSize] where !size.isEncodable { throw .size(size) }
+    self.size = size
+    self.frameSize = frameSize
+    content = Self.content(of: size, in: frameSize)
+  }
+
+  /// Scales `picture`, which must be of ``size``, into `planes`, which must be of ``frameSize``. The two may not overlap.
+  ///
+  /// - Throws: ``ConversionError/frameSize(_:expected:)`` where they are not, `.corrupt` where libyuv refuses.
+  public func scale(_ picture: NV12Planes, into planes: NV12Planes) throws(ConversionError) {
+    guard picture.size == size else { throw .frameSize(picture.size, expected: size) }
+    guard planes.size == frameSize else { throw .frameSize(planes.size, expected: frameSize) }
+    blacken(planes, rows: 0..<content.y, columns: 0..<frameSize.width)
+    blacken(planes, rows: content.y + content.height..<frameSize.height, columns: 0..<frameSize.width)
+    let rows = content.y..<content.y + content.height
+    blacken(planes, rows: rows, columns: 0..<content.x)
+    blacken(planes, rows: rows, columns: content.x + content.width..<frameSize.width)
+    let result = NV12Scale(
+      picture.luma, CInt(picture.lumaStride), picture.chroma, CInt(picture.chromaStride), CInt(size.width),
+      CInt(size.height), planes.luma + content.y * planes.lumaStride + content.x, CInt(planes.lumaStride),
+      planes.chroma + content.y / 2 * planes.chromaStride + content.x, CInt(planes.chromaStride), CInt(content.width),
+      CInt(content.height), kFilterBox)
+    guard result == 0 else { throw .corrupt("libyuv does not scale \(size) to \(content.width)x\(content.height)") }
+  }
+
+  /// The largest place for `size` in the middle of `frameSize`, to even samples.
+  static func content(of size: PictureSize, in frameSize: PictureSize) -> Area {
+    // As wide as the frame where the picture is the wider one of the two, else as high.
+    let isWider = size.width * frameSize.height >= frameSize.width * size.height
+    let width = isWider ? frameSize.width : even(size.width * frameSize.height, by: size.height, limit: frameSize.width)
+    let height =
+      isWider ? even(size.height * frameSize.width, by: size.width, limit: frameSize.height) : frameSize.height
+    return Area(
+      x: (frameSize.width - width) / 4 * 2, y: (frameSize.height - height) / 4 * 2, width: width, height: height)
+  }
+
+  /// The even number nearest to `dividend / divisor`, from 2 to `limit`.
+  private static func even(_ dividend: Int, by divisor: Int, limit: Int) -> Int {
+    min(max((dividend + divisor) / (2 * divisor) * 2, 2), limit)
+  }
+
+  private func blacken(_ planes: NV12Planes, rows: Range<Int>, columns: Range<Int>) {
+    guard !rows.isEmpty, !columns.isEmpty else { return }
+    SetPlane(
+      planes.luma + rows.lowerBound * planes.lumaStride + columns.lowerBound, CInt(planes.lumaStride),
+      CInt(columns.count), CInt(rows.count), 16)
+    SetPlane(
+      planes.chroma + rows.lowerBound / 2 * planes.chromaStride + columns.lowerBound, CInt(planes.chromaStride),
+      CInt(columns.count), CInt(rows.count / 2), 128)
+  }
+}

@@ -1,0 +1,62 @@
+import Glibc
+import Media
+
+/// A temperature sensor of the kernel's thermal subsystem, `thermal_zoneN` in sysfs
+/// (`Documentation/driver-api/thermal/sysfs-api.rst`). Temperatures are in °C; sysfs has thousandths.
+///
+/// A value is read from its driver, over whatever bus or firmware that uses: this belongs on a thread of its own.
+public struct ThermalZone: Sendable {
+  /// The zone's directory.
+  public let path: String
+  /// What it is a sensor of, in its driver's words: `x86_pkg_temp`, `cpu-thermal`, `acpitz`.
+  public let type: String
+  /// What its trip points say; nil where it has none that do.
+  public let thresholds: ThermalThresholds?
+
+  /// How many zones are looked at.
+  public static let limit = 64
+  /// How many trip points of a zone are.
+  static let tripLimit = 16
+
+  /// The zones under `root`, where sysfs is mounted, by number; what cannot be read is left out.
+  public static func all(root: String = "/sys") -> [ThermalZone] {
+    let folder = "\(root)/class/thermal"
+    guard let stream = opendir(folder) else { return [] }
+    defer { closedir(stream) }
+    var numbers: [Int] = []
+    while numbers.count < limit, let entry = readdir(stream) {
+      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
+        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+      }
+      if name.hasPrefix("thermal_zone"), let number = Int(name.dropFirst(12)) { numbers.append(number) }
+    }
+    return numbers.sorted().map { ThermalZone(path: "\(folder)/thermal_zone\($0)") }
+  }
+
+  private init(path: String) {
+    self.path = path
+    type = AttributeFile.printable(Self.text("\(path)/type") ?? "unnamed")
+    var trips: [String: Double] = [:]
+    for index in 0..<Self.tripLimit {
+      guard let kind = Self.text("\(path)/trip_point_\(index)_type") else { break }
+      guard let value = Self.temperature("\(path)/trip_point_\(index)_temp"), value > 0 else { continue }
+      // The lowest of a kind is the first to be passed.
+      trips[kind] = min(value, trips[kind] ?? value)
+    }
+    thresholds = ThermalThresholds(passive: trips["passive"], hot: trips["hot"], critical: trips["critical"])
+  }
+
+  /// What it measures now, in °C; nil where it cannot be read, or says what no machine survives.
+  public func temperature() -> Double? { Self.temperature("\(path)/temp") }
+
+  /// Whether the kernel looks after it: one that is disabled measures nothing.
+  var isEnabled: Bool { Self.text("\(path)/mode") != "disabled" }
+
+  private static func temperature(_ path: String) -> Double? {
+    guard let text = text(path), let value = Int(text) else { return nil }
+    let temperature = Double(value) / 1000
+    return ThermalThresholds.plausible.contains(temperature) ? temperature : nil
+  }
+
+  private static func text(_ path: String) -> String? { try? AttributeFile.text(path) }
+}

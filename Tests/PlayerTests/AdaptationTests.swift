@@ -1,0 +1,130 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The program on a machine at its limits, as its viewers see it.
+@Suite(.serialized) struct AdaptationTests {
+  private struct Stream {
+    let directory: TemporaryDirectory
+    let program: Subprocess
+
+    init(_ arguments: [String]) throws {
+      directory = try TemporaryDirectory()
+      let zone = "\(directory.url.path)/class/thermal/thermal_zone0"
+      try FileManager.default.createDirectory(atPath: zone, withIntermediateDirectories: true)
+      for (name, text) in [
+        "type": "cpu-thermal", "temp": "45000", "trip_point_0_type": "passive", "trip_point_0_temp": "80000",
+        "trip_point_1_type": "critical", "trip_point_1_temp": "100000",
+      ] {
+        try Data("\(text)\n".utf8).write(to: URL(fileURLWithPath: "\(zone)/\(name)"))
+      }
+      program = try Subprocess(
+        [
+          nightjarPath, "stream", "--source", "test", "--sysfs", directory.url.path, "--control",
+          directory.path("control"), "--stats-json", directory.path("s.json"),
+        ] + arguments, in: directory)
+      try #require(try eventually { try status() != nil }, "\(program.errorSoFar)")
+    }
+
+    func heat(_ temperature: String) throws {
+      try Data("\(temperature)\n".utf8)
+        .write(to: URL(fileURLWithPath: directory.path("class/thermal/thermal_zone0/temp")))
+    }
+
+    func control(_ arguments: String...) throws -> Subprocess.Result {
+      try Subprocess.run(
+        [nightjarPath, "ctl"] + arguments + ["--socket", directory.path("control")], in: directory)
+    }
+
+    func status() throws -> [String: Any]? {
+      let result = try control("status", "--json")
+      return try? JSONSerialization.jsonObject(with: result.output) as? [String: Any]
+    }
+
+    /// What is reduced.
+    func adaptation() throws -> [String: Any] { try status()?["adaptation"] as? [String: Any] ?? [:] }
+
+    func wait(for state: String) throws {
+      let hasCome = try eventually(within: 90) { try adaptation()["thermal_state"] as? String == state }
+      try #require(hasCome, "\(program.errorSoFar)")
+    }
+
+    func end() throws -> [String: Any] {
+      program.send(SIGTERM)
+      let result = try program.wait()
+      #expect(result.status == 0, "\(result.error)")
+      let figures = try JSONSerialization.jsonObject(with: Data(contentsOf: directory.url.appending(path: "s.json")))
+      return try #require(figures as? [String: Any])
+    }
+  }
+
+  @Test func `a hot machine sends less, smaller and rarer pictures, in one stream, and all of it once it has cooled`()
+    throws
+  {
+    let recorder = try DatagramRecorder()
+    let stream = try Stream(
+      ["--size", "1600x900", "--bitrate", "2M", "--no-load-adaptation", "--to", "rtp://127.0.0.1:\(recorder.port)"])
+    #expect(try stream.adaptation()["bitrate_share"] as? Double == 1)
+    try stream.heat("82000")
+    try stream.wait(for: "serious")
+    let serious = try #require(try stream.status())
+    #expect((serious["encoder"] as? [String: Any])?["bitrate"] as? Int == 1_400_000)
+    try stream.heat("96000")
+    try stream.wait(for: "critical")
+    // A bitrate that is asked for meanwhile is reduced too.
+    #expect(try stream.control("bitrate", "1M").status == 0)
+    usleep(1_500_000)
+    #expect(try stream.control("rotate", "90").status == 0)
+    let critical = try #require(try stream.status())
+    #expect((critical["encoder"] as? [String: Any])?["bitrate"] as? Int == 700_000)
+    #expect((critical["adaptation"] as? [String: Any])?["maximum_fps"] as? Double == 25)
+    usleep(500_000)
+    try stream.heat("nonsense")
+    usleep(2_500_000)
+    #expect(try stream.adaptation()["maximum_size"] as? String == "1280x720")
+    try stream.heat("45000")
+    try stream.wait(for: "nominal")
+    usleep(1_500_000)
+    let cool = try #require(try stream.status())
+    #expect((cool["encoder"] as? [String: Any])?["bitrate"] as? Int == 1_000_000)
+    let log = stream.program.errorSoFar
+    #expect(log.contains("the machine is hot: cpu-thermal has 96 °C: now 25.0 fps at most, 1280x720 at most"))
+    #expect(log.contains("the machine has cooled: cpu-thermal has 45 °C: now as asked for"))
+    let figures = try stream.end()
+    let recording = try StreamRecording(recorder.finish())
+    #expect(recording.sizes == ["1600x900", "1280x720", "720x1280", "900x1600"])
+    let frames = try #require(figures["frames"] as? [String: Any])
+    let drops = try #require(frames["dropped_by_cause"] as? [String: Int])
+    #expect(try #require(drops["thinned"]) > 0)
+    #expect(drops["encoder_error"] == 0)
+    #expect(recording.pictures.count == frames["sent"] as? Int)
+  }
+
+  #if X264
+    @Test func `what encodes too slowly takes a cheaper preset, and the stream goes on`() throws {
+      let recorder = try DatagramRecorder()
+      // More than any machine of today can do.
+      let stream = try Stream(
+        [
+          "--size", "1920x1080", "--fps", "60", "--encoder", "x264", "--x264-preset", "veryslow", "--threads", "1",
+          "--to", "rtp://127.0.0.1:\(recorder.port)",
+        ])
+      try #require(
+        try eventually(within: 120) { try stream.adaptation()["x264_preset"] is String }, "\(stream.program.errorSoFar)"
+      )
+      #expect(eventually { stream.program.errorSoFar.contains("encoding takes too long") })
+      let figures = try stream.end()
+      let recording = try StreamRecording(recorder.finish())
+      #expect(recording.sizes == ["1920x1080"])
+      #expect(recording.pictures.count == (figures["frames"] as? [String: Any])?["sent"] as? Int)
+    }
+  #endif
+
+  @Test(arguments: ["65,75", "80,70,90", "a,b,c", "1,2,300", "warm"])
+  func `temperatures that are none are refused`(text: String) throws {
+    let directory = try TemporaryDirectory()
+    let result = try Subprocess.run([nightjarPath, "stream", "--source", "test", "--thermal", text], in: directory)
+    #expect(result.status == 64)
+    #expect(result.error.contains("three rising temperatures"), "\(result.error)")
+  }
+}
