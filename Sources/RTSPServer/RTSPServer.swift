@@ -35,12 +35,13 @@ public final class RTSPServer: Sendable {
       var listeners: [ServerConfiguration.Listener] = []
       do {
         for listener in configuration.listeners {
-          guard let channel = try Self.listen(listener, tls: listener.isEncrypted ? tls : nil, service, group) else {
+          guard let opened = try Self.listen(listener, tls: listener.isEncrypted ? tls : nil, service, group) else {
             continue
           }
-          channels.append(channel)
+          channels.append(opened.channel)
           var bound = listener
-          bound.port = channel.localAddress?.port ?? listener.port
+          bound.port = opened.channel.localAddress?.port ?? listener.port
+          bound.isAbsent = opened.isAbsent
           listeners.append(bound)
         }
       } catch {
@@ -60,7 +61,7 @@ public final class RTSPServer: Sendable {
   private static func listen(
     _ listener: ServerConfiguration.Listener, tls: NIOSSLContext?, _ service: NIOLoopBound<Service>,
     _ group: MultiThreadedEventLoopGroup
-  ) throws(ServerError) -> (any Channel)? {
+  ) throws(ServerError) -> (channel: any Channel, isAbsent: Bool)? {
     var bootstrap = ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 64)
       .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
@@ -83,7 +84,15 @@ public final class RTSPServer: Sendable {
         ChannelOptions.Types.SocketOption(level: .ipv6, name: .ipv6_v6only), value: 1)
     }
     do {
-      return try bootstrap.bind(host: listener.address, port: listener.port).wait()
+      do {
+        return (try bootstrap.bind(host: listener.address, port: listener.port).wait(), isAbsent: false)
+      } catch let error as IOError where error.errnoCode == EADDRNOTAVAIL && !listener.isOptional {
+        // A network that is not there yet: connections arrive once this machine has the address. The option of ip(7) is
+        // that of IPv6 sockets too.
+        bootstrap = bootstrap.serverChannelOption(
+          ChannelOptions.socket(SocketOptionLevel(IPPROTO_IP), SocketOptionName(IP_FREEBIND)), value: 1)
+        return (try bootstrap.bind(host: listener.address, port: listener.port).wait(), isAbsent: true)
+      }
     } catch {
       if let error = error as? IOError, error.errnoCode == EADDRINUSE {
         throw .inUse(listener.address, port: listener.port)

@@ -13,6 +13,8 @@ public struct ServerConfiguration: Sendable {
     public var isEncrypted: Bool
     /// Whether the server does without it where this machine has no such address.
     public var isOptional: Bool
+    /// Whether this machine had no such address when the server began to listen there; once it has, it is reached.
+    public internal(set) var isAbsent = false
 
     /// A listener; see the properties.
     public init(address: String, port: Int, isEncrypted: Bool = false, isOptional: Bool = false) {

@@ -7,6 +7,9 @@ import Media
 struct ConnectedSocket: ~Copyable {
   let fileDescriptor: CInt
   private let address: SocketAddress
+  private let multicast: MulticastOptions
+  /// Whether the way was lost since the options were set: the interface may be another by now.
+  private var isLost = false
   private(set) var isConnected = false
   private var nextAttempt = MediaTime.zero
   /// The `errno` of the last attempt to connect; 0 where it succeeded.
@@ -71,6 +74,7 @@ struct ConnectedSocket: ~Copyable {
       }
     }
     self.address = address
+    self.multicast = multicast
     fileDescriptor = descriptor
   }
 
@@ -86,8 +90,10 @@ struct ConnectedSocket: ~Copyable {
     if isConnected { return true }
     let now = MediaTime.now()
     guard now >= nextAttempt else { return false }
+    if isLost, address.isMulticast { try? multicast.refreshed().apply(to: fileDescriptor, isIPv6: address.isIPv6) }
     if address.withPointer({ connect(fileDescriptor, $0, address.length) }) == 0 {
       isConnected = true
+      isLost = false
       lastRefusal = 0
       return true
     }
@@ -103,6 +109,7 @@ struct ConnectedSocket: ~Copyable {
     none.sa_family = sa_family_t(AF_UNSPEC)
     _ = connect(fileDescriptor, &none, socklen_t(MemoryLayout<sockaddr>.size))
     isConnected = false
+    isLost = true
     lastRefusal = errorNumber
     nextAttempt = .now() + Self.retryInterval
   }

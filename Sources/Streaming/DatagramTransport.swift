@@ -10,6 +10,9 @@ final class DatagramTransport: PacketTransport {
   private var control: ConnectedSocket?
   /// Where receivers of a group are heard; nil where it is one receiver.
   private var group: GroupSocket?
+  private let multicast: MulticastOptions
+  /// Whether the way was lost, and with it perhaps the membership of the group.
+  private var isLost = false
   /// Whether messages of several packets are taken: false from the first one on that was not.
   private var takesGroups = true
   private var outflow = Outflow()
@@ -29,6 +32,7 @@ final class DatagramTransport: PacketTransport {
     media = try ConnectedSocket(
       to: address, timeToLive: timeToLive, .media(withControl: control == nil), from: ports, multicast: multicast)
     self.control = nil
+    self.multicast = multicast
     group = nil
     if let control {
       self.control = try ConnectedSocket(
@@ -45,7 +49,7 @@ final class DatagramTransport: PacketTransport {
 
   func send(_ frame: OutgoingFrame, _ packets: Range<Int>) -> SendProgress {
     var progress = SendProgress(next: packets.lowerBound)
-    guard media.connectIfNeeded() else {
+    guard isReachable() else {
       progress.errorNumber = media.lastRefusal
       progress.end = .unreachable
       return progress
@@ -126,6 +130,7 @@ final class DatagramTransport: PacketTransport {
     // tried again no later.
     control?.disconnect(errorNumber)
     media.disconnect(errorNumber)
+    isLost = true
     takesGroups = true
     progress.errorNumber = errorNumber
     progress.end = .unreachable
@@ -184,6 +189,10 @@ final class DatagramTransport: PacketTransport {
   func isReachable() -> Bool {
     guard media.connectIfNeeded() else { return false }
     _ = control?.connectIfNeeded()
+    if isLost {
+      isLost = false
+      group?.joinAgain(interface: multicast.refreshed().interface)
+    }
     return true
   }
 

@@ -6,8 +6,19 @@ import Media
 struct MulticastOptions: Hashable, Sendable {
   /// The index of the interface that they leave by, and that receivers' RTCP comes by; 0 is the route's.
   var interface: UInt32 = 0
+  /// Its name, where it was named: one that went away comes back under another index.
+  var interfaceName: String?
   /// Whether receivers on this machine get them too; nil leaves it to the system, where they do.
   var loopsBack: Bool?
+
+  /// The same with the index that the interface has now.
+  func refreshed() -> MulticastOptions {
+    guard let interfaceName else { return self }
+    var refreshed = self
+    let index = if_nametoindex(interfaceName)
+    if index != 0 { refreshed.interface = index }
+    return refreshed
+  }
 
   /// Sets what holds for packets that leave by `socket`.
   ///
@@ -40,6 +51,7 @@ struct MulticastOptions: Hashable, Sendable {
 /// A socket that is connected to the group hears nobody: no datagram comes *from* a group.
 struct GroupSocket: ~Copyable {
   let fileDescriptor: CInt
+  private let group: SocketAddress
 
   /// Joins `group`, whose port is where RTCP goes.
   ///
@@ -56,7 +68,23 @@ struct GroupSocket: ~Copyable {
     // Receivers of the group on this machine have the same port.
     _ = set(SOL_SOCKET, SO_REUSEADDR, CInt(1))
     _ = set(SOL_SOCKET, SO_REUSEPORT, CInt(1))
-    let level = CInt(group.isIPv6 ? IPPROTO_IPV6 : IPPROTO_IP)
+    guard group.withPointer({ bind(descriptor, $0, group.length) }) == 0,
+      Self.join(descriptor, group, interface: interface)
+    else {
+      let failure = SystemFailure("joining the group")
+      close(descriptor)
+      throw failure
+    }
+    self.group = group
+    fileDescriptor = descriptor
+  }
+
+  /// Joins once more, after the interface was gone and with it the membership; nothing where that is still there.
+  borrowing func joinAgain(interface: UInt32) {
+    _ = Self.join(fileDescriptor, group, interface: interface)
+  }
+
+  private static func join(_ descriptor: CInt, _ group: SocketAddress, interface: UInt32) -> Bool {
     var request = group_req()
     request.gr_interface = interface
     withUnsafeMutableBytes(of: &request.gr_group) { memory in
@@ -64,12 +92,8 @@ struct GroupSocket: ~Copyable {
         memory.copyMemory(from: UnsafeRawBufferPointer(start: $0, count: Int(group.length)))
       }
     }
-    guard group.withPointer({ bind(descriptor, $0, group.length) }) == 0, set(level, MCAST_JOIN_GROUP, request) else {
-      let failure = SystemFailure("joining the group")
-      close(descriptor)
-      throw failure
-    }
-    fileDescriptor = descriptor
+    let level = CInt(group.isIPv6 ? IPPROTO_IPV6 : IPPROTO_IP)
+    return setsockopt(descriptor, level, MCAST_JOIN_GROUP, &request, socklen_t(MemoryLayout<group_req>.size)) == 0
   }
 
   deinit {

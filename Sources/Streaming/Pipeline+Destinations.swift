@@ -192,6 +192,7 @@ extension StreamDestination {
     var options = MulticastOptions(loopsBack: loopsBack)
     if let interface {
       options.interface = if_nametoindex(interface)
+      options.interfaceName = interface
       guard options.interface != 0 else { throw .interface(interface) }
     }
     return options

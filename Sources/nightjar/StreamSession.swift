@@ -167,6 +167,9 @@ struct StreamSession {
     let server = try RTSPServer(configuration, pipeline: pipeline)
     let players = RTSPPlayerCommands(configuration: configuration, listeners: server.listeners)
     for url in players.urls { terminal.line("rtsp       \(url)") }
+    for listener in server.listeners where listener.isAbsent {
+      terminal.line("warning    this machine has no address \(listener.address) now: it listens there once it has")
+    }
     for (player, command) in players.commands { terminal.line("  \(player): \(command)") }
     if configuration.users == nil {
       terminal.line("  only this machine may ask; let others in with: nightjar user add NAME, and start it again")
