@@ -57,8 +57,8 @@ let package = Package(
     // Data moves left to right; nothing here imports anything below it.
     target("Media", ["CLinux"]),
     target("PixelConversion", ["Media", "CYUV", "CTurboJPEG"]),
-    target("Capture", ["Media", "PixelConversion", "CLinux", "CV4L"]),
     target("Threading", ["Media", "CLinux"]),
+    target("Capture", ["Media", "PixelConversion", "Threading", "CLinux", "CV4L"]),
     target("X264", ["Media", .target(name: "CX264", condition: .when(traits: ["X264"]))]),
     target("VAAPI", ["Media", "CLinux", "CVA"]),
     target(

@@ -18,7 +18,9 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   // is the buffer queue and the pool, which look after themselves.
 
   /// A camera that delivers nothing for so many seconds is given up, unless its rate is slower than that.
-  public static let stallSeconds = 5
+  public static let stallSeconds = 2
+  /// One that was just started has so many, for its sensor and its USB link to come up.
+  public static let startSeconds = 5
   /// So many times in a row a broken stream is started anew.
   public static let restartLimit = 5
   /// How long `next` waits before it says that nothing happened.
@@ -51,6 +53,8 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   private let turn: DriverTurn?
   private let warningList: Mutex<[CaptureError]>
   private let stallLimit: MediaTime
+  private let startLimit: MediaTime
+  private let events = CameraEvents()
 
   private let descriptors: UnsafeMutablePointer<pollfd>
   private var buffer = DequeuedBuffer()
@@ -59,6 +63,8 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   private var clock = CaptureClock()
   private var counter = SequenceCounter()
   private var lastSign = MediaTime.zero
+  /// Whether a buffer came since the stream was started.
+  private var hasDelivered = false
   private var isBroken = false
   private var restarts = 0
 
@@ -131,6 +137,7 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
       color: driverFormat.color.description(of: driverFormat.pixelFormat), conversion: words,
       turnsApart: layout != nil || (legacy == nil && choice.format.isJPEG))
     stallLimit = max(MediaTime(seconds: Double(Self.stallSeconds)), rate.interval * 2)
+    startLimit = max(MediaTime(seconds: Double(Self.startSeconds)), stallLimit)
     descriptors = .allocate(capacity: 2)
     let events = Int16(tellsChanges ? POLLIN | POLLPRI : POLLIN)
     descriptors.initialize(repeating: pollfd(fd: device.descriptor, events: events, revents: 0), count: 2)
@@ -144,6 +151,9 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   /// What is odd without ending anything: the driver refused to turn pictures, turns them already, or says nonsense
   /// about its sensor.
   public var warnings: [CaptureError] { warningList.withLock { $0 } }
+
+  /// What broke and was mended.
+  public func takeEvents() -> [CameraEvent] { events.take() }
 
   /// How the last picture was laid, by ``orient(_:)``.
   public var orientation: Orientation { converter.laid }
@@ -181,6 +191,7 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     isBroken = false
     restarts = 0
     lastSign = .now()
+    hasDelivered = false
     try queue.start(renew: agreeAgain)
   }
 
@@ -215,6 +226,7 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     switch errorNumber {
     case 0:
       lastSign = .now()
+      hasDelivered = true
       let missing = counter.note(buffer.sequence)
       guard missing == 0 else {
         isBufferPending = true
@@ -232,10 +244,22 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     }
   }
 
+  /// What was agreed on with the driver, to be asked for again.
+  var agreement: FormatRequest {
+    FormatRequest(size: driverFormat.size, frameRate: format.frameRate, format: driverFormat.pixelFormat)
+  }
+
+  /// Where sysfs describes the camera.
+  var systemDirectory: String? { device.systemDirectory }
+
+  /// That there is no signal at its input; nil where there is, or where it needs none.
+  var missingSignal: CaptureError? {
+    device.lacksSignal ? .sourceChanged(path: path, agreed: driverFormat.size, current: nil) : nil
+  }
+
   private func idle() throws(CaptureError) -> CaptureEvent {
-    if MediaTime.now() - lastSign > stallLimit {
-      throw .stalled(path: path, seconds: Int(stallLimit.seconds))
-    }
+    let limit = hasDelivered ? stallLimit : startLimit
+    if MediaTime.now() - lastSign > limit { throw .stalled(path: path, seconds: Int(limit.seconds)) }
     return .idle
   }
 
@@ -279,6 +303,7 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     if restarts > Self.restartLimit {
       throw .broken(path: path, attempts: restarts, errorNumber: errorNumber)
     }
+    events.add(.warning("\(path): the stream broke (\(SystemFailure.text(errorNumber))) and is started again"))
     return .dropped(.driverError, count: 1)
   }
 
@@ -289,6 +314,7 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     queue.pause()
     counter.restart()
     lastSign = .now()
+    hasDelivered = false
     do throws(CaptureError) {
       try queue.start(renew: agreeAgain)
       isBroken = false

@@ -73,6 +73,12 @@ extension V4L2Device {
     return current == format ? nil : SourceChange(current: current.size)
   }
 
+  /// Whether there is an input for a signal, and none at it that the device can lock on to.
+  var lacksSignal: Bool {
+    var detected = v4l2_dv_timings()
+    return [ENOLINK, ENOLCK, ERANGE].contains(control(nightjar_VIDIOC_QUERY_DV_TIMINGS, &detected))
+  }
+
   /// Sets the timings of the signal that is there now: until told, an HDMI receiver keeps to those of the last one.
   func adoptTimings() {
     var detected = v4l2_dv_timings()

@@ -58,6 +58,9 @@ final class V4L2Device: @unchecked Sendable {
   /// The device as a person knows it: `HD Pro Webcam C920 (/dev/video0)`.
   var name: String { "\(identity.card) (\(path))" }
 
+  /// Where sysfs describes it, whatever path it was opened by.
+  var systemDirectory: String { "/sys/dev/char/\(nightjar_device_major(UInt64(number))):\(nightjar_device_minor(UInt64(number)))" }
+
   /// - Throws: ``CaptureError/notCapture(path:name:role:)`` where it delivers no pictures.
   func requireCapture() throws(CaptureError) {
     switch identity.role {

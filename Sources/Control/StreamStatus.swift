@@ -17,6 +17,33 @@ public struct StreamStatus: Codable, Hashable, Sendable {
     }
   }
 
+  /// How the camera is, where it may come and go.
+  public struct Camera: Codable, Hashable, Sendable {
+    /// `live`, `waiting`, `disconnected`, `stalled`, `failed` or `frozen`.
+    public var state: String
+    /// Since when, by the wall clock: RFC 3339 in UTC.
+    public var since: String
+    /// For how long, whatever the wall clock says.
+    public var seconds: Double
+    /// How often it was lost.
+    public var losses: Int
+    /// How often it was opened again.
+    public var reopenings: Int
+    /// Pictures that were streamed in place of its own.
+    public var placeholderFrames: Int
+    /// Why it cannot be opened although it is there.
+    public var obstacle: String?
+
+    /// All of it.
+    public init(
+      state: String, since: String, seconds: Double, losses: Int, reopenings: Int, placeholderFrames: Int,
+      obstacle: String?
+    ) {
+      (self.state, self.since, self.seconds, self.losses) = (state, since, seconds, losses)
+      (self.reopenings, self.placeholderFrames, self.obstacle) = (reopenings, placeholderFrames, obstacle)
+    }
+  }
+
   /// How pictures are laid before the viewer, and the size that this gives.
   public struct Laid: Codable, Hashable, Sendable {
     /// Clockwise: 0, 90, 180 or 270.
@@ -163,6 +190,8 @@ public struct StreamStatus: Codable, Hashable, Sendable {
 
   /// Where pictures come from.
   public var source: Source
+  /// How the camera is; nil where the source is none.
+  public var camera: Camera?
   /// How they are laid before the viewer.
   public var orientation: Laid
   /// The encoder at work.
@@ -178,10 +207,10 @@ public struct StreamStatus: Codable, Hashable, Sendable {
 
   /// All of it.
   public init(
-    source: Source, orientation: Laid, encoder: Encoder, frames: Frames, adaptation: Adaptation? = nil,
-    destinations: [Destination], uptimeSeconds: Double
+    source: Source, camera: Camera? = nil, orientation: Laid, encoder: Encoder, frames: Frames,
+    adaptation: Adaptation? = nil, destinations: [Destination], uptimeSeconds: Double
   ) {
-    self.adaptation = adaptation
+    (self.camera, self.adaptation) = (camera, adaptation)
     (self.source, self.orientation, self.encoder, self.frames) = (source, orientation, encoder, frames)
     self.destinations = destinations
     self.uptimeSeconds = uptimeSeconds

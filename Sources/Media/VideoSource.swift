@@ -113,9 +113,19 @@ public protocol VideoSource: AnyObject, Sendable {
   func next(interrupt: borrowing Interrupt) throws -> CaptureEvent
   /// Ends the flow of pictures. Idempotent. Frames that are still held stay valid.
   func stop()
+  /// How its camera is, where that may come and go; nil for all others. From any thread.
+  var condition: CameraCondition? { get }
+  /// What happened to its camera since the last call, oldest first. From any thread.
+  func takeEvents() -> [CameraEvent]
 }
 
 extension VideoSource {
   /// Nothing: every frame is turned before it is handed on.
   public func leaveTurning(to offer: TurnOffer) {}
+
+  /// Nil: it neither comes nor goes.
+  public var condition: CameraCondition? { nil }
+
+  /// None.
+  public func takeEvents() -> [CameraEvent] { [] }
 }

@@ -245,8 +245,13 @@ public final class Pipeline: @unchecked Sendable {
 
   /// What happened so far.
   public var statistics: StreamStatistics {
-    statisticsRecorder.statistics(until: end.withLock { $0 } ?? .now())
+    var statistics = statisticsRecorder.statistics(until: end.withLock { $0 } ?? .now())
+    statistics.camera = source.condition
+    return statistics
   }
+
+  /// What happened to the camera since the last call, oldest first.
+  public func takeCameraEvents() -> [CameraEvent] { source.takeEvents() }
 
   /// The latency from capture to wire since the last call.
   public func recentLatency() -> LatencySummary {

@@ -106,6 +106,8 @@ public struct StreamStatistics: Sendable {
   public var keyFrameRequests: (asked: UInt64, granted: UInt64) = (0, 0)
   /// Datagrams from addresses that are no destination's, which nobody read.
   public var strangers = 0
+  /// How the camera is, where it may come and go.
+  public var camera: CameraCondition?
   /// From the pipeline's start to its first packet; nil before that.
   public var firstPacket: MediaTime?
   /// How long the pipeline has been running, or ran.

@@ -27,6 +27,14 @@ extension ControlCommand {
       var lines = [
         "running      \(StatusDisplay.clock(MediaTime(seconds: status.uptimeSeconds)))",
         "source       \(source.name), \(source.width)x\(source.height) at \(decimal(source.fps)) fps",
+      ]
+      if let camera = status.camera {
+        lines.append(
+          "camera       \(camera.state) for \(StatusDisplay.clock(MediaTime(seconds: camera.seconds))); lost "
+            + "\(times(camera.losses)), opened again \(times(camera.reopenings)), \(camera.placeholderFrames) placeholders")
+        if let obstacle = camera.obstacle { lines.append("             \(obstacle)") }
+      }
+      lines += [
         "orientation  \(laid.degrees) degrees\(laid.mirrored ? ", mirrored" : ""), sent as \(laid.width)x\(laid.height); "
           + "changed \(times(laid.switches))",
         "encoder      \(encoder.name)\(encoder.bitrate.map { ", " + Terminal.bitrate(Double($0)) } ?? ""); failed over "

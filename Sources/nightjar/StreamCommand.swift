@@ -24,7 +24,7 @@ struct StreamCommand: ParsableCommand {
         nightjar user add alice; nightjar stream --rtsp
 
       Exit codes are those of sysexits.h: 64 wrong options, 66 no such camera or file, 69 the camera or encoder is \
-      gone, 74 a file cannot be written, 75 the camera is busy, 77 no permission.
+      gone (with --on-loss exit), 74 a file cannot be written, 75 the camera is busy, 77 no permission.
       """)
 
   @Option(
@@ -53,6 +53,9 @@ struct StreamCommand: ParsableCommand {
       discussion: "auto takes the cheapest that reaches size and rate.", valueName: "format"),
     transform: OptionValues.pixelFormat)
   var format = Choice<PixelFormat>.auto
+
+  @OptionGroup(title: "Options for cameras that come and go")
+  var survival: SurvivalOptions
 
   @OptionGroup(title: "Orientation options")
   var orientation: OrientationOptions
@@ -142,6 +145,7 @@ struct StreamCommand: ParsableCommand {
       guard size == nil else { throw ValidationError("--size: a file has the size that it has") }
       guard fps == nil else { throw ValidationError("--fps: a file has the rate that it has") }
     }
+    if !source.isCamera, survival.areGiven { throw ValidationError("--wait and --on-loss are for cameras only") }
     if !source.isCamera, format.value != nil { throw ValidationError("--format is for cameras only") }
     guard sdp != "" else { throw ValidationError("--sdp: name a file") }
     guard statisticsPath != "" else { throw ValidationError("--stats-json: name a file, or - for standard output") }

@@ -33,6 +33,7 @@ final class StreamControl: ControlTarget {
     return StreamStatus(
       source: StreamStatus.Source(
         name: sourceName, width: format.size.width, height: format.size.height, fps: format.frameRate.framesPerSecond),
+      camera: statistics.camera.map(StreamStatus.Camera.init),
       orientation: StreamStatus.Laid(
         degrees: orientation.rotation.degrees, mirrored: orientation.isMirrored, width: size.width, height: size.height,
         switches: statistics.encoder.switches),
@@ -72,6 +73,29 @@ final class StreamControl: ControlTarget {
       throw CommandFailure(kind: .usage, description: "this stream has a fixed quality (cqp) and no bitrate to change")
     }
     try pipeline.changeBitrate(bitsPerSecond)
+  }
+}
+
+extension StreamStatus.Camera {
+  /// A camera's figures, as status and report show them.
+  init(_ condition: CameraCondition) {
+    let elapsed = max(.zero, MediaTime.now() - condition.since)
+    var now = timespec()
+    clock_gettime(CLOCK_REALTIME, &now)
+    self.init(
+      state: condition.state.rawValue, since: Self.time(Int64(now.tv_sec) - elapsed.nanoseconds / 1_000_000_000),
+      seconds: elapsed.seconds, losses: condition.losses, reopenings: condition.reopenings,
+      placeholderFrames: condition.placeholderFrames, obstacle: condition.obstacle)
+  }
+
+  /// `2026-11-21T12:03:04Z`.
+  private static func time(_ seconds: Int64) -> String {
+    var time = time_t(seconds)
+    var parts = tm()
+    gmtime_r(&time, &parts)
+    func two(_ value: CInt) -> String { value < 10 ? "0\(value)" : "\(value)" }
+    return "\(parts.tm_year + 1900)-\(two(parts.tm_mon + 1))-\(two(parts.tm_mday))"
+      + "T\(two(parts.tm_hour)):\(two(parts.tm_min)):\(two(parts.tm_sec))Z"
   }
 }
 

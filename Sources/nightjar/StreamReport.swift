@@ -30,6 +30,11 @@ struct StreamReport {
         "  the hardware encoder failed \(counters.failovers) times (\(counters.hangs) hangs) and was taken back "
           + "\(counters.recoveries) times")
     }
+    if let camera = statistics.camera, camera.losses > 0 || camera.placeholderFrames > 0 {
+      lines.append(
+        "  the camera was lost \(camera.losses) times and opened again \(camera.reopenings) times; "
+          + "\(camera.placeholderFrames) placeholders")
+    }
     for destination in statistics.destinations {
       lines.append(
         "  \(destination.name): \(destination.packets) packets, \(destination.bytes) bytes"
@@ -98,6 +103,7 @@ private struct Document: Encodable {
   }
 
   let source: Source
+  let camera: StreamStatus.Camera?
   let encoder: Encoder
   let frames: Frames
   let packets: Int
@@ -113,6 +119,7 @@ private struct Document: Encodable {
     source = Source(
       name: sourceName, width: format.size.width, height: format.size.height, fps: format.frameRate.framesPerSecond,
       pixelFormat: format.pixelFormat.description, conversion: format.conversion)
+    camera = statistics.camera.map(StreamStatus.Camera.init)
     let counters = statistics.encoder
     encoder = Encoder(
       name: statistics.encoderName, bitrate: pipeline.encoder.configuration.bitrate,

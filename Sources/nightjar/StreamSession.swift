@@ -73,6 +73,7 @@ struct StreamSession {
     pipeline.stop()
     let outcome = pipeline.waitUntilEnd()
     note(selection.events)
+    for event in pipeline.takeCameraEvents() { terminal.line(event.description) }
 
     let summary = StreamReport(pipeline: pipeline, sourceName: source.name)
     terminal.finish()
@@ -96,7 +97,7 @@ struct StreamSession {
     let request = FormatRequest(size: command.size, frameRate: command.fps, format: command.format.value)
     switch command.source {
     case .device(let path):
-      return try openCamera(path, request, fixed: fixed)
+      return try openCamera(.path(path), path, request, fixed: fixed)
     case .file(let path):
       return try Y4MFile(path: path, pacing: command.rate ?? .realtime, loops: command.loop)
     case .test:
@@ -106,7 +107,8 @@ struct StreamSession {
       for entry in cameras.passedOver {
         if let complaint = entry.complaint { terminal.line("skipped    \(complaint)") }
       }
-      if let camera = cameras.firstUsable { return try openCamera(camera.path, request, fixed: fixed) }
+      if let camera = cameras.firstUsable { return try openCamera(.first, camera.path, request, fixed: fixed) }
+      if command.survival.waits { return try openCamera(.first, nil, request, fixed: fixed) }
       let finding = cameras.passedOver.isEmpty ? "no camera found" : "no camera can be used"
       guard command.format.value == nil else {
         throw CommandFailure(
@@ -117,10 +119,30 @@ struct StreamSession {
     }
   }
 
-  private func openCamera(_ path: String, _ request: FormatRequest, fixed: Orientation?) throws -> V4L2Camera {
-    let camera = try V4L2Camera(path: path, request: request, fixedOrientation: fixed)
-    for warning in camera.warnings { terminal.line("warning    \(warning)") }
-    return camera
+  /// - Parameter path: where it is now; nil where there is none.
+  private func openCamera(
+    _ selection: CameraSelection, _ path: String?, _ request: FormatRequest, fixed: Orientation?
+  ) throws -> any VideoSource {
+    let waits = command.survival.waits
+    let finder = CameraFinder(selection, request: request, fixedOrientation: fixed)
+    do {
+      guard let path else { throw CaptureError.noDevice(path: "camera") }
+      let camera = try finder.open(path)
+      for warning in camera.warnings { terminal.line("warning    \(warning)") }
+      return try ReconnectingCamera(camera, finder: finder, goesOn: waits || command.survival.onLoss == .placeholder)
+    } catch let error as CaptureError where waits && error.kind != .usage {
+      terminal.line(path == nil ? "no camera yet: waiting for one" : "no camera yet: \(error)")
+      var relaxed = request
+      // The stream has its size and rate before it knows what the camera has.
+      relaxed.isSizeExplicit = false
+      relaxed.isRateExplicit = false
+      let format = SourceFormat(
+        size: request.size, frameRate: request.frameRate, pixelFormat: .nv12, color: .bt709, conversion: "placeholder",
+        turnsApart: true)
+      return try ReconnectingCamera(
+        waitingFor: path ?? "the first camera", format: format,
+        finder: CameraFinder(selection, request: relaxed, fixedOrientation: fixed))
+    }
   }
 
   /// Readies memory for turned pictures. Without it the stream goes on, and it is tried again when the picture turns.
@@ -250,6 +272,7 @@ struct StreamSession {
       note(events)
       for event in guests?.take() ?? [] { terminal.line(event.description) }
       for note in adaptation?.takeNotes() ?? [] { display.note(note) }
+      for event in pipeline.takeCameraEvents() { display.note(event.description) }
       switch posture {
       case .some(let posture): for note in posture.takeNotes() { display.note(note) }
       case .none: break

@@ -3,6 +3,7 @@
 #ifndef NIGHTJAR_CLINUX_H
 #define NIGHTJAR_CLINUX_H
 
+#include "nightjar_devices.h"
 #include "nightjar_files.h"
 #include "nightjar_sockets.h"
 #include "nightjar_threads.h"

@@ -1,0 +1,34 @@
+import Media
+import PixelConversion
+
+/// Scales the frames of a camera to the size of a stream that began with another, in memory of its own.
+final class FrameScaler {
+  private let level: PictureScaler
+  private let sideways: PictureScaler
+  private let size: PictureSize
+  private var pools: (level: FramePool?, sideways: FramePool?)
+
+  /// From pictures of `size` to those of `streamSize`, both as they are when they are laid upright.
+  ///
+  /// - Throws: `ConversionError` or `FramePoolError`.
+  init(from size: PictureSize, to streamSize: PictureSize) throws {
+    let turned = Orientation(.quarter)
+    level = try PictureScaler(from: size, to: streamSize)
+    sideways = try PictureScaler(from: turned.size(of: size), to: turned.size(of: streamSize))
+    self.size = size
+    pools = (try FramePool(size: streamSize), nil)
+  }
+
+  /// A frame of the stream's size. The given one was laid by `orientation`, and no turn of it was left to the encoder.
+  ///
+  /// - Throws: `ConversionError` or `FramePoolError`.
+  func scale(_ frame: consuming Frame, orientation: Orientation) throws -> CaptureEvent {
+    let scaler = orientation.swapsSides ? sideways : level
+    if orientation.swapsSides, pools.sideways == nil { pools.sideways = try FramePool(size: scaler.frameSize) }
+    let pool = orientation.swapsSides ? pools.sideways : pools.level
+    let checkout = pool?.checkout(color: frame.color, timestamp: frame.timestamp, captured: frame.captured)
+    guard let target = checkout else { return .dropped(.poolExhausted, count: 1) }
+    try scaler.scale(frame.planes, into: target.planes)
+    return .frame(target)
+  }
+}
