@@ -124,7 +124,7 @@ let package = Package(
     .target(name: "TestSupport", dependencies: ["Media"], path: "Tests/TestSupport", swiftSettings: settings),
     test("MediaTests", ["Media", "TestSupport"]),
     test("PixelConversionTests", ["PixelConversion", "Media", "TestSupport"]),
-    test("CaptureTests", ["Capture", "PixelConversion", "Media", "TestSupport"]),
+    test("CaptureTests", ["Capture", "PixelConversion", "Media", "CLinux", "TestSupport"]),
     test("X264Tests", ["X264", "Encoding", "Media", "TestSupport"]),
     // libva reads its environment once a process, so each test of it is a process.
     .executableTarget(

@@ -104,7 +104,7 @@ import Testing
     #expect(frames?["sent"] as? Int ?? 0 > 30)
   }
 
-  @Test func `another signal at an HDMI input ends the stream with one line and 69`() throws {
+  @Test func `another signal at an HDMI input ends a stream that is to end, with one line and 69`() throws {
     let directory = try TemporaryDirectory()
     let node = try Vivid.node(0)
     try Vivid.control(node, ["-i", "3"], in: directory)
@@ -113,8 +113,10 @@ import Testing
       try? Vivid.control(node, ["-i", "0"], in: directory)
     }
     let program = try Subprocess(
-      [nightjarPath, "stream", "--source", node, "--to", "rtp://127.0.0.1:5004", "--sdp", directory.path("s.sdp")],
-      in: directory)
+      [
+        nightjarPath, "stream", "--source", node, "--on-loss", "exit", "--to", "rtp://127.0.0.1:5004", "--sdp",
+        directory.path("s.sdp"),
+      ], in: directory)
     #expect(eventually { program.errorSoFar.contains("streaming") })
     try Vivid.control(node, ["-c", "dv_timings=0", "-c", "dv_timings_signal_mode=4"], in: directory)
     let result = try program.wait(limit: 30)
@@ -152,12 +154,14 @@ import Testing
     #expect(last.status == 0 && !last.error.contains("already"), "\(last.error)")
   }
 
-  @Test func `a camera that is pulled out ends the stream with one line and 69`() throws {
+  @Test func `a camera that is pulled out ends a stream that is to end, with one line and 69`() throws {
     let directory = try TemporaryDirectory()
     let node = try Vivid.node(1)
     let program = try Subprocess(
-      [nightjarPath, "stream", "--source", node, "--to", "rtp://127.0.0.1:5004", "--sdp", directory.path("u.sdp")],
-      in: directory)
+      [
+        nightjarPath, "stream", "--source", node, "--on-loss", "exit", "--to", "rtp://127.0.0.1:5004", "--sdp",
+        directory.path("u.sdp"),
+      ], in: directory)
     #expect(eventually { program.errorSoFar.contains("streaming") })
     try Vivid.set(node, "disconnect=1", in: directory)
     let result = try program.wait(limit: 30)
