@@ -93,10 +93,12 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
   func run() {
     while wait(for: orders.fileDescriptor, atMost: nil) {
       orders.answer()
-      guard let order = order.withLock({ order -> Order? in
-        defer { order = nil }
-        return order
-      }) else { continue }
+      guard
+        let order = order.withLock({ order -> Order? in
+          defer { order = nil }
+          return order
+        })
+      else { continue }
       search(order)
       obstacle.withLock { $0 = nil }
     }

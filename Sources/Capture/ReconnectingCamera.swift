@@ -198,7 +198,7 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
       }
     }
     guard bridge.wait(for: search.bell.fileDescriptor, interrupt: interrupt) else {
-      if let camera = search.take() { try adopt(camera, search) }
+      if let camera = search.take() { adopt(camera, search) }
       return .idle
     }
     let (condition, orientation) = state.withLock { ($0.condition, $0.orientation) }
@@ -220,15 +220,22 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
     switch stillness.note(frame.planes, at: last) {
     case .none: break
     case .froze(let since):
-      state.withLock { $0.condition.state = .frozen; $0.condition.since = since }
+      note(.frozen, since: since)
       let span = last - since
       events.add(.frozen(since: bridge.wallTime(of: since).clock, for: span))
     case .thawed(let span):
-      state.withLock { $0.condition.state = .live; $0.condition.since = last }
+      note(.live, since: last)
       events.add(.thawed(after: span))
     }
     guard let scaler else { return .frame(frame) }
     return try scaler.scale(frame, orientation: camera?.orientation ?? .upright)
+  }
+
+  private func note(_ new: CameraState, since: MediaTime) {
+    state.withLock { state in
+      state.condition.state = new
+      state.condition.since = since
+    }
   }
 
   /// - Parameter error: what it failed with; nil where it is only slow to begin.
@@ -250,12 +257,17 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
     search.begin(losing: lost, keeps: error == nil)
   }
 
-  private func adopt(_ found: Camera, _ search: CameraSearch<Finder>) throws {
+  private func adopt(_ found: Camera, _ search: CameraSearch<Finder>) {
     let now = MediaTime.now()
     camera = found
     if found.format.size != format.size {
-      scaler = try FrameScaler(from: found.format.size, to: format.size)
-      events.add(.scaled(from: found.format.size, to: format.size))
+      do {
+        scaler = try FrameScaler(from: found.format.size, to: format.size)
+        events.add(.scaled(from: found.format.size, to: format.size))
+      } catch {
+        // Memory is short: what streams goes on, and it is tried again.
+        return lose(error, search)
+      }
     }
     if found.format.color != format.color {
       events.add(.warning("the camera's colours are \(found.format.color), the stream's \(format.color): start again"))

@@ -59,7 +59,10 @@ final class V4L2Device: @unchecked Sendable {
   var name: String { "\(identity.card) (\(path))" }
 
   /// Where sysfs describes it, whatever path it was opened by.
-  var systemDirectory: String { "/sys/dev/char/\(nightjar_device_major(UInt64(number))):\(nightjar_device_minor(UInt64(number)))" }
+  var systemDirectory: String {
+    let number = UInt64(number)
+    return "/sys/dev/char/\(nightjar_device_major(number)):\(nightjar_device_minor(number))"
+  }
 
   /// - Throws: ``CaptureError/notCapture(path:name:role:)`` where it delivers no pictures.
   func requireCapture() throws(CaptureError) {

@@ -62,7 +62,8 @@ public enum CameraEvent: Hashable, Sendable, CustomStringConvertible {
   public var description: String {
     switch self {
     case .lost(let reason): "camera lost: \(reason); a placeholder goes on in its place"
-    case .found(let name, let isFirst, let time): "camera is \(isFirst ? "there" : "back") after \(time.tenths) s: \(name)"
+    case .found(let name, let isFirst, let time):
+      "camera is \(isFirst ? "there" : "back") after \(time.tenths) s: \(name)"
     case .refused(let reason): "camera not opened: \(reason); it is tried again"
     case .scaled(let size, let target): "the camera delivers \(size) now, scaled to the stream's \(target)"
     case .frozen(let since, let time):

@@ -31,7 +31,8 @@ extension ControlCommand {
       if let camera = status.camera {
         lines.append(
           "camera       \(camera.state) for \(StatusDisplay.clock(MediaTime(seconds: camera.seconds))); lost "
-            + "\(times(camera.losses)), opened again \(times(camera.reopenings)), \(camera.placeholderFrames) placeholders")
+            + "\(times(camera.losses)), opened again \(times(camera.reopenings)), "
+            + "\(camera.placeholderFrames) placeholders")
         if let obstacle = camera.obstacle { lines.append("             \(obstacle)") }
       }
       lines += [

@@ -31,7 +31,8 @@ struct StatusDisplay {
     terminal.live(
       "\(Self.clock(statistics.duration))  \(Terminal.decimal(rate, digits: 1)) fps  \(Terminal.bitrate(bits))  "
         + "dropped \(statistics.dropped)  latency p50 \(Terminal.decimal(recent.median.milliseconds, digits: 1)) ms "
-        + "p99 \(Terminal.decimal(recent.percentile99.milliseconds, digits: 1)) ms")
+        + "p99 \(Terminal.decimal(recent.percentile99.milliseconds, digits: 1)) ms"
+        + (statistics.camera.map { $0.state == .live ? "" : "  camera \($0.state.rawValue)" } ?? ""))
   }
 
   /// A line of its own.

@@ -14,7 +14,9 @@ struct SurvivalOptions: ParsableArguments {
     name: .customLong("wait"),
     help: ArgumentHelp(
       "Begin without a camera, and stream a placeholder until one comes.",
-      discussion: "The stream is 1280x720 at 30 fps then, or as --size and --fps say; the camera's pictures are scaled."))
+      discussion: """
+        The stream is 1280x720 at 30 fps then, or as --size and --fps say; the camera's pictures are scaled to it.
+        """))
   var waits = false
 
   @Option(
@@ -35,6 +37,8 @@ struct SurvivalOptions: ParsableArguments {
   var areGiven: Bool { waits || lossBehavior != nil }
 
   mutating func validate() throws {
-    guard !waits || onLoss == .placeholder else { throw ValidationError("--wait and --on-loss exit exclude each other") }
+    guard !waits || onLoss == .placeholder else {
+      throw ValidationError("--wait and --on-loss exit exclude each other")
+    }
   }
 }

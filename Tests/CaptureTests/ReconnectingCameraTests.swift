@@ -160,10 +160,11 @@ import Testing
     #expect(rig.source.orientation == Orientation(.quarter) && rig.source.turningFailure == nil)
     let second = try ScriptedCamera("second")
     rig.finder.finding.withLock { $0 = .camera(second) }
-    #expect(try eventually { () throws -> Bool in
-      _ = try Self.shots(1, of: rig.source)
-      return rig.source.condition?.state == .live
-    })
+    #expect(
+      try eventually { () throws -> Bool in
+        _ = try Self.shots(1, of: rig.source)
+        return rig.source.condition?.state == .live
+      })
     #expect(second.orientation == Orientation(.quarter))
   }
 
@@ -222,10 +223,11 @@ import Testing
     rig.camera.script.withLock { $0.moves = false }
     try rig.source.start()
     defer { rig.source.stop() }
-    #expect(try eventually { () throws -> Bool in
-      _ = try Self.shots(1, of: rig.source)
-      return rig.source.condition?.state == .frozen
-    })
+    #expect(
+      try eventually { () throws -> Bool in
+        _ = try Self.shots(1, of: rig.source)
+        return rig.source.condition?.state == .frozen
+      })
     rig.camera.script.withLock { $0.moves = true }
     _ = try Self.shots(3, of: rig.source)
     #expect(rig.source.condition?.state == .live)

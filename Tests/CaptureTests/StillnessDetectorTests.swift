@@ -8,7 +8,9 @@ import Testing
 /// Whether a picture that no longer changes is found, and only that.
 @Suite struct StillnessDetectorTests {
   private static let size = PictureSize(width: 322, height: 182)
-  private static func time(_ number: Int) -> MediaTime { FrameRate.thirty.time(ofFrame: Int64(number)) + MediaTime(seconds: 5) }
+  private static func time(_ number: Int) -> MediaTime {
+    FrameRate.thirty.time(ofFrame: Int64(number)) + MediaTime(seconds: 5)
+  }
 
   private static func noise(_ planes: NV12Planes, seed: UInt64) {
     var generator = SeededGenerator(seed: seed)
@@ -61,7 +63,9 @@ import Testing
     var detector = StillnessDetector()
     var froze = false
     for number in 0..<310 {
-      for row in 0..<Self.size.height { frame.planes.luma[row * frame.planes.lumaStride + Self.size.width] = UInt8(number % 256) }
+      for row in 0..<Self.size.height {
+        frame.planes.luma[row * frame.planes.lumaStride + Self.size.width] = UInt8(number % 256)
+      }
       if detector.note(frame.planes, at: Self.time(number)) != .none { froze = true }
     }
     #expect(froze)

@@ -129,7 +129,8 @@ import Testing
     print(
       "camera loss: \(cycles) cycles, silence on the wire median \(sorted.0[cycles / 2]) s longest "
         + "\(sorted.0[cycles - 1]) s, longest RTP step \(steps.longest) s, live after median \(sorted.1[cycles / 2]) s "
-        + "longest \(sorted.1[cycles - 1]) s, memory \(memory[settled])…\(memory.last ?? 0) kB, descriptors \(descriptors[0])")
+        + "longest \(sorted.1[cycles - 1]) s, memory \(memory[settled])…\(memory.last ?? 0) kB, descriptors \(descriptors[0])"
+    )
   }
 
   @Test func `vivid's disconnection is survived, and the other camera is not taken for it`() throws {
@@ -166,12 +167,13 @@ import Testing
     #expect(stream.says("streaming"))
     try Vivid.set(node, fault, in: directory)
     #expect(stream.says(words), "\(stream.program.errorSoFar)")
-    try? Vivid.set(node, "percentage_of_dropped_buffers=0", in: directory)
     let before = stream.packets.units.count
     #expect(eventually { stream.packets.units.count > before + 30 })
     let figures = try stream.finish()
     let frames = figures["frames"] as? [String: Any]
-    #expect((frames?["dropped_by_cause"] as? [String: Int])?[cause] ?? 0 >= 1, "\(figures)")
+    // Of those that vivid drops on its way, about as many as came.
+    let least = cause == "driver" ? 15 : 1
+    #expect((frames?["dropped_by_cause"] as? [String: Int])?[cause] ?? 0 >= least, "\(figures)")
     #expect(stream.packets.sequenceGaps == 0)
   }
 
@@ -235,6 +237,42 @@ import Testing
     #expect(stream.says("camera is there after"), "\(stream.program.errorSoFar)")
     let camera = (try stream.finish())["camera"] as? [String: Any]
     #expect(camera?["losses"] as? Int == 0 && camera?["state"] as? String == "live")
+    #expect(stream.packets.sequenceGaps == 0)
+  }
+
+  @Test func `a camera that comes back is flipped again by its driver, and given back as it was`() throws {
+    let directory = try TemporaryDirectory()
+    func flip() throws -> String {
+      try Subprocess.run(["v4l2-ctl", "-d", try Vivid.node(0), "-C", "horizontal_flip"], in: directory).outputText
+    }
+    let stream = try Stream(
+      ["--source", try Vivid.node(0), "--size", "640x360", "--orientation", "180", "--control", "none"], in: directory)
+    #expect(stream.says("streaming"), "\(stream.program.errorSoFar)")
+    #expect(try flip().hasSuffix("1\n"))
+    try Self.plug("unbind")
+    #expect(stream.says("camera lost"))
+    try Self.plug("bind")
+    #expect(stream.says("camera is back after"), "\(stream.program.errorSoFar)")
+    #expect(try flip().hasSuffix("1\n"))
+    _ = try stream.finish()
+    #expect(try flip().hasSuffix("0\n"))
+  }
+
+  @Test func `a node that is replaced by a file is told once, and the stream goes on`() throws {
+    let directory = try TemporaryDirectory()
+    let node = try Vivid.node(0)
+    let stream = try Stream(["--source", node, "--size", "640x360"], in: directory)
+    #expect(stream.says("streaming"))
+    try Self.plug("unbind")
+    #expect(stream.says("camera lost"))
+    try "no camera".write(toFile: node, atomically: false, encoding: .utf8)
+    #expect(stream.says("\(node) is not a video device"), "\(stream.program.errorSoFar)")
+    sleep(2)
+    try FileManager.default.removeItem(atPath: node)
+    try Self.plug("bind")
+    #expect(stream.says("camera is back after"), "\(stream.program.errorSoFar)")
+    _ = try stream.finish()
+    #expect(stream.program.errorSoFar.components(separatedBy: "is not a video device").count == 2)
     #expect(stream.packets.sequenceGaps == 0)
   }
 
