@@ -118,6 +118,10 @@ let package = Package(
       swiftSettings: settings),
 
     .executableTarget(
+      name: "stillness-cost", dependencies: ["Capture", "Media"], path: "Benchmarks/StillnessCost",
+      swiftSettings: settings),
+
+    .executableTarget(
       name: "srtp-cost", dependencies: ["SRTP", "RTP", "Media"], path: "Benchmarks/SRTPCost", swiftSettings: settings),
 
     // What several test targets share; never linked into the program.

@@ -1,4 +1,4 @@
-import Media
+package import Media
 
 /// Tells whether a camera's picture has stopped to change, bit for bit: a sensor always has some noise, so that a camera
 /// of which two pictures are equal delivers one of them again and again.
@@ -6,7 +6,7 @@ import Media
 /// Of each picture some words are looked at, spread over it. Only where they are what they were before, a strip of the
 /// picture is looked at whole, another one each time. So a camera that works costs some hundred words a picture, and
 /// nothing is said before every bit was compared twice.
-struct StillnessDetector {
+package struct StillnessDetector {
   /// For so long nothing must have changed.
   static let patience = MediaTime(nanoseconds: 10_000_000_000)
   /// Words of 8 bytes that are looked at in each picture, two thirds of them luma.
@@ -15,7 +15,7 @@ struct StillnessDetector {
   static let stripCount = 17
 
   /// What a picture made of it.
-  enum Change: Equatable {
+  package enum Change: Equatable {
     /// Nothing new.
     case none
     /// It has been the same since then.
@@ -33,11 +33,14 @@ struct StillnessDetector {
   private var strip = 0
   private var since: MediaTime?
 
+  /// One that saw nothing yet.
+  package init() {}
+
   /// Forgets what it saw: what comes is another camera, or the same one anew.
   mutating func restart() { self = StillnessDetector() }
 
   /// Looks at the next picture, taken at `time`.
-  mutating func note(_ planes: NV12Planes, at time: MediaTime) -> Change {
+  package mutating func note(_ planes: NV12Planes, at time: MediaTime) -> Change {
     let sampled = Self.sample(planes)
     guard sampled == samples, planes.size == size, let start = since else {
       (samples, size) = (sampled, planes.size)
