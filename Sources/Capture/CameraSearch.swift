@@ -40,6 +40,8 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
   let setting: Mutex<Setting>
 
   private let finder: Finder
+  /// The thread's own.
+  private var hasToldOfDeafness = false
   private let orders: Doorbell
   private let order = Mutex<Order?>(nil)
   private let found = Mutex<Camera?>(nil)
@@ -152,7 +154,10 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
     do throws(SystemFailure) {
       return try DeviceEventSocket()
     } catch {
-      events.add(.warning("\(error): a camera that comes back is noticed a second later"))
+      if !hasToldOfDeafness {
+        events.add(.warning("\(error): a camera that comes back is noticed up to a second later"))
+        hasToldOfDeafness = true
+      }
       return nil
     }
   }
@@ -163,7 +168,13 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
     let setting = setting.withLock { $0 }
     camera.orient(orientation())
     if camera.format.size == setting.size, let offer = setting.offer { camera.leaveTurning(to: offer) }
-    if setting.preparesTurning { try camera.prepareTurning() }
+    if setting.preparesTurning {
+      do {
+        try camera.prepareTurning()
+      } catch {
+        events.add(.warning("the picture may not turn: \(error)"))
+      }
+    }
     try camera.start()
     for warning in finder.warnings(of: camera) { events.add(.warning(warning)) }
     return try begins(camera) ? camera : nil

@@ -21,8 +21,8 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
   /// True: pictures come when they come.
   public var isLive: Bool { true }
 
-  /// After so long without a picture the camera has stalled; as ``V4L2Camera/stallSeconds``.
-  static var stallLimit: MediaTime { MediaTime(nanoseconds: 2_000_000_000) }
+  /// After so long without its first picture the camera is told to be late; as ``V4L2Camera/stallSeconds``.
+  private let stallLimit: MediaTime
 
   private let finder: Finder
   private let goesOn: Bool
@@ -77,6 +77,7 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
   ) throws(FramePoolError) {
     self.format = format
     self.name = name
+    stallLimit = max(MediaTime(seconds: Double(V4L2Camera.stallSeconds)), format.frameRate.interval * 2)
     self.finder = finder
     self.goesOn = goesOn
     self.camera = camera
@@ -187,7 +188,7 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
         case .ended: return .ended
         case .idle:
           // One that was just started may take longer than it may stall, but not without a word.
-          guard goesOn, !hasDelivered, .now() - lastPicture > Self.stallLimit, !interrupt.hasFired() else {
+          guard goesOn, !hasDelivered, .now() - lastPicture > stallLimit, !interrupt.hasFired() else {
             return .idle
           }
           lose(nil, search)
@@ -242,7 +243,7 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
   private func lose(_ error: (any Error)?, _ search: CameraSearch<Finder>) {
     let lost = camera
     for event in lost?.takeEvents() ?? [] { events.add(event) }
-    let reason = error.map { "\($0)" } ?? "no picture for \(Int(Self.stallLimit.seconds)) seconds since it was started"
+    let reason = error.map { "\($0)" } ?? "no picture for \(Int(stallLimit.seconds)) seconds since it was started"
     camera = nil
     scaler = nil
     stillness.restart()

@@ -258,6 +258,26 @@ import Testing
     #expect(try flip().hasSuffix("0\n"))
   }
 
+  @Test func `it turns while its camera is gone, and the camera comes back turned`() throws {
+    let directory = try TemporaryDirectory()
+    let stream = try Stream(["--source", try Vivid.node(0), "--size", "640x360"], in: directory)
+    #expect(stream.says("streaming"), "\(stream.program.errorSoFar)")
+    try Self.plug("unbind")
+    #expect(stream.says("camera lost"))
+    let turn = try Subprocess.run([nightjarPath, "ctl", "--socket", stream.socket, "rotate", "90"], in: directory)
+    #expect(turn.status == 0, "\(turn.error)")
+    try Self.plug("bind")
+    #expect(stream.says("camera is back after"), "\(stream.program.errorSoFar)")
+    let before = stream.packets.units.count
+    #expect(eventually { stream.packets.units.count > before + 30 && stream.state == "live" })
+    let status = try Subprocess.run([nightjarPath, "ctl", "--socket", stream.socket, "status"], in: directory)
+    #expect(status.outputText.contains("90 degrees, sent as 360x640; changed once"), "\(status.outputText)")
+    let figures = try stream.finish()
+    #expect((figures["camera"] as? [String: Any])?["reopenings"] as? Int == 1)
+    #expect(stream.packets.sequenceGaps == 0 && stream.packets.sourceCount == 1)
+    #expect(stream.packets.steps(since: 0).longest < 1)
+  }
+
   @Test func `a node that is replaced by a file is told once, and the stream goes on`() throws {
     let directory = try TemporaryDirectory()
     let node = try Vivid.node(0)
