@@ -162,6 +162,9 @@ let package = Package(
     .executableTarget(
       name: "RTPReceiverTool", dependencies: ["RTP", "Media"], path: "Tests/RTPReceiverTool", swiftSettings: settings),
     test("PlayerTests", ["RTP", "TestSupport", "nightjar"]),
-    test("RigTests", ["TestSupport", "RTPReceiverTool", "nightjar"]),
+    // A USB camera for the rig's kernel.
+    .executableTarget(
+      name: "UVCCameraTool", dependencies: ["Media", "CLinux"], path: "Tests/UVCCameraTool", swiftSettings: settings),
+    test("RigTests", ["TestSupport", "RTPReceiverTool", "UVCCameraTool", "nightjar"]),
   ]
 )

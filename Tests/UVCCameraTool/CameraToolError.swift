@@ -1,0 +1,29 @@
+import Glibc
+
+/// Why the tool ends, or what it answers to a command that it cannot obey.
+enum CameraToolError: Error, CustomStringConvertible {
+  case usage
+  case system(String, errorNumber: CInt)
+  case notJPEG(path: String, offset: Int)
+  case notOneSize(path: String)
+  case pathTooLong(String)
+  case unknownCommand(String)
+  case alreadyPlugged
+  case notPlugged
+
+  var description: String {
+    switch self {
+    case .usage:
+      "UVCCameraTool SOCKET [--mjpeg FILE]… [--serial TEXT] [--product TEXT] [--port 0…7], or UVCCameraTool ctl SOCKET WORD…"
+    case .system(let call, let errorNumber): "\(call): \(String(cString: strerror(errorNumber)))"
+    case .notJPEG(let path, let offset): "\(path): no whole JPEG picture at byte \(offset)"
+    case .notOneSize(let path): "\(path): pictures of several sizes; give a file for each"
+    case .pathTooLong(let path): "\(path): longer than a socket's name may be"
+    case .unknownCommand(let line):
+      "unknown command \(line); there are state, unplug, plug, stall, freeze, rate-drop, resume, "
+        + "corrupt N [truncated|header|bits], short N"
+    case .alreadyPlugged: "the camera is plugged in already"
+    case .notPlugged: "the camera is not plugged in"
+    }
+  }
+}

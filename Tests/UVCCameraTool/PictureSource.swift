@@ -1,0 +1,102 @@
+/// How a JPEG is damaged.
+enum JPEGDamage: String, CaseIterable {
+  /// The second half is missing.
+  case truncated
+  /// It does not begin as a JPEG.
+  case header
+  /// Bits of the coded data are turned over.
+  case bits
+}
+
+/// The pictures that the camera sees, by number.
+///
+/// Sixteen blocks across the upper eighteenth of the picture are the number's bits, black or white, the lowest one at
+/// the left. That is how YUYV pictures are made; JPEGs come from outside, and who makes them does the same.
+final class PictureSource {
+  let formats: [CameraFormat]
+  private let clips: [JPEGClip]
+  private var drawings: [Int: [UInt8]] = [:]
+  private let memory: UnsafeMutableRawBufferPointer
+  private var length = 0
+
+  /// The picture that was drawn last; gone with the next one.
+  var picture: UnsafeRawBufferPointer { UnsafeRawBufferPointer(rebasing: memory[0..<length]) }
+
+  static let bitCount = 16
+
+  init(clips: [JPEGClip]) {
+    self.clips = clips
+    let jpegs = clips.enumerated().map { index, clip in
+      CameraFormat(coding: .mjpeg, index: index + 1, width: clip.width, height: clip.height)
+    }
+    let raws = [(640, 480), (1280, 720)].enumerated().map { index, size in
+      CameraFormat(coding: .yuyv, index: index + 1, width: size.0, height: size.1)
+    }
+    formats = jpegs + raws
+    for format in raws { drawings[format.index] = Self.background(format) }
+    let longest = clips.flatMap(\.pictures).map(\.count) + raws.map(\.byteLimit)
+    memory = .allocate(byteCount: longest.max() ?? 0, alignment: 16)
+  }
+
+  deinit { memory.deallocate() }
+
+  /// Makes picture `number` the one in ``picture``.
+  func draw(_ number: Int, of format: CameraFormat, damage: JPEGDamage?) {
+    switch format.coding {
+    case .yuyv:
+      drawNumber(number, of: format)
+      drawings[format.index]?.withUnsafeBytes { fill($0) }
+    case .mjpeg:
+      let pictures = clips[format.index - 1].pictures
+      pictures[number % pictures.count].withUnsafeBytes { fill($0) }
+      if let damage { spoil(damage) }
+    }
+  }
+
+  private func fill(_ bytes: UnsafeRawBufferPointer) {
+    memory.copyMemory(from: bytes)
+    length = bytes.count
+  }
+
+  private func spoil(_ damage: JPEGDamage) {
+    switch damage {
+    case .truncated: length /= 2
+    case .header: (memory[0], memory[1]) = (0, 0)
+    case .bits: for index in stride(from: length / 4, to: length - 2, by: 61) { memory[index] ^= 0x5a }
+    }
+  }
+
+  /// Halves the picture.
+  func shorten() { length /= 2 }
+
+  private func drawNumber(_ number: Int, of format: CameraFormat) {
+    let rowBytes = format.width * 2
+    let blockBytes = rowBytes / Self.bitCount
+    drawings[format.index]?.withUnsafeMutableBytes { bytes in
+      for bit in 0..<Self.bitCount {
+        let luma: UInt8 = number >> bit & 1 == 1 ? 235 : 16
+        for index in stride(from: bit * blockBytes, to: (bit + 1) * blockBytes, by: 2) { bytes[index] = luma }
+      }
+      let row = UnsafeRawBufferPointer(rebasing: bytes[0..<rowBytes])
+      for line in 1..<(format.height / 18) {
+        UnsafeMutableRawBufferPointer(rebasing: bytes[(line * rowBytes)...]).copyMemory(from: row)
+      }
+    }
+  }
+
+  /// A slope of luma to the right, and colours that change downwards; grey where the number goes.
+  private static func background(_ format: CameraFormat) -> [UInt8] {
+    var bytes = [UInt8](repeating: 128, count: format.byteLimit)
+    for y in (format.height / 18)..<format.height {
+      for x in stride(from: 0, to: format.width, by: 2) {
+        let position = (y * format.width + x) * 2
+        let luma = UInt8(16 + x * 219 / format.width)
+        bytes[position] = luma
+        bytes[position + 1] = UInt8(64 + y * 128 / format.height)
+        bytes[position + 2] = luma
+        bytes[position + 3] = UInt8(192 - y * 128 / format.height)
+      }
+    }
+    return bytes
+  }
+}

@@ -1,0 +1,139 @@
+import Glibc
+import Media
+
+/// The camera's pictures at their pace, into the transfers that the host has waiting.
+struct PictureStream {
+  /// What was ordered to go wrong.
+  enum Fault: String {
+    case none, stalled, frozen
+  }
+
+  private let source: PictureSource
+  private(set) var setting: StreamNegotiation.Setting?
+  var fault = Fault.none
+  /// Whether it is dark, so that a camera that is allowed to takes its time.
+  var isDark = false
+  /// How many of the next JPEGs are damaged; the kind, or each kind in turn.
+  var damagesLeft = 0
+  var damage: JPEGDamage?
+  /// How many of the next pictures are cut in half.
+  var shortsLeft = 0
+
+  private(set) var framesSent = 0
+  /// Pictures for which the host had no room in time.
+  private(set) var framesLate = 0
+  private(set) var framesDamaged = 0
+  private(set) var framesShortened = 0
+  /// Counts since the camera got its power, whatever became of the pictures.
+  private(set) var number = 0
+
+  private var transfers: [(sequence: UInt32, capacity: Int)] = []
+  private var next = MediaTime.zero
+  private var sent = 0
+  private var isSending = false
+  private var isOdd = false
+  private var presentationTime: UInt32 = 0
+  private static let headerLength = 6
+
+  init(source: PictureSource) {
+    self.source = source
+  }
+
+  /// Begins to stream.
+  mutating func start(_ setting: StreamNegotiation.Setting, at now: MediaTime) {
+    self.setting = setting
+    next = now + MediaTime(nanoseconds: Int64(setting.interval) * 100)
+    isSending = false
+  }
+
+  /// Ends streaming; what the host has waiting stays.
+  mutating func stop() {
+    setting = nil
+    isSending = false
+  }
+
+  /// Ends every fault that was ordered; pictures come from now on, and none for the time between.
+  mutating func resume(at now: MediaTime) {
+    if fault == .stalled { next = now }
+    fault = .none
+    isDark = false
+    damagesLeft = 0
+    shortsLeft = 0
+  }
+
+  /// Takes a transfer to fill.
+  mutating func add(_ sequence: UInt32, capacity: Int) {
+    transfers.append((sequence, capacity))
+  }
+
+  /// Gives a transfer back; false where it was filled already.
+  mutating func remove(_ sequence: UInt32) -> Bool {
+    guard let index = transfers.firstIndex(where: { $0.sequence == sequence }) else { return false }
+    transfers.remove(at: index)
+    return true
+  }
+
+  /// When ``run(at:over:controls:)`` is to be called next; nil for only when the host has sent something.
+  var deadline: MediaTime? {
+    setting == nil || fault == .stalled ? nil : next
+  }
+
+  /// Sends what is due as far as the host has room; false where the host has let go.
+  mutating func run(at now: MediaTime, over link: USBIPLink, controls: inout CameraControls) -> Bool {
+    guard let setting else { return true }
+    if fault != .stalled, now >= next {
+      let isSlow = isDark && controls.lowersRateInTheDark
+      next = next + MediaTime(nanoseconds: Int64(setting.interval) * (isSlow ? 200 : 100))
+      // A machine that stood still does not get all that it has missed.
+      if now.nanoseconds - next.nanoseconds > 1_000_000_000 { next = now }
+      if fault != .frozen { number += 1 }
+      if isSending || transfers.isEmpty {
+        framesLate += 1
+      } else {
+        begin(setting.format, at: now)
+        controls.settle(inTheDark: isDark)
+      }
+    }
+    return fill(over: link)
+  }
+
+  private mutating func begin(_ format: CameraFormat, at now: MediaTime) {
+    var damage: JPEGDamage?
+    if damagesLeft > 0, format.coding == .mjpeg {
+      damage = self.damage ?? JPEGDamage.allCases[framesDamaged % JPEGDamage.allCases.count]
+      damagesLeft -= 1
+      framesDamaged += 1
+    }
+    source.draw(number, of: format, damage: damage)
+    if shortsLeft > 0 {
+      source.shorten()
+      shortsLeft -= 1
+      framesShortened += 1
+    }
+    presentationTime = UInt32(truncatingIfNeeded: now.ticks(rate: Int64(USBDescriptors.Number.clockRate)))
+    isOdd.toggle()
+    sent = 0
+    isSending = true
+  }
+
+  /// Each transfer is a payload with a header (UVC 1.1 section 2.4.3.3).
+  private mutating func fill(over link: USBIPLink) -> Bool {
+    while isSending, let transfer = transfers.first {
+      transfers.removeFirst()
+      let picture = source.picture
+      let room = min(transfer.capacity, USBDescriptors.Number.payloadLimit) - Self.headerLength
+      let end = min(picture.count, sent + max(room, 0))
+      isSending = end < picture.count
+      // The picture's parity, its last payload, a presentation time, and the end of the header.
+      var header: [UInt8] = [
+        UInt8(Self.headerLength), (isOdd ? 0x01 : 0) | (isSending ? 0 : 0x02) | 0x04 | 0x80,
+      ]
+      header.append(presentationTime, bytes: 4)
+      let payload = UnsafeRawBufferPointer(rebasing: picture[sent..<end])
+      guard header.withUnsafeBytes({ link.complete(transfer.sequence, $0, payload) }) else { return false }
+      sent = end
+      if !isSending { framesSent += 1 }
+    }
+    return true
+  }
+}

@@ -1,0 +1,132 @@
+import Glibc
+
+/// A USB/IP connection to the kernel's virtual host controller, as the device's side
+/// (Documentation/usb/usbip_protocol.rst).
+///
+/// While it lives the camera is plugged in; its end is a true unplug.
+final class USBIPLink {
+  /// What the host wants.
+  enum Command {
+    /// A control transfer, with the data of one that goes to the device.
+    case control(sequence: UInt32, SetupPacket, data: [UInt8])
+    /// A transfer that the device may fill when it has something.
+    case bulkIn(sequence: UInt32, endpoint: UInt32, capacity: Int)
+    /// A transfer that it does not want any more.
+    case unlink(sequence: UInt32, of: UInt32)
+  }
+
+  let descriptor: CInt
+  private var input: [UInt8] = []
+  private var chunk = [UInt8](repeating: 0, count: 8192)
+  private static let headerLength = 48
+  /// No control transfer of a camera is longer; a host that says otherwise is not believed.
+  private static let dataLimit = 4096
+
+  /// Plugs the camera into port `port` of the SuperSpeed hub.
+  init(port: Int) throws(CameraToolError) {
+    var ends: [CInt] = [-1, -1]
+    guard socketpair(AF_UNIX, CInt(SOCK_STREAM.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0, &ends) == 0 else {
+      throw .system("socketpair", errorNumber: errno)
+    }
+    // The kernel keeps its end by itself.
+    defer { close(ends[1]) }
+    let controller = "/sys/devices/platform/vhci_hcd.0/attach"
+    let file = open(controller, O_WRONLY | O_CLOEXEC)
+    // Ports 8 to 15 are those of the SuperSpeed hub; 5 is USB_SPEED_SUPER.
+    let words = Array("\(8 + port) \(ends[1]) 65538 5".utf8)
+    let written = file < 0 ? -1 : write(file, words, words.count)
+    let reason = errno
+    if file >= 0 { close(file) }
+    guard written == words.count else {
+      close(ends[0])
+      throw .system("plugging in at \(controller)", errorNumber: reason)
+    }
+    descriptor = ends[0]
+  }
+
+  deinit { close(descriptor) }
+
+  /// Takes what has come, without waiting; false where the host has let go.
+  func receive(_ body: (Command) -> Void) -> Bool {
+    let count = recv(descriptor, &chunk, chunk.count, CInt(MSG_DONTWAIT))
+    guard count > 0 else { return count < 0 && (errno == EAGAIN || errno == EINTR) }
+    input += chunk[0..<count]
+    var start = 0
+    while let (command, end) = command(at: start) {
+      if let command { body(command) }
+      start = end
+    }
+    input.removeFirst(start)
+    return true
+  }
+
+  /// The command at `start`, nil for one that no camera knows, and where it ends; nil where it is not whole yet.
+  private func command(at start: Int) -> (Command?, end: Int)? {
+    let body = start + Self.headerLength
+    guard input.count >= body else { return nil }
+    func word(_ index: Int) -> UInt32 {
+      input[(start + index * 4)..<(start + index * 4 + 4)].reduce(0) { $0 << 8 | UInt32($1) }
+    }
+    let (sequence, isIn, endpoint) = (word(1), word(3) == 1, word(4))
+    switch word(0) {
+    case 1:
+      let length = Int(word(6))
+      let data = isIn ? 0 : min(length, Self.dataLimit)
+      guard input.count >= body + data else { return nil }
+      if endpoint != 0 { return (.bulkIn(sequence: sequence, endpoint: endpoint, capacity: length), body + data) }
+      let setup = SetupPacket(input[(start + 40)..<(start + 48)])
+      return (.control(sequence: sequence, setup, data: Array(input[body..<(body + data)])), body + data)
+    case 2: return (.unlink(sequence: sequence, of: word(5)), body)
+    default: return (nil, body)
+    }
+  }
+
+  /// Ends a transfer: `RET_SUBMIT`. `parts` go to the host, one after another.
+  ///
+  /// - Parameters:
+  ///   - status: 0, or minus an error number.
+  ///   - length: How many bytes were transferred, if not those of `parts`.
+  func complete(_ sequence: UInt32, status: CInt = 0, length: Int? = nil, _ parts: UnsafeRawBufferPointer...) -> Bool {
+    let sum = parts.reduce(0) { $0 + $1.count }
+    return send(Self.header(3, sequence, status, UInt32(length ?? sum)), parts)
+  }
+
+  /// Answers an unlink: `RET_UNLINK`.
+  func unlinked(_ sequence: UInt32, wasPending: Bool) -> Bool {
+    send(Self.header(4, sequence, wasPending ? -ECONNRESET : 0, 0), [])
+  }
+
+  private static func header(_ command: UInt32, _ sequence: UInt32, _ status: CInt, _ length: UInt32) -> [UInt8] {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(headerLength)
+    for word in [command, sequence, 0, 0, 0, UInt32(bitPattern: status), length, 0, 0, 0, 0, 0] {
+      for shift in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: word >> UInt32(shift))) }
+    }
+    return bytes
+  }
+
+  /// Writes all of it; the kernel always reads.
+  private func send(_ header: [UInt8], _ parts: [UnsafeRawBufferPointer]) -> Bool {
+    header.withUnsafeBytes { header in
+      var vectors = ([header] + parts).filter { !$0.isEmpty }.map {
+        iovec(iov_base: UnsafeMutableRawPointer(mutating: $0.baseAddress), iov_len: $0.count)
+      }
+      while !vectors.isEmpty {
+        var done = writev(descriptor, vectors, CInt(vectors.count))
+        if done < 0 {
+          guard errno == EINTR else { return false }
+          continue
+        }
+        while let first = vectors.first, done >= first.iov_len {
+          done -= first.iov_len
+          vectors.removeFirst()
+        }
+        if !vectors.isEmpty, done > 0 {
+          vectors[0].iov_base += done
+          vectors[0].iov_len -= done
+        }
+      }
+      return true
+    }
+  }
+}

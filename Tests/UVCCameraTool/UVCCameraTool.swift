@@ -1,0 +1,71 @@
+import Glibc
+
+/// A USB webcam for the rig's kernel: `UVCCameraTool SOCKET [--mjpeg FILE]… [--serial TEXT] [--product TEXT]
+/// [--port 0…7]`, as root. The kernel's own uvcvideo drives it, over USB/IP.
+///
+/// It offers YUYV at 640x480 and 1280x720, and MJPEG at the size of each file of concatenated JPEGs, all at 30 and
+/// 15 fps. "ready" on standard output says that it is plugged in. Commands come as lines to SOCKET (or from
+/// `UVCCameraTool ctl SOCKET WORD…`) and are answered with a line, "ok", JSON, or "error: …":
+///
+/// - `state`: format, pictures sent, faults, and every control's value, as JSON
+/// - `unplug`, `plug`: true ones; the camera forgets its controls' values
+/// - `stall`: no picture comes any more
+/// - `freeze`: the same picture comes, bit for bit
+/// - `rate-drop`: it is dark, and the rate is halved unless exposure_dynamic_framerate is off or exposure is manual
+/// - `corrupt N [truncated|header|bits]`: the next N JPEGs are damaged, each kind in turn unless one is named
+/// - `short N`: the next N pictures are cut in half
+/// - `resume`: all is well again
+@main
+struct UVCCameraTool {
+  static func main() {
+    let arguments = Array(CommandLine.arguments.dropFirst())
+    signal(SIGPIPE, SIG_IGN)
+    do throws(CameraToolError) {
+      if arguments.first == "ctl", arguments.count > 2 {
+        let answer = try CommandSocket.ask(arguments[2...].joined(separator: " "), at: arguments[1])
+        say(answer, to: STDOUT_FILENO)
+        exit(answer.hasPrefix("error") ? 1 : 0)
+      }
+      try serve(arguments)
+    } catch {
+      say("UVCCameraTool: \(error)", to: STDERR_FILENO)
+      exit(64)
+    }
+  }
+
+  private static func serve(_ arguments: [String]) throws(CameraToolError) -> Never {
+    guard let socket = arguments.first, !socket.hasPrefix("-"), !arguments.count.isMultiple(of: 2) else {
+      throw .usage
+    }
+    var identity = CameraIdentity()
+    var clips: [JPEGClip] = []
+    var port = 0
+    for index in stride(from: 1, to: arguments.count, by: 2) {
+      let value = arguments[index + 1]
+      switch arguments[index] {
+      case "--mjpeg": clips.append(try JPEGClip(path: value))
+      case "--serial": identity.serial = value
+      case "--product": identity.product = value
+      case "--port":
+        guard let number = Int(value), (0...7).contains(number) else { throw .usage }
+        port = number
+      default: throw .usage
+      }
+    }
+    // A real camera does not wait for a program that computes; without the right to it, it is only less exact.
+    var parameters = sched_param(sched_priority: 50)
+    if sched_setscheduler(0, SCHED_FIFO, &parameters) != 0 {
+      say("UVCCameraTool: no real-time priority, pictures may come late", to: STDERR_FILENO)
+    }
+    let camera = Camera(
+      identity: identity, clips: clips, port: port, commands: try CommandSocket(path: socket))
+    try camera.plug()
+    say("ready", to: STDOUT_FILENO)
+    camera.run()
+  }
+
+  private static func say(_ line: String, to descriptor: CInt) {
+    let bytes = Array((line + "\n").utf8)
+    _ = write(descriptor, bytes, bytes.count)
+  }
+}
