@@ -47,26 +47,23 @@ final class Camera {
   /// Never comes back.
   func run() -> Never {
     while true {
-      wait()
-      commands.serve { line in
-        do throws(CameraToolError) {
-          return try obey(line)
-        } catch {
-          return "error: \(error)"
-        }
-      }
+      let (isCommanded, isRequested) = wait()
+      if isCommanded { commands.serve { answer($0) } }
       guard let link else { continue }
-      let isThere = link.receive { command in handle(command, over: link) }
+      let isThere = !isRequested || link.receive { command in handle(command, over: link) }
       if !isThere || !stream.run(at: .now(), over: link, controls: &controls) { unplug() }
     }
   }
 
-  private func wait() {
-    let descriptors = commands.descriptors + (link.map { [$0.descriptor] } ?? [])
+  /// Waits for the test, the host, or the next picture's time.
+  private func wait() -> (isCommanded: Bool, isRequested: Bool) {
+    let descriptors = (link.map { [$0.descriptor] } ?? []) + commands.descriptors
     var polled = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
     let deadline = link == nil ? nil : stream.deadline
     let timeout = deadline.map { max(0, $0.nanoseconds - MediaTime.now().nanoseconds) } ?? -1
-    _ = nightjar_poll(&polled, UInt32(polled.count), timeout)
+    guard nightjar_poll(&polled, UInt32(polled.count), timeout) > 0 else { return (false, false) }
+    let isRequested = link != nil && polled[0].revents != 0
+    return (polled.dropFirst(link == nil ? 0 : 1).contains { $0.revents != 0 }, isRequested)
   }
 
   private func unplug() {
@@ -92,9 +89,9 @@ final class Camera {
         return
       }
       if setup.type & 0x80 == 0 {
-        _ = link.complete(sequence, length: data.count)
+        _ = link.complete(sequence, taken: data.count)
       } else {
-        answer.prefix(setup.length).withUnsafeBytes { _ = link.complete(sequence, $0) }
+        _ = link.complete(sequence, answer.prefix(setup.length))
       }
     }
   }
@@ -157,6 +154,14 @@ final class Camera {
   }
 
   // MARK: - The test
+
+  private func answer(_ line: String) -> String {
+    do throws(CameraToolError) {
+      return try obey(line)
+    } catch {
+      return "error: \(error)"
+    }
+  }
 
   private func obey(_ line: String) throws(CameraToolError) -> String {
     let words = line.split(separator: " ")

@@ -118,9 +118,11 @@ struct PictureStream {
 
   /// Each transfer is a payload with a header (UVC 1.1 section 2.4.3.3).
   private mutating func fill(over link: USBIPLink) -> Bool {
-    while isSending, let transfer = transfers.first {
-      transfers.removeFirst()
-      let picture = source.picture
+    guard isSending, !transfers.isEmpty else { return true }
+    let picture = source.picture
+    var filled: [USBIPLink.FilledTransfer] = []
+    while isSending, filled.count < transfers.count {
+      let transfer = transfers[filled.count]
       let room = min(transfer.capacity, USBDescriptors.Number.payloadLimit) - Self.headerLength
       let end = min(picture.count, sent + max(room, 0))
       isSending = end < picture.count
@@ -130,10 +132,11 @@ struct PictureStream {
       ]
       header.append(presentationTime, bytes: 4)
       let payload = UnsafeRawBufferPointer(rebasing: picture[sent..<end])
-      guard header.withUnsafeBytes({ link.complete(transfer.sequence, $0, payload) }) else { return false }
+      filled.append(.init(sequence: transfer.sequence, header: header, payload: payload))
       sent = end
-      if !isSending { framesSent += 1 }
     }
-    return true
+    transfers.removeFirst(filled.count)
+    if !isSending { framesSent += 1 }
+    return link.complete(filled)
   }
 }

@@ -81,19 +81,48 @@ final class USBIPLink {
     }
   }
 
-  /// Ends a transfer: `RET_SUBMIT`. `parts` go to the host, one after another.
+  /// A transfer that was filled: a payload's header, and its part of a picture.
+  struct FilledTransfer {
+    let sequence: UInt32
+    let header: [UInt8]
+    let payload: UnsafeRawBufferPointer
+  }
+
+  /// Ends a transfer: `RET_SUBMIT`.
   ///
   /// - Parameters:
   ///   - status: 0, or minus an error number.
-  ///   - length: How many bytes were transferred, if not those of `parts`.
-  func complete(_ sequence: UInt32, status: CInt = 0, length: Int? = nil, _ parts: UnsafeRawBufferPointer...) -> Bool {
-    let sum = parts.reduce(0) { $0 + $1.count }
-    return send(Self.header(3, sequence, status, UInt32(length ?? sum)), parts)
+  ///   - taken: How many bytes of one to the device were taken.
+  ///   - bytes: What the host gets.
+  func complete(_ sequence: UInt32, status: CInt = 0, taken: Int = 0, _ bytes: ArraySlice<UInt8> = []) -> Bool {
+    send(Self.header(3, sequence, status, UInt32(taken + bytes.count)) + bytes)
+  }
+
+  /// Ends all of them in one call, because calls are what costs in the rig.
+  func complete(_ transfers: [FilledTransfer]) -> Bool {
+    var headers: [UInt8] = []
+    var lengths: [Int] = []
+    for transfer in transfers {
+      let length = transfer.header.count + transfer.payload.count
+      let header = Self.header(3, transfer.sequence, 0, UInt32(length)) + transfer.header
+      headers += header
+      lengths.append(header.count)
+    }
+    return headers.withUnsafeBytes { headers in
+      var parts: [UnsafeRawBufferPointer] = []
+      var start = 0
+      for (transfer, length) in zip(transfers, lengths) {
+        parts.append(UnsafeRawBufferPointer(rebasing: headers[start..<(start + length)]))
+        parts.append(transfer.payload)
+        start += length
+      }
+      return send(parts)
+    }
   }
 
   /// Answers an unlink: `RET_UNLINK`.
   func unlinked(_ sequence: UInt32, wasPending: Bool) -> Bool {
-    send(Self.header(4, sequence, wasPending ? -ECONNRESET : 0, 0), [])
+    send(Self.header(4, sequence, wasPending ? -ECONNRESET : 0, 0))
   }
 
   private static func header(_ command: UInt32, _ sequence: UInt32, _ status: CInt, _ length: UInt32) -> [UInt8] {
@@ -105,28 +134,28 @@ final class USBIPLink {
     return bytes
   }
 
+  private func send(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { send([$0]) } }
+
   /// Writes all of it; the kernel always reads.
-  private func send(_ header: [UInt8], _ parts: [UnsafeRawBufferPointer]) -> Bool {
-    header.withUnsafeBytes { header in
-      var vectors = ([header] + parts).filter { !$0.isEmpty }.map {
-        iovec(iov_base: UnsafeMutableRawPointer(mutating: $0.baseAddress), iov_len: $0.count)
-      }
-      while !vectors.isEmpty {
-        var done = writev(descriptor, vectors, CInt(vectors.count))
-        if done < 0 {
-          guard errno == EINTR else { return false }
-          continue
-        }
-        while let first = vectors.first, done >= first.iov_len {
-          done -= first.iov_len
-          vectors.removeFirst()
-        }
-        if !vectors.isEmpty, done > 0 {
-          vectors[0].iov_base += done
-          vectors[0].iov_len -= done
-        }
-      }
-      return true
+  private func send(_ parts: [UnsafeRawBufferPointer]) -> Bool {
+    var vectors = parts.filter { !$0.isEmpty }.map {
+      iovec(iov_base: UnsafeMutableRawPointer(mutating: $0.baseAddress), iov_len: $0.count)
     }
+    while !vectors.isEmpty {
+      var done = writev(descriptor, vectors, CInt(vectors.count))
+      if done < 0 {
+        guard errno == EINTR else { return false }
+        continue
+      }
+      while let first = vectors.first, done >= first.iov_len {
+        done -= first.iov_len
+        vectors.removeFirst()
+      }
+      if !vectors.isEmpty, done > 0 {
+        vectors[0].iov_base += done
+        vectors[0].iov_len -= done
+      }
+    }
+    return true
   }
 }
