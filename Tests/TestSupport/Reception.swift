@@ -24,9 +24,11 @@ public struct Reception {
   ///
   /// A first short run writes the session description, so that ffmpeg listens before the stream begins: only then can
   /// the frames be compared one by one.
+  ///
+  /// - Parameter body: What is done while the program streams.
   public static func ofH264(
     _ arguments: [String], size: (width: Int, height: Int), host: String = "127.0.0.1", options: String = "",
-    in directory: TemporaryDirectory
+    in directory: TemporaryDirectory, whileStreaming body: (Subprocess) throws -> Void = { _ in }
   ) throws -> Reception {
     let port = try UDPPort.free()
     let description = directory.path("\(port).sdp")
@@ -47,7 +49,10 @@ public struct Reception {
         "yuv420p", "-flush_packets", "1", "-y", pictures.path,
       ], in: directory)
     guard try eventually({ try UDPPort.isBound(port) }) else { throw Failed(log: receiver.errorSoFar) }
-    let program = try Subprocess.run(stream + ["--stats-json", figures], in: directory, limit: 300)
+    let running = try Subprocess(stream + ["--stats-json", figures], in: directory)
+    _ = eventually { running.errorSoFar.contains("streaming") || !running.isRunning }
+    try body(running)
+    let program = try running.wait(limit: 300)
     guard program.status == 0 else { throw Failed(log: program.error) }
     let statistics = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: figures)))
     let sent = ((statistics as? [String: Any])?["frames"] as? [String: Any])?["sent"] as? Int ?? 0

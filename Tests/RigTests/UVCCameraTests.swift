@@ -1,0 +1,220 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The kernel's driver of USB webcams, with a webcam that does what real ones do.
+@Suite(.serialized, .enabled(if: Vivid.isHere)) struct UVCCameraTests {
+  private func v4l2(_ camera: UVCCamera, _ arguments: String..., in directory: TemporaryDirectory) throws -> String {
+    let node = try #require(camera.node)
+    let result = try Subprocess.run(["v4l2-ctl", "-d", node] + arguments, in: directory)
+    return result.outputText + result.error
+  }
+
+  // JPEGs are numbered modulo 64, YUYV modulo 65536.
+  @Test(arguments: [
+    ("mjpeg", "1280x720", NumberedPictures.clipLength), ("mjpeg", "1920x1080", NumberedPictures.clipLength),
+    ("yuyv", "640x480", 1 << 16), ("yuyv", "1280x720", 1 << 16),
+  ])
+  func `each picture of the camera is seen once, in order, or counted as lost`(
+    format: String, size: String, modulus: Int
+  ) throws {
+    let directory = try TemporaryDirectory()
+    let camera = try UVCCamera(jpegs: [format == "mjpeg" ? size : "640x480"], in: directory)
+    let sides = size.split(separator: "x").compactMap { Int($0) }
+    var late = 0
+    let reception = try Reception.ofH264(
+      [
+        "--source", try #require(camera.node), "--format", format, "--size", size, "--fps", "30", "--duration", "4s",
+      ], size: (sides[0], sides[1]), in: directory
+    ) { _ in
+      late = try camera.state().late
+    }
+    #expect(reception.receiverLog.isEmpty, "\(reception.receiverLog)")
+    let sent = reception.figure("frames", "sent")
+    #expect(reception.pictureCount == sent, "\(reception.log)")
+    // 120 at the full rate; a loaded machine may lose some, and then says so.
+    #expect(sent >= 40, "\(reception.log)")
+    let numbers = try NumberedPictures.read(reception.pictures, width: sides[0], height: sides[1])
+    let steps = zip(numbers.dropFirst(), numbers).map { ($0 - $1 + modulus) % modulus }
+    #expect(steps.allSatisfy { (1...20).contains($0) }, "\(numbers)")
+    let missing = steps.reduce(0) { $0 + $1 - 1 }
+    let unsent = try camera.state().late - late
+    #expect(missing <= reception.figure("frames", "dropped") + unsent, "\(reception.log) \(numbers)")
+  }
+
+  @Test func `v4l2-ctl sees the camera, its formats and its controls`() throws {
+    let directory = try TemporaryDirectory()
+    let camera = try UVCCamera(jpegs: ["1280x720", "640x480"], in: directory)
+    let formats = try v4l2(camera, "--all", "--list-formats-ext", in: directory)
+    for words in [
+      "Driver name      : uvcvideo", "Card type        : Rig Camera", "Serial           : \(camera.serial)",
+      "'MJPG' (Motion-JPEG, compressed)", "'YUYV' (YUYV 4:2:2)", "Size: Discrete 1280x720", "(15.000 fps)",
+    ] {
+      #expect(formats.contains(words), "\(words): \(formats)")
+    }
+    let listed = try v4l2(camera, "--list-ctrls", in: directory)
+    let lines = listed.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) }
+    for (name, value) in try camera.state().controls where name != "auto_exposure" {
+      #expect(lines.contains { $0.hasPrefix("\(name) ") && $0.contains("value=\(value)") }, "\(name): \(listed)")
+    }
+    for name in ["exposure_time_absolute", "white_balance_temperature", "focus_absolute"] {
+      #expect(lines.contains { $0.hasPrefix("\(name) ") && $0.hasSuffix("flags=inactive") }, "\(name): \(listed)")
+    }
+  }
+
+  @Test func `a control is kept by the camera, and refused while it is set automatically`() throws {
+    let directory = try TemporaryDirectory()
+    let camera = try UVCCamera(in: directory)
+    let initial = try camera.state().controls
+    let refusal = try v4l2(camera, "-c", "exposure_time_absolute=300", in: directory)
+    #expect(refusal.contains("Permission denied"), "\(refusal)")
+    #expect(try camera.state().controls == initial)
+    for (setting, values) in [
+      ("auto_exposure=1", ["auto_exposure": 1]), ("exposure_time_absolute=300", ["exposure_time_absolute": 300]),
+      ("brightness=-7", ["brightness": -7]), ("power_line_frequency=1", ["power_line_frequency": 1]),
+      ("white_balance_automatic=0,white_balance_temperature=3000", ["white_balance_temperature": 3000]),
+    ] {
+      let words = try v4l2(camera, "-c", setting, in: directory)
+      #expect(words.isEmpty, "\(setting): \(words)")
+      let controls = try camera.state().controls
+      #expect(values.allSatisfy { controls[$0.key] == $0.value }, "\(setting): \(controls)")
+    }
+    // The camera is without power for a moment, and has forgotten.
+    try camera.command("unplug")
+    #expect(eventually { camera.node == nil })
+    try camera.command("plug")
+    #expect(eventually { camera.node != nil })
+    #expect(try camera.state().controls == initial)
+  }
+
+  @Test func `exposure, white balance and focus settle while the camera streams`() throws {
+    let directory = try TemporaryDirectory()
+    let camera = try UVCCamera(in: directory)
+    let before = try camera.state().controls
+    let words = try v4l2(
+      camera, "-v", "pixelformat=MJPG,width=1280,height=720", "--stream-mmap", "--stream-count=70", in: directory)
+    let after = try camera.state().controls
+    for name in ["exposure_time_absolute", "white_balance_temperature", "focus_absolute"] {
+      #expect(after[name] != before[name], "\(name) \(words)")
+    }
+    let listed = try v4l2(camera, "-C", "exposure_time_absolute,white_balance_temperature", in: directory)
+    #expect(listed.contains("exposure_time_absolute: \(after["exposure_time_absolute"] ?? 0)"), "\(listed)")
+  }
+
+  @Test func `damaged JPEGs are dropped and counted, and the stream stays whole`() throws {
+    let directory = try TemporaryDirectory()
+    let camera = try UVCCamera(in: directory)
+    let reception = try Reception.ofH264(
+      ["--source", try #require(camera.node), "--format", "mjpeg", "--size", "1280x720", "--duration", "6s"],
+      size: (1280, 720), in: directory
+    ) { _ in
+      let begin = try camera.state().frames
+      #expect(try eventually { try camera.state().frames > begin + 20 })
+      try camera.command("corrupt 9")
+      #expect(try eventually { try camera.state().corrupted == 9 })
+    }
+    let corrupt = reception.figure("frames", "dropped_by_cause", "corrupt")
+    let lost = reception.figure("frames", "dropped_by_cause", "driver")
+    // Three of each kind; a loaded machine may have lost some before they were looked at.
+    #expect(corrupt > 0 && corrupt <= 9 && corrupt + lost >= 9, "\(reception.statistics)")
+    #expect(reception.receiverLog.isEmpty, "\(reception.receiverLog)")
+    #expect(reception.pictureCount == reception.figure("frames", "sent"), "\(reception.log)")
+    #expect(reception.log.contains("corrupt pictures"), "\(reception.log)")
+    let numbers = try NumberedPictures.read(reception.pictures, width: 1280, height: 720)
+    let modulus = NumberedPictures.clipLength
+    let steps = zip(numbers.dropFirst(), numbers).map { ($0 - $1 + modulus) % modulus }
+    #expect(steps.allSatisfy { (1...30).contains($0) }, "\(numbers)")
+    // It goes on behind them.
+    #expect((steps.firstIndex { $0 > 1 } ?? numbers.count) < steps.count - 10, "\(numbers)")
+  }
+
+  @Test func `pictures that come too short are lost in the driver and counted, and the stream goes on`() throws {
+    let directory = try TemporaryDirectory()
+    let camera = try UVCCamera(in: directory)
+    let reception = try Reception.ofH264(
+      ["--source", try #require(camera.node), "--format", "yuyv", "--size", "640x480", "--duration", "4s"],
+      size: (640, 480), in: directory
+    ) { _ in
+      let begin = try camera.state().frames
+      #expect(try eventually { try camera.state().frames > begin + 20 })
+      try camera.command("short 5")
+      #expect(try eventually { try camera.state().shortened == 5 })
+    }
+    #expect(reception.figure("frames", "dropped_by_cause", "driver") >= 5, "\(reception.statistics)")
+    #expect(reception.pictureCount == reception.figure("frames", "sent"), "\(reception.log)")
+    #expect(reception.receiverLog.isEmpty, "\(reception.receiverLog)")
+  }
+
+  @Test func `an unplug is one for the kernel, and a replug brings the same camera back`() throws {
+    let directory = try TemporaryDirectory()
+    let camera = try UVCCamera(in: directory)
+    for _ in 0..<3 {
+      let node = try #require(camera.node)
+      let viewer = try Subprocess(
+        ["v4l2-ctl", "-d", node, "-v", "pixelformat=MJPG,width=1280,height=720", "--stream-mmap"], in: directory)
+      #expect(try eventually { try camera.state().frames > 10 })
+      try camera.command("unplug")
+      let result = try viewer.wait(limit: 30)
+      #expect((result.outputText + result.error).contains("No such device"), "\(result.outputText) \(result.error)")
+      #expect(eventually { camera.node == nil })
+      #expect(!FileManager.default.fileExists(atPath: node))
+      try camera.command("plug")
+      #expect(eventually { camera.node != nil })
+    }
+  }
+
+  @Test func `a frozen picture is the same bit for bit, and a stalled camera sends none`() throws {
+    let directory = try TemporaryDirectory()
+    let camera = try UVCCamera(in: directory)
+    func capture(_ count: Int) throws -> Int {
+      let path = directory.path("frames.yuv")
+      let words = try v4l2(
+        camera, "-v", "pixelformat=YUYV,width=640,height=480", "--stream-mmap", "--stream-count=\(count)",
+        "--stream-to=\(path)", in: directory)
+      let bytes = try Data(contentsOf: URL(fileURLWithPath: path))
+      try #require(bytes.count == count * 640 * 480 * 2, "\(words)")
+      return Set((0..<count).map { bytes[($0 * 640 * 480 * 2)..<(($0 + 1) * 640 * 480 * 2)] }).count
+    }
+    #expect(try capture(6) == 6)
+    try camera.command("freeze")
+    #expect(try capture(6) == 1)
+    try camera.command("resume")
+    #expect(try capture(6) == 6)
+
+    try camera.command("stall")
+    let node = try #require(camera.node)
+    let viewer = try Subprocess(["v4l2-ctl", "-d", node, "--stream-mmap", "--stream-count=5"], in: directory)
+    #expect(try eventually { try camera.state().streaming })
+    let frames = try camera.state().frames
+    usleep(500_000)
+    #expect(viewer.isRunning)
+    #expect(try camera.state().frames == frames)
+    try camera.command("resume")
+    #expect(try viewer.wait(limit: 30).status == 0)
+  }
+
+  @Test func `in the dark the rate drops, unless the camera is told not to`() throws {
+    let directory = try TemporaryDirectory()
+    let camera = try UVCCamera(in: directory)
+    try camera.command("rate-drop")
+    let node = try #require(camera.node)
+    /// Pictures that the camera saw in a second, which does not depend on who takes them.
+    func rate() throws -> Double {
+      let viewer = try Subprocess(
+        ["v4l2-ctl", "-d", node, "-v", "pixelformat=MJPG,width=1280,height=720", "--stream-mmap"], in: directory)
+      defer {
+        viewer.send(SIGKILL)
+        _ = try? viewer.wait(limit: 30)
+      }
+      #expect(try eventually { try camera.state().streaming })
+      let (first, begin) = (try camera.state().number, Date())
+      usleep(1_500_000)
+      return Double(try camera.state().number - first) / Date().timeIntervalSince(begin)
+    }
+    let dark = try rate()
+    #expect((12...18).contains(dark))
+    _ = try v4l2(camera, "-c", "exposure_dynamic_framerate=0", in: directory)
+    let full = try rate()
+    #expect((25...35).contains(full))
+  }
+}
