@@ -10,36 +10,58 @@ import Testing
     return result.outputText + result.error
   }
 
-  // JPEGs are numbered modulo 64, YUYV modulo 65536.
-  @Test(arguments: [
-    ("mjpeg", "1280x720", NumberedPictures.clipLength), ("mjpeg", "1920x1080", NumberedPictures.clipLength),
-    ("yuyv", "640x480", 1 << 16), ("yuyv", "1280x720", 1 << 16),
-  ])
-  func `each picture of the camera is seen once, in order, or counted as lost`(
-    format: String, size: String, modulus: Int
-  ) throws {
-    let directory = try TemporaryDirectory()
-    let camera = try UVCCamera(jpegs: [format == "mjpeg" ? size : "640x480"], in: directory)
-    let sides = size.split(separator: "x").compactMap { Int($0) }
-    var late = 0
+  /// Streams `format` while `command` makes the camera's pictures go wrong, and checks that each of the others was seen
+  /// once, in order, or was counted as lost.
+  private func receive(
+    _ format: String, size: (width: Int, height: Int), numberedModulo modulus: Int, from camera: UVCCamera,
+    command: String, until isDone: (UVCCamera.State) -> Bool, in directory: TemporaryDirectory
+  ) throws -> Reception {
     let reception = try Reception.ofH264(
       [
-        "--source", try #require(camera.node), "--format", format, "--size", size, "--fps", "30", "--duration", "4s",
-      ], size: (sides[0], sides[1]), in: directory
+        "--source", try #require(camera.node), "--format", format, "--size", "\(size.width)x\(size.height)", "--fps",
+        "30", "--duration", "5s", "--control", "none",
+      ], size: size, in: directory
     ) { _ in
-      late = try camera.state().late
+      let begin = try camera.state().frames
+      #expect(try eventually { try camera.state().frames > begin + 20 })
+      try camera.command(command)
+      #expect(try eventually { isDone(try camera.state()) })
     }
     #expect(reception.receiverLog.isEmpty, "\(reception.receiverLog)")
-    let sent = reception.figure("frames", "sent")
-    #expect(reception.pictureCount == sent, "\(reception.log)")
-    // 120 at the full rate; a loaded machine may lose some, and then says so.
-    #expect(sent >= 40, "\(reception.log)")
-    let numbers = try NumberedPictures.read(reception.pictures, width: sides[0], height: sides[1])
-    let steps = zip(numbers.dropFirst(), numbers).map { ($0 - $1 + modulus) % modulus }
-    #expect(steps.allSatisfy { (1...20).contains($0) }, "\(numbers)")
+    #expect(reception.pictureCount == reception.figure("frames", "sent"), "\(reception.log)")
+    // 150 at the full rate; a loaded machine may lose some, and then says so.
+    #expect(reception.pictureCount >= 50, "\(reception.log)")
+    let numbers = try NumberedPictures.read(reception.pictures, width: size.width, height: size.height)
+    let steps = NumberedPictures.steps(numbers, modulo: modulus)
+    #expect(steps.allSatisfy { (1...30).contains($0) }, "\(numbers)")
     let missing = steps.reduce(0) { $0 + $1 - 1 }
-    let unsent = try camera.state().late - late
-    #expect(missing <= reception.figure("frames", "dropped") + unsent, "\(reception.log) \(numbers)")
+    #expect(missing <= reception.figure("frames", "dropped") + (try camera.state().late), "\(reception.log) \(numbers)")
+    // What went wrong is missing in the midst, and the stream went on behind it.
+    #expect(steps.dropLast(10).contains { $0 > 1 }, "\(numbers)")
+    return reception
+  }
+
+  @Test func `damaged JPEGs are dropped and counted, and the stream stays whole`() throws {
+    let directory = try TemporaryDirectory()
+    let camera = try UVCCamera(in: directory)
+    let reception = try receive(
+      "mjpeg", size: (1280, 720), numberedModulo: NumberedPictures.clipLength, from: camera, command: "corrupt 9",
+      until: { $0.corrupted == 9 }, in: directory)
+    let corrupt = reception.figure("frames", "dropped_by_cause", "corrupt")
+    let lost = reception.figure("frames", "dropped_by_cause", "driver")
+    // Three of each kind; a loaded machine may have lost some before they were looked at.
+    #expect(corrupt > 0 && corrupt <= 9 && corrupt + lost >= 9, "\(reception.statistics)")
+    #expect(reception.log.contains("MJPG (libjpeg-turbo)"), "\(reception.log)")
+    #expect(reception.log.contains("corrupt pictures"), "\(reception.log)")
+  }
+
+  @Test func `YUYV pictures that come too short are lost in the driver and counted, and the stream goes on`() throws {
+    let directory = try TemporaryDirectory()
+    let camera = try UVCCamera(in: directory)
+    let reception = try receive(
+      "yuyv", size: (640, 480), numberedModulo: 1 << 16, from: camera, command: "short 5",
+      until: { $0.shortened == 5 }, in: directory)
+    #expect(reception.figure("frames", "dropped_by_cause", "driver") >= 5, "\(reception.statistics)")
   }
 
   @Test func `v4l2-ctl sees the camera, its formats and its controls`() throws {
@@ -92,7 +114,8 @@ import Testing
     let camera = try UVCCamera(in: directory)
     let before = try camera.state().controls
     let words = try v4l2(
-      camera, "-v", "pixelformat=MJPG,width=1280,height=720", "--stream-mmap", "--stream-count=70", in: directory)
+      camera, "-v", "pixelformat=YUYV,width=1280,height=720", "--stream-mmap", "--stream-count=60", in: directory)
+    #expect(try camera.state().frames >= 60, "\(words)")
     let after = try camera.state().controls
     for name in ["exposure_time_absolute", "white_balance_temperature", "focus_absolute"] {
       #expect(after[name] != before[name], "\(name) \(words)")
@@ -101,61 +124,20 @@ import Testing
     #expect(listed.contains("exposure_time_absolute: \(after["exposure_time_absolute"] ?? 0)"), "\(listed)")
   }
 
-  @Test func `damaged JPEGs are dropped and counted, and the stream stays whole`() throws {
-    let directory = try TemporaryDirectory()
-    let camera = try UVCCamera(in: directory)
-    let reception = try Reception.ofH264(
-      ["--source", try #require(camera.node), "--format", "mjpeg", "--size", "1280x720", "--duration", "6s"],
-      size: (1280, 720), in: directory
-    ) { _ in
-      let begin = try camera.state().frames
-      #expect(try eventually { try camera.state().frames > begin + 20 })
-      try camera.command("corrupt 9")
-      #expect(try eventually { try camera.state().corrupted == 9 })
-    }
-    let corrupt = reception.figure("frames", "dropped_by_cause", "corrupt")
-    let lost = reception.figure("frames", "dropped_by_cause", "driver")
-    // Three of each kind; a loaded machine may have lost some before they were looked at.
-    #expect(corrupt > 0 && corrupt <= 9 && corrupt + lost >= 9, "\(reception.statistics)")
-    #expect(reception.receiverLog.isEmpty, "\(reception.receiverLog)")
-    #expect(reception.pictureCount == reception.figure("frames", "sent"), "\(reception.log)")
-    #expect(reception.log.contains("corrupt pictures"), "\(reception.log)")
-    let numbers = try NumberedPictures.read(reception.pictures, width: 1280, height: 720)
-    let modulus = NumberedPictures.clipLength
-    let steps = zip(numbers.dropFirst(), numbers).map { ($0 - $1 + modulus) % modulus }
-    #expect(steps.allSatisfy { (1...30).contains($0) }, "\(numbers)")
-    // It goes on behind them.
-    #expect((steps.firstIndex { $0 > 1 } ?? numbers.count) < steps.count - 10, "\(numbers)")
-  }
-
-  @Test func `pictures that come too short are lost in the driver and counted, and the stream goes on`() throws {
-    let directory = try TemporaryDirectory()
-    let camera = try UVCCamera(in: directory)
-    let reception = try Reception.ofH264(
-      ["--source", try #require(camera.node), "--format", "yuyv", "--size", "640x480", "--duration", "4s"],
-      size: (640, 480), in: directory
-    ) { _ in
-      let begin = try camera.state().frames
-      #expect(try eventually { try camera.state().frames > begin + 20 })
-      try camera.command("short 5")
-      #expect(try eventually { try camera.state().shortened == 5 })
-    }
-    #expect(reception.figure("frames", "dropped_by_cause", "driver") >= 5, "\(reception.statistics)")
-    #expect(reception.pictureCount == reception.figure("frames", "sent"), "\(reception.log)")
-    #expect(reception.receiverLog.isEmpty, "\(reception.receiverLog)")
-  }
-
   @Test func `an unplug is one for the kernel, and a replug brings the same camera back`() throws {
     let directory = try TemporaryDirectory()
-    let camera = try UVCCamera(in: directory)
+    let camera = try UVCCamera(jpegs: ["1920x1080"], in: directory)
     for _ in 0..<3 {
       let node = try #require(camera.node)
       let viewer = try Subprocess(
-        ["v4l2-ctl", "-d", node, "-v", "pixelformat=MJPG,width=1280,height=720", "--stream-mmap"], in: directory)
+        ["v4l2-ctl", "-d", node, "-v", "pixelformat=MJPG,width=1920,height=1080", "--stream-mmap"], in: directory)
       #expect(try eventually { try camera.state().frames > 10 })
+      #expect(try camera.state().format == "MJPG 1920x1080")
       try camera.command("unplug")
       let result = try viewer.wait(limit: 30)
-      #expect((result.outputText + result.error).contains("No such device"), "\(result.outputText) \(result.error)")
+      // The error is ENODEV or EINVAL, as the waiting call meets the end of the node or of its queue.
+      let words = result.outputText + result.error
+      #expect(words.contains("VIDIOC_DQBUF: failed"), "\(words)")
       #expect(eventually { camera.node == nil })
       #expect(!FileManager.default.fileExists(atPath: node))
       try camera.command("plug")

@@ -48,7 +48,9 @@ public struct Reception {
         "-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt",
         "yuv420p", "-flush_packets", "1", "-y", pictures.path,
       ], in: directory)
-    guard try eventually({ try UDPPort.isBound(port) }) else { throw Failed(log: receiver.errorSoFar) }
+    guard try eventually({ try UDPPort.isBound(port) }) else {
+      throw Failed(log: "the receiver does not listen: \(receiver.errorSoFar)")
+    }
     let running = try Subprocess(stream + ["--stats-json", figures], in: directory)
     _ = eventually { running.errorSoFar.contains("streaming") || !running.isRunning }
     try body(running)
@@ -68,8 +70,11 @@ public struct Reception {
     try UDPPort.send([0x80 | 1, 203, 0, 1, 0, 0, 0, 0], to: host, port: port + 1)
     let received = try receiver.wait(limit: 30)
     // That it was told not to probe, that nothing more came, and that two pictures of a jittering camera fall on one
-    // tick of its own output's 30 Hz clock, are no complaints about the stream.
-    let ownAffairs = ["not enough frames to estimate rate", "Connection timed out", "[rawvideo @"]
+    // tick of its own output's 30 Hz clock, are no complaints about the stream; nor is what it calls full range.
+    let ownAffairs = [
+      "not enough frames to estimate rate", "Connection timed out", "[rawvideo @", "deprecated pixel format used",
+      "Last message repeated",
+    ]
     let complaints = received.error.split(separator: "\n")
       .filter { line in !ownAffairs.contains { line.contains($0) } }
       .joined(separator: "\n")

@@ -1,31 +1,32 @@
-public import Foundation
+import Foundation
+import TestSupport
 
 /// A USB webcam of the rig (`UVCCameraTool`) with the kernel's own uvcvideo as its driver; unplugged with the value.
-public final class UVCCamera {
+final class UVCCamera {
   /// What the camera says of itself.
-  public struct State: Decodable, Sendable {
+  struct State: Decodable, Sendable {
     /// Whether it hangs on the bus.
-    public let plugged: Bool
+    let plugged: Bool
     /// Whether the host wants pictures.
-    public let streaming: Bool
+    let streaming: Bool
     /// Such as `MJPG 1280x720`; nil where nothing is streamed.
-    public let format: String?
+    let format: String?
     /// How many pictures it has seen since it was plugged in, sent or not, at its pace.
-    public let number: Int
+    let number: Int
     /// How many pictures it has sent whole.
-    public let frames: Int
+    let frames: Int
     /// How many it could not send, because the host took none.
-    public let late: Int
+    let late: Int
     /// How many JPEGs it damaged, and how many pictures it cut in half.
-    public let corrupted: Int
+    let corrupted: Int
     /// See ``corrupted``.
-    public let shortened: Int
+    let shortened: Int
     /// Values as they are in the camera.
-    public let controls: [String: Int]
+    let controls: [String: Int]
   }
 
   /// Its serial number, by which a camera is known wherever it is plugged in.
-  public let serial = "NJ\(UInt32.random(in: 0...UInt32.max))"
+  let serial = "NJ\(UInt32.random(in: 0...UInt32.max))"
   private let socket: String
   private let tool: Subprocess
   private let directory: TemporaryDirectory
@@ -33,14 +34,17 @@ public final class UVCCamera {
   /// Plugs a camera in, and waits until the kernel has made its node.
   ///
   /// - Parameter sizes: Of the JPEGs that it offers.
-  public init(jpegs sizes: [String] = ["1280x720"], in directory: TemporaryDirectory) throws {
+  init(jpegs sizes: [String] = ["1280x720"], in directory: TemporaryDirectory) throws {
     self.directory = directory
     socket = directory.path("camera-\(serial).sock")
     let path = URL(fileURLWithPath: nightjarPath).deletingLastPathComponent().appendingPathComponent("UVCCameraTool")
     var arguments = [path.path, socket, "--serial", serial]
     for size in sizes { arguments += ["--mjpeg", try NumberedPictures.clip(of: size, in: directory)] }
     tool = try Subprocess(arguments, in: directory)
-    guard eventually({ tool.outputSoFar.contains("ready") && node != nil }) else { throw Failed(text: tool.errorSoFar) }
+    guard eventually({ tool.outputSoFar.contains("ready") }) else {
+      throw Failed(text: "the camera could not be plugged in: \(tool.errorSoFar)")
+    }
+    guard eventually({ node != nil }) else { throw Failed(text: "the kernel made no node of the camera") }
   }
 
   deinit {
@@ -49,7 +53,7 @@ public final class UVCCamera {
   }
 
   /// The node that delivers its pictures; nil while there is none.
-  public var node: String? {
+  var node: String? {
     let root = "/sys/class/video4linux"
     for entry in (try? FileManager.default.contentsOfDirectory(atPath: root).sorted()) ?? [] {
       func attribute(_ name: String) -> String? {
@@ -64,13 +68,13 @@ public final class UVCCamera {
   }
 
   /// Gives it a command, such as `corrupt 3` (see `UVCCameraTool`).
-  public func command(_ line: String) throws {
+  func command(_ line: String) throws {
     let answer = try ask(line)
     guard answer == "ok" else { throw Failed(text: answer) }
   }
 
   /// Its state.
-  public func state() throws -> State {
+  func state() throws -> State {
     try JSONDecoder().decode(State.self, from: Data(ask("state").utf8))
   }
 
@@ -100,48 +104,9 @@ public final class UVCCamera {
   }
 
   /// What went wrong.
-  public struct Failed: Error, CustomStringConvertible {
+  struct Failed: Error, CustomStringConvertible {
     let text: String
     /// The same.
-    public var description: String { text }
-  }
-}
-
-/// Pictures that carry their number: sixteen blocks across the upper eighteenth are its bits, black or white, the
-/// lowest one at the left.
-public enum NumberedPictures {
-  /// How many JPEGs there are of a size, 0 … 63, before they begin again.
-  public static let clipLength = 64
-
-  /// The path of such JPEGs, made by ffmpeg.
-  static func clip(of size: String, in directory: TemporaryDirectory) throws -> String {
-    let path = directory.path("\(size).mjpeg")
-    if FileManager.default.fileExists(atPath: path) { return path }
-    // The blocks are drawn small, one pixel each.
-    let bits = "color=black:s=16x18:r=30,format=gray,geq=lum='if(mod(floor(N/pow(2\\,X))\\,2)\\,235\\,16)'"
-    let enlarged = "scale=\(size.replacing("x", with: ":")):flags=neighbor,crop=iw:ih/18:0:0"
-    let result = try Subprocess.run(
-      [
-        "ffmpeg", "-nostdin", "-v", "error", "-f", "lavfi", "-i", bits, "-f", "lavfi", "-i", "testsrc2=s=\(size):r=30",
-        "-filter_complex", "[0]\(enlarged)[n];[1][n]overlay=0:0:format=yuv420,format=yuvj420p", "-frames:v",
-        "\(clipLength)", "-c:v", "mjpeg", "-q:v", "4", "-f", "mjpeg", path,
-      ], in: directory)
-    guard result.status == 0 else { throw UVCCamera.Failed(text: result.error) }
-    return path
-  }
-
-  /// The numbers of the I420 pictures in the file at `url`.
-  public static func read(_ url: URL, width: Int, height: Int) throws -> [Int] {
-    let file = try FileHandle(forReadingFrom: url)
-    defer { try? file.close() }
-    let pictureBytes = width * height * 3 / 2
-    let count = Int(try file.seekToEnd()) / pictureBytes
-    let middle = height / 36
-    return try (0..<count).map { picture in
-      try file.seek(toOffset: UInt64(picture * pictureBytes + middle * width))
-      let row = [UInt8](try file.read(upToCount: width) ?? Data())
-      guard row.count == width else { throw CocoaError(.fileReadCorruptFile) }
-      return (0..<16).reduce(0) { $0 | (row[($1 * 2 + 1) * width / 32] > 128 ? 1 : 0) << $1 }
-    }
+    var description: String { text }
   }
 }
