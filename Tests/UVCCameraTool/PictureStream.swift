@@ -81,18 +81,19 @@ struct PictureStream {
   /// Sends what is due as far as the host has room; false where the host has let go.
   mutating func run(at now: MediaTime, over link: USBIPLink, controls: inout CameraControls) -> Bool {
     guard let setting else { return true }
-    if fault != .stalled, now >= next {
-      let isSlow = isDark && controls.lowersRateInTheDark
-      next = next + MediaTime(nanoseconds: Int64(setting.interval) * (isSlow ? 200 : 100))
-      // A machine that stood still does not get all that it has missed.
-      if now.nanoseconds - next.nanoseconds > 1_000_000_000 { next = now }
+    let isSlow = isDark && controls.lowersRateInTheDark
+    let interval = MediaTime(nanoseconds: Int64(setting.interval) * (isSlow ? 200 : 100))
+    guard fault != .stalled, now >= next else { return fill(over: link) }
+    let isMissed = isSending || transfers.isEmpty
+    while now >= next {
+      next = next + interval
       if fault != .frozen { number += 1 }
-      if isSending || transfers.isEmpty {
-        framesLate += 1
-      } else {
-        begin(setting.format, at: now)
-        controls.settle(inTheDark: isDark)
-      }
+      // Only the newest is there to be sent: a sensor keeps nothing.
+      if isMissed || now >= next { framesLate += 1 }
+    }
+    if !isMissed {
+      begin(setting.format, at: now)
+      controls.settle(inTheDark: isDark)
     }
     return fill(over: link)
   }
