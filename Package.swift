@@ -81,7 +81,7 @@ let package = Package(
     target(
       "RTSPServer",
       [
-        "RTSP", "Credentials", "Streaming", "RTP", "Media",
+        "RTSP", "Credentials", "Streaming", "SRTP", "RTP", "Media",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -151,7 +151,7 @@ let package = Package(
     test(
       "RTSPServerTests",
       [
-        "RTSPServer", "RTSP", "Credentials", "Streaming", "Capture", "Encoding", "RTP", "Media", "TestSupport",
+        "RTSPServer", "RTSP", "Credentials", "Streaming", "Capture", "Encoding", "SRTP", "RTP", "Media", "TestSupport",
         "nightjar",
       ]),
     test("StreamingTests", ["Streaming", "Threading", "Capture", "Encoding", "SRTP", "RTP", "Media", "TestSupport"]),
@@ -161,7 +161,7 @@ let package = Package(
     test("ControlTests", ["Control", "ControlServerTool", "Media", "TestSupport", "nightjar"]),
     .executableTarget(
       name: "RTPReceiverTool", dependencies: ["RTP", "Media"], path: "Tests/RTPReceiverTool", swiftSettings: settings),
-    test("PlayerTests", ["RTP", "TestSupport", "nightjar"]),
+    test("PlayerTests", ["SRTP", "RTP", "TestSupport", "nightjar"]),
     // A USB camera for the rig's kernel.
     .executableTarget(
       name: "UVCCameraTool", dependencies: ["Media", "CLinux"], path: "Tests/UVCCameraTool", swiftSettings: settings),

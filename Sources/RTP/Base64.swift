@@ -1,6 +1,6 @@
-/// The base64 encoding of RFC 4648 section 4, with padding: what `sprop-parameter-sets` is written in.
+/// Base64 by RFC 4648 section 4: what `sprop-parameter-sets` and keys are written in.
 public enum Base64 {
-  /// `bytes` as base64 text without line breaks.
+  /// `bytes` as base64 text with padding and without line breaks.
   public static func encode(_ bytes: [UInt8]) -> String {
     let alphabet = Array("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/".utf8)
     var text: [UInt8] = []
@@ -17,5 +17,36 @@ public enum Base64 {
       }
     }
     return String(decoding: text, as: UTF8.self)
+  }
+
+  /// The bytes of a text whose padding may be missing; nil for anything else, bits beyond the last byte too.
+  public static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
+    var digits = Array(text)
+    let length = digits.count
+    while digits.last == 0x3d { digits.removeLast() }
+    guard length == digits.count || length.isMultiple(of: 4), length - digits.count <= 2, digits.count % 4 != 1 else {
+      return nil
+    }
+    var bytes: [UInt8] = []
+    var bits: UInt32 = 0
+    var count = 0
+    for digit in digits {
+      let value: UInt8
+      switch digit {
+      case 0x41...0x5a: value = digit - 0x41
+      case 0x61...0x7a: value = digit - 0x61 + 26
+      case 0x30...0x39: value = digit - 0x30 + 52
+      case 0x2b: value = 62
+      case 0x2f: value = 63
+      default: return nil
+      }
+      bits = bits << 6 | UInt32(value)
+      count += 6
+      guard count >= 8 else { continue }
+      count -= 8
+      bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
+      bits &= 1 << UInt32(count) - 1
+    }
+    return bits == 0 ? bytes : nil
   }
 }

@@ -95,6 +95,8 @@ public struct SessionDescription: Hashable, Sendable {
   /// The values of `a=crypto`, RFC 4568: the stream is protected where there are any. They hold keys; who may read the
   /// description can see the stream.
   public var cryptography: [String] = []
+  /// Messages of MIKEY in base64, `a=key-mgmt` (RFC 4567): the stream is protected where there are any. They hold keys.
+  public var keyManagement: [String] = []
   /// The stream's source; left out where it is unknown.
   public var source: Source?
 
@@ -155,18 +157,21 @@ public struct SessionDescription: Hashable, Sendable {
     }
     if multiplexesControl { lines.append("a=rtcp-mux") }
     lines += cryptography.map { "a=crypto:\($0)" }
+    lines += keyManagement.map { "a=key-mgmt:mikey \($0)" }
     if let source { lines.append("a=ssrc:\(source.ssrc) cname:\(source.canonicalName)") }
     lines += feedbackLines
     if announcement == .rtsp { lines.append("a=control:\(Self.track)") }
     return lines.map { $0 + "\r\n" }.joined()
   }
 
+  private var isProtected: Bool { !cryptography.isEmpty || !keyManagement.isEmpty }
+
   private var mediaLine: String {
     let port = isSettledBySetup ? 0 : port
     let profileName =
       switch profile {
-      case .avp: cryptography.isEmpty ? "RTP/AVP" : "RTP/SAVP"
-      case .avpf: cryptography.isEmpty ? "RTP/AVPF" : "RTP/SAVPF"
+      case .avp: isProtected ? "RTP/SAVP" : "RTP/AVP"
+      case .avpf: isProtected ? "RTP/SAVPF" : "RTP/AVPF"
       }
     let retransmissionType = retransmission.map { " \($0.payloadType)" } ?? ""
     return "m=video \(port) \(profileName) \(payloadType)\(retransmissionType)"

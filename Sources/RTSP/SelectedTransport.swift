@@ -2,7 +2,8 @@ public import RTP
 
 /// The ways in which a server sends.
 public struct TransportCapabilities: Hashable, Sendable {
-  /// The RTP profiles. A client that reads an AVPF description may ask for AVP: it then sends no early feedback.
+  /// The RTP profiles. A client that reads an AVPF description may ask for AVP: it then sends no early feedback. The
+  /// protected ones are served on encrypted connections alone, whatever is given here: their keys go over those.
   public var profiles: Set<TransportProfile>
   /// Whether over UDP to the client.
   public var isUDPServed: Bool
@@ -12,18 +13,23 @@ public struct TransportCapabilities: Hashable, Sendable {
   public var isMulticastServed: Bool
   /// Whether RTP and RTCP may share a port.
   public var isMultiplexingServed: Bool
-  /// Whether nothing is sent that others on the way can read: only over the RTSP connection, and only where that is
-  /// encrypted itself.
+  /// Whether nothing is sent that others on the way can read: without SRTP only over the RTSP connection, and only where
+  /// that is encrypted itself.
   public var requiresEncryption = false
+  /// Whether the connection is encrypted that is asked on.
+  private(set) var isConnectionEncrypted = false
 
   /// The ways that are left to a client of a connection that is encrypted, or is not.
   func onConnection(isEncrypted: Bool) -> TransportCapabilities {
-    guard requiresEncryption else { return self }
     var rest = self
-    rest.isUDPServed = false
-    rest.isMulticastServed = false
-    rest.isTCPServed = isTCPServed && isEncrypted
+    rest.isConnectionEncrypted = isEncrypted
     return rest
+  }
+
+  /// Whether packets may go that way as far as keeping them secret matters.
+  fileprivate func isSecretEnough(_ specification: TransportSpecification) -> Bool {
+    if specification.profile.isProtected { return isConnectionEncrypted }
+    return !requiresEncryption || isConnectionEncrypted && specification.lower == .tcp
   }
 
   /// The ways given.
@@ -71,12 +77,15 @@ public struct SelectedTransport: Hashable, Sendable {
     let alternatives = try TransportSpecification.alternatives(text)
     guard !alternatives.isEmpty else { throw .missing }
     var malformed: String?
+    var hasProtected = false
     for alternative in alternatives {
       switch alternative {
       case .foreign: continue
       case .malformed(let parameter): malformed = malformed ?? parameter
       case .specification(let specification):
+        hasProtected = hasProtected || specification.profile.isProtected
         guard specification.isPlay, capabilities.profiles.contains(specification.profile),
+          capabilities.isSecretEnough(specification),
           let delivery = Self.delivery(specification, capabilities: capabilities, usedChannels: usedChannels)
         else { continue }
         profile = specification.profile
@@ -86,6 +95,7 @@ public struct SelectedTransport: Hashable, Sendable {
       }
     }
     if let malformed { throw .parameter(malformed) }
+    if hasProtected, !capabilities.isConnectionEncrypted { throw .keyInTheClear(text) }
     if capabilities.requiresEncryption { throw .unencrypted(text) }
     throw .unsupported(text)
   }
@@ -104,7 +114,9 @@ public struct SelectedTransport: Hashable, Sendable {
       if ports.rtp == ports.rtcp, !(specification.isMultiplexed && capabilities.isMultiplexingServed) { return nil }
       return .udp(ports)
     case (.udp, true):
-      return capabilities.isMulticastServed ? .multicast : nil
+      // All share one group, which is protected for all or for none.
+      return capabilities.isMulticastServed && specification.profile.isProtected == capabilities.requiresEncryption
+        ? .multicast : nil
     case (.tcp, true):
       return nil
     }

@@ -32,6 +32,9 @@ public enum TransportProfile: String, Hashable, Sendable, CaseIterable {
   case savp = "RTP/SAVP"
   /// Encrypted, with early feedback, RFC 5124.
   case savpf = "RTP/SAVPF"
+
+  /// Whether its packets are encrypted themselves.
+  public var isProtected: Bool { self == .savp || self == .savpf }
 }
 
 /// Why a `Transport` header gives no way to send.
@@ -46,11 +49,13 @@ public enum TransportError: Failure, Hashable {
   case unsupported(String)
   /// The same, where nothing is served that others can read.
   case unencrypted(String)
+  /// SRTP on a connection whose keys others could read.
+  case keyInTheClear(String)
 
   /// The answer to it.
   public var status: ResponseStatus {
     switch self {
-    case .unsupported, .unencrypted: .unsupportedTransport
+    case .unsupported, .unencrypted, .keyInTheClear: .unsupportedTransport
     default: .badRequest
     }
   }
@@ -63,7 +68,10 @@ public enum TransportError: Failure, Hashable {
     case .parameter(let text): "\(excerpt(text)) in a Transport header: not what RFC 2326 section 12.39 allows"
     case .unsupported(let text): "the transport \(excerpt(text)) is not served; offer RTP/AVP over UDP or TCP"
     case .unencrypted(let text):
-      "the transport \(excerpt(text)) could be read on the way; connect by rtsps and offer RTP/AVP/TCP"
+      "the transport \(excerpt(text)) could be read on the way; connect by rtsps and offer RTP/AVP/TCP or "
+        + "RTP/SAVP"
+    case .keyInTheClear(let text):
+      "the transport \(excerpt(text)) needs a key that could be read on the way; connect by rtsps"
     }
   }
 

@@ -1,5 +1,6 @@
 public import Credentials
 public import Media
+public import SRTP
 
 /// What an RTSP server serves, where, and how much of it.
 public struct ServerConfiguration: Sendable {
@@ -52,8 +53,11 @@ public struct ServerConfiguration: Sendable {
   public var identity: TLSIdentity?
   /// The group for multicast; nil refuses it.
   public var group: Group?
-  /// Whether the stream goes to viewers of rtsps alone, and to them within that connection alone.
+  /// Whether the stream goes to viewers of rtsps alone, and to them within that connection or by SRTP alone.
   public var requiresEncryption = false
+  /// What SRTP is offered by to viewers of rtsps (RTP/SAVP and RTP/SAVPF, the key by MIKEY); nil offers none. The group
+  /// is protected by it where ``requiresEncryption`` says so, else it is in the clear.
+  public var suite: SRTPSuite? = .aes128CounterHMAC80
   /// Sessions at a time.
   public var sessions = 128
   /// Sessions at a time of one address.

@@ -4,6 +4,7 @@ import Media
 import NIOCore
 import RTP
 import RTSP
+import SRTP
 import Streaming
 
 /// All that an RTSP server knows, on its event loop: connections, sessions, and who plays.
@@ -17,6 +18,7 @@ final class Service {
   private var connections: [UInt64: Connection] = [:]
   private var playing: [SessionIdentifier: Playing] = [:]
   private var group: SharedGroup
+  private var keys: ViewerKeys
   private var lastConnection: UInt64 = 0
   private var lastPlay: UInt64 = 0
   private let packets = PacketWriter()
@@ -36,6 +38,7 @@ final class Service {
     self.loop = loop
     var transports = TransportCapabilities(isMulticastServed: configuration.group != nil, isMultiplexingServed: true)
     transports.requiresEncryption = configuration.requiresEncryption
+    if configuration.suite != nil { transports.profiles.formUnion([.savp, .savpf]) }
     table = SessionTable(
       configuration: SessionTable.Configuration(
         presentations: ["/\(configuration.path)": 1],
@@ -43,7 +46,8 @@ final class Service {
         timeoutSeconds: configuration.sessionSeconds, maximumSessions: configuration.sessions,
         maximumSessionsPerAddress: configuration.sessionsPerAddress))
     authenticator = configuration.users.map { DigestAuthenticator(users: $0, at: .now()) }
-    group = SharedGroup(configuration.group, pipeline)
+    keys = ViewerKeys(configuration, pipeline)
+    group = SharedGroup(configuration.group, pipeline, stream: keys.group)
     let service = NIOLoopBound(self, eventLoop: loop)
     loop.scheduleRepeatedTask(initialDelay: Self.tick, delay: Self.tick) { _ in service.value.keepTime() }
   }
@@ -71,7 +75,8 @@ final class Service {
     connection.noteClosed()
     connections[connection.number] = nil
     statistics.connections = connections.count
-    for session in table.connectionClosed(connection.number) { letGo(session) }
+    keys.forget(connection.number)
+    for session in table.connectionClosed(connection.number) { end(session) }
     countSessions()
   }
 
@@ -105,7 +110,7 @@ final class Service {
       playing[session]?.lastHeard = heard
       table.keepAlive(session, at: heard)
     }
-    for session in table.expire(at: now) { letGo(session, goodbye: true) }
+    for session in table.expire(at: now) { end(session, goodbye: true) }
     let used = Set(table.sessions.values.map(\.connection))
     for connection in connections.values
     where connection.complaint(at: now, hasSession: used.contains(connection.number), configuration) != nil {
@@ -181,25 +186,56 @@ final class Service {
     case .none, .release: break
     case .describe(_, let base): answer.response.setDescription(description(for: connection), contentBase: base)
     case .setup(let session, _, let transport):
-      guard let server = serverSide(of: transport, for: connection) else {
-        table.end(session)
-        answer.response = Response(.unsupportedTransport, to: request)
-        break
-      }
-      // Another SETUP of a session is another way.
-      letGo(session)
-      answer.response.setTransport(TransportAnswer(transport, server: server))
+      setUp(session, transport, request, &answer.response, on: connection)
     case .play(let session, let urls):
       return play(session, url: urls[0] ?? "", request, answer.response, on: connection)
-    case .pause(let session), .teardown(let session): letGo(session)
+    case .pause(let session): letGo(session)
+    case .teardown(let session): end(session)
     }
     connection.answered(answer.response)
   }
 
   private func description(for connection: Connection) -> String {
-    pipeline.sessionDescription(
-      forGuestsAt: connection.localAddress ?? .loopback, name: configuration.path, sessionID: sessionID
-    ).text
+    // The key goes along, so that nobody else may read it.
+    let stream = connection.table.scheme == .rtsps ? keys.offer(on: connection.number) : nil
+    var description = pipeline.sessionDescription(
+      forGuestsAt: connection.localAddress ?? .loopback, name: configuration.path, sessionID: sessionID, stream: stream)
+    if let stream { description.keyManagement = [keys.message(for: stream)] }
+    return description.text
+  }
+
+  /// Makes ready to send a session its stream, or ends it with a refusal.
+  private func setUp(
+    _ session: SessionIdentifier, _ transport: SelectedTransport, _ request: Request, _ response: inout Response,
+    on connection: Connection
+  ) {
+    // Another SETUP of a session is another way.
+    letGo(session)
+    func refuse(_ status: ResponseStatus) {
+      noteRefusal()
+      table.end(session)
+      keys.end(session)
+      response = Response(status, to: request)
+    }
+    guard let server = serverSide(of: transport, for: connection) else { return refuse(.unsupportedTransport) }
+    guard transport.profile.isProtected else {
+      keys.end(session)
+      return response.setTransport(TransportAnswer(transport, server: server))
+    }
+    var controlKey: SRTPKey?
+    do {
+      controlKey = try KeyManagementField(request).map { try MIKEYMessage(text: $0.data).key }
+    } catch {
+      // A policy that is not served may be another in the client's next attempt.
+      if case .unsupported = error as? MIKEYError { return refuse(.unsupportedTransport) }
+      return refuse(.badRequest)
+    }
+    guard let stream = keys.take(for: session, on: connection.number, controlKey: controlKey) else {
+      return refuse(.unsupportedTransport)
+    }
+    let ssrc = transport.delivery == .multicast ? nil : stream.ssrc
+    response.setTransport(TransportAnswer(transport, server: server, ssrc: ssrc))
+    response.headers["KeyMgmt"] = KeyManagementField(url: request.uri, data: keys.message(for: stream)).description
   }
 
   /// This side of a way to a client; nil where it cannot be had.
@@ -254,7 +290,8 @@ final class Service {
     }
     lastPlay += 1
     let number = lastPlay
-    let name = name(of: connection, transport)
+    let key = keys[session]
+    let name = name(of: connection, transport, isProtected: key != nil)
     var viewer = Playing(number: number, connection: entry.connection, transport: transport, name: name)
     viewer.pending = Pending(response: response, url: url, connection: connection)
     let service = NIOLoopBound(self, eventLoop: loop)
@@ -269,7 +306,7 @@ final class Service {
         let control = ports.rtcp == ports.rtp ? nil : try SocketAddress(host: connection.client, port: ports.rtcp)
         viewer.viewer = try pipeline.admit(
           .datagrams(to: address, control: control, timeToLive: nil),
-          name: name
+          name: name, stream: key?.stream, controlKey: key?.controlKey
         ) { start in
           loop.execute { service.value.started(session, number, start) }
         }
@@ -285,7 +322,7 @@ final class Service {
         viewer.interleaved = interleaved
         viewer.viewer = try pipeline.admit(
           .interleaved(interleaved),
-          name: name
+          name: name, stream: key?.stream, controlKey: key?.controlKey
         ) { start in
           loop.execute { service.value.started(session, number, start) }
         }
@@ -293,6 +330,7 @@ final class Service {
     } catch {
       noteRefusal()
       table.end(session)
+      keys.end(session)
       return connection.answered(Response(.serviceUnavailable, to: request))
     }
     playing[session] = viewer
@@ -304,12 +342,13 @@ final class Service {
   }
 
   /// `rtsp udp 192.168.1.20:50000, anna`.
-  private func name(of connection: Connection, _ transport: SelectedTransport) -> String {
+  private func name(of connection: Connection, _ transport: SelectedTransport, isProtected: Bool) -> String {
+    let kind = isProtected ? "rtsp srtp" : "rtsp"
     let user = connection.user.map { ", \($0)" } ?? ""
     return switch transport.delivery {
-    case .udp(let ports): "rtsp udp \(connection.client):\(ports.rtp)\(user)"
-    case .interleaved: "rtsp tcp \(connection.client):\(connection.channel.remoteAddress?.port ?? 0)\(user)"
-    case .multicast: "rtsp multicast \(connection.client)\(user)"
+    case .udp(let ports): "\(kind) udp \(connection.client):\(ports.rtp)\(user)"
+    case .interleaved: "\(kind) tcp \(connection.client):\(connection.channel.remoteAddress?.port ?? 0)\(user)"
+    case .multicast: "\(kind) multicast \(connection.client)\(user)"
     }
   }
 
@@ -322,7 +361,7 @@ final class Service {
     }
     for other in former {
       table.end(other)
-      letGo(other)
+      end(other)
     }
   }
 
@@ -348,6 +387,12 @@ final class Service {
       return
     }
     packets.write(bytes, to: connection, of: interleaved)
+  }
+
+  /// Stops sending to a session, which is over.
+  private func end(_ session: SessionIdentifier, goodbye: Bool = false) {
+    letGo(session, goodbye: goodbye)
+    keys.end(session)
   }
 
   /// Stops sending to a session.

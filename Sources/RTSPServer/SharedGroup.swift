@@ -7,11 +7,14 @@ import Streaming
 struct SharedGroup {
   private let group: ServerConfiguration.Group?
   private let pipeline: Pipeline
+  /// The protected stream that it gets; nil is the one in the clear.
+  private let stream: ProtectedStream?
   private var members = 0
   private var viewer: ViewerID?
 
-  init(_ group: ServerConfiguration.Group?, _ pipeline: Pipeline) {
+  init(_ group: ServerConfiguration.Group?, _ pipeline: Pipeline, stream: ProtectedStream?) {
     self.group = group
+    self.stream = stream
     self.pipeline = pipeline
   }
 
@@ -29,7 +32,7 @@ struct SharedGroup {
       let control = try SocketAddress(host: group.address, port: group.port + 1)
       viewer = try pipeline.admit(
         .datagrams(to: address, control: control, timeToLive: group.timeToLive),
-        name: "rtsp multicast \(group.address):\(group.port)"
+        name: "\(stream == nil ? "rtsp" : "rtsp srtp") multicast \(group.address):\(group.port)", stream: stream
       ) { _ in }
     } else {
       pipeline.requestKeyFrameForGuest()

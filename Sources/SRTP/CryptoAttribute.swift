@@ -1,3 +1,5 @@
+import RTP
+
 /// The value of an SDP's `a=crypto`, RFC 4568 section 9.1: `TAG SUITE inline:BASE64`.
 public struct CryptoAttribute: Hashable, Sendable {
   /// Which of several offers it is, 0 to 999,999,999.
@@ -44,38 +46,7 @@ public struct CryptoAttribute: Hashable, Sendable {
     guard fields.count == 1 else {
       throw .unsupported(fields[1].contains(":") ? "a master key identifier" : "a lifetime")
     }
-    guard let bytes = decode(fields[0]) else { throw .syntax("what follows inline: is no base64") }
+    guard let bytes = Base64.decode(fields[0].utf8) else { throw .syntax("what follows inline: is no base64") }
     return try SRTPKey(suite: suite, bytes: bytes)
-  }
-
-  /// Base64 by RFC 4648 section 4, whose padding may be missing; nil for anything else, bits beyond the last byte too.
-  private static func decode(_ text: Substring) -> [UInt8]? {
-    var digits = Array(text.utf8)
-    let length = digits.count
-    while digits.last == 0x3d { digits.removeLast() }
-    guard length == digits.count || length.isMultiple(of: 4), length - digits.count <= 2, digits.count % 4 != 1 else {
-      return nil
-    }
-    var bytes: [UInt8] = []
-    var bits: UInt32 = 0
-    var count = 0
-    for digit in digits {
-      let value: UInt8
-      switch digit {
-      case 0x41...0x5a: value = digit - 0x41
-      case 0x61...0x7a: value = digit - 0x61 + 26
-      case 0x30...0x39: value = digit - 0x30 + 52
-      case 0x2b: value = 62
-      case 0x2f: value = 63
-      default: return nil
-      }
-      bits = bits << 6 | UInt32(value)
-      count += 6
-      guard count >= 8 else { continue }
-      count -= 8
-      bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
-      bits &= 1 << UInt32(count) - 1
-    }
-    return bits == 0 ? bytes : nil
   }
 }

@@ -15,23 +15,24 @@ struct ViewerList {
 
   var count: Int { destinations.count + guests.count }
 
-  /// The protected streams that there are or were: a source is never used twice under one key.
-  private var protectedKinds: [RTPOutput.Kind] = []
+  /// The source of the last protected stream. Each has one that no other has or had, so that whatever key it has, its
+  /// keystream is used once.
+  private var lastSource = UInt32.random(in: 0 ... .max)
 
-  /// The protection of a stream like `kind` by `key`: the one that there is, or one with a source of its own.
-  func protection(by key: SRTPKey, of kind: RTPOutput.Kind) -> StreamProtection {
-    let same = protectedKinds.first {
-      $0.protection?.key == key && $0.payload == kind.payload && $0.packetSize == kind.packetSize
+  /// The protection of a destination's stream like `kind` by `key`: the one that there is, or a new one.
+  mutating func protection(by key: SRTPKey, of kind: RTPOutput.Kind) -> StreamProtection {
+    let same = destinations.first {
+      $0.protection?.key == key && $0.destination.payload == kind.payload
+        && $0.destination.maximumPacketSize == kind.packetSize
     }
-    if let protection = same?.protection { return protection }
-    var ssrc = UInt32.random(in: 0 ... .max)
-    while protectedKinds.contains(where: { $0.protection?.ssrc == ssrc }) { ssrc = .random(in: 0 ... .max) }
-    return StreamProtection(key: key, ssrc: ssrc)
+    return same?.protection ?? newProtection(by: key)
   }
 
-  /// Notes that there is a stream of this kind.
-  mutating func note(_ kind: RTPOutput.Kind) {
-    if kind.protection != nil, !protectedKinds.contains(kind) { protectedKinds.append(kind) }
+  /// The protection of a stream that begins.
+  mutating func newProtection(by key: SRTPKey) -> StreamProtection {
+    // By an odd number: all others come before one comes again.
+    lastSource &+= 0x9e37_79b1
+    return StreamProtection(key: key, ssrc: lastSource)
   }
 
   mutating func nextID() -> ViewerID {
@@ -94,7 +95,6 @@ extension Pipeline {
         entry.source = source
       }
       start(ViewerFigures(id: entry.id, name: name), transport, kind)
-      list.note(kind)
       list.destinations.append(entry)
       return entry.id
     }
@@ -143,11 +143,13 @@ extension Pipeline {
   /// Makes a viewer of `transport`.
   func start(
     _ figures: ViewerFigures, _ transport: any PacketTransport, _ kind: RTPOutput.Kind,
-    onStart: (@Sendable (StreamStart) -> Void)? = nil
+    controlKey: SRTPKey? = nil, onStart: (@Sendable (StreamStart) -> Void)? = nil
   ) {
     figures.update { $0.isProtected = kind.protection != nil }
     statisticsRecorder.viewers.withLock { $0.append(figures) }
-    sendStage.add(transport, figures, kind, onStart: onStart)
+    sendStage.add(
+      SendStage.Newcomer(
+        transport: transport, figures: figures, kind: kind, controlKey: controlKey, onStart: onStart))
     requests.setWanted(true)
   }
 

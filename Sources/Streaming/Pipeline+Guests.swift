@@ -1,5 +1,6 @@
 public import Media
 import RTP
+public import SRTP
 import Synchronization
 
 /// How the RTP packets of a viewer that came by itself, as by RTSP, get to it.
@@ -29,10 +30,13 @@ extension Pipeline {
   ///
   /// - Parameters:
   ///   - name: Who it is, for a person.
+  ///   - stream: The protected stream that it gets; nil is the one in the clear.
+  ///   - controlKey: What it protects RTCP by; nil is the stream's key.
   ///   - onStart: Is told of the first packet, on another thread, just before it leaves.
   /// - Throws: ``StreamDestinationError`` where there are too many, or the system gives no socket.
   public func admit(
-    _ transport: GuestTransport, name: String, onStart: @escaping @Sendable (StreamStart) -> Void
+    _ transport: GuestTransport, name: String, stream: ProtectedStream? = nil, controlKey: SRTPKey? = nil,
+    onStart: @escaping @Sendable (StreamStart) -> Void
   ) throws(StreamDestinationError) -> ViewerID {
     try viewerList.withLock { list throws(StreamDestinationError) in
       guard list.count < Self.viewerLimit else { throw .tooMany(limit: Self.viewerLimit) }
@@ -43,11 +47,25 @@ extension Pipeline {
           try datagramTransport(to: address, control: control, timeToLive: timeToLive, name: name, &list)
         }
       let id = list.nextID()
-      let kind = RTPOutput.Kind(payload: .h264, packetSize: Self.guestPacketSize)
-      start(ViewerFigures(id: id, name: name), way, kind, onStart: onStart)
+      let kind = RTPOutput.Kind(
+        payload: .h264, packetSize: Self.guestPacketSize, protection: stream?.protection)
+      start(ViewerFigures(id: id, name: name), way, kind, controlKey: controlKey, onStart: onStart)
       list.guests.insert(id)
       return id
     }
+  }
+
+  /// A protected stream by `key`, which begins with its first viewer and is kept for the next one. Any thread.
+  public func reserve(_ key: SRTPKey) -> ProtectedStream {
+    let protection = viewerList.withLock { $0.newProtection(by: key) }
+    protection.progress.isHeld.store(true, ordering: .relaxed)
+    return ProtectedStream(protection: protection)
+  }
+
+  /// Lets a stream go that was reserved, at once or with its last viewer; nobody may be admitted to it any more.
+  public func release(_ stream: ProtectedStream) {
+    stream.protection.progress.isHeld.store(false, ordering: .relaxed)
+    sendStage.release(stream.protection)
   }
 
   /// Asks for a key frame on behalf of somebody who has joined a group that gets the stream already; such requests are

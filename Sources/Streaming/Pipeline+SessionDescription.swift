@@ -41,15 +41,18 @@ extension Pipeline {
   ///   - origin: this side's address.
   ///   - name: the stream's name, for a person.
   ///   - sessionID: the same for the stream's life, unlike any other of this host.
+  ///   - stream: the protected stream that they get; nil is the one in the clear. Its key is for the caller to add.
   public func sessionDescription(
-    forGuestsAt origin: ConnectionAddress, name: String, sessionID: UInt64
+    forGuestsAt origin: ConnectionAddress, name: String, sessionID: UInt64, stream: ProtectedStream? = nil
   ) -> SessionDescription {
     let current = parameterSets
     return SessionDescription(
       payload: .h264(current.sets), profile: .avpf(), announcement: .rtsp, address: origin, port: 0, origin: origin,
       sessionID: sessionID, version: sessionID &+ UInt64(current.changes), name: name, tool: "nightjar",
       frameRate: encoder.configuration.frameRate,
-      kilobitsPerSecond: kilobitsPerSecond(packetSize: Self.guestPacketSize, isIPv6: origin.family == .ip6))
+      kilobitsPerSecond: kilobitsPerSecond(
+        packetSize: Self.guestPacketSize, isIPv6: origin.family == .ip6,
+        overhead: stream?.key.suite.packetOverhead ?? 0))
   }
 
   /// The stream's bandwidth with RTP, UDP and IP headers: 40 bytes a packet with IPv4, 60 with IPv6, and

@@ -2,6 +2,7 @@ import Glibc
 import Media
 import RTP
 import SRTP
+import Synchronization
 
 /// One RTP stream and its viewers: an access unit is packetized once for all that share payload and packet size.
 ///
@@ -14,6 +15,12 @@ final class RTPOutput {
     let packetSize: Int
     /// Nil is not at all.
     var protection: StreamProtection?
+
+    /// Whether the stream goes on while nobody gets it: a viewer by RTSP that pauses comes back to the same one.
+    var isKept: Bool {
+      if let protection { return protection.progress.isHeld.load(ordering: .relaxed) }
+      return payload == .h264 && packetSize == Pipeline.guestPacketSize
+    }
 
     /// What is left to the packetizer.
     var plainPacketSize: Int { packetSize - (protection?.key.suite.packetOverhead ?? 0) }
@@ -42,6 +49,8 @@ final class RTPOutput {
   private var pacing: PacedFrame?
   /// The first packet of the last key frame.
   private var lastKeyFrame: UInt16?
+  /// The first packet of all.
+  private let firstSequenceNumber: UInt16
   /// The last picture's time on the stream's timeline, when the camera took it, and when it was sent.
   private var lastPicture: (timestamp: MediaTime, captured: MediaTime, sent: MediaTime)?
 
@@ -63,10 +72,12 @@ final class RTPOutput {
     self.blocked = blocked
     let size = kind.plainPacketSize
     func stream(_ type: RTPPayloadType) -> RTPStream { kind.protection?.stream(type) ?? RTPStream(payloadType: type) }
-    h264 = kind.payload == .h264 ? try H264Packetizer(stream: stream(.h264), maximumPacketSize: size) : nil
+    let numbering = stream(kind.payload == .h264 ? .h264 : .transportStream)
+    firstSequenceNumber = numbering.nextSequenceNumber
+    h264 = kind.payload == .h264 ? try H264Packetizer(stream: numbering, maximumPacketSize: size) : nil
     transportStream =
       kind.payload == .mp2t
-      ? try TransportStreamPacketizer(stream: stream(.transportStream), maximumPacketSize: size) : nil
+      ? try TransportStreamPacketizer(stream: numbering, maximumPacketSize: size) : nil
     protector = try kind.protection.map { protection throws(SRTPError) in try PacketProtector(protection.key) }
     plain = protector == nil ? nil : PacketBatch(storedBytes: 1 << 16)
     control = try SenderControl(
@@ -184,6 +195,8 @@ final class RTPOutput {
     guard let protector, let plain else { return }
     do throws(SRTPError) { try protector.protect(plain, into: batch) } catch { batch.removeAll() }
     plain.removeAll()
+    let index = UInt64(firstSequenceNumber) + stream.packetsSent
+    kind.protection?.progress.rolloverCounter.store(UInt32(truncatingIfNeeded: index >> 16), ordering: .relaxed)
   }
 
   /// Sends what may leave to a viewer.

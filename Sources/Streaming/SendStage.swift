@@ -17,33 +17,33 @@ final class SendStage: @unchecked Sendable {
   /// The part of a frame interval over which a large frame is spread.
   private let pacing: Double
   private let frameInterval: MediaTime
-  private let requests: EncoderRequests
+  let requests: EncoderRequests
   private let parameterSetCache = ParameterSetCache()
   /// How often the cache had changed when ``currentParameterSets`` was last replaced.
   private var notedChanges: Int
   private let repeatsParameterSets = Atomic(false)
-  private let orders = Mutex<[Order]>([])
-  private let hasOrders = Atomic(false)
+  let orders = Mutex<[Order]>([])
+  let hasOrders = Atomic(false)
   /// Bits a second that the encoder was last asked for.
   let bitrate: Atomic<Int>
   /// The parameter sets of the stream, replaced whenever a picture brings others, with a count of the changes.
   let currentParameterSets: Mutex<(sets: ParameterSets, changes: Int)>
 
-  private var outputs: [RTPOutput] = []
-  private var viewers: [ViewerID: (viewer: Viewer, output: RTPOutput)] = [:]
-  private var ports: [LocalPorts] = []
+  var outputs: [RTPOutput] = []
+  var viewers: [ViewerID: (viewer: Viewer, output: RTPOutput)] = [:]
+  var ports: [LocalPorts] = []
   /// Pictures that some viewer has not got whole, the oldest first.
   private var held: [CodedPicture] = []
-  private let blocked: BlockedViewers
+  let blocked: BlockedViewers
   /// RTCP of viewers, and datagrams of strangers.
-  private let input: DescriptorSet
+  let input: DescriptorSet
   /// Until when nothing is read, because there was too much to read.
-  private var inputRests: MediaTime?
-  private let datagram = UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 8)
-  private var limiter = KeyFrameRequestLimiter()
+  var inputRests: MediaTime?
+  let datagram = UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 8)
+  var limiter = KeyFrameRequestLimiter()
   private var nextKeepAlive = MediaTime.zero
   /// Whether there was a picture: the first one is a key frame, whether somebody asks for it or not.
-  private var hasHadPicture = false
+  var hasHadPicture = false
   /// The last frame, until all of it has left.
   private var lastFrame: FrameTimes?
 
@@ -54,10 +54,12 @@ final class SendStage: @unchecked Sendable {
   }
 
   /// What is asked of the send thread.
-  private enum Order: @unchecked Sendable {
+  enum Order: @unchecked Sendable {
     // Sendable: what it carries is used by the send thread alone from then on.
-    case add(any PacketTransport, ViewerFigures, RTPOutput.Kind, onStart: (@Sendable (StreamStart) -> Void)?)
+    case add(Newcomer)
     case remove(ViewerID, goodbye: Bool)
+    /// A stream that was held is held no longer.
+    case release(StreamProtection)
     case watch(LocalPorts)
     case keyFrame
   }
@@ -103,12 +105,10 @@ final class SendStage: @unchecked Sendable {
   // MARK: Orders, from any thread
 
   /// Adds a viewer, who begins with the next key frame.
-  func add(
-    _ transport: any PacketTransport, _ figures: ViewerFigures, _ kind: RTPOutput.Kind,
-    onStart: (@Sendable (StreamStart) -> Void)? = nil
-  ) {
-    order(.add(transport, figures, kind, onStart: onStart))
-  }
+  func add(_ newcomer: Newcomer) { order(.add(newcomer)) }
+
+  /// Lets a stream go that was held, once it has no viewer.
+  func release(_ protection: StreamProtection) { order(.release(protection)) }
 
   /// Lets a viewer go.
   func remove(_ id: ViewerID, goodbye: Bool) { order(.remove(id, goodbye: goodbye)) }
@@ -123,6 +123,17 @@ final class SendStage: @unchecked Sendable {
   /// them.
   func repeatParameterSets() {
     repeatsParameterSets.store(true, ordering: .relaxed)
+  }
+
+  /// A viewer who is to be added.
+  struct Newcomer {
+    let transport: any PacketTransport
+    let figures: ViewerFigures
+    let kind: RTPOutput.Kind
+    /// What the viewer protects RTCP by; nil is the stream's key.
+    var controlKey: SRTPKey?
+    /// Is told of the first packet.
+    var onStart: (@Sendable (StreamStart) -> Void)?
   }
 
   private func order(_ order: Order) {
@@ -292,104 +303,6 @@ final class SendStage: @unchecked Sendable {
     guard let sets = parameterSetCache.parameterSets else { return false }
     currentParameterSets.withLock { $0 = (sets, $0.changes + 1) }
     return true
-  }
-
-  // MARK: Viewers
-
-  private func carryOutOrders() {
-    hasOrders.store(false, ordering: .relaxed)
-    let taken = orders.withLock { orders in
-      defer { orders = [] }
-      return orders
-    }
-    let now = MediaTime.now()
-    for order in taken {
-      switch order {
-      case .add(let transport, let figures, let kind, let onStart):
-        join(transport, figures, kind, at: now, onStart: onStart)
-      case .remove(let id, let goodbye): leave(id, goodbye: goodbye)
-      case .keyFrame:
-        if limiter.request(at: now) { requests.setKeyFrame() }
-      case .watch(let ports):
-        self.ports.append(ports)
-        // Where the kernel watches no more, strangers are not counted, and nothing else is amiss.
-        try? input.insert(ports.descriptors.media, token: Self.strangersToken)
-        try? input.insert(ports.descriptors.control, token: Self.strangersToken)
-      }
-    }
-  }
-
-  private func join(
-    _ transport: any PacketTransport, _ figures: ViewerFigures, _ kind: RTPOutput.Kind, at now: MediaTime,
-    onStart: (@Sendable (StreamStart) -> Void)?
-  ) {
-    guard let output = output(kind, at: now) else { return }
-    var unprotector: ControlUnprotector?
-    if let protection = kind.protection {
-      // The key was tried when the destination was added. In the clear is not what was asked for.
-      guard let made = try? ControlUnprotector(protection.key, media: protection.ssrc) else { return }
-      unprotector = made
-    }
-    let viewer = Viewer(
-      transport: transport, feedback: ViewerFeedback(media: output.stream.ssrc), figures: figures,
-      unprotector: unprotector, onStart: onStart)
-    viewers[viewer.id] = (viewer, output)
-    // Where the kernel watches no more, this viewer gets the stream, and what it says is not heard.
-    if let descriptor = transport.descriptors.input { try? input.insert(descriptor, token: viewer.id.number) }
-    output.add(viewer)
-    // A fresh key frame where the limit allows one, else the last one, which is not older than the limit is long.
-    guard hasHadPicture else { return }
-    if !limiter.isOpen(at: now), output.replay(to: viewer, at: now) { return }
-    if limiter.request(at: now) { requests.setKeyFrame() }
-    viewer.keyFrameRequested(at: now)
-  }
-
-  private func output(_ kind: RTPOutput.Kind, at now: MediaTime) -> RTPOutput? {
-    if let output = outputs.first(where: { $0.kind == kind }) { return output }
-    // The packet size was checked when the destination was.
-    guard
-      let output = try? RTPOutput(
-        kind, canonicalName: canonicalName, bitrate: bitrate.load(ordering: .relaxed), pictures: pictures,
-        blocked: blocked, at: now)
-    else { return nil }
-    outputs.append(output)
-    return output
-  }
-
-  private func leave(_ id: ViewerID, goodbye: Bool) {
-    guard let (viewer, output) = viewers.removeValue(forKey: id) else { return }
-    blocked.forget(viewer)
-    if let descriptor = viewer.transport.descriptors.input { input.remove(descriptor) }
-    output.remove(viewer, goodbye: goodbye)
-  }
-
-  /// Reads what viewers say, some datagrams of each.
-  private func read(at now: MediaTime) {
-    guard inputRests == nil else { return }
-    var isFlooding = false
-    var strangers = 0
-    let isAll = input.takeReady { token in
-      guard token != Self.strangersToken else {
-        let limit = 2 * RTPOutput.datagramsAtATime
-        var count = 0
-        for ports in ports { count += ports.discardStrangers(limit: limit) }
-        strangers += count
-        if count >= limit { isFlooding = true }
-        return
-      }
-      guard let (viewer, output) = viewers[ViewerID(number: token)] else { return }
-      let said = output.receive(from: viewer, into: datagram, at: now)
-      if said.isFlooding { isFlooding = true }
-      if said.requests.keyFrame, limiter.request(at: now) { requests.setKeyFrame() }
-      viewer.figures.update {
-        if said.isHeard { $0.lastHeard = now }
-        $0.reception = viewer.feedback.reception
-        $0.feedback = viewer.feedback.counts
-        if let unprotector = viewer.unprotector { $0.refused = unprotector.counts }
-      }
-    }
-    if strangers > 0 { statistics.send.withLock { $0.strangers += strangers } }
-    if isFlooding || !isAll { inputRests = now + Self.inputRest }
   }
 
   /// Sends what is on its way, for as long as a viewer's patience lasts, and says goodbye.

@@ -1,5 +1,6 @@
 import RTP
 public import SRTP
+import Synchronization
 
 /// What protects the packets of one stream: whoever shares it shares the packets, encrypted once.
 struct StreamProtection: Hashable {
@@ -7,6 +8,17 @@ struct StreamProtection: Hashable {
   /// The stream's source. It belongs to the key: two streams of one source under one key would give both away
   /// (RFC 3711 section 9.1).
   let ssrc: UInt32
+  /// How far the stream is; the same object in all copies.
+  let progress = StreamProgress()
+
+  static func == (one: StreamProtection, other: StreamProtection) -> Bool {
+    one.ssrc == other.ssrc && one.key == other.key
+  }
+
+  func hash(into hasher: inout Hasher) {
+    hasher.combine(ssrc)
+    hasher.combine(key)
+  }
 
   /// The numbering of a stream that begins: its first sequence number is in the lower half, so that a lost first packet
   /// does not make a receiver guess the rollover counter wrongly (RFC 4568 section 6.4).
@@ -15,6 +27,28 @@ struct StreamProtection: Hashable {
       payloadType: payloadType, ssrc: ssrc, firstSequenceNumber: .random(in: 0..<0x8000),
       timestampOffset: .random(in: 0 ... .max))
   }
+}
+
+/// How far a protected stream is: written by the send thread, read by any.
+final class StreamProgress: Sendable {
+  /// How often the sequence number has begun anew, for the next packet: RFC 3711's rollover counter.
+  let rolloverCounter = Atomic<UInt32>(0)
+  /// Whether the stream is kept while nobody gets it, because somebody may get it again: begun anew it would use its
+  /// keystream twice.
+  let isHeld = Atomic(false)
+}
+
+/// A protected stream that is kept ready for viewers that come by themselves, from ``Pipeline/reserve(_:)`` to
+/// ``Pipeline/release(_:)``: they may come, leave and come again.
+public struct ProtectedStream: Sendable {
+  let protection: StreamProtection
+
+  /// Its key.
+  public var key: SRTPKey { protection.key }
+  /// Its source.
+  public var ssrc: UInt32 { protection.ssrc }
+  /// How often its sequence number has begun anew: what a receiver must know that joins late (RFC 3711 section 3.3.1).
+  public var rolloverCounter: UInt32 { protection.progress.rolloverCounter.load(ordering: .relaxed) }
 }
 
 extension StreamDestination {

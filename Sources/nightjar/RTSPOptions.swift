@@ -3,6 +3,7 @@ import Credentials
 import Glibc
 import Media
 import RTSPServer
+import SRTP
 import Streaming
 
 /// The RTSP server.
@@ -50,16 +51,31 @@ struct RTSPOptions: ParsableArguments {
     name: .customLong("rtsp-multicast"),
     help: ArgumentHelp(
       "The group that viewers share who ask for multicast; without it they are refused.",
-      discussion: "Everybody on the network can watch it, users or not. The TTL is 1.", valueName: "group:port"),
+      discussion: """
+        Everybody on the network can watch it, users or not, unless --require-encryption encrypts it. The TTL is 1.
+        """, valueName: "group:port"),
     transform: Self.group)
   var group: ServerConfiguration.Group?
 
   @Flag(
     name: .customLong("require-encryption"),
     help: ArgumentHelp(
-      "Send the picture to viewers of rtsps alone, within their encrypted connection.",
-      discussion: "Viewers of --rtsp are refused, and so is UDP, which is not encrypted."))
+      "Send the picture to viewers of rtsps alone, within their encrypted connection or by SRTP.",
+      discussion: """
+        Viewers of --rtsp are refused, and so is UDP without SRTP. The group of --rtsp-multicast is encrypted.
+        """))
   var requiresEncryption = false
+
+  @Option(
+    name: .customLong("rtsps-suite"),
+    help: ArgumentHelp(
+      "What --rtsps offers SRTP by: AES_CM_128_HMAC_SHA1_80, AEAD_AES_128_GCM, AEAD_AES_256_GCM or none.",
+      discussion: """
+        Each viewer gets a key of its own; players that do not know SRTP get the picture within the connection. none is \
+        for players that refuse a description with it.
+        """, valueName: "suite"),
+    transform: Self.suite)
+  var suite = OfferedSuite()
 
   @Flag(name: .customLong("always-encode"), help: "Keep the encoder at work while nobody watches.")
   var alwaysEncodes = false
@@ -83,13 +99,15 @@ struct RTSPOptions: ParsableArguments {
       if group != nil { throw ValidationError("--rtsp-multicast is for --rtsp and --rtsps only") }
       if path != "camera" { throw ValidationError("--rtsp-path is for --rtsp and --rtsps only") }
       if requiresEncryption { throw ValidationError("--require-encryption is for --rtsps only") }
+      if suite != OfferedSuite() { throw ValidationError("--rtsps-suite is for --rtsps only") }
       if alwaysEncodes { throw ValidationError("--always-encode is for --rtsp and --rtsps only") }
       return
     }
+    if rtsps == nil, suite != OfferedSuite() { throw ValidationError("--rtsps-suite is for --rtsps only") }
     if requiresEncryption {
       guard rtsps != nil else { throw ValidationError("--require-encryption: add --rtsps, the way that is encrypted") }
-      guard group == nil else {
-        throw ValidationError("--require-encryption and --rtsp-multicast: a group's packets are not encrypted")
+      guard group == nil || suite.suite != nil else {
+        throw ValidationError("--require-encryption and --rtsp-multicast: a group is encrypted by a --rtsps-suite")
       }
     }
   }
@@ -108,6 +126,7 @@ struct RTSPOptions: ParsableArguments {
     configuration.users = users
     configuration.group = group
     configuration.requiresEncryption = requiresEncryption
+    configuration.suite = suite.suite
     if rtsps != nil { configuration.identity = try identity(note: note) }
     return configuration
   }
@@ -175,6 +194,14 @@ struct RTSPOptions: ParsableArguments {
     return text
   }
 
+  private static func suite(_ text: String) throws -> OfferedSuite {
+    if text == "none" { return OfferedSuite(suite: nil) }
+    guard let suite = SRTPSuite(rawValue: text) else {
+      throw ValidationError("choose " + SRTPSuite.allCases.map(\.rawValue).joined(separator: ", ") + " or none")
+    }
+    return OfferedSuite(suite: suite)
+  }
+
   private static func group(_ text: String) throws -> ServerConfiguration.Group {
     let given = ListenAddress(argument: text)
     guard given.unreadable == nil, let address = given.address, let port = given.port, port < 65_535,
@@ -182,4 +209,9 @@ struct RTSPOptions: ParsableArguments {
     else { throw ValidationError("write a multicast group and an even port, as in 239.1.2.3:5004 or [ff15::7]:5004") }
     return ServerConfiguration.Group(address: address, port: UInt16(port), timeToLive: 1)
   }
+}
+
+/// What SRTP is offered by; nil is not at all.
+struct OfferedSuite: Equatable {
+  var suite: SRTPSuite? = .aes128CounterHMAC80
 }

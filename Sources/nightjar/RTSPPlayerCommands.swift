@@ -24,12 +24,14 @@ struct RTSPPlayerCommands {
     let quick = "-fflags nobuffer -flags low_delay -probesize 32 -analyzeduration 0"
     let ffplay = ("ffplay", "ffplay -rtsp_transport tcp \(quick) \(url)")
     guard !listener.isEncrypted else {
+      // GStreamer goes by UDP where that is encrypted as well.
+      let protocols = configuration.suite == nil ? "protocols=tcp " : ""
       // Neither checks a certificate that nobody vouches for: compare the fingerprint where that matters.
       return [
         ffplay,
         (
           "GStreamer",
-          "gst-launch-1.0 rtspsrc location=\(url) protocols=tcp tls-validation-flags=0 ! decodebin ! videoconvert "
+          "gst-launch-1.0 rtspsrc location=\(url) \(protocols)tls-validation-flags=0 ! decodebin ! videoconvert "
             + "! autovideosink sync=false"
         ),
       ]
