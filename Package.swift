@@ -151,8 +151,8 @@ let package = Package(
     test(
       "RTSPServerTests",
       [
-        "RTSPServer", "RTSP", "Credentials", "Streaming", "Capture", "Encoding", "SRTP", "RTP", "Media", "TestSupport",
-        "nightjar",
+        "RTSPServer", "RTSP", "Credentials", "Streaming", "Capture", "Encoding", "SRTP", "CSRTP", "RTP", "Media",
+        "TestSupport", "nightjar",
       ]),
     test("StreamingTests", ["Streaming", "Threading", "Capture", "Encoding", "SRTP", "RTP", "Media", "TestSupport"]),
     .executableTarget(

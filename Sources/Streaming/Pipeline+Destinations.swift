@@ -12,6 +12,8 @@ struct ViewerList {
   /// This side's ports, one pair for each family in use.
   var ports: [CInt: LocalPorts] = [:]
   var lastNumber: UInt64 = 0
+  /// Announces destinations that ask for it, once there is one.
+  var announcer: SessionAnnouncer?
 
   var count: Int { destinations.count + guests.count }
 
@@ -94,6 +96,7 @@ extension Pipeline {
         guard let source = transport.localAddress else { throw StreamDestinationError.noSource(name) }
         entry.source = source
       }
+      try announce(entry, multicast, &list)
       start(ViewerFigures(id: entry.id, name: name), transport, kind)
       list.destinations.append(entry)
       return entry.id
@@ -109,6 +112,7 @@ extension Pipeline {
       if list.guests.remove(id) == nil {
         guard let index = list.destinations.firstIndex(where: { $0.id == id }) else { return false }
         list.destinations.remove(at: index)
+        list.announcer?.remove(id)
       }
       statisticsRecorder.viewers.withLock { $0.removeAll { $0.id == id } }
       sendStage.remove(id, goodbye: isSaid)
@@ -116,6 +120,35 @@ extension Pipeline {
       return true
     }
   }
+
+  /// Announces a destination where it asks for it.
+  private func announce(
+    _ entry: PipelineDestination, _ multicast: MulticastOptions, _ list: inout ViewerList
+  ) throws(StreamDestinationError) {
+    guard entry.destination.isAnnounced, let group = ConnectionAddress(entry.address.text),
+      let host = AnnouncementPacket.group(for: group)
+    else { return }
+    let address = try SocketAddress(host: host, port: AnnouncementPacket.port)
+    do throws(SystemFailure) {
+      if list.announcer == nil { list.announcer = try SessionAnnouncer() }
+      // Unlike those of the other destinations, of which each is a session.
+      let sessionID = Self.announcedSession &+ entry.id.number
+      let frameRate = encoder.configuration.frameRate
+      list.announcer?.add(
+        SessionAnnouncer.Session(
+          id: entry.id, group: address, timeToLive: entry.destination.timeToLive ?? 1, multicast: multicast
+        ) { [sendStage] origin in
+          var description = entry.description(sendStage, frameRate, sessionID: sessionID)
+          description?.origin = origin
+          return description
+        })
+    } catch {
+      throw .socket(entry.destination.description, reason: error.description)
+    }
+  }
+
+  /// NTP's seconds at the start, as RFC 8866 section 5.2 suggests.
+  private static let announcedSession = UInt64(time(nil)) &+ 2_208_988_800
 
   /// A way to `address` from this side's ports of its family.
   func datagramTransport(
@@ -187,7 +220,8 @@ extension StreamDestination {
   /// - Throws: ``StreamDestinationError`` for an interface that is not there, and for such options at one receiver.
   func multicastOptions(for address: SocketAddress) throws(StreamDestinationError) -> MulticastOptions {
     guard address.isMulticast else {
-      let option = interface != nil ? "interface" : loopsBack ? "loop" : isSourceSpecific ? "ssm" : nil
+      let option =
+        interface != nil ? "interface" : loopsBack ? "loop" : isSourceSpecific ? "ssm" : isAnnounced ? "sap" : nil
       if let option { throw .notAGroup(option, address.text) }
       return MulticastOptions()
     }

@@ -1,6 +1,7 @@
 import Media
 public import RTP
 import SRTP
+import Synchronization
 
 extension Pipeline {
   /// What the receivers at one destination must know, with the parameter sets of now.
@@ -9,30 +10,8 @@ extension Pipeline {
   ///   - id: the destination; nil comes back where there is no such one.
   ///   - sessionID: the same for the stream's life, unlike any other of this host (RFC 8866 section 5.2).
   public func sessionDescription(for id: ViewerID, sessionID: UInt64) -> SessionDescription? {
-    guard let entry = destinations.first(where: { $0.id == id }) else { return nil }
-    let (destination, address) = (entry.destination, entry.address)
-    guard let connection = ConnectionAddress(address.text) else { return nil }
-    let current = parameterSets
-    let payload: SessionDescription.Payload =
-      switch destination.payload {
-      case .h264: .h264(current.sets)
-      case .mp2t: .transportStream
-      }
-    var description = SessionDescription(
-      payload: payload, address: connection, port: destination.port, timeToLive: destination.timeToLive ?? 1,
-      sessionID: sessionID, version: sessionID &+ UInt64(current.changes), name: "nightjar", tool: "nightjar",
-      frameRate: encoder.configuration.frameRate,
-      kilobitsPerSecond: kilobitsPerSecond(
-        packetSize: destination.maximumPacketSize, isIPv6: address.isIPv6,
-        overhead: entry.suite?.packetOverhead ?? 0))
-    description.multiplexesControl = destination.multiplexesRTCP
-    description.sourceFilter = entry.source.flatMap { ConnectionAddress($0.text) }
-    if let source = description.sourceFilter { description.origin = source }
-    if let protection = entry.protection {
-      description.cryptography = [CryptoAttribute(key: protection.key).text]
-      description.source = .init(ssrc: protection.ssrc, canonicalName: sendStage.canonicalName)
-    }
-    return description
+    destinations.first { $0.id == id }?
+      .description(sendStage, encoder.configuration.frameRate, sessionID: sessionID)
   }
 
   /// What viewers are told who ask for the stream by RTSP, with the parameter sets of now.
@@ -50,14 +29,44 @@ extension Pipeline {
       payload: .h264(current.sets), profile: .avpf(), announcement: .rtsp, address: origin, port: 0, origin: origin,
       sessionID: sessionID, version: sessionID &+ UInt64(current.changes), name: name, tool: "nightjar",
       frameRate: encoder.configuration.frameRate,
-      kilobitsPerSecond: kilobitsPerSecond(
+      kilobitsPerSecond: sendStage.kilobitsPerSecond(
         packetSize: Self.guestPacketSize, isIPv6: origin.family == .ip6,
         overhead: stream?.key.suite.packetOverhead ?? 0))
   }
+}
 
+extension PipelineDestination {
+  /// What its receivers must know, with the parameter sets of now.
+  func description(_ sendStage: SendStage, _ frameRate: FrameRate, sessionID: UInt64) -> SessionDescription? {
+    guard let connection = ConnectionAddress(address.text) else { return nil }
+    let current = sendStage.currentParameterSets.withLock { $0 }
+    let payload: SessionDescription.Payload =
+      switch destination.payload {
+      case .h264: .h264(current.sets)
+      case .mp2t: .transportStream
+      }
+    var description = SessionDescription(
+      payload: payload, address: connection, port: destination.port, timeToLive: destination.timeToLive ?? 1,
+      sessionID: sessionID, version: sessionID &+ UInt64(current.changes), name: "nightjar", tool: "nightjar",
+      frameRate: frameRate,
+      kilobitsPerSecond: sendStage.kilobitsPerSecond(
+        packetSize: destination.maximumPacketSize, isIPv6: address.isIPv6, overhead: suite?.packetOverhead ?? 0))
+    description.multiplexesControl = destination.multiplexesRTCP
+    description.sourceFilter = source.flatMap { ConnectionAddress($0.text) }
+    if let source = description.sourceFilter { description.origin = source }
+    if let protection {
+      description.cryptography = [CryptoAttribute(key: protection.key).text]
+      description.source = .init(ssrc: protection.ssrc, canonicalName: sendStage.canonicalName)
+    }
+    return description
+  }
+}
+
+extension SendStage {
   /// The stream's bandwidth with RTP, UDP and IP headers: 40 bytes a packet with IPv4, 60 with IPv6, and
   /// `overhead` for what protects a packet.
-  private func kilobitsPerSecond(packetSize: Int, isIPv6: Bool, overhead: Int = 0) -> Int {
+  func kilobitsPerSecond(packetSize: Int, isIPv6: Bool, overhead: Int = 0) -> Int {
+    let bitrate = bitrate.load(ordering: .relaxed)
     let packetsPerSecond = bitrate / 8 / (packetSize - overhead) + 1
     return (bitrate + packetsPerSecond * ((isIPv6 ? 60 : 40) + overhead) * 8 + 999) / 1000
   }

@@ -161,6 +161,8 @@ public final class Pipeline: @unchecked Sendable {
   /// longer than the pictures on the way need.
   public func waitUntilEnd() -> Outcome {
     threads = nil
+    // What was announced is over.
+    viewerList.withLock { $0.announcer.take() }?.end()
     end.withLock { if $0 == nil { $0 = .now() } }
     return outcome.withLock { $0 } ?? .stopped
   }

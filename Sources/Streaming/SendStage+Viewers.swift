@@ -65,6 +65,7 @@ extension SendStage {
         blocked: blocked, at: now)
     else { return nil }
     outputs.append(output)
+    noteStreams()
     return output
   }
 
@@ -82,6 +83,12 @@ extension SendStage {
     // Gives back the picture that it may be in the middle of.
     output.endPacing(at: .now())
     outputs.removeAll { $0 === output }
+    noteStreams()
+  }
+
+  private func noteStreams() {
+    let count = outputs.count
+    statistics.send.withLock { $0.streams = count }
   }
 
   /// Reads what viewers say, some datagrams of each.

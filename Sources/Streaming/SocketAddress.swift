@@ -70,6 +70,11 @@ public struct SocketAddress: Equatable, @unchecked Sendable {
     return copy
   }
 
+  /// The address as packets have it: 4 or 16 bytes.
+  var networkBytes: [UInt8] {
+    withUnsafeBytes(of: storage) { Array(isIPv6 ? $0[8..<24] : $0[4..<8]) }
+  }
+
   /// Whether it is a multicast group: 224.0.0.0/4 or ff00::/8.
   public var isMulticast: Bool {
     withUnsafeBytes(of: storage) { bytes in

@@ -11,7 +11,7 @@ public enum StreamPayload: String, CaseIterable, Sendable, Hashable {
 }
 
 /// Where a stream goes: `rtp://HOST:PORT[?payload=h264|mp2t][&ttl=N][&mtu=N][&rtcp=mux]`, for a multicast group also
-/// `[&interface=NAME][&loop=1][&ssm=1]`; or `srtp://…`, protected, with `[&suite=NAME][&key-file=PATH]` too.
+/// `[&interface=NAME][&loop=1][&ssm=1][&sap=1]`; or `srtp://…`, protected, with `[&suite=NAME][&key-file=PATH]` too.
 public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
   /// A host name, or an IPv4 or IPv6 address (without brackets).
   public var host: String
@@ -36,6 +36,9 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
   public var loopsBack = false
   /// Whether receivers join the group for this sender alone (RFC 4607), in 232.0.0.0/8 and ff3x::/32 in any case.
   public var isSourceSpecific = false
+  /// Whether the stream is announced on the network (SAP, RFC 2974): for groups, and without SRTP, whose key everybody
+  /// would learn by it.
+  public var isAnnounced = false
 
   /// The packet size used unless told otherwise: passes through every tunnel in use.
   public static let defaultMaximumPacketSize = 1200
@@ -114,6 +117,10 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
     case "ssm":
       guard value == "1" else { throw .flag(String(name), String(value)) }
       isSourceSpecific = true
+    case "sap":
+      guard value == "1" else { throw .flag(String(name), String(value)) }
+      guard protection == nil else { throw .announcedKey }
+      isAnnounced = true
     case "suite" where protection != nil:
       guard let suite = SRTPSuite(rawValue: String(value)) else { throw .suite(String(value)) }
       protection?.suite = suite
@@ -172,6 +179,7 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
     if let interface { options.append("interface=\(interface)") }
     if loopsBack { options.append("loop=1") }
     if isSourceSpecific { options.append("ssm=1") }
+    if isAnnounced { options.append("sap=1") }
     if let suite = protection?.suite { options.append("suite=\(suite.rawValue)") }
     if let keyFile = protection?.keyFile { options.append("key-file=\(keyFile)") }
     let bracketed = host.contains(":") ? "[\(host)]" : host
@@ -206,6 +214,8 @@ public enum StreamDestinationError: Failure {
   case interface(String)
   /// An option that is 1 or is left out.
   case flag(String, String)
+  /// A protected stream that is to be announced.
+  case announcedKey
   /// An option for groups, at an address that is none.
   case notAGroup(String, String)
   /// A source-specific group, to which this machine has no route, so that its address is unknown.
@@ -255,12 +265,14 @@ public enum StreamDestinationError: Failure {
         + "mtu=\(StreamDestination.packetSizes.upperBound)"
     case .unknownOption(let name):
       "a destination has no option '\(name)': there are payload, ttl, mtu and rtcp, for groups interface, "
-        + "loop and ssm, and for srtp:// suite and key-file"
+        + "loop, ssm and sap, and for srtp:// suite and key-file"
     case .protectedPacketSize(let size, let overhead):
       "packets of \(size) bytes leave too little room beside the \(overhead) that protect them: choose "
         + "mtu=\(StreamDestination.packetSizes.lowerBound + overhead) at least"
     case .interface(let name): "this machine has no interface '\(name)': see ip link"
     case .flag(let name, let value): "'\(name)=\(value)': write \(name)=1, or leave it out"
+    case .announcedKey:
+      "sap=1 with srtp://: the announcement would tell everybody the key, or be of no use without it; leave it out"
     case .notAGroup(let option, let address):
       "\(option)= is for multicast groups, which \(address) is not: choose 239.0.0.0 to 239.255.255.255, or ff15::…"
     case .noSource(let destination):

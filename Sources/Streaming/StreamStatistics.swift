@@ -108,6 +108,8 @@ public struct StreamStatistics: Sendable {
   public var strangers = 0
   /// How the camera is, where it may come and go.
   public var camera: CameraCondition?
+  /// RTP streams of now: one for all viewers that share payload, packet size and key.
+  public var streams = 0
   /// From the pipeline's start to its first packet; nil before that.
   public var firstPacket: MediaTime?
   /// How long the pipeline has been running, or ran.
@@ -160,6 +162,7 @@ final class StatisticsRecorder: Sendable {
     var recent = LatencyHistogram()
     var keyFrameRequests: (asked: UInt64, granted: UInt64) = (0, 0)
     var strangers = 0
+    var streams = 0
   }
 
   let capture = Mutex(Capture())
@@ -206,6 +209,7 @@ final class StatisticsRecorder: Sendable {
       result.drops[.network, default: 0] += $0.unsent
       result.keyFrameRequests = $0.keyFrameRequests
       result.strangers = $0.strangers
+      result.streams = $0.streams
       result.firstPacket = $0.firstPacket.map { $0 - started }
       result.latencies[.queue] = LatencySummary($0.queue)
       result.latencies[.send] = LatencySummary($0.latency)

@@ -60,7 +60,7 @@ import Testing
           hex: "EC8CDF7398607CB0F2D21675EA9EA1E4 362B7C3C6773516318A077D7FC5073AE 6A2CC3787889374FBEB4C81B17BA6C44"))
   }
 
-  @Test func `the reference encrypts as RFC 7714 sections 16 and 17 do`() throws {
+  @Test func `the reference encrypts RTP as RFC 7714 section 16 does`() throws {
     let salt = [UInt8](hex: "51756964 2070726f 2071756f")
     let (key128, key256) = ((0..<16).map { UInt8($0) }, (0..<32).map { UInt8($0) })
     let header = Array(Self.plain[..<12])
@@ -83,6 +83,34 @@ import Testing
             32b1de78 a822fe12 ef9f78fa 332e33aa b1801238 9a58e2f3 b50b2a02 76ffae0f 1ba63799 b87b7aa3 db36dfff d6b0f9bb
             7878d7a7 6c13
             """))
+  }
+
+  @Test(arguments: [
+    (
+      16,
+      """
+      63e94885 dcdab67c a727d766 2f6b7e99 7ff5c0f7 6c06f32d c676a5f1 730d6fda 4ce09b46 86303ded 0bb9275b c84aa458
+      96cf4d2f c5abf872 45d9eade 800005d4
+      """
+    ),
+    (
+      32,
+      """
+      d50ae4d1 f5ce5d30 4ba297e4 7d470c28 2c3ece5d bffe0a50 a2eaa5c1 110555be 8415f658 c61de047 6f1b6fad 1d1eb30c
+      4446839f 57ff6f6c b26ac3be 800005d4
+      """
+    ),
+  ])
+  func `the reference encrypts RTCP as RFC 7714 section 17 does`(keyLength: Int, protected: String) throws {
+    let salt = [UInt8](hex: "51756964 2070726f 2071756f")
+    let ssrc = Array(Self.controlPlain[4..<8])
+    let trailer = UInt32(0x8000_05d4).bytes
+    let nonce = Reference.controlNonce(ssrc: ssrc, index: 0x5d4, salt: salt)
+    #expect(nonce == [UInt8](hex: "517524055203726f207170bb"))
+    let sealed = try Reference.seal(
+      Array(Self.controlPlain[8...]), Array(Self.controlPlain[..<8]) + trailer,
+      key: (0..<keyLength).map { UInt8($0) }, nonce: nonce)
+    #expect(sealed + trailer == [UInt8](hex: protected))
   }
 
   @Test(arguments: SRTPSuite.allCases)

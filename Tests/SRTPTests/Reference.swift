@@ -54,6 +54,11 @@ struct Reference {
     zip([0, 0] + ssrc + rollovers.bytes + sequence, salt).map { $0 ^ $1 }
   }
 
+  /// RFC 7714 section 9.1.
+  static func controlNonce(ssrc: [UInt8], index: UInt32, salt: [UInt8]) -> [UInt8] {
+    zip([0, 0] + ssrc + [0, 0] + index.bytes, salt).map { $0 ^ $1 }
+  }
+
   /// The protected packet of a plain one with a header of 12 bytes.
   func protect(_ packet: [UInt8], rollovers: UInt32) throws -> [UInt8] {
     let (header, payload) = (Array(packet[..<12]), Array(packet[12...]))
@@ -75,8 +80,7 @@ struct Reference {
     let ssrc = Array(datagram[4..<8])
     let trailer = (index | 1 << 31).bytes
     guard isCounterMode else {
-      // RFC 7714 section 9.1.
-      let nonce = zip([0, 0] + ssrc + [0, 0] + index.bytes, control.salt).map { $0 ^ $1 }
+      let nonce = Self.controlNonce(ssrc: ssrc, index: index, salt: control.salt)
       return try header + Self.seal(payload, header + trailer, key: control.cipher, nonce: nonce) + trailer
     }
     let position = [0, 0, 0, 0] + ssrc + [0, 0] + index.bytes + [0, 0]

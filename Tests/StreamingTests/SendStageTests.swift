@@ -35,7 +35,9 @@ import Threading
     func add(_ transport: any PacketTransport, number: UInt64) -> ViewerFigures {
       let figures = ViewerFigures(
         id: ViewerID(number: number), name: "viewer \(number)")
-      stage.add(transport, figures, RTPOutput.Kind(payload: .h264, packetSize: 200))
+      stage.add(
+        SendStage.Newcomer(
+          transport: transport, figures: figures, kind: RTPOutput.Kind(payload: .h264, packetSize: 200)))
       return figures
     }
 

@@ -1,0 +1,212 @@
+import CLinux
+import Glibc
+import Media
+import RTP
+import Synchronization
+import Threading
+
+/// Announces destinations to whoever listens on the network (SAP, RFC 2974), on a thread of its own, and takes the
+/// announcements back at the end.
+final class SessionAnnouncer: Sendable {
+  /// A destination that is announced.
+  struct Session: Sendable {
+    let id: ViewerID
+    /// Where announcements go.
+    let group: SocketAddress
+    /// How far, and by which interface: as the stream itself.
+    let timeToLive: UInt8
+    let multicast: MulticastOptions
+    /// The description of now, by this side's address.
+    let describe: @Sendable (ConnectionAddress) -> SessionDescription?
+  }
+
+  private enum Order: Sendable {
+    case add(Session)
+    case remove(ViewerID)
+    case end
+  }
+
+  private final class Orders: Sendable {
+    let list = Mutex<[Order]>([])
+    let arrival: WakeUp
+    init() throws(SystemFailure) { arrival = try WakeUp() }
+  }
+
+  private let orders: Orders
+  private let thread: Mutex<NamedThread?>
+
+  /// How often it is looked whether a description has changed; one that has is announced at once.
+  private static let lookInterval = MediaTime(nanoseconds: 5_000_000_000)
+  /// How soon after a refusal of the network it is tried again.
+  private static let retryInterval = MediaTime(nanoseconds: 10_000_000_000)
+
+  /// Announces nothing yet.
+  ///
+  /// - Throws: ``SystemFailure`` where the system has no thread or descriptor left.
+  init() throws(SystemFailure) {
+    let orders = try Orders()
+    self.orders = orders
+    thread = Mutex(try NamedThread("nj-announce") { Self.run(orders) })
+  }
+
+  deinit { end() }
+
+  /// Announces a session from now on.
+  func add(_ session: Session) { order(.add(session)) }
+
+  /// Takes the announcement of a session back.
+  func remove(_ id: ViewerID) { order(.remove(id)) }
+
+  /// Takes all announcements back, and waits until that is done.
+  func end() {
+    order(.end)
+    thread.withLock { $0 = nil }
+  }
+
+  private func order(_ order: Order) {
+    orders.list.withLock { $0.append(order) }
+    orders.arrival.ring()
+  }
+
+  // MARK: The thread
+
+  private static func run(_ orders: Orders) {
+    var announced: [Announced] = []
+    while true {
+      let taken = orders.list.withLock { list in
+        defer { list = [] }
+        return list
+      }
+      for order in taken {
+        switch order {
+        case .add(let session): announced.append(Announced(session))
+        case .remove(let id):
+          for item in announced where item.session.id == id { item.takeBack() }
+          announced.removeAll { $0.session.id == id }
+        case .end:
+          for item in announced { item.takeBack() }
+          return
+        }
+      }
+      let now = MediaTime.now()
+      for item in announced { item.announceIfDue(at: now) }
+      wait(for: announced, orders, until: announced.isEmpty ? nil : now + lookInterval)
+    }
+  }
+
+  /// Sleeps until there is an order, or `deadline`; hears others meanwhile.
+  private static func wait(for announced: [Announced], _ orders: Orders, until deadline: MediaTime?) {
+    var descriptors = [pollfd(fd: orders.arrival.fileDescriptor, events: Int16(POLLIN), revents: 0)]
+    for item in announced {
+      descriptors.append(pollfd(fd: item.listener ?? -1, events: Int16(POLLIN), revents: 0))
+    }
+    let rest = deadline.map { max(0, ($0 - .now()).nanoseconds) } ?? 3_600_000_000_000
+    _ = nightjar_poll(&descriptors, numericCast(descriptors.count), rest)
+    if descriptors[0].revents != 0 { orders.arrival.answer() }
+    for item in announced { item.hear() }
+  }
+
+  /// One session, with its sockets. Used by the thread alone.
+  private final class Announced {
+    let session: Session
+    private let ears: GroupSocket?
+    private var schedule = AnnouncementSchedule()
+    private var retry = MediaTime.zero
+    /// The description that was announced last, and from where.
+    private var current: (text: String, origin: [UInt8])?
+
+    /// Datagrams that are read at a time: whoever floods is not heard out.
+    private static let datagramsAtATime = 32
+
+    init(_ session: Session) {
+      self.session = session
+      // Deaf, it counts nobody, and announces as often as one alone may.
+      ears = try? GroupSocket(joining: session.group, interface: session.multicast.interface)
+    }
+
+    var listener: CInt? {
+      switch ears {
+      case .some(let ears): ears.fileDescriptor
+      case .none: nil
+      }
+    }
+
+    /// Notes what others announce.
+    func hear() {
+      guard let listener else { return }
+      let now = MediaTime.now()
+      withUnsafeTemporaryAllocation(byteCount: 1024, alignment: 8) { memory in
+        for _ in 0..<Self.datagramsAtATime {
+          // What is longer is cut: the header is all that matters.
+          let count = nightjar_receive(listener, memory.baseAddress, memory.count)
+          guard count >= 0 else { return }
+          let bytes = UnsafeRawBufferPointer(rebasing: memory[..<min(count, memory.count)])
+          guard let packet = AnnouncementPacket(parsing: bytes),
+            packet.identifier.origin != current?.origin
+          else { continue }
+          schedule.note(packet, at: now)
+        }
+      }
+    }
+
+    /// Announces where that is due, or where the description has changed.
+    func announceIfDue(at now: MediaTime) {
+      guard now >= retry else { return }
+      let isDue = schedule.deadline(bytes: current.map { $0.text.utf8.count + 24 } ?? 0).map { now >= $0 } ?? true
+      guard let way = Way(to: session) else {
+        retry = now + SessionAnnouncer.retryInterval
+        return
+      }
+      guard let text = session.describe(way.origin)?.text else { return }
+      guard isDue || text != current?.text else { return }
+      // Another description under another hash replaces the former (section 5).
+      guard way.send(AnnouncementPacket.bytes(announcing: text, from: way.originBytes)) else {
+        retry = now + SessionAnnouncer.retryInterval
+        return
+      }
+      current = (text, way.originBytes)
+      var generator = SystemRandomNumberGenerator()
+      schedule.sent(at: now, using: &generator)
+    }
+
+    /// Says that what was announced is over.
+    func takeBack() {
+      guard let current, let way = Way(to: session) else { return }
+      _ = way.send(AnnouncementPacket.bytes(announcing: current.text, from: current.origin, isDeletion: true))
+    }
+  }
+
+  /// A socket to a session's group, and what this side's address is there.
+  private struct Way: ~Copyable {
+    private let descriptor: CInt
+    let origin: ConnectionAddress
+    let originBytes: [UInt8]
+
+    /// Nil where there is no way at the moment.
+    init?(to session: Session) {
+      let group = session.group.with(interface: session.multicast.interface)
+      let descriptor = nightjar_udp_socket(group.family)
+      guard descriptor >= 0 else { return nil }
+      var timeToLive = CInt(session.timeToLive)
+      let option = group.isIPv6 ? IPV6_MULTICAST_HOPS : IP_MULTICAST_TTL
+      let level = CInt(group.isIPv6 ? IPPROTO_IPV6 : IPPROTO_IP)
+      guard setsockopt(descriptor, level, option, &timeToLive, socklen_t(MemoryLayout<CInt>.size)) == 0,
+        (try? session.multicast.apply(to: descriptor, isIPv6: group.isIPv6)) != nil,
+        group.withPointer({ connect(descriptor, $0, group.length) }) == 0,
+        let local = SocketAddress(localOf: descriptor), let origin = ConnectionAddress(local.text)
+      else {
+        close(descriptor)
+        return nil
+      }
+      self.descriptor = descriptor
+      self.origin = origin
+      originBytes = local.networkBytes
+    }
+
+    deinit { close(descriptor) }
+
+    func send(_ bytes: [UInt8]) -> Bool {
+      Glibc.send(descriptor, bytes, bytes.count, 0) == bytes.count
+    }
+  }
+}
