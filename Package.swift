@@ -125,7 +125,8 @@ let package = Package(
       name: "srtp-cost", dependencies: ["SRTP", "RTP", "Media"], path: "Benchmarks/SRTPCost", swiftSettings: settings),
 
     // What several test targets share; never linked into the program.
-    .target(name: "TestSupport", dependencies: ["Media"], path: "Tests/TestSupport", swiftSettings: settings),
+    .target(
+      name: "TestSupport", dependencies: ["SRTP", "CSRTP", "Media"], path: "Tests/TestSupport", swiftSettings: settings),
     test("MediaTests", ["Media", "TestSupport"]),
     test("PixelConversionTests", ["PixelConversion", "Media", "TestSupport"]),
     test("CaptureTests", ["Capture", "PixelConversion", "Media", "CLinux", "TestSupport"]),
@@ -151,7 +152,7 @@ let package = Package(
     test(
       "RTSPServerTests",
       [
-        "RTSPServer", "RTSP", "Credentials", "Streaming", "Capture", "Encoding", "SRTP", "CSRTP", "RTP", "Media",
+        "RTSPServer", "RTSP", "Credentials", "Streaming", "Capture", "Encoding", "SRTP", "RTP", "Media",
         "TestSupport", "nightjar",
       ]),
     test("StreamingTests", ["Streaming", "Threading", "Capture", "Encoding", "SRTP", "RTP", "Media", "TestSupport"]),

@@ -83,8 +83,9 @@ public struct SelectedTransport: Hashable, Sendable {
       case .foreign: continue
       case .malformed(let parameter): malformed = malformed ?? parameter
       case .specification(let specification):
+        guard specification.isPlay, capabilities.profiles.contains(specification.profile) else { continue }
         hasProtected = hasProtected || specification.profile.isProtected
-        guard specification.isPlay, capabilities.profiles.contains(specification.profile),
+        guard
           capabilities.isSecretEnough(specification),
           let delivery = Self.delivery(specification, capabilities: capabilities, usedChannels: usedChannels)
         else { continue }

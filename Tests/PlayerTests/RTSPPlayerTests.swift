@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 /// The loopback interface of a network namespace, which carries multicast; a program there sees no other.
-private enum OwnNetwork {
+enum OwnNetwork {
   /// Makes it, and stays in it until it is killed.
   static let holder = [
     "unshare", "-rn", "sh", "-c",

@@ -1,5 +1,4 @@
 #if X264
-  import CSRTP
   import Credentials
   import Foundation
   import RTSPServer
@@ -39,44 +38,11 @@
     func plainClient() throws -> RTSPClient { try RTSPClient(port: camera.server.listeners[1].port) }
   }
 
-  /// What a viewer does with SRTP: libsrtp2, told key and counter as the viewer was.
-  final class SecureReceiver {
-    private var session: srtp_t?
-
-    init(_ message: MIKEYMessage, stream: Int = 0, rolloverCounter: UInt32? = nil) throws {
-      let inline = try #require(Data(base64Encoded: message.key.inlineText))
-      var policy = srtp_policy_t()
-      switch message.key.suite {
-      case .aes128CounterHMAC80:
-        srtp_crypto_policy_set_rtp_default(&policy.rtp)
-        srtp_crypto_policy_set_rtcp_default(&policy.rtcp)
-      case .aes128GCM:
-        srtp_crypto_policy_set_aes_gcm_128_16_auth(&policy.rtp)
-        srtp_crypto_policy_set_aes_gcm_128_16_auth(&policy.rtcp)
-      case .aes256GCM:
-        srtp_crypto_policy_set_aes_gcm_256_16_auth(&policy.rtp)
-        srtp_crypto_policy_set_aes_gcm_256_16_auth(&policy.rtcp)
-      }
-      policy.ssrc = srtp_ssrc_t(type: ssrc_specific, value: message.streams[stream].ssrc)
-      policy.window_size = 128
-      var key = [UInt8](inline)
-      let status = key.withUnsafeMutableBufferPointer { key in
-        policy.key = key.baseAddress
-        return srtp_create(&session, &policy)
-      }
-      try #require(status == srtp_err_status_ok)
-      let counter = rolloverCounter ?? message.streams[stream].rolloverCounter
-      try #require(srtp_set_stream_roc(session, message.streams[stream].ssrc, counter) == srtp_err_status_ok)
-    }
-
-    deinit { srtp_dealloc(session) }
-
-    /// The packet in the clear; nil where its tag is wrong.
-    func open(_ packet: Data) -> Data? {
-      var bytes = [UInt8](packet)
-      var count = Int32(bytes.count)
-      guard srtp_unprotect(session, &bytes, &count) == srtp_err_status_ok else { return nil }
-      return Data(bytes[..<Int(count)])
+  extension SecureReceiver {
+    /// A viewer who was told by a message, of one of its streams.
+    convenience init(_ message: MIKEYMessage, stream: Int = 0) throws {
+      try self.init(
+        message.key, ssrc: message.streams[stream].ssrc, rolloverCounter: message.streams[stream].rolloverCounter)
     }
   }
 

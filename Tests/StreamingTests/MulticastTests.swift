@@ -82,11 +82,11 @@ import Testing
     return nil
   }()
 
-  fileprivate static func interface(for group: String) -> String { group.contains(":") ? ip6Interface ?? "lo" : "lo" }
+  static func interface(for group: String) -> String { group.contains(":") ? ip6Interface ?? "lo" : "lo" }
 
-  private static func groups(_ ip4: String, _ ip6: String) -> [String] { ip6Interface == nil ? [ip4] : [ip4, ip6] }
+  static func groups(_ ip4: String, _ ip6: String) -> [String] { ip6Interface == nil ? [ip4] : [ip4, ip6] }
 
-  private static func destination(_ group: String, _ port: UInt16, _ options: String) throws -> StreamDestination {
+  static func destination(_ group: String, _ port: UInt16, _ options: String) throws -> StreamDestination {
     let host = group.contains(":") ? "[\(group)]" : group
     return try StreamDestination(url: "rtp://\(host):\(port)?interface=\(interface(for: group))\(options)")
   }

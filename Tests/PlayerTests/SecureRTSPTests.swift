@@ -1,0 +1,100 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// SRTP by rtsps, and announcements, as players see them.
+@Suite(.serialized) struct SecureRTSPTests {
+  private static let login = "tls-validation-flags=0 user-id=alice user-pw=\"looking glass\""
+
+  @Test func `GStreamer plays SRTP over UDP and TCP, and ffmpeg goes on within the connection`() throws {
+    let program = try ServedProgram(
+      ["--require-encryption"], option: "--rtsps", users: ["alice": "looking glass"])
+    let user = "alice:looking%20glass@"
+    let ffmpeg = try program.ffmpeg(program.url(scheme: "rtsps", user: user))
+    let overUDP = try program.gstreamer(program.url(scheme: "rtsps"), protocols: "udp", options: Self.login)
+    let overTCP = try program.gstreamer(program.url(scheme: "rtsps"), protocols: "tcp", options: Self.login)
+    try expectPlayed(overUDP)
+    try expectPlayed(overTCP)
+    try expectDecoded(ffmpeg)
+    // Once more, with a key of its own.
+    try expectPlayed(try program.gstreamer(program.url(scheme: "rtsps"), protocols: "udp", options: Self.login))
+    let result = try program.end()
+    #expect(result.status == 0, "\(result.error)")
+  }
+
+  @Test func `the printed GStreamer pipeline plays`() throws {
+    let program = try ServedProgram(["--require-encryption"], option: "--rtsps")
+    let line = try #require(
+      program.process.errorSoFar.split(separator: "\n").first { $0.contains("GStreamer: ") })
+    let command = line.split(separator: ": ", maxSplits: 1)[1].replacingOccurrences(
+      of: "autovideosink sync=false", with: "identity eos-after=20 ! fakesink sync=false")
+    #expect(!command.contains("protocols"))
+    let viewer = try Subprocess.run(["sh", "-c", command], in: program.directory, limit: 60)
+    #expect(viewer.status == 0 && viewer.outputText.contains("Got EOS"), "\(viewer.outputText)\(viewer.error)")
+  }
+
+  @Test func `where SRTP is not offered GStreamer plays within the connection`() throws {
+    let program = try ServedProgram(["--rtsps-suite", "none", "--require-encryption"], option: "--rtsps")
+    try expectPlayed(
+      try program.gstreamer(program.url(scheme: "rtsps"), protocols: "tcp+udp", options: "tls-validation-flags=0"))
+  }
+
+  @Test(.enabled(if: OwnNetwork.isPossible, "needs user namespaces, ip and nsenter"))
+  func `players share an encrypted group by its key`() throws {
+    let directory = try TemporaryDirectory()
+    let holder = try Subprocess(OwnNetwork.holder, in: directory)
+    defer { holder.send(SIGKILL) }
+    #expect(eventually { holder.outputSoFar.contains("ready") })
+    let network = OwnNetwork.entering(holder)
+    let program = try ServedProgram(
+      ["--rtsp-multicast", "239.1.2.3:5004", "--require-encryption"], option: "--rtsps", network: network)
+    let url = program.url(scheme: "rtsps")
+    let options = "tls-validation-flags=0"
+    let first = try program.gstreamer(url, protocols: "udp-mcast", options: options, network: network)
+    let alone = try program.gstreamer(url, protocols: "udp", options: options, network: network)
+    try expectPlayed(first)
+    try expectPlayed(alone)
+    // Once more, after all have left.
+    try expectPlayed(try program.gstreamer(url, protocols: "udp-mcast", options: options, network: network))
+    // ffmpeg asks for RTP/AVP.
+    let refused = try program.ffmpeg(url, transport: "udp_multicast", network: network).wait(limit: 60)
+    #expect(refused.status != 0 && refused.error.contains("461"), "\(refused.error)")
+  }
+
+  @Test(.enabled(if: OwnNetwork.isPossible, "needs user namespaces, ip and nsenter"))
+  func `ffmpeg finds an announced group`() throws {
+    let directory = try TemporaryDirectory()
+    let holder = try Subprocess(OwnNetwork.holder, in: directory)
+    defer { holder.send(SIGKILL) }
+    #expect(eventually { holder.outputSoFar.contains("ready") })
+    let network = OwnNetwork.entering(holder)
+    let player = try Subprocess(
+      network + [
+        "ffmpeg", "-nostdin", "-v", "info", "-protocol_whitelist", "sap,udp,rtp", "-i", "sap://239.255.255.255",
+        "-frames:v", "20", "-f", "null", "-",
+      ], in: directory)
+    // It listens once it has begun.
+    usleep(1_000_000)
+    let program = try Subprocess(
+      network + [
+        nightjarPath, "stream", "--control", "none", "--source", "test", "--size", "320x240", "--keyframe-interval",
+        "1s", "--to", "rtp://239.255.2.3:5004?sap=1&loop=1&interface=lo",
+      ], in: directory)
+    defer { program.send(SIGTERM) }
+    let result = try player.wait(limit: 60)
+    #expect(result.status == 0 && result.error.contains("320x240"), "\(result.error)")
+  }
+
+  @Test(arguments: [
+    ["--rtsp", "--rtsps-suite", "none"], ["--rtsps", "--rtsps-suite", "RC4"], ["--rtsps-suite", "none"],
+    ["--rtsps", "--require-encryption", "--rtsps-suite", "none", "--rtsp-multicast", "239.1.2.3:5004"],
+    ["--to", "srtp://239.1.2.3:5004?sap=1"], ["--to", "rtp://127.0.0.1:5004?sap=1"],
+  ])
+  func `options without a meaning are refused`(arguments: [String]) throws {
+    let directory = try TemporaryDirectory()
+    let result = try Subprocess.run(
+      [nightjarPath, "stream", "--source", "test", "--size", "320x240", "--control", "none", "--duration", "1s"]
+        + arguments, in: directory, limit: 60)
+    #expect(result.status == 64, "\(result.error)")
+  }
+}
