@@ -66,6 +66,7 @@ let package = Package(
       ["Media", "PixelConversion", "Threading", "VAAPI", .target(name: "X264", condition: .when(traits: ["X264"]))]),
     target("OrientationSensing", ["Media", "CLinux", "CSystemd"]),
     target("ThermalSensing", ["Media"]),
+    target("SystemService", ["Media", "CLinux", "CSystemd"]),
     target("RTP", ["Media"]),
     target("SRTP", ["Media", "RTP", "CLinux", "CSRTP"]),
     target("RTSP", ["Media", "RTP"]),
@@ -102,7 +103,7 @@ let package = Package(
       name: "nightjar",
       dependencies: [
         "Control", "RTSPServer", "Credentials", "Streaming", "Capture", "Encoding", "OrientationSensing",
-        "ThermalSensing", "VAAPI", "RTP", "SRTP", "Threading", "Media", "CLinux",
+        "ThermalSensing", "SystemService", "VAAPI", "RTP", "SRTP", "Threading", "Media", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),

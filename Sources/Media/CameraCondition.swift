@@ -72,6 +72,14 @@ public enum CameraEvent: Hashable, Sendable, CustomStringConvertible {
     case .warning(let text): "warning: \(text)"
     }
   }
+
+  /// Whether somebody ought to look into it.
+  public var isWarning: Bool {
+    switch self {
+    case .found, .thawed: false
+    case .lost, .refused, .scaled, .frozen, .warning: true
+    }
+  }
 }
 
 /// The events of one camera, from the threads on which they happen to whoever shows them.

@@ -64,7 +64,6 @@ public final class RTSPServer: Sendable {
   ) throws(ServerError) -> (channel: any Channel, isAbsent: Bool)? {
     var bootstrap = ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 64)
-      .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
       // Small frames must not wait for more; and what the kernel holds for one viewer is delay that nobody sees.
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
       .childChannelOption(.socketOption(.so_sndbuf), value: 1 << 17)
@@ -78,6 +77,15 @@ public final class RTSPServer: Sendable {
             ConnectionHandler(service.value, isEncrypted: listener.isEncrypted))
         }
       }
+    if let descriptor = listener.descriptor {
+      do {
+        return (try bootstrap.withBoundSocket(descriptor).wait(), isAbsent: false)
+      } catch {
+        let reason = (error as? IOError).map { SystemFailure.text($0.errnoCode) } ?? "\(error)"
+        throw .listen(listener.address, port: listener.port, reason: reason)
+      }
+    }
+    bootstrap = bootstrap.serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
     // IPv4 has a listener of its own.
     if listener.address.contains(":") {
       bootstrap = bootstrap.serverChannelOption(

@@ -16,9 +16,14 @@ public struct ServerConfiguration: Sendable {
     public var isOptional: Bool
     /// Whether this machine had no such address when the server began to listen there; once it has, it is reached.
     public internal(set) var isAbsent = false
+    /// A socket that listens there already and that the server takes over; nil has it open one.
+    public var descriptor: CInt?
 
     /// A listener; see the properties.
-    public init(address: String, port: Int, isEncrypted: Bool = false, isOptional: Bool = false) {
+    public init(
+      address: String, port: Int, isEncrypted: Bool = false, isOptional: Bool = false, descriptor: CInt? = nil
+    ) {
+      self.descriptor = descriptor
       self.address = address
       self.port = port
       self.isEncrypted = isEncrypted
@@ -49,6 +54,8 @@ public struct ServerConfiguration: Sendable {
   public var path = "camera"
   /// Who may watch; nil lets in everybody who can connect.
   public var users: UsersFile?
+  /// Whether connections from other machines are closed unread, wherever it listens.
+  public var servesThisMachineAlone = false
   /// What encrypted listeners show.
   public var identity: TLSIdentity?
   /// The group for multicast; nil refuses it.

@@ -54,12 +54,13 @@ final class Service {
 
   // MARK: Connections
 
-  /// Takes up a connection; nil where there are too many.
+  /// Takes up a connection; nil where there are too many, or it is from elsewhere than is served.
   func open(_ channel: any Channel, isEncrypted: Bool) -> Connection? {
     lastConnection += 1
     guard connections.count < configuration.connections,
       let connection = Connection(
         channel, number: lastConnection, isEncrypted: isEncrypted, self, at: .now()),
+      !configuration.servesThisMachineAlone || Self.isHere(connection.client),
       connections.values.count(where: { $0.client == connection.client }) < configuration.connectionsPerAddress
     else {
       statistics.turnedAway += 1
@@ -69,6 +70,11 @@ final class Service {
     connections[connection.number] = connection
     statistics.connections = connections.count
     return connection
+  }
+
+  /// Whether a client's address is this machine by its own name; the kernel lets no such address in from a network.
+  private static func isHere(_ client: String) -> Bool {
+    (try? SocketAddress(host: client, port: 1))?.isLoopback ?? false
   }
 
   func closed(_ connection: Connection) {

@@ -73,6 +73,7 @@ final class CodedPictureQueue: @unchecked Sendable {
   private var filled: [CodedPicture] = []
   /// Pictures that are being written or wait to be taken.
   private var queued = 0
+  private var committed = 0
   private var isClosed = false
   /// Rings when a picture has come, or the queue was closed.
   let arrival: WakeUp
@@ -102,9 +103,15 @@ final class CodedPictureQueue: @unchecked Sendable {
 
   /// Hands a written picture on.
   func commit(_ picture: CodedPicture) {
-    monitor.locked { filled.append(picture) }
+    monitor.locked {
+      filled.append(picture)
+      committed += 1
+    }
     arrival.ring()
   }
+
+  /// How many pictures were handed on so far.
+  var committedCount: Int { monitor.locked { committed } }
 
   /// Takes a picture back that was not written after all.
   func abandon(_ picture: CodedPicture) {

@@ -38,7 +38,10 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
         // Whoever comes next begins with a key frame.
         clock.request()
         pictures.abandon(picture)
-        statistics.encode.withLock { $0.unwatched += 1 }
+        statistics.encode.withLock {
+          $0.unwatched += 1
+          $0.handled += 1
+        }
         continue
       }
       if requests.takeKeyFrame() { clock.request() }
@@ -64,6 +67,7 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
       let name = counters.changes == changes ? nil : encoder.name
       changes = counters.changes
       statistics.encode.withLock {
+        $0.handled += 1
         $0.encoder = counters
         if let name { $0.encoderName = name }
       }

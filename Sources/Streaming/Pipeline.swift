@@ -32,7 +32,7 @@ public final class Pipeline: @unchecked Sendable {
   private let interrupt: Interrupt
   let requests = EncoderRequests()
   private let mailbox = Mailbox<WaitingFrame>()
-  private let pictures: CodedPictureQueue
+  let pictures: CodedPictureQueue
   let statisticsRecorder: StatisticsRecorder
   let sendStage: SendStage
   let viewerList = Mutex(ViewerList())

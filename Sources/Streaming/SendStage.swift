@@ -155,6 +155,7 @@ final class SendStage: @unchecked Sendable {
       switch pictures.take() {
       case .picture(let picture):
         send(picture)
+        statistics.send.withLock { $0.pictures += 1 }
         isIdle = false
       case .none: break
       case .closed: break loop

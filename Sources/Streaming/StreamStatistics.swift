@@ -143,6 +143,8 @@ final class StatisticsRecorder: Sendable {
     var errors = 0
     var busy = MediaTime.zero
     var unwatched = 0
+    /// Frames that the stage is done with, whatever became of them.
+    var handled = 0
     var encoder = EncoderCounters()
     var encoderName: String
     var wait = LatencyHistogram()
@@ -154,6 +156,8 @@ final class StatisticsRecorder: Sendable {
     var frames = 0
     /// Frames of which the network took no packet.
     var unsent = 0
+    /// Pictures that the stage is done with, whatever became of them.
+    var pictures = 0
     var firstPacket: MediaTime?
     var queue = LatencyHistogram()
     var latency = LatencyHistogram()

@@ -33,7 +33,7 @@ struct AdaptationWatch: ~Copyable {
 /// What the machine can do, and what the stream is to do with less of for it.
 final class StreamAdaptation: Sendable {
   private struct State {
-    var notes: [String] = []
+    var notes: [Note] = []
     var reading: ThermalMonitor.Reading?
     var load: Double?
     var changes = 0
@@ -67,8 +67,15 @@ final class StreamAdaptation: Sendable {
     interrupt = try Interrupt()
   }
 
+  /// A line for a person.
+  struct Note {
+    let text: String
+    /// Whether the stream has become worse, or cannot be helped.
+    let isWarning: Bool
+  }
+
   /// What there is to tell since the last call, oldest first.
-  func takeNotes() -> [String] {
+  func takeNotes() -> [Note] {
     state.withLock { state in
       defer { state.notes.removeAll() }
       return state.notes
@@ -94,14 +101,14 @@ final class StreamAdaptation: Sendable {
       frameRate: format.frameRate)
   }
 
-  private func note(_ text: String) {
-    state.withLock { if $0.notes.count < Self.noteLimit { $0.notes.append(text) } }
+  private func note(_ text: String, isWarning: Bool) {
+    state.withLock { if $0.notes.count < Self.noteLimit { $0.notes.append(Note(text: text, isWarning: isWarning)) } }
   }
 
   /// Says which zones are not listened to; those without anything to say are no news.
   private func introduce(_ monitor: ThermalMonitor) {
     for (zone, reason) in monitor.passedOver where zone.thresholds != nil {
-      note("thermal zone \(zone.type) is not listened to: \(reason)")
+      note("thermal zone \(zone.type) is not listened to: \(reason)", isWarning: true)
     }
   }
 
@@ -123,6 +130,7 @@ final class StreamAdaptation: Sendable {
     while interrupt.wait(until: .now() + Self.interval) {
       let now = MediaTime.now()
       var reason: String?
+      var isWorse = false
       if now >= nextThermal {
         nextThermal = now + Self.thermalInterval
         let reading = monitor?.read(at: now)
@@ -130,6 +138,7 @@ final class StreamAdaptation: Sendable {
         if let reading, reading.state != thermal {
           let words = "\(reading.zone) has \(Terminal.decimal(reading.temperature, digits: 0)) °C"
           reason = reading.state > thermal ? "the machine is hot: \(words)" : "the machine has cooled: \(words)"
+          isWorse = reading.state > thermal
           thermal = reading.state
         }
       }
@@ -140,23 +149,25 @@ final class StreamAdaptation: Sendable {
       state.withLock { $0.load = isAtWork ? load : nil }
       if isAtWork, let level = adaptation?.level, adaptation?.note(load: load, at: now) == true {
         let percent = Int((load * 100).rounded())
-        let words =
-          (adaptation?.level ?? 0) > level ? "encoding takes too long" : "there is room for more"
+        let isDown = (adaptation?.level ?? 0) > level
+        isWorse = isWorse || isDown
+        let words = isDown ? "encoding takes too long" : "there is room for more"
         reason = (reason.map { "\($0); " } ?? "") + "\(words), \(percent) % of the time"
       }
       guard let reason else { continue }
-      follow(Self.restrictions(for: thermal).joined(with: adaptation?.restrictions ?? StreamRestrictions()), reason)
+      let restrictions = adaptation?.restrictions ?? StreamRestrictions()
+      follow(Self.restrictions(for: thermal).joined(with: restrictions), reason, isWorse: isWorse)
     }
   }
 
-  private func follow(_ restrictions: StreamRestrictions, _ reason: String) {
-    guard restrictions != pipeline.restrictions else { return note(reason) }
+  private func follow(_ restrictions: StreamRestrictions, _ reason: String, isWorse: Bool) {
+    guard restrictions != pipeline.restrictions else { return note(reason, isWarning: isWorse) }
     do {
       try pipeline.restrict(restrictions)
       state.withLock { $0.changes += 1 }
-      note("\(reason): now \(Self.words(for: restrictions))")
+      note("\(reason): now \(Self.words(for: restrictions))", isWarning: isWorse)
     } catch {
-      note("\(reason), but nothing can be done: \(error)")
+      note("\(reason), but nothing can be done: \(error)", isWarning: true)
     }
   }
 

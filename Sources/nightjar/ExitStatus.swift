@@ -34,7 +34,7 @@ func reportingFailures(_ body: () throws -> Void) throws {
   do {
     try body()
   } catch let failure as any Failure {
-    writeError("nightjar: \(failure.description)\n")
+    Terminal.failure(failure.description)
     throw ExitCode(failure.kind.exitCode)
   }
 }

@@ -5,6 +5,7 @@ import Media
 import RTSPServer
 import SRTP
 import Streaming
+import SystemService
 
 /// The RTSP server.
 struct RTSPOptions: ParsableArguments {
@@ -80,7 +81,10 @@ struct RTSPOptions: ParsableArguments {
   @Flag(name: .customLong("always-encode"), help: "Keep the encoder at work while nobody watches.")
   var alwaysEncodes = false
 
-  /// Whether there is a server.
+  /// What socket units call the sockets of rtsp and rtsps.
+  static let socketNames: Set = ["rtsp", "rtsps"]
+
+  /// Whether the options ask for a server.
   var isServed: Bool { rtsp != nil || rtsps != nil }
 
   mutating func validate() throws {
@@ -114,20 +118,29 @@ struct RTSPOptions: ParsableArguments {
 
   /// What is to be served, by what was given and what is on the disk; nil where nothing is.
   ///
-  /// - Throws: ``CommandFailure`` for an address that is open to others while there are no users, `UsersFileError`,
-  ///   `TLSIdentityError`.
-  func configuration(note: (String) -> Void) throws -> ServerConfiguration? {
-    guard isServed else { return nil }
+  /// - Parameter sockets: what systemd has opened; they take the place of the usual addresses.
+  /// - Throws: ``CommandFailure`` for an address that is open to others while there are no users, and for one beside a
+  ///   socket of the same kind, `UsersFileError`, `TLSIdentityError`.
+  func configuration(sockets: [ActivationSocket], _ terminal: Terminal) throws -> ServerConfiguration? {
+    guard isServed || !sockets.isEmpty else { return nil }
     let users = try loadUsers()
-    var listeners = try listeners(rtsp, port: 8554, isEncrypted: false, hasUsers: users != nil)
-    listeners += try self.listeners(rtsps, port: 8322, isEncrypted: true, hasUsers: users != nil)
+    var listeners = try listeners(rtsp, named: "rtsp", of: sockets, port: 8554, hasUsers: users != nil)
+    listeners += try self.listeners(rtsps, named: "rtsps", of: sockets, port: 8322, hasUsers: users != nil)
     var configuration = ServerConfiguration(listeners: listeners)
     configuration.path = path
     configuration.users = users
     configuration.group = group
     configuration.requiresEncryption = requiresEncryption
     configuration.suite = suite.suite
-    if rtsps != nil { configuration.identity = try identity(note: note) }
+    configuration.servesThisMachineAlone = users == nil
+    // A socket unit may say otherwise; who may watch is not for it to decide.
+    for listener in listeners where users == nil {
+      if (try? SocketAddress(host: listener.address, port: 1))?.isLoopback == true { continue }
+      terminal.warning(
+        "without users only this machine may watch: connections to \(listener.address) port \(listener.port) from "
+          + "others are closed; add one with: nightjar user add NAME")
+    }
+    if listeners.contains(where: \.isEncrypted) { configuration.identity = try identity(terminal) }
     return configuration
   }
 
@@ -144,8 +157,22 @@ struct RTSPOptions: ParsableArguments {
   }
 
   private func listeners(
-    _ given: ListenAddress?, port: Int, isEncrypted: Bool, hasUsers: Bool
+    _ given: ListenAddress?, named name: String, of sockets: [ActivationSocket], port: Int, hasUsers: Bool
   ) throws -> [ServerConfiguration.Listener] {
+    let isEncrypted = name == "rtsps"
+    let sockets = sockets.filter { $0.name == name }
+    guard sockets.isEmpty else {
+      if let given, given.address != nil || given.port != nil {
+        throw CommandFailure(
+          kind: .usage,
+          description: "--\(name) \(given): systemd has opened the socket already, at \(sockets[0].address) port "
+            + "\(sockets[0].port); leave the address out, or the socket unit")
+      }
+      return sockets.map {
+        ServerConfiguration.Listener(
+          address: $0.address, port: $0.port, isEncrypted: isEncrypted, descriptor: $0.descriptor)
+      }
+    }
     guard let given else { return [] }
     guard let address = given.address else {
       let addresses = hasUsers ? ["0.0.0.0", "::"] : ["127.0.0.1", "::1"]
@@ -166,20 +193,20 @@ struct RTSPOptions: ParsableArguments {
     ]
   }
 
-  private func identity(note: (String) -> Void) throws -> TLSIdentity {
+  private func identity(_ terminal: Terminal) throws -> TLSIdentity {
     let now = Int64(time(nil))
     if let certificate, let key {
       let identity = try TLSIdentity(certificateFile: certificate, keyFile: key)
       switch identity.validity(at: now) {
       case .valid: break
-      case .expired: note("warning    \(certificate) has expired: players may refuse it; have it renewed")
-      case .notYet: note("warning    \(certificate) is not valid yet: is this machine's clock right?")
+      case .expired: terminal.warning("\(certificate) has expired: players may refuse it; have it renewed")
+      case .notYet: terminal.warning("\(certificate) is not valid yet: is this machine's clock right?")
       }
       return identity
     }
     let own = try SelfSignedIdentity(at: now)
-    note("certificate \(own.path), SHA-256 \(own.identity.fingerprint)")
-    note("  a player that asks whether to trust it shows this SHA-256: accept it if they are the same")
+    terminal.line("certificate \(own.path), SHA-256 \(own.identity.fingerprint)")
+    terminal.line("  a player that asks whether to trust it shows this SHA-256: accept it if they are the same")
     return own.identity
   }
 

@@ -1,6 +1,7 @@
 import Glibc
 import Media
 import Streaming
+import SystemService
 
 /// What a person sees while it streams: on a terminal one live line; changes of state as lines of their own,
 /// in a pipe or journal nothing else.
@@ -35,24 +36,26 @@ struct StatusDisplay {
         + (statistics.camera.map { $0.state == .live ? "" : "  camera \($0.state.rawValue)" } ?? ""))
   }
 
-  /// A line of its own.
-  func note(_ text: String) {
-    terminal.line(text)
+  /// A line of its own; see ``Terminal/line(_:_:event:)``.
+  func note(_ text: String, _ level: LogLevel = .info, event: String? = nil) {
+    terminal.line(text, level, event: event)
   }
 
   private mutating func noteFlow(_ statistics: StreamStatistics, _ previous: StreamStatistics) {
     if statistics.sent > previous.sent {
       idleSeconds = 0
-      if !isFlowing { note("streaming") }
+      if !isFlowing { note("streaming", event: "streaming") }
       isFlowing = true
     } else if statistics.unwatched > previous.unwatched {
-      if isFlowing { note("nobody is watching: the encoder rests") }
+      if isFlowing { note("nobody is watching: the encoder rests", event: "resting") }
       isFlowing = false
     } else if isFlowing {
       idleSeconds += 1
       guard idleSeconds == 2 else { return }
       let isEncoding = statistics.encoded > previous.encoded
-      note(isEncoding ? "nothing could be sent for 2 s" : "no picture for 2 s")
+      note(
+        isEncoding ? "nothing could be sent for 2 s" : "no picture for 2 s", .warning,
+        event: isEncoding ? "nothing_sent" : "no_picture")
       isFlowing = false
     }
   }
@@ -61,9 +64,11 @@ struct StatusDisplay {
     for cause in DropCause.allCases {
       let new = (statistics.drops[cause] ?? 0) - (previous.drops[cause] ?? 0)
       if new > 0, dropping.insert(cause).inserted {
-        note("dropping frames: \(cause.explanation)")
+        note("dropping frames: \(cause.explanation)", .warning, event: "dropping")
       } else if new == 0, dropping.remove(cause) != nil {
-        note("no longer dropping frames: \(cause.explanation) (\(statistics.drops[cause] ?? 0) so far)")
+        note(
+          "no longer dropping frames: \(cause.explanation) (\(statistics.drops[cause] ?? 0) so far)",
+          event: "dropping_ended")
       }
     }
   }
@@ -75,18 +80,20 @@ struct StatusDisplay {
       guard refusing[destination.id, default: 0] != error else { continue }
       refusing[destination.id] = error
       switch error {
-      case 0: note("\(destination.name): reachable")
-      case ECONNREFUSED: note("\(destination.name): nobody is listening yet")
-      default: note("\(destination.name): \(SystemFailure.text(error))")
+      case 0: note("\(destination.name): reachable", event: "reachable")
+      case ECONNREFUSED: note("\(destination.name): nobody is listening yet", .warning, event: "unreachable")
+      default: note("\(destination.name): \(SystemFailure.text(error))", .warning, event: "unreachable")
       }
     }
   }
 
   private mutating func noteSlowness(_ destination: DestinationStatistics) {
     if destination.isSlow, slow.insert(destination.id).inserted {
-      note("\(destination.name): too slow for the stream, losing frames")
+      note("\(destination.name): too slow for the stream, losing frames", .warning, event: "viewer_slow")
     } else if !destination.isSlow, slow.remove(destination.id) != nil {
-      note("\(destination.name): takes all frames again (\(destination.framesDropped) lost so far)")
+      note(
+        "\(destination.name): takes all frames again (\(destination.framesDropped) lost so far)",
+        event: "viewer_recovered")
     }
   }
 

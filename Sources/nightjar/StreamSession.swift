@@ -9,6 +9,7 @@ import RTP
 import RTSPServer
 import SRTP
 import Streaming
+import SystemService
 
 /// One run of `nightjar stream`: from the options to the summary.
 struct StreamSession {
@@ -30,7 +31,8 @@ struct StreamSession {
     nightjar_raise_descriptor_limit(65_536)
     let starting = try StartGuard(signals: signals)
 
-    let serving = try command.serving.configuration(note: terminal.line)
+    let sockets = try ActivationSocket.take(known: RTSPOptions.socketNames)
+    let serving = try command.serving.configuration(sockets: sockets, terminal)
     let isAlone = command.destinations.isEmpty && serving == nil
     let destinations = isAlone ? Self.loopback : command.destinations
     let turns = command.orientation.orientation == .auto || command.control != "none"
@@ -66,18 +68,20 @@ struct StreamSession {
     let rtsp = try serving.map { try serve($0, pipeline) }
     defer { rtsp?.stop() }
     let posture = try followPosture(pipeline)
-    terminal.line("Ctrl-C ends it.")
+    if terminal.isInteractive { terminal.line("Ctrl-C ends it.") }
     try pipeline.start()
-    let received = follow(
-      pipeline, selection.events, rtsp?.events, adaptation, posture, signals: signals, &descriptions)
+    var service = ServiceReport(pipeline, terminal: terminal, isServing: rtsp != nil, at: .now())
+    let events = EventLog(
+      terminal: terminal, pipeline: pipeline, encoder: selection.events, guests: rtsp?.events, adaptation: adaptation)
+    let received = follow(pipeline, events, posture, signals: signals, &descriptions, &service)
+    service?.stopping()
     pipeline.stop()
     let outcome = pipeline.waitUntilEnd()
-    note(selection.events)
-    for event in pipeline.takeCameraEvents() { terminal.line(event.description) }
+    events.tell()
 
     let summary = StreamReport(pipeline: pipeline, sourceName: source.name)
     terminal.finish()
-    terminal.line(summary.text)
+    terminal.line(summary.text, event: "ended")
     if let report {
       try report.write(summary.json)
     } else if command.statisticsPath == "-" {
@@ -105,7 +109,7 @@ struct StreamSession {
     case .auto:
       let cameras = CameraList()
       for entry in cameras.passedOver {
-        if let complaint = entry.complaint { terminal.line("skipped    \(complaint)") }
+        if let complaint = entry.complaint { terminal.line("skipped    \(complaint)", .warning) }
       }
       if let camera = cameras.firstUsable { return try openCamera(.first, camera.path, request, fixed: fixed) }
       if command.survival.waits { return try openCamera(.first, nil, request, fixed: fixed) }
@@ -128,10 +132,10 @@ struct StreamSession {
     do {
       guard let path else { throw CaptureError.noDevice(path: "camera") }
       let camera = try finder.open(path)
-      for warning in camera.warnings { terminal.line("warning    \(warning)") }
+      for warning in camera.warnings { terminal.warning("\(warning)") }
       return try ReconnectingCamera(camera, finder: finder, goesOn: waits || command.survival.onLoss == .placeholder)
     } catch let error as CaptureError where waits && error.kind != .usage {
-      terminal.line(path == nil ? "no camera yet: waiting for one" : "no camera yet: \(error)")
+      terminal.line(path == nil ? "no camera yet: waiting for one" : "no camera yet: \(error)", .warning)
       var relaxed = request
       // The stream has its size and rate before it knows what the camera has.
       relaxed.isSizeExplicit = false
@@ -150,7 +154,7 @@ struct StreamSession {
     do {
       try source.prepareTurning()
     } catch {
-      terminal.line("warning    the picture may not turn: \(error)")
+      terminal.warning("the picture may not turn: \(error)")
     }
   }
 
@@ -161,6 +165,8 @@ struct StreamSession {
   ) {
     let format = source.format
     let configuration = pipeline.encoder.configuration
+    terminal.camera = source.name
+    terminal.encoder = pipeline.encoder.name
     terminal.line("camera     \(source.name)")
     terminal.line(
       "format     \(format.size) at \(format.frameRate) fps, \(format.pixelFormat) (\(format.conversion)), "
@@ -190,7 +196,7 @@ struct StreamSession {
     let players = RTSPPlayerCommands(configuration: configuration, listeners: server.listeners)
     for url in players.urls { terminal.line("rtsp       \(url)") }
     for listener in server.listeners where listener.isAbsent {
-      terminal.line("warning    this machine has no address \(listener.address) now: it listens there once it has")
+      terminal.warning("this machine has no address \(listener.address) now: it listens there once it has")
     }
     for (player, command) in players.commands { terminal.line("  \(player): \(command)") }
     if configuration.users == nil {
@@ -221,7 +227,7 @@ struct StreamSession {
       return server
     } catch {
       guard command.control == nil else { throw error }
-      terminal.line("control    none: \(error)")
+      terminal.line("control    none: \(error)", .warning)
       return nil
     }
   }
@@ -244,8 +250,8 @@ struct StreamSession {
 
   /// Waits for a signal, the end of the pipeline or of the time; shows what goes on meanwhile. Returns the signal.
   private func follow(
-    _ pipeline: Pipeline, _ events: EncoderEvents?, _ guests: ServerEvents?, _ adaptation: StreamAdaptation?,
-    _ posture: borrowing PostureWatch?, signals: CInt, _ descriptions: inout SessionDescriptionFiles
+    _ pipeline: Pipeline, _ events: EventLog, _ posture: borrowing PostureWatch?, signals: CInt,
+    _ descriptions: inout SessionDescriptionFiles, _ service: inout ServiceReport?
   ) -> CInt {
     let end = command.duration.map { MediaTime.now() + $0 }
     var display = StatusDisplay(terminal: terminal)
@@ -258,7 +264,8 @@ struct StreamSession {
         pollfd(fd: signals, events: Int16(POLLIN), revents: 0),
         pollfd(fd: pipeline.ended.fileDescriptor, events: Int16(POLLIN), revents: 0),
       ]
-      let deadline = end.map { min($0, next) } ?? next
+      service?.look(pipeline, at: .now())
+      let deadline = [end, service?.next].compactMap { $0 }.reduce(next, min)
       _ = nightjar_poll(&descriptors, 2, max(0, (deadline - .now()).nanoseconds))
       if descriptors[0].revents != 0 {
         let signal = nightjar_next_signal(signals)
@@ -269,34 +276,28 @@ struct StreamSession {
       if let end, now >= end { return 0 }
       guard now >= next else { continue }
       next = now + interval
-      note(events)
-      for event in guests?.take() ?? [] { terminal.line(event.description) }
-      for note in adaptation?.takeNotes() ?? [] { display.note(note) }
-      for event in pipeline.takeCameraEvents() { display.note(event.description) }
+      events.tell()
       switch posture {
       case .some(let posture): for note in posture.takeNotes() { display.note(note) }
       case .none: break
       }
       if let new = pipeline.turnRefusal?.description, new != refusal {
         refusal = new
-        display.note(new)
+        display.note(new, .warning)
       }
       if pipeline.orientation != orientation {
         orientation = pipeline.orientation
         display.note("orientation \(orientation): \(orientation.size(of: pipeline.sourceFormat.size))")
       }
-      display.show(pipeline.statistics, recent: pipeline.recentLatency())
+      let statistics = pipeline.statistics
+      terminal.encoder = statistics.encoderName
+      display.show(statistics, recent: pipeline.recentLatency())
       do {
         try descriptions.update()
       } catch {
         // The stream goes on; the file was writable at the start and may be again.
-        display.note("session description not rewritten: \(error)")
+        display.note("session description not rewritten: \(error)", .warning)
       }
     }
-  }
-
-  /// What happened to the encoder since the last look.
-  private func note(_ events: EncoderEvents?) {
-    for event in events?.take() ?? [] { terminal.line(event.description) }
   }
 }

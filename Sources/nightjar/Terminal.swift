@@ -1,15 +1,43 @@
 import Glibc
+import SystemService
 
-/// Standard error, on which a person reads: whole lines, and on a terminal one live line below them.
+/// Standard error, on which a person reads: whole lines, and on a terminal one live line below them. Where it leads to
+/// systemd's journal, entries with level and fields.
 final class Terminal {
   /// Whether a person watches; a pipe or the journal gets whole lines only.
   let isInteractive = isatty(STDERR_FILENO) == 1
+  /// The camera's name and the encoder's, once they are known: fields of every entry in the journal.
+  var camera: String?
+  var encoder: String?
+  private let journal = Journal()
   private var hasLiveLine = false
 
   /// Writes a line, above the live one.
-  func line(_ text: String) {
+  ///
+  /// - Parameter event: what happened, in a word that stays the same: the field `NIGHTJAR_EVENT` in the journal.
+  func line(_ text: String, _ level: LogLevel = .info, event: String? = nil) {
+    if let journal {
+      let fields = [("NIGHTJAR_EVENT", event), ("CAMERA", camera), ("ENCODER", encoder)]
+        .compactMap { name, value in value.map { JournalField(name, $0) } }
+      for line in text.split(separator: "\n") { journal.write(String(line), level, fields) }
+      return
+    }
     writeError((hasLiveLine ? "\r\u{1b}[K" : "") + text + "\n")
     hasLiveLine = false
+  }
+
+  /// Writes a line that warns: in the journal its level says so.
+  func warning(_ text: String, event: String? = nil) {
+    line(journal == nil ? "warning    \(text)" : text, .warning, event: event)
+  }
+
+  /// Says why the program ends.
+  static func failure(_ text: String) {
+    if let journal = Journal() {
+      journal.write(text, .error, [JournalField("NIGHTJAR_EVENT", "failed")])
+    } else {
+      writeError("nightjar: \(text)\n")
+    }
   }
 
   /// Replaces the live line, cut to the terminal's width.

@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// A Unix socket that takes lines and answers each with one.

@@ -1,0 +1,139 @@
+import Media
+import Streaming
+import Testing
+
+/// A pipeline's figures second by second, under a watch whose limit is 5 s.
+private struct Course {
+  var progress = PipelineProgress()
+  var now = MediaTime(seconds: 1000)
+  var watch: ProgressWatch
+
+  init(frameInterval: Double = 1.0 / 30) {
+    watch = ProgressWatch(
+      limit: MediaTime(seconds: 5), frameInterval: MediaTime(seconds: frameInterval), at: now)
+  }
+
+  /// Lets `seconds` pass with a look at each; `step` says what happens in one.
+  mutating func pass(_ seconds: Int, _ step: (inout PipelineProgress) -> Void = { _ in }) {
+    for _ in 0..<seconds {
+      step(&progress)
+      now = now + MediaTime(seconds: 1)
+      watch.look(progress, at: now)
+    }
+  }
+}
+
+@Suite struct ProgressWatchTests {
+  private static func all(_ progress: inout PipelineProgress) {
+    progress.captured += 30
+    progress.encoded += 30
+    progress.queued += 30
+    progress.sent += 30
+  }
+
+  @Test func `a stream that flows stands nowhere`() {
+    var course = Course()
+    course.pass(60, Self.all)
+    #expect(course.watch.stuck == nil)
+  }
+
+  @Test func `a source that gives no frame is told after the limit, and not before`() {
+    var course = Course()
+    course.pass(10, Self.all)
+    course.pass(4)
+    #expect(course.watch.stuck == nil)
+    course.pass(1)
+    #expect(course.watch.stuck == .capture)
+    course.pass(1, Self.all)
+    #expect(course.watch.stuck == nil)
+  }
+
+  @Test func `a source that never gives a frame is told too`() {
+    var course = Course()
+    course.pass(5)
+    #expect(course.watch.stuck == .capture)
+  }
+
+  @Test func `an encoder that does not come back is told, while frames go on coming`() {
+    var course = Course()
+    course.pass(10, Self.all)
+    course.pass(5) { $0.captured += 30 }
+    #expect(course.watch.stuck == nil)
+    course.pass(1) { $0.captured += 30 }
+    #expect(course.watch.stuck == .encode)
+    course.pass(1, Self.all)
+    #expect(course.watch.stuck == nil)
+  }
+
+  @Test func `of a sender that stands, and an encoder that waits for it, the sender is told`() {
+    var course = Course()
+    course.pass(10, Self.all)
+    // Three pictures fill the queue; then the encode stage has no room, and takes no frame.
+    course.pass(1) {
+      $0.captured += 30
+      $0.encoded += 3
+      $0.queued += 3
+    }
+    course.pass(4) { $0.captured += 30 }
+    #expect(course.watch.stuck == nil)
+    course.pass(1) { $0.captured += 30 }
+    #expect(course.watch.stuck == .send)
+    // A source that is not live waits as well.
+    course.pass(10)
+    #expect(course.watch.stuck == .send)
+  }
+
+  @Test func `nobody watching is no fault, and a stage that stands is still told then`() {
+    var course = Course()
+    course.pass(10, Self.all)
+    course.pass(600) {
+      $0.captured += 30
+      $0.encoded += 30
+    }
+    #expect(course.watch.stuck == nil)
+    course.pass(6) { $0.captured += 30 }
+    #expect(course.watch.stuck == .encode)
+  }
+
+  @Test func `pictures that the network does not take are done with all the same`() {
+    var course = Course()
+    // As SendStage counts them: `sent` is what it is done with. See SendStageProgressTests for the real one.
+    course.pass(600, Self.all)
+    #expect(course.watch.stuck == nil)
+  }
+
+  @Test func `a camera that is slower than the limit has three intervals for a frame`() {
+    var course = Course(frameInterval: 20)
+    for _ in 0..<5 {
+      course.pass(1) {
+        $0.captured += 1
+        $0.encoded += 1
+        $0.queued += 1
+        $0.sent += 1
+      }
+      course.pass(19)
+      #expect(course.watch.stuck == nil)
+    }
+    course.pass(41)
+    #expect(course.watch.stuck == .capture)
+  }
+
+  @Test func `an encoder is told on a slow camera as well`() {
+    var course = Course(frameInterval: 20)
+    course.pass(1) { $0.captured += 1 }
+    course.pass(5)
+    #expect(course.watch.stuck == .encode)
+  }
+
+  @Test func `a program that was stopped as a whole gets its time again`() {
+    var course = Course()
+    course.pass(10, Self.all)
+    course.pass(4)
+    // SIGSTOP, or a machine that slept.
+    course.now = course.now + MediaTime(seconds: 3600)
+    course.watch.look(course.progress, at: course.now)
+    #expect(course.watch.stuck == nil)
+    course.pass(1)
+    #expect(course.watch.stuck == .capture)
+  }
+}
