@@ -107,7 +107,7 @@ public final class Pipeline: @unchecked Sendable {
     precondition(threads == nil, "a pipeline is started once")
     // From the end to the beginning, so that each stage finds the next one ready. Where one cannot be started, what the
     // others wait for is closed before they go out of scope, because that waits for their ends.
-    let send = try NamedThread("nj-send") { [sendStage] in sendStage.run() }
+    let send = try NamedThread("nj-send", isUrgent: true) { [sendStage] in sendStage.run() }
     do {
       let encode = try startEncoding(encoder)
       do {
@@ -142,7 +142,7 @@ public final class Pipeline: @unchecked Sendable {
   private func startCapturing<Source: VideoSource>(_ source: Source) throws(SystemFailure) -> NamedThread {
     let stage = CaptureStage(
       source: source, mailbox: mailbox, statistics: statisticsRecorder, thinning: thinning)
-    return try NamedThread("nj-capture") { [self] in
+    return try NamedThread("nj-capture", isUrgent: true) { [self] in
       do {
         try stage.run(interrupt: interrupt)
         finish(interrupt.hasFired() ? .stopped : .sourceEnded)
