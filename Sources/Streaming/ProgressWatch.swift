@@ -56,7 +56,7 @@ public struct ProgressWatch: Sendable {
     since = (now, nil, nil)
   }
 
-  /// Takes a look at the figures of `now`; several times in `limit`.
+  /// Takes a look at the figures of `now`; at least four times in `limit`, so that a longer pause is one of the whole program.
   public mutating func look(_ progress: PipelineProgress, at now: MediaTime) {
     forgive(now - looked)
     looked = now
@@ -83,7 +83,7 @@ public struct ProgressWatch: Sendable {
 
   /// Where nobody looked for long, the whole program was stopped, or the machine was: no stage could do anything.
   private mutating func forgive(_ pause: MediaTime) {
-    guard pause * 2 > limit else { return }
+    guard pause * 2 > limit else { return }  // Twice the longest interval between looks.
     since.capture = since.capture + pause
     since.encode = since.encode.map { $0 + pause }
     since.send = since.send.map { $0 + pause }

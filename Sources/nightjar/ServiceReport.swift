@@ -31,9 +31,9 @@ struct ServiceReport {
     self.isServing = isServing
     next = now
     lastStatus = (now, 0, 0)
-    // systemd wants a sign of life well within its period, and a stage gets half of it.
+    // systemd wants a sign of life at every third of its period at least, and a stage gets half of it.
     let period = notifier.watchdogPeriod
-    interval = min(MediaTime(seconds: 1), period.map { MediaTime(nanoseconds: $0.nanoseconds / 4) } ?? .second)
+    interval = min(.second, period.map { MediaTime(nanoseconds: $0.nanoseconds / 8) } ?? .second)
     watch = period.map {
       ProgressWatch(
         limit: MediaTime(nanoseconds: $0.nanoseconds / 2), frameInterval: pipeline.sourceFormat.frameRate.interval,

@@ -1,5 +1,8 @@
+import Capture
+import Encoding
 import Media
 import Streaming
+import TestSupport
 import Testing
 
 /// A pipeline's figures second by second, under a watch whose limit is 5 s.
@@ -95,13 +98,6 @@ private struct Course {
     #expect(course.watch.stuck == .encode)
   }
 
-  @Test func `pictures that the network does not take are done with all the same`() {
-    var course = Course()
-    // As SendStage counts them: `sent` is what it is done with. See SendStageProgressTests for the real one.
-    course.pass(600, Self.all)
-    #expect(course.watch.stuck == nil)
-  }
-
   @Test func `a camera that is slower than the limit has three intervals for a frame`() {
     var course = Course(frameInterval: 20)
     for _ in 0..<5 {
@@ -135,5 +131,56 @@ private struct Course {
     #expect(course.watch.stuck == nil)
     course.pass(1)
     #expect(course.watch.stuck == .capture)
+  }
+
+  @Test func `looks at the longest interval that is allowed are no pause`() {
+    var now = MediaTime.zero
+    var watch = ProgressWatch(limit: MediaTime(seconds: 1), frameInterval: MediaTime(seconds: 0.03), at: now)
+    for _ in 0..<4 {
+      now = now + MediaTime(seconds: 0.25)
+      watch.look(PipelineProgress(), at: now)
+    }
+    #expect(watch.stuck == .capture)
+  }
+
+  // MARK: The figures of a real pipeline
+
+  private static func pipeline(to destinations: [String], restsUnwatched: Bool = false) throws -> Pipeline {
+    let source = try SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: .thirty)
+    let selection = try EncoderSelector(
+      settings: EncoderSettings(), size: source.format.size, frameRate: .thirty, color: source.format.color
+    ).select()
+    return try Pipeline(
+      source: source, encoder: selection.encoder, destinations: destinations.map { try StreamDestination(url: $0) },
+      keyFrameInterval: MediaTime(seconds: 2), restsUnwatched: restsUnwatched)
+  }
+
+  /// The figures before and after a while in which some frames come.
+  private static func progress(of pipeline: Pipeline) throws -> (before: PipelineProgress, after: PipelineProgress) {
+    try pipeline.start()
+    defer {
+      pipeline.stop()
+      _ = pipeline.waitUntilEnd()
+    }
+    try #require(eventually { pipeline.progress.captured > 0 })
+    let before = pipeline.progress
+    try #require(eventually { pipeline.progress.captured > before.captured + 10 })
+    // What is on its way gets there.
+    _ = eventually { pipeline.progress.sent == pipeline.progress.queued }
+    return (before, pipeline.progress)
+  }
+
+  @Test func `a network that takes nothing lets every stage go on`() throws {
+    // Nobody listens there, and the other one has no route.
+    let (before, after) = try Self.progress(of: try Self.pipeline(to: ["rtp://127.0.0.1:9", "rtp://240.0.0.1:5004"]))
+    #expect(after.encoded > before.encoded + 3)
+    #expect(after.queued > before.queued + 3)
+    #expect(after.sent > before.sent + 3)
+  }
+
+  @Test func `where nobody watches the encode stage goes on, and nothing waits to be sent`() throws {
+    let (before, after) = try Self.progress(of: try Self.pipeline(to: [], restsUnwatched: true))
+    #expect(after.encoded > before.encoded + 3)
+    #expect(after.queued == after.sent)
   }
 }
