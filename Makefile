@@ -9,7 +9,7 @@ BINARY = .build/release/nightjar
 ARGS ?=
 SECONDS ?= 20
 
-.PHONY: help run build test test-without-x264 strict-va examples lint check check-long fuzz rig rig-test bench clean
+.PHONY: help run build install test test-without-x264 strict-va examples lint check check-long fuzz rig rig-test bench clean
 
 help: ## Lists these targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -21,6 +21,9 @@ build: ## Builds the release binary, .build/release/nightjar.
 	@scripts/check-swift
 	@scripts/install-packages build
 	swift build $(SWIFT_RELEASE) --product nightjar
+
+install: ## Installs what was built as a service of this machine, with sudo.
+	@scripts/install-service
 
 test: ## Installs what the tests need and runs them, with real players.
 	@scripts/check-swift
@@ -41,7 +44,7 @@ test-without-x264: ## Builds the hardware-only program, free of the GPL, and run
 strict-va: ## Builds the VA-API driver that the tests use, .build/strict-va/.
 	@$(MAKE) --no-print-directory -C Tests/StrictVADriver OUT=$(CURDIR)/.build/strict-va
 
-check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, viewers for five minutes.
+check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, viewers for five minutes, an idle service.
 	@scripts/check-swift
 	@scripts/install-packages build test
 	swift build --build-tests
@@ -50,6 +53,9 @@ check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, v
 	@# Each in a process of its own, whose memory and descriptors nothing else uses.
 	NIGHTJAR_LONG=1 swift test --skip-build --filter DestinationChurnTests
 	NIGHTJAR_LONG=1 swift test --skip-build --filter ViewerChurnTests
+	@# The service with nobody watching, for two minutes.
+	@if [ "$$(uname -m)" = x86_64 ]; then $(MAKE) --no-print-directory rig; \
+	  NIGHTJAR_LONG=1 rig/boot --seconds 900 rig/service-test .build/debug/nightjar; fi
 
 examples: ## Builds the example programs on our libraries, .build/examples/debug/.
 	@scripts/check-swift

@@ -141,6 +141,9 @@ let package = Package(
     test(
       "EncodingTests",
       ["Encoding", "Media", "TestSupport", .target(name: "X264", condition: .when(traits: ["X264"]))]),
+    .executableTarget(
+      name: "ServiceTool", dependencies: ["SystemService", "Media"], path: "Tests/ServiceTool", swiftSettings: settings),
+    test("SystemServiceTests", ["ServiceTool", "TestSupport"]),
     test("OrientationSensingTests", ["OrientationSensing", "Media", "TestSupport"]),
     test("ThermalSensingTests", ["ThermalSensing", "Media", "TestSupport"]),
     test("RTPTests", ["RTP", "Media", "TestSupport"]),

@@ -15,7 +15,8 @@ struct RTSPOptions: ParsableArguments {
       "Serve rtsp://HOST:8554/camera; viewers come and go.",
       discussion: """
         Without users (nightjar user add NAME) it listens on this machine only; with users on every address. \
-        ADDRESS:PORT, :PORT or ADDRESS chooses others.
+        ADDRESS:PORT, :PORT or ADDRESS chooses others. Sockets that systemd has opened, of the name rtsp or rtsps, are \
+        taken instead; without users they too serve this machine only.
         """, valueName: "address:port"))
   var rtsp: ListenAddress?
 

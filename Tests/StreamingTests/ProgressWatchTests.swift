@@ -1,5 +1,4 @@
 import Capture
-import Encoding
 import Media
 import Streaming
 import TestSupport
@@ -147,12 +146,10 @@ private struct Course {
 
   private static func pipeline(to destinations: [String], restsUnwatched: Bool = false) throws -> Pipeline {
     let source = try SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: .thirty)
-    let selection = try EncoderSelector(
-      settings: EncoderSettings(), size: source.format.size, frameRate: .thirty, color: source.format.color
-    ).select()
     return try Pipeline(
-      source: source, encoder: selection.encoder, destinations: destinations.map { try StreamDestination(url: $0) },
-      keyFrameInterval: MediaTime(seconds: 2), restsUnwatched: restsUnwatched)
+      source: source, encoder: try SizedEncoder(keyBytes: 500, bytes: 100),
+      destinations: destinations.map { try StreamDestination(url: $0) }, keyFrameInterval: MediaTime(seconds: 2),
+      restsUnwatched: restsUnwatched)
   }
 
   /// The figures before and after a while in which some frames come.
