@@ -9,7 +9,8 @@ import Testing
     URL(fileURLWithPath: nightjarPath).deletingLastPathComponent().appendingPathComponent("ServiceTool").path
   }
 
-  private static func run(_ script: String, in directory: TemporaryDirectory) throws -> (status: Int32, output: String) {
+  private static func run(_ script: String, in directory: TemporaryDirectory) throws -> (status: Int32, output: String)
+  {
     let prologue = """
       import os, socket, subprocess, sys
       tool, folder = sys.argv[1:]
