@@ -90,7 +90,7 @@ import Testing
       lines.dropFirst() == [
         "rtsp 3 127.0.0.1 \(ports[0])", "rtsps 4 ::1 \(ports[1])", "taken 0",
         // Meant for another process.
-        "left 0",
+        "taken 0",
       ])
   }
 
