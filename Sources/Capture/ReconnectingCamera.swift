@@ -3,6 +3,16 @@ import PixelConversion
 import Synchronization
 import Threading
 
+/// From when on a stream goes on without its camera.
+public enum CameraSurvival: Hashable, Sendable {
+  /// Never: what the camera throws ends the stream.
+  case none
+  /// Once it was started.
+  case onceStarted
+  /// From the beginning: one that does not start is looked for, too.
+  case always
+}
+
 /// A camera that may be unplugged, stall or fail while its stream goes on.
 ///
 /// As long as it delivers, its frames are handed on as they are. When it does not, pictures of the same size and rate
@@ -25,7 +35,7 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
   private let stallLimit: MediaTime
 
   private let finder: Finder
-  private let goesOn: Bool
+  private let survival: CameraSurvival
   private let events = CameraEvents()
   private let state: Mutex<State>
   private let placeholderFrames = Atomic<Int>(0)
@@ -58,28 +68,30 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
   ///
   /// - Parameters:
   ///   - finder: what opened it, and opens it again.
-  ///   - goesOn: whether placeholders take the place of a camera that is lost; otherwise ``next(interrupt:)`` throws.
+  ///   - survival: from when on placeholders take the place of a camera that fails.
   /// - Throws: `FramePoolError` where memory for placeholders is short.
-  public convenience init(_ camera: Camera, finder: Finder, goesOn: Bool = true) throws(FramePoolError) {
-    try self.init(camera, format: camera.format, name: camera.name, finder: finder, goesOn: goesOn)
+  public convenience init(
+    _ camera: Camera, finder: Finder, survival: CameraSurvival = .onceStarted
+  ) throws(FramePoolError) {
+    try self.init(camera, format: camera.format, name: camera.name, finder: finder, survival: survival)
   }
 
   /// One that waits for its camera, with placeholders of `format` until it comes.
   ///
   /// - Throws: `FramePoolError`.
   public convenience init(waitingFor name: String, format: SourceFormat, finder: Finder) throws(FramePoolError) {
-    try self.init(nil, format: format, name: name, finder: finder, goesOn: true)
+    try self.init(nil, format: format, name: name, finder: finder, survival: .always)
   }
 
   init(
-    _ camera: Camera?, format: SourceFormat, name: String, finder: Finder, goesOn: Bool,
+    _ camera: Camera?, format: SourceFormat, name: String, finder: Finder, survival: CameraSurvival,
     wallClock: @escaping @Sendable () -> Int64 = WallTime.now
   ) throws(FramePoolError) {
     self.format = format
     self.name = name
     stallLimit = max(MediaTime(seconds: Double(V4L2Camera.stallSeconds)), format.frameRate.interval * 2)
     self.finder = finder
-    self.goesOn = goesOn
+    self.survival = survival
     self.camera = camera
     hadCamera = camera != nil
     setting = CameraSearch<Finder>.Setting(size: format.size)
@@ -145,12 +157,19 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
 
   /// Starts the flow of pictures.
   ///
-  /// - Throws: what the camera throws; `SystemFailure` where the system has no thread or descriptor left.
+  /// - Throws: what the camera throws, unless survival is `.always`; `SystemFailure` where the system has no thread or
+  ///   descriptor left.
   public func start() throws {
     let search = try CameraSearch(finder: finder, setting: setting, events: events) { [weak self] in
       self?.state.withLock { $0.orientation } ?? .upright
     }
-    try camera?.start()
+    var failure: (any Error)?
+    do {
+      try camera?.start()
+    } catch {
+      guard survival == .always else { throw error }
+      failure = error
+    }
     thread = try NamedThread("nj-search") { search.run() }
     self.search = search
     last = .now()
@@ -161,7 +180,9 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
       state.search = search
       state.condition.since = last
     }
-    if camera == nil {
+    if let failure {
+      lose(failure, search)
+    } else if camera == nil {
       bridge.begin(after: .now())
       search.begin(losing: nil, keeps: false)
     }
@@ -188,13 +209,13 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
         case .ended: return .ended
         case .idle:
           // One that was just started may take longer than it may stall, but not without a word.
-          guard goesOn, !hasDelivered, .now() - lastPicture > stallLimit, !interrupt.hasFired() else {
+          guard survival != .none, !hasDelivered, .now() - lastPicture > stallLimit, !interrupt.hasFired() else {
             return .idle
           }
           lose(nil, search)
         }
       } catch {
-        guard goesOn else { throw error }
+        guard survival != .none else { throw error }
         lose(error, search)
       }
     }

@@ -133,7 +133,7 @@ struct StreamSession {
       guard let path else { throw CaptureError.noDevice(path: "camera") }
       let camera = try finder.open(path)
       for warning in camera.warnings { terminal.warning("\(warning)") }
-      return try ReconnectingCamera(camera, finder: finder, goesOn: waits || command.survival.onLoss == .placeholder)
+      return try ReconnectingCamera(camera, finder: finder, survival: command.survival.cameras)
     } catch let error as CaptureError where waits && error.kind != .usage {
       terminal.line(path == nil ? "no camera yet: waiting for one" : "no camera yet: \(error)", .warning)
       var relaxed = request

@@ -1,4 +1,5 @@
 import ArgumentParser
+import Capture
 
 /// What becomes of the stream without its camera.
 struct SurvivalOptions: ParsableArguments {
@@ -29,6 +30,9 @@ struct SurvivalOptions: ParsableArguments {
         port or its name.
         """, valueName: "what"))
   var lossBehavior: Loss?
+
+  /// What the source is told.
+  var cameras: CameraSurvival { waits ? .always : onLoss == .exit ? .none : .onceStarted }
 
   /// What follows a camera that is lost.
   var onLoss: Loss { lossBehavior ?? .placeholder }

@@ -18,10 +18,10 @@ import Testing
     let source: ReconnectingCamera<ScriptedFinder>
     let interrupt: Interrupt
 
-    init(goesOn: Bool = true, wallClock: @escaping @Sendable () -> Int64 = WallTime.now) throws {
+    init(survival: CameraSurvival = .onceStarted, wallClock: @escaping @Sendable () -> Int64 = WallTime.now) throws {
       camera = try ScriptedCamera("first")
       source = try ReconnectingCamera(
-        camera, format: camera.format, name: camera.name, finder: finder, goesOn: goesOn, wallClock: wallClock)
+        camera, format: camera.format, name: camera.name, finder: finder, survival: survival, wallClock: wallClock)
       interrupt = try Interrupt()
     }
   }
@@ -97,7 +97,7 @@ import Testing
   }
 
   @Test func `without placeholders the camera's failure ends the stream`() throws {
-    let rig = try Rig(goesOn: false)
+    let rig = try Rig(survival: .none)
     try rig.source.start()
     defer { rig.source.stop() }
     rig.camera.script.withLock { $0.failure = Self.lost }
@@ -111,6 +111,21 @@ import Testing
     }
     #expect(throws: CaptureError.self) { try rig.source.start() }
     rig.source.stop()
+  }
+
+  @Test func `one that does not start is looked for where the stream was to wait`() throws {
+    let rig = try Rig(survival: .always)
+    rig.camera.script.withLock {
+      $0.startFailure = CaptureError.refused(path: "/dev/video9", call: "VIDIOC_STREAMON", errorNumber: ENOSPC)
+    }
+    rig.finder.finding.withLock { $0 = .camera(rig.camera) }
+    try rig.source.start()
+    defer { rig.source.stop() }
+    #expect(try Self.shots(3, of: rig.source).allSatisfy(Self.isPlaceholder))
+    #expect(rig.source.condition?.state == .failed)
+    rig.camera.script.withLock { $0.startFailure = nil }
+    _ = try Self.shots(900, of: rig.source) { !Self.isPlaceholder($0) }
+    #expect(rig.source.condition?.state == .live)
   }
 
   @Test func `a stream may wait for its first camera`() throws {

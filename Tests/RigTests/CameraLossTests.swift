@@ -92,9 +92,11 @@ import Testing
       try Self.plug("unbind")
       sleep(2)
       let units = stream.packets.units
-      // The longest silence on the wire around the loss.
+      // The longest silence on the wire around the loss is the one before the placeholder.
       let around = units.filter { $0.time >= out - 0.2 && $0.time <= out + 1.5 }
-      placeholderAfter.append(zip(around, around.dropFirst()).map { $1.time - $0.time }.max() ?? 99)
+      let gap = zip(around, around.dropFirst()).max { $0.1.time - $0.0.time < $1.1.time - $1.0.time }
+      // From its last picture, or from the unplugging where that was later.
+      placeholderAfter.append(gap.map { $0.1.time - max($0.0.time, out) } ?? 99)
       let back = PacketLog.now()
       try Self.plug("bind")
       var live: Double?
@@ -120,6 +122,7 @@ import Testing
     // Three frame intervals are the goal; ten times that for a machine that is busy.
     let steps = stream.packets.steps(since: 0)
     #expect(steps.shortest > 0 && steps.longest < 1, "\(steps)")
+    #expect(placeholderAfter.allSatisfy { $0 < 1 }, "\(placeholderAfter)")
     #expect(liveAfter.allSatisfy { $0 < 10 }, "\(liveAfter)")
     // After the first cycle nothing new is kept.
     let settled = min(2, memory.count - 1)
@@ -127,7 +130,7 @@ import Testing
     #expect(Set(descriptors).count == 1, "\(descriptors)")
     let sorted = (placeholderAfter.sorted(), liveAfter.sorted())
     print(
-      "camera loss: \(cycles) cycles, silence on the wire median \(sorted.0[cycles / 2]) s longest "
+      "camera loss: \(cycles) cycles, placeholder after median \(sorted.0[cycles / 2]) s longest "
         + "\(sorted.0[cycles - 1]) s, longest RTP step \(steps.longest) s, live after median \(sorted.1[cycles / 2]) s "
         + "longest \(sorted.1[cycles - 1]) s, memory \(memory[settled])…\(memory.last ?? 0) kB, descriptors \(descriptors[0])"
     )
@@ -190,6 +193,23 @@ import Testing
     #expect(eventually { stream.packets.units.count > before + 30 && stream.state == "live" })
     _ = try stream.finish()
     #expect(stream.packets.sequenceGaps == 0)
+  }
+
+  @Test func `a driver that refuses to start at the beginning is an error, but not for a stream that waits`() throws {
+    let directory = try TemporaryDirectory()
+    let node = try Vivid.node(0)
+    try Vivid.set(node, "inject_vidioc_streamon_error=1", in: directory)
+    let refused = try Subprocess.run(
+      [
+        nightjarPath, "stream", "--source", node, "--control", "none", "--to", "rtp://127.0.0.1:5004", "--sdp",
+        directory.path("r.sdp"),
+      ], in: directory)
+    #expect(refused.status == 74 && refused.error.contains("VIDIOC_STREAMON"), "\(refused.error)")
+    try Vivid.set(node, "inject_vidioc_streamon_error=1", in: directory)
+    let stream = try Stream(["--source", node, "--size", "640x360", "--wait"], in: directory)
+    #expect(stream.says("camera lost: \(node): VIDIOC_STREAMON"), "\(stream.program.errorSoFar)")
+    #expect(stream.says("camera is back after"), "\(stream.program.errorSoFar)")
+    _ = try stream.finish()
   }
 
   @Test func `a camera that delivers nothing has stalled, and is started anew`() throws {
