@@ -157,6 +157,7 @@ extension CaptureError {
     case .notVideo, .notCapture: "not a camera"
     case .sourceChanged(_, _, nil): "no signal at its input"
     case .sourceChanged: "another signal"
+    case .stalled: "it delivers no picture"
     default: "it cannot be opened"
     }
   }

@@ -182,13 +182,17 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
 
   /// Whether a started camera delivers a picture; false where the search is to end.
   private func begins(_ camera: Camera) throws -> Bool {
+    let limit = max(MediaTime(seconds: Double(V4L2Camera.startSeconds)), camera.format.frameRate.interval * 2)
+    let deadline = MediaTime.now() + limit
+    var cause: DropCause?
     while !interrupt.hasFired() {
       switch try camera.next(interrupt: interrupt) {
       case .frame: return true
       case .ended: return false
-      case .idle: continue
-      case .dropped: continue
+      case .idle: break
+      case .dropped(let reason, _): cause = reason
       }
+      if .now() > deadline { throw UnusableCamera(seconds: Int(limit.seconds), cause: cause) }
     }
     camera.stop()
     return false
@@ -201,7 +205,9 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
 
   private func tell(_ error: any Error) {
     let words = "\(error)"
-    let remark = (error as? CaptureError)?.remark ?? "it cannot be opened"
+    let remark =
+      (error as? CaptureError)?.remark
+      ?? (error is UnusableCamera ? "it delivers no usable picture" : "it cannot be opened")
     let isNew = obstacle.withLock { obstacle in
       defer { obstacle = (words, remark) }
       return obstacle?.words != words

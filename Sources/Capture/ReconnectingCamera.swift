@@ -205,14 +205,16 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
       do {
         switch try camera.next(interrupt: interrupt) {
         case .frame(let frame): return try handOn(frame)
-        case .dropped(let cause, let count): return .dropped(cause, count: count)
+        case .dropped(let cause, let count):
+          noteDrop(cause, search)
+          return .dropped(cause, count: count)
         case .ended: return .ended
         case .idle:
           // One that was just started may take longer than it may stall, but not without a word.
           guard survival != .none, !hasDelivered, .now() - lastPicture > stallLimit, !interrupt.hasFired() else {
             return .idle
           }
-          lose(nil, search)
+          lose(UnusableCamera(seconds: Int(stallLimit.seconds), cause: nil), search, keeps: true)
         }
       } catch {
         guard survival != .none else { throw error }
@@ -231,6 +233,14 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
     placeholderFrames.add(1, ordering: .relaxed)
     last = frame.timestamp
     return .frame(frame)
+  }
+
+  /// A camera of whose pictures none can be used delivers nothing, however busy it is. Where our own memory is short, it is
+  /// not the camera's fault.
+  private func noteDrop(_ cause: DropCause, _ search: CameraSearch<Finder>) {
+    let limit = hasDelivered ? stallLimit : max(MediaTime(seconds: Double(V4L2Camera.startSeconds)), stallLimit)
+    guard survival != .none, cause != .poolExhausted, .now() - lastPicture > limit else { return }
+    lose(UnusableCamera(seconds: Int(limit.seconds), cause: cause), search)
   }
 
   private func handOn(_ frame: consuming Frame) throws -> CaptureEvent {
@@ -260,23 +270,22 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
     }
   }
 
-  /// - Parameter error: what it failed with; nil where it is only slow to begin.
-  private func lose(_ error: (any Error)?, _ search: CameraSearch<Finder>) {
+  /// - Parameter keeps: whether it is only slow to begin, and goes on.
+  private func lose(_ error: any Error, _ search: CameraSearch<Finder>, keeps: Bool = false) {
     let lost = camera
     for event in lost?.takeEvents() ?? [] { events.add(event) }
-    let reason = error.map { "\($0)" } ?? "no picture for \(Int(stallLimit.seconds)) seconds since it was started"
     camera = nil
     scaler = nil
     stillness.restart()
     state.withLock { state in
       state.camera = nil
-      state.condition.state = error.map(Self.state(after:)) ?? .waiting
+      state.condition.state = keeps ? .waiting : Self.state(after: error)
       state.condition.since = lastPicture
       state.condition.losses += 1
     }
-    events.add(.lost(reason: reason))
+    events.add(.lost(reason: "\(error)"))
     bridge.begin(after: last)
-    search.begin(losing: lost, keeps: error == nil)
+    search.begin(losing: lost, keeps: keeps)
   }
 
   private func adopt(_ found: Camera, _ search: CameraSearch<Finder>) {
@@ -314,7 +323,31 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
     switch error as? CaptureError {
     case .disconnected: .disconnected
     case .stalled: .stalled
-    default: .failed
+    default: error is UnusableCamera ? .stalled : .failed
     }
   }
+}
+
+/// A camera that is there, but of whose pictures none can be used.
+struct UnusableCamera: Failure {
+  /// For how long.
+  let seconds: Int
+  /// What became of its pictures; nil where none came.
+  let cause: DropCause?
+
+  /// One line for the person at the terminal.
+  var description: String {
+    let what =
+      switch cause {
+      case nil: "no picture since it was started"
+      case .corrupt: "only corrupt pictures"
+      case .short: "only incomplete pictures"
+      case .driverError: "only pictures that the driver marks as broken"
+      default: "no picture that can be used"
+      }
+    return "\(what) for \(seconds) seconds: unplug the camera and plug it in again, or choose another --format"
+  }
+
+  /// What kind of failure it is.
+  var kind: FailureKind { .unavailable }
 }

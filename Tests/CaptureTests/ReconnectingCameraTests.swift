@@ -212,6 +212,22 @@ import Testing
     #expect(rig.camera.stops.load(ordering: .relaxed) == 0)
   }
 
+  @Test func `one that delivers only what cannot be used has stalled, and is started anew`() throws {
+    let rig = try Rig()
+    try rig.source.start()
+    defer { rig.source.stop() }
+    _ = try Self.shots(2, of: rig.source)
+    rig.finder.finding.withLock { $0 = .camera(rig.camera) }
+    rig.camera.script.withLock { $0.drop = .corrupt }
+    #expect(try Self.shots(3, of: rig.source).allSatisfy(Self.isPlaceholder))
+    #expect(rig.source.condition?.state == .stalled)
+    #expect(rig.source.takeEvents().contains { $0.description.contains("only corrupt pictures for 2 seconds") })
+    #expect(eventually { rig.camera.stops.load(ordering: .relaxed) > 0 })
+    rig.camera.script.withLock { $0.drop = nil }
+    _ = try Self.shots(900, of: rig.source) { !Self.isPlaceholder($0) }
+    #expect(rig.source.condition?.state == .live)
+  }
+
   @Test func `the wall clock moves nothing but the placeholder's text`() throws {
     let wall = Mutex<Int64>(1_700_000_000_000_000_000)
     let rig = try Rig { wall.withLock { $0 } }

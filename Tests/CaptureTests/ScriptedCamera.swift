@@ -12,6 +12,8 @@ final class ScriptedCamera: VideoSource, @unchecked Sendable {
     var failure: (any Error)?
     /// What `start` throws.
     var startFailure: (any Error)?
+    /// What becomes of each picture instead of being delivered.
+    var drop: DropCause?
     /// Whether pictures come.
     var delivers = true
     /// Whether each picture differs from the one before.
@@ -45,6 +47,7 @@ final class ScriptedCamera: VideoSource, @unchecked Sendable {
     let script = script.withLock { $0 }
     if let failure = script.failure { throw failure }
     guard interrupt.wait(until: .now() + MediaTime(nanoseconds: 5_000_000)), script.delivers else { return .idle }
+    if let cause = script.drop { return .dropped(cause, count: 1) }
     let now = MediaTime.now()
     guard let frame = pool.checkout(color: .bt709, timestamp: now, captured: now) else {
       return .dropped(.poolExhausted, count: 1)
