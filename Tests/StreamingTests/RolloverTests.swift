@@ -9,15 +9,12 @@ import Testing
 
 /// Protected streams beyond 65,536 packets, and who comes then.
 @Suite(.serialized) struct RolloverTests {
-  @Test(arguments: [SRTPSuite.aes128CounterHMAC80, .aes256GCM])
-  func `who joins after a rollover decrypts by the counter that it is told, and not without`(
-    suite: SRTPSuite
-  ) throws {
-    // Some 400 packets a picture.
-    let running = try RunningPipeline(try SizedEncoder(keyBytes: 460_000, bytes: 460_000), to: [])
+  @Test func `who joins after a rollover decrypts by the counter that it is told, and not without`() throws {
+    // Some 58 packets a picture, the largest that fits: 20 to 40 s.
+    let running = try RunningPipeline(try SizedEncoder(keyBytes: 68_000, bytes: 68_000), to: [])
     defer { running.end() }
     let pipeline = running.pipeline
-    let stream = pipeline.reserve(SRTPKey(random: suite))
+    let stream = pipeline.reserve(SRTPKey(random: .aes128CounterHMAC80))
     #expect(stream.rolloverCounter == 0)
     func admit(_ socket: TestSocket) throws -> ViewerID {
       try pipeline.admit(
@@ -31,11 +28,11 @@ import Testing
     // From the first packet on, through the rollover.
     var (opened, refused, last) = (0, 0, 0)
     let isOver = eventually(within: 240) {
-      for packet in early.drain() where !(200...207).contains(packet.bytes[1]) {
+      for packet in early.drain(quiet: 0, limit: 500) where !(200...207).contains(packet.bytes[1]) {
         if receiver.open(Data(packet.bytes)) == nil { refused += 1 } else { opened += 1 }
         last = Int(packet.bytes.rtpSequenceNumber)
       }
-      return stream.rolloverCounter == 1 && last > 2000 && last < 0x8000
+      return stream.rolloverCounter == 1 && last > 500 && last < 0x8000
     }
     try #require(isOver, "\(opened) opened, \(refused) refused, counter \(stream.rolloverCounter)")
     #expect(opened > 10_000 && refused == 0, "\(refused) of \(opened + refused)")
@@ -48,7 +45,7 @@ import Testing
     var packets: [Data] = []
     #expect(
       eventually(within: 60) {
-        packets += late.drain().map { Data($0.bytes) }.filter { !(200...207).contains($0[1]) }
+        packets += late.drain(quiet: 0, limit: 500).map { Data($0.bytes) }.filter { !(200...207).contains($0[1]) }
         return packets.count > 200
       })
     #expect(packets.prefix(200).allSatisfy { untold.open($0) == nil })
