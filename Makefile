@@ -94,6 +94,7 @@ bench: build ## Measures, against ffmpeg, GStreamer and x264 in one run where th
 	Benchmarks/switches
 	Benchmarks/fanout
 	Benchmarks/join
+	Benchmarks/srtp
 
 clean: ## Removes what was built here (the rig's kernel is elsewhere).
 	rm -rf .build Fuzz/.build Examples/.build
