@@ -73,11 +73,11 @@ struct RTSPOptions: ParsableArguments {
     help: ArgumentHelp(
       "What --rtsps offers SRTP by: AES_CM_128_HMAC_SHA1_80, AEAD_AES_128_GCM, AEAD_AES_256_GCM or none.",
       discussion: """
-        Each viewer gets a key of its own; players that do not know SRTP get the picture within the connection. none is \
-        for players that refuse a description with it.
+        The first, unless told otherwise. Each viewer gets a key of its own; players that do not know SRTP get the \
+        picture within the connection. none is for players that refuse a description with it.
         """, valueName: "suite"),
     transform: Self.suite)
-  var suite = OfferedSuite()
+  var suite: OfferedSuite?
 
   @Flag(name: .customLong("always-encode"), help: "Keep the encoder at work while nobody watches.")
   var alwaysEncodes = false
@@ -104,14 +104,14 @@ struct RTSPOptions: ParsableArguments {
       if group != nil { throw ValidationError("--rtsp-multicast is for --rtsp and --rtsps only") }
       if path != "camera" { throw ValidationError("--rtsp-path is for --rtsp and --rtsps only") }
       if requiresEncryption { throw ValidationError("--require-encryption is for --rtsps only") }
-      if suite != OfferedSuite() { throw ValidationError("--rtsps-suite is for --rtsps only") }
+      if suite != nil { throw ValidationError("--rtsps-suite is for --rtsps only") }
       if alwaysEncodes { throw ValidationError("--always-encode is for --rtsp and --rtsps only") }
       return
     }
-    if rtsps == nil, suite != OfferedSuite() { throw ValidationError("--rtsps-suite is for --rtsps only") }
+    if rtsps == nil, suite != nil { throw ValidationError("--rtsps-suite is for --rtsps only") }
     if requiresEncryption {
       guard rtsps != nil else { throw ValidationError("--require-encryption: add --rtsps, the way that is encrypted") }
-      guard group == nil || suite.suite != nil else {
+      guard group == nil || suite == nil || suite?.suite != nil else {
         throw ValidationError("--require-encryption and --rtsp-multicast: a group is encrypted by a --rtsps-suite")
       }
     }
@@ -132,7 +132,7 @@ struct RTSPOptions: ParsableArguments {
     configuration.users = users
     configuration.group = group
     configuration.requiresEncryption = requiresEncryption
-    configuration.suite = suite.suite
+    if let suite { configuration.suite = suite.suite }
     configuration.servesThisMachineAlone = users == nil
     // A socket unit may say otherwise; who may watch is not for it to decide.
     for listener in listeners where users == nil {
@@ -240,6 +240,6 @@ struct RTSPOptions: ParsableArguments {
 }
 
 /// What SRTP is offered by; nil is not at all.
-struct OfferedSuite: Equatable {
-  var suite: SRTPSuite? = .aes128CounterHMAC80
+struct OfferedSuite {
+  var suite: SRTPSuite?
 }

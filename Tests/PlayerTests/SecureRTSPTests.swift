@@ -86,6 +86,7 @@ import Testing
 
   @Test(arguments: [
     ["--rtsp", "--rtsps-suite", "none"], ["--rtsps", "--rtsps-suite", "RC4"], ["--rtsps-suite", "none"],
+    ["--rtsps-suite", "AES_CM_128_HMAC_SHA1_80"],
     ["--rtsps", "--require-encryption", "--rtsps-suite", "none", "--rtsp-multicast", "239.1.2.3:5004"],
     ["--to", "srtp://239.1.2.3:5004?sap=1"], ["--to", "rtp://127.0.0.1:5004?sap=1"],
   ])
