@@ -41,5 +41,14 @@ let package = Package(
       ],
       swiftSettings: instrumented),
     fuzzer("FuzzCredentials", ["CredentialsParsing"]),
+    // Without what needs libsrtp2.
+    .target(
+      name: "KeyParsing", dependencies: ["RTP", "Media"], path: "Sources/SRTP",
+      sources: [
+        "CryptoAttribute.swift", "MIKEYMessage.swift", "MIKEYMessage+Parsing.swift", "SRTPKey.swift",
+        "SRTPKeyError.swift", "SRTPSuite.swift",
+      ],
+      swiftSettings: instrumented),
+    fuzzer("FuzzKeys", ["KeyParsing", "RTP", "Media"]),
   ]
 )
