@@ -1,3 +1,4 @@
+import CLinux
 import Glibc
 
 /// A USB/IP connection to the kernel's virtual host controller, as the device's side
