@@ -7,10 +7,11 @@ enum NumberedPictures {
   /// How many JPEGs there are of a size, 0 … 63, before they begin again.
   static let clipLength = 64
 
-  /// The path of such JPEGs, made by ffmpeg.
+  /// The path of such JPEGs, made by ffmpeg; once, since the guest's own /run keeps them as long as it lives.
   static func clip(of size: String, in directory: TemporaryDirectory) throws -> String {
-    let path = directory.path("\(size).mjpeg")
+    let path = "/run/nightjar-\(size).mjpeg"
     if FileManager.default.fileExists(atPath: path) { return path }
+    let unfinished = path + ".new"
     // The blocks are drawn small, one pixel each.
     let bits = "color=black:s=16x18:r=30,format=gray,geq=lum='if(mod(floor(N/pow(2\\,X))\\,2)\\,235\\,16)'"
     let enlarged = "scale=\(size.replacing("x", with: ":")):flags=neighbor,crop=iw:ih/18:0:0"
@@ -19,9 +20,10 @@ enum NumberedPictures {
         "ffmpeg", "-nostdin", "-v", "error", "-f", "lavfi", "-i", bits, "-f", "lavfi", "-i",
         "smptehdbars=s=\(size):r=30",
         "-filter_complex", "[0]\(enlarged)[n];[1][n]overlay=0:0:format=yuv420,format=yuvj420p", "-frames:v",
-        "\(clipLength)", "-c:v", "mjpeg", "-q:v", "4", "-f", "mjpeg", path,
+        "\(clipLength)", "-c:v", "mjpeg", "-q:v", "4", "-f", "mjpeg", "-y", unfinished,
       ], in: directory)
     guard result.status == 0 else { throw UVCCamera.Failed(text: result.error) }
+    try FileManager.default.moveItem(atPath: unfinished, toPath: path)
     return path
   }
 
