@@ -143,7 +143,7 @@ let package = Package(
       ["Encoding", "Media", "TestSupport", .target(name: "X264", condition: .when(traits: ["X264"]))]),
     .executableTarget(
       name: "ServiceTool", dependencies: ["SystemService", "Media"], path: "Tests/ServiceTool", swiftSettings: settings),
-    test("SystemServiceTests", ["ServiceTool", "TestSupport"]),
+    test("SystemServiceTests", ["ServiceTool", "TestSupport", "nightjar"]),
     test("OrientationSensingTests", ["OrientationSensing", "Media", "TestSupport"]),
     test("ThermalSensingTests", ["ThermalSensing", "Media", "TestSupport"]),
     test("RTPTests", ["RTP", "Media", "TestSupport"]),

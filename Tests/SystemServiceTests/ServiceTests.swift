@@ -94,6 +94,36 @@ import Testing
       ])
   }
 
+  @Test func `the program serves RTSP where systemd listens, and nowhere else beside it`() throws {
+    let directory = try TemporaryDirectory()
+    let (_, output) = try Self.run(
+      """
+      nightjar = os.path.join(os.path.dirname(tool), "nightjar")
+      listener = socket.create_server(("127.0.0.1", 0))
+      def start(options, name="rtsp"):
+          def arrange():
+              os.dup2(listener.fileno(), 60)
+              os.dup2(60, 3)
+          shell = f"LISTEN_PID=$$ LISTEN_FDS=1 LISTEN_FDNAMES={name} HOME={folder} exec {nightjar} stream --source test "
+          return subprocess.Popen(["sh", "-c", shell + "--size 320x240 --control none " + options], preexec_fn=arrange,
+              close_fds=False, stderr=subprocess.PIPE)
+      program = start("--duration 60s")
+      with socket.create_connection(listener.getsockname(), 60) as client:
+          client.settimeout(60)
+          client.sendall(b"OPTIONS * RTSP/1.0\\r\\nCSeq: 7\\r\\n\\r\\n")
+          print(client.recv(1000).decode().splitlines()[0])
+      program.terminate()
+      print(program.wait(60), "rtsp://" in program.stderr.read().decode())
+      program = start("--rtsp 127.0.0.1:9554")
+      print(program.wait(60), program.stderr.read().decode().strip())
+      """, in: directory)
+    let lines = output.split(separator: "\n")
+    try #require(lines.count == 3, "\(output)")
+    #expect(lines[0] == "RTSP/1.0 200 OK")
+    #expect(lines[1] == "0 True")
+    #expect(lines[2].hasPrefix("64 ") && lines[2].contains("systemd has opened the socket already"), "\(lines[2])")
+  }
+
   @Test func `what is of no use is refused in one line`() throws {
     let directory = try TemporaryDirectory()
     let (_, output) = try Self.run(
