@@ -8,8 +8,10 @@ STRICT_VA = LIBVA_DRIVER_NAME=strict LIBVA_DRIVERS_PATH=$(CURDIR)/.build/strict-
 BINARY = .build/release/nightjar
 ARGS ?=
 SECONDS ?= 20
+MINUTES ?= 30
+BUSY ?=
 
-.PHONY: help run build install test test-without-x264 strict-va examples lint check check-long fuzz rig rig-test bench clean
+.PHONY: help run build install test test-without-x264 strict-va examples lint check check-long fuzz rig rig-test soak bench clean
 
 help: ## Lists these targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -84,6 +86,10 @@ rig-test: rig ## Boots that kernel and streams from its cameras.
 	@scripts/check-swift
 	@scripts/install-packages build test
 	@rig/test
+
+soak: build ## Streams for MINUTES (30), and watches memory, descriptors, latency and losses (BUSY=--busy).
+	@scripts/install-packages test
+	Benchmarks/soak --minutes $(MINUTES) $(BUSY)
 
 bench: build ## Measures, against ffmpeg, GStreamer and x264 in one run where they can do it.
 	@scripts/install-packages test
