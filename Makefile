@@ -55,6 +55,10 @@ check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, v
 	@# Each in a process of its own, whose memory and descriptors nothing else uses.
 	NIGHTJAR_LONG=1 swift test --skip-build --filter DestinationChurnTests
 	NIGHTJAR_LONG=1 swift test --skip-build --filter ViewerChurnTests
+	@# A camera unplugged and plugged in fifty times.
+	@if [ "$$(uname -m)" = x86_64 ]; then $(MAKE) --no-print-directory rig; \
+	  NIGHTJAR_LONG=1 NIGHTJAR_RIG=1 rig/run --seconds 900 "$$(swift build --show-bin-path)/nightjarPackageTests.xctest" \
+	    --testing-library swift-testing --no-parallel --filter CameraLossTests; fi
 	@# The service with nobody watching, for two minutes.
 	@if [ "$$(uname -m)" = x86_64 ]; then $(MAKE) --no-print-directory rig; \
 	  NIGHTJAR_LONG=1 rig/boot --seconds 900 rig/service-test .build/debug/nightjar; fi
