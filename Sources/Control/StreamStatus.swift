@@ -124,14 +124,17 @@ public struct StreamStatus: Codable, Hashable, Sendable {
     public var reception: Reception?
     /// SRTCP from it that was not taken, by cause: `forged`, `replayed`, `reflected`; nil where it gets plain RTP.
     public var controlRefused: [String: UInt64]?
+    /// How often the sequence number has begun anew, where it gets SRTP: a receiver that joins must know it.
+    public var rolloverCounter: UInt32?
 
     /// All of it.
     public init(
       url: String, packets: Int, bytes: Int, packetsLost: Int, framesDropped: Int = 0, slow: Bool = false,
       keyFrameRequests: UInt64 = 0, packetsRetransmitted: UInt64 = 0, reception: Reception? = nil,
-      controlRefused: [String: UInt64]? = nil
+      controlRefused: [String: UInt64]? = nil, rolloverCounter: UInt32? = nil
     ) {
       self.controlRefused = controlRefused
+      self.rolloverCounter = rolloverCounter
       (self.url, self.packets, self.bytes, self.packetsLost) = (url, packets, bytes, packetsLost)
       (self.framesDropped, self.slow, self.reception) = (framesDropped, slow, reception)
       (self.keyFrameRequests, self.packetsRetransmitted) = (keyFrameRequests, packetsRetransmitted)

@@ -178,7 +178,7 @@ extension Pipeline {
     _ figures: ViewerFigures, _ transport: any PacketTransport, _ kind: RTPOutput.Kind,
     controlKey: SRTPKey? = nil, onStart: (@Sendable (StreamStart) -> Void)? = nil
   ) {
-    figures.update { $0.isProtected = kind.protection != nil }
+    figures.update { $0.progress = kind.protection?.progress }
     statisticsRecorder.viewers.withLock { $0.append(figures) }
     sendStage.add(
       SendStage.Newcomer(

@@ -66,7 +66,12 @@ public struct DestinationStatistics: Sendable {
   /// What it asked for by RTCP.
   public var feedback = ViewerFeedback.Counts()
   /// Whether its packets are protected.
-  public internal(set) var isProtected = false
+  public var isProtected: Bool { progress != nil }
+  /// How often the sequence number of a protected stream has begun anew: what a receiver must know that joins late. Nil
+  /// for one in the clear.
+  public var rolloverCounter: UInt32? { progress?.rolloverCounter.load(ordering: .relaxed) }
+  /// How far the protected stream is.
+  var progress: StreamProgress?
   /// SRTCP that was not taken; nothing where the stream is not protected.
   public var refused = ControlUnprotector.Counts()
 

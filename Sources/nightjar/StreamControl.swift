@@ -117,6 +117,6 @@ extension StreamStatus.Destination {
         : StreamStatus.Reception(
           fractionLost: reception.fractionLost, packetsLost: Int(reception.cumulativeLost),
           jitterMs: reception.jitter.milliseconds, roundTripMs: reception.roundTrip?.milliseconds),
-      controlRefused: statistics.isProtected ? refused : nil)
+      controlRefused: statistics.isProtected ? refused : nil, rolloverCounter: statistics.rolloverCounter)
   }
 }

@@ -50,7 +50,6 @@
       for packet in opened where packet.count >= 28 {
         #expect(wire.range(of: packet[packet.startIndex + 12..<packet.startIndex + 28]) == nil, "bytes in the clear")
       }
-      // What it says is taken by the same key, or by one of its own.
       #expect(secure.camera.pipeline.statistics.destinations[0].isProtected)
     }
 

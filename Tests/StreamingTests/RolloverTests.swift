@@ -39,6 +39,7 @@ import Testing
 
     let late = try TestSocket.pair().media
     let counter = stream.rolloverCounter
+    #expect(pipeline.statistics.destinations.map(\.rolloverCounter) == [1])
     let second = try admit(late)
     let told = try SecureReceiver(stream.key, ssrc: stream.ssrc, rolloverCounter: counter)
     let untold = try SecureReceiver(stream.key, ssrc: stream.ssrc)
