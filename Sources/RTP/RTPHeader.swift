@@ -55,6 +55,8 @@ public struct RTPPayloadType: RawRepresentable, Hashable, Sendable, CustomString
 
   /// H.264 (RFC 6184), which has no number of its own: 96, the first dynamic one.
   public static let h264 = RTPPayloadType(secondByte: 96)
+  /// Retransmissions of ours (RFC 4588): the dynamic one after ``h264``.
+  public static let retransmission = RTPPayloadType(secondByte: 97)
   /// An MPEG-2 transport stream (RFC 2250): 33, RFC 3551 table 5.
   public static let transportStream = RTPPayloadType(secondByte: 33)
 

@@ -261,32 +261,6 @@ final class Service {
 
   // MARK: Playing
 
-  /// A session that plays.
-  private struct Playing {
-    /// Tells what is still on its way from before a pause from what comes after it.
-    let number: UInt64
-    /// Where interleaved packets go: the connection of SETUP, whichever PLAY came on.
-    let connection: UInt64
-    let transport: SelectedTransport
-    /// Who it is, for a person.
-    let name: String
-    let since = MediaTime.now()
-    /// Nil for one that shares the group.
-    var viewer: ViewerID?
-    var interleaved: InterleavedTransport?
-    /// The answer to PLAY, until it is sent: it says where the stream begins.
-    var pending: Pending?
-    var lastHeard = MediaTime.zero
-    /// Packets that came before the answer was sent: they go behind it.
-    var early: [InterleavedBytes] = []
-  }
-
-  private struct Pending {
-    var response: Response
-    let url: String
-    let connection: Connection
-  }
-
   private func play(
     _ session: SessionIdentifier, url: String, _ request: Request, _ response: Response, on connection: Connection
   ) {
@@ -299,7 +273,7 @@ final class Service {
     let key = keys[session]
     let name = name(of: connection, transport, isProtected: key != nil)
     var viewer = Playing(number: number, connection: entry.connection, transport: transport, name: name)
-    viewer.pending = Pending(response: response, url: url, connection: connection)
+    viewer.pending = PendingPlay(response: response, url: url, connection: connection)
     let service = NIOLoopBound(self, eventLoop: loop)
     let loop = loop
     do {
@@ -312,7 +286,9 @@ final class Service {
         let control = ports.rtcp == ports.rtp ? nil : try SocketAddress(host: connection.client, port: ports.rtcp)
         viewer.viewer = try pipeline.admit(
           .datagrams(to: address, control: control, timeToLive: nil),
-          name: name, stream: key?.stream, controlKey: key?.controlKey
+          name: name, stream: key?.stream, controlKey: key?.controlKey,
+          // Whoever asks for AVPF has read what it offers; others know packets that come again as they were.
+          hasRetransmissionStream: transport.profile == .avpf
         ) { start in
           loop.execute { service.value.started(session, number, start) }
         }
@@ -409,12 +385,5 @@ final class Service {
     if let id = viewer.viewer { pipeline.remove(id, goodbye: goodbye) } else { group.leave() }
     // A request that waits for its first packet gets its answer.
     if let pending = viewer.pending { pending.connection.answered(pending.response) }
-  }
-}
-
-extension SelectedTransport {
-  /// The client's UDP port of RTP; nil for another way.
-  fileprivate var port: UInt16? {
-    if case .udp(let ports) = delivery { ports.rtp } else { nil }
   }
 }

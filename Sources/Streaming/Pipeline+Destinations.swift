@@ -176,13 +176,15 @@ extension Pipeline {
   /// Makes a viewer of `transport`.
   func start(
     _ figures: ViewerFigures, _ transport: any PacketTransport, _ kind: RTPOutput.Kind,
-    controlKey: SRTPKey? = nil, onStart: (@Sendable (StreamStart) -> Void)? = nil
+    controlKey: SRTPKey? = nil, hasRetransmissionStream: Bool = false,
+    onStart: (@Sendable (StreamStart) -> Void)? = nil
   ) {
     figures.update { $0.progress = kind.protection?.progress }
     statisticsRecorder.viewers.withLock { $0.append(figures) }
     sendStage.add(
       SendStage.Newcomer(
-        transport: transport, figures: figures, kind: kind, controlKey: controlKey, onStart: onStart))
+        transport: transport, figures: figures, kind: kind, controlKey: controlKey,
+        hasRetransmissionStream: hasRetransmissionStream, onStart: onStart))
     requests.setWanted(true)
   }
 

@@ -32,11 +32,13 @@ extension Pipeline {
   ///   - name: Who it is, for a person.
   ///   - stream: The protected stream that it gets; nil is the one in the clear.
   ///   - controlKey: What it protects RTCP by; nil is the stream's key.
+  ///   - hasRetransmissionStream: Whether what it asks for again comes by a stream of its own (RFC 4588), of payload type
+  ///     ``RTPPayloadType/retransmission``, instead of as it was. In the clear only.
   ///   - onStart: Is told of the first packet, on another thread, just before it leaves.
   /// - Throws: ``StreamDestinationError`` where there are too many, or the system gives no socket.
   public func admit(
     _ transport: GuestTransport, name: String, stream: ProtectedStream? = nil, controlKey: SRTPKey? = nil,
-    onStart: @escaping @Sendable (StreamStart) -> Void
+    hasRetransmissionStream: Bool = false, onStart: @escaping @Sendable (StreamStart) -> Void
   ) throws(StreamDestinationError) -> ViewerID {
     try viewerList.withLock { list throws(StreamDestinationError) in
       guard list.count < Self.viewerLimit else { throw .tooMany(limit: Self.viewerLimit) }
@@ -49,7 +51,9 @@ extension Pipeline {
       let id = list.nextID()
       let kind = RTPOutput.Kind(
         payload: .h264, packetSize: Self.guestPacketSize, protection: stream?.protection)
-      start(ViewerFigures(id: id, name: name), way, kind, controlKey: controlKey, onStart: onStart)
+      start(
+        ViewerFigures(id: id, name: name), way, kind, controlKey: controlKey,
+        hasRetransmissionStream: hasRetransmissionStream && stream == nil, onStart: onStart)
       list.guests.insert(id)
       return id
     }

@@ -25,9 +25,13 @@ extension Pipeline {
     forGuestsAt origin: ConnectionAddress, name: String, sessionID: UInt64, stream: ProtectedStream? = nil
   ) -> SessionDescription {
     let current = parameterSets
+    // As long as packets are kept: about a second. A protected stream's come again as they were, under their own key.
+    let retransmission =
+      stream == nil ? SessionDescription.Retransmission(payloadType: .retransmission, milliseconds: 1000) : nil
     return SessionDescription(
-      payload: .h264(current.sets), profile: .avpf(), announcement: .rtsp, address: origin, port: 0, origin: origin,
-      sessionID: sessionID, version: sessionID &+ UInt64(current.changes), name: name, tool: "nightjar",
+      payload: .h264(current.sets), profile: .avpf(retransmission: retransmission), announcement: .rtsp,
+      address: origin, port: 0, origin: origin, sessionID: sessionID, version: sessionID &+ UInt64(current.changes),
+      name: name, tool: "nightjar",
       frameRate: encoder.configuration.frameRate,
       kilobitsPerSecond: sendStage.kilobitsPerSecond(
         packetSize: Self.guestPacketSize, isIPv6: origin.family == .ip6,

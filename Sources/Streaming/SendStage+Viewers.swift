@@ -42,8 +42,13 @@ extension SendStage {
       else { return letGoIfUnwatched(output) }
       unprotector = made
     }
+    // Each viewer's own: one that all shared would have gaps for each.
+    let retransmissions =
+      newcomer.hasRetransmissionStream
+      ? RetransmissionStream(RTPStream(payloadType: .retransmission)) : nil
     let viewer = Viewer(
-      transport: transport, feedback: ViewerFeedback(media: output.stream.ssrc), figures: newcomer.figures,
+      transport: transport,
+      feedback: ViewerFeedback(media: output.stream.ssrc, retransmissions: retransmissions), figures: newcomer.figures,
       unprotector: unprotector, onStart: newcomer.onStart)
     viewers[viewer.id] = (viewer, output)
     // Where the kernel watches no more, this viewer gets the stream, and what it says is not heard.

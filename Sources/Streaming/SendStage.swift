@@ -132,6 +132,8 @@ final class SendStage: @unchecked Sendable {
     let kind: RTPOutput.Kind
     /// What the viewer protects RTCP by; nil is the stream's key.
     var controlKey: SRTPKey?
+    /// Whether packets come again by a stream of their own (RFC 4588).
+    var hasRetransmissionStream = false
     /// Is told of the first packet.
     var onStart: (@Sendable (StreamStart) -> Void)?
   }

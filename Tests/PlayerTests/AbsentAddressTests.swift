@@ -16,6 +16,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let host = address.contains(":") ? "[\(address)]" : address
     let script = """
+      cd '\(directory.url.path)'
       ip link set lo up
       echo 'correct horse' | '\(nightjarPath)' user add anna --users users > /dev/null || exit 90
       '\(nightjarPath)' stream --source test --size 320x240 --rtsp '\(host):8554' --users users --control none 2> log &

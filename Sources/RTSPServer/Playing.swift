@@ -1,0 +1,37 @@
+import Media
+import RTSP
+import Streaming
+
+/// A session that plays.
+struct Playing {
+  /// Tells what is still on its way from before a pause from what comes after it.
+  let number: UInt64
+  /// Where interleaved packets go: the connection of SETUP, whichever PLAY came on.
+  let connection: UInt64
+  let transport: SelectedTransport
+  /// Who it is, for a person.
+  let name: String
+  let since = MediaTime.now()
+  /// Nil for one that shares the group.
+  var viewer: ViewerID?
+  var interleaved: InterleavedTransport?
+  /// The answer to PLAY, until it is sent: it says where the stream begins.
+  var pending: PendingPlay?
+  var lastHeard = MediaTime.zero
+  /// Packets that came before the answer was sent: they go behind it.
+  var early: [InterleavedBytes] = []
+}
+
+/// The answer to a PLAY that is not sent yet.
+struct PendingPlay {
+  var response: Response
+  let url: String
+  let connection: Connection
+}
+
+extension SelectedTransport {
+  /// The client's UDP port of RTP; nil for another way.
+  var port: UInt16? {
+    if case .udp(let ports) = delivery { ports.rtp } else { nil }
+  }
+}
