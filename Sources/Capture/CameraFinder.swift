@@ -121,8 +121,9 @@ public final class CameraFinder: CameraFinding, @unchecked Sendable {
     } else if let error = camera.missingSignal {
       throw error
     }
-    traits = camera.systemDirectory.flatMap(CameraIdentity.init(directory:)).map {
-      $0.distinguishing(among: VideoNode.all())
+    // One that went away meanwhile tells nothing any more: what is known of it stays, or another would pass for it.
+    if let identity = camera.systemDirectory.flatMap(CameraIdentity.init(directory:)) {
+      traits = identity.distinguishing(among: VideoNode.all())
     }
     return camera
   }

@@ -210,8 +210,9 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
           return .dropped(cause, count: count)
         case .ended: return .ended
         case .idle:
-          // One that was just started may take longer than it may stall, but not without a word.
-          guard survival != .none, !hasDelivered, .now() - lastPicture > stallLimit, !interrupt.hasFired() else {
+          // One that was just started, or that starts itself again after an error, may take longer than it may stall, but
+          // not without a word. The others say so themselves.
+          guard survival != .none, .now() - lastPicture > stallLimit + V4L2Camera.patience, !interrupt.hasFired() else {
             return .idle
           }
           lose(UnusableCamera(seconds: Int(stallLimit.seconds), cause: nil), search, keeps: true)

@@ -87,6 +87,8 @@ public struct StreamStatus: Codable, Hashable, Sendable {
     public var encoded: Int
     /// Key frames among them.
     public var keyFrames: Int
+    /// Left out on purpose, to encode fewer a second.
+    public var thinned: Int
     /// Taken by the network, for one destination at least.
     public var sent: Int
     /// Lost, whatever the cause.
@@ -95,7 +97,9 @@ public struct StreamStatus: Codable, Hashable, Sendable {
     public var droppedByCause: [String: Int]
 
     /// All of it; ``dropped`` is the sum of the causes.
-    public init(captured: Int, encoded: Int, keyFrames: Int, sent: Int, droppedByCause: [String: Int]) {
+    public init(captured: Int, encoded: Int, keyFrames: Int, thinned: Int = 0, sent: Int, droppedByCause: [String: Int])
+    {
+      self.thinned = thinned
       (self.captured, self.encoded, self.keyFrames, self.sent) = (captured, encoded, keyFrames, sent)
       self.droppedByCause = droppedByCause
       dropped = droppedByCause.values.reduce(0, +)
@@ -122,7 +126,7 @@ public struct StreamStatus: Codable, Hashable, Sendable {
     public var packetsRetransmitted: UInt64
     /// What it last reported by RTCP; nil where it never did.
     public var reception: Reception?
-    /// SRTCP from it that was not taken, by cause: `forged`, `replayed`, `reflected`; nil where it gets plain RTP.
+    /// SRTCP from it that was not taken, by cause: `forged`, `replayed`, `reflected`, `excess`; nil where it gets plain RTP.
     public var controlRefused: [String: UInt64]?
     /// How often the sequence number has begun anew, where it gets SRTP: a receiver that joins must know it.
     public var rolloverCounter: UInt32?

@@ -30,7 +30,7 @@ public struct PeerAddress: Hashable, Sendable {
 
   /// The network that one who guesses has at once: an IPv4 address alone, the first 64 bits of IPv6. Link-local
   /// addresses have the same ones all over the world, and are taken whole.
-  var network: [UInt8] {
+  public var network: [UInt8] {
     let isLinkLocal = bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80
     return bytes.starts(with: Self.mappedPrefix) || isLinkLocal ? bytes : Array(bytes.prefix(8))
   }

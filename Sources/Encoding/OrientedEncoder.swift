@@ -51,6 +51,9 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
   private var wanted = EncoderRestrictions()
   private var bitrate: Int
   private var frameRate: FrameRate
+  /// When one that could not be made is tried again.
+  private var nextAttempt = MediaTime.zero
+  private static let retryInterval = MediaTime(seconds: 10)
   /// Whether the next picture is the active encoder's first since the picture turned.
   private var needsKeyFrame = false
   /// Whether the first standby was asked for.
@@ -225,7 +228,13 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
     guard (laid != initial.size) == current.isTurned else {
       return shape(isTurned: !current.isTurned, wanted)?.size ?? laid
     }
-    if let pending, standby.isReady(for: pending.configuration) { return pending.size }
+    guard let pending else { return current.size }
+    if standby.isReady(for: pending.configuration) { return pending.size }
+    let now = MediaTime.now()
+    if now >= nextAttempt, standby.hasFailed {
+      nextAttempt = now + Self.retryInterval
+      standby.make(pending.configuration)
+    }
     return current.size
   }
 

@@ -77,6 +77,13 @@ final class StandbyThread: @unchecked Sendable {
     }
   }
 
+  /// Whether the last one could not be made.
+  var hasFailed: Bool {
+    monitor.locked {
+      if case .failed = state { true } else { false }
+    }
+  }
+
   /// Begins to make an encoder, after it has ended the one that is here.
   func make(_ configuration: EncoderConfiguration) {
     monitor.locked {

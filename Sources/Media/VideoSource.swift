@@ -12,8 +12,6 @@ public enum DropCause: Int, CaseIterable, Sendable {
   case poolExhausted
   /// A newer frame replaced it before the encoder took it.
   case encoderLate
-  /// It was left out on purpose, to encode fewer frames a second.
-  case thinned
   /// The encoder refused it.
   case encoderError
   /// It was encoded, and the network took no packet of it for any destination.
@@ -28,7 +26,6 @@ public enum DropCause: Int, CaseIterable, Sendable {
     case .corrupt: "corrupt"
     case .poolExhausted: "pool_exhausted"
     case .encoderLate: "encoder_late"
-    case .thinned: "thinned"
     case .encoderError: "encoder_error"
     case .network: "network"
     }

@@ -28,6 +28,9 @@ public final class RTSPServer: Sendable {
     self.events = events
     do {
       let tls = try configuration.identity.map { try $0.serverContext() }
+      if let group = configuration.group {
+        try pipeline.reserve(group: SocketAddress(host: group.address, port: group.port))
+      }
       let service = try loop.submit {
         NIOLoopBound(Service(configuration, pipeline, loop, events), eventLoop: loop)
       }.wait()

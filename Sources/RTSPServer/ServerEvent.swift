@@ -10,6 +10,8 @@ public enum ServerEvent: Sendable, CustomStringConvertible {
   case left(viewer: String, after: MediaTime, DestinationStatistics?)
   /// So many logins from an address failed since the last word of it.
   case loginsFailed(address: String, count: Int)
+  /// So many connections from other machines were closed since the last word of it, because there are no users.
+  case fromElsewhere(count: Int)
   /// So many connections were turned away since the last word of it, because there are too many.
   case turnedAway(count: Int)
 
@@ -22,6 +24,9 @@ public enum ServerEvent: Sendable, CustomStringConvertible {
         + (figures.map { ": \($0.packets) packets, \($0.framesDropped) frames lost" } ?? "")
     case .loginsFailed(let address, let count):
       "\(count == 1 ? "a login" : "\(count) logins") from \(address) failed: wrong name or password"
+    case .fromElsewhere(let count):
+      "\(count == 1 ? "a connection" : "\(count) connections") from elsewhere closed: without users only this machine may "
+        + "watch; add one with: nightjar user add NAME"
     case .turnedAway(let count):
       "\(count == 1 ? "a connection was" : "\(count) connections were") turned away: there are too many"
     }
@@ -31,7 +36,7 @@ public enum ServerEvent: Sendable, CustomStringConvertible {
   public var isWarning: Bool {
     switch self {
     case .came, .left: false
-    case .loginsFailed, .turnedAway: true
+    case .loginsFailed, .fromElsewhere, .turnedAway: true
     }
   }
 }
@@ -42,6 +47,7 @@ public final class ServerEvents: Sendable {
     var events: [ServerEvent] = []
     var failedLogins: [String: Int] = [:]
     var turnedAway = 0
+    var fromElsewhere = 0
     var nextSum = MediaTime.zero
   }
 
@@ -61,14 +67,16 @@ public final class ServerEvents: Sendable {
     waiting.withLock { waiting in
       var events = waiting.events
       waiting.events.removeAll()
-      guard now >= waiting.nextSum, waiting.turnedAway > 0 || !waiting.failedLogins.isEmpty else { return events }
+      let isSilent = waiting.turnedAway == 0 && waiting.fromElsewhere == 0 && waiting.failedLogins.isEmpty
+      guard now >= waiting.nextSum, !isSilent else { return events }
       waiting.nextSum = now + Self.sumInterval
       for (address, count) in waiting.failedLogins.sorted(by: { $0.key < $1.key }) {
         events.append(.loginsFailed(address: address, count: count))
       }
       if waiting.turnedAway > 0 { events.append(.turnedAway(count: waiting.turnedAway)) }
+      if waiting.fromElsewhere > 0 { events.append(.fromElsewhere(count: waiting.fromElsewhere)) }
       waiting.failedLogins.removeAll()
-      waiting.turnedAway = 0
+      (waiting.turnedAway, waiting.fromElsewhere) = (0, 0)
       return events
     }
   }
@@ -86,5 +94,9 @@ public final class ServerEvents: Sendable {
 
   func turnedAway() {
     waiting.withLock { $0.turnedAway += 1 }
+  }
+
+  func cameFromElsewhere() {
+    waiting.withLock { $0.fromElsewhere += 1 }
   }
 }

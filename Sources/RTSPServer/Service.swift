@@ -57,11 +57,17 @@ final class Service {
   /// Takes up a connection; nil where there are too many, or it is from elsewhere than is served.
   func open(_ channel: any Channel, isEncrypted: Bool) -> Connection? {
     lastConnection += 1
+    // One without an address has gone already.
+    guard let connection = Connection(channel, number: lastConnection, isEncrypted: isEncrypted, self, at: .now())
+    else { return nil }
+    guard !configuration.servesThisMachineAlone || Self.isHere(connection.client) else {
+      events.cameFromElsewhere()
+      return nil
+    }
+    // One host has many IPv6 addresses.
+    let network = connection.peer?.network
     guard connections.count < configuration.connections,
-      let connection = Connection(
-        channel, number: lastConnection, isEncrypted: isEncrypted, self, at: .now()),
-      !configuration.servesThisMachineAlone || Self.isHere(connection.client),
-      connections.values.count(where: { $0.client == connection.client }) < configuration.connectionsPerAddress
+      connections.values.count(where: { $0.peer?.network == network }) < configuration.connectionsPerAddress
     else {
       statistics.turnedAway += 1
       events.turnedAway()

@@ -13,6 +13,8 @@ public final class ControlUnprotector {
     public var replayed: UInt64 = 0
     /// With our own source: what we have sent, sent back; by a group too, where this machine is a member.
     public var reflected: UInt64 = 0
+    /// Of one source more than are listened to, which a key's holder can make up as he likes.
+    public var excess: UInt64 = 0
 
     /// Nothing yet.
     public init() {}
@@ -21,8 +23,13 @@ public final class ControlUnprotector {
   /// What was refused so far.
   public private(set) var counts = Counts()
   private let session: SRTPSession
+  /// The sources of what was taken so far.
+  private var sources: Set<UInt32> = []
   private let media: UInt32
   private let least: Int
+
+  /// The most sources: the members of a group that are heard.
+  public static let sourceLimit = 256
 
   /// - Parameters:
   ///   - key: The viewer's, which is the stream's.
@@ -42,12 +49,19 @@ public final class ControlUnprotector {
       counts.forged &+= 1
       throw .tooShort(count)
     }
-    guard UInt32(bigEndian: base.loadUnaligned(fromByteOffset: 4, as: UInt32.self)) != media else {
+    let source = UInt32(bigEndian: base.loadUnaligned(fromByteOffset: 4, as: UInt32.self))
+    guard source != media else {
       counts.reflected &+= 1
       throw .reflected
     }
+    guard sources.count < Self.sourceLimit || sources.contains(source) else {
+      counts.excess &+= 1
+      throw .tooManySources(limit: Self.sourceLimit)
+    }
     do throws(SRTPError) {
-      return try session.unprotectControl(base, count: count)
+      let length = try session.unprotectControl(base, count: count)
+      sources.insert(source)
+      return length
     } catch {
       if error == .replayed { counts.replayed &+= 1 } else { counts.forged &+= 1 }
       throw error

@@ -37,7 +37,7 @@ public struct CryptoAttribute: Hashable, Sendable {
   /// Reads `SUITE inline:BASE64`.
   static func key(_ parts: ArraySlice<Substring>) throws(SRTPKeyError) -> SRTPKey {
     guard let name = parts.first else { throw .syntax("the suite is missing") }
-    guard let suite = SRTPSuite(rawValue: String(name)) else { throw .suite(String(name.prefix(64))) }
+    guard let suite = SRTPSuite(rawValue: String(name)) else { throw .suite }
     guard let parameters = parts.dropFirst().first else { throw .syntax("inline: is missing") }
     guard parts.count == 2 else { throw .unsupported("a session parameter") }
     guard parameters.hasPrefix("inline:") else { throw .syntax("there is no key method but inline:") }

@@ -138,8 +138,9 @@ extension MIKEYMessage {
   /// Key and salt of the first key, be they together or apart.
   private static func key(_ bytes: ArraySlice<UInt8>) throws(MIKEYError) -> [UInt8] {
     var rest = Reader(bytes: bytes)
-    _ = try rest.byte()
+    guard try rest.byte() == 0 else { throw .unsupported("a second key") }
     let kind = try rest.byte()
+    guard kind & 0x0f == 0 else { throw .unsupported("a key's validity, or its identifier") }
     guard [trafficKey, trafficKeyWithSalt].contains(kind >> 4) else {
       throw .unsupported("a key from which others are to be made")
     }

@@ -10,6 +10,8 @@ public enum SRTPError: Failure, Hashable {
   case replayed
   /// It bears our own source: what we have sent ourselves and somebody sends back.
   case reflected
+  /// It bears one source more than a viewer or a group may have: the library keeps something for each, for ever.
+  case tooManySources(limit: Int)
   /// The key has protected as many packets as it may (RFC 3711 section 9.2).
   case keyUsedUp
   /// The library failed otherwise, with its status.
@@ -22,6 +24,7 @@ public enum SRTPError: Failure, Hashable {
     case .forged: "the authentication tag is wrong: another key, no SRTP, or a forgery"
     case .replayed: "the packet came before, or is too old to tell"
     case .reflected: "the packet is our own, sent back"
+    case .tooManySources(let limit): "the packet is of one source more than the \(limit) that are listened to"
     case .keyUsedUp: "the key has protected all the packets that it may: start again with a new one"
     case .library(let status): "libsrtp2 failed with status \(status)"
     }

@@ -4,8 +4,8 @@ public import Media
 public enum SRTPKeyError: Failure, Hashable {
   /// The master key and salt together are of another length than the suite's.
   case length(Int, suite: SRTPSuite)
-  /// The suite is none of ``SRTPSuite``.
-  case suite(String)
+  /// The first word is none of ``SRTPSuite``; not said which word, because it may be the key.
+  case suite
   /// It is not written as RFC 4568 says; what is wrong with it.
   case syntax(String)
   /// It asks for something that is not kept: a lifetime, a master key identifier, several keys, session parameters.
@@ -31,8 +31,8 @@ public enum SRTPKeyError: Failure, Hashable {
     case .length(let count, let suite):
       "key and salt of \(count) bytes: \(suite.rawValue) takes \(suite.keyLength) and \(suite.saltLength), together "
         + "\(suite.keyLength + suite.saltLength)"
-    case .suite(let name):
-      "'\(name)' is no suite that is known here: choose "
+    case .suite:
+      "a key is written SUITE inline:BASE64 (RFC 4568), and the first word is no suite that is known here: choose "
         + SRTPSuite.allCases.map(\.rawValue).joined(separator: ", ")
     case .syntax(let what): "a key is written SUITE inline:BASE64 (RFC 4568): \(what)"
     case .unsupported(let what): "\(what) after a key is not kept: leave it out"

@@ -46,7 +46,7 @@ struct CaptureStage<Source: VideoSource>: Sendable {
       $0.frames += 1
       $0.latency.record(latency)
     }
-    guard passes else { return statistics.drop(.thinned) }
+    guard passes else { return statistics.capture.withLock { $0.thinned += 1 } }
     let waiting = WaitingFrame(frame: frame, since: now)
     let displaced = isLive ? mailbox.put(waiting) : mailbox.putWaiting(waiting)
     // Its end gives the memory back to the pool or to the camera, outside any lock.

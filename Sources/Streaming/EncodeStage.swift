@@ -81,6 +81,7 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
     let configuration = encoder.configuration
     try encoder.change(
       bitrate: bitrate ?? configuration.bitrate, frameRate: measured ?? configuration.frameRate)
+    if let measured { statistics.encode.withLock { $0.frameRate = measured } }
   }
 
   private func encode(

@@ -21,7 +21,15 @@ final class FrameReducer: Sendable {
   /// - Throws: ``FramePoolError``, `ConversionError`.
   func prepare(from size: PictureSize, to reduced: PictureSize) throws {
     for (size, reduced) in [(size, reduced), (Self.turned(size), Self.turned(reduced))] where size != reduced {
-      guard way(from: size, to: reduced) == nil else { continue }
+      let isKnown = ways.withLock { ways in
+        // What is in use by now goes last.
+        guard let index = ways.firstIndex(where: { $0.scaler.size == size && $0.scaler.frameSize == reduced }) else {
+          return false
+        }
+        ways.append(ways.remove(at: index))
+        return true
+      }
+      if isKnown { continue }
       let way = Way(
         scaler: try PictureScaler(from: size, to: reduced),
         pool: try FramePool(size: reduced, capacity: Self.capacity))

@@ -28,6 +28,8 @@ public struct LoadAdaptation: Sendable {
   static let settling = MediaTime(seconds: 3)
   /// How long there must be room before a step is taken back, the first time and at most.
   static let recovery = MediaTime(seconds: 30)...MediaTime(seconds: 900)
+  /// After so long without a word what was before counts no longer.
+  static let pause = MediaTime(seconds: 3)
   /// How long a step that was taken back is on trial.
   static let trial = MediaTime(seconds: 60)
 
@@ -48,6 +50,7 @@ public struct LoadAdaptation: Sendable {
     return restrictions
   }
 
+  private var last = MediaTime.zero
   private var overSince: MediaTime?
   private var roomSince: MediaTime?
   private var settledAt = MediaTime.zero
@@ -61,6 +64,9 @@ public struct LoadAdaptation: Sendable {
 
   /// Takes the part of the last second or so in which the encoder was at work, 0…1; true where ``level`` has changed.
   public mutating func note(load: Double, at now: MediaTime) -> Bool {
+    // While nobody watched nothing was judged.
+    if now - last > Self.pause { (overSince, roomSince) = (nil, nil) }
+    last = now
     guard now >= settledAt else { return false }
     if load > Self.limit {
       roomSince = nil

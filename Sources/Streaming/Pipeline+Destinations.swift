@@ -12,6 +12,8 @@ struct ViewerList {
   /// This side's ports, one pair for each family in use.
   var ports: [CInt: LocalPorts] = [:]
   var lastNumber: UInt64 = 0
+  /// The group that viewers by RTSP share.
+  var sharedGroup: SocketAddress?
   /// Announces destinations that ask for it, once there is one.
   var announcer: SessionAnnouncer?
 
@@ -125,7 +127,8 @@ extension Pipeline {
   private func announce(
     _ entry: PipelineDestination, _ multicast: MulticastOptions, _ list: inout ViewerList
   ) throws(StreamDestinationError) {
-    guard entry.destination.isAnnounced, let group = ConnectionAddress(entry.address.text),
+    // What has a key in its description is for nobody to hear.
+    guard entry.destination.isAnnounced, entry.protection == nil, let group = ConnectionAddress(entry.address.text),
       let host = AnnouncementPacket.group(for: group)
     else { return }
     let address = try SocketAddress(host: host, port: AnnouncementPacket.port)
@@ -193,6 +196,7 @@ extension Pipeline {
     _ new: PipelineDestination, against list: ViewerList
   ) throws(StreamDestinationError) {
     guard list.count < viewerLimit else { throw .tooMany(limit: viewerLimit) }
+    if let group = list.sharedGroup, group == new.address { throw .sharedGroup(new.destination.description) }
     for other in list.destinations {
       if other.address == new.address {
         throw .sameAddress(

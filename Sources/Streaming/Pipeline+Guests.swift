@@ -59,6 +59,19 @@ extension Pipeline {
     }
   }
 
+  /// Keeps `group` for viewers who came by themselves: no destination may be the same, or receivers would get the
+  /// picture twice, and in the clear perhaps where it is not meant to be.
+  ///
+  /// - Throws: ``StreamDestinationError/sharedGroup(_:)`` where there is such a destination.
+  public func reserve(group: SocketAddress) throws(StreamDestinationError) {
+    try viewerList.withLock { list throws(StreamDestinationError) in
+      if let same = list.destinations.first(where: { $0.address == group }) {
+        throw .sharedGroup(same.destination.description)
+      }
+      list.sharedGroup = group
+    }
+  }
+
   /// A protected stream by `key`, which begins with its first viewer and is kept for the next one. Any thread.
   public func reserve(_ key: SRTPKey) -> ProtectedStream {
     let protection = viewerList.withLock { $0.newProtection(by: key) }

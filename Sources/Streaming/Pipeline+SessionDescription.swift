@@ -11,7 +11,7 @@ extension Pipeline {
   ///   - sessionID: the same for the stream's life, unlike any other of this host (RFC 8866 section 5.2).
   public func sessionDescription(for id: ViewerID, sessionID: UInt64) -> SessionDescription? {
     destinations.first { $0.id == id }?
-      .description(sendStage, encoder.configuration.frameRate, sessionID: sessionID)
+      .description(sendStage, frameRate, sessionID: sessionID)
   }
 
   /// What viewers are told who ask for the stream by RTSP, with the parameter sets of now.
@@ -32,7 +32,7 @@ extension Pipeline {
       payload: .h264(current.sets), profile: .avpf(retransmission: retransmission), announcement: .rtsp,
       address: origin, port: 0, origin: origin, sessionID: sessionID, version: sessionID &+ UInt64(current.changes),
       name: name, tool: "nightjar",
-      frameRate: encoder.configuration.frameRate,
+      frameRate: frameRate,
       kilobitsPerSecond: sendStage.kilobitsPerSecond(
         packetSize: Self.guestPacketSize, isIPv6: origin.family == .ip6,
         overhead: stream?.key.suite.packetOverhead ?? 0))

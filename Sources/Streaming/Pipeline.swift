@@ -41,6 +41,7 @@ public final class Pipeline: @unchecked Sendable {
   private let thinning = FrameThinning()
   private let reducer = FrameReducer()
   private let rates: Mutex<Rates>
+  private let nominalRate: FrameRate
   private let outcome = Mutex<Outcome?>(nil)
   private let end = Mutex<MediaTime?>(nil)
   private var threads: Threads?
@@ -82,6 +83,7 @@ public final class Pipeline: @unchecked Sendable {
     self.encoder = encoder
     self.keyFrameInterval = keyFrameInterval
     sourceFormat = source.format
+    nominalRate = encoder.configuration.frameRate
     rates = Mutex(Rates(bitrate: encoder.configuration.bitrate))
     interrupt = try Interrupt()
     ended = try Interrupt()
@@ -177,6 +179,9 @@ public final class Pipeline: @unchecked Sendable {
   public func repeatParameterSets() {
     sendStage.repeatParameterSets()
   }
+
+  /// Frames a second as the encoder takes them to come. Any thread may ask, unlike the encoder.
+  public var frameRate: FrameRate { statisticsRecorder.encode.withLock { $0.frameRate } ?? nominalRate }
 
   /// From the next frame on lays pictures so. With an encoder of one aspect alone, only half turns and mirrors may follow.
   /// Any thread, at any time.

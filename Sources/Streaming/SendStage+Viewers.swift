@@ -44,7 +44,7 @@ extension SendStage {
     }
     // Each viewer's own: one that all shared would have gaps for each.
     let retransmissions =
-      newcomer.hasRetransmissionStream
+      newcomer.hasRetransmissionStream && newcomer.kind.protection == nil
       ? RetransmissionStream(RTPStream(payloadType: .retransmission)) : nil
     let viewer = Viewer(
       transport: transport,

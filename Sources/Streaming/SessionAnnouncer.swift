@@ -72,6 +72,7 @@ final class SessionAnnouncer: Sendable {
 
   private static func run(_ orders: Orders) {
     var announced: [Announced] = []
+    var nextLook = MediaTime.zero
     while true {
       let taken = orders.list.withLock { list in
         defer { list = [] }
@@ -89,8 +90,12 @@ final class SessionAnnouncer: Sendable {
         }
       }
       let now = MediaTime.now()
-      for item in announced { item.announceIfDue(at: now) }
-      wait(for: announced, orders, until: announced.isEmpty ? nil : now + lookInterval)
+      // Not whenever somebody says something: to look for the way costs system calls.
+      if !taken.isEmpty || now >= nextLook {
+        for item in announced { item.announceIfDue(at: now) }
+        nextLook = now + lookInterval
+      }
+      wait(for: announced, orders, until: announced.isEmpty ? nil : nextLook)
     }
   }
 
@@ -103,15 +108,17 @@ final class SessionAnnouncer: Sendable {
     let rest = deadline.map { max(0, ($0 - .now()).nanoseconds) } ?? 3_600_000_000_000
     _ = nightjar_poll(&descriptors, numericCast(descriptors.count), rest)
     if descriptors[0].revents != 0 { orders.arrival.answer() }
-    for item in announced { item.hear() }
+    // Whoever floods is heard so often.
+    if announced.count(where: { $0.hear() }) > 0 { usleep(10_000) }
   }
 
   /// One session, with its sockets. Used by the thread alone.
   private final class Announced {
     let session: Session
-    private let ears: GroupSocket?
+    private var ears: GroupSocket?
     private var schedule = AnnouncementSchedule()
     private var retry = MediaTime.zero
+    private var wasAway = false
     /// The description that was announced last, and from where.
     private var current: (text: String, origin: [UInt8])?
 
@@ -122,6 +129,7 @@ final class SessionAnnouncer: Sendable {
       self.session = session
       // Deaf, it counts nobody, and announces as often as one alone may.
       ears = try? GroupSocket(joining: session.group, interface: session.multicast.interface)
+      wasAway = listener == nil
     }
 
     var listener: CInt? {
@@ -131,21 +139,22 @@ final class SessionAnnouncer: Sendable {
       }
     }
 
-    /// Notes what others announce.
-    func hear() {
-      guard let listener else { return }
+    /// Notes what others announce; whether there may be more of it.
+    func hear() -> Bool {
+      guard let listener else { return false }
       let now = MediaTime.now()
-      withUnsafeTemporaryAllocation(byteCount: 1024, alignment: 8) { memory in
+      return withUnsafeTemporaryAllocation(byteCount: 1024, alignment: 8) { memory in
         for _ in 0..<Self.datagramsAtATime {
           // What is longer is cut: the header is all that matters.
           let count = nightjar_receive(listener, memory.baseAddress, memory.count)
-          guard count >= 0 else { return }
+          guard count >= 0 else { return false }
           let bytes = UnsafeRawBufferPointer(rebasing: memory[..<min(count, memory.count)])
           guard let packet = AnnouncementPacket(parsing: bytes),
             packet.identifier.origin != current?.origin
           else { continue }
           schedule.note(packet, at: now)
         }
+        return true
       }
     }
 
@@ -155,8 +164,10 @@ final class SessionAnnouncer: Sendable {
       let isDue = schedule.deadline(bytes: current.map { $0.text.utf8.count + 24 } ?? 0).map { now >= $0 } ?? true
       guard let way = Way(to: session) else {
         retry = now + SessionAnnouncer.retryInterval
+        wasAway = true
         return
       }
+      if wasAway { listenAgain() }
       guard let text = session.describe(way.origin)?.text else { return }
       guard isDue || text != current?.text else { return }
       // Another description under another hash replaces the former (section 5).
@@ -167,6 +178,14 @@ final class SessionAnnouncer: Sendable {
       current = (text, way.originBytes)
       var generator = SystemRandomNumberGenerator()
       schedule.sent(at: now, using: &generator)
+    }
+
+    /// Joins the group where that could not be done, or the membership went with the interface.
+    private func listenAgain() {
+      wasAway = false
+      let interface = session.multicast.refreshed().interface
+      if listener == nil { ears = try? GroupSocket(joining: session.group, interface: interface) }
+      ears?.joinAgain(interface: interface)
     }
 
     /// Says that what was announced is over.
@@ -184,14 +203,16 @@ final class SessionAnnouncer: Sendable {
 
     /// Nil where there is no way at the moment.
     init?(to session: Session) {
-      let group = session.group.with(interface: session.multicast.interface)
+      // The interface may have come back as another.
+      let multicast = session.multicast.refreshed()
+      let group = session.group.with(interface: multicast.interface)
       let descriptor = nightjar_udp_socket(group.family)
       guard descriptor >= 0 else { return nil }
       var timeToLive = CInt(session.timeToLive)
       let option = group.isIPv6 ? IPV6_MULTICAST_HOPS : IP_MULTICAST_TTL
       let level = CInt(group.isIPv6 ? IPPROTO_IPV6 : IPPROTO_IP)
       guard setsockopt(descriptor, level, option, &timeToLive, socklen_t(MemoryLayout<CInt>.size)) == 0,
-        (try? session.multicast.apply(to: descriptor, isIPv6: group.isIPv6)) != nil,
+        (try? multicast.apply(to: descriptor, isIPv6: group.isIPv6)) != nil,
         group.withPointer({ connect(descriptor, $0, group.length) }) == 0,
         let local = SocketAddress(localOf: descriptor), let origin = ConnectionAddress(local.text)
       else {

@@ -242,6 +242,8 @@ public enum StreamDestinationError: Failure {
   case sameAddress(String, String, address: String)
   /// RTCP of one would arrive where the other's packets do.
   case controlInTheWay(String, of: String, port: UInt16)
+  /// It is the group that viewers by RTSP share.
+  case sharedGroup(String)
   /// There are as many as a pipeline serves.
   case tooMany(limit: Int)
   /// The system gives no socket, or refuses an option of it.
@@ -292,6 +294,8 @@ public enum StreamDestinationError: Failure {
       "\(first) and \(second) are the same address, \(address), and port: leave one of them out"
     case .controlInTheWay(let first, let second, let port):
       "RTCP of \(second) goes to port \(port), as \(first) does: leave a port between them, or add rtcp=mux"
+    case .sharedGroup(let destination):
+      "\(destination) is the group of --rtsp-multicast, which gets the stream already: choose another group or port"
     case .tooMany(let limit): "there are \(limit) destinations already, which is the limit; remove one first"
     case .socket(let destination, let reason): "cannot send to \(destination): \(reason)"
     }

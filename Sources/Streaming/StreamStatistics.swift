@@ -91,6 +91,8 @@ public struct StreamStatistics: Sendable {
   public var keyFrames = 0
   /// Frames that were not encoded because nobody watched.
   public var unwatched = 0
+  /// Frames that were left out on purpose, to encode fewer a second.
+  public var thinned = 0
   /// Frames of which the network took packets, for one destination at least.
   public var sent = 0
   /// How long the encoder was at work, in all; with scaling where frames are scaled for it.
@@ -136,6 +138,7 @@ final class StatisticsRecorder: Sendable {
   /// Written by the capture thread.
   struct Capture {
     var frames = 0
+    var thinned = 0
     var drops = Array(repeating: 0, count: DropCause.allCases.count)
     var latency = LatencyHistogram()
   }
@@ -152,6 +155,8 @@ final class StatisticsRecorder: Sendable {
     var handled = 0
     var encoder = EncoderCounters()
     var encoderName: String
+    /// What the encoder takes for it; nil before it has changed.
+    var frameRate: FrameRate?
     var wait = LatencyHistogram()
     var latency = LatencyHistogram()
   }
@@ -198,6 +203,7 @@ final class StatisticsRecorder: Sendable {
     // Summed up under the locks: an array that is still shared would make the stage copy it at its next frame.
     capture.withLock {
       result.captured = $0.frames
+      result.thinned = $0.thinned
       for cause in DropCause.allCases { result.drops[cause] = $0.drops[cause.rawValue] }
       result.latencies[.capture] = LatencySummary($0.latency)
     }

@@ -20,16 +20,25 @@ public struct ThermalMonitor {
   public static let coolingTime = MediaTime(seconds: 10)
 
   /// The zones that can be used.
-  public let zones: [ThermalZone]
+  public private(set) var zones: [ThermalZone] = []
   /// Those that are not, and why.
-  public let passedOver: [(zone: ThermalZone, reason: String)]
-  private let thresholds: [ThermalThresholds]
+  public private(set) var passedOver: [(zone: ThermalZone, reason: String)] = []
+  private var thresholds: [ThermalThresholds] = []
+  private let root: String
+  private let given: ThermalThresholds?
   private var state = ThermalState.nominal
   private var coolerSince: MediaTime?
   private var wasHotter = false
 
   /// The zones under `root`, where sysfs is mounted; with `thresholds` instead of what their trip points say.
   public init(root: String = "/sys", thresholds given: ThermalThresholds? = nil) {
+    self.root = root
+    self.given = given
+    lookAgain()
+  }
+
+  /// Looks which zones there are: some come with a driver that is loaded later. How hot it is stays what it was.
+  public mutating func lookAgain() {
     var usable: [(ThermalZone, ThermalThresholds)] = []
     var passedOver: [(ThermalZone, String)] = []
     for zone in ThermalZone.all(root: root) {

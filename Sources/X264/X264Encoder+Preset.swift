@@ -12,14 +12,26 @@
       guard encoder != nil else { throw .stopped }
       guard x264Preset != configuration.x264Preset else { return true }
       guard let wanted = Self.presets.firstIndex(of: x264Preset),
-        let opened = Self.presets.firstIndex(of: openedPreset), wanted > 0, opened > 0, wanted <= opened
+        let opened = Self.presets.firstIndex(of: initial.x264Preset), wanted > 0, opened > 0, wanted <= opened
       else { return false }
       var wish = configuration
       wish.x264Preset = x264Preset
+      let before = parameters
+      try fillEffort(of: wish)
+      do throws(EncoderError) {
+        try reconfigure()
+      } catch {
+        parameters = before
+        throw error
+      }
+      configuration = wish
+      return true
+    }
+
+    /// Takes into ``parameters`` what x264_encoder_reconfig takes over of a preset; the rest stays as it was opened.
+    func fillEffort(of wish: EncoderConfiguration) throws(EncoderError) {
       var source = x264_param_t()
       try wish.fill(&source)
-      let before = parameters
-      // What x264_encoder_reconfig takes over of a preset; the rest stays as it was opened.
       parameters.i_frame_reference = source.i_frame_reference
       parameters.analyse.inter = source.analyse.inter
       parameters.analyse.intra = source.analyse.intra
@@ -29,14 +41,6 @@
       parameters.analyse.i_trellis = source.analyse.i_trellis
       parameters.analyse.b_mixed_references = source.analyse.b_mixed_references
       parameters.analyse.b_chroma_me = source.analyse.b_chroma_me
-      do throws(EncoderError) {
-        try reconfigure()
-      } catch {
-        parameters = before
-        throw error
-      }
-      configuration = wish
-      return true
     }
   }
 #endif

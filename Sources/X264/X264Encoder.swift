@@ -44,8 +44,8 @@
     private let nalUnits: UnsafeMutableBufferPointer<NALUnit>
     /// When the pictures were taken that x264 may hold back, by number modulo the length.
     private let times: UnsafeMutableBufferPointer<(timestamp: MediaTime, captured: MediaTime)>
-    /// The best preset that it will ever have.
-    let openedPreset: String
+    /// As it was opened: its preset is the best one that it will ever have.
+    let initial: EncoderConfiguration
     /// What x264 takes for the frame rate, for ever.
     private let nominalRate: FrameRate
     private var rateFactor: RateFactorControl?
@@ -89,7 +89,7 @@
         rateFactor = RateFactorControl(
           bitrate: configuration.bitrate, framesPerSecond: configuration.frameRate.framesPerSecond)
       }
-      openedPreset = configuration.x264Preset
+      initial = configuration
       sequenceBytes = Self.copy(sets.sequence)
       pictureBytes = Self.copy(sets.picture)
       nalUnits = .allocate(capacity: Self.nalUnitLimit)
@@ -220,13 +220,25 @@
       try reconfigure()
     }
 
-    /// Opens x264 once more with what it was told last. The parameter sets are those of before, the level with them.
+    /// Opens x264 once more as it was opened first, and tells it what it was told since. The parameter sets are those of
+    /// before: what x264 has made of its parameters is not what makes them once more.
     func reopen() throws(EncoderError) {
       guard let open = encoder else { throw .stopped }
-      guard let opened = nightjar_x264_encoder_open(&parameters) else { throw .open(library: "x264", code: -1) }
+      var fresh = x264_param_t()
+      try initial.fill(&fresh)
+      let rate = parameters.rc
+      guard let opened = nightjar_x264_encoder_open(&fresh) else { throw .open(library: "x264", code: -1) }
       x264_encoder_close(open)
       encoder = opened
       isFlushed = false
+      x264_encoder_parameters(opened, &parameters)
+      // The rate of now; what the library has taken for itself stays.
+      parameters.rc.i_bitrate = rate.i_bitrate
+      parameters.rc.i_vbv_max_bitrate = rate.i_vbv_max_bitrate
+      parameters.rc.i_vbv_buffer_size = rate.i_vbv_buffer_size
+      parameters.rc.f_rf_constant = rate.f_rf_constant
+      try fillEffort(of: configuration)
+      try reconfigure()
     }
 
     /// Lends the picture that x264 has finished, with the times of its own frame.

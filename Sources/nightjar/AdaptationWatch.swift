@@ -20,7 +20,9 @@ struct AdaptationWatch: ~Copyable {
   /// - Throws: ``SystemFailure`` where the system has no thread left.
   init(_ pipeline: Pipeline, _ options: AdaptationOptions, sysfs: String) throws(SystemFailure) {
     let adaptation = try StreamAdaptation(pipeline)
-    let thread = try NamedThread("nj-adapt") { adaptation.run(options, sysfs: sysfs) }
+    // Before the encode thread has it.
+    let preset = pipeline.encoder.configuration.x264Preset
+    let thread = try NamedThread("nj-adapt") { adaptation.run(options, sysfs: sysfs, preset: preset) }
     self.thread = thread
     self.adaptation = adaptation
   }
@@ -46,6 +48,8 @@ final class StreamAdaptation: Sendable {
   private static let interval = MediaTime(seconds: 1)
   /// Temperatures change slowly, and reading them costs some drivers a bus transfer.
   private static let thermalInterval = MediaTime(seconds: 2)
+  /// How often it is looked for zones that were not there, or told nothing.
+  private static let zoneInterval = MediaTime(seconds: 60)
   /// The most lines that wait for somebody to show them.
   private static let noteLimit = 32
 
@@ -94,10 +98,12 @@ final class StreamAdaptation: Sendable {
     }
   }
 
-  private static func ladder(for pipeline: Pipeline) -> [LoadAdaptation.Step] {
+  private static func ladder(for pipeline: Pipeline, preset: String) -> [LoadAdaptation.Step] {
     let format = pipeline.sourceFormat
+    // Presets are x264's: while hardware encodes they would be steps that bring nothing.
+    let isSoftware = EncoderSelector.softwareName.map { pipeline.statistics.encoderName.hasPrefix($0) } ?? false
     return LoadAdaptation.ladder(
-      preset: pipeline.encoder.configuration.x264Preset, of: EncoderSelector.x264Presets, size: format.size,
+      preset: isSoftware ? preset : nil, of: EncoderSelector.x264Presets, size: format.size,
       frameRate: format.frameRate)
   }
 
@@ -115,8 +121,10 @@ final class StreamAdaptation: Sendable {
   // MARK: The thread's side
 
   /// Looks after the pipeline until it is interrupted.
-  fileprivate func run(_ options: AdaptationOptions, sysfs: String) {
-    var adaptation = options.followsLoad ? LoadAdaptation(steps: Self.ladder(for: pipeline)) : nil
+  ///
+  /// - Parameter preset: x264's, as it was asked for.
+  fileprivate func run(_ options: AdaptationOptions, sysfs: String, preset: String) {
+    var adaptation = options.followsLoad ? LoadAdaptation(steps: Self.ladder(for: pipeline, preset: preset)) : nil
     var monitor: ThermalMonitor?
     switch options.thermal {
     case .off: break
@@ -126,6 +134,9 @@ final class StreamAdaptation: Sendable {
     if let monitor { introduce(monitor) }
     var thermal = ThermalState.nominal
     var nextThermal = MediaTime.now()
+    var nextZones = MediaTime.now() + Self.zoneInterval
+    // What could not be done, and is tried again.
+    var unmet: StreamRestrictions?
     var last = (time: MediaTime.now(), statistics: pipeline.statistics)
     while interrupt.wait(until: .now() + Self.interval) {
       let now = MediaTime.now()
@@ -133,6 +144,11 @@ final class StreamAdaptation: Sendable {
       var isWorse = false
       if now >= nextThermal {
         nextThermal = now + Self.thermalInterval
+        if now >= nextZones {
+          nextZones = now + Self.zoneInterval
+          if let current = monitor, current.zones.isEmpty || !current.passedOver.isEmpty { monitor?.lookAgain() }
+          if let restrictions = unmet { unmet = carryOut(restrictions) ? nil : restrictions }
+        }
         let reading = monitor?.read(at: now)
         state.withLock { $0.reading = reading }
         if let reading, reading.state != thermal {
@@ -156,19 +172,29 @@ final class StreamAdaptation: Sendable {
       }
       guard let reason else { continue }
       let restrictions = adaptation?.restrictions ?? StreamRestrictions()
-      follow(Self.restrictions(for: thermal).joined(with: restrictions), reason, isWorse: isWorse)
+      let joined = Self.restrictions(for: thermal).joined(with: restrictions)
+      unmet = follow(joined, reason, isWorse: isWorse) ? nil : joined
     }
   }
 
-  private func follow(_ restrictions: StreamRestrictions, _ reason: String, isWorse: Bool) {
-    guard restrictions != pipeline.restrictions else { return note(reason, isWarning: isWorse) }
-    do {
-      try pipeline.restrict(restrictions)
-      state.withLock { $0.changes += 1 }
-      note("\(reason): now \(Self.words(for: restrictions))", isWarning: isWorse)
-    } catch {
-      note("\(reason), but nothing can be done: \(error)", isWarning: true)
+  /// Does what follows, and says so; false where it cannot be done now.
+  private func follow(_ restrictions: StreamRestrictions, _ reason: String, isWorse: Bool) -> Bool {
+    guard restrictions != pipeline.restrictions else {
+      note(reason, isWarning: isWorse)
+      return true
     }
+    let isDone = carryOut(restrictions)
+    note(
+      isDone
+        ? "\(reason): now \(Self.words(for: restrictions))" : "\(reason), but memory is short: it is tried again later",
+      isWarning: isWorse || !isDone)
+    return isDone
+  }
+
+  private func carryOut(_ restrictions: StreamRestrictions) -> Bool {
+    guard (try? pipeline.restrict(restrictions)) != nil else { return false }
+    state.withLock { $0.changes += 1 }
+    return true
   }
 
   private static func words(for restrictions: StreamRestrictions) -> String {

@@ -17,14 +17,19 @@ extension ControlCommand {
     @OptionGroup var stream: Stream
 
     func run() throws {
+      // The description is the only place where a key that is made for it shows, and that once.
+      if let protection = destination.protection, protection.keyFile == nil, sdp == nil {
+        throw ValidationError("\(destination): add --sdp FILE, from which its players read the key, or give a key-file")
+      }
       try stream.ask { client in
-        let file = try sdp.map { try OutputFile(checking: $0) }
+        let file = try sdp.map { try OutputFile(checking: $0, isSecret: destination.protection != nil) }
         let description = try client.addDestination(destination.description)
         try file?.write(description)
         try writeOutput("streaming to \(destination)\n")
         let needsDescription = destination.payload == .h264 && sdp == nil
         try writeOutput(
-          needsDescription ? "Players of H.264 need its session description: ask again with --sdp FILE.\n" : "")
+          needsDescription
+            ? "Players of H.264 need its session description: remove it, and add it with --sdp FILE.\n" : "")
       }
     }
   }

@@ -43,6 +43,7 @@ extension ControlCommand {
         "frames       \(frames.captured) captured, \(frames.encoded) encoded (\(frames.keyFrames) key frames), "
           + "\(frames.sent) sent, \(frames.dropped) dropped",
       ]
+      if frames.thinned > 0 { lines.append("             left out \(frames.thinned) to spare the machine") }
       for (cause, count) in frames.droppedByCause.sorted(by: { $0.key < $1.key }) where count > 0 {
         let known = DropCause.allCases.first { $0.name == cause }
         lines.append("             dropped \(count): \(known?.explanation ?? cause)")

@@ -36,8 +36,9 @@ struct PlayerCommands {
     return commands
   }
 
-  /// The key is in the session description alone, so that neither a log nor a list of processes shows it: GStreamer's
-  /// caps are put together from it by the shell.
+  /// The key is in the session description alone, so that no log shows it: GStreamer's caps are put together from it by
+  /// the shell. The list of processes of the player's machine shows them while it plays, for there is no other way to
+  /// give a key to `srtpdec` on a command line.
   private func protected(by suite: SRTPSuite) -> [(player: String, command: String)] {
     guard let path = sessionDescriptionPath else { return [] }
     let file = quoted(place(of: path))
@@ -61,7 +62,7 @@ struct PlayerCommands {
         + "-analyzeduration 0 -i \(file)"
     )
     let gstreamer = (
-      "GStreamer",
+      "GStreamer (its key shows in that machine's list of processes)",
       "gst-launch-1.0 udpsrc \(receiver) caps=\"application/x-srtp,media=video,clock-rate=90000,"
         + "encoding-name=\(format),ssrc=(uint)\(source),srtp-key=(buffer)\(key),srtp-cipher=\(cipher),"
         + "srtp-auth=\(tag),srtcp-cipher=\(cipher),srtcp-auth=\(tag)\" ! srtpdec ! rtpjitterbuffer latency=50 "

@@ -116,7 +116,6 @@ extension DropCause {
     case .corrupt: "the camera delivered corrupt pictures"
     case .poolExhausted: "all frames of the pool are in use"
     case .encoderLate: "the encoder is too slow for this size and rate"
-    case .thinned: "fewer a second, to spare the machine"
     case .encoderError: "the encoder failed"
     case .network: "the network takes them for no destination"
     }

@@ -42,7 +42,7 @@ final class StreamControl: ControlTarget {
         failovers: statistics.encoder.failovers),
       frames: StreamStatus.Frames(
         captured: statistics.captured, encoded: statistics.encoded, keyFrames: statistics.keyFrames,
-        sent: statistics.sent,
+        thinned: statistics.thinned, sent: statistics.sent,
         droppedByCause: Dictionary(uniqueKeysWithValues: statistics.drops.map { ($0.key.name, $0.value) })),
       adaptation: adaptation?.status, destinations: statistics.destinations.map(StreamStatus.Destination.init),
       uptimeSeconds: statistics.duration.seconds)
@@ -105,7 +105,7 @@ extension StreamStatus.Destination {
     let reception = statistics.reception
     let refused = [
       "forged": statistics.refused.forged, "replayed": statistics.refused.replayed,
-      "reflected": statistics.refused.reflected,
+      "reflected": statistics.refused.reflected, "excess": statistics.refused.excess,
     ]
     self.init(
       url: statistics.name, packets: statistics.packets, bytes: statistics.bytes, packetsLost: statistics.lost,

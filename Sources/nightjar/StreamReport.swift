@@ -21,6 +21,7 @@ struct StreamReport {
       "\(StatusDisplay.clock(statistics.duration)): \(statistics.captured) frames captured, \(statistics.encoded) "
         + "encoded (\(statistics.keyFrames) key frames), \(statistics.sent) sent, \(statistics.dropped) dropped"
     ]
+    if statistics.thinned > 0 { lines.append("  left out \(statistics.thinned) to spare the machine") }
     for cause in DropCause.allCases {
       if let count = statistics.drops[cause], count > 0 { lines.append("  dropped \(count): \(cause.explanation)") }
     }
@@ -90,6 +91,7 @@ private struct Document: Encodable {
     let captured: Int
     let encoded: Int
     let keyFrames: Int
+    let thinned: Int
     let sent: Int
     let dropped: Int
     let droppedByCause: [String: Int]
@@ -122,14 +124,14 @@ private struct Document: Encodable {
     camera = statistics.camera.map(StreamStatus.Camera.init)
     let counters = statistics.encoder
     encoder = Encoder(
-      name: statistics.encoderName, bitrate: pipeline.encoder.configuration.bitrate,
+      name: statistics.encoderName, bitrate: pipeline.bitrate,
       framesImported: counters.imported, framesCopied: counters.copied, framesTurned: counters.turned,
       overflows: counters.overflows, failovers: counters.failovers, hangs: counters.hangs,
       recoveries: counters.recoveries,
       switches: counters.switches, standbyBytes: (pipeline.encoder as? OrientedEncoder)?.standbyMemory)
     frames = Frames(
       captured: statistics.captured, encoded: statistics.encoded, keyFrames: statistics.keyFrames,
-      sent: statistics.sent, dropped: statistics.dropped,
+      thinned: statistics.thinned, sent: statistics.sent, dropped: statistics.dropped,
       droppedByCause: Dictionary(uniqueKeysWithValues: statistics.drops.map { ($0.key.name, $0.value) }))
     packets = statistics.packets
     bytes = statistics.bytes
