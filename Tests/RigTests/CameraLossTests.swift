@@ -4,61 +4,6 @@ import Testing
 
 /// A stream without its camera, on the kernel's own drivers: the names of its state, no gap in RTP, nothing leaked.
 @Suite(.serialized, .enabled(if: Vivid.isHere)) struct CameraLossTests {
-  /// The program streaming to a ``PacketLog``.
-  private final class Stream {
-    let program: Subprocess
-    let packets: PacketLog
-    let socket: String
-    private let directory: TemporaryDirectory
-    let figures: String
-
-    init(_ arguments: [String], in directory: TemporaryDirectory) throws {
-      self.directory = directory
-      packets = try PacketLog(port: try UDPPort.free())
-      socket = directory.path("control")
-      figures = directory.path("figures.json")
-      program = try Subprocess(
-        [
-          nightjarPath, "stream", "--control", socket, "--to", "rtp://127.0.0.1:\(packets.port)", "--sdp",
-          directory.path("s.sdp"), "--stats-json", figures,
-        ] + arguments, in: directory)
-    }
-
-    /// The `camera` of its status.
-    var camera: [String: Any] {
-      let result = try? Subprocess.run([nightjarPath, "ctl", "--socket", socket, "status", "--json"], in: directory)
-      let status = result.flatMap { try? JSONSerialization.jsonObject(with: $0.output) as? [String: Any] }
-      return status?["camera"] as? [String: Any] ?? [:]
-    }
-
-    var state: String { camera["state"] as? String ?? "" }
-
-    /// Waits for a line.
-    func says(_ words: String, times: Int = 1, within limit: Double = 60) -> Bool {
-      eventually(within: limit) { program.errorSoFar.components(separatedBy: words).count > times }
-    }
-
-    /// Ends it; its figures.
-    func finish() throws -> [String: Any] {
-      program.send(SIGTERM)
-      let result = try program.wait(limit: 60)
-      packets.end()
-      #expect(result.status == 0, "\(result.error)")
-      let data = try Data(contentsOf: URL(fileURLWithPath: figures))
-      return try JSONSerialization.jsonObject(with: data) as? [String: Any] ?? [:]
-    }
-
-    var residentKilobytes: Int {
-      let status = (try? String(contentsOfFile: "/proc/\(program.identifier)/status", encoding: .utf8)) ?? ""
-      let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") } ?? ""
-      return Int(line.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first ?? "") ?? 0
-    }
-
-    var descriptors: Int {
-      ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(program.identifier)/fd")) ?? []).count
-    }
-  }
-
   private static func plug(_ action: String) throws {
     let driver = "/sys/bus/platform/drivers/vivid/\(action)"
     let file = try FileHandle(forWritingTo: URL(fileURLWithPath: driver))
@@ -82,7 +27,7 @@ import Testing
   @Test func `unplugged and plugged in again and again, the stream has no gap and nothing leaks`() throws {
     let directory = try TemporaryDirectory()
     let cycles = runsLong ? 50 : 5
-    let stream = try Stream(
+    let stream = try LoggedStream(
       ["--source", try Vivid.node(0), "--size", "640x360", "--fps", "30"], in: directory)
     #expect(stream.says("streaming"))
     var (placeholderAfter, liveAfter): ([Double], [Double]) = ([], [])
@@ -139,7 +84,7 @@ import Testing
   @Test func `vivid's disconnection is survived, and the other camera is not taken for it`() throws {
     let directory = try TemporaryDirectory()
     let node = try Vivid.node(1)
-    let stream = try Stream(["--source", node, "--size", "640x360"], in: directory)
+    let stream = try LoggedStream(["--source", node, "--size", "640x360"], in: directory)
     #expect(stream.says("streaming"))
     try Vivid.set(node, "disconnect=1", in: directory)
     #expect(stream.says("camera lost: \(node): the camera was unplugged"), "\(stream.program.errorSoFar)")
@@ -166,7 +111,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let node = try Vivid.node(0)
     defer { try? Vivid.set(node, "percentage_of_dropped_buffers=0", in: directory) }
-    let stream = try Stream(["--source", node, "--size", "640x360"], in: directory)
+    let stream = try LoggedStream(["--source", node, "--size", "640x360"], in: directory)
     #expect(stream.says("streaming"))
     try Vivid.set(node, fault, in: directory)
     #expect(stream.says(words), "\(stream.program.errorSoFar)")
@@ -183,7 +128,7 @@ import Testing
   @Test func `a driver that refuses to start the stream again is named, and tried until it does`() throws {
     let directory = try TemporaryDirectory()
     let node = try Vivid.node(0)
-    let stream = try Stream(["--source", node, "--size", "640x360"], in: directory)
+    let stream = try LoggedStream(["--source", node, "--size", "640x360"], in: directory)
     #expect(stream.says("streaming"))
     // Meets the attempt to start anew that the fatal error leads to.
     try Vivid.control(
@@ -206,7 +151,7 @@ import Testing
       ], in: directory)
     #expect(refused.status == 74 && refused.error.contains("VIDIOC_STREAMON"), "\(refused.error)")
     try Vivid.set(node, "inject_vidioc_streamon_error=1", in: directory)
-    let stream = try Stream(["--source", node, "--size", "640x360", "--wait"], in: directory)
+    let stream = try LoggedStream(["--source", node, "--size", "640x360", "--wait"], in: directory)
     #expect(stream.says("camera lost: \(node): VIDIOC_STREAMON"), "\(stream.program.errorSoFar)")
     #expect(stream.says("camera is back after"), "\(stream.program.errorSoFar)")
     _ = try stream.finish()
@@ -216,7 +161,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let node = try Vivid.node(0)
     defer { try? Vivid.set(node, "percentage_of_dropped_buffers=0", in: directory) }
-    let stream = try Stream(["--source", node, "--size", "640x360"], in: directory)
+    let stream = try LoggedStream(["--source", node, "--size", "640x360"], in: directory)
     #expect(stream.says("streaming"))
     try Vivid.set(node, "percentage_of_dropped_buffers=100", in: directory)
     #expect(stream.says("camera lost: \(node): no picture for 2 seconds"), "\(stream.program.errorSoFar)")
@@ -234,7 +179,7 @@ import Testing
     let node = try Vivid.node(0)
     defer { try? Vivid.set(node, "osd_text_mode=0", in: directory) }
     try Vivid.set(node, "osd_text_mode=2", in: directory)
-    let stream = try Stream(["--source", node, "--size", "640x360"], in: directory)
+    let stream = try LoggedStream(["--source", node, "--size", "640x360"], in: directory)
     #expect(stream.says("picture frozen since"), "\(stream.program.errorSoFar)")
     #expect(stream.state == "frozen")
     try Vivid.set(node, "osd_text_mode=0", in: directory)
@@ -246,7 +191,7 @@ import Testing
   @Test func `a stream that waits shows so, and takes the camera when it comes`() throws {
     let directory = try TemporaryDirectory()
     let link = directory.path("camera")
-    let stream = try Stream(["--source", link, "--wait", "--size", "640x360"], in: directory)
+    let stream = try LoggedStream(["--source", link, "--wait", "--size", "640x360"], in: directory)
     #expect(stream.says("no camera yet"), "\(stream.program.errorSoFar)")
     #expect(eventually { stream.state == "waiting" && stream.packets.units.count > 30 })
     // What is no camera is told once, and is no end.
@@ -265,7 +210,7 @@ import Testing
     func flip() throws -> String {
       try Subprocess.run(["v4l2-ctl", "-d", try Vivid.node(0), "-C", "horizontal_flip"], in: directory).outputText
     }
-    let stream = try Stream(
+    let stream = try LoggedStream(
       ["--source", try Vivid.node(0), "--size", "640x360", "--orientation", "180", "--control", "none"], in: directory)
     #expect(stream.says("streaming"), "\(stream.program.errorSoFar)")
     #expect(try flip().hasSuffix("1\n"))
@@ -280,7 +225,7 @@ import Testing
 
   @Test func `it turns while its camera is gone, and the camera comes back turned`() throws {
     let directory = try TemporaryDirectory()
-    let stream = try Stream(["--source", try Vivid.node(0), "--size", "640x360"], in: directory)
+    let stream = try LoggedStream(["--source", try Vivid.node(0), "--size", "640x360"], in: directory)
     #expect(stream.says("streaming"), "\(stream.program.errorSoFar)")
     try Self.plug("unbind")
     #expect(stream.says("camera lost"))
@@ -301,7 +246,7 @@ import Testing
   @Test func `a node that is replaced by a file is told once, and the stream goes on`() throws {
     let directory = try TemporaryDirectory()
     let node = try Vivid.node(0)
-    let stream = try Stream(["--source", node, "--size", "640x360"], in: directory)
+    let stream = try LoggedStream(["--source", node, "--size", "640x360"], in: directory)
     #expect(stream.says("streaming"))
     try Self.plug("unbind")
     #expect(stream.says("camera lost"))
@@ -318,7 +263,7 @@ import Testing
 
   @Test func `setting the clock moves nothing`() throws {
     let directory = try TemporaryDirectory()
-    let stream = try Stream(["--source", try Vivid.node(0), "--size", "640x360"], in: directory)
+    let stream = try LoggedStream(["--source", try Vivid.node(0), "--size", "640x360"], in: directory)
     #expect(stream.says("streaming"))
     try Self.plug("unbind")
     defer { try? Self.plug("bind") }

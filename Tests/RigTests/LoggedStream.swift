@@ -1,0 +1,58 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The program streaming to a ``PacketLog``.
+final class LoggedStream {
+  let program: Subprocess
+  let packets: PacketLog
+  let socket: String
+  private let directory: TemporaryDirectory
+  let figures: String
+
+  init(_ arguments: [String], in directory: TemporaryDirectory) throws {
+    self.directory = directory
+    packets = try PacketLog(port: try UDPPort.free())
+    socket = directory.path("control")
+    figures = directory.path("figures.json")
+    program = try Subprocess(
+      [
+        nightjarPath, "stream", "--control", socket, "--to", "rtp://127.0.0.1:\(packets.port)", "--sdp",
+        directory.path("s.sdp"), "--stats-json", figures,
+      ] + arguments, in: directory)
+  }
+
+  /// The `camera` of its status.
+  var camera: [String: Any] {
+    let result = try? Subprocess.run([nightjarPath, "ctl", "--socket", socket, "status", "--json"], in: directory)
+    let status = result.flatMap { try? JSONSerialization.jsonObject(with: $0.output) as? [String: Any] }
+    return status?["camera"] as? [String: Any] ?? [:]
+  }
+
+  var state: String { camera["state"] as? String ?? "" }
+
+  /// Waits for a line.
+  func says(_ words: String, times: Int = 1, within limit: Double = 60) -> Bool {
+    eventually(within: limit) { program.errorSoFar.components(separatedBy: words).count > times }
+  }
+
+  /// Ends it; its figures.
+  func finish() throws -> [String: Any] {
+    program.send(SIGTERM)
+    let result = try program.wait(limit: 60)
+    packets.end()
+    #expect(result.status == 0, "\(result.error)")
+    let data = try Data(contentsOf: URL(fileURLWithPath: figures))
+    return try JSONSerialization.jsonObject(with: data) as? [String: Any] ?? [:]
+  }
+
+  var residentKilobytes: Int {
+    let status = (try? String(contentsOfFile: "/proc/\(program.identifier)/status", encoding: .utf8)) ?? ""
+    let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") } ?? ""
+    return Int(line.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first ?? "") ?? 0
+  }
+
+  var descriptors: Int {
+    ((try? FileManager.default.contentsOfDirectory(atPath: "/proc/\(program.identifier)/fd")) ?? []).count
+  }
+}
