@@ -81,7 +81,7 @@ final class Connection {
         do throws(RequestError) {
           message = try parser.next(from: &rest)
         } catch {
-          service.noteRefusal()
+          service.noteRefusal(of: self, AttributeFile.printable("no RTSP: \(error)"))
           waiting.removeAll()
           send(Response(to: error, sequenceNumber: parser.sequenceNumber))
           return closeSoon()
@@ -100,7 +100,10 @@ final class Connection {
       service.receive(frame, on: self)
     case .request(let request):
       lastRequest = now
-      guard waiting.count < Self.pipelineLimit else { return close() }
+      guard waiting.count < Self.pipelineLimit else {
+        service.noteClosing(of: self, "\(Self.pipelineLimit) requests wait for their answers")
+        return close()
+      }
       waiting.append(request)
       answerNext()
     }

@@ -1,4 +1,5 @@
 import Media
+import NIOCore
 import RTSP
 import Streaming
 
@@ -33,5 +34,16 @@ extension SelectedTransport {
   /// The client's UDP port of RTP; nil for another way.
   var port: UInt16? {
     if case .udp(let ports) = delivery { ports.rtp } else { nil }
+  }
+
+  /// `rtsp udp 192.168.1.20:50000, anna`.
+  func viewerName(of connection: Connection, isProtected: Bool) -> String {
+    let kind = isProtected ? "rtsp srtp" : "rtsp"
+    let user = connection.user.map { ", \($0)" } ?? ""
+    return switch delivery {
+    case .udp(let ports): "\(kind) udp \(connection.client):\(ports.rtp)\(user)"
+    case .interleaved: "\(kind) tcp \(connection.client):\(connection.channel.remoteAddress?.port ?? 0)\(user)"
+    case .multicast: "\(kind) multicast \(connection.client)\(user)"
+    }
   }
 }

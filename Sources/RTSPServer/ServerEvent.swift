@@ -10,6 +10,8 @@ public enum ServerEvent: Sendable, CustomStringConvertible {
   case left(viewer: String, after: MediaTime, DestinationStatistics?)
   /// So many logins from an address failed since the last word of it.
   case loginsFailed(address: String, count: Int)
+  /// So many connections of an address were closed by us since the last word of it, for this reason.
+  case closed(address: String, reason: String, count: Int)
   /// So many connections from other machines were closed since the last word of it, because there are no users.
   case fromElsewhere(count: Int)
   /// So many connections were turned away since the last word of it, because there are too many.
@@ -24,6 +26,8 @@ public enum ServerEvent: Sendable, CustomStringConvertible {
         + (figures.map { ": \($0.packets) packets, \($0.framesDropped) frames lost" } ?? "")
     case .loginsFailed(let address, let count):
       "\(count == 1 ? "a login" : "\(count) logins") from \(address) failed: wrong name or password"
+    case .closed(let address, let reason, let count):
+      "\(count == 1 ? "a connection" : "\(count) connections") from \(address) closed: \(reason)"
     case .fromElsewhere(let count):
       "\(count == 1 ? "a connection" : "\(count) connections") from elsewhere closed: without users only this machine may "
         + "watch; add one with: nightjar user add NAME"
@@ -35,7 +39,7 @@ public enum ServerEvent: Sendable, CustomStringConvertible {
   /// Whether somebody ought to look into it.
   public var isWarning: Bool {
     switch self {
-    case .came, .left: false
+    case .came, .left, .closed: false
     case .loginsFailed, .fromElsewhere, .turnedAway: true
     }
   }
@@ -46,9 +50,15 @@ public final class ServerEvents: Sendable {
   private struct Waiting {
     var events: [ServerEvent] = []
     var failedLogins: [String: Int] = [:]
+    var closed: [Closing: Int] = [:]
     var turnedAway = 0
     var fromElsewhere = 0
     var nextSum = MediaTime.zero
+  }
+
+  private struct Closing: Hashable {
+    let address: String
+    let reason: String
   }
 
   private let waiting = Mutex(Waiting())
@@ -67,15 +77,20 @@ public final class ServerEvents: Sendable {
     waiting.withLock { waiting in
       var events = waiting.events
       waiting.events.removeAll()
-      let isSilent = waiting.turnedAway == 0 && waiting.fromElsewhere == 0 && waiting.failedLogins.isEmpty
+      let isSilent =
+        waiting.turnedAway == 0 && waiting.fromElsewhere == 0 && waiting.failedLogins.isEmpty && waiting.closed.isEmpty
       guard now >= waiting.nextSum, !isSilent else { return events }
       waiting.nextSum = now + Self.sumInterval
       for (address, count) in waiting.failedLogins.sorted(by: { $0.key < $1.key }) {
         events.append(.loginsFailed(address: address, count: count))
       }
       if waiting.turnedAway > 0 { events.append(.turnedAway(count: waiting.turnedAway)) }
+      for (closing, count) in waiting.closed {
+        events.append(.closed(address: closing.address, reason: closing.reason, count: count))
+      }
       if waiting.fromElsewhere > 0 { events.append(.fromElsewhere(count: waiting.fromElsewhere)) }
       waiting.failedLogins.removeAll()
+      waiting.closed.removeAll()
       (waiting.turnedAway, waiting.fromElsewhere) = (0, 0)
       return events
     }
@@ -89,6 +104,14 @@ public final class ServerEvents: Sendable {
     waiting.withLock { waiting in
       let isKnown = waiting.failedLogins[address] != nil || waiting.failedLogins.count < Self.limit
       waiting.failedLogins[isKnown ? address : Self.others, default: 0] += 1
+    }
+  }
+
+  func closed(_ address: String, reason: String) {
+    waiting.withLock { waiting in
+      let closing = Closing(address: address, reason: reason)
+      let isKnown = waiting.closed[closing] != nil || waiting.closed.count < Self.limit
+      waiting.closed[isKnown ? closing : Closing(address: Self.others, reason: "various reasons"), default: 0] += 1
     }
   }
 

@@ -94,6 +94,14 @@ final class Service {
 
   func noteRefusal() { statistics.refused += 1 }
 
+  func noteRefusal(of connection: Connection, _ reason: String) {
+    noteRefusal()
+    noteClosing(of: connection, reason)
+  }
+
+  /// Has it told that a connection is closed by us.
+  func noteClosing(of connection: Connection, _ reason: String) { events.closed(connection.client, reason: reason) }
+
   /// Takes RTCP that a viewer sends between its requests.
   func receive(_ frame: InterleavedFrame, on connection: Connection) {
     // One that has paused lives by it too.
@@ -124,8 +132,10 @@ final class Service {
     }
     for session in table.expire(at: now) { end(session, goodbye: true) }
     let used = Set(table.sessions.values.map(\.connection))
-    for connection in connections.values
-    where connection.complaint(at: now, hasSession: used.contains(connection.number), configuration) != nil {
+    for connection in connections.values {
+      let hasSession = used.contains(connection.number)
+      guard let complaint = connection.complaint(at: now, hasSession: hasSession, configuration) else { continue }
+      noteClosing(of: connection, complaint)
       connection.close()
     }
     countSessions()
@@ -277,7 +287,7 @@ final class Service {
     lastPlay += 1
     let number = lastPlay
     let key = keys[session]
-    let name = name(of: connection, transport, isProtected: key != nil)
+    let name = transport.viewerName(of: connection, isProtected: key != nil)
     var viewer = Playing(number: number, connection: entry.connection, transport: transport, name: name)
     viewer.pending = PendingPlay(response: response, url: url, connection: connection)
     let service = NIOLoopBound(self, eventLoop: loop)
@@ -327,17 +337,6 @@ final class Service {
     if transport.delivery == .multicast { return started(session, number, nil) }
     // Where the camera gives no picture the answer comes all the same.
     loop.scheduleTask(in: Self.startPatience) { service.value.started(session, number, nil) }
-  }
-
-  /// `rtsp udp 192.168.1.20:50000, anna`.
-  private func name(of connection: Connection, _ transport: SelectedTransport, isProtected: Bool) -> String {
-    let kind = isProtected ? "rtsp srtp" : "rtsp"
-    let user = connection.user.map { ", \($0)" } ?? ""
-    return switch transport.delivery {
-    case .udp(let ports): "\(kind) udp \(connection.client):\(ports.rtp)\(user)"
-    case .interleaved: "\(kind) tcp \(connection.client):\(connection.channel.remoteAddress?.port ?? 0)\(user)"
-    case .multicast: "\(kind) multicast \(connection.client)\(user)"
-    }
   }
 
   /// Ends the session of a player that was at the same port and has vanished: `session` is of one that has started

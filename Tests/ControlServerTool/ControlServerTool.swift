@@ -50,7 +50,11 @@ private struct Witness: ControlTarget {
       orientation: .init(degrees: 90, mirrored: true, width: 720, height: 1280, switches: 3),
       encoder: .init(name: "x264", bitrate: 2_500_000, failovers: 1),
       frames: .init(
-        captured: 100, encoded: 98, keyFrames: 4, sent: 97, droppedByCause: ["encoder_late": 2, "network": 1]),
+        captured: 100, encoded: 98, keyFrames: 4, thinned: 1, sent: 97,
+        droppedByCause: ["encoder_late": 2, "network": 1]),
+      adaptation: .init(
+        thermalState: "serious", temperature: 81.5, zone: "cpu-thermal", load: 0.25, maximumSize: nil, maximumFps: 25,
+        x264Preset: nil, bitrateShare: 0.7, changes: 2),
       destinations: [.init(url: "rtp://127.0.0.1:5004", packets: 700, bytes: 840_000, packetsLost: 5)],
       uptimeSeconds: 3723.5)
   }

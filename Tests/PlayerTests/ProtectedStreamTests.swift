@@ -131,7 +131,7 @@ import Testing
 
   @Test(arguments: [
     (key, 0o644, "", 77, "chmod 600"), ("AES_CM_128_HMAC_SHA1_80 inline:AAAA", 0o600, "", 65, "3 bytes"),
-    ("RC4 inline:AAAA", 0o600, "", 65, "RC4"), ("", 0o600, "", 65, "0 lines"),
+    ("RC4 inline:AAAA", 0o600, "", 65, "no suite"), ("", 0o600, "", 65, "0 lines"),
     (key, 0o600, "&suite=AEAD_AES_128_GCM", 64, "another file"), (key, 0o600, "&suite=RC4", 64, "AEAD_AES_128_GCM"),
   ])
   func `a bad key is refused before anything is sent`(

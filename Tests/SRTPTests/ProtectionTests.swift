@@ -209,6 +209,22 @@ import Testing
     #expect(unprotector.counts.reflected == 1)
   }
 
+  @Test func `a key's holder who makes up sources is heard by so many`() throws {
+    let key = SRTPKey(random: .aes128CounterHMAC80)
+    let unprotector = try ControlUnprotector(key, media: 1)
+    for source in 0..<ControlUnprotector.sourceLimit + 50 {
+      var plain = Self.controlPlain
+      plain.replaceSubrange(4..<8, with: UInt32(source + 2).bytes)
+      let datagram = try Self.protectedControl(plain, by: PacketProtector(key))
+      if source < ControlUnprotector.sourceLimit {
+        #expect(try Self.unprotected(datagram, by: unprotector) == plain)
+      } else {
+        #expect(throws: SRTPError.tooManySources(limit: 256)) { try Self.unprotected(datagram, by: unprotector) }
+      }
+    }
+    #expect(unprotector.counts.excess == 50 && unprotector.counts.forged == 0)
+  }
+
   @Test func `garbage of any length is refused and nothing else happens`() throws {
     let unprotector = try ControlUnprotector(SRTPKey(random: .aes128GCM), media: 1)
     for count in 0..<1500 {

@@ -58,6 +58,13 @@ import Testing
     #expect(zip(raised, lowered).map { $0 - $1 - 3 } == [30, 60, 120, 240].prefix(raised.count).map { $0 })
   }
 
+  @Test func `what was before nobody watched does not count`() {
+    var adaptation = LoadAdaptation(steps: [.frameRate(20), .frameRate(15)])
+    #expect(Self.changes(&adaptation, from: 0, seconds: 3) { _ in 0.95 }.isEmpty)
+    #expect(Self.changes(&adaptation, from: 3600, seconds: 4) { _ in 0.95 }.isEmpty)
+    #expect(Self.changes(&adaptation, from: 3604, seconds: 3) { _ in 0.95 } == [[3605, 1]])
+  }
+
   @Test func `between room and limit nothing changes`() {
     var adaptation = LoadAdaptation(steps: [.frameRate(20), .frameRate(15)])
     _ = Self.changes(&adaptation, from: 0, seconds: 6) { _ in 0.9 }

@@ -118,6 +118,21 @@ import Testing
     #expect(given.read(at: Self.seconds(2))?.state == .serious)
   }
 
+  @Test func `a zone that comes later is found by another look`() throws {
+    let sysfs = try Sysfs()
+    try sysfs.write(0, Self.package.merging(["temp": "-274000"]) { $1 })
+    var monitor = ThermalMonitor(root: sysfs.root)
+    #expect(monitor.read(at: .zero) == nil)
+    try sysfs.heat(0, "97000")
+    monitor.lookAgain()
+    _ = monitor.read(at: .zero)
+    #expect(monitor.read(at: Self.seconds(2))?.state == .critical)
+    // What it has come to stays.
+    monitor.lookAgain()
+    #expect(monitor.read(at: Self.seconds(4))?.state == .critical)
+    #expect(monitor.passedOver.isEmpty)
+  }
+
   @Test func `without thermal zones nothing is said`() throws {
     var monitor = ThermalMonitor(root: try Sysfs().root)
     #expect(monitor.read(at: .zero) == nil)

@@ -78,8 +78,19 @@ struct Recording {
   /// What ffprobe says of the stream.
   func probe() throws -> StreamProbe { try StreamProbe(stream) }
 
+  /// The planes of an NV12 picture.
+  enum Plane: CaseIterable {
+    case luma
+    case chroma
+  }
+
   /// The PSNR of each decoded picture's luma against `scene`, by ffmpeg's decoder.
   func luma(against scene: Scene, from first: Int = 0) throws -> [Double] {
+    try quality(of: .luma, against: scene, from: first)
+  }
+
+  /// The PSNR of a plane of each decoded picture against `scene`, by ffmpeg's decoder.
+  func quality(of plane: Plane, against scene: Scene, from first: Int = 0) throws -> [Double] {
     let directory = try TemporaryDirectory()
     try stream.write(to: directory.url.appendingPathComponent("s.h264"))
     let result = try Subprocess.run(
@@ -91,21 +102,25 @@ struct Recording {
     let pool = try FramePool(size: scene.size, capacity: 1)
     let pictureBytes = scene.size.pixels * 3 / 2
     var values: [Double] = []
+    let rows = plane == .luma ? scene.size.height : scene.size.height / 2
+    let start = plane == .luma ? 0 : scene.size.pixels
     for index in 0..<result.output.count / pictureBytes {
       let frame = try scene.frame(first + index, from: pool)
       let planes = frame.planes
       let sum = result.output.withUnsafeBytes { decoded in
         var sum = 0
-        for y in 0..<scene.size.height {
-          for x in stride(from: 0, to: scene.size.width, by: 3) {
-            let sample = decoded[index * pictureBytes + y * scene.size.width + x]
-            let difference = Int(sample) - Int(planes.luma[y * planes.lumaStride + x])
+        let (samples, stride) =
+          plane == .luma ? (planes.luma, planes.lumaStride) : (planes.chroma, planes.chromaStride)
+        for y in 0..<rows {
+          for x in Swift.stride(from: 0, to: scene.size.width, by: 3) {
+            let sample = decoded[index * pictureBytes + start + y * scene.size.width + x]
+            let difference = Int(sample) - Int(samples[y * stride + x])
             sum += difference * difference
           }
         }
         return sum
       }
-      let mean = Double(sum) / Double(scene.size.height * ((scene.size.width + 2) / 3))
+      let mean = Double(sum) / Double(rows * ((scene.size.width + 2) / 3))
       values.append(mean == 0 ? 100 : 10 * log10(255 * 255 / mean))
     }
     return values

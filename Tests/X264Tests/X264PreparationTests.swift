@@ -74,6 +74,35 @@
       }
     }
 
+    /// medium has three references, which the PPS tells, and lowers chroma's quantizer for its psycho-visual search.
+    @Test(arguments: [nil, "veryfast", "superfast"])
+    func `one that was flushed goes on under its parameter sets, whatever preset it came to`(preset: String?) throws {
+      let scene = try Scene(size: Self.size, frames: 30)
+      let pool = try FramePool(size: Self.size)
+      let configuration = Self.configuration(.constantQuantizer(30), lookahead: 8, preset: "medium")
+      let encoder = try X264Encoder(configuration)
+      try encoder.prepare()
+      var recording = Recording()
+      for part in 0..<3 {
+        for index in 0..<10 {
+          let frame = try scene.frame(part * 10 + index, from: pool)
+          try encoder.encode(frame, keyFrame: false) { recording.add($0) }
+        }
+        if part == 0, let preset { #expect(try encoder.change(x264Preset: preset)) }
+        try encoder.flush { recording.add($0) }
+      }
+      #expect(encoder.configuration.x264Preset == preset ?? "medium")
+      #expect(recording.keys == [0, 10, 20])
+      let probe = try recording.probe()
+      #expect(probe.complaints.isEmpty, "\(probe.complaints)")
+      for plane in Recording.Plane.allCases {
+        let quality = try recording.quality(of: plane, against: scene)
+        #expect(quality.count == 30)
+        let worst = (quality[..<10].min() ?? 0, quality[10...].min() ?? 0)
+        #expect(worst.1 > worst.0 - 1.5, "\(plane): \(worst)")
+      }
+    }
+
     @Test(arguments: [
       (RateControl.constantBitrate, 0, 1, "ultrafast"), (.constantBitrate, 0, 2, "veryfast"),
       (.variableBitrate, 0, 1, "superfast"), (.constantQuantizer(24), 0, 1, "ultrafast"),
