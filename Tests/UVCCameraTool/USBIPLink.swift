@@ -31,6 +31,7 @@ final class USBIPLink {
     }
     // The kernel keeps its end by itself.
     defer { close(ends[1]) }
+    Self.keepHubsAwake()
     let controller = "/sys/devices/platform/vhci_hcd.0/attach"
     let file = open(controller, O_WRONLY | O_CLOEXEC)
     // Ports 8 to 15 are those of the SuperSpeed hub; 5 is USB_SPEED_SUPER.
@@ -46,6 +47,17 @@ final class USBIPLink {
   }
 
   deinit { close(descriptor) }
+
+  /// The virtual host controller does not wake a hub that sleeps when a camera is unplugged: the kernel would take the
+  /// next one that is plugged in for the same, and give up on it.
+  private static func keepHubsAwake() {
+    for bus in 1...9 {
+      let control = open("/sys/devices/platform/vhci_hcd.0/usb\(bus)/power/control", O_WRONLY | O_CLOEXEC)
+      guard control >= 0 else { continue }
+      _ = write(control, "on", 2)
+      close(control)
+    }
+  }
 
   /// Takes what has come, without waiting; false where the host has let go.
   func receive(_ body: (Command) -> Void) -> Bool {
