@@ -27,9 +27,10 @@ enum NumberedPictures {
     return path
   }
 
-  /// How far apart the pictures are that follow one another: 1 where none is missing between them.
+  /// How far apart the pictures are that follow one another: 1 where none is missing between them, negative where one
+  /// comes after a later one.
   static func steps(_ numbers: [Int], modulo modulus: Int) -> [Int] {
-    zip(numbers.dropFirst(), numbers).map { ($0 - $1 + modulus) % modulus }
+    zip(numbers.dropFirst(), numbers).map { ($0 - $1 + modulus * 3 / 2) % modulus - modulus / 2 }
   }
 
   /// The numbers of the I420 pictures in the file at `url`.

@@ -44,7 +44,10 @@ final class UVCCamera {
     guard eventually({ tool.outputSoFar.contains("ready") }) else {
       throw Failed(text: "the camera could not be plugged in: \(tool.errorSoFar)")
     }
-    guard eventually({ node != nil }) else { throw Failed(text: "the kernel made no node of the camera") }
+    guard eventually({ node != nil }) else {
+      let kernel = try Subprocess.run(["dmesg"], in: directory).outputText.split(separator: "\n").suffix(20)
+      throw Failed(text: "the kernel made no node of the camera:\n\(kernel.joined(separator: "\n"))")
+    }
   }
 
   deinit {

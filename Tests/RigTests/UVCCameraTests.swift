@@ -27,13 +27,13 @@ import Testing
       try camera.command(command)
       #expect(try eventually { isDone(try camera.state()) })
     }
-    #expect(reception.receiverLog.isEmpty, "\(reception.receiverLog)")
-    #expect(reception.pictureCount == reception.figure("frames", "sent"), "\(reception.log)")
+    let numbers = try NumberedPictures.read(reception.pictures, width: size.width, height: size.height)
+    #expect(reception.isWhole, "\(reception.receiverLog) \(reception.log) \(numbers)")
     // 150 at the full rate; a loaded machine may lose some, and then says so.
     #expect(reception.pictureCount >= 50, "\(reception.log)")
-    let numbers = try NumberedPictures.read(reception.pictures, width: size.width, height: size.height)
     let steps = NumberedPictures.steps(numbers, modulo: modulus)
-    #expect(steps.allSatisfy { (1...30).contains($0) }, "\(numbers)")
+    // uvcvideo copies large pictures in work items of their own, and on a busy CPU two may end in either order.
+    #expect(steps.allSatisfy { (1...30).contains($0) || $0 == -1 }, "\(numbers)")
     let missing = steps.reduce(0) { $0 + $1 - 1 }
     #expect(missing <= reception.figure("frames", "dropped") + (try camera.state().late), "\(reception.log) \(numbers)")
     // What went wrong is missing in the midst, and the stream went on behind it.
@@ -126,13 +126,13 @@ import Testing
 
   @Test func `an unplug is one for the kernel, and a replug brings the same camera back`() throws {
     let directory = try TemporaryDirectory()
-    let camera = try UVCCamera(jpegs: ["1920x1080"], in: directory)
+    let camera = try UVCCamera(in: directory)
     for _ in 0..<3 {
       let node = try #require(camera.node)
       let viewer = try Subprocess(
-        ["v4l2-ctl", "-d", node, "-v", "pixelformat=MJPG,width=1920,height=1080", "--stream-mmap"], in: directory)
+        ["v4l2-ctl", "-d", node, "-v", "pixelformat=MJPG,width=1280,height=720", "--stream-mmap"], in: directory)
       #expect(try eventually { try camera.state().frames > 10 })
-      #expect(try camera.state().format == "MJPG 1920x1080")
+      #expect(try camera.state().format == "MJPG 1280x720")
       try camera.command("unplug")
       let result = try viewer.wait(limit: 30)
       // The error is ENODEV or EINVAL, as the waiting call meets the end of the node or of its queue.
