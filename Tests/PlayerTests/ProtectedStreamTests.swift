@@ -95,9 +95,9 @@ import Testing
         "1s", "--to", "srtp://127.0.0.1:\(port)?suite=\(suite)\(options)", "--sdp", directory.path("g s.sdp"),
       ], in: directory)
     defer { program.send(SIGTERM) }
-    #expect(eventually { program.errorSoFar.contains("GStreamer: ") })
+    #expect(eventually { program.errorSoFar.contains("GStreamer (") })
     #expect(program.errorSoFar.contains("ffplay: ") == (suite == "AES_CM_128_HMAC_SHA1_80"))
-    let line = try #require(program.errorSoFar.split(separator: "\n").first { $0.contains("GStreamer: ") })
+    let line = try #require(program.errorSoFar.split(separator: "\n").first { $0.contains("GStreamer (") })
     // No display here: the same pipeline, counting pictures instead of showing them.
     let command = line.split(separator: ": ", maxSplits: 1)[1].replacingOccurrences(
       of: "autovideosink sync=false", with: "identity eos-after=20 ! fakesink sync=false")
