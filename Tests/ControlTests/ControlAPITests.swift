@@ -19,7 +19,7 @@ import Testing
         "encoder.name=x264", "encoder.bitrate=2500000", "encoder.failovers=1", "frames.captured=100",
         "frames.encoded=98", "frames.key_frames=4", "frames.thinned=1", "frames.sent=97",
         "adaptation.thermal_state=serious", "adaptation.temperature=81.5", "adaptation.zone=cpu-thermal",
-        "adaptation.load=0.25", "adaptation.maximum_fps=25.0", "adaptation.bitrate_share=0.7", "adaptation.changes=2",
+        "adaptation.load=0.25", "adaptation.maximum_fps=25", "adaptation.bitrate_share=0.7", "adaptation.changes=2",
         "frames.dropped=3",
         "frames.dropped_by_cause.encoder_late=2", "frames.dropped_by_cause.network=1",
         "destinations.0.url=rtp://127.0.0.1:5004", "destinations.0.packets=700", "destinations.0.bytes=840000",
