@@ -111,6 +111,7 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
   private func search(_ order: consuming Order) {
     // Before the first look: what comes in between is heard.
     let devices = openDeviceEvents()
+    // One that fails here after all is opened anew below, and why that fails is told.
     if let camera = order.lost, order.keeps, (try? begins(camera)) == true { return deliver(camera) }
     order.lost?.stop()
     // Its descriptor is closed with it: a node that is held keeps its number when the camera comes back.

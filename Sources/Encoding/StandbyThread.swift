@@ -96,6 +96,7 @@ final class StandbyThread: @unchecked Sendable {
   func adopt(_ configuration: EncoderConfiguration) {
     let isChanged = monitor.locked { () -> Bool in
       guard case .ready(let encoder, _) = state, encoder.configuration.size == configuration.size else { return false }
+      // Whatever the reason, another is made instead, and why that fails is told.
       return (try? encoder.change(x264Preset: configuration.x264Preset)) ?? false
     }
     if !isChanged { make(configuration) }
