@@ -227,12 +227,16 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     case 0:
       lastSign = .now()
       hasDelivered = true
-      let missing = counter.note(buffer.sequence)
-      guard missing == 0 else {
+      switch counter.note(buffer.sequence) {
+      case .next(missing: 0): return try deliver()
+      case .next(let missing):
         isBufferPending = true
         return .dropped(.driver, count: missing)
+      case .late:
+        // Counted already. uvcvideo copies large pictures in work items of their own, of which two may end in either order.
+        giveBack()
+        return .dropped(.driver, count: 0)
       }
-      return try deliver()
     case ENODEV:
       throw CaptureError.disconnected(path: path)
     case EAGAIN:

@@ -45,24 +45,44 @@ import Testing
 @Suite struct SequenceCounterTests {
   @Test func gapsAreCountedAcrossTheWrap() {
     var counter = SequenceCounter()
-    #expect(counter.note(UInt32.max - 2) == 0)
-    #expect(counter.note(UInt32.max - 1) == 0)
-    #expect(counter.note(2) == 3)
-    #expect(counter.note(3) == 0)
-    #expect(counter.note(10) == 6)
+    #expect(counter.note(UInt32.max - 2) == .next(missing: 0))
+    #expect(counter.note(UInt32.max - 1) == .next(missing: 0))
+    #expect(counter.note(2) == .next(missing: 3))
+    #expect(counter.note(3) == .next(missing: 0))
+    #expect(counter.note(10) == .next(missing: 6))
   }
 
   @Test func aDriverThatDoesNotCountLosesNothing() {
     var counter = SequenceCounter()
-    for sequence: UInt32 in [0, 0, 0, 5_000_000, 7, 7, 0] { #expect(counter.note(sequence) == 0) }
+    for sequence: UInt32 in [0, 0, 0, 5_000_000, 7, 7, 0] { #expect(counter.note(sequence) == .next(missing: 0)) }
   }
 
   @Test func aNewStreamStartsAnew() {
     var counter = SequenceCounter()
-    #expect(counter.note(100) == 0)
+    #expect(counter.note(100) == .next(missing: 0))
     counter.restart()
-    #expect(counter.note(3) == 0)
-    #expect(counter.note(5) == 1)
+    #expect(counter.note(3) == .next(missing: 0))
+    #expect(counter.note(5) == .next(missing: 1))
+  }
+
+  @Test func aPictureThatIsOvertakenIsLateAndOnceOnly() {
+    var counter = SequenceCounter()
+    #expect(counter.note(.max) == .next(missing: 0))
+    #expect(counter.note(1) == .next(missing: 1))
+    #expect(counter.note(0) == .late)
+    #expect(counter.note(2) == .next(missing: 0))
+    // It has come: now the driver counts anew.
+    #expect(counter.note(0) == .next(missing: 0))
+    #expect(counter.note(1) == .next(missing: 0))
+    // What is long ago is no loss that anybody remembers.
+    #expect(counter.note(101) == .next(missing: 99))
+    #expect(counter.note(2) == .next(missing: 0))
+  }
+
+  @Test func whatCameBeforeTheFirstIsNotLate() {
+    var counter = SequenceCounter()
+    #expect(counter.note(5) == .next(missing: 0))
+    #expect(counter.note(4) == .next(missing: 0))
   }
 }
 
