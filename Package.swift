@@ -80,9 +80,17 @@ let package = Package(
       ]),
     target("Streaming", ["Media", "Threading", "Capture", "Encoding", "RTP", "SRTP", "CLinux"]),
     target(
+      "Listening",
+      [
+        "Media", "Credentials",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ]),
+    target(
       "RTSPServer",
       [
-        "RTSP", "Credentials", "Streaming", "SRTP", "RTP", "Media",
+        "RTSP", "Credentials", "Listening", "Streaming", "SRTP", "RTP", "Media",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -90,19 +98,20 @@ let package = Package(
     target(
       "Control",
       [
-        "Media", "CLinux",
+        "Media", "CLinux", "Credentials", "Listening",
         .product(name: "Hummingbird", package: "hummingbird"),
         .product(name: "HummingbirdCore", package: "hummingbird"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ]),
     .executableTarget(
       name: "nightjar",
       dependencies: [
-        "Control", "RTSPServer", "Credentials", "Streaming", "Capture", "Encoding", "OrientationSensing",
+        "Control", "RTSPServer", "Listening", "Credentials", "Streaming", "Capture", "Encoding", "OrientationSensing",
         "ThermalSensing", "SystemService", "VAAPI", "RTP", "SRTP", "Threading", "Media", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -161,8 +170,8 @@ let package = Package(
       ]),
     test("StreamingTests", ["Streaming", "Threading", "Capture", "Encoding", "SRTP", "RTP", "Media", "TestSupport"]),
     .executableTarget(
-      name: "ControlServerTool", dependencies: ["Control", "Media"], path: "Tests/ControlServerTool",
-      swiftSettings: settings),
+      name: "ControlServerTool", dependencies: ["Control", "Credentials", "Listening", "Media"],
+      path: "Tests/ControlServerTool", swiftSettings: settings),
     test("ControlTests", ["Control", "ControlServerTool", "Media", "TestSupport", "nightjar"]),
     .executableTarget(
       name: "RTPReceiverTool", dependencies: ["RTP", "Media"], path: "Tests/RTPReceiverTool", swiftSettings: settings),

@@ -41,10 +41,23 @@ final class ConnectionLimits: ChannelDuplexHandler {
     context.write(data, promise: promise)
   }
 
-  private func restart(_ context: ChannelHandlerContext) {
-    received = 0
+  func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+    guard let delay = event as? AnswerDelay else {
+      return context.triggerUserOutboundEvent(event, promise: promise)
+    }
+    restart(context, after: delay.time)
+    promise?.succeed()
+  }
+
+  private func restart(_ context: ChannelHandlerContext, after delay: TimeAmount = .zero) {
+    if delay == .zero { received = 0 }
     deadline?.cancel()
     let channel = context.channel
-    deadline = context.eventLoop.scheduleTask(in: time) { channel.close(promise: nil) }
+    deadline = context.eventLoop.scheduleTask(in: delay + time) { channel.close(promise: nil) }
   }
+}
+
+/// Says to ``ConnectionLimits`` that the next answer is held back for so long, which is no fault of the client.
+struct AnswerDelay {
+  let time: TimeAmount
 }

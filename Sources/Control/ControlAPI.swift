@@ -4,59 +4,115 @@ import Media
 import NIOCore
 import NIOHTTP1
 
-/// The routes of the control API, version 1.
+/// The routes of the control API, version 1: docs/openapi.json describes each.
 ///
 /// | request | body | answer |
 /// |---|---|---|
-/// | `GET /v1/status` | | ``StreamStatus`` |
-/// | `PUT /v1/orientation` | `{"degrees":90,"mirrored":false}` | the same |
-/// | `POST /v1/keyframe` | | `{"key_frame":"requested"}` |
-/// | `PUT /v1/bitrate` | `{"bits_per_second":2500000}` | the same |
-/// | `POST /v1/destinations` | `{"url":"rtp://192.0.2.7:5004"}` | the same, and `session_description` |
-/// | `DELETE /v1/destinations` | `{"url":"rtp://192.0.2.7:5004"}` | the same |
+/// | `GET /v1/status` | | ``BoxStatus`` |
+/// | `GET /v1/viewers` | | ``ViewersAnswer``, of all cameras |
+/// | `POST /v1/reload` | | ``ReloadAnswer`` |
+/// | `GET /v1/cameras/{camera}/status` | | ``StreamStatus`` |
+/// | `GET /v1/cameras/{camera}/viewers` | | ``ViewersAnswer`` |
+/// | `PUT /v1/cameras/{camera}/orientation` | `{"degrees":90,"mirrored":false}` | the same |
+/// | `POST /v1/cameras/{camera}/keyframe` | | `{"key_frame":"requested"}` |
+/// | `PUT /v1/cameras/{camera}/bitrate` | `{"bits_per_second":2500000}` | the same |
+/// | `POST /v1/cameras/{camera}/destinations` | `{"url":"rtp://192.0.2.7:5004"}` | the same, and `session_description` |
+/// | `DELETE /v1/cameras/{camera}/destinations` | `{"url":"rtp://192.0.2.7:5004"}` | the same |
 ///
-/// A refusal is a ``ControlFailure``.
+/// The last five without `/cameras/{camera}` mean the only camera; where there are several, they are refused. A refusal
+/// is a ``ControlFailure``.
 struct ControlAPI: Sendable {
   let target: any ControlTarget
   /// The largest body in bytes.
   let bodyLimit: Int
+  /// Whether clients may name files of this machine, as those can that may use the Unix socket.
+  let namesFiles: Bool
 
-  private static let routes: [String: [HTTPRequest.Method]] = [
-    "/v1/status": [.get, .head], "/v1/orientation": [.put], "/v1/keyframe": [.post], "/v1/bitrate": [.put],
-    "/v1/destinations": [.post, .delete],
-  ]
+  typealias Context = BasicRequestContext
 
-  func responder() -> RouterResponder<BasicRequestContext> {
-    let router = Router(options: .autoGenerateHeadEndpoints)
-    router.add(middleware: Refusals(routes: Self.routes))
+  /// What can be done with each path, `{camera}` standing for a name.
+  static let routes: [String: [HTTPRequest.Method]] = {
+    var routes: [String: [HTTPRequest.Method]] = [
+      "/v1/status": [.get, .head], "/v1/viewers": [.get, .head], "/v1/reload": [.post],
+      "/v1/cameras/{camera}/status": [.get, .head], "/v1/cameras/{camera}/viewers": [.get, .head],
+    ]
+    let orders: [String: [HTTPRequest.Method]] = [
+      "orientation": [.put], "keyframe": [.post], "bitrate": [.put], "destinations": [.post, .delete],
+    ]
+    for (order, methods) in orders {
+      routes["/v1/\(order)"] = methods
+      routes["/v1/cameras/{camera}/\(order)"] = methods
+    }
+    return routes
+  }()
+
+  func responder() -> RouterResponder<Context> {
+    let router = Router(context: Context.self, options: .autoGenerateHeadEndpoints)
+    router.add(middleware: Refusals())
     let version = router.group("v1")
     version.get("status") { _, _ in Self.answer(target.status()) }
-    version.put("orientation") { request, _ in
+    version.get("viewers") { _, _ in
+      Self.answer(ViewersAnswer(viewers: target.cameras.flatMap { target.camera($0)?.viewers() ?? [] }))
+    }
+    version.post("reload") { request, _ in
+      _ = try await body(of: request)
+      return Self.answer(try await target.reload())
+    }
+    let camera = version.group("cameras/:camera")
+    camera.get("status") { _, context in Self.answer(try self.camera(context).status()) }
+    camera.get("viewers") { _, context in
+      Self.answer(ViewersAnswer(viewers: try self.camera(context).viewers()))
+    }
+    addOrders(to: camera)
+    addOrders(to: version)
+    return router.buildResponder()
+  }
+
+  private func addOrders(to group: RouterGroup<Context>) {
+    group.put("orientation") { request, context in
+      let camera = try camera(context)
       let wish = try await OrientationRequest(json: body(of: request))
-      try await target.rotate(to: wish.orientation())
+      try await camera.rotate(to: wish.orientation())
       return Self.answer(wish)
     }
-    version.post("keyframe") { request, _ in
+    group.post("keyframe") { request, context in
+      let camera = try camera(context)
       _ = try await body(of: request)
-      target.requestKeyFrame()
+      camera.requestKeyFrame()
       return Self.answer(KeyFrameAnswer())
     }
-    version.put("bitrate") { request, _ in
+    group.put("bitrate") { request, context in
+      let camera = try camera(context)
       let wish = try await BitrateRequest(json: body(of: request))
-      try target.changeBitrate(wish.checked())
+      try camera.changeBitrate(wish.checked())
       return Self.answer(wish)
     }
-    version.post("destinations") { request, _ in
+    group.post("destinations") { request, context in
+      let camera = try camera(context)
       let wish = try await DestinationRequest(json: body(of: request))
+      if !namesFiles { try wish.refuseFiles() }
       return Self.answer(
-        DestinationAnswer(url: wish.url, sessionDescription: try await target.addDestination(wish.url)))
+        DestinationAnswer(url: wish.url, sessionDescription: try await camera.addDestination(wish.url)))
     }
-    version.delete("destinations") { request, _ in
+    group.delete("destinations") { request, context in
+      let camera = try camera(context)
       let wish = try await DestinationRequest(json: body(of: request))
-      try target.removeDestination(wish.url)
+      try camera.removeDestination(wish.url)
       return Self.answer(wish)
     }
-    return router.buildResponder()
+  }
+
+  /// The camera that the path names, or the only one.
+  private func camera(_ context: Context) throws(Refusal) -> any CameraTarget {
+    let names = target.cameras
+    if let name = context.parameters.get("camera") {
+      guard let camera = target.camera(name) else { throw .noCamera(name, of: names) }
+      return camera
+    }
+    guard let name = names.first else { throw .noCamera("", of: []) }
+    guard names.count == 1 else { throw .severalCameras(names) }
+    guard let camera = target.camera(name) else { throw .noCamera(name, of: []) }
+    return camera
   }
 
   /// The whole body, of which no more is ever kept than the limit.
@@ -70,29 +126,26 @@ struct ControlAPI: Sendable {
     }
   }
 
+  /// An answer that no browser keeps, shows as anything else or lets another site have.
   static func answer(_ value: some Encodable, status: HTTPResponse.Status = .ok) -> Response {
     Response(
-      status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
-      body: ResponseBody(byteBuffer: ByteBuffer(bytes: ControlJSON.encode(value))))
+      status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: ControlJSON.encode(value))))
   }
-}
 
-/// A refusal that has an HTTP status of its own.
-struct Refusal: Error {
-  let status: HTTPResponse.Status
-  let failure: ControlFailure
-
-  static func tooLarge(limit: Int) -> Refusal {
-    let text = "the body is larger than \(limit) bytes: send only the fields of this request"
-    return Refusal(
-      status: .contentTooLarge, failure: ControlFailure(text, kind: .usage, field: "body", limit: "\(limit)"))
-  }
+  private static let headers: HTTPFields = {
+    var headers: HTTPFields = [
+      .contentType: "application/json", .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
+      .contentSecurityPolicy: "default-src 'none'; frame-ancestors 'none'", .crossOriginResourcePolicy: "same-origin",
+    ]
+    // A token in a URL is nobody else's to know.
+    if let policy = HTTPField.Name("Referrer-Policy") { headers[policy] = "no-referrer" }
+    return headers
+  }()
 }
 
 /// Turns every error into JSON.
 private struct Refusals: RouterMiddleware {
   typealias Context = BasicRequestContext
-  let routes: [String: [HTTPRequest.Method]]
 
   func handle(
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response
@@ -105,7 +158,7 @@ private struct Refusals: RouterMiddleware {
     } catch let error as HTTPError where error.status == .notFound {
       return notFound(request)
     } catch let refusal as Refusal {
-      return ControlAPI.answer(refusal.failure, status: refusal.status)
+      return refusal.response
     } catch {
       let failure = ControlFailure(error)
       return ControlAPI.answer(failure, status: failure.kind.status)
@@ -114,8 +167,8 @@ private struct Refusals: RouterMiddleware {
 
   private func notFound(_ request: Request) -> Response {
     let path = request.uri.path
-    guard let methods = routes[path] else {
-      let limit = routes.keys.sorted().joined(separator: ", ")
+    guard let methods = ControlAPI.routes[Self.template(of: path)] else {
+      let limit = ControlAPI.routes.keys.sorted().joined(separator: ", ")
       let failure = ControlFailure(
         "there is no \(path.prefix(80)) here: choose of \(limit)", kind: .usage, field: "path",
         value: String(path.prefix(80)), limit: limit)
@@ -124,22 +177,17 @@ private struct Refusals: RouterMiddleware {
     let allowed = methods.map(\.rawValue).joined(separator: ", ")
     let method = String(request.method.rawValue.prefix(20))
     let failure = ControlFailure(
-      "\(method) is nothing that \(path) does: use \(allowed)", kind: .usage, field: "method", value: method,
+      "\(method) is nothing that \(path.prefix(80)) does: use \(allowed)", kind: .usage, field: "method", value: method,
       limit: allowed)
     var response = ControlAPI.answer(failure, status: .methodNotAllowed)
     response.headers[.allow] = allowed
     return response
   }
-}
 
-extension FailureKind {
-  fileprivate var status: HTTPResponse.Status {
-    switch self {
-    case .usage, .data: .badRequest
-    case .noInput, .noHost: .notFound
-    case .noPermission: .forbidden
-    case .unavailable, .temporary: .serviceUnavailable
-    case .software, .system, .cannotCreate, .inputOutput: .internalServerError
-    }
+  /// `/v1/cameras/{camera}/status` of `/v1/cameras/nursery/status`.
+  private static func template(of path: String) -> String {
+    var parts = path.split(separator: "/", omittingEmptySubsequences: false)
+    if parts.count > 3, parts[1] == "v1", parts[2] == "cameras", !parts[3].isEmpty { parts[3] = "{camera}" }
+    return parts.joined(separator: "/")
   }
 }

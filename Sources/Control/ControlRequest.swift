@@ -164,6 +164,14 @@ struct DestinationRequest: ControlRequest {
   init(fields: KeyedDecodingContainer<FieldName>) throws {
     url = try fields.decode(String.self, forKey: "url")
   }
+
+  /// - Throws: ``ControlFailure`` where it names a file of this machine.
+  func refuseFiles() throws(ControlFailure) {
+    guard url.lowercased().contains("key-file") else { return }
+    throw ControlFailure(
+      "key-file names a file of this machine, which only the control socket may do: leave it out for a new key",
+      kind: .noPermission, field: "url", value: "key-file")
+  }
 }
 
 /// The answer to `POST /v1/destinations`.

@@ -1,4 +1,5 @@
 import Dispatch
+import Glibc
 public import Media
 import NIOCore
 import NIOPosix
@@ -18,8 +19,18 @@ public final class ControlServer: Sendable {
     /// Connections at a time; one more is told so and closed.
     public var connections = 16
 
+    /// Of these, those of one address (IPv6: its first 64 bits), where they come over the network.
+    public var connectionsPerAddress = 16
+
     /// The usual ones.
     public init() {}
+
+    /// Those for clients that come over the network.
+    public static var network: Limits {
+      var limits = Limits()
+      limits.connections = 64
+      return limits
+    }
   }
 
   /// The socket's path.
@@ -38,18 +49,23 @@ public final class ControlServer: Sendable {
     self.path = path
     group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let service = ControlService(
-      api: ControlAPI(target: target, bodyLimit: limits.body), limits: limits, permittedGroup: socket.group)
+      api: ControlAPI(target: target, bodyLimit: limits.body, namesFiles: true), limits: limits,
+      admission: .group(socket.group))
+    let listener: any Channel
+    do {
+      listener = try service.bootstrap(group).withBoundSocket(socket.descriptor).wait()
+    } catch {
+      try? group.syncShutdownGracefully()
+      throw .system(step: "serve", path: path, errorNumber: (error as? IOError)?.errnoCode ?? EIO)
+    }
     // A noncopyable value is no closure's to consume: the box is emptied by the one task.
     let box = Mutex<ListeningSocket?>(socket)
-    let result = Beginning()
-    serving = Task { [group, ended] in
-      if let socket = box.withLock({ $0.take() }) { await service.serve(socket, group) { result.tell($0) } }
+    serving = Task { [ended] in
+      if let socket = box.withLock({ $0.take() }) {
+        await service.serve([listener])
+        _ = socket
+      }
       ended.signal()
-    }
-    let errorNumber = result.wait()
-    guard errorNumber == 0 else {
-      stop()
-      throw .system(step: "serve", path: path, errorNumber: errorNumber)
     }
   }
 
@@ -61,21 +77,5 @@ public final class ControlServer: Sendable {
     ended.signal()
     // Fails where a second call finds it shut down already: then there is nothing to do.
     try? group.syncShutdownGracefully()
-  }
-}
-
-/// Whether the accept loop has begun, from its task to whoever starts it.
-private final class Beginning: Sendable {
-  private let errorNumber = Mutex<CInt>(0)
-  private let told = DispatchSemaphore(value: 0)
-
-  func tell(_ errorNumber: CInt) {
-    self.errorNumber.withLock { $0 = errorNumber }
-    told.signal()
-  }
-
-  func wait() -> CInt {
-    told.wait()
-    return errorNumber.withLock { $0 }
   }
 }

@@ -1,3 +1,4 @@
+import Credentials
 import Glibc
 import Hummingbird
 import HummingbirdCore
@@ -6,27 +7,44 @@ import Media
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import Synchronization
+import NIOSSL
 
 /// The accept loop, and Hummingbird on each connection.
 struct ControlService: Sendable {
+  /// Who is let in.
+  enum Admission: Sendable {
+    /// By a Unix socket: its owner, and the members of this group.
+    case group(gid_t)
+    /// Over the network: whom this says.
+    case network(RequestAuthenticator)
+  }
+
   private let http: HTTP1Channel
   private let limits: ControlServer.Limits
+  private let admission: Admission
+  private let open = ConnectionCount()
+  private let connections: AsyncStream<HTTP1Channel.Value>
+  private let queue: AsyncStream<HTTP1Channel.Value>.Continuation
   /// The largest header of a request, in bytes.
   private static let headerLimit = 8192
-  private let permittedGroup: UInt32
   // Errors go to the client; nothing of a control connection is worth a line in the journal.
   private let logger = Logger(label: "control", factory: { _ in SwiftLogNoOpLogHandler() })
 
-  init(api: ControlAPI, limits: ControlServer.Limits, permittedGroup: UInt32) {
+  init(api: ControlAPI, limits: ControlServer.Limits, admission: Admission) {
     self.limits = limits
-    self.permittedGroup = permittedGroup
+    self.admission = admission
+    (connections, queue) = AsyncStream.makeStream()
     let responder = api.responder()
     let logger = logger
     http = HTTP1Channel(
       responder: { request, writer, channel in
         let context = BasicRequestContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
-        let response = try await responder.respond(to: request, context: context)
+        var refusal: Refusal?
+        if case .network(let authenticator) = admission {
+          refusal = try await authenticator.refusal(of: request, on: channel)
+        }
+        let response =
+          if let refusal { refusal.response } else { try await responder.respond(to: request, context: context) }
         try await writer.write(response: response.head, body: response.body)
       },
       configuration: HTTP1Channel.Configuration(
@@ -34,22 +52,19 @@ struct ControlService: Sendable {
           maxHeaderFieldSize: 4096, maxHeaderListSize: Self.headerLimit, maxHeaderFieldCount: 64)))
   }
 
-  /// Serves until its task is cancelled; closes and removes the socket. Tells `began` once: 0, or the `errno` for which
-  /// it serves nothing.
-  func serve(
-    _ socket: consuming ListeningSocket, _ group: MultiThreadedEventLoopGroup, began: @Sendable (CInt) -> Void
-  ) async {
-    let open = ConnectionCount()
+  /// Sets up connections, within TLS where there is a context for it. They wait for ``serve(_:)``.
+  func bootstrap(_ group: MultiThreadedEventLoopGroup, tls: NIOSSLContext? = nil) -> ServerBootstrap {
     let time = TimeAmount.nanoseconds(limits.requestTime.nanoseconds)
-    let (connections, queue) = AsyncStream<HTTP1Channel.Value>.makeStream()
-    let bootstrap = ServerBootstrap(group: group)
+    return ServerBootstrap(group: group)
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
+          let pipeline = channel.pipeline.syncOperations
+          if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls)) }
           // 2 MB of a body that is too large are read and thrown away, so that its sender gets to read why.
-          try channel.pipeline.syncOperations.addHandler(ConnectionLimits(bytes: 2 << 20, time: time))
-          if let refusal = try refusal(of: channel, open) {
-            try channel.pipeline.syncOperations.addHandler(refusal)
+          try pipeline.addHandler(ConnectionLimits(bytes: 2 << 20, time: time))
+          if let refusal = try refusal(of: channel) {
+            try pipeline.addHandler(refusal)
             return channel.eventLoop.makeSucceededVoidFuture()
           }
           return http.setup(channel: channel, logger: logger).map { connection in
@@ -66,15 +81,12 @@ struct ControlService: Sendable {
           }
         }.flatMap { $0 }
       }
-    let listener: any Channel
-    do {
-      listener = try await bootstrap.withBoundSocket(socket.descriptor).get()
-    } catch {
-      began((error as? IOError)?.errnoCode ?? EIO)
-      return
-    }
-    began(0)
-    listener.closeFuture.whenComplete { _ in queue.finish() }
+  }
+
+  /// Serves what comes by these listeners until its task is cancelled; closes them. To be called once.
+  func serve(_ listeners: [any Channel]) async {
+    guard let loop = listeners.first?.eventLoop else { return }
+    EventLoopFuture.andAllComplete(listeners.map(\.closeFuture), on: loop).whenComplete { _ in queue.finish() }
     await withTaskCancellationHandler {
       // A task that is not cancelled, which would end the loop with connections left in the queue.
       await Task {
@@ -86,9 +98,8 @@ struct ControlService: Sendable {
         }
       }.value
     } onCancel: {
-      listener.close(promise: nil)
+      for listener in listeners { listener.close(promise: nil) }
     }
-    _ = socket
   }
 
   private func serve(_ connection: HTTP1Channel.Value) async {
@@ -101,61 +112,70 @@ struct ControlService: Sendable {
   }
 
   /// Why this connection is not served; counts it in any case.
-  private func refusal(of channel: any Channel, _ open: ConnectionCount) throws -> RefusalHandler? {
-    let count = open.count.add(1, ordering: .relaxed).newValue
-    channel.closeFuture.whenComplete { _ in open.count.subtract(1, ordering: .relaxed) }
-    let peer = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
-      PeerCredentials(socket: $0)
+  private func refusal(of channel: any Channel) throws -> RefusalHandler? {
+    let network: [UInt8]
+    switch admission {
+    case .group: network = []
+    // One that has gone already has no address, and does no harm.
+    case .network: network = channel.peerAddress?.network ?? []
     }
-    let refusal: RefusalHandler
-    if let peer = peer ?? nil, peer.mayUse(group: permittedGroup) {
-      guard count > limits.connections else { return nil }
-      refusal = RefusalHandler(
-        status: "503 Service Unavailable",
-        ControlFailure(
-          "more than \(limits.connections) connections at a time: try again in a moment", kind: .temporary,
-          field: "connections", limit: "\(limits.connections)"))
-    } else {
-      refusal = RefusalHandler(
-        status: "403 Forbidden",
-        ControlFailure(
-          "only the owner of the control socket and the members of its group may use it", kind: .noPermission))
+    let count = open.add(network)
+    let identity = ObjectIdentifier(channel)
+    channel.closeFuture.whenComplete { _ in
+      open.remove(network)
+      if case .network(let authenticator) = admission { authenticator.forget(identity) }
     }
     // Those that are to be told why wait for their own request, so their number has a limit too.
-    if count > 4 * limits.connections { channel.close(promise: nil) }
+    if count.all > 4 * limits.connections { channel.close(promise: nil) }
+    if case .group(let group) = admission {
+      let peer = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
+        PeerCredentials(socket: $0)
+      }
+      guard let peer = peer ?? nil, peer.mayUse(group: group) else { return .stranger }
+    }
+    if count.all > limits.connections { return turnAway("more than \(limits.connections) connections at a time") }
+    if case .network = admission, count.ofNetwork > limits.connectionsPerAddress {
+      return turnAway("more than \(limits.connectionsPerAddress) connections at a time from one address")
+    }
+    return nil
+  }
+
+  private func turnAway(_ reason: String) -> RefusalHandler {
+    if case .network(let authenticator) = admission { authenticator.events.turnedAway() }
+    return RefusalHandler(
+      status: "503 Service Unavailable",
+      ControlFailure(
+        "\(reason): try again in a moment", kind: .temporary, field: "connections", limit: "\(limits.connections)"))
+  }
+}
+
+extension Channel {
+  /// The client's address; nil for a Unix socket, and for one that has gone.
+  fileprivate var peerAddress: PeerAddress? { remoteAddress?.ipAddress.flatMap { PeerAddress($0) } }
+}
+
+extension RequestAuthenticator {
+  /// Why a request is not carried out; nil where it is. Waits as long as the answer is to wait.
+  ///
+  /// - Throws: where the connection ends meanwhile, or the server.
+  fileprivate func refusal(of request: Request, on channel: any Channel) async throws -> Refusal? {
+    guard let peer = channel.peerAddress else { throw CancellationError() }
+    let now = MediaTime.now()
+    let answer = check(
+      Question(
+        request: request, client: channel.remoteAddress?.ipAddress ?? "", peer: peer,
+        connection: ObjectIdentifier(channel)), at: now)
+    let (refusal, time): (Refusal?, MediaTime) =
+      switch answer {
+      case .granted(_, let time): (nil, time)
+      case .refused(let refusal, let time): (refusal, time)
+      }
+    let rest = time - now
+    if rest > .zero {
+      try await channel.triggerUserOutboundEvent(AnswerDelay(time: .nanoseconds(rest.nanoseconds))).get()
+      try await Task.sleep(nanoseconds: UInt64(rest.nanoseconds))
+      guard channel.isActive else { throw CancellationError() }
+    }
     return refusal
-  }
-}
-
-/// How many connections are open.
-private final class ConnectionCount: Sendable {
-  let count = Atomic(0)
-}
-
-/// Tells a client that it is not served and why, once it has asked: one that is closed before could not read it.
-private final class RefusalHandler: ChannelInboundHandler {
-  typealias InboundIn = ByteBuffer
-  typealias OutboundOut = ByteBuffer
-
-  private var answer: ByteBuffer?
-
-  init(status: String, _ failure: ControlFailure) {
-    let body = ControlJSON.encode(failure)
-    var answer = ByteBuffer(
-      string: "HTTP/1.1 \(status)\r\ncontent-type: application/json\r\ncontent-length: \(body.count)\r\n"
-        + "connection: close\r\n\r\n")
-    answer.writeBytes(body)
-    self.answer = answer
-  }
-
-  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    guard let answer = answer.take() else { return }
-    context.writeAndFlush(wrapOutboundOut(answer), promise: nil)
-    context.close(promise: nil)
-  }
-
-  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
-    if event as? ChannelEvent == .inputClosed { context.close(promise: nil) }
-    context.fireUserInboundEventTriggered(event)
   }
 }

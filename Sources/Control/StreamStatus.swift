@@ -1,4 +1,4 @@
-/// How a stream is: the answer to `GET /v1/status`, its keys in `snake_case`.
+/// How a camera's stream is: the answer to `GET /v1/cameras/{camera}/status`, its keys in `snake_case`.
 public struct StreamStatus: Codable, Hashable, Sendable {
   /// Where pictures come from.
   public struct Source: Codable, Hashable, Sendable {
@@ -195,6 +195,8 @@ public struct StreamStatus: Codable, Hashable, Sendable {
     }
   }
 
+  /// The camera's name in the program.
+  public var name: String
   /// Where pictures come from.
   public var source: Source
   /// How the camera is; nil where the source is none.
@@ -214,9 +216,10 @@ public struct StreamStatus: Codable, Hashable, Sendable {
 
   /// All of it.
   public init(
-    source: Source, camera: Camera? = nil, orientation: Laid, encoder: Encoder, frames: Frames,
+    name: String, source: Source, camera: Camera? = nil, orientation: Laid, encoder: Encoder, frames: Frames,
     adaptation: Adaptation? = nil, destinations: [Destination], uptimeSeconds: Double
   ) {
+    self.name = name
     (self.camera, self.adaptation) = (camera, adaptation)
     (self.source, self.orientation, self.encoder, self.frames) = (source, orientation, encoder, frames)
     self.destinations = destinations

@@ -35,5 +35,10 @@ public struct PeerAddress: Hashable, Sendable {
     return bytes.starts(with: Self.mappedPrefix) || isLinkLocal ? bytes : Array(bytes.prefix(8))
   }
 
+  /// Whether it is this machine's by its own name: 127.0.0.0/8 or ::1. The kernel lets no such address in from a network.
+  public var isLoopback: Bool {
+    bytes.starts(with: Self.mappedPrefix) ? bytes[12] == 127 : bytes == [UInt8](repeating: 0, count: 15) + [1]
+  }
+
   private static let mappedPrefix = [UInt8](repeating: 0, count: 10) + [0xFF, 0xFF]
 }

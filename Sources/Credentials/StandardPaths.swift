@@ -4,8 +4,13 @@ import Glibc
 /// root, whatever root has inherited from the user who became it.
 public enum StandardPaths {
   /// The users file: `/etc/nightjar/users` for root, else `nightjar/users` under `$XDG_CONFIG_HOME` or `~/.config`.
-  public static var usersFile: String {
-    geteuid() == 0 ? "/etc/nightjar/users" : "\(directory("XDG_CONFIG_HOME", else: ".config"))/nightjar/users"
+  public static var usersFile: String { "\(configuration)/users" }
+
+  /// The tokens file, beside the users file.
+  public static var tokensFile: String { "\(configuration)/tokens" }
+
+  private static var configuration: String {
+    geteuid() == 0 ? "/etc/nightjar" : "\(directory("XDG_CONFIG_HOME", else: ".config"))/nightjar"
   }
 
   /// What is to outlive the program: `$STATE_DIRECTORY` (systemd.exec(5); the first of several), else

@@ -1,5 +1,4 @@
-import Glibc
-import Media
+public import Listening
 import NIOCore
 import NIOPosix
 import NIOSSL
@@ -20,7 +19,7 @@ public final class RTSPServer: Sendable {
 
   /// Begins to listen.
   ///
-  /// - Throws: ``ServerError``; then nothing listens.
+  /// - Throws: `ListenError`; then nothing listens.
   public init(_ configuration: ServerConfiguration, pipeline: Pipeline) throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let loop = group.next()
@@ -38,14 +37,10 @@ public final class RTSPServer: Sendable {
       var listeners: [ServerConfiguration.Listener] = []
       do {
         for listener in configuration.listeners {
-          guard let opened = try Self.listen(listener, tls: listener.isEncrypted ? tls : nil, service, group) else {
-            continue
-          }
+          let bootstrap = Self.bootstrap(service, group, tls: listener.isEncrypted ? tls : nil)
+          guard let opened = try listener.open(bootstrap, service: "RTSP") else { continue }
           channels.append(opened.channel)
-          var bound = listener
-          bound.port = opened.channel.localAddress?.port ?? listener.port
-          bound.isAbsent = opened.isAbsent
-          listeners.append(bound)
+          listeners.append(opened.listener)
         }
       } catch {
         for channel in channels { try? channel.close().wait() }
@@ -61,11 +56,10 @@ public final class RTSPServer: Sendable {
     }
   }
 
-  private static func listen(
-    _ listener: ServerConfiguration.Listener, tls: NIOSSLContext?, _ service: NIOLoopBound<Service>,
-    _ group: MultiThreadedEventLoopGroup
-  ) throws(ServerError) -> (channel: any Channel, isAbsent: Bool)? {
-    var bootstrap = ServerBootstrap(group: group)
+  private static func bootstrap(
+    _ service: NIOLoopBound<Service>, _ group: MultiThreadedEventLoopGroup, tls: NIOSSLContext?
+  ) -> ServerBootstrap {
+    ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 64)
       // Small frames must not wait for more; and what the kernel holds for one viewer is delay that nobody sees.
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
@@ -76,49 +70,9 @@ public final class RTSPServer: Sendable {
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
-          try channel.pipeline.syncOperations.addHandler(
-            ConnectionHandler(service.value, isEncrypted: listener.isEncrypted))
+          try channel.pipeline.syncOperations.addHandler(ConnectionHandler(service.value, isEncrypted: tls != nil))
         }
       }
-    if let descriptor = listener.descriptor {
-      do {
-        return (try bootstrap.withBoundSocket(descriptor).wait(), isAbsent: false)
-      } catch {
-        let reason = (error as? IOError).map { SystemFailure.text($0.errnoCode) } ?? "\(error)"
-        throw .listen(listener.address, port: listener.port, reason: reason)
-      }
-    }
-    bootstrap = bootstrap.serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-    // IPv4 has a listener of its own.
-    if listener.address.contains(":") {
-      bootstrap = bootstrap.serverChannelOption(
-        ChannelOptions.Types.SocketOption(level: .ipv6, name: .ipv6_v6only), value: 1)
-    }
-    do {
-      do {
-        return (try bootstrap.bind(host: listener.address, port: listener.port).wait(), isAbsent: false)
-      } catch let error as IOError where error.errnoCode == EADDRNOTAVAIL && !listener.isOptional {
-        // A network that is not there yet: connections arrive once this machine has the address. The option of ip(7) is
-        // that of IPv6 sockets too.
-        bootstrap = bootstrap.serverChannelOption(
-          ChannelOptions.socket(SocketOptionLevel(IPPROTO_IP), SocketOptionName(IP_FREEBIND)), value: 1)
-        return (try bootstrap.bind(host: listener.address, port: listener.port).wait(), isAbsent: true)
-      }
-    } catch {
-      if let error = error as? IOError, error.errnoCode == EADDRINUSE {
-        throw .inUse(listener.address, port: listener.port)
-      }
-      if let error = error as? IOError, error.errnoCode == EACCES {
-        throw .noPermission(listener.address, port: listener.port)
-      }
-      if listener.isOptional, let error = error as? IOError,
-        [EADDRNOTAVAIL, EAFNOSUPPORT].contains(error.errnoCode)
-      {
-        return nil
-      }
-      let reason = (error as? IOError).map { SystemFailure.text($0.errnoCode) } ?? "\(error)"
-      throw .listen(listener.address, port: listener.port, reason: reason)
-    }
   }
 
   /// What happened so far.

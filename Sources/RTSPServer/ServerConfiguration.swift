@@ -1,35 +1,12 @@
 public import Credentials
+public import Listening
 public import Media
 public import SRTP
 
 /// What an RTSP server serves, where, and how much of it.
 public struct ServerConfiguration: Sendable {
   /// Where it listens.
-  public struct Listener: Hashable, Sendable {
-    /// A numeric address.
-    public var address: String
-    /// The TCP port; 0 lets the system choose.
-    public var port: Int
-    /// Whether connections are encrypted from their first byte: rtsps.
-    public var isEncrypted: Bool
-    /// Whether the server does without it where this machine has no such address.
-    public var isOptional: Bool
-    /// Whether this machine had no such address when the server began to listen there; once it has, it is reached.
-    public internal(set) var isAbsent = false
-    /// A socket that listens there already and that the server takes over; nil has it open one.
-    public var descriptor: CInt?
-
-    /// A listener; see the properties.
-    public init(
-      address: String, port: Int, isEncrypted: Bool = false, isOptional: Bool = false, descriptor: CInt? = nil
-    ) {
-      self.descriptor = descriptor
-      self.address = address
-      self.port = port
-      self.isEncrypted = isEncrypted
-      self.isOptional = isOptional
-    }
-  }
+  public typealias Listener = TCPListener
 
   /// The group that all viewers share who ask for multicast.
   public struct Group: Hashable, Sendable {
@@ -85,39 +62,5 @@ public struct ServerConfiguration: Sendable {
   /// A server that listens there.
   public init(listeners: [Listener]) {
     self.listeners = listeners
-  }
-}
-
-/// Why an RTSP server does not run.
-public enum ServerError: Failure {
-  /// It cannot listen.
-  case listen(String, port: Int, reason: String)
-  /// The system keeps the port for programs with more rights.
-  case noPermission(String, port: Int)
-  /// Another program listens there.
-  case inUse(String, port: Int)
-  /// The certificate and its key are not accepted.
-  case identity(String)
-
-  /// One line for the person at the terminal.
-  public var description: String {
-    switch self {
-    case .listen(let address, let port, let reason): "cannot listen for RTSP at \(address) port \(port): \(reason)"
-    case .noPermission(let address, let port):
-      "cannot listen for RTSP at \(address) port \(port): no permission; choose a port from 1024 on, such as 8554"
-    case .inUse(let address, let port):
-      "cannot listen for RTSP at \(address) port \(port): another program does; choose another port, or end it"
-    case .identity(let reason): "cannot use the certificate for rtsps: \(reason)"
-    }
-  }
-
-  /// What kind of failure it is.
-  public var kind: FailureKind {
-    switch self {
-    case .listen: .system
-    case .noPermission: .noPermission
-    case .inUse: .temporary
-    case .identity: .data
-    }
   }
 }

@@ -18,18 +18,19 @@ extension ControlCommand {
 
     func run() throws {
       // The description is the only place where a key that is made for it shows, and that once.
-      if let protection = destination.protection, protection.keyFile == nil, sdp == nil {
+      if let protection = destination.protection, protection.keyFile == nil, sdp == nil, !stream.json {
         throw ValidationError("\(destination): add --sdp FILE, from which its players read the key, or give a key-file")
       }
       try stream.ask { client in
         let file = try sdp.map { try OutputFile(checking: $0, isSecret: destination.protection != nil) }
-        let description = try client.addDestination(destination.description)
-        try file?.write(description)
-        try writeOutput("streaming to \(destination)\n")
+        let answer = try client.addDestination(destination.description)
+        try file?.write(answer.value)
         let needsDescription = destination.payload == .h264 && sdp == nil
-        try writeOutput(
-          needsDescription
-            ? "Players of H.264 need its session description: remove it, and add it with --sdp FILE.\n" : "")
+        try stream.write(
+          answer,
+          "streaming to \(destination)\n"
+            + (needsDescription
+              ? "Players of H.264 need its session description: remove it, and add it with --sdp FILE.\n" : ""))
       }
     }
   }
@@ -44,9 +45,10 @@ extension ControlCommand {
     @OptionGroup var stream: Stream
 
     func run() throws {
-      try stream.ask { client in
-        try client.removeDestination(destination.description)
-        try writeOutput("no longer streaming to \(destination)\n")
+      try stream.tell {
+        try $0.removeDestination(destination.description)
+      } _: {
+        "no longer streaming to \(destination)\n"
       }
     }
   }

@@ -1,93 +1,152 @@
 import ArgumentParser
 import Control
+import Glibc
 import Media
 
 extension ControlCommand {
   struct StatusCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "status", abstract: "Tell how the stream is.")
+    static let configuration = CommandConfiguration(
+      commandName: "status", abstract: "Tell how the stream is.",
+      discussion: "With --watch it is shown anew each second until Ctrl-C; with --json too, one line a second.")
 
-    @Flag(help: "Write it as JSON.")
-    var json = false
+    @Flag(help: "Show it anew each second.")
+    var watch = false
 
     @OptionGroup var stream: Stream
 
     func run() throws {
+      if watch {
+        signal(SIGPIPE, SIG_IGN)
+        return try reportingFailures {
+          var view = StatusWatch(stream)
+          try view.run()
+        }
+      }
       try stream.ask { client in
-        if json {
-          try writeOutput(String(decoding: client.statusJSON(), as: UTF8.self))
+        if let camera = stream.camera {
+          let answer = try client.status(of: camera)
+          try stream.write(answer, StatusText.text(answer.value))
         } else {
-          try writeOutput(Self.text(client.status()))
+          let answer = try client.status()
+          try stream.write(answer, StatusText.text(answer.value))
         }
       }
     }
+  }
 
-    static func text(_ status: StreamStatus) -> String {
-      let (source, laid, encoder) = (status.source, status.orientation, status.encoder)
-      let frames = status.frames
-      var lines = [
-        "running      \(StatusDisplay.clock(MediaTime(seconds: status.uptimeSeconds)))",
-        "source       \(source.name), \(source.width)x\(source.height) at \(decimal(source.fps)) fps",
-      ]
-      if let camera = status.camera {
-        lines.append(
-          "camera       \(camera.state) for \(StatusDisplay.clock(MediaTime(seconds: camera.seconds))); lost "
-            + "\(times(camera.losses)), opened again \(times(camera.reopenings)), "
-            + "\(camera.placeholderFrames) placeholders")
-        if let obstacle = camera.obstacle { lines.append("             \(obstacle)") }
+  struct ViewersCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "viewers", abstract: "Tell who gets the stream, and how it arrives.")
+
+    @OptionGroup var stream: Stream
+
+    func run() throws {
+      try stream.tell {
+        try $0.viewers()
+      } _: { answer in
+        guard !answer.viewers.isEmpty else { return "nobody is watching\n" }
+        let isOne = Set(answer.viewers.map(\.camera)).count == 1
+        return answer.viewers.flatMap { viewer in
+          StatusText.lines(of: viewer.delivery, label: isOne ? "" : "\(viewer.camera): ", indent: "  ")
+        }.map { $0 + "\n" }.joined()
       }
-      lines += [
-        "orientation  \(laid.degrees) degrees\(laid.mirrored ? ", mirrored" : ""), sent as \(laid.width)x\(laid.height); "
-          + "changed \(times(laid.switches))",
-        "encoder      \(encoder.name)\(encoder.bitrate.map { ", " + Terminal.bitrate(Double($0)) } ?? ""); failed over "
-          + times(encoder.failovers),
-        "frames       \(frames.captured) captured, \(frames.encoded) encoded (\(frames.keyFrames) key frames), "
-          + "\(frames.sent) sent, \(frames.dropped) dropped",
-      ]
-      if frames.thinned > 0 { lines.append("             left out \(frames.thinned) to spare the machine") }
-      for (cause, count) in frames.droppedByCause.sorted(by: { $0.key < $1.key }) where count > 0 {
-        let known = DropCause.allCases.first { $0.name == cause }
-        lines.append("             dropped \(count): \(known?.explanation ?? cause)")
-      }
-      if let adaptation = status.adaptation { lines.append(contentsOf: Self.lines(of: adaptation)) }
-      for destination in status.destinations {
-        lines.append(
-          "destination  \(destination.url): \(destination.packets) packets, \(destination.bytes) bytes, "
-            + "\(destination.packetsLost) packets lost, \(destination.framesDropped) frames lost"
-            + (destination.slow ? "; too slow for the stream" : ""))
-        if let reception = destination.reception {
-          lines.append(
-            // Fewer than none: it counts what came twice, as RFC 3550 section 6.4.1 wants it.
-            "             it reports \(max(0, reception.packetsLost)) packets lost, "
-              + "\(percent(reception.fractionLost)) of late, "
-              + "jitter \(Terminal.decimal(reception.jitterMs, digits: 1)) ms"
-              + (reception.roundTripMs.map { ", round trip \(Terminal.decimal($0, digits: 1)) ms" } ?? ""))
-        }
-      }
-      return lines.joined(separator: "\n") + "\n"
     }
+  }
+}
 
-    private static func lines(of adaptation: StreamStatus.Adaptation) -> [String] {
-      var machine: [String] = []
-      if let state = adaptation.thermalState, let temperature = adaptation.temperature {
-        machine.append("\(Terminal.decimal(temperature, digits: 0)) °C (\(state))")
-      }
-      if let load = adaptation.load { machine.append("encoding takes \(percent(load)) of the time") }
-      var limits: [String] = []
-      if let preset = adaptation.x264Preset { limits.append("x264's \(preset)") }
-      if let rate = adaptation.maximumFps { limits.append("\(decimal(rate)) fps at most") }
-      if let size = adaptation.maximumSize { limits.append("\(size) at most") }
-      if adaptation.bitrateShare < 1 { limits.append("\(percent(adaptation.bitrateShare)) of the bitrate") }
-      return (machine.isEmpty ? [] : ["machine      " + machine.joined(separator: ", ")])
-        + (limits.isEmpty ? [] : ["reduced      " + limits.joined(separator: ", ")])
+/// A status in words.
+enum StatusText {
+  /// All cameras.
+  static func text(_ box: BoxStatus) -> String {
+    var lines = ["running      " + StatusDisplay.clock(MediaTime(seconds: box.uptimeSeconds))]
+    if box.reloads > 0 { lines.append("reloaded     \(times(box.reloads))") }
+    for listener in box.listeners {
+      let address = listener.address.contains(":") ? "[\(listener.address)]" : listener.address
+      lines.append("listening    \(listener.scheme) at \(address) port \(listener.port)")
     }
-
-    private static func times(_ count: Int) -> String { count == 1 ? "once" : "\(count) times" }
-
-    private static func percent(_ share: Double) -> String { Terminal.decimal(share * 100, digits: 1) + " %" }
-
-    /// `30`, `29.97`.
-    private static func decimal(_ value: Double) -> String {
-      Terminal.decimal(value, digits: value == value.rounded() ? 0 : 2)
+    for camera in box.cameras {
+      if box.cameras.count > 1 { lines += ["", "name         \(camera.name)"] }
+      lines += self.lines(of: camera)
     }
+    return lines.joined(separator: "\n") + "\n"
+  }
+
+  /// One camera.
+  static func text(_ status: StreamStatus) -> String {
+    (["running      " + StatusDisplay.clock(MediaTime(seconds: status.uptimeSeconds))] + lines(of: status))
+      .joined(separator: "\n") + "\n"
+  }
+
+  private static func lines(of status: StreamStatus) -> [String] {
+    let (source, laid, encoder) = (status.source, status.orientation, status.encoder)
+    let frames = status.frames
+    var lines = ["source       \(source.name), \(source.width)x\(source.height) at \(decimal(source.fps)) fps"]
+    if let camera = status.camera {
+      lines.append(
+        "camera       \(camera.state) for \(StatusDisplay.clock(MediaTime(seconds: camera.seconds))); lost "
+          + "\(times(camera.losses)), opened again \(times(camera.reopenings)), "
+          + "\(camera.placeholderFrames) placeholders")
+      if let obstacle = camera.obstacle { lines.append("             \(obstacle)") }
+    }
+    lines += [
+      "orientation  \(laid.degrees) degrees\(laid.mirrored ? ", mirrored" : ""), sent as \(laid.width)x\(laid.height); "
+        + "changed \(times(laid.switches))",
+      "encoder      \(encoder.name)\(encoder.bitrate.map { ", " + Terminal.bitrate(Double($0)) } ?? ""); failed over "
+        + times(encoder.failovers),
+      "frames       \(frames.captured) captured, \(frames.encoded) encoded (\(frames.keyFrames) key frames), "
+        + "\(frames.sent) sent, \(frames.dropped) dropped",
+    ]
+    if frames.thinned > 0 { lines.append("             left out \(frames.thinned) to spare the machine") }
+    for (cause, count) in frames.droppedByCause.sorted(by: { $0.key < $1.key }) where count > 0 {
+      let known = DropCause.allCases.first { $0.name == cause }
+      lines.append("             dropped \(count): \(known?.explanation ?? cause)")
+    }
+    if let adaptation = status.adaptation { lines += self.lines(of: adaptation) }
+    for destination in status.destinations { lines += self.lines(of: destination, label: "destination  ") }
+    return lines
+  }
+
+  /// What one destination or guest gets: a line, and another for what it reports.
+  static func lines(of destination: StreamStatus.Destination, label: String, indent: String = "             ")
+    -> [String]
+  {
+    var lines = [
+      "\(label)\(destination.url): \(destination.packets) packets, \(destination.bytes) bytes, "
+        + "\(destination.packetsLost) packets lost, \(destination.framesDropped) frames lost"
+        + (destination.slow ? "; too slow for the stream" : "")
+    ]
+    if let reception = destination.reception {
+      lines.append(
+        // Fewer than none: it counts what came twice, as RFC 3550 section 6.4.1 wants it.
+        "\(indent)it reports \(max(0, reception.packetsLost)) packets lost, "
+          + "\(percent(reception.fractionLost)) of late, "
+          + "jitter \(Terminal.decimal(reception.jitterMs, digits: 1)) ms"
+          + (reception.roundTripMs.map { ", round trip \(Terminal.decimal($0, digits: 1)) ms" } ?? ""))
+    }
+    return lines
+  }
+
+  private static func lines(of adaptation: StreamStatus.Adaptation) -> [String] {
+    var machine: [String] = []
+    if let state = adaptation.thermalState, let temperature = adaptation.temperature {
+      machine.append("\(Terminal.decimal(temperature, digits: 0)) °C (\(state))")
+    }
+    if let load = adaptation.load { machine.append("encoding takes \(percent(load)) of the time") }
+    var limits: [String] = []
+    if let preset = adaptation.x264Preset { limits.append("x264's \(preset)") }
+    if let rate = adaptation.maximumFps { limits.append("\(decimal(rate)) fps at most") }
+    if let size = adaptation.maximumSize { limits.append("\(size) at most") }
+    if adaptation.bitrateShare < 1 { limits.append("\(percent(adaptation.bitrateShare)) of the bitrate") }
+    return (machine.isEmpty ? [] : ["machine      " + machine.joined(separator: ", ")])
+      + (limits.isEmpty ? [] : ["reduced      " + limits.joined(separator: ", ")])
+  }
+
+  static func times(_ count: Int) -> String { count == 1 ? "once" : "\(count) times" }
+
+  static func percent(_ share: Double) -> String { Terminal.decimal(share * 100, digits: 1) + " %" }
+
+  /// `30`, `29.97`.
+  private static func decimal(_ value: Double) -> String {
+    Terminal.decimal(value, digits: value == value.rounded() ? 0 : 2)
   }
 }

@@ -13,21 +13,23 @@ struct ControlCommand: ParsableCommand {
 
       Examples:
         nightjar ctl status
-        nightjar ctl rotate 90
+        nightjar ctl status --watch
+        nightjar ctl rotate 90 --camera nursery
         nightjar ctl add rtp://192.168.1.20:5004 --sdp camera.sdp
         nightjar ctl bitrate 2.5M --socket /run/nightjar/control.sock
 
-      Exit codes are those of sysexits.h: 64 wrong value, 69 no such stream, 77 no permission.
+      Exit codes are those of sysexits.h: 64 wrong value, 66 no such camera or destination, 69 no such stream, 77 no \
+      permission.
       """,
     subcommands: [
-      StatusCommand.self, RotateCommand.self, KeyFrameCommand.self, BitrateCommand.self, AddCommand.self,
-      RemoveCommand.self,
+      StatusCommand.self, ViewersCommand.self, RotateCommand.self, KeyFrameCommand.self, BitrateCommand.self,
+      AddCommand.self, RemoveCommand.self, ReloadCommand.self,
     ])
 
   // The subcommands have it too, for their help; ArgumentParser gives them what was parsed here, wherever it stood.
   @OptionGroup var stream: Stream
 
-  /// Which stream.
+  /// Which stream, and how its answer is shown.
   struct Stream: ParsableArguments {
     @Option(
       help: ArgumentHelp(
@@ -35,13 +37,43 @@ struct ControlCommand: ParsableCommand {
         discussion: "That is nightjar/control.sock under $XDG_RUNTIME_DIR, else under /run.", valueName: "path"))
     var socket: String?
 
+    @Option(help: ArgumentHelp("Which camera, where there are several.", valueName: "name"))
+    var camera: String?
+
+    @Flag(help: "Write the answer as JSON.")
+    var json = false
+
+    mutating func validate() throws {
+      if camera == "" { throw ValidationError("--camera: name one, as nightjar ctl status does") }
+    }
+
+    /// A client of it.
+    func client(patience: MediaTime = MediaTime(seconds: 10)) -> ControlClient {
+      ControlClient(path: socket ?? ControlSocket.clientPath, camera: camera, patience: patience)
+    }
+
     /// Asks it; a failure becomes one line and an exit code.
     func ask(_ body: (ControlClient) throws -> Void) throws {
       // A reader that has seen enough would end the program with a signal, and without a word otherwise.
       signal(SIGPIPE, SIG_IGN)
       try reportingFailures {
-        try body(socket.map { ControlClient(path: $0) } ?? ControlClient())
+        try body(client())
       }
+    }
+
+    /// Asks it, and writes its answer, in words unless JSON is wanted.
+    func tell<Value>(
+      _ request: (ControlClient) throws -> ControlClient.Answer<Value>, _ words: (Value) -> String
+    ) throws {
+      try ask { client in
+        let answer = try request(client)
+        try write(answer, words(answer.value))
+      }
+    }
+
+    /// Writes an answer.
+    func write<Value>(_ answer: ControlClient.Answer<Value>, _ words: String) throws {
+      try writeOutput(json ? String(decoding: answer.json, as: UTF8.self) : words)
     }
   }
 
@@ -65,9 +97,10 @@ struct ControlCommand: ParsableCommand {
     @OptionGroup var stream: Stream
 
     func run() throws {
-      try stream.ask { client in
-        let taken = try client.rotate(to: Orientation(degrees, mirrored: mirrored))
-        try writeOutput("orientation: \(taken.rotation) degrees\(taken.isMirrored ? ", mirrored" : "")\n")
+      try stream.tell {
+        try $0.rotate(to: Orientation(degrees, mirrored: mirrored))
+      } _: {
+        "orientation: \($0.rotation) degrees\($0.isMirrored ? ", mirrored" : "")\n"
       }
     }
   }
@@ -79,9 +112,10 @@ struct ControlCommand: ParsableCommand {
     @OptionGroup var stream: Stream
 
     func run() throws {
-      try stream.ask { client in
-        try client.requestKeyFrame()
-        try writeOutput("key frame requested\n")
+      try stream.tell {
+        try $0.requestKeyFrame()
+      } _: {
+        "key frame requested\n"
       }
     }
   }
@@ -105,10 +139,39 @@ struct ControlCommand: ParsableCommand {
     @OptionGroup var stream: Stream
 
     func run() throws {
-      try stream.ask { client in
-        let taken = try client.changeBitrate(bitsPerSecond)
-        try writeOutput("bitrate: \(Terminal.bitrate(Double(taken)))\n")
+      try stream.tell {
+        try $0.changeBitrate(bitsPerSecond)
+      } _: {
+        "bitrate: \(Terminal.bitrate(Double($0)))\n"
       }
+    }
+  }
+
+  struct ReloadCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "reload",
+      abstract: "Have the configuration file read again, and what it says now done.",
+      discussion: "Where the file is wrong nothing changes, and the answer says why.")
+
+    @OptionGroup var stream: Stream
+
+    func run() throws {
+      try stream.tell {
+        try $0.reload()
+      } _: {
+        Self.text($0)
+      }
+    }
+
+    static func text(_ answer: ReloadAnswer) -> String {
+      var lines: [String] = []
+      for camera in answer.cameras {
+        lines.append("camera \(camera.name): \(camera.outcome.rawValue)")
+        lines += camera.changes.map { "  \($0)" }
+      }
+      lines += answer.server
+      lines += answer.warnings.map { "warning: \($0)" }
+      return lines.map { $0 + "\n" }.joined()
     }
   }
 }

@@ -16,7 +16,7 @@ struct Nightjar: ParsableCommand {
         nightjar user add alice                             who may watch
       """,
     version: version,
-    subcommands: [StreamCommand.self, DevicesCommand.self, ControlCommand.self, UserCommand.self])
+    subcommands: [StreamCommand.self, DevicesCommand.self, ControlCommand.self, UserCommand.self, TokenCommand.self])
 
   static let version = "0.1.0"
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Credentials
 import Glibc
+import Listening
 import Media
 import RTSPServer
 import SRTP
@@ -35,13 +36,14 @@ struct RTSPOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Who may watch by RTSP: the file that nightjar user writes.",
+      "Who may watch by RTSP, and use --https: the file that nightjar user writes.",
       discussion: "Without it the usual one, if there is one.", valueName: "file"))
   var users: String?
 
   @Option(
     name: .customLong("tls-cert"),
-    help: ArgumentHelp("The certificate for --rtsps and those that vouch for it, in PEM.", valueName: "file"))
+    help: ArgumentHelp(
+      "The certificate for --rtsps and --https and those that vouch for it, in PEM.", valueName: "file"))
   var certificate: String?
 
   @Option(
@@ -92,7 +94,6 @@ struct RTSPOptions: ParsableArguments {
     guard (certificate == nil) == (key == nil) else {
       throw ValidationError("--tls-cert and --tls-key: give both, or neither for a certificate of our own")
     }
-    if rtsps == nil, certificate != nil { throw ValidationError("--tls-cert is for --rtsps only") }
     for (option, given) in [("--rtsp", rtsp), ("--rtsps", rtsps)] {
       if let text = given?.unreadable { throw ValidationError("\(option) \(text): \(ListenAddress.rule)") }
     }
@@ -100,7 +101,6 @@ struct RTSPOptions: ParsableArguments {
       throw ValidationError("--rtsp and --rtsps want the same port: give one of them another, as in --rtsps :8322")
     }
     guard isServed else {
-      if users != nil { throw ValidationError("--users is for --rtsp and --rtsps only") }
       if group != nil { throw ValidationError("--rtsp-multicast is for --rtsp and --rtsps only") }
       if path != "camera" { throw ValidationError("--rtsp-path is for --rtsp and --rtsps only") }
       if requiresEncryption { throw ValidationError("--require-encryption is for --rtsps only") }
@@ -124,7 +124,7 @@ struct RTSPOptions: ParsableArguments {
   ///   socket of the same kind, `UsersFileError`, `TLSIdentityError`.
   func configuration(sockets: [ActivationSocket], _ terminal: Terminal) throws -> ServerConfiguration? {
     guard isServed || !sockets.isEmpty else { return nil }
-    let users = try loadUsers()
+    let users = try usersFile()
     var listeners = try listeners(rtsp, named: "rtsp", of: sockets, port: 8554, hasUsers: users != nil)
     listeners += try self.listeners(rtsps, named: "rtsps", of: sockets, port: 8322, hasUsers: users != nil)
     var configuration = ServerConfiguration(listeners: listeners)
@@ -145,7 +145,10 @@ struct RTSPOptions: ParsableArguments {
     return configuration
   }
 
-  private func loadUsers() throws -> UsersFile? {
+  /// Who may log in; nil where there is nobody, and no file was named.
+  ///
+  /// - Throws: `UsersFileError`, ``CommandFailure`` for a file that was named and has no users.
+  func usersFile() throws -> UsersFile? {
     let path = users ?? StandardPaths.usersFile
     if users == nil, access(path, F_OK) != 0, errno == ENOENT || errno == ENOTDIR { return nil }
     let file = try UsersFile(contentsOf: path)
@@ -175,26 +178,19 @@ struct RTSPOptions: ParsableArguments {
       }
     }
     guard let given else { return [] }
-    guard let address = given.address else {
-      let addresses = hasUsers ? ["0.0.0.0", "::"] : ["127.0.0.1", "::1"]
-      return addresses.map {
-        ServerConfiguration.Listener(
-          address: $0, port: given.port ?? port, isEncrypted: isEncrypted, isOptional: $0.contains(":"))
-      }
-    }
-    let isLoopback = (try? SocketAddress(host: address, port: 1))?.isLoopback ?? false
-    guard hasUsers || isLoopback else {
+    guard let listeners = given.listeners(port: port, isEncrypted: isEncrypted, isOpenToOthers: hasUsers) else {
       throw CommandFailure(
         kind: .usage,
-        description: "without users only this machine may watch, not whoever reaches \(address): "
+        description: "without users only this machine may watch, not whoever reaches \(given.address ?? ""): "
           + "add one with: nightjar user add NAME")
     }
-    return [
-      ServerConfiguration.Listener(address: address, port: given.port ?? port, isEncrypted: isEncrypted)
-    ]
+    return listeners
   }
 
-  private func identity(_ terminal: Terminal) throws -> TLSIdentity {
+  /// What TLS shows to clients: the certificate given, or one of the machine's own.
+  ///
+  /// - Throws: `TLSIdentityError`.
+  func identity(_ terminal: Terminal) throws -> TLSIdentity {
     let now = Int64(time(nil))
     if let certificate, let key {
       let identity = try TLSIdentity(certificateFile: certificate, keyFile: key)

@@ -1,4 +1,5 @@
 import Glibc
+import Listening
 import RTSPServer
 
 /// What a person pastes to see the picture by RTSP.
@@ -48,7 +49,7 @@ struct RTSPPlayerCommands {
   }
 
   /// An address as a viewer writes it: this machine's name where it listens on all.
-  private static func host(of address: String) -> String {
+  static func host(of address: String) -> String {
     switch address {
     case "127.0.0.1", "::1": return "localhost"
     case "0.0.0.0", "::":

@@ -78,6 +78,9 @@ struct StreamCommand: ParsableCommand {
   @OptionGroup(title: "RTSP options")
   var serving: RTSPOptions
 
+  @OptionGroup(title: "Control API options")
+  var api: APIOptions
+
   @Option(help: ArgumentHelp("For file: only: at the clip's own pace (realtime) or as fast as it goes (max)."))
   var rate: Y4MFile.Pacing?
 
@@ -138,6 +141,7 @@ struct StreamCommand: ParsableCommand {
   var adapts: Bool { rate != .maximum && (adaptation.followsLoad || adaptation.thermal != .off) }
 
   mutating func validate() throws {
+    try api.validate(with: serving)
     if !source.isFile {
       guard rate == nil else { throw ValidationError("--rate is for --source file: only") }
       guard loop == nil else { throw ValidationError("--loop is for --source file: only") }

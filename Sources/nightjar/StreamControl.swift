@@ -6,8 +6,34 @@ import RTP
 import SRTP
 import Streaming
 
-/// The stream that runs, as the control socket sees it.
-final class StreamControl: ControlTarget {
+/// The program that runs, as the control API sees it: a box of one camera.
+struct StreamControl: ControlTarget {
+  private let only: StreamCamera
+  private let started = MediaTime.now()
+
+  /// A box of this camera.
+  init(_ camera: StreamCamera) {
+    only = camera
+  }
+
+  var cameras: [String] { [only.name] }
+
+  func camera(_ name: String) -> (any CameraTarget)? { name == only.name ? only : nil }
+
+  func status() -> BoxStatus {
+    BoxStatus(uptimeSeconds: (MediaTime.now() - started).seconds, cameras: [only.status()])
+  }
+
+  func reload() async throws -> ReloadAnswer {
+    throw CommandFailure(
+      kind: .usage, description: "there is no configuration file to read again: start nightjar stream with one")
+  }
+}
+
+/// One camera's pipeline, as the control API sees it.
+final class StreamCamera: CameraTarget {
+  /// The camera's name: in the API, and in the RTSP URL.
+  let name: String
   private let pipeline: Pipeline
   private let sourceName: String
   private let fixesQuality: Bool
@@ -17,7 +43,10 @@ final class StreamControl: ControlTarget {
   /// - Parameters:
   ///   - fixesQuality: whether the quantizer is fixed, so that there is no bitrate to speak of.
   ///   - adaptation: what keeps the stream within what the machine can do.
-  init(_ pipeline: Pipeline, sourceName: String, fixesQuality: Bool, adaptation: StreamAdaptation?) {
+  init(
+    name: String, _ pipeline: Pipeline, sourceName: String, fixesQuality: Bool, adaptation: StreamAdaptation?
+  ) {
+    self.name = name
     self.adaptation = adaptation
     self.pipeline = pipeline
     self.sourceName = sourceName
@@ -31,6 +60,7 @@ final class StreamControl: ControlTarget {
     // As it is sent: less where the machine cannot do with all.
     let size = pipeline.restrictions.encoder.size(of: orientation.size(of: format.size))
     return StreamStatus(
+      name: name,
       source: StreamStatus.Source(
         name: sourceName, width: format.size.width, height: format.size.height, fps: format.frameRate.framesPerSecond),
       camera: statistics.camera.map(StreamStatus.Camera.init),
@@ -46,6 +76,13 @@ final class StreamControl: ControlTarget {
         droppedByCause: Dictionary(uniqueKeysWithValues: statistics.drops.map { ($0.key.name, $0.value) })),
       adaptation: adaptation?.status, destinations: statistics.destinations.map(StreamStatus.Destination.init),
       uptimeSeconds: statistics.duration.seconds)
+  }
+
+  func viewers() -> [StreamViewer] {
+    let given = Set(pipeline.destinations.map(\.id))
+    return pipeline.statistics.destinations.map {
+      StreamViewer(camera: name, isGuest: !given.contains($0.id), delivery: StreamStatus.Destination($0))
+    }
   }
 
   func rotate(to orientation: Orientation) async throws { try await pipeline.turn(to: orientation) }

@@ -3,6 +3,7 @@ import Capture
 import Control
 import Encoding
 import Glibc
+import Listening
 import Media
 import OrientationSensing
 import RTP
@@ -63,8 +64,11 @@ struct StreamSession {
       case .some(let watch): watch.adaptation
       case .none: nil
       }
-    let server = try startControl(pipeline, sourceName: source.name, adaptation)
+    let target = controlTarget(pipeline, sourceName: source.name, adaptation)
+    let server = try startControl(target)
     defer { server?.stop() }
+    let api = try serveAPI(target, rtsp: serving)
+    defer { api?.stop() }
     let rtsp = try serving.map { try serve($0, pipeline) }
     defer { rtsp?.stop() }
     let posture = try followPosture(pipeline)
@@ -72,7 +76,8 @@ struct StreamSession {
     try pipeline.start()
     var service = ServiceReport(pipeline, terminal: terminal, isServing: rtsp != nil, at: .now())
     let events = EventLog(
-      terminal: terminal, pipeline: pipeline, encoder: selection.events, guests: rtsp?.events, adaptation: adaptation)
+      terminal: terminal, pipeline: pipeline, encoder: selection.events, guests: rtsp?.events, control: api?.events,
+      adaptation: adaptation)
     let received = follow(pipeline, events, posture, signals: signals, &descriptions, &service)
     service?.stopping()
     pipeline.stop()
@@ -209,16 +214,23 @@ struct StreamSession {
     return server
   }
 
+  /// What the control API controls.
+  private func controlTarget(
+    _ pipeline: Pipeline, sourceName: String, _ adaptation: StreamAdaptation?
+  ) -> any ControlTarget {
+    var fixesQuality = false
+    if case .constantQuantizer = command.encoding.settings.rateControl { fixesQuality = true }
+    return StreamControl(
+      StreamCamera(
+        name: command.serving.path, pipeline, sourceName: sourceName, fixesQuality: fixesQuality,
+        adaptation: adaptation))
+  }
+
   /// Lets `nightjar ctl` in.
   ///
   /// - Throws: `ControlSocketError` where the socket was named; otherwise the stream goes without, and says so.
-  private func startControl(
-    _ pipeline: Pipeline, sourceName: String, _ adaptation: StreamAdaptation?
-  ) throws -> ControlServer? {
+  private func startControl(_ target: any ControlTarget) throws -> ControlServer? {
     guard command.control != "none" else { return nil }
-    var fixesQuality = false
-    if case .constantQuantizer = command.encoding.settings.rateControl { fixesQuality = true }
-    let target = StreamControl(pipeline, sourceName: sourceName, fixesQuality: fixesQuality, adaptation: adaptation)
     do throws(ControlSocketError) {
       let path = command.control ?? ControlSocket.defaultPath
       let server = try ControlServer(path: path, target: target)

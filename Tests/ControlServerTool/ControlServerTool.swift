@@ -1,33 +1,79 @@
 import Control
+import Credentials
 import Glibc
+import Listening
 import Media
 
 /// Serves the control API of a target that only tells what it is asked:
-/// `ControlServerTool PATH [REQUEST-SECONDS [CONNECTIONS]]`, until SIGTERM.
+/// `ControlServerTool PATH [REQUEST-SECONDS [CONNECTIONS [CAMERA…]]]`, until SIGTERM.
+///
+/// With the directory `CONTROL_HTTPS` it serves HTTPS too, on a port that it tells, with a certificate kept there and to
+/// those in its files `users` and `tokens`, which it reads again at SIGHUP. At the end it tells its events.
 @main
 struct ControlServerTool {
   static func main() {
     // Blocked before any thread begins, so that only `sigwait` takes it.
     var signals = sigset_t()
     sigemptyset(&signals)
-    sigaddset(&signals, SIGTERM)
+    for signal in [SIGTERM, SIGHUP] { sigaddset(&signals, signal) }
     pthread_sigmask(SIG_BLOCK, &signals, nil)
     let arguments = CommandLine.arguments
     var limits = ControlServer.Limits()
-    if arguments.count > 2, let seconds = Double(arguments[2]) { limits.requestTime = MediaTime(seconds: seconds) }
-    if arguments.count > 3, let count = Int(arguments[3]) { limits.connections = count }
+    var networkLimits = ControlServer.Limits.network
+    if arguments.count > 2, let seconds = Double(arguments[2]) {
+      limits.requestTime = MediaTime(seconds: seconds)
+      networkLimits.requestTime = limits.requestTime
+    }
+    if arguments.count > 3, let count = Int(arguments[3]) {
+      limits.connections = count
+      networkLimits.connectionsPerAddress = count
+    }
+    let cameras = arguments.count > 4 ? Array(arguments[4...]) : ["camera"]
     do {
       let path = arguments.count > 1 && arguments[1] != "default" ? arguments[1] : ControlSocket.defaultPath
-      let server = try ControlServer(path: path, limits: limits, target: Witness())
+      let box = Box(cameras: cameras)
+      let server = try ControlServer(path: path, limits: limits, target: box)
+      let folder = getenv("CONTROL_HTTPS").map { String(cString: $0) }
+      let network = try folder.map { try serveNetwork($0, networkLimits, box) }
       say("listening")
-      var number: CInt = 0
-      sigwait(&signals, &number)
+      while true {
+        var number: CInt = 0
+        sigwait(&signals, &number)
+        guard number == SIGHUP, let folder else { break }
+        network?.set(users: try users(folder), tokens: try tokens(folder))
+        say("read again")
+      }
       server.stop()
+      network?.stop()
+      for event in network?.events.take() ?? [] { say("\(event.isWarning ? "warning" : "note"): \(event)") }
       say("stopped")
-    } catch {
+    } catch let error as any Failure {
       say("\(error.kind): \(error)")
       exit(1)
+    } catch {
+      say("\(error)")
+      exit(1)
     }
+  }
+
+  private static func serveNetwork(
+    _ folder: String, _ limits: ControlServer.Limits, _ target: any ControlTarget
+  ) throws -> NetworkControlServer {
+    let server = try NetworkControlServer(
+      NetworkControlServer.Configuration(
+        listeners: [TCPListener(address: "127.0.0.1", port: 0, isEncrypted: true)],
+        identity: SelfSignedIdentity(directory: folder, at: Int64(time(nil))).identity, users: try users(folder),
+        tokens: try tokens(folder), limits: limits), target: target)
+    say("https \(server.listeners[0].port)")
+    return server
+  }
+
+  private static func users(_ folder: String) throws -> UsersFile? {
+    access("\(folder)/users", F_OK) == 0 ? try UsersFile(contentsOf: "\(folder)/users") : nil
+  }
+
+  private static func tokens(_ folder: String) throws -> TokensFile? {
+    access("\(folder)/tokens", F_OK) == 0 ? try TokensFile(contentsOf: "\(folder)/tokens") : nil
   }
 
   /// A line on standard output, at once.
@@ -37,15 +83,49 @@ struct ControlServerTool {
   }
 }
 
+/// Cameras that write down what they are asked.
+private struct Box: ControlTarget {
+  let cameras: [String]
+
+  func camera(_ name: String) -> (any CameraTarget)? {
+    // With one camera its lines are as short as its routes.
+    cameras.contains(name) ? Witness(name: name, prefix: cameras.count > 1 ? "\(name): " : "") : nil
+  }
+
+  func status() -> BoxStatus {
+    BoxStatus(
+      uptimeSeconds: 3723.5, reloads: 2, listeners: [.init(scheme: "rtsp", address: "127.0.0.1", port: 8554)],
+      cameras: cameras.compactMap { camera($0)?.status() })
+  }
+
+  func reload() async throws -> ReloadAnswer {
+    if cameras.contains("unreadable") {
+      throw Witness.Unable(description: "/etc/nightjar/nightjar.toml:3: bitrat: there is no such key", kind: .data)
+    }
+    ControlServerTool.say("reload")
+    return ReloadAnswer(
+      cameras: cameras.map { .init(name: $0, outcome: .changed, changes: ["bitrate: 2.5M"]) },
+      server: ["users: 3 instead of 2"], warnings: ["the port stays"])
+  }
+}
+
 /// Writes down what it is asked. It can do anything but 270 degrees and a million bits a second.
-private struct Witness: ControlTarget {
+private struct Witness: CameraTarget {
+  let name: String
+  let prefix: String
+
   struct Unable: Failure {
     let description: String
     let kind: FailureKind
   }
 
+  func viewers() -> [StreamViewer] {
+    status().destinations.map { StreamViewer(camera: name, isGuest: $0.url.hasPrefix("rtsp "), delivery: $0) }
+  }
+
   func status() -> StreamStatus {
     StreamStatus(
+      name: name,
       source: .init(name: "test", width: 1280, height: 720, fps: 30000.0 / 1001),
       orientation: .init(degrees: 90, mirrored: true, width: 720, height: 1280, switches: 3),
       encoder: .init(name: "x264", bitrate: 2_500_000, failovers: 1),
@@ -63,24 +143,24 @@ private struct Witness: ControlTarget {
     if orientation.rotation == .threeQuarters {
       throw Unable(description: "the camera is gone: plug it in", kind: .unavailable)
     }
-    ControlServerTool.say("rotate \(orientation)")
+    ControlServerTool.say(prefix + "rotate \(orientation)")
   }
 
-  func requestKeyFrame() { ControlServerTool.say("key frame") }
+  func requestKeyFrame() { ControlServerTool.say(prefix + "key frame") }
 
   func changeBitrate(_ bitsPerSecond: Int) throws {
     if bitsPerSecond == 1_000_000 { throw Unable(description: "a broken heart", kind: .software) }
-    ControlServerTool.say("bitrate \(bitsPerSecond)")
+    ControlServerTool.say(prefix + "bitrate \(bitsPerSecond)")
   }
 
   func addDestination(_ url: String) async throws -> String {
     if url.contains("taken") { throw Unable(description: "\(url) is taken", kind: .usage) }
-    ControlServerTool.say("add \(url)")
+    ControlServerTool.say(prefix + "add \(url)")
     return "v=0\r\n"
   }
 
   func removeDestination(_ url: String) throws {
     if url.contains("unknown") { throw Unable(description: "there is no \(url)", kind: .noInput) }
-    ControlServerTool.say("remove \(url)")
+    ControlServerTool.say(prefix + "remove \(url)")
   }
 }

@@ -6,7 +6,7 @@ import Testing
 @Suite struct ControlAPITests {
   @Test func `The status has every figure, in snake case`() throws {
     let served = try ServedControl()
-    let answer = try served.curl([], "/v1/status")
+    let answer = try served.curl([], "/v1/cameras/camera/status")
     #expect(answer.status == 200)
     #expect(answer.headers.lowercased().contains("content-type: application/json"))
     let figures = try Subprocess.run(
@@ -14,7 +14,8 @@ import Testing
     ).outputText.split(separator: "\n").map(String.init)
     #expect(
       Set(figures) == [
-        "source.name=test", "source.width=1280", "source.height=720", "source.fps=29.97", "orientation.degrees=90",
+        "name=camera", "source.name=test", "source.width=1280", "source.height=720", "source.fps=29.97",
+        "orientation.degrees=90",
         "orientation.mirrored=True", "orientation.width=720", "orientation.height=1280", "orientation.switches=3",
         "encoder.name=x264", "encoder.bitrate=2500000", "encoder.failovers=1", "frames.captured=100",
         "frames.encoded=98", "frames.key_frames=4", "frames.thinned=1", "frames.sent=97",

@@ -22,10 +22,14 @@ struct ServedControl {
   }
 
   /// Starts one and waits until it listens.
-  init(requestSeconds: Double = 60, connections: Int = 16, in directory: TemporaryDirectory? = nil) throws {
+  init(
+    requestSeconds: Double = 60, connections: Int = 16, cameras: [String] = [], in directory: TemporaryDirectory? = nil,
+    environment: [String: String] = [:]
+  ) throws {
     self.directory = try directory ?? TemporaryDirectory()
     socket = self.directory.path("control.sock")
-    process = try Self.start(socket, requestSeconds, connections, in: self.directory)
+    process = try Self.start(
+      socket, requestSeconds, connections, cameras, in: self.directory, environment: environment)
     let (running, socket) = (process, socket)
     guard eventually({ !running.isRunning || Self.answers(socket) }), running.isRunning else {
       throw Ended(output: try process.wait(limit: 1).outputText)
@@ -40,11 +44,11 @@ struct ServedControl {
     .appendingPathComponent("ControlServerTool").path
 
   static func start(
-    _ socket: String, _ requestSeconds: Double = 60, _ connections: Int = 16, in directory: TemporaryDirectory,
-    environment: [String: String] = [:]
+    _ socket: String, _ requestSeconds: Double = 60, _ connections: Int = 16, _ cameras: [String] = [],
+    in directory: TemporaryDirectory, environment: [String: String] = [:]
   ) throws -> Subprocess {
     try Subprocess(
-      [tool, socket, "\(requestSeconds)", "\(connections)"], in: directory, environment: environment)
+      [tool, socket, "\(requestSeconds)", "\(connections)"] + cameras, in: directory, environment: environment)
   }
 
   static func answers(_ socket: String) -> Bool {

@@ -38,7 +38,8 @@ import Testing
 
     func status() throws -> [String: Any]? {
       let result = try control("status", "--json")
-      return try? JSONSerialization.jsonObject(with: result.output) as? [String: Any]
+      let answer = try? JSONSerialization.jsonObject(with: result.output) as? [String: Any]
+      return (answer?["cameras"] as? [[String: Any]])?.first
     }
 
     /// What is reduced.

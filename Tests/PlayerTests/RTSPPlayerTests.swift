@@ -150,7 +150,8 @@ enum OwnNetwork {
     func encoded(_ program: ServedProgram) throws -> Int {
       let text = try program.control("status", "--json")
       let status = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
-      let frames = try #require(status?["frames"] as? [String: Any], "\(text)")
+      let camera = (status?["cameras"] as? [[String: Any]])?.first
+      let frames = try #require(camera?["frames"] as? [String: Any], "\(text)")
       return try #require(frames["encoded"] as? Int, "\(text)")
     }
     let resting = try ServedProgram()

@@ -26,7 +26,7 @@ final class LoggedStream {
   var camera: [String: Any] {
     let result = try? Subprocess.run([nightjarPath, "ctl", "--socket", socket, "status", "--json"], in: directory)
     let status = result.flatMap { try? JSONSerialization.jsonObject(with: $0.output) as? [String: Any] }
-    return status?["camera"] as? [String: Any] ?? [:]
+    return (status?["cameras"] as? [[String: Any]])?.first?["camera"] as? [String: Any] ?? [:]
   }
 
   var state: String { camera["state"] as? String ?? "" }

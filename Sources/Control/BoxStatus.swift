@@ -1,0 +1,76 @@
+/// How the program is, and each of its cameras: the answer to `GET /v1/status`, its keys in `snake_case`.
+public struct BoxStatus: Codable, Hashable, Sendable {
+  /// Where it listens for viewers or for control.
+  public struct Listener: Codable, Hashable, Sendable {
+    /// `rtsp`, `rtsps` or `https`.
+    public var scheme: String
+    /// A numeric address; `0.0.0.0` and `::` are all of this machine's.
+    public var address: String
+    /// The TCP port.
+    public var port: Int
+
+    /// All of it.
+    public init(scheme: String, address: String, port: Int) {
+      (self.scheme, self.address, self.port) = (scheme, address, port)
+    }
+  }
+
+  /// Seconds since the start.
+  public var uptimeSeconds: Double
+  /// How often the configuration was read again and taken.
+  public var reloads: Int
+  /// Where it listens.
+  public var listeners: [Listener]
+  /// The cameras, in the order of their configuration.
+  public var cameras: [StreamStatus]
+
+  /// All of it.
+  public init(uptimeSeconds: Double, reloads: Int = 0, listeners: [Listener] = [], cameras: [StreamStatus]) {
+    (self.uptimeSeconds, self.reloads) = (uptimeSeconds, reloads)
+    (self.listeners, self.cameras) = (listeners, cameras)
+  }
+}
+
+/// What came of reading the configuration again: the answer to `POST /v1/reload`.
+public struct ReloadAnswer: Codable, Hashable, Sendable {
+  /// What became of a camera.
+  public enum Outcome: String, Codable, Hashable, Sendable {
+    /// It goes on as it was.
+    case unchanged
+    /// It goes on and is another in ``Camera/changes``, without a gap in its picture.
+    case changed
+    /// What has changed needed another pipeline: its picture was away for a moment.
+    case restarted
+    /// It is new.
+    case added
+    /// It is gone.
+    case removed
+  }
+
+  /// What became of one camera.
+  public struct Camera: Codable, Hashable, Sendable {
+    /// Its name.
+    public var name: String
+    /// What became of it.
+    public var outcome: Outcome
+    /// What has changed of it, a line each.
+    public var changes: [String]
+
+    /// All of it.
+    public init(name: String, outcome: Outcome, changes: [String] = []) {
+      (self.name, self.outcome, self.changes) = (name, outcome, changes)
+    }
+  }
+
+  /// Every camera of before and of now.
+  public var cameras: [Camera]
+  /// What else has changed, a line each.
+  public var server: [String]
+  /// What is not as it was asked for, or may not be meant so.
+  public var warnings: [String]
+
+  /// All of it.
+  public init(cameras: [Camera], server: [String] = [], warnings: [String] = []) {
+    (self.cameras, self.server, self.warnings) = (cameras, server, warnings)
+  }
+}

@@ -1,0 +1,89 @@
+public import Media
+import Synchronization
+
+/// What happened at the control API over the network, one line for the person at the terminal.
+public enum ControlEvent: Sendable, CustomStringConvertible {
+  /// Somebody has changed something; the last word is the path, as in `/v1/bitrate`.
+  case changed(who: String, address: String, method: String, path: String)
+  /// So many logins from an address failed since the last word of it.
+  case loginsFailed(address: String, count: Int)
+  /// So many requests were refused since the last word of it, because another site's page made a browser send them.
+  case crossSite(count: Int)
+  /// So many connections were turned away since the last word of it, because there are too many.
+  case turnedAway(count: Int)
+
+  /// The line.
+  public var description: String {
+    switch self {
+    case .changed(let who, let address, let method, let path): "control: \(who) at \(address): \(method) \(path)"
+    case .loginsFailed(let address, let count):
+      "control: \(count == 1 ? "a login" : "\(count) logins") from \(address) failed: wrong name, password or token"
+    case .crossSite(let count):
+      "control: \(count == 1 ? "a request was" : "\(count) requests were") refused that another site's page has sent"
+    case .turnedAway(let count):
+      "control: \(count == 1 ? "a connection was" : "\(count) connections were") turned away: there are too many"
+    }
+  }
+
+  /// Whether somebody ought to look into it.
+  public var isWarning: Bool {
+    switch self {
+    case .changed: false
+    case .loginsFailed, .crossSite, .turnedAway: true
+    }
+  }
+}
+
+/// What happened at a ``NetworkControlServer``, from its threads to whoever shows it. What comes in floods is summed up.
+public final class ControlEvents: Sendable {
+  private struct Waiting {
+    var events: [ControlEvent] = []
+    var failedLogins: [String: Int] = [:]
+    var crossSite = 0
+    var turnedAway = 0
+    var nextSum = MediaTime.zero
+  }
+
+  private let waiting = Mutex(Waiting())
+
+  /// The most events that wait, and the most addresses whose failures are told apart.
+  public static let limit = 64
+  /// How often sums are told.
+  static let sumInterval = MediaTime(seconds: 10)
+
+  init() {}
+
+  /// Takes what happened since the last call, oldest first; sums every ten seconds.
+  public func take(at now: MediaTime = .now()) -> [ControlEvent] {
+    waiting.withLock { waiting in
+      var events = waiting.events
+      waiting.events.removeAll()
+      guard now >= waiting.nextSum, !waiting.failedLogins.isEmpty || waiting.crossSite + waiting.turnedAway > 0
+      else { return events }
+      waiting.nextSum = now + Self.sumInterval
+      for (address, count) in waiting.failedLogins.sorted(by: { $0.key < $1.key }) {
+        events.append(.loginsFailed(address: address, count: count))
+      }
+      if waiting.crossSite > 0 { events.append(.crossSite(count: waiting.crossSite)) }
+      if waiting.turnedAway > 0 { events.append(.turnedAway(count: waiting.turnedAway)) }
+      waiting.failedLogins.removeAll()
+      (waiting.crossSite, waiting.turnedAway) = (0, 0)
+      return events
+    }
+  }
+
+  func add(_ event: ControlEvent) {
+    waiting.withLock { if $0.events.count < Self.limit { $0.events.append(event) } }
+  }
+
+  func loginFailed(from address: String) {
+    waiting.withLock { waiting in
+      let isKnown = waiting.failedLogins[address] != nil || waiting.failedLogins.count < Self.limit
+      waiting.failedLogins[isKnown ? address : "other addresses", default: 0] += 1
+    }
+  }
+
+  func refusedCrossSite() { waiting.withLock { $0.crossSite += 1 } }
+
+  func turnedAway() { waiting.withLock { $0.turnedAway += 1 } }
+}

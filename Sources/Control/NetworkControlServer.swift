@@ -1,0 +1,93 @@
+public import Credentials
+import Dispatch
+public import Listening
+import Media
+import NIOCore
+import NIOPosix
+import NIOSSL
+
+/// Serves the control API over TCP, within TLS, to users and holders of tokens: HTTPS.
+///
+/// Where there are neither users nor tokens, this machine alone may read, and nobody may change anything. It runs on one
+/// thread of NIO and on those of Swift concurrency, as ``ControlServer`` does.
+public final class NetworkControlServer: Sendable {
+  /// What is served, where and to whom.
+  public struct Configuration: Sendable {
+    /// Where it listens; all of it within TLS.
+    public var listeners: [TCPListener]
+    /// What it shows to clients.
+    public var identity: TLSIdentity
+    /// Who may log in by name and password.
+    public var users: UsersFile?
+    /// Who may log in by a token.
+    public var tokens: TokensFile?
+    /// How much clients may ask for.
+    public var limits: ControlServer.Limits
+
+    /// A server that listens there.
+    public init(
+      listeners: [TCPListener], identity: TLSIdentity, users: UsersFile? = nil, tokens: TokensFile? = nil,
+      limits: ControlServer.Limits = .network
+    ) {
+      (self.listeners, self.identity, self.limits) = (listeners, identity, limits)
+      (self.users, self.tokens) = (users, tokens)
+    }
+  }
+
+  /// Where it listens, with the ports that the system chose.
+  public let listeners: [TCPListener]
+  /// What happened.
+  public var events: ControlEvents { authenticator.events }
+  private let authenticator: RequestAuthenticator
+  private let group: MultiThreadedEventLoopGroup
+  private let ended = DispatchSemaphore(value: 0)
+  private let serving: Task<Void, Never>
+
+  /// Begins to listen; clients are answered from its return on.
+  ///
+  /// - Throws: `ListenError`; then nothing listens.
+  public init(_ configuration: Configuration, target: any ControlTarget) throws {
+    let tls = try configuration.identity.serverContext(protocols: ["http/1.1"])
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let authenticator = RequestAuthenticator(users: configuration.users, tokens: configuration.tokens)
+    let limits = configuration.limits
+    let service = ControlService(
+      api: ControlAPI(target: target, bodyLimit: limits.body, namesFiles: false), limits: limits,
+      admission: .network(authenticator))
+    var channels: [any Channel] = []
+    var listeners: [TCPListener] = []
+    do {
+      for listener in configuration.listeners {
+        let bootstrap = service.bootstrap(group, tls: tls).serverChannelOption(.backlog, value: 64)
+          // A client that floods gets its turn for so much at a time.
+          .childChannelOption(.maxMessagesPerRead, value: 1)
+        guard let opened = try listener.open(bootstrap, service: "the control API") else { continue }
+        channels.append(opened.channel)
+        listeners.append(opened.listener)
+      }
+    } catch {
+      for channel in channels { try? channel.close().wait() }
+      try? group.syncShutdownGracefully()
+      throw error
+    }
+    (self.group, self.authenticator, self.listeners) = (group, authenticator, listeners)
+    let open = channels
+    serving = Task { [ended] in
+      await service.serve(open)
+      ended.signal()
+    }
+  }
+
+  /// From now on these may: every request is checked anew, also on connections that are open.
+  public func set(users: UsersFile?, tokens: TokensFile?) { authenticator.set(users: users, tokens: tokens) }
+
+  /// Ends all connections; waits until that is done. Not for the threads of Swift concurrency.
+  public func stop() {
+    serving.cancel()
+    ended.wait()
+    // So that a second call returns too.
+    ended.signal()
+    // Fails where a second call finds it shut down already: then there is nothing to do.
+    try? group.syncShutdownGracefully()
+  }
+}

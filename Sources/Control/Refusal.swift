@@ -1,0 +1,54 @@
+import HTTPTypes
+import Hummingbird
+import Media
+
+/// A refusal that has an HTTP status of its own.
+struct Refusal: Error {
+  let status: HTTPResponse.Status
+  let failure: ControlFailure
+  /// More headers.
+  var headers: HTTPFields = [:]
+
+  var response: Response {
+    var response = ControlAPI.answer(failure, status: status)
+    response.headers.append(contentsOf: headers)
+    return response
+  }
+
+  static func tooLarge(limit: Int) -> Refusal {
+    let text = "the body is larger than \(limit) bytes: send only the fields of this request"
+    return Refusal(
+      status: .contentTooLarge, failure: ControlFailure(text, kind: .usage, field: "body", limit: "\(limit)"))
+  }
+
+  static func noCamera(_ name: String, of names: [String]) -> Refusal {
+    let limit = names.joined(separator: ", ")
+    let given = String(name.prefix(64))
+    let text =
+      names.isEmpty ? "there is no camera now" : "there is no camera '\(given)': choose of \(limit)"
+    return Refusal(
+      status: .notFound, failure: ControlFailure(text, kind: .noInput, field: "camera", value: given, limit: limit))
+  }
+
+  static func severalCameras(_ names: [String]) -> Refusal {
+    let limit = names.joined(separator: ", ")
+    return Refusal(
+      status: .conflict,
+      failure: ControlFailure(
+        "there are several cameras; name one of: \(limit), as in /v1/cameras/\(names.first ?? "")/status",
+        kind: .usage, field: "camera", limit: limit))
+  }
+}
+
+extension FailureKind {
+  /// What HTTP says of it.
+  var status: HTTPResponse.Status {
+    switch self {
+    case .usage, .data: .badRequest
+    case .noInput, .noHost: .notFound
+    case .noPermission: .forbidden
+    case .unavailable, .temporary: .serviceUnavailable
+    case .software, .system, .cannotCreate, .inputOutput: .internalServerError
+    }
+  }
+}

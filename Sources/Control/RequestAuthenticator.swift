@@ -1,0 +1,231 @@
+import Credentials
+import HTTPTypes
+import Hummingbird
+import Media
+import NIOCore
+import Synchronization
+
+/// Says who may have a request carried out that came over the network: by Basic (RFC 7617), by a token as Bearer
+/// (RFC 6750), or for reading by a token in the URL.
+///
+/// Each request is checked anew against the users and tokens of now. It delays the answers to failed logins, and to
+/// logins that come after them, as ``FailedLogins`` says.
+final class RequestAuthenticator: Sendable {
+  /// Who asks for what.
+  struct Question {
+    let request: Request
+    /// The client's address, in text and as it is counted.
+    let client: String
+    let peer: PeerAddress
+    /// What no other connection is called as long as it lives.
+    let connection: ObjectIdentifier
+  }
+
+  /// What is to be done.
+  enum Answer {
+    /// Carry it out, for this one, at this time.
+    case granted(who: String, at: MediaTime)
+    /// Refuse it, at this time.
+    case refused(Refusal, at: MediaTime)
+  }
+
+  fileprivate enum Login {
+    case basic(BasicCredentials?)
+    case token(String)
+    case none
+    /// More than one at once, RFC 6750 section 2.
+    case several
+    /// A token in the URL of a request that changes something.
+    case misplaced
+  }
+
+  fileprivate struct State {
+    var users: UsersFile?
+    var tokens: TokensFile?
+    var failedLogins = FailedLogins()
+    /// Connections on which somebody has logged in: only logins are delayed.
+    var proven: Set<ObjectIdentifier> = []
+  }
+
+  private let state: Mutex<State>
+  let events = ControlEvents()
+
+  /// What reads alone and changes nothing.
+  private static let reading: Set<HTTPRequest.Method> = [.get, .head]
+
+  init(users: UsersFile?, tokens: TokensFile?) {
+    state = Mutex(State(users: users, tokens: tokens))
+  }
+
+  /// From now on these may.
+  func set(users: UsersFile?, tokens: TokensFile?) {
+    state.withLock { ($0.users, $0.tokens) = (users, tokens) }
+  }
+
+  /// Forgets a connection that has ended.
+  func forget(_ connection: ObjectIdentifier) {
+    state.withLock { _ = $0.proven.remove(connection) }
+  }
+
+  /// Checks one request; no body of it need have been read.
+  func check(_ question: Question, at now: MediaTime) -> Answer {
+    let isReading = Self.reading.contains(question.request.method)
+    if !isReading, let refusal = Self.crossSite(question.request) {
+      events.refusedCrossSite()
+      return .refused(refusal, at: now)
+    }
+    let login = Self.login(of: question.request, isReading: isReading)
+    let answer: Answer = state.withLock { state in
+      guard state.hasAnybody else { return .init(Self.withoutAnybody(question, isReading: isReading), at: now) }
+      let isProven = state.proven.contains(question.connection)
+      if isProven || login.isNone || state.failedLogins.mayTry(from: question.peer, at: now) {
+        return state.check(login, question, isProven: isProven, at: now)
+      }
+      return .refused(.tooManyLogins, at: now)
+    }
+    if case .refused(let refusal, _) = answer, refusal.status == .unauthorized, login.counts {
+      events.loginFailed(from: question.client)
+    }
+    if case .granted(let who, _) = answer, !isReading {
+      events.add(
+        .changed(
+          who: who, address: question.client, method: question.request.method.rawValue,
+          path: String(question.request.uri.path.prefix(80))))
+    }
+    return answer
+  }
+
+  /// Who may ask where nobody has been let in: this machine, and it may read.
+  private static func withoutAnybody(_ question: Question, isReading: Bool) -> Refusal? {
+    guard question.peer.isLoopback else { return .nobodyIsLetIn("only this machine may ask") }
+    return isReading ? nil : .nobodyIsLetIn("nothing can be changed this way, only over the control socket")
+  }
+
+  private static func login(of request: Request, isReading: Bool) -> Login {
+    let header = request.headers[.authorization]
+    let query = request.uri.queryParameters["token"].map(String.init)
+    if header != nil, query != nil { return .several }
+    if let query { return isReading ? .token(query) : .misplaced }
+    guard let header else { return .none }
+    let parts = header.split(separator: " ", maxSplits: 1)
+    // RFC 9110 section 11.1: the scheme's case is nothing.
+    switch (parts.first?.lowercased(), parts.count) {
+    case ("basic", 2): return .basic(BasicCredentials(encoded: parts[1].trimmingSpaces))
+    case ("bearer", 2): return .token(String(parts[1].trimmingSpaces))
+    default: return .basic(nil)
+    }
+  }
+
+  /// Refuses what a browser sends for a page of another site: it adds the password that it knows by itself.
+  private static func crossSite(_ request: Request) -> Refusal? {
+    if let site = HTTPField.Name("Sec-Fetch-Site").flatMap({ request.headers[$0] }),
+      site != "same-origin", site != "none"
+    {
+      return .crossSite
+    }
+    guard let origin = request.headers[.origin] else { return nil }
+    return origin.lowercased() == "https://\((request.head.authority ?? "").lowercased())" ? nil : .crossSite
+  }
+}
+
+extension RequestAuthenticator.Answer {
+  fileprivate init(_ refusal: Refusal?, at now: MediaTime) {
+    self = refusal.map { .refused($0, at: now) } ?? .granted(who: "somebody", at: now)
+  }
+}
+
+extension RequestAuthenticator.Login {
+  fileprivate var isNone: Bool {
+    switch self {
+    case .none, .several, .misplaced: true
+    case .basic, .token: false
+    }
+  }
+
+  /// Whether it is a try to log in.
+  fileprivate var counts: Bool { !isNone }
+}
+
+extension RequestAuthenticator.State {
+  fileprivate var hasAnybody: Bool { users?.users.isEmpty == false || tokens?.names.isEmpty == false }
+
+  fileprivate mutating func check(
+    _ login: RequestAuthenticator.Login, _ question: RequestAuthenticator.Question, isProven: Bool, at now: MediaTime
+  ) -> RequestAuthenticator.Answer {
+    let challenges = (basic: users?.users.isEmpty == false, bearer: tokens?.names.isEmpty == false)
+    let who: String?
+    switch login {
+    case .none: return .refused(.unauthorized("log in: by name and password, or by a token", challenges), at: now)
+    case .several: return .refused(.badLogin("a token in the URL and a login in the header: send one of them"), at: now)
+    case .misplaced:
+      return .refused(
+        .unauthorized("a token in the URL is for reading only: send it as Authorization: Bearer", challenges), at: now)
+    case .basic(let credentials): who = credentials.flatMap { users?.user($0) }.map(\.description)
+    case .token(let token): who = tokens?.name(of: token).map { "token \($0)" }
+    }
+    guard let who else {
+      proven.remove(question.connection)
+      return .refused(
+        .unauthorized("wrong name, password or token", challenges, isWrongToken: login.isToken),
+        at: failedLogins.noteFailure(from: question.peer, at: now))
+    }
+    proven.insert(question.connection)
+    return .granted(who: who, at: isProven ? now : failedLogins.noteSuccess(from: question.peer, at: now))
+  }
+}
+
+extension RequestAuthenticator.Login {
+  fileprivate var isToken: Bool { if case .token = self { true } else { false } }
+}
+
+extension Substring {
+  fileprivate var trimmingSpaces: Substring {
+    let text = drop { $0 == " " }
+    return text.lastIndex { $0 != " " }.map { text[...$0] } ?? ""
+  }
+}
+
+extension Refusal {
+  fileprivate static func unauthorized(
+    _ text: String, _ challenges: (basic: Bool, bearer: Bool), isWrongToken: Bool = false
+  ) -> Refusal {
+    var refusal = Refusal(
+      status: .unauthorized, failure: ControlFailure(text, kind: .noPermission, field: "authorization"))
+    // RFC 7617 section 2 and RFC 6750 section 3.
+    if challenges.basic {
+      refusal.headers.append(
+        HTTPField(name: .wwwAuthenticate, value: "Basic realm=\"\(UsersFile.realm)\", charset=\"UTF-8\""))
+    }
+    if challenges.bearer {
+      let error = isWrongToken ? ", error=\"invalid_token\"" : ""
+      refusal.headers.append(HTTPField(name: .wwwAuthenticate, value: "Bearer realm=\"\(UsersFile.realm)\"\(error)"))
+    }
+    return refusal
+  }
+
+  fileprivate static func badLogin(_ text: String) -> Refusal {
+    Refusal(status: .badRequest, failure: ControlFailure(text, kind: .usage, field: "authorization"))
+  }
+
+  fileprivate static var tooManyLogins: Refusal {
+    Refusal(
+      status: .serviceUnavailable,
+      failure: ControlFailure("too many failed logins from this address: try again in a minute", kind: .temporary),
+      headers: [.retryAfter: "60"])
+  }
+
+  fileprivate static var crossSite: Refusal {
+    Refusal(
+      status: .forbidden,
+      failure: ControlFailure(
+        "another site's page has sent this: only this server's own may", kind: .noPermission, field: "origin"))
+  }
+
+  fileprivate static func nobodyIsLetIn(_ text: String) -> Refusal {
+    Refusal(
+      status: .forbidden,
+      failure: ControlFailure(
+        "without users and tokens \(text): add one with nightjar user add NAME, or nightjar token add NAME",
+        kind: .noPermission))
+  }
+}

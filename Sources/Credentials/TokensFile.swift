@@ -1,0 +1,107 @@
+import Crypto
+import FoundationEssentials
+
+/// Programs that may use the control API, as a file holds them: one token a line, `name:token-sha256=HASH`; empty lines,
+/// and comments that begin with `#`, stay where they are.
+///
+/// The hash is SHA-256 of the token's characters, in hexadecimal. A token is random and long, so whoever reads the file
+/// can neither find it nor log in.
+public struct TokensFile: Sendable {
+  /// Random bytes of a token.
+  public static let tokenBytes = 32
+  /// The most bytes of a file.
+  public static let sizeLimit = 1 << 20
+  /// The most tokens.
+  public static let tokenLimit = 1000
+
+  private static let field = "token-sha256="
+  private var lines: [(text: String, name: UserName?)] = []
+  private var hashes: [UserName: [UInt8]] = [:]
+
+  /// A file without tokens.
+  public init() {}
+
+  /// Reads a file's content.
+  ///
+  /// - Throws: ``TokensFileSyntaxError``, with the line.
+  public init(parsing bytes: [UInt8]) throws(TokensFileSyntaxError) {
+    guard bytes.count <= Self.sizeLimit else { throw TokensFileSyntaxError(line: 0, reason: .size) }
+    var texts = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+    if texts.last?.isEmpty == true { texts.removeLast() }
+    for (index, bytes) in texts.enumerated() {
+      do throws(TokensFileSyntaxError.Reason) {
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw .text }
+        let trimmed = text.prefix(while: { $0 != "\r" })
+        guard !trimmed.allSatisfy(\.isWhitespace), !trimmed.hasPrefix("#") else {
+          lines.append((text, nil))
+          continue
+        }
+        let parts = trimmed.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let name: UserName
+        do throws(UserNameError) { name = try UserName(String(parts[0])) } catch { throw .name(error) }
+        guard parts.count == 2, parts[1].hasPrefix(Self.field),
+          let hash = Hexadecimal.bytes(parts[1].dropFirst(Self.field.count).utf8),
+          hash.count == SHA256.byteCount
+        else { throw .hash(name) }
+        guard hashes.updateValue(hash, forKey: name) == nil else { throw .repeated(name) }
+        guard hashes.count <= Self.tokenLimit else { throw .count }
+        lines.append((text, name))
+      } catch {
+        throw TokensFileSyntaxError(line: index + 1, reason: error)
+      }
+    }
+  }
+
+  /// The names, in the file's order.
+  public var names: [UserName] { lines.compactMap(\.name) }
+
+  /// Makes a token for `name`, in place of the one that it may have. It is 43 characters of Base64 for URLs (RFC 4648
+  /// section 5), and stands nowhere but in the result.
+  ///
+  /// - Throws: ``TokensFileSyntaxError`` where there are too many.
+  public mutating func make(for name: UserName) throws(TokensFileSyntaxError) -> String {
+    guard hashes[name] != nil || hashes.count < Self.tokenLimit else {
+      throw TokensFileSyntaxError(line: 0, reason: .count)
+    }
+    let bytes = (0..<Self.tokenBytes).map { _ in UInt8.random(in: 0 ... .max) }
+    let token = String(
+      Data(bytes).base64EncodedString().compactMap { character -> Character? in
+        switch character {
+        case "+": "-"
+        case "/": "_"
+        case "=": nil
+        default: character
+        }
+      })
+    let hash = Self.hash(of: token)
+    let line = "\(name):\(Self.field)\(String(decoding: Hexadecimal.text(hash), as: UTF8.self))"
+    if let index = lines.firstIndex(where: { $0.name == name }) {
+      lines[index].text = line
+    } else {
+      lines.append((line, name))
+    }
+    hashes[name] = hash
+    return token
+  }
+
+  /// Removes a token; false where there is none of that name.
+  @discardableResult
+  public mutating func remove(_ name: UserName) -> Bool {
+    guard hashes.removeValue(forKey: name) != nil else { return false }
+    lines.removeAll { $0.name == name }
+    return true
+  }
+
+  /// Whose token it is; nil where it is nobody's. The time tells nothing of which it is like.
+  public func name(of token: String) -> UserName? {
+    let hash = Self.hash(of: token)
+    var found: UserName?
+    for (name, expected) in hashes where DigestHash.isEqual(hash, expected) { found = name }
+    return found
+  }
+
+  /// The content of the file.
+  public var bytes: [UInt8] { Array(lines.map { $0.text + "\n" }.joined().utf8) }
+
+  private static func hash(of token: String) -> [UInt8] { Array(SHA256.hash(data: Array(token.utf8))) }
+}

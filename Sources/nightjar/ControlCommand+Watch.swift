@@ -1,0 +1,144 @@
+import CLinux
+import Control
+import Glibc
+import Media
+
+/// `nightjar ctl status --watch`: asks once a second and shows what has come of it.
+///
+/// On a terminal the view is drawn over the one before; in a pipe each is written after the last, with an empty line
+/// between.
+struct StatusWatch {
+  private let stream: ControlCommand.Stream
+  private let isTerminal = isatty(STDOUT_FILENO) == 1
+  private var view = StatusView()
+  private var linesDrawn = 0
+
+  init(_ stream: ControlCommand.Stream) {
+    self.stream = stream
+  }
+
+  /// Goes on until Ctrl-C, or until nobody reads it.
+  ///
+  /// - Throws: what the first question throws; after that it waits for a server that has gone.
+  mutating func run() throws {
+    // Before the client's threads, so that they leave these signals to this one.
+    let signals = nightjar_stop_signals()
+    guard signals >= 0 else { throw SystemFailure("signalfd") }
+    defer { close(signals) }
+    let client = stream.client(patience: MediaTime(seconds: 2))
+    var answer = try client.status()
+    if let camera = stream.camera { _ = try client.status(of: camera) }
+    if isTerminal, !stream.json { write("\u{1b}[?25l") }
+    var received: CInt = 0
+    var isRead = show(answer, at: .now())
+    while isRead {
+      received = wait(signals)
+      if received != 0 { break }
+      do {
+        answer = try client.status()
+        isRead = show(answer, at: .now())
+      } catch {
+        let text = (error as? any Failure)?.description ?? "\(error)"
+        view.forget()
+        // In JSON there is nothing to say; the line that is missing says it.
+        if !stream.json { isRead = draw(["no answer: \(text)", "trying again each second"]) }
+      }
+    }
+    if isTerminal, !stream.json { write("\u{1b}[?25h") }
+    if received != 0, received != SIGINT { nightjar_end_by_signal(received) }
+  }
+
+  /// Waits a second; the signal that came meanwhile, or 0.
+  private func wait(_ signals: CInt) -> CInt {
+    var descriptor = pollfd(fd: signals, events: Int16(POLLIN), revents: 0)
+    _ = nightjar_poll(&descriptor, 1, 1_000_000_000)
+    return descriptor.revents == 0 ? 0 : nightjar_next_signal(signals)
+  }
+
+  private mutating func show(_ answer: ControlClient.Answer<BoxStatus>, at now: MediaTime) -> Bool {
+    if stream.json { return write(String(decoding: answer.json, as: UTF8.self)) }
+    return draw(view.lines(of: answer.value, only: stream.camera, at: now))
+  }
+
+  private mutating func draw(_ lines: [String]) -> Bool {
+    guard isTerminal else { return write(lines.map { $0.prefix(80) + "\n" }.joined() + "\n") }
+    var size = winsize()
+    let isKnown = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 && size.ws_row > 1
+    let (columns, rows) = isKnown ? (Int(size.ws_col), Int(size.ws_row)) : (80, 24)
+    // One that scrolls could not be drawn over.
+    let shown = lines.prefix(rows - 1).map { $0.prefix(min(columns - 1, 80)) + "\u{1b}[K\n" }
+    let back = linesDrawn > 0 ? "\u{1b}[\(min(linesDrawn, rows - 1))A\r" : ""
+    linesDrawn = shown.count
+    return write(back + shown.joined() + "\u{1b}[J")
+  }
+
+  /// Whether somebody reads it.
+  @discardableResult
+  private func write(_ text: String) -> Bool { writeAll(text, to: STDOUT_FILENO) == 0 }
+}
+
+/// The live view of a status: within 80 columns.
+struct StatusView {
+  private var last: (status: BoxStatus, time: MediaTime)?
+
+  /// Begins anew: rates want two answers of the same server.
+  mutating func forget() { last = nil }
+
+  /// The lines for a status that came at `now`.
+  mutating func lines(of status: BoxStatus, only name: String?, at now: MediaTime) -> [String] {
+    // Another run has begun to count at nothing.
+    if let last, status.uptimeSeconds < last.status.uptimeSeconds { forget() }
+    defer { last = (status, now) }
+    let cameras = status.cameras.filter { name == nil || $0.name == name }
+    let viewers = cameras.reduce(0) { $0 + $1.destinations.count }
+    var lines = [
+      "nightjar  " + StatusDisplay.clock(MediaTime(seconds: status.uptimeSeconds))
+        + "  \(cameras.count) \(cameras.count == 1 ? "camera" : "cameras")"
+        + "  \(viewers) \(viewers == 1 ? "viewer" : "viewers")"
+        + (status.reloads > 0 ? "  reloaded \(StatusText.times(status.reloads))" : "")
+    ]
+    if let name, cameras.isEmpty { lines.append("there is no camera \(name) now") }
+    for camera in cameras { lines += self.lines(of: camera, at: now) }
+    return lines
+  }
+
+  private func lines(of camera: StreamStatus, at now: MediaTime) -> [String] {
+    let former = last?.status.cameras.first { $0.name == camera.name && $0.uptimeSeconds <= camera.uptimeSeconds }
+    let seconds = last.map { (now - $0.time).seconds } ?? 0
+    func rate(_ new: Int, _ old: Int?) -> Double? {
+      guard let old, new >= old, seconds > 0 else { return nil }
+      return Double(new - old) / seconds
+    }
+    let frames = rate(camera.frames.encoded, former?.frames.encoded).map { Terminal.decimal($0, digits: 1) } ?? "-"
+    let load = camera.adaptation?.load.map(StatusText.percent) ?? "-"
+    var lines = [
+      "",
+      Self.columns(
+        (camera.name, 20), (camera.camera?.state ?? "live", 13),
+        ("\(camera.orientation.width)x\(camera.orientation.height)", 11), ("\(frames) fps", 12),
+        ("dropped \(camera.frames.dropped)", 20)),
+      Self.columns(
+        ("  \(camera.encoder.name)", 45), ("load \(load)", 14),
+        (camera.encoder.bitrate.map { Terminal.bitrate(Double($0)) } ?? "fixed quality", 16)),
+    ]
+    for viewer in camera.destinations {
+      let old = former?.destinations.first { $0.url == viewer.url }
+      let bits = rate(viewer.bytes, old?.bytes).map { Terminal.bitrate($0 * 8) } ?? "-"
+      let loss = viewer.reception.map { "lost \(StatusText.percent($0.fractionLost))" } ?? "no report"
+      lines.append(
+        Self.columns(
+          ("  \(viewer.url)", 45), (viewer.slow ? "too slow" : loss, 14), (bits, 14)))
+    }
+    return lines
+  }
+
+  /// Fields side by side, each cut or filled to its width with a space behind it.
+  private static func columns(_ fields: (text: String, width: Int)...) -> String {
+    var line = ""
+    for (index, field) in fields.enumerated() {
+      let text = field.text.prefix(field.width - 1)
+      line += index == fields.count - 1 ? text : text + String(repeating: " ", count: field.width - text.count)
+    }
+    return line
+  }
+}

@@ -1,0 +1,36 @@
+import Control
+import Credentials
+import Listening
+import Media
+import RTSPServer
+
+extension StreamSession {
+  /// Serves the control API over the network where that is asked for, and says how to use it.
+  ///
+  /// - Parameter rtsp: what the RTSP server serves, which has users and certificate already.
+  func serveAPI(_ target: any ControlTarget, rtsp: ServerConfiguration?) throws -> NetworkControlServer? {
+    guard let configuration = try command.api.configuration(command.serving, rtsp: rtsp, terminal) else { return nil }
+    let server = try NetworkControlServer(configuration, target: target)
+    var urls: [String] = []
+    for listener in server.listeners {
+      let url = "https://\(RTSPPlayerCommands.host(of: listener.address)):\(listener.port)/v1/status"
+      if !urls.contains(url) { urls.append(url) }
+      if listener.isAbsent {
+        terminal.warning("this machine has no address \(listener.address) now: it listens there once it has")
+      }
+    }
+    for url in urls { terminal.line("https      \(url)") }
+    if let url = urls.first {
+      // curl checks no certificate that nobody vouches for: compare the fingerprint where that matters.
+      let login =
+        configuration.users != nil ? "-u NAME " : configuration.tokens != nil ? "-H 'Authorization: Bearer TOKEN' " : ""
+      terminal.line("  curl: curl -k \(login)\(url)")
+    }
+    if configuration.users == nil, configuration.tokens?.names.isEmpty != false {
+      terminal.line(
+        "  only this machine may ask, and change nothing; let others in with: nightjar token add NAME, or nightjar user "
+          + "add NAME, and start it again")
+    }
+    return server
+  }
+}
