@@ -122,7 +122,8 @@ extension SessionTable {
     guard let next = state.next(after: .setup) else { throw .state(state, .setup) }
     let header = request.headers.values(of: "Transport")
     let used = usedChannels(on: connection, exceptTrack: track, of: former?.identifier)
-    let capabilities = configuration.transports.onConnection(isEncrypted: connection.scheme == .rtsps)
+    let capabilities = (configuration.transportsByPath[url.path] ?? configuration.transports)
+      .onConnection(isEncrypted: connection.scheme == .rtsps)
     let transport = try Self.refusing(Refusal.transport) { () throws(TransportError) in
       try SelectedTransport(choosingFrom: header, capabilities: capabilities, usedChannels: used)
     }

@@ -13,6 +13,8 @@ public struct SessionTable: Sendable {
     public var presentations: [String: Int]
     /// The ways to send.
     public var transports: TransportCapabilities
+    /// The ways to send of presentations that have others than ``transports``, by path.
+    public var transportsByPath: [String: TransportCapabilities] = [:]
     /// Seconds without a sign of life after which a session ends; `timeout=` in `Session`.
     public var timeoutSeconds: Int
     /// Sessions at a time.

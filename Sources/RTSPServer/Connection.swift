@@ -3,6 +3,7 @@ import Media
 import NIOCore
 import RTP
 import RTSP
+import Streaming
 
 /// One client's connection, on the event loop.
 final class Connection {
@@ -18,8 +19,12 @@ final class Connection {
   private var waiting: [Request] = []
   private var isAnswering = false
   private(set) var isClosed = false
-  /// Who has logged in here.
-  var user: UserName?
+  /// Whether nothing more is read, because it is to be closed once the last word is out.
+  private var isEnding = false
+  /// Whether there is nothing more to answer.
+  var isOver: Bool { isClosed || isEnding }
+  /// Who has logged in here, by the hashes of then.
+  var user: UsersFile.User?
   /// Whether anybody has: only logins are delayed.
   var hasLoggedIn: Bool { user != nil }
   /// When a request began that is not complete, and when the last one was.
@@ -31,6 +36,8 @@ final class Connection {
 
   /// The most requests that a client may send ahead.
   static let pipelineLimit = 16
+  /// How long a BYE may take from the send thread to a connection.
+  static let goodbyeTime = TimeAmount.milliseconds(200)
 
   init?(_ channel: any Channel, number: UInt64, isEncrypted: Bool, _ service: Service, at now: MediaTime) {
     guard let remote = channel.remoteAddress, let local = channel.localAddress, let client = Self.text(of: remote),
@@ -50,7 +57,7 @@ final class Connection {
   }
 
   /// An address without its port; a link-local one with its interface, without which nothing can be sent there.
-  private static func text(of address: SocketAddress) -> String? {
+  private static func text(of address: NIOCore.SocketAddress) -> String? {
     guard let text = address.ipAddress, !text.contains("%") else { return address.ipAddress }
     // struct sockaddr_in6 of <netinet/in.h>: its interface is in the last four of 28 bytes.
     let scope: UInt32 = address.withSockAddr { pointer, size in
@@ -65,6 +72,9 @@ final class Connection {
     String(address.prefix { $0 != "%" })
   }
 
+  /// Whether it is from this machine by its own name; the kernel lets no such address in from a network.
+  var isFromHere: Bool { (try? Streaming.SocketAddress(host: client, port: 1))?.isLoopback ?? false }
+
   /// This side's address.
   var localAddress: ConnectionAddress? {
     channel.localAddress?.ipAddress.flatMap { ConnectionAddress(Self.withoutZone($0)) }
@@ -76,7 +86,7 @@ final class Connection {
   func read(_ buffer: ByteBuffer, at now: MediaTime) {
     buffer.withUnsafeReadableBytes { bytes in
       var rest = bytes
-      while !isClosed {
+      while !isOver {
         let message: ClientMessage?
         do throws(RequestError) {
           message = try parser.next(from: &rest)
@@ -111,7 +121,7 @@ final class Connection {
 
   private func answerNext() {
     // Who takes no answers gets no more of them made: they would have to be kept.
-    guard !isAnswering, !isClosed, !waiting.isEmpty, channel.isWritable else { return }
+    guard !isAnswering, !isOver, !waiting.isEmpty, channel.isWritable else { return }
     isAnswering = true
     service.answer(waiting.removeFirst(), on: self)
   }
@@ -177,6 +187,16 @@ final class Connection {
     isClosed = true
     let channel = channel
     channel.eventLoop.scheduleTask(in: .milliseconds(200)) { channel.close(mode: .all, promise: nil) }
+  }
+
+  /// Closes the connection once what the send thread has still to say, a BYE, has had time to get here. Nothing more is
+  /// read from it.
+  func closeAfterGoodbye() {
+    guard !isOver else { return }
+    isEnding = true
+    waiting.removeAll()
+    let connection = NIOLoopBound(self, eventLoop: channel.eventLoop)
+    channel.eventLoop.scheduleTask(in: Self.goodbyeTime) { connection.value.close() }
   }
 
   func noteClosed() { isClosed = true }

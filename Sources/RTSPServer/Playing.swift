@@ -1,17 +1,28 @@
+import Credentials
 import Media
 import NIOCore
 import RTSP
 import Streaming
 
+/// A session that was set up: of which camera, and whose it is.
+struct ServedSession {
+  let presentation: ServedPresentation
+  /// Who set it up, or has it play, as that was proved; nil where nobody is asked.
+  var user: UsersFile.User?
+}
+
 /// A session that plays.
 struct Playing {
   /// Tells what is still on its way from before a pause from what comes after it.
   let number: UInt64
+  let presentation: ServedPresentation
   /// Where interleaved packets go: the connection of SETUP, whichever PLAY came on.
   let connection: UInt64
   let transport: SelectedTransport
   /// Who it is, for a person.
   let name: String
+  /// The camera's name, where there are several.
+  let camera: String?
   let since = MediaTime.now()
   /// Nil for one that shares the group.
   var viewer: ViewerID?
@@ -39,7 +50,7 @@ extension SelectedTransport {
   /// `rtsp udp 192.168.1.20:50000, anna`.
   func viewerName(of connection: Connection, isProtected: Bool) -> String {
     let kind = isProtected ? "rtsp srtp" : "rtsp"
-    let user = connection.user.map { ", \($0)" } ?? ""
+    let user = connection.user.map { ", \($0.name)" } ?? ""
     return switch delivery {
     case .udp(let ports): "\(kind) udp \(connection.client):\(ports.rtp)\(user)"
     case .interleaved: "\(kind) tcp \(connection.client):\(connection.channel.remoteAddress?.port ?? 0)\(user)"

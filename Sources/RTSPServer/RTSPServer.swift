@@ -1,10 +1,15 @@
+public import Credentials
+import Glibc
 public import Listening
+import Media
 import NIOCore
 import NIOPosix
 import NIOSSL
-public import Streaming
+import Streaming
 
-/// Serves one camera by RTSP (RFC 2326), to whoever may watch.
+/// Serves cameras by RTSP (RFC 2326), each at a path of its own, to whoever may watch.
+///
+/// Cameras and users may change while it runs; who has nothing to do with the change does not notice it.
 ///
 /// It runs on one thread of NIO, which is not on a frame's way: packets for UDP go from the send thread, and those that
 /// are interleaved are handed over by it.
@@ -19,19 +24,19 @@ public final class RTSPServer: Sendable {
 
   /// Begins to listen.
   ///
-  /// - Throws: `ListenError`; then nothing listens.
-  public init(_ configuration: ServerConfiguration, pipeline: Pipeline) throws {
+  /// - Throws: `ListenError`, ``ServerError``, `StreamDestinationError` where a camera is sent already to what is to be a group; then
+  ///   nothing listens.
+  public init(_ configuration: ServerConfiguration, presentations: [Presentation]) throws {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let loop = group.next()
     let events = ServerEvents()
     self.events = events
     do {
       let tls = try configuration.identity.map { try $0.serverContext() }
-      if let group = configuration.group {
-        try pipeline.reserve(group: SocketAddress(host: group.address, port: group.port))
-      }
       let service = try loop.submit {
-        NIOLoopBound(Service(configuration, pipeline, loop, events), eventLoop: loop)
+        let service = Service(configuration, loop, events)
+        try service.set(presentations)
+        return NIOLoopBound(service, eventLoop: loop)
       }.wait()
       var channels: [any Channel] = []
       var listeners: [ServerConfiguration.Listener] = []
@@ -44,6 +49,7 @@ public final class RTSPServer: Sendable {
         }
       } catch {
         for channel in channels { try? channel.close().wait() }
+        _ = try? loop.flatSubmit { service.value.close() }.wait()
         throw error
       }
       self.service = service
@@ -75,10 +81,42 @@ public final class RTSPServer: Sendable {
       }
   }
 
-  /// What happened so far.
+  /// What happened so far. Not for NIO's own thread.
   public func statistics() throws -> ServerStatistics {
     let service = service
-    return try group.next().submit { service.value.statistics }.wait()
+    return try group.next().submit { service.value.currentStatistics() }.wait()
+  }
+
+  /// Who watches now, in the order in which they came. Not for NIO's own thread.
+  public func viewers() throws -> [ServerViewer] {
+    let service = service
+    return try group.next().submit { service.value.viewers() }.wait()
+  }
+
+  /// Serves these cameras from now on. Not for NIO's own thread.
+  ///
+  /// One that has its name and its pipeline still is the same camera, and who watches it loses not one packet. Sessions of
+  /// one that is gone, or has another pipeline, end as when a camera's stream ends: their viewers get a BYE, connections
+  /// that carried packets are closed, so that players try again at once, and sessions over UDP are forgotten, so that the
+  /// next request of each gets 454. Where only the group is another, that is so for viewers of the group alone.
+  ///
+  /// - Throws: ``ServerError`` for a name that no URL can have, a name of two cameras, or a group of two;
+  ///   `StreamDestinationError` where a camera is sent already to what is to be a group. Then nothing has changed.
+  public func setPresentations(_ presentations: [Presentation]) throws {
+    let service = service
+    try group.next().submit { try service.value.set(presentations) }.wait()
+  }
+
+  /// Lets these users watch from now on. Not for NIO's own thread.
+  ///
+  /// Who is none of them, or has another password than the one logged in with, is thrown out at once: sessions and
+  /// connections end. Others go on, and what they were asked for holds. Nil lets in everybody on this machine and nobody
+  /// else, wherever the server listens; from nil to users, who has not logged in must.
+  ///
+  /// - Throws: What NIO does where the server has been stopped.
+  public func set(users: UsersFile?) throws {
+    let service = service
+    try group.next().submit { service.value.set(users: users) }.wait()
   }
 
   /// Ends all sessions and connections, and waits until that is done. Not for NIO's own thread.
@@ -88,22 +126,4 @@ public final class RTSPServer: Sendable {
     _ = try? group.next().flatSubmit { service.value.close() }.wait()
     try? group.syncShutdownGracefully()
   }
-}
-
-/// What an RTSP server has done.
-public struct ServerStatistics: Sendable {
-  /// Connections of now.
-  public var connections = 0
-  /// Sessions of now.
-  public var sessions = 0
-  /// Those of them that play.
-  public var playing = 0
-  /// Requests answered.
-  public var requests = 0
-  /// Requests that were refused, and bytes that were none.
-  public var refused = 0
-  /// Failed logins.
-  public var failedLogins = 0
-  /// Connections that were turned away for their number.
-  public var turnedAway = 0
 }

@@ -3,12 +3,12 @@ public import Listening
 public import Media
 public import SRTP
 
-/// What an RTSP server serves, where, and how much of it.
+/// Where an RTSP server listens, to whom it listens, and how much it takes.
 public struct ServerConfiguration: Sendable {
   /// Where it listens.
   public typealias Listener = TCPListener
 
-  /// The group that all viewers share who ask for multicast.
+  /// The group that all viewers of a camera share who ask for multicast.
   public struct Group: Hashable, Sendable {
     /// Its address.
     public var address: String
@@ -27,24 +27,20 @@ public struct ServerConfiguration: Sendable {
 
   /// One or more places to listen.
   public var listeners: [Listener]
-  /// The camera's name: `rtsp://HOST:PORT/camera`.
-  public var path = "camera"
   /// Who may watch; nil lets in everybody who can connect.
   public var users: UsersFile?
   /// Whether connections from other machines are closed unread, wherever it listens.
   public var servesThisMachineAlone = false
   /// What encrypted listeners show.
   public var identity: TLSIdentity?
-  /// The group for multicast; nil refuses it.
-  public var group: Group?
-  /// Whether the stream goes to viewers of rtsps alone, and to them within that connection or by SRTP alone.
+  /// Whether pictures go to viewers of rtsps alone, and to them within that connection or by SRTP alone.
   public var requiresEncryption = false
-  /// What SRTP is offered by to viewers of rtsps (RTP/SAVP and RTP/SAVPF, the key by MIKEY); nil offers none. The group
-  /// is protected by it where ``requiresEncryption`` says so, else it is in the clear.
+  /// What SRTP is offered by to viewers of rtsps (RTP/SAVP and RTP/SAVPF, the key by MIKEY); nil offers none. Groups are
+  /// protected by it where ``requiresEncryption`` says so, else they are in the clear.
   public var suite: SRTPSuite? = .aes128CounterHMAC80
-  /// Sessions at a time.
+  /// Sessions at a time, of all cameras together.
   public var sessions = 128
-  /// Sessions at a time of one address.
+  /// Sessions at a time of one address, of all cameras together.
   public var sessionsPerAddress = 16
   /// Connections at a time.
   public var connections = 256
@@ -62,5 +58,34 @@ public struct ServerConfiguration: Sendable {
   /// A server that listens there.
   public init(listeners: [Listener]) {
     self.listeners = listeners
+  }
+}
+
+/// Why an RTSP server does not run.
+public enum ServerError: Failure {
+  /// A camera's name that no URL can have.
+  case name(String)
+  /// Two cameras of one name.
+  case repeatedName(String)
+  /// Two cameras whose multicast groups, or RTCP's port of the one, are the same.
+  case sameGroup(String, String, address: String, port: UInt16)
+
+  /// One line for the person at the terminal.
+  public var description: String {
+    switch self {
+    case .name(let name):
+      "a camera named \(Self.quoted(name)): no URL can have that; choose letters, digits, '-', '_' and '.', as in nursery"
+    case .repeatedName(let name): "two cameras named \(Self.quoted(name)): each has a URL of its own; rename one"
+    case .sameGroup(let first, let second, let address, let port):
+      "the cameras \(Self.quoted(first)) and \(Self.quoted(second)) want the same multicast group \(address), port "
+        + "\(port): give each a group of its own, or ports that are two apart at least"
+    }
+  }
+
+  private static func quoted(_ name: String) -> String { "'\(AttributeFile.printable(name))'" }
+
+  /// What kind of failure it is.
+  public var kind: FailureKind {
+    .usage
   }
 }

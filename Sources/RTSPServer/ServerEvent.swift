@@ -4,10 +4,10 @@ import Synchronization
 
 /// Who came and went, one line for the person at the terminal.
 public enum ServerEvent: Sendable, CustomStringConvertible {
-  /// A viewer gets the stream.
-  case came(viewer: String)
+  /// A viewer gets the stream; of this camera, where there are several.
+  case came(viewer: String, camera: String?)
   /// It does not any more, after so long, and this is what it got; nil for one of a group.
-  case left(viewer: String, after: MediaTime, DestinationStatistics?)
+  case left(viewer: String, camera: String?, after: MediaTime, DestinationStatistics?)
   /// So many logins from an address failed since the last word of it.
   case loginsFailed(address: String, count: Int)
   /// So many connections of an address were closed by us since the last word of it, for this reason.
@@ -20,9 +20,9 @@ public enum ServerEvent: Sendable, CustomStringConvertible {
   /// The line.
   public var description: String {
     switch self {
-    case .came(let viewer): "viewer \(viewer) is watching"
-    case .left(let viewer, let time, let figures):
-      "viewer \(viewer) left after \(time.nanoseconds / 1_000_000_000) s"
+    case .came(let viewer, let camera): "viewer \(viewer) is watching" + (camera.map { " \($0)" } ?? "")
+    case .left(let viewer, let camera, let time, let figures):
+      "viewer \(viewer) left\(camera.map { " \($0)" } ?? "") after \(time.nanoseconds / 1_000_000_000) s"
         + (figures.map { ": \($0.packets) packets, \($0.framesDropped) frames lost" } ?? "")
     case .loginsFailed(let address, let count):
       "\(count == 1 ? "a login" : "\(count) logins") from \(address) failed: wrong name or password"

@@ -41,11 +41,13 @@ struct SharedGroup {
   }
 
   /// One has left; the last one ends the stream.
-  mutating func leave() {
+  ///
+  /// - Parameter isOver: whether all leave because the camera does. Otherwise there is no BYE: somebody may have set the
+  ///   group up just now, and would take it for the end.
+  mutating func leave(isOver: Bool) {
     members -= 1
     guard members == 0, let viewer else { return }
-    // Without BYE: somebody may have set the group up just now, and would take it for the end.
-    pipeline.remove(viewer, goodbye: false)
+    pipeline.remove(viewer, goodbye: isOver)
     self.viewer = nil
   }
 }

@@ -4,7 +4,7 @@ import RTSP
 import SRTP
 import Streaming
 
-/// The protected streams of viewers by RTSP, on its event loop.
+/// The protected streams of a camera's viewers by RTSP, on its event loop.
 ///
 /// DESCRIBE offers a stream with a key of its own, which nobody else gets, and the next SETUP on the same connection
 /// takes it. Where a protected group is served, it is the group's key that all get: a player reads one key only, and
@@ -14,7 +14,7 @@ struct ViewerKeys {
   private let suite: SRTPSuite?
   private let pipeline: Pipeline
   /// The group's stream; nil where there is none, or it is in the clear.
-  let group: ProtectedStream?
+  private(set) var group: ProtectedStream?
   /// By connection.
   private var offered: [UInt64: ProtectedStream] = [:]
   private var taken: [SessionIdentifier: Taken] = [:]
@@ -26,11 +26,17 @@ struct ViewerKeys {
     let controlKey: SRTPKey?
   }
 
-  init(_ configuration: ServerConfiguration, _ pipeline: Pipeline) {
-    suite = configuration.suite
+  init(_ suite: SRTPSuite?, _ pipeline: Pipeline, protectsGroup: Bool) {
+    self.suite = suite
     self.pipeline = pipeline
-    let isGroupProtected = configuration.group != nil && configuration.requiresEncryption
-    group = isGroupProtected ? configuration.suite.map { pipeline.reserve(SRTPKey(random: $0)) } : nil
+    protectGroup(protectsGroup)
+  }
+
+  /// Has a group that is protected, or none any more. Streams that viewers have stay what they are.
+  mutating func protectGroup(_ isProtected: Bool) {
+    guard isProtected != (group != nil) else { return }
+    if let group { pipeline.release(group) }
+    group = isProtected ? suite.map { pipeline.reserve(SRTPKey(random: $0)) } : nil
   }
 
   /// The stream of a session; nil where it is in the clear.
@@ -77,6 +83,14 @@ struct ViewerKeys {
   /// A connection is closed.
   mutating func forget(_ connection: UInt64) {
     if let stream = offered.removeValue(forKey: connection) { pipeline.release(stream) }
+  }
+
+  /// Lets all streams go: nobody watches any more.
+  mutating func endAll() {
+    for stream in Array(offered.values) + taken.values.map(\.stream) { pipeline.release(stream) }
+    offered.removeAll()
+    taken.removeAll()
+    protectGroup(false)
   }
 
   private func new() -> ProtectedStream? {

@@ -12,8 +12,8 @@ struct ViewerList {
   /// This side's ports, one pair for each family in use.
   var ports: [CInt: LocalPorts] = [:]
   var lastNumber: UInt64 = 0
-  /// The group that viewers by RTSP share.
-  var sharedGroup: SocketAddress?
+  /// The groups that viewers by RTSP share.
+  var sharedGroups: [SocketAddress] = []
   /// Announces destinations that ask for it, once there is one.
   var announcer: SessionAnnouncer?
 
@@ -196,7 +196,7 @@ extension Pipeline {
     _ new: PipelineDestination, against list: ViewerList
   ) throws(StreamDestinationError) {
     guard list.count < viewerLimit else { throw .tooMany(limit: viewerLimit) }
-    if let group = list.sharedGroup, group == new.address { throw .sharedGroup(new.destination.description) }
+    if list.sharedGroups.contains(new.address) { throw .sharedGroup(new.destination.description) }
     for other in list.destinations {
       if other.address == new.address {
         throw .sameAddress(

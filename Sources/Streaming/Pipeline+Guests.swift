@@ -59,16 +59,17 @@ extension Pipeline {
     }
   }
 
-  /// Keeps `group` for viewers who came by themselves: no destination may be the same, or receivers would get the
-  /// picture twice, and in the clear perhaps where it is not meant to be.
+  /// Keeps `groups` for viewers who came by themselves, of this stream or another, instead of those kept before: no
+  /// destination may be the same, or receivers would get two pictures, and in the clear perhaps where it is not meant to
+  /// be.
   ///
-  /// - Throws: ``StreamDestinationError/sharedGroup(_:)`` where there is such a destination.
-  public func reserve(group: SocketAddress) throws(StreamDestinationError) {
+  /// - Throws: ``StreamDestinationError/sharedGroup(_:)`` where there is such a destination; then nothing has changed.
+  public func reserve(groups: [SocketAddress]) throws(StreamDestinationError) {
     try viewerList.withLock { list throws(StreamDestinationError) in
-      if let same = list.destinations.first(where: { $0.address == group }) {
+      if let same = list.destinations.first(where: { groups.contains($0.address) }) {
         throw .sharedGroup(same.destination.description)
       }
-      list.sharedGroup = group
+      list.sharedGroups = groups
     }
   }
 

@@ -128,9 +128,7 @@ struct RTSPOptions: ParsableArguments {
     var listeners = try listeners(rtsp, named: "rtsp", of: sockets, port: 8554, hasUsers: users != nil)
     listeners += try self.listeners(rtsps, named: "rtsps", of: sockets, port: 8322, hasUsers: users != nil)
     var configuration = ServerConfiguration(listeners: listeners)
-    configuration.path = path
     configuration.users = users
-    configuration.group = group
     configuration.requiresEncryption = requiresEncryption
     if let suite { configuration.suite = suite.suite }
     configuration.servesThisMachineAlone = users == nil

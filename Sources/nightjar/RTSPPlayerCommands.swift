@@ -6,13 +6,15 @@ import RTSPServer
 struct RTSPPlayerCommands {
   let configuration: ServerConfiguration
   let listeners: [ServerConfiguration.Listener]
+  /// The camera's.
+  let name: String
 
-  /// The stream's URLs, one for each way in, without the two spellings of one.
+  /// The stream's URLs, those for each way in, without the two spellings of one.
   var urls: [String] {
     var urls: [String] = []
     for listener in listeners {
-      let url = url(of: listener, user: "")
-      if !urls.contains(url) { urls.append(url) }
+      let numeric = numericHost(of: listener).map { url(of: listener, host: $0) }
+      for url in [url(of: listener), numeric].compactMap({ $0 }) where !urls.contains(url) { urls.append(url) }
     }
     return urls
   }
@@ -21,7 +23,8 @@ struct RTSPPlayerCommands {
   var commands: [(player: String, command: String)] {
     // Whoever asked for encryption is shown how to have it.
     guard let listener = listeners.first(where: \.isEncrypted) ?? listeners.first else { return [] }
-    let url = url(of: listener, user: configuration.users == nil ? "" : "NAME:PASSWORD@")
+    let url = url(
+      of: listener, host: numericHost(of: listener), user: configuration.users == nil ? "" : "NAME:PASSWORD@")
     let quick = "-fflags nobuffer -flags low_delay -probesize 32 -analyzeduration 0"
     let ffplay = ("ffplay", "ffplay -rtsp_transport tcp \(quick) \(url)")
     guard !listener.isEncrypted else {
@@ -43,9 +46,20 @@ struct RTSPPlayerCommands {
     ]
   }
 
-  private func url(of listener: ServerConfiguration.Listener, user: String) -> String {
+  private func url(of listener: ServerConfiguration.Listener, host: String? = nil, user: String = "") -> String {
     let scheme = listener.isEncrypted ? "rtsps" : "rtsp"
-    return "\(scheme)://\(user)\(Self.host(of: listener.address)):\(listener.port)/\(configuration.path)"
+    return "\(scheme)://\(user)\(host ?? Self.host(of: listener.address)):\(listener.port)/\(name)"
+  }
+
+  /// This machine's address as others on its network write it, where it listens on all: its name may mean nothing to them.
+  private func numericHost(of listener: ServerConfiguration.Listener) -> String? {
+    guard ["0.0.0.0", "::"].contains(listener.address) else { return nil }
+    // A socket that systemd opens for :: takes IPv4 as well; ours does not, and has one beside it.
+    let hasIPv4 =
+      listener.descriptor != nil
+      || listeners.contains { $0.address == "0.0.0.0" && $0.isEncrypted == listener.isEncrypted }
+    if hasIPv4, let address = DefaultRoute.address(isIPv6: false) { return address }
+    return listener.address == "::" ? DefaultRoute.address(isIPv6: true).map { "[\($0)]" } : nil
   }
 
   /// An address as a viewer writes it: this machine's name where it listens on all.

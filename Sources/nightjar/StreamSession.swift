@@ -197,8 +197,9 @@ struct StreamSession {
 
   /// Serves the stream by RTSP, and says how to watch it.
   private func serve(_ configuration: ServerConfiguration, _ pipeline: Pipeline) throws -> RTSPServer {
-    let server = try RTSPServer(configuration, pipeline: pipeline)
-    let players = RTSPPlayerCommands(configuration: configuration, listeners: server.listeners)
+    let camera = Presentation(name: command.serving.path, pipeline: pipeline, group: command.serving.group)
+    let server = try RTSPServer(configuration, presentations: [camera])
+    let players = RTSPPlayerCommands(configuration: configuration, listeners: server.listeners, name: camera.name)
     for url in players.urls { terminal.line("rtsp       \(url)") }
     for listener in server.listeners where listener.isAbsent {
       terminal.warning("this machine has no address \(listener.address) now: it listens there once it has")
@@ -207,7 +208,7 @@ struct StreamSession {
     if configuration.users == nil {
       terminal.line("  only this machine may ask; let others in with: nightjar user add NAME, and start it again")
     }
-    if let group = configuration.group {
+    if let group = camera.group {
       terminal.line(
         "multicast  \(group.address) port \(group.port): everybody on the network can watch while somebody here does")
     }

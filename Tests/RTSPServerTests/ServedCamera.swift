@@ -19,26 +19,34 @@
       source: (any VideoSource)? = nil, bitrate: Int = 500_000, rests: Bool = true,
       _ configure: (inout ServerConfiguration) -> Void = { _ in }
     ) throws {
-      let size = PictureSize(width: 320, height: 240)
+      pipeline = try Self.pipeline(source: source, bitrate: bitrate, rests: rests)
+      var configuration = ServerConfiguration(listeners: [.init(address: "127.0.0.1", port: 0)])
+      configure(&configuration)
+      do {
+        server = try RTSPServer(configuration, presentations: [Presentation(name: "camera", pipeline: pipeline)])
+      } catch {
+        pipeline.stop()
+        _ = pipeline.waitUntilEnd()
+        throw error
+      }
+    }
+
+    /// A camera that runs; of 320x240 unless told.
+    static func pipeline(
+      _ size: PictureSize = PictureSize(width: 320, height: 240), source: (any VideoSource)? = nil,
+      bitrate: Int = 500_000, rests: Bool = true
+    ) throws -> Pipeline {
       let camera = try source ?? SyntheticCamera(size: size, frameRate: .thirty)
       let encoder = try EncoderSelector.select(
         .x264,
         EncoderSettings().configuration(
           size: size, frameRate: .thirty, bitrate: bitrate, color: .bt709, processors: 1), node: nil
       ).encoder
-      pipeline = try Pipeline(
+      let pipeline = try Pipeline(
         source: camera, encoder: encoder, destinations: [], keyFrameInterval: MediaTime(seconds: 600),
         restsUnwatched: rests)
       try pipeline.start()
-      var configuration = ServerConfiguration(listeners: [.init(address: "127.0.0.1", port: 0)])
-      configure(&configuration)
-      do {
-        server = try RTSPServer(configuration, pipeline: pipeline)
-      } catch {
-        pipeline.stop()
-        _ = pipeline.waitUntilEnd()
-        throw error
-      }
+      return pipeline
     }
 
     deinit {

@@ -341,6 +341,28 @@ import Testing
     _ = try server.setUp(from: "192.0.2.10")
   }
 
+  /// RFC 2326 section 11.3.10: a session is of one presentation, and each of those is sent in its own ways.
+  @Test func `presentations are apart`() throws {
+    var server = Server()
+    server.table.configuration.presentations["/porch"] = 1
+    server.table.configuration.transportsByPath["/porch"] = TransportCapabilities()
+    let multicast = "RTP/AVP;multicast,RTP/AVP;unicast;client_port=5000-5001"
+    for (path, delivery) in [
+      ("/camera", SelectedTransport.Delivery.multicast), ("/porch", .udp(PortPair(rtp: 5000, rtcp: 5001))),
+    ] {
+      let session = try server.setUp("\(path)/trackID=0", transport: multicast)
+      #expect(server.table[session]?.transports[0]?.delivery == delivery)
+      let other = path == "/porch" ? "/camera" : "/porch"
+      for (request, status) in [
+        ("SETUP rtsp://h\(other) RTSP/1.0\nTransport: RTP/AVP/TCP", 459), ("PLAY rtsp://h\(other) RTSP/1.0", 454),
+        ("TEARDOWN rtsp://h\(other)/ RTSP/1.0", 454), ("PLAY rtsp://h\(path)/ RTSP/1.0", 200),
+        ("GET_PARAMETER * RTSP/1.0", 200), ("PLAY * RTSP/1.0", 400), ("TEARDOWN rtsp://h\(path) RTSP/1.0", 200),
+      ] {
+        #expect(try server.status(request, session: session) == status, "\(request)")
+      }
+    }
+  }
+
   @Test func `a session outlives its path`() throws {
     var server = Server()
     let session = try server.setUp()

@@ -1,0 +1,33 @@
+import Glibc
+
+/// The way from this machine to others.
+enum DefaultRoute {
+  /// The address that packets to the internet leave with: the one that others on this network know this machine by.
+  /// Nil where there is no such way. Nothing is sent to find it out: connecting a UDP socket is a look at the routes.
+  static func address(isIPv6: Bool) -> String? {
+    // What nobody has: the documentation's own (RFC 5737, RFC 3849).
+    let (family, far) = isIPv6 ? (AF_INET6, "2001:db8::1") : (AF_INET, "192.0.2.1")
+    var hints = addrinfo()
+    hints.ai_family = family
+    hints.ai_socktype = CInt(SOCK_DGRAM.rawValue)
+    hints.ai_flags = AI_NUMERICHOST
+    var list: UnsafeMutablePointer<addrinfo>?
+    guard getaddrinfo(far, "9", &hints, &list) == 0, let list else { return nil }
+    defer { freeaddrinfo(list) }
+    let descriptor = socket(family, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    guard connect(descriptor, list.pointee.ai_addr, list.pointee.ai_addrlen) == 0 else { return nil }
+    var local = sockaddr_storage()
+    var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    return withUnsafeMutableBytes(of: &local) { bytes in
+      // A sockaddr_storage begins as a sockaddr does.
+      guard let address = bytes.assumingMemoryBound(to: sockaddr.self).baseAddress,
+        getsockname(descriptor, address, &size) == 0
+      else { return nil }
+      var text = [CChar](repeating: 0, count: 64)
+      guard getnameinfo(address, size, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0 else { return nil }
+      return String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+  }
+}
