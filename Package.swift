@@ -42,6 +42,7 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
     .package(url: "https://github.com/apple/swift-certificates", from: "1.20.0"),
     .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
+    .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
   ],
   targets: [
     // The C side: one shim of our own, and one module map per system library.
@@ -78,6 +79,7 @@ let package = Package(
         .product(name: "X509", package: "swift-certificates"),
         .product(name: "SwiftASN1", package: "swift-asn1"),
       ]),
+    target("Settings", ["Media", "CLinux", .product(name: "TOMLKit", package: "TOMLKit")]),
     target("Streaming", ["Media", "Threading", "Capture", "Encoding", "RTP", "SRTP", "CLinux"]),
     target(
       "Listening",
@@ -111,7 +113,8 @@ let package = Package(
     .executableTarget(
       name: "nightjar",
       dependencies: [
-        "Control", "RTSPServer", "Listening", "Credentials", "Streaming", "Capture", "Encoding", "OrientationSensing",
+        "Control", "RTSPServer", "Listening", "Settings", "Credentials", "Streaming", "Capture", "Encoding",
+        "OrientationSensing",
         "ThermalSensing", "SystemService", "VAAPI", "RTP", "SRTP", "Threading", "Media", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -161,6 +164,7 @@ let package = Package(
     .testTarget(
       name: "RTSPTests", dependencies: ["RTSP", "RTP", "Media", "TestSupport"], exclude: ["Captures"],
       swiftSettings: settings),
+    test("SettingsTests", ["Settings", "Media", "TestSupport", "nightjar"]),
     test("CredentialsTests", ["Credentials", "Media", "TestSupport", "nightjar"]),
     test(
       "RTSPServerTests",

@@ -1,5 +1,5 @@
 // swift-tools-version: 6.3
-// Coverage-guided fuzzing of the RTP and RTSP libraries, which are built here with the fuzzer's instrumentation. `run` runs it.
+// Coverage-guided fuzzing of the libraries that read what others wrote, which are built here with the fuzzer's instrumentation. `run` runs it.
 import PackageDescription
 
 let instrumented: [SwiftSetting] = [
@@ -18,6 +18,7 @@ func fuzzer(_ name: String, _ libraries: [Target.Dependency] = ["RTP", "Media"])
 
 let package = Package(
   name: "nightjar-fuzz",
+  dependencies: [.package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0")],
   targets: [
     // The library's own sources, by symbolic link.
     .target(name: "CLinux"),
@@ -50,5 +51,10 @@ let package = Package(
       ],
       swiftSettings: instrumented),
     fuzzer("FuzzKeys", ["KeyParsing", "RTP", "Media"]),
+    // The TOML library itself is not instrumented.
+    .target(
+      name: "Settings", dependencies: ["Media", "CLinux", .product(name: "TOMLKit", package: "TOMLKit")],
+      swiftSettings: instrumented),
+    fuzzer("FuzzSettings", ["Settings"]),
   ]
 )

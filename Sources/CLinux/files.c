@@ -3,6 +3,8 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 
+extern char **environ;
+
 static int tell(int result, const struct stat *status, struct nightjar_file *file) {
   if (result != 0) return -1;
   file->device = status->st_dev;
@@ -31,3 +33,5 @@ void nightjar_raise_descriptor_limit(uint64_t limit) {
   limits.rlim_cur = wanted;
   setrlimit(RLIMIT_NOFILE, &limits);
 }
+
+char *const *nightjar_environment(void) { return environ; }

@@ -22,4 +22,7 @@ int nightjar_descriptor_status(int descriptor, struct nightjar_file *file);
 // Lets the process open as many descriptors as its hard limit allows, at most limit.
 void nightjar_raise_descriptor_limit(uint64_t limit);
 
+// environ(7): NAME=VALUE each, and a null pointer behind the last. Swift takes the variable itself for unsafe.
+char *const *nightjar_environment(void);
+
 #endif
