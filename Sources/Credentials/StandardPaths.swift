@@ -4,12 +4,16 @@ import Glibc
 /// root, whatever root has inherited from the user who became it.
 public enum StandardPaths {
   /// The users file: `/etc/nightjar/users` for root, else `nightjar/users` under `$XDG_CONFIG_HOME` or `~/.config`.
-  public static var usersFile: String { "\(configuration)/users" }
+  public static var usersFile: String { "\(configurationDirectory)/users" }
 
   /// The tokens file, beside the users file.
-  public static var tokensFile: String { "\(configuration)/tokens" }
+  public static var tokensFile: String { "\(configurationDirectory)/tokens" }
 
-  private static var configuration: String {
+  /// The configuration file: `/etc/nightjar/nightjar.toml` for root, else `nightjar/nightjar.toml` under
+  /// `$XDG_CONFIG_HOME` or `~/.config`.
+  public static var configurationFile: String { "\(configurationDirectory)/nightjar.toml" }
+
+  private static var configurationDirectory: String {
     geteuid() == 0 ? "/etc/nightjar" : "\(directory("XDG_CONFIG_HOME", else: ".config"))/nightjar"
   }
 

@@ -30,7 +30,8 @@ public struct ConfigurationFile: Sendable {
         at: path, "it has more than the \(ConfigurationLimits.fileSize) bytes that are read; is it the right file?")
     }
     guard let text = String(validating: bytes, as: UTF8.self) else {
-      throw ConfigurationError(at: "\(path):\(Self.lineThatIsNoText(bytes))", "this is no UTF-8; save the file as UTF-8")
+      throw ConfigurationError(
+        at: "\(path):\(Self.lineThatIsNoText(bytes))", "this is no UTF-8; save the file as UTF-8")
     }
     if let nul = bytes.firstIndex(of: 0) {
       throw ConfigurationError(at: "\(path):\(Self.line(of: nul, in: bytes))", "there is a NUL; is it a text file?")
@@ -69,7 +70,8 @@ public struct ConfigurationFile: Sendable {
       return try TOMLTable(string: text)
     } catch let error as TOMLParseError {
       let opening = "Error while parsing "
-      let reason = error.description.hasPrefix(opening) ? error.description.dropFirst(opening.count) : error.description[...]
+      let reason =
+        error.description.hasPrefix(opening) ? error.description.dropFirst(opening.count) : error.description[...]
       throw ConfigurationError(at: "\(path):\(error.source.begin.line)", "this is no TOML: \(reason)")
     } catch {
       throw ConfigurationError(at: path, "this is no TOML: \(error)")

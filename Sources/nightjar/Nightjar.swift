@@ -14,9 +14,24 @@ struct Nightjar: ParsableCommand {
         nightjar devices                                    which cameras there are
         nightjar ctl status                                 how a running stream is
         nightjar user add alice                             who may watch
+        nightjar config example                             options in a file instead
       """,
     version: version,
-    subcommands: [StreamCommand.self, DevicesCommand.self, ControlCommand.self, UserCommand.self, TokenCommand.self])
+    subcommands: [
+      StreamCommand.self, DevicesCommand.self, ControlCommand.self, UserCommand.self, TokenCommand.self,
+      ConfigurationCommand.self,
+    ])
 
   static let version = "0.1.0"
+
+  /// Streaming goes by a file as well, so that its options cannot be judged before that is read; the rest is as usual.
+  static func main() {
+    let words = Array(CommandLine.arguments.dropFirst())
+    guard words.first == "stream", !StreamCommand.isQuestion(words) else { return main(nil) }
+    do {
+      try StreamCommand.run(Array(words.dropFirst()))
+    } catch {
+      exit(withError: error)
+    }
+  }
 }

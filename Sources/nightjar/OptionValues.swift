@@ -125,6 +125,18 @@ enum OptionValues {
     return .chosen(format)
   }
 
+  /// `nursery`: what a URL takes as it is.
+  static func cameraName(_ text: String) throws -> String {
+    let isPlain = text.utf8.allSatisfy { byte in
+      (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
+        || [0x2d, 0x2e, 0x5f].contains(byte)
+    }
+    guard isPlain, (1...64).contains(text.utf8.count), text != ".", text != ".." else {
+      throw ValidationError("choose 1 to 64 letters, digits, '-', '_' and '.', as in nursery")
+    }
+    return text
+  }
+
   /// A whole number of these.
   static func number(_ text: String, within limits: ClosedRange<Int>) throws -> Int {
     guard let value = number(text[...]), limits.contains(value) else {

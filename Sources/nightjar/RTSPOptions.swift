@@ -13,7 +13,7 @@ struct RTSPOptions: ParsableArguments {
   @Option(
     defaultAsFlag: ListenAddress(),
     help: ArgumentHelp(
-      "Serve rtsp://HOST:8554/camera; viewers come and go.",
+      "Serve rtsp://HOST:8554/NAME, where NAME is --name's; viewers come and go.",
       discussion: """
         Without users (nightjar user add NAME) it listens on this machine only; with users on every address. \
         ADDRESS:PORT, :PORT or ADDRESS chooses others. Sockets that systemd has opened, of the name rtsp or rtsps, are \
@@ -24,15 +24,9 @@ struct RTSPOptions: ParsableArguments {
   @Option(
     defaultAsFlag: ListenAddress(),
     help: ArgumentHelp(
-      "Serve rtsps://HOST:8322/camera: as --rtsp, encrypted.",
+      "Serve rtsps://HOST:8322/NAME: as --rtsp, encrypted.",
       discussion: "Without --tls-cert a certificate is made at the first start and kept.", valueName: "address:port"))
   var rtsps: ListenAddress?
-
-  @Option(
-    name: .customLong("rtsp-path"),
-    help: ArgumentHelp("The camera's name in the URL: 1 to 64 letters, digits, '-', '_' and '.'.", valueName: "name"),
-    transform: Self.path)
-  var path = "camera"
 
   @Option(
     help: ArgumentHelp(
@@ -102,7 +96,6 @@ struct RTSPOptions: ParsableArguments {
     }
     guard isServed else {
       if group != nil { throw ValidationError("--rtsp-multicast is for --rtsp and --rtsps only") }
-      if path != "camera" { throw ValidationError("--rtsp-path is for --rtsp and --rtsps only") }
       if requiresEncryption { throw ValidationError("--require-encryption is for --rtsps only") }
       if suite != nil { throw ValidationError("--rtsps-suite is for --rtsps only") }
       if alwaysEncodes { throw ValidationError("--always-encode is for --rtsp and --rtsps only") }
@@ -119,10 +112,14 @@ struct RTSPOptions: ParsableArguments {
 
   /// What is to be served, by what was given and what is on the disk; nil where nothing is.
   ///
-  /// - Parameter sockets: what systemd has opened; they take the place of the usual addresses.
+  /// - Parameters:
+  ///   - path: the stream's in the URL.
+  ///   - sockets: what systemd has opened; they take the place of the usual addresses.
   /// - Throws: ``CommandFailure`` for an address that is open to others while there are no users, and for one beside a
   ///   socket of the same kind, `UsersFileError`, `TLSIdentityError`.
-  func configuration(sockets: [ActivationSocket], _ terminal: Terminal) throws -> ServerConfiguration? {
+  func configuration(
+    path: String, sockets: [ActivationSocket], _ terminal: Terminal
+  ) throws -> ServerConfiguration? {
     guard isServed || !sockets.isEmpty else { return nil }
     let users = try usersFile()
     var listeners = try listeners(rtsp, named: "rtsp", of: sockets, port: 8554, hasUsers: users != nil)
@@ -203,17 +200,6 @@ struct RTSPOptions: ParsableArguments {
     terminal.line("certificate \(own.path), SHA-256 \(own.identity.fingerprint)")
     terminal.line("  a player that asks whether to trust it shows this SHA-256: accept it if they are the same")
     return own.identity
-  }
-
-  private static func path(_ text: String) throws -> String {
-    let isPlain = text.utf8.allSatisfy { byte in
-      (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
-        || [0x2d, 0x2e, 0x5f].contains(byte)
-    }
-    guard isPlain, (1...64).contains(text.utf8.count), text != ".", text != ".." else {
-      throw ValidationError("choose 1 to 64 letters, digits, '-', '_' and '.', as in nursery")
-    }
-    return text
   }
 
   private static func suite(_ text: String) throws -> OfferedSuite {

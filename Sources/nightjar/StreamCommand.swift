@@ -15,6 +15,10 @@ struct StreamCommand: ParsableCommand {
       Without --to and --rtsp it streams to this machine: H.264 to port 5004 and MPEG-TS to port 5006, and prints the \
       commands that show the picture. Ctrl-C ends it with a summary.
 
+      Each option may stand in a file too (--config), where several cameras can be told apart, and in the environment: \
+      NIGHTJAR_KEYFRAME_INTERVAL=1s is --keyframe-interval 1s, lists are separated by spaces, and flags are true or \
+      false. The command line goes before the environment, and the environment before the file.
+
       Examples:
         nightjar stream --to rtp://192.168.1.20:5004 --sdp camera.sdp
         nightjar stream --source /dev/video2 --size 1920x1080 --fps 30 --bitrate 4M
@@ -23,9 +27,24 @@ struct StreamCommand: ParsableCommand {
         nightjar stream --source file:clip.y4m --rate max --loop 1
         nightjar user add alice; nightjar stream --rtsp
 
-      Exit codes are those of sysexits.h: 64 wrong options, 66 no such camera or file, 69 the camera or encoder is \
-      gone (with --on-loss exit), 74 a file cannot be written, 75 the camera is busy, 77 no permission.
+      Exit codes are those of sysexits.h: 64 wrong options, 65 a broken configuration or clip, 66 no such camera or \
+      file, 69 the camera or encoder is gone (with --on-loss exit), 74 a file cannot be written, 75 the camera is busy, 77 no permission.
       """)
+
+  @Option(
+    help: ArgumentHelp(
+      "A configuration file: options as nightjar config example shows them; or none.",
+      discussion: """
+        Without it /etc/nightjar/nightjar.toml for root, else nightjar/nightjar.toml under $XDG_CONFIG_HOME or \
+        ~/.config, where it is there. nightjar config check finds mistakes in it.
+        """, valueName: "file"))
+  var config: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "What the camera is called, in its URL too: 1 to 64 letters, digits, '-', '_' and '.'.", valueName: "name"),
+    transform: OptionValues.cameraName)
+  var name = "camera"
 
   @Option(
     help: ArgumentHelp(
@@ -161,11 +180,26 @@ struct StreamCommand: ParsableCommand {
     }
   }
 
-  func run() throws {
+  /// Runs until a signal, or until there is nothing more to stream.
+  ///
+  /// - Parameter arguments: what follows `nightjar stream`; what else there is to know is in the environment and a file.
+  static func run(_ arguments: [String]) throws {
     let started = MediaTime.now()
     try reportingFailures {
-      try StreamSession(self, started: started).run()
+      let configuration = try BoxConfiguration.load(
+        arguments: arguments, environment: ProcessEnvironment.variables)
+      guard configuration.cameras.count == 1 else {
+        throw CommandFailure(
+          kind: .usage, description: "\(configuration.cameras.count) cameras: this version streams one at a time")
+      }
+      try StreamSession(configuration, started: started).run()
     }
+  }
+
+  /// Whether it is asked what it can do, and not to stream.
+  static func isQuestion(_ arguments: [String]) -> Bool {
+    let questions: Set = ["--help", "-help", "-h", "--help-hidden", "--version", "--experimental-dump-help"]
+    return arguments.prefix { $0 != "--" }.contains { questions.contains($0) }
   }
 }
 

@@ -14,14 +14,16 @@ import SystemService
 
 /// One run of `nightjar stream`: from the options to the summary.
 struct StreamSession {
-  let command: StreamCommand
+  let configuration: BoxConfiguration
   let started: MediaTime
   let terminal = Terminal()
 
-  init(_ command: StreamCommand, started: MediaTime) {
-    self.command = command
+  init(_ configuration: BoxConfiguration, started: MediaTime) {
+    self.configuration = configuration
     self.started = started
   }
+
+  private var command: StreamCommand { configuration.box }
 
   func run() throws {
     // Before any thread exists, so that all of them leave these signals to this one.
@@ -31,9 +33,11 @@ struct StreamSession {
     // A destination takes two descriptors, and a shell often allows no more than 1024.
     nightjar_raise_descriptor_limit(65_536)
     let starting = try StartGuard(signals: signals)
+    if let path = configuration.path { terminal.line("config     \(path)") }
+    for warning in configuration.warnings { terminal.warning(warning) }
 
     let sockets = try ActivationSocket.take(known: RTSPOptions.socketNames)
-    let serving = try command.serving.configuration(sockets: sockets, terminal)
+    let serving = try command.serving.configuration(path: command.name, sockets: sockets, terminal)
     let isAlone = command.destinations.isEmpty && serving == nil
     let destinations = isAlone ? Self.loopback : command.destinations
     let turns = command.orientation.orientation == .auto || command.control != "none"

@@ -205,7 +205,7 @@ enum OwnNetwork {
 
   @Test(arguments: [
     ["--users", "x"], ["--rtsp-multicast", "239.1.2.3:5004"], ["--always-encode"], ["--rtsps", "--tls-cert", "x"],
-    ["--rtsp", "--rtsp-multicast", "10.0.0.1:5004"], ["--rtsp", "--rtsp-path", "a/b"],
+    ["--rtsp", "--rtsp-multicast", "10.0.0.1:5004"], ["--rtsp", "--name", "a/b"],
   ])
   func `an option that would have no effect, or no meaning, is refused`(arguments: [String]) throws {
     let directory = try TemporaryDirectory()

@@ -29,7 +29,9 @@ public final class Subprocess: @unchecked Sendable {
     for url in [outputURL, errorURL] { try Data().write(to: url) }
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = arguments
-    process.environment = ProcessInfo.processInfo.environment.merging(environment) { $1 }
+    // The machine's own configuration is none of a test's.
+    process.environment = ProcessInfo.processInfo.environment.merging(["NIGHTJAR_CONFIG": "none"]) { $1 }
+      .merging(environment) { $1 }
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = try FileHandle(forWritingTo: outputURL)
     process.standardError = try FileHandle(forWritingTo: errorURL)

@@ -1,0 +1,122 @@
+import ArgumentParser
+import Credentials
+import Media
+import Settings
+
+/// What `nightjar stream` is to do, by its command line, the environment and the configuration file.
+struct BoxConfiguration {
+  /// The cameras, one at least. What is the box's is the same in all of them.
+  let cameras: [StreamCommand]
+  /// The file that was read, if any.
+  let path: String?
+  /// A line for each thing that looks like a mistake and is none that would keep it from running.
+  let warnings: [String]
+  /// What file and environment say of each camera, in the same order.
+  let settings: [OptionLayer]
+
+  /// What is the box's, not a camera's.
+  var box: StreamCommand { cameras[0] }
+
+  /// Reads everything anew.
+  ///
+  /// - Parameters:
+  ///   - arguments: what follows `nightjar stream`.
+  ///   - environment: all variables.
+  /// - Throws: ``ConfigurationError`` for what file or environment say, else what the parser of the command line throws.
+  static func load(arguments: [String], environment: [String: String]) throws -> BoxConfiguration {
+    let options = StreamCommand.optionTable
+    let words = CommandLineWords(arguments, options: options)
+    let path = path(words, environment)
+    let file = try path.map { try ConfigurationFile(contentsOf: $0, options: options) }
+    let variables = try EnvironmentSettings(environment, options: options, others: [pathVariable])
+    let merged = try ConfigurationMerge(
+      file: file, environment: variables.settings, given: words.given, options: options
+    ).cameras
+    let cameras = try merged.map { camera in
+      do {
+        return try StreamCommand.parsed(camera.settings.words(of: options) + arguments)
+      } catch {
+        throw OptionFault.refusal(of: error, settings: camera.settings, given: words.given) ?? error
+      }
+    }
+    try CameraSet(path: path, lines: merged.map(\.line), settings: merged.map(\.settings), cameras: cameras).check()
+    return BoxConfiguration(
+      cameras: cameras, path: path, warnings: variables.warnings, settings: merged.map(\.settings))
+  }
+
+  /// The variable that names the file.
+  static let pathVariable = "NIGHTJAR_CONFIG"
+
+  /// The file to read: the one that is named, else the usual one where it is there.
+  static func path(_ words: CommandLineWords, _ environment: [String: String]) -> String? {
+    if let named = words.configuration ?? environment[pathVariable].flatMap({ $0.isEmpty ? nil : $0 }) {
+      return named == "none" ? nil : named
+    }
+    let usual = StandardPaths.configurationFile
+    return ConfigurationFile.mayExist(usual) ? usual : nil
+  }
+}
+
+extension StreamCommand {
+  /// - Parameter words: what follows `nightjar stream`.
+  /// - Throws: what ArgumentParser throws.
+  static func parsed(_ words: [String]) throws -> StreamCommand {
+    guard let command = try Nightjar.parseAsRoot([configuration.commandName ?? "stream"] + words) as? StreamCommand
+    else { throw CleanExit.helpRequest(StreamCommand.self) }
+    return command
+  }
+}
+
+extension OptionLayer {
+  /// The words of the command line that say the same.
+  func words(of options: OptionTable) -> [String] {
+    options.options.flatMap { self[$0.name]?.words ?? [] }
+  }
+}
+
+/// Turns what the parser of the command line says of an option into a line that tells where it stands.
+enum OptionFault {
+  /// - Parameter given: the options of the command line.
+  /// - Returns: nil where it is none of file or environment that is wrong.
+  static func refusal(
+    of error: any Error, settings: OptionLayer, given: Set<String>
+  ) -> ConfigurationError? {
+    let message = Nightjar.message(for: error)
+    for name in optionNames(in: message) {
+      guard let setting = settings[name] ?? (name.hasPrefix("no-") ? settings[String(name.dropFirst(3))] : nil) else {
+        continue
+      }
+      let reason = bare(reason(message, about: name), given: given)
+      switch setting.origin {
+      case .file: return ConfigurationError(at: "\(setting.origin)", key: setting.option.name, reason)
+      case .environment: return ConfigurationError(.usage, at: "\(setting.origin)", reason)
+      }
+    }
+    return nil
+  }
+
+  /// The options that a message names, in its order.
+  private static func optionNames(in message: String) -> [String] {
+    message.split { !($0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-")) }
+      .compactMap { $0.hasPrefix("--") ? String($0.dropFirst(2)) : nil }
+  }
+
+  /// "The value 'x' is invalid for '--fps <rate>': choose …" without what the place tells.
+  private static func reason(_ message: String, about name: String) -> String {
+    let opening = "The value '"
+    guard message.hasPrefix(opening), let middle = message.firstRange(of: "' is invalid for '--\(name)") else {
+      return message
+    }
+    let value = message[..<middle.lowerBound].dropFirst(opening.count)
+    let rest = message[middle.upperBound...].drop { $0 != "'" }.dropFirst(3)
+    return "'\(value)': \(rest.isEmpty ? "it does not take this" : String(rest))"
+      .replacing("Please provide one of", with: "choose one of")
+  }
+
+  /// Options as a file writes them, but for those that stand in the command line.
+  private static func bare(_ text: String, given: Set<String>) -> String {
+    optionNames(in: text).filter { !given.contains($0) }.reduce(text) { text, name in
+      text.replacing("--\(name)", with: name, maxReplacements: 1)
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import Media
+import RTSPServer
+import Settings
+import Streaming
+
+/// The cameras of one box, which must not be in each other's way.
+struct CameraSet {
+  let path: String?
+  /// The lines of their `[[camera]]`; nil where the file has none.
+  let lines: [Int?]
+  let settings: [OptionLayer]
+  let cameras: [StreamCommand]
+
+  /// - Throws: ``ConfigurationError`` with the place of the second of two that want the same.
+  func check() throws(ConfigurationError) {
+    guard cameras.count > 1 else { return }
+    try checkDistinct("name", "give each camera a name of its own", cameras.map { [$0.name] })
+    try checkSources()
+    try checkDistinct(
+      "to", "another camera goes there already", cameras.map { $0.destinations.map { "\($0.host) port \($0.port)" } })
+    try checkDistinct("sdp", "another camera's is written there", cameras.map { $0.sdp.map { [$0] } ?? [] })
+    try checkDistinct(
+      "rtsp-multicast", "another camera goes to this group",
+      cameras.map { $0.serving.group.map { ["\($0.address) port \($0.port)"] } ?? [] })
+    for (index, camera) in cameras.enumerated() where camera.destinations.isEmpty && !camera.serving.isServed {
+      throw ConfigurationError(
+        at: place(of: "to", index), "\(camera.name) goes nowhere: give it a to, or write rtsp = true above the cameras")
+    }
+  }
+
+  private func checkSources() throws(ConfigurationError) {
+    for (index, camera) in cameras.enumerated() where camera.source == .auto {
+      throw ConfigurationError(
+        at: place(of: "source", index), key: "source",
+        "of several cameras each is named, as in source = \"/dev/v4l/by-id/…\"; see nightjar devices")
+    }
+    try checkDistinct(
+      "source", "another camera has it already",
+      cameras.map { camera in
+        if case .device(let path) = camera.source { return [path] }
+        return []
+      })
+  }
+
+  private func checkDistinct(_ option: String, _ mend: String, _ values: [[String]]) throws(ConfigurationError) {
+    var taken: Set<String> = []
+    for (index, values) in values.enumerated() {
+      for value in values where taken.contains(value) {
+        throw ConfigurationError(at: place(of: option, index), key: option, "'\(value)': \(mend)")
+      }
+      taken.formUnion(values)
+    }
+  }
+
+  /// Where a camera says it, else where the camera stands.
+  private func place(of option: String, _ index: Int) -> String {
+    if let setting = settings[index][option] { return "\(setting.origin)" }
+    return [path, lines[index].map(String.init)].compactMap { $0 }.joined(separator: ":")
+  }
+}

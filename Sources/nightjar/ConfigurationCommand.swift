@@ -1,0 +1,109 @@
+import ArgumentParser
+import Credentials
+import Glibc
+import Media
+import Settings
+
+/// `nightjar config`.
+struct ConfigurationCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "config",
+    abstract: "Options in a file: check it, see what comes of it, begin one.",
+    discussion: """
+      Examples:
+        nightjar config example > nightjar.toml
+        nightjar config check --config nightjar.toml
+        nightjar stream --config nightjar.toml
+
+      Exit codes are those of sysexits.h: 64 wrong options, 65 a mistake in the file, 66 no such file, 77 no permission.
+      """,
+    subcommands: [CheckCommand.self, ShowCommand.self, ExampleCommand.self])
+
+  /// Which file.
+  struct File: ParsableArguments {
+    @Option(
+      name: .customLong("config"),
+      help: ArgumentHelp(
+        "The configuration file; without it $NIGHTJAR_CONFIG, else the usual one.",
+        discussion: """
+          That is /etc/nightjar/nightjar.toml for root, else nightjar/nightjar.toml under $XDG_CONFIG_HOME or ~/.config.
+          """, valueName: "file"))
+    var path: String?
+
+    /// What comes of the file and `environment`.
+    ///
+    /// - Throws: ``ConfigurationError``, also where there is no file.
+    func load(_ environment: [String: String]) throws -> BoxConfiguration {
+      try BoxConfiguration.load(arguments: ["--config=\(found)"], environment: environment)
+    }
+
+    private var found: String {
+      if let path { return path }
+      let named = ProcessEnvironment.variables[BoxConfiguration.pathVariable] ?? ""
+      return named.isEmpty ? StandardPaths.configurationFile : named
+    }
+  }
+
+  struct CheckCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "check", abstract: "Find the first mistake in the file.",
+      discussion: "It looks at the file alone: cameras and other files may be there or not, and a stream goes on.")
+
+    @OptionGroup var file: File
+
+    func run() throws {
+      signal(SIGPIPE, SIG_IGN)
+      try reportingFailures {
+        let box = try file.load([:])
+        let names = box.cameras.map(\.name).joined(separator: ", ")
+        try writeOutput(
+          "\(box.path ?? "none"): no mistake found; \(box.cameras.count) camera\(box.cameras.count == 1 ? "" : "s"): "
+            + "\(names)\n")
+      }
+    }
+  }
+
+  struct ShowCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "show", abstract: "Show what file and environment say together, and where it stands, as such a file."
+    )
+
+    @OptionGroup var file: File
+
+    func run() throws {
+      signal(SIGPIPE, SIG_IGN)
+      try reportingFailures {
+        let box = try file.load(ProcessEnvironment.variables)
+        for warning in box.warnings { writeError("warning: \(warning)\n") }
+        try writeOutput(Self.text(box))
+      }
+    }
+
+    private static func text(_ box: BoxConfiguration) -> String {
+      let options = StreamCommand.optionTable.options
+      var lines = options.compactMap { option in
+        option.scope == .box ? box.settings[0][option.name].map(line) : nil
+      }
+      for settings in box.settings {
+        lines += ["", "[[camera]]"]
+        lines += options.compactMap { option in option.scope == .box ? nil : settings[option.name].map(line) }
+      }
+      return lines.drop { $0.isEmpty }.joined(separator: "\n") + "\n"
+    }
+
+    private static func line(_ setting: OptionSetting) -> String { "\(setting.line)  # \(setting.origin)" }
+  }
+
+  struct ExampleCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "example", abstract: "Print a file that explains every option, to begin with.")
+
+    @Flag(help: "As make install writes it for the service: one camera that may come later, served by RTSP.")
+    var service = false
+
+    func run() throws {
+      signal(SIGPIPE, SIG_IGN)
+      try reportingFailures { try writeOutput(ExampleConfiguration.text(forService: service)) }
+    }
+  }
+}
