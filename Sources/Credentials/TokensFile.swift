@@ -105,3 +105,8 @@ public struct TokensFile: Sendable {
 
   private static func hash(of token: String) -> [UInt8] { Array(SHA256.hash(data: Array(token.utf8))) }
 }
+
+extension TokensFile: Equatable {
+  /// Whether both let in the same programs.
+  public static func == (one: TokensFile, other: TokensFile) -> Bool { one.hashes == other.hashes }
+}

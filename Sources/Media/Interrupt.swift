@@ -26,6 +26,12 @@ public struct Interrupt: ~Copyable, Sendable {
     _ = write(fileDescriptor, &one, 8)
   }
 
+  /// Forgets that `fire` was called; for who waits for it alone, again and again.
+  public borrowing func clear() {
+    var count: UInt64 = 0
+    _ = read(fileDescriptor, &count, 8)
+  }
+
   /// Whether `fire` was called.
   public borrowing func hasFired() -> Bool {
     !wait(until: .zero)

@@ -68,7 +68,7 @@ struct APIOptions: ParsableArguments {
   /// - Throws: ``CommandFailure`` for an address that is open to others while nobody could log in, `UsersFileError`,
   ///   `TokensFileError`, `TLSIdentityError`.
   func configuration(
-    _ serving: RTSPOptions, rtsp: ServerConfiguration?, _ terminal: Terminal
+    _ serving: RTSPOptions, rtsp: ServerConfiguration?, _ notes: Notes
   ) throws -> NetworkControlServer.Configuration? {
     guard let https else { return nil }
     let users = try rtsp?.users ?? serving.usersFile()
@@ -83,7 +83,7 @@ struct APIOptions: ParsableArguments {
           + "add NAME, or nightjar token add NAME")
     }
     return NetworkControlServer.Configuration(
-      listeners: listeners, identity: try rtsp?.identity ?? serving.identity(terminal), users: users, tokens: tokens)
+      listeners: listeners, identity: try rtsp?.identity ?? serving.identity(notes), users: users, tokens: tokens)
   }
 }
 

@@ -3,6 +3,7 @@ import Encoding
 import Media
 import Streaming
 import Synchronization
+import SystemService
 import ThermalSensing
 import Threading
 
@@ -35,12 +36,13 @@ struct AdaptationWatch: ~Copyable {
 /// What the machine can do, and what the stream is to do with less of for it.
 final class StreamAdaptation: Sendable {
   private struct State {
-    var notes: [Note] = []
     var reading: ThermalMonitor.Reading?
     var load: Double?
     var changes = 0
   }
 
+  /// What there is to tell.
+  let notes = Notes()
   fileprivate let interrupt: Interrupt
   private let state = Mutex(State())
   private let pipeline: Pipeline
@@ -50,8 +52,6 @@ final class StreamAdaptation: Sendable {
   private static let thermalInterval = MediaTime(seconds: 2)
   /// How often it is looked for zones that were not there, or told nothing.
   private static let zoneInterval = MediaTime(seconds: 60)
-  /// The most lines that wait for somebody to show them.
-  private static let noteLimit = 32
 
   /// What a hot machine does with less of.
   static func restrictions(for state: ThermalState) -> StreamRestrictions {
@@ -69,21 +69,6 @@ final class StreamAdaptation: Sendable {
   fileprivate init(_ pipeline: Pipeline) throws(SystemFailure) {
     self.pipeline = pipeline
     interrupt = try Interrupt()
-  }
-
-  /// A line for a person.
-  struct Note {
-    let text: String
-    /// Whether the stream has become worse, or cannot be helped.
-    let isWarning: Bool
-  }
-
-  /// What there is to tell since the last call, oldest first.
-  func takeNotes() -> [Note] {
-    state.withLock { state in
-      defer { state.notes.removeAll() }
-      return state.notes
-    }
   }
 
   /// As the control socket tells it.
@@ -108,7 +93,7 @@ final class StreamAdaptation: Sendable {
   }
 
   private func note(_ text: String, isWarning: Bool) {
-    state.withLock { if $0.notes.count < Self.noteLimit { $0.notes.append(Note(text: text, isWarning: isWarning)) } }
+    notes.add(text, isWarning ? .warning : .info, event: "adaptation")
   }
 
   /// Says which zones are not listened to; those without anything to say are no news.

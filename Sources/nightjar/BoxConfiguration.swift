@@ -61,9 +61,20 @@ extension StreamCommand {
   /// - Parameter words: what follows `nightjar stream`.
   /// - Throws: what ArgumentParser throws.
   static func parsed(_ words: [String]) throws -> StreamCommand {
-    guard let command = try Nightjar.parseAsRoot([configuration.commandName ?? "stream"] + words) as? StreamCommand
+    let words = [configuration.commandName ?? "stream"] + apart(words)
+    guard let command = try Nightjar.parseAsRoot(words) as? StreamCommand
     else { throw CleanExit.helpRequest(StreamCommand.self) }
     return command
+  }
+
+  /// `--rtsp=:8554` as `--rtsp :8554`: the parser passes over what is joined to an option that may stand alone.
+  private static func apart(_ words: [String]) -> [String] {
+    let options = optionTable.options.filter { $0.kind == .optionalText }.map { "--\($0.name)=" }
+    let end = words.firstIndex(of: "--") ?? words.endIndex
+    return words.enumerated().flatMap { index, word -> [String] in
+      guard index < end, let option = options.first(where: { word.hasPrefix($0) }) else { return [word] }
+      return [String(option.dropLast()), String(word.dropFirst(option.count))]
+    }
   }
 }
 

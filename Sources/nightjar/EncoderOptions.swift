@@ -153,20 +153,25 @@ struct EncoderOptions: ParsableArguments {
     return settings
   }
 
-  /// The encoder for pictures of `format` that are laid so.
-  ///
-  /// - Throws: `EncoderError`.
-  func select(
-    for format: SourceFormat, _ orientation: Orientation, aspects: EncoderAspects
-  ) throws -> EncoderSelection {
-    let configuration = settings.configuration(
+  /// How pictures of `format` that are laid so are to be encoded.
+  func configuration(for format: SourceFormat, _ orientation: Orientation) -> EncoderConfiguration {
+    settings.configuration(
       size: orientation.size(of: format.size), frameRate: format.frameRate, bitrate: bitrate.value, color: format.color,
       processors: max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN))))
+  }
+
+  /// The encoder for pictures of `format` that are laid so.
+  ///
+  /// - Parameter keepsStandby: whether encoders are made before they are needed.
+  /// - Throws: `EncoderError`.
+  func select(
+    for format: SourceFormat, _ orientation: Orientation, aspects: EncoderAspects, keepsStandby: Bool
+  ) throws -> EncoderSelection {
     var policy = FailoverEncoder.Policy()
     if let hangLimit { policy.hangLimit = hangLimit }
-    policy.keepsStandby = !noStandby
+    policy.keepsStandby = keepsStandby
     return try EncoderSelector.select(
-      encoder, configuration, node: vaapiDevice, policy: policy, aspects: aspects,
+      encoder, configuration(for: format, orientation), node: vaapiDevice, policy: policy, aspects: aspects,
       turns: format.turnsApart && (aspects == .both || orientation != .upright))
   }
 }

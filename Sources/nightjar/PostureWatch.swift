@@ -1,29 +1,22 @@
 import Glibc
 import Media
 import OrientationSensing
-import Synchronization
 import Threading
 
 /// Follows how the device is held, on a thread of its own: a sensor may take its time.
 struct PostureWatch: ~Copyable {
   // In this order: the thread is waited for before what it uses is gone.
   private let thread: NamedThread
-  private let shared: Shared
+  private let sensing: Sensing
+  /// What there is to tell.
+  let notes = Notes()
 
-  /// What the thread and its owner share.
-  private final class Shared: Sendable {
+  /// What ends the thread.
+  private final class Sensing: Sendable {
     let interrupt: Interrupt
-    let notes = Mutex<[String]>([])
 
     init() throws(SystemFailure) {
       interrupt = try Interrupt()
-    }
-
-    /// The most lines that wait for somebody to show them.
-    static let noteLimit = 16
-
-    func note(_ text: String) {
-      notes.withLock { if $0.count < Self.noteLimit { $0.append(text) } }
     }
   }
 
@@ -37,44 +30,37 @@ struct PostureWatch: ~Copyable {
   init(
     facing: DevicePosture.Facing, sysfs: String, udev: String?, turn: @escaping @Sendable (Rotation) -> Void
   ) throws(SystemFailure) {
-    let shared = try Shared()
+    let sensing = try Sensing()
+    let notes = notes
     let thread = try NamedThread("nj-posture") {
       var lastComplaint: SensorError?
-      while !shared.interrupt.hasFired() {
+      while !sensing.interrupt.hasFired() {
         do throws(SensorError) {
           let sensor = try OrientationSensor.open(root: sysfs, udev: udev)
-          shared.note("orientation follows the \(sensor.name)")
+          notes.add("orientation follows the \(sensor.name)", event: "orientation")
           lastComplaint = nil
-          while !shared.interrupt.hasFired() {
+          while !sensing.interrupt.hasFired() {
             do throws(SensorError) {
-              guard let posture = try sensor.next(interrupt: shared.interrupt) else { break }
+              guard let posture = try sensor.next(interrupt: sensing.interrupt) else { break }
               turn(posture.rotation(facing: facing))
             } catch {
               guard !error.isFinal else { throw error }
-              shared.note("\(error)")
+              notes.add("\(error)", event: "orientation")
             }
           }
         } catch {
           // Once: a sensor that stays away is no news every ten seconds.
-          if lastComplaint != error { shared.note("\(error)") }
+          if lastComplaint != error { notes.add("\(error)", event: "orientation") }
           lastComplaint = error
-          _ = shared.interrupt.wait(until: .now() + Self.retryInterval)
+          _ = sensing.interrupt.wait(until: .now() + Self.retryInterval)
         }
       }
     }
     self.thread = thread
-    self.shared = shared
-  }
-
-  /// What there is to tell since the last call, oldest first.
-  borrowing func takeNotes() -> [String] {
-    shared.notes.withLock { notes in
-      defer { notes.removeAll() }
-      return notes
-    }
+    self.sensing = sensing
   }
 
   deinit {
-    shared.interrupt.fire()
+    sensing.interrupt.fire()
   }
 }

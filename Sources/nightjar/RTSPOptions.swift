@@ -113,13 +113,11 @@ struct RTSPOptions: ParsableArguments {
   /// What is to be served, by what was given and what is on the disk; nil where nothing is.
   ///
   /// - Parameters:
-  ///   - path: the stream's in the URL.
   ///   - sockets: what systemd has opened; they take the place of the usual addresses.
+  ///   - notes: for what is no reason to stop.
   /// - Throws: ``CommandFailure`` for an address that is open to others while there are no users, and for one beside a
   ///   socket of the same kind, `UsersFileError`, `TLSIdentityError`.
-  func configuration(
-    path: String, sockets: [ActivationSocket], _ terminal: Terminal
-  ) throws -> ServerConfiguration? {
+  func configuration(sockets: [ActivationSocket], _ notes: Notes) throws -> ServerConfiguration? {
     guard isServed || !sockets.isEmpty else { return nil }
     let users = try usersFile()
     var listeners = try listeners(rtsp, named: "rtsp", of: sockets, port: 8554, hasUsers: users != nil)
@@ -132,11 +130,11 @@ struct RTSPOptions: ParsableArguments {
     // A socket unit may say otherwise; who may watch is not for it to decide.
     for listener in listeners where users == nil {
       if (try? SocketAddress(host: listener.address, port: 1))?.isLoopback == true { continue }
-      terminal.warning(
+      notes.warn(
         "without users only this machine may watch: connections to \(listener.address) port \(listener.port) from "
           + "others are closed; add one with: nightjar user add NAME")
     }
-    if listeners.contains(where: \.isEncrypted) { configuration.identity = try identity(terminal) }
+    if listeners.contains(where: \.isEncrypted) { configuration.identity = try identity(notes) }
     return configuration
   }
 
@@ -185,20 +183,20 @@ struct RTSPOptions: ParsableArguments {
   /// What TLS shows to clients: the certificate given, or one of the machine's own.
   ///
   /// - Throws: `TLSIdentityError`.
-  func identity(_ terminal: Terminal) throws -> TLSIdentity {
+  func identity(_ notes: Notes) throws -> TLSIdentity {
     let now = Int64(time(nil))
     if let certificate, let key {
       let identity = try TLSIdentity(certificateFile: certificate, keyFile: key)
       switch identity.validity(at: now) {
       case .valid: break
-      case .expired: terminal.warning("\(certificate) has expired: players may refuse it; have it renewed")
-      case .notYet: terminal.warning("\(certificate) is not valid yet: is this machine's clock right?")
+      case .expired: notes.warn("\(certificate) has expired: players may refuse it; have it renewed")
+      case .notYet: notes.warn("\(certificate) is not valid yet: is this machine's clock right?")
       }
       return identity
     }
     let own = try SelfSignedIdentity(at: now)
-    terminal.line("certificate \(own.path), SHA-256 \(own.identity.fingerprint)")
-    terminal.line("  a player that asks whether to trust it shows this SHA-256: accept it if they are the same")
+    notes.add("certificate \(own.path), SHA-256 \(own.identity.fingerprint)")
+    notes.add("  a player that asks whether to trust it shows this SHA-256: accept it if they are the same")
     return own.identity
   }
 

@@ -10,85 +10,128 @@ struct ServiceReport {
 
   private let notifier: ServiceNotifier
   private let terminal: Terminal
-  private let isServing: Bool
   private let interval: MediaTime
-  private var watch: ProgressWatch?
+  private let limit: MediaTime?
+  private var cameras: [String: Camera] = [:]
   private var isReady = false
-  private var told: ProgressWatch.Stage?
-  private var lastStatus: (time: MediaTime, sent: Int, captured: Int)
+  private var nextStatus: MediaTime
+
+  /// What is known of a camera's stream.
+  private struct Camera {
+    let pipeline: Pipeline
+    var watch: ProgressWatch?
+    var told: ProgressWatch.Stage?
+    var last: (time: MediaTime, sent: Int, captured: Int)
+  }
 
   private static let statusInterval = MediaTime(seconds: 5)
   /// How often is looked whether the first picture has left.
   private static let startInterval = MediaTime(seconds: 0.1)
 
   /// Nil where no systemd waits to be told.
-  ///
-  /// - Parameter isServing: whether viewers can come by themselves, so that the stream is there before it flows.
-  init?(_ pipeline: Pipeline, terminal: Terminal, isServing: Bool, at now: MediaTime) {
+  init?(terminal: Terminal, at now: MediaTime) {
     guard let notifier = ServiceNotifier() else { return nil }
     self.notifier = notifier
     self.terminal = terminal
-    self.isServing = isServing
     next = now
-    lastStatus = (now, 0, 0)
+    nextStatus = now
     // systemd wants a sign of life at every third of its period at least, and a stage gets half of it.
     let period = notifier.watchdogPeriod
     interval = min(.second, period.map { MediaTime(nanoseconds: $0.nanoseconds / 8) } ?? .second)
-    watch = period.map {
-      ProgressWatch(
-        limit: MediaTime(nanoseconds: $0.nanoseconds / 2), frameInterval: pipeline.sourceFormat.frameRate.interval,
-        at: now)
-    }
+    limit = period.map { MediaTime(nanoseconds: $0.nanoseconds / 2) }
   }
 
-  /// Tells what there is to tell; at ``next``, and at any time before.
-  mutating func look(_ pipeline: Pipeline, at now: MediaTime) {
+  /// Tells what there is to tell of the cameras that stream; at ``next``, and at any time before.
+  ///
+  /// - Parameters:
+  ///   - isServing: whether viewers can come by themselves, so that the stream is there before it flows.
+  ///   - mends: what is done about a camera that stands still beside others; false where nothing can be, so that systemd is
+  ///     not told any more that the program is alive.
+  mutating func look(
+    _ pipelines: [(name: String, pipeline: Pipeline)], isServing: Bool, at now: MediaTime,
+    mends: (String) -> Bool
+  ) {
     guard now >= next else { return }
-    let progress = pipeline.progress
-    if !isReady, isServing || progress.sent > 0 {
+    follow(pipelines, at: now)
+    let isFlowing = pipelines.contains { $0.pipeline.progress.sent > 0 }
+    if !isReady, isServing || isFlowing {
       isReady = true
       notifier.ready()
-      tellStatus(pipeline.statistics, at: now)
-    } else if now - lastStatus.time >= Self.statusInterval {
-      tellStatus(pipeline.statistics, at: now)
+      nextStatus = now
+    }
+    if now >= nextStatus {
+      nextStatus = now + Self.statusInterval
+      tellStatus(pipelines.map(\.name), at: now)
     }
     next = now + (isReady ? interval : Self.startInterval)
-    guard watch != nil else { return }
-    watch?.look(progress, at: now)
-    tellStuck(watch?.stuck)
-    if watch?.stuck == nil { notifier.keepAlive() }
+    guard limit != nil else { return }
+    var isAlive = true
+    for (name, pipeline) in pipelines {
+      cameras[name]?.watch?.look(pipeline.progress, at: now)
+      let stage = cameras[name]?.watch?.stuck
+      tellStuck(stage, of: name, isAlone: pipelines.count == 1)
+      guard stage != nil else { continue }
+      if pipelines.count == 1 || !mends(name) { isAlive = false }
+    }
+    if isAlive { notifier.keepAlive() }
+  }
+
+  /// Begins to watch those that are new, and forgets those that are gone.
+  private mutating func follow(_ pipelines: [(name: String, pipeline: Pipeline)], at now: MediaTime) {
+    for (name, pipeline) in pipelines where cameras[name]?.pipeline !== pipeline {
+      let interval = pipeline.sourceFormat.frameRate.interval
+      cameras[name] = Camera(
+        pipeline: pipeline, watch: limit.map { ProgressWatch(limit: $0, frameInterval: interval, at: now) },
+        last: (now, 0, 0))
+    }
+    if cameras.count > pipelines.count {
+      let names = Set(pipelines.map(\.name))
+      cameras = cameras.filter { names.contains($0.key) }
+    }
   }
 
   /// The program ends, and is not to be started again for that.
   func stopping() { notifier.stopping() }
 
-  private mutating func tellStuck(_ stage: ProgressWatch.Stage?) {
+  private mutating func tellStuck(_ stage: ProgressWatch.Stage?, of name: String, isAlone: Bool) {
+    let told = cameras[name]?.told
     guard stage != told else { return }
-    defer { told = stage }
+    cameras[name]?.told = stage
+    let whose = isAlone ? "" : "\(name): "
     guard let stage else {
-      if let told { terminal.line("\(told.rawValue) goes on again", event: "recovered") }
+      if let told { terminal.line("\(whose)\(told.rawValue) goes on again", event: "recovered") }
       return
     }
-    terminal.line(
-      "\(stage.rawValue) stands still: \(stage.lack); unless it goes on, systemd's watchdog ends this program and starts "
-        + "it again", .error, event: "stuck")
+    let consequence =
+      isAlone ? "unless it goes on, systemd's watchdog ends this program and starts it again" : "it is begun anew"
+    terminal.line("\(whose)\(stage.rawValue) stands still: \(stage.lack); \(consequence)", .error, event: "stuck")
   }
 
-  private mutating func tellStatus(_ statistics: StreamStatistics, at now: MediaTime) {
-    let seconds = max((now - lastStatus.time).seconds, 0.001)
-    let sent = Double(statistics.sent - lastStatus.sent) / seconds
-    let captured = Double(statistics.captured - lastStatus.captured) / seconds
-    let isFirst = lastStatus.captured == 0
-    lastStatus = (now, statistics.sent, statistics.captured)
+  /// `29.9 fps to 2 viewers, 30.0 fps from the camera, x264, 0 dropped`, of several cameras one after another.
+  private mutating func tellStatus(_ names: [String], at now: MediaTime) {
+    let parts = names.compactMap { name -> String? in
+      guard let camera = cameras[name] else { return nil }
+      let statistics = camera.pipeline.statistics
+      cameras[name]?.last = (now, statistics.sent, statistics.captured)
+      let text = Self.text(statistics, since: camera.last, at: now)
+      return names.count == 1 ? text : "\(name): \(text)"
+    }
+    notifier.status(parts.isEmpty ? "no camera streams" : parts.joined(separator: "; "))
+  }
+
+  private static func text(
+    _ statistics: StreamStatistics, since last: (time: MediaTime, sent: Int, captured: Int), at now: MediaTime
+  ) -> String {
+    let seconds = max((now - last.time).seconds, 0.001)
+    let sent = Terminal.decimal(Double(statistics.sent - last.sent) / seconds, digits: 1)
+    let captured = Terminal.decimal(Double(statistics.captured - last.captured) / seconds, digits: 1)
     let viewers = statistics.destinations.count
     let who = viewers == 1 ? "1 viewer" : "\(viewers) viewers"
     let encoder = statistics.encoderName
-    guard !isFirst else { return notifier.status("starting, \(who), \(encoder)") }
-    let camera = "\(Terminal.decimal(captured, digits: 1)) fps from the camera"
-    notifier.status(
-      viewers == 0
-        ? "nobody is watching, \(camera), \(encoder) rests"
-        : "\(Terminal.decimal(sent, digits: 1)) fps to \(who), \(camera), \(encoder), \(statistics.dropped) dropped")
+    guard last.captured > 0 else { return "starting, \(who), \(encoder)" }
+    return viewers == 0
+      ? "nobody is watching, \(captured) fps from the camera, \(encoder) rests"
+      : "\(sent) fps to \(who), \(captured) fps from the camera, \(encoder), \(statistics.dropped) dropped"
   }
 }
 

@@ -6,7 +6,7 @@ import SystemService
 /// What a person sees while it streams: on a terminal one live line; changes of state as lines of their own,
 /// in a pipe or journal nothing else.
 struct StatusDisplay {
-  private let terminal: Terminal
+  private let terminal: CameraTerminal
   private var last: StreamStatistics?
   private var dropping: Set<DropCause> = []
   private var refusing: [ViewerID: CInt] = [:]
@@ -14,46 +14,40 @@ struct StatusDisplay {
   private var isFlowing = false
   private var idleSeconds = 0
 
-  init(terminal: Terminal) {
+  init(terminal: CameraTerminal) {
     self.terminal = terminal
   }
 
-  /// Shows the figures of now; called about once a second.
-  mutating func show(_ statistics: StreamStatistics, recent: LatencySummary) {
+  /// Tells what has changed by the figures of now, about once a second; what the live line has to say, where there is one.
+  mutating func show(_ statistics: StreamStatistics, recent: LatencySummary) -> String? {
     let previous = last ?? StreamStatistics()
     last = statistics
     noteFlow(statistics, previous)
     noteDrops(statistics, previous)
     noteDestinations(statistics)
     let seconds = (statistics.duration - previous.duration).seconds
-    guard terminal.isInteractive, seconds > 0 else { return }
+    guard terminal.isInteractive, seconds > 0 else { return nil }
     let rate = Double(statistics.sent - previous.sent) / seconds
     let bits = Double(statistics.encodedBytes - previous.encodedBytes) * 8 / seconds
-    terminal.live(
-      "\(Self.clock(statistics.duration))  \(Terminal.decimal(rate, digits: 1)) fps  \(Terminal.bitrate(bits))  "
-        + "dropped \(statistics.dropped)  latency p50 \(Terminal.decimal(recent.median.milliseconds, digits: 1)) ms "
-        + "p99 \(Terminal.decimal(recent.percentile99.milliseconds, digits: 1)) ms"
-        + (statistics.camera.map { $0.state == .live ? "" : "  camera \($0.state.rawValue)" } ?? ""))
-  }
-
-  /// A line of its own; see ``Terminal/line(_:_:event:)``.
-  func note(_ text: String, _ level: LogLevel = .info, event: String? = nil) {
-    terminal.line(text, level, event: event)
+    return "\(Self.clock(statistics.duration))  \(Terminal.decimal(rate, digits: 1)) fps  \(Terminal.bitrate(bits))  "
+      + "dropped \(statistics.dropped)  latency p50 \(Terminal.decimal(recent.median.milliseconds, digits: 1)) ms "
+      + "p99 \(Terminal.decimal(recent.percentile99.milliseconds, digits: 1)) ms"
+      + (statistics.camera.map { $0.state == .live ? "" : "  camera \($0.state.rawValue)" } ?? "")
   }
 
   private mutating func noteFlow(_ statistics: StreamStatistics, _ previous: StreamStatistics) {
     if statistics.sent > previous.sent {
       idleSeconds = 0
-      if !isFlowing { note("streaming", event: "streaming") }
+      if !isFlowing { terminal.line("streaming", event: "streaming") }
       isFlowing = true
     } else if statistics.unwatched > previous.unwatched {
-      if isFlowing { note("nobody is watching: the encoder rests", event: "resting") }
+      if isFlowing { terminal.line("nobody is watching: the encoder rests", event: "resting") }
       isFlowing = false
     } else if isFlowing {
       idleSeconds += 1
       guard idleSeconds == 2 else { return }
       let isEncoding = statistics.encoded > previous.encoded
-      note(
+      terminal.line(
         isEncoding ? "nothing could be sent for 2 s" : "no picture for 2 s", .warning,
         event: isEncoding ? "nothing_sent" : "no_picture")
       isFlowing = false
@@ -64,9 +58,9 @@ struct StatusDisplay {
     for cause in DropCause.allCases {
       let new = (statistics.drops[cause] ?? 0) - (previous.drops[cause] ?? 0)
       if new > 0, dropping.insert(cause).inserted {
-        note("dropping frames: \(cause.explanation)", .warning, event: "dropping")
+        terminal.line("dropping frames: \(cause.explanation)", .warning, event: "dropping")
       } else if new == 0, dropping.remove(cause) != nil {
-        note(
+        terminal.line(
           "no longer dropping frames: \(cause.explanation) (\(statistics.drops[cause] ?? 0) so far)",
           event: "dropping_ended")
       }
@@ -80,18 +74,18 @@ struct StatusDisplay {
       guard refusing[destination.id, default: 0] != error else { continue }
       refusing[destination.id] = error
       switch error {
-      case 0: note("\(destination.name): reachable", event: "reachable")
-      case ECONNREFUSED: note("\(destination.name): nobody is listening yet", .warning, event: "unreachable")
-      default: note("\(destination.name): \(SystemFailure.text(error))", .warning, event: "unreachable")
+      case 0: terminal.line("\(destination.name): reachable", event: "reachable")
+      case ECONNREFUSED: terminal.line("\(destination.name): nobody is listening yet", .warning, event: "unreachable")
+      default: terminal.line("\(destination.name): \(SystemFailure.text(error))", .warning, event: "unreachable")
       }
     }
   }
 
   private mutating func noteSlowness(_ destination: DestinationStatistics) {
     if destination.isSlow, slow.insert(destination.id).inserted {
-      note("\(destination.name): too slow for the stream, losing frames", .warning, event: "viewer_slow")
+      terminal.line("\(destination.name): too slow for the stream, losing frames", .warning, event: "viewer_slow")
     } else if !destination.isSlow, slow.remove(destination.id) != nil {
-      note(
+      terminal.line(
         "\(destination.name): takes all frames again (\(destination.framesDropped) lost so far)",
         event: "viewer_recovered")
     }

@@ -186,13 +186,9 @@ struct StreamCommand: ParsableCommand {
   static func run(_ arguments: [String]) throws {
     let started = MediaTime.now()
     try reportingFailures {
-      let configuration = try BoxConfiguration.load(
-        arguments: arguments, environment: ProcessEnvironment.variables)
-      guard configuration.cameras.count == 1 else {
-        throw CommandFailure(
-          kind: .usage, description: "\(configuration.cameras.count) cameras: this version streams one at a time")
-      }
-      try StreamSession(configuration, started: started).run()
+      try StreamSession(started: started) {
+        try BoxConfiguration.load(arguments: arguments, environment: ProcessEnvironment.variables)
+      }.run()
     }
   }
 

@@ -6,30 +6,6 @@ import RTP
 import SRTP
 import Streaming
 
-/// The program that runs, as the control API sees it: a box of one camera.
-struct StreamControl: ControlTarget {
-  private let only: StreamCamera
-  private let started = MediaTime.now()
-
-  /// A box of this camera.
-  init(_ camera: StreamCamera) {
-    only = camera
-  }
-
-  var cameras: [String] { [only.name] }
-
-  func camera(_ name: String) -> (any CameraTarget)? { name == only.name ? only : nil }
-
-  func status() -> BoxStatus {
-    BoxStatus(uptimeSeconds: (MediaTime.now() - started).seconds, cameras: [only.status()])
-  }
-
-  func reload() async throws -> ReloadAnswer {
-    throw CommandFailure(
-      kind: .usage, description: "there is no configuration file to read again: start nightjar stream with one")
-  }
-}
-
 /// One camera's pipeline, as the control API sees it.
 final class StreamCamera: CameraTarget {
   /// The camera's name: in the API, and in the RTSP URL.

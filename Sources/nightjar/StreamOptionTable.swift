@@ -12,6 +12,8 @@ extension StreamCommand {
     .init("tls-key", .text, .box),
     .init("rtsps-suite", .text, .box),
     .init("require-encryption", .flag, .box),
+    .init("https", .optionalText, .box),
+    .init("tokens", .text, .box),
     .init("duration", .number, .box),
     .init("stats-json", .text, .box),
 

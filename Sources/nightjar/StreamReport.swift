@@ -9,9 +9,10 @@ struct StreamReport {
   private let statistics: StreamStatistics
   private let document: Document
 
-  init(pipeline: Pipeline, sourceName: String) {
-    statistics = pipeline.statistics
-    document = Document(statistics, pipeline, sourceName: sourceName)
+  /// Of a stream that has ended.
+  init(_ stream: CameraStream, name: String) {
+    statistics = stream.pipeline.statistics
+    document = Document(statistics, stream.pipeline, name: name, sourceName: stream.opened.sourceName)
   }
 
   /// A few lines.
@@ -51,13 +52,16 @@ struct StreamReport {
     return lines.joined(separator: "\n")
   }
 
-  /// One JSON object, keys sorted.
-  var json: String {
+  /// One JSON object, keys sorted: of the only camera, or of each of `cameras` in the order of the configuration.
+  static func json(of reports: [StreamReport], isOneOfSeveral: Bool) -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     encoder.keyEncodingStrategy = .convertToSnakeCase
     // Only non-finite numbers could fail, and there is none in counters and times.
-    guard let data = try? encoder.encode(document) else { return "{}\n" }
+    let documents = reports.map(\.document)
+    let data =
+      isOneOfSeveral ? try? encoder.encode(["cameras": documents]) : documents.first.flatMap { try? encoder.encode($0) }
+    guard let data else { return "{}\n" }
     return String(decoding: data, as: UTF8.self) + "\n"
   }
 }
@@ -104,6 +108,7 @@ private struct Document: Encodable {
     let max: Double
   }
 
+  let name: String
   let source: Source
   let camera: StreamStatus.Camera?
   let encoder: Encoder
@@ -116,7 +121,8 @@ private struct Document: Encodable {
   let latencyMs: [String: Latency]
   let destinations: [StreamStatus.Destination]
 
-  init(_ statistics: StreamStatistics, _ pipeline: Pipeline, sourceName: String) {
+  init(_ statistics: StreamStatistics, _ pipeline: Pipeline, name: String, sourceName: String) {
+    self.name = name
     let format = pipeline.sourceFormat
     source = Source(
       name: sourceName, width: format.size.width, height: format.size.height, fps: format.frameRate.framesPerSecond,

@@ -5,12 +5,9 @@ import Media
 import RTSPServer
 
 extension StreamSession {
-  /// Serves the control API over the network where that is asked for, and says how to use it.
-  ///
-  /// - Parameter rtsp: what the RTSP server serves, which has users and certificate already.
-  func serveAPI(_ target: any ControlTarget, rtsp: ServerConfiguration?) throws -> NetworkControlServer? {
-    guard let configuration = try command.api.configuration(command.serving, rtsp: rtsp, terminal) else { return nil }
-    let server = try NetworkControlServer(configuration, target: target)
+  /// Serves the control API over the network, and says how to use it.
+  func serveAPI(_ configuration: NetworkControlServer.Configuration) throws -> NetworkControlServer {
+    let server = try NetworkControlServer(configuration, target: control)
     var urls: [String] = []
     for listener in server.listeners {
       let url = "https://\(RTSPPlayerCommands.host(of: listener.address)):\(listener.port)/v1/status"
@@ -29,7 +26,7 @@ extension StreamSession {
     if configuration.users == nil, configuration.tokens?.names.isEmpty != false {
       terminal.line(
         "  only this machine may ask, and change nothing; let others in with: nightjar token add NAME, or nightjar user "
-          + "add NAME, and start it again")
+          + "add NAME; then: nightjar ctl reload")
     }
     return server
   }

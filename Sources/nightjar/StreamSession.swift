@@ -1,29 +1,48 @@
 import CLinux
-import Capture
 import Control
-import Encoding
 import Glibc
 import Listening
 import Media
-import OrientationSensing
-import RTP
 import RTSPServer
-import SRTP
 import Streaming
 import SystemService
 
-/// One run of `nightjar stream`: from the options to the summary.
-struct StreamSession {
-  let configuration: BoxConfiguration
-  let started: MediaTime
+/// One run of `nightjar stream`, the box: from the options to the summary. Of the main thread alone.
+final class StreamSession {
   let terminal = Terminal()
+  let started: MediaTime
+  /// How the configuration is read, at the start and again.
+  let loadConfiguration: () throws -> BoxConfiguration
+  var configuration: BoxConfiguration
+  /// What systemd has opened for us.
+  var sockets: [ActivationSocket] = []
+  var slots: [CameraSlot] = []
+  var serving: ServerConfiguration?
+  var rtsp: RTSPServer?
+  var servingAPI: NetworkControlServer.Configuration?
+  var api: NetworkControlServer?
+  let wake: WakeUp
+  /// What others may ask for, and see.
+  let control: BoxControl
+  var reloading: Reloading?
+  private var service: ServiceReport?
+  /// Whether it is ended with the terminal that it was started from.
+  private let hasTerminal: Bool
 
-  init(_ configuration: BoxConfiguration, started: MediaTime) {
-    self.configuration = configuration
+  /// - Throws: what `loadConfiguration` does, ``SystemFailure``.
+  init(started: MediaTime, loadConfiguration: @escaping () throws -> BoxConfiguration) throws {
     self.started = started
+    self.loadConfiguration = loadConfiguration
+    configuration = try loadConfiguration()
+    let terminal = Glibc.open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
+    hasTerminal = terminal >= 0
+    if hasTerminal { close(terminal) }
+    wake = try WakeUp()
+    control = BoxControl(wake, started: started)
   }
 
-  private var command: StreamCommand { configuration.box }
+  /// The options that are the box's, not a camera's.
+  var box: StreamCommand { configuration.box }
 
   func run() throws {
     // Before any thread exists, so that all of them leave these signals to this one.
@@ -33,288 +52,297 @@ struct StreamSession {
     // A destination takes two descriptors, and a shell often allows no more than 1024.
     nightjar_raise_descriptor_limit(65_536)
     let starting = try StartGuard(signals: signals)
+    let notes = Notes()
     if let path = configuration.path { terminal.line("config     \(path)") }
     for warning in configuration.warnings { terminal.warning(warning) }
-
-    let sockets = try ActivationSocket.take(known: RTSPOptions.socketNames)
-    let serving = try command.serving.configuration(path: command.name, sockets: sockets, terminal)
-    let isAlone = command.destinations.isEmpty && serving == nil
-    let destinations = isAlone ? Self.loopback : command.destinations
-    let turns = command.orientation.orientation == .auto || command.control != "none"
-    let orientation = command.orientation.initial
-    let source = try openSource(fixed: turns ? nil : orientation)
-    let aspects: EncoderAspects = turns ? .both : command.adapts ? .scaled : .one
-    let selection = try command.encoding.select(for: source.format, orientation, aspects: aspects)
-    if let offer = selection.turning { source.leaveTurning(to: offer) }
-    let keyFrameInterval = command.encoding.settings.keyFrameInterval
-    let pipeline = try Pipeline(
-      source: source, encoder: selection.encoder, destinations: destinations, keyFrameInterval: keyFrameInterval,
-      orientation: orientation, pacing: command.pacing,
-      restsUnwatched: serving != nil && !command.serving.alwaysEncodes, started: started)
-    if turns, !command.encoding.noStandby { prepareTurning(source) }
+    sockets = try ActivationSocket.take(known: RTSPOptions.socketNames)
+    serving = try box.serving.configuration(sockets: sockets, notes)
+    servingAPI = try box.api.configuration(box.serving, rtsp: serving, notes)
+    terminal.tell(notes)
+    let opened = try openAll()
     starting.end()
-    var descriptions = try SessionDescriptionFiles(path: command.sdp, pipeline: pipeline)
-    defer { descriptions.remove(neverStreamed: pipeline.statistics.encoded == 0) }
-    let report = try command.statisticsPath.flatMap { $0 == "-" ? nil : try OutputFile(checking: $0) }
-    if let report, let path = descriptions.path(sharedWith: report) {
-      throw CommandFailure(kind: .usage, description: "--sdp and --stats-json are the same file, \(path)")
-    }
-    try descriptions.update()
 
-    introduce(source, pipeline, selection, descriptions)
-    let watch = try startAdapting(pipeline)
-    let adaptation: StreamAdaptation? =
-      switch watch {
-      case .some(let watch): watch.adaptation
-      case .none: nil
+    let report = try box.statisticsPath.flatMap { $0 == "-" ? nil : try OutputFile(checking: $0) }
+    defer { for slot in slots { slot.stream?.leave() } }
+    for (slot, camera) in zip(slots, opened) {
+      guard let camera else { continue }
+      let stream = try CameraStream(camera, slot.camera.command, slot.terminal)
+      slot.stream = stream
+      if let report, let path = stream.descriptionPath(sharedWith: report) {
+        throw CommandFailure(kind: .usage, description: "--sdp and --stats-json are the same file, \(path)")
       }
-    let target = controlTarget(pipeline, sourceName: source.name, adaptation)
-    let server = try startControl(target)
+      stream.introduce()
+    }
+    let server = try startControl()
     defer { server?.stop() }
-    let api = try serveAPI(target, rtsp: serving)
+    if let servingAPI { api = try serveAPI(servingAPI) }
     defer { api?.stop() }
-    let rtsp = try serving.map { try serve($0, pipeline) }
+    if let serving { rtsp = try serve(serving) }
     defer { rtsp?.stop() }
-    let posture = try followPosture(pipeline)
+    publish()
     if terminal.isInteractive { terminal.line("Ctrl-C ends it.") }
-    try pipeline.start()
-    var service = ServiceReport(pipeline, terminal: terminal, isServing: rtsp != nil, at: .now())
-    let events = EventLog(
-      terminal: terminal, pipeline: pipeline, encoder: selection.events, guests: rtsp?.events, control: api?.events,
-      adaptation: adaptation)
-    let received = follow(pipeline, events, posture, signals: signals, &descriptions, &service)
+    for slot in slots { try slot.stream?.start() }
+    service = ServiceReport(terminal: terminal, at: .now())
+    let ending = follow(signals: signals)
     service?.stopping()
-    pipeline.stop()
-    let outcome = pipeline.waitUntilEnd()
-    events.tell()
-
-    let summary = StreamReport(pipeline: pipeline, sourceName: source.name)
-    terminal.finish()
-    terminal.line(summary.text, event: "ended")
-    if let report {
-      try report.write(summary.json)
-    } else if command.statisticsPath == "-" {
-      try writeOutput(summary.json)
-    }
-    if received == 0, case .failed(let error) = outcome { throw error }
+    control.end(reloading?.waiting ?? [])
+    let failure = finish()
+    try tellSummary(report)
+    if ending != .signal, let failure { throw failure }
   }
 
-  /// Where the stream goes if nobody says.
-  static let loopback = [
-    StreamDestination(host: "127.0.0.1", port: 5004, payload: .h264),
-    StreamDestination(host: "127.0.0.1", port: 5006, payload: .mp2t),
-  ]
-
-  /// - Parameter fixed: how pictures are laid, where that is not going to change.
-  private func openSource(fixed: Orientation?) throws -> any VideoSource {
-    let request = FormatRequest(size: command.size, frameRate: command.fps, format: command.format.value)
-    switch command.source {
-    case .device(let path):
-      return try openCamera(.path(path), path, request, fixed: fixed)
-    case .file(let path):
-      return try Y4MFile(path: path, pacing: command.rate ?? .realtime, loops: command.loop)
-    case .test:
-      return try SyntheticCamera(size: request.size, frameRate: request.frameRate)
-    case .auto:
-      let cameras = CameraList()
-      for entry in cameras.passedOver {
-        if let complaint = entry.complaint { terminal.line("skipped    \(complaint)", .warning) }
-      }
-      if let camera = cameras.firstUsable { return try openCamera(.first, camera.path, request, fixed: fixed) }
-      if command.survival.waits { return try openCamera(.first, nil, request, fixed: fixed) }
-      let finding = cameras.passedOver.isEmpty ? "no camera found" : "no camera can be used"
-      guard command.format.value == nil else {
-        throw CommandFailure(
-          kind: .noInput, description: "\(finding), and --format is for cameras only; plug one in, or leave it out")
-      }
-      terminal.line("\(finding): streaming the built-in synthetic camera")
-      return try SyntheticCamera(size: request.size, frameRate: request.frameRate)
-    }
-  }
-
-  /// - Parameter path: where it is now; nil where there is none.
-  private func openCamera(
-    _ selection: CameraSelection, _ path: String?, _ request: FormatRequest, fixed: Orientation?
-  ) throws -> any VideoSource {
-    let waits = command.survival.waits
-    let finder = CameraFinder(selection, request: request, fixedOrientation: fixed)
-    do {
-      guard let path else { throw CaptureError.noDevice(path: "camera") }
-      let camera = try finder.open(path)
-      for warning in camera.warnings { terminal.warning("\(warning)") }
-      return try ReconnectingCamera(camera, finder: finder, survival: command.survival.cameras)
-    } catch let error as CaptureError where waits && error.kind != .usage {
-      terminal.line(path == nil ? "no camera yet: waiting for one" : "no camera yet: \(error)", .warning)
-      var relaxed = request
-      // The stream has its size and rate before it knows what the camera has.
-      relaxed.isSizeExplicit = false
-      relaxed.isRateExplicit = false
-      let format = SourceFormat(
-        size: request.size, frameRate: request.frameRate, pixelFormat: .nv12, color: .bt709, conversion: "placeholder",
-        turnsApart: true)
-      return try ReconnectingCamera(
-        waitingFor: path ?? "the first camera", format: format,
-        finder: CameraFinder(selection, request: relaxed, fixedOrientation: fixed))
-    }
-  }
-
-  /// Readies memory for turned pictures. Without it the stream goes on, and it is tried again when the picture turns.
-  private func prepareTurning(_ source: any VideoSource) {
-    do {
-      try source.prepareTurning()
-    } catch {
-      terminal.warning("the picture may not turn: \(error)")
-    }
-  }
-
-  /// One line each for camera, format, encoder and destinations, and what to paste to see the picture.
-  private func introduce(
-    _ source: any VideoSource, _ pipeline: Pipeline, _ selection: EncoderSelection,
-    _ descriptions: SessionDescriptionFiles
-  ) {
-    let format = source.format
-    let configuration = pipeline.encoder.configuration
-    terminal.camera = source.name
-    terminal.encoder = pipeline.encoder.name
-    terminal.line("camera     \(source.name)")
-    terminal.line(
-      "format     \(format.size) at \(format.frameRate) fps, \(format.pixelFormat) (\(format.conversion)), "
-        + "\(format.color)")
-    terminal.line(
-      "encoder    \(pipeline.encoder.name), \(Terminal.bitrate(Double(configuration.bitrate))), key frame every "
-        + "\(Terminal.decimal(command.encoding.settings.keyFrameInterval.seconds, digits: 1)) s"
-        + (selection.explanation.map { " (\($0))" } ?? ""))
-    for entry in pipeline.destinations {
-      let payload = entry.destination.payload == .h264 ? "H.264" : "MPEG-TS"
-      let protection = entry.suite.map { ", \($0.rawValue)" } ?? ""
-      terminal.line("to         \(entry.destination) (\(payload)\(protection))")
-      let players = PlayerCommands(
-        destination: entry.destination, address: entry.address, suite: entry.suite,
-        sessionDescriptionPath: descriptions.path(of: entry.id), isSessionDescriptionTemporary: descriptions.isTemporary
-      )
-      if let preparation = players.preparation { terminal.line("  \(preparation)") }
-      for (player, command) in players.commands {
-        terminal.line("  \(player): \(command)")
+  /// Opens every camera, one after another. Among several, one that cannot be opened is tried again later.
+  private func openAll() throws -> [OpenedCamera?] {
+    slots = configuration.streams.map(slot)
+    var failures: [any Error] = []
+    let opened = try slots.map { slot -> OpenedCamera? in
+      let notes = Notes()
+      defer { slot.terminal.tell(notes) }
+      do {
+        return try OpenedCamera(slot.camera.command, in: place(of: slot.name), notes)
+      } catch let failure as any Failure where failure.kind != .usage && slots.count > 1 {
+        failures.append(failure)
+        slot.fail(failure, at: .now())
+        return nil
       }
     }
+    if failures.count == slots.count, let first = failures.first { throw first }
+    return opened
   }
 
-  /// Serves the stream by RTSP, and says how to watch it.
-  private func serve(_ configuration: ServerConfiguration, _ pipeline: Pipeline) throws -> RTSPServer {
-    let camera = Presentation(name: command.serving.path, pipeline: pipeline, group: command.serving.group)
-    let server = try RTSPServer(configuration, presentations: [camera])
-    let players = RTSPPlayerCommands(configuration: configuration, listeners: server.listeners, name: camera.name)
-    for url in players.urls { terminal.line("rtsp       \(url)") }
+  /// A place for a camera of the configuration.
+  func slot(_ camera: BoxConfiguration.Camera) -> CameraSlot {
+    CameraSlot(camera, CameraTerminal(terminal, name: configuration.streams.count > 1 ? camera.name : nil))
+  }
+
+  /// What a camera may do in this box.
+  func place(of name: String) -> OpenedCamera.Place {
+    let index = configuration.streams.firstIndex { $0.name == name } ?? 0
+    return OpenedCamera.Place(
+      isServed: serving != nil, isOneOfSeveral: configuration.streams.count > 1,
+      keepsStandby: index < BoxConfiguration.standbyLimit, started: started)
+  }
+
+  /// Serves the streams by RTSP, and says how to watch them.
+  func serve(_ configuration: ServerConfiguration) throws -> RTSPServer {
+    let server = try RTSPServer(configuration, presentations: presentations)
+    for slot in slots {
+      let players = RTSPPlayerCommands(
+        configuration: configuration, listeners: server.listeners, name: slot.name)
+      for url in players.urls { terminal.line("rtsp       \(url)") }
+      // Of several cameras the first one's will do for an example.
+      guard slot === slots.first else { continue }
+      for (player, command) in players.commands { terminal.line("  \(player): \(command)") }
+    }
     for listener in server.listeners where listener.isAbsent {
       terminal.warning("this machine has no address \(listener.address) now: it listens there once it has")
     }
-    for (player, command) in players.commands { terminal.line("  \(player): \(command)") }
     if configuration.users == nil {
-      terminal.line("  only this machine may ask; let others in with: nightjar user add NAME, and start it again")
+      terminal.line("  only this machine may ask; let others in with: nightjar user add NAME; then: nightjar ctl reload")
     }
-    if let group = camera.group {
+    for presentation in presentations {
+      guard let group = presentation.group else { continue }
       terminal.line(
         "multicast  \(group.address) port \(group.port): everybody on the network can watch while somebody here does")
     }
     return server
   }
 
-  /// What the control API controls.
-  private func controlTarget(
-    _ pipeline: Pipeline, sourceName: String, _ adaptation: StreamAdaptation?
-  ) -> any ControlTarget {
-    var fixesQuality = false
-    if case .constantQuantizer = command.encoding.settings.rateControl { fixesQuality = true }
-    return StreamControl(
-      StreamCamera(
-        name: command.serving.path, pipeline, sourceName: sourceName, fixesQuality: fixesQuality,
-        adaptation: adaptation))
+  /// What the RTSP server serves now.
+  var presentations: [Presentation] {
+    slots.compactMap { slot in
+      slot.stream.map { Presentation(name: slot.name, pipeline: $0.pipeline, group: $0.command.serving.group) }
+    }
+  }
+
+  /// Tells the RTSP server and whoever controls the box which cameras there are now.
+  func publish() {
+    do {
+      try rtsp?.setPresentations(presentations)
+    } catch {
+      terminal.line("\(error)", .error)
+    }
+    let cameras = slots.compactMap { slot in
+      slot.stream.map { stream in
+        StreamCamera(
+          name: slot.name, stream.pipeline, sourceName: stream.opened.sourceName,
+          fixesQuality: stream.command.encoding.rateControl == .cqp, adaptation: stream.adaptation)
+      }
+    }
+    control.publish(cameras, listeners: listeners)
+  }
+
+  /// Where it listens.
+  private var listeners: [BoxStatus.Listener] {
+    func listed(_ listeners: [TCPListener], _ scheme: (TCPListener) -> String) -> [BoxStatus.Listener] {
+      listeners.map { BoxStatus.Listener(scheme: scheme($0), address: $0.address, port: $0.port) }
+    }
+    return listed(rtsp?.listeners ?? []) { $0.isEncrypted ? "rtsps" : "rtsp" }
+      + listed(api?.listeners ?? []) { _ in "https" }
   }
 
   /// Lets `nightjar ctl` in.
   ///
   /// - Throws: `ControlSocketError` where the socket was named; otherwise the stream goes without, and says so.
-  private func startControl(_ target: any ControlTarget) throws -> ControlServer? {
-    guard command.control != "none" else { return nil }
+  private func startControl() throws -> ControlServer? {
+    guard box.control != "none" else { return nil }
     do throws(ControlSocketError) {
-      let path = command.control ?? ControlSocket.defaultPath
-      let server = try ControlServer(path: path, target: target)
-      let option = command.control.map { " --socket \($0)" } ?? ""
+      let path = box.control ?? ControlSocket.defaultPath
+      let server = try ControlServer(path: path, target: control)
+      let option = box.control.map { " --socket \($0)" } ?? ""
       terminal.line("control    nightjar ctl\(option) rotate 90; nightjar ctl\(option) status")
       return server
     } catch {
-      guard command.control == nil else { throw error }
+      guard box.control == nil else { throw error }
       terminal.line("control    none: \(error)", .warning)
       return nil
     }
   }
 
-  /// Keeps the stream within what the machine can do.
-  private func startAdapting(_ pipeline: Pipeline) throws -> AdaptationWatch? {
-    guard command.adapts else { return nil }
-    return try AdaptationWatch(pipeline, command.adaptation, sysfs: command.orientation.sysfs ?? "/sys")
+  // MARK: While it streams
+
+  /// What ended the run.
+  private enum Ending {
+    case signal
+    case time
+    /// No camera has anything more to stream.
+    case cameras
   }
 
-  /// Follows the box's sensor where that is wanted.
-  private func followPosture(_ pipeline: Pipeline) throws -> PostureWatch? {
-    guard command.orientation.orientation == .auto else { return nil }
-    let mirrored = command.orientation.mirror
-    return try PostureWatch(
-      facing: command.orientation.facing ?? .away, sysfs: command.orientation.sysfs ?? "/sys",
-      udev: command.orientation.udev
-    ) { pipeline.orient(Orientation($0, mirrored: mirrored)) }
-  }
+  private static let interval = MediaTime(seconds: 1)
 
-  /// Waits for a signal, the end of the pipeline or of the time; shows what goes on meanwhile. Returns the signal.
-  private func follow(
-    _ pipeline: Pipeline, _ events: EventLog, _ posture: borrowing PostureWatch?, signals: CInt,
-    _ descriptions: inout SessionDescriptionFiles, _ service: inout ServiceReport?
-  ) -> CInt {
-    let end = command.duration.map { MediaTime.now() + $0 }
-    var display = StatusDisplay(terminal: terminal)
-    let interval = MediaTime(nanoseconds: 1_000_000_000)
-    var next = MediaTime.now() + interval
-    var orientation = pipeline.orientation
-    var refusal: String?
+  /// Waits for a signal, the end of all cameras or of the time; shows what goes on meanwhile.
+  private func follow(signals: CInt) -> Ending {
+    let end = box.duration.map { MediaTime.now() + $0 }
+    var next = MediaTime.now() + Self.interval
     while true {
-      var descriptors = [
-        pollfd(fd: signals, events: Int16(POLLIN), revents: 0),
-        pollfd(fd: pipeline.ended.fileDescriptor, events: Int16(POLLIN), revents: 0),
-      ]
-      service?.look(pipeline, at: .now())
-      let deadline = [end, service?.next].compactMap { $0 }.reduce(next, min)
-      _ = nightjar_poll(&descriptors, 2, max(0, (deadline - .now()).nanoseconds))
-      if descriptors[0].revents != 0 {
+      let streams = slots.compactMap(\.stream)
+      lookForService()
+      let deadline = ([end, service?.next].compactMap { $0 } + slots.compactMap(\.retry)).reduce(next, min)
+      let descriptors = [signals, wake.fileDescriptor] + streams.map { $0.pipeline.ended.fileDescriptor }
+      var polled = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+      _ = nightjar_poll(&polled, UInt32(polled.count), max(0, (deadline - .now()).nanoseconds))
+      if polled[0].revents != 0 {
         let signal = nightjar_next_signal(signals)
-        if signal != 0 { return signal }
+        // A terminal that is closed ends what runs on it; a service is asked to read its configuration again.
+        if signal == SIGHUP, !hasTerminal {
+          control.askForReload()
+        } else if signal != 0 {
+          return .signal
+        }
       }
-      if descriptors[1].revents != 0 { return 0 }
+      if polled[1].revents != 0 {
+        wake.clear()
+        takeWork()
+        takeReloads()
+      }
+      if endStreams() { return .cameras }
       let now = MediaTime.now()
-      if let end, now >= end { return 0 }
+      if let end, now >= end { return .time }
+      for slot in slots where slot.retry.map({ $0 <= now }) ?? false { open(slot) }
       guard now >= next else { continue }
-      next = now + interval
-      events.tell()
-      switch posture {
-      case .some(let posture): for note in posture.takeNotes() { display.note(note) }
-      case .none: break
+      next = now + Self.interval
+      look()
+    }
+  }
+
+  private func lookForService() {
+    let pipelines = slots.compactMap { slot in slot.stream.map { (name: slot.name, pipeline: $0.pipeline) } }
+    service?.look(pipelines, isServing: rtsp != nil, at: .now()) { [self] in beginAnew($0) }
+  }
+
+  /// Shows what went on; once a second.
+  private func look() {
+    tellServerEvents()
+    let live = slots.compactMap { slot -> String? in
+      slot.stream?.look().map { slots.count > 1 ? "\(slot.name) \($0)" : $0 }
+    }
+    if !live.isEmpty { terminal.live(live.joined(separator: "  |  ")) }
+    for slot in slots {
+      slot.noteProgress()
+      if let work = slot.work { slot.terminal.tell(work.notes) }
+    }
+  }
+
+  /// Sees to pipelines that have ended by themselves; true where nothing is left to stream.
+  private func endStreams() -> Bool {
+    for slot in slots {
+      guard slot.work == nil, let stream = slot.stream, stream.pipeline.ended.hasFired() else { continue }
+      // The only camera's end is the program's.
+      if slots.count == 1, reloading == nil { return true }
+      let outcome = stream.finish()
+      slot.stream = nil
+      publish()
+      switch outcome {
+      case .failed(let error): slot.fail(error, at: .now())
+      case .sourceEnded, .stopped:
+        slot.isOver = true
+        slot.terminal.line("the source has come to its end", event: "ended")
       }
-      if let new = pipeline.turnRefusal?.description, new != refusal {
-        refusal = new
-        display.note(new, .warning)
-      }
-      if pipeline.orientation != orientation {
-        orientation = pipeline.orientation
-        display.note("orientation \(orientation): \(orientation.size(of: pipeline.sourceFormat.size))")
-      }
-      let statistics = pipeline.statistics
-      terminal.encoder = statistics.encoderName
-      display.show(statistics, recent: pipeline.recentLatency())
-      do {
-        try descriptions.update()
-      } catch {
-        // The stream goes on; the file was writable at the start and may be again.
-        display.note("session description not rewritten: \(error)", .warning)
-      }
+    }
+    return slots.allSatisfy { $0.isOver && $0.work == nil }
+  }
+
+  /// Opens a camera on a thread of its own.
+  ///
+  /// - Parameter former: what is to let go of the camera first; it has been stopped.
+  func open(_ slot: CameraSlot, after former: Pipeline? = nil) {
+    do {
+      slot.open(
+        by: try CameraWork.open(slot.camera.command, in: place(of: slot.name), after: former, wake))
+    } catch {
+      slot.fail(error, at: .now())
+    }
+  }
+
+  /// Begins a stream anew that stands still; false where that has not helped.
+  private func beginAnew(_ name: String) -> Bool {
+    guard let slot = slots.first(where: { $0.name == name }), slot.work == nil, let stream = slot.stream else {
+      return true
+    }
+    slot.standstills += 1
+    // Each leaves threads behind that are stuck.
+    guard slot.standstills <= 2 else { return false }
+    stream.stop()
+    stream.leave()
+    slot.stream = nil
+    publish()
+    open(slot)
+    return true
+  }
+
+  // MARK: The end
+
+  /// Ends all streams; why one that ended by itself did.
+  private func finish() -> (any Error)? {
+    for slot in slots { slot.stream?.stop() }
+    var failure: (any Error)?
+    for slot in slots {
+      guard let stream = slot.stream else { continue }
+      if case .failed(let error) = stream.finish() { failure = failure ?? error }
+    }
+    tellServerEvents()
+    return failure
+  }
+
+  func tellServerEvents() {
+    for event in rtsp?.events.take() ?? [] {
+      terminal.line(event.description, event.isWarning ? .warning : .info, event: "viewer")
+    }
+    for event in api?.events.take() ?? [] {
+      terminal.line(event.description, event.isWarning ? .warning : .info, event: "control")
+    }
+  }
+
+  private func tellSummary(_ report: OutputFile?) throws {
+    terminal.finish()
+    let reports = slots.compactMap { slot in slot.stream.map { (slot, StreamReport($0, name: slot.name)) } }
+    for (slot, report) in reports { slot.terminal.line(report.text, event: "ended") }
+    let json = StreamReport.json(of: reports.map(\.1), isOneOfSeveral: slots.count > 1)
+    if let report {
+      try report.write(json)
+    } else if box.statisticsPath == "-" {
+      try writeOutput(json)
     }
   }
 }

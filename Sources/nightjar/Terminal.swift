@@ -6,19 +6,17 @@ import SystemService
 final class Terminal {
   /// Whether a person watches; a pipe or the journal gets whole lines only.
   let isInteractive = isatty(STDERR_FILENO) == 1
-  /// The camera's name and the encoder's, once they are known: fields of every entry in the journal.
-  var camera: String?
-  var encoder: String?
   private let journal = Journal()
   private var hasLiveLine = false
 
   /// Writes a line, above the live one.
   ///
-  /// - Parameter event: what happened, in a word that stays the same: the field `NIGHTJAR_EVENT` in the journal.
-  func line(_ text: String, _ level: LogLevel = .info, event: String? = nil) {
+  /// - Parameters:
+  ///   - event: what happened, in a word that stays the same: the field `NIGHTJAR_EVENT` in the journal.
+  ///   - fields: more of them for the journal.
+  func line(_ text: String, _ level: LogLevel = .info, event: String? = nil, fields: [JournalField] = []) {
     if let journal {
-      let fields = [("NIGHTJAR_EVENT", event), ("CAMERA", camera), ("ENCODER", encoder)]
-        .compactMap { name, value in value.map { JournalField(name, $0) } }
+      let fields = (event.map { [JournalField("NIGHTJAR_EVENT", $0)] } ?? []) + fields
       for line in text.split(separator: "\n") { journal.write(String(line), level, fields) }
       return
     }
@@ -27,9 +25,20 @@ final class Terminal {
   }
 
   /// Writes a line that warns: in the journal its level says so.
-  func warning(_ text: String, event: String? = nil) {
-    line(journal == nil ? "warning    \(text)" : text, .warning, event: event)
+  func warning(_ text: String, event: String? = nil, fields: [JournalField] = []) {
+    line(journal == nil ? "warning    \(text)" : text, .warning, event: event, fields: fields)
   }
+
+  /// Tells a line that others have left.
+  func tell(_ note: Notes.Note, fields: [JournalField] = []) {
+    switch note.level {
+    case .warning: warning(note.text, event: note.event, fields: fields)
+    default: line(note.text, note.level, event: note.event, fields: fields)
+    }
+  }
+
+  /// Tells what others have left.
+  func tell(_ notes: Notes) { for note in notes.take() { tell(note) } }
 
   /// Says why the program ends.
   static func failure(_ text: String) {

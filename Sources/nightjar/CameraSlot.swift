@@ -1,0 +1,66 @@
+import Media
+import Streaming
+import SystemService
+
+/// A camera's place in the box: its stream, or what is done to have one. Of the main thread alone.
+final class CameraSlot {
+  let name: String
+  let terminal: CameraTerminal
+  /// What it is to do.
+  var camera: BoxConfiguration.Camera
+  /// What streams; nil while it is being opened, or waits to be.
+  var stream: CameraStream? {
+    didSet { began = stream == nil ? nil : .now() }
+  }
+  /// What is being done about it.
+  var work: CameraWork?
+  /// The options that a change of the stream is about.
+  var changed: Set<String> = []
+  /// Whether what `work` leads to is not wanted any more.
+  var isStale = false
+  /// Where nothing can be opened: when it is tried again.
+  private(set) var retry: MediaTime?
+  /// Whether its source has come to an end.
+  var isOver = false
+  /// Whether it is to go once `work` is done.
+  var isLeaving = false
+  /// How often it stood still and was begun anew.
+  var standstills = 0
+  private var pause = CameraSlot.firstPause
+  private var complaint: String?
+  private var began: MediaTime?
+
+  private static let firstPause = MediaTime(seconds: 1)
+  private static let longestPause = MediaTime(seconds: 60)
+
+  init(_ camera: BoxConfiguration.Camera, _ terminal: CameraTerminal) {
+    name = camera.name
+    self.camera = camera
+    self.terminal = terminal
+  }
+
+  /// It does not stream, for that reason: it is tried again after 1, 2, 4, … 60 s.
+  func fail(_ error: any Error, at now: MediaTime) {
+    stream = nil
+    retry = now + pause
+    let text = "\(error)"
+    // Once: what stays as it is is no news.
+    if text != complaint { terminal.line("\(text); it is tried again", .error, event: "camera_failed") }
+    complaint = text
+    pause = min(pause * 2, Self.longestPause)
+  }
+
+  /// It is being opened.
+  func open(by work: CameraWork) {
+    self.work = work
+    retry = nil
+  }
+
+  /// It streams, and has for a while: the next failure is the first again.
+  func noteProgress() {
+    guard let began, .now() - began > Self.longestPause else { return }
+    pause = Self.firstPause
+    complaint = nil
+    standstills = 0
+  }
+}

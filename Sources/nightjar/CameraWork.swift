@@ -1,0 +1,125 @@
+import Encoding
+import Media
+import Streaming
+import Synchronization
+import Threading
+
+/// What is done about one camera on a thread of its own, because a driver or a name server may take its time, and the
+/// others are not to wait for it.
+final class CameraWork: Sendable {
+  /// What came of it.
+  enum Outcome: Sendable {
+    /// A camera is open, and nothing of its pipeline runs yet.
+    case opened(OpenedCamera)
+    /// The camera is none any more.
+    case closed
+    /// The pipeline goes on; what could not be done, a line each.
+    case changed(complaints: [String])
+    /// No camera was opened.
+    case failed(any Error)
+  }
+
+  /// What it has to tell, at any time.
+  let notes = Notes()
+  private let result = Mutex<Outcome?>(nil)
+
+  /// What came of it, once.
+  func take() -> Outcome? { result.withLock { $0.take() } }
+
+  private func begin(_ wake: WakeUp, _ body: @escaping @Sendable (Notes) -> Outcome) throws(SystemFailure) {
+    // Nobody waits for it: it may be stuck in a driver.
+    try NamedThread("nj-camera") { [self] in
+      let outcome = body(notes)
+      result.withLock { $0 = outcome }
+      wake.fire()
+    }.detach()
+  }
+
+  /// Opens the camera that `command` asks for, once `former`, which has been stopped, has let go of its own.
+  static func open(
+    _ command: StreamCommand, in place: OpenedCamera.Place, after former: Pipeline?, _ wake: WakeUp
+  ) throws(SystemFailure) -> CameraWork {
+    let work = CameraWork()
+    try work.begin(wake) { notes in
+      _ = former?.waitUntilEnd()
+      do { return .opened(try OpenedCamera(command, in: place, notes)) } catch { return .failed(error) }
+    }
+    return work
+  }
+
+  /// Waits for the end of `pipeline`, which has been stopped.
+  static func close(_ pipeline: Pipeline, _ wake: WakeUp) throws(SystemFailure) -> CameraWork {
+    let work = CameraWork()
+    try work.begin(wake) { _ in
+      _ = pipeline.waitUntilEnd()
+      return .closed
+    }
+    return work
+  }
+
+  /// Changes what a pipeline takes while it runs.
+  ///
+  /// - Parameter options: whose values are others now.
+  static func change(
+    _ pipeline: Pipeline, from old: StreamCommand, in oldPlace: OpenedCamera.Place, to new: StreamCommand,
+    in place: OpenedCamera.Place, changed options: Set<String>, _ wake: WakeUp
+  ) throws(SystemFailure) -> CameraWork {
+    let work = CameraWork()
+    try work.begin(wake) { _ in
+      let complaints = Self.change(pipeline, to: new, changed: options)
+      let exchange = (old.destinations(in: oldPlace), new.destinations(in: place))
+      return .changed(complaints: complaints + Self.exchange(exchange.0, for: exchange.1, of: pipeline))
+    }
+    return work
+  }
+
+  private static func change(_ pipeline: Pipeline, to new: StreamCommand, changed options: Set<String>) -> [String] {
+    if !options.isDisjoint(with: ["orientation", "mirror"]), new.orientation.orientation != .auto {
+      pipeline.orient(new.orientation.initial)
+    }
+    guard options.contains("bitrate") else { return [] }
+    let bitrate = new.encoding.configuration(for: pipeline.sourceFormat, new.orientation.initial).bitrate
+    do {
+      try pipeline.changeBitrate(bitrate)
+      return []
+    } catch {
+      return ["\(error)"]
+    }
+  }
+
+  private static func exchange(
+    _ before: [StreamDestination], for after: [StreamDestination], of pipeline: Pipeline
+  ) -> [String] {
+    for destination in before where !after.contains(destination) {
+      // Where it is gone already, `nightjar ctl remove` was first.
+      guard let entry = pipeline.destinations.first(where: { $0.destination == destination }) else { continue }
+      pipeline.remove(entry.id)
+    }
+    return after.compactMap { destination in
+      guard !before.contains(destination) else { return nil }
+      do {
+        try pipeline.add(destination)
+        return nil
+      } catch {
+        return "\(error)"
+      }
+    }
+  }
+}
+
+/// Wakes the main thread, any number of times.
+final class WakeUp: Sendable {
+  private let interrupt: Interrupt
+
+  /// - Throws: ``SystemFailure`` where the process has no descriptor left.
+  init() throws(SystemFailure) { interrupt = try Interrupt() }
+
+  /// What to `poll` for `POLLIN`.
+  var fileDescriptor: CInt { interrupt.fileDescriptor }
+
+  /// From any thread.
+  func fire() { interrupt.fire() }
+
+  /// From now on it has not been fired; what it was fired for is to be looked for after this.
+  func clear() { interrupt.clear() }
+}

@@ -1,0 +1,132 @@
+import Capture
+import Encoding
+import Media
+import Streaming
+
+/// A camera that is open, with an encoder that is prepared for it, and their pipeline that has not begun: what may take
+/// its time, and therefore is made on a thread of its own where others stream already.
+struct OpenedCamera: Sendable {
+  /// The source's name, such as `/dev/video0`.
+  let sourceName: String
+  let pipeline: Pipeline
+  /// Why this encoder.
+  let explanation: String?
+  /// What will happen to the encoder.
+  let encoderEvents: EncoderEvents?
+
+  /// What a camera is within its box.
+  struct Place: Sendable {
+    /// Whether viewers may come by RTSP.
+    var isServed: Bool
+    /// Whether there are others, which a camera that is not there must not hold up.
+    var isOneOfSeveral: Bool
+    /// Whether it may keep encoders ready that it does not need yet.
+    var keepsStandby: Bool
+    /// When the program began.
+    var started: MediaTime
+  }
+
+  /// Opens what `command` asks for; tells in `notes` what is no reason to stop.
+  ///
+  /// - Throws: a `Failure`; then nothing is open.
+  init(_ command: StreamCommand, in place: Place, _ notes: Notes) throws {
+    let orientation = command.orientation.initial
+    let source = try Self.source(command, fixed: command.turns ? nil : orientation, place, notes)
+    let aspects: EncoderAspects = command.turns ? .both : command.adapts ? .scaled : .one
+    let keepsStandby = place.keepsStandby && !command.encoding.noStandby
+    let selection = try command.encoding.select(
+      for: source.format, orientation, aspects: aspects, keepsStandby: keepsStandby)
+    if let offer = selection.turning { source.leaveTurning(to: offer) }
+    pipeline = try Pipeline(
+      source: source, encoder: selection.encoder, destinations: command.destinations(in: place),
+      keyFrameInterval: command.encoding.settings.keyFrameInterval, orientation: orientation, pacing: command.pacing,
+      restsUnwatched: place.isServed && !command.serving.alwaysEncodes, started: place.started)
+    if command.turns, keepsStandby {
+      do {
+        try source.prepareTurning()
+      } catch {
+        // Without it the stream goes on, and it is tried again when the picture turns.
+        notes.warn("the picture may not turn: \(error)")
+      }
+    }
+    sourceName = source.name
+    explanation = selection.explanation
+    encoderEvents = selection.events
+  }
+
+  /// - Parameter fixed: how pictures are laid, where that is not going to change.
+  private static func source(
+    _ command: StreamCommand, fixed: Orientation?, _ place: Place, _ notes: Notes
+  ) throws -> any VideoSource {
+    let request = FormatRequest(size: command.size, frameRate: command.fps, format: command.format.value)
+    var survival = command.survival
+    // The others are not to wait for it.
+    if place.isOneOfSeveral, survival.onLoss == .placeholder { survival.waits = true }
+    let opening = CameraOpening(request: request, survival: survival, fixed: fixed)
+    switch command.source {
+    case .device(let path): return try opening.open(.path(path), path, notes)
+    case .file(let path):
+      return try Y4MFile(path: path, pacing: command.rate ?? .realtime, loops: command.loop)
+    case .test:
+      return try SyntheticCamera(size: request.size, frameRate: request.frameRate)
+    case .auto:
+      let cameras = CameraList()
+      for entry in cameras.passedOver {
+        if let complaint = entry.complaint { notes.warn("skipped \(complaint)") }
+      }
+      if let camera = cameras.firstUsable { return try opening.open(.first, camera.path, notes) }
+      if survival.waits { return try opening.open(.first, nil, notes) }
+      let finding = cameras.passedOver.isEmpty ? "no camera found" : "no camera can be used"
+      guard command.format.value == nil else {
+        throw CommandFailure(
+          kind: .noInput, description: "\(finding), and --format is for cameras only; plug one in, or leave it out")
+      }
+      notes.add("\(finding): streaming the built-in synthetic camera")
+      return try SyntheticCamera(size: request.size, frameRate: request.frameRate)
+    }
+  }
+}
+
+extension StreamCommand {
+  /// Where the stream goes: to this machine, where nobody says and nobody can come by himself.
+  func destinations(in place: OpenedCamera.Place) -> [StreamDestination] {
+    guard destinations.isEmpty, !place.isServed, !place.isOneOfSeveral else { return destinations }
+    return [
+      StreamDestination(host: "127.0.0.1", port: 5004, payload: .h264),
+      StreamDestination(host: "127.0.0.1", port: 5006, payload: .mp2t),
+    ]
+  }
+
+  /// Whether the picture may turn while it streams.
+  var turns: Bool { orientation.orientation == .auto || control != "none" }
+}
+
+/// How a camera is opened, or waited for.
+private struct CameraOpening {
+  let request: FormatRequest
+  let survival: SurvivalOptions
+  let fixed: Orientation?
+
+  /// - Parameter path: where it is now; nil where there is none.
+  func open(_ selection: CameraSelection, _ path: String?, _ notes: Notes) throws -> any VideoSource {
+    let finder = CameraFinder(selection, request: request, fixedOrientation: fixed)
+    do {
+      guard let path else { throw CaptureError.noDevice(path: "camera") }
+      let camera = try finder.open(path)
+      for warning in camera.warnings { notes.warn("\(warning)") }
+      return try ReconnectingCamera(camera, finder: finder, survival: survival.cameras)
+    } catch let error as CaptureError where survival.waits && error.kind != .usage {
+      notes.warn(path == nil ? "no camera yet: waiting for one" : "no camera yet: \(error)")
+      var relaxed = request
+      // The stream has its size and rate before it knows what the camera has.
+      relaxed.isSizeExplicit = false
+      relaxed.isRateExplicit = false
+      let format = SourceFormat(
+        size: request.size, frameRate: request.frameRate, pixelFormat: .nv12, color: .bt709, conversion: "placeholder",
+        turnsApart: true)
+      return try ReconnectingCamera(
+        waitingFor: path ?? "the first camera", format: format,
+        finder: CameraFinder(selection, request: relaxed, fixedOrientation: fixed))
+    }
+  }
+}
