@@ -82,6 +82,25 @@ enum OwnNetwork {
     try expectDecoded(try program.ffmpeg(program.url(user: "alice:wonder%20land@"), transport: "udp"))
   }
 
+  /// The address that others know this machine by, as `ip` has it.
+  private static let outward: String? = {
+    guard let directory = try? TemporaryDirectory(),
+      let result = try? Subprocess.run(["ip", "-4", "route", "get", "192.0.2.1"], in: directory), result.status == 0
+    else { return nil }
+    let words = result.outputText.split(whereSeparator: \.isWhitespace)
+    return words.firstIndex(of: "src").flatMap { words.indices.contains($0 + 1) ? String(words[$0 + 1]) : nil }
+  }()
+
+  @Test(.enabled(if: outward != nil, "needs ip and a way to others"))
+  func `where it listens on all addresses, a URL is shown that needs no name to be known`() throws {
+    let address = try #require(Self.outward)
+    let program = try ServedProgram(address: "0.0.0.0", users: ["alice": "wonder land"])
+    let shown = program.process.errorSoFar
+    #expect(shown.contains("rtsp       \(program.url(address))\n"), "\(shown)")
+    #expect(shown.contains("@\(address):\(program.port)/camera"), "\(shown)")
+    try expectDecoded(try program.ffmpeg(program.url(address, user: "alice:wonder%20land@")))
+  }
+
   @Test func `rtsps by a certificate of its own`() throws {
     let program = try ServedProgram(option: "--rtsps", users: ["alice": "looking glass"])
     #expect(program.process.errorSoFar.contains("SHA-256"))

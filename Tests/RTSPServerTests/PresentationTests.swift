@@ -172,7 +172,6 @@
     }
 
     @Test func `a PLAY that waits for its first picture is answered when its camera goes`() throws {
-      // One that is never started has no picture.
       let cameras = try ServedCameras(["nursery": Self.nursery])
       for _ in 0..<5 {
         let client = try cameras.client("nursery")
