@@ -1,0 +1,309 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import Settings
+@testable import nightjar
+
+/// A configuration file, and what the program makes of it.
+private struct Program {
+  let directory: TemporaryDirectory
+  let file: String
+
+  init(_ text: String? = nil) throws {
+    directory = try TemporaryDirectory()
+    file = directory.path("box.toml")
+    if let text { try text.write(toFile: file, atomically: false, encoding: .utf8) }
+  }
+
+  func run(_ arguments: [String], _ environment: [String: String] = [:]) throws -> Subprocess.Result {
+    try Subprocess.run(
+      [nightjarPath] + arguments, in: directory,
+      environment: ["NIGHTJAR_CONFIG": file].merging(environment) { $1 }, limit: 60)
+  }
+}
+
+@Suite struct ConfigurationCommandTests {
+  // MARK: - The table
+
+  private struct Help: Decodable {
+    struct Command: Decodable { let arguments: [Argument] }
+    struct Argument: Decodable {
+      struct Name: Decodable {
+        let kind: String
+        let name: String
+      }
+      let kind: String
+      let names: [Name]
+      let shouldDisplay: Bool
+      let isRepeating: Bool
+    }
+    let command: Command
+  }
+
+  @Test func `A file has every option of the command line, and no other`() throws {
+    let dump = try Program().run(["stream", "--experimental-dump-help"])
+    let arguments = try JSONDecoder().decode(Help.self, from: dump.output).command.arguments
+    // Those of tests are hidden, and a file cannot name another.
+    let others: Set = ["help", "version", "config"]
+    var expected: [String: Bool] = [:]
+    var repeated: Set<String> = []
+    for argument in arguments where argument.shouldDisplay {
+      let names = argument.names.filter { $0.kind == "long" }.map(\.name)
+      guard let name = names.first, !others.contains(name) else { continue }
+      // An option that may stand without a value is listed a second time, as a flag.
+      expected[name] = (expected[name] ?? true) && argument.kind == "flag"
+      if argument.isRepeating { repeated.insert(name) }
+    }
+    for name in expected.keys where name.hasPrefix("no-") && expected[String(name.dropFirst(3))] != nil {
+      expected[name] = nil
+    }
+    let options = StreamCommand.optionTable.options
+    #expect(Set(options.map(\.name)) == Set(expected.keys))
+    for option in options {
+      let isFlag = option.kind == .flag || option.kind == .invertibleFlag
+      #expect(isFlag == expected[option.name], "\(option.name)")
+      #expect((option.kind == .list) == repeated.contains(option.name), "\(option.name)")
+    }
+  }
+
+  @Test func `No option's variable looks like another's, and those of other things like none`() throws {
+    let names = Set(StreamCommand.optionTable.options.map(\.variable))
+    #expect(names.count == StreamCommand.optionTable.options.count)
+    for name in ["NIGHTJAR_RENDER_NODE", "NIGHTJAR_LONG", "NIGHTJAR_RIG", "NIGHTJAR_RIG_CACHE", "NIGHTJAR_CONFIG"] {
+      let settings = try EnvironmentSettings(
+        [name: "1"], options: StreamCommand.optionTable, others: [BoxConfiguration.pathVariable])
+      #expect(settings.warnings.isEmpty && !names.contains(name))
+    }
+  }
+
+  // MARK: - The example
+
+  /// The example's paragraphs with their options taken in.
+  private func paragraphs(_ text: String) -> [(text: String, isInstead: Bool, count: Int)] {
+    text.split(separator: "\n", omittingEmptySubsequences: false).split(separator: "").map { lines in
+      var count = 0
+      let taken = lines.map { line in
+        guard line.contains(/^#(\[\[|[a-z0-9-]+ = )/) else { return String(line) }
+        count += 1
+        return String(line.dropFirst())
+      }
+      return (taken.joined(separator: "\n"), lines.first?.hasPrefix("# Instead") == true, count)
+    }
+  }
+
+  /// A build without x264 has no presets of x264.
+  private func usable(_ text: String) -> String {
+    #if X264
+      text
+    #else
+      text.split(separator: "\n", omittingEmptySubsequences: false).filter { !$0.hasPrefix("x264-preset") }
+        .joined(separator: "\n")
+    #endif
+  }
+
+  @Test func `Each paragraph of the example can be taken in, and all of them together`() throws {
+    let example = try Program().run(["config", "example"])
+    #expect(example.status == 0 && example.outputText.hasSuffix("\n"))
+    let paragraphs = paragraphs(example.outputText)
+    var seen: Set<String> = []
+    for paragraph in paragraphs where paragraph.count > 0 {
+      let program = try Program(usable(paragraph.text))
+      let result = try program.run(["config", "check"])
+      #expect(result.status == 0, "\(result.error)\(paragraph.text)")
+      for line in paragraph.text.split(separator: "\n") where !line.hasPrefix("#") {
+        seen.insert(String(line.prefix { $0 != " " }))
+      }
+    }
+    #expect(seen == Set(StreamCommand.optionTable.options.map(\.name)).union(["[[camera]]"]))
+    let whole = paragraphs.filter { !$0.isInstead }.map { usable($0.text) }.joined(separator: "\n\n")
+    let result = try Program(whole).run(["config", "check"])
+    #expect(result.status == 0 && result.outputText.contains("no mistake found; 1 camera: camera"), "\(result.error)")
+    #expect(paragraphs.count { $0.isInstead } == 3)
+  }
+
+  @Test func `The example alone changes nothing, and the service's has a camera that is served`() throws {
+    let example = try Program().run(["config", "example"]).outputText
+    #expect(example.split(separator: "\n").allSatisfy { $0.hasPrefix("#") && $0.count <= 120 })
+    let service = try Program().run(["config", "example", "--service"]).outputText
+    let lines = service.split(separator: "\n").filter { !$0.hasPrefix("#") }
+    #expect(
+      lines == ["rtsp = true", "wait = true", "[[camera]]", "name = \"camera\"", "source = \"/dev/nightjar/camera\""])
+    #expect(service.split(separator: "\n").count == example.split(separator: "\n").count)
+    // One more camera at its end, as the README has it.
+    let program = try Program(service + "[[camera]]\nname = \"door\"\nsource = \"/dev/nightjar/usb-2\"\n")
+    #expect(try program.run(["config", "check"]).outputText.contains("2 cameras: camera, door"))
+  }
+
+  // MARK: - Precedence
+
+  @Test func `What comes of file and environment is shown with its places, as a file that says the same`() throws {
+    let program = try Program(
+      """
+      rtsp = true
+      bitrate = "1M"
+      fps = 25
+      [[camera]]
+      name = "a"
+      source = "test"
+      fps = 10
+      [[camera]]
+      name = "b"
+      source = "file:/x y.y4m"
+      """)
+    // A file has the rate that it has: the second camera's fps is wrong, and that is told.
+    let refused = try program.run(["config", "show"])
+    #expect(refused.status == 65 && refused.error.contains("box.toml:3: fps: a file has the rate"), "\(refused.error)")
+    let text = try String(contentsOfFile: program.file, encoding: .utf8)
+      .replacing("fps = 25\n", with: "").replacing("file:/x y.y4m", with: "test")
+    try text.write(toFile: program.file, atomically: false, encoding: .utf8)
+    let shown = try program.run(["config", "show"], ["NIGHTJAR_BITRATE": "2M", "NIGHTJAR_BITRAT": "x"])
+    #expect(
+      shown.outputText == """
+        rtsp = true  # \(program.file):1
+
+        [[camera]]
+        name = "a"  # \(program.file):4
+        source = "test"  # \(program.file):5
+        fps = 10  # \(program.file):6
+        bitrate = "2M"  # NIGHTJAR_BITRATE
+
+        [[camera]]
+        name = "b"  # \(program.file):8
+        source = "test"  # \(program.file):9
+        bitrate = "2M"  # NIGHTJAR_BITRATE
+
+        """, "\(shown.error)")
+    #expect(shown.error.contains("is NIGHTJAR_BITRATE meant?"))
+    try shown.output.write(to: URL(fileURLWithPath: program.file))
+    #expect(try program.run(["config", "check"]).status == 0)
+  }
+
+  @Test func `A stream goes by its file, and by the command line before that`() throws {
+    let program = try Program(
+      "source = \"test\"\nsize = \"320x240\"\nduration = \"500ms\"\nto = []\ncontrol = \"none\"\n")
+    let report = program.directory.path("report.json")
+    let port = try UDPPort.free()
+    let result = try program.run(
+      ["stream", "--to", "rtp://127.0.0.1:\(port)", "--stats-json", report], ["NIGHTJAR_FPS": "10"])
+    #expect(result.status == 0, "\(result.error)")
+    #expect(result.error.contains("config     \(program.file)"), "\(result.error)")
+    #expect(result.error.contains("320x240 at 10 fps"), "\(result.error)")
+    #expect(result.error.contains("rtp://127.0.0.1:\(port)"), "\(result.error)")
+    #expect(FileManager.default.fileExists(atPath: report))
+    let other = try program.run(["stream", "--config", "none", "--source", "test", "--size", "99x99"])
+    #expect(other.status == 64 && other.error.contains("the nearest is 98x98"), "\(other.error)")
+  }
+
+  @Test func `The usual file is read where it is there`() throws {
+    let program = try Program("fps = true\n")
+    try FileManager.default.createDirectory(
+      atPath: program.directory.path("nightjar"), withIntermediateDirectories: true)
+    try FileManager.default.copyItem(atPath: program.file, toPath: program.directory.path("nightjar/nightjar.toml"))
+    let environment = ["XDG_CONFIG_HOME": program.directory.url.path, "NIGHTJAR_CONFIG": ""]
+    // Root has its own place, which is not a test's to write to.
+    guard geteuid() != 0 else { return }
+    let result = try program.run(["stream", "--source", "test", "--duration", "1s"], environment)
+    #expect(result.status == 65 && result.error.contains("nightjar/nightjar.toml:1: fps: "), "\(result.error)")
+  }
+
+  // MARK: - Mistakes
+
+  private static let mistakes: [(text: String, arguments: [String], words: String)] = [
+    ("\nfps = 0", [], ":2: fps: '0': choose 0.1 to 240"),
+    ("fps = 1e3", [], ":1: fps: '1000.0': choose 0.1 to 240"),
+    ("size = \"1281x720\"", [], "size: '1281x720': width and height must be even"),
+    ("encoder = \"nvenc\"", [], "encoder: 'nvenc': choose one of 'auto'"),
+    ("rtsp = \"nowhere\"", [], ":1: rtsp: rtsp nowhere: write ADDRESS:PORT"),
+    ("rtsp = 70000", [], ":1: rtsp: rtsp 70000: write ADDRESS:PORT"),
+    ("\n\nalways-encode = true", [], ":3: always-encode: always-encode is for rtsp and rtsps only"),
+    ("rtsps = true\ntls-cert = \"x\"", [], ":2: tls-cert: tls-cert and tls-key: give both"),
+    ("to = [\"rtp://h:2\", \"http://x\"]", [], ":1: to: 'http://x': "),
+    ("on-loss = \"exit\"", ["--wait"], ":1: on-loss: --wait and on-loss exit exclude each other"),
+    ("name = \"a/b\"", [], ":1: name: 'a/b': choose 1 to 64 letters"),
+    ("name = \"\"", [], ":1: name: '': choose 1 to 64 letters"),
+    ("sdp = \"\"", [], ":1: sdp: "),
+    ("source = \"--help\"", [], ":1: source: '--help': choose auto"),
+    ("bitrate = -5", [], ":1: bitrate: '-5': choose auto"),
+    (
+      "[[camera]]\nname=\"a\"\nsource=\"test\"\n[[camera]]\nsource = \"test\"\nname = \"a\"", [],
+      ":6: name: 'a': give each"
+    ),
+    ("[[camera]]\n[[camera]]", [], ":2: name: 'camera': give each camera a name of its own"),
+    ("[[camera]]\nname=\"a\"\n[[camera]]\nsource = \"test\"", [], ":1: source: of several cameras each is named"),
+    (
+      "rtsp=true\n[[camera]]\nname=\"a\"\nsource=\"/dev/x\"\n[[camera]]\nsource=\"/dev/x\"", [],
+      ":6: source: '/dev/x': another camera has it already"
+    ),
+    (
+      "[[camera]]\nname=\"a\"\nsource=\"test\"\nto=\"rtp://h:2\"\n[[camera]]\nsource=\"test\"\nto=\"rtp://h:2?mtu=600\"",
+      [],
+      ":7: to: 'h port 2': another camera goes there already"
+    ),
+    ("[[camera]]\nname=\"a\"\nsource=\"test\"\n[[camera]]\nsource=\"test\"", [], ":1: a goes nowhere"),
+  ]
+
+  @Test(arguments: mistakes.indices)
+  func `A wrong value is told by file, line and key`(index: Int) throws {
+    let (text, arguments, words) = Self.mistakes[index]
+    let program = try Program(text)
+    let result = try program.run(["stream", "--duration", "1s"] + arguments)
+    #expect(result.status == 65 && result.error.contains("nightjar: \(program.file)"), "\(result.error)")
+    #expect(result.error.contains(words) && result.error.split(separator: "\n").count == 1, "\(result.error)")
+    guard arguments.isEmpty else { return }
+    let checked = try program.run(["config", "check"])
+    #expect(checked.status == 65 && checked.error == result.error, "\(checked.error)")
+  }
+
+  @Test(arguments: [
+    ("NIGHTJAR_FPS", "0", "NIGHTJAR_FPS: '0': choose 0.1 to 240"),
+    ("NIGHTJAR_WAIT", "2", "NIGHTJAR_WAIT: '2': write true"),
+    ("NIGHTJAR_ALWAYS_ENCODE", "true", "NIGHTJAR_ALWAYS_ENCODE: always-encode is for rtsp"),
+  ])
+  func `A wrong variable is told by its name`(name: String, value: String, words: String) throws {
+    let result = try Program("").run(["stream", "--source", "test", "--duration", "1s"], [name: value])
+    #expect(result.status == 64 && result.error.hasPrefix("nightjar: \(words)"), "\(result.error)")
+    #expect(result.error.split(separator: "\n").count == 1)
+  }
+
+  @Test(arguments: [(["--fps", "0"], "--fps"), (["--nonsense"], "--nonsense"), (["--config"], "--config")])
+  func `What the command line itself has wrong is told as ever`(arguments: [String], words: String) throws {
+    let result = try Program("wait = true").run(["stream"] + arguments)
+    #expect(result.status == 64 && result.error.contains(words) && result.error.contains("Usage: nightjar stream"))
+  }
+
+  @Test func `A file that is missing, a directory, unreadable or no text is refused in one line`() throws {
+    let program = try Program("fps = 25")
+    func expect(_ result: Subprocess.Result, _ status: Int32, _ words: String) {
+      #expect(result.status == status && result.error.contains(words), "\(result.error)")
+      #expect(result.error.split(separator: "\n").count == 1 && result.error.hasPrefix("nightjar: "), "\(result.error)")
+    }
+    for arguments in [["stream"], ["config", "check"], ["config", "show"]] {
+      expect(
+        try program.run(arguments + ["--config", "/nonexistent/x.toml"]), 66, "/nonexistent/x.toml: there is no such")
+      expect(try program.run(arguments + ["--config", "/"]), 65, "/: this is a directory")
+      expect(try program.run(arguments + ["--config", "/dev/null"]), 65, "/dev/null: this is no plain file")
+    }
+    expect(try program.run(["stream", "--config="]), 64, "--config: name a file, or none")
+    try Data([0x61, 0xFF]).write(to: URL(fileURLWithPath: program.file))
+    expect(try program.run(["stream"]), 65, "box.toml:1: this is no UTF-8")
+    try Data(count: ConfigurationLimits.fileSize + 1).write(to: URL(fileURLWithPath: program.file))
+    expect(try program.run(["stream"]), 65, "1048576 bytes")
+    try FileManager.default.setAttributes([.posixPermissions: 0], ofItemAtPath: program.file)
+    // Root may read everything, unless that is taken from it.
+    let bound = geteuid() == 0 ? ["setpriv", "--bounding-set", "-dac_override,-dac_read_search"] : []
+    expect(
+      try Subprocess.run(bound + [nightjarPath, "stream", "--config", program.file], in: program.directory), 77,
+      "may not read it")
+  }
+
+  @Test func `A question is answered whatever the file says`() throws {
+    let program = try Program("nonsense")
+    for arguments in [
+      ["stream", "--help"], ["stream", "-h"], ["--version"], ["config", "example"], ["help", "stream"],
+    ] {
+      #expect(try program.run(arguments).status == 0)
+    }
+    #expect(try program.run(["stream", "--help"]).outputText.contains("--config"))
+  }
+}
