@@ -169,7 +169,7 @@ let package = Package(
     test(
       "RTSPServerTests",
       [
-        "RTSPServer", "RTSP", "Credentials", "Streaming", "Capture", "Encoding", "SRTP", "RTP", "Media",
+        "RTSPServer", "RTSP", "Credentials", "Listening", "Streaming", "Capture", "Encoding", "SRTP", "RTP", "Media",
         "TestSupport", "nightjar",
       ]),
     test("StreamingTests", ["Streaming", "Threading", "Capture", "Encoding", "SRTP", "RTP", "Media", "TestSupport"]),

@@ -2,6 +2,7 @@
   import Capture
   import Encoding
   import Foundation
+  import Listening
   import Media
   import RTP
   import RTSPServer
