@@ -1,6 +1,7 @@
 #if X264
   import Credentials
   import Foundation
+  import Listening
   import Media
   import RTSPServer
   import Streaming
