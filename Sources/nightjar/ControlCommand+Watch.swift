@@ -41,7 +41,7 @@ struct StatusWatch {
         let text = (error as? any Failure)?.description ?? "\(error)"
         view.forget()
         // In JSON there is nothing to say; the line that is missing says it.
-        if !stream.json { isRead = draw(["no answer: \(text)", "trying again each second"]) }
+        if !stream.json { isRead = draw(Self.wrapped("no answer: \(text)") + ["trying again each second"]) }
       }
     }
     if isTerminal, !stream.json { write("\u{1b}[?25h") }
@@ -70,6 +70,22 @@ struct StatusWatch {
     let back = linesDrawn > 0 ? "\u{1b}[\(min(linesDrawn, rows - 1))A\r" : ""
     linesDrawn = shown.count
     return write(back + shown.joined() + "\u{1b}[J")
+  }
+
+  /// The words of a sentence in lines of 78 characters at most, longer words cut.
+  private static func wrapped(_ text: String) -> [String] {
+    var lines = [""]
+    for word in text.split(separator: " ") {
+      let line = lines[lines.count - 1]
+      if line.isEmpty {
+        lines[lines.count - 1] = String(word.prefix(78))
+      } else if line.count + 1 + word.count <= 78 {
+        lines[lines.count - 1] += " \(word)"
+      } else {
+        lines.append(String(word.prefix(78)))
+      }
+    }
+    return lines
   }
 
   /// Whether somebody reads it.
