@@ -12,7 +12,7 @@ import Testing
       ["python3", "-c", Self.script, place, "\(count)", server.token], in: server.served.directory, limit: 600)
     #expect(result.status == 0, "\(result.error.suffix(2000))")
     // So many of them were answered, and checked to be answered in the API's own way.
-    let answered = result.outputText.split(separator: " ").compactMap { Int($0) }
+    let answered = result.outputText.split(whereSeparator: \.isWhitespace).compactMap { Int($0) }
     try #require(answered.count == 3, "\(result.outputText)")
     #expect(answered[0] == count)
     #expect(answered[1] > count / 4, "\(answered)")
