@@ -61,20 +61,22 @@ extension StreamCommand {
   /// - Parameter words: what follows `nightjar stream`.
   /// - Throws: what ArgumentParser throws.
   static func parsed(_ words: [String]) throws -> StreamCommand {
-    let words = [configuration.commandName ?? "stream"] + apart(words)
-    guard let command = try Nightjar.parseAsRoot(words) as? StreamCommand
-    else { throw CleanExit.helpRequest(StreamCommand.self) }
+    let words = try [configuration.commandName ?? "stream"] + words.flatMap(separated)
+    guard let command = try Nightjar.parseAsRoot(words) as? StreamCommand else {
+      throw CleanExit.helpRequest(StreamCommand.self)
+    }
     return command
   }
 
-  /// `--rtsp=:8554` as `--rtsp :8554`: the parser passes over what is joined to an option that may stand alone.
-  private static func apart(_ words: [String]) -> [String] {
-    let options = optionTable.options.filter { $0.kind == .optionalText }.map { "--\($0.name)=" }
-    let end = words.firstIndex(of: "--") ?? words.endIndex
-    return words.enumerated().flatMap { index, word -> [String] in
-      guard index < end, let option = options.first(where: { word.hasPrefix($0) }) else { return [word] }
-      return [String(option.dropLast()), String(word.dropFirst(option.count))]
-    }
+  /// `--rtsp=8555` as two words. Of an option that may stand without a value, ArgumentParser 1.8 takes what is behind the
+  /// equals sign only where nothing follows, and otherwise forgets it without a word.
+  private static func separated(_ word: String) throws -> [String] {
+    guard word.hasPrefix("--"), let sign = word.firstIndex(of: "="),
+      let option = optionTable[String(word[..<sign].dropFirst(2))], option.kind == .optionalText
+    else { return [word] }
+    let value = String(word[word.index(after: sign)...])
+    guard !value.hasPrefix("-") else { throw ValidationError("--\(option.name) \(value): \(ListenAddress.rule)") }
+    return ["--\(option.name)", value]
   }
 }
 
@@ -97,7 +99,7 @@ enum OptionFault {
       guard let setting = settings[name] ?? (name.hasPrefix("no-") ? settings[String(name.dropFirst(3))] : nil) else {
         continue
       }
-      let reason = bare(reason(message, about: name), given: given)
+      let reason = reason(message, about: name, given: given)
       switch setting.origin {
       case .file: return ConfigurationError(at: "\(setting.origin)", key: setting.option.name, reason)
       case .environment: return ConfigurationError(.usage, at: "\(setting.origin)", reason)
@@ -112,16 +114,18 @@ enum OptionFault {
       .compactMap { $0.hasPrefix("--") ? String($0.dropFirst(2)) : nil }
   }
 
-  /// "The value 'x' is invalid for '--fps <rate>': choose …" without what the place tells.
-  private static func reason(_ message: String, about name: String) -> String {
+  /// "The value 'x' is invalid for '--fps <rate>': choose …", and the like, without what the place tells.
+  private static func reason(_ message: String, about name: String, given: Set<String>) -> String {
+    if message.hasPrefix("Missing value for") { return "there is nothing in it; write a value, or leave it out" }
     let opening = "The value '"
     guard message.hasPrefix(opening), let middle = message.firstRange(of: "' is invalid for '--\(name)") else {
-      return message
+      let own = "--\(name): "
+      return bare(message.hasPrefix(own) ? String(message.dropFirst(own.count)) : message, given: given)
     }
     let value = message[..<middle.lowerBound].dropFirst(opening.count)
     let rest = message[middle.upperBound...].drop { $0 != "'" }.dropFirst(3)
-    return "'\(value)': \(rest.isEmpty ? "it does not take this" : String(rest))"
-      .replacing("Please provide one of", with: "choose one of")
+    let choice = String(rest).replacing("Please provide one of", with: "choose one of")
+    return "'\(value)': \(choice.isEmpty ? "it does not take this" : bare(choice, given: given))"
   }
 
   /// Options as a file writes them, but for those that stand in the command line.

@@ -221,8 +221,10 @@ private struct Program {
     ("to = [\"rtp://h:2\", \"http://x\"]", [], ":1: to: 'http://x': "),
     ("on-loss = \"exit\"", ["--wait"], ":1: on-loss: --wait and on-loss exit exclude each other"),
     ("name = \"a/b\"", [], ":1: name: 'a/b': choose 1 to 64 letters"),
-    ("name = \"\"", [], ":1: name: '': choose 1 to 64 letters"),
-    ("sdp = \"\"", [], ":1: sdp: "),
+    ("name = \"\"", [], ":1: name: there is nothing in it; write a value"),
+    ("sdp = \"\"", [], ":1: sdp: there is nothing in it"),
+    ("rtsp = \"-x\"", [], ":1: rtsp: rtsp -x: write ADDRESS:PORT"),
+    ("source = \"test\"\nfps = 25\nrate = \"max\"", [], ":3: rate: rate is for source file: only"),
     ("source = \"--help\"", [], ":1: source: '--help': choose auto"),
     ("bitrate = -5", [], ":1: bitrate: '-5': choose auto"),
     (
@@ -295,6 +297,12 @@ private struct Program {
     expect(
       try Subprocess.run(bound + [nightjarPath, "stream", "--config", program.file], in: program.directory), 77,
       "may not read it")
+  }
+
+  @Test func `An address behind an equals sign is taken wherever it stands`() throws {
+    let arguments = ["--source", "test", "--control", "none", "--rtsp=nowhere", "--duration", "1s"]
+    let result = try Program("").run(["stream"] + arguments)
+    #expect(result.status == 64 && result.error.contains("--rtsp nowhere: write ADDRESS:PORT"), "\(result.error)")
   }
 
   @Test func `A question is answered whatever the file says`() throws {
