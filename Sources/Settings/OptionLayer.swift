@@ -60,7 +60,8 @@ public struct OptionSetting: Hashable, Sendable {
 
   /// A basic string of TOML 1.0. There are no control characters in settings.
   private static func quoted(_ text: String) -> String {
-    "\"" + text.map { $0 == "\"" || $0 == "\\" ? "\\\($0)" : String($0) }.joined() + "\""
+    // By scalars: a quotation mark with an accent on it is another character, and ends a string all the same.
+    "\"" + text.unicodeScalars.map { $0 == "\"" || $0 == "\\" ? "\\\($0)" : String($0) }.joined() + "\""
   }
 }
 

@@ -111,6 +111,7 @@ import Testing
       load-adaptation = false
       fps = 29.97
       to = ["a", "b"]
+      name = '"\u{301}'
       """
     let settings = try parse(text).settings
     let written = table.options.compactMap { settings[$0.name]?.line }.joined(separator: "\n")
