@@ -53,6 +53,11 @@ enum ExampleConfiguration {
     # Where nightjar ctl reaches this stream: a socket's path, or none.
     #control = "/run/nightjar/control.sock"
 
+    # Serve the control API at https://HOST:8443/v1/status too: true, or an address and port. It is for users and for
+    # programs with a token, which stands in the file that nightjar token writes.
+    #https = true
+    #tokens = "/etc/nightjar/tokens"
+
     # Stop after this time, and write the final figures to a file.
     #duration = "8h"
     #stats-json = "/tmp/nightjar.json"
