@@ -118,7 +118,7 @@ import Testing
     #expect(result.error.contains("where the player is") == !words.isEmpty, "\(result.error)")
   }
 
-  @Test(arguments: [SIGINT, SIGTERM, SIGHUP])
+  @Test(arguments: [SIGINT, SIGTERM])
   func `a signal ends it cleanly, with a summary and nothing left behind`(signal: Int32) throws {
     let directory = try TemporaryDirectory()
     let port = try UDPPort.free()
