@@ -15,7 +15,7 @@ public struct TCPListener: Hashable, Sendable {
   public var isOptional: Bool
   /// Whether this machine had no such address when the server began to listen there; once it has, it is reached.
   public private(set) var isAbsent = false
-  /// A socket that listens there already and that the server takes over; nil has it open one.
+  /// A socket that listens there already, which stays its owner's; nil has the server open one.
   public var descriptor: CInt?
 
   /// A listener; see the properties.
@@ -59,7 +59,12 @@ public struct TCPListener: Hashable, Sendable {
   }
 
   private func bind(_ bootstrap: ServerBootstrap) throws -> (any Channel, isAbsent: Bool)? {
-    if let descriptor { return (try bootstrap.withBoundSocket(descriptor).wait(), isAbsent: false) }
+    if let descriptor {
+      // NIO closes what it is given, and the next server is to have it too.
+      let own = fcntl(descriptor, F_DUPFD_CLOEXEC, 0)
+      guard own >= 0 else { throw IOError(errnoCode: errno, reason: "fcntl") }
+      return (try bootstrap.withBoundSocket(own).wait(), isAbsent: false)
+    }
     var bootstrap = bootstrap.serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
     // IPv4 has a listener of its own.
     if address.contains(":") {

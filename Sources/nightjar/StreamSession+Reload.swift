@@ -327,7 +327,6 @@ extension ServerConfiguration {
   /// Whether one server does for both, but for who may watch.
   fileprivate func isSame(as other: ServerConfiguration) -> Bool {
     listeners == other.listeners && requiresEncryption == other.requiresEncryption && suite == other.suite
-      && servesThisMachineAlone == other.servesThisMachineAlone
       && identity?.fingerprint == other.identity?.fingerprint
   }
 }

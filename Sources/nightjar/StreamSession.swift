@@ -138,7 +138,7 @@ final class StreamSession {
       terminal.warning("this machine has no address \(listener.address) now: it listens there once it has")
     }
     if configuration.users == nil {
-      terminal.line("  only this machine may ask; let others in with: nightjar user add NAME; then: nightjar ctl reload")
+      terminal.line("  only this machine may watch; let others in: nightjar user add NAME; nightjar ctl reload")
     }
     for presentation in presentations {
       guard let group = presentation.group else { continue }
