@@ -72,6 +72,7 @@ struct UserCommand: ParsableCommand {
           """
           \(wasThere ? "\(name) has a new password" : "added \(name)") in \(file.path)
           Next: nightjar stream --rtsp\(option)
+          Or, where it runs already: nightjar ctl reload
 
           """)
       }
@@ -97,7 +98,7 @@ struct UserCommand: ParsableCommand {
         }
         let next = left > 0 ? "" : "Nobody is left who may watch: nightjar user add NAME\n"
         try writeOutput(
-          "removed \(name) from \(file.path); a stream that runs lets them in until it is started again\n\(next)")
+          "removed \(name) from \(file.path); a stream that runs lets them in until: nightjar ctl reload\n\(next)")
       }
     }
   }
