@@ -170,7 +170,7 @@ private struct Refusals: RouterMiddleware {
     guard let methods = ControlAPI.routes[Self.template(of: path)] else {
       let limit = ControlAPI.routes.keys.sorted().joined(separator: ", ")
       let failure = ControlFailure(
-        "there is no \(path.prefix(80)) here: choose of \(limit)", kind: .usage, field: "path",
+        "there is no \(path.prefix(80)) here: choose one of \(limit)", kind: .usage, field: "path",
         value: String(path.prefix(80)), limit: limit)
       return ControlAPI.answer(failure, status: .notFound)
     }

@@ -32,9 +32,9 @@ public enum ControlClientError: Failure, Hashable {
   public var description: String {
     switch self {
     case .noSocket(let path):
-      "there is no control socket \(path): is nightjar stream running with --control? (another socket: --socket PATH)"
+      "there is no control socket \(path): is nightjar stream running? (if with --control PATH: --socket PATH)"
     case .deaf(let path):
-      "nobody listens at the control socket \(path): is nightjar stream running with --control?"
+      "nobody listens at the control socket \(path): is nightjar stream running?"
     case .noPermission(let path):
       "no permission to use the control socket \(path): only its owner and its group may, see ls -l \(path)"
     case .connecting(let path, let errorNumber): "control socket \(path): \(SystemFailure.text(errorNumber))"

@@ -25,7 +25,7 @@ struct Refusal: Error {
     let limit = names.joined(separator: ", ")
     let given = String(name.prefix(64))
     let text =
-      names.isEmpty ? "there is no camera now" : "there is no camera '\(given)': choose of \(limit)"
+      names.isEmpty ? "there is no camera now" : "there is no camera '\(given)': choose one of \(limit)"
     return Refusal(
       status: .notFound, failure: ControlFailure(text, kind: .noInput, field: "camera", value: given, limit: limit))
   }
@@ -35,8 +35,8 @@ struct Refusal: Error {
     return Refusal(
       status: .conflict,
       failure: ControlFailure(
-        "there are several cameras; name one of: \(limit), as in /v1/cameras/\(names.first ?? "")/status",
-        kind: .usage, field: "camera", limit: limit))
+        "there are several cameras: name one of \(limit); by ctl with --camera \(names.first ?? ""), by HTTP as in "
+          + "/v1/cameras/\(names.first ?? "")/…", kind: .usage, field: "camera", limit: limit))
   }
 }
 

@@ -1,3 +1,4 @@
+import Credentials
 import Glibc
 import Media
 public import NIOCore
@@ -27,6 +28,19 @@ public struct TCPListener: Hashable, Sendable {
     self.port = port
     self.isEncrypted = isEncrypted
     self.isOptional = isOptional
+  }
+
+  /// Whether only this machine reaches it.
+  public var isLoopback: Bool { PeerAddress(address)?.isLoopback == true }
+
+  /// Whether it can be listened there, by doing so for a moment. Waits: not for NIO's own threads.
+  ///
+  /// - Throws: ``ListenError``.
+  public func check(service: String) throws {
+    guard descriptor == nil else { return }
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    defer { try? group.syncShutdownGracefully() }
+    try open(ServerBootstrap(group: group), service: service)?.channel.close().wait()
   }
 
   /// Begins to listen, connections being set up as `bootstrap` says; the channel, and where it listens now, with the port

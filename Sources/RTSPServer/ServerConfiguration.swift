@@ -27,7 +27,7 @@ public struct ServerConfiguration: Sendable {
 
   /// One or more places to listen.
   public var listeners: [Listener]
-  /// Who may watch; nil lets in everybody who can connect.
+  /// Who may watch; nil lets in everybody who can connect, unless ``servesThisMachineAlone``.
   public var users: UsersFile?
   /// Whether connections from other machines are closed unread, wherever it listens.
   public var servesThisMachineAlone = false

@@ -114,7 +114,11 @@ final class Service {
   /// Ends all sessions and connections.
   func close() -> EventLoopFuture<Void> {
     for session in playing.keys { letGo(session, goodbye: true) }
-    for presentation in presentations.values { try? presentation.pipeline.reserve(groups: []) }
+    for presentation in presentations.values {
+      // The pipeline outlives this server, and would keep streams that nobody gets any more.
+      presentation.keys.endAll()
+      try? presentation.pipeline.reserve(groups: [])
+    }
     let closing = connections.values.map { connection in
       connection.close()
       return connection.channel.closeFuture

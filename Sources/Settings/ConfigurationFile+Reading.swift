@@ -47,11 +47,18 @@ extension ConfigurationFile {
     return bytes
   }
 
+  /// What makes the file, and its directory where that is missing too.
+  private static func beginning(_ path: String) -> String {
+    let quoted = { (text: Substring) in "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: #"'\''"#) + "'" }
+    let directory = path.lastIndex(of: "/").map { path[..<$0] } ?? "."
+    let isThere = directory.isEmpty || access(String(directory), F_OK) == 0
+    return (isThere ? "" : "mkdir -p \(quoted(directory)) && ") + "nightjar config example > \(quoted(path[...]))"
+  }
+
   private static func failure(_ errorNumber: CInt, _ path: String) -> ConfigurationError {
     switch errorNumber {
     case ENOENT, ENOTDIR:
-      ConfigurationError(
-        .noInput, at: path, "there is no such file; begin with: nightjar config example > \(path)")
+      ConfigurationError(.noInput, at: path, "there is no such file; begin with: \(beginning(path))")
     case EACCES, EPERM:
       ConfigurationError(.noPermission, at: path, "user ID \(geteuid()) may not read it; see ls -l, and chmod")
     default: ConfigurationError(.inputOutput, at: path, SystemFailure.text(errorNumber))

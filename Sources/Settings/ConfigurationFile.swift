@@ -72,10 +72,18 @@ public struct ConfigurationFile: Sendable {
       let opening = "Error while parsing "
       let reason =
         error.description.hasPrefix(opening) ? error.description.dropFirst(opening.count) : error.description[...]
-      throw ConfigurationError(at: "\(path):\(error.source.begin.line)", "this is no TOML: \(reason)")
+      throw ConfigurationError(at: "\(path):\(error.source.begin.line)", Self.words(for: String(reason)))
     } catch {
       throw ConfigurationError(at: path, "this is no TOML: \(error)")
     }
+  }
+
+  /// The commonest mistakes in words of our own; of the others the library's.
+  private static func words(for reason: String) -> String {
+    if reason.contains("string"), reason.contains("control characters") || reason.contains("end-of-file") {
+      return "a text ends with a quotation mark, and here is none"
+    }
+    return "this is no TOML: " + reason.replacing("saw '\\n'", with: "but the line ends")
   }
 
   private static func unknown(

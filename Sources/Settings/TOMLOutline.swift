@@ -181,8 +181,11 @@ struct TOMLOutline {
     let word = bytes[start..<position]
     if TOMLNumber.isOne(word) || word.elementsEqual("true".utf8) || word.elementsEqual("false".utf8) { return }
     let shown = OneLine.text(String(decoding: word.prefix(256), as: UTF8.self), limit: 64)
+    if ["yes", "no", "on", "off", "true", "false"].contains(shown.lowercased()) {
+      throw refusal("\(shown): write true or false, in small letters", key: key)
+    }
     let end = isInList ? ", and a list ends with ]" : ""
-    throw refusal("\(shown) is no number, nor true or false; a text stands in quotation marks\(end)", key: key)
+    throw refusal("\(shown) is no number, nor true or false; a text stands in straight quotation marks (\")\(end)", key: key)
   }
 
   private static func endsWord(_ byte: UInt8) -> Bool {

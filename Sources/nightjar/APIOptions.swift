@@ -65,18 +65,19 @@ struct APIOptions: ParsableArguments {
   /// - Parameters:
   ///   - serving: where users and certificate are named.
   ///   - rtsp: what the RTSP server has loaded of them already.
+  ///   - former: what is served until now; see ``RTSPOptions/configuration(sockets:after:_:)``.
   /// - Throws: ``CommandFailure`` for an address that is open to others while nobody could log in, `UsersFileError`,
   ///   `TokensFileError`, `TLSIdentityError`.
   func configuration(
-    _ serving: RTSPOptions, rtsp: ServerConfiguration?, _ notes: Notes
+    _ serving: RTSPOptions, rtsp: ServerConfiguration?, after former: NetworkControlServer.Configuration? = nil,
+    _ notes: Notes
   ) throws -> NetworkControlServer.Configuration? {
     guard let https else { return nil }
-    let users = try rtsp?.users ?? serving.usersFile()
+    let users = try rtsp?.users ?? serving.usersFile(mayBeEmpty: former != nil)
     let tokens = try tokensFile()
     let hasAnybody = users != nil || tokens?.names.isEmpty == false
-    guard
-      let listeners = https.listeners(port: Self.port, isEncrypted: true, isOpenToOthers: hasAnybody)
-    else {
+    let isOpen = hasAnybody || former?.listeners.contains { !$0.isLoopback } == true
+    guard let listeners = https.listeners(port: Self.port, isEncrypted: true, isOpenToOthers: isOpen) else {
       throw CommandFailure(
         kind: .usage,
         description: "--https \(https): without users and tokens only this machine may ask: add one with nightjar user "

@@ -40,7 +40,9 @@ final class CameraWork: Sendable {
     _ command: StreamCommand, in place: OpenedCamera.Place, after former: Pipeline?, _ wake: WakeUp
   ) throws(SystemFailure) -> CameraWork {
     let work = CameraWork()
-    try work.begin(wake) { notes in
+    var place = place
+    place.started = .now()
+    try work.begin(wake) { [place] notes in
       _ = former?.waitUntilEnd()
       do { return .opened(try OpenedCamera(command, in: place, notes)) } catch { return .failed(error) }
     }

@@ -151,9 +151,16 @@ struct ControlCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "reload",
       abstract: "Have the configuration file read again, and what it says now done.",
-      discussion: "Where the file is wrong nothing changes, and the answer says why.")
+      discussion: """
+        Users, tokens and certificates are read again, too. Where a file is wrong nothing changes, and the answer says why. \
+        Where it was taken the exit code is 0; what could not be done of it is a warning.
+        """)
 
     @OptionGroup var stream: Stream
+
+    func validate() throws {
+      guard stream.camera == nil else { throw ValidationError("--camera: a reload is of all cameras; leave it out") }
+    }
 
     func run() throws {
       try stream.tell {

@@ -114,14 +114,19 @@ struct RTSPOptions: ParsableArguments {
   ///
   /// - Parameters:
   ///   - sockets: what systemd has opened; they take the place of the usual addresses.
+  ///   - former: what is served until now. Where its last user is gone it listens where it did, for this machine alone: who
+  ///     is no user any more is to be thrown out, not kept by a refusal.
   ///   - notes: for what is no reason to stop.
   /// - Throws: ``CommandFailure`` for an address that is open to others while there are no users, and for one beside a
   ///   socket of the same kind, `UsersFileError`, `TLSIdentityError`.
-  func configuration(sockets: [ActivationSocket], _ notes: Notes) throws -> ServerConfiguration? {
+  func configuration(
+    sockets: [ActivationSocket], after former: ServerConfiguration? = nil, _ notes: Notes
+  ) throws -> ServerConfiguration? {
     guard isServed || !sockets.isEmpty else { return nil }
-    let users = try usersFile()
-    var listeners = try listeners(rtsp, named: "rtsp", of: sockets, port: 8554, hasUsers: users != nil)
-    listeners += try self.listeners(rtsps, named: "rtsps", of: sockets, port: 8322, hasUsers: users != nil)
+    let users = try usersFile(mayBeEmpty: former != nil)
+    let isOpen = users != nil || former?.listeners.contains { !$0.isLoopback } == true
+    var listeners = try listeners(rtsp, named: "rtsp", of: sockets, port: 8554, isOpenToOthers: isOpen)
+    listeners += try self.listeners(rtsps, named: "rtsps", of: sockets, port: 8322, isOpenToOthers: isOpen)
     var configuration = ServerConfiguration(listeners: listeners)
     configuration.users = users
     configuration.requiresEncryption = requiresEncryption
@@ -129,7 +134,7 @@ struct RTSPOptions: ParsableArguments {
     configuration.servesThisMachineAlone = users == nil
     // A socket unit may say otherwise; who may watch is not for it to decide.
     for listener in listeners where users == nil {
-      if (try? SocketAddress(host: listener.address, port: 1))?.isLoopback == true { continue }
+      if listener.isLoopback { continue }
       notes.warn(
         "without users only this machine may watch: connections to \(listener.address) port \(listener.port) from "
           + "others are closed; add one with: nightjar user add NAME")
@@ -138,15 +143,15 @@ struct RTSPOptions: ParsableArguments {
     return configuration
   }
 
-  /// Who may log in; nil where there is nobody, and no file was named.
+  /// Who may log in; nil where there is nobody.
   ///
-  /// - Throws: `UsersFileError`, ``CommandFailure`` for a file that was named and has no users.
-  func usersFile() throws -> UsersFile? {
+  /// - Throws: `UsersFileError`, ``CommandFailure`` for a file that was named, has no users, and may not be so.
+  func usersFile(mayBeEmpty: Bool = false) throws -> UsersFile? {
     let path = users ?? StandardPaths.usersFile
     if users == nil, access(path, F_OK) != 0, errno == ENOENT || errno == ENOTDIR { return nil }
     let file = try UsersFile(contentsOf: path)
     guard !file.users.isEmpty else {
-      guard users != nil else { return nil }
+      guard users != nil, !mayBeEmpty else { return nil }
       throw CommandFailure(
         kind: .noInput, description: "\(path) has no users; add one with: nightjar user add NAME --users \(path)")
     }
@@ -154,7 +159,7 @@ struct RTSPOptions: ParsableArguments {
   }
 
   private func listeners(
-    _ given: ListenAddress?, named name: String, of sockets: [ActivationSocket], port: Int, hasUsers: Bool
+    _ given: ListenAddress?, named name: String, of sockets: [ActivationSocket], port: Int, isOpenToOthers: Bool
   ) throws -> [ServerConfiguration.Listener] {
     let isEncrypted = name == "rtsps"
     let sockets = sockets.filter { $0.name == name }
@@ -171,7 +176,7 @@ struct RTSPOptions: ParsableArguments {
       }
     }
     guard let given else { return [] }
-    guard let listeners = given.listeners(port: port, isEncrypted: isEncrypted, isOpenToOthers: hasUsers) else {
+    guard let listeners = given.listeners(port: port, isEncrypted: isEncrypted, isOpenToOthers: isOpenToOthers) else {
       throw CommandFailure(
         kind: .usage,
         description: "without users only this machine may watch, not whoever reaches \(given.address ?? ""): "

@@ -5,7 +5,7 @@ import SystemService
 
 /// What systemd is told while it streams: that it does, how it goes, and that every stage is alive.
 struct ServiceReport {
-  /// When ``look(_:at:)`` is due again.
+  /// When ``look(_:isServing:at:mends:)`` is due again.
   private(set) var next: MediaTime
 
   private let notifier: ServiceNotifier

@@ -1,8 +1,8 @@
 import Settings
 
 extension StreamCommand {
-  /// The options that a configuration file and the environment may have: all of the command line, but those that are for
-  /// tests. A test compares it with what the parser of the command line knows.
+  /// The options that a configuration file and the environment may have: all of the command line but `config`, and but those
+  /// that are for tests. A test compares it with what the parser of the command line knows.
   static let optionTable = OptionTable([
     .init("control", .text, .box),
     .init("rtsp", .optionalText, .box),
@@ -54,4 +54,13 @@ extension StreamCommand {
     .init("rtsp-multicast", .text, .camera(isShared: false)),
     .init("always-encode", .flag, .camera(isShared: true)),
   ])
+}
+
+extension StreamCommand {
+  /// The options of a camera that change in a stream that goes on; any other needs another pipeline.
+  static let liveOptions: Set = [
+    "bitrate", "to", "sdp", "orientation", "mirror", "facing", "thermal", "load-adaptation", "rtsp-multicast",
+  ]
+  /// The options of the box that are taken when the program starts, and not by a reload.
+  static let startOptions: Set = ["control", "duration", "stats-json"]
 }

@@ -1,5 +1,4 @@
 import Control
-import Credentials
 import Media
 import RTSPServer
 import Streaming
@@ -8,6 +7,7 @@ import SystemService
 /// What a reload has led to so far, and who waits to be told.
 struct Reloading {
   let waiting: [ReloadWaiter]
+  let began = MediaTime.now()
   var answer = ReloadAnswer(cameras: [])
   /// The cameras that something is still being done about, and what will have become of them.
   var pending: [String: ReloadAnswer.Camera] = [:]
@@ -22,31 +22,6 @@ struct Reloading {
   }
 }
 
-/// How a change of an option comes into effect.
-enum OptionEffect {
-  /// In the stream that goes on.
-  case live
-  /// By another RTSP server in the place of this one; the stream goes on, and viewers come again.
-  case server
-  /// By another pipeline in the place of this one.
-  case pipeline
-  /// When the program starts again.
-  case nextStart
-
-  init(of option: String) {
-    switch option {
-    case "bitrate", "to", "sdp", "orientation", "mirror", "facing", "thermal", "load-adaptation", "no-load-adaptation":
-      self = .live
-    case "rtsp", "rtsps", "users", "tls-cert", "tls-key", "rtsps-suite", "require-encryption", "https", "tokens":
-      self = .server
-    // Shared by viewers of the server, and reserved in the pipeline.
-    case "rtsp-multicast": self = .pipeline
-    case "control", "config", "duration", "stats-json": self = .nextStart
-    default: self = .pipeline
-    }
-  }
-}
-
 extension StreamSession {
   /// Takes what others have asked for; one reload at a time.
   func takeReloads() {
@@ -54,8 +29,8 @@ extension StreamSession {
     let notes = Notes()
     do {
       let new = try loadConfiguration()
-      let served = try new.box.serving.configuration(sockets: sockets, notes)
-      let servedAPI = try new.box.api.configuration(new.box.serving, rtsp: served, notes)
+      let served = try new.box.serving.configuration(sockets: sockets, after: serving, notes)
+      let servedAPI = try new.box.api.configuration(new.box.serving, rtsp: served, after: servingAPI, notes)
       reloading = Reloading(waiting: waiting)
       reloading?.answer.warnings = new.warnings
       apply(new, served, servedAPI, notes)
@@ -72,7 +47,7 @@ extension StreamSession {
     let old = configuration
     let places = Dictionary(uniqueKeysWithValues: slots.map { ($0.name, place(of: $0.name)) })
     configuration = new
-    let late = new.changes(from: old).filter { OptionEffect(of: $0) == .nextStart }.sorted()
+    let late = new.changes(from: old).intersection(StreamCommand.startOptions).sorted()
     for option in late { reloading?.answer.warnings.append("\(option): from the next start on") }
     let isOneOfSeveral = new.streams.count > 1
     let (oldServing, oldAPI) = (serving, servingAPI)
@@ -96,8 +71,10 @@ extension StreamSession {
       leave(slot)
     }
     slots = kept
-    serveAnew(oldServing, notes)
-    serveAPIAnew(oldAPI, notes)
+    // What is told once when a server begins is no news as long as it goes on.
+    for note in notes.take() where note.level == .warning { reloading?.answer.warnings.append(note.text) }
+    serveAnew(oldServing)
+    serveAPIAnew(oldAPI)
     publish()
     endReload()
   }
@@ -111,17 +88,19 @@ extension StreamSession {
     let command = slot.camera.command
     // Where nobody says, it depends on the others.
     if command.destinations(in: old) != camera.command.destinations(in: place) { options.insert("to") }
-    let changes = options.sorted().map { "\($0): \(camera.text(of: $0))" }
+    // Whether the encoder may rest.
+    if isServedAnew { options.insert("rtsp") }
+    let changes = options.sorted().map { $0 == "rtsp" ? "rtsp" : "\($0): \(camera.text(of: $0))" }
     slot.camera = camera
     if slot.work != nil {
       // What comes of that is of no use any more.
-      slot.isStale = !options.isEmpty || isServedAnew
+      slot.isStale = slot.isStale || !options.isEmpty
       reloading?.wait(for: slot.name, options.isEmpty ? .unchanged : .restarted, changes)
     } else if let stream = slot.stream {
-      let isLive = options.allSatisfy { OptionEffect(of: $0) == .live } && !isServedAnew
+      let isLive = options.isSubset(of: StreamCommand.liveOptions)
       // A picture that cannot turn is another pipeline's.
       let canTurn = options.isDisjoint(with: ["orientation", "mirror"]) || command.turns && camera.command.turns
-      if options.isEmpty, !isServedAnew {
+      if options.isEmpty {
         reloading?.note(slot.name, .unchanged)
       } else if isLive, canTurn {
         reloading?.wait(for: slot.name, .changed, changes)
@@ -151,10 +130,18 @@ extension StreamSession {
         stream.pipeline, from: stream.command, in: old, to: command, in: place(of: slot.name), changed: options, wake)
       slot.changed = options
     } catch {
-      slot.terminal.line("not changed: \(error)", .error)
       reloading?.pending[slot.name] = nil
-      reloading?.answer.warnings.append("\(slot.name): \(error)")
+      complain("\(error)", of: slot)
     }
+  }
+
+  /// Tells of something that could not be done: whoever asked for the reload, and with its end the log.
+  func complain(_ text: String, of slot: CameraSlot? = nil) {
+    guard reloading == nil else {
+      reloading?.answer.warnings.append(slot.map { "\($0.name): \(text)" } ?? text)
+      return
+    }
+    slot?.terminal.warning(text, event: "reload") ?? terminal.warning(text, event: "reload")
   }
 
   /// A camera that is none any more.
@@ -179,7 +166,7 @@ extension StreamSession {
 
   private func removeSlot(_ slot: CameraSlot) {
     slots.removeAll { $0 === slot }
-    slot.terminal.line("is none of the cameras any more", event: "removed")
+    terminal.line("\(slot.name): no camera of this box any more", event: "removed")
     settle(slot.name)
   }
 
@@ -217,17 +204,22 @@ extension StreamSession {
         }
         stream.introduce()
         publish()
+        introduceURLs(of: slot)
       case .changed(let complaints):
-        for complaint in complaints { slot.terminal.line(complaint, .warning, event: "reload") }
-        reloading?.answer.warnings += complaints.map { "\(slot.name): \($0)" }
+        for complaint in complaints { complain(complaint, of: slot) }
         try slot.stream?.follow(slot.camera.command, changed: slot.changed)
         if slot.changed.contains("to") { slot.stream?.introduceDestinations() }
+        if !slot.changed.isDisjoint(with: ["rtsp-multicast", "thermal", "load-adaptation"]) { publish() }
       case .failed(let error): throw error
       case .closed: break
       }
     } catch {
-      reloading?.answer.warnings.append("\(slot.name): \(error)")
-      if slot.stream == nil { slot.fail(error, at: .now()) } else { slot.terminal.line("\(error)", .warning) }
+      if slot.stream == nil {
+        slot.fail(error, at: .now())
+        reloading?.answer.warnings.append("\(slot.name): \(error); it is tried again")
+      } else {
+        complain("\(error)", of: slot)
+      }
     }
   }
 
@@ -235,6 +227,19 @@ extension StreamSession {
   private func settle(_ name: String) {
     guard let camera = reloading?.pending.removeValue(forKey: name) else { return }
     reloading?.answer.cameras.append(camera)
+  }
+
+  /// How long a reload waits for its cameras: less than who waits for it.
+  private static let reloadPatience = MediaTime(seconds: 7)
+
+  /// Answers where a camera takes longer than whoever waits for it; what is being done about it goes on.
+  func lookAtReload() {
+    guard let reloading, MediaTime.now() - reloading.began > Self.reloadPatience else { return }
+    for name in reloading.pending.keys.sorted() {
+      self.reloading?.answer.warnings.append("\(name): it takes its time, and goes on without being waited for")
+      settle(name)
+    }
+    endReload()
   }
 
   /// Answers once nothing is left to do.
@@ -251,82 +256,5 @@ extension StreamSession {
     for waiter in reloading.waiting { waiter.resume(returning: answer) }
     // Others may have asked meanwhile.
     takeReloads()
-  }
-
-  // MARK: The server
-
-  /// Has the RTSP server do what it is to do now: by itself where users have changed, else by another one.
-  private func serveAnew(_ old: ServerConfiguration?, _ notes: Notes) {
-    guard let new = serving else {
-      rtsp?.stop()
-      if rtsp != nil { reloading?.answer.server.append("RTSP ended") }
-      rtsp = nil
-      return
-    }
-    do {
-      if let rtsp, let old, old.isSame(as: new) {
-        guard old.users?.users != new.users?.users else { return }
-        try rtsp.set(users: new.users)
-        reloading?.answer.server.append("users changed")
-        return
-      }
-      rtsp?.stop()
-      rtsp = nil
-      terminal.tell(notes)
-      rtsp = try serve(new)
-      reloading?.answer.server.append("RTSP restarted")
-    } catch {
-      terminal.line("\(error)", .error, event: "reload")
-      reloading?.answer.warnings.append("\(error)")
-      guard rtsp == nil, let old else { return }
-      // Rather as it was than not at all.
-      serving = old
-      rtsp = try? serve(old)
-    }
-  }
-
-  /// The same for the control API.
-  private func serveAPIAnew(_ old: NetworkControlServer.Configuration?, _ notes: Notes) {
-    guard let new = servingAPI else {
-      api?.stop()
-      if api != nil { reloading?.answer.server.append("HTTPS ended") }
-      api = nil
-      return
-    }
-    do {
-      if let api, let old, old.isSame(as: new) {
-        let isSame = old.users?.users == new.users?.users && old.tokens == new.tokens
-        guard !isSame else { return }
-        api.set(users: new.users, tokens: new.tokens)
-        reloading?.answer.server.append("users of HTTPS changed")
-        return
-      }
-      api?.stop()
-      api = nil
-      terminal.tell(notes)
-      api = try serveAPI(new)
-      reloading?.answer.server.append("HTTPS restarted")
-    } catch {
-      terminal.line("\(error)", .error, event: "reload")
-      reloading?.answer.warnings.append("\(error)")
-      guard api == nil, let old else { return }
-      servingAPI = old
-      api = try? serveAPI(old)
-    }
-  }
-}
-
-extension NetworkControlServer.Configuration {
-  /// Whether one server does for both, but for who may ask.
-  fileprivate func isSame(as other: Self) -> Bool {
-    listeners == other.listeners && identity.fingerprint == other.identity.fingerprint
-  }
-}
-
-extension ServerConfiguration {
-  /// Whether one server does for both, but for who may watch.
-  fileprivate func isSame(as other: ServerConfiguration) -> Bool {
-    listeners == other.listeners && requiresEncryption == other.requiresEncryption && suite == other.suite
-      && identity?.fingerprint == other.identity?.fingerprint
   }
 }

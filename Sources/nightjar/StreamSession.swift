@@ -25,6 +25,8 @@ final class StreamSession {
   /// What others may ask for, and see.
   let control: BoxControl
   var reloading: Reloading?
+  /// Why there is no server that was asked for, as it was told last.
+  var servingComplaint: String?
   private var service: ServiceReport?
   /// Whether it is ended with the terminal that it was started from.
   private let hasTerminal: Bool
@@ -126,9 +128,8 @@ final class StreamSession {
   /// Serves the streams by RTSP, and says how to watch them.
   func serve(_ configuration: ServerConfiguration) throws -> RTSPServer {
     let server = try RTSPServer(configuration, presentations: presentations)
-    for slot in slots {
-      let players = RTSPPlayerCommands(
-        configuration: configuration, listeners: server.listeners, name: slot.name)
+    for slot in slots where !slot.isLeaving {
+      let players = RTSPPlayerCommands(configuration: configuration, listeners: server.listeners, name: slot.name)
       for url in players.urls { terminal.line("rtsp       \(url)") }
       // Of several cameras the first one's will do for an example.
       guard slot === slots.first else { continue }
@@ -146,6 +147,13 @@ final class StreamSession {
         "multicast  \(group.address) port \(group.port): everybody on the network can watch while somebody here does")
     }
     return server
+  }
+
+  /// Where a camera is to be seen that has come while the server runs.
+  func introduceURLs(of slot: CameraSlot) {
+    guard let serving, let rtsp else { return }
+    let players = RTSPPlayerCommands(configuration: serving, listeners: rtsp.listeners, name: slot.name)
+    for url in players.urls { terminal.line("rtsp       \(url)") }
   }
 
   /// What the RTSP server serves now.
@@ -210,11 +218,14 @@ final class StreamSession {
   }
 
   private static let interval = MediaTime(seconds: 1)
+  /// How often it is tried again to listen.
+  private static let servingInterval = MediaTime(seconds: 10)
 
   /// Waits for a signal, the end of all cameras or of the time; shows what goes on meanwhile.
   private func follow(signals: CInt) -> Ending {
     let end = box.duration.map { MediaTime.now() + $0 }
     var next = MediaTime.now() + Self.interval
+    var nextServing = next + Self.servingInterval
     while true {
       let streams = slots.compactMap(\.stream)
       lookForService()
@@ -243,6 +254,11 @@ final class StreamSession {
       guard now >= next else { continue }
       next = now + Self.interval
       look()
+      lookAtReload()
+      if now >= nextServing {
+        nextServing = now + Self.servingInterval
+        serveAgain()
+      }
     }
   }
 

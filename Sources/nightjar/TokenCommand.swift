@@ -36,7 +36,7 @@ struct TokenCommand: ParsableCommand {
       commandName: "add",
       abstract: "Make a token, or another one in place of that of this name.",
       discussion: """
-        The token is written to standard output, this once: nightjar token add doorbell > doorbell.token. It is sent as \
+        The token is written to standard output, this once: (umask 077; nightjar token add doorbell > doorbell.token). It is sent as \
         Authorization: Bearer TOKEN, or for reading as ?token=TOKEN.
         """)
 

@@ -82,7 +82,7 @@ import Testing
     let result = try Subprocess.run(
       [nightjarPath, "ctl", "status", "--socket", directory.path("none")], in: directory)
     #expect(result.status == 69)
-    #expect(result.error.contains("is nightjar stream running with --control?"))
+    #expect(result.error.contains("is nightjar stream running?"))
     #expect(result.outputText.isEmpty)
     let long = try Subprocess.run(
       [nightjarPath, "ctl", "status", "--socket", "/" + String(repeating: "x", count: 200)], in: directory)

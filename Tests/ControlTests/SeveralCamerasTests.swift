@@ -39,7 +39,7 @@ import Testing
       #expect(short["limit"] == "nursery, garden")
       let unknown = try served.curl(["-X", method, "-d", body], "/v1/cameras/attic/\(route)")
       #expect(unknown.status == 404, "\(route)")
-      #expect(unknown["error"] == "there is no camera 'attic': choose of nursery, garden")
+      #expect(unknown["error"] == "there is no camera 'attic': choose one of nursery, garden")
       let known = try served.curl(["-X", method, "-d", body], "/v1/cameras/nursery/\(route)")
       #expect(known.status == 200, "\(route)")
     }
@@ -98,7 +98,7 @@ import Testing
     #expect(try served.ctl("status", "--camera", "garden").status == 0)
     let unnamed = try served.ctl("rotate", "90")
     #expect(unnamed.status == 64)
-    #expect(unnamed.error.contains("name one of: nursery, garden"))
+    #expect(unnamed.error.contains("name one of nursery, garden; by ctl with --camera nursery"))
     let unknown = try served.ctl("rotate", "90", "--camera", "attic/../garden")
     #expect(unknown.status == 66, "\(unknown.error)")
     #expect(try served.ctl("rotate", "90", "--camera", "garden").status == 0)

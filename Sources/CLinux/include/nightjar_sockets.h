@@ -48,7 +48,7 @@ int nightjar_bind_first(int socket, int family, uint16_t port);
 // Binds to a port of every local address of the family that was bound by nightjar_bind_first. The port, or -1 and errno.
 int nightjar_bind_shared(int socket, int family, uint16_t port);
 
-// A descriptor that becomes readable when SIGINT, SIGTERM or SIGHUP (the terminal is gone) arrives; all are blocked
+// A descriptor that becomes readable when SIGINT, SIGTERM or SIGHUP (the terminal is gone, or a reload) arrives; all are blocked
 // in the calling thread and in all that it starts afterwards. SIGINT and SIGHUP stay ignored where the program was
 // started so (nohup, a shell's background job). SIGPIPE is ignored.
 int nightjar_stop_signals(void);

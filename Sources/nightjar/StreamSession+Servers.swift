@@ -1,0 +1,106 @@
+import Control
+import Credentials
+import Listening
+import RTSPServer
+
+/// What the box's servers do after a reload.
+extension StreamSession {
+  /// Has the RTSP server do what it is to do now: by itself where users have changed, else by another one.
+  func serveAnew(_ old: ServerConfiguration?) {
+    guard let new = serving else {
+      rtsp?.stop()
+      if rtsp != nil { reloading?.answer.server.append("RTSP ended") }
+      rtsp = nil
+      return
+    }
+    do {
+      if let rtsp, let old, old.isSame(as: new) {
+        guard old.users?.users != new.users?.users else { return }
+        try rtsp.set(users: new.users)
+        reloading?.answer.server.append("users changed")
+        return
+      }
+      // What works is not ended for what cannot.
+      for listener in new.listeners where old?.listeners.contains(where: { $0.overlaps(listener) }) != true {
+        try listener.check(service: "RTSP")
+      }
+      rtsp?.stop()
+      rtsp = nil
+      rtsp = try serve(new)
+      reloading?.answer.server.append("RTSP restarted")
+    } catch {
+      complain("RTSP is not changed: \(error)")
+      guard let old else { return }
+      serving = old
+      if rtsp == nil { serveAgain() }
+    }
+  }
+
+  /// Has the control API over the network do what it is to do now.
+  func serveAPIAnew(_ old: NetworkControlServer.Configuration?) {
+    guard let new = servingAPI else {
+      api?.stop()
+      if api != nil { reloading?.answer.server.append("HTTPS ended") }
+      api = nil
+      return
+    }
+    do {
+      if let api, let old, old.isSame(as: new) {
+        guard old.users?.users != new.users?.users || old.tokens != new.tokens else { return }
+        api.set(users: new.users, tokens: new.tokens)
+        reloading?.answer.server.append("users of HTTPS changed")
+        return
+      }
+      for listener in new.listeners where old?.listeners.contains(where: { $0.overlaps(listener) }) != true {
+        try listener.check(service: "the control API")
+      }
+      api?.stop()
+      api = nil
+      api = try serveAPI(new)
+      reloading?.answer.server.append("HTTPS restarted")
+    } catch {
+      complain("HTTPS is not changed: \(error)")
+      guard let old else { return }
+      servingAPI = old
+      if api == nil { serveAgain() }
+    }
+  }
+
+  /// Tries again to listen where it was asked for and could not be done; every few seconds.
+  func serveAgain() {
+    do {
+      if rtsp == nil, let serving {
+        rtsp = try serve(serving)
+        publish()
+      }
+      if api == nil, let servingAPI {
+        api = try serveAPI(servingAPI)
+        publish()
+      }
+    } catch {
+      // Once: what stays as it is is no news every time.
+      if servingComplaint != "\(error)" { complain("\(error)") }
+      servingComplaint = "\(error)"
+    }
+  }
+}
+
+extension TCPListener {
+  /// Whether one of both is in the other's way.
+  fileprivate func overlaps(_ other: TCPListener) -> Bool { port == other.port }
+}
+
+extension NetworkControlServer.Configuration {
+  /// Whether one server does for both, but for who may ask.
+  fileprivate func isSame(as other: Self) -> Bool {
+    listeners == other.listeners && identity.fingerprint == other.identity.fingerprint
+  }
+}
+
+extension ServerConfiguration {
+  /// Whether one server does for both, but for who may watch.
+  fileprivate func isSame(as other: ServerConfiguration) -> Bool {
+    listeners == other.listeners && requiresEncryption == other.requiresEncryption && suite == other.suite
+      && identity?.fingerprint == other.identity?.fingerprint
+  }
+}
