@@ -77,7 +77,8 @@ private struct Body<Request: ControlRequest>: Decodable {
     for key in container.allKeys where !known.contains(key.stringValue) {
       let name = String(key.stringValue.prefix(40))
       let limit = known.joined(separator: ", ")
-      throw ControlFailure("there is no field '\(name)': choose one of \(limit)", kind: .usage, field: name, limit: limit)
+      throw ControlFailure(
+        "there is no field '\(name)': choose one of \(limit)", kind: .usage, field: name, limit: limit)
     }
     request = try Request(fields: container)
   }

@@ -24,6 +24,13 @@ struct Refusal: Error {
   static func noCamera(_ name: String, of names: [String]) -> Refusal {
     let limit = names.joined(separator: ", ")
     let given = String(name.prefix(64))
+    guard !names.contains(name) else {
+      return Refusal(
+        status: .serviceUnavailable,
+        failure: ControlFailure(
+          "camera '\(given)' does not stream now; the log says why, and it is tried again", kind: .unavailable,
+          field: "camera", value: given))
+    }
     let text =
       names.isEmpty ? "there is no camera now" : "there is no camera '\(given)': choose one of \(limit)"
     return Refusal(

@@ -49,7 +49,9 @@ extension ConfigurationFile {
 
   /// What makes the file, and its directory where that is missing too.
   private static func beginning(_ path: String) -> String {
-    let quoted = { (text: Substring) in "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: #"'\''"#) + "'" }
+    func quoted(_ text: Substring) -> String {
+      "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: #"'\''"#) + "'"
+    }
     let directory = path.lastIndex(of: "/").map { path[..<$0] } ?? "."
     let isThere = directory.isEmpty || access(String(directory), F_OK) == 0
     return (isThere ? "" : "mkdir -p \(quoted(directory)) && ") + "nightjar config example > \(quoted(path[...]))"

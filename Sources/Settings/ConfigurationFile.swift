@@ -72,15 +72,18 @@ public struct ConfigurationFile: Sendable {
       let opening = "Error while parsing "
       let reason =
         error.description.hasPrefix(opening) ? error.description.dropFirst(opening.count) : error.description[...]
-      throw ConfigurationError(at: "\(path):\(error.source.begin.line)", Self.words(for: String(reason)))
+      let lines = text.utf8.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+      let line = lines.dropFirst(max(0, Int(error.source.begin.line) - 1)).first
+      throw ConfigurationError(at: "\(path):\(error.source.begin.line)", Self.words(for: String(reason), of: line))
     } catch {
       throw ConfigurationError(at: path, "this is no TOML: \(error)")
     }
   }
 
   /// The commonest mistakes in words of our own; of the others the library's.
-  private static func words(for reason: String) -> String {
-    if reason.contains("string"), reason.contains("control characters") || reason.contains("end-of-file") {
+  private static func words(for reason: String, of line: Substring.UTF8View?) -> String {
+    let isText = line?.allSatisfy { $0 >= 0x20 || $0 == UInt8(ascii: "\t") || $0 == UInt8(ascii: "\r") } ?? true
+    if isText, reason.contains("string"), reason.contains("control characters") || reason.contains("end-of-file") {
       return "a text ends with a quotation mark, and here is none"
     }
     return "this is no TOML: " + reason.replacing("saw '\\n'", with: "but the line ends")

@@ -185,7 +185,8 @@ struct TOMLOutline {
       throw refusal("\(shown): write true or false, in small letters", key: key)
     }
     let end = isInList ? ", and a list ends with ]" : ""
-    throw refusal("\(shown) is no number, nor true or false; a text stands in straight quotation marks (\")\(end)", key: key)
+    throw refusal(
+      "\(shown) is no number, nor true or false; a text stands in straight quotation marks (\")\(end)", key: key)
   }
 
   private static func endsWord(_ byte: UInt8) -> Bool {

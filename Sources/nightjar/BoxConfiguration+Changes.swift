@@ -11,7 +11,7 @@ extension BoxConfiguration {
     /// The options that say something else now. The command line is the same for as long as the program runs.
     func changes(from old: Camera) -> Set<String> {
       Set(settings.keys).union(old.settings.keys).filter {
-        settings[$0]?.option.scope != .box && settings[$0]?.words != old.settings[$0]?.words
+        (settings[$0] ?? old.settings[$0])?.option.scope != .box && settings[$0]?.words != old.settings[$0]?.words
       }
     }
 

@@ -4,16 +4,24 @@ import RTSPServer
 import Synchronization
 
 /// Who waits for a reload.
-typealias ReloadWaiter = CheckedContinuation<ReloadAnswer, any Error>
+private struct ReloadWaiter {
+  let number: UInt64
+  let continuation: CheckedContinuation<ReloadAnswer, any Error>
+}
 
 /// The box that runs, as the control API sees it: what the main thread publishes, and what others ask of it.
 final class BoxControl: ControlTarget {
   private struct State {
+    /// All of the configuration, whether they stream or not.
+    var names: [String] = []
     var cameras: [StreamCamera] = []
     var listeners: [BoxStatus.Listener] = []
     var reloads = 0
     var isReloadDue = false
+    /// Those who wait for the next one, and those of the one that has begun.
     var waiting: [ReloadWaiter] = []
+    var answering: [ReloadWaiter] = []
+    var lastWaiter: UInt64 = 0
     var hasEnded = false
   }
 
@@ -28,7 +36,7 @@ final class BoxControl: ControlTarget {
 
   // MARK: What others ask
 
-  var cameras: [String] { state.withLock { $0.cameras.map(\.name) } }
+  var cameras: [String] { state.withLock { $0.names } }
 
   func camera(_ name: String) -> (any CameraTarget)? {
     state.withLock { state in state.cameras.first { $0.name == name } }
@@ -42,16 +50,33 @@ final class BoxControl: ControlTarget {
   }
 
   func reload() async throws -> ReloadAnswer {
-    try await withCheckedThrowingContinuation { waiter in
-      let hasEnded = state.withLock { state in
-        if !state.hasEnded {
-          state.waiting.append(waiter)
+    let number = state.withLock { state in
+      state.lastWaiter += 1
+      return state.lastWaiter
+    }
+    // A server that ends waits for those whom it answers: they must not wait for the main thread then.
+    return try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        let isTaken = state.withLock { state in
+          guard !state.hasEnded, !Task.isCancelled else { return false }
+          state.waiting.append(ReloadWaiter(number: number, continuation: continuation))
           state.isReloadDue = true
+          return true
         }
-        return state.hasEnded
+        if isTaken { wake.fire() } else { continuation.resume(throwing: Self.ended) }
       }
-      if hasEnded { return waiter.resume(throwing: Self.ended) }
-      wake.fire()
+    } onCancel: {
+      take { $0.number == number }.forEach { $0.continuation.resume(throwing: Self.ended) }
+    }
+  }
+
+  /// Takes those who wait, whether their reload has begun or not.
+  private func take(_ isMeant: (ReloadWaiter) -> Bool) -> [ReloadWaiter] {
+    state.withLock { state in
+      let taken = (state.waiting + state.answering).filter(isMeant)
+      state.waiting.removeAll(where: isMeant)
+      state.answering.removeAll(where: isMeant)
+      return taken
     }
   }
 
@@ -65,31 +90,37 @@ final class BoxControl: ControlTarget {
     wake.fire()
   }
 
-  /// Who waits for the reload that is due; nil where none is.
-  func takeReloads() -> [ReloadWaiter]? {
+  /// Whether a reload is due, which begins with this: those who wait for it are answered by ``endReload(_:)``.
+  func beginReload() -> Bool {
     state.withLock { state in
-      guard state.isReloadDue else { return nil }
+      guard state.isReloadDue else { return false }
       state.isReloadDue = false
-      defer { state.waiting.removeAll() }
-      return state.waiting
+      state.answering += state.waiting
+      state.waiting.removeAll()
+      return true
     }
   }
 
-  /// A reload has been carried out.
-  func noteReload() { state.withLock { $0.reloads += 1 } }
-
-  /// Which cameras there are, and where the box listens.
-  func publish(_ cameras: [StreamCamera], listeners: [BoxStatus.Listener]) {
-    state.withLock { ($0.cameras, $0.listeners) = (cameras, listeners) }
+  /// Answers those who wait for the reload that has begun.
+  func endReload(_ answer: Result<ReloadAnswer, any Error>) {
+    let answering = state.withLock { state in
+      if case .success = answer { state.reloads += 1 }
+      defer { state.answering.removeAll() }
+      return state.answering
+    }
+    for waiter in answering { waiter.continuation.resume(with: answer) }
+    // Others may have asked meanwhile.
+    wake.fire()
   }
 
-  /// No reload will be carried out any more, nor ended of those that `others` wait for.
-  func end(_ others: [ReloadWaiter]) {
-    let waiting = state.withLock { state in
-      state.hasEnded = true
-      defer { state.waiting.removeAll() }
-      return state.waiting
-    }
-    for waiter in waiting + others { waiter.resume(throwing: Self.ended) }
+  /// Which cameras there are, those of them that stream, and where the box listens.
+  func publish(_ names: [String], _ cameras: [StreamCamera], listeners: [BoxStatus.Listener]) {
+    state.withLock { ($0.names, $0.cameras, $0.listeners) = (names, cameras, listeners) }
+  }
+
+  /// No reload will be carried out any more.
+  func end() {
+    state.withLock { $0.hasEnded = true }
+    for waiter in take({ _ in true }) { waiter.continuation.resume(throwing: Self.ended) }
   }
 }

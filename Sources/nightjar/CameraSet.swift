@@ -32,7 +32,8 @@ struct CameraSet {
     for (index, camera) in cameras.enumerated() where camera.source == .auto {
       throw ConfigurationError(
         at: place(of: "source", index), key: "source",
-        "of several cameras each is named, as in source = \"/dev/v4l/by-id/…\"; see nightjar devices")
+        "camera '\(camera.name)' has none; of several each needs its own, as in source = \"/dev/v4l/by-id/…\"; see nightjar "
+          + "devices")
     }
     try checkDistinct(
       "source", "another camera has it already",

@@ -16,6 +16,12 @@ final class CameraSlot {
   var work: CameraWork?
   /// The options that a change of the stream is about.
   var changed: Set<String> = []
+  /// The options whose last change could not be done, in whole or in part.
+  var unmet: Set<String> = []
+  /// Whether it may keep encoders ready that it does not need yet.
+  var keepsStandby = false
+  /// The figures of its last stream that has ended.
+  var report: StreamReport?
   /// Whether what `work` leads to is not wanted any more.
   var isStale = false
   /// Where nothing can be opened: when it is tried again.

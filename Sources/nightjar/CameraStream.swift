@@ -31,7 +31,7 @@ final class CameraStream {
     self.opened = opened
     self.command = command
     self.terminal = terminal
-    descriptions = try SessionDescriptionFiles(path: command.sdp, pipeline: opened.pipeline)
+    descriptions = try SessionDescriptionFiles(path: command.sdp, pipeline: opened.pipeline, name: command.name)
     display = StatusDisplay(terminal: terminal)
     orientation = opened.pipeline.orientation
     terminal.source = opened.sourceName
@@ -86,7 +86,7 @@ final class CameraStream {
     self.command = command
     if !options.isDisjoint(with: ["to", "sdp"]) {
       descriptions.remove(neverStreamed: false)
-      descriptions = try SessionDescriptionFiles(path: command.sdp, pipeline: pipeline)
+      descriptions = try SessionDescriptionFiles(path: command.sdp, pipeline: pipeline, name: command.name)
       try descriptions.update()
     }
     if !options.isDisjoint(with: ["thermal", "load-adaptation"]) {

@@ -11,8 +11,6 @@ final class CameraWork: Sendable {
   enum Outcome: Sendable {
     /// A camera is open, and nothing of its pipeline runs yet.
     case opened(OpenedCamera)
-    /// The camera is none any more.
-    case closed
     /// The pipeline goes on; what could not be done, a line each.
     case changed(complaints: [String])
     /// No camera was opened.
@@ -35,42 +33,37 @@ final class CameraWork: Sendable {
     }.detach()
   }
 
-  /// Opens the camera that `command` asks for, once `former`, which has been stopped, has let go of its own.
+  /// Opens the camera that `command` asks for, once those of `former`, which have been stopped, have let go of theirs.
   static func open(
-    _ command: StreamCommand, in place: OpenedCamera.Place, after former: Pipeline?, _ wake: WakeUp
+    _ command: StreamCommand, in place: OpenedCamera.Place, after former: [Pipeline], _ wake: WakeUp
   ) throws(SystemFailure) -> CameraWork {
     let work = CameraWork()
-    var place = place
-    place.started = .now()
-    try work.begin(wake) { [place] notes in
-      _ = former?.waitUntilEnd()
+    try work.begin(wake) { notes in
+      for pipeline in former { _ = pipeline.waitUntilEnd() }
       do { return .opened(try OpenedCamera(command, in: place, notes)) } catch { return .failed(error) }
     }
     return work
   }
 
-  /// Waits for the end of `pipeline`, which has been stopped.
-  static func close(_ pipeline: Pipeline, _ wake: WakeUp) throws(SystemFailure) -> CameraWork {
-    let work = CameraWork()
-    try work.begin(wake) { _ in
-      _ = pipeline.waitUntilEnd()
-      return .closed
-    }
-    return work
+  /// Waits for the end of a pipeline that has been stopped, without anybody's waiting for that.
+  static func close(_ pipeline: Pipeline) throws(SystemFailure) {
+    try NamedThread("nj-camera") { _ = pipeline.waitUntilEnd() }.detach()
   }
 
   /// Changes what a pipeline takes while it runs.
   ///
-  /// - Parameter options: whose values are others now.
+  /// - Parameters:
+  ///   - options: whose values are others now.
+  ///   - destinations: where the stream went, and is to go.
   static func change(
-    _ pipeline: Pipeline, from old: StreamCommand, in oldPlace: OpenedCamera.Place, to new: StreamCommand,
-    in place: OpenedCamera.Place, changed options: Set<String>, _ wake: WakeUp
+    _ pipeline: Pipeline, to new: StreamCommand, changed options: Set<String>,
+    destinations: (before: [StreamDestination], after: [StreamDestination]), _ wake: WakeUp
   ) throws(SystemFailure) -> CameraWork {
     let work = CameraWork()
     try work.begin(wake) { _ in
       let complaints = Self.change(pipeline, to: new, changed: options)
-      let exchange = (old.destinations(in: oldPlace), new.destinations(in: place))
-      return .changed(complaints: complaints + Self.exchange(exchange.0, for: exchange.1, of: pipeline))
+      return .changed(
+        complaints: complaints + Self.exchange(destinations.before, for: destinations.after, of: pipeline))
     }
     return work
   }

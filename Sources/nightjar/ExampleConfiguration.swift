@@ -137,9 +137,9 @@ enum ExampleConfiguration {
   private static let table = #"""
     # ---- Each camera -----------------------------------------------------------------------------------------------------
     #
-    # One [[camera]] for each, with a name of its own: the last part of its URL. Without any there is one camera all the same.
-    # For two, take away the # before [[camera]], name and source, and write these three lines once more below: what stands
-    # there is all that there is. What was said above may be said here otherwise, as in bitrate = "1M".
+    # One [[camera]] for each, with a name of its own: the last part of its URL. Without any there is one camera all the
+    # same. For two, take away the # before [[camera]], name and source, and write these three lines once more below: what
+    # stands there is all that there is. What was said above may be said here otherwise, as in bitrate = "1M".
 
     #[[camera]]
     #name = "camera"

@@ -5,7 +5,7 @@ import SystemService
 
 /// What systemd is told while it streams: that it does, how it goes, and that every stage is alive.
 struct ServiceReport {
-  /// When ``look(_:isServing:at:mends:)`` is due again.
+  /// When ``look(_:isServing:isAlone:at:mend:)`` is due again.
   private(set) var next: MediaTime
 
   private let notifier: ServiceNotifier
@@ -45,11 +45,11 @@ struct ServiceReport {
   ///
   /// - Parameters:
   ///   - isServing: whether viewers can come by themselves, so that the stream is there before it flows.
-  ///   - mends: what is done about a camera that stands still beside others; false where nothing can be, so that systemd is
-  ///     not told any more that the program is alive.
+  ///   - isAlone: whether there is one camera in all: that it stands still is what the watchdog is for.
+  ///   - mend: what is done about a camera that stands still beside others.
   mutating func look(
-    _ pipelines: [(name: String, pipeline: Pipeline)], isServing: Bool, at now: MediaTime,
-    mends: (String) -> Bool
+    _ pipelines: [(name: String, pipeline: Pipeline)], isServing: Bool, isAlone: Bool, at now: MediaTime,
+    mend: (String) -> Void
   ) {
     guard now >= next else { return }
     follow(pipelines, at: now)
@@ -65,13 +65,14 @@ struct ServiceReport {
     }
     next = now + (isReady ? interval : Self.startInterval)
     guard limit != nil else { return }
-    var isAlive = true
+    // Where nothing streams at all nobody can say that it is alive.
+    var isAlive = !pipelines.isEmpty
     for (name, pipeline) in pipelines {
       cameras[name]?.watch?.look(pipeline.progress, at: now)
       let stage = cameras[name]?.watch?.stuck
-      tellStuck(stage, of: name, isAlone: pipelines.count == 1)
+      tellStuck(stage, of: name, isAlone: isAlone)
       guard stage != nil else { continue }
-      if pipelines.count == 1 || !mends(name) { isAlive = false }
+      if isAlone { isAlive = false } else { mend(name) }
     }
     if isAlive { notifier.keepAlive() }
   }

@@ -18,14 +18,15 @@ struct SessionDescriptionFiles {
   /// Files at `path`, or, where that is nil and H.264 or a protected stream is sent, in the user's runtime directory:
   /// players of these cannot do without.
   ///
+  /// - Parameter name: the camera's, by which the files of several are told apart.
   /// - Throws: ``CommandFailure`` where a file cannot be written.
-  init(path: String?, pipeline: Pipeline) throws {
+  init(path: String?, pipeline: Pipeline, name: String) throws {
     self.pipeline = pipeline
     isTemporary = path == nil
     var described = pipeline.destinations.filter { $0.destination.payload == .h264 || $0.suite != nil }
     // Asked for by name, a description of the transport stream is better than none.
     if described.isEmpty, path != nil { described = pipeline.destinations }
-    let (directory, base) = described.isEmpty ? (nil, "") : try path.map { (nil, $0) } ?? Self.temporaryPath()
+    let (directory, base) = described.isEmpty ? (nil, "") : try path.map { (nil, $0) } ?? Self.temporaryPath(name)
     self.directory = directory
     do {
       files = try described.enumerated().map { number, entry in
@@ -77,8 +78,8 @@ struct SessionDescriptionFiles {
 
   /// In a directory that only this user may write, so that nobody else's file or link is in the way: the one for the
   /// user's running programs, or a fresh one.
-  private static func temporaryPath() throws -> (directory: String?, path: String) {
-    let name = "nightjar-\(getpid()).sdp"
+  private static func temporaryPath(_ camera: String) throws -> (directory: String?, path: String) {
+    let name = camera == "camera" ? "nightjar-\(getpid()).sdp" : "nightjar-\(getpid())-\(camera).sdp"
     if let runtime = getenv("XDG_RUNTIME_DIR").map({ String(cString: $0) }), runtime.hasPrefix("/"),
       runtime.utf8.count < 1024, access(runtime, W_OK) == 0
     {

@@ -3,7 +3,7 @@ import Capture
 import Media
 
 /// What `--source` says.
-enum SourceSelection: Equatable {
+enum SourceSelection: Hashable {
   /// The first camera, or the synthetic one.
   case auto
   /// The synthetic camera.

@@ -14,8 +14,9 @@ struct StartGuard: ~Copyable {
 
   /// Begins to watch `signals`, the descriptor of `nightjar_stop_signals`.
   ///
+  /// - Parameter endsByHangup: whether SIGHUP is one of them, and does not ask for a reload, for which it is too early.
   /// - Throws: ``SystemFailure``.
-  init(signals: CInt) throws(SystemFailure) {
+  init(signals: CInt, endsByHangup: Bool) throws(SystemFailure) {
     let done = try Interrupt()
     let doneDescriptor = done.fileDescriptor
     thread = try NamedThread("nj-start") {
@@ -29,7 +30,7 @@ struct StartGuard: ~Copyable {
         if descriptors[1].revents != 0 { return }
         if descriptors[0].revents != 0 {
           let signal = nightjar_next_signal(signals)
-          if signal != 0 { nightjar_end_by_signal(signal) }
+          if signal != 0, signal != SIGHUP || endsByHangup { nightjar_end_by_signal(signal) }
         }
       }
     }

@@ -1,6 +1,7 @@
 import Control
 import Credentials
 import Listening
+import Media
 import RTSPServer
 
 /// What the box's servers do after a reload.
@@ -36,34 +37,43 @@ extension StreamSession {
     }
   }
 
-  /// Has the control API over the network do what it is to do now.
+  /// Has the control API over the network do what it is to do now. Another server takes this one's place only once those
+  /// who have asked for the reload by this one have their answer.
   func serveAPIAnew(_ old: NetworkControlServer.Configuration?) {
     guard let new = servingAPI else {
-      api?.stop()
-      if api != nil { reloading?.answer.server.append("HTTPS ended") }
-      api = nil
+      guard api != nil else { return }
+      reloading?.answer.server.append("HTTPS ended")
+      isAPIStale = true
+      return
+    }
+    if let api, let old, old.isSame(as: new) {
+      guard old.users?.users != new.users?.users || old.tokens != new.tokens else { return }
+      api.set(users: new.users, tokens: new.tokens)
+      reloading?.answer.server.append("users of HTTPS changed")
       return
     }
     do {
-      if let api, let old, old.isSame(as: new) {
-        guard old.users?.users != new.users?.users || old.tokens != new.tokens else { return }
-        api.set(users: new.users, tokens: new.tokens)
-        reloading?.answer.server.append("users of HTTPS changed")
-        return
-      }
       for listener in new.listeners where old?.listeners.contains(where: { $0.overlaps(listener) }) != true {
         try listener.check(service: "the control API")
       }
-      api?.stop()
-      api = nil
-      api = try serveAPI(new)
       reloading?.answer.server.append("HTTPS restarted")
+      isAPIStale = true
     } catch {
       complain("HTTPS is not changed: \(error)")
-      guard let old else { return }
       servingAPI = old
-      if api == nil { serveAgain() }
     }
+  }
+
+  /// Puts another server of the API in the place of this one.
+  func exchangeAPI() {
+    exchangeOfAPI = nil
+    isAPIStale = false
+    api?.stop()
+    api = nil
+    serveAgain()
+    publish()
+    // What was asked for meanwhile.
+    wake.fire()
   }
 
   /// Tries again to listen where it was asked for and could not be done; every few seconds.

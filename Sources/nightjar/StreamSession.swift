@@ -25,6 +25,11 @@ final class StreamSession {
   /// What others may ask for, and see.
   let control: BoxControl
   var reloading: Reloading?
+  /// Pipelines that have been stopped, and are to be waited for by whoever opens their cameras.
+  var released: [Released] = []
+  /// When the API's server is to be exchanged: once those who have asked for it by that server have their answer.
+  var exchangeOfAPI: MediaTime?
+  var isAPIStale = false
   /// Why there is no server that was asked for, as it was told last.
   var servingComplaint: String?
   private var service: ServiceReport?
@@ -43,6 +48,13 @@ final class StreamSession {
     control = BoxControl(wake, started: started)
   }
 
+  /// A pipeline that has been stopped and may not have let go of its camera yet.
+  struct Released {
+    let slot: String
+    let source: SourceSelection
+    let pipeline: Pipeline
+  }
+
   /// The options that are the box's, not a camera's.
   var box: StreamCommand { configuration.box }
 
@@ -53,7 +65,7 @@ final class StreamSession {
     defer { close(signals) }
     // A destination takes two descriptors, and a shell often allows no more than 1024.
     nightjar_raise_descriptor_limit(65_536)
-    let starting = try StartGuard(signals: signals)
+    let starting = try StartGuard(signals: signals, endsByHangup: hasTerminal)
     let notes = Notes()
     if let path = configuration.path { terminal.line("config     \(path)") }
     for warning in configuration.warnings { terminal.warning(warning) }
@@ -61,15 +73,15 @@ final class StreamSession {
     serving = try box.serving.configuration(sockets: sockets, notes)
     servingAPI = try box.api.configuration(box.serving, rtsp: serving, notes)
     terminal.tell(notes)
-    let opened = try openAll()
+    slots = configuration.streams.map(slot)
+    let opened = slots.count == 1 ? try openOnly(slots[0]) : nil
     starting.end()
 
     let report = try box.statisticsPath.flatMap { $0 == "-" ? nil : try OutputFile(checking: $0) }
     defer { for slot in slots { slot.stream?.leave() } }
-    for (slot, camera) in zip(slots, opened) {
-      guard let camera else { continue }
-      let stream = try CameraStream(camera, slot.camera.command, slot.terminal)
-      slot.stream = stream
+    if let opened {
+      let stream = try CameraStream(opened, slots[0].camera.command, slots[0].terminal)
+      slots[0].stream = stream
       if let report, let path = stream.descriptionPath(sharedWith: report) {
         throw CommandFailure(kind: .usage, description: "--sdp and --stats-json are the same file, \(path)")
       }
@@ -83,33 +95,25 @@ final class StreamSession {
     defer { rtsp?.stop() }
     publish()
     if terminal.isInteractive { terminal.line("Ctrl-C ends it.") }
-    for slot in slots { try slot.stream?.start() }
+    for slot in slots {
+      // One of several is opened on a thread of its own, so that none waits for another.
+      if let stream = slot.stream { try stream.start() } else { open(slot) }
+    }
     service = ServiceReport(terminal: terminal, at: .now())
     let ending = follow(signals: signals)
     service?.stopping()
-    control.end(reloading?.waiting ?? [])
+    control.end()
     let failure = finish()
     try tellSummary(report)
     if ending != .signal, let failure { throw failure }
   }
 
-  /// Opens every camera, one after another. Among several, one that cannot be opened is tried again later.
-  private func openAll() throws -> [OpenedCamera?] {
-    slots = configuration.streams.map(slot)
-    var failures: [any Error] = []
-    let opened = try slots.map { slot -> OpenedCamera? in
-      let notes = Notes()
-      defer { slot.terminal.tell(notes) }
-      do {
-        return try OpenedCamera(slot.camera.command, in: place(of: slot.name), notes)
-      } catch let failure as any Failure where failure.kind != .usage && slots.count > 1 {
-        failures.append(failure)
-        slot.fail(failure, at: .now())
-        return nil
-      }
-    }
-    if failures.count == slots.count, let first = failures.first { throw first }
-    return opened
+  /// Opens the only camera; where that fails, the program does.
+  private func openOnly(_ slot: CameraSlot) throws -> OpenedCamera {
+    let notes = Notes()
+    defer { slot.terminal.tell(notes) }
+    slot.keepsStandby = true
+    return try OpenedCamera(slot.camera.command, in: place(of: slot), notes)
   }
 
   /// A place for a camera of the configuration.
@@ -118,11 +122,10 @@ final class StreamSession {
   }
 
   /// What a camera may do in this box.
-  func place(of name: String) -> OpenedCamera.Place {
-    let index = configuration.streams.firstIndex { $0.name == name } ?? 0
-    return OpenedCamera.Place(
-      isServed: serving != nil, isOneOfSeveral: configuration.streams.count > 1,
-      keepsStandby: index < BoxConfiguration.standbyLimit, started: started)
+  func place(of slot: CameraSlot) -> OpenedCamera.Place {
+    OpenedCamera.Place(
+      isServed: serving != nil, isOneOfSeveral: configuration.streams.count > 1, keepsStandby: slot.keepsStandby,
+      started: started)
   }
 
   /// Serves the streams by RTSP, and says how to watch them.
@@ -165,11 +168,7 @@ final class StreamSession {
 
   /// Tells the RTSP server and whoever controls the box which cameras there are now.
   func publish() {
-    do {
-      try rtsp?.setPresentations(presentations)
-    } catch {
-      terminal.line("\(error)", .error)
-    }
+    do { try rtsp?.setPresentations(presentations) } catch { complain("\(error)") }
     let cameras = slots.compactMap { slot in
       slot.stream.map { stream in
         StreamCamera(
@@ -177,7 +176,7 @@ final class StreamSession {
           fixesQuality: stream.command.encoding.rateControl == .cqp, adaptation: stream.adaptation)
       }
     }
-    control.publish(cameras, listeners: listeners)
+    control.publish(slots.filter { !$0.isLeaving }.map(\.name), cameras, listeners: listeners)
   }
 
   /// Where it listens.
@@ -227,9 +226,10 @@ final class StreamSession {
     var next = MediaTime.now() + Self.interval
     var nextServing = next + Self.servingInterval
     while true {
-      let streams = slots.compactMap(\.stream)
+      // One that something is done about is looked at when that is done.
+      let streams = slots.compactMap { $0.work == nil ? $0.stream : nil }
       lookForService()
-      let deadline = ([end, service?.next].compactMap { $0 } + slots.compactMap(\.retry)).reduce(next, min)
+      let deadline = ([end, service?.next, exchangeOfAPI].compactMap { $0 } + slots.compactMap(\.retry)).reduce(next, min)
       let descriptors = [signals, wake.fileDescriptor] + streams.map { $0.pipeline.ended.fileDescriptor }
       var polled = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
       _ = nightjar_poll(&polled, UInt32(polled.count), max(0, (deadline - .now()).nanoseconds))
@@ -245,10 +245,11 @@ final class StreamSession {
       if polled[1].revents != 0 {
         wake.clear()
         takeWork()
-        takeReloads()
+        if exchangeOfAPI == nil { takeReloads() }
       }
       if endStreams() { return .cameras }
       let now = MediaTime.now()
+      if let due = exchangeOfAPI, now >= due { exchangeAPI() }
       if let end, now >= end { return .time }
       for slot in slots where slot.retry.map({ $0 <= now }) ?? false { open(slot) }
       guard now >= next else { continue }
@@ -264,7 +265,9 @@ final class StreamSession {
 
   private func lookForService() {
     let pipelines = slots.compactMap { slot in slot.stream.map { (name: slot.name, pipeline: $0.pipeline) } }
-    service?.look(pipelines, isServing: rtsp != nil, at: .now()) { [self] in beginAnew($0) }
+    service?.look(pipelines, isServing: rtsp != nil, isAlone: slots.count == 1, at: .now()) { [self] in
+      beginAnew($0)
+    }
   }
 
   /// Shows what went on; once a second.
@@ -287,6 +290,7 @@ final class StreamSession {
       // The only camera's end is the program's.
       if slots.count == 1, reloading == nil { return true }
       let outcome = stream.finish()
+      slot.report = StreamReport(stream, name: slot.name)
       slot.stream = nil
       publish()
       switch outcome {
@@ -299,32 +303,52 @@ final class StreamSession {
     return slots.allSatisfy { $0.isOver && $0.work == nil }
   }
 
-  /// Opens a camera on a thread of its own.
-  ///
-  /// - Parameter former: what is to let go of the camera first; it has been stopped.
-  func open(_ slot: CameraSlot, after former: Pipeline? = nil) {
+  /// Opens a camera on a thread of its own, once whatever had it before has let go of it.
+  func open(_ slot: CameraSlot) {
+    slot.keepsStandby = slots.count { $0 !== slot && $0.keepsStandby } < BoxConfiguration.standbyLimit
+    let command = slot.camera.command
+    let former = released.filter { $0.slot == slot.name || $0.source == command.source }
+    released.removeAll { $0.slot == slot.name || $0.source == command.source }
     do {
-      slot.open(
-        by: try CameraWork.open(slot.camera.command, in: place(of: slot.name), after: former, wake))
+      slot.open(by: try CameraWork.open(command, in: place(of: slot), after: former.map(\.pipeline), wake))
     } catch {
+      released += former
       slot.fail(error, at: .now())
     }
   }
 
-  /// Begins a stream anew that stands still; false where that has not helped.
-  private func beginAnew(_ name: String) -> Bool {
-    guard let slot = slots.first(where: { $0.name == name }), slot.work == nil, let stream = slot.stream else {
-      return true
-    }
-    slot.standstills += 1
-    // Each leaves threads behind that are stuck.
-    guard slot.standstills <= 2 else { return false }
+  /// Stops what a camera streams. It ends by ``open(_:)``, or by ``closeReleased()``.
+  func release(_ slot: CameraSlot, source: SourceSelection) {
+    slot.keepsStandby = false
+    guard let stream = slot.stream else { return }
+    slot.stream = nil
     stream.stop()
     stream.leave()
-    slot.stream = nil
+    released.append(Released(slot: slot.name, source: source, pipeline: stream.pipeline))
+  }
+
+  /// Ends the pipelines that nobody waits for.
+  func closeReleased() {
+    for former in released {
+      // Without a thread it ends with the program.
+      try? CameraWork.close(former.pipeline)
+    }
+    released.removeAll()
+  }
+
+  /// Begins a stream anew that stands still; one that does so again and again after growing pauses.
+  private func beginAnew(_ name: String) {
+    guard let slot = slots.first(where: { $0.name == name }), slot.work == nil, slot.stream != nil else { return }
+    slot.standstills += 1
+    release(slot, source: slot.camera.command.source)
+    // It may never end, and then leaves threads behind.
+    closeReleased()
     publish()
-    open(slot)
-    return true
+    if slot.standstills <= 2 {
+      open(slot)
+    } else {
+      slot.fail(CommandFailure(kind: .software, description: "it stands still again and again"), at: .now())
+    }
   }
 
   // MARK: The end
@@ -352,7 +376,9 @@ final class StreamSession {
 
   private func tellSummary(_ report: OutputFile?) throws {
     terminal.finish()
-    let reports = slots.compactMap { slot in slot.stream.map { (slot, StreamReport($0, name: slot.name)) } }
+    let reports = slots.compactMap { slot in
+      (slot.stream.map { StreamReport($0, name: slot.name) } ?? slot.report).map { (slot, $0) }
+    }
     for (slot, report) in reports { slot.terminal.line(report.text, event: "ended") }
     let json = StreamReport.json(of: reports.map(\.1), isOneOfSeveral: slots.count > 1)
     if let report {

@@ -214,8 +214,8 @@ private struct Program {
     ("fps = 1e3", [], ":1: fps: '1000.0': choose 0.1 to 240"),
     ("size = \"1281x720\"", [], "size: '1281x720': width and height must be even"),
     ("encoder = \"nvenc\"", [], "encoder: 'nvenc': choose one of 'auto'"),
-    ("rtsp = \"nowhere\"", [], ":1: rtsp: rtsp nowhere: write ADDRESS:PORT"),
-    ("rtsp = 70000", [], ":1: rtsp: rtsp 70000: write ADDRESS:PORT"),
+    ("rtsp = \"nowhere\"", [], ":1: rtsp: nowhere: write ADDRESS:PORT"),
+    ("rtsp = 70000", [], ":1: rtsp: 70000: write ADDRESS:PORT"),
     ("\n\nalways-encode = true", [], ":3: always-encode: always-encode is for rtsp and rtsps only"),
     ("rtsps = true\ntls-cert = \"x\"", [], ":2: tls-cert: tls-cert and tls-key: give both"),
     ("to = [\"rtp://h:2\", \"http://x\"]", [], ":1: to: 'http://x': "),
@@ -223,7 +223,7 @@ private struct Program {
     ("name = \"a/b\"", [], ":1: name: 'a/b': choose 1 to 64 letters"),
     ("name = \"\"", [], ":1: name: there is nothing in it; write a value"),
     ("sdp = \"\"", [], ":1: sdp: there is nothing in it"),
-    ("rtsp = \"-x\"", [], ":1: rtsp: rtsp -x: write ADDRESS:PORT"),
+    ("rtsp = \"-x\"", [], ":1: rtsp: -x: write ADDRESS:PORT"),
     ("source = \"test\"\nfps = 25\nrate = \"max\"", [], ":3: rate: rate is for source file: only"),
     ("source = \"--help\"", [], ":1: source: '--help': choose auto"),
     ("bitrate = -5", [], ":1: bitrate: '-5': choose auto"),
@@ -232,7 +232,7 @@ private struct Program {
       ":6: name: 'a': give each"
     ),
     ("[[camera]]\n[[camera]]", [], ":2: name: 'camera': give each camera a name of its own"),
-    ("[[camera]]\nname=\"a\"\n[[camera]]\nsource = \"test\"", [], ":1: source: of several cameras each is named"),
+    ("[[camera]]\nname=\"a\"\n[[camera]]\nsource = \"test\"", [], ":1: source: camera 'a' has none"),
     (
       "rtsp=true\n[[camera]]\nname=\"a\"\nsource=\"/dev/x\"\n[[camera]]\nsource=\"/dev/x\"", [],
       ":6: source: '/dev/x': another camera has it already"
