@@ -118,7 +118,9 @@ enum OptionFault {
   private static func reason(_ message: String, about name: String, given: Set<String>) -> String {
     if message.hasPrefix("Missing value for") { return "there is nothing in it; write a value, or leave it out" }
     let opening = "The value '"
-    if message.hasPrefix("--\(name) "), message.hasSuffix(ListenAddress.rule) { return String(message.dropFirst(name.utf8.count + 3)) }
+    if message.hasPrefix("--\(name) "), message.hasSuffix(ListenAddress.rule) {
+      return String(message.dropFirst(name.utf8.count + 3))
+    }
     guard message.hasPrefix(opening), let middle = message.firstRange(of: "' is invalid for '--\(name)") else {
       let own = "--\(name): "
       return bare(message.hasPrefix(own) ? String(message.dropFirst(own.count)) : message, given: given)

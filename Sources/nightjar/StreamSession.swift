@@ -229,7 +229,8 @@ final class StreamSession {
       // One that something is done about is looked at when that is done.
       let streams = slots.compactMap { $0.work == nil ? $0.stream : nil }
       lookForService()
-      let deadline = ([end, service?.next, exchangeOfAPI].compactMap { $0 } + slots.compactMap(\.retry)).reduce(next, min)
+      let others = [end, service?.next, exchangeOfAPI].compactMap { $0 } + slots.compactMap(\.retry)
+      let deadline = others.reduce(next, min)
       let descriptors = [signals, wake.fileDescriptor] + streams.map { $0.pipeline.ended.fileDescriptor }
       var polled = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
       _ = nightjar_poll(&polled, UInt32(polled.count), max(0, (deadline - .now()).nanoseconds))

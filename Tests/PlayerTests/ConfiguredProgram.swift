@@ -1,0 +1,50 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The program with a configuration file that changes.
+final class ConfiguredProgram {
+  let directory: TemporaryDirectory
+  let process: Subprocess
+  private let file: URL
+
+  init(_ text: String, environment: [String: String] = [:], until words: String = "streaming") throws {
+    directory = try TemporaryDirectory()
+    file = URL(fileURLWithPath: directory.path("nightjar.toml"))
+    try Data(text.utf8).write(to: file)
+    process = try Subprocess(
+      [nightjarPath, "stream", "--config", file.path, "--control", directory.path("control")], in: directory,
+      environment: environment)
+    let process = process
+    try #require(eventually { process.errorSoFar.contains(words) }, "\(process.errorSoFar)")
+  }
+
+  deinit { process.send(SIGKILL) }
+
+  func write(_ text: String) throws { try Data(text.utf8).write(to: file, options: .atomic) }
+
+  func control(_ arguments: String...) throws -> Subprocess.Result {
+    try Subprocess.run([nightjarPath, "ctl"] + arguments + ["--socket", directory.path("control")], in: directory)
+  }
+
+  /// `ctl … --json` of a command that succeeds.
+  func answer(_ arguments: String...) throws -> [String: Any] {
+    let result = try Subprocess.run(
+      [nightjarPath, "ctl"] + arguments + ["--json", "--socket", directory.path("control")], in: directory)
+    #expect(result.status == 0, "\(result.error)")
+    return try #require(try JSONSerialization.jsonObject(with: result.output) as? [String: Any])
+  }
+
+  /// What became of the cameras in a reload.
+  func reload() throws -> [String: String] {
+    let cameras = try answer("reload")["cameras"] as? [[String: Any]] ?? []
+    return Dictionary(
+      uniqueKeysWithValues: cameras.map { ($0["name"] as? String ?? "", $0["outcome"] as? String ?? "") })
+  }
+
+  func end() throws {
+    process.send(SIGTERM)
+    let result = try process.wait(limit: 60)
+    #expect(result.status == 0, "\(result.error)")
+  }
+}
