@@ -15,19 +15,36 @@ public struct BoxStatus: Codable, Hashable, Sendable {
     }
   }
 
+  /// A camera of the configuration that does not stream.
+  public struct Absent: Codable, Hashable, Sendable {
+    /// Its name.
+    public var name: String
+    /// Why, in a line for a person.
+    public var reason: String
+
+    /// All of it.
+    public init(name: String, reason: String) {
+      (self.name, self.reason) = (name, reason)
+    }
+  }
+
   /// Seconds since the start.
   public var uptimeSeconds: Double
   /// How often the configuration was read again and taken.
   public var reloads: Int
   /// Where it listens.
   public var listeners: [Listener]
-  /// The cameras, in the order of their configuration.
+  /// The cameras that stream, in the order of their configuration.
   public var cameras: [StreamStatus]
+  /// Those that do not.
+  public var absent: [Absent]
 
   /// All of it.
-  public init(uptimeSeconds: Double, reloads: Int = 0, listeners: [Listener] = [], cameras: [StreamStatus]) {
+  public init(
+    uptimeSeconds: Double, reloads: Int = 0, listeners: [Listener] = [], cameras: [StreamStatus], absent: [Absent] = []
+  ) {
     (self.uptimeSeconds, self.reloads) = (uptimeSeconds, reloads)
-    (self.listeners, self.cameras) = (listeners, cameras)
+    (self.listeners, self.cameras, self.absent) = (listeners, cameras, absent)
   }
 }
 

@@ -15,6 +15,7 @@ final class BoxControl: ControlTarget {
     /// All of the configuration, whether they stream or not.
     var names: [String] = []
     var cameras: [StreamCamera] = []
+    var absent: [BoxStatus.Absent] = []
     var listeners: [BoxStatus.Listener] = []
     var reloads = 0
     var isReloadDue = false
@@ -43,10 +44,10 @@ final class BoxControl: ControlTarget {
   }
 
   func status() -> BoxStatus {
-    let (cameras, listeners, reloads) = state.withLock { ($0.cameras, $0.listeners, $0.reloads) }
+    let now = state.withLock { $0 }
     return BoxStatus(
-      uptimeSeconds: (MediaTime.now() - started).seconds, reloads: reloads, listeners: listeners,
-      cameras: cameras.map { $0.status() })
+      uptimeSeconds: (MediaTime.now() - started).seconds, reloads: now.reloads, listeners: now.listeners,
+      cameras: now.cameras.map { $0.status() }, absent: now.absent)
   }
 
   func reload() async throws -> ReloadAnswer {
@@ -113,9 +114,11 @@ final class BoxControl: ControlTarget {
     wake.fire()
   }
 
-  /// Which cameras there are, those of them that stream, and where the box listens.
-  func publish(_ names: [String], _ cameras: [StreamCamera], listeners: [BoxStatus.Listener]) {
-    state.withLock { ($0.names, $0.cameras, $0.listeners) = (names, cameras, listeners) }
+  /// Which cameras there are, those of them that stream and that do not, and where the box listens.
+  func publish(
+    _ names: [String], _ cameras: [StreamCamera], absent: [BoxStatus.Absent], listeners: [BoxStatus.Listener]
+  ) {
+    state.withLock { ($0.names, $0.cameras, $0.absent, $0.listeners) = (names, cameras, absent, listeners) }
   }
 
   /// No reload will be carried out any more.

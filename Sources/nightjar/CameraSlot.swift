@@ -56,6 +56,12 @@ final class CameraSlot {
     pause = min(pause * 2, Self.longestPause)
   }
 
+  /// Why it does not stream; nil where it does.
+  var absence: String? {
+    guard stream == nil else { return nil }
+    return isOver ? "its source has come to its end" : complaint ?? "it is being opened"
+  }
+
   /// It is being opened.
   func open(by work: CameraWork) {
     self.work = work

@@ -65,8 +65,11 @@ enum StatusText {
       lines.append("listening    \(listener.scheme) at \(address) port \(listener.port)")
     }
     for camera in box.cameras {
-      if box.cameras.count > 1 { lines += ["", "name         \(camera.name)"] }
+      if box.cameras.count + box.absent.count > 1 { lines += ["", "name         \(camera.name)"] }
       lines += self.lines(of: camera)
+    }
+    for camera in box.absent {
+      lines += ["", "name         \(camera.name)", "             does not stream: \(camera.reason)"]
     }
     return lines.joined(separator: "\n") + "\n"
   }

@@ -5,6 +5,7 @@ import Media
 import RTP
 import SRTP
 import Streaming
+import Threading
 
 /// One camera's pipeline, as the control API sees it.
 final class StreamCamera: CameraTarget {
@@ -66,7 +67,17 @@ final class StreamCamera: CameraTarget {
   func requestKeyFrame() { pipeline.requestKeyFrame() }
 
   func addDestination(_ url: String) async throws -> String {
-    let id = try pipeline.add(StreamDestination(url: url))
+    let destination = try StreamDestination(url: url)
+    // A name server may take its time, and Swift's threads are few.
+    let id = try await withCheckedThrowingContinuation { continuation in
+      do {
+        try NamedThread("nj-resolve") { [pipeline] in
+          continuation.resume(with: Result { try pipeline.add(destination) })
+        }.detach()
+      } catch {
+        continuation.resume(throwing: error)
+      }
+    }
     return pipeline.sessionDescription(for: id, sessionID: sessionID)?.text ?? ""
   }
 

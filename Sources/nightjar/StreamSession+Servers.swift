@@ -88,10 +88,14 @@ extension StreamSession {
         publish()
       }
     } catch {
-      // Once: what stays as it is is no news every time.
-      if servingComplaint != "\(error)" { complain("\(error)") }
-      servingComplaint = "\(error)"
+      complainOnce("\(error)")
     }
+  }
+
+  /// What stays as it is is no news every time.
+  func complainOnce(_ text: String) {
+    if servingComplaint != text { complain(text) }
+    servingComplaint = text
   }
 }
 

@@ -168,7 +168,7 @@ final class StreamSession {
 
   /// Tells the RTSP server and whoever controls the box which cameras there are now.
   func publish() {
-    do { try rtsp?.setPresentations(presentations) } catch { complain("\(error)") }
+    do { try rtsp?.setPresentations(presentations) } catch { complainOnce("\(error)") }
     let cameras = slots.compactMap { slot in
       slot.stream.map { stream in
         StreamCamera(
@@ -176,7 +176,11 @@ final class StreamSession {
           fixesQuality: stream.command.encoding.rateControl == .cqp, adaptation: stream.adaptation)
       }
     }
-    control.publish(slots.filter { !$0.isLeaving }.map(\.name), cameras, listeners: listeners)
+    let all = slots.filter { !$0.isLeaving }
+    let absent = all.compactMap { slot in
+      slot.absence.map { BoxStatus.Absent(name: slot.name, reason: $0) }
+    }
+    control.publish(all.map(\.name), cameras, absent: absent, listeners: listeners)
   }
 
   /// Where it listens.
@@ -257,6 +261,8 @@ final class StreamSession {
       next = now + Self.interval
       look()
       lookAtReload()
+      // Why a camera does not stream may have changed.
+      if slots.contains(where: { $0.stream == nil }) { publish() }
       if now >= nextServing {
         nextServing = now + Self.servingInterval
         serveAgain()

@@ -162,7 +162,12 @@ private func expectWhole(_ packets: [Data], atLeast count: Int, _ log: String) {
       source = "file:\(clip)"
       to = "rtp://127.0.0.1:\(try UDPPort.free())"
       """)
-    #expect(program.process.errorSoFar.contains("two: "), "\(program.process.errorSoFar)")
+    #expect(eventually { program.process.errorSoFar.contains("two: ") }, "\(program.process.errorSoFar)")
+    let absent = try program.answer("status")["absent"] as? [[String: String]] ?? []
+    #expect(absent.map { $0["name"] } == ["two"] && absent.first?["reason"]?.contains(clip) == true, "\(absent)")
+    // It is asked for by no mistake that the other one would be meant.
+    #expect(try program.control("bitrate", "1M").status == 64)
+    #expect(try program.control("bitrate", "1M", "--camera", "two").status == 69)
     let made = try Subprocess.run(
       [
         "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc=size=320x240:rate=30:duration=2", "-pix_fmt", "yuv420p",

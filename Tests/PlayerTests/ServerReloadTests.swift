@@ -5,9 +5,9 @@ import Testing
 /// What a reload does with the servers, watched by players.
 @Suite struct ServerReloadTests {
   /// Adds a user, or removes one.
-  private static func user(_ arguments: String..., password: String = "", file: String, in directory: TemporaryDirectory)
-    throws
-  {
+  private static func user(
+    _ arguments: String..., password: String = "", file: String, in directory: TemporaryDirectory
+  ) throws {
     let command = ["sh", "-c", "printf '%s\\n' \"$0\" | \"$@\"", password, nightjarPath, "user"] + arguments
     let result = try Subprocess.run(command + ["--users", file], in: directory)
     #expect(result.status == 0, "\(result.error)")
