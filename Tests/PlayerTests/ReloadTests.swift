@@ -1,181 +1,185 @@
-import Foundation
-import TestSupport
-import Testing
+#if X264
+  import Foundation
+  import TestSupport
+  import Testing
 
-/// RTP packets that follow one another in one stream, none missing.
-private func expectWhole(_ packets: [Data], atLeast count: Int, _ log: String) {
-  #expect(packets.count >= count, "\(log)")
-  let headers = packets.map { [UInt8]($0.prefix(12)) }
-  #expect(Set(headers.map { $0[8..<12].map { $0 } }).count == 1, "\(log)")
-  let numbers = headers.map { UInt16($0[2]) << 8 | UInt16($0[3]) }
-  let gaps = zip(numbers, numbers.dropFirst()).filter { $1 != $0 &+ 1 }
-  #expect(gaps.isEmpty, "\(gaps) \(log)")
-}
+  /// RTP packets that follow one another in one stream, none missing.
+  private func expectWhole(_ packets: [Data], atLeast count: Int, _ log: String) {
+    #expect(packets.count >= count, "\(log)")
+    let headers = packets.map { [UInt8]($0.prefix(12)) }
+    #expect(Set(headers.map { $0[8..<12].map { $0 } }).count == 1, "\(log)")
+    let numbers = headers.map { UInt16($0[2]) << 8 | UInt16($0[3]) }
+    let gaps = zip(numbers, numbers.dropFirst()).filter { $1 != $0 &+ 1 }
+    #expect(gaps.isEmpty, "\(gaps) \(log)")
+  }
 
-/// Reading the configuration again while it streams.
-@Suite struct ReloadTests {
-  @Test func `a storm of reloads changes bitrate, destinations and orientation, and loses no frame`() throws {
-    let (first, second) = (try DatagramRecorder(), try DatagramRecorder())
-    func text(_ number: Int) -> String {
-      let more = number.isMultiple(of: 2) ? "" : ", 'rtp://127.0.0.1:\(second.port)'"
-      return """
+  /// Reading the configuration again while it streams.
+  @Suite struct ReloadTests {
+    @Test func `a storm of reloads changes bitrate, destinations and orientation, and loses no frame`() throws {
+      let (first, second) = (try DatagramRecorder(), try DatagramRecorder())
+      func text(_ number: Int) -> String {
+        let more = number.isMultiple(of: 2) ? "" : ", 'rtp://127.0.0.1:\(second.port)'"
+        return """
+          source = "test"
+          size = "320x240"
+          bitrate = "\(500 + number)k"
+          orientation = \([0, 90, 180, 270][number % 4])
+          to = ['rtp://127.0.0.1:\(first.port)'\(more)]
+          """
+      }
+      let program = try ConfiguredProgram(text(0))
+      for number in 1...100 {
+        try program.write(text(number))
+        #expect(try program.reload() == ["camera": "changed"], "\(program.process.errorSoFar)")
+      }
+      let status = try program.answer("status")
+      #expect(status["reloads"] as? Int == 100)
+      let camera = try #require((status["cameras"] as? [[String: Any]])?.first)
+      #expect((camera["encoder"] as? [String: Any])?["bitrate"] as? Int == 600_000)
+      #expect((camera["orientation"] as? [String: Any])?["degrees"] as? Int == 0)
+      #expect((camera["destinations"] as? [Any])?.count == 1)
+      let (frames, log) = (camera["frames"] as? [String: Any] ?? [:], program.process.errorSoFar)
+      try program.end()
+      expectWhole(first.finish(), atLeast: 100, "\(frames) \(log)")
+      #expect(!second.finish().isEmpty)
+      // What a busy machine's camera or encoder comes too late for is none that a reload has lost.
+      let causes = (frames["dropped_by_cause"] as? [String: Int] ?? [:]).filter { $0.value > 0 }
+      #expect(Set(causes.keys).isSubset(of: ["driver", "encoder_late", "network"]), "\(causes)")
+    }
+
+    @Test func `of a clip that waits for the encoder not one frame is lost in forty reloads`() throws {
+      let directory = try TemporaryDirectory()
+      let clip = directory.path("clip.y4m")
+      let made = try Subprocess.run(
+        [
+          "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc=size=320x240:rate=30:duration=2", "-pix_fmt",
+          "yuv420p",
+          clip,
+        ], in: directory)
+      #expect(made.status == 0, "\(made.error)")
+      let ports = (try UDPPort.free(), try UDPPort.free())
+      func text(_ number: Int) -> String {
+        let more = number.isMultiple(of: 2) ? "" : ", 'rtp://127.0.0.1:\(ports.1)'"
+        return """
+          source = "file:\(clip)"
+          rate = "max"
+          bitrate = "\(500 + number)k"
+          orientation = \([0, 90, 180, 270][number % 4])
+          to = ['rtp://127.0.0.1:\(ports.0)'\(more)]
+          """
+      }
+      let program = try ConfiguredProgram(text(0))
+      for number in 1...40 {
+        try program.write(text(number))
+        #expect(try program.reload() == ["camera": "changed"], "\(program.process.errorSoFar)")
+      }
+      let camera = try #require((try program.answer("status")["cameras"] as? [[String: Any]])?.first)
+      let frames = camera["frames"] as? [String: Any] ?? [:]
+      let (captured, encoded) = (frames["captured"] as? Int ?? 0, frames["encoded"] as? Int ?? 0)
+      // One may be on its way, and one at the encoder.
+      #expect(encoded > 100 && (0...2).contains(captured - encoded), "\(frames)")
+      #expect((camera["orientation"] as? [String: Any])?["switches"] as? Int ?? 0 >= 10, "\(camera)")
+      // Nobody listens at the ports, which is no matter here.
+      let causes = (frames["dropped_by_cause"] as? [String: Int] ?? [:]).filter { $0.value > 0 && $0.key != "network" }
+      #expect(causes.isEmpty, "\(causes)")
+      try program.end()
+    }
+
+    @Test func `what needs another pipeline says so, and the picture is back`() throws {
+      let recorder = try DatagramRecorder()
+      let text = "source = 'test'\nto = 'rtp://127.0.0.1:\(recorder.port)'\nsize = "
+      let program = try ConfiguredProgram(text + "'320x240'")
+      try program.write(text + "'640x480'")
+      #expect(try program.reload() == ["camera": "restarted"])
+      let count = recorder.count
+      #expect(eventually { recorder.count > count + 30 }, "\(program.process.errorSoFar)")
+      let camera = try #require((try program.answer("status")["cameras"] as? [[String: Any]])?.first)
+      #expect((camera["source"] as? [String: Any])?["width"] as? Int == 640)
+      #expect(program.process.errorSoFar.contains("begins anew, for size"))
+      try program.end()
+      _ = recorder.finish()
+    }
+
+    @Test func `a file that is wrong changes nothing and says why`() throws {
+      let recorder = try DatagramRecorder()
+      let text = "source = 'test'\nsize = '320x240'\nto = 'rtp://127.0.0.1:\(recorder.port)'\n"
+      let program = try ConfiguredProgram(text)
+      for (broken, words) in [
+        ("bitrat = '1M'\n", ["nightjar.toml:4", "bitrat", "bitrate"]), ("fps = 'fast'\n", ["nightjar.toml:4", "fps"]),
+        ("fps = [\n", ["nightjar.toml:"]),
+      ] {
+        try program.write(text + broken)
+        let result = try program.control("reload")
+        #expect(result.status != 0 && result.error.split(separator: "\n").count == 1, "\(result.error)")
+        for word in words { #expect(result.error.contains(word), "\(result.error)") }
+      }
+      #expect(unlink(program.directory.path("nightjar.toml")) == 0)
+      #expect(try program.control("reload").status == 66)
+      #expect(try program.answer("status")["reloads"] as? Int == 0)
+      // By the signal as well.
+      try program.write(text + "bitrate = '700k'\n")
+      program.process.send(SIGHUP)
+      #expect(eventually { program.process.errorSoFar.contains("reloaded: camera changed") })
+      try program.end()
+      expectWhole(recorder.finish(), atLeast: 10, program.process.errorSoFar)
+    }
+
+    @Test func `cameras come and go, and the one that stays loses nothing`() throws {
+      let (first, second) = (try DatagramRecorder(), try DatagramRecorder())
+      func camera(_ name: String, _ port: UInt16, _ more: String = "") -> String {
+        "[[camera]]\nname = '\(name)'\nsource = 'test'\nto = 'rtp://127.0.0.1:\(port)'\n\(more)\n"
+      }
+      let head = "size = '320x240'\n"
+      let program = try ConfiguredProgram(head + camera("nursery", first.port))
+      try program.write(head + camera("nursery", first.port) + camera("birds", second.port, "fps = 15"))
+      #expect(try program.reload() == ["nursery": "unchanged", "birds": "added"])
+      #expect(eventually { second.count > 20 }, "\(program.process.errorSoFar)")
+      #expect((try program.answer("status")["cameras"] as? [Any])?.count == 2)
+      // Each is asked by its name.
+      #expect(try program.control("rotate", "90", "--camera", "birds").status == 0)
+      #expect(try program.control("rotate", "90").status == 64)
+      try program.write(head + camera("nursery", first.port) + camera("birds", second.port, "fps = 10"))
+      #expect(try program.reload() == ["nursery": "unchanged", "birds": "restarted"])
+      try program.write(head + camera("nursery", first.port))
+      #expect(try program.reload() == ["nursery": "unchanged", "birds": "removed"])
+      let log = program.process.errorSoFar
+      #expect(log.contains("birds: "), "\(log)")
+      try program.end()
+      expectWhole(first.finish(), atLeast: 60, log)
+      #expect(second.finish().count > 20)
+    }
+
+    @Test func `a camera that cannot be opened disturbs no other, and is tried again`() throws {
+      let recorder = try DatagramRecorder()
+      let directory = try TemporaryDirectory()
+      let clip = directory.path("late.y4m")
+      let program = try ConfiguredProgram(
+        """
+        [[camera]]
+        name = "one"
         source = "test"
-        size = "320x240"
-        bitrate = "\(500 + number)k"
-        orientation = \([0, 90, 180, 270][number % 4])
-        to = ['rtp://127.0.0.1:\(first.port)'\(more)]
-        """
-    }
-    let program = try ConfiguredProgram(text(0))
-    for number in 1...100 {
-      try program.write(text(number))
-      #expect(try program.reload() == ["camera": "changed"], "\(program.process.errorSoFar)")
-    }
-    let status = try program.answer("status")
-    #expect(status["reloads"] as? Int == 100)
-    let camera = try #require((status["cameras"] as? [[String: Any]])?.first)
-    #expect((camera["encoder"] as? [String: Any])?["bitrate"] as? Int == 600_000)
-    #expect((camera["orientation"] as? [String: Any])?["degrees"] as? Int == 0)
-    #expect((camera["destinations"] as? [Any])?.count == 1)
-    let (frames, log) = (camera["frames"] as? [String: Any] ?? [:], program.process.errorSoFar)
-    try program.end()
-    expectWhole(first.finish(), atLeast: 100, "\(frames) \(log)")
-    #expect(!second.finish().isEmpty)
-    // What a busy machine's camera or encoder comes too late for is none that a reload has lost.
-    let causes = (frames["dropped_by_cause"] as? [String: Int] ?? [:]).filter { $0.value > 0 }
-    #expect(Set(causes.keys).isSubset(of: ["driver", "encoder_late", "network"]), "\(causes)")
-  }
-
-  @Test func `of a clip that waits for the encoder not one frame is lost in forty reloads`() throws {
-    let directory = try TemporaryDirectory()
-    let clip = directory.path("clip.y4m")
-    let made = try Subprocess.run(
-      [
-        "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc=size=320x240:rate=30:duration=2", "-pix_fmt", "yuv420p",
-        clip,
-      ], in: directory)
-    #expect(made.status == 0, "\(made.error)")
-    let ports = (try UDPPort.free(), try UDPPort.free())
-    func text(_ number: Int) -> String {
-      let more = number.isMultiple(of: 2) ? "" : ", 'rtp://127.0.0.1:\(ports.1)'"
-      return """
+        to = "rtp://127.0.0.1:\(recorder.port)"
+        [[camera]]
+        name = "two"
         source = "file:\(clip)"
-        rate = "max"
-        bitrate = "\(500 + number)k"
-        orientation = \([0, 90, 180, 270][number % 4])
-        to = ['rtp://127.0.0.1:\(ports.0)'\(more)]
-        """
+        to = "rtp://127.0.0.1:\(try UDPPort.free())"
+        """)
+      #expect(eventually { program.process.errorSoFar.contains("two: ") }, "\(program.process.errorSoFar)")
+      let absent = try program.answer("status")["absent"] as? [[String: String]] ?? []
+      #expect(absent.map { $0["name"] } == ["two"] && absent.first?["reason"]?.contains(clip) == true, "\(absent)")
+      // It is asked for by no mistake that the other one would be meant.
+      #expect(try program.control("bitrate", "1M").status == 64)
+      #expect(try program.control("bitrate", "1M", "--camera", "two").status == 69)
+      let made = try Subprocess.run(
+        [
+          "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc=size=320x240:rate=30:duration=2", "-pix_fmt",
+          "yuv420p",
+          clip,
+        ], in: directory)
+      #expect(made.status == 0, "\(made.error)")
+      #expect(eventually { program.process.errorSoFar.contains("two: streaming") }, "\(program.process.errorSoFar)")
+      try program.end()
+      expectWhole(recorder.finish(), atLeast: 30, program.process.errorSoFar)
     }
-    let program = try ConfiguredProgram(text(0))
-    for number in 1...40 {
-      try program.write(text(number))
-      #expect(try program.reload() == ["camera": "changed"], "\(program.process.errorSoFar)")
-    }
-    let camera = try #require((try program.answer("status")["cameras"] as? [[String: Any]])?.first)
-    let frames = camera["frames"] as? [String: Any] ?? [:]
-    let (captured, encoded) = (frames["captured"] as? Int ?? 0, frames["encoded"] as? Int ?? 0)
-    // One may be on its way, and one at the encoder.
-    #expect(encoded > 100 && (0...2).contains(captured - encoded), "\(frames)")
-    #expect((camera["orientation"] as? [String: Any])?["switches"] as? Int ?? 0 >= 10, "\(camera)")
-    // Nobody listens at the ports, which is no matter here.
-    let causes = (frames["dropped_by_cause"] as? [String: Int] ?? [:]).filter { $0.value > 0 && $0.key != "network" }
-    #expect(causes.isEmpty, "\(causes)")
-    try program.end()
   }
-
-  @Test func `what needs another pipeline says so, and the picture is back`() throws {
-    let recorder = try DatagramRecorder()
-    let text = "source = 'test'\nto = 'rtp://127.0.0.1:\(recorder.port)'\nsize = "
-    let program = try ConfiguredProgram(text + "'320x240'")
-    try program.write(text + "'640x480'")
-    #expect(try program.reload() == ["camera": "restarted"])
-    let count = recorder.count
-    #expect(eventually { recorder.count > count + 30 }, "\(program.process.errorSoFar)")
-    let camera = try #require((try program.answer("status")["cameras"] as? [[String: Any]])?.first)
-    #expect((camera["source"] as? [String: Any])?["width"] as? Int == 640)
-    #expect(program.process.errorSoFar.contains("begins anew, for size"))
-    try program.end()
-    _ = recorder.finish()
-  }
-
-  @Test func `a file that is wrong changes nothing and says why`() throws {
-    let recorder = try DatagramRecorder()
-    let text = "source = 'test'\nsize = '320x240'\nto = 'rtp://127.0.0.1:\(recorder.port)'\n"
-    let program = try ConfiguredProgram(text)
-    for (broken, words) in [
-      ("bitrat = '1M'\n", ["nightjar.toml:4", "bitrat", "bitrate"]), ("fps = 'fast'\n", ["nightjar.toml:4", "fps"]),
-      ("fps = [\n", ["nightjar.toml:"]),
-    ] {
-      try program.write(text + broken)
-      let result = try program.control("reload")
-      #expect(result.status != 0 && result.error.split(separator: "\n").count == 1, "\(result.error)")
-      for word in words { #expect(result.error.contains(word), "\(result.error)") }
-    }
-    #expect(unlink(program.directory.path("nightjar.toml")) == 0)
-    #expect(try program.control("reload").status == 66)
-    #expect(try program.answer("status")["reloads"] as? Int == 0)
-    // By the signal as well.
-    try program.write(text + "bitrate = '700k'\n")
-    program.process.send(SIGHUP)
-    #expect(eventually { program.process.errorSoFar.contains("reloaded: camera changed") })
-    try program.end()
-    expectWhole(recorder.finish(), atLeast: 10, program.process.errorSoFar)
-  }
-
-  @Test func `cameras come and go, and the one that stays loses nothing`() throws {
-    let (first, second) = (try DatagramRecorder(), try DatagramRecorder())
-    func camera(_ name: String, _ port: UInt16, _ more: String = "") -> String {
-      "[[camera]]\nname = '\(name)'\nsource = 'test'\nto = 'rtp://127.0.0.1:\(port)'\n\(more)\n"
-    }
-    let head = "size = '320x240'\n"
-    let program = try ConfiguredProgram(head + camera("nursery", first.port))
-    try program.write(head + camera("nursery", first.port) + camera("birds", second.port, "fps = 15"))
-    #expect(try program.reload() == ["nursery": "unchanged", "birds": "added"])
-    #expect(eventually { second.count > 20 }, "\(program.process.errorSoFar)")
-    #expect((try program.answer("status")["cameras"] as? [Any])?.count == 2)
-    // Each is asked by its name.
-    #expect(try program.control("rotate", "90", "--camera", "birds").status == 0)
-    #expect(try program.control("rotate", "90").status == 64)
-    try program.write(head + camera("nursery", first.port) + camera("birds", second.port, "fps = 10"))
-    #expect(try program.reload() == ["nursery": "unchanged", "birds": "restarted"])
-    try program.write(head + camera("nursery", first.port))
-    #expect(try program.reload() == ["nursery": "unchanged", "birds": "removed"])
-    let log = program.process.errorSoFar
-    #expect(log.contains("birds: "), "\(log)")
-    try program.end()
-    expectWhole(first.finish(), atLeast: 60, log)
-    #expect(second.finish().count > 20)
-  }
-
-  @Test func `a camera that cannot be opened disturbs no other, and is tried again`() throws {
-    let recorder = try DatagramRecorder()
-    let directory = try TemporaryDirectory()
-    let clip = directory.path("late.y4m")
-    let program = try ConfiguredProgram(
-      """
-      [[camera]]
-      name = "one"
-      source = "test"
-      to = "rtp://127.0.0.1:\(recorder.port)"
-      [[camera]]
-      name = "two"
-      source = "file:\(clip)"
-      to = "rtp://127.0.0.1:\(try UDPPort.free())"
-      """)
-    #expect(eventually { program.process.errorSoFar.contains("two: ") }, "\(program.process.errorSoFar)")
-    let absent = try program.answer("status")["absent"] as? [[String: String]] ?? []
-    #expect(absent.map { $0["name"] } == ["two"] && absent.first?["reason"]?.contains(clip) == true, "\(absent)")
-    // It is asked for by no mistake that the other one would be meant.
-    #expect(try program.control("bitrate", "1M").status == 64)
-    #expect(try program.control("bitrate", "1M", "--camera", "two").status == 69)
-    let made = try Subprocess.run(
-      [
-        "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc=size=320x240:rate=30:duration=2", "-pix_fmt", "yuv420p",
-        clip,
-      ], in: directory)
-    #expect(made.status == 0, "\(made.error)")
-    #expect(eventually { program.process.errorSoFar.contains("two: streaming") }, "\(program.process.errorSoFar)")
-    try program.end()
-    expectWhole(recorder.finish(), atLeast: 30, program.process.errorSoFar)
-  }
-}
+#endif

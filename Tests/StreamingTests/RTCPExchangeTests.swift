@@ -201,6 +201,8 @@ import Testing
       again.append(number)
     }
     #expect(again == wanted)
+    // They are told after the packets have left.
+    _ = eventually { running.pipeline.statistics.destinations[0].feedback.packetsRequested == 3 }
     let feedback = running.pipeline.statistics.destinations[0].feedback
     #expect((feedback.packetsRequested, feedback.packetsRetransmitted, feedback.packetsGone) == (3, 3, 0))
   }

@@ -230,17 +230,30 @@ public final class DatagramPair {
 
   /// Of an address of this machine.
   public init(_ host: String = "127.0.0.1", port: UInt16? = nil) throws {
-    self.port = try port ?? UDPPort.free()
     let family = host.contains(":") ? AF_INET6 : AF_INET
-    media = socket(family, Int32(SOCK_DGRAM.rawValue), 0)
-    control = socket(family, Int32(SOCK_DGRAM.rawValue), 0)
-    for socket in [media, control] {
-      var size: Int32 = 8 << 20
-      setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
-      _ = fcntl(socket, F_SETFL, O_NONBLOCK)
+    // What was free a moment ago may be taken, and was looked at on another address.
+    for tries in (0..<(port == nil ? 10 : 1)).reversed() {
+      let (media, control) = (
+        socket(family, Int32(SOCK_DGRAM.rawValue), 0), socket(family, Int32(SOCK_DGRAM.rawValue), 0)
+      )
+      do {
+        let first = try port ?? UDPPort.free()
+        try InternetAddress(host, first).bind(media)
+        try InternetAddress(host, first + 1).bind(control)
+        for socket in [media, control] {
+          var size: Int32 = 8 << 20
+          setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+          _ = fcntl(socket, F_SETFL, O_NONBLOCK)
+        }
+        (self.port, self.media, self.control) = (first, media, control)
+        return
+      } catch {
+        close(media)
+        close(control)
+        guard tries > 0 else { throw error }
+      }
     }
-    try InternetAddress(host, self.port).bind(media)
-    try InternetAddress(host, self.port + 1).bind(control)
+    throw CocoaError(.fileWriteNoPermission)
   }
 
   deinit {
