@@ -66,6 +66,7 @@ public final class NetworkControlServer: Sendable {
         listeners.append(opened.listener)
       }
     } catch {
+      // What fails to close is closed already; why it does not listen is what is told.
       for channel in channels { try? channel.close().wait() }
       try? group.syncShutdownGracefully()
       throw error

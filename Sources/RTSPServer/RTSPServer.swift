@@ -48,6 +48,7 @@ public final class RTSPServer: Sendable {
           listeners.append(opened.listener)
         }
       } catch {
+        // What fails to close is closed already; why it does not listen is what is told.
         for channel in channels { try? channel.close().wait() }
         _ = try? loop.flatSubmit { service.value.close() }.wait()
         throw error

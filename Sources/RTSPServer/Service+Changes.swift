@@ -25,6 +25,7 @@ extension Service {
     for (path, gone) in former where presentations[path] == nil {
       end(sessions: sessions.filter { $0.value.presentation === gone }.map(\.key))
       gone.keys.endAll()
+      // No group at all is in no destination's way: it cannot be refused.
       if !new.contains(where: { $0.pipeline === gone.pipeline }) { try? gone.pipeline.reserve(groups: []) }
     }
     for presentation in new where presentations["/\(presentation.name)"] == nil {
@@ -45,6 +46,7 @@ extension Service {
       } catch {
         for changed in new[..<index] {
           let isServed = presentations.values.contains { $0.pipeline === changed.pipeline }
+          // Back to what was granted a moment ago; the error that matters is the one thrown below.
           try? changed.pipeline.reserve(groups: isServed ? former : [])
         }
         throw error

@@ -117,6 +117,7 @@ final class Service {
     for presentation in presentations.values {
       // The pipeline outlives this server, and would keep streams that nobody gets any more.
       presentation.keys.endAll()
+      // No group at all is in no destination's way: it cannot be refused.
       try? presentation.pipeline.reserve(groups: [])
     }
     let closing = connections.values.map { connection in

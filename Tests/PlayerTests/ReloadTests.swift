@@ -15,17 +15,21 @@
 
   /// Reading the configuration again while it streams.
   @Suite struct ReloadTests {
+    /// A file that differs from one number to the next in bitrate, orientation and destinations.
+    private static func text(_ number: Int, _ source: String, _ first: UInt16, _ second: UInt16) -> String {
+      let more = number.isMultiple(of: 2) ? "" : ", 'rtp://127.0.0.1:\(second)'"
+      return """
+        \(source)
+        bitrate = "\(500 + number)k"
+        orientation = \([0, 90, 180, 270][number % 4])
+        to = ['rtp://127.0.0.1:\(first)'\(more)]
+        """
+    }
+
     @Test func `a storm of reloads changes bitrate, destinations and orientation, and loses no frame`() throws {
       let (first, second) = (try DatagramRecorder(), try DatagramRecorder())
       func text(_ number: Int) -> String {
-        let more = number.isMultiple(of: 2) ? "" : ", 'rtp://127.0.0.1:\(second.port)'"
-        return """
-          source = "test"
-          size = "320x240"
-          bitrate = "\(500 + number)k"
-          orientation = \([0, 90, 180, 270][number % 4])
-          to = ['rtp://127.0.0.1:\(first.port)'\(more)]
-          """
+        Self.text(number, "source = 'test'\nsize = '320x240'", first.port, second.port)
       }
       let program = try ConfiguredProgram(text(0))
       for number in 1...100 {
@@ -59,14 +63,7 @@
       #expect(made.status == 0, "\(made.error)")
       let ports = (try UDPPort.free(), try UDPPort.free())
       func text(_ number: Int) -> String {
-        let more = number.isMultiple(of: 2) ? "" : ", 'rtp://127.0.0.1:\(ports.1)'"
-        return """
-          source = "file:\(clip)"
-          rate = "max"
-          bitrate = "\(500 + number)k"
-          orientation = \([0, 90, 180, 270][number % 4])
-          to = ['rtp://127.0.0.1:\(ports.0)'\(more)]
-          """
+        Self.text(number, "source = 'file:\(clip)'\nrate = 'max'", ports.0, ports.1)
       }
       let program = try ConfiguredProgram(text(0))
       for number in 1...40 {
