@@ -31,6 +31,7 @@ public final class CameraFinder: CameraFinding, @unchecked Sendable {
   private let selection: CameraSelection
   private let request: FormatRequest
   private let fixedOrientation: Orientation?
+  private let controls: CameraControls?
   /// Whether the path is a link, and followed each time.
   private let followsLink: Bool
   /// The camera that is looked for; nil before the first was opened, or where sysfs does not show it.
@@ -42,7 +43,12 @@ public final class CameraFinder: CameraFinding, @unchecked Sendable {
   ///   - selection: which camera.
   ///   - request: what is asked of it when it is opened first.
   ///   - fixedOrientation: as ``V4L2Camera/init(path:request:poolCapacity:fixedOrientation:compensatesMounting:)``.
-  public init(_ selection: CameraSelection, request: FormatRequest, fixedOrientation: Orientation?) {
+  ///   - controls: what sets its controls, each time that it is opened.
+  public init(
+    _ selection: CameraSelection, request: FormatRequest, fixedOrientation: Orientation?,
+    controls: CameraControls? = nil
+  ) {
+    self.controls = controls
     self.selection = selection
     self.request = request
     self.fixedOrientation = fixedOrientation
@@ -125,6 +131,7 @@ public final class CameraFinder: CameraFinding, @unchecked Sendable {
     if let identity = camera.systemDirectory.flatMap(CameraIdentity.init(directory:)) {
       traits = identity.distinguishing(among: VideoNode.all())
     }
+    controls?.attach(camera.device)
     return camera
   }
 

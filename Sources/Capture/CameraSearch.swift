@@ -16,6 +16,7 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
   /// What a camera is given before it is started.
   struct Setting: Sendable {
     var offer: TurnOffer?
+    var demand: PictureDemand?
     var preparesTurning = false
     /// Frames of this size need no scaling; others are never left unturned.
     var size: PictureSize
@@ -169,6 +170,7 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
     let setting = setting.withLock { $0 }
     camera.orient(orientation())
     if camera.format.size == setting.size, let offer = setting.offer { camera.leaveTurning(to: offer) }
+    if let demand = setting.demand { camera.keepCompressed(while: demand) }
     if setting.preparesTurning {
       do {
         try camera.prepareTurning()

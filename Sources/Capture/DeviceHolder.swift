@@ -19,6 +19,13 @@ public struct DeviceHolder: Hashable, Sendable, CustomStringConvertible {
   /// The most that are named.
   static let limit = 4
 
+  /// The processes that have the device at `path` open, as far as `/proc` tells this user; none where there is none.
+  public static func holders(ofDeviceAt path: String) -> [DeviceHolder] {
+    var status = stat()
+    guard stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFCHR else { return [] }
+    return holders(of: status.st_rdev, except: -1)
+  }
+
   /// The processes that have `device` open, as far as `/proc` tells this user, without `ownDescriptor` of this process.
   static func holders(of device: dev_t, except ownDescriptor: CInt) -> [DeviceHolder] {
     let own = getpid()
@@ -31,6 +38,25 @@ public struct DeviceHolder: Hashable, Sendable, CustomStringConvertible {
         var status = stat()
         guard stat("/proc/\(entry)/fd/\(name)", &status) == 0 else { return }
         holds = status.st_mode & S_IFMT == S_IFCHR && status.st_rdev == device
+      }
+      if holds { found.append(DeviceHolder(processID: process, name: processName(entry))) }
+    }
+    return found
+  }
+
+  /// The processes that have a socket of these inodes open, as far as `/proc` tells this user.
+  public static func holders(ofSockets inodes: Set<String>) -> [DeviceHolder] {
+    let names = Set(inodes.map { "socket:[\($0)]" })
+    var found: [DeviceHolder] = []
+    Directory.forEachName(in: "/proc") { entry in
+      guard found.count < limit, let process = Int32(entry), process > 0 else { return }
+      var holds = false
+      Directory.forEachName(in: "/proc/\(entry)/fd") { name in
+        guard !holds else { return }
+        var target = [CChar](repeating: 0, count: 64)
+        let count = readlink("/proc/\(entry)/fd/\(name)", &target, target.count)
+        guard count > 0 else { return }
+        holds = names.contains(String(decoding: target[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self))
       }
       if holds { found.append(DeviceHolder(processID: process, name: processName(entry))) }
     }

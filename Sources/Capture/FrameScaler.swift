@@ -27,7 +27,8 @@ final class FrameScaler {
     if orientation.swapsSides, pools.sideways == nil { pools.sideways = try FramePool(size: scaler.frameSize) }
     let pool = orientation.swapsSides ? pools.sideways : pools.level
     let checkout = pool?.checkout(color: frame.color, timestamp: frame.timestamp, captured: frame.captured)
-    guard let target = checkout else { return .dropped(.poolExhausted, count: 1) }
+    guard var target = checkout else { return .dropped(.poolExhausted, count: 1) }
+    target.arrived = frame.arrived
     try scaler.scale(frame.planes, into: target.planes)
     return .frame(target)
   }

@@ -35,6 +35,7 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
   private let stallLimit: MediaTime
 
   private let finder: Finder
+  private let pictures: PictureWatch?
   private let survival: CameraSurvival
   private let events = CameraEvents()
   private let state: Mutex<State>
@@ -69,34 +70,40 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
   /// - Parameters:
   ///   - finder: what opened it, and opens it again.
   ///   - survival: from when on placeholders take the place of a camera that fails.
+  ///   - pictures: who wants to know of the camera's own pictures.
   /// - Throws: `FramePoolError` where memory for placeholders is short.
   public convenience init(
-    _ camera: Camera, finder: Finder, survival: CameraSurvival = .onceStarted
+    _ camera: Camera, finder: Finder, survival: CameraSurvival = .onceStarted, pictures: PictureWatch? = nil
   ) throws(FramePoolError) {
-    try self.init(camera, format: camera.format, name: camera.name, finder: finder, survival: survival)
+    try self.init(
+      camera, format: camera.format, name: camera.name, finder: finder, survival: survival, pictures: pictures)
   }
 
   /// One that waits for its camera, with placeholders of `format` until it comes.
   ///
   /// - Throws: `FramePoolError`.
-  public convenience init(waitingFor name: String, format: SourceFormat, finder: Finder) throws(FramePoolError) {
-    try self.init(nil, format: format, name: name, finder: finder, survival: .always)
+  public convenience init(
+    waitingFor name: String, format: SourceFormat, finder: Finder, pictures: PictureWatch? = nil
+  ) throws(FramePoolError) {
+    try self.init(nil, format: format, name: name, finder: finder, survival: .always, pictures: pictures)
   }
 
   init(
     _ camera: Camera?, format: SourceFormat, name: String, finder: Finder, survival: CameraSurvival,
-    wallClock: @escaping @Sendable () -> Int64 = WallTime.now
+    pictures: PictureWatch? = nil, wallClock: @escaping @Sendable () -> Int64 = WallTime.now
   ) throws(FramePoolError) {
     self.format = format
     self.name = name
     stallLimit = max(MediaTime(seconds: Double(V4L2Camera.stallSeconds)), format.frameRate.interval * 2)
     self.finder = finder
+    self.pictures = pictures
     self.survival = survival
     self.camera = camera
     hadCamera = camera != nil
     setting = CameraSearch<Finder>.Setting(size: format.size)
     bridge = try PlaceholderBridge(format: format, wallClock: wallClock)
-    let condition = CameraCondition(camera == nil ? .waiting : .live, since: .now())
+    var condition = CameraCondition(camera == nil ? .waiting : .live, since: .now())
+    condition.color = camera?.format.color
     state = Mutex(State(camera: camera, condition: condition))
   }
 
@@ -144,6 +151,12 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
   public func leaveTurning(to offer: TurnOffer) {
     setting.offer = offer
     camera?.leaveTurning(to: offer)
+  }
+
+  /// The same for each camera that comes. Placeholders have none, and pictures that are scaled neither.
+  public func keepCompressed(while demand: PictureDemand) {
+    setting.demand = demand
+    camera?.keepCompressed(while: demand)
   }
 
   /// Readies memory for turned pictures, for placeholders too, and for each camera that comes.
@@ -250,6 +263,7 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
     last = frame.timestamp
     lastPicture = .now()
     hasDelivered = true
+    pictures?.note(frame.planes, isFullRange: frame.color.isFullRange, at: lastPicture)
     switch stillness.note(frame.planes, at: last) {
     case .none: break
     case .froze(let since):
@@ -301,9 +315,6 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
         return lose(error, search)
       }
     }
-    if found.format.color != format.color {
-      events.add(.warning("the camera's colours are \(found.format.color), the stream's \(format.color): start again"))
-    }
     lastPicture = now
     hasDelivered = true
     let since = state.withLock { state in
@@ -312,6 +323,7 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
         found.orient(state.orientation)
         state.condition.state = .live
         state.condition.since = now
+        state.condition.color = found.format.color
         if hadCamera { state.condition.reopenings += 1 }
       }
       return state.condition.since

@@ -78,7 +78,8 @@ public final class SyntheticCamera: VideoSource, @unchecked Sendable {
     guard let schedule else { return .ended }
     let due = schedule.time(ofTick: tick)
     guard interrupt.wait(until: due) else { return .idle }
-    let missed = schedule.lastTick(at: .now()) - tick
+    let now = MediaTime.now()
+    let missed = schedule.lastTick(at: now) - tick
     if missed > 0 {
       tick += missed
       return .dropped(.driver, count: Int(missed))
@@ -86,10 +87,11 @@ public final class SyntheticCamera: VideoSource, @unchecked Sendable {
     let number = tick
     tick += 1
     let (orientation, later) = converter.laying()
-    guard let frame = converter.checkout(orientation, then: later, color: format.color, timestamp: due, captured: due)
+    guard var frame = converter.checkout(orientation, then: later, color: format.color, timestamp: due, captured: due)
     else {
       return .dropped(.poolExhausted, count: 1)
     }
+    frame.arrived = now
     if orientation == .upright {
       paint(number: number, into: frame.planes, at: frame.slot)
     } else {

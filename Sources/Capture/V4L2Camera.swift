@@ -40,7 +40,7 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   public var isLive: Bool { true }
 
   private let path: String
-  private let device: V4L2Device
+  let device: V4L2Device
   private let request: FormatRequest
   private let choice: FormatChoice
   private let driverFormat: DriverFormat
@@ -60,6 +60,8 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   private var buffer = DequeuedBuffer()
   /// Whether `buffer` was dequeued, but a loss had to be told first.
   private var isBufferPending = false
+  private var demand: PictureDemand?
+  private let compressed = CompressedPictures()
   private var clock = CaptureClock()
   private var counter = SequenceCounter()
   private var lastSign = MediaTime.zero
@@ -174,6 +176,12 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     converter.offer = offer
   }
 
+  /// Pictures of a JPEG camera that are not turned.
+  public func keepCompressed(while demand: PictureDemand) {
+    guard legacy == nil, choice.format.isJPEG else { return }
+    self.demand = demand
+  }
+
   /// Readies memory for turned pictures: `poolCapacity` frames on their side; for an NV12 camera as many again for
   /// half turns and mirrors; and for each rotation what the conversion needs, which is much only for JPEG: up to
   /// 4.5 bytes for each pixel of the picture.
@@ -257,7 +265,7 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   var systemDirectory: String? { device.systemDirectory }
 
   /// That there is no signal at its input; nil where there is, or where it needs none.
-  var missingSignal: CaptureError? {
+  public var missingSignal: CaptureError? {
     device.lacksSignal ? .sourceChanged(path: path, agreed: driverFormat.size, current: nil) : nil
   }
 
@@ -350,20 +358,23 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
           planes: planes, dmaBuffer: queue.dmaBuffer(index: buffer.index, planes: planes), color: format.color,
           timestamp: timestamp, captured: captured, slot: buffer.index, owner: queue)
         frame.orientation = later
+        frame.arrived = now
         return .frame(frame)
       }
     }
-    return try convert(as: orientation, then: later, timestamp, captured)
+    return try convert(as: orientation, then: later, timestamp, captured, arrived: now)
   }
 
   /// Makes a frame of a pool of the dequeued buffer, which goes back at once.
   private func convert(
-    as orientation: Orientation, then later: Orientation, _ timestamp: MediaTime, _ captured: MediaTime
+    as orientation: Orientation, then later: Orientation, _ timestamp: MediaTime, _ captured: MediaTime,
+    arrived: MediaTime
   ) throws -> CaptureEvent {
     defer { giveBack() }
     let checkout = converter.checkout(
       orientation, then: later, color: format.color, timestamp: timestamp, captured: captured)
-    guard let frame = checkout else { return .dropped(.poolExhausted, count: 1) }
+    guard var frame = checkout else { return .dropped(.poolExhausted, count: 1) }
+    frame.arrived = arrived
     do throws(ConversionError) {
       let picture = try legacy?.picture(in: buffer.contents.0) ?? driverFormat.picture(of: buffer)
       guard let picture else { return .dropped(.short, count: 1) }
@@ -372,6 +383,14 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
       return try dropped(error)
     }
     restarts = 0
+    guard let demand else { return .frame(frame) }
+    if !demand.isWatched {
+      compressed.removeAll()
+    } else if orientation == .upright, later == .upright {
+      // It was decoded just now, so that it is whole.
+      let plane = buffer.contents.0
+      frame.compressed = compressed.keep(UnsafeBufferPointer(start: plane.base, count: plane.byteCount))
+    }
     return .frame(frame)
   }
 

@@ -45,6 +45,12 @@ extension V4L2Device: ControlledDevice {
   }
 }
 
+extension V4L2Camera {
+  /// Whether it may deliver fewer pictures where it is dark: `V4L2_CID_EXPOSURE_AUTO_PRIORITY`, by the name of
+  /// exposure_dynamic_framerate, is there and on.
+  public var slowsInTheDark: Bool { device.value(of: nightjar_V4L2_CID_EXPOSURE_AUTO_PRIORITY) == 1 }
+}
+
 extension ControlledDevice {
   /// Looks for pictures that are turned or mirrored before anybody has asked here. That may be how the camera hangs, or
   /// what a program left that was killed and could not put it back: nobody can tell, so it is told and nothing is changed.

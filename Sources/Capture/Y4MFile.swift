@@ -162,11 +162,12 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
     }
     let (orientation, later) = converter.laying()
     let checkout = converter.checkout(orientation, then: later, color: format.color, timestamp: due, captured: due)
-    guard let frame = checkout else {
+    guard var frame = checkout else {
       guard try skipPicture(interrupt: interrupt.fileDescriptor) else { return .idle }
       tick += 1
       return .dropped(.poolExhausted, count: 1)
     }
+    frame.arrived = .now()
     guard try readPicture(into: frame.planes, as: orientation, interrupt: interrupt.fileDescriptor) else {
       return .idle
     }

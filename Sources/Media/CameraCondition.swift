@@ -29,6 +29,8 @@ public struct CameraCondition: Hashable, Sendable {
   public var losses = 0
   /// How often it was opened again.
   public var reopenings = 0
+  /// What the samples of its pictures mean, of the last camera that was there; nil before one was.
+  public var color: ColorDescription?
   /// Pictures that were streamed in place of its own.
   public var placeholderFrames = 0
   /// Why it cannot be opened although it is there; nil where it is not, or where nothing is wrong.
@@ -55,6 +57,8 @@ public enum CameraEvent: Hashable, Sendable, CustomStringConvertible {
   case frozen(since: String, for: MediaTime)
   /// Its picture changes again.
   case thawed(after: MediaTime)
+  /// Its controls were set for another reason than that somebody asked.
+  case controls(String)
   /// Something odd that ends nothing.
   case warning(String)
 
@@ -69,6 +73,7 @@ public enum CameraEvent: Hashable, Sendable, CustomStringConvertible {
     case .frozen(let since, let time):
       "picture frozen since \(since): not a bit of it has changed for \(time.tenths) s; look at the camera"
     case .thawed(let time): "picture moves again after \(time.tenths) s"
+    case .controls(let text): text
     case .warning(let text): "warning: \(text)"
     }
   }
@@ -76,7 +81,7 @@ public enum CameraEvent: Hashable, Sendable, CustomStringConvertible {
   /// Whether somebody ought to look into it.
   public var isWarning: Bool {
     switch self {
-    case .found, .thawed: false
+    case .found, .thawed, .controls: false
     case .lost, .refused, .scaled, .frozen, .warning: true
     }
   }

@@ -7,6 +7,13 @@
 // ioctl(2) without its variadic last argument.
 int nightjar_ioctl(int descriptor, unsigned long request, void *argument);
 
+// VIDIOC_G_EXT_CTRLS, VIDIOC_S_EXT_CTRLS and VIDIOC_QUERYMENU of one control, whose structures are packed and do not
+// reach Swift. 0, or -1 with errno. `is_wide` is for 64-bit controls. A menu item is a name of 32 bytes at most, or
+// a number for an integer menu.
+int nightjar_control_value(int descriptor, __u32 identifier, int is_wide, __s64 *value);
+int nightjar_set_control(int descriptor, __u32 identifier, int is_wide, __s64 value);
+int nightjar_menu_item(int descriptor, __u32 identifier, __u32 index, __u8 name[32], __s64 *value);
+
 static const unsigned long nightjar_VIDIOC_QUERYCAP = VIDIOC_QUERYCAP;
 static const unsigned long nightjar_VIDIOC_ENUM_FMT = VIDIOC_ENUM_FMT;
 static const unsigned long nightjar_VIDIOC_ENUM_FRAMESIZES = VIDIOC_ENUM_FRAMESIZES;
@@ -69,6 +76,36 @@ static const unsigned int nightjar_V4L2_CID_CAMERA_SENSOR_ROTATION = V4L2_CID_CA
 static const unsigned int nightjar_V4L2_CTRL_FLAG_DISABLED = V4L2_CTRL_FLAG_DISABLED;
 static const unsigned int nightjar_V4L2_CTRL_FLAG_READ_ONLY = V4L2_CTRL_FLAG_READ_ONLY;
 static const unsigned int nightjar_V4L2_CTRL_FLAG_INACTIVE = V4L2_CTRL_FLAG_INACTIVE;
+static const unsigned int nightjar_V4L2_CTRL_FLAG_GRABBED = V4L2_CTRL_FLAG_GRABBED;
+static const unsigned int nightjar_V4L2_CTRL_FLAG_WRITE_ONLY = V4L2_CTRL_FLAG_WRITE_ONLY;
+static const unsigned int nightjar_V4L2_CTRL_FLAG_VOLATILE = V4L2_CTRL_FLAG_VOLATILE;
+static const unsigned int nightjar_V4L2_CTRL_FLAG_HAS_PAYLOAD = V4L2_CTRL_FLAG_HAS_PAYLOAD;
+static const unsigned int nightjar_V4L2_CTRL_FLAG_NEXT_CTRL = V4L2_CTRL_FLAG_NEXT_CTRL;
+
+// What belongs together: the controls that are set automatically, and those that do it.
+static const unsigned int nightjar_V4L2_CID_BRIGHTNESS = V4L2_CID_BRIGHTNESS;
+static const unsigned int nightjar_V4L2_CID_AUTOBRIGHTNESS = V4L2_CID_AUTOBRIGHTNESS;
+static const unsigned int nightjar_V4L2_CID_HUE = V4L2_CID_HUE;
+static const unsigned int nightjar_V4L2_CID_HUE_AUTO = V4L2_CID_HUE_AUTO;
+static const unsigned int nightjar_V4L2_CID_GAIN = V4L2_CID_GAIN;
+static const unsigned int nightjar_V4L2_CID_AUTOGAIN = V4L2_CID_AUTOGAIN;
+static const unsigned int nightjar_V4L2_CID_CHROMA_GAIN = V4L2_CID_CHROMA_GAIN;
+static const unsigned int nightjar_V4L2_CID_CHROMA_AGC = V4L2_CID_CHROMA_AGC;
+static const unsigned int nightjar_V4L2_CID_AUTO_WHITE_BALANCE = V4L2_CID_AUTO_WHITE_BALANCE;
+static const unsigned int nightjar_V4L2_CID_AUTO_N_PRESET_WHITE_BALANCE = V4L2_CID_AUTO_N_PRESET_WHITE_BALANCE;
+static const unsigned int nightjar_V4L2_CID_WHITE_BALANCE_TEMPERATURE = V4L2_CID_WHITE_BALANCE_TEMPERATURE;
+static const unsigned int nightjar_V4L2_CID_RED_BALANCE = V4L2_CID_RED_BALANCE;
+static const unsigned int nightjar_V4L2_CID_BLUE_BALANCE = V4L2_CID_BLUE_BALANCE;
+static const unsigned int nightjar_V4L2_CID_EXPOSURE = V4L2_CID_EXPOSURE;
+static const unsigned int nightjar_V4L2_CID_EXPOSURE_AUTO = V4L2_CID_EXPOSURE_AUTO;
+static const unsigned int nightjar_V4L2_CID_EXPOSURE_ABSOLUTE = V4L2_CID_EXPOSURE_ABSOLUTE;
+static const unsigned int nightjar_V4L2_CID_EXPOSURE_AUTO_PRIORITY = V4L2_CID_EXPOSURE_AUTO_PRIORITY;
+static const unsigned int nightjar_V4L2_CID_IRIS_ABSOLUTE = V4L2_CID_IRIS_ABSOLUTE;
+static const unsigned int nightjar_V4L2_CID_FOCUS_AUTO = V4L2_CID_FOCUS_AUTO;
+static const unsigned int nightjar_V4L2_CID_FOCUS_ABSOLUTE = V4L2_CID_FOCUS_ABSOLUTE;
+static const unsigned int nightjar_V4L2_CID_FOCUS_RELATIVE = V4L2_CID_FOCUS_RELATIVE;
+
+static const unsigned long nightjar_VIDIOC_QUERY_EXT_CTRL = VIDIOC_QUERY_EXT_CTRL;
 
 static const unsigned int nightjar_VIDEO_MAX_PLANES = VIDEO_MAX_PLANES;
 static const unsigned int nightjar_VIDEO_MAX_FRAME = VIDEO_MAX_FRAME;

@@ -1,0 +1,85 @@
+/// What a control is to be: `brightness=10`.
+public struct ControlAssignment: Hashable, Sendable {
+  /// The control's name, as v4l2-ctl writes it.
+  public let name: String
+  /// Its value, as ``CameraControl/value(_:)`` takes it.
+  public let value: String
+
+  /// An assignment.
+  public init(name: String, value: String) { (self.name, self.value) = (name, value) }
+
+  /// Refuses what ``DriverTurn`` sets and gives back: two would undo each other's work.
+  ///
+  /// - Throws: ``CameraControlError/turning(name:)``.
+  public static func requireSettable(_ name: String) throws(CameraControlError) {
+    if ["horizontal_flip", "vertical_flip", "rotate"].contains(name) { throw .turning(name: name) }
+  }
+}
+
+/// What somebody wants a camera's controls to be, for as long as it is streamed.
+public struct ControlProfile: Hashable, Sendable {
+  /// By day, or always.
+  public var values: [ControlAssignment]
+  /// Whether exposure, gain, white balance and focus are fixed once they have settled.
+  public var locksSensor: Bool
+  /// What is otherwise at night.
+  public var night: NightProfile?
+
+  /// A profile; without anything it leaves the camera as it is.
+  public init(values: [ControlAssignment] = [], locksSensor: Bool = false, night: NightProfile? = nil) {
+    (self.values, self.locksSensor, self.night) = (values, locksSensor, night)
+  }
+}
+
+/// Setting several controls, in an order that drivers accept.
+struct ControlWriter {
+  let device: any CameraControlDevice
+
+  /// A control with the value that it is to have.
+  struct Target {
+    let control: CameraControl
+    let value: Int64
+  }
+
+  /// Sets all of them: automatics off, then what they set, then automatics on; tells what could not be had.
+  func write(_ targets: [Target]) -> [(target: Target, error: CameraControlError)] {
+    let ranked = targets.enumerated().sorted { left, right in
+      let ranks = [left, right].map {
+        AutomaticControl.rank(of: $0.element.control.identifier, value: $0.element.value)
+      }
+      return (ranks[0], left.offset) < (ranks[1], right.offset)
+    }
+    let refused = write(inOrder: ranked.map(\.element))
+    // An automatic with several manual modes may only now be in the one that was waited for.
+    let late = refused.filter { if case .inactive = $0.error { true } else { false } }
+    guard !late.isEmpty, late.count < ranked.count else { return refused }
+    let still = write(inOrder: late.map(\.target))
+    return refused.filter { if case .inactive = $0.error { false } else { true } } + still
+  }
+
+  private func write(inOrder targets: [Target]) -> [(target: Target, error: CameraControlError)] {
+    targets.compactMap { target in
+      do throws(CameraControlError) {
+        try write(target)
+        return nil
+      } catch {
+        return (target, error)
+      }
+    }
+  }
+
+  private func write(_ target: Target) throws(CameraControlError) {
+    let name = target.control.name
+    // What was inactive may be active by now, because of the one before.
+    guard let control = device.refreshed(target.control) else { throw .absent }
+    if control.flags.contains(.readOnly) { throw .readOnly(name: name) }
+    if control.flags.contains(.inactive) { throw control.inactivity(among: device.controls()) }
+    let errorNumber = device.set(control, to: target.value)
+    guard errorNumber == 0 else {
+      if control.flags.contains(.grabbed) { throw .grabbed(name: name) }
+      throw .refused(name: name, value: control.text(of: target.value), errorNumber: errorNumber)
+    }
+    guard control.isComparable, let found = device.refreshed(control)?.value, found != target.value else { return }
+    throw .altered(name: name, wanted: control.text(of: target.value), found: control.text(of: found))
+  }
+}

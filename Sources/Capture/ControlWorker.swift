@@ -1,0 +1,365 @@
+import CLinux
+import Media
+import Synchronization
+import Threading
+
+/// What ``CameraControls`` does on its thread. A camera that is not there is no error: what is wanted is set when it comes.
+struct ControlWorker {
+  private let core: CameraControls.Core
+  private var profile: ControlProfile
+  /// What was set by ``CameraControls/change(_:)``, by name.
+  private var changes: [String: Change] = [:]
+  private var lock = SensorLock()
+  private var night: NightDetector?
+  /// What the night's controls were by day, by number.
+  private var beforeNight: [UInt32: Int64] = [:]
+  /// Whether a camera was here by day: before that its values may be those that another run has left at night.
+  private var hasSeenDay = false
+  /// What is to be put back, by number, once there is a camera that has it.
+  private var pending: [UInt32: Int64] = [:]
+  /// What was complained of: a driver's refusal is told once.
+  private var complaints: [String] = []
+  /// All that was told of it: the same is no news.
+  private var told: Set<String> = []
+  private var hasEnded = false
+
+  private struct Change {
+    let identifier: UInt32
+    let value: Int64
+    /// What it is once nobody wants it any more.
+    let usual: Int64
+  }
+
+  private static let nightInterval = MediaTime(seconds: 1)
+
+  init(_ core: CameraControls.Core) {
+    self.core = core
+    profile = core.profile
+    night = profile.night.map { NightDetector($0.condition) }
+  }
+
+  private var device: (any CameraControlDevice)? { core.device.withLock { $0.device } }
+
+  mutating func run() {
+    begin()
+    while !hasEnded {
+      for order in core.take(until: deadline) { follow(order) }
+      look(at: .now())
+      publish()
+    }
+  }
+
+  private var deadline: MediaTime? {
+    if lock.phase == .settling { return .now() + SensorLock.interval }
+    return night == nil ? nil : .now() + Self.nightInterval
+  }
+
+  mutating func begin(minute: Int = NightDetector.minuteOfDay()) {
+    measure()
+    // Before the first camera is set: it begins as it is to be now.
+    _ = night?.note(minute: minute, luma: nil, at: .now())
+    if profile.locksSensor { lock.begin(after: core.pictures.pictures) }
+  }
+
+  mutating func follow(_ order: CameraControls.Core.Order) {
+    switch order {
+    case .attached:
+      lock.restart(after: core.pictures.pictures)
+      if night?.isNight == true { noteDay() }
+      apply()
+    case .follow(let profile): follow(profile)
+    case .list(let reply): answer(reply) { _ in }
+    case .change(let values, let reply):
+      answer(reply) { worker throws(CameraControlError) in try worker.change(values) }
+    case .lock(let isLocked, let reply):
+      answer(reply) { worker in
+        guard isLocked else { return worker.unlock() }
+        if worker.lock.phase == .off { worker.lock.begin(after: worker.core.pictures.pictures) }
+      }
+    case .end: hasEnded = true
+    }
+  }
+
+  /// Looks whether night has come, and whether the sensor has settled.
+  mutating func look(at now: MediaTime, minute: Int = NightDetector.minuteOfDay()) {
+    let hadDecided = night?.hasDecided
+    if night?.note(minute: minute, luma: core.pictures.brightness(at: now), at: now) == true {
+      turnNight()
+    } else if night?.hasDecided != hadDecided {
+      apply()
+    }
+    guard lock.phase == .settling, let device else { return }
+    if lock.mayBeLeft { release(device) }
+    guard lock.maySettle(pictures: core.pictures.pictures) else { return }
+    let controls = device.controls()
+    // None of a camera that goes just now.
+    guard !controls.isEmpty else { return }
+    let wanted = explicit(controls)
+    guard lock.isSettled(controls, except: wanted, at: now) else { return }
+    complain(ControlWriter(device: device).write(lock.fix(controls, except: wanted)).map(\.error))
+    let words = lock.fixed.isEmpty ? "there is nothing to lock" : text(of: lock.fixed, controls)
+    core.events.add(.controls("sensor locked: \(words)"))
+  }
+
+  /// Has the camera set again by itself what another run has locked.
+  private mutating func release(_ device: any CameraControlDevice) {
+    let controls = device.controls()
+    guard !controls.isEmpty else { return }
+    let targets = SensorLock.released(controls, except: explicit(controls))
+    complain(ControlWriter(device: device).write(targets).map(\.error))
+    lock.noteReleased(controls, after: core.pictures.pictures)
+  }
+
+  /// Locks again what is on by now although the sensor is locked: the night had it otherwise, or ctl.
+  private mutating func lockAgain() {
+    guard lock.phase == .locked, let controls = device?.controls() else { return }
+    if !SensorLock.groups(of: controls, except: explicit(controls)).isEmpty {
+      lock.begin(after: core.pictures.pictures)
+    }
+  }
+
+  // MARK: What is wanted
+
+  /// Where a value comes from, the later before the earlier.
+  private enum Layer: String {
+    case configuration
+    case lock
+    case night
+    case ctl
+  }
+
+  private struct Wish {
+    let layer: Layer
+    let target: ControlWriter.Target
+  }
+
+  /// What each control is to be, and why some of it cannot be.
+  private func wishes(_ controls: [CameraControl], withChanges: Bool = true) -> (
+    wishes: [Wish], errors: [CameraControlError]
+  ) {
+    var found: [UInt32: Wish] = [:]
+    var order: [UInt32] = []
+    var errors: [CameraControlError] = []
+    func add(_ layer: Layer, _ control: CameraControl, _ value: Int64) {
+      if found[control.identifier] == nil { order.append(control.identifier) }
+      found[control.identifier] = Wish(layer: layer, target: .init(control: control, value: value))
+    }
+    func add(_ layer: Layer, _ assignments: [ControlAssignment]) {
+      for assignment in assignments {
+        do throws(CameraControlError) {
+          let control = try controls.named(assignment.name)
+          add(layer, control, try control.value(assignment.value))
+        } catch {
+          errors.append(error)
+        }
+      }
+    }
+    add(.configuration, profile.values)
+    for control in controls { if let value = lock.fixed[control.identifier] { add(.lock, control, value) } }
+    if let night, night.isNight { add(.night, profile.night?.values ?? []) }
+    for control in controls where withChanges {
+      if let change = changes[control.name] { add(.ctl, control, change.value) }
+    }
+    return (order.compactMap { found[$0] }, errors)
+  }
+
+  /// The controls that somebody wants otherwise than the lock would have them.
+  private func explicit(_ controls: [CameraControl]) -> Set<UInt32> {
+    Set(wishes(controls).wishes.filter { $0.layer != .lock }.map(\.target.control.identifier))
+  }
+
+  /// Sets all that is wanted, and `restored`, as far as nobody wants it otherwise. Without a camera, when one comes.
+  private mutating func apply(restoring restored: [UInt32: Int64] = [:]) {
+    pending.merge(restored) { $1 }
+    guard let device else { return }
+    let controls = device.controls()
+    beginDay(controls)
+    let (wishes, errors) = wishes(controls)
+    let wanted = Set(wishes.map(\.target.control.identifier))
+    let others = controls.compactMap { control -> ControlWriter.Target? in
+      guard let value = pending.removeValue(forKey: control.identifier), !wanted.contains(control.identifier)
+      else { return nil }
+      return .init(control: control, value: value)
+    }
+    let refused = ControlWriter(device: device).write(others + wishes.map(\.target))
+    complaints = []
+    complain(errors + refused.filter { wanted.contains($0.target.control.identifier) }.map(\.error))
+    for (target, error) in refused where !wanted.contains(target.control.identifier) {
+      if error.isOfAbsence { pending[target.control.identifier] = target.value } else { tell(error) }
+    }
+    lockAgain()
+    publish()
+  }
+
+  private mutating func complain(_ errors: [CameraControlError]) {
+    for error in errors {
+      let text = "\(error)"
+      if !complaints.contains(text) { complaints.append(text) }
+      tell(error)
+    }
+  }
+
+  /// Tells what is no complaint of now: a refusal of what was put back is nobody's wish.
+  private mutating func tell(_ error: CameraControlError) {
+    let text = "\(error)"
+    // The set is bounded by the camera's controls and by what may be wanted of them.
+    if told.insert(text).inserted { core.events.add(.warning("controls: \(text)")) }
+  }
+
+  private mutating func follow(_ new: ControlProfile) {
+    guard new != profile || !changes.isEmpty || new.locksSensor != (lock.phase != .off) else { return }
+    let old = profile
+    profile = new
+    told = []
+    // What nobody wants any more is what it usually is, as by an order to reset it.
+    var restored = Dictionary(changes.values.map { ($0.identifier, $0.usual) }) { $1 }
+    changes = [:]
+    if new.night != old.night {
+      // What by day is to come back is what it was before the first night.
+      restored.merge(beforeNight) { $1 }
+      pending.merge(restored) { $1 }
+      beforeNight = [:]
+      night = new.night.map { NightDetector($0.condition) }
+      _ = night?.note(minute: NightDetector.minuteOfDay(), luma: nil, at: .now())
+      measure()
+      if night?.isNight == true { noteDay() }
+    }
+    if new.locksSensor, lock.phase == .off { lock.begin(after: core.pictures.pictures) }
+    if !new.locksSensor, lock.phase != .off {
+      restored.merge(lock.before) { first, _ in first }
+      lock.end()
+    }
+    apply(restoring: restored)
+  }
+
+  private mutating func unlock() {
+    let before = lock.before
+    lock.end()
+    let controls = device?.controls() ?? []
+    let left = SensorLock.released(controls, except: explicit(controls)).map { ($0.control.identifier, $0.value) }
+    apply(restoring: before.merging(left) { first, _ in first })
+  }
+
+  // MARK: Night
+
+  /// Brightness is looked at only where it decides.
+  private func measure() {
+    let isDecisive = if case .darkness = profile.night?.condition { true } else { false }
+    core.pictures.isMeasuring = isDecisive
+  }
+
+  /// What the night makes of `control`; nil where it leaves it alone.
+  private func nightValue(of control: CameraControl) -> Int64? {
+    // A value that this camera's control cannot have is told where it is set, and is no night's value of it.
+    profile.night?.values.first { $0.name == control.name }.flatMap { try? control.value($0.value) }
+  }
+
+  /// Notes what the night's controls are by day, as far as that is not known yet.
+  private mutating func noteDay() {
+    for control in device?.controls() ?? [] where beforeNight[control.identifier] == nil {
+      guard let value = control.value, let nightly = nightValue(of: control) else { continue }
+      // Neither what was set here, nor what another run has left, is the day's.
+      let isLeft = changes[control.name] != nil || !hasSeenDay && value == nightly
+      beforeNight[control.identifier] =
+        pending[control.identifier] ?? lock.before[control.identifier] ?? (isLeft ? control.usual : value)
+    }
+  }
+
+  /// The first day with a camera: where all is as another run has left it at night, that is over.
+  private mutating func beginDay(_ controls: [CameraControl]) {
+    guard !hasSeenDay, !controls.isEmpty, night.map({ $0.hasDecided && !$0.isNight }) ?? true else { return }
+    hasSeenDay = true
+    let nightly = controls.filter { $0.value != nil && nightValue(of: $0) != nil }
+    guard nightly.allSatisfy({ nightValue(of: $0) == $0.value }) else { return }
+    for control in nightly where pending[control.identifier] == nil { pending[control.identifier] = control.usual }
+  }
+
+  private mutating func turnNight() {
+    guard let night else { return }
+    if night.isNight {
+      noteDay()
+      core.events.add(.controls("night: its controls are set"))
+      apply()
+    } else {
+      let day = beforeNight
+      beforeNight = [:]
+      core.events.add(.controls("day: the night's controls are set back"))
+      apply(restoring: day)
+    }
+  }
+
+  // MARK: Who asks
+
+  private mutating func answer(
+    _ reply: CameraControls.Reply, _ body: (inout ControlWorker) throws(CameraControlError) -> Void
+  ) {
+    // Who was told that the driver does not answer is not to have it done later.
+    guard !reply.isGiven else { return }
+    do throws(CameraControlError) {
+      guard device != nil else { throw .absent }
+      try body(&self)
+      publish()
+      guard let device else { throw .absent }
+      let controls = device.controls()
+      guard !controls.isEmpty else { throw .none }
+      let origins = Dictionary(
+        wishes(controls).wishes.map { ($0.target.control.identifier, $0.layer.rawValue) }, uniquingKeysWith: { $1 })
+      reply.give(.success(CameraControls.entries(controls) { origins[$0.identifier] }))
+    } catch {
+      reply.give(.failure(error))
+    }
+  }
+
+  private mutating func change(_ values: [(name: String, value: String?)]) throws(CameraControlError) {
+    guard let device else { throw .absent }
+    let controls = device.controls()
+    var targets: [ControlWriter.Target] = []
+    let rest = wishes(controls, withChanges: false).wishes
+    for (name, text) in values {
+      let control = try controls.named(name)
+      guard !targets.contains(where: { $0.control.identifier == control.identifier }) else { throw .twice(name: name) }
+      guard !control.flags.contains(.readOnly) else { throw .readOnly(name: name) }
+      if let text {
+        targets.append(.init(control: control, value: try control.value(text)))
+      } else {
+        let wish = rest.first { $0.target.control.identifier == control.identifier }
+        targets.append(.init(control: control, value: wish?.target.value ?? control.usual))
+      }
+    }
+    for target in targets where target.control.flags.contains(.inactive) {
+      // Unless what keeps it so is turned off by the same order.
+      let obstacle = AutomaticControl.obstacle(to: target.control, among: controls)
+      let isCleared = targets.contains { other in
+        other.control.identifier == obstacle?.automatic.identifier && obstacle?.manual.contains(other.value) == true
+      }
+      if !isCleared { throw target.control.inactivity(among: controls) }
+    }
+    let refused = ControlWriter(device: device).write(targets)
+    for (target, pair) in zip(targets, values) {
+      let failed = refused.first { $0.target.control.identifier == target.control.identifier }
+      if pair.value == nil {
+        changes[pair.name] = nil
+      } else if failed == nil, target.control.kind != .button {
+        changes[pair.name] = Change(
+          identifier: target.control.identifier, value: target.value, usual: target.control.usual)
+      }
+    }
+    lockAgain()
+    if let first = refused.first { throw first.error }
+  }
+
+  // MARK: What is shown
+
+  private func publish() {
+    core.status.withLock { status in
+      status.sensorLock = lock.phase.rawValue
+      status.isNight = night.flatMap { $0.hasDecided ? $0.isNight : nil }
+      status.complaints = complaints
+    }
+  }
+
+  private func text(of values: [UInt32: Int64], _ controls: [CameraControl]) -> String {
+    controls.compactMap { control in values[control.identifier].map { "\(control.name)=\($0)" } }
+      .joined(separator: ", ")
+  }
+}
