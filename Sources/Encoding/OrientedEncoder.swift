@@ -14,8 +14,8 @@ public import Media
 /// next standby at once, or where it looks ahead after it was warmed up again on a thread of its own (`nj-standby`).
 /// That thread makes the standby too, and sleeps otherwise.
 ///
-/// Where less is to be done (``restrict(_:)``), the standby is made anew first, for smaller pictures or of another preset,
-/// and takes over once it is warm; ``frameSize(for:)`` tells to which size frames are to be scaled meanwhile. Then the
+/// Where something else is to be done (``restrict(_:)``), the standby is made anew first, for smaller pictures, of another
+/// preset or for other colours, and takes over once it is warm; ``frameSize(for:)`` tells to which size frames are to be scaled meanwhile. Then the
 /// encoder of the other orientation is made once more.
 public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
   // Sendable: used by one thread at a time, as `VideoEncoder` demands; the standby's thread has none of it.
@@ -243,7 +243,9 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
   public func restrict(_ restrictions: EncoderRestrictions) {
     guard !isStopped else { return }
     wanted = restrictions
-    if let pending, pending.size == current.size, changePreset(to: pending.configuration.x264Preset) {
+    if let pending, pending.configuration.differsInPresetAlone(from: current.configuration),
+      changePreset(to: pending.configuration.x264Preset)
+    {
       current = pending
       adaptations += 1
     }
@@ -309,6 +311,12 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
 }
 
 extension EncoderConfiguration {
+  fileprivate func differsInPresetAlone(from other: EncoderConfiguration) -> Bool {
+    var same = other
+    same.x264Preset = x264Preset
+    return self == same
+  }
+
   /// The same with width and height swapped, and no more slices than fit; nil for a square picture.
   var turned: EncoderConfiguration? {
     guard size.width != size.height else { return nil }

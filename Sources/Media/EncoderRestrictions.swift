@@ -1,15 +1,19 @@
-/// What an encoder is to do with less of, where the machine is too hot or too slow for what was asked.
+/// What an encoder is to do otherwise than it was asked for: with less, where the machine is too hot or too slow, and for
+/// samples that mean something else, where another camera has come.
 public struct EncoderRestrictions: Hashable, Sendable {
   /// The largest picture, laid either way: 1280x720 allows 720x1280 too. Larger ones are scaled down, in their own shape;
   /// nil allows every size.
   public var maximumSize: PictureSize?
   /// x264's preset instead of the configuration's; nil keeps that.
   public var x264Preset: String?
+  /// What the samples mean; nil for what the configuration says.
+  public var color: ColorDescription?
 
   /// None.
-  public init(maximumSize: PictureSize? = nil, x264Preset: String? = nil) {
+  public init(maximumSize: PictureSize? = nil, x264Preset: String? = nil, color: ColorDescription? = nil) {
     self.maximumSize = maximumSize
     self.x264Preset = x264Preset
+    self.color = color
   }
 
   /// `size`, or the largest of its shape that is allowed, to even samples.
@@ -38,6 +42,7 @@ extension EncoderConfiguration {
     restricted.size = restrictions.size(of: size)
     restricted.slices = min(slices, max(1, (restricted.size.height + 15) / 16))
     if let preset = restrictions.x264Preset { restricted.x264Preset = preset }
+    if let color = restrictions.color { restricted.color = color }
     return restricted
   }
 }

@@ -101,9 +101,14 @@ public struct Frame: ~Copyable, @unchecked Sendable {
   /// When the picture became available on `CLOCK_MONOTONIC`: latencies are measured from it. Differs from
   /// ``timestamp`` only where the timeline is not the clock's, as in a file that is read at full speed.
   public var captured: MediaTime
+  /// When the source had the picture whole, before it was converted; nil for one that no camera has just given.
+  public var arrived: MediaTime?
   /// How the planes are still to be laid before anybody sees them: by the encoder, where it does that better than the
   /// source. ``Orientation/upright`` where the source has laid them already.
   public var orientation = Orientation.upright
+  /// The same picture, laid as it is to be seen, as its camera has compressed it, where somebody wants that
+  /// (``VideoSource/keepCompressed(while:)``).
+  public var compressed: CompressedPicture?
   /// Which of its owner's slots it occupies.
   public let slot: Int
   private let owner: FrameOwner

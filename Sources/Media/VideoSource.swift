@@ -99,6 +99,9 @@ public protocol VideoSource: AnyObject, Sendable {
   /// Frames that `offer` covers are handed on unturned, with ``Frame/orientation``, where turning them would cost a pass of
   /// its own (``SourceFormat/turnsApart``). Called before `start`.
   func leaveTurning(to offer: TurnOffer)
+  /// Hands the camera's own compressed pictures on with the frames as long as `demand` is there, where it makes such and
+  /// they are laid as they are to be seen. Called before `start`.
+  func keepCompressed(while demand: PictureDemand)
   /// Readies memory for all four rotations, mirrored as is wanted now: afterwards the first turned frame costs no
   /// more than those that follow. Without it that frame waits for the memory. Called before `start`; idempotent.
   ///
@@ -119,6 +122,9 @@ public protocol VideoSource: AnyObject, Sendable {
 extension VideoSource {
   /// Nothing: every frame is turned before it is handed on.
   public func leaveTurning(to offer: TurnOffer) {}
+
+  /// Nothing: it has none.
+  public func keepCompressed(while demand: PictureDemand) {}
 
   /// Nil: it neither comes nor goes.
   public var condition: CameraCondition? { nil }

@@ -41,10 +41,11 @@ struct CaptureStage<Source: VideoSource>: Sendable {
 
   private func handOver(_ frame: consuming Frame, isLive: Bool, passes: Bool) {
     let now = MediaTime.now()
-    let latency = now - frame.captured
+    let (captured, arrived) = (frame.captured, frame.arrived)
     statistics.capture.withLock {
       $0.frames += 1
-      $0.latency.record(latency)
+      $0.latency.record((arrived ?? now) - captured)
+      if let arrived { $0.conversion.record(now - arrived) }
     }
     guard passes else { return statistics.capture.withLock { $0.thinned += 1 } }
     let waiting = WaitingFrame(frame: frame, since: now)

@@ -15,6 +15,8 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
   let reducer: FrameReducer
   /// Who is told which sizes the encoder takes.
   let turn: PictureTurn
+  /// Who is offered each frame once it is done with.
+  let pictureStage: PictureStage
 
   /// How many frames in a row may fail before the pipeline gives up.
   static var failureLimit: Int { 30 }
@@ -38,6 +40,7 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
         // Whoever comes next begins with a key frame.
         clock.request()
         pictures.abandon(picture)
+        show(waiting.frame)
         statistics.encode.withLock {
           $0.unwatched += 1
           $0.handled += 1
@@ -93,24 +96,38 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
     let isDue = clock.isDue(at: timestamp, frameInterval: encoder.configuration.frameRate.interval)
     var delivery = Delivery(first: picture)
     defer { delivery.end(pictures) }
+    let done: MediaTime
     if size == waiting.frame.laidSize {
       try encoder.encode(waiting.frame, keyFrame: isDue) { delivery.store($0, pictures) }
+      done = .now()
+      pictureStage.offer(waiting.frame)
     } else {
       let reduced = try reducer.reduce(waiting.frame, to: size)
       try encoder.encode(reduced, keyFrame: isDue) { delivery.store($0, pictures) }
+      done = .now()
+      pictureStage.offer(reduced)
     }
     guard delivery.tooLarge == 0 else {
       throw .output(library: encoder.name, "a picture of \(delivery.tooLarge) bytes has no room")
     }
     // An encoder that looks ahead delivers it later; another may have made one of its own accord.
     if isDue || delivery.newestKeyFrame == timestamp { clock.keyFrameDelivered(at: timestamp) }
-    let duration = MediaTime.now() - begin
+    let duration = done - begin
     statistics.encode.withLock {
       delivery.count(in: &$0)
       $0.wait.record(wait)
       $0.latency.record(duration)
       $0.busy = $0.busy + duration
     }
+  }
+
+  /// Offers a frame that is not encoded to those who look at pictures, as large as if it were.
+  private func show(_ frame: borrowing Frame) {
+    guard pictureStage.isAwaited else { return }
+    let size = encoder.frameSize(for: frame.laidSize)
+    // Where there is no memory to scale it, whoever waits is told in time.
+    guard size != frame.laidSize else { return pictureStage.offer(frame) }
+    if let reduced = try? reducer.reduce(frame, to: size) { pictureStage.offer(reduced) }
   }
 
   /// Queues what the encoder has held back.

@@ -13,6 +13,8 @@ public struct LatencyHistogram: Sendable {
   public private(set) var count = 0
   /// The largest of them.
   public private(set) var maximum = MediaTime.zero
+  /// The same in few buckets, for others to keep.
+  public private(set) var distribution = LatencyDistribution()
 
   /// An empty one.
   public init() {
@@ -25,6 +27,7 @@ public struct LatencyHistogram: Sendable {
     buckets[Self.bucket(of: value)] &+= 1
     count += 1
     if time > maximum { maximum = time }
+    distribution.record(MediaTime(nanoseconds: Int64(value)))
   }
 
   /// The value below which `fraction` (0…1) of all lie; zero where there are none.
@@ -44,6 +47,7 @@ public struct LatencyHistogram: Sendable {
     for index in buckets.indices { buckets[index] = 0 }
     count = 0
     maximum = .zero
+    distribution = LatencyDistribution()
   }
 
   /// Values below 32 have a bucket each; above, the top five bits after the leading one choose it.

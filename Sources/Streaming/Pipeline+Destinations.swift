@@ -116,7 +116,7 @@ extension Pipeline {
         list.destinations.remove(at: index)
         list.announcer?.remove(id)
       }
-      statisticsRecorder.viewers.withLock { $0.removeAll { $0.id == id } }
+      statisticsRecorder.viewers.withLock { $0.remove(id) }
       sendStage.remove(id, goodbye: isSaid)
       requests.setWanted(!restsUnwatched || list.count > 0)
       return true
@@ -183,7 +183,7 @@ extension Pipeline {
     onStart: (@Sendable (StreamStart) -> Void)? = nil
   ) {
     figures.update { $0.progress = kind.protection?.progress }
-    statisticsRecorder.viewers.withLock { $0.append(figures) }
+    statisticsRecorder.viewers.withLock { $0.present.append(figures) }
     sendStage.add(
       SendStage.Newcomer(
         transport: transport, figures: figures, kind: kind, controlKey: controlKey,

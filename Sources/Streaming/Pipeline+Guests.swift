@@ -92,6 +92,6 @@ extension Pipeline {
 
   /// One viewer's figures; nil where there is no such one.
   public func statistics(of id: ViewerID) -> DestinationStatistics? {
-    statisticsRecorder.viewers.withLock { $0.first { $0.id == id } }?.current
+    statisticsRecorder.viewers.withLock { $0.present.first { $0.id == id } }?.current
   }
 }

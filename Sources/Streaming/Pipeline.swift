@@ -35,6 +35,7 @@ public final class Pipeline: @unchecked Sendable {
   let pictures: CodedPictureQueue
   let statisticsRecorder: StatisticsRecorder
   let sendStage: SendStage
+  let pictureStage: PictureStage
   let viewerList = Mutex(ViewerList())
   let restsUnwatched: Bool
   private let turn: PictureTurn
@@ -50,6 +51,15 @@ public final class Pipeline: @unchecked Sendable {
   private struct Rates {
     var bitrate: Int
     var restrictions = StreamRestrictions()
+    /// What the samples mean, where that is not what the encoder was made for.
+    var color: ColorDescription?
+
+    /// What the encoder is to do otherwise than it was made for.
+    var encoder: EncoderRestrictions {
+      var encoder = restrictions.encoder
+      encoder.color = color
+      return encoder
+    }
 
     /// Bits a second.
     var effective: Int {
@@ -97,6 +107,8 @@ public final class Pipeline: @unchecked Sendable {
       pictures: pictures, heldLimit: held, encoder: encoder.configuration, parameterSets: encoder.parameterSets,
       pacing: min(max(pacing, 0), 1), canonicalName: Self.canonicalName(), requests: requests,
       statistics: statisticsRecorder)
+    pictureStage = PictureStage(size: source.format.size)
+    source.keepCompressed(while: pictureStage.demand)
     self.restsUnwatched = restsUnwatched
     for destination in destinations { try add(destination) }
     requests.setWanted(!restsUnwatched || !destinations.isEmpty)
@@ -128,7 +140,7 @@ public final class Pipeline: @unchecked Sendable {
   private func startEncoding<Encoder: VideoEncoder>(_ encoder: Encoder) throws(SystemFailure) -> NamedThread {
     let stage = EncodeStage(
       encoder: encoder, keyFrameInterval: keyFrameInterval, mailbox: mailbox, pictures: pictures,
-      statistics: statisticsRecorder, requests: requests, reducer: reducer, turn: turn)
+      statistics: statisticsRecorder, requests: requests, reducer: reducer, turn: turn, pictureStage: pictureStage)
     return try NamedThread("nj-encode") { [self] in
       do throws(EncoderError) {
         try stage.run()
@@ -157,12 +169,14 @@ public final class Pipeline: @unchecked Sendable {
   /// Asks the pipeline to end: no new picture is taken, those on the way are sent. Any thread, any number of times.
   public func stop() {
     interrupt.fire()
+    pictureStage.close()
   }
 
   /// Waits until every thread has ended, and says how the pipeline ended. Once ``ended`` is readable this takes no
   /// longer than the pictures on the way need.
   public func waitUntilEnd() -> Outcome {
     threads = nil
+    pictureStage.close()
     // What was announced is over.
     viewerList.withLock { $0.announcer.take() }?.end()
     end.withLock { if $0 == nil { $0 = .now() } }
@@ -240,8 +254,20 @@ public final class Pipeline: @unchecked Sendable {
     thinning.limit(to: restrictions.maximumFrameRate)
     rates.withLock {
       $0.restrictions = restrictions
-      requests.setRestrictions(restrictions.encoder)
+      requests.setRestrictions($0.encoder)
       apply($0)
+    }
+  }
+
+  /// Has the stream say what its samples mean, where that has changed: another camera may have come than the one, or none,
+  /// that the stream began with. To be called now and then; the encoder is exchanged as by ``restrict(_:)``.
+  public func followColor() {
+    guard let color = source.condition?.color else { return }
+    rates.withLock {
+      let new = color == sourceFormat.color ? nil : color
+      guard $0.color != new else { return }
+      $0.color = new
+      requests.setRestrictions($0.encoder)
     }
   }
 
@@ -251,8 +277,14 @@ public final class Pipeline: @unchecked Sendable {
   }
 
   /// What happened so far.
-  public var statistics: StreamStatistics {
-    var statistics = statisticsRecorder.statistics(until: end.withLock { $0 } ?? .now())
+  public var statistics: StreamStatistics { statistics(withSummaries: true) }
+
+  /// What happened so far, without ``StreamStatistics/latencies``: for whoever asks often, and keeps the distributions.
+  public var counts: StreamStatistics { statistics(withSummaries: false) }
+
+  private func statistics(withSummaries: Bool) -> StreamStatistics {
+    var statistics = statisticsRecorder.statistics(
+      until: end.withLock { $0 } ?? .now(), withSummaries: withSummaries)
     statistics.camera = source.condition
     return statistics
   }
@@ -273,6 +305,7 @@ public final class Pipeline: @unchecked Sendable {
   /// The first outcome counts: what follows a failure is its consequence.
   private func finish(_ result: Outcome) {
     outcome.withLock { if $0 == nil { $0 = result } }
+    pictureStage.close()
     ended.fire()
   }
 }

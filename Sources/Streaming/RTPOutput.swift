@@ -156,12 +156,15 @@ final class RTPOutput {
   // MARK: Frames
 
   /// Packetizes `unit`, whose bytes lie in `picture`, and gives it to every viewer; how many packets left at once, over
-  /// all viewers.
+  /// all viewers, and how long packetizing took, with what protects them.
   ///
   /// - Parameters:
   ///   - plan: How a large one is spread.
   ///   - picture: Is held while a viewer has not got all of it.
-  func send(_ unit: borrowing AccessUnit, in picture: CodedPicture, _ plan: PacedFrame.Plan, at now: MediaTime) -> Int {
+  func send(
+    _ unit: borrowing AccessUnit, in picture: CodedPicture, _ plan: PacedFrame.Plan, at now: MediaTime
+  ) -> (packets: Int, packetizing: MediaTime) {
+    let begin = MediaTime.now()
     let frame = free.popLast() ?? OutgoingFrame()
     frame.batch.removeAll()
     let first = stream.nextSequenceNumber
@@ -178,6 +181,7 @@ final class RTPOutput {
     frame.picture = picture
     picture.holders += 1
     held.append(frame)
+    let packetizing = MediaTime.now() - begin
     var packets = 0
     for viewer in viewers where viewer.offer(frame, at: now) {
       packets -= viewer.packetsSent
@@ -186,7 +190,7 @@ final class RTPOutput {
     }
     reclaim()
     if isFirst { for viewer in viewers { greet(viewer) } }
-    return packets
+    return (packets, packetizing)
   }
 
   /// Protects what was packetized, where that is wanted: everybody behind this sees nothing else. Where it fails, there

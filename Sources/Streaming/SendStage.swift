@@ -51,6 +51,8 @@ final class SendStage: @unchecked Sendable {
     let captured: MediaTime
     let encoded: MediaTime
     let begin: MediaTime
+    /// How long packetizing took, for all streams.
+    let packetizing: MediaTime
   }
 
   /// What is asked of the send thread.
@@ -229,7 +231,7 @@ final class SendStage: @unchecked Sendable {
     makeRoom()
     let unit = picture.accessUnit
     if repeatsParameterSets.exchange(false, ordering: .relaxed) { parameterSetCache.invalidate() }
-    var outcome = (packets: 0, isTaken: false)
+    var outcome = Outcome()
     do throws(ParameterSetError) {
       try parameterSetCache.complete(unit) { completed in
         let isAnotherStream = noteParameterSets()
@@ -241,7 +243,8 @@ final class SendStage: @unchecked Sendable {
     }
     if unit.isKeyFrame { limiter.keyFrameSent() }
     if picture.holders > 1 { held.append(picture) }
-    let times = FrameTimes(captured: unit.captured, encoded: picture.encoded, begin: begin)
+    let times = FrameTimes(
+      captured: unit.captured, encoded: picture.encoded, begin: begin, packetizing: outcome.packetizing)
     pictures.release(picture)
     askForKeyFrames(at: begin)
     guard !viewers.isEmpty else { return }
@@ -261,7 +264,8 @@ final class SendStage: @unchecked Sendable {
       $0.keyFrameRequests = (limiter.requests, limiter.granted)
       $0.frames += 1
       $0.queue.record(frame.begin - frame.encoded)
-      $0.latency.record(end - frame.begin)
+      $0.packetizing.record(frame.packetizing)
+      $0.latency.record(end - frame.begin - frame.packetizing)
       $0.total.record(end - frame.captured)
       $0.recent.record(end - frame.captured)
       if $0.firstPacket == nil { $0.firstPacket = end }
@@ -270,17 +274,30 @@ final class SendStage: @unchecked Sendable {
 
   private func sendToAll(
     _ unit: borrowing AccessUnit, _ picture: CodedPicture, isUrgent: Bool, at now: MediaTime
-  ) -> (packets: Int, isTaken: Bool) {
+  ) -> Outcome {
     let usualBytes = Double(bitrate.load(ordering: .relaxed)) / 8 * frameInterval.seconds
-    var packets = 0
+    var outcome = Outcome()
     for output in outputs where output.viewers.isEmpty { output.skip() }
     for output in outputs where !output.viewers.isEmpty {
       // The picture of an orientation switch or of a fail-over comes late as it is.
       let spread = isUrgent ? .zero : MediaTime(seconds: frameInterval.seconds * pacing)
       let plan = PacedFrame.Plan(spread: spread, usual: Int(usualBytes) / output.kind.packetSize)
-      packets += output.send(unit, in: picture, plan, at: now)
+      let sent = output.send(unit, in: picture, plan, at: now)
+      outcome.packets += sent.packets
+      outcome.packetizing = outcome.packetizing + sent.packetizing
     }
-    return (packets, picture.holders > 1)
+    outcome.isTaken = picture.holders > 1
+    return outcome
+  }
+
+  /// What became of a picture.
+  private struct Outcome {
+    /// Packets that left at once, over all viewers.
+    var packets = 0
+    /// Whether some viewer has it on its way.
+    var isTaken = false
+    /// How long packetizing took.
+    var packetizing = MediaTime.zero
   }
 
   /// Gives back the oldest picture that viewers keep, where they keep too many.

@@ -5,15 +5,19 @@ import Synchronization
 
 /// A stretch of a frame's way, for latency figures.
 public enum LatencyStage: String, CaseIterable, Sendable {
-  /// From the camera's timestamp until the NV12 frame is ready for the encoder: transfer and conversion.
+  /// From the camera's timestamp until its picture is here: exposure, transfer, and the wake-up for it.
   case capture
+  /// From then until the NV12 frame is ready for the encoder. Placeholders have no such stretch.
+  case convert
   /// From then until the encoder takes it.
   case wait
   /// The encoder's call.
   case encode
   /// From then until packetizing begins.
   case queue
-  /// Packetizing, and handing the last packet to the kernel.
+  /// Packetizing, and protecting the packets, for all streams of the pipeline.
+  case packetize
+  /// The rest of the send stage's work, until the last packet was handed to the kernel: with spreading.
   case send
   /// From the camera's timestamp to the last packet: the sum of all.
   case total
@@ -107,8 +111,12 @@ public struct StreamStatistics: Sendable {
   public var drops: [DropCause: Int] = [:]
   /// Latencies by stage.
   public var latencies: [LatencyStage: LatencySummary] = [:]
+  /// The same in full, of every stage.
+  public var distributions: [LatencyStage: LatencyDistribution] = [:]
   /// The destinations, in the order given.
   public var destinations: [DestinationStatistics] = []
+  /// What destinations have got that are gone.
+  public var departed = DeliveryTotals()
   /// Key frames that destinations asked for by RTCP, and those that were made for it.
   public var keyFrameRequests: (asked: UInt64, granted: UInt64) = (0, 0)
   /// Datagrams from addresses that are no destination's, which nobody read.
@@ -124,6 +132,13 @@ public struct StreamStatistics: Sendable {
 
   /// Nothing yet.
   public init() {}
+
+  /// What all destinations have got, those that are gone too.
+  public var delivered: DeliveryTotals {
+    var totals = departed
+    for destination in destinations { totals.add(destination) }
+    return totals
+  }
 
   /// Frames that were lost, whatever the cause.
   public var dropped: Int { drops.values.reduce(0, +) }
@@ -141,6 +156,7 @@ final class StatisticsRecorder: Sendable {
     var thinned = 0
     var drops = Array(repeating: 0, count: DropCause.allCases.count)
     var latency = LatencyHistogram()
+    var conversion = LatencyHistogram()
   }
 
   /// Written by the encode thread.
@@ -170,6 +186,7 @@ final class StatisticsRecorder: Sendable {
     var pictures = 0
     var firstPacket: MediaTime?
     var queue = LatencyHistogram()
+    var packetizing = LatencyHistogram()
     var latency = LatencyHistogram()
     var total = LatencyHistogram()
     /// As `total`, since somebody last looked.
@@ -182,8 +199,22 @@ final class StatisticsRecorder: Sendable {
   let capture = Mutex(Capture())
   let encode: Mutex<Encode>
   let send = Mutex(Send())
-  /// The destinations there are, in the order in which they came.
-  let viewers = Mutex<[ViewerFigures]>([])
+  /// Written by whoever adds and removes destinations.
+  struct Viewers {
+    /// The destinations there are, in the order in which they came.
+    var present: [ViewerFigures] = []
+    /// What those have got that are gone.
+    var departed = DeliveryTotals()
+
+    /// Lets one go, whose figures count from now on among those of the departed. What it still gets is not counted, so
+    /// that no sum of both ever falls.
+    mutating func remove(_ id: ViewerID) {
+      guard let index = present.firstIndex(where: { $0.id == id }) else { return }
+      departed.add(present.remove(at: index).current)
+    }
+  }
+
+  let viewers = Mutex(Viewers())
   let started: MediaTime
 
   init(encoderName: String, started: MediaTime) {
@@ -197,15 +228,26 @@ final class StatisticsRecorder: Sendable {
   }
 
   /// Everything so far.
-  func statistics(until now: MediaTime) -> StreamStatistics {
+  ///
+  /// - Parameter withSummaries: whether ``StreamStatistics/latencies`` are wanted, for which each stage's lock is held
+  ///   some microseconds longer.
+  func statistics(until now: MediaTime, withSummaries: Bool = true) -> StreamStatistics {
     var result = StreamStatistics()
     result.duration = now - started
+    // All room is made before any lock is taken.
+    for cause in DropCause.allCases { result.drops[cause] = 0 }
+    for stage in LatencyStage.allCases { result.distributions[stage] = LatencyDistribution() }
+    func take(_ histogram: LatencyHistogram, _ stage: LatencyStage) {
+      result.distributions[stage] = histogram.distribution
+      if withSummaries { result.latencies[stage] = LatencySummary(histogram) }
+    }
     // Summed up under the locks: an array that is still shared would make the stage copy it at its next frame.
     capture.withLock {
       result.captured = $0.frames
       result.thinned = $0.thinned
       for cause in DropCause.allCases { result.drops[cause] = $0.drops[cause.rawValue] }
-      result.latencies[.capture] = LatencySummary($0.latency)
+      take($0.latency, .capture)
+      take($0.conversion, .convert)
     }
     encode.withLock {
       result.encoded = $0.frames
@@ -216,8 +258,8 @@ final class StatisticsRecorder: Sendable {
       result.encoder = $0.encoder
       result.encoderName = $0.encoderName
       result.drops[.encoderError, default: 0] += $0.errors
-      result.latencies[.wait] = LatencySummary($0.wait)
-      result.latencies[.encode] = LatencySummary($0.latency)
+      take($0.wait, .wait)
+      take($0.latency, .encode)
     }
     send.withLock {
       result.sent = $0.frames
@@ -226,11 +268,15 @@ final class StatisticsRecorder: Sendable {
       result.strangers = $0.strangers
       result.streams = $0.streams
       result.firstPacket = $0.firstPacket.map { $0 - started }
-      result.latencies[.queue] = LatencySummary($0.queue)
-      result.latencies[.send] = LatencySummary($0.latency)
-      result.latencies[.total] = LatencySummary($0.total)
+      take($0.queue, .queue)
+      take($0.packetizing, .packetize)
+      take($0.latency, .send)
+      take($0.total, .total)
     }
-    result.destinations = viewers.withLock { $0 }.map(\.current)
+    viewers.withLock {
+      result.departed = $0.departed
+      result.destinations = $0.present.map(\.current)
+    }
     return result
   }
 

@@ -25,18 +25,28 @@ struct CodedStream {
 
   /// The sizes of the pictures as ffmpeg decodes them.
   func decodedSizes() throws -> [PictureSize] {
+    try frames("width,height").compactMap { line in
+      let numbers = line.split(separator: ",").compactMap { Int($0) }
+      return numbers.count == 2 ? PictureSize(width: numbers[0], height: numbers[1]) : nil
+    }
+  }
+
+  /// The ranges of the pictures' samples as ffmpeg has them: limited (`tv`) or full (`pc`).
+  func decodedRanges() throws -> [String] {
+    // A line has an empty field for side data.
+    try frames("color_range").map { String($0.prefix { $0 != "," }) }
+  }
+
+  private func frames(_ entries: String) throws -> [Substring] {
     let directory = try TemporaryDirectory()
     let file = directory.url.appendingPathComponent("s.h264")
     try bytes.write(to: file)
     let result = try Subprocess.run(
       [
-        "ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "frame=width,height", "-of", "csv=p=0",
+        "ffprobe", "-v", "error", "-select_streams", "v", "-show_entries", "frame=\(entries)", "-of", "csv=p=0",
         file.path,
       ], in: directory)
-    return result.outputText.split(separator: "\n").compactMap { line in
-      let numbers = line.split(separator: ",").compactMap { Int($0) }
-      return numbers.count == 2 ? PictureSize(width: numbers[0], height: numbers[1]) : nil
-    }
+    return result.outputText.split(separator: "\n")
   }
 
   /// The lowest PSNR of a picture against what ffmpeg's `filter` makes of the raw NV12 pictures of `size` in `source`, dB.

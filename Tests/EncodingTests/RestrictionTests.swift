@@ -81,6 +81,26 @@
       try turning.check()
     }
 
+    @Test(arguments: [true, false])
+    func `other colours come from another encoder, laid either way, and none is missing`(keepsStandby: Bool) throws {
+      let encoder = try Self.encoder(keepsStandby: keepsStandby)
+      var turning = try TurningStream(encoder)
+      try turning.encode(5, Self.landscape)
+      encoder.restrict(EncoderRestrictions(color: .jpeg))
+      for _ in 0..<2000 where encoder.configuration.color != .jpeg {
+        try turning.encode(1, encoder.frameSize(for: Self.landscape))
+        usleep(5000)
+      }
+      let change = turning.next - 1
+      try turning.encode(3, Self.landscape)
+      try turning.encode(3, encoder.frameSize(for: Self.portrait))
+      #expect(encoder.counters.adaptations == 1 && encoder.counters.switches == 1)
+      encoder.stop()
+      try turning.check()
+      let ranges = try turning.stream.decodedRanges()
+      #expect(ranges == (0..<turning.next).map { $0 < change ? "tv" : "pc" })
+    }
+
     @Test func `a turn while the smaller encoder is made is a turn to the smaller one`() throws {
       let log = EncoderLog()
       let encoder = try Self.encoder(log: log)

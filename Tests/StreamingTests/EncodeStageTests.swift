@@ -77,7 +77,8 @@ import Threading
     let stage = EncodeStage(
       encoder: encoder, keyFrameInterval: MediaTime(seconds: keyFrameInterval), mailbox: mailbox, pictures: pictures,
       statistics: statistics, requests: requests, reducer: FrameReducer(),
-      turn: PictureTurn(try SyntheticCamera(size: size, frameRate: .thirty), .upright))
+      turn: PictureTurn(try SyntheticCamera(size: size, frameRate: .thirty), .upright),
+      pictureStage: PictureStage(size: size))
     let pool = try FramePool(size: size)
     let failure = Mutex<(any Error)?>(nil)
     let thread = try NamedThread("stage") {
