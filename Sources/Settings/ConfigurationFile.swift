@@ -36,14 +36,14 @@ public struct ConfigurationFile: Sendable {
     if let nul = bytes.firstIndex(of: 0) {
       throw ConfigurationError(at: "\(path):\(Self.line(of: nul, in: bytes))", "there is a NUL; is it a text file?")
     }
-    let outline = try TOMLOutline(bytes, path: path)
+    let outline = try TOMLOutline(bytes, path: path, tables: options.tables)
     let document = try Self.document(text, path: path)
     // The library never frees a table; without its content it is a few words.
     defer { document.clear() }
     var settings: OptionLayer = [:]
     var cameras = [OptionLayer](repeating: [:], count: outline.cameraLines.count)
     let tables = document["camera"]?.array
-    for key in outline.keys {
+    for key in outline.keys where key.table == nil {
       let place = "\(path):\(key.line)"
       let table = key.camera.map { index in
         tables.flatMap { index < $0.count ? $0[index].table : nil }
@@ -59,6 +59,16 @@ public struct ConfigurationFile: Sendable {
       let setting = OptionSetting(
         option, try Self.value(value, of: option, at: place), .file(path, line: key.line))
       if let camera = key.camera { cameras[camera][key.name] = setting } else { settings[key.name] = setting }
+    }
+    for (index, table) in outline.tables.enumerated() {
+      let whole = table.camera.map { index in tables.flatMap { index < $0.count ? $0[index].table : nil } } ?? document
+      let keys = outline.keys.filter { $0.table == index }
+      guard let setting = try Self.setting(of: table, keys, in: whole, options, path: path) else { continue }
+      let name = setting.option.name
+      guard (table.camera.map { cameras[$0] } ?? settings)[name] == nil else {
+        throw ConfigurationError(at: "\(path):\(table.line)", key: name, "it stands there twice")
+      }
+      if let camera = table.camera { cameras[camera][name] = setting } else { settings[name] = setting }
     }
     self.path = path
     self.settings = settings
@@ -134,9 +144,9 @@ extension ConfigurationFile {
       if let number = value.double { return .number("\(number)") }
     case (.text, .string), (.integer, .string), (.number, .string), (.optionalText, .string):
       return .text(try text(value, of: option, at: place))
-    case (.list, .string):
+    case (.list, .string), (.table, .string):
       return .list([try text(value, of: option, at: place)])
-    case (.list, .array):
+    case (.list, .array), (.table, .array):
       if let array = value.array { return .list(try texts(array, of: option, at: place)) }
     default: break
     }
@@ -191,6 +201,7 @@ extension ConfigurationFile {
     case .text: "a text, in quotation marks"
     case .integer: "a whole number, or a text in quotation marks"
     case .number: "a number, or a text in quotation marks"
+    case .table: "a table, or texts in quotation marks, as in [\"NAME=VALUE\", …]"
     case .list: "texts in quotation marks, as in [\"…\", \"…\"]"
     case .optionalText: "true, false, or a text in quotation marks"
     }

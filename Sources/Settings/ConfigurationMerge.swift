@@ -13,6 +13,8 @@ public struct ConfigurationMerge: Sendable {
 
   /// One at least.
   public let cameras: [Camera]
+  /// What file and environment say of options that the command line has: it goes before them.
+  public let overridden: Set<OptionSetting>
 
   /// - Parameters:
   ///   - given: the options of the command line, by name.
@@ -28,6 +30,8 @@ public struct ConfigurationMerge: Sendable {
     func merged(_ table: OptionLayer) -> OptionLayer {
       common.merging(table) { $1 }.merging(environment) { $1 }.filter { !given.contains($0.key) }
     }
+    overridden = Set(
+      ([common, environment] + tables.map(\.settings)).flatMap(\.values).filter { given.contains($0.option.name) })
     cameras =
       tables.isEmpty
       ? [Camera(line: nil, settings: merged([:]))]

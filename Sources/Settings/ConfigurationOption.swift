@@ -1,3 +1,5 @@
+import Media
+
 /// An option of the program, as files and the environment know it.
 public struct ConfigurationOption: Hashable, Sendable {
   /// What it takes.
@@ -14,6 +16,9 @@ public struct ConfigurationOption: Hashable, Sendable {
     case number
     /// Texts, each as an option of its own. In a file an array, or one text.
     case list
+    /// Texts `NAME=VALUE`, each as an option of its own. In a file a table, `night-controls` being `[night.controls]`, or as
+    /// ``list``.
+    case table
     /// Nothing, or a text. In a file true, false, a text, or a whole number.
     case optionalText
   }
@@ -61,6 +66,9 @@ public struct OptionTable: Sendable {
     indices = Dictionary(uniqueKeysWithValues: options.enumerated().map { ($1.name, $0) })
   }
 
+  /// The names of those that may be tables in a file.
+  var tables: [String] { options.filter { $0.kind == .table }.map(\.name) }
+
   /// The option of that name.
   public subscript(name: String) -> ConfigurationOption? { indices[name].map { options[$0] } }
 
@@ -80,27 +88,5 @@ public struct OptionTable: Sendable {
       default: byte
       }
     }
-  }
-}
-
-enum EditDistance {
-  /// How many letters are to be put in, left out, exchanged or swapped with their neighbour to make one of the other
-  /// (optimal string alignment, Damerau 1964).
-  static func between(_ left: [UInt8], _ right: [UInt8]) -> Int {
-    var before: [Int] = []
-    var last = Array(0...right.count)
-    for (row, letter) in left.enumerated() {
-      var current = [row + 1]
-      for (column, other) in right.enumerated() {
-        var best = min(last[column + 1] + 1, current[column] + 1, last[column] + (letter == other ? 0 : 1))
-        if row > 0, column > 0, letter == right[column - 1], left[row - 1] == other {
-          best = min(best, before[column - 1] + 1)
-        }
-        current.append(best)
-      }
-      before = last
-      last = current
-    }
-    return last[right.count]
   }
 }

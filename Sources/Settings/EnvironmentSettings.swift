@@ -47,7 +47,7 @@ public struct EnvironmentSettings: Sendable {
       return .flag(isSet)
     case .optionalText: return flag(text).map(OptionSetting.Value.flag) ?? .text(text)
     case .text, .integer, .number: return .text(text)
-    case .list:
+    case .list, .table:
       let texts = text.split(separator: " ").map(String.init)
       guard texts.count <= ConfigurationLimits.listCount else {
         throw ConfigurationError(

@@ -48,6 +48,12 @@ public struct OptionSetting: Hashable, Sendable {
     }
   }
 
+  /// The text that is said; nil where it is none.
+  public var text: String? {
+    if case .text(let text) = value { return text }
+    return nil
+  }
+
   /// The line of a file that says the same.
   public var line: String {
     switch value {

@@ -1,6 +1,6 @@
 /// Where tables and keys of a TOML document are (TOML 1.0.0), which the library does not tell. It passes over what it does not
 /// understand: whether a document is TOML is for the library to say. But it refuses what no configuration has, before the
-/// library sees it: tables other than `[[camera]]`, dotted keys and inline tables, which could be nested so deeply that the
+/// library sees it: tables other than `[[camera]]` and those of options, dotted keys and inline tables, which could be nested so deeply that the
 /// library's recursion ends the program; dates, which it may end by an assertion; NUL, at which its texts end.
 struct TOMLOutline {
   /// A key with its value.
@@ -9,21 +9,40 @@ struct TOMLOutline {
     let line: Int
     /// Which `[[camera]]` it stands below; nil above all of them.
     let camera: Int?
+    /// Which of ``TOMLOutline/tables`` it stands in; nil where it is an option itself.
+    var table: Int?
+  }
+
+  /// A table of an option, `[night.controls]` or `[camera.night.controls]`.
+  struct Table: Equatable {
+    /// Its name's parts, without `camera`.
+    let path: [String]
+    let line: Int
+    /// Whose it is; nil for all cameras.
+    let camera: Int?
   }
 
   /// In the order of the document.
   private(set) var keys: [Key] = []
   /// The lines of the `[[camera]]` headers.
   private(set) var cameraLines: [Int] = []
+  /// The tables of options, in the order of the document.
+  private(set) var tables: [Table] = []
 
   private let bytes: [UInt8]
   private let path: String
+  /// The options that may be tables.
+  private let options: [String]
   private var position = 0
   private var line = 1
+  /// The table that keys belong to now.
+  private var tableIndex: Int?
 
-  init(_ bytes: [UInt8], path: String) throws(ConfigurationError) {
+  /// - Parameter tables: the options that may be tables, `night-controls` being `[night.controls]`.
+  init(_ bytes: [UInt8], path: String, tables: [String] = []) throws(ConfigurationError) {
     self.bytes = bytes
     self.path = path
+    options = tables
     // A byte order mark, as some editors write it.
     if bytes.starts(with: [0xEF, 0xBB, 0xBF]) { position = 3 }
     while let byte = current {
@@ -77,22 +96,45 @@ struct TOMLOutline {
     while let byte = current, byte == Letter.space || byte == Letter.tab { position += 1 }
   }
 
-  /// `[[camera]]`, to the end of its line.
+  /// `[[camera]]` or the table of an option, to the end of its line.
   private mutating func readHeader() throws(ConfigurationError) {
     let isList = has(Letter.openBracket, count: 2)
     position += isList ? 2 : 1
-    let parts = try readName()
+    let parts = try readName(atMost: 4)
     defer { passLine() }
+    if !isList, parts != ["camera"], try noteTable(parts) { return }
     guard parts == ["camera"] else {
       // Where there is no name at all, the library would end the program by an assertion.
       let key = parts.first.map { "[\(OneLine.text($0, limit: 64))]" }
-      throw refusal("the only tables are [[camera]], one for each camera", key: key)
+      let others = options.map { "[\($0.split(separator: "-").joined(separator: "."))]" }.joined(separator: ", ")
+      throw refusal(
+        "the only tables are [[camera]], one for each camera\(others.isEmpty ? "" : ", and \(others)")", key: key)
     }
     guard isList else { throw refusal("write [[camera]]: there may be several") }
     guard cameraLines.count < ConfigurationLimits.cameras else {
       throw refusal("there may be \(ConfigurationLimits.cameras) cameras at most; start another nightjar for more")
     }
     cameraLines.append(line)
+    tableIndex = nil
+  }
+
+  /// Whether it is an option's table.
+  private mutating func noteTable(_ parts: [String]) throws(ConfigurationError) -> Bool {
+    let isCamera = parts.first == "camera"
+    let path = isCamera ? Array(parts.dropFirst()) : parts
+    guard options.contains(path.joined(separator: "-")) else { return false }
+    let shown = "[\(parts.joined(separator: "."))]"
+    guard !isCamera || !cameraLines.isEmpty else {
+      throw refusal("write [[camera]] above it, whose table this is", key: shown)
+    }
+    let camera = isCamera ? cameraLines.count - 1 : nil
+    // The library would merge nothing, and says so; what is written in two ways it does not see.
+    guard !tables.contains(where: { $0.camera == camera && $0.path.joined() == path.joined() }) else {
+      throw refusal("it stands there twice", key: shown)
+    }
+    tables.append(Table(path: path, line: line, camera: camera))
+    tableIndex = tables.count - 1
+    return true
   }
 
   /// `key = value`, to the end of the value's line.
@@ -107,11 +149,15 @@ struct TOMLOutline {
     guard current == Letter.equals else { return passLine() }
     position += 1
     try passValue(of: shown)
-    keys.append(Key(name: name, line: start, camera: cameraLines.isEmpty ? nil : cameraLines.count - 1))
+    if let table = tableIndex {
+      keys.append(Key(name: name, line: start, camera: tables[table].camera, table: table))
+    } else {
+      keys.append(Key(name: name, line: start, camera: cameraLines.isEmpty ? nil : cameraLines.count - 1))
+    }
   }
 
-  /// The parts of a key, bare or quoted, with what is between them. Two at most are read, because more than one is refused.
-  private mutating func readName() throws(ConfigurationError) -> [String] {
+  /// The parts of a key, bare or quoted, with what is between them. No more are read than are of use: two of a key are refused.
+  private mutating func readName(atMost limit: Int = 2) throws(ConfigurationError) -> [String] {
     var parts: [String] = []
     repeat {
       if !parts.isEmpty { position += 1 }
@@ -119,7 +165,7 @@ struct TOMLOutline {
       guard let part = try readPart() else { return [] }
       parts.append(part)
       passSpace()
-    } while current == Letter.dot && parts.count < 2
+    } while current == Letter.dot && parts.count < limit
     return parts
   }
 

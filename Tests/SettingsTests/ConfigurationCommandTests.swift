@@ -63,7 +63,7 @@ private struct Program {
     for option in options {
       let isFlag = option.kind == .flag || option.kind == .invertibleFlag
       #expect(isFlag == expected[option.name], "\(option.name)")
-      #expect((option.kind == .list) == repeated.contains(option.name), "\(option.name)")
+      #expect((option.kind == .list || option.kind == .table) == repeated.contains(option.name), "\(option.name)")
     }
   }
 
@@ -207,6 +207,14 @@ private struct Program {
     #expect(result.status == 65 && result.error.contains("nightjar/nightjar.toml:1: fps: "), "\(result.error)")
   }
 
+  @Test func `A path that depends on where the program is started is told`() throws {
+    let program = try Program("source = 'file:clip.y4m'\nusers = '/etc/users'\nsdp = 'x/c.sdp'\nrtsp = true\n")
+    let result = try program.run(["config", "check"])
+    #expect(result.status == 0, "\(result.error)")
+    let lines = result.error.split(separator: "\n").filter { $0.contains("is looked for where nightjar is started") }
+    #expect(lines.count == 2 && lines[0].contains(":1: source: clip.y4m") && lines[1].contains(":3: sdp: x/c.sdp"))
+  }
+
   // MARK: - Mistakes
 
   private static let mistakes: [(text: String, arguments: [String], words: String)] = [
@@ -243,6 +251,20 @@ private struct Program {
       ":7: to: 'h port 2': another camera goes there already"
     ),
     ("[[camera]]\nname=\"a\"\nsource=\"test\"\n[[camera]]\nsource=\"test\"", [], ":1: a goes nowhere"),
+    (
+      "rtsp=true\nsize=\"320x240\"\n[[camera]]\nname=\"a\"\nsource=\"test\"\n[[camera]]\nname=\"b\"\nsource=\"file:/x\"",
+      [], ":2: size: a file has the size that it has; that is camera 'b': write it into the tables of the others"
+    ),
+    (
+      "rtsp=true\n[[camera]]\nname=\"a\"\nsource=\"test\"\nrtsp-multicast=\"239.1.2.3:5004\"\n[[camera]]\nname=\"b\"\nsource="
+        + "\"test\"\nto=\"rtp://239.1.2.3:5005\"", [],
+      ":9: to: '239.1.2.3 port 5005' is the rtsp-multicast of camera 'a'"
+    ),
+    (
+      "rtsp=true\nstats-json=\"f\"\n[[camera]]\nname=\"a\"\nsource=\"test\"\n[[camera]]\nsource=\"test\"\nsdp=\"f\"",
+      [],
+      ":8: sdp: it is the file of stats-json"
+    ),
   ]
 
   @Test(arguments: mistakes.indices)

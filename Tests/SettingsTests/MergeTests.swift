@@ -74,6 +74,12 @@ import Testing
     #expect(try merge("[[camera]]\nsource = \"a\"", [:], ["--source", "b"]) == [[:]])
   }
 
+  @Test func `What the command line goes before is known`() throws {
+    let merged = try ConfigurationMerge(
+      file: parse("slices = 5\n[[camera]]\nfps = 1\n"), environment: [:], given: ["fps", "wait"], options: table)
+    #expect(merged.overridden.map { "\($0.origin): \($0.option.name)" } == ["f:3: fps"])
+  }
+
   @Test func `A variable that is nearly an option's is told`() throws {
     let settings = try EnvironmentSettings(
       [

@@ -1,3 +1,4 @@
+import Media
 import Testing
 
 @testable import Settings
@@ -14,6 +15,7 @@ let table = OptionTable([
   .init("fps", .number, .camera(isShared: true)),
   .init("keyframe-interval", .number, .camera(isShared: true)),
   .init("to", .list, .camera(isShared: false)),
+  .init("controls", .table, .camera(isShared: true)),
 ])
 
 @Suite struct OptionTableTests {
