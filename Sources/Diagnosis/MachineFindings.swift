@@ -1,0 +1,129 @@
+import CLinux
+import Credentials
+import Glibc
+import Media
+public import ThermalSensing
+
+/// What is to be said of the machine, whatever it streams.
+public enum MachineFindings {
+  /// How hot it is.
+  ///
+  /// - Parameters:
+  ///   - thresholds: those that were given instead of the zones' own.
+  ///   - root: where sysfs is mounted.
+  public static func temperature(thresholds: ThermalThresholds?, root: String = "/sys") -> Finding {
+    var monitor = ThermalMonitor(root: root, thresholds: thresholds)
+    // Hotter is believed at the second reading.
+    _ = monitor.read(at: .now())
+    guard let reading = monitor.read(at: .now()) else {
+      let count = monitor.passedOver.count
+      return Finding(
+        .temperature,
+        count == 0
+          ? "no sensor that the kernel knows: heat is not seen"
+          : "\(count) sensors, and none with trip points: heat is not seen unless thermal says when")
+    }
+    let text = "\(reading.zone): \(Int(reading.temperature.rounded())) °C (\(reading.state.name))"
+    let figures = ["celsius": reading.temperature]
+    let mends: [Mend] = [
+      .advice("give it air, shade or a fan; or less to do: size = \"1280x720\", fps = \"15\""),
+      .command("nightjar ctl status --watch"),
+    ]
+    return switch reading.state {
+    case .nominal, .fair: Finding(.temperature, text, figures: figures)
+    case .serious: Finding(.temperatureHigh, text, mends: mends, figures: figures)
+    case .critical: Finding(.temperatureCritical, text, mends: mends, figures: figures)
+    }
+  }
+
+  /// Whether threads get real-time priority.
+  ///
+  /// - Parameter stream: the process that streams, if one does; else it is this one that is looked at.
+  public static func realtime(stream: Int32?) -> Finding {
+    let own = Int(nightjar_realtime_limit())
+    let limit = stream.flatMap(realtimeLimit(ofProcess:)) ?? own
+    let whose = stream == nil ? "of this login" : "of the running stream"
+    guard limit == 0 else { return Finding(.realtime, "capture and send get it: the limit \(whose) is \(limit)") }
+    return Finding(
+      .realtimeNone, "the limit \(whose) on real-time priority is 0",
+      mends: [
+        .writing("\(Account.current.name) - rtprio 10", to: "/etc/security/limits.d/nightjar.conf"),
+        .advice("then log out and in again; nightjar.service has LimitRTPRIO=10"),
+      ])
+  }
+
+  /// The soft limit, in the table of proc(5).
+  private static func realtimeLimit(ofProcess process: Int32) -> Int? {
+    guard let file = fopen("/proc/\(process)/limits", "re") else { return nil }
+    defer { fclose(file) }
+    var line = [CChar](repeating: 0, count: 256)
+    while fgets(&line, CInt(line.count), file) != nil {
+      let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      let name = "Max realtime priority"
+      guard text.hasPrefix(name) else { continue }
+      guard let word = text.dropFirst(name.utf8.count).split(separator: " ").first else { return nil }
+      return word == "unlimited" ? 99 : Int(word)
+    }
+    return nil
+  }
+
+  /// The least free bytes of the state directory.
+  static let leastBytes: Int64 = 1 << 20
+
+  /// Whether what is to outlive the program can be kept in `directory`.
+  ///
+  /// - Parameter isNeeded: whether something is to be kept there.
+  public static func state(directory: String, isNeeded: Bool) -> Finding {
+    guard isNeeded else { return Finding(.state, "\(directory): nothing is to be kept there") }
+    let user = Account.current.name
+    // What is missing is made; then the folder above it decides.
+    var existing = directory
+    while access(existing, F_OK) != 0, errno == ENOENT, existing != "/" {
+      existing = existing.split(separator: "/").dropLast().reduce(into: "") { $0 += "/\($1)" }
+      if existing.isEmpty { existing = "/" }
+    }
+    guard access(existing, W_OK | X_OK) == 0 else {
+      let reason = SystemFailure.text(errno)
+      let quoted = ShellWord.quoted(directory)
+      return Finding(
+        .stateClosed, "\(existing) cannot be written by \(user): \(reason)",
+        mends: [
+          .asRoot("install -d -m 700 -o \(user) \(quoted)"),
+          .advice("or name another folder: STATE_DIRECTORY=DIRECTORY"),
+        ])
+    }
+    let free = nightjar_free_bytes(existing)
+    guard free < 0 || free >= leastBytes else {
+      return Finding(
+        .stateFull, "\(directory): \(free / 1024) kB are free",
+        mends: [.command("df -h \(ShellWord.quoted(existing))")],
+        figures: ["free_bytes": Double(free)])
+    }
+    return Finding(
+      .state, "\(directory): \(existing == directory ? "can be written" : "can be made"), \(free >> 20) MB free",
+      figures: ["free_bytes": Double(free)])
+  }
+
+  /// Whether a service's user is in the groups that own cameras and hardware encoders.
+  public static func serviceGroups(user: String, nodes: [String]) -> [Finding] {
+    guard let account = Account(named: user) else { return [] }
+    var missing: [String] = []
+    for node in nodes {
+      guard let resolved = realpath(node, nil) else { continue }
+      defer { free(resolved) }
+      var file = nightjar_file()
+      guard nightjar_path_status(String(cString: resolved), &file) == 0, file.mode & 0o060 == 0o060,
+        file.mode & 0o006 != 0o006, file.user == 0, file.group != 0, !account.groups.contains(file.group)
+      else { continue }
+      let group = Account.name(ofGroup: file.group)
+      if !missing.contains(group) { missing.append(group) }
+    }
+    return missing.map { group in
+      Finding(
+        .serviceGroup, "the service's user \(user) is not in the group \(group)",
+        mends: [
+          .asRoot("usermod -aG \(group) \(user)"), .asRoot("systemctl restart nightjar"),
+        ])
+    }
+  }
+}

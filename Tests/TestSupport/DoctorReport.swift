@@ -1,0 +1,97 @@
+import Foundation
+
+/// What `nightjar doctor --json` says.
+public struct DoctorReport: Sendable {
+  /// One line of it.
+  public struct Finding: Decodable, Sendable {
+    /// What mends it.
+    public struct Mend: Decodable, Sendable {
+      /// For a shell.
+      public let command: String?
+      /// For a person.
+      public let advice: String?
+    }
+
+    /// What was found.
+    public let key: String
+    /// `ok`, `warning` or `problem`.
+    public let status: String
+    /// The camera, among several.
+    public let camera: String?
+    /// For a person.
+    public let text: String
+    /// The best first.
+    public let mends: [Mend]
+    /// What was measured.
+    public let figures: [String: Double]
+
+    /// The commands among its mends.
+    public var commands: [String] { mends.compactMap(\.command) }
+  }
+
+  private struct Document: Decodable {
+    let status: String
+    let findings: [Finding]
+  }
+
+  /// The exit code.
+  public let exitCode: Int32
+  /// The worst of all.
+  public let status: String
+  /// All, in order.
+  public let findings: [Finding]
+  /// Seconds that it took.
+  public let seconds: Double
+
+  /// Runs it in `directory`, where its state and its users are too, unless told.
+  ///
+  /// - Parameters:
+  ///   - options: of the stream that is to be looked at.
+  ///   - own: its own options.
+  ///   - before: what goes before the program.
+  public init(
+    _ options: [String], own: [String] = [], before: [String] = [], environment: [String: String] = [:],
+    in directory: TemporaryDirectory
+  ) throws {
+    let socket = own.contains("--socket") ? [] : ["--socket", directory.path("no-stream")]
+    let variables = [
+      "STATE_DIRECTORY": directory.path("state"), "XDG_CONFIG_HOME": directory.path("config"),
+      "XDG_RUNTIME_DIR": directory.path("runtime"),
+    ]
+    let start = Date()
+    let result = try Subprocess.run(
+      before + [nightjarPath, "doctor", "--json"] + socket + own + ["--"] + options, in: directory,
+      environment: variables.merging(environment) { $1 }, limit: 300)
+    seconds = Date().timeIntervalSince(start)
+    exitCode = result.status
+    do {
+      let document = try JSONDecoder().decode(Document.self, from: result.output)
+      (status, findings) = (document.status, document.findings)
+    } catch {
+      throw Unreadable(text: "exit code \(result.status): \(result.outputText)\(result.error)")
+    }
+  }
+
+  /// The first of that key.
+  public subscript(key: String) -> Finding? { findings.first { $0.key == key } }
+
+  /// Whether there is one of that key.
+  public func has(_ key: String) -> Bool { self[key] != nil }
+
+  /// What is no JSON of the doctor's.
+  public struct Unreadable: Error {
+    let text: String
+  }
+}
+
+/// Runs a command that the doctor gave, as it stands, but that `nightjar` is the one under test and root needs no sudo.
+public func runMend(
+  _ command: String, input: String = "", before: [String] = [], environment: [String: String] = [:],
+  in directory: TemporaryDirectory
+) throws -> Subprocess.Result {
+  let folder = URL(fileURLWithPath: nightjarPath).deletingLastPathComponent().path
+  let text = geteuid() == 0 ? command.replacingOccurrences(of: "sudo ", with: "") : command
+  return try Subprocess.run(
+    before + ["sh", "-c", "PATH=\"$0:$PATH\"; printf %s \"$1\" | { \(text); }", folder, input], in: directory,
+    environment: ["XDG_CONFIG_HOME": directory.path("config")].merging(environment) { $1 })
+}
