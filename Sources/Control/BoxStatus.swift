@@ -2,7 +2,7 @@
 public struct BoxStatus: Codable, Hashable, Sendable {
   /// Where it listens for viewers or for control.
   public struct Listener: Codable, Hashable, Sendable {
-    /// `rtsp`, `rtsps` or `https`.
+    /// `rtsp`, `rtsps`, `https` or `http`.
     public var scheme: String
     /// A numeric address; `0.0.0.0` and `::` are all of this machine's.
     public var address: String

@@ -2,7 +2,7 @@ import NIOCore
 
 /// Ends a connection that sends too much or takes too long for a request.
 ///
-/// It stands before the HTTP decoder and counts from the last answer, so that it sees a client that sends its headers
+/// It stands before the HTTP decoder and counts from a request's first byte or the last answer, so that it sees a client that sends its headers
 /// byte by byte, one that never ends its body, and one that keeps a connection and says nothing, all the same.
 final class ConnectionLimits: ChannelDuplexHandler {
   typealias InboundIn = ByteBuffer
@@ -15,7 +15,8 @@ final class ConnectionLimits: ChannelDuplexHandler {
 
   /// - Parameters:
   ///   - bytes: of a request in all, its header and what is thrown away of a body that is too large.
-  ///   - time: from the last answer, or the connection's start, until the next answer.
+  ///   - time: from a request's first byte until its answer, and from the last answer, or the connection's start, until the
+  ///     next request.
   init(bytes: Int, time: TimeAmount) {
     self.bytes = bytes
     self.time = time
@@ -31,6 +32,8 @@ final class ConnectionLimits: ChannelDuplexHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    // A request has its time from its first byte on, and a connection that is kept has as much before that.
+    if received == 0 { restart(context) }
     received += unwrapInboundIn(data).readableBytes
     guard received <= bytes else { return context.close(promise: nil) }
     context.fireChannelRead(data)

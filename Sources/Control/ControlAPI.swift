@@ -18,8 +18,12 @@ import NIOHTTP1
 /// | `PUT /v1/cameras/{camera}/bitrate` | `{"bits_per_second":2500000}` | the same |
 /// | `POST /v1/cameras/{camera}/destinations` | `{"url":"rtp://192.0.2.7:5004"}` | the same, and `session_description` |
 /// | `DELETE /v1/cameras/{camera}/destinations` | `{"url":"rtp://192.0.2.7:5004"}` | the same |
+/// | `GET /v1/cameras/{camera}/controls` | | ``CameraControlsAnswer`` |
+/// | `PUT /v1/cameras/{camera}/controls` | `{"controls":{"brightness":10}}` | ``CameraControlsAnswer`` |
+/// | `PUT /v1/cameras/{camera}/sensor-lock` | `{"locked":true}` | ``CameraControlsAnswer`` |
 ///
-/// The last five without `/cameras/{camera}` mean the only camera; where there are several, they are refused. A refusal
+/// ``MetricsAPI`` and ``PictureAPI`` have some more, for those who only look. Those from orientation on without
+/// `/cameras/{camera}` mean the only camera; where there are several, they are refused. A refusal
 /// is a ``ControlFailure``.
 struct ControlAPI: Sendable {
   let target: any ControlTarget
@@ -28,7 +32,7 @@ struct ControlAPI: Sendable {
   /// Whether clients may name files of this machine, as those can that may use the Unix socket.
   let namesFiles: Bool
 
-  typealias Context = BasicRequestContext
+  typealias Context = ControlContext
 
   /// What can be done with each path, `{camera}` standing for a name.
   static let routes: [String: [HTTPRequest.Method]] = {
@@ -39,11 +43,11 @@ struct ControlAPI: Sendable {
     let orders: [String: [HTTPRequest.Method]] = [
       "orientation": [.put], "keyframe": [.post], "bitrate": [.put], "destinations": [.post, .delete],
     ]
-    for (order, methods) in orders {
+    for (order, methods) in orders.merging(CameraControlAPI.orders, uniquingKeysWith: { $1 }) {
       routes["/v1/\(order)"] = methods
       routes["/v1/cameras/{camera}/\(order)"] = methods
     }
-    return routes
+    return routes.merging(MetricsAPI.routes) { $1 }.merging(PictureAPI.routes) { $1 }
   }()
 
   func responder() -> RouterResponder<Context> {
@@ -65,6 +69,9 @@ struct ControlAPI: Sendable {
     }
     addOrders(to: camera)
     addOrders(to: version)
+    MetricsAPI(target: target).add(to: router)
+    PictureAPI(target: target) { context throws(Refusal) in try self.camera(context) }.add(to: router)
+    for group in [camera, version] { CameraControlAPI(api: self).add(to: group) }
     return router.buildResponder()
   }
 
@@ -103,7 +110,7 @@ struct ControlAPI: Sendable {
   }
 
   /// The camera that the path names, or the only one.
-  private func camera(_ context: Context) throws(Refusal) -> any CameraTarget {
+  func camera(_ context: Context) throws(Refusal) -> any CameraTarget {
     let names = target.cameras
     if let name = context.parameters.get("camera") {
       guard let camera = target.camera(name) else { throw .noCamera(name, of: names) }
@@ -116,7 +123,7 @@ struct ControlAPI: Sendable {
   }
 
   /// The whole body, of which no more is ever kept than the limit.
-  private func body(of request: Request) async throws -> [UInt8] {
+  func body(of request: Request) async throws -> [UInt8] {
     let announced = request.headers[.contentLength].flatMap { Int($0) } ?? 0
     guard announced <= bodyLimit else { throw Refusal.tooLarge(limit: bodyLimit) }
     do {
@@ -132,7 +139,7 @@ struct ControlAPI: Sendable {
       status: status, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: ControlJSON.encode(value))))
   }
 
-  private static let headers: HTTPFields = {
+  static let headers: HTTPFields = {
     var headers: HTTPFields = [
       .contentType: "application/json", .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
       .contentSecurityPolicy: "default-src 'none'; frame-ancestors 'none'", .crossOriginResourcePolicy: "same-origin",
@@ -145,7 +152,7 @@ struct ControlAPI: Sendable {
 
 /// Turns every error into JSON.
 private struct Refusals: RouterMiddleware {
-  typealias Context = BasicRequestContext
+  typealias Context = ControlContext
 
   func handle(
     _ request: Request, context: Context, next: (Request, Context) async throws -> Response
@@ -187,7 +194,8 @@ private struct Refusals: RouterMiddleware {
   /// `/v1/cameras/{camera}/status` of `/v1/cameras/nursery/status`.
   private static func template(of path: String) -> String {
     var parts = path.split(separator: "/", omittingEmptySubsequences: false)
-    if parts.count > 3, parts[1] == "v1", parts[2] == "cameras", !parts[3].isEmpty { parts[3] = "{camera}" }
+    let index = parts.count > 1 && parts[1] == "v1" ? 3 : 2
+    if parts.count > index, parts[index - 1] == "cameras", !parts[index].isEmpty { parts[index] = "{camera}" }
     return parts.joined(separator: "/")
   }
 }

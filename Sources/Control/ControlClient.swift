@@ -74,7 +74,7 @@ public struct ControlClient: Sendable {
   }
 
   /// The path of something that is a camera's.
-  private func route(_ name: String) -> String {
+  func route(_ name: String) -> String {
     camera.map { "/v1/cameras/\(Self.encoded($0))/\(name)" } ?? "/v1/\(name)"
   }
 

@@ -19,7 +19,7 @@ public enum ControlEvent: Sendable, CustomStringConvertible {
     case .loginsFailed(let address, let count):
       "control: \(count == 1 ? "a login" : "\(count) logins") from \(address) failed: wrong name, password or token"
     case .crossSite(let count):
-      "control: \(count == 1 ? "a request was" : "\(count) requests were") refused that another site's page has sent"
+      "control: \(count == 1 ? "a request was" : "\(count) requests were") refused that came by another name or from another site's page"
     case .turnedAway(let count):
       "control: \(count == 1 ? "a connection was" : "\(count) connections were") turned away: there are too many"
     }
@@ -41,10 +41,25 @@ public final class ControlEvents: Sendable {
     var failedLogins: [String: Int] = [:]
     var crossSite = 0
     var turnedAway = 0
+    var totals = Totals()
     var nextSum = MediaTime.zero
   }
 
+  /// What happened since the beginning.
+  public struct Totals: Hashable, Sendable {
+    /// Failed logins.
+    public var failedLogins = 0
+    /// Connections that were turned away for their number.
+    public var turnedAway = 0
+
+    /// Nothing yet.
+    public init() {}
+  }
+
   private let waiting = Mutex(Waiting())
+
+  /// What happened since the beginning, taken or not.
+  public var totals: Totals { waiting.withLock { $0.totals } }
 
   /// The most events that wait, and the most addresses whose failures are told apart.
   public static let limit = 64
@@ -78,6 +93,7 @@ public final class ControlEvents: Sendable {
 
   func loginFailed(from address: String) {
     waiting.withLock { waiting in
+      waiting.totals.failedLogins += 1
       let isKnown = waiting.failedLogins[address] != nil || waiting.failedLogins.count < Self.limit
       waiting.failedLogins[isKnown ? address : "other addresses", default: 0] += 1
     }
@@ -85,5 +101,10 @@ public final class ControlEvents: Sendable {
 
   func refusedCrossSite() { waiting.withLock { $0.crossSite += 1 } }
 
-  func turnedAway() { waiting.withLock { $0.turnedAway += 1 } }
+  func turnedAway() {
+    waiting.withLock {
+      $0.turnedAway += 1
+      $0.totals.turnedAway += 1
+    }
+  }
 }

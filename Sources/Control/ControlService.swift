@@ -1,7 +1,9 @@
 import Credentials
 import Glibc
+import HTTPTypes
 import Hummingbird
 import HummingbirdCore
+import Listening
 import Logging
 import Media
 import NIOCore
@@ -17,6 +19,8 @@ struct ControlService: Sendable {
     case group(gid_t)
     /// Over the network: whom this says.
     case network(RequestAuthenticator)
+    /// Over the network in the clear, for reading: whom this says.
+    case reading(ReadingAuthenticator)
   }
 
   private let http: HTTP1Channel
@@ -38,10 +42,33 @@ struct ControlService: Sendable {
     let logger = logger
     http = HTTP1Channel(
       responder: { request, writer, channel in
-        let context = BasicRequestContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
+        var context = ControlContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
+        if let client = channel.remoteAddress, let address = client.ipAddress {
+          context.client = address.contains(":") ? "[\(address)]:\(client.port ?? 0)" : "\(address):\(client.port ?? 0)"
+        }
         var refusal: Refusal?
-        if case .network(let authenticator) = admission {
-          refusal = try await authenticator.refusal(of: request, on: channel)
+        switch admission {
+        case .group: context.isStillAllowed = { channel.isActive }
+        case .network(let authenticator):
+          let question = try channel.question(of: request)
+          let answer = authenticator.check(question, at: .now())
+          channel.unlessActive { authenticator.forget(question.connection) }
+          refusal = try await channel.wait(for: answer)
+          let permission = authenticator.permission(for: question)
+          context.isStillAllowed = {
+            let isAllowed = permission()
+            channel.unlessActive { authenticator.forget(question.connection) }
+            return isAllowed && channel.isActive
+          }
+        case .reading(let authenticator):
+          let question = try channel.question(of: request)
+          context.mayGetKeys = question.peer.isLoopback
+          let answer = authenticator.check(question, at: .now())
+          channel.unlessActive { authenticator.forget(question.connection) }
+          refusal = try await channel.wait(for: answer)
+          context.isStillAllowed = {
+            channel.isActive && authenticator.isStillAllowed(question.connection, question.peer)
+          }
         }
         let response =
           if let refusal { refusal.response } else { try await responder.respond(to: request, context: context) }
@@ -69,10 +96,10 @@ struct ControlService: Sendable {
           }
           return http.setup(channel: channel, logger: logger).map { connection in
             let pipeline = channel.pipeline.syncOperations
-            // There is no encoder where the channel was closed meanwhile; thrown, that would drop it unused.
-            if let encoder = try? pipeline.handler(type: HTTPResponseEncoder.self) {
-              try? pipeline.addHandler(
-                UnreadableRequestAnswer(headerLimit: Self.headerLimit), position: .after(encoder))
+            // There is no decoder where the channel was closed meanwhile; thrown, that would drop it unused.
+            if let decoder = try? pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self) {
+              try? pipeline.addHandlers(
+                UnreadableRequestAnswer(headerLimit: Self.headerLimit), AnswerEnd(), position: .after(decoder))
             }
             guard case .terminated = queue.yield(connection) else { return }
             // Accepted while the listener was closed. NIO traps where a channel like this is dropped unused.
@@ -81,6 +108,29 @@ struct ControlService: Sendable {
           }
         }.flatMap { $0 }
       }
+  }
+
+  /// Begins to listen; what comes waits for ``serve(_:)``. Ends `group` where that fails.
+  ///
+  /// - Throws: `ListenError`; then nothing listens.
+  func open(
+    _ listeners: [TCPListener], _ group: MultiThreadedEventLoopGroup, tls: NIOSSLContext? = nil, service: String
+  ) throws -> [(channel: any Channel, listener: TCPListener)] {
+    var open: [(channel: any Channel, listener: TCPListener)] = []
+    do {
+      for listener in listeners {
+        let bootstrap = bootstrap(group, tls: tls).serverChannelOption(.backlog, value: 64)
+          // A client that floods gets its turn for so much at a time.
+          .childChannelOption(.maxMessagesPerRead, value: 1)
+        if let opened = try listener.open(bootstrap, service: service) { open.append(opened) }
+      }
+    } catch {
+      // What fails to close is closed already; why it does not listen is what is told.
+      for entry in open { try? entry.channel.close().wait() }
+      try? group.syncShutdownGracefully()
+      throw error
+    }
+    return open
   }
 
   /// Serves what comes by these listeners until its task is cancelled; closes them. To be called once.
@@ -117,13 +167,17 @@ struct ControlService: Sendable {
     switch admission {
     case .group: network = []
     // One that has gone already has no address, and does no harm.
-    case .network: network = channel.peerAddress?.network ?? []
+    case .network, .reading: network = channel.peerAddress?.network ?? []
     }
     let count = open.add(network)
     let identity = ObjectIdentifier(channel)
     channel.closeFuture.whenComplete { _ in
       open.remove(network)
-      if case .network(let authenticator) = admission { authenticator.forget(identity) }
+      switch admission {
+      case .group: break
+      case .network(let authenticator): authenticator.forget(identity)
+      case .reading(let authenticator): authenticator.forget(identity)
+      }
     }
     // Those that are to be told why wait for their own request, so their number has a limit too.
     if count.all > 4 * limits.connections { channel.close(promise: nil) }
@@ -134,14 +188,18 @@ struct ControlService: Sendable {
       guard let peer = peer ?? nil, peer.mayUse(group: group) else { return .stranger }
     }
     if count.all > limits.connections { return turnAway("more than \(limits.connections) connections at a time") }
-    if case .network = admission, count.ofNetwork > limits.connectionsPerAddress {
+    if !network.isEmpty, count.ofNetwork > limits.connectionsPerAddress {
       return turnAway("more than \(limits.connectionsPerAddress) connections at a time from one address")
     }
     return nil
   }
 
   private func turnAway(_ reason: String) -> RefusalHandler {
-    if case .network(let authenticator) = admission { authenticator.events.turnedAway() }
+    switch admission {
+    case .group: break
+    case .network(let authenticator): authenticator.events.turnedAway()
+    case .reading(let authenticator): authenticator.events.turnedAway()
+    }
     return RefusalHandler(
       status: "503 Service Unavailable",
       ControlFailure(
@@ -154,27 +212,35 @@ extension Channel {
   fileprivate var peerAddress: PeerAddress? { remoteAddress?.ipAddress.flatMap { PeerAddress($0) } }
 }
 
-extension RequestAuthenticator {
+extension Channel {
+  /// Who asks for what.
+  ///
+  /// - Throws: where the client has gone.
+  fileprivate func question(of request: Request) throws -> RequestAuthenticator.Question {
+    guard let peer = peerAddress else { throw CancellationError() }
+    return RequestAuthenticator.Question(
+      request: request, client: remoteAddress?.ipAddress ?? "", peer: peer, connection: ObjectIdentifier(self))
+  }
+
+  /// Does what is to be done once the connection has ended, where that was while it was being noted.
+  fileprivate func unlessActive(_ body: () -> Void) {
+    if !isActive { body() }
+  }
+
   /// Why a request is not carried out; nil where it is. Waits as long as the answer is to wait.
   ///
   /// - Throws: where the connection ends meanwhile, or the server.
-  fileprivate func refusal(of request: Request, on channel: any Channel) async throws -> Refusal? {
-    guard let peer = channel.peerAddress else { throw CancellationError() }
-    let now = MediaTime.now()
-    let answer = check(
-      Question(
-        request: request, client: channel.remoteAddress?.ipAddress ?? "", peer: peer,
-        connection: ObjectIdentifier(channel)), at: now)
+  fileprivate func wait(for answer: RequestAuthenticator.Answer) async throws -> Refusal? {
     let (refusal, time): (Refusal?, MediaTime) =
       switch answer {
       case .granted(_, let time): (nil, time)
       case .refused(let refusal, let time): (refusal, time)
       }
-    let rest = time - now
+    let rest = time - .now()
     if rest > .zero {
-      try await channel.triggerUserOutboundEvent(AnswerDelay(time: .nanoseconds(rest.nanoseconds))).get()
+      try await triggerUserOutboundEvent(AnswerDelay(time: .nanoseconds(rest.nanoseconds))).get()
       try await Task.sleep(nanoseconds: UInt64(rest.nanoseconds))
-      guard channel.isActive else { throw CancellationError() }
+      guard isActive else { throw CancellationError() }
     }
     return refusal
   }

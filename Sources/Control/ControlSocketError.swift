@@ -24,7 +24,9 @@ public enum ControlSocketError: Failure, Hashable {
         + "choose a shorter one"
     case .noFile(let path):
       "control socket '\(path)' is no path of a file: choose one such as /run/nightjar/control.sock"
-    case .inUse(let path): "another nightjar is controlled here: \(path): choose another path with --control"
+    case .inUse(let path):
+      "another nightjar streams here already, and is controlled at \(path): end it, or give this one a socket of its own with "
+        + "--control, and another place to stream to with --to"
     case .notASocket(let path): "\(path) exists and is no socket: remove it, or choose another path with --control"
     case .foreignLock(let path):
       "\(path) belongs to somebody else or is no plain file: remove it, or choose another path with --control"

@@ -3,7 +3,7 @@ public import Media
 /// What is controlled: a program that streams one camera or several.
 ///
 /// Called on threads of Swift concurrency, several at a time; none of these may block for a frame.
-public protocol ControlTarget: Sendable {
+public protocol ControlTarget: ObservedTarget {
   /// The cameras' names of now, in the order of their configuration.
   var cameras: [String] { get }
 
@@ -23,7 +23,7 @@ public protocol ControlTarget: Sendable {
 /// One camera's stream, as it is controlled.
 ///
 /// Called as ``ControlTarget`` is. It may be one that has ended meanwhile; then it says so, or does nothing.
-public protocol CameraTarget: Sendable {
+public protocol CameraTarget: PictureTarget, ControlledCamera {
   /// How it is now.
   func status() -> StreamStatus
 

@@ -54,25 +54,9 @@ public final class NetworkControlServer: Sendable {
     let service = ControlService(
       api: ControlAPI(target: target, bodyLimit: limits.body, namesFiles: false), limits: limits,
       admission: .network(authenticator))
-    var channels: [any Channel] = []
-    var listeners: [TCPListener] = []
-    do {
-      for listener in configuration.listeners {
-        let bootstrap = service.bootstrap(group, tls: tls).serverChannelOption(.backlog, value: 64)
-          // A client that floods gets its turn for so much at a time.
-          .childChannelOption(.maxMessagesPerRead, value: 1)
-        guard let opened = try listener.open(bootstrap, service: "the control API") else { continue }
-        channels.append(opened.channel)
-        listeners.append(opened.listener)
-      }
-    } catch {
-      // What fails to close is closed already; why it does not listen is what is told.
-      for channel in channels { try? channel.close().wait() }
-      try? group.syncShutdownGracefully()
-      throw error
-    }
-    (self.group, self.authenticator, self.listeners) = (group, authenticator, listeners)
-    let open = channels
+    let opened = try service.open(configuration.listeners, group, tls: tls, service: "the control API")
+    (self.group, self.authenticator, listeners) = (group, authenticator, opened.map(\.listener))
+    let open = opened.map(\.channel)
     serving = Task { [ended] in
       await service.serve(open)
       ended.signal()

@@ -43,7 +43,8 @@ struct Refusal: Error {
       status: .conflict,
       failure: ControlFailure(
         "there are several cameras: name one of \(limit); by ctl with --camera \(names.first ?? ""), by HTTP as in "
-          + "/v1/cameras/\(names.first ?? "")/…", kind: .usage, field: "camera", limit: limit))
+          + "/v1/cameras/\(names.first ?? "")/…, pictures as in /cameras/\(names.first ?? "")/snapshot.jpg",
+        kind: .usage, field: "camera", limit: limit))
   }
 }
 

@@ -57,9 +57,24 @@ final class RequestAuthenticator: Sendable {
     state = Mutex(State(users: users, tokens: tokens))
   }
 
+  /// How often it was changed who may.
+  private let changes = Atomic(0)
+
   /// From now on these may.
   func set(users: UsersFile?, tokens: TokensFile?) {
     state.withLock { ($0.users, $0.tokens) = (users, tokens) }
+    changes.add(1, ordering: .releasing)
+  }
+
+  /// Tells, as often as it is asked, whether one whom ``check(_:at:)`` has let in would be let in now.
+  func permission(for question: Question) -> @Sendable () -> Bool {
+    let checked = Atomic(changes.load(ordering: .acquiring))
+    return { [self] in
+      let now = changes.load(ordering: .acquiring)
+      guard checked.exchange(now, ordering: .relaxed) != now else { return true }
+      if case .granted = check(question, at: .now()) { return true }
+      return false
+    }
   }
 
   /// Forgets a connection that has ended.
@@ -207,7 +222,7 @@ extension Refusal {
     Refusal(status: .badRequest, failure: ControlFailure(text, kind: .usage, field: "authorization"))
   }
 
-  fileprivate static var tooManyLogins: Refusal {
+  static var tooManyLogins: Refusal {
     Refusal(
       status: .serviceUnavailable,
       failure: ControlFailure("too many failed logins from this address: try again in a minute", kind: .temporary),

@@ -54,7 +54,7 @@ public struct StreamStatus: Codable, Hashable, Sendable {
     public var width: Int
     /// Rows, as they are sent.
     public var height: Int
-    /// Changes of orientation so far.
+    /// How often the encoder of upright pictures and that of pictures on their side took each other's place.
     public var switches: Int
 
     /// All of it.
@@ -89,6 +89,8 @@ public struct StreamStatus: Codable, Hashable, Sendable {
     public var keyFrames: Int
     /// Left out on purpose, to encode fewer a second.
     public var thinned: Int
+    /// Not encoded because nobody watched.
+    public var unwatched: Int
     /// Taken by the network, for one destination at least.
     public var sent: Int
     /// Lost, whatever the cause.
@@ -97,9 +99,11 @@ public struct StreamStatus: Codable, Hashable, Sendable {
     public var droppedByCause: [String: Int]
 
     /// All of it; ``dropped`` is the sum of the causes.
-    public init(captured: Int, encoded: Int, keyFrames: Int, thinned: Int = 0, sent: Int, droppedByCause: [String: Int])
-    {
-      self.thinned = thinned
+    public init(
+      captured: Int, encoded: Int, keyFrames: Int, thinned: Int = 0, unwatched: Int = 0, sent: Int,
+      droppedByCause: [String: Int]
+    ) {
+      (self.thinned, self.unwatched) = (thinned, unwatched)
       (self.captured, self.encoded, self.keyFrames, self.sent) = (captured, encoded, keyFrames, sent)
       self.droppedByCause = droppedByCause
       dropped = droppedByCause.values.reduce(0, +)
@@ -142,6 +146,23 @@ public struct StreamStatus: Codable, Hashable, Sendable {
       (self.url, self.packets, self.bytes, self.packetsLost) = (url, packets, bytes, packetsLost)
       (self.framesDropped, self.slow, self.reception) = (framesDropped, slow, reception)
       (self.keyFrameRequests, self.packetsRetransmitted) = (keyFrameRequests, packetsRetransmitted)
+    }
+  }
+
+  /// JPEG pictures since the start, and those who look at them now.
+  public struct Pictures: Codable, Hashable, Sendable {
+    /// Those who look at `/stream.mjpg` now.
+    public var viewers: Int
+    /// Pictures that were made.
+    public var coded: Int
+    /// Pictures that the camera itself has made, handed on as they are.
+    public var passed: Int
+    /// Frames that somebody waited for and that were let go by, because the picture before was not ready.
+    public var skipped: Int
+
+    /// All of it.
+    public init(viewers: Int = 0, coded: Int = 0, passed: Int = 0, skipped: Int = 0) {
+      (self.viewers, self.coded, self.passed, self.skipped) = (viewers, coded, passed, skipped)
     }
   }
 
@@ -195,6 +216,24 @@ public struct StreamStatus: Codable, Hashable, Sendable {
     }
   }
 
+  /// The camera's own settings.
+  public struct Settings: Codable, Hashable, Sendable {
+    /// `off`, `settling` or `locked`.
+    public var sensorLock: String
+    /// Whether it is night; nil where that is not told from day.
+    public var night: Bool?
+    /// The mean luma of the picture, 0…255, where that tells night from day.
+    public var brightness: Int?
+    /// What was wanted and cannot be had, a line each.
+    public var complaints: [String]
+
+    /// All of it.
+    public init(sensorLock: String, night: Bool?, brightness: Int?, complaints: [String]) {
+      (self.sensorLock, self.night, self.brightness) = (sensorLock, night, brightness)
+      self.complaints = complaints
+    }
+  }
+
   /// The camera's name in the program.
   public var name: String
   /// Where pictures come from.
@@ -209,16 +248,22 @@ public struct StreamStatus: Codable, Hashable, Sendable {
   public var frames: Frames
   /// How it keeps within what the machine can do; nil where it does not try.
   public var adaptation: Adaptation?
+  /// The camera's own settings; nil where the source is none.
+  public var settings: Settings?
   /// The destinations, in the order given.
   public var destinations: [Destination]
+  /// JPEG pictures.
+  public var pictures: Pictures
   /// Seconds since the start.
   public var uptimeSeconds: Double
 
   /// All of it.
   public init(
     name: String, source: Source, camera: Camera? = nil, orientation: Laid, encoder: Encoder, frames: Frames,
-    adaptation: Adaptation? = nil, destinations: [Destination], uptimeSeconds: Double
+    adaptation: Adaptation? = nil, settings: Settings? = nil, destinations: [Destination],
+    pictures: Pictures = Pictures(), uptimeSeconds: Double
   ) {
+    (self.settings, self.pictures) = (settings, pictures)
     self.name = name
     (self.camera, self.adaptation) = (camera, adaptation)
     (self.source, self.orientation, self.encoder, self.frames) = (source, orientation, encoder, frames)

@@ -4,17 +4,21 @@ public struct StreamViewer: Codable, Hashable, Sendable {
   public var camera: String
   /// Whether it came by itself, by RTSP, instead of being a destination that somebody gave.
   public var isGuest: Bool
+  /// How it gets the stream: `destination`, `rtsp`, or `mjpeg`, whose ``StreamStatus/Destination/packets`` are pictures.
+  public var kind: String
   /// Its name and figures; in JSON they stand beside the others.
   public var delivery: StreamStatus.Destination
 
   private enum CodingKeys: String, CodingKey {
     case camera
     case isGuest = "guest"
+    case kind
   }
 
   /// All of it.
-  public init(camera: String, isGuest: Bool, delivery: StreamStatus.Destination) {
+  public init(camera: String, isGuest: Bool, kind: String? = nil, delivery: StreamStatus.Destination) {
     (self.camera, self.isGuest, self.delivery) = (camera, isGuest, delivery)
+    self.kind = kind ?? (isGuest ? "rtsp" : "destination")
   }
 
   /// Reads what ``encode(to:)`` has written.
@@ -22,6 +26,7 @@ public struct StreamViewer: Codable, Hashable, Sendable {
     let container = try decoder.container(keyedBy: CodingKeys.self)
     camera = try container.decode(String.self, forKey: .camera)
     isGuest = try container.decode(Bool.self, forKey: .isGuest)
+    kind = try container.decode(String.self, forKey: .kind)
     delivery = try StreamStatus.Destination(from: decoder)
   }
 
@@ -31,6 +36,7 @@ public struct StreamViewer: Codable, Hashable, Sendable {
     var container = encoder.container(keyedBy: CodingKeys.self)
     try container.encode(camera, forKey: .camera)
     try container.encode(isGuest, forKey: .isGuest)
+    try container.encode(kind, forKey: .kind)
   }
 }
 

@@ -101,8 +101,9 @@ public final class RTSPServer: Sendable {
   /// that carried packets are closed, so that players try again at once, and sessions over UDP are forgotten, so that the
   /// next request of each gets 454. Where only the group is another, that is so for viewers of the group alone.
   ///
-  /// - Throws: ``ServerError`` for a name that no URL can have, a name of two cameras, or a group of two;
-  ///   `StreamDestinationError` where a camera is sent already to what is to be a group. Then nothing has changed.
+  /// - Throws: ``ServerError`` for a name that no URL can have, a name of two cameras, or a group of two: then nothing has
+  ///   changed. `StreamDestinationError` where a camera is sent already to what is to be a group: then all are served, with
+  ///   the groups that they had, but for a new one that is sent to one of those.
   public func setPresentations(_ presentations: [Presentation]) throws {
     let service = service
     try group.next().submit { try service.value.set(presentations) }.wait()

@@ -10,6 +10,8 @@ public enum ServerEvent: Sendable, CustomStringConvertible {
   case left(viewer: String, camera: String?, after: MediaTime, DestinationStatistics?)
   /// So many logins from an address failed since the last word of it.
   case loginsFailed(address: String, count: Int)
+  /// An address asked, so many times since the last word of it, for what is no camera of these.
+  case missed(address: String, cameras: [String], count: Int)
   /// So many connections of an address were closed by us since the last word of it, for this reason.
   case closed(address: String, reason: String, count: Int)
   /// So many connections from other machines were closed since the last word of it, because there are no users.
@@ -26,6 +28,9 @@ public enum ServerEvent: Sendable, CustomStringConvertible {
         + (figures.map { ": \($0.packets) packets, \($0.framesDropped) frames lost" } ?? "")
     case .loginsFailed(let address, let count):
       "\(count == 1 ? "a login" : "\(count) logins") from \(address) failed: wrong name or password"
+    case .missed(let address, let cameras, let count):
+      "\(address) asked\(count == 1 ? "" : " \(count) times") for a camera that is not there: "
+        + (cameras.isEmpty ? "there is none now" : "its URL ends in \(cameras.joined(separator: " or "))")
     case .closed(let address, let reason, let count):
       "\(count == 1 ? "a connection" : "\(count) connections") from \(address) closed: \(reason)"
     case .fromElsewhere(let count):
@@ -40,7 +45,7 @@ public enum ServerEvent: Sendable, CustomStringConvertible {
   public var isWarning: Bool {
     switch self {
     case .came, .left, .closed: false
-    case .loginsFailed, .fromElsewhere, .turnedAway: true
+    case .missed, .loginsFailed, .fromElsewhere, .turnedAway: true
     }
   }
 }
@@ -51,6 +56,9 @@ public final class ServerEvents: Sendable {
     var events: [ServerEvent] = []
     var failedLogins: [String: Int] = [:]
     var closed: [Closing: Int] = [:]
+    var missed: [String: Int] = [:]
+    /// Which cameras there were when one was missed last.
+    var cameras: [String] = []
     var turnedAway = 0
     var fromElsewhere = 0
     var nextSum = MediaTime.zero
@@ -79,10 +87,14 @@ public final class ServerEvents: Sendable {
       waiting.events.removeAll()
       let isSilent =
         waiting.turnedAway == 0 && waiting.fromElsewhere == 0 && waiting.failedLogins.isEmpty && waiting.closed.isEmpty
+        && waiting.missed.isEmpty
       guard now >= waiting.nextSum, !isSilent else { return events }
       waiting.nextSum = now + Self.sumInterval
       for (address, count) in waiting.failedLogins.sorted(by: { $0.key < $1.key }) {
         events.append(.loginsFailed(address: address, count: count))
+      }
+      for (address, count) in waiting.missed.sorted(by: { $0.key < $1.key }) {
+        events.append(.missed(address: address, cameras: waiting.cameras, count: count))
       }
       if waiting.turnedAway > 0 { events.append(.turnedAway(count: waiting.turnedAway)) }
       for (closing, count) in waiting.closed {
@@ -91,6 +103,7 @@ public final class ServerEvents: Sendable {
       if waiting.fromElsewhere > 0 { events.append(.fromElsewhere(count: waiting.fromElsewhere)) }
       waiting.failedLogins.removeAll()
       waiting.closed.removeAll()
+      waiting.missed.removeAll()
       (waiting.turnedAway, waiting.fromElsewhere) = (0, 0)
       return events
     }
@@ -104,6 +117,14 @@ public final class ServerEvents: Sendable {
     waiting.withLock { waiting in
       let isKnown = waiting.failedLogins[address] != nil || waiting.failedLogins.count < Self.limit
       waiting.failedLogins[isKnown ? address : Self.others, default: 0] += 1
+    }
+  }
+
+  func missed(by address: String, cameras: [String]) {
+    waiting.withLock { waiting in
+      waiting.cameras = cameras
+      let isKnown = waiting.missed[address] != nil || waiting.missed.count < Self.limit
+      waiting.missed[isKnown ? address : Self.others, default: 0] += 1
     }
   }
 

@@ -8,9 +8,30 @@ import Streaming
 extension Service {
   /// Serves `new` from now on. Whoever watches a camera that stays as it is loses nothing.
   ///
-  /// - Throws: As ``RTSPServer/setPresentations(_:)``; then nothing has changed.
-  func set(_ new: [Presentation]) throws {
-    try reserve(try Presentation.groups(of: new), for: new)
+  /// - Throws: As ``RTSPServer/setPresentations(_:)``.
+  func set(_ given: [Presentation]) throws {
+    defer { countSessions() }
+    var groups = try Presentation.groups(of: given)
+    guard let refusal = (given.lazy.compactMap { Self.refusal(of: groups, by: $0) }.first) else { return serve(given) }
+    // The groups stay as they were, and no camera is lost for what another is refused.
+    var new = given
+    for index in new.indices { new[index].group = presentations["/\(new[index].name)"]?.group }
+    groups = try Presentation.groups(of: new)
+    serve(new.filter { Self.refusal(of: groups, by: $0) == nil })
+    throw refusal
+  }
+
+  /// Keeps the groups of all cameras free of the destinations of one; why that cannot be.
+  private static func refusal(of groups: [SocketAddress], by presentation: Presentation) -> (any Error)? {
+    do {
+      try presentation.pipeline.reserve(groups: groups)
+      return nil
+    } catch {
+      return error
+    }
+  }
+
+  private func serve(_ new: [Presentation]) {
     let former = presentations
     presentations = [:]
     for presentation in new {
@@ -34,24 +55,6 @@ extension Service {
     }
     table.configuration.presentations = presentations.mapValues { _ in 1 }
     table.configuration.transportsByPath = presentations.mapValues { $0.transports(configuration) }
-    countSessions()
-  }
-
-  /// Keeps the groups of all cameras free of the destinations of each.
-  private func reserve(_ groups: [SocketAddress], for new: [Presentation]) throws {
-    let former = try Presentation.groups(of: presentations.values.map(\.asGiven))
-    for (index, presentation) in new.enumerated() {
-      do {
-        try presentation.pipeline.reserve(groups: groups)
-      } catch {
-        for changed in new[..<index] {
-          let isServed = presentations.values.contains { $0.pipeline === changed.pipeline }
-          // Back to what was granted a moment ago; the error that matters is the one thrown below.
-          try? changed.pipeline.reserve(groups: isServed ? former : [])
-        }
-        throw error
-      }
-    }
   }
 
   /// Ends sessions because their camera does, and the connections whose packets they were: a player that waits for more
@@ -116,9 +119,4 @@ extension UsersFile {
     let common = user.hashes.filter { hashes[$0.key] != nil }
     return !common.isEmpty && common.allSatisfy { hashes[$0.key] == $0.value }
   }
-}
-
-extension ServedPresentation {
-  /// As it was given.
-  fileprivate var asGiven: Presentation { Presentation(name: name, pipeline: pipeline, group: group) }
 }

@@ -62,6 +62,7 @@ extension Service {
   private func carryOut(_ request: Request, on connection: Connection, at now: MediaTime) {
     var answer = table.answer(request, on: connection.table, at: now)
     if answer.refusal != nil { noteRefusal() }
+    if case .path = answer.refusal { events.missed(by: connection.client, cameras: presentations.keys.sorted()) }
     defer { countSessions() }
     switch answer.effect {
     case .none, .release: break

@@ -98,6 +98,18 @@ private struct Box: ControlTarget {
       cameras: cameras.compactMap { camera($0)?.status() })
   }
 
+  let metrics = MetricsPage { text in
+    text.add(.buildInfo, ["a\\b\"c\nd"], 1)
+    text.add(.healthy, ["camera"], Double.nan)
+    text.add(.latency, ["camera"], buckets: [(0.005, 3), (1, 4)], count: 6, sum: 2.25)
+    text.add(.reloads, [], 2)
+  }
+
+  func health() -> HealthStatus {
+    HealthStatus(
+      cameras: cameras.map { .init(name: $0, state: .init(rawValue: $0) ?? .streaming, reason: "it is \($0)") })
+  }
+
   func reload() async throws -> ReloadAnswer {
     if cameras.contains("unreadable") {
       throw Witness.Unable(description: "/etc/nightjar/nightjar.toml:3: bitrat: there is no such key", kind: .data)
@@ -130,13 +142,22 @@ private struct Witness: CameraTarget {
       orientation: .init(degrees: 90, mirrored: true, width: 720, height: 1280, switches: 3),
       encoder: .init(name: "x264", bitrate: 2_500_000, failovers: 1),
       frames: .init(
-        captured: 100, encoded: 98, keyFrames: 4, thinned: 1, sent: 97,
+        captured: 100, encoded: 98, keyFrames: 4, thinned: 1, unwatched: 6, sent: 97,
         droppedByCause: ["encoder_late": 2, "network": 1]),
       adaptation: .init(
         thermalState: "serious", temperature: 81.5, zone: "cpu-thermal", load: 0.25, maximumSize: nil, maximumFps: 25,
         x264Preset: nil, bitrateShare: 0.7, changes: 2),
       destinations: [.init(url: "rtp://127.0.0.1:5004", packets: 700, bytes: 840_000, packetsLost: 5)],
       uptimeSeconds: 3723.5)
+  }
+
+  func look(_ name: String, isSnapshot: Bool) throws -> any PictureSequence {
+    ControlServerTool.say(prefix + "look")
+    return NoPictures()
+  }
+
+  func sessionDescription(ofDestination number: Int?) -> DescribedDestination? {
+    number ?? 1 == 1 ? DescribedDestination(text: "v=0\r\n", hasKey: false) : nil
   }
 
   func rotate(to orientation: Orientation) throws {
@@ -159,8 +180,45 @@ private struct Witness: CameraTarget {
     return "v=0\r\n"
   }
 
+  func controls() async throws -> CameraControlsAnswer {
+    CameraControlsAnswer(
+      sensorLock: "off", night: nil,
+      controls: [
+        .init(
+          name: "brightness", title: "Brightness", type: "integer", value: 10, default: 0, minimum: -64, maximum: 64,
+          step: 1, menu: nil, flags: [], setBy: "ctl", inactivity: nil),
+        .init(
+          name: "auto_exposure", title: "Auto Exposure", type: "menu", value: 3, default: 3, minimum: 0, maximum: 3,
+          step: 1, menu: [.init(value: 1, text: "Manual Mode"), .init(value: 3, text: "Aperture Priority Mode")],
+          flags: [], setBy: nil, inactivity: nil),
+      ])
+  }
+
+  func changeControls(_ values: [(name: String, value: String?)]) async throws -> CameraControlsAnswer {
+    for (name, value) in values {
+      if name == "sharpness" { throw Unable(description: "the camera has no control 'sharpness'", kind: .noInput) }
+      ControlServerTool.say(prefix + "control \(name) \(value ?? "as usual")")
+    }
+    return try await controls()
+  }
+
+  func lockSensor(_ isLocked: Bool) async throws -> CameraControlsAnswer {
+    ControlServerTool.say(prefix + (isLocked ? "lock" : "unlock"))
+    return try await controls()
+  }
+
   func removeDestination(_ url: String) throws {
     if url.contains("unknown") { throw Unable(description: "there is no \(url)", kind: .noInput) }
     ControlServerTool.say(prefix + "remove \(url)")
   }
+}
+
+/// What looks like JPEGs to those who look at their ends only, every tenth of a second.
+private final class NoPictures: PictureSequence {
+  func next(until deadline: MediaTime) async throws -> [UInt8] {
+    try await Task.sleep(nanoseconds: 100_000_000)
+    return [0xff, 0xd8, 0xff, 0xd9]
+  }
+
+  func noteSent(_ bytes: Int) { ControlServerTool.say("sent \(bytes)") }
 }

@@ -18,7 +18,8 @@ import Testing
         "orientation.degrees=90",
         "orientation.mirrored=True", "orientation.width=720", "orientation.height=1280", "orientation.switches=3",
         "encoder.name=x264", "encoder.bitrate=2500000", "encoder.failovers=1", "frames.captured=100",
-        "frames.encoded=98", "frames.key_frames=4", "frames.thinned=1", "frames.sent=97",
+        "frames.encoded=98", "frames.key_frames=4", "frames.thinned=1", "frames.unwatched=6",
+        "frames.sent=97",
         "adaptation.thermal_state=serious", "adaptation.temperature=81.5", "adaptation.zone=cpu-thermal",
         "adaptation.load=0.25", "adaptation.maximum_fps=25", "adaptation.bitrate_share=0.7", "adaptation.changes=2",
         "frames.dropped=3",
@@ -26,6 +27,7 @@ import Testing
         "destinations.0.url=rtp://127.0.0.1:5004", "destinations.0.packets=700", "destinations.0.bytes=840000",
         "destinations.0.packets_lost=5", "destinations.0.frames_dropped=0", "destinations.0.slow=False",
         "destinations.0.key_frame_requests=0", "destinations.0.packets_retransmitted=0", "uptime_seconds=3723.5",
+        "pictures.viewers=0", "pictures.coded=0", "pictures.passed=0", "pictures.skipped=0",
       ])
     let head = try served.curl(["-I"], "/v1/status")
     #expect(head.status == 200)

@@ -47,7 +47,7 @@ import Testing
     let served = try ServedControl()
     let text = try served.ctl("status").outputText
     for words in [
-      "1:02:03", "test, 1280x720 at 29.97 fps", "90 degrees, mirrored, sent as 720x1280; changed 3 times",
+      "1:02:03", "test, 1280x720 at 29.97 fps", "90 degrees, mirrored, sent as 720x1280; encoders exchanged 3 times",
       "x264, 2.50 Mbit/s; failed over once", "100 captured, 98 encoded (4 key frames), 97 sent, 3 dropped",
       "dropped 2: the encoder is too slow", "rtp://127.0.0.1:5004: 700 packets, 840000 bytes, 5 packets lost",
     ] {

@@ -77,7 +77,9 @@ import Testing
     let first = try ServedControl()
     let second = try ServedControl.start(first.socket, in: first.directory).wait()
     #expect(second.status == 1)
-    #expect(second.outputText.hasPrefix("temporary: another nightjar is controlled here: \(first.socket)"))
+    #expect(
+      second.outputText.hasPrefix(
+        "temporary: another nightjar streams here already, and is controlled at \(first.socket)"))
     #expect(second.outputText.contains("--control"))
     let answer = try first.curl([], "/v1/status")
     #expect(answer.status == 200)
@@ -93,7 +95,7 @@ import Testing
       let running = started.first { $0.isRunning }
       let winner = try #require(running)
       for loser in started where loser.isRunning == false {
-        #expect(try loser.wait().outputText.contains("another nightjar is controlled here"))
+        #expect(try loser.wait().outputText.contains("another nightjar streams here already"))
       }
       #expect(ServedControl.answers(socket))
       winner.send(SIGKILL)
@@ -113,7 +115,7 @@ import Testing
     defer { other.send(SIGKILL) }
     #expect(eventually { ServedControl.answers(socket) })
     let refused = try ServedControl.start(socket, in: directory).wait()
-    #expect(refused.outputText.hasPrefix("temporary: another nightjar is controlled here"))
+    #expect(refused.outputText.hasPrefix("temporary: another nightjar streams here already"))
     #expect(ServedControl.answers(socket))
   }
 

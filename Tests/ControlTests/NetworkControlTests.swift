@@ -141,7 +141,7 @@ import Testing
     #expect(
       try server.finish() == [
         "rotate 90", "note: control: alice at 127.0.0.1: PUT /v1/orientation",
-        "warning: control: 6 requests were refused that another site's page has sent", "stopped",
+        "warning: control: 6 requests were refused that came by another name or from another site's page", "stopped",
       ])
   }
 

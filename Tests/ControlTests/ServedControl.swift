@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 
 /// A control server in a process of its own, and curl, which asks it.
-struct ServedControl {
+final class ServedControl {
   let directory: TemporaryDirectory
   let socket: String
   let process: Subprocess
@@ -35,6 +35,8 @@ struct ServedControl {
       throw Ended(output: try process.wait(limit: 1).outputText)
     }
   }
+
+  deinit { process.send(SIGKILL) }
 
   /// It has ended at once.
   struct Ended: Error { let output: String }

@@ -1,0 +1,55 @@
+import NIOCore
+import NIOHTTP1
+
+/// Closes the connection after an answer where the client expects that: one of HTTP/1.0 that has not asked for more, and
+/// after answers that are ended by nothing else.
+///
+/// Those are answers without a length whose content has no end, which are sent in no chunks, as HTTP/1.0 does (the simplest
+/// viewers of pictures know none), and answers to HEAD without a length, to which the encoder would add a last chunk.
+///
+/// It is put before the encoder, and sees requests as well.
+final class AnswerEnd: ChannelDuplexHandler {
+  typealias InboundIn = HTTPServerRequestPart
+  typealias InboundOut = HTTPServerRequestPart
+  typealias OutboundIn = HTTPServerResponsePart
+  typealias OutboundOut = HTTPServerResponsePart
+
+  /// What of a request its answer depends on.
+  private struct Asked {
+    let isHead: Bool
+    let isLast: Bool
+  }
+
+  /// The requests that are not answered yet: a client may send several at once.
+  private var asked = CircularBuffer<Asked>()
+  private var closes = false
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    if case .head(let head) = unwrapInboundIn(data) {
+      asked.append(
+        Asked(isHead: head.method == .HEAD, isLast: head.version.minor == 0 && !head.isKeepAlive))
+    }
+    context.fireChannelRead(data)
+  }
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    var part = unwrapOutboundIn(data)
+    if case .head(var head) = part {
+      // There is none where what came is no request.
+      let asked = asked.popFirst()
+      let hasNoLength = !head.headers.contains(name: "content-length")
+      let isEndless =
+        head.headers.first(name: "content-type")?.hasPrefix("multipart/x-mixed-replace") == true
+        || asked?.isHead == true
+      if hasNoLength, isEndless { head.version = .http1_0 }
+      closes = asked?.isLast == true || hasNoLength && isEndless
+      if closes { head.headers.replaceOrAdd(name: "connection", value: "close") }
+      part = .head(head)
+    }
+    context.write(wrapOutboundOut(part), promise: promise)
+    if closes, case .end = part {
+      context.flush()
+      context.close(promise: nil)
+    }
+  }
+}

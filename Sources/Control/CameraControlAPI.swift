@@ -1,0 +1,91 @@
+import HTTPTypes
+import Hummingbird
+import NIOHTTP1
+
+/// The routes of a camera's own settings.
+struct CameraControlAPI: Sendable {
+  let api: ControlAPI
+
+  /// What can be done below a camera.
+  static let orders: [String: [HTTPRequest.Method]] = ["controls": [.get, .head, .put], "sensor-lock": [.put]]
+
+  func add(to group: RouterGroup<ControlAPI.Context>) {
+    group.get("controls") { _, context in
+      let camera = try api.camera(context)
+      return ControlAPI.answer(try await camera.controls())
+    }
+    group.put("controls") { request, context in
+      let camera = try api.camera(context)
+      let wish = try await ControlsRequest(json: api.body(of: request))
+      return ControlAPI.answer(
+        try await camera.changeControls(wish.controls.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }))
+    }
+    group.put("sensor-lock") { request, context in
+      let camera = try api.camera(context)
+      let wish = try await SensorLockRequest(json: api.body(of: request))
+      return ControlAPI.answer(try await camera.lockSensor(wish.locked))
+    }
+  }
+}
+
+/// `PUT /v1/cameras/{camera}/controls`.
+struct ControlsRequest: ControlRequest {
+  /// What each is to be; nil for what it is without this.
+  var controls: [String: String?]
+
+  static let fields = [
+    (name: "controls", limit: "an object of up to 64 names with a number, true, false, a text or null for each")
+  ]
+  static let example = #"{"controls":{"brightness":10}}"#
+  private static let countLimit = 64
+
+  init(_ values: [(name: String, value: String?)]) {
+    controls = Dictionary(values.map { ($0.name, $0.value) }) { $1 }
+  }
+
+  init(fields: KeyedDecodingContainer<FieldName>) throws {
+    let object = try fields.nestedContainer(keyedBy: FieldName.self, forKey: "controls")
+    guard object.allKeys.count <= Self.countLimit else {
+      throw DecodingError.dataCorruptedError(forKey: "controls", in: fields, debugDescription: "too many")
+    }
+    controls = [:]
+    for key in object.allKeys { controls.updateValue(try Self.text(key, in: object), forKey: key.stringValue) }
+  }
+
+  private static func text(_ key: FieldName, in object: KeyedDecodingContainer<FieldName>) throws -> String? {
+    if try object.decodeNil(forKey: key) { return nil }
+    // What is neither is a text, or what the last line throws.
+    if let flag = try? object.decode(Bool.self, forKey: key) { return "\(flag)" }
+    if let number = try? object.decode(Int64.self, forKey: key) { return "\(number)" }
+    return try object.decode(String.self, forKey: key)
+  }
+}
+
+/// `PUT /v1/cameras/{camera}/sensor-lock`.
+struct SensorLockRequest: ControlRequest {
+  var locked: Bool
+
+  static let fields = [(name: "locked", limit: "true or false")]
+  static let example = #"{"locked":true}"#
+
+  init(_ isLocked: Bool) { locked = isLocked }
+
+  init(fields: KeyedDecodingContainer<FieldName>) throws {
+    locked = try fields.decode(Bool.self, forKey: "locked")
+  }
+}
+
+extension ControlClient {
+  /// A camera's own settings.
+  public func controls() throws -> Answer<CameraControlsAnswer> { try ask(.GET, route("controls")) }
+
+  /// Sets some of them; nil takes back what was set so.
+  public func changeControls(_ values: [(name: String, value: String?)]) throws -> Answer<CameraControlsAnswer> {
+    try ask(.PUT, route("controls"), ControlsRequest(values))
+  }
+
+  /// Fixes what the camera sets by itself once it has settled, or frees it.
+  public func lockSensor(_ isLocked: Bool) throws -> Answer<CameraControlsAnswer> {
+    try ask(.PUT, route("sensor-lock"), SensorLockRequest(isLocked))
+  }
+}
