@@ -68,6 +68,9 @@ let package = Package(
     target("OrientationSensing", ["Media", "CLinux", "CSystemd"]),
     target("ThermalSensing", ["Media"]),
     target("SystemService", ["Media", "CLinux", "CSystemd"]),
+    target(
+      "Diagnosis",
+      ["Media", "Threading", "Capture", "Encoding", "VAAPI", "ThermalSensing", "Credentials", "CLinux"]),
     target("RTP", ["Media"]),
     target("SRTP", ["Media", "RTP", "CLinux", "CSRTP"]),
     target("RTSP", ["Media", "RTP"]),
@@ -80,7 +83,7 @@ let package = Package(
         .product(name: "SwiftASN1", package: "swift-asn1"),
       ]),
     target("Settings", ["Media", "CLinux", .product(name: "TOMLKit", package: "TOMLKit")]),
-    target("Streaming", ["Media", "Threading", "Capture", "Encoding", "RTP", "SRTP", "CLinux"]),
+    target("Streaming", ["Media", "PixelConversion", "Threading", "Capture", "Encoding", "RTP", "SRTP", "CLinux"]),
     target(
       "Listening",
       [
@@ -114,7 +117,7 @@ let package = Package(
       name: "nightjar",
       dependencies: [
         "Control", "RTSPServer", "Listening", "Settings", "Credentials", "Streaming", "Capture", "Encoding",
-        "OrientationSensing",
+        "OrientationSensing", "Diagnosis",
         "ThermalSensing", "SystemService", "VAAPI", "RTP", "SRTP", "Threading", "Media", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -158,6 +161,7 @@ let package = Package(
     test("SystemServiceTests", ["ServiceTool", "TestSupport", "nightjar"]),
     test("OrientationSensingTests", ["OrientationSensing", "Media", "TestSupport"]),
     test("ThermalSensingTests", ["ThermalSensing", "Media", "TestSupport"]),
+    test("DiagnosisTests", ["Diagnosis", "ThermalSensing", "Media", "TestSupport", "nightjar"]),
     test("RTPTests", ["RTP", "Media", "TestSupport"]),
     test(
       "SRTPTests", ["SRTP", "RTP", "Media", "TestSupport", .product(name: "Crypto", package: "swift-crypto")]),
@@ -179,7 +183,7 @@ let package = Package(
     test("ControlTests", ["Control", "ControlServerTool", "Media", "TestSupport", "nightjar"]),
     .executableTarget(
       name: "RTPReceiverTool", dependencies: ["RTP", "Media"], path: "Tests/RTPReceiverTool", swiftSettings: settings),
-    test("PlayerTests", ["SRTP", "RTP", "TestSupport", "nightjar"]),
+    test("PlayerTests", ["Control", "SRTP", "RTP", "TestSupport", "nightjar"]),
     // A USB camera for the rig's kernel.
     .executableTarget(
       name: "UVCCameraTool", dependencies: ["Media", "CLinux"], path: "Tests/UVCCameraTool", swiftSettings: settings),

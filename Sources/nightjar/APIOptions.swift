@@ -40,11 +40,10 @@ struct APIOptions: ParsableArguments {
     if https == nil, serving.rtsps == nil, serving.certificate != nil {
       throw ValidationError("--tls-cert is for --rtsps and --https only")
     }
-    if https == nil, !serving.isServed, serving.users != nil {
-      throw ValidationError("--users is for --rtsp, --rtsps and --https only")
-    }
     guard let https else { return }
-    for (option, other, port) in [("--rtsp", serving.rtsp, 8554), ("--rtsps", serving.rtsps, 8322)] {
+    for (option, other, port) in [
+      ("--rtsp", serving.rtsp, RTSPOptions.port), ("--rtsps", serving.rtsps, RTSPOptions.encryptedPort),
+    ] {
       if let other, other.overlaps(https, ports: port, Self.port) {
         throw ValidationError("\(option) and --https want the same port: give one of them another, as in --https :8444")
       }

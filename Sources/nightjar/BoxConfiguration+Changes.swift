@@ -29,6 +29,15 @@ extension BoxConfiguration {
   /// The cameras, in the order of the file.
   var streams: [Camera] { zip(cameras, settings).map(Camera.init) }
 
+  /// A line for each thing that the file says now, and to no effect, because the command line goes before it.
+  func overridden(since old: BoxConfiguration) -> [String] {
+    func said(_ setting: OptionSetting) -> [String] { [setting.option.name] + setting.words }
+    let before = Set(old.overridden.map(said))
+    return overridden.filter { !before.contains(said($0)) }.map {
+      "\($0.origin): \($0.option.name): the command line says it too, and goes before it"
+    }.sorted()
+  }
+
   /// The options of the box that say something else now.
   func changes(from old: BoxConfiguration) -> Set<String> {
     let (new, old) = (settings[0], old.settings[0])

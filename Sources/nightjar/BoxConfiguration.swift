@@ -11,6 +11,8 @@ struct BoxConfiguration {
   let path: String?
   /// A line for each thing that looks like a mistake and is none that would keep it from running.
   let warnings: [String]
+  /// What file and environment say although the command line goes before it.
+  let overridden: Set<OptionSetting>
   /// What file and environment say of each camera, in the same order.
   let settings: [OptionLayer]
 
@@ -29,20 +31,42 @@ struct BoxConfiguration {
     let path = path(words, environment)
     let file = try path.map { try ConfigurationFile(contentsOf: $0, options: options) }
     let variables = try EnvironmentSettings(environment, options: options, others: [pathVariable])
-    let merged = try ConfigurationMerge(
-      file: file, environment: variables.settings, given: words.given, options: options
-    ).cameras
+    let merge = try ConfigurationMerge(
+      file: file, environment: variables.settings, given: words.given, options: options)
+    let merged = merge.cameras
     let cameras = try merged.map { camera in
       do {
         return try StreamCommand.parsed(camera.settings.words(of: options) + arguments)
       } catch {
-        throw OptionFault.refusal(of: error, settings: camera.settings, given: words.given) ?? error
+        let name = merged.count > 1 ? camera.settings["name"]?.text : nil
+        throw OptionFault.refusal(of: error, settings: camera.settings, given: words.given, camera: (name, camera.line))
+          ?? error
       }
     }
     try CameraSet(path: path, lines: merged.map(\.line), settings: merged.map(\.settings), cameras: cameras).check()
     return BoxConfiguration(
-      cameras: cameras, path: path, warnings: variables.warnings, settings: merged.map(\.settings))
+      cameras: cameras, path: path,
+      warnings: variables.warnings + Self.relativePaths(merged), overridden: merge.overridden,
+      settings: merged.map(\.settings))
   }
+
+  /// A line for each file that is looked for where the program happens to be started.
+  private static func relativePaths(_ cameras: [ConfigurationMerge.Camera]) -> [String] {
+    var lines: [String] = []
+    for setting in cameras.flatMap(\.settings.values) {
+      guard case .file = setting.origin, let text = setting.text else { continue }
+      let clip = setting.option.name == "source" && text.hasPrefix("file:") ? String(text.dropFirst(5)) : nil
+      guard let path = clip ?? (pathOptions.contains(setting.option.name) ? text : nil) else { continue }
+      guard !path.hasPrefix("/"), !["", "-", "none"].contains(path) else { continue }
+      let line =
+        "\(setting.origin): \(setting.option.name): \(path) is looked for where nightjar is started; write all of "
+        + "its path, from / on"
+      if !lines.contains(line) { lines.append(line) }
+    }
+    return lines.sorted()
+  }
+
+  private static let pathOptions: Set = ["control", "users", "tokens", "tls-cert", "tls-key", "sdp", "stats-json"]
 
   /// The variable that names the file.
   static let pathVariable = "NIGHTJAR_CONFIG"
@@ -89,10 +113,12 @@ extension OptionLayer {
 
 /// Turns what the parser of the command line says of an option into a line that tells where it stands.
 enum OptionFault {
-  /// - Parameter given: the options of the command line.
+  /// - Parameters:
+  ///   - given: the options of the command line.
+  ///   - camera: one of several, where its table has a name, and the line of that.
   /// - Returns: nil where it is none of file or environment that is wrong.
   static func refusal(
-    of error: any Error, settings: OptionLayer, given: Set<String>
+    of error: any Error, settings: OptionLayer, given: Set<String>, camera: (name: String?, line: Int?)
   ) -> ConfigurationError? {
     let message = Nightjar.message(for: error)
     for name in optionNames(in: message) {
@@ -101,7 +127,13 @@ enum OptionFault {
       }
       let reason = reason(message, about: name, given: given)
       switch setting.origin {
-      case .file: return ConfigurationError(at: "\(setting.origin)", key: setting.option.name, reason)
+      case .file(_, let line):
+        // What stands above the tables may be right for the others.
+        let whose =
+          if let name = camera.name, let first = camera.line, line < first {
+            "; that is camera '\(name)': write it into the tables of the others"
+          } else { "" }
+        return ConfigurationError(at: "\(setting.origin)", key: setting.option.name, reason + whose)
       case .environment: return ConfigurationError(.usage, at: "\(setting.origin)", reason)
       }
     }

@@ -6,6 +6,7 @@ import Synchronization
 /// Who waits for a reload.
 private struct ReloadWaiter {
   let number: UInt64
+  let asked: MediaTime
   let continuation: CheckedContinuation<ReloadAnswer, any Error>
 }
 
@@ -29,10 +30,15 @@ final class BoxControl: ControlTarget {
   private let state = Mutex(State())
   private let wake: WakeUp
   private let started: MediaTime
+  let figures: BoxFigures
+  let metrics: MetricsPage
 
   init(_ wake: WakeUp, started: MediaTime) {
     self.wake = wake
     self.started = started
+    let figures = BoxFigures(at: .now())
+    self.figures = figures
+    metrics = MetricsPage { figures.write(to: &$0) }
   }
 
   // MARK: What others ask
@@ -50,6 +56,8 @@ final class BoxControl: ControlTarget {
       cameras: now.cameras.map { $0.status() }, absent: now.absent)
   }
 
+  func health() -> HealthStatus { figures.health() }
+
   func reload() async throws -> ReloadAnswer {
     let number = state.withLock { state in
       state.lastWaiter += 1
@@ -60,7 +68,7 @@ final class BoxControl: ControlTarget {
       try await withCheckedThrowingContinuation { continuation in
         let isTaken = state.withLock { state in
           guard !state.hasEnded, !Task.isCancelled else { return false }
-          state.waiting.append(ReloadWaiter(number: number, continuation: continuation))
+          state.waiting.append(ReloadWaiter(number: number, asked: .now(), continuation: continuation))
           state.isReloadDue = true
           return true
         }
@@ -91,15 +99,26 @@ final class BoxControl: ControlTarget {
     wake.fire()
   }
 
-  /// Whether a reload is due, which begins with this: those who wait for it are answered by ``endReload(_:)``.
-  func beginReload() -> Bool {
+  /// Where a reload is due, it begins with this: those who wait for it are answered by ``endReload(_:)``. Since when the
+  /// first of them has waited; nil where none is due.
+  func beginReload() -> MediaTime? {
     state.withLock { state in
-      guard state.isReloadDue else { return false }
+      guard state.isReloadDue else { return nil }
       state.isReloadDue = false
       state.answering += state.waiting
       state.waiting.removeAll()
-      return true
+      return state.answering.map(\.asked).min() ?? .now()
     }
+  }
+
+  /// Answers those who have asked before `time` and whose reload has not begun; it is carried out all the same.
+  func answerWaiters(since time: MediaTime, _ answer: ReloadAnswer) {
+    let late = state.withLock { state in
+      let late = state.waiting.filter { $0.asked < time }
+      state.waiting.removeAll { $0.asked < time }
+      return late
+    }
+    for waiter in late { waiter.continuation.resume(returning: answer) }
   }
 
   /// Answers those who wait for the reload that has begun.
@@ -109,6 +128,8 @@ final class BoxControl: ControlTarget {
       defer { state.answering.removeAll() }
       return state.answering
     }
+    // Before anybody knows of it.
+    if case .success = answer { figures.noteReload() }
     for waiter in answering { waiter.continuation.resume(with: answer) }
     // Others may have asked meanwhile.
     wake.fire()
@@ -118,6 +139,7 @@ final class BoxControl: ControlTarget {
   func publish(
     _ names: [String], _ cameras: [StreamCamera], absent: [BoxStatus.Absent], listeners: [BoxStatus.Listener]
   ) {
+    figures.follow(names, cameras, absent: absent)
     state.withLock { ($0.names, $0.cameras, $0.absent, $0.listeners) = (names, cameras, absent, listeners) }
   }
 

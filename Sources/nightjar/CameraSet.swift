@@ -19,12 +19,34 @@ struct CameraSet {
     try checkDistinct(
       "to", "another camera goes there already", cameras.map { $0.destinations.map { "\($0.host) port \($0.port)" } })
     try checkDistinct("sdp", "another camera's is written there", cameras.map { $0.sdp.map { [$0] } ?? [] })
+    try checkGroups()
+    for (index, camera) in cameras.enumerated() where camera.sdp != nil && camera.sdp == camera.statisticsPath {
+      throw ConfigurationError(at: place(of: "sdp", index), key: "sdp", "it is the file of stats-json")
+    }
     try checkDistinct(
       "rtsp-multicast", "another camera goes to this group",
       cameras.map { $0.serving.group.map { ["\($0.address) port \($0.port)"] } ?? [] })
     for (index, camera) in cameras.enumerated() where camera.destinations.isEmpty && !camera.serving.isServed {
       throw ConfigurationError(
         at: place(of: "to", index), "\(camera.name) goes nowhere: give it a to, or write rtsp = true above the cameras")
+    }
+  }
+
+  /// What goes to a group on purpose would be another camera's picture among the packets of the one that is served there.
+  private func checkGroups() throws(ConfigurationError) {
+    for camera in cameras {
+      guard let group = camera.serving.group else { continue }
+      let taken = [group.port, group.port + 1]
+      for (index, other) in cameras.enumerated() {
+        for destination in other.destinations
+        where destination.host == group.address
+          && taken.contains(where: { $0 == destination.port || $0 == destination.port + 1 })
+        {
+          throw ConfigurationError(
+            at: place(of: "to", index), key: "to",
+            "'\(destination.host) port \(destination.port)' is the rtsp-multicast of camera '\(camera.name)'")
+        }
+      }
     }
   }
 

@@ -13,11 +13,17 @@ final class CameraSlot {
     didSet { began = stream == nil ? nil : .now() }
   }
   /// What is being done about it.
-  var work: CameraWork?
+  var work: CameraWork? {
+    didSet { workBegan = work == nil ? nil : .now() }
+  }
   /// The options that a change of the stream is about.
   var changed: Set<String> = []
   /// The options whose last change could not be done, in whole or in part.
   var unmet: Set<String> = []
+  /// The options that it is changed in once more when `work` is done.
+  var queued: Set<String> = []
+  /// Of the destinations in file, environment or command line those that the stream was given.
+  var destinations: [StreamDestination] = []
   /// Whether it may keep encoders ready that it does not need yet.
   var keepsStandby = false
   /// The figures of its last stream that has ended.
@@ -28,13 +34,12 @@ final class CameraSlot {
   private(set) var retry: MediaTime?
   /// Whether its source has come to an end.
   var isOver = false
-  /// Whether it is to go once `work` is done.
-  var isLeaving = false
   /// How often it stood still and was begun anew.
   var standstills = 0
   private var pause = CameraSlot.firstPause
   private var complaint: String?
   private var began: MediaTime?
+  private var workBegan: MediaTime?
 
   private static let firstPause = MediaTime(seconds: 1)
   private static let longestPause = MediaTime(seconds: 60)
@@ -54,6 +59,12 @@ final class CameraSlot {
     if text != complaint { terminal.line("\(text); it is tried again", .error, event: "camera_failed") }
     complaint = text
     pause = min(pause * 2, Self.longestPause)
+  }
+
+  /// Whether it will stream without anybody's doing: what hangs in a driver, or stood still again and again, will not.
+  var isSeenTo: Bool {
+    if let workBegan { return .now() - workBegan < Self.longestPause }
+    return isOver || retry != nil && standstills <= 2
   }
 
   /// Why it does not stream; nil where it does.

@@ -1,3 +1,4 @@
+import Capture
 import Control
 import Encoding
 import Glibc
@@ -45,6 +46,9 @@ final class CameraStream {
       throw error
     }
   }
+
+  /// Whether a camera was wanted and none found: one that comes and goes would have a condition.
+  var isSubstitute: Bool { command.source == .auto && pipeline.statistics.camera == nil }
 
   /// Keeps the stream within what the machine can do; nil where it does not.
   var adaptation: StreamAdaptation? {
@@ -95,12 +99,14 @@ final class CameraStream {
       try pipeline.restrict(StreamRestrictions())
       try startAdapting()
     }
+    if !options.isDisjoint(with: CameraControlOptions.names) { opened.controls?.follow(command.settings.profile) }
     if !options.isDisjoint(with: ["orientation", "mirror", "facing"]) { try followPosture() }
   }
 
   /// What happened since the last call, as lines; once a second. Returns what belongs into the live line.
   func look() -> String? {
     tellEvents()
+    pipeline.followColor()
     if let new = pipeline.turnRefusal?.description, new != refusal {
       refusal = new
       terminal.line(new, .warning, event: "orientation")
@@ -131,7 +137,7 @@ final class CameraStream {
     case .some(let watch): terminal.tell(watch.notes)
     case .none: break
     }
-    for event in pipeline.takeCameraEvents() {
+    for event in pipeline.takeCameraEvents() + (opened.controls?.takeEvents() ?? []) {
       terminal.line(event.description, event.isWarning ? .warning : .info, event: "camera")
     }
   }

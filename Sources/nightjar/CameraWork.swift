@@ -11,8 +11,8 @@ final class CameraWork: Sendable {
   enum Outcome: Sendable {
     /// A camera is open, and nothing of its pipeline runs yet.
     case opened(OpenedCamera)
-    /// The pipeline goes on; what could not be done, a line each.
-    case changed(complaints: [String])
+    /// The pipeline goes on; what could not be done, a line each, and which destinations it therefore lacks.
+    case changed(complaints: [String], lacking: [StreamDestination])
     /// No camera was opened.
     case failed(any Error)
   }
@@ -33,13 +33,22 @@ final class CameraWork: Sendable {
     }.detach()
   }
 
+  /// How long a driver may take to let go of a camera that another is to follow.
+  private static let patience = MediaTime(seconds: 15)
+
   /// Opens the camera that `command` asks for, once those of `former`, which have been stopped, have let go of theirs.
   static func open(
     _ command: StreamCommand, in place: OpenedCamera.Place, after former: [Pipeline], _ wake: WakeUp
   ) throws(SystemFailure) -> CameraWork {
     let work = CameraWork()
     try work.begin(wake) { notes in
-      for pipeline in former { _ = pipeline.waitUntilEnd() }
+      let deadline = MediaTime.now() + Self.patience
+      for pipeline in former where !pipeline.hasEnded(by: deadline) {
+        return .failed(
+          CommandFailure(
+            kind: .unavailable,
+            description: "the driver does not let go of the camera that it had before: unplug that one"))
+      }
       do { return .opened(try OpenedCamera(command, in: place, notes)) } catch { return .failed(error) }
     }
     return work
@@ -62,8 +71,8 @@ final class CameraWork: Sendable {
     let work = CameraWork()
     try work.begin(wake) { _ in
       let complaints = Self.change(pipeline, to: new, changed: options)
-      return .changed(
-        complaints: complaints + Self.exchange(destinations.before, for: destinations.after, of: pipeline))
+      let refused = Self.exchange(destinations.before, for: destinations.after, of: pipeline)
+      return .changed(complaints: complaints + refused.map(\.complaint), lacking: refused.map(\.destination))
     }
     return work
   }
@@ -84,7 +93,7 @@ final class CameraWork: Sendable {
 
   private static func exchange(
     _ before: [StreamDestination], for after: [StreamDestination], of pipeline: Pipeline
-  ) -> [String] {
+  ) -> [(destination: StreamDestination, complaint: String)] {
     for destination in before where !after.contains(destination) {
       // Where it is gone already, `nightjar ctl remove` was first.
       guard let entry = pipeline.destinations.first(where: { $0.destination == destination }) else { continue }
@@ -96,9 +105,18 @@ final class CameraWork: Sendable {
         try pipeline.add(destination)
         return nil
       } catch {
-        return "\(error)"
+        return (destination, "\(error)")
       }
     }
+  }
+}
+
+extension Pipeline {
+  /// Waits for its end, but for one that its camera's driver holds up no longer than until `deadline`.
+  fileprivate func hasEnded(by deadline: MediaTime) -> Bool {
+    guard ended.wait(until: deadline) else { return false }
+    _ = waitUntilEnd()
+    return true
   }
 }
 

@@ -55,6 +55,7 @@ struct ConfigurationCommand: ParsableCommand {
       signal(SIGPIPE, SIG_IGN)
       try reportingFailures {
         let box = try file.load([:])
+        for warning in box.warnings { writeError("warning: \(warning)\n") }
         let names = box.cameras.map(\.name).joined(separator: ", ")
         try writeOutput(
           "\(box.path ?? "none"): no mistake found; \(box.cameras.count) camera\(box.cameras.count == 1 ? "" : "s"): "
@@ -88,6 +89,8 @@ struct ConfigurationCommand: ParsableCommand {
         lines += ["", "[[camera]]"]
         lines += options.compactMap { option in option.scope == .box ? nil : settings[option.name].map(line) }
       }
+      let isUsual = box.settings.allSatisfy { $0.isEmpty }
+      if isUsual { lines = ["# nothing is set: all is as nightjar config example shows it"] + lines.suffix(1) }
       return lines.drop { $0.isEmpty }.joined(separator: "\n") + "\n"
     }
 

@@ -47,7 +47,9 @@ extension ControlCommand {
         guard !answer.viewers.isEmpty else { return "nobody is watching\n" }
         let isOne = Set(answer.viewers.map(\.camera)).count == 1
         return answer.viewers.flatMap { viewer in
-          StatusText.lines(of: viewer.delivery, label: isOne ? "" : "\(viewer.camera): ", indent: "  ")
+          viewer.kind == "mjpeg"
+            ? [StatusText.pictureLine(of: viewer.delivery, label: isOne ? "" : "\(viewer.camera): ")]
+            : StatusText.lines(of: viewer.delivery, label: isOne ? "" : "\(viewer.camera): ", indent: "  ")
         }.map { $0 + "\n" }.joined()
       }
     }
@@ -76,8 +78,8 @@ enum StatusText {
 
   /// One camera.
   static func text(_ status: StreamStatus) -> String {
-    (["running      " + StatusDisplay.clock(MediaTime(seconds: status.uptimeSeconds))] + lines(of: status))
-      .joined(separator: "\n") + "\n"
+    (["name         \(status.name)", "running      " + StatusDisplay.clock(MediaTime(seconds: status.uptimeSeconds))]
+      + lines(of: status)).joined(separator: "\n") + "\n"
   }
 
   private static func lines(of status: StreamStatus) -> [String] {
@@ -93,20 +95,33 @@ enum StatusText {
     }
     lines += [
       "orientation  \(laid.degrees) degrees\(laid.mirrored ? ", mirrored" : ""), sent as \(laid.width)x\(laid.height); "
-        + "changed \(times(laid.switches))",
+        + "encoders exchanged \(times(laid.switches))",
       "encoder      \(encoder.name)\(encoder.bitrate.map { ", " + Terminal.bitrate(Double($0)) } ?? ""); failed over "
         + times(encoder.failovers),
       "frames       \(frames.captured) captured, \(frames.encoded) encoded (\(frames.keyFrames) key frames), "
         + "\(frames.sent) sent, \(frames.dropped) dropped",
     ]
+    if frames.unwatched > 0 { lines.append("             \(frames.unwatched) not encoded while nobody watched") }
     if frames.thinned > 0 { lines.append("             left out \(frames.thinned) to spare the machine") }
     for (cause, count) in frames.droppedByCause.sorted(by: { $0.key < $1.key }) where count > 0 {
       let known = DropCause.allCases.first { $0.name == cause }
       lines.append("             dropped \(count): \(known?.explanation ?? cause)")
     }
+    if let settings = status.settings { lines += self.lines(of: settings) }
     if let adaptation = status.adaptation { lines += self.lines(of: adaptation) }
     for destination in status.destinations { lines += self.lines(of: destination, label: "destination  ") }
+    let pictures = status.pictures
+    if pictures.viewers + pictures.coded + pictures.passed > 0 {
+      lines.append(
+        "pictures     \(pictures.viewers) looking by MJPEG, \(pictures.coded) JPEGs made, \(pictures.passed) of the "
+          + "camera's own, \(pictures.skipped) frames skipped")
+    }
     return lines
+  }
+
+  /// What one who looks at JPEG pictures gets.
+  static func pictureLine(of delivery: StreamStatus.Destination, label: String) -> String {
+    "\(label)\(delivery.url): \(delivery.packets) pictures, \(delivery.bytes) bytes"
   }
 
   /// What one destination or guest gets: a line, and another for what it reports.
@@ -142,6 +157,18 @@ enum StatusText {
     if adaptation.bitrateShare < 1 { limits.append("\(percent(adaptation.bitrateShare)) of the bitrate") }
     return (machine.isEmpty ? [] : ["machine      " + machine.joined(separator: ", ")])
       + (limits.isEmpty ? [] : ["reduced      " + limits.joined(separator: ", ")])
+  }
+
+  private static func lines(of settings: StreamStatus.Settings) -> [String] {
+    var words: [String] = []
+    if let isNight = settings.night {
+      words.append((isNight ? "night" : "day") + (settings.brightness.map { ", brightness \($0) of 255" } ?? ""))
+    }
+    if settings.sensorLock != "off" {
+      words.append(settings.sensorLock == "locked" ? "sensor locked" : "sensor settling, to be locked")
+    }
+    return (words.isEmpty ? [] : ["settings     " + words.joined(separator: "; ")])
+      + settings.complaints.map { "             not so: \($0)" }
   }
 
   static func times(_ count: Int) -> String { count == 1 ? "once" : "\(count) times" }

@@ -113,8 +113,10 @@ struct StatusView {
         + "  \(viewers) \(viewers == 1 ? "viewer" : "viewers")"
         + (status.reloads > 0 ? "  reloaded \(StatusText.times(status.reloads))" : "")
     ]
-    if let name, cameras.isEmpty { lines.append("there is no camera \(name) now") }
+    let absent = status.absent.filter { name == nil || $0.name == name }
+    if let name, cameras.isEmpty, absent.isEmpty { lines.append("there is no camera \(name) now") }
     for camera in cameras { lines += self.lines(of: camera, at: now) }
+    for camera in absent { lines += ["", Self.columns((camera.name, 20), ("does not stream: \(camera.reason)", 60))] }
     return lines
   }
 
@@ -125,13 +127,15 @@ struct StatusView {
       guard let old, new >= old, seconds > 0 else { return nil }
       return Double(new - old) / seconds
     }
+    let isResting =
+      camera.frames.encoded == former?.frames.encoded && camera.frames.unwatched > former?.frames.unwatched ?? .max
     let frames = rate(camera.frames.encoded, former?.frames.encoded).map { Terminal.decimal($0, digits: 1) } ?? "-"
     let load = camera.adaptation?.load.map(StatusText.percent) ?? "-"
     var lines = [
       "",
       Self.columns(
         (camera.name, 20), (camera.camera?.state ?? "live", 13),
-        ("\(camera.orientation.width)x\(camera.orientation.height)", 11), ("\(frames) fps", 12),
+        ("\(camera.orientation.width)x\(camera.orientation.height)", 11), (isResting ? "resting" : "\(frames) fps", 12),
         ("dropped \(camera.frames.dropped)", 20)),
       Self.columns(
         ("  \(camera.encoder.name)", 45), ("load \(load)", 14),

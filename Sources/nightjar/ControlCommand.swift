@@ -16,14 +16,15 @@ struct ControlCommand: ParsableCommand {
         nightjar ctl status --watch
         nightjar ctl rotate 90 --camera nursery
         nightjar ctl add rtp://192.168.1.20:5004 --sdp camera.sdp
+        nightjar ctl controls set brightness=10
         nightjar ctl bitrate 2.5M --socket /run/nightjar/control.sock
 
-      Exit codes are those of sysexits.h: 64 wrong value, 66 no such camera or destination, 69 no such stream, 77 no \
+      Exit codes are those of sysexits.h: 64 wrong value, 66 no such camera, destination or control, 69 no such stream, 77 no \
       permission.
       """,
     subcommands: [
       StatusCommand.self, ViewersCommand.self, RotateCommand.self, KeyFrameCommand.self, BitrateCommand.self,
-      AddCommand.self, RemoveCommand.self, ReloadCommand.self,
+      AddCommand.self, RemoveCommand.self, ControlsCommand.self, ReloadCommand.self,
     ])
 
   // The subcommands have it too, for their help; ArgumentParser gives them what was parsed here, wherever it stood.

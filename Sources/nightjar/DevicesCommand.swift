@@ -17,10 +17,23 @@ struct DevicesCommand: ParsableCommand {
   @Flag(help: "Write the list as JSON.")
   var json = false
 
+  @Flag(help: "List the cameras' own settings instead, as --controls of nightjar stream takes them.")
+  var controls = false
+
+  @Argument(help: ArgumentHelp("With --controls: this camera, and no other.", valueName: "camera"))
+  var camera: String?
+
   @Option(help: ArgumentHelp("Look at this render node, and no other.", valueName: "path"))
   var vaapiDevice: String?
 
+  func validate() throws {
+    if controls, vaapiDevice != nil { throw ValidationError("--vaapi-device has nothing to do with --controls") }
+    guard let camera, !controls else { return }
+    throw ValidationError("\(camera): add --controls to see its settings")
+  }
+
   func run() throws {
+    if controls { return try listControls() }
     let cameras = CameraList()
     let encoders = EncoderList(node: vaapiDevice)
     let text = json ? Self.json(cameras, encoders) : Self.text(cameras) + "\n" + encoders.text

@@ -58,6 +58,10 @@ enum ExampleConfiguration {
     #https = true
     #tokens = "/etc/nightjar/tokens"
 
+    # Serve pictures at http://127.0.0.1:8080/snapshot.jpg and /stream.mjpg: true, or an address and port. Others than this
+    # machine must be users, and anybody on the way can see what they see.
+    #http = true
+
     # Stop after this time, and write the final figures to a file.
     #duration = "8h"
     #stats-json = "/tmp/nightjar.json"
@@ -85,6 +89,19 @@ enum ExampleConfiguration {
     # Instead: follow the sensor of a box whose camera looks at its user (away is the default).
     #orientation = "auto"
     #facing = "user"
+
+    # The camera's own settings, which nightjar devices --controls lists. A menu's value is the number or the name of its
+    # entry. Or, below everything else and below a [[camera]], a table [controls] or [camera.controls] with a line
+    # brightness = 10 for each.
+    #controls = ["brightness=10", "contrast=140"]
+    # Fix exposure, gain, white balance and focus once they have settled; fewer pictures in the dark are off then, too.
+    #sensor-lock = true
+    # The mains' frequency, against flicker of lamps: 50, 60, "off" or "auto".
+    #power-line = 50
+    # When it is night (or [night]): by the local time, or below and above by the mean brightness of the picture, 0 to 255,
+    # as in ["below=20", "above=30"]. And what the camera's settings are then (or [night.controls]).
+    #night = ["from=19:30", "to=06:30"]
+    #night-controls = ["brightness=40", "gain=100"]
 
     # Bits a second, as in 2500000, "2.5M" or "800k"; auto goes by size and rate.
     #bitrate = "auto"

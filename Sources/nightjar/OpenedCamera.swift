@@ -2,6 +2,7 @@ import Capture
 import Encoding
 import Media
 import Streaming
+import Synchronization
 
 /// A camera that is open, with an encoder that is prepared for it, and their pipeline that has not begun: what may take
 /// its time, and therefore is made on a thread of its own where others stream already.
@@ -9,10 +10,14 @@ struct OpenedCamera: Sendable {
   /// The source's name, such as `/dev/video0`.
   let sourceName: String
   let pipeline: Pipeline
+  /// Its own settings; nil where it is no camera.
+  let controls: CameraControls?
   /// Why this encoder.
   let explanation: String?
   /// What will happen to the encoder.
   let encoderEvents: EncoderEvents?
+  /// What of it is not as its configuration says any more.
+  let controlled = ControlledOptions()
 
   /// What a camera is within its box.
   struct Place: Sendable {
@@ -31,8 +36,11 @@ struct OpenedCamera: Sendable {
   /// - Throws: a `Failure`; then nothing is open.
   init(_ command: StreamCommand, in place: Place, _ notes: Notes) throws {
     let orientation = command.orientation.initial
-    let source = try Self.source(command, fixed: command.turns ? nil : orientation, place, notes)
-    let aspects: EncoderAspects = command.turns ? .both : command.adapts ? .scaled : .one
+    let (source, controls) = try Self.source(command, fixed: command.turns ? nil : orientation, place, notes)
+    self.controls = controls
+    // Of a camera another may come, whose samples mean something else.
+    let isExchangeable = command.adapts || command.source.isCamera
+    let aspects: EncoderAspects = command.turns ? .both : isExchangeable ? .scaled : .one
     let keepsStandby = place.keepsStandby && !command.encoding.noStandby
     let selection = try command.encoding.select(
       for: source.format, orientation, aspects: aspects, keepsStandby: keepsStandby)
@@ -57,32 +65,50 @@ struct OpenedCamera: Sendable {
   /// - Parameter fixed: how pictures are laid, where that is not going to change.
   private static func source(
     _ command: StreamCommand, fixed: Orientation?, _ place: Place, _ notes: Notes
-  ) throws -> any VideoSource {
+  ) throws -> (any VideoSource, CameraControls?) {
     let request = FormatRequest(size: command.size, frameRate: command.fps, format: command.format.value)
     var survival = command.survival
     // The others are not to wait for it.
     if place.isOneOfSeveral, survival.onLoss == .placeholder { survival.waits = true }
-    let opening = CameraOpening(request: request, survival: survival, fixed: fixed)
+    let controls = command.source.isCamera ? try CameraControls(command.settings.profile) : nil
+    let opening = CameraOpening(request: request, survival: survival, fixed: fixed, controls: controls)
     switch command.source {
-    case .device(let path): return try opening.open(.path(path), path, notes)
+    case .device(let path): return (try opening.open(.path(path), path, notes), controls)
     case .file(let path):
-      return try Y4MFile(path: path, pacing: command.rate ?? .realtime, loops: command.loop)
+      return (try Y4MFile(path: path, pacing: command.rate ?? .realtime, loops: command.loop), nil)
     case .test:
-      return try SyntheticCamera(size: request.size, frameRate: request.frameRate)
+      return (try SyntheticCamera(size: request.size, frameRate: request.frameRate), nil)
     case .auto:
       let cameras = CameraList()
       for entry in cameras.passedOver {
         if let complaint = entry.complaint { notes.warn("skipped \(complaint)") }
       }
-      if let camera = cameras.firstUsable { return try opening.open(.first, camera.path, notes) }
-      if survival.waits { return try opening.open(.first, nil, notes) }
+      if let camera = cameras.firstUsable { return (try opening.open(.first, camera.path, notes), controls) }
+      if survival.waits { return (try opening.open(.first, nil, notes), controls) }
       let finding = cameras.passedOver.isEmpty ? "no camera found" : "no camera can be used"
       guard command.format.value == nil else {
         throw CommandFailure(
           kind: .noInput, description: "\(finding), and --format is for cameras only; plug one in, or leave it out")
       }
       notes.add("\(finding): streaming the built-in synthetic camera")
-      return try SyntheticCamera(size: request.size, frameRate: request.frameRate)
+      if command.settings.areGiven { notes.warn("the synthetic camera has no controls to set") }
+      return (try SyntheticCamera(size: request.size, frameRate: request.frameRate), nil)
+    }
+  }
+}
+
+/// The options whose values `nightjar ctl` has changed.
+final class ControlledOptions: Sendable {
+  private let names = Mutex<Set<String>>([])
+
+  /// One was changed. From any thread.
+  func add(_ option: String) { names.withLock { _ = $0.insert(option) } }
+
+  /// Those that were changed since the last call.
+  func take() -> Set<String> {
+    names.withLock { names in
+      defer { names = [] }
+      return names
     }
   }
 }
@@ -106,15 +132,17 @@ private struct CameraOpening {
   let request: FormatRequest
   let survival: SurvivalOptions
   let fixed: Orientation?
+  let controls: CameraControls?
 
   /// - Parameter path: where it is now; nil where there is none.
   func open(_ selection: CameraSelection, _ path: String?, _ notes: Notes) throws -> any VideoSource {
-    let finder = CameraFinder(selection, request: request, fixedOrientation: fixed)
+    let finder = CameraFinder(selection, request: request, fixedOrientation: fixed, controls: controls)
     do {
       guard let path else { throw CaptureError.noDevice(path: "camera") }
       let camera = try finder.open(path)
       for warning in camera.warnings { notes.warn("\(warning)") }
-      return try ReconnectingCamera(camera, finder: finder, survival: survival.cameras)
+      return try ReconnectingCamera(
+        camera, finder: finder, survival: survival.cameras, pictures: controls?.pictures)
     } catch let error as CaptureError where survival.waits && error.kind != .usage {
       notes.warn(path == nil ? "no camera yet: waiting for one" : "no camera yet: \(error)")
       var relaxed = request
@@ -126,7 +154,8 @@ private struct CameraOpening {
         turnsApart: true)
       return try ReconnectingCamera(
         waitingFor: path ?? "the first camera", format: format,
-        finder: CameraFinder(selection, request: relaxed, fixedOrientation: fixed))
+        finder: CameraFinder(selection, request: relaxed, fixedOrientation: fixed, controls: controls),
+        pictures: controls?.pictures)
     }
   }
 }

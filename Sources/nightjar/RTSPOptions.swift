@@ -30,7 +30,7 @@ struct RTSPOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "Who may watch by RTSP, and use --https: the file that nightjar user writes.",
+      "Who may watch by RTSP and --http, and use --https: the file that nightjar user writes.",
       discussion: "Without it the usual one, if there is one.", valueName: "file"))
   var users: String?
 
@@ -78,6 +78,9 @@ struct RTSPOptions: ParsableArguments {
   @Flag(name: .customLong("always-encode"), help: "Keep the encoder at work while nobody watches.")
   var alwaysEncodes = false
 
+  /// The ports unless told; RFC 2326 gives 554 and RFC 7826 322, which only root may open.
+  static let (port, encryptedPort) = (8554, 8322)
+
   /// What socket units call the sockets of rtsp and rtsps.
   static let socketNames: Set = ["rtsp", "rtsps"]
 
@@ -91,7 +94,7 @@ struct RTSPOptions: ParsableArguments {
     for (option, given) in [("--rtsp", rtsp), ("--rtsps", rtsps)] {
       if let text = given?.unreadable { throw ValidationError("\(option) \(text): \(ListenAddress.rule)") }
     }
-    if let rtsp, let rtsps, rtsp.overlaps(rtsps, ports: 8554, 8322) {
+    if let rtsp, let rtsps, rtsp.overlaps(rtsps, ports: Self.port, Self.encryptedPort) {
       throw ValidationError("--rtsp and --rtsps want the same port: give one of them another, as in --rtsps :8322")
     }
     guard isServed else {
@@ -125,19 +128,19 @@ struct RTSPOptions: ParsableArguments {
     guard isServed || !sockets.isEmpty else { return nil }
     let users = try usersFile(mayBeEmpty: former != nil)
     let isOpen = users != nil || former?.listeners.contains { !$0.isLoopback } == true
-    var listeners = try listeners(rtsp, named: "rtsp", of: sockets, port: 8554, isOpenToOthers: isOpen)
-    listeners += try self.listeners(rtsps, named: "rtsps", of: sockets, port: 8322, isOpenToOthers: isOpen)
+    var listeners = try listeners(rtsp, named: "rtsp", of: sockets, port: Self.port, isOpenToOthers: isOpen)
+    listeners += try self.listeners(
+      rtsps, named: "rtsps", of: sockets, port: Self.encryptedPort, isOpenToOthers: isOpen)
     var configuration = ServerConfiguration(listeners: listeners)
     configuration.users = users
     configuration.requiresEncryption = requiresEncryption
     if let suite { configuration.suite = suite.suite }
     configuration.servesThisMachineAlone = users == nil
     // A socket unit may say otherwise; who may watch is not for it to decide.
-    for listener in listeners where users == nil {
-      if listener.isLoopback { continue }
+    if users == nil, listeners.contains(where: { !$0.isLoopback }) {
       notes.warn(
-        "without users only this machine may watch: connections to \(listener.address) port \(listener.port) from "
-          + "others are closed; add one with: nightjar user add NAME")
+        "without users only this machine may watch: connections from others are closed; add one with: nightjar user add "
+          + "NAME")
     }
     if listeners.contains(where: \.isEncrypted) { configuration.identity = try identity(notes) }
     return configuration

@@ -5,7 +5,7 @@ import SystemService
 
 /// What systemd is told while it streams: that it does, how it goes, and that every stage is alive.
 struct ServiceReport {
-  /// When ``look(_:isServing:isAlone:at:mend:)`` is due again.
+  /// When ``look(_:isServing:isWaiting:isAlone:at:mend:)`` is due again.
   private(set) var next: MediaTime
 
   private let notifier: ServiceNotifier
@@ -14,6 +14,8 @@ struct ServiceReport {
   private let limit: MediaTime?
   private var cameras: [String: Camera] = [:]
   private var isReady = false
+  /// Since when nothing streams, and everything is tried again.
+  private var emptySince: MediaTime?
   private var nextStatus: MediaTime
 
   /// What is known of a camera's stream.
@@ -24,6 +26,7 @@ struct ServiceReport {
     var last: (time: MediaTime, sent: Int, captured: Int)
   }
 
+  private static let emptyInterval = MediaTime(seconds: 5)
   private static let statusInterval = MediaTime(seconds: 5)
   /// How often is looked whether the first picture has left.
   private static let startInterval = MediaTime(seconds: 0.1)
@@ -45,16 +48,20 @@ struct ServiceReport {
   ///
   /// - Parameters:
   ///   - isServing: whether viewers can come by themselves, so that the stream is there before it flows.
+  ///   - isWaiting: whether all that does not stream is being seen to: opened, or tried again in a while.
   ///   - isAlone: whether there is one camera in all: that it stands still is what the watchdog is for.
   ///   - mend: what is done about a camera that stands still beside others.
   mutating func look(
-    _ pipelines: [(name: String, pipeline: Pipeline)], isServing: Bool, isAlone: Bool, at now: MediaTime,
-    mend: (String) -> Void
+    _ pipelines: [(name: String, pipeline: Pipeline)], isServing: Bool, isWaiting: Bool, isAlone: Bool,
+    at now: MediaTime, mend: (String) -> Void
   ) {
     guard now >= next else { return }
     follow(pipelines, at: now)
     let isFlowing = pipelines.contains { $0.pipeline.progress.sent > 0 }
-    if !isReady, isServing || isFlowing {
+    // A box whose cameras are all away has done what it can, and sees to them.
+    if isFlowing || !isWaiting || !pipelines.isEmpty { emptySince = nil } else if emptySince == nil { emptySince = now }
+    let isEmpty = emptySince.map { now - $0 > Self.emptyInterval } ?? false
+    if !isReady, isServing || isFlowing || isEmpty {
       isReady = true
       notifier.ready()
       nextStatus = now
@@ -65,8 +72,7 @@ struct ServiceReport {
     }
     next = now + (isReady ? interval : Self.startInterval)
     guard limit != nil else { return }
-    // Where nothing streams at all nobody can say that it is alive.
-    var isAlive = !pipelines.isEmpty
+    var isAlive = isWaiting || !pipelines.isEmpty
     for (name, pipeline) in pipelines {
       cameras[name]?.watch?.look(pipeline.progress, at: now)
       let stage = cameras[name]?.watch?.stuck
@@ -113,15 +119,17 @@ struct ServiceReport {
     let parts = names.compactMap { name -> String? in
       guard let camera = cameras[name] else { return nil }
       let statistics = camera.pipeline.statistics
+      let lookers = camera.pipeline.pictureStatistics.viewers.count { !$0.isSnapshot }
       cameras[name]?.last = (now, statistics.sent, statistics.captured)
-      let text = Self.text(statistics, since: camera.last, at: now)
+      let text = Self.text(statistics, lookers: lookers, since: camera.last, at: now)
       return names.count == 1 ? text : "\(name): \(text)"
     }
     notifier.status(parts.isEmpty ? "no camera streams" : parts.joined(separator: "; "))
   }
 
   private static func text(
-    _ statistics: StreamStatistics, since last: (time: MediaTime, sent: Int, captured: Int), at now: MediaTime
+    _ statistics: StreamStatistics, lookers: Int, since last: (time: MediaTime, sent: Int, captured: Int),
+    at now: MediaTime
   ) -> String {
     let seconds = max((now - last.time).seconds, 0.001)
     let sent = Terminal.decimal(Double(statistics.sent - last.sent) / seconds, digits: 1)
@@ -130,9 +138,12 @@ struct ServiceReport {
     let who = viewers == 1 ? "1 viewer" : "\(viewers) viewers"
     let encoder = statistics.encoderName
     guard last.captured > 0 else { return "starting, \(who), \(encoder)" }
+    let looking = lookers == 0 ? "" : "\(lookers) by MJPEG, "
+    if viewers == 0, lookers > 0 { return "\(looking)\(captured) fps from the camera, \(encoder) rests" }
     return viewers == 0
       ? "nobody is watching, \(captured) fps from the camera, \(encoder) rests"
-      : "\(sent) fps to \(who), \(captured) fps from the camera, \(encoder), \(statistics.dropped) dropped"
+      : "\(sent) fps to \(who), \(looking)\(captured) fps from the camera, \(encoder), "
+        + "\(statistics.dropped) dropped"
   }
 }
 

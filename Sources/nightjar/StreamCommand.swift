@@ -76,6 +76,9 @@ struct StreamCommand: ParsableCommand {
   @OptionGroup(title: "Options for cameras that come and go")
   var survival: SurvivalOptions
 
+  @OptionGroup(title: "Options for the camera's own settings")
+  var settings: CameraControlOptions
+
   @OptionGroup(title: "Orientation options")
   var orientation: OrientationOptions
 
@@ -99,6 +102,9 @@ struct StreamCommand: ParsableCommand {
 
   @OptionGroup(title: "Control API options")
   var api: APIOptions
+
+  @OptionGroup(title: "HTTP options")
+  var http: HTTPOptions
 
   @Option(help: ArgumentHelp("For file: only: at the clip's own pace (realtime) or as fast as it goes (max)."))
   var rate: Y4MFile.Pacing?
@@ -161,6 +167,7 @@ struct StreamCommand: ParsableCommand {
 
   mutating func validate() throws {
     try api.validate(with: serving)
+    try http.validate(with: serving, api)
     if !source.isFile {
       guard rate == nil else { throw ValidationError("--rate is for --source file: only") }
       guard loop == nil else { throw ValidationError("--loop is for --source file: only") }
@@ -169,6 +176,9 @@ struct StreamCommand: ParsableCommand {
       guard fps == nil else { throw ValidationError("--fps: a file has the rate that it has") }
     }
     if !source.isCamera, survival.areGiven { throw ValidationError("--wait and --on-loss are for cameras only") }
+    if !source.isCamera, settings.areGiven {
+      throw ValidationError("--controls, --sensor-lock, --power-line and --night are for cameras only")
+    }
     if !source.isCamera, format.value != nil { throw ValidationError("--format is for cameras only") }
     guard sdp != "" else { throw ValidationError("--sdp: name a file") }
     guard statisticsPath != "" else { throw ValidationError("--stats-json: name a file, or - for standard output") }

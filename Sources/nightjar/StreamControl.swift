@@ -1,3 +1,4 @@
+import Capture
 import Control
 import Encoding
 import Glibc
@@ -11,19 +12,31 @@ import Threading
 final class StreamCamera: CameraTarget {
   /// The camera's name: in the API, and in the RTSP URL.
   let name: String
-  private let pipeline: Pipeline
+  let pipeline: Pipeline
   private let sourceName: String
-  private let fixesQuality: Bool
-  private let adaptation: StreamAdaptation?
-  private let sessionID = UInt64(time(nil)) &+ 2_208_988_800  // NTP seconds, as RFC 8866 section 5.2 suggests
+  /// Whether the quantizer is fixed, so that there is no bitrate to speak of.
+  let fixesQuality: Bool
+  /// What keeps the stream within what the machine can do.
+  let adaptation: StreamAdaptation?
+  let controlled: ControlledOptions
+  let settings: CameraControls?
+  /// Whether a camera was wanted and none found, so that the synthetic one stands in for it.
+  let isSubstitute: Bool
+  let sessionID = UInt64(time(nil)) &+ 2_208_988_800  // NTP seconds, as RFC 8866 section 5.2 suggests
 
   /// - Parameters:
   ///   - fixesQuality: whether the quantizer is fixed, so that there is no bitrate to speak of.
   ///   - adaptation: what keeps the stream within what the machine can do.
+  ///   - settings: the camera's own; nil where it is none.
+  ///   - controlled: where what is changed here is noted.
   init(
-    name: String, _ pipeline: Pipeline, sourceName: String, fixesQuality: Bool, adaptation: StreamAdaptation?
+    name: String, _ pipeline: Pipeline, sourceName: String, fixesQuality: Bool, adaptation: StreamAdaptation?,
+    isSubstitute: Bool = false, settings: CameraControls? = nil, controlled: ControlledOptions
   ) {
+    self.settings = settings
+    self.isSubstitute = isSubstitute
     self.name = name
+    self.controlled = controlled
     self.adaptation = adaptation
     self.pipeline = pipeline
     self.sourceName = sourceName
@@ -49,34 +62,46 @@ final class StreamCamera: CameraTarget {
         failovers: statistics.encoder.failovers),
       frames: StreamStatus.Frames(
         captured: statistics.captured, encoded: statistics.encoded, keyFrames: statistics.keyFrames,
-        thinned: statistics.thinned, sent: statistics.sent,
+        thinned: statistics.thinned, unwatched: statistics.unwatched, sent: statistics.sent,
         droppedByCause: Dictionary(uniqueKeysWithValues: statistics.drops.map { ($0.key.name, $0.value) })),
-      adaptation: adaptation?.status, destinations: statistics.destinations.map(StreamStatus.Destination.init),
-      uptimeSeconds: statistics.duration.seconds)
+      adaptation: adaptation?.status, settings: settings.map { StreamStatus.Settings($0.status) },
+      destinations: statistics.destinations.map(StreamStatus.Destination.init),
+      pictures: StreamStatus.Pictures(pipeline.pictureStatistics), uptimeSeconds: statistics.duration.seconds)
   }
 
   func viewers() -> [StreamViewer] {
     let given = Set(pipeline.destinations.map(\.id))
     return pipeline.statistics.destinations.map {
       StreamViewer(camera: name, isGuest: !given.contains($0.id), delivery: StreamStatus.Destination($0))
-    }
+    } + pictureViewers(pipeline.pictureStatistics)
   }
 
-  func rotate(to orientation: Orientation) async throws { try await pipeline.turn(to: orientation) }
+  func rotate(to orientation: Orientation) async throws {
+    controlled.add("orientation")
+    try await pipeline.turn(to: orientation)
+  }
 
   func requestKeyFrame() { pipeline.requestKeyFrame() }
 
   func addDestination(_ url: String) async throws -> String {
     let destination = try StreamDestination(url: url)
-    // A name server may take its time, and Swift's threads are few.
-    let id = try await withCheckedThrowingContinuation { continuation in
-      do {
-        try NamedThread("nj-resolve") { [pipeline] in
-          continuation.resume(with: Result { try pipeline.add(destination) })
-        }.detach()
-      } catch {
-        continuation.resume(throwing: error)
+    let answer = OneAnswer<ViewerID>()
+    // A server that ends does not wait for a name server.
+    let id = try await withTaskCancellationHandler {
+      try await withCheckedThrowingContinuation { continuation in
+        answer.wait(continuation)
+        do {
+          // A name server may take its time, and Swift's threads are few.
+          try NamedThread("nj-resolve") { [pipeline] in
+            let result = Result { try pipeline.add(destination) }
+            if !answer.give(result), case .success(let id) = result { pipeline.remove(id) }
+          }.detach()
+        } catch {
+          answer.give(.failure(error))
+        }
       }
+    } onCancel: {
+      answer.give(.failure(CommandFailure(kind: .unavailable, description: "the server ends; ask again in a moment")))
     }
     return pipeline.sessionDescription(for: id, sessionID: sessionID)?.text ?? ""
   }
@@ -97,6 +122,7 @@ final class StreamCamera: CameraTarget {
       throw CommandFailure(kind: .usage, description: "this stream has a fixed quality (cqp) and no bitrate to change")
     }
     try pipeline.changeBitrate(bitsPerSecond)
+    controlled.add("bitrate")
   }
 }
 

@@ -14,6 +14,7 @@ extension StreamCommand {
     .init("require-encryption", .flag, .box),
     .init("https", .optionalText, .box),
     .init("tokens", .text, .box),
+    .init("http", .optionalText, .box),
     .init("duration", .number, .box),
     .init("stats-json", .text, .box),
 
@@ -29,6 +30,11 @@ extension StreamCommand {
     .init("orientation", .integer, .camera(isShared: true)),
     .init("mirror", .flag, .camera(isShared: true)),
     .init("facing", .text, .camera(isShared: true)),
+    .init("controls", .table, .camera(isShared: true)),
+    .init("sensor-lock", .flag, .camera(isShared: true)),
+    .init("power-line", .integer, .camera(isShared: true)),
+    .init("night", .table, .camera(isShared: true)),
+    .init("night-controls", .table, .camera(isShared: true)),
     .init("bitrate", .number, .camera(isShared: true)),
     .init("preset", .text, .camera(isShared: true)),
     .init("encoder", .text, .camera(isShared: true)),
@@ -60,6 +66,7 @@ extension StreamCommand {
   /// The options of a camera that change in a stream that goes on; any other needs another pipeline.
   static let liveOptions: Set = [
     "bitrate", "to", "sdp", "orientation", "mirror", "facing", "thermal", "load-adaptation", "rtsp-multicast",
+    "controls", "sensor-lock", "power-line", "night", "night-controls",
   ]
   /// The options of the box that are taken when the program starts, and not by a reload.
   static let startOptions: Set = ["control", "duration", "stats-json"]

@@ -6,7 +6,8 @@ import SystemService
 
 /// What a reload has led to so far.
 struct Reloading {
-  let began = MediaTime.now()
+  /// When it was asked for.
+  let asked: MediaTime
   var answer = ReloadAnswer(cameras: [])
   /// The cameras that something is still being done about, and what will have become of them.
   var pending: [String: ReloadAnswer.Camera] = [:]
@@ -29,19 +30,20 @@ extension StreamSession {
 
   /// Does what others have asked for; one reload at a time.
   func takeReloads() {
-    guard reloading == nil, control.beginReload() else { return }
+    guard reloading == nil, let asked = control.beginReload() else { return }
     let notes = Notes()
     do {
       let new = try loadConfiguration()
       let served = try new.box.serving.configuration(sockets: sockets, after: serving, notes)
       let servedAPI = try new.box.api.configuration(new.box.serving, rtsp: served, after: servingAPI, notes)
-      reloading = Reloading()
-      reloading?.answer.warnings = new.warnings
+      let servedHTTP = try new.box.http.configuration(new.box.serving, rtsp: served, after: servingHTTP)
+      reloading = Reloading(asked: asked)
+      reloading?.answer.warnings = new.warnings + new.overridden(since: configuration)
       // What is told once when a server begins is no news as long as it goes on.
       for note in notes.take() where note.level == .warning { reloading?.answer.warnings.append(note.text) }
       let late = new.changes(from: configuration).intersection(StreamCommand.startOptions)
       for option in late.sorted() { reloading?.answer.warnings.append("\(option): from the next start on") }
-      apply(new, served, servedAPI)
+      apply(new, served, servedAPI, servedHTTP)
     } catch {
       terminal.line("not reloaded, everything goes on as it was: \(error)", .error, event: "reload_refused")
       control.endReload(.failure(error))
@@ -49,19 +51,21 @@ extension StreamSession {
   }
 
   private func apply(
-    _ new: BoxConfiguration, _ served: ServerConfiguration?, _ servedAPI: NetworkControlServer.Configuration?
+    _ new: BoxConfiguration, _ served: ServerConfiguration?, _ servedAPI: NetworkControlServer.Configuration?,
+    _ servedHTTP: ReadingServer.Configuration?
   ) {
-    let places = Dictionary(uniqueKeysWithValues: slots.map { ($0.name, place(of: $0)) })
+    let former = slots
+    let places = Dictionary(uniqueKeysWithValues: former.map { ($0.name, place(of: $0)) })
     configuration = new
-    let (oldServing, oldAPI) = (serving, servingAPI)
-    (serving, servingAPI) = (served, servedAPI)
+    // What servers have counted whose place another one may take.
+    control.figures.look(rtsp: rtsp, https: api, http: http)
+    let (oldServing, oldAPI, oldHTTP) = (serving, servingAPI, servingHTTP)
+    (serving, servingAPI, servingHTTP) = (served, servedAPI, servedHTTP)
     let isServedAnew = (oldServing == nil) != (served == nil)
-    let former = slots.filter { !$0.isLeaving }
     let kept = new.streams.map { camera in former.first { $0.name == camera.name } ?? slot(camera) }
-    let leaving = slots.filter { slot in !kept.contains { $0 === slot } }
-    slots = kept + leaving
+    slots = kept
     // What is let go of first may be what another is to have.
-    for slot in leaving where !slot.isLeaving { leave(slot) }
+    for slot in former where !kept.contains(where: { $0 === slot }) { leave(slot) }
     var begun: [CameraSlot] = []
     for (slot, camera) in zip(kept, new.streams) {
       slot.terminal.name = kept.count > 1 ? slot.name : nil
@@ -72,10 +76,15 @@ extension StreamSession {
         begun.append(slot)
       }
     }
-    for slot in begun { open(slot) }
+    for slot in begun {
+      open(slot)
+      // Where there was no thread for it.
+      if slot.work == nil { settle(slot.name) }
+    }
     closeReleased()
     serveAnew(oldServing)
     serveAPIAnew(oldAPI)
+    serveHTTPAnew(oldHTTP)
     publish()
     endReload()
   }
@@ -88,13 +97,27 @@ extension StreamSession {
     let (former, place) = (slot.camera.command, place(of: slot))
     // Where nobody says, it depends on the others.
     if former.destinations(in: old) != camera.command.destinations(in: place) { options.insert("to") }
+    if let stream = slot.stream {
+      // What `nightjar ctl` has made of it since goes back to what is said here.
+      options.formUnion(stream.opened.controlled.take())
+      let there = stream.pipeline.destinations.map(\.destination)
+      if !slot.destinations.allSatisfy(there.contains) { options.insert("to") }
+    }
     // Whether the encoder may rest.
     if isServedAnew { options.insert("rtsp") }
     let changes = options.sorted().map { $0 == "rtsp" ? "rtsp" : "\($0): \(camera.text(of: $0))" }
-    let unmet = slot.unmet
     slot.camera = camera
     slot.unmet = []
+    // A picture that cannot turn is another pipeline's.
+    let canTurn = options.isDisjoint(with: ["orientation", "mirror"]) || former.turns && camera.command.turns
+    let isLive = slot.stream != nil && canTurn && options.isSubset(of: StreamCommand.liveOptions)
     if slot.work != nil {
+      if isLive, !slot.isStale {
+        // It is changed once more when that is done.
+        slot.queued.formUnion(options)
+        reloading?.wait(for: slot.name, options.isEmpty ? .unchanged : .changed, changes)
+        return false
+      }
       // What comes of that is of no use any more.
       slot.isStale = slot.isStale || !options.isEmpty
       reloading?.wait(for: slot.name, options.isEmpty ? .unchanged : .restarted, changes)
@@ -104,13 +127,9 @@ extension StreamSession {
       reloading?.note(slot.name, .unchanged)
       return false
     }
-    // A picture that cannot turn is another pipeline's.
-    let canTurn = options.isDisjoint(with: ["orientation", "mirror"]) || former.turns && camera.command.turns
-    if let stream = slot.stream, canTurn, options.isSubset(of: StreamCommand.liveOptions) {
+    if let stream = slot.stream, isLive {
       reloading?.wait(for: slot.name, .changed, changes)
-      // What could not be had the last time is compared with what there is.
-      let before = unmet.contains("to") ? stream.pipeline.destinations.map(\.destination) : former.destinations(in: old)
-      change(slot, stream, options, destinations: (before, camera.command.destinations(in: place)))
+      change(slot, stream, options)
       return false
     }
     reloading?.wait(for: slot.name, options.isEmpty ? .unchanged : .restarted, changes)
@@ -122,14 +141,16 @@ extension StreamSession {
     return true
   }
 
-  private func change(
-    _ slot: CameraSlot, _ stream: CameraStream, _ options: Set<String>,
-    destinations: (before: [StreamDestination], after: [StreamDestination])
-  ) {
+  private func change(_ slot: CameraSlot, _ stream: CameraStream, _ options: Set<String>) {
+    let there = stream.pipeline.destinations.map(\.destination)
+    // Of those that came by `nightjar ctl add` the file says nothing, and what went by `ctl remove` is to come back.
+    let before = slot.destinations.filter(there.contains)
+    let after = slot.camera.command.destinations(in: place(of: slot))
     do {
       slot.work = try CameraWork.change(
-        stream.pipeline, to: slot.camera.command, changed: options, destinations: destinations, wake)
+        stream.pipeline, to: slot.camera.command, changed: options, destinations: (before, after), wake)
       slot.changed = options
+      slot.destinations = after
     } catch {
       slot.unmet = options
       reloading?.pending[slot.name] = nil
@@ -137,19 +158,11 @@ extension StreamSession {
     }
   }
 
-  /// A camera that is none any more.
+  /// A camera that is none any more. What is still being done about it comes to nothing.
   private func leave(_ slot: CameraSlot) {
-    slot.isLeaving = true
-    reloading?.wait(for: slot.name, .removed)
-    guard slot.work == nil else { return }
     release(slot, source: slot.camera.command.source)
-    remove(slot)
-  }
-
-  private func remove(_ slot: CameraSlot) {
-    slots.removeAll { $0 === slot }
     terminal.line("\(slot.name): no camera of this box any more", event: "removed")
-    settle(slot.name)
+    reloading?.note(slot.name, .removed)
   }
 
   // MARK: What has come of it
@@ -160,18 +173,22 @@ extension StreamSession {
       guard let work = slot.work, var outcome = work.take() else { continue }
       slot.terminal.tell(work.notes)
       slot.work = nil
-      if slot.isLeaving || slot.isStale {
+      if slot.isStale {
         // What was opened for nothing lets go of its camera before it is opened again.
-        outcome = .changed(complaints: [])
+        outcome = .changed(complaints: [], lacking: [])
         release(slot, source: slot.camera.command.source)
-        if slot.isLeaving { remove(slot) } else { open(slot) }
+        slot.queued = []
         slot.isStale = false
+        open(slot)
         closeReleased()
-        publish()
       } else {
         take(outcome, slot)
-        settle(slot.name)
+        let queued = slot.queued
+        slot.queued = []
+        if let stream = slot.stream, !queued.isEmpty { change(slot, stream, queued.union(slot.unmet)) }
       }
+      if slot.work == nil { settle(slot.name) }
+      publish()
     }
     endReload()
   }
@@ -188,11 +205,13 @@ extension StreamSession {
           throw error
         }
         slot.stream = stream
+        slot.destinations = slot.camera.command.destinations(in: place(of: slot))
         stream.introduce()
         publish()
         introduceURLs(of: slot)
-      case .changed(let complaints):
-        if !complaints.isEmpty { slot.unmet = slot.changed }
+      case .changed(let complaints, let lacking):
+        slot.unmet = complaints.isEmpty ? [] : slot.changed
+        slot.destinations.removeAll(where: lacking.contains)
         for complaint in complaints { complain(complaint, of: slot) }
         try slot.stream?.follow(slot.camera.command, changed: slot.changed)
         if slot.changed.contains("to") { slot.stream?.introduceDestinations() }
@@ -218,7 +237,10 @@ extension StreamSession {
 
   /// Answers where a camera takes longer than whoever waits for it; what is being done about it goes on.
   func lookAtReload() {
-    guard let reloading, MediaTime.now() - reloading.began > Self.reloadPatience else { return }
+    guard let reloading else { return }
+    let warning = "a reload before this one waits for a camera; this one follows it, and is not waited for"
+    control.answerWaiters(since: .now() - Self.reloadPatience, ReloadAnswer(cameras: [], warnings: [warning]))
+    guard MediaTime.now() - reloading.asked > Self.reloadPatience else { return }
     for name in reloading.pending.keys.sorted() {
       self.reloading?.answer.warnings.append("\(name): it takes its time, and goes on without being waited for")
       settle(name)

@@ -31,8 +31,12 @@ extension StreamSession {
       reloading?.answer.server.append("RTSP restarted")
     } catch {
       complain("RTSP is not changed: \(error)")
-      guard let old else { return }
+      guard var old else { return }
+      // Who may watch holds in any case.
+      old.users = new.users
+      old.servesThisMachineAlone = new.servesThisMachineAlone
       serving = old
+      do { try rtsp?.set(users: new.users) } catch { complain("\(error)") }
       if rtsp == nil { serveAgain() }
     }
   }
@@ -52,6 +56,8 @@ extension StreamSession {
       reloading?.answer.server.append("users of HTTPS changed")
       return
     }
+    // Who may ask holds at once, and in any case.
+    api?.set(users: new.users, tokens: new.tokens)
     do {
       for listener in new.listeners where old?.listeners.contains(where: { $0.overlaps(listener) }) != true {
         try listener.check(service: "the control API")
@@ -61,6 +67,8 @@ extension StreamSession {
     } catch {
       complain("HTTPS is not changed: \(error)")
       servingAPI = old
+      servingAPI?.users = new.users
+      servingAPI?.tokens = new.tokens
     }
   }
 
@@ -78,24 +86,31 @@ extension StreamSession {
 
   /// Tries again to listen where it was asked for and could not be done; every few seconds.
   func serveAgain() {
-    do {
-      if rtsp == nil, let serving {
-        rtsp = try serve(serving)
-        publish()
-      }
-      if api == nil, let servingAPI {
-        api = try serveAPI(servingAPI)
-        publish()
-      }
-    } catch {
-      complainOnce("\(error)")
+    if rtsp == nil, let serving {
+      trying("RTSP") { rtsp = try serve(serving) }
+    }
+    if api == nil, let servingAPI {
+      trying("HTTPS") { api = try serveAPI(servingAPI) }
+    }
+    if http == nil, let servingHTTP {
+      trying("HTTP") { http = try serveHTTP(servingHTTP) }
     }
   }
 
-  /// What stays as it is is no news every time.
-  func complainOnce(_ text: String) {
-    if servingComplaint != text { complain(text) }
-    servingComplaint = text
+  private func trying(_ server: String, _ body: () throws -> Void) {
+    do {
+      try body()
+      servingComplaints[server] = nil
+      publish()
+    } catch {
+      complainOnce("\(error)", about: server)
+    }
+  }
+
+  /// What stays as it is is no news every time, but to whoever asks for a reload.
+  func complainOnce(_ text: String, about server: String) {
+    if reloading != nil || servingComplaints[server] != text { complain(text) }
+    servingComplaints[server] = text
   }
 }
 
@@ -107,7 +122,14 @@ extension TCPListener {
 extension NetworkControlServer.Configuration {
   /// Whether one server does for both, but for who may ask.
   fileprivate func isSame(as other: Self) -> Bool {
-    listeners == other.listeners && identity.fingerprint == other.identity.fingerprint
+    listeners == other.listeners && identity.isSame(as: other.identity)
+  }
+}
+
+extension TLSIdentity {
+  /// Whether clients are shown the same, those certificates too that vouch for it.
+  fileprivate func isSame(as other: TLSIdentity) -> Bool {
+    certificates == other.certificates && privateKey == other.privateKey
   }
 }
 
@@ -115,6 +137,6 @@ extension ServerConfiguration {
   /// Whether one server does for both, but for who may watch.
   fileprivate func isSame(as other: ServerConfiguration) -> Bool {
     listeners == other.listeners && requiresEncryption == other.requiresEncryption && suite == other.suite
-      && identity?.fingerprint == other.identity?.fingerprint
+      && (identity == nil ? other.identity == nil : other.identity.map { identity?.isSame(as: $0) == true } == true)
   }
 }

@@ -21,6 +21,8 @@ final class StreamSession {
   var rtsp: RTSPServer?
   var servingAPI: NetworkControlServer.Configuration?
   var api: NetworkControlServer?
+  var servingHTTP: ReadingServer.Configuration?
+  var http: ReadingServer?
   let wake: WakeUp
   /// What others may ask for, and see.
   let control: BoxControl
@@ -30,8 +32,8 @@ final class StreamSession {
   /// When the API's server is to be exchanged: once those who have asked for it by that server have their answer.
   var exchangeOfAPI: MediaTime?
   var isAPIStale = false
-  /// Why there is no server that was asked for, as it was told last.
-  var servingComplaint: String?
+  /// Why there is no server that was asked for, or not for all cameras, as it was told last.
+  var servingComplaints: [String: String] = [:]
   private var service: ServiceReport?
   /// Whether it is ended with the terminal that it was started from.
   private let hasTerminal: Bool
@@ -72,6 +74,7 @@ final class StreamSession {
     sockets = try ActivationSocket.take(known: RTSPOptions.socketNames)
     serving = try box.serving.configuration(sockets: sockets, notes)
     servingAPI = try box.api.configuration(box.serving, rtsp: serving, notes)
+    servingHTTP = try box.http.configuration(box.serving, rtsp: serving)
     terminal.tell(notes)
     slots = configuration.streams.map(slot)
     let opened = slots.count == 1 ? try openOnly(slots[0]) : nil
@@ -82,6 +85,7 @@ final class StreamSession {
     if let opened {
       let stream = try CameraStream(opened, slots[0].camera.command, slots[0].terminal)
       slots[0].stream = stream
+      slots[0].destinations = slots[0].camera.command.destinations(in: place(of: slots[0]))
       if let report, let path = stream.descriptionPath(sharedWith: report) {
         throw CommandFailure(kind: .usage, description: "--sdp and --stats-json are the same file, \(path)")
       }
@@ -91,6 +95,8 @@ final class StreamSession {
     defer { server?.stop() }
     if let servingAPI { api = try serveAPI(servingAPI) }
     defer { api?.stop() }
+    if let servingHTTP { http = try serveHTTP(servingHTTP) }
+    defer { http?.stop() }
     if let serving { rtsp = try serve(serving) }
     defer { rtsp?.stop() }
     publish()
@@ -131,7 +137,7 @@ final class StreamSession {
   /// Serves the streams by RTSP, and says how to watch them.
   func serve(_ configuration: ServerConfiguration) throws -> RTSPServer {
     let server = try RTSPServer(configuration, presentations: presentations)
-    for slot in slots where !slot.isLeaving {
+    for slot in slots {
       let players = RTSPPlayerCommands(configuration: configuration, listeners: server.listeners, name: slot.name)
       for url in players.urls { terminal.line("rtsp       \(url)") }
       // Of several cameras the first one's will do for an example.
@@ -157,39 +163,6 @@ final class StreamSession {
     guard let serving, let rtsp else { return }
     let players = RTSPPlayerCommands(configuration: serving, listeners: rtsp.listeners, name: slot.name)
     for url in players.urls { terminal.line("rtsp       \(url)") }
-  }
-
-  /// What the RTSP server serves now.
-  var presentations: [Presentation] {
-    slots.compactMap { slot in
-      slot.stream.map { Presentation(name: slot.name, pipeline: $0.pipeline, group: $0.command.serving.group) }
-    }
-  }
-
-  /// Tells the RTSP server and whoever controls the box which cameras there are now.
-  func publish() {
-    do { try rtsp?.setPresentations(presentations) } catch { complainOnce("\(error)") }
-    let cameras = slots.compactMap { slot in
-      slot.stream.map { stream in
-        StreamCamera(
-          name: slot.name, stream.pipeline, sourceName: stream.opened.sourceName,
-          fixesQuality: stream.command.encoding.rateControl == .cqp, adaptation: stream.adaptation)
-      }
-    }
-    let all = slots.filter { !$0.isLeaving }
-    let absent = all.compactMap { slot in
-      slot.absence.map { BoxStatus.Absent(name: slot.name, reason: $0) }
-    }
-    control.publish(all.map(\.name), cameras, absent: absent, listeners: listeners)
-  }
-
-  /// Where it listens.
-  private var listeners: [BoxStatus.Listener] {
-    func listed(_ listeners: [TCPListener], _ scheme: (TCPListener) -> String) -> [BoxStatus.Listener] {
-      listeners.map { BoxStatus.Listener(scheme: scheme($0), address: $0.address, port: $0.port) }
-    }
-    return listed(rtsp?.listeners ?? []) { $0.isEncrypted ? "rtsps" : "rtsp" }
-      + listed(api?.listeners ?? []) { _ in "https" }
   }
 
   /// Lets `nightjar ctl` in.
@@ -272,7 +245,10 @@ final class StreamSession {
 
   private func lookForService() {
     let pipelines = slots.compactMap { slot in slot.stream.map { (name: slot.name, pipeline: $0.pipeline) } }
-    service?.look(pipelines, isServing: rtsp != nil, isAlone: slots.count == 1, at: .now()) { [self] in
+    let isWaiting = slots.allSatisfy { $0.stream != nil || $0.isSeenTo }
+    service?.look(
+      pipelines, isServing: rtsp != nil, isWaiting: isWaiting, isAlone: slots.count == 1, at: .now()
+    ) { [self] in
       beginAnew($0)
     }
   }
@@ -280,6 +256,7 @@ final class StreamSession {
   /// Shows what went on; once a second.
   private func look() {
     tellServerEvents()
+    control.figures.look(rtsp: rtsp, https: api, http: http)
     let live = slots.compactMap { slot -> String? in
       slot.stream?.look().map { slots.count > 1 ? "\(slot.name) \($0)" : $0 }
     }
@@ -376,7 +353,7 @@ final class StreamSession {
     for event in rtsp?.events.take() ?? [] {
       terminal.line(event.description, event.isWarning ? .warning : .info, event: "viewer")
     }
-    for event in api?.events.take() ?? [] {
+    for event in (api?.events.take() ?? []) + (http?.events.take() ?? []) {
       terminal.line(event.description, event.isWarning ? .warning : .info, event: "control")
     }
   }

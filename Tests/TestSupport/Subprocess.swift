@@ -55,10 +55,10 @@ public final class Subprocess: @unchecked Sendable {
   /// What it wrote to standard error so far.
   public var errorSoFar: String { (try? String(contentsOf: errorURL, encoding: .utf8)) ?? "" }
 
-  /// Waits for its end; kills it after `limit` seconds, which shows in the status.
+  /// Waits for its end; kills it after `limit` seconds, whatever a test does to the wall clock. That shows in the status.
   public func wait(limit: Double = 120) throws -> Result {
-    let deadline = Date(timeIntervalSinceNow: limit)
-    while process.isRunning, Date() < deadline { usleep(5000) }
+    let deadline = ContinuousClock.now + .seconds(limit)
+    while process.isRunning, .now < deadline { usleep(5000) }
     if process.isRunning {
       // With what it started, if that is its own group: what a child leaves open, Foundation waits for.
       if getpgid(process.processIdentifier) == process.processIdentifier { kill(-process.processIdentifier, SIGKILL) }
@@ -105,10 +105,23 @@ public let nightjarPath: String = {
 
 /// Waits until `condition` holds; false after `limit` seconds.
 public func eventually(within limit: Double = 30, _ condition: () throws -> Bool) rethrows -> Bool {
-  let deadline = Date(timeIntervalSinceNow: limit)
-  while Date() < deadline {
+  let deadline = ContinuousClock.now + .seconds(limit)
+  while .now < deadline {
     if try condition() { return true }
     usleep(10_000)
+  }
+  return try condition()
+}
+
+/// The same for tests that are `async`: Swift's threads are few, and one that sleeps keeps the others' tasks from beginning.
+/// Those that do not, and run beside it, may take all of them for a minute.
+public func comesTrue(
+  within limit: Double = 300, isolation: isolated (any Actor)? = #isolation, _ condition: () throws -> Bool
+) async rethrows -> Bool {
+  let deadline = ContinuousClock.now + .seconds(limit)
+  while .now < deadline {
+    if try condition() { return true }
+    try? await Task.sleep(nanoseconds: 10_000_000)
   }
   return try condition()
 }

@@ -1,0 +1,257 @@
+import Control
+import Media
+import RTP
+import RTSPServer
+import Streaming
+import Synchronization
+import ThermalSensing
+
+/// What the box has done since its start, for whoever asks by `/metrics`, and how it is, by `/healthz`.
+///
+/// The main thread tells it what there is and looks once a second; whoever asks reads the stages' own counters, each under
+/// its lock for some copies, and makes text of them afterwards. Nothing here is on a frame's way.
+final class BoxFigures: Sendable {
+  private struct State {
+    var cameras: [CameraFigures] = []
+    var reloads = 0
+    var rtsp = Summed<RTSPServer, RTSPCounts>()
+    var https = Summed<NetworkControlServer, ControlEvents.Totals>()
+    var http = Summed<ReadingServer, ControlEvents.Totals>()
+    var rtspNow: ServerStatistics?
+    /// When the main thread last looked.
+    var looked: MediaTime
+  }
+
+  private let state: Mutex<State>
+
+  /// The most viewers of a camera that have lines of their own.
+  static let viewerLimit = 64
+
+  init(at now: MediaTime) { state = Mutex(State(looked: now)) }
+
+  // MARK: The main thread's side
+
+  /// Which cameras the configuration has, and what of them streams.
+  func follow(
+    _ names: [String], _ cameras: [StreamCamera], absent: [BoxStatus.Absent], at now: MediaTime = .now()
+  ) {
+    state.withLock { state in
+      state.looked = now
+      let former = state.cameras
+      state.cameras = names.map { name in
+        var figures = former.first { $0.name == name } ?? CameraFigures(name: name)
+        figures.follow(
+          cameras.first { $0.name == name }, absence: absent.first { $0.name == name }?.reason, at: now)
+        return figures
+      }
+    }
+  }
+
+  /// Looks at everything; once a second.
+  func look(
+    rtsp: RTSPServer?, https: NetworkControlServer?, http: ReadingServer?, at now: MediaTime = .now()
+  ) {
+    // Asked before the lock is taken: its own thread answers.
+    let served = rtsp.flatMap { try? $0.statistics() }
+    let (events, readingEvents) = (https?.events.totals, http?.events.totals)
+    state.withLock { state in
+      state.looked = now
+      for index in state.cameras.indices { state.cameras[index].look(at: now) }
+      state.rtspNow = served
+      if let rtsp, let served { state.rtsp.note(RTSPCounts(served), of: rtsp) }
+      if let https, let events { state.https.note(events, of: https) }
+      if let http, let readingEvents { state.http.note(readingEvents, of: http) }
+    }
+  }
+
+  /// The configuration was read again and taken.
+  func noteReload() { state.withLock { $0.reloads += 1 } }
+
+  // MARK: What others ask
+
+  /// Whether all is well.
+  func health(at now: MediaTime = .now()) -> HealthStatus {
+    state.withLock { state in
+      let pause = now - state.looked
+      let reason =
+        pause > CameraFigures.patience
+        ? "the program's main thread has stood still for \(Int(pause.seconds)) s" : nil
+      return HealthStatus(cameras: state.cameras.map { $0.health() }, reason: reason)
+    }
+  }
+
+  /// All figures of now.
+  func write(to text: inout MetricsText) {
+    text.add(.buildInfo, [Nightjar.version], 1)
+    state.withLock { state in
+      text.add(.reloads, [], state.reloads)
+      text.add(.rtspConnections, [], state.rtspNow?.connections ?? 0)
+      text.add(.rtspSessions, [], state.rtspNow?.sessions ?? 0)
+      let (rtsp, https, http) = (state.rtsp.total, state.https.total, state.http.total)
+      text.add(.rtspRequests, [], rtsp.requests)
+      text.add(.rtspRequestsRefused, [], rtsp.refused)
+      text.add(.failedLogins, ["rtsp"], rtsp.failedLogins)
+      text.add(.failedLogins, ["https"], https.failedLogins)
+      text.add(.failedLogins, ["http"], http.failedLogins)
+      text.add(.connectionsRefused, ["rtsp"], rtsp.turnedAway)
+      text.add(.connectionsRefused, ["https"], https.turnedAway)
+      text.add(.connectionsRefused, ["http"], http.turnedAway)
+      for index in state.cameras.indices { text.add(&state.cameras[index]) }
+      let readings = state.cameras.lazy.compactMap { $0.camera?.adaptation?.status }
+      if let reading = readings.first(where: { $0.temperature != nil }) { text.add(reading) }
+    }
+    ProcessFigures.now().write(to: &text)
+  }
+}
+
+/// What an RTSP server counts.
+private struct RTSPCounts: Summable {
+  var requests = 0
+  var refused = 0
+  var failedLogins = 0
+  var turnedAway = 0
+
+  init() {}
+
+  init(_ statistics: ServerStatistics) {
+    (requests, refused) = (statistics.requests, statistics.refused)
+    (failedLogins, turnedAway) = (statistics.failedLogins, statistics.turnedAway)
+  }
+
+  static func + (left: RTSPCounts, right: RTSPCounts) -> RTSPCounts {
+    var sum = left
+    sum.requests += right.requests
+    sum.refused += right.refused
+    sum.failedLogins += right.failedLogins
+    sum.turnedAway += right.turnedAway
+    return sum
+  }
+}
+
+extension ControlEvents.Totals: Summable {
+  fileprivate static func + (left: Self, right: Self) -> Self {
+    var sum = left
+    sum.failedLogins += right.failedLogins
+    sum.turnedAway += right.turnedAway
+    return sum
+  }
+}
+
+private protocol Summable {
+  init()
+  static func + (left: Self, right: Self) -> Self
+}
+
+/// What servers have counted that took each other's place.
+private struct Summed<Server: AnyObject & Sendable, Counts: Summable & Sendable>: Sendable {
+  private var former = Counts()
+  private var last = Counts()
+  // Kept until the next one comes, so that this one's place in memory is nobody else's.
+  private var server: Server?
+
+  var total: Counts { former + last }
+
+  mutating func note(_ counts: Counts, of server: Server) {
+    if let known = self.server, known !== server { former = former + last }
+    self.server = server
+    last = counts
+  }
+}
+
+extension MetricsText {
+  fileprivate mutating func add(_ reading: StreamStatus.Adaptation) {
+    if let temperature = reading.temperature { add(.temperature, [reading.zone ?? ""], temperature) }
+    for state in ThermalState.allCases { add(.thermalState, [state.name], state.name == reading.thermalState ? 1 : 0) }
+  }
+
+  fileprivate mutating func add(_ camera: inout CameraFigures) {
+    let name = [camera.name]
+    let health = camera.health()
+    add(.healthy, name, health.healthy ? 1 : 0)
+    for state in HealthStatus.State.allCases { add(.state, name + [state.rawValue], state == health.state ? 1 : 0) }
+    add(.restarts, name, camera.restarts)
+    let statistics = camera.statistics()
+    // A source that cannot be lost has lost nothing.
+    let condition = statistics.camera
+    add(.losses, name, condition?.losses ?? 0)
+    add(.reopenings, name, condition?.reopenings ?? 0)
+    add(.placeholders, name, condition?.placeholderFrames ?? 0)
+    addFrames(statistics, name)
+    addEncoder(statistics, of: camera, name)
+    addViewers(statistics, of: &camera, name)
+    let pictures = camera.pictures()
+    add(.viewers, name + ["mjpeg"], pictures.viewers.count { !$0.isSnapshot })
+    add(.pictures, name + ["coded"], pictures.coded)
+    add(.pictures, name + ["passed"], pictures.passed)
+    add(.picturesSkipped, name, pictures.skipped)
+  }
+
+  private mutating func addFrames(_ statistics: StreamStatistics, _ name: [String]) {
+    add(.captured, name, statistics.captured)
+    add(.encoded, name, statistics.encoded)
+    add(.keyFrames, name, statistics.keyFrames)
+    add(.sent, name, statistics.sent)
+    add(.thinned, name, statistics.thinned)
+    add(.unwatched, name, statistics.unwatched)
+    for cause in DropCause.allCases { add(.dropped, name + [cause.name], statistics.drops[cause] ?? 0) }
+    for stage in LatencyStage.allCases {
+      let distribution = statistics.distributions[stage] ?? LatencyDistribution()
+      if stage == .total {
+        add(.latency, name, distribution)
+      } else {
+        add(.stageLatency, name + [stage.rawValue], distribution)
+      }
+    }
+  }
+
+  private mutating func addEncoder(_ statistics: StreamStatistics, of camera: CameraFigures, _ name: [String]) {
+    if let streaming = camera.camera {
+      add(.encoderInfo, name + [statistics.encoderName], 1)
+      if !streaming.fixesQuality { add(.bitrate, name, Double(streaming.pipeline.bitrate) / 8) }
+    }
+    add(.encoderBusy, name, statistics.encoderBusy.seconds)
+    add(.encodedBytes, name, statistics.encodedBytes)
+    let counters = statistics.encoder
+    add(.failovers, name, counters.failovers)
+    add(.hangs, name, counters.hangs)
+    add(.recoveries, name, counters.recoveries)
+    add(.switches, name, counters.switches)
+    add(.adaptations, name, counters.adaptations)
+  }
+
+  private mutating func addViewers(
+    _ statistics: StreamStatistics, of camera: inout CameraFigures, _ name: [String]
+  ) {
+    let given = Set(camera.camera?.pipeline.destinations.map(\.id) ?? [])
+    let guests = statistics.destinations.count { !given.contains($0.id) }
+    add(.viewers, name + ["destination"], statistics.destinations.count - guests)
+    add(.viewers, name + ["rtsp"], guests)
+    add(.slowViewers, name, statistics.destinations.count(where: \.isSlow))
+    let delivered = statistics.delivered
+    add(.packets, name, delivered.packets)
+    add(.bytes, name, delivered.bytes)
+    add(.packetsUnsent, name, delivered.lost)
+    add(.retransmissions, name, delivered.retransmitted)
+    add(.viewerFramesDropped, name, delivered.framesDropped)
+    add(.keyFrameRequests, name, statistics.keyFrameRequests.asked)
+    add(.keyFramesGranted, name, statistics.keyFrameRequests.granted)
+    add(.controlRefused, name, delivered.controlRefused)
+    add(.strangers, name, statistics.strangers)
+    for (place, figures) in camera.placed(statistics.destinations) where place < BoxFigures.viewerLimit {
+      let labels = name + ["\(place)"]
+      let reception = figures.reception
+      guard reception.reports > 0 else { continue }
+      add(.viewerLoss, labels, reception.fractionLost)
+      add(.viewerJitter, labels, reception.jitter.seconds)
+      if let roundTrip = reception.roundTrip { add(.viewerRoundTrip, labels, roundTrip.seconds) }
+    }
+  }
+
+  private mutating func add(_ metric: Metric, _ labels: [String], _ distribution: LatencyDistribution) {
+    let limits = LatencyDistribution.limits
+    add(
+      metric, labels,
+      buckets: limits.indices.map { (Double(limits[$0]) / 1e9, distribution.cumulative(upTo: $0)) },
+      count: distribution.count, sum: distribution.sum.seconds)
+  }
+}

@@ -1,0 +1,159 @@
+import Credentials
+import Diagnosis
+import Glibc
+import Listening
+import Media
+
+/// What is looked at of the servers that a box has.
+extension Doctor {
+  func examineServers(_ box: BoxConfiguration) {
+    display.looking(at: "servers")
+    let (serving, api, http) = (box.box.serving, box.box.api, box.box.http.http)
+    let isEncrypted = serving.rtsps != nil || api.https != nil
+    let ownCertificate = isEncrypted && serving.certificate == nil
+    tell(MachineFindings.state(directory: StandardPaths.stateDirectory, isNeeded: ownCertificate))
+    guard serving.isServed || api.https != nil || http != nil else { return }
+    // Where their file cannot be read, that is all there is to say of it.
+    let hasUsers = examineUsers(serving) ?? true
+    let hasTokens = api.https != nil && examineTokens(api)
+    if isEncrypted { examineCertificate(serving) }
+    examinePorts(
+      [("rtsp", serving.rtsp, RTSPOptions.port), ("rtsps", serving.rtsps, RTSPOptions.encryptedPort)], isOpen: hasUsers)
+    examinePorts([("https", api.https, APIOptions.port)], isOpen: hasUsers || hasTokens)
+    // Unlike what is encrypted, it is open to others only where an address was given.
+    examinePorts([("http", http, HTTPOptions.port)], isOpen: hasUsers && http?.address != nil)
+  }
+
+  /// Whether there are users; nil where that cannot be told.
+  private func examineUsers(_ serving: RTSPOptions) -> Bool? {
+    let path = serving.users ?? StandardPaths.usersFile
+    let adding = Mend.command(
+      "nightjar user add NAME\(serving.users.map { " --users \(ShellWord.quoted($0))" } ?? "")")
+    do {
+      guard let file = try serving.usersFile() else {
+        tell(Finding(.users, "none: only this machine may watch"))
+        return false
+      }
+      tell(Finding(.users, "\(file.users.count) in \(path)", figures: ["users": Double(file.users.count)]))
+      return true
+    } catch UsersFileError.file(.missing) {
+      tell(Finding(.usersFile, "there is no users file \(path)", mends: [adding]))
+      return nil
+    } catch UsersFileError.file(let error) {
+      tell(Finding(.usersFile, "\(error)", mends: error.mends))
+      return nil
+    } catch let failure as CommandFailure {
+      tell(Finding(.usersFile, failure.description, mends: [adding]))
+    } catch {
+      tell(Finding(.usersFile, "\(error)", mends: [.advice("mend that line in \(path)")]))
+      return nil
+    }
+    return false
+  }
+
+  /// Whether there are tokens.
+  private func examineTokens(_ api: APIOptions) -> Bool {
+    let path = api.tokens ?? StandardPaths.tokensFile
+    do {
+      guard let file = try api.tokensFile() else { return false }
+      tell(Finding(.tokens, "\(file.names.count) in \(path)", figures: ["tokens": Double(file.names.count)]))
+      return !file.names.isEmpty
+    } catch TokensFileError.file(.missing) {
+      let named = api.tokens.map { " --tokens \(ShellWord.quoted($0))" } ?? ""
+      tell(
+        Finding(
+          .tokensFile, "there is no tokens file \(path)", mends: [.command("nightjar token add NAME\(named)")]))
+    } catch TokensFileError.file(let error) {
+      tell(Finding(.tokensFile, "\(error)", mends: error.mends))
+    } catch {
+      tell(Finding(.tokensFile, "\(error)", mends: [.advice("mend that line in \(path)")]))
+    }
+    return false
+  }
+
+  private func examineCertificate(_ serving: RTSPOptions) {
+    let own = "\(StandardPaths.stateDirectory)/\(SelfSignedIdentity.fileName)"
+    let (certificate, key) = (serving.certificate ?? own, serving.key ?? own)
+    do throws(TLSIdentityError) {
+      let identity = try TLSIdentity(certificateFile: certificate, keyFile: key)
+      tell(finding(of: identity, at: certificate, isOwn: serving.certificate == nil))
+    } catch .file(.missing) where serving.certificate == nil {
+      tell(Finding(.certificate, "one of our own is made at the first start: \(own)"))
+    } catch .file(let error) {
+      tell(Finding(.certificateFile, "\(error)", mends: error.mends))
+    } catch {
+      tell(
+        Finding(
+          .certificateFile, error.description,
+          mends: serving.certificate == nil
+            ? [.command("rm \(ShellWord.quoted(own))"), .advice("another is made at the next start")]
+            : [.command("openssl x509 -noout -subject -dates -in \(ShellWord.quoted(certificate))")]))
+    }
+  }
+
+  private func finding(of identity: TLSIdentity, at path: String, isOwn: Bool) -> Finding {
+    let now = Int64(time(nil))
+    let days = Double(identity.notAfter - now) / 86_400
+    let figures = ["days_left": days.rounded(.down)]
+    let renewing: [Mend] =
+      isOwn
+      ? [.asRoot("systemctl restart nightjar"), .advice("another is made at the next start")]
+      : [.advice("have it renewed by whoever made it; then: nightjar ctl reload")]
+    switch identity.validity(at: now) {
+    case .expired(let end):
+      return Finding(
+        .certificateExpired, "\(path) has expired on \(ClockCondition.day(end))", mends: renewing, figures: figures)
+    case .notYet(let start):
+      return Finding(
+        .certificateEarly,
+        "\(path) is valid from \(ClockCondition.day(start)) on, and the clock says "
+          + ClockCondition.day(now), mends: [.asRoot("timedatectl set-ntp true")], figures: figures)
+    case .valid:
+      let text =
+        "\(path): valid until \(ClockCondition.day(identity.notAfter)), SHA-256 \(identity.fingerprint.prefix(23))…"
+      return days < 30
+        ? Finding(.certificateSoon, text, mends: renewing, figures: figures)
+        : Finding(.certificate, text, figures: figures)
+    }
+  }
+
+  private func examinePorts(_ servers: [(name: String, given: ListenAddress?, port: Int)], isOpen: Bool) {
+    for server in servers {
+      guard let given = server.given else { continue }
+      guard let listeners = given.listeners(port: server.port, isEncrypted: false, isOpenToOthers: isOpen) else {
+        tell(
+          Finding(
+            .usersNeeded, "\(server.name) at \(given): others are to reach it, and nobody could log in",
+            mends: [
+              .command("nightjar user add NAME"),
+              .advice("or only this machine: \(server.name) = \"127.0.0.1:\(given.port ?? server.port)\""),
+            ]))
+        continue
+      }
+      for listener in listeners {
+        // Whose it is can be asked for even where the descriptors of the process cannot be seen.
+        if let running, running.listens(at: listener.address, port: listener.port) {
+          tell(Finding(.port, "\(server.name) at \(listener.address) port \(listener.port): the running stream's"))
+          continue
+        }
+        let check = PortCheck(address: listener.address, port: listener.port)
+        let finding = check.finding(service: server.name, own: running?.process, isOptional: listener.isOptional)
+        if let finding { tell(finding) }
+      }
+    }
+  }
+}
+
+extension PrivateFileError {
+  /// What mends it.
+  var mends: [Mend] {
+    switch self {
+    case .exposed(let path, _): [.command("chmod o= \(ShellWord.quoted(path))")]
+    case .foreign(let path, _): [.asRoot("chown \(geteuid()) \(ShellWord.quoted(path))")]
+    case .system(_, let path, let number) where number == EACCES || number == EPERM:
+      [.command("ls -l \(ShellWord.quoted(path))"), .asRoot("nightjar doctor")]
+    case .missing(let path), .notAFile(let path), .tooLarge(let path, _), .locked(let path), .system(_, let path, _):
+      [.command("ls -ld \(ShellWord.quoted(path))")]
+    }
+  }
+}

@@ -1,0 +1,80 @@
+import Control
+import Glibc
+import Media
+
+/// What the kernel says of this process, by the names that Prometheus has for every program.
+struct ProcessFigures {
+  private var start: Double?
+  private var processorTime: Double?
+  private var residentBytes: Int?
+  private var virtualBytes: Int?
+  private var descriptors: Int?
+  private var descriptorLimit: Double?
+
+  /// What it says now; what it does not say is left out.
+  static func now() -> ProcessFigures {
+    var figures = ProcessFigures()
+    figures.readStatus()
+    figures.descriptors = countDescriptors()
+    var limit = rlimit()
+    if getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 {
+      figures.descriptorLimit = Double(limit.rlim_cur)
+    }
+    return figures
+  }
+
+  /// Adds them.
+  func write(to text: inout MetricsText) {
+    if let start { text.add(.processStart, [], start) }
+    if let processorTime { text.add(.processCPU, [], processorTime) }
+    if let residentBytes { text.add(.processMemory, [], residentBytes) }
+    if let virtualBytes { text.add(.processVirtualMemory, [], virtualBytes) }
+    if let descriptors { text.add(.processDescriptors, [], descriptors) }
+    if let descriptorLimit { text.add(.processDescriptorLimit, [], descriptorLimit) }
+  }
+
+  /// proc(5): fields are counted from 1, and the second, in parentheses, may hold anything.
+  private mutating func readStatus() {
+    guard let line = Self.contents("/proc/self/stat"), let end = line.lastIndex(of: ")") else { return }
+    let fields = line[line.index(after: end)...].split(separator: " ")
+    func field(_ number: Int) -> Int? { fields.count > number - 3 ? Int(fields[number - 3]) : nil }
+    let ticks = Double(max(sysconf(CInt(_SC_CLK_TCK)), 1))
+    if let user = field(14), let system = field(15) { processorTime = Double(user + system) / ticks }
+    virtualBytes = field(23)
+    residentBytes = field(24).map { $0 * sysconf(CInt(_SC_PAGESIZE)) }
+    if let boot = Self.bootTime, let since = field(22) { start = boot + Double(since) / ticks }
+  }
+
+  /// When the machine was started, in seconds since 1970: read once, so that the program's start stays one time though the
+  /// wall clock is set.
+  private static let bootTime: Double? = {
+    let line = contents("/proc/stat")?.split(separator: "\n").first { $0.hasPrefix("btime ") }
+    return line.flatMap { Double($0.dropFirst(6)) }
+  }()
+
+  private static func countDescriptors() -> Int? {
+    guard let directory = opendir("/proc/self/fd") else { return nil }
+    defer { closedir(directory) }
+    var count = 0
+    while let entry = readdir(directory) {
+      if entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { count += 1 }
+    }
+    // The one that is open for this.
+    return count - 1
+  }
+
+  private static func contents(_ path: String) -> String? {
+    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return nil }
+    defer { close(descriptor) }
+    var bytes: [UInt8] = []
+    var buffer = [UInt8](repeating: 0, count: 16_384)
+    while bytes.count < 1 << 20 {
+      let count = read(descriptor, &buffer, buffer.count)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { break }
+      bytes += buffer[..<count]
+    }
+    return String(decoding: bytes, as: UTF8.self)
+  }
+}

@@ -1,0 +1,53 @@
+import Control
+import Media
+import RTP
+import Streaming
+
+extension StreamCamera {
+  func look(_ name: String, isSnapshot: Bool) throws -> any PictureSequence {
+    LivePictures(try pipeline.look(name, isSnapshot: isSnapshot))
+  }
+
+  func sessionDescription(ofDestination number: Int?) -> DescribedDestination? {
+    let destinations = pipeline.destinations
+    let entry =
+      if let number { destinations.indices.contains(number - 1) ? destinations[number - 1] : nil } else {
+        destinations.first { $0.destination.payload == .h264 }
+      }
+    guard let entry, let description = pipeline.sessionDescription(for: entry.id, sessionID: sessionID) else {
+      return nil
+    }
+    return DescribedDestination(text: description.text, hasKey: entry.suite != nil)
+  }
+
+  /// Those who look at JPEG pictures; one picture alone is nobody's stream.
+  func pictureViewers(_ statistics: PictureStatistics) -> [StreamViewer] {
+    statistics.viewers.filter { !$0.isSnapshot }.map {
+      StreamViewer(
+        camera: name, isGuest: true, kind: "mjpeg",
+        delivery: StreamStatus.Destination(url: $0.name, packets: $0.pictures, bytes: $0.bytes, packetsLost: 0))
+    }
+  }
+}
+
+extension StreamStatus.Pictures {
+  /// Figures as the status shows them.
+  init(_ statistics: PictureStatistics) {
+    self.init(
+      viewers: statistics.viewers.count { !$0.isSnapshot }, coded: statistics.coded, passed: statistics.passed,
+      skipped: statistics.skipped)
+  }
+}
+
+/// A pipeline's pictures, as the control API sees them.
+private final class LivePictures: PictureSequence {
+  private let viewer: PictureViewer
+
+  init(_ viewer: PictureViewer) {
+    self.viewer = viewer
+  }
+
+  func next(until deadline: MediaTime) async throws -> [UInt8] { try await viewer.next(until: deadline).bytes }
+
+  func noteSent(_ bytes: Int) { viewer.noteSent(bytes) }
+}

@@ -1,0 +1,25 @@
+import Foundation
+
+/// What a running program tells by `/healthz`.
+public struct Health {
+  /// 200 or 503.
+  public let status: Int
+  /// The JSON with it.
+  public let document: [String: Any]
+
+  /// Asks by the control socket, by curl; nil where no answer comes.
+  public init?(_ socket: String, path: String = "/healthz", in directory: TemporaryDirectory) throws {
+    let result = try Subprocess.run(
+      [
+        "curl", "-sS", "--max-time", "60", "--unix-socket", socket, "-w", "%{http_code}", "http://localhost\(path)",
+      ], in: directory)
+    let lines = result.outputText.split(separator: "\n")
+    guard lines.count == 2, let status = Int(lines[1]),
+      let document = try JSONSerialization.jsonObject(with: Data(lines[0].utf8)) as? [String: Any]
+    else { return nil }
+    (self.status, self.document) = (status, document)
+  }
+
+  /// Of one camera: both in a word, as in `503 frozen`.
+  public var summary: String { "\(status) \(document["state"] as? String ?? "")" }
+}
