@@ -8,13 +8,15 @@ final class ConfiguredProgram {
   let process: Subprocess
   private let file: URL
 
-  init(_ text: String, environment: [String: String] = [:], until words: String = "streaming") throws {
+  init(
+    _ text: String, arguments: [String] = [], environment: [String: String] = [:], until words: String = "streaming"
+  ) throws {
     directory = try TemporaryDirectory()
     file = URL(fileURLWithPath: directory.path("nightjar.toml"))
     try Data(text.utf8).write(to: file)
     process = try Subprocess(
-      [nightjarPath, "stream", "--config", file.path, "--control", directory.path("control")], in: directory,
-      environment: environment)
+      [nightjarPath, "stream", "--config", file.path, "--control", directory.path("control")] + arguments,
+      in: directory, environment: environment)
     let process = process
     try #require(eventually { process.errorSoFar.contains(words) }, "\(process.errorSoFar)")
   }

@@ -63,6 +63,44 @@ import Testing
     try program.end()
   }
 
+  @Test func `where a port is taken, who is gone is gone all the same, and each server tries for itself`() throws {
+    let (port, other, taken) = (try TCPPort.free(), try TCPPort.free(), try TCPListener())
+    let tokens = try TemporaryDirectory()
+    func token(_ name: String, _ command: String = "add") throws -> String {
+      let made = try Subprocess.run(
+        [nightjarPath, "token", command, name, "--tokens", tokens.path("tokens")], in: tokens)
+      #expect(made.status == 0, "\(made.error)")
+      return made.outputText.trimmingCharacters(in: .whitespacesAndNewlines)
+    }
+    let (gone, kept) = (try token("gone"), try token("kept"))
+    func text(_ port: Int, _ more: String = "") -> String {
+      "source = 'test'\nsize = '320x240'\nhttps = '127.0.0.1:\(port)'\ntokens = '\(tokens.path("tokens"))'\n\(more)"
+    }
+    let program = try ConfiguredProgram(
+      text(port), environment: ["STATE_DIRECTORY": tokens.path("state")], until: "https  ")
+    func status(_ token: String, _ port: Int) throws -> String {
+      try Subprocess.run(
+        [
+          "curl", "-sk", "-m", "20", "-o", tokens.path("answer"), "-w", "%{http_code}", "-H",
+          "Authorization: Bearer \(token)",
+          "https://127.0.0.1:\(port)/v1/status",
+        ], in: tokens
+      ).outputText
+    }
+    #expect(try status(gone, port) == "200")
+    _ = try token("gone", "remove")
+    try program.write(text(Int(taken.port)))
+    let warnings = try program.answer("reload")["warnings"] as? [String] ?? []
+    #expect(warnings.contains { $0.contains("HTTPS is not changed") }, "\(warnings)")
+    #expect(try status(gone, port) == "401")
+    #expect(try status(kept, port) == "200")
+    // RTSP cannot be had, and HTTPS moves.
+    try program.write(text(other, "rtsp = '127.0.0.1:\(taken.port)'\n"))
+    #expect((try program.answer("reload")["server"] as? [String])?.contains("HTTPS restarted") == true)
+    #expect(try eventually { try status(kept, other) == "200" })
+    try program.end()
+  }
+
   @Test func `a reload by HTTPS that exchanges that server is answered`() throws {
     let (first, second) = (try TCPPort.free(), try TCPPort.free())
     let tokens = try TemporaryDirectory()

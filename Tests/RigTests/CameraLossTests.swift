@@ -236,7 +236,7 @@ import Testing
     let before = stream.packets.units.count
     #expect(eventually { stream.packets.units.count > before + 30 && stream.state == "live" })
     let status = try Subprocess.run([nightjarPath, "ctl", "--socket", stream.socket, "status"], in: directory)
-    #expect(status.outputText.contains("90 degrees, sent as 360x640; changed once"), "\(status.outputText)")
+    #expect(status.outputText.contains("90 degrees, sent as 360x640; encoders exchanged once"), "\(status.outputText)")
     let figures = try stream.finish()
     #expect((figures["camera"] as? [String: Any])?["reopenings"] as? Int == 1)
     #expect(stream.packets.sequenceGaps == 0 && stream.packets.sourceCount == 1)

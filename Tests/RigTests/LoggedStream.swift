@@ -31,6 +31,11 @@ final class LoggedStream {
 
   var state: String { camera["state"] as? String ?? "" }
 
+  /// What `/healthz` says of it, as in `503 frozen`.
+  var health: String {
+    (try? Health(socket, path: "/cameras/camera/healthz", in: directory))?.summary ?? ""
+  }
+
   /// Waits for a line.
   func says(_ words: String, times: Int = 1, within limit: Double = 60) -> Bool {
     eventually(within: limit) { program.errorSoFar.components(separatedBy: words).count > times }

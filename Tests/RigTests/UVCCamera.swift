@@ -33,13 +33,16 @@ final class UVCCamera {
 
   /// Plugs a camera in, and waits until the kernel has made its node.
   ///
-  /// - Parameter sizes: Of the JPEGs that it offers.
-  init(jpegs sizes: [String] = ["1280x720"], in directory: TemporaryDirectory) throws {
+  /// - Parameters:
+  ///   - sizes: Of the JPEGs that it offers.
+  ///   - clips: Files of other JPEGs that it offers.
+  init(jpegs sizes: [String] = ["1280x720"], clips: [String] = [], in directory: TemporaryDirectory) throws {
     self.directory = directory
     socket = directory.path("camera-\(serial).sock")
     let path = URL(fileURLWithPath: nightjarPath).deletingLastPathComponent().appendingPathComponent("UVCCameraTool")
     var arguments = [path.path, socket, "--serial", serial]
     for size in sizes { arguments += ["--mjpeg", try NumberedPictures.clip(of: size, in: directory)] }
+    for clip in clips { arguments += ["--mjpeg", clip] }
     tool = try Subprocess(arguments, in: directory)
     guard eventually({ tool.outputSoFar.contains("ready") }) else {
       throw Failed(text: "the camera could not be plugged in: \(tool.errorSoFar)")

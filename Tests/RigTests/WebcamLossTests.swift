@@ -17,7 +17,15 @@ import Testing
     let figures = try stream.finish()
     #expect(stream.packets.sequenceGaps == 0 && stream.packets.sourceCount == 1, "\(log)")
     #expect(stream.packets.steps(since: 0).shortest > 0)
-    return figures["camera"] as? [String: Any] ?? [:]
+    let camera = figures["camera"] as? [String: Any] ?? [:]
+    // The camera's own pictures have been converted, and took their time; placeholders were not. The last one of these
+    // may have been made and not taken.
+    let conversion = (figures["latency_ms"] as? [String: [String: Double]])?["convert"] ?? [:]
+    let captured = (figures["frames"] as? [String: Any])?["captured"] as? Int ?? 0
+    let converted = Int(conversion["frames"] ?? 0)
+    #expect(abs(captured - (camera["placeholder_frames"] as? Int ?? 0) - converted) <= 1, "\(figures)")
+    #expect(converted > 0 && conversion["p50"] ?? 0 > 0.01, "\(conversion)")
+    return camera
   }
 
   @Test func `a webcam that is pulled out and plugged in is taken again by its serial number`() throws {
@@ -28,11 +36,12 @@ import Testing
       let start = PacketLog.now()
       try camera.command("unplug")
       #expect(stream.says("the camera was unplugged", times: cycle), "\(stream.program.errorSoFar)")
-      #expect(stream.state == "disconnected")
+      #expect(stream.state == "disconnected" && stream.health == "503 disconnected")
       #expect(eventually { stream.packets.units.last?.time ?? 0 > start + 1 })
       try camera.command("plug")
       #expect(stream.says("camera is back after", times: cycle), "\(stream.program.errorSoFar)")
       #expect(stream.packets.steps(since: start - 0.5).longest < 1)
+      #expect(eventually { stream.health == "200 streaming" }, "\(stream.health)")
     }
     let figures = try Self.finish(stream)
     #expect(figures["losses"] as? Int == 3 && figures["reopenings"] as? Int == 3, "\(figures)")
@@ -44,7 +53,7 @@ import Testing
     let stream = try Self.stream(camera, in: directory)
     try camera.command("stall")
     #expect(stream.says("no picture for 2 seconds"), "\(stream.program.errorSoFar)")
-    #expect(stream.state == "stalled")
+    #expect(stream.state == "stalled" && stream.health == "503 stalled")
     let before = stream.packets.units.count
     #expect(eventually { stream.packets.units.count > before + 30 }, "placeholders")
     try camera.command("resume")
@@ -58,9 +67,10 @@ import Testing
     let stream = try Self.stream(camera, in: directory)
     try camera.command("freeze")
     #expect(stream.says("picture frozen since"), "\(stream.program.errorSoFar)")
-    #expect(stream.state == "frozen")
+    #expect(stream.state == "frozen" && stream.health == "503 frozen")
     try camera.command("resume")
     #expect(stream.says("picture moves again"), "\(stream.program.errorSoFar)")
+    #expect(eventually { stream.health == "200 streaming" }, "\(stream.health)")
     let figures = try Self.finish(stream)
     #expect(figures["losses"] as? Int == 0 && figures["placeholder_frames"] as? Int == 0, "\(figures)")
   }
@@ -75,5 +85,38 @@ import Testing
     try camera.command("resume")
     #expect(stream.says("camera is back after"), "\(stream.program.errorSoFar)")
     #expect(try Self.finish(stream)["state"] as? String == "live")
+  }
+
+  @Test func `a webcam that comes late brings its colours along`() throws {
+    let directory = try TemporaryDirectory()
+    let camera = try UVCCamera(jpegs: ["640x360"], in: directory)
+    let node = try #require(camera.node)
+    try camera.command("unplug")
+    let stream = try LoggedStream(
+      ["--source", node, "--wait", "--format", "mjpeg", "--size", "640x360"], in: directory)
+    #expect(stream.says("streaming"), "\(stream.program.errorSoFar)")
+    // What the placeholder's samples mean is not what those of a JPEG do.
+    #expect(try Self.range(of: stream, in: directory) == "tv")
+    try camera.command("plug")
+    #expect(stream.says("camera is there after"), "\(stream.program.errorSoFar)")
+    #expect(try eventually { try Self.range(of: stream, in: directory) == "pc" })
+    _ = try Self.finish(stream)
+  }
+
+  /// What ffprobe says of the stream: limited (`tv`) or full (`pc`).
+  private static func range(of stream: LoggedStream, in directory: TemporaryDirectory) throws -> String {
+    let (url, description) = ("rtp://127.0.0.1:\(try UDPPort.free())", directory.path("probe.sdp"))
+    func control(_ arguments: String...) throws {
+      let result = try Subprocess.run([nightjarPath, "ctl", "--socket", stream.socket] + arguments, in: directory)
+      #expect(result.status == 0, "\(result.error)")
+    }
+    try control("add", url, "--sdp", description)
+    let result = try Subprocess.run(
+      [
+        "ffprobe", "-v", "quiet", "-protocol_whitelist", "file,udp,rtp", "-show_entries", "stream=color_range", "-of",
+        "csv=p=0", description,
+      ], in: directory, limit: 60)
+    try control("remove", url)
+    return result.outputText.trimmingCharacters(in: .whitespacesAndNewlines)
   }
 }

@@ -1,0 +1,277 @@
+#if X264
+  import Control
+  import Foundation
+  import TestSupport
+  import Testing
+
+  /// Figures of the running program, judged by Prometheus's own tool.
+  @Suite(.serialized) struct MetricsTests {
+    /// A thermal zone of files.
+    private static func thermalZone(in directory: TemporaryDirectory) throws {
+      let zone = "\(directory.url.path)/class/thermal/thermal_zone0"
+      try FileManager.default.createDirectory(atPath: zone, withIntermediateDirectories: true)
+      for (name, text) in [
+        "type": "cpu-thermal", "temp": "45500", "trip_point_0_type": "passive", "trip_point_0_temp": "80000",
+      ] {
+        try Data("\(text)\n".utf8).write(to: URL(fileURLWithPath: "\(zone)/\(name)"))
+      }
+    }
+
+    @Test func `with a viewer by RTSP promtool finds nothing, and all that is promised is there`() throws {
+      let sysfs = try TemporaryDirectory()
+      try Self.thermalZone(in: sysfs)
+      let program = try ServedProgram(["--sysfs", sysfs.url.path, "--encoder", "x264"])
+      let socket = program.directory.path("control")
+      let idle = try Scrape(socket, in: program.directory)
+      #expect(idle.samples[#"nightjar_viewers{camera="camera",kind="rtsp"}"#] == 0)
+      let viewer = try program.ffmpeg(program.url(), transport: "udp", frames: 100_000)
+      defer { viewer.send(SIGKILL) }
+      // What a viewer has reported, and what the sensor has told.
+      func scrape() throws -> Scrape { try Scrape(socket, in: program.directory) }
+      let hasReported = try eventually(within: 90) {
+        let samples = try scrape().samples
+        return samples[#"nightjar_viewer_loss_ratio{camera="camera",viewer="0"}"#] != nil
+          && samples[#"nightjar_viewer_round_trip_seconds{camera="camera",viewer="0"}"#] != nil
+          && samples[#"nightjar_temperature_celsius{zone="cpu-thermal"}"#] != nil
+      }
+      let page = try scrape()
+      #expect(hasReported, "\(page.text)")
+      let file = program.directory.path("metrics")
+      try Data(page.text.utf8).write(to: URL(fileURLWithPath: file))
+      let judged = try Subprocess.run(
+        ["sh", "-c", "exec promtool check metrics < \"$0\"", file], in: program.directory)
+      let words = judged.outputText + judged.error
+      #expect(judged.status == 0 && words.isEmpty, "\(words)")
+
+      for metric in Metric.allCases {
+        #expect(page.text.contains("# TYPE \(metric.rawValue) \(metric.kind.rawValue)\n"), "\(metric.rawValue)")
+      }
+      expectConsistent(page)
+      #expect(page.samples[#"nightjar_viewers{camera="camera",kind="rtsp"}"#] == 1)
+      #expect(page.samples[#"nightjar_temperature_celsius{zone="cpu-thermal"}"#] == 45.5)
+      #expect(page.samples[#"nightjar_thermal_state{state="nominal"}"#] == 1)
+      #expect(page.samples[#"nightjar_camera_state{camera="camera",state="streaming"}"#] == 1)
+      #expect(page.samples.keys.contains { $0.hasPrefix(#"nightjar_encoder_info{camera="camera",encoder="x264"#) })
+      let start = page.samples["process_start_time_seconds"] ?? 0
+      #expect(abs(start - Date().timeIntervalSince1970) < 600, "\(start)")
+      #expect(page.samples["process_resident_memory_bytes"] ?? 0 > 1e6)
+      #expect(page.samples["process_open_fds"] ?? 0 > 5)
+      // The kernel counts the same.
+      let status = try String(contentsOfFile: "/proc/\(program.process.identifier)/limits", encoding: .utf8)
+      let limit = status.split(separator: "\n").first { $0.hasPrefix("Max open files") }?.split(separator: " ")[3]
+      #expect(page.samples["process_max_fds"] == limit.flatMap { Double($0) })
+      #expect(try program.end().status == 0)
+    }
+
+    /// Each histogram's buckets rise up to its count, and its frames are those that were counted.
+    private func expectConsistent(_ page: Scrape) {
+      var buckets: [String: [(limit: Double, count: Double)]] = [:]
+      for (key, number) in page.samples {
+        guard let match = key.firstMatch(of: /^(.*)_bucket\{(.*),le="(.*)"\}$/) else { continue }
+        let limit = match.3 == "+Inf" ? Double.infinity : Double(match.3) ?? .nan
+        buckets["\(match.1) \(match.2)", default: []].append((limit, number))
+      }
+      #expect(buckets.count == 8)
+      for (key, values) in buckets {
+        let sorted = values.sorted { $0.limit < $1.limit }
+        #expect(zip(sorted, sorted.dropFirst()).allSatisfy { $0.count <= $1.count }, "\(key)")
+        let words = key.split(separator: " ")
+        #expect(sorted.last?.count == page.samples["\(words[0])_count{\(words[1])}"], "\(key)")
+      }
+      func frames(_ stage: String) -> Double {
+        page.samples[#"nightjar_stage_duration_seconds_count{camera="camera",stage="\#(stage)"}"#] ?? -1
+      }
+      #expect(frames("capture") == page["nightjar_frames_captured_total"])
+      // Every picture of the synthetic camera is painted.
+      #expect(frames("convert") == page["nightjar_frames_captured_total"])
+      #expect(frames("packetize") == frames("send"))
+      #expect(frames("send") == page["nightjar_frames_sent_total"])
+      #expect(frames("packetize") > 10)
+      // All stages together are the way from camera to wire: of the same frames, but for those on their way.
+      let total = page["nightjar_capture_to_wire_seconds_sum"] ?? 0
+      func seconds(_ stage: String) -> Double {
+        page.samples[#"nightjar_stage_duration_seconds_sum{camera="camera",stage="\#(stage)"}"#] ?? -1
+      }
+      #expect(seconds("packetize") > 0 && seconds("convert") > 0)
+      #expect(seconds("encode") + seconds("packetize") + seconds("send") <= total * 1.05 + 0.5, "\(page.text)")
+    }
+
+    @Test func `no figure falls when the pipeline is begun anew or a viewer leaves`() throws {
+      let recorder = try DatagramRecorder()
+      let other = try UDPPort.free()
+      let head = "source = 'test'\nencoder = 'x264'\nto = ['rtp://127.0.0.1:\(recorder.port)'"
+      let program = try ConfiguredProgram(head + ", 'rtp://127.0.0.1:\(other)']\nsize = '320x240'\n")
+      let socket = program.directory.path("control")
+      var last = try Scrape(socket, in: program.directory)
+      func expectRisen(_ what: String) throws {
+        let next = try Scrape(socket, in: program.directory)
+        let counters = next.counters
+        #expect(counters.count > 100)
+        for (name, number) in last.counters { #expect(counters[name] ?? -1 >= number, "\(what): \(name)") }
+        last = next
+      }
+      let begun = last["nightjar_packets_sent_total"] ?? 0
+      #expect(eventually { recorder.count > 60 })
+      try expectRisen("on its way")
+      #expect(last["nightjar_packets_sent_total"] ?? 0 > begun)
+      // A destination goes, and what it got stays counted.
+      try program.write(head + "]\nsize = '320x240'\n")
+      #expect(try program.reload() == ["camera": "changed"])
+      try expectRisen("a destination less")
+      for (number, size) in ["640x480", "320x240", "480x360"].enumerated() {
+        try program.write(head + "]\nsize = '\(size)'\n")
+        #expect(try program.reload() == ["camera": "restarted"])
+        let count = recorder.count
+        #expect(eventually { recorder.count > count + 20 }, "\(program.process.errorSoFar)")
+        try expectRisen(size)
+        #expect(last["nightjar_camera_restarts_total"] == Double(number + 1))
+        #expect(last.samples["nightjar_reloads_total"] == Double(number + 2))
+      }
+      #expect(try Health(socket, in: program.directory)?.status == 200)
+      try program.end()
+      _ = recorder.finish()
+    }
+
+    @Test func `health tells of nobody watching, of a camera that is not there, and of one that waits`() throws {
+      let clip = "/nonexistent/clip.y4m"
+      let program = try ConfiguredProgram(
+        """
+        rtsp = '127.0.0.1:\(try TCPPort.free())'
+        [[camera]]
+        name = "nursery"
+        source = "test"
+        size = "320x240"
+        [[camera]]
+        name = "garden"
+        source = "file:\(clip)"
+        [[camera]]
+        name = "attic"
+        source = "/dev/v4l/by-id/usb-nothing-of-that-name"
+        """, until: "rtsp  ")
+      let socket = program.directory.path("control")
+      func state(_ camera: String) throws -> String {
+        let answer = try #require(try Health(socket, path: "/cameras/\(camera)/healthz", in: program.directory))
+        #expect((answer.document["healthy"] as? Bool == true) == (answer.status == 200), "\(answer)")
+        #expect((answer.document["reason"] == nil) == (answer.status == 200), "\(answer)")
+        return answer.summary
+      }
+      #expect(try eventually { try state("nursery") == "200 idle" })
+      #expect(try state("garden") == "503 absent")
+      #expect(try eventually { try state("attic") == "503 waiting" })
+      let all = try #require(try Health(socket, in: program.directory))
+      #expect(all.status == 503)
+      let cameras = all.document["cameras"] as? [[String: Any]] ?? []
+      #expect(cameras.map { $0["name"] as? String } == ["nursery", "garden", "attic"])
+      // As figures too.
+      let page = try Scrape(socket, in: program.directory)
+      #expect(page.samples[#"nightjar_camera_healthy{camera="nursery"}"#] == 1)
+      #expect(page.samples[#"nightjar_camera_healthy{camera="attic"}"#] == 0)
+      #expect(page.samples[#"nightjar_camera_state{camera="attic",state="waiting"}"#] == 1)
+      #expect(page.samples[#"nightjar_camera_state{camera="attic",state="idle"}"#] == 0)
+      try program.end()
+    }
+
+    @Test func `a stage that stands still is told, with no systemd to watch it`() throws {
+      let directory = try TemporaryDirectory()
+      let (clip, pipe) = (directory.path("clip.y4m"), directory.path("pipe"))
+      let made = try Subprocess.run(
+        [
+          "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc=size=320x240:rate=30:duration=2", "-pix_fmt",
+          "yuv420p", clip,
+        ], in: directory)
+      #expect(made.status == 0 && mkfifo(pipe, 0o600) == 0, "\(made.error)")
+      // What delivers two seconds, and then nothing, without an end.
+      let writer = try Subprocess(
+        ["sh", "-c", "exec 3> \"$1\"; cat \"$0\" >&3; exec sleep 300", clip, pipe], in: directory)
+      defer { writer.send(SIGKILL) }
+      let port = try UDPPort.free()
+      let program = try ConfiguredProgram(
+        "source = 'file:\(pipe)'\nloop = 1\nencoder = 'x264'\nto = 'rtp://127.0.0.1:\(port)'\n")
+      let socket = program.directory.path("control")
+      #expect(try Health(socket, path: "/cameras/camera/healthz", in: program.directory)?.summary == "200 streaming")
+      let isTold = try eventually(within: 90) {
+        try Health(socket, path: "/cameras/camera/healthz", in: program.directory)?.summary == "503 stuck"
+      }
+      let health = try #require(try Health(socket, path: "/cameras/camera/healthz", in: program.directory))
+      #expect(isTold && (health.document["reason"] as? String)?.contains("capture stands still") == true, "\(health)")
+      try program.end()
+    }
+
+    @Test func `wrong passwords are counted, and stay so when another server takes the place`() throws {
+      let users = try TemporaryDirectory()
+      let file = users.path("users")
+      let added = try Subprocess.run(
+        ["sh", "-c", "echo 'looking glass' | \"$0\" user add anna --users \"$1\"", nightjarPath, file], in: users)
+      #expect(added.status == 0, "\(added.error)")
+      func text(_ port: Int) -> String {
+        "source = 'test'\nsize = '320x240'\nrtsp = '127.0.0.1:\(port)'\nusers = '\(file)'\n"
+      }
+      let port = try TCPPort.free()
+      let program = try ConfiguredProgram(text(port), until: "rtsp  ")
+      let refused = try Subprocess.run(
+        [
+          "ffmpeg", "-nostdin", "-v", "error", "-rtsp_transport", "tcp", "-i",
+          "rtsp://anna:wrong@127.0.0.1:\(port)/camera", "-f", "null", "-",
+        ], in: users, limit: 90)
+      #expect(refused.status != 0)
+      let failed = #"nightjar_failed_logins_total{server="rtsp"}"#
+      func scrape() throws -> [String: Double] {
+        try Scrape(program.directory.path("control"), in: program.directory).samples
+      }
+      #expect(try eventually { try scrape()[failed] ?? 0 >= 1 })
+      let before = try scrape()
+      try program.write(text(try TCPPort.free()))
+      #expect(try program.answer("reload")["server"] as? [String] == ["RTSP restarted"])
+      // The new server has been looked at once its connections are told.
+      usleep(2_500_000)
+      let after = try scrape()
+      #expect(after[failed] == before[failed], "\(before) \(after)")
+      #expect(after["nightjar_rtsp_requests_total"] ?? 0 >= before["nightjar_rtsp_requests_total"] ?? 1)
+      try program.end()
+    }
+
+    @Test func `fifty scrapes a second delay no frame, and a flood makes ten pages a second`() throws {
+      let recorder = try DatagramRecorder()
+      let program = try ConfiguredProgram(
+        "source = 'test'\nencoder = 'x264'\nsize = '320x240'\nto = 'rtp://127.0.0.1:\(recorder.port)'\n")
+      let socket = program.directory.path("control")
+      let latency = "nightjar_capture_to_wire_seconds"
+      var quiet: [Double] = []
+      var scraped: [Double] = []
+      for _ in 0..<2 {
+        let begin = try Scrape(socket, in: program.directory)
+        usleep(3_000_000)
+        let middle = try Scrape(socket, in: program.directory)
+        let scrapes = try Subprocess.run(
+          [
+            "curl", "-sS", "--rate", "50/s", "--unix-socket", socket, "-o", "/dev/null",
+            "http://localhost/metrics?[1-150]",
+          ], in: program.directory)
+        #expect(scrapes.status == 0, "\(scrapes.error)")
+        let end = try Scrape(socket, in: program.directory)
+        quiet.append(middle.mean(of: latency, since: begin))
+        scraped.append(end.mean(of: latency, since: middle))
+      }
+      // A scrape that held a stage up would cost a frame its own time; a machine that is busy otherwise costs both.
+      let (without, with) = (quiet.reduce(0, +) / 2, scraped.reduce(0, +) / 2)
+      #expect(with < without * 10 + 0.02, "\(quiet) \(scraped)")
+
+      // As fast as it goes: what is answered is one of few pages.
+      let begin = Date()
+      let flood = try Subprocess.run(
+        [
+          "curl", "-sS", "--unix-socket", socket, "-o", program.directory.path("page-#1"),
+          "http://localhost/metrics?[1-2000]",
+        ], in: program.directory)
+      let seconds = Date().timeIntervalSince(begin)
+      #expect(flood.status == 0, "\(flood.error)")
+      let pages = try (1...2000).map {
+        try Data(contentsOf: URL(fileURLWithPath: program.directory.path("page-\($0)")))
+      }
+      #expect(Set(pages).count <= Int(seconds * 10) + 2, "\(Set(pages).count) pages in \(seconds) s")
+      #expect(pages.allSatisfy { $0.count > 1000 })
+      try program.end()
+      _ = recorder.finish()
+    }
+  }
+#endif

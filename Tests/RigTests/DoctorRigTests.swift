@@ -1,0 +1,192 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// `nightjar doctor` with the kernel's cameras: what is wrong with one is told, and done about as it says.
+@Suite(.serialized, .enabled(if: Vivid.isHere)) struct DoctorRigTests {
+  private let directory: TemporaryDirectory
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    #expect(chmod(directory.url.path, 0o777) == 0)
+  }
+
+  private func doctor(
+    _ source: String, _ options: [String] = [], own: [String] = [], before: [String] = []
+  ) throws -> DoctorReport {
+    try DoctorReport(["--source", source, "--encoder", "x264"] + options, own: own, before: before, in: directory)
+  }
+
+  private func problem(_ key: String, in report: DoctorReport) throws -> DoctorReport.Finding {
+    let finding = try #require(report[key], "\(report.findings)")
+    #expect(finding.status == "problem" && report.exitCode == 1)
+    return finding
+  }
+
+  private func mend(_ command: String?) throws {
+    let result = try runMend(try #require(command), in: directory)
+    #expect(result.status == 0, "\(command ?? ""): \(result.error)")
+  }
+
+  @Test func `a camera that is well reaches its rate, and its format and driver are told`() throws {
+    let report = try doctor(try Vivid.node(0), ["--size", "640x360"])
+    let rate = try #require(report["rate"], "\(report.findings)")
+    #expect(abs((rate.figures["fps"] ?? 0) - (rate.figures["fps_agreed"] ?? 100)) < 5, "\(rate)")
+    #expect(report["camera"]?.text.contains("vivid") == true && rate.text.contains("640x360"))
+    #expect(report.seconds < 150)
+  }
+
+  @Test func `a camera in use is told with who has it, and free once that is ended`() throws {
+    let node = try Vivid.node(0)
+    let holder = try Subprocess(
+      [
+        nightjarPath, "stream", "--source", node, "--control", "none", "--to", "rtp://127.0.0.1:5004", "--sdp",
+        directory.path("h.sdp"),
+      ], in: directory)
+    defer { holder.send(SIGKILL) }
+    #expect(eventually { holder.errorSoFar.contains("streaming") })
+    let busy = try problem("camera-busy", in: doctor(node))
+    #expect(busy.text.contains("nightjar (process \(holder.identifier))"), "\(busy)")
+    try mend(busy.commands.first)
+    #expect(try holder.wait(limit: 60).status == 0)
+    let mended = try doctor(node)
+    #expect(mended.has("rate") && !mended.has("camera-busy"), "\(mended.findings)")
+  }
+
+  @Test func `a camera that a stream has is left alone, and that stream is asked`() throws {
+    let node = try Vivid.node(0)
+    let stream = try LoggedStream(["--source", node, "--size", "640x360"], in: directory)
+    #expect(stream.says("streaming"))
+    let report = try doctor(node, ["--size", "640x360"], own: ["--socket", stream.socket])
+    #expect(report["camera"]?.text.contains("in the running stream") == true, "\(report.findings)")
+    #expect(report.has("rate") || report.has("rate-low"))
+    // One that wants the same camera by another name is not told to kill the stream.
+    let busy = try problem("camera-busy", in: doctor(node, ["--name", "other"], own: ["--socket", stream.socket]))
+    #expect(busy.text.contains("running stream") && busy.commands == ["nightjar ctl status"], "\(busy)")
+    let figures = try stream.finish()
+    #expect((figures["camera"] as? [String: Any])?["losses"] as? Int == 0, "\(figures)")
+    #expect(stream.packets.sequenceGaps == 0)
+  }
+
+  @Test func `a codec, a size that there is not, and a driver that refuses`() throws {
+    // vim2m and vicodec come before vivid.
+    let codec = try problem("camera-other", in: doctor("/dev/video0"))
+    #expect(codec.commands == ["nightjar devices"])
+    let node = try Vivid.node(0)
+    let format = try problem("camera-format", in: doctor(node, ["--size", "1000x1000"]))
+    let nearest = try #require(format.mends.first?.advice?.split(separator: "\"").dropFirst().first, "\(format)")
+    #expect(try !doctor(node, ["--size", String(nearest)]).has("camera-format"))
+    try Vivid.set(node, "inject_vidioc_reqbufs_error=1", in: directory)
+    _ = try problem("camera-unusable", in: doctor(node))
+    // It was for once.
+    #expect(try !doctor(node).has("camera-unusable"))
+  }
+
+  @Test func `an HDMI input without a signal is told, until there is one`() throws {
+    let node = try Vivid.node(0)
+    try Vivid.control(node, ["-i", "3"], in: directory)
+    defer {
+      try? Vivid.set(node, "dv_timings_signal_mode=0", in: directory)
+      try? Vivid.control(node, ["-i", "0"], in: directory)
+    }
+    try Vivid.set(node, "dv_timings_signal_mode=1", in: directory)
+    let lacking = try problem("camera-signal", in: doctor(node))
+    #expect(lacking.text.contains(node) && lacking.text.contains("signal"))
+    try Vivid.set(node, "dv_timings_signal_mode=0", in: directory)
+    #expect(try !doctor(node).has("camera-signal"))
+  }
+
+  @Test func `who may not open a camera is told why: another mode, another group, a login before that`() throws {
+    let node = try Vivid.node(0)
+    func shell(_ text: String) throws {
+      #expect(try Subprocess.run(["sh", "-c", text], in: directory).status == 0)
+    }
+    defer { try? shell("chgrp root \(node); chmod 660 \(node)") }
+    // Of Debian's users, games is in the group games alone.
+    let inGroup = ["setpriv", "--reuid=games", "--regid=games", "--init-groups"]
+    let before = ["setpriv", "--reuid=games", "--regid=65534", "--clear-groups"]
+    try shell("chgrp games \(node) && chmod 600 \(node)")
+    let mode = try problem("camera-mode", in: doctor(node, before: inGroup))
+    #expect(mode.text.contains("600"))
+    try mend(mode.commands.first)
+    let group = try problem("camera-group", in: doctor(node, before: inGroup))
+    #expect(group.commands == ["sudo usermod -aG video games"], "\(group)")
+    // As if usermod had been run, whose files are this machine's own.
+    try shell("chgrp games \(node)")
+    let login = try problem("camera-login", in: doctor(node, before: before))
+    #expect(login.mends.contains { $0.advice?.contains("log out and in again") == true })
+    // As one who has logged in again.
+    let mended = try doctor(node, before: inGroup)
+    #expect(mended.has("rate") || mended.has("rate-low"), "\(mended.findings)")
+  }
+
+  @Test func `a clock of another century is told, until it is set`() throws {
+    let now = Date()
+    #expect(try Subprocess.run(["date", "-s", "2001-02-03 04:05:06"], in: directory).status == 0)
+    let report = Result { try doctor("test") }
+    let back = ISO8601DateFormatter().string(from: now)
+    #expect(try Subprocess.run(["date", "-s", back], in: directory).status == 0)
+    #expect(try problem("clock-wrong", in: report.get()).text.contains("2001-02-03"))
+    #expect(try !doctor("test").has("clock-wrong"))
+  }
+
+  @Test func `a state folder without room is told, until there is some`() throws {
+    let state = directory.path("state")
+    try FileManager.default.createDirectory(atPath: state, withIntermediateDirectories: true)
+    #expect(try Subprocess.run(["mount", "-t", "tmpfs", "-o", "size=256k", "none", state], in: directory).status == 0)
+    defer { _ = try? Subprocess.run(["umount", state], in: directory) }
+    let full = try problem("state-full", in: doctor("test", ["--rtsps", "127.0.0.1:8322"]))
+    try mend(full.commands.first)
+    #expect(try Subprocess.run(["mount", "-o", "remount,size=8m", state], in: directory).status == 0)
+    #expect(try !doctor("test", ["--rtsps", "127.0.0.1:8322"]).has("state-full"))
+  }
+
+  @Test func `a webcam that sleeps, that is too slow in the dark, and that delivers nothing`() throws {
+    let camera = try UVCCamera(jpegs: ["640x360"], in: directory)
+    let options = ["--format", "mjpeg", "--size", "640x360"]
+    var node = try #require(camera.node)
+    let sleepy = try doctor(node, options)
+    #expect(sleepy.has("usb"), "\(sleepy.findings)")
+    if let sleep = sleepy["usb-sleep"] {
+      try mend(sleep.commands.first)
+      #expect(try !doctor(node, options).has("usb-sleep"))
+    }
+    try camera.command("rate-drop")
+    let low = try #require(try doctor(node, options)["rate-low"])
+    #expect(low.figures["fps"] ?? 30 < 20, "\(low)")
+    try mend(low.commands.first)
+    #expect(try doctor(node, options).has("rate"))
+    try camera.command("stall")
+    let none = try problem("rate-none", in: doctor(node, options))
+    #expect(none.commands.first?.contains("authorized") == true, "\(none)")
+    try camera.command("resume")
+    try mend(none.commands.first)
+    #expect(eventually { camera.node != nil })
+    node = try #require(camera.node)
+    #expect(try doctor(node, options).has("rate"))
+  }
+
+  @Test func `a stream that has lost its camera, or shows the same picture for ever, says so`() throws {
+    let camera = try UVCCamera(jpegs: ["640x360"], in: directory)
+    let node = try #require(camera.node)
+    let options = ["--format", "mjpeg", "--size", "640x360"]
+    let stream = try LoggedStream(["--source", node] + options, in: directory)
+    #expect(stream.says("streaming"), "\(stream.program.errorSoFar)")
+    let own = ["--socket", stream.socket]
+    try camera.command("unplug")
+    #expect(stream.says("the camera was unplugged"))
+    let lost = try problem("camera-lost", in: doctor(node, options, own: own))
+    #expect(lost.text.contains("disconnected") && lost.mends.first?.advice == "plug it in again", "\(lost)")
+    try camera.command("plug")
+    #expect(stream.says("camera is back after"))
+    #expect(try !doctor(node, options, own: own).has("camera-lost"))
+    try camera.command("freeze")
+    #expect(stream.says("picture frozen since"))
+    _ = try problem("camera-frozen", in: doctor(node, options, own: own))
+    try camera.command("resume")
+    #expect(eventually { stream.state == "live" })
+    let mended = try doctor(node, options, own: own)
+    #expect(mended["camera"]?.status == "ok" && !mended.has("camera-frozen"), "\(mended.findings)")
+    _ = try stream.finish()
+  }
+}
