@@ -105,6 +105,8 @@ bench: build ## Measures, against ffmpeg, GStreamer and x264 in one run where th
 	Benchmarks/fanout
 	Benchmarks/join
 	Benchmarks/srtp
+	Benchmarks/reloads
+	Benchmarks/scrapes
 
 clean: ## Removes what was built here (the rig's kernel is elsewhere).
 	rm -rf .build Fuzz/.build Examples/.build
