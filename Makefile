@@ -32,7 +32,7 @@ test: ## Installs what the tests need and runs them, with real players.
 	@scripts/install-packages build test
 	swift build --build-tests
 	$(MAKE) --no-print-directory examples strict-va
-	scripts/run-tests swift test --skip-build --skip RigTests
+	scripts/run-tests "$$(swift build --show-bin-path)/nightjarPackageTests.xctest" --skip '^RigTests'
 
 test-without-x264: ## Builds the hardware-only program, free of the GPL, and runs its tests.
 	@scripts/check-swift
@@ -40,8 +40,8 @@ test-without-x264: ## Builds the hardware-only program, free of the GPL, and run
 	$(MAKE) --no-print-directory strict-va
 	swift build --build-tests $(WITHOUT_X264)
 	touch .build/strict-va/renderD128
-	$(STRICT_VA) scripts/run-tests swift test --skip-build $(WITHOUT_X264) --filter 'EncodingTests|StreamingTests|PlayerTests|VAAPITests' \
-	  --skip ExampleTests
+	$(STRICT_VA) scripts/run-tests "$$(swift build --show-bin-path $(WITHOUT_X264))/nightjarPackageTests.xctest" \
+	  --filter '^(Encoding|Streaming|Player|VAAPI)Tests' --skip ExampleTests
 
 strict-va: ## Builds the VA-API driver that the tests use, .build/strict-va/.
 	@$(MAKE) --no-print-directory -C Tests/StrictVADriver OUT=$(CURDIR)/.build/strict-va

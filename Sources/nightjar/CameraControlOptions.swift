@@ -20,7 +20,10 @@ struct CameraControlOptions: ParsableArguments {
     name: .customLong("sensor-lock"),
     help: ArgumentHelp(
       "Fix exposure, gain, white balance and focus once they have held still for a second.",
-      discussion: "Pictures do not get fewer in the dark then, either. After ten seconds they are fixed as they are."))
+      discussion: """
+        What of them somebody has set by hand is left to the camera until then. Pictures do not get fewer in the dark \
+        either. After ten seconds all are fixed as they are.
+        """))
   var locksSensor = false
 
   @Option(
@@ -35,8 +38,9 @@ struct CameraControlOptions: ParsableArguments {
       "When it is night: from=19:30 and to=06:30 by the local time, or below=20 and above=30 by the mean brightness of the "
         + "picture, 0 to 255. Given twice.",
       discussion: """
-        It becomes night when the picture was darker than below for a minute (three seconds at the start), and day when it was lighter than above for a \
-        minute; choose above higher than what the night's controls make of a dark room. In a file it is a table, [night].
+        It becomes night when the picture was darker than below for a minute (three seconds at the start), and day when it \
+        was lighter than above for a minute; choose above higher than what the night's controls make of a dark room. In a \
+        file it is a table, [night].
         """, valueName: "key=value"),
     transform: CameraControlOptions.assignment)
   var night: [ControlAssignment] = []

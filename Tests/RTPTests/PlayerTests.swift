@@ -1,28 +1,16 @@
 import Foundation
 import Media
 import RTP
+import TestSupport
 import Testing
 
 /// What ffmpeg and ffprobe make of our bytes.
 @Suite struct PlayerTests {
   /// A program run to its end.
   static func run(_ arguments: [String]) throws -> (output: Data, errors: String) {
-    let process = Process()
-    process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
-    process.arguments = arguments
-    let output = Pipe()
-    let errorFile = FileManager.default.temporaryDirectory.appendingPathComponent("\(UUID()).log")
-    _ = FileManager.default.createFile(atPath: errorFile.path, contents: nil)
-    defer { try? FileManager.default.removeItem(at: errorFile) }
-    process.standardOutput = output
-    process.standardError = try FileHandle(forWritingTo: errorFile)
-    process.standardInput = FileHandle.nullDevice
-    try process.run()
-    let data = output.fileHandleForReading.readDataToEndOfFile()
-    process.waitUntilExit()
-    let errors = try String(contentsOf: errorFile, encoding: .utf8)
-    guard process.terminationStatus == 0 else { throw ProgramFailure(arguments: arguments, errors: errors) }
-    return (data, errors)
+    let result = try Subprocess.run(arguments, in: try TemporaryDirectory())
+    guard result.status == 0 else { throw ProgramFailure(arguments: arguments, errors: result.error) }
+    return (result.output, result.error)
   }
 
   struct ProgramFailure: Error {
