@@ -17,7 +17,7 @@ public struct SteppedRange: Hashable, Sendable {
     self.step = step
   }
 
-  /// The even value nearest to `wanted`, at least 16 and at most ``PictureSize/limit``; nil where there is none.
+  /// The even value nearest to `wanted`, at least 16 and at most ``/Media/PictureSize/limit``; nil where there is none.
   public func nearestEven(to wanted: Int) -> Int? {
     let lowest = max(minimum, 16)
     let highest = min(maximum, PictureSize.limit)
@@ -48,15 +48,15 @@ public enum CameraRates: Hashable, Sendable {
 
 /// A size, or a range of them, that a camera offers in one pixel format.
 public struct CameraSize: Hashable, Sendable {
-  /// Which sizes.
+  /// One size, or all of a range.
   public enum Extent: Hashable, Sendable {
-    /// One.
+    /// One size.
     case discrete(PictureSize)
-    /// A grid.
+    /// Every width together with every height of these ranges.
     case stepwise(widths: SteppedRange, heights: SteppedRange)
   }
 
-  /// Which sizes.
+  /// The size, or the range of sizes.
   public let extent: Extent
   /// The rates at that size. For a grid: at the size of it that was asked about.
   public let rates: CameraRates
@@ -82,11 +82,11 @@ public struct CameraSize: Hashable, Sendable {
 
 /// A pixel format that a camera offers.
 public struct CameraFormat: Hashable, Sendable {
-  /// Its code.
+  /// The format by its V4L2 code.
   public let pixelFormat: PixelFormat
   /// The driver's name for it.
   public let name: String
-  /// Its sizes.
+  /// The sizes that the camera has in this format.
   public let sizes: [CameraSize]
 
   /// A format.
@@ -102,7 +102,7 @@ public struct CameraCapabilities: Hashable, Sendable {
   /// Its formats in the driver's order.
   public let formats: [CameraFormat]
 
-  /// Capabilities.
+  /// The capabilities of a camera with these formats.
   public init(formats: [CameraFormat]) {
     self.formats = formats
   }

@@ -5,7 +5,7 @@ public import Media
 public enum CameraControlError: Failure, Hashable {
   /// The camera has no control of that name.
   case unknown(name: String, nearest: String?)
-  /// It has none at all.
+  /// The camera has no controls at all.
   case none
   /// The camera is not there now.
   case absent

@@ -10,7 +10,7 @@ import Threading
 /// What is wanted is, the later before the earlier: the profile's values, what a sensor lock has fixed, the night's values,
 /// and what was set by ``change(_:)``. Nothing is put back at the end.
 public final class CameraControls: Sendable {
-  /// How it is.
+  /// What has become of the lock, the night and the values that were wanted.
   public struct Status: Hashable, Sendable {
     /// `off`, `settling` or `locked`.
     public var sensorLock = "off"
@@ -54,7 +54,7 @@ public final class CameraControls: Sendable {
     core.ask(.end)
   }
 
-  /// How it is.
+  /// What has become of the lock, the night and the values that were wanted. From any thread.
   public var status: Status {
     var status = core.status.withLock { $0 }
     if core.pictures.isMeasuring { status.brightness = core.pictures.brightness() }

@@ -24,7 +24,8 @@ public protocol CameraFinding<Camera>: AnyObject, Sendable {
   func warnings(of camera: Camera) -> [String]
 }
 
-/// Opens a V4L2 camera, and finds it again by its link, or by ``CameraIdentity``.
+/// Opens a V4L2 camera, and finds it again by its link, or by what it says of itself (maker, model, serial number, USB
+/// port, name).
 public final class CameraFinder: CameraFinding, @unchecked Sendable {
   // Sendable: used by one thread at a time, as its protocol has it.
 
@@ -61,7 +62,9 @@ public final class CameraFinder: CameraFinding, @unchecked Sendable {
     traits = identity.distinguishing(among: VideoNode.all())
   }
 
-  /// As ``CameraFinding`` has it.
+  /// The camera, opened but not started; nil where it is not there.
+  ///
+  /// - Throws: ``CaptureError`` where it is there and cannot be opened.
   public func find() throws -> V4L2Camera? {
     switch selection {
     case .path(let path) where traits == nil || followsLink: return try openIfThere(path)

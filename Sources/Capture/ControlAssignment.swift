@@ -5,10 +5,11 @@ public struct ControlAssignment: Hashable, Sendable {
   /// Its value, as ``CameraControl/value(_:)`` takes it.
   public let value: String
 
-  /// An assignment.
+  /// `value` for the control called `name`, neither of them checked yet.
   public init(name: String, value: String) { (self.name, self.value) = (name, value) }
 
-  /// Refuses what ``DriverTurn`` sets and gives back: two would undo each other's work.
+  /// Refuses flips and rotation, which the camera sets to lay its pictures and gives back: two would undo each other's
+  /// work.
   ///
   /// - Throws: ``CameraControlError/turning(name:)``.
   public static func requireSettable(_ name: String) throws(CameraControlError) {

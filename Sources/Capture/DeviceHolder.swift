@@ -2,7 +2,7 @@ import Glibc
 
 /// A process that has a device open.
 public struct DeviceHolder: Hashable, Sendable, CustomStringConvertible {
-  /// The process.
+  /// The process's ID (PID).
   public let processID: Int32
   /// Its name, as in `ps`.
   public let name: String

@@ -16,7 +16,7 @@ public enum CameraSurvival: Hashable, Sendable {
 /// A camera that may be unplugged, stall or fail while its stream goes on.
 ///
 /// As long as it delivers, its frames are handed on as they are. When it does not, pictures of the same size and rate
-/// that say so take their place, on the same clock and without a gap, until it was found again (``CameraSearch``).
+/// that say so take their place, on the same clock and without a gap, until it was found again, on a thread of its own.
 /// Where it comes back with another size, its pictures are scaled.
 public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unchecked Sendable {
   // Sendable: what is mutable without a lock belongs to the source's one thread.
@@ -68,10 +68,11 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
   /// One for a `camera` that was opened but not started.
   ///
   /// - Parameters:
+  ///   - camera: what is streamed first; its format is the stream's from then on.
   ///   - finder: what opened it, and opens it again.
   ///   - survival: from when on placeholders take the place of a camera that fails.
   ///   - pictures: who wants to know of the camera's own pictures.
-  /// - Throws: `FramePoolError` where memory for placeholders is short.
+  /// - Throws: ``/Media/FramePoolError`` where memory for placeholders is short.
   public convenience init(
     _ camera: Camera, finder: Finder, survival: CameraSurvival = .onceStarted, pictures: PictureWatch? = nil
   ) throws(FramePoolError) {

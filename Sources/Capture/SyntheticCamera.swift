@@ -24,7 +24,7 @@ public final class SyntheticCamera: VideoSource, @unchecked Sendable {
 
   /// A camera of `size` with `capacity` frames of memory.
   ///
-  /// - Throws: ``FramePoolError``.
+  /// - Throws: ``/Media/FramePoolError``.
   public init(
     size: PictureSize, frameRate: FrameRate, capacity: Int = FramePool.defaultCapacity
   ) throws(FramePoolError) {

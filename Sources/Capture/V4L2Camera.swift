@@ -32,7 +32,7 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   /// orientation that the camera was opened with.
   public let format: SourceFormat
   /// What every picture is turned by, to stand upright although the sensor does not: the inverse of the driver's
-  /// `V4L2_CID_CAMERA_SENSOR_ROTATION`. ``Orientation/upright`` where it does not say, or is not listened to.
+  /// `V4L2_CID_CAMERA_SENSOR_ROTATION`. ``/Media/Orientation/upright`` where it does not say, or is not listened to.
   public let mounting: Orientation
   /// `HD Pro Webcam C920 (/dev/video0)`.
   public let name: String
@@ -168,9 +168,9 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     converter.orient(orientation)
   }
 
-  /// Frames that `offer` covers are handed on unturned where they lie in the driver's own memory, and need not be copied
-  /// then, and those of a JPEG camera, which are decoded before they are turned. All others are turned in the pass that
-  /// converts them.
+  /// Frames that `offer` covers are handed on unturned where they lie in the driver's own memory, and need not be
+  /// copied then, and those of a JPEG camera, which are decoded before they are turned. All others are turned in the
+  /// pass that converts them.
   public func leaveTurning(to offer: TurnOffer) {
     guard format.turnsApart else { return }
     converter.offer = offer

@@ -17,7 +17,7 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
 
   /// What it delivers.
   public let format: SourceFormat
-  /// The path.
+  /// The path of the clip, as it was given.
   public let name: String
   /// Whether the pace is that of a clock.
   public var isLive: Bool { pacing == .realtime }

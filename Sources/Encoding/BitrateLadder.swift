@@ -3,7 +3,7 @@ public import Media
 /// The bitrate that `--bitrate auto` stands for.
 public enum BitrateLadder {
   /// Bits a second for pictures of `size` at `frameRate`: by size at 30 frames a second, and in proportion to the
-  /// rate; within ``EncoderConfiguration/bitrateLimits``.
+  /// rate; within ``/Media/EncoderConfiguration/bitrateLimits``.
   ///
   /// | pixels | Mbit/s at 30 fps |
   /// |---|---|

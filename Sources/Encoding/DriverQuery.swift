@@ -13,7 +13,8 @@ public enum DriverQuery {
 
   /// What the driver of `node` can do. One that hangs is left behind on its thread.
   ///
-  /// - Throws: ``EncoderError`` as `VAAPICapabilities.init(of:)` does, or ``EncoderError/hung(library:after:)``.
+  /// - Throws: ``/Media/EncoderError`` as `VAAPICapabilities.init(of:)` does, or
+  ///   ``/Media/EncoderError/hung(library:after:)``.
   public static func capabilities(
     of node: RenderNode, within limit: MediaTime = FailoverEncoder.Policy().openingLimit
   ) throws(EncoderError) -> VAAPICapabilities {

@@ -23,7 +23,7 @@ public enum EncoderEvent: Sendable, CustomStringConvertible {
   /// The picture turned, and what the encoder of the former orientation still held back is lost.
   case flushFailed(reason: EncoderError)
 
-  /// The line.
+  /// One line for the person at the terminal.
   public var description: String {
     switch self {
     case .failedOver(let name, let reason, let retry):
@@ -52,7 +52,7 @@ public final class EncoderEvents: Sendable {
   /// The most events that wait; what happens meanwhile is in the counters alone.
   public static let limit = 64
 
-  /// None yet.
+  /// A list without events.
   public init() {}
 
   /// Takes what happened since the last call, oldest first.

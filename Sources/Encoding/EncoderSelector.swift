@@ -27,8 +27,8 @@ public enum EncoderAspects: Sendable {
 
 /// An encoder that was chosen, and why.
 public struct EncoderSelection: Sendable {
-  /// The encoder; it has encoded pictures already and is warm. But for one size alone an ``OrientedEncoder``, whose standby
-  /// is being made.
+  /// The encoder; it has encoded pictures already and is warm. But for one size alone an ``OrientedEncoder``, whose
+  /// standby is being made.
   public let encoder: any VideoEncoder
   /// Why a better one was passed over, and what stands behind this one; nil where there was no choice.
   public let explanation: String?
@@ -46,13 +46,15 @@ public enum EncoderSelector {
   /// An encoder for `configuration`, warmed up. A candidate is believed only after it has encoded pictures.
   ///
   /// - Parameters:
+  ///   - choice: which encoder, or the best that works.
+  ///   - configuration: what it is to make.
   ///   - node: the render node that VA-API is to use; nil for the first one that works.
   ///   - policy: how the hardware and what stands behind it are used; without its standby the other aspect's encoder is
   ///     made when the picture turns.
   ///   - aspects: whether the picture may turn.
-  ///   - turns: whether the hardware is to turn frames by itself where it can; for a source that would need a pass of its
-  ///     own for it, and is told of ``EncoderSelection/turning``.
-  /// - Throws: ``EncoderError`` with the reasons, where none can be had.
+  ///   - turns: whether the hardware is to turn frames by itself where it can; for a source that would need a pass of
+  ///     its own for it, and is told of ``EncoderSelection/turning``.
+  /// - Throws: ``/Media/EncoderError`` with the reasons, where none can be had.
   public static func select(
     _ choice: EncoderChoice, _ configuration: EncoderConfiguration, node: String? = nil,
     policy: FailoverEncoder.Policy = FailoverEncoder.Policy(), aspects: EncoderAspects = .one, turns: Bool = false

@@ -3,7 +3,7 @@ public import Media
 /// How to encode, whatever the picture: ``EncoderPreset/settings`` or ``init()``, and any of it changed. With a size, a
 /// rate and a bitrate it becomes an `EncoderConfiguration`.
 public struct EncoderSettings: Hashable, Sendable {
-  /// The profile.
+  /// What a decoder must be able to do; the SPS says so.
   public var profile = H264Profile.baseline
   /// The longest time from one key frame to the next, for a ``KeyFrameClock``: encoders make none of their own.
   public var keyFrameInterval = MediaTime(seconds: 2)

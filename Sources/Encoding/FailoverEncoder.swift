@@ -5,7 +5,7 @@ public import Media
 ///
 /// - After an error the hardware is opened again with a growing back-off, and taken back at a key frame that is due.
 /// - A driver that hangs is not spoken to again, by whichever encoder shares its ``DriverHealth``.
-/// - Without a fall-back the first failure is the end: ``EncoderError/lost(reason:)``.
+/// - Without a fall-back the first failure is the end: ``/Media/EncoderError/lost(reason:)``.
 ///
 /// The fall-back is made and warmed up by ``prepare()`` (some 18 MB at 1280x720); or, with
 /// ``Policy/keepsStandby`` off, when it is needed, and given up once the hardware is back.
@@ -59,6 +59,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   /// Opens and warms up the hardware on a thread of its own.
   ///
   /// - Parameters:
+  ///   - configuration: what either encoder is to make.
   ///   - library: what the hardware is, for messages.
   ///   - policy: how the hardware and the fall-back are used.
   ///   - health: the same for all encoders on one driver.
@@ -67,7 +68,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   ///   - mayStartOnFallback: whether to begin with the fall-back, and tell so, where the hardware fails to open by what
   ///     may pass; it is tried again with the back-off then.
   ///   - hardware: opens the hardware; called again after a failure.
-  /// - Throws: ``EncoderError`` where the hardware cannot be had, with the reason.
+  /// - Throws: ``/Media/EncoderError`` where the hardware cannot be had, with the reason.
   public init(
     _ configuration: EncoderConfiguration, library: String, policy: Policy = Policy(),
     health: DriverHealth = DriverHealth(), events: EncoderEvents = EncoderEvents(), fallback: MakeFallback?,
@@ -141,17 +142,18 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
 
   /// Warms up the fall-back, once more where it was flushed; the hardware has been since it was opened.
   ///
-  /// - Throws: ``EncoderError`` where the fall-back cannot be had.
+  /// - Throws: ``/Media/EncoderError`` where the fall-back cannot be had.
   public func prepare() throws(EncoderError) {
     guard !isStopped else { throw .stopped }
     if policy.keepsStandby { try openFallback() }
     try fallback?.prepare()
   }
 
-  /// Encodes `frame` by the hardware, or where that fails by the fall-back; see ``VideoEncoder``.
+  /// Encodes `frame` by the hardware, or where that fails by the fall-back; see ``/Media/VideoEncoder``.
   ///
-  /// - Throws: ``EncoderError/frameSize(_:expected:)``, ``EncoderError/notTurned(_:reason:)`` for a frame to be laid yet
-  ///   where the encoder at work does not do that (any more), ``EncoderError/lost(reason:)``, or what the fall-back throws.
+  /// - Throws: ``/Media/EncoderError/frameSize(_:expected:)``, ``/Media/EncoderError/notTurned(_:reason:)`` for a frame
+  ///   to be laid yet where the encoder at work does not do that (any more), ``/Media/EncoderError/lost(reason:)``, or
+  ///   what the fall-back throws.
   public func encode(
     _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
   ) throws(EncoderError) {
@@ -188,9 +190,9 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     }
   }
 
-  /// Changes both encoders; see ``VideoEncoder``.
+  /// Changes both encoders; see ``/Media/VideoEncoder``.
   ///
-  /// - Throws: ``EncoderError`` for an impossible value, or where the fall-back refuses.
+  /// - Throws: ``/Media/EncoderError`` for an impossible value, or where the fall-back refuses.
   public func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {
     guard !isStopped else { throw .stopped }
     var wanted = configuration
@@ -205,7 +207,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   /// Changes the fall-back, or has the next one opened so; the hardware has no such presets. One that stands by and
   /// cannot change stays as it is.
   ///
-  /// - Throws: ``EncoderError`` where the fall-back refuses.
+  /// - Throws: ``/Media/EncoderError`` where the fall-back refuses.
   public func change(x264Preset: String) throws(EncoderError) -> Bool {
     guard !isStopped else { throw .stopped }
     let isChanged = try fallback?.change(x264Preset: x264Preset) ?? true
@@ -217,7 +219,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
 
   /// Lends what the fall-back holds back; hardware holds nothing.
   ///
-  /// - Throws: ``EncoderError`` as the fall-back does.
+  /// - Throws: ``/Media/EncoderError`` as the fall-back does.
   public func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
     guard !isStopped else { throw .stopped }
     if !usesHardware { try fallback?.flush { _ = succession.pass($0, ofNewEncoder: false, to: deliver) } }

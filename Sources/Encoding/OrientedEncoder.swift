@@ -14,9 +14,9 @@ public import Media
 /// next standby at once, or where it looks ahead after it was warmed up again on a thread of its own (`nj-standby`).
 /// That thread makes the standby too, and sleeps otherwise.
 ///
-/// Where something else is to be done (``restrict(_:)``), the standby is made anew first, for smaller pictures, of another
-/// preset or for other colours, and takes over once it is warm; ``frameSize(for:)`` tells to which size frames are to be scaled meanwhile. Then the
-/// encoder of the other orientation is made once more.
+/// Where something else is to be done (``restrict(_:)``), the standby is made anew first, for smaller pictures, of
+/// another preset or for other colours, and takes over once it is warm; ``frameSize(for:)`` tells to which size frames
+/// are to be scaled meanwhile. Then the encoder of the other orientation is made once more.
 public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
   // Sendable: used by one thread at a time, as `VideoEncoder` demands; the standby's thread has none of it.
   //
@@ -80,9 +80,10 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - active: the encoder of the orientation at the start, never changed so far. It is ended with this one.
+  ///   - policy: whether the other orientation's encoder is kept warm, and how long making one may take.
   ///   - events: where to tell what happens; the same that the encoders made by `makeEncoder` use.
   ///   - makeEncoder: opens an encoder of either orientation; called on the thread `nj-standby`.
-  /// - Throws: ``EncoderError/unavailable(_:)`` where the system has no thread left.
+  /// - Throws: ``/Media/EncoderError/unavailable(_:)`` where the system has no thread left.
   public init(
     active: any VideoEncoder, policy: Policy = Policy(), events: EncoderEvents = EncoderEvents(),
     makeEncoder: @escaping MakeEncoder
@@ -134,7 +135,7 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
 
   /// Warms up the encoder at work, and begins to make the standby, without waiting for it.
   ///
-  /// - Throws: ``EncoderError`` as the encoder at work does. A standby that cannot be had is told by an event.
+  /// - Throws: ``/Media/EncoderError`` as the encoder at work does. A standby that cannot be had is told by an event.
   public func prepare() throws(EncoderError) {
     guard !isStopped else { throw .stopped }
     try active.prepare()
@@ -143,11 +144,11 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
     standby.make(other.configuration)
   }
 
-  /// Encodes `frame` by the encoder of its orientation; see ``VideoEncoder``. At a turn, what the former one held back
-  /// is delivered first, and the picture is a key frame.
+  /// Encodes `frame` by the encoder of its orientation; see ``/Media/VideoEncoder``. At a turn, what the former one
+  /// held back is delivered first, and the picture is a key frame.
   ///
-  /// - Throws: ``EncoderError/frameSize(_:expected:)`` for a frame of neither orientation, what the encoder throws, or
-  ///   why there is none for this orientation; then the former one goes on with the next frame of its own.
+  /// - Throws: ``/Media/EncoderError/frameSize(_:expected:)`` for a frame of neither orientation, what the encoder
+  ///   throws, or why there is none for this orientation; then the former one goes on with the next frame of its own.
   public func encode(
     _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
   ) throws(EncoderError) {
@@ -169,9 +170,9 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
     needsKeyFrame = false
   }
 
-  /// Changes the encoder at work now, and the other one when the picture turns; see ``VideoEncoder``.
+  /// Changes the encoder at work now, and the other one when the picture turns; see ``/Media/VideoEncoder``.
   ///
-  /// - Throws: ``EncoderError`` for an impossible value; then the old ones go on.
+  /// - Throws: ``/Media/EncoderError`` for an impossible value; then the old ones go on.
   public func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {
     guard !isStopped else { throw .stopped }
     try active.change(bitrate: bitrate, frameRate: frameRate)
@@ -181,7 +182,7 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
 
   /// Lends what the encoder at work holds back; the other one holds nothing.
   ///
-  /// - Throws: ``EncoderError`` as that encoder does.
+  /// - Throws: ``/Media/EncoderError`` as that encoder does.
   public func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
     guard !isStopped else { throw .stopped }
     try active.flush(deliver: deliver)

@@ -4,8 +4,8 @@ import PixelConversion
 /// An encoder that takes frames in any orientation: what the one within does not lay by itself is laid here, on the
 /// CPU, before it gets the frame. So a driver whose video processing fails loses no frame.
 ///
-/// It tells a ``TurnOffer`` what the one within lays. Whoever makes the frames should lay the others, which costs
-/// less than here; this is for those that were on their way.
+/// It tells a ``/Media/TurnOffer`` what the one within lays. Whoever makes the frames should lay the others, which
+/// costs less than here; this is for those that were on their way.
 public final class TurningEncoder: VideoEncoder, @unchecked Sendable {
   // Sendable: used by one thread at a time, as `VideoEncoder` demands.
 
@@ -30,12 +30,13 @@ public final class TurningEncoder: VideoEncoder, @unchecked Sendable {
   public var parameterSets: ParameterSets { encoder.parameterSets }
   /// Those of the encoder within.
   public var counters: EncoderCounters { encoder.counters }
-  /// All of them.
+  /// All eight: what the one within does not lay is laid here.
   public var turns: OrientationSet { OrientationSet(rawValue: .max) }
 
   /// Warms up the encoder within, and readies memory for one frame that is laid here.
   ///
-  /// - Throws: ``EncoderError`` as that encoder does, or ``EncoderError/unavailable(_:)`` where memory is short.
+  /// - Throws: ``/Media/EncoderError`` as that encoder does, or ``/Media/EncoderError/unavailable(_:)`` where memory is
+  ///   short.
   public func prepare() throws(EncoderError) {
     try encoder.prepare()
     do {
@@ -50,9 +51,9 @@ public final class TurningEncoder: VideoEncoder, @unchecked Sendable {
     tell()
   }
 
-  /// Encodes `frame`; see ``VideoEncoder``. The encoder within gets it as it is, or laid.
+  /// Encodes `frame`; see ``/Media/VideoEncoder``. The encoder within gets it as it is, or laid.
   ///
-  /// - Throws: ``EncoderError`` as that encoder does.
+  /// - Throws: ``/Media/EncoderError`` as that encoder does.
   public func encode(
     _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
   ) throws(EncoderError) {
@@ -71,23 +72,23 @@ public final class TurningEncoder: VideoEncoder, @unchecked Sendable {
     try encoder.encode(laid, keyFrame: keyFrame, deliver: deliver)
   }
 
-  /// Changes the encoder within; see ``VideoEncoder``.
+  /// Changes the encoder within; see ``/Media/VideoEncoder``.
   ///
-  /// - Throws: ``EncoderError`` as that encoder does.
+  /// - Throws: ``/Media/EncoderError`` as that encoder does.
   public func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {
     try encoder.change(bitrate: bitrate, frameRate: frameRate)
   }
 
-  /// Changes the encoder within; see ``VideoEncoder``.
+  /// Changes the encoder within; see ``/Media/VideoEncoder``.
   ///
-  /// - Throws: ``EncoderError`` as that encoder does.
+  /// - Throws: ``/Media/EncoderError`` as that encoder does.
   public func change(x264Preset: String) throws(EncoderError) -> Bool {
     try encoder.change(x264Preset: x264Preset)
   }
 
   /// Lends what the encoder within holds back.
   ///
-  /// - Throws: ``EncoderError`` as that encoder does.
+  /// - Throws: ``/Media/EncoderError`` as that encoder does.
   public func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
     try encoder.flush(deliver: deliver)
   }

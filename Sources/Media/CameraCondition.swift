@@ -21,7 +21,7 @@ public enum CameraState: String, CaseIterable, Hashable, Sendable {
 
 /// How a camera is, and how often it was lost.
 public struct CameraCondition: Hashable, Sendable {
-  /// How it is.
+  /// Whether it delivers, and if not, why.
   public var state: CameraState
   /// Since when, on `CLOCK_MONOTONIC`. For a camera that is lost: since its last picture.
   public var since: MediaTime
@@ -62,7 +62,7 @@ public enum CameraEvent: Hashable, Sendable, CustomStringConvertible {
   /// Something odd that ends nothing.
   case warning(String)
 
-  /// The line.
+  /// One line for the person at the terminal.
   public var description: String {
     switch self {
     case .lost(let reason): "camera lost: \(reason); a placeholder goes on in its place"
@@ -94,7 +94,7 @@ public final class CameraEvents: Sendable {
   /// The most events that wait; what happens meanwhile is in the counters alone.
   public static let limit = 64
 
-  /// None yet.
+  /// A list without events.
   public init() {}
 
   /// Takes what happened since the last call, oldest first.
@@ -105,7 +105,7 @@ public final class CameraEvents: Sendable {
     }
   }
 
-  /// One more, from any thread.
+  /// Adds `event`, from any thread. Where ``limit`` wait already it is let go.
   public func add(_ event: CameraEvent) {
     waiting.withLock { if $0.count < Self.limit { $0.append(event) } }
   }

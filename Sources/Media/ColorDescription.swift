@@ -26,7 +26,7 @@ public struct ColorDescription: Hashable, Sendable, CustomStringConvertible {
   public static let smpte170M = ColorDescription(primaries: 6, transfer: 6, matrix: 6, isFullRange: false)
   /// JPEG by JFIF: sRGB primaries and transfer, BT.601 matrix, full range.
   public static let jpeg = ColorDescription(primaries: 1, transfer: 13, matrix: 6, isFullRange: true)
-  /// Nothing known.
+  /// Nothing known: all codes are 2, limited range.
   public static let unspecified = ColorDescription(primaries: 2, transfer: 2, matrix: 2, isFullRange: false)
 
   /// `bt709/iec61966-2-1/smpte170m full range`, in the words that ffprobe uses.

@@ -5,10 +5,10 @@ import Synchronization
 public final class PictureDemand: Sendable {
   private let watched = Atomic(false)
 
-  /// Nobody does so far.
+  /// A demand that is not there yet.
   public init() {}
 
-  /// From any thread; one load.
+  /// Whether somebody wants pictures now. From any thread; one load.
   public var isWatched: Bool { watched.load(ordering: .relaxed) }
 
   /// From now on somebody does, or nobody any more. From any thread.
@@ -51,7 +51,7 @@ public final class CompressedPictures {
   private static let limit = 5
   private var pictures: [CompressedPicture] = []
 
-  /// None so far.
+  /// Pictures without memory; ``keep(_:)`` takes it as it is needed.
   public init() {}
 
   /// Copies `bytes`; nil where all pictures are held by others.

@@ -29,7 +29,7 @@ public struct EncoderConfiguration: Hashable, Sendable {
   public var bitrate: Int
   /// What the samples mean; ends in the VUI.
   public var color: ColorDescription
-  /// The profile.
+  /// What a decoder must be able to do; the SPS says so.
   public var profile: H264Profile
   /// How the bits are spent.
   public var rateControl: RateControl

@@ -9,7 +9,7 @@ public struct EncoderRestrictions: Hashable, Sendable {
   /// What the samples mean; nil for what the configuration says.
   public var color: ColorDescription?
 
-  /// None.
+  /// The restrictions given; none without arguments.
   public init(maximumSize: PictureSize? = nil, x264Preset: String? = nil, color: ColorDescription? = nil) {
     self.maximumSize = maximumSize
     self.x264Preset = x264Preset

@@ -1,8 +1,8 @@
 /// Frames a second as a fraction, such as 30/1 or 30000/1001.
 public struct FrameRate: Hashable, Sendable, CustomStringConvertible {
-  /// Frames…
+  /// Frames in ``denominator`` seconds.
   public let numerator: UInt32
-  /// …in this many seconds.
+  /// The seconds in which ``numerator`` frames come.
   public let denominator: UInt32
 
   /// `numerator / denominator`, reduced; nil where either is zero.

@@ -51,7 +51,7 @@ public struct Interrupt: ~Copyable, Sendable {
 
 /// A system call that failed for a reason that has nothing to do with what was asked.
 public struct SystemFailure: Failure {
-  /// The call.
+  /// The system call, such as `poll`.
   public let call: String
   /// Its `errno`.
   public let errorNumber: CInt

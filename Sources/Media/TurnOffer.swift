@@ -8,7 +8,7 @@ public struct OrientationSet: OptionSet, Hashable, Sendable {
   /// A set of these bits.
   public init(rawValue: UInt8) { self.rawValue = rawValue }
 
-  /// The one.
+  /// The set of one orientation.
   public init(_ orientation: Orientation) { self.init(rawValue: 1 << UInt8(orientation.index)) }
 
   /// Whether it is among them.

@@ -52,9 +52,11 @@ public protocol VideoEncoder: AnyObject, Sendable {
 }
 
 extension VideoEncoder {
-  /// None.
+  /// None: frames have to come as they are to be seen.
   public var turns: OrientationSet { [] }
   /// No: it has been opened with the one that it has.
+  ///
+  /// - Throws: Never.
   public func change(x264Preset: String) throws(EncoderError) -> Bool { false }
   /// Nothing: it is one encoder of one size.
   public func restrict(_ restrictions: EncoderRestrictions) {}

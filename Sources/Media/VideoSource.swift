@@ -108,8 +108,13 @@ public protocol VideoSource: AnyObject, Sendable {
   /// - Throws: where memory is short; frames still come as before.
   func prepareTurning() throws
   /// Starts the flow of pictures.
+  ///
+  /// - Throws: where the device refuses.
   func start() throws
   /// Waits for the next picture, a loss, or `interrupt`. Does not allocate on the way of a good frame.
+  ///
+  /// - Throws: where no more pictures will come: the device is gone or broken, the file unreadable. One bad picture is a
+  ///   ``CaptureEvent`` and no error.
   func next(interrupt: borrowing Interrupt) throws -> CaptureEvent
   /// Ends the flow of pictures. Idempotent. Frames that are still held stay valid.
   func stop()

@@ -24,12 +24,15 @@ public struct AnnouncementPacket: Hashable, Sendable {
 
   /// The type of what follows the header, with the zero at its end.
   static let payloadType = Array("application/sdp\0".utf8)
-  /// UDP's port.
+  /// The UDP port of SAP, RFC 2974 section 3.
   public static let port: UInt16 = 9875
 
   /// The packet that announces `description`, or takes it back.
   ///
-  /// - Parameter origin: this side's address, as the network has it: 4 or 16 bytes.
+  /// - Parameters:
+  ///   - description: the session description, as SDP.
+  ///   - origin: this side's address, as the network has it: 4 or 16 bytes.
+  ///   - isDeletion: whether it takes the session back.
   public static func bytes(announcing description: String, from origin: [UInt8], isDeletion: Bool = false) -> [UInt8] {
     let payload = Array(description.utf8)
     // Version 1; A for IPv6, T for a deletion.
@@ -112,7 +115,7 @@ public struct AnnouncementSchedule: Sendable {
     }
   }
 
-  /// Ours was sent.
+  /// Notes that ours was sent, and draws when it is due again; others that were silent for long are forgotten.
   public mutating func sent(at now: MediaTime, using generator: inout some RandomNumberGenerator) {
     last = now
     part = Double.random(in: 2.0 / 3...4.0 / 3, using: &generator)

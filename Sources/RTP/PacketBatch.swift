@@ -12,7 +12,7 @@ public final class PacketBatch {
   public struct Packet {
     /// The RTP header and whatever else was made for this packet.
     public let header: UnsafeRawBufferPointer
-    /// The rest.
+    /// What goes out behind ``header``.
     public let payload: UnsafeRawBufferPointer
     /// The bytes of both.
     public var count: Int { header.count + payload.count }

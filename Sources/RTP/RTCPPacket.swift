@@ -13,11 +13,11 @@ public enum RTCPPacket {
     static let fullIntraFormat: UInt8 = 4
   }
 
-  /// SR.
+  /// A sender report (SR) with its report blocks, RFC 3550 section 6.4.1.
   case senderReport(SenderReport, RTCPRecords<ReportBlock>)
-  /// RR, and who sent it.
+  /// A receiver report (RR), who sent it and its report blocks, RFC 3550 section 6.4.2.
   case receiverReport(sender: UInt32, RTCPRecords<ReportBlock>)
-  /// SDES.
+  /// A source description (SDES), RFC 3550 section 6.5.
   case sourceDescription(SourceDescriptionItems)
   /// BYE, and its reason, which is often empty.
   case goodbye(RTCPRecords<SynchronizationSource>, reason: UnsafeRawBufferPointer)
@@ -25,7 +25,7 @@ public enum RTCPPacket {
   case nack(sender: UInt32, media: UInt32, RTCPRecords<NACKEntry>)
   /// PLI: pictures of `media` were lost.
   case pictureLoss(sender: UInt32, media: UInt32)
-  /// FIR.
+  /// A Full Intra Request (FIR), RFC 5104 section 4.3.1.
   case fullIntraRequest(sender: UInt32, RTCPRecords<FullIntraRequestEntry>)
   /// Anything else, APP included: to be skipped. `format` is the five bits after the padding bit.
   case other(type: UInt8, format: UInt8)
@@ -100,6 +100,7 @@ public struct RTCPReader {
   /// A reader of the datagram in `bytes`.
   ///
   /// - Parameters:
+  ///   - bytes: One UDP payload, lent for as long as the reader is used.
   ///   - allowReducedSize: Whether feedback may come without a report before it (RFC 5506).
   ///   - limits: What is looked at.
   /// - Throws: ``RTCPError`` where the datagram as a whole is no RTCP.
@@ -155,9 +156,9 @@ public struct RTCPReader {
 
 /// What a datagram is on a port that RTP and RTCP share.
 public enum RTPMultiplexing: Hashable, Sendable {
-  /// RTP.
+  /// An RTP packet.
   case rtp
-  /// RTCP.
+  /// An RTCP packet.
   case rtcp
   /// Neither: STUN, DTLS (RFC 7983), or noise.
   case other

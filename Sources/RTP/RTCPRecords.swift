@@ -33,7 +33,7 @@ public struct RTCPRecords<Record: RTCPRecord>: RandomAccessCollection {
 public struct SynchronizationSource: RTCPRecord, Hashable {
   /// Its size on the wire.
   public static let byteCount = 4
-  /// The number.
+  /// The SSRC, RFC 3550 section 3.
   public var ssrc: UInt32
 
   /// A source of this number.

@@ -66,7 +66,7 @@ public struct SenderReport: RTCPRecord, Hashable {
   /// Its size on the wire with the sender's source, without the RTCP header and report blocks.
   public static let byteCount = 24
 
-  /// Who sends.
+  /// The SSRC of the sender.
   public var ssrc: UInt32
   /// When the report was sent.
   public var ntp: NTPTimestamp

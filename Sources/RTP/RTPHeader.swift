@@ -39,7 +39,7 @@ public struct RTPHeader: Hashable, Sendable {
 
 /// An RTP payload type, 0…127.
 public struct RTPPayloadType: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-  /// The number.
+  /// The number, 0…127.
   public let rawValue: UInt8
 
   /// A payload type; nil above 127.

@@ -5,7 +5,7 @@ public import Media
 /// A fixed table remembers the packets retransmitted last. Two packets that fall on the same place in it make each
 /// other forgotten, which only loosens the limit for one packet; the limit of bytes holds always.
 public struct RetransmissionLimiter: Sendable {
-  /// The limits.
+  /// What one viewer may cost.
   public struct Limits: Hashable, Sendable {
     /// Bytes a second, on average.
     public var bytesPerSecond: Int
@@ -34,7 +34,7 @@ public struct RetransmissionLimiter: Sendable {
     var last = MediaTime.zero
   }
 
-  /// The limits.
+  /// What the viewer may cost.
   public let limits: Limits
   /// Requests refused.
   public private(set) var refused: UInt64 = 0

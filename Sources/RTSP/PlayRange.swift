@@ -36,7 +36,9 @@ public struct PlayRange: Hashable, Sendable {
   /// What the answer says is played.
   public static let answer = "npt=now-"
 
-  /// Reads the header; throws where that is no range of a live camera.
+  /// Reads the value of a `Range` header.
+  ///
+  /// - Throws: ``PlayRangeError`` for a unit that is unknown or not served, and where a live camera has no such range.
   public init(_ text: String) throws(PlayRangeError) {
     let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     let unit = parts[0].trimmed.asciiLowercased

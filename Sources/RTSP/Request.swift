@@ -1,8 +1,8 @@
 /// The version of the protocol that a request is written in.
 public struct ProtocolVersion: Hashable, Sendable, CustomStringConvertible {
-  /// Before the point.
+  /// The number before the point.
   public let major: UInt8
-  /// Behind it.
+  /// The number behind it.
   public let minor: UInt8
 
   /// RFC 2326.

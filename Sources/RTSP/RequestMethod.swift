@@ -1,7 +1,27 @@
 /// What a request asks for, RFC 2326 section 10. Names are case-sensitive.
 public enum RequestMethod: Hashable, Sendable, CustomStringConvertible {
-  /// One that the RFC names.
-  case options, describe, announce, setup, play, pause, teardown, getParameter, setParameter, redirect, record
+  /// Asks what the server can do (section 10.1).
+  case options
+  /// Asks for the session description of a presentation (10.2).
+  case describe
+  /// Sends a session description to the server (10.3); not served.
+  case announce
+  /// Settles how one stream is sent (10.4).
+  case setup
+  /// Starts the streams of a session (10.5).
+  case play
+  /// Stops them and keeps the session (10.6).
+  case pause
+  /// Ends the session, or lets go of one of its streams (10.7).
+  case teardown
+  /// Reads a parameter; without a body a sign of life (10.8).
+  case getParameter
+  /// Sets a parameter; without a body a sign of life (10.9).
+  case setParameter
+  /// Sends a client elsewhere (10.10); comes from servers only, not served.
+  case redirect
+  /// Asks the server to record (10.11); not served.
+  case record
   /// A name that the RFC does not know.
   case other(String)
 

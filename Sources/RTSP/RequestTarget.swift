@@ -7,7 +7,9 @@ public enum RequestTarget: Hashable, Sendable {
   /// A presentation or one of its streams.
   case resource(RequestURL)
 
-  /// Reads a request URI.
+  /// Reads a request URI: `*`, an absolute URL, or a path alone.
+  ///
+  /// - Throws: ``RequestURLError`` with the part that cannot be read.
   public init(_ text: String) throws(RequestURLError) {
     self = text == "*" ? .server : .resource(try RequestURL(text))
   }
@@ -43,7 +45,7 @@ public enum RequestURLError: Failure, Hashable {
 public struct RequestURL: Hashable, Sendable {
   /// How the connection is made.
   public enum Scheme: String, Hashable, Sendable {
-    /// Over TCP.
+    /// Over TCP, RFC 2326 section 3.2.
     case rtsp
     /// Over TLS.
     case rtsps
@@ -64,7 +66,9 @@ public struct RequestURL: Hashable, Sendable {
   /// What comes before the number of a stream.
   public static let trackPrefix = "trackID="
 
-  /// Reads `text`.
+  /// Reads an absolute URL or a path; a track at its end is taken off.
+  ///
+  /// - Throws: ``RequestURLError`` with the part that cannot be read.
   public init(_ text: String) throws(RequestURLError) {
     let whole = text.utf8[...]
     var rest = whole

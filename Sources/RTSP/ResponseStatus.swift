@@ -26,13 +26,13 @@ public struct ResponseStatus: RawRepresentable, Hashable, Sendable, CustomString
     }
   }
 
-  /// 200.
+  /// 200: done.
   public static let ok = ResponseStatus(rawValue: 200)
   /// 400: what was sent cannot be understood.
   public static let badRequest = ResponseStatus(rawValue: 400)
   /// 401: the server's own doing, before a ``SessionTable`` sees the request.
   public static let unauthorized = ResponseStatus(rawValue: 401)
-  /// 403.
+  /// 403: this client may not.
   public static let forbidden = ResponseStatus(rawValue: 403)
   /// 404: no such path or track.
   public static let notFound = ResponseStatus(rawValue: 404)

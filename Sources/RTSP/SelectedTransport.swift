@@ -47,7 +47,7 @@ public struct TransportCapabilities: Hashable, Sendable {
 
 /// How one stream of a session is sent.
 public struct SelectedTransport: Hashable, Sendable {
-  /// Where to.
+  /// Where the packets of a stream go.
   public enum Delivery: Hashable, Sendable {
     /// To these ports of the address that the RTSP connection came from.
     case udp(PortPair)
@@ -59,7 +59,7 @@ public struct SelectedTransport: Hashable, Sendable {
 
   /// The profile that the client asked for.
   public var profile: TransportProfile
-  /// Where to.
+  /// Where its packets go.
   public var delivery: Delivery
   /// Whether the client named a destination. It gets the stream at its own address, and the answer says so.
   public var hasDestination: Bool
@@ -68,6 +68,7 @@ public struct SelectedTransport: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - header: The values of `Transport`.
+  ///   - capabilities: The ways in which the server sends.
   ///   - usedChannels: Channels of this connection that carry another stream.
   /// - Throws: Where there is none: with 461 if they could be read, otherwise 400.
   public init(
@@ -145,7 +146,7 @@ public struct TransportAnswer: Hashable, Sendable, CustomStringConvertible {
   public enum Server: Hashable, Sendable {
     /// The ports it sends from and receives RTCP at.
     case udp(PortPair, client: ConnectionAddress)
-    /// The connection.
+    /// The RTSP connection itself, which has no ports.
     case interleaved
     /// The group, its ports, and the routers that its packets may pass.
     case multicast(ConnectionAddress, PortPair, timeToLive: UInt8)

@@ -34,7 +34,7 @@ public enum SessionState: Hashable, Sendable {
 
 /// One viewer's session.
 public struct ServerSession: Hashable, Sendable {
-  /// Its name.
+  /// What the `Session` header calls it.
   public let identifier: SessionIdentifier
   /// The presentation's path.
   public let path: String
@@ -42,7 +42,7 @@ public struct ServerSession: Hashable, Sendable {
   public let client: ConnectionAddress
   /// The connection that its first SETUP came on; interleaved data goes there.
   public let connection: UInt64
-  /// What it does.
+  /// Where it is in the server's table of states.
   public internal(set) var state: SessionState
   /// How each of its streams is sent, by track.
   public internal(set) var transports: [Int: SelectedTransport]

@@ -43,7 +43,7 @@ public struct SessionTable: Sendable {
     public var client: ConnectionAddress
     /// Host and port that it goes to, for clients that send a path instead of a URL.
     public var authority: String
-    /// How it was made.
+    /// Whether it is encrypted: rtsp or rtsps.
     public var scheme: RequestURL.Scheme
 
     /// A connection; see the properties.

@@ -24,13 +24,13 @@ public typealias ChannelPair = TransportPair<UInt8>
 
 /// The RTP profile in a `Transport` header.
 public enum TransportProfile: String, Hashable, Sendable, CaseIterable {
-  /// RFC 3551.
+  /// RTP/AVP, RFC 3551: reports only.
   case avp = "RTP/AVP"
-  /// With early feedback, RFC 4585.
+  /// RTP/AVPF, RFC 4585: with early feedback.
   case avpf = "RTP/AVPF"
-  /// Encrypted, RFC 3711.
+  /// RTP/SAVP, RFC 3711: encrypted.
   case savp = "RTP/SAVP"
-  /// Encrypted, with early feedback, RFC 5124.
+  /// RTP/SAVPF, RFC 5124: encrypted, with early feedback.
   case savpf = "RTP/SAVPF"
 
   /// Whether its packets are encrypted themselves.
@@ -83,6 +83,7 @@ public enum TransportError: Failure, Hashable {
 public struct TransportSpecification: Hashable, Sendable {
   /// What carries RTP.
   public enum LowerTransport: Hashable, Sendable {
+    /// UDP, to the client or to a group; what a specification that names none means.
     case udp
     /// The RTSP connection itself.
     case tcp

@@ -13,11 +13,11 @@ public struct VAAPICapabilities: Hashable, Sendable {
 
   /// A rate control of the driver's (`VA_RC_*`).
   public enum RateControlMode: String, CaseIterable, Sendable {
-    /// Constant bitrate.
+    /// Constant bitrate (`VA_RC_CBR`).
     case constantBitrate = "CBR"
-    /// Variable bitrate.
+    /// Variable bitrate (`VA_RC_VBR`).
     case variableBitrate = "VBR"
-    /// Constant quantizer: no control at all.
+    /// Constant quantizer, no control at all (`VA_RC_CQP`).
     case constantQuantizer = "CQP"
   }
 
@@ -35,9 +35,9 @@ public struct VAAPICapabilities: Hashable, Sendable {
 
   /// One H.264 profile through one entry point.
   public struct Encoder: Hashable, Sendable {
-    /// The profile.
+    /// The H.264 profile that it makes.
     public var profile: H264Profile
-    /// The entry point.
+    /// The part of the hardware that encodes.
     public var entryPoint: EntryPoint
     /// The rate controls that are offered; empty where the driver does not say.
     public var rateControls: [RateControlMode]
@@ -59,7 +59,7 @@ public struct VAAPICapabilities: Hashable, Sendable {
     public var importsDMABuffers: Bool
   }
 
-  /// The node.
+  /// The render node whose driver was asked.
   public let node: RenderNode
   /// What the driver says that it is.
   public let vendor: String
@@ -73,7 +73,8 @@ public struct VAAPICapabilities: Hashable, Sendable {
 
   /// Asks the driver of `node`.
   ///
-  /// - Throws: ``EncoderError`` where the node cannot be opened, has no driver, or the driver contradicts itself.
+  /// - Throws: ``/Media/EncoderError`` where the node cannot be opened, has no driver, or the driver contradicts
+  ///   itself.
   public init(of node: RenderNode) throws(EncoderError) {
     try self.init(of: node, through: VADisplayConnection(node))
   }

@@ -58,10 +58,13 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
 
   /// Opens the driver of the render node at the path `node` for `configuration`.
   ///
-  /// - Parameter turns: whether frames may come that are to be laid yet (``Frame/orientation``), and the driver's video
-  ///   processing is to do that. ``turns`` says what it does.
-  /// - Throws: ``EncoderError``: an impossible value, no such node, no permission, a driver without what is needed, or
-  ///   the call of libva's that failed.
+  /// - Parameters:
+  ///   - configuration: what it is to make.
+  ///   - node: the path of the render node, `/dev/dri/renderD128`.
+  ///   - turns: whether frames may come that are to be laid yet (``/Media/Frame/orientation``), and the driver's video
+  ///     processing is to do that. ``turns`` says what it does.
+  /// - Throws: ``/Media/EncoderError``: an impossible value, no such node, no permission, a driver without what is
+  ///   needed, or the call of libva's that failed.
   public init(_ configuration: EncoderConfiguration, node: String, turns: Bool = false) throws(EncoderError) {
     try configuration.check()
     if let quality = configuration.vaapiQuality, quality < 1 {
@@ -90,7 +93,8 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   /// macroblock, then a P picture. Where the entry point does not do it, though the driver has made everything that it
   /// takes, the other one is tried.
   ///
-  /// - Throws: ``EncoderError``: it is stopped, a call of libva's failed, or what came out is not what was asked for.
+  /// - Throws: ``/Media/EncoderError``: it is stopped, a call of libva's failed, or what came out is not what was asked
+  ///   for.
   public func prepare() throws(EncoderError) {
     guard session != nil else { throw .stopped }
     guard !isPrepared else { return }
@@ -131,10 +135,10 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     }
   }
 
-  /// Encodes `frame`; see ``VideoEncoder``.
+  /// Encodes `frame`; see ``/Media/VideoEncoder``.
   ///
-  /// - Throws: ``EncoderError``: it is stopped, the frame is not what was agreed, a call of libva's failed, or what
-  ///   came out is not what was asked for.
+  /// - Throws: ``/Media/EncoderError``: it is stopped, the frame is not what was agreed, a call of libva's failed, or
+  ///   what came out is not what was asked for.
   public func encode(
     _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
   ) throws(EncoderError) {
@@ -151,7 +155,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
 
   /// Maps the next input surface.
   ///
-  /// - Throws: ``EncoderError``: it is stopped, or a call of libva's failed.
+  /// - Throws: ``/Media/EncoderError``: it is stopped, or a call of libva's failed.
   public func mapInput() throws(EncoderError) {
     guard let packed = session?.packed else { throw .stopped }
     // Without packed headers the parameter sets are the driver's, and not known before something was encoded.
@@ -162,11 +166,11 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     do throws(EncoderError) { try turning.input.map() } catch { turning.giveUp(error) }
   }
 
-  /// Copies `frame` into the mapped surface; see ``StagedVideoEncoder``.
+  /// Copies `frame` into the mapped surface; see ``/Media/StagedVideoEncoder``.
   ///
-  /// - Throws: ``EncoderError/frameSize(_:expected:)``, ``EncoderError/frameRows(_:least:)``,
-  ///   ``EncoderError/notTurned(_:reason:)``, ``EncoderError/order(call:needs:)`` without ``mapInput()``, or
-  ///   ``EncoderError/stopped``.
+  /// - Throws: ``/Media/EncoderError/frameSize(_:expected:)``, ``/Media/EncoderError/frameRows(_:least:)``,
+  ///   ``/Media/EncoderError/notTurned(_:reason:)``, ``/Media/EncoderError/order(call:needs:)`` without ``mapInput()``,
+  ///   or ``/Media/EncoderError/stopped``.
   public func load(_ frame: borrowing Frame) throws(EncoderError) {
     guard let session else { throw .stopped }
     let (planes, orientation) = (frame.planes, frame.orientation)
@@ -189,10 +193,10 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     }
   }
 
-  /// Encodes what was loaded; see ``StagedVideoEncoder``.
+  /// Encodes what was loaded; see ``/Media/StagedVideoEncoder``.
   ///
-  /// - Throws: ``EncoderError``: nothing was loaded, it is stopped, a call of libva's failed, or what came out is not
-  ///   what was asked for.
+  /// - Throws: ``/Media/EncoderError``: nothing was loaded, it is stopped, a call of libva's failed, or what came out
+  ///   is not what was asked for.
   public func encodeLoaded(keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
     guard let session else { throw .stopped }
     let source = loaded
@@ -238,7 +242,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
 
   /// Tells the driver with the next picture.
   ///
-  /// - Throws: ``EncoderError/configuration(_:)`` for an impossible value, or ``EncoderError/stopped``.
+  /// - Throws: ``/Media/EncoderError/configuration(_:)`` for an impossible value, or ``/Media/EncoderError/stopped``.
   public func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {
     guard session != nil else { throw .stopped }
     var wanted = configuration
@@ -252,7 +256,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
 
   /// Nothing is held back.
   ///
-  /// - Throws: ``EncoderError/stopped``.
+  /// - Throws: ``/Media/EncoderError/stopped``.
   public func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
     guard session != nil else { throw .stopped }
   }

@@ -14,7 +14,7 @@
     ///
     /// One whose lookahead was flushed is opened again, and warmed up.
     ///
-    /// - Throws: ``EncoderError``: it is stopped, or x264 failed.
+    /// - Throws: ``/Media/EncoderError``: it is stopped, or x264 failed.
     public func prepare() throws(EncoderError) {
       guard encoder != nil else { throw .stopped }
       let isEmptied = isFlushed

@@ -7,7 +7,7 @@
     /// runs: search, refinement, references, trellis, but not what the parameter sets tell. False where one of the
     /// presets is ultrafast, or it is slower than the one that the encoder was opened with.
     ///
-    /// - Throws: ``EncoderError``: it is stopped, or x264 refused; then the old one goes on.
+    /// - Throws: ``/Media/EncoderError``: it is stopped, or x264 refused; then the old one goes on.
     public func change(x264Preset: String) throws(EncoderError) -> Bool {
       guard encoder != nil else { throw .stopped }
       guard x264Preset != configuration.x264Preset else { return true }

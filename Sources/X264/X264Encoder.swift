@@ -66,7 +66,7 @@
 
     /// Opens x264 with `configuration`.
     ///
-    /// - Throws: ``EncoderError`` for an impossible value, or where x264 refuses to open.
+    /// - Throws: ``/Media/EncoderError`` for an impossible value, or where x264 refuses to open.
     public init(_ configuration: EncoderConfiguration) throws(EncoderError) {
       try Self.check(configuration)
       var parameters = x264_param_t()
@@ -115,9 +115,9 @@
       x264_encoder_close(open)
     }
 
-    /// Encodes `frame` and lends the access unit; see ``VideoEncoder``.
+    /// Encodes `frame` and lends the access unit; see ``/Media/VideoEncoder``.
     ///
-    /// - Throws: ``EncoderError``: it is stopped, the frame is not what was agreed, or x264 failed.
+    /// - Throws: ``/Media/EncoderError``: it is stopped, the frame is not what was agreed, or x264 failed.
     public func encode(
       _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
     ) throws(EncoderError) {
@@ -152,8 +152,8 @@
     /// From the next frame on `bitrate` at `frameRate`. Parameter sets stay, the level among them, so that one who
     /// will want more later starts with it.
     ///
-    /// - Throws: ``EncoderError/configuration(_:)`` for an impossible value, ``EncoderError/stopped``, or
-    ///   ``EncoderError/call(library:function:code:reason:)`` where x264 refuses; then the old ones go on.
+    /// - Throws: ``/Media/EncoderError/configuration(_:)`` for an impossible value, ``/Media/EncoderError/stopped``, or
+    ///   ``/Media/EncoderError/call(library:function:code:reason:)`` where x264 refuses; then the old ones go on.
     public func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {
       guard encoder != nil else { throw .stopped }
       var wanted = configuration
@@ -178,7 +178,7 @@
     /// Lends what the lookahead holds; nothing where there is none. The frame that follows is a key frame then: x264
     /// does not fill a lookahead that was emptied, so it is opened again.
     ///
-    /// - Throws: ``EncoderError``: it is stopped, or x264 failed.
+    /// - Throws: ``/Media/EncoderError``: it is stopped, or x264 failed.
     public func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
       guard let encoder else { throw .stopped }
       guard configuration.lookahead > 0 else { return }
@@ -220,8 +220,8 @@
       try reconfigure()
     }
 
-    /// Opens x264 once more as it was opened first, and tells it what it was told since. The parameter sets are those of
-    /// before: what x264 has made of its parameters is not what makes them once more.
+    /// Opens x264 once more as it was opened first, and tells it what it was told since. The parameter sets are those
+    /// of before: what x264 has made of its parameters is not what makes them once more.
     func reopen() throws(EncoderError) {
       guard let open = encoder else { throw .stopped }
       var fresh = x264_param_t()
