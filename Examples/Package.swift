@@ -1,5 +1,5 @@
 // swift-tools-version: 6.3
-// Two small programs on nightjar's libraries, as any other package would use them.
+// Small programs on nightjar's libraries, as any other package would use them.
 import PackageDescription
 
 let package = Package(
@@ -23,5 +23,32 @@ let package = Package(
         .product(name: "NightjarRTP", package: "nightjar"),
       ],
       path: "Sources/PacketizeH264"),
+    .executableTarget(
+      name: "camera-to-rtp",
+      dependencies: [
+        .product(name: "NightjarMedia", package: "nightjar"),
+        .product(name: "NightjarCapture", package: "nightjar"),
+        .product(name: "NightjarEncoding", package: "nightjar"),
+        .product(name: "NightjarRTP", package: "nightjar"),
+      ],
+      path: "Sources/CameraToRTP"),
+    .executableTarget(
+      name: "serve-rtsp",
+      dependencies: [
+        .product(name: "NightjarMedia", package: "nightjar"),
+        .product(name: "NightjarCapture", package: "nightjar"),
+        .product(name: "NightjarEncoding", package: "nightjar"),
+        .product(name: "NightjarRTP", package: "nightjar"),
+        .product(name: "NightjarRTSP", package: "nightjar"),
+      ],
+      path: "Sources/ServeRTSP"),
+    .executableTarget(
+      name: "list-hardware",
+      dependencies: [
+        .product(name: "NightjarMedia", package: "nightjar"),
+        .product(name: "NightjarCapture", package: "nightjar"),
+        .product(name: "NightjarEncoding", package: "nightjar"),
+      ],
+      path: "Sources/ListHardware"),
   ]
 )

@@ -25,6 +25,7 @@ do {
     exit(73)
   }
 
+  // snippet.write
   // The access unit's bytes are lent: they are the encoder's own and gone after the call.
   func write(_ unit: borrowing AccessUnit) {
     for nalUnit in unit.nalUnits {
@@ -32,7 +33,9 @@ do {
       fwrite(nalUnit.bytes.baseAddress, 1, nalUnit.bytes.count, output)
     }
   }
+  // snippet.end
 
+  // snippet.encode
   // A key frame every two seconds, by time.
   var keyFrames = KeyFrameClock(interval: MediaTime(seconds: 2))
   var count = 0
@@ -57,6 +60,7 @@ do {
     count += 1
   }
   encoder.stop()
+  // snippet.end
   guard fclose(output) == 0 else {
     print("cannot write all of \(CommandLine.arguments[2])")
     exit(74)

@@ -24,6 +24,7 @@ let stream = UnsafeMutableRawBufferPointer.allocate(byteCount: ftell(file), alig
 rewind(file)
 guard fread(stream.baseAddress, 1, stream.count, file) == stream.count else { fail("cannot read it all", 74) }
 
+// snippet.read
 // Where one access unit ends and the next begins: before parameter sets, and before a slice that starts at the first
 // macroblock (first_mb_in_slice = 0 is the single bit 1) after a slice (H.264 clause 7.4.1.2.3, as far as it goes
 // here).
@@ -42,6 +43,7 @@ AnnexB.forEachNALUnit(in: UnsafeRawBufferPointer(stream)) { unit in
   if unit.type == .sequenceParameterSet { parameters.sequence = Array(unit.bytes) }
   if unit.type == .pictureParameterSet { parameters.picture = Array(unit.bytes) }
 }
+// snippet.end
 guard let sets = ParameterSets(sequence: parameters.sequence, picture: parameters.picture) else {
   fail("no parameter sets in \(CommandLine.arguments[1])", 65)
 }
@@ -61,6 +63,7 @@ guard inet_pton(AF_INET, CommandLine.arguments[2], &destination.sin_addr) == 1 e
 let socketDescriptor = socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
 
 do {
+  // snippet.packetize
   var packetizer = try H264Packetizer()
   let batch = PacketBatch()
   for (index, nalUnits) in accessUnits.enumerated() {
@@ -93,6 +96,7 @@ do {
     }
     usleep(UInt32(1_000_000 / framesPerSecond))
   }
+  // snippet.end
 } catch {
   fail("\(error)", 70)
 }
