@@ -11,7 +11,7 @@ SECONDS ?= 20
 MINUTES ?= 30
 BUSY ?=
 
-.PHONY: help run build install test test-without-x264 strict-va examples lint check check-long fuzz rig rig-test soak bench clean
+.PHONY: help run build install test test-without-x264 strict-va examples docs lint check check-long fuzz rig rig-test soak bench clean
 
 help: ## Lists these targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -69,6 +69,11 @@ examples: ## Builds the example programs on our libraries, .build/examples/debug
 	@# SwiftPM does not see files that are new in a package beside it; without its plan it looks again.
 	@rm -f .build/examples/debug.yaml
 	swift build --package-path Examples --scratch-path .build/examples
+
+docs: ## Builds the libraries' API documentation, .build/docs/, and says how to read it.
+	@scripts/check-swift
+	@scripts/install-packages build docs
+	scripts/build-documentation
 
 lint: ## Checks the sources' format.
 	swift format lint --strict --recursive Package.swift Sources Tests Examples Benchmarks \

@@ -58,4 +58,73 @@ import Testing
     #expect(lines.count { !$0.hasPrefix("#") } == 50, "\(lines)")
     #expect(result.error.isEmpty, "\(result.error)")
   }
+
+  @Test func `what camera-to-rtp sends is decoded whole`() throws {
+    let directory = try TemporaryDirectory()
+    let port = try UDPPort.free()
+    // Once for the session description, to nobody; then to a receiver that is there.
+    let description = try Subprocess.run([Self.program("camera-to-rtp"), "127.0.0.1", "\(port)", "0.1"], in: directory)
+    try #require(description.status == 0, "\(description.error)")
+    let path = directory.path("camera.sdp")
+    try description.output.write(to: URL(fileURLWithPath: path))
+    let receiver = try Subprocess(
+      [
+        "ffmpeg", "-nostdin", "-v", "error", "-protocol_whitelist", "file,udp,rtp", "-probesize", "32",
+        "-analyzeduration", "0", "-threads", "1", "-flags", "low_delay", "-i", path, "-fps_mode", "passthrough",
+        "-frames:v", "20", "-f", "framecrc", "-",
+      ], in: directory)
+    try #require(try eventually { try UDPPort.isBound(port) })
+    let sender = try Subprocess([Self.program("camera-to-rtp"), "127.0.0.1", "\(port)", "100"], in: directory)
+    let result = try receiver.wait(limit: 90)
+    sender.send(SIGTERM)
+    _ = try sender.wait(limit: 30)
+    let lines = result.outputText.split(separator: "\n")
+    #expect(lines.count { !$0.hasPrefix("#") } == 20, "\(lines)")
+    #expect(lines.contains { $0.hasPrefix("#dimensions 0: 1280x720") }, "\(lines)")
+    #expect(result.error.isEmpty, "\(result.error)")
+  }
+
+  @Test func `ffmpeg plays what serve-rtsp serves, one viewer after the other`() throws {
+    let directory = try TemporaryDirectory()
+    let port = try TCPPort.free()
+    let server = try Subprocess([Self.program("serve-rtsp"), "\(port)", "200"], in: directory)
+    let url = "rtsp://127.0.0.1:\(port)/camera"
+    let probe = [
+      "ffprobe", "-v", "error", "-rtsp_transport", "tcp", "-show_entries", "stream=codec_name,width,height", "-of",
+      "csv=p=0", url,
+    ]
+    // Refused until it listens.
+    try #require(
+      try eventually {
+        try Subprocess.run(probe, in: directory).outputText.hasPrefix("h264,640,480")
+      }, "\(server.errorSoFar)")
+    let player = try Subprocess.run(
+      [
+        "ffmpeg", "-nostdin", "-v", "error", "-rtsp_transport", "tcp", "-i", url, "-fps_mode", "passthrough",
+        "-frames:v", "20", "-f", "framecrc", "-",
+      ], in: directory)
+    let lines = player.outputText.split(separator: "\n")
+    #expect(lines.count { !$0.hasPrefix("#") } == 20, "\(lines)")
+    #expect(player.error.isEmpty, "\(player.error)")
+    // A path that is not served.
+    let missing = try Subprocess.run(
+      ["ffprobe", "-v", "error", "-rtsp_transport", "tcp", "rtsp://127.0.0.1:\(port)/other"], in: directory)
+    #expect(missing.error.contains("404"), "\(missing.error)")
+    server.send(SIGTERM)
+    _ = try server.wait(limit: 30)
+  }
+
+  @Test func `list-hardware tells what a driver makes, and why a node cannot be used`() throws {
+    try #require(StrictVADriver.isBuilt)
+    let directory = try TemporaryDirectory()
+    let (node, log) = (directory.path("renderD128"), directory.path("log"))
+    try Data().write(to: URL(fileURLWithPath: node))
+    let listing = try Subprocess.run(
+      [Self.program("list-hardware"), node, directory.path("missing")], in: directory,
+      environment: StrictVADriver.environment(node: node, log: log))
+    #expect(listing.status == 0)
+    #expect(listing.outputText.contains("\(node) nightjar strict test driver"), "\(listing.outputText)")
+    #expect(listing.outputText.contains("no render node \(directory.path("missing"))"), "\(listing.outputText)")
+    #expect(StrictVADriver.violations(in: log) == [])
+  }
 }
