@@ -249,7 +249,7 @@ import Testing
     where name.hasSuffix(".swift") {
       text += try String(contentsOfFile: "\(folder)/\(name)", encoding: .utf8)
     }
-    return text.replacing(/"\s*\n\s*\+ "/, with: "")
+    return text.replacing(/"\s*\n\s*\+ "/, with: "").replacing("\\\"", with: "\"")
   }
 
   @Test func `What the documents have the program say stands in its sources`() throws {
