@@ -161,7 +161,7 @@ import Testing
     var commands: [[String]] = []
     var current: [String]?
     for word in text.split(whereSeparator: { $0 == " " || $0 == "\t" }).map(String.init) {
-      if let before = current {
+      if let before = current, !(before.isEmpty && word == "nightjar") {
         // Where the shell ends a command, or a remark begins.
         let ends = ["|", "||", "&&", ";", "&", ">", ">>", "<", "#"].contains(word)
         var bare = word
@@ -183,8 +183,12 @@ import Testing
 
   /// What is wrong with a command, as the program's own help has it; nil where nothing is.
   private func fault(of words: [String], in root: Command) -> String? {
-    guard let first = words.first, let begun = root.subcommands?.first(where: { $0.commandName == first }) else {
+    // A service or a user may be called so, too.
+    guard let first = words.first, first != "help", first.allSatisfy({ $0.isASCII && $0.isLowercase }) else {
       return nil
+    }
+    guard let begun = root.subcommands?.first(where: { $0.commandName == first }) else {
+      return "no nightjar \(first)"
     }
     var command = begun
     for (index, word) in words.enumerated().dropFirst() {
@@ -233,6 +237,7 @@ import Testing
     ("nightjar stream --rtps", false), ("sudo nightjar ctl status --watch", true), ("nightjar ctl stat", false),
     ("x; .build/release/nightjar stream --to rtp://h:2 --sdp=f | tee -a x", true),
     ("nightjar doctor -- --source test --no-such", false), ("journalctl -u nightjar -p warning", true),
+    ("sudo -u nightjar nightjar user ad anna", false), ("nightjar strem --rtsp", false),
   ])
   func `A command that is none is found`(text: String, isRight: Bool) throws {
     let root = try help()
