@@ -80,6 +80,15 @@ import Testing
 
   // MARK: - Links
 
+  /// A path from the repository's root, of one from the folder of a document.
+  private func resolve(_ path: String, from document: String) -> String {
+    var components = document.split(separator: "/").dropLast()
+    for component in path.split(separator: "/") where component != "." {
+      if component == "..", !components.isEmpty { components.removeLast() } else { components.append(component) }
+    }
+    return components.joined(separator: "/")
+  }
+
   @Test func `Every link within the documents leads to a file and a heading that there are`() throws {
     let documents = try Self.documents()
     let byName = Dictionary(uniqueKeysWithValues: documents.map { ($0.name, $0) })
@@ -91,10 +100,7 @@ import Testing
           if target.contains("://") || target.hasPrefix("mailto:") { continue }
           count += 1
           let parts = target.split(separator: "#", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-          let folder = (document.name as NSString).deletingLastPathComponent
-          let path =
-            parts[0].isEmpty
-            ? document.name : ((folder as NSString).appendingPathComponent(parts[0]) as NSString).standardizingPath
+          let path = parts[0].isEmpty ? document.name : resolve(parts[0], from: document.name)
           let place = "\(document.name):\(index + 1): \(target)"
           let file = Self.root.appendingPathComponent(path).path
           #expect(FileManager.default.fileExists(atPath: file), "\(place): no such file")
@@ -146,7 +152,7 @@ import Testing
     let arguments: [Argument]?
 
     var options: Set<String> {
-      var options: Set = ["--help", "-h", "--version"]
+      var options: Set = ["--help", "-h", "--version", "--experimental-dump-help"]
       for name in (arguments ?? []).flatMap({ $0.names ?? [] }) {
         options.insert((name.kind == "long" ? "--" : "-") + name.name)
       }
@@ -161,9 +167,10 @@ import Testing
     var commands: [[String]] = []
     var current: [String]?
     for word in text.split(whereSeparator: { $0 == " " || $0 == "\t" }).map(String.init) {
+      if word == "#" { break }  // A remark to the end of the line.
       if let before = current, !(before.isEmpty && word == "nightjar") {
-        // Where the shell ends a command, or a remark begins.
-        let ends = ["|", "||", "&&", ";", "&", ">", ">>", "<", "#"].contains(word)
+        // Where the shell ends a command.
+        let ends = ["|", "||", "&&", ";", "&", ">", ">>", "<"].contains(word)
         var bare = word
         while let last = bare.last, ";)`,".contains(last) { bare.removeLast() }
         if !ends { current = before + [bare] }
@@ -220,7 +227,7 @@ import Testing
     let root = try help()
     var count = 0
     for document in try Self.documents() where document.name != "CHANGELOG.md" {
-      for (index, line) in document.lines.enumerated() {
+      for (index, line) in document.lines.enumerated() where document.languages[index] != "log" {
         let texts =
           document.languages[index] == nil ? line.matches(of: /`([^`]+)`/).map { String($0.output.1) } : [line]
         for words in texts.flatMap({ commands(in: $0) }) {
