@@ -65,7 +65,9 @@ let package = Package(
     target(
       "Encoding",
       ["Media", "PixelConversion", "Threading", "VAAPI", .target(name: "X264", condition: .when(traits: ["X264"]))]),
-    target("OrientationSensing", ["Media", "CLinux", "CSystemd"]),
+    target("SystemBus", ["Media", "CLinux", "CSystemd"]),
+    target("Discovery", ["Media", "Threading", "CLinux", "SystemBus"]),
+    target("OrientationSensing", ["Media", "SystemBus"]),
     target("ThermalSensing", ["Media"]),
     target("SystemService", ["Media", "CLinux", "CSystemd"]),
     target(
@@ -117,7 +119,7 @@ let package = Package(
       name: "nightjar",
       dependencies: [
         "Control", "RTSPServer", "Listening", "Settings", "Credentials", "Streaming", "Capture", "Encoding",
-        "OrientationSensing", "Diagnosis",
+        "OrientationSensing", "Diagnosis", "Discovery",
         "ThermalSensing", "SystemService", "VAAPI", "RTP", "SRTP", "Threading", "Media", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
@@ -159,6 +161,7 @@ let package = Package(
     .executableTarget(
       name: "ServiceTool", dependencies: ["SystemService", "Media"], path: "Tests/ServiceTool", swiftSettings: settings),
     test("SystemServiceTests", ["ServiceTool", "TestSupport", "nightjar"]),
+    test("DiscoveryTests", ["Discovery", "TestSupport", "nightjar"]),
     test("OrientationSensingTests", ["OrientationSensing", "Media", "TestSupport"]),
     test("ThermalSensingTests", ["ThermalSensing", "Media", "TestSupport"]),
     test("DiagnosisTests", ["Diagnosis", "ThermalSensing", "Media", "TestSupport", "nightjar"]),

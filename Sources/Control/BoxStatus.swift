@@ -15,6 +15,42 @@ public struct BoxStatus: Codable, Hashable, Sendable {
     }
   }
 
+  /// A stream that the network is told of (DNS-SD), or is to be.
+  public struct Announcement: Codable, Hashable, Sendable {
+    /// How it stands.
+    public enum State: String, Codable, Hashable, Sendable {
+      /// The network knows of it.
+      case announced
+      /// It will once something has changed, which the reason says.
+      case waiting
+      /// Avahi refuses it, for the reason; it is tried again.
+      case refused
+    }
+
+    /// The camera.
+    public var camera: String
+    /// What people read.
+    public var name: String
+    /// `_rtsp._tcp` or `_rtsps._tcp`.
+    public var type: String
+    /// The TCP port.
+    public var port: Int
+    /// The path of its URL.
+    public var path: String
+    /// How it stands.
+    public var state: State
+    /// Why it is not announced; nil where it is.
+    public var reason: String?
+
+    /// All of it.
+    public init(
+      camera: String, name: String, type: String, port: Int, path: String, state: State, reason: String? = nil
+    ) {
+      (self.camera, self.name, self.type, self.port) = (camera, name, type, port)
+      (self.path, self.state, self.reason) = (path, state, reason)
+    }
+  }
+
   /// A camera of the configuration that does not stream.
   public struct Absent: Codable, Hashable, Sendable {
     /// Its name.
@@ -34,6 +70,8 @@ public struct BoxStatus: Codable, Hashable, Sendable {
   public var reloads: Int
   /// Where it listens.
   public var listeners: [Listener]
+  /// What the network is told of; empty where nothing is to be announced.
+  public var announcements: [Announcement]
   /// The cameras that stream, in the order of their configuration.
   public var cameras: [StreamStatus]
   /// Those that do not.
@@ -41,10 +79,12 @@ public struct BoxStatus: Codable, Hashable, Sendable {
 
   /// All of it.
   public init(
-    uptimeSeconds: Double, reloads: Int = 0, listeners: [Listener] = [], cameras: [StreamStatus], absent: [Absent] = []
+    uptimeSeconds: Double, reloads: Int = 0, listeners: [Listener] = [], announcements: [Announcement] = [],
+    cameras: [StreamStatus], absent: [Absent] = []
   ) {
     (self.uptimeSeconds, self.reloads) = (uptimeSeconds, reloads)
-    (self.listeners, self.cameras, self.absent) = (listeners, cameras, absent)
+    (self.listeners, self.announcements) = (listeners, announcements)
+    (self.cameras, self.absent) = (cameras, absent)
   }
 }
 

@@ -91,6 +91,12 @@ extension FindingKind {
       (.problem, "the system keeps the port for programs with more rights", "a port from 1024 on, or the socket unit")
     case .portAddress:
       (.warning, "this machine has no such address now, or cannot listen there", "`ip address` shows those that it has")
+    case .announcement: (.ok, "streams are announced on the network, or can be", "")
+    case .announcementWaiting:
+      (
+        .warning, "streams are to be announced on the network, and are not: others do not find them",
+        "as it says; mostly `systemctl start avahi-daemon`"
+      )
     case .vaapi: (.ok, "hardware encodes H.264, or there is none and x264 does", "")
     case .vaapiUnusable:
       (.warning, "there is graphics hardware, and its driver does not encode", "the driver's package")

@@ -40,6 +40,8 @@ public enum FindingKind: String, CaseIterable, Sendable {
   case portHeld = "port-held"
   case portLow = "port-low"
   case portAddress = "port-address"
+  case announcement = "announcement"
+  case announcementWaiting = "announcement-waiting"
   case vaapi = "vaapi"
   case vaapiUnusable = "vaapi-unusable"
   case renderGroup = "render-group"

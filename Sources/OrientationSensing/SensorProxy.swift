@@ -1,7 +1,5 @@
-import CLinux
-import CSystemd
-import Glibc
 public import Media
+import SystemBus
 
 /// `iio-sensor-proxy` over D-Bus: `net.hadess.SensorProxy` on the system bus, by libsystemd's sd-bus.
 ///
@@ -17,8 +15,14 @@ public final class SensorProxy: PostureSource {
   private static let service = "net.hadess.SensorProxy"
   private static let path = "/net/hadess/SensorProxy"
 
-  private let bus: OpaquePointer
-  private let news: UnsafeMutablePointer<Bool>
+  /// Whether something was said since it was asked last.
+  private final class News {
+    /// The first posture is news.
+    var hasCome = true
+  }
+
+  private let bus: BusConnection
+  private let news = News()
   private var told: DevicePosture?
 
   /// Connects and claims the accelerometer.
@@ -27,28 +31,16 @@ public final class SensorProxy: PostureSource {
   /// - Throws: ``SensorError/noProxy``, ``SensorError/proxyWithoutAccelerometer`` or
   ///   ``SensorError/bus(_:reason:)``.
   public init(busAddress: String? = nil) throws(SensorError) {
-    bus = try Self.connect(busAddress)
-    news = .allocate(capacity: 1)
-    // The first posture is news.
-    news.initialize(to: true)
-    // From here on `deinit` cleans up, whatever is thrown.
-    sd_bus_set_method_call_timeout(bus, UInt64(Self.patience.nanoseconds / 1000))
-    try awaitReady()
-    try subscribe()
+    do throws(BusError) {
+      bus = try BusConnection(address: busAddress, patience: Self.patience)
+      try Self.subscribe(bus, news)
+    } catch { throw SensorError(error) }
     try requireOwner()
-    var has: CInt = 0
-    try call("HasAccelerometer") { error in
-      sd_bus_get_property_trivial(
-        bus, Self.service, Self.path, Self.service, "HasAccelerometer", &error, CChar(UInt8(ascii: "b")), &has)
-    }
-    guard has != 0 else { throw .proxyWithoutAccelerometer }
-    try invoke("ClaimAccelerometer")
-  }
-
-  deinit {
-    // A claim ends with the connection. Nothing is flushed: a mute bus would keep us for 90 s.
-    sd_bus_close_unref(bus)
-    news.deallocate()
+    guard try hasAccelerometer() else { throw .proxyWithoutAccelerometer }
+    // A claim ends with the connection.
+    do throws(BusError) {
+      _ = try bus.call(Self.service, Self.path, Self.service, "ClaimAccelerometer")
+    } catch { throw SensorError(error) }
   }
 
   /// Waits for the first posture, or for another one.
@@ -56,132 +48,63 @@ public final class SensorProxy: PostureSource {
   /// - Throws: ``SensorError/noProxy`` where it has ended, or ``SensorError/bus(_:reason:)``.
   public func next(interrupt: borrowing Interrupt) throws(SensorError) -> DevicePosture? {
     while !interrupt.hasFired() {
-      let result = sd_bus_process(bus, nil)
-      guard result >= 0 else { throw .bus("reading", reason: SystemFailure.text(-result)) }
-      if result > 0 { continue }
-      if news.pointee {
-        news.pointee = false
-        try requireOwner()
-        if let posture = try posture(), posture != told {
-          told = posture
-          return posture
+      do throws(BusError) {
+        if try bus.process() { continue }
+        if !news.hasCome {
+          try bus.sleep(until: .now() + Self.patience, or: interrupt.fileDescriptor)
+          continue
         }
-        // Asking may have read news that nobody would wake us for.
-        continue
+      } catch { throw SensorError(error) }
+      news.hasCome = false
+      try requireOwner()
+      if let posture = try posture(), posture != told {
+        told = posture
+        return posture
       }
-      // Not without a limit, for the sake of sd-bus's own timers.
-      try sleep(interruptDescriptor: interrupt.fileDescriptor, limit: Self.patience)
     }
     return nil
   }
 
-  /// Waits until the bus has let us in: sd-bus itself would wait 90 s for a bus that is mute.
-  private func awaitReady() throws(SensorError) {
-    let deadline = MediaTime.now() + Self.patience
-    while sd_bus_is_ready(bus) <= 0 {
-      let result = sd_bus_process(bus, nil)
-      guard result >= 0 else { throw .bus("connecting", reason: SystemFailure.text(-result)) }
-      if result > 0 { continue }
-      let rest = deadline - .now()
-      guard rest > .zero else { throw .bus("connecting", reason: SystemFailure.text(ETIMEDOUT)) }
-      try sleep(interruptDescriptor: -1, limit: rest)
-    }
-  }
-
-  /// Sleeps until the bus has something to say, at most for `limit`.
-  private func sleep(interruptDescriptor: CInt, limit: MediaTime) throws(SensorError) {
-    let (descriptor, events) = (sd_bus_get_fd(bus), sd_bus_get_events(bus))
-    guard descriptor >= 0, events >= 0 else {
-      throw .bus("waiting", reason: SystemFailure.text(-min(descriptor, events)))
-    }
-    var descriptors = (
-      pollfd(fd: descriptor, events: Int16(truncatingIfNeeded: events), revents: 0),
-      pollfd(fd: interruptDescriptor, events: Int16(POLLIN), revents: 0)
-    )
-    withUnsafeMutablePointer(to: &descriptors) { pair in
-      pair.withMemoryRebound(to: pollfd.self, capacity: 2) { pointer in
-        _ = nightjar_poll(pointer, 2, limit.nanoseconds)
-      }
-    }
-  }
-
   /// What the proxy says now; nil for `undefined` and for words of later versions.
   private func posture() throws(SensorError) -> DevicePosture? {
-    var text: UnsafeMutablePointer<CChar>?
-    try call("AccelerometerOrientation") { error in
-      sd_bus_get_property_string(
-        bus, Self.service, Self.path, Self.service, "AccelerometerOrientation", &error, &text)
-    }
-    guard let text else { return nil }
-    defer { free(text) }
-    return DevicePosture(rawValue: String(cString: text))
+    do throws(BusError) {
+      let answer = try bus.property("AccelerometerOrientation", of: Self.service, Self.path, Self.service)
+      return DevicePosture(rawValue: try answer.variantString(limit: 255))
+    } catch { throw SensorError(error) }
   }
 
-  private static func connect(_ address: String?) throws(SensorError) -> OpaquePointer {
-    var connection: OpaquePointer?
-    let what = address ?? "system bus"
-    guard let address else {
-      let result = sd_bus_open_system(&connection)
-      guard result >= 0, let connection else { throw .bus(what, reason: SystemFailure.text(-result)) }
-      return connection
-    }
-    var result = sd_bus_new(&connection)
-    if result >= 0 { result = sd_bus_set_address(connection, address) }
-    if result >= 0 { result = sd_bus_set_bus_client(connection, 1) }
-    if result >= 0 { result = sd_bus_start(connection) }
-    guard result >= 0, let connection else {
-      sd_bus_unref(connection)
-      throw .bus(what, reason: SystemFailure.text(-result))
-    }
-    return connection
+  private func hasAccelerometer() throws(SensorError) -> Bool {
+    do throws(BusError) {
+      return try bus.property("HasAccelerometer", of: Self.service, Self.path, Self.service).variantBoolean()
+    } catch { throw SensorError(error) }
   }
 
-  private func subscribe() throws(SensorError) {
-    let rules = [
+  /// What is said is asked for afterwards: who said it does not matter.
+  private static func subscribe(_ bus: BusConnection, _ news: News) throws(BusError) {
+    try bus.subscribe(
       """
-      type='signal',sender='\(Self.service)',path='\(Self.path)',\
+      type='signal',sender='\(service)',path='\(path)',\
       interface='org.freedesktop.DBus.Properties',member='PropertiesChanged'
-      """,
       """
-      type='signal',sender='org.freedesktop.DBus',interface='org.freedesktop.DBus',\
-      member='NameOwnerChanged',arg0='\(Self.service)'
-      """,
-    ]
-    for rule in rules {
-      let result = sd_bus_add_match(bus, nil, rule, noteNews, news)
-      guard result >= 0 else { throw .bus("subscribing", reason: SystemFailure.text(-result)) }
-    }
+    ) { _ in news.hasCome = true }
+    try bus.subscribe(toOwnerOf: service) { news.hasCome = true }
   }
 
   private func requireOwner() throws(SensorError) {
-    let result = sd_bus_get_name_creds(bus, Self.service, 0, nil)
-    if result == -ENXIO { throw .noProxy }
-    guard result >= 0 else { throw .bus(Self.service, reason: SystemFailure.text(-result)) }
-  }
-
-  private func invoke(_ method: String) throws(SensorError) {
-    var message: OpaquePointer?
-    let result = sd_bus_message_new_method_call(bus, &message, Self.service, Self.path, Self.service, method)
-    defer { sd_bus_message_unref(message) }
-    guard result >= 0 else { throw .bus(method, reason: SystemFailure.text(-result)) }
-    try call(method) { error in sd_bus_call(bus, message, 0, &error, nil) }
-  }
-
-  /// Runs a call and turns its failure into the service's own words.
-  private func call(_ what: String, _ body: (inout sd_bus_error) -> CInt) throws(SensorError) {
-    var error = sd_bus_error()
-    let result = body(&error)
-    defer { sd_bus_error_free(&error) }
-    guard result < 0 else { return }
-    let reason = error.message.map { String(cString: $0) } ?? SystemFailure.text(-result)
-    throw .bus(what, reason: String(reason.prefix(200)))
+    do throws(BusError) {
+      if try bus.owner(of: Self.service) != nil { return }
+    } catch { throw SensorError(error) }
+    throw .noProxy
   }
 }
 
-/// Called by sd-bus for whatever was subscribed to: what it says is asked for afterwards.
-private func noteNews(
-  _ message: OpaquePointer?, _ news: UnsafeMutableRawPointer?, _ error: UnsafeMutablePointer<sd_bus_error>?
-) -> CInt {
-  news?.assumingMemoryBound(to: Bool.self).pointee = true
-  return 0
+extension SensorError {
+  /// What the bus says, in the words of a sensor.
+  fileprivate init(_ error: BusError) {
+    switch error {
+    case .connection(let what, let reason): self = .bus(what, reason: reason)
+    case .call(let call, _, let reason): self = .bus(call, reason: reason)
+    case .unreadable: self = .bus("reading", reason: error.description)
+    }
+  }
 }

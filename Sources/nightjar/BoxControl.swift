@@ -1,4 +1,5 @@
 import Control
+import Discovery
 import Media
 import RTSPServer
 import Synchronization
@@ -18,6 +19,7 @@ final class BoxControl: ControlTarget {
     var cameras: [StreamCamera] = []
     var absent: [BoxStatus.Absent] = []
     var listeners: [BoxStatus.Listener] = []
+    var announcer: ServiceAnnouncer?
     var reloads = 0
     var isReloadDue = false
     /// Those who wait for the next one, and those of the one that has begun.
@@ -53,6 +55,7 @@ final class BoxControl: ControlTarget {
     let now = state.withLock { $0 }
     return BoxStatus(
       uptimeSeconds: (MediaTime.now() - started).seconds, reloads: now.reloads, listeners: now.listeners,
+      announcements: (now.announcer?.services ?? []).map(BoxStatus.Announcement.init),
       cameras: now.cameras.map { $0.status() }, absent: now.absent)
   }
 
@@ -135,12 +138,16 @@ final class BoxControl: ControlTarget {
     wake.fire()
   }
 
-  /// Which cameras there are, those of them that stream and that do not, and where the box listens.
+  /// Which cameras there are, those of them that stream and that do not, where the box listens, and who announces it.
   func publish(
-    _ names: [String], _ cameras: [StreamCamera], absent: [BoxStatus.Absent], listeners: [BoxStatus.Listener]
+    _ names: [String], _ cameras: [StreamCamera], absent: [BoxStatus.Absent], listeners: [BoxStatus.Listener],
+    _ announcer: ServiceAnnouncer?
   ) {
     figures.follow(names, cameras, absent: absent)
-    state.withLock { ($0.names, $0.cameras, $0.absent, $0.listeners) = (names, cameras, absent, listeners) }
+    state.withLock { state in
+      (state.names, state.cameras, state.absent) = (names, cameras, absent)
+      (state.listeners, state.announcer) = (listeners, announcer)
+    }
   }
 
   /// No reload will be carried out any more.

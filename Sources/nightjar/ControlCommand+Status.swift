@@ -66,6 +66,12 @@ enum StatusText {
       let address = listener.address.contains(":") ? "[\(listener.address)]" : listener.address
       lines.append("listening    \(listener.scheme) at \(address) port \(listener.port)")
     }
+    for service in box.announcements {
+      let what = "'\(service.name)' (\(service.type), port \(service.port))"
+      lines.append(
+        service.state == .announced
+          ? "announced    \(what)" : "not announced \(what): \(service.reason ?? service.state.rawValue)")
+    }
     for camera in box.cameras {
       if box.cameras.count + box.absent.count > 1 { lines += ["", "name         \(camera.name)"] }
       lines += self.lines(of: camera)

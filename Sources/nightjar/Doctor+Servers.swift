@@ -1,5 +1,7 @@
+import Control
 import Credentials
 import Diagnosis
+import Discovery
 import Glibc
 import Listening
 import Media
@@ -22,6 +24,39 @@ extension Doctor {
     examinePorts([("https", api.https, APIOptions.port)], isOpen: hasUsers || hasTokens)
     // Unlike what is encrypted, it is open to others only where an address was given.
     examinePorts([("http", http, HTTPOptions.port)], isOpen: hasUsers && http?.address != nil)
+    if box.box.announcing.announces == true { examineAnnouncements(hasUsers: hasUsers) }
+  }
+
+  /// Whether the network is told of the streams.
+  private func examineAnnouncements(hasUsers: Bool) {
+    let starting = Mend.asRoot(DiscoveryError.start)
+    if let announcements = running?.status.announcements, !announcements.isEmpty {
+      for service in announcements {
+        let what = "'\(TerminalText.escaped(service.name))' (\(service.type), port \(service.port))"
+        tell(
+          service.state == .announced
+            ? Finding(.announcement, what)
+            : Finding(
+              .announcementWaiting, "\(what) is not announced: \(service.reason ?? service.state.rawValue)",
+              mends: [starting]))
+      }
+      return
+    }
+    guard hasUsers else {
+      return tell(
+        Finding(
+          .announcementWaiting, "only this machine may watch: there is nothing to announce",
+          mends: [.command("nightjar user add NAME")]))
+    }
+    do throws(DiscoveryError) {
+      let host = try AvahiDaemon.hostName()
+      tell(Finding(.announcement, "Avahi runs, and calls this machine \(TerminalText.escaped(host))"))
+    } catch {
+      var mends = [starting]
+      if case .noBus = error { mends.insert(.asRoot("systemctl start dbus"), at: 0) }
+      mends.append(.advice("where it is not installed: the package avahi-daemon"))
+      tell(Finding(.announcementWaiting, "\(error.reason): nothing can be announced", mends: mends))
+    }
   }
 
   /// Whether there are users; nil where that cannot be told.

@@ -50,6 +50,10 @@ enum ExampleConfiguration {
     # has one of its own, in its table.
     #rtsp-multicast = "239.1.2.3:5004"
 
+    # Announce the cameras that rtsp and rtsps serve to others (DNS-SD, through Avahi): everybody on the network learns that
+    # there is a camera, and finds it with nightjar discover.
+    #announce = true
+
     # Where nightjar ctl reaches this stream: a socket's path, or none.
     #control = "/run/nightjar/control.sock"
 
@@ -160,6 +164,8 @@ enum ExampleConfiguration {
 
     #[[camera]]
     #name = "camera"
+    # What people read where streams are announced; without it "camera on" and the machine's name.
+    #announce-name = "Front door"
     # auto (the first camera), test, a device, or file:CLIP.y4m. nightjar devices lists names that stay the same.
     #source = "/dev/v4l/by-id/usb-…-video-index0"
     # Destinations besides rtsp, and where to write the session description that players need for them.

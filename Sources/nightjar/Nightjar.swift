@@ -13,14 +13,15 @@ struct Nightjar: ParsableCommand {
         nightjar stream --to rtp://192.168.1.20:5004        to another machine
         nightjar devices                                    which cameras there are
         nightjar ctl status                                 how a running stream is
+        nightjar discover                                   which streams the network has
         nightjar doctor                                     what is wrong, and what mends it
         nightjar user add alice                             who may watch
         nightjar config example                             options in a file instead
       """,
     version: version,
     subcommands: [
-      StreamCommand.self, DevicesCommand.self, ControlCommand.self, UserCommand.self, TokenCommand.self,
-      ConfigurationCommand.self, DoctorCommand.self,
+      StreamCommand.self, DevicesCommand.self, DiscoverCommand.self, ControlCommand.self, UserCommand.self,
+      TokenCommand.self, ConfigurationCommand.self, DoctorCommand.self,
     ])
 
   static let version = "0.1.0"

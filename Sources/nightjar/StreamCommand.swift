@@ -100,6 +100,9 @@ struct StreamCommand: ParsableCommand {
   @OptionGroup(title: "RTSP options")
   var serving: RTSPOptions
 
+  @OptionGroup(title: "Discovery options")
+  var announcing: AnnouncementOptions
+
   @OptionGroup(title: "Control API options")
   var api: APIOptions
 
@@ -166,6 +169,7 @@ struct StreamCommand: ParsableCommand {
   var adapts: Bool { rate != .maximum && (adaptation.followsLoad || adaptation.thermal != .off) }
 
   mutating func validate() throws {
+    try announcing.validate(with: serving)
     try api.validate(with: serving)
     try http.validate(with: serving, api)
     if !source.isFile {

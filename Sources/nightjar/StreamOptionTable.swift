@@ -12,6 +12,7 @@ extension StreamCommand {
     .init("tls-key", .text, .box),
     .init("rtsps-suite", .text, .box),
     .init("require-encryption", .flag, .box),
+    .init("announce", .invertibleFlag, .box),
     .init("https", .optionalText, .box),
     .init("tokens", .text, .box),
     .init("http", .optionalText, .box),
@@ -19,6 +20,7 @@ extension StreamCommand {
     .init("stats-json", .text, .box),
 
     .init("name", .text, .camera(isShared: false)),
+    .init("announce-name", .text, .camera(isShared: false)),
     .init("source", .text, .camera(isShared: false)),
     .init("size", .text, .camera(isShared: true)),
     .init("fps", .number, .camera(isShared: true)),
@@ -66,7 +68,7 @@ extension StreamCommand {
   /// The options of a camera that change in a stream that goes on; any other needs another pipeline.
   static let liveOptions: Set = [
     "bitrate", "to", "sdp", "orientation", "mirror", "facing", "thermal", "load-adaptation", "rtsp-multicast",
-    "controls", "sensor-lock", "power-line", "night", "night-controls",
+    "controls", "sensor-lock", "power-line", "night", "night-controls", "announce-name",
   ]
   /// The options of the box that are taken when the program starts, and not by a reload.
   static let startOptions: Set = ["control", "duration", "stats-json"]

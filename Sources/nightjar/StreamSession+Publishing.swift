@@ -19,6 +19,7 @@ extension StreamSession {
     } catch {
       complainOnce("\(error)", about: "cameras")
     }
+    announce()
     let cameras = slots.compactMap { slot in
       slot.stream.map { stream in
         StreamCamera(
@@ -30,7 +31,7 @@ extension StreamSession {
     let absent = slots.compactMap { slot in
       slot.absence.map { BoxStatus.Absent(name: slot.name, reason: $0) }
     }
-    control.publish(slots.map(\.name), cameras, absent: absent, listeners: listeners)
+    control.publish(slots.map(\.name), cameras, absent: absent, listeners: listeners, announcer)
   }
 
   /// Where it listens.

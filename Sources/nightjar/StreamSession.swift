@@ -1,5 +1,6 @@
 import CLinux
 import Control
+import Discovery
 import Glibc
 import Listening
 import Media
@@ -23,6 +24,8 @@ final class StreamSession {
   var api: NetworkControlServer?
   var servingHTTP: ReadingServer.Configuration?
   var http: ReadingServer?
+  /// Tells the network of the streams, where that is asked for.
+  var announcer: ServiceAnnouncer?
   let wake: WakeUp
   /// What others may ask for, and see.
   let control: BoxControl
@@ -109,6 +112,7 @@ final class StreamSession {
     let ending = follow(signals: signals)
     service?.stopping()
     control.end()
+    announcer?.stop()
     let failure = finish()
     try tellSummary(report)
     if ending != .signal, let failure { throw failure }
@@ -352,6 +356,9 @@ final class StreamSession {
   func tellServerEvents() {
     for event in rtsp?.events.take() ?? [] {
       terminal.line(event.description, event.isWarning ? .warning : .info, event: "viewer")
+    }
+    for event in announcer?.takeEvents() ?? [] {
+      terminal.line(TerminalText.escaped(event.description), event.isWarning ? .warning : .info, event: "announcement")
     }
     for event in (api?.events.take() ?? []) + (http?.events.take() ?? []) {
       terminal.line(event.description, event.isWarning ? .warning : .info, event: "control")

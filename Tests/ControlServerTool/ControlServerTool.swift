@@ -95,6 +95,13 @@ private struct Box: ControlTarget {
   func status() -> BoxStatus {
     BoxStatus(
       uptimeSeconds: 3723.5, reloads: 2, listeners: [.init(scheme: "rtsp", address: "127.0.0.1", port: 8554)],
+      announcements: [
+        .init(
+          camera: "camera", name: "camera on box", type: "_rtsp._tcp", port: 8554, path: "/camera", state: .announced),
+        .init(
+          camera: "camera", name: "camera on box", type: "_rtsps._tcp", port: 8322, path: "/camera", state: .waiting,
+          reason: "Avahi does not run"),
+      ],
       cameras: cameras.compactMap { camera($0)?.status() })
   }
 

@@ -1,0 +1,47 @@
+import CLinux
+import Glibc
+
+/// The network interfaces of this machine, by their addresses.
+enum NetworkInterfaces {
+  /// The index of the interface that has the numeric `address`; nil where none has it now.
+  static func index(of address: String) -> Int32? {
+    guard let wanted = bytes(of: address) else { return nil }
+    var list: UnsafeMutablePointer<ifaddrs>?
+    guard getifaddrs(&list) == 0 else { return nil }
+    defer { freeifaddrs(list) }
+    var next = list
+    while let entry = next?.pointee {
+      next = entry.ifa_next
+      guard let socket = entry.ifa_addr, let name = entry.ifa_name, bytes(at: socket) == wanted else { continue }
+      let index = if_nametoindex(name)
+      if index > 0 { return Int32(bitPattern: index) }
+    }
+    return nil
+  }
+
+  /// The name of an interface; nil where there is none of this index.
+  static func name(of index: Int32) -> String? {
+    guard index > 0 else { return nil }
+    var buffer = [CChar](repeating: 0, count: Int(IF_NAMESIZE))
+    guard if_indextoname(UInt32(bitPattern: index), &buffer) != nil else { return nil }
+    return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+  }
+
+  /// The 4 or 16 bytes of a numeric address; nil where it is none.
+  static func bytes(of address: String) -> [UInt8]? {
+    var bytes = [UInt8](repeating: 0, count: 16)
+    if inet_pton(AF_INET, address, &bytes) == 1 { return Array(bytes.prefix(4)) }
+    return inet_pton(AF_INET6, address, &bytes) == 1 ? bytes : nil
+  }
+
+  private static func bytes(at address: UnsafeMutablePointer<sockaddr>) -> [UInt8]? {
+    let raw = UnsafeRawPointer(address)
+    switch CInt(address.pointee.sa_family) {
+    case AF_INET:
+      return withUnsafeBytes(of: raw.loadUnaligned(as: sockaddr_in.self).sin_addr) { Array($0) }
+    case AF_INET6:
+      return withUnsafeBytes(of: raw.loadUnaligned(as: sockaddr_in6.self).sin6_addr) { Array($0) }
+    default: return nil
+    }
+  }
+}

@@ -1,0 +1,137 @@
+import ArgumentParser
+import Credentials
+import Discovery
+import FoundationEssentials
+import Glibc
+import Media
+
+/// `nightjar discover`.
+struct DiscoverCommand: ParsableCommand {
+  static let configuration = CommandConfiguration(
+    commandName: "discover",
+    abstract: "List the streams that are announced on the network, with the commands that play them.",
+    discussion: """
+      It asks Avahi for _rtsp._tcp and _rtsps._tcp (DNS-SD): the cameras of nightjar stream --announce, and whatever else \
+      announces itself so. Anybody on the network can announce anything: before you type a password, see that the address \
+      is the one of your machine.
+
+      Exit code: 0, also where none is found; 69 where Avahi does not run; 64 for wrong options.
+      """)
+
+  @Option(
+    help: ArgumentHelp("How long to listen: 0.5 to 60 seconds.", valueName: "seconds"), transform: Self.seconds)
+  var seconds = 3.0
+
+  @Flag(help: "Write the list as JSON.")
+  var json = false
+
+  func run() throws {
+    // A reader that has seen enough would end the program with a signal, and without a word otherwise.
+    signal(SIGPIPE, SIG_IGN)
+    try reportingFailures {
+      let findings = try ServiceBrowser.browse(for: MediaTime(seconds: seconds))
+      try writeOutput(json ? DiscoveredStreams(findings).json() : Self.text(findings))
+      if findings.services.isEmpty, !json {
+        writeError("a nightjar announces its cameras with: nightjar stream --rtsp --announce (or announce = true)\n")
+      }
+      if findings.isCut {
+        writeError("more than \(ServiceBrowser.limit) announcements: the others are not shown\n")
+      }
+    }
+  }
+
+  private static func seconds(_ text: String) throws -> Double {
+    guard let value = Double(text), (0.5...60).contains(value) else {
+      throw ValidationError("choose 0.5 to 60 seconds")
+    }
+    return value
+  }
+
+  static func text(_ findings: ServiceBrowser.Findings) -> String {
+    var lines: [String] = []
+    for service in findings.services {
+      let place = service.isLocal ? "this machine" : TerminalText.escaped(service.host)
+      lines.append("\(TerminalText.escaped(service.name))  (\(place))")
+      lines.append("  \(service.url())\(service.asksForUser ? "  asks for a user: NAME and PASSWORD below" : "")")
+      for (player, command) in PlayCommands.commands(for: service) { lines.append("  \(player): \(command)") }
+    }
+    if findings.services.isEmpty { lines.append("no stream is announced on this network") }
+    if findings.unresolved > 0 {
+      let count = findings.unresolved
+      lines.append("\(count) more \(count == 1 ? "is" : "are") announced, and did not tell an address in time")
+    }
+    return lines.joined(separator: "\n") + "\n"
+  }
+}
+
+/// What a person pastes to see an announced stream.
+enum PlayCommands {
+  static func commands(for service: DiscoveredService) -> [(player: String, command: String)] {
+    let url = ShellWord.quoted(service.url(login: service.asksForUser ? "NAME:PASSWORD@" : ""))
+    let ffplay = ("ffplay", "ffplay -rtsp_transport tcp -fflags nobuffer -flags low_delay \(url)")
+    switch service.type {
+    case .rtsp: return [ffplay, ("VLC", "vlc --network-caching=150 \(url)")]
+    // VLC knows no rtsps. Neither of these checks a certificate that nobody vouches for.
+    case .rtsps:
+      let launch = "gst-launch-1.0 rtspsrc tls-validation-flags=0 location=\(url) ! decodebin ! videoconvert"
+      return [ffplay, ("GStreamer", "\(launch) ! autovideosink sync=false")]
+    }
+  }
+}
+
+/// What was found, for programs.
+private struct DiscoveredStreams: Encodable {
+  struct Stream: Encodable {
+    struct Address: Encodable {
+      let address: String
+      let interface: String?
+    }
+
+    let name: String
+    let type: String
+    let host: String
+    let port: Int
+    let path: String
+    let url: String
+    let asksForUser: Bool
+    let isLocal: Bool
+    let addresses: [Address]
+    let text: [String]
+  }
+
+  let streams: [Stream]
+  let unresolved: Int
+  let isCut: Bool
+
+  init(_ findings: ServiceBrowser.Findings) {
+    streams = findings.services.map { service in
+      Stream(
+        name: service.name, type: service.type.rawValue, host: service.host, port: Int(service.port),
+        path: service.path, url: service.url(), asksForUser: service.asksForUser, isLocal: service.isLocal,
+        addresses: service.addresses.map { Stream.Address(address: $0.text, interface: $0.interface) },
+        text: service.text)
+    }
+    (unresolved, isCut) = (findings.unresolved, findings.isCut)
+  }
+
+  /// With what steers terminals escaped: JSON itself leaves much of that as it is.
+  func json() throws -> String {
+    let encoder = JSONEncoder()
+    encoder.keyEncodingStrategy = .convertToSnakeCase
+    encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
+    let text = String(decoding: try encoder.encode(self), as: UTF8.self)
+    var result = ""
+    for scalar in text.unicodeScalars {
+      if scalar == "\n" || TerminalText.isHarmless(scalar) {
+        result.unicodeScalars.append(scalar)
+      } else {
+        // Only texts hold such: JSON writes them in UTF-16 (RFC 8259 section 7).
+        for unit in String(scalar).utf16 {
+          let hex = String(unit, radix: 16)
+          result += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex
+        }
+      }
+    }
+    return result + "\n"
+  }
+}

@@ -1,0 +1,87 @@
+import Control
+import Discovery
+import Listening
+import RTSPServer
+
+/// What the network is told of the box.
+extension StreamSession {
+  /// Has announced what is served to others now, where that is asked for.
+  func announce() {
+    guard box.announcing.announces == true else {
+      // Its end withdraws all.
+      announcer = nil
+      servingComplaints["announcements"] = nil
+      return
+    }
+    let wanted = announcements
+    if wanted.isEmpty, rtsp != nil, !isServedToOthers {
+      complainOnce(
+        "nothing is announced: only this machine may watch; add a user with nightjar user add NAME, and serve an address "
+          + "that others reach", about: "announcements")
+    } else {
+      servingComplaints["announcements"] = nil
+    }
+    do {
+      if announcer == nil, !wanted.isEmpty { announcer = try ServiceAnnouncer() }
+      announcer?.announce(wanted)
+    } catch {
+      complainOnce("nothing is announced: \(error)", about: "announcements")
+    }
+  }
+
+  private var isServedToOthers: Bool { !openListeners.isEmpty }
+
+  /// Where others may watch.
+  private var openListeners: [TCPListener] {
+    guard let serving, let rtsp, serving.users != nil, !serving.servesThisMachineAlone else { return [] }
+    return rtsp.listeners.filter { !$0.isLoopback && ($0.isEncrypted || !serving.requiresEncryption) }
+  }
+
+  private var announcements: [ServiceAnnouncement] {
+    // The ways in of one kind at one port are one service.
+    struct Way: Hashable {
+      let type: ServiceType
+      let port: UInt16
+    }
+    var ways: [(way: Way, reach: Set<ServiceAnnouncement.Reach>)] = []
+    for listener in openListeners {
+      guard let port = UInt16(exactly: listener.port), port > 0 else { continue }
+      let way = Way(type: listener.isEncrypted ? .rtsps : .rtsp, port: port)
+      let reach: ServiceAnnouncement.Reach =
+        switch listener.address {
+        case "0.0.0.0": .everyIPv4
+        case "::": .everyIPv6
+        default: .address(listener.address)
+        }
+      if let index = ways.firstIndex(where: { $0.way == way }) {
+        ways[index].reach.insert(reach)
+      } else {
+        ways.append((way, [reach]))
+      }
+    }
+    // One that is being opened is there in a moment; what comes and goes with every reload is of no use to a list.
+    return slots.filter { !$0.isOver && ($0.stream != nil || $0.work != nil) }.flatMap { slot in
+      ways.map { way, reach in
+        ServiceAnnouncement(
+          camera: slot.name, name: slot.camera.command.announcing.name, type: way.type, port: way.port,
+          path: "/\(slot.name)", reach: reach)
+      }
+    }
+  }
+}
+
+extension BoxStatus.Announcement {
+  /// How it stands with an announcement.
+  init(_ service: AnnouncedService) {
+    let (state, reason): (State, String?) =
+      switch service.state {
+      case .announced: (.announced, nil)
+      case .waiting(let reason): (.waiting, reason)
+      case .refused(let reason): (.refused, reason)
+      }
+    self.init(
+      camera: service.announcement.camera, name: service.name, type: service.announcement.type.rawValue,
+      port: Int(service.announcement.port), path: service.announcement.path, state: state,
+      reason: reason.map(TerminalText.escaped))
+  }
+}
