@@ -16,7 +16,7 @@ struct AnnouncementOptions: ParsableArguments {
   @Option(
     name: .customLong("announce-name"),
     help: ArgumentHelp(
-      "What people read in the list of streams; without it the camera's name and the machine's: camera on HOST.",
+      "With --announce, what people read in the list of streams; without it the camera's name and the machine's: camera on HOST.",
       valueName: "text"),
     transform: Self.serviceName)
   var name: String?
@@ -26,7 +26,6 @@ struct AnnouncementOptions: ParsableArguments {
   /// - Throws: `ValidationError`.
   func validate(with serving: RTSPOptions) throws {
     if announces == true, !serving.isServed { throw ValidationError("--announce is for --rtsp and --rtsps only") }
-    if name != nil, announces == nil { throw ValidationError("--announce-name is for --announce only") }
   }
 
   private static func serviceName(_ text: String) throws -> String {

@@ -46,13 +46,12 @@ enum ExampleConfiguration {
     #require-encryption = false
     # Keep the encoder at work while nobody watches.
     #always-encode = false
-    # The group that viewers share who ask for multicast; everybody on the network can watch it. Of several cameras each
-    # has one of its own, in its table.
-    #rtsp-multicast = "239.1.2.3:5004"
-
     # Announce the cameras that rtsp and rtsps serve to others (DNS-SD, through Avahi): everybody on the network learns that
     # there is a camera, and finds it with nightjar discover.
     #announce = true
+    # The group that viewers share who ask for multicast; everybody on the network can watch it. Of several cameras each
+    # has one of its own, in its table.
+    #rtsp-multicast = "239.1.2.3:5004"
 
     # Where nightjar ctl reaches this stream: a socket's path, or none.
     #control = "/run/nightjar/control.sock"
@@ -164,7 +163,7 @@ enum ExampleConfiguration {
 
     #[[camera]]
     #name = "camera"
-    # What people read where streams are announced; without it "camera on" and the machine's name.
+    # With announce: what people read; without it "camera on" and the machine's name.
     #announce-name = "Front door"
     # auto (the first camera), test, a device, or file:CLIP.y4m. nightjar devices lists names that stay the same.
     #source = "/dev/v4l/by-id/usb-…-video-index0"
