@@ -22,7 +22,7 @@
     defer { fclose(file) }
     var line = [CChar](repeating: 0, count: 256)
     guard fgets(&line, CInt(line.count), file) != nil else { return 0 }
-    let fields = line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }.split(separator: UInt8(ascii: " "))
+    let fields = line.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }.split(separator: UInt8(ascii: " "))
       .map { String(decoding: $0, as: UTF8.self) }
     return (fields.count > 1 ? Int(fields[1]) ?? 0 : 0) * sysconf(CInt(_SC_PAGESIZE))
   }

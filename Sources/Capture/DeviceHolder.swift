@@ -56,7 +56,7 @@ public struct DeviceHolder: Hashable, Sendable, CustomStringConvertible {
         var target = [CChar](repeating: 0, count: 64)
         let count = readlink("/proc/\(entry)/fd/\(name)", &target, target.count)
         guard count > 0 else { return }
-        holds = names.contains(String(decoding: target[..<count].map(UInt8.init(bitPattern:)), as: UTF8.self))
+        holds = names.contains(String(decoding: target[..<count].map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self))
       }
       if holds { found.append(DeviceHolder(processID: process, name: processName(entry))) }
     }

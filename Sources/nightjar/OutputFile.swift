@@ -127,7 +127,7 @@ struct OutputFile {
       var target = [CChar](repeating: 0, count: Int(PATH_MAX))
       let length = readlink(path, &target, target.count)
       guard length > 0 else { return path }
-      let text = String(decoding: target[..<length].map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      let text = String(decoding: target[..<length].map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
       path = text.hasPrefix("/") ? text : "\(split(path).directory)/\(text)"
     }
     return path

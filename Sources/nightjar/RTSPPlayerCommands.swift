@@ -69,7 +69,7 @@ struct RTSPPlayerCommands {
     case "0.0.0.0", "::":
       var buffer = [CChar](repeating: 0, count: 256)
       guard gethostname(&buffer, buffer.count - 1) == 0 else { return "HOST" }
-      let name = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      let name = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
       return name.isEmpty ? "HOST" : name
     default: return address.contains(":") ? "[\(address)]" : address
     }

@@ -92,7 +92,7 @@ struct SessionDescriptionFiles {
         description: "cannot make a directory in /tmp for the session description "
           + "(\(SystemFailure.text(errno))): name a file with --sdp")
     }
-    let directory = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    let directory = String(decoding: template.dropLast().map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
     return (directory, "\(directory)/\(name)")
   }
 }

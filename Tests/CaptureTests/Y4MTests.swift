@@ -27,7 +27,7 @@ final class Clip {
   init() throws {
     var template = Array("/tmp/nightjar-test-XXXXXX".utf8CString)
     guard mkdtemp(&template) != nil else { throw SystemFailure("mkdtemp") }
-    folder = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    folder = String(decoding: template.dropLast().map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
   }
 
   /// A clip of `bytes`.

@@ -30,7 +30,7 @@ struct TemporaryFolder: ~Copyable {
   init() throws {
     var template = Array("/tmp/nightjar-test-XXXXXX".utf8CString)
     guard mkdtemp(&template) != nil else { throw ProgramFailure(description: "mkdtemp") }
-    path = String(decoding: template.dropLast().map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    path = String(decoding: template.dropLast().map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
   }
 
   deinit {
