@@ -19,7 +19,7 @@ extension FindingKind {
     case .serviceStopped: (.warning, "nightjar.service is installed and does not run", "`systemctl start nightjar`")
     case .serviceDisabled:
       (
-        .warning, "nightjar.service runs, and will not from the next boot on unless a camera is plugged in",
+        .warning, "nightjar.service runs, and will not from the next boot on",
         "`systemctl enable nightjar`"
       )
     case .serviceMasked: (.warning, "somebody has forbidden nightjar.service to start", "`systemctl unmask nightjar`")

@@ -85,7 +85,7 @@ public struct ServiceState: Sendable {
     if active == "active", values["UnitFileState"] == "disabled" {
       found.append(
         Finding(
-          .serviceDisabled, "nightjar.service runs, and starts at boot only with a camera",
+          .serviceDisabled, "nightjar.service runs, and is started neither at boot nor by a camera",
           mends: [.asRoot("systemctl enable nightjar")]))
     }
     return found.sorted { $0.status > $1.status }
