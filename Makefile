@@ -1,17 +1,20 @@
 # nightjar: make run streams, make test tests. `make help` lists the rest.
 
-SWIFT_RELEASE = -c release --static-swift-stdlib -Xlinker -s
+SWIFT_RELEASE = -c release --static-swift-stdlib -Xlinker -s -Xlinker -z -Xlinker now
 WITHOUT_X264 = --disable-default-traits --scratch-path .build/without-x264
 # The tests' driver for every program that looks for hardware.
 STRICT_VA = LIBVA_DRIVER_NAME=strict LIBVA_DRIVERS_PATH=$(CURDIR)/.build/strict-va LIBVA_MESSAGING_LEVEL=0 \
   NIGHTJAR_RENDER_NODE=$(CURDIR)/.build/strict-va/renderD128 LD_PRELOAD=$(CURDIR)/.build/strict-va/render-node.so
 BINARY = .build/release/nightjar
+PREFIX ?= /usr/local
+DESTDIR ?=
 ARGS ?=
 SECONDS ?= 20
 MINUTES ?= 30
 BUSY ?=
 
-.PHONY: help run build install test test-without-x264 strict-va examples docs lint check check-long fuzz rig rig-test soak bench clean
+.PHONY: help run build install uninstall deb check-deb test test-without-x264 strict-va examples docs lint check check-long fuzz rig \
+  rig-test deb-test soak bench clean
 
 help: ## Lists these targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -24,8 +27,19 @@ build: ## Builds the release binary, .build/release/nightjar.
 	@scripts/install-packages build
 	swift build $(SWIFT_RELEASE) --product nightjar
 
-install: ## Installs what was built as a service of this machine, with sudo.
-	@scripts/install-service
+install: ## Installs what was built as a service of this machine, with sudo (PREFIX=/usr/local DESTDIR=).
+	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" BINARY="$(BINARY)" scripts/install
+
+uninstall: ## Takes it away again, but for configuration and users.
+	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" scripts/install --remove
+
+deb: build ## Packs what was built for Debian and Ubuntu, .build/nightjar_VERSION_ARCH.deb.
+	@scripts/install-packages package
+	@BINARY="$(BINARY)" scripts/make-deb
+
+check-deb: deb ## Checks the package: lintian, manual pages, completions in bash, zsh and fish.
+	@scripts/install-packages package-check
+	@scripts/check-package "$$(ls -t .build/nightjar_*.deb | head -n 1)"
 
 test: ## Installs what the tests need and runs them, with real players.
 	@scripts/check-swift
@@ -95,6 +109,9 @@ rig-test: rig ## Boots that kernel and streams from its cameras.
 	@scripts/check-swift
 	@scripts/install-packages build test
 	@rig/test
+
+deb-test: deb rig ## Boots that kernel, and installs, upgrades, removes and purges the package there.
+	@if [ "$$(uname -m)" = x86_64 ]; then rig/boot --seconds 600 rig/package-test "$$(ls -t .build/nightjar_*.deb | head -n 1)"; fi
 
 soak: build ## Streams for MINUTES (30), and watches memory, descriptors, latency and losses (BUSY=--busy).
 	@scripts/install-packages test
