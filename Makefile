@@ -13,7 +13,7 @@ SECONDS ?= 20
 MINUTES ?= 30
 BUSY ?=
 
-.PHONY: help run build install uninstall deb check-deb test test-without-x264 strict-va examples docs lint check check-long fuzz rig \
+.PHONY: help run build install uninstall deb check-deb test test-without-x264 strict-va examples docs lint check check-long check-arm64 fuzz rig \
   rig-test deb-test soak bench clean
 
 help: ## Lists these targets.
@@ -59,6 +59,11 @@ test-without-x264: ## Builds the hardware-only program, free of the GPL, and run
 
 strict-va: ## Builds the VA-API driver that the tests use, .build/strict-va/.
 	@$(MAKE) --no-print-directory -C Tests/StrictVADriver OUT=$(CURDIR)/.build/strict-va
+
+check-arm64: ## Checks on x86-64 that the sources are right for arm64, as far as that goes.
+	@scripts/check-swift
+	@scripts/install-packages build arm64
+	@scripts/check-arm64
 
 check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, viewers for five minutes, an idle service.
 	@scripts/check-swift
