@@ -55,6 +55,14 @@ struct AutomaticControl {
     return all.contains { $0.dependents.contains(identifier) } ? 2 : 1
   }
 
+  /// Those of `targets` that can be had together: what an automatic sets that one of them turns on is left to it.
+  static func effective(_ targets: [ControlWriter.Target]) -> [ControlWriter.Target] {
+    let taken = all.filter { row in
+      targets.contains { $0.control.identifier == row.identifier && !row.manual.contains($0.value) }
+    }.flatMap(\.dependents)
+    return targets.filter { !taken.contains($0.control.identifier) }
+  }
+
   /// The value that turns it off; nil where the camera has none such.
   func manualValue(of control: CameraControl) -> Int64? { manual.first { control.permits($0) } }
 

@@ -72,8 +72,8 @@ public struct CameraControl: Hashable, Sendable {
   public let maximum: Int64
   /// From one value to the next; at least 1.
   public let step: Int64
-  /// What it is unless somebody sets it.
-  public let usual: Int64
+  /// What it is unless somebody sets it, as the driver says (`default_value`).
+  public let defaultValue: Int64
   /// The menu's entries; none where it is no menu.
   public let items: [Item]
   /// What the driver says of it now.
@@ -83,11 +83,11 @@ public struct CameraControl: Hashable, Sendable {
 
   /// A control.
   public init(
-    identifier: UInt32, title: String, kind: Kind, minimum: Int64, maximum: Int64, step: Int64, usual: Int64,
-    items: [Item] = [], flags: Flags = [], value: Int64? = nil
+    identifier: UInt32, title: String, kind: Kind, minimum: Int64, maximum: Int64, step: Int64,
+    defaultValue: Int64, items: [Item] = [], flags: Flags = [], value: Int64? = nil
   ) {
     (self.identifier, self.title, self.kind, self.items) = (identifier, title, kind, items)
-    (self.minimum, self.maximum, self.step, self.usual) = (minimum, maximum, max(1, step), usual)
+    (self.minimum, self.maximum, self.step, self.defaultValue) = (minimum, maximum, max(1, step), defaultValue)
     (self.flags, self.value) = (flags, value)
   }
 
@@ -173,7 +173,10 @@ extension CameraControl {
   }
 
   /// Whether its value is one that lasts, and can be compared with what was set.
-  var isComparable: Bool { kind != .button && !flags.contains(.writeOnly) && !flags.contains(.volatile) }
+  var isComparable: Bool { !isAction && !flags.contains(.volatile) }
+
+  /// Whether to set it does something each time, as a button does, or a motion such as `V4L2_CID_PAN_RELATIVE`.
+  var isAction: Bool { kind == .button || flags.contains(.writeOnly) }
 }
 
 extension [CameraControl] {

@@ -37,7 +37,7 @@ extension V4L2Device: CameraControlDevice {
   private func withValue(_ control: CameraControl) -> CameraControl {
     var control = control
     control.value = nil
-    guard control.kind != .button, !control.flags.contains(.writeOnly) else { return control }
+    guard !control.isAction else { return control }
     var value: Int64 = 0
     let isWide: CInt = control.isWide ? 1 : 0
     if retrying({ nightjar_control_value(descriptor, control.identifier, isWide, &value) }) == 0 {
@@ -116,7 +116,7 @@ extension CameraControl {
     self.init(
       identifier: answer.id, title: title, kind: kind, minimum: answer.minimum,
       maximum: Self.unsigned(answer.maximum, kind), step: Int64(clamping: answer.step),
-      usual: Self.unsigned(answer.default_value, kind), items: items, flags: Flags(answer.flags))
+      defaultValue: Self.unsigned(answer.default_value, kind), items: items, flags: Flags(answer.flags))
   }
 
   /// A bitmask has 32 bits without a sign, which the kernel extends all the same.

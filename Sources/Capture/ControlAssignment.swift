@@ -30,6 +30,9 @@ public struct ControlProfile: Hashable, Sendable {
   public init(values: [ControlAssignment] = [], locksSensor: Bool = false, night: NightProfile? = nil) {
     (self.values, self.locksSensor, self.night) = (values, locksSensor, night)
   }
+
+  /// By day and at night.
+  var all: [ControlAssignment] { values + (night?.values ?? []) }
 }
 
 /// Setting several controls, in an order that drivers accept.

@@ -27,7 +27,7 @@ struct ControlWorker {
     let identifier: UInt32
     let value: Int64
     /// What it is once nobody wants it any more.
-    let usual: Int64
+    let defaultValue: Int64
   }
 
   private static let nightInterval = MediaTime(seconds: 1)
@@ -66,7 +66,7 @@ struct ControlWorker {
     case .attached:
       lock.restart(after: core.pictures.pictures)
       if night?.isNight == true { noteDay() }
-      apply()
+      apply(pressing: Set(profile.all.map(\.name)).union(changes.keys))
     case .follow(let profile): follow(profile)
     case .list(let reply): answer(reply) { _ in }
     case .change(let values, let reply):
@@ -97,6 +97,7 @@ struct ControlWorker {
     let wanted = explicit(controls)
     guard lock.isSettled(controls, except: wanted, at: now) else { return }
     complain(ControlWriter(device: device).write(lock.fix(controls, except: wanted)).map(\.error))
+    settle()
     let words = lock.fixed.isEmpty ? "there is nothing to lock" : text(of: lock.fixed, controls)
     core.events.add(.controls("sensor locked: \(words)"))
   }
@@ -169,7 +170,9 @@ struct ControlWorker {
   }
 
   /// Sets all that is wanted, and `restored`, as far as nobody wants it otherwise. Without a camera, when one comes.
-  private mutating func apply(restoring restored: [UInt32: Int64] = [:]) {
+  ///
+  /// - Parameter actions: the names of what does something each time that it is set, and is to.
+  private mutating func apply(restoring restored: [UInt32: Int64] = [:], pressing actions: Set<String> = []) {
     pending.merge(restored) { $1 }
     guard let device else { return }
     let controls = device.controls()
@@ -181,7 +184,10 @@ struct ControlWorker {
       else { return nil }
       return .init(control: control, value: value)
     }
-    let refused = ControlWriter(device: device).write(others + wishes.map(\.target))
+    let targets = AutomaticControl.effective(wishes.map(\.target)).filter {
+      !$0.control.isAction || actions.contains($0.control.name)
+    }
+    let refused = ControlWriter(device: device).write(others + targets)
     complaints = []
     complain(errors + refused.filter { wanted.contains($0.target.control.identifier) }.map(\.error))
     for (target, error) in refused where !wanted.contains(target.control.identifier) {
@@ -189,6 +195,21 @@ struct ControlWorker {
     }
     lockAgain()
     publish()
+  }
+
+  /// Sets what is wanted and is not so, once something else was set: what is left by an automatic that went off.
+  private mutating func settle() {
+    guard let device else { return }
+    let controls = device.controls()
+    // None of a camera that goes just now.
+    guard !controls.isEmpty else { return }
+    let (wishes, errors) = wishes(controls)
+    let targets = AutomaticControl.effective(wishes.map(\.target)).filter { target in
+      let control = target.control
+      return !control.isAction && (control.value != target.value || control.flags.contains(.readOnly))
+    }
+    complaints = []
+    complain(errors + ControlWriter(device: device).write(targets).map(\.error))
   }
 
   private mutating func complain(_ errors: [CameraControlError]) {
@@ -212,7 +233,8 @@ struct ControlWorker {
     profile = new
     told = []
     // What nobody wants any more is what it usually is, as by an order to reset it.
-    var restored = Dictionary(changes.values.map { ($0.identifier, $0.usual) }) { $1 }
+    let actions = Set(new.all.filter { !old.all.contains($0) }.map(\.name)).union(changes.keys)
+    var restored = Dictionary(changes.values.map { ($0.identifier, $0.defaultValue) }) { $1 }
     changes = [:]
     if new.night != old.night {
       // What by day is to come back is what it was before the first night.
@@ -229,7 +251,7 @@ struct ControlWorker {
       restored.merge(lock.before) { first, _ in first }
       lock.end()
     }
-    apply(restoring: restored)
+    apply(restoring: restored, pressing: actions)
   }
 
   private mutating func unlock() {
@@ -261,7 +283,7 @@ struct ControlWorker {
       // Neither what was set here, nor what another run has left, is the day's.
       let isLeft = changes[control.name] != nil || !hasSeenDay && value == nightly
       beforeNight[control.identifier] =
-        pending[control.identifier] ?? lock.before[control.identifier] ?? (isLeft ? control.usual : value)
+        pending[control.identifier] ?? lock.before[control.identifier] ?? (isLeft ? control.defaultValue : value)
     }
   }
 
@@ -271,20 +293,23 @@ struct ControlWorker {
     hasSeenDay = true
     let nightly = controls.filter { $0.value != nil && nightValue(of: $0) != nil }
     guard nightly.allSatisfy({ nightValue(of: $0) == $0.value }) else { return }
-    for control in nightly where pending[control.identifier] == nil { pending[control.identifier] = control.usual }
+    for control in nightly where pending[control.identifier] == nil {
+      pending[control.identifier] = control.defaultValue
+    }
   }
 
   private mutating func turnNight() {
     guard let night else { return }
+    let actions = Set(profile.night?.values.map(\.name) ?? [])
     if night.isNight {
       noteDay()
       core.events.add(.controls("night: its controls are set"))
-      apply()
+      apply(pressing: actions)
     } else {
       let day = beforeNight
       beforeNight = [:]
       core.events.add(.controls("day: the night's controls are set back"))
-      apply(restoring: day)
+      apply(restoring: day, pressing: actions)
     }
   }
 
@@ -313,20 +338,27 @@ struct ControlWorker {
   private mutating func change(_ values: [(name: String, value: String?)]) throws(CameraControlError) {
     guard let device else { throw .absent }
     let controls = device.controls()
+    guard !controls.isEmpty else { throw .none }
     var targets: [ControlWriter.Target] = []
+    var names: Set<String> = []
+    var resets: Set<String> = []
     let rest = wishes(controls, withChanges: false).wishes
     for (name, text) in values {
+      guard names.insert(name).inserted else { throw .twice(name: name) }
+      if text == nil { resets.insert(name) }
+      let found = controls.first { $0.name == name }
+      // What is wanted can be taken back although this camera does not have it, or does not let it be set.
+      if text == nil, changes[name] != nil, found?.flags.contains(.readOnly) ?? true { continue }
       let control = try controls.named(name)
-      guard !targets.contains(where: { $0.control.identifier == control.identifier }) else { throw .twice(name: name) }
       guard !control.flags.contains(.readOnly) else { throw .readOnly(name: name) }
       if let text {
         targets.append(.init(control: control, value: try control.value(text)))
-      } else {
+      } else if control.kind != .button {
         let wish = rest.first { $0.target.control.identifier == control.identifier }
-        targets.append(.init(control: control, value: wish?.target.value ?? control.usual))
+        targets.append(.init(control: control, value: wish?.target.value ?? control.defaultValue))
       }
     }
-    for target in targets where target.control.flags.contains(.inactive) {
+    for target in targets where target.control.flags.contains(.inactive) && !resets.contains(target.control.name) {
       // Unless what keeps it so is turned off by the same order.
       let obstacle = AutomaticControl.obstacle(to: target.control, among: controls)
       let isCleared = targets.contains { other in
@@ -334,16 +366,20 @@ struct ControlWorker {
       }
       if !isCleared { throw target.control.inactivity(among: controls) }
     }
-    let refused = ControlWriter(device: device).write(targets)
-    for (target, pair) in zip(targets, values) {
-      let failed = refused.first { $0.target.control.identifier == target.control.identifier }
-      if pair.value == nil {
-        changes[pair.name] = nil
-      } else if failed == nil, target.control.kind != .button {
-        changes[pair.name] = Change(
-          identifier: target.control.identifier, value: target.value, usual: target.control.usual)
-      }
+    for name in resets { changes[name] = nil }
+    let refused = ControlWriter(device: device).write(targets).filter { target, error in
+      // What an automatic sets needs nothing to go back to.
+      if resets.contains(target.control.name), case .inactive = error { false } else { true }
     }
+    for (target, error) in refused where resets.contains(target.control.name) && error.isOfAbsence {
+      pending[target.control.identifier] = target.value
+    }
+    for target in targets where !resets.contains(target.control.name) && target.control.kind != .button {
+      guard !refused.contains(where: { $0.target.control.identifier == target.control.identifier }) else { continue }
+      changes[target.control.name] = Change(
+        identifier: target.control.identifier, value: target.value, defaultValue: target.control.defaultValue)
+    }
+    settle()
     lockAgain()
     if let first = refused.first { throw first.error }
   }

@@ -82,15 +82,15 @@ struct SensorLock {
     let automatics = AutomaticControl.all.compactMap { row -> ControlWriter.Target? in
       guard row.belongsToSensorLock, !wanted.contains(row.identifier), wanted.isDisjoint(with: row.dependents),
         let automatic = controls.first(where: { $0.identifier == row.identifier }), let value = automatic.value,
-        !automatic.flags.contains(.readOnly), row.manual.contains(value), !row.manual.contains(automatic.usual)
+        !automatic.flags.contains(.readOnly), row.manual.contains(value), !row.manual.contains(automatic.defaultValue)
       else { return nil }
-      return .init(control: automatic, value: automatic.usual)
+      return .init(control: automatic, value: automatic.defaultValue)
     }
     let rates = controls.filter {
       $0.identifier == nightjar_V4L2_CID_EXPOSURE_AUTO_PRIORITY && !wanted.contains($0.identifier) && $0.value == 0
-        && $0.usual != 0 && !$0.flags.contains(.readOnly)
+        && $0.defaultValue != 0 && !$0.flags.contains(.readOnly)
     }
-    return automatics + rates.map { .init(control: $0, value: $0.usual) }
+    return automatics + rates.map { .init(control: $0, value: $0.defaultValue) }
   }
 
   /// Whether pictures have come, without which nothing settles.

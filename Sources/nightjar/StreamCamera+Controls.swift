@@ -42,7 +42,7 @@ extension CameraControlsAnswer.Control {
     let control = entry.control
     self.init(
       name: control.name, title: control.title, type: control.kind.rawValue, value: control.value,
-      default: control.usual, minimum: control.minimum, maximum: control.maximum, step: control.step,
+      default: control.defaultValue, minimum: control.minimum, maximum: control.maximum, step: control.step,
       menu: control.items.isEmpty
         ? nil : control.items.map { CameraControlsAnswer.Item(value: $0.index, text: $0.text) },
       flags: control.flags.names, setBy: entry.origin, inactivity: entry.inactivity?.description)

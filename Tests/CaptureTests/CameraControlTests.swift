@@ -90,10 +90,10 @@ import Testing
 
   @Test func `ranges at the ends of 64 bits overflow nowhere`() {
     let wide = CameraControl(
-      identifier: 1, title: "w", kind: .integer64, minimum: .min, maximum: .max, step: .max, usual: 0)
+      identifier: 1, title: "w", kind: .integer64, minimum: .min, maximum: .max, step: .max, defaultValue: 0)
     #expect(wide.permits(.max) && wide.permits(.min))
     let odd = CameraControl(
-      identifier: 1, title: "w", kind: .bitmask, minimum: 0, maximum: -1, step: 0, usual: 0)
+      identifier: 1, title: "w", kind: .bitmask, minimum: 0, maximum: -1, step: 0, defaultValue: 0)
     #expect(odd.permits(0xFFFF_FFFF) && !odd.permits(-1) && odd.step == 1)
   }
 }

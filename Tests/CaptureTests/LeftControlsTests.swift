@@ -29,15 +29,7 @@ import Threading
 
   /// Looks, with pictures, until the sensor is locked.
   private func lock(_ core: CameraControls.Core, _ worker: inout ControlWorker, from begin: Double = 0) throws {
-    let pool = try FramePool(size: PictureSize(width: 64, height: 64))
-    guard let frame = pool.checkout(color: .bt709, timestamp: .zero, captured: .zero) else {
-      Issue.record("no memory")
-      return
-    }
-    for look in 0..<60 {
-      for _ in 0..<5 { core.pictures.note(frame.planes, isFullRange: true, at: .zero) }
-      worker.look(at: MediaTime(seconds: begin + Double(look) / 10), minute: Self.noon)
-    }
+    try worker.lookAtPictures(core, from: begin, minute: Self.noon)
   }
 
   @Test func `a run that begins at night does not take what another has left for the day's`() throws {

@@ -3,6 +3,7 @@ import Dispatch
 import Glibc
 import Media
 import Synchronization
+import Testing
 
 @testable import Capture
 
@@ -37,27 +38,30 @@ final class ScriptedControls: CameraControlDevice {
     all = [
       CameraControl(
         identifier: nightjar_V4L2_CID_BRIGHTNESS, title: "Brightness", kind: .integer, minimum: -64, maximum: 64,
-        step: 1, usual: 0),
+        step: 1, defaultValue: 0),
       CameraControl(
         identifier: Self.autoWhite, title: "White Balance, Automatic", kind: .boolean, minimum: 0, maximum: 1, step: 1,
-        usual: 1),
+        defaultValue: 1),
       CameraControl(
         identifier: Self.white, title: "White Balance Temperature", kind: .integer, minimum: 2000, maximum: 6500,
-        step: 10, usual: 4000),
+        step: 10, defaultValue: 4000),
       CameraControl(
-        identifier: Self.autoExposure, title: "Auto Exposure", kind: .menu, minimum: 0, maximum: 3, step: 1, usual: 3,
-        items: [.init(index: 1, text: "Manual Mode"), .init(index: 3, text: "Aperture Priority Mode")]),
+        identifier: Self.autoExposure, title: "Auto Exposure", kind: .menu, minimum: 0, maximum: 3, step: 1,
+        defaultValue: 3, items: [.init(index: 1, text: "Manual Mode"), .init(index: 3, text: "Aperture Priority Mode")]),
       CameraControl(
         identifier: Self.exposure, title: "Exposure Time, Absolute", kind: .integer, minimum: 3, maximum: 2047,
-        step: 1, usual: 156),
+        step: 1, defaultValue: 156),
       CameraControl(
         identifier: Self.rate, title: "Exposure, Dynamic Framerate", kind: .boolean, minimum: 0, maximum: 1, step: 1,
-        usual: 1),
+        defaultValue: 1),
       CameraControl(
-        identifier: 0x0098_0999, title: "Serial", kind: .integer, minimum: 0, maximum: 9, step: 1, usual: 7,
+        identifier: 0x0098_090D, title: "White Balance, Once", kind: .button, minimum: 0,
+        maximum: 0, step: 0, defaultValue: 0),
+      CameraControl(
+        identifier: 0x0098_0999, title: "Serial", kind: .integer, minimum: 0, maximum: 9, step: 1, defaultValue: 7,
         flags: .readOnly),
     ]
-    state = Mutex(State(values: Dictionary(uniqueKeysWithValues: all.map { ($0.identifier, $0.usual) })))
+    state = Mutex(State(values: Dictionary(uniqueKeysWithValues: all.map { ($0.identifier, $0.defaultValue) })))
   }
 
   func controls() -> [CameraControl] {
@@ -91,11 +95,26 @@ final class ScriptedControls: CameraControlDevice {
 
   private static func described(_ control: CameraControl, _ state: State) -> CameraControl {
     var control = control
-    control.value = state.values[control.identifier]
+    control.value = control.kind == .button ? nil : state.values[control.identifier]
     let isInactive =
       control.identifier == exposure && state.values[autoExposure] != 1
       || control.identifier == white && state.values[autoWhite] != 0
     if isInactive { control.flags.insert(.inactive) } else { control.flags.remove(.inactive) }
     return control
+  }
+}
+
+extension ControlWorker {
+  /// Looks, with pictures, for six seconds: until the sensor is locked, where it is to be.
+  mutating func lookAtPictures(_ core: CameraControls.Core, from begin: Double = 0, minute: Int) throws {
+    let pool = try FramePool(size: PictureSize(width: 64, height: 64))
+    guard let frame = pool.checkout(color: .bt709, timestamp: .zero, captured: .zero) else {
+      Issue.record("no memory")
+      return
+    }
+    for index in 0..<60 {
+      for _ in 0..<5 { core.pictures.note(frame.planes, isFullRange: true, at: .zero) }
+      look(at: MediaTime(seconds: begin + Double(index) / 10), minute: minute)
+    }
   }
 }
