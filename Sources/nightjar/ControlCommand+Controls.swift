@@ -23,6 +23,13 @@ extension ControlCommand {
       ], defaultSubcommand: ListControlsCommand.self)
 
     @OptionGroup var stream: Stream
+
+    /// Refuses what is given twice, which the API cannot: its names are the keys of an object.
+    fileprivate static func requireDistinct(_ names: [String]) throws {
+      for (index, name) in names.enumerated() where names[..<index].contains(name) {
+        throw ValidationError("\(CameraControlError.twice(name: name))")
+      }
+    }
   }
 
   struct ListControlsCommand: ParsableCommand {
@@ -77,6 +84,8 @@ extension ControlCommand {
 
     @OptionGroup var stream: Stream
 
+    func validate() throws { try ControlsCommand.requireDistinct(assignments.map(\.name)) }
+
     func run() throws {
       try stream.tell {
         try $0.changeControls(assignments.map { ($0.name, $0.value) })
@@ -94,6 +103,8 @@ extension ControlCommand {
     @Argument(help: "Which; without any all that ctl controls set has set.") var names: [String] = []
 
     @OptionGroup var stream: Stream
+
+    func validate() throws { try ControlsCommand.requireDistinct(names) }
 
     func run() throws {
       try stream.ask { client in

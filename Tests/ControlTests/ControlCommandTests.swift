@@ -64,6 +64,7 @@ import Testing
     for arguments in [
       ["rotate", "45"], ["rotate", "360"], ["rotate", "-90"], ["rotate", "x"], ["rotate"], ["bitrate", "auto"],
       ["bitrate", "1"], ["bitrate", "500M"], ["bitrate", "-1"], ["turn", "90"],
+      ["controls", "set", "brightness=10", "brightness=20"], ["controls", "reset", "brightness", "brightness"],
     ] {
       let result = try Subprocess.run(
         [nightjarPath, "ctl"] + arguments + ["--socket", served.socket], in: served.directory)
