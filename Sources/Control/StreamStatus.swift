@@ -216,8 +216,8 @@ public struct StreamStatus: Codable, Hashable, Sendable {
     }
   }
 
-  /// The camera's own settings.
-  public struct Settings: Codable, Hashable, Sendable {
+  /// What is wanted of the camera's own settings.
+  public struct Controls: Codable, Hashable, Sendable {
     /// `off`, `settling` or `locked`.
     public var sensorLock: String
     /// Whether it is night; nil where that is not told from day.
@@ -249,7 +249,7 @@ public struct StreamStatus: Codable, Hashable, Sendable {
   /// How it keeps within what the machine can do; nil where it does not try.
   public var adaptation: Adaptation?
   /// The camera's own settings; nil where the source is none.
-  public var settings: Settings?
+  public var controls: Controls?
   /// The destinations, in the order given.
   public var destinations: [Destination]
   /// JPEG pictures.
@@ -260,10 +260,10 @@ public struct StreamStatus: Codable, Hashable, Sendable {
   /// All of it.
   public init(
     name: String, source: Source, camera: Camera? = nil, orientation: Laid, encoder: Encoder, frames: Frames,
-    adaptation: Adaptation? = nil, settings: Settings? = nil, destinations: [Destination],
+    adaptation: Adaptation? = nil, controls: Controls? = nil, destinations: [Destination],
     pictures: Pictures = Pictures(), uptimeSeconds: Double
   ) {
-    (self.settings, self.pictures) = (settings, pictures)
+    (self.controls, self.pictures) = (controls, pictures)
     self.name = name
     (self.camera, self.adaptation) = (camera, adaptation)
     (self.source, self.orientation, self.encoder, self.frames) = (source, orientation, encoder, frames)

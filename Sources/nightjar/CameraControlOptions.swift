@@ -71,9 +71,6 @@ struct CameraControlOptions: ParsableArguments {
     }
   }
 
-  /// Those of these options that have been given; they are all live.
-  static let names: Set = ["controls", "sensor-lock", "power-line", "night", "night-controls"]
-
   private static let powerLineControl = "power_line_frequency"
 
   /// Whether any of these was given.

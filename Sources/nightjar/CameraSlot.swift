@@ -1,3 +1,4 @@
+import Capture
 import Media
 import Streaming
 import SystemService
@@ -7,7 +8,12 @@ final class CameraSlot {
   let name: String
   let terminal: CameraTerminal
   /// What it is to do.
-  var camera: BoxConfiguration.Camera
+  private(set) var camera: BoxConfiguration.Camera
+  /// Looks after its controls: what `nightjar ctl` has set of them, and what was there before a lock or a night, outlives a
+  /// pipeline. Nil before it is opened, and where it is no camera.
+  private var controls: CameraControls?
+  /// What of it is not as its configuration says any more.
+  let controlled = ControlledOptions()
   /// What streams; nil while it is being opened, or waits to be.
   var stream: CameraStream? {
     didSet { began = stream == nil ? nil : .now() }
@@ -48,6 +54,23 @@ final class CameraSlot {
     name = camera.name
     self.camera = camera
     self.terminal = terminal
+  }
+
+  /// It is to do something else, or the same once more: what `nightjar ctl` has set of its controls is taken back.
+  func follow(_ camera: BoxConfiguration.Camera) {
+    // A camera that is not streamed any more keeps its controls as they are.
+    if camera.command.source != self.camera.command.source { controls = nil }
+    self.camera = camera
+    controls?.follow(camera.command.settings.profile)
+  }
+
+  /// What is to look after its controls once it is open; nil where it is no camera.
+  ///
+  /// - Throws: ``SystemFailure`` where the system has no thread or descriptor left.
+  func controlsForOpening() throws(SystemFailure) -> CameraControls? {
+    guard camera.command.source.isCamera else { return nil }
+    if controls == nil { controls = try CameraControls(camera.command.settings.profile) }
+    return controls
   }
 
   /// It does not stream, for that reason: it is tried again after 1, 2, 4, … 60 s.

@@ -99,7 +99,6 @@ final class CameraStream {
       try pipeline.restrict(StreamRestrictions())
       try startAdapting()
     }
-    if !options.isDisjoint(with: CameraControlOptions.names) { opened.controls?.follow(command.settings.profile) }
     if !options.isDisjoint(with: ["orientation", "mirror", "facing"]) { try followPosture() }
   }
 

@@ -1,3 +1,4 @@
+import Capture
 import Encoding
 import Media
 import Streaming
@@ -38,7 +39,8 @@ final class CameraWork: Sendable {
 
   /// Opens the camera that `command` asks for, once those of `former`, which have been stopped, have let go of theirs.
   static func open(
-    _ command: StreamCommand, in place: OpenedCamera.Place, after former: [Pipeline], _ wake: WakeUp
+    _ command: StreamCommand, in place: OpenedCamera.Place, _ controls: CameraControls?, after former: [Pipeline],
+    _ wake: WakeUp
   ) throws(SystemFailure) -> CameraWork {
     let work = CameraWork()
     try work.begin(wake) { notes in
@@ -49,7 +51,7 @@ final class CameraWork: Sendable {
             kind: .unavailable,
             description: "the driver does not let go of the camera that it had before: unplug that one"))
       }
-      do { return .opened(try OpenedCamera(command, in: place, notes)) } catch { return .failed(error) }
+      do { return .opened(try OpenedCamera(command, in: place, controls, notes)) } catch { return .failed(error) }
     }
     return work
   }

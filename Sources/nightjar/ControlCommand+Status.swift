@@ -113,7 +113,7 @@ enum StatusText {
       let known = DropCause.allCases.first { $0.name == cause }
       lines.append("             dropped \(count): \(known?.explanation ?? cause)")
     }
-    if let settings = status.settings { lines += self.lines(of: settings) }
+    if let controls = status.controls { lines += self.lines(of: controls) }
     if let adaptation = status.adaptation { lines += self.lines(of: adaptation) }
     for destination in status.destinations { lines += self.lines(of: destination, label: "destination  ") }
     let pictures = status.pictures
@@ -165,16 +165,16 @@ enum StatusText {
       + (limits.isEmpty ? [] : ["reduced      " + limits.joined(separator: ", ")])
   }
 
-  private static func lines(of settings: StreamStatus.Settings) -> [String] {
+  private static func lines(of controls: StreamStatus.Controls) -> [String] {
     var words: [String] = []
-    if let isNight = settings.night {
-      words.append((isNight ? "night" : "day") + (settings.brightness.map { ", brightness \($0) of 255" } ?? ""))
+    if let isNight = controls.night {
+      words.append((isNight ? "night" : "day") + (controls.brightness.map { ", brightness \($0) of 255" } ?? ""))
     }
-    if settings.sensorLock != "off" {
-      words.append(settings.sensorLock == "locked" ? "sensor locked" : "sensor settling, to be locked")
+    if controls.sensorLock != "off" {
+      words.append(controls.sensorLock == "locked" ? "sensor locked" : "sensor settling, to be locked")
     }
-    return (words.isEmpty ? [] : ["settings     " + words.joined(separator: "; ")])
-      + settings.complaints.map { "             not so: \($0)" }
+    return (words.isEmpty ? [] : ["controls     " + words.joined(separator: "; ")])
+      + controls.complaints.map { "             not so: \($0)" }
   }
 
   static func times(_ count: Int) -> String { count == 1 ? "once" : "\(count) times" }

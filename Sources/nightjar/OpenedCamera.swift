@@ -16,8 +16,6 @@ struct OpenedCamera: Sendable {
   let explanation: String?
   /// What will happen to the encoder.
   let encoderEvents: EncoderEvents?
-  /// What of it is not as its configuration says any more.
-  let controlled = ControlledOptions()
 
   /// What a camera is within its box.
   struct Place: Sendable {
@@ -33,11 +31,13 @@ struct OpenedCamera: Sendable {
 
   /// Opens what `command` asks for; tells in `notes` what is no reason to stop.
   ///
+  /// - Parameter controls: what looks after the camera's controls; nil where no camera is asked for.
   /// - Throws: a `Failure`; then nothing is open.
-  init(_ command: StreamCommand, in place: Place, _ notes: Notes) throws {
+  init(_ command: StreamCommand, in place: Place, _ controls: CameraControls?, _ notes: Notes) throws {
     let orientation = command.orientation.initial
-    let (source, controls) = try Self.source(command, fixed: command.turns ? nil : orientation, place, notes)
-    self.controls = controls
+    let source = try Self.source(command, fixed: command.turns ? nil : orientation, place, controls, notes)
+    // A substitute for a camera has none.
+    self.controls = source is SyntheticCamera ? nil : controls
     // Of a camera another may come, whose samples mean something else.
     let isExchangeable = command.adapts || command.source.isCamera
     let aspects: EncoderAspects = command.turns ? .both : isExchangeable ? .scaled : .one
@@ -64,27 +64,26 @@ struct OpenedCamera: Sendable {
 
   /// - Parameter fixed: how pictures are laid, where that is not going to change.
   private static func source(
-    _ command: StreamCommand, fixed: Orientation?, _ place: Place, _ notes: Notes
-  ) throws -> (any VideoSource, CameraControls?) {
+    _ command: StreamCommand, fixed: Orientation?, _ place: Place, _ controls: CameraControls?, _ notes: Notes
+  ) throws -> any VideoSource {
     let request = FormatRequest(size: command.size, frameRate: command.fps, format: command.format.value)
     var survival = command.survival
     // The others are not to wait for it.
     if place.isOneOfSeveral, survival.onLoss == .placeholder { survival.waits = true }
-    let controls = command.source.isCamera ? try CameraControls(command.settings.profile) : nil
     let opening = CameraOpening(request: request, survival: survival, fixed: fixed, controls: controls)
     switch command.source {
-    case .device(let path): return (try opening.open(.path(path), path, notes), controls)
+    case .device(let path): return try opening.open(.path(path), path, notes)
     case .file(let path):
-      return (try Y4MFile(path: path, pacing: command.rate ?? .realtime, loops: command.loop), nil)
+      return try Y4MFile(path: path, pacing: command.rate ?? .realtime, loops: command.loop)
     case .test:
-      return (try SyntheticCamera(size: request.size, frameRate: request.frameRate), nil)
+      return try SyntheticCamera(size: request.size, frameRate: request.frameRate)
     case .auto:
       let cameras = CameraList()
       for entry in cameras.passedOver {
         if let complaint = entry.complaint { notes.warn("skipped \(complaint)") }
       }
-      if let camera = cameras.firstUsable { return (try opening.open(.first, camera.path, notes), controls) }
-      if survival.waits { return (try opening.open(.first, nil, notes), controls) }
+      if let camera = cameras.firstUsable { return try opening.open(.first, camera.path, notes) }
+      if survival.waits { return try opening.open(.first, nil, notes) }
       let finding = cameras.passedOver.isEmpty ? "no camera found" : "no camera can be used"
       guard command.format.value == nil else {
         throw CommandFailure(
@@ -92,7 +91,7 @@ struct OpenedCamera: Sendable {
       }
       notes.add("\(finding): streaming the built-in synthetic camera")
       if command.settings.areGiven { notes.warn("the synthetic camera has no controls to set") }
-      return (try SyntheticCamera(size: request.size, frameRate: request.frameRate), nil)
+      return try SyntheticCamera(size: request.size, frameRate: request.frameRate)
     }
   }
 }

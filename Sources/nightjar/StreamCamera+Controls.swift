@@ -6,27 +6,27 @@ import Media
 /// A camera's own settings, as the control API sees them.
 extension StreamCamera {
   func controls() async throws -> CameraControlsAnswer {
-    let settings = try settable()
-    return CameraControlsAnswer(try await settings.list(), settings.status)
+    let controls = try settable()
+    return CameraControlsAnswer(try await controls.list(), controls.status)
   }
 
   func changeControls(_ values: [(name: String, value: String?)]) async throws -> CameraControlsAnswer {
-    let settings = try settable()
+    let controls = try settable()
     controlled.add("controls")
-    return CameraControlsAnswer(try await settings.change(values), settings.status)
+    return CameraControlsAnswer(try await controls.change(values), controls.status)
   }
 
   func lockSensor(_ isLocked: Bool) async throws -> CameraControlsAnswer {
-    let settings = try settable()
+    let controls = try settable()
     controlled.add("sensor-lock")
-    return CameraControlsAnswer(try await settings.lockSensor(isLocked), settings.status)
+    return CameraControlsAnswer(try await controls.lockSensor(isLocked), controls.status)
   }
 
   private func settable() throws(CommandFailure) -> CameraControls {
-    guard let settings else {
+    guard let cameraControls else {
       throw CommandFailure(kind: .unavailable, description: "what is streamed is no camera, and has no controls")
     }
-    return settings
+    return cameraControls
   }
 }
 
@@ -49,7 +49,7 @@ extension CameraControlsAnswer.Control {
   }
 }
 
-extension StreamStatus.Settings {
+extension StreamStatus.Controls {
   init(_ status: CameraControls.Status) {
     self.init(
       sensorLock: status.sensorLock, night: status.isNight, brightness: status.brightness,

@@ -19,7 +19,7 @@ final class StreamCamera: CameraTarget {
   /// What keeps the stream within what the machine can do.
   let adaptation: StreamAdaptation?
   let controlled: ControlledOptions
-  let settings: CameraControls?
+  let cameraControls: CameraControls?
   /// Whether a camera was wanted and none found, so that the synthetic one stands in for it.
   let isSubstitute: Bool
   let sessionID = UInt64(time(nil)) &+ 2_208_988_800  // NTP seconds, as RFC 8866 section 5.2 suggests
@@ -27,13 +27,13 @@ final class StreamCamera: CameraTarget {
   /// - Parameters:
   ///   - fixesQuality: whether the quantizer is fixed, so that there is no bitrate to speak of.
   ///   - adaptation: what keeps the stream within what the machine can do.
-  ///   - settings: the camera's own; nil where it is none.
+  ///   - controls: the camera's own; nil where it is none.
   ///   - controlled: where what is changed here is noted.
   init(
     name: String, _ pipeline: Pipeline, sourceName: String, fixesQuality: Bool, adaptation: StreamAdaptation?,
-    isSubstitute: Bool = false, settings: CameraControls? = nil, controlled: ControlledOptions
+    isSubstitute: Bool = false, controls: CameraControls? = nil, controlled: ControlledOptions
   ) {
-    self.settings = settings
+    cameraControls = controls
     self.isSubstitute = isSubstitute
     self.name = name
     self.controlled = controlled
@@ -64,7 +64,7 @@ final class StreamCamera: CameraTarget {
         captured: statistics.captured, encoded: statistics.encoded, keyFrames: statistics.keyFrames,
         thinned: statistics.thinned, unwatched: statistics.unwatched, sent: statistics.sent,
         droppedByCause: Dictionary(uniqueKeysWithValues: statistics.drops.map { ($0.key.name, $0.value) })),
-      adaptation: adaptation?.status, settings: settings.map { StreamStatus.Settings($0.status) },
+      adaptation: adaptation?.status, controls: cameraControls.map { StreamStatus.Controls($0.status) },
       destinations: statistics.destinations.map(StreamStatus.Destination.init),
       pictures: StreamStatus.Pictures(pipeline.pictureStatistics), uptimeSeconds: statistics.duration.seconds)
   }

@@ -25,7 +25,7 @@ extension StreamSession {
         StreamCamera(
           name: slot.name, stream.pipeline, sourceName: stream.opened.sourceName,
           fixesQuality: stream.command.encoding.rateControl == .cqp, adaptation: stream.adaptation,
-          isSubstitute: stream.isSubstitute, settings: stream.opened.controls, controlled: stream.opened.controlled)
+          isSubstitute: stream.isSubstitute, controls: stream.opened.controls, controlled: slot.controlled)
       }
     }
     let absent = slots.compactMap { slot in

@@ -97,16 +97,17 @@ extension StreamSession {
     let (former, place) = (slot.camera.command, place(of: slot))
     // Where nobody says, it depends on the others.
     if former.destinations(in: old) != camera.command.destinations(in: place) { options.insert("to") }
+    let controlled = slot.controlled.take()
     if let stream = slot.stream {
       // What `nightjar ctl` has made of it since goes back to what is said here.
-      options.formUnion(stream.opened.controlled.take())
+      options.formUnion(controlled)
       let there = stream.pipeline.destinations.map(\.destination)
       if !slot.destinations.allSatisfy(there.contains) { options.insert("to") }
     }
     // Whether the encoder may rest.
     if isServedAnew { options.insert("rtsp") }
     let changes = options.sorted().map { $0 == "rtsp" ? "rtsp" : "\($0): \(camera.text(of: $0))" }
-    slot.camera = camera
+    slot.follow(camera)
     slot.unmet = []
     // A picture that cannot turn is another pipeline's.
     let canTurn = options.isDisjoint(with: ["orientation", "mirror"]) || former.turns && camera.command.turns

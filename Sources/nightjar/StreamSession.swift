@@ -123,7 +123,8 @@ final class StreamSession {
     let notes = Notes()
     defer { slot.terminal.tell(notes) }
     slot.keepsStandby = true
-    return try OpenedCamera(slot.camera.command, in: place(of: slot), notes)
+    return try OpenedCamera(
+      slot.camera.command, in: place(of: slot), slot.controlsForOpening(), notes)
   }
 
   /// A place for a camera of the configuration.
@@ -298,7 +299,9 @@ final class StreamSession {
     let former = released.filter { $0.slot == slot.name || $0.source == command.source }
     released.removeAll { $0.slot == slot.name || $0.source == command.source }
     do {
-      slot.open(by: try CameraWork.open(command, in: place(of: slot), after: former.map(\.pipeline), wake))
+      slot.open(
+        by: try CameraWork.open(
+          command, in: place(of: slot), slot.controlsForOpening(), after: former.map(\.pipeline), wake))
     } catch {
       released += former
       slot.fail(error, at: .now())

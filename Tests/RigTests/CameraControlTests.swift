@@ -123,6 +123,35 @@ import Testing
     _ = try stream.finish()
   }
 
+  @Test func `a reload that begins the camera anew takes back what ctl has set and locked`() throws {
+    let directory = try TemporaryDirectory()
+    let camera = try UVCCamera(in: directory)
+    let file = directory.path("nightjar.toml")
+    func write(keyFrames interval: String) throws {
+      try "keyframe-interval = \"\(interval)\"\n[controls]\ncontrast = 40\n"
+        .write(toFile: file, atomically: true, encoding: .utf8)
+    }
+    try write(keyFrames: "2s")
+    let stream = try LoggedStream(
+      ["--config", file, "--source", try #require(camera.node), "--size", "1280x720"], in: directory)
+    #expect(stream.says("streaming"), "\(stream.program.errorSoFar)")
+    let set = try ctl(stream, "set", "brightness=20", "contrast=50", in: directory)
+    #expect(set.status == 0, "\(set.error)")
+    #expect(try ctl(stream, "lock", in: directory).status == 0)
+    #expect(stream.says("sensor locked: "), "\(stream.program.errorSoFar)")
+    #expect(try camera.state().controls["auto_exposure"] == 1)
+    try write(keyFrames: "1s")
+    let reload = try Subprocess.run([nightjarPath, "ctl", "--socket", stream.socket, "reload"], in: directory)
+    #expect(stream.says("begins anew"), "\(reload.outputText) \(reload.error)")
+    let usual = ["brightness": 0, "contrast": 40, "auto_exposure": 8, "exposure_dynamic_framerate": 1]
+    #expect(
+      try eventually {
+        let controls = try camera.state().controls
+        return usual.allSatisfy { controls[$0.key] == $0.value }
+      }, "\(Self.values(camera)) \(stream.program.errorSoFar)")
+    _ = try stream.finish()
+  }
+
   @Test func `at night its controls are set, and the status says so`() throws {
     let directory = try TemporaryDirectory()
     let camera = try UVCCamera(in: directory)
@@ -156,7 +185,7 @@ import Testing
     }
     #expect(try eventually { try has(200, 40) }, "\(Self.values(camera)) \(stream.program.errorSoFar)")
     let status = try Subprocess.run([nightjarPath, "ctl", "--socket", stream.socket, "status"], in: directory)
-    #expect(status.outputText.contains("settings     night"), "\(status.outputText)")
+    #expect(status.outputText.contains("controls     night"), "\(status.outputText)")
     try write(from: 2, to: 3)
     _ = try Subprocess.run([nightjarPath, "ctl", "--socket", stream.socket, "reload"], in: directory)
     #expect(try eventually { try has(3, 0) }, "\(Self.values(camera)) \(stream.program.errorSoFar)")
