@@ -72,10 +72,12 @@ public struct StreamStatus: Codable, Hashable, Sendable {
     public var bitrate: Int?
     /// Switches to the fall-back encoder.
     public var failovers: Int
+    /// Seconds that it was at work since the start, with scaling for it.
+    public var busySeconds: Double
 
     /// All of it.
-    public init(name: String, bitrate: Int?, failovers: Int) {
-      (self.name, self.bitrate, self.failovers) = (name, bitrate, failovers)
+    public init(name: String, bitrate: Int?, failovers: Int, busySeconds: Double) {
+      (self.name, self.bitrate, self.failovers, self.busySeconds) = (name, bitrate, failovers, busySeconds)
     }
   }
 

@@ -59,7 +59,7 @@ final class StreamCamera: CameraTarget {
         switches: statistics.encoder.switches),
       encoder: StreamStatus.Encoder(
         name: statistics.encoderName, bitrate: fixesQuality ? nil : pipeline.bitrate,
-        failovers: statistics.encoder.failovers),
+        failovers: statistics.encoder.failovers, busySeconds: statistics.encoderBusy.seconds),
       frames: StreamStatus.Frames(
         captured: statistics.captured, encoded: statistics.encoded, keyFrames: statistics.keyFrames,
         thinned: statistics.thinned, unwatched: statistics.unwatched, sent: statistics.sent,
