@@ -31,11 +31,14 @@ public struct PortCheck: Sendable {
     answer = Self.ask(address, port)
   }
 
-  /// The same address with the next port that is free, as the configuration has it.
-  private var another: String {
+  /// Another port at the same address that is free, as the configuration has it; nil where none is near. Some are bound
+  /// for a moment to find it.
+  private var another: String? {
     let first = port < 1024 ? port + 8000 : port + 1
-    let others = first..<min(first + 20, 65_535)
-    let free = others.first { PortCheck(address: address, port: $0).answer == .free } ?? first
+    // Upwards, and below it where there is no room above.
+    let above = (first..<first + 20).filter { $0 <= 65_535 }
+    let below = (port - 20..<port).reversed().filter { $0 >= 1024 }
+    guard let free = (above + below).first(where: { Self.ask(address, $0) == .free }) else { return nil }
     let isAny = ["0.0.0.0", "::"].contains(address)
     return (isAny ? "" : address.contains(":") ? "[\(address)]" : address) + ":\(free)"
   }
@@ -64,31 +67,32 @@ public struct PortCheck: Sendable {
     }
   }
 
-  /// Who listens at it, as far as `/proc` tells this user.
-  var holders: [DeviceHolder] {
-    let inodes = ["tcp", "tcp6"].reduce(into: Set<String>()) {
-      $0.formUnion(Self.listeners(in: "/proc/net/\($1)", port))
-    }
-    return inodes.isEmpty ? [] : DeviceHolder.holders(ofSockets: inodes)
-  }
+  /// Who is in the way, as far as `/proc` tells this user.
+  private struct Holders {
+    /// Neither the running stream nor systemd.
+    var others: [DeviceHolder] = []
+    /// Whether somebody is whom this user may not see.
+    var hasUnseen = false
+    /// Whether systemd is, which hands its sockets to services.
+    var hasSystemd = false
+    /// Whether the running stream is.
+    var hasOwn = false
 
-  /// The inodes of sockets that listen at `port`, in a table of proc(5).
-  static func listeners(in path: String, _ port: Int) -> [String] {
-    guard let file = fopen(path, "re") else { return [] }
-    defer { fclose(file) }
-    var inodes: [String] = []
-    var line = [CChar](repeating: 0, count: 512)
-    while fgets(&line, CInt(line.count), file) != nil {
-      let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
-      // sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode
-      let fields = text.split { $0 == " " || $0 == "\n" }
-      // 0A is TCP_LISTEN.
-      guard fields.count > 9, fields[3] == "0A", let hex = fields[1].split(separator: ":").last,
-        Int(hex, radix: 16) == port
-      else { continue }
-      inodes.append(String(fields[9]))
+    init(of address: ListeningAddress, port: Int, own: Int32?) {
+      for socket in ListeningSocket.inTheWay(of: address, port: port) {
+        let holders = DeviceHolder.holders(ofSockets: [socket.inode])
+        // Socket by socket: what several hold is one's that handed it on, or that was started with it.
+        if let own, holders.contains(where: { $0.processID == own }) {
+          hasOwn = true
+        } else if holders.contains(where: { $0.processID == 1 }) {
+          hasSystemd = true
+        } else if holders.isEmpty {
+          hasUnseen = true
+        } else {
+          others += holders.filter { !others.contains($0) }
+        }
+      }
     }
-    return inodes
   }
 
   /// What is to be said of it.
@@ -99,26 +103,25 @@ public struct PortCheck: Sendable {
   ///   - isOptional: whether the server does without it where the machine has no such address.
   public func finding(service: String, own: Int32?, isOptional: Bool) -> Finding? {
     let place = "\(service) at \(address) port \(port)"
-    let other = Mend.advice("or choose another port: \(service) = \"\(another)\"")
+    var other: Mend { .advice("or choose another port" + (another.map { ": \(service) = \"\($0)\"" } ?? "")) }
     switch answer {
     case .free: return Finding(.port, "\(place): free")
     case .held:
-      let holders = holders
-      if let own, holders.contains(where: { $0.processID == own }) {
-        return Finding(.port, "\(place): the running stream's")
-      }
-      // systemd, which hands it to the service.
-      if holders.contains(where: { $0.processID == 1 }) {
-        return Finding(.port, "\(place): systemd has opened it, for a service (systemctl list-sockets)")
-      }
-      guard !holders.isEmpty else {
+      let holders = ListeningAddress(address).map { Holders(of: $0, port: port, own: own) }
+      if let others = holders?.others, !others.isEmpty {
         return Finding(
-          .portHeld, "\(place): a program of another user listens there",
-          mends: [.command("sudo ss -ltnp 'sport = :\(port)'"), other])
+          .portHeld, "\(place): \(others.map(\.description).joined(separator: ", ")) listens there",
+          mends: [.command("kill \(others.map { "\($0.processID)" }.joined(separator: " "))"), other])
+      }
+      if holders?.hasUnseen == false {
+        if holders?.hasSystemd == true {
+          return Finding(.port, "\(place): systemd has opened it, for a service (systemctl list-sockets)")
+        }
+        if holders?.hasOwn == true { return Finding(.port, "\(place): the running stream's") }
       }
       return Finding(
-        .portHeld, "\(place): \(holders.map(\.description).joined(separator: ", ")) listens there",
-        mends: [.command("kill \(holders.map { "\($0.processID)" }.joined(separator: " "))"), other])
+        .portHeld, "\(place): a program of another user listens there",
+        mends: [.command("sudo ss -ltnp 'sport = :\(port)'"), other])
     case .forbidden:
       return Finding(
         .portLow, "\(place): this user may not listen below port 1024",

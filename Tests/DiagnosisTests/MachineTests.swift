@@ -105,23 +105,6 @@ import ThermalSensing
     #expect(!mended.findings.contains { $0.kind == .usbSleep })
   }
 
-  @Test func `sockets that listen are found in the kernel's table, and no others`() throws {
-    let directory = try TemporaryDirectory()
-    let table = directory.path("tcp")
-    try Data(
-      """
-        sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode
-         0: 0100007F:216A 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4711 1 0000 100 0 0 10 0
-         1: 0100007F:216A 0100007F:9C40 01 00000000:00000000 00:00000000 00000000     0        0 4712 1 0000 100 0 0 10 0
-         2: 0100007F:216B 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 4713 1 0000 100 0 0 10 0
-      nonsense
-
-      """.utf8
-    ).write(to: URL(fileURLWithPath: table))
-    #expect(PortCheck.listeners(in: table, 8554) == ["4711"])
-    #expect(PortCheck.listeners(in: directory.path("none"), 8554).isEmpty)
-  }
-
   @Test func `a program that does not end is not waited for`() {
     let start = MediaTime.now()
     #expect(CommandOutput.text(["sleep", "100"], patience: MediaTime(seconds: 0.3)) == nil)
