@@ -16,6 +16,11 @@ extension FindingKind {
         .problem, "nightjar.service has ended with a failure, and is not started again",
         "`journalctl -u nightjar` says why; then `systemctl restart nightjar`"
       )
+    case .serviceBroken:
+      (
+        .problem, "systemd cannot read the file of nightjar.service, or a part of it",
+        "`systemd-analyze verify nightjar.service` tells the line; then `systemctl daemon-reload`"
+      )
     case .serviceStopped: (.warning, "nightjar.service is installed and does not run", "`systemctl start nightjar`")
     case .serviceDisabled:
       (
@@ -25,7 +30,7 @@ extension FindingKind {
     case .serviceMasked: (.warning, "somebody has forbidden nightjar.service to start", "`systemctl unmask nightjar`")
     case .serviceRestarts:
       (
-        .warning, "nightjar.service was started again three times or more since it was started by hand or at boot",
+        .warning, "nightjar.service has failed and waits for its next start, or was started again three times or more",
         "`journalctl -u nightjar -p warning` says why"
       )
     case .serviceSilent: (.warning, "systemctl does not answer", "`systemctl is-system-running`")

@@ -6,6 +6,7 @@ public enum FindingKind: String, CaseIterable, Sendable {
   case configurationRemark = "configuration-remark"
   case service = "service"
   case serviceFailed = "service-failed"
+  case serviceBroken = "service-broken"
   case serviceStopped = "service-stopped"
   case serviceDisabled = "service-disabled"
   case serviceMasked = "service-masked"

@@ -52,8 +52,19 @@ public struct ServiceState: Sendable {
           mends: [.asRoot("systemctl unmask nightjar", "systemctl start nightjar")])
       ]
     }
+    guard let load = values["LoadState"], !["bad-setting", "error"].contains(load) else {
+      return [
+        Finding(
+          .serviceBroken, "systemd cannot read nightjar.service: \(values["LoadState"] ?? "")",
+          mends: [
+            .command("systemd-analyze verify nightjar.service"), .asRoot("systemctl daemon-reload"),
+          ])
+      ]
+    }
     let active = values["ActiveState"] ?? ""
     let restarts = Int(values["NRestarts"] ?? "") ?? 0
+    // It has just failed, and waits for its next start.
+    let isCrashing = values["SubState"]?.hasPrefix("auto-restart") == true
     var found: [Finding] = []
     switch active {
     case "failed":
@@ -69,6 +80,7 @@ public struct ServiceState: Sendable {
       found.append(
         Finding(.serviceStopped, "nightjar.service does not run", mends: [.asRoot("systemctl start nightjar")]))
     default:
+      guard !isCrashing else { break }
       found.append(
         Finding(
           .service,
@@ -76,11 +88,16 @@ public struct ServiceState: Sendable {
             + "\(values["UnitFileState"] ?? ""), started again \(restarts) times",
           figures: ["restarts": Double(restarts)]))
     }
-    if restarts >= 3 {
+    if restarts >= 3 || isCrashing {
+      let result = values["Result"].map { " (\($0))" } ?? ""
       found.append(
         Finding(
-          .serviceRestarts, "nightjar.service was started again \(restarts) times",
-          mends: [.asRoot("journalctl -u nightjar -p warning -n 20 --no-pager")]))
+          .serviceRestarts,
+          isCrashing
+            ? "nightjar.service has failed\(result) and is about to be started again, after \(restarts) times"
+            : "nightjar.service was started again \(restarts) times",
+          mends: [.asRoot("journalctl -u nightjar -p warning -n 20 --no-pager")],
+          figures: ["restarts": Double(restarts)]))
     }
     if active == "active", values["UnitFileState"] == "disabled" {
       found.append(

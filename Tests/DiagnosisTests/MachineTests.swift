@@ -63,6 +63,12 @@ import ThermalSensing
       (
         "LoadState=loaded\nActiveState=failed\nResult=exit-code\nExecMainStatus=65\nNRestarts=0\n", ["service-failed"]
       ),
+      (
+        "LoadState=loaded\nActiveState=activating\nSubState=auto-restart\nResult=exit-code\nNRestarts=0\n",
+        ["service-restarts"]
+      ),
+      ("LoadState=bad-setting\nActiveState=inactive\n", ["service-broken"]),
+      ("LoadState=error\nActiveState=inactive\n", ["service-broken"]),
       ("LoadState=masked\nActiveState=inactive\n", ["service-masked"]), ("", ["service-silent"]),
       ("\u{0}=\n===\nLoadState\n", ["service-silent"]),
     ])
