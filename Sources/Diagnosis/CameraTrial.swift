@@ -10,11 +10,11 @@ public struct CameraTrial: Sendable {
   /// What it is: `HD Pro Webcam C920 (/dev/video0)`.
   public let name: String
   /// Pictures that came.
-  public private(set) var frames = 0
+  private(set) var pictures = PictureCount()
   /// Pictures that were lost or broken, by cause.
   public private(set) var losses: [DropCause: Int] = [:]
-  /// Pictures a second; nil where fewer than two came.
-  public private(set) var framesPerSecond: Double?
+  /// How often they came; nil where fewer than two did.
+  private(set) var rate: PictureCount.Rate?
   /// What is odd about it.
   public private(set) var remarks: [String] = []
   /// Whether its driver may have slowed it down because it is dark.
@@ -54,27 +54,22 @@ public struct CameraTrial: Sendable {
 
   private mutating func count(_ camera: V4L2Camera, _ interrupt: borrowing Interrupt) throws {
     let deadline = MediaTime.now() + Self.patience
-    var (first, last) = (MediaTime.zero, MediaTime.zero)
+    var begin = MediaTime.zero
     while true {
       let now = MediaTime.now()
-      guard frames > 0 ? now - first < Self.length : now < deadline else { break }
+      guard pictures.count > 0 ? now - begin < Self.length : now < deadline else { break }
       switch try camera.next(interrupt: interrupt) {
       case .frame(let frame):
-        if frames == 0 { first = now }
-        last = frame.timestamp
-        if frames == 0 { begin = last }
-        frames += 1
+        if pictures.count == 0 { begin = now }
+        pictures.add(frame.timestamp, at: .now())
       // What is lost before the first picture is a camera that wakes up.
-      case .dropped(let cause, let count): if frames > 0 { losses[cause, default: 0] += count }
+      case .dropped(let cause, let count): if pictures.count > 0 { losses[cause, default: 0] += count }
       case .idle: continue
       case .ended: return
       }
     }
-    if frames > 1, last > begin { framesPerSecond = Double(frames - 1) / (last - begin).seconds }
+    rate = pictures.rate(until: .now(), interval: format.frameRate.interval)
   }
-
-  /// The first picture's time.
-  private var begin = MediaTime.zero
 
   /// The answer of a thread.
   private final class Answer: @unchecked Sendable {
@@ -127,44 +122,34 @@ extension CameraTrial {
     let agreed = format.frameRate.framesPerSecond
     let kind = "\(format.pixelFormat) \(format.size)"
     var found = remarks.map { Finding(.cameraRemark, $0) }
-    guard let rate = framesPerSecond else {
+    guard let rate else {
       let replug = [usb?.replug].compactMap { $0 } + [Mend.advice("unplug the camera and plug it in again")]
       if case .sourceChanged = failure {
         let signal = Finding(
           .cameraSignal, failure?.description ?? "", mends: [.advice("check the cable and what it is plugged into")])
         return found + [signal]
       }
-      let reason = failure.map { "\($0)" } ?? "\(frames) pictures of \(kind) within \(Int(Self.patience.seconds)) s"
+      let reason =
+        failure.map { "\($0)" } ?? "\(pictures.count) pictures of \(kind) within \(Int(Self.patience.seconds)) s"
       return found + [Finding(.rateNone, reason, mends: replug, figures: ["fps": 0])]
     }
-    let text = "\(Self.decimal(rate)) of \(format.frameRate) pictures a second, \(kind)"
-    let figures = ["fps": rate, "fps_agreed": agreed]
-    let lost = losses.values.reduce(0, +)
-    if lost * 100 > (frames + lost) * 2 {
-      let causes = losses.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.key.name) \($0.value)" }
-      found.append(
-        Finding(
-          .rateLosses, "\(lost) of \(frames + lost) pictures lost: \(causes.joined(separator: ", "))",
-          mends: [.advice("another USB port or cable, no hub; or a smaller size")], figures: figures))
-    }
-    // A clock that is a little off is no news.
-    if rate < agreed * 0.9 {
-      found.append(
-        Finding(
-          .rateLow, text,
-          mends: (slowsInTheDark
-            ? [Mend.command("v4l2-ctl -d \(ShellWord.quoted(path)) -c exposure_dynamic_framerate=0")] : []) + [
-              .advice("more light, another format (nightjar devices), or a USB port of its own")
-            ], figures: figures))
-    } else {
-      found.append(Finding(.rate, text, figures: figures))
-    }
+    if let finding = Self.finding(ofLosses: losses, among: pictures.count, rate, agreed) { found.append(finding) }
+    let dark = Mend.command("v4l2-ctl -d \(ShellWord.quoted(path)) -c exposure_dynamic_framerate=0")
+    found.append(rate.finding(agreed: agreed, of: kind, first: slowsInTheDark ? [dark] : []))
     return found
   }
 
-  static func decimal(_ value: Double) -> String {
-    let tenths = Int((value * 10).rounded())
-    return "\(tenths / 10).\(abs(tenths % 10))"
+  /// What is to be said of pictures that did not come, or not whole; nil where they are few.
+  static func finding(
+    ofLosses losses: [DropCause: Int], among frames: Int, _ rate: PictureCount.Rate, _ agreed: Double
+  ) -> Finding? {
+    let lost = losses.values.reduce(0, +)
+    guard lost * 100 > (frames + lost) * 2 else { return nil }
+    let causes = losses.sorted { $0.key.rawValue < $1.key.rawValue }.map { "\($0.key.name) \($0.value)" }
+    return Finding(
+      .rateLosses, "\(lost) of \(frames + lost) pictures lost: \(causes.joined(separator: ", "))",
+      mends: [.advice("another USB port or cable, no hub; or a smaller size")],
+      figures: ["fps": rate.framesPerSecond, "fps_agreed": agreed])
   }
 }
 

@@ -1,3 +1,4 @@
+import Glibc
 public import Media
 
 /// How fast an encoder is, on pictures that have detail and move.
@@ -10,6 +11,8 @@ public struct EncoderTrial: Sendable {
   public let interval: MediaTime
   /// The time that one took, on average.
   public let average: MediaTime
+  /// The processors' time that one took on average, of all threads together.
+  public let processorTime: MediaTime
   /// The time that the slowest took.
   public let longest: MediaTime
   /// How many were encoded.
@@ -30,13 +33,14 @@ public struct EncoderTrial: Sendable {
     let scene = try MovingScene(size: size)
     let wanted = max(2, Int((configuration.frameRate.framesPerSecond * 2).rounded(.up)))
     let end = MediaTime.now() + limit
-    var (total, longest, frames) = (MediaTime.zero, MediaTime.zero, 0)
+    var (total, processors, longest, frames) = (MediaTime.zero, MediaTime.zero, MediaTime.zero, 0)
     while frames < wanted, frames < 2 || .now() < end {
       let time = configuration.frameRate.time(ofFrame: Int64(frames))
       guard let frame = scene.frame(number: frames, at: time) else { break }
-      let start = MediaTime.now()
+      let start = (time: MediaTime.now(), processors: Self.processorTimeNow())
       try encoder.encode(frame, keyFrame: frames == 0) { _ in }
-      let took = MediaTime.now() - start
+      let took = MediaTime.now() - start.time
+      processors = processors + (Self.processorTimeNow() - start.processors)
       total = total + took
       longest = max(longest, took)
       frames += 1
@@ -44,18 +48,38 @@ public struct EncoderTrial: Sendable {
     self.longest = longest
     self.frames = frames
     average = MediaTime(nanoseconds: total.nanoseconds / Int64(max(1, frames)))
+    processorTime = MediaTime(nanoseconds: processors.nanoseconds / Int64(max(1, frames)))
+  }
+
+  /// What all threads of this process have taken so far: an encoder's are among them, and nobody else is busy here.
+  private static func processorTimeNow() -> MediaTime {
+    var time = timespec()
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time)
+    return MediaTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
   }
 
   /// What is to be said of it.
   public var finding: Finding {
     let left = Int(headroom.rounded())
     let text =
-      "\(name): \(size) in \(CameraTrial.decimal(average.milliseconds)) of "
-      + "\(CameraTrial.decimal(interval.milliseconds)) ms, \(left < 0 ? "too slow by" : "headroom") \(abs(left)) %"
+      "\(name): \(size) in \(decimal(average.milliseconds)) of \(decimal(interval.milliseconds)) ms, "
+      + "\(left < 0 ? "too slow by" : "headroom") \(abs(left)) %"
     let figures = [
-      "encode_ms": average.milliseconds, "encode_longest_ms": longest.milliseconds, "headroom_percent": headroom,
+      "encode_ms": average.milliseconds, "encode_longest_ms": longest.milliseconds,
+      "encode_cpu_ms": processorTime.milliseconds, "headroom_percent": headroom,
     ]
     return Self.finding(text, headroom: headroom, figures: figures)
+  }
+
+  /// Whether so many processors are enough for several of x264 together; nil where there are none.
+  public static func total(of trials: [EncoderTrial], processors: Int) -> Finding? {
+    let software = trials.filter { $0.name.hasPrefix("x264") }
+    guard !software.isEmpty else { return nil }
+    let taken = software.map { $0.processorTime.seconds / $0.interval.seconds }.reduce(0, +)
+    let headroom = (1 - taken / Double(max(1, processors))) * 100
+    let left = "headroom \(Int(headroom.rounded())) % altogether"
+    let text = "\(software.count) cameras by x264 on \(processors) processors: \(left)"
+    return finding(text, headroom: headroom, figures: ["headroom_percent": headroom])
   }
 
   /// By how much of the time is left.
