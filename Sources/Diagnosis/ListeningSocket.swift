@@ -73,7 +73,7 @@ struct ListeningSocket: Hashable {
     var found: [ListeningSocket] = []
     var line = [CChar](repeating: 0, count: 512)
     while fgets(&line, CInt(line.count), file) != nil {
-      let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+      let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
       // sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode
       let fields = text.split { $0 == " " || $0 == "\n" }
       // 0A is TCP_LISTEN.

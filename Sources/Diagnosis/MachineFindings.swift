@@ -10,8 +10,11 @@ public enum MachineFindings {
   ///
   /// - Parameters:
   ///   - thresholds: those that were given instead of the zones' own.
+  ///   - watching: the command that shows how the stream copes with it.
   ///   - root: where sysfs is mounted.
-  public static func temperature(thresholds: ThermalThresholds?, root: String = "/sys") -> Finding {
+  public static func temperature(
+    thresholds: ThermalThresholds?, watching: String = "nightjar ctl status --watch", root: String = "/sys"
+  ) -> Finding {
     var monitor = ThermalMonitor(root: root, thresholds: thresholds)
     // Hotter is believed at the second reading.
     _ = monitor.read(at: .now())
@@ -27,7 +30,7 @@ public enum MachineFindings {
     let figures = ["celsius": reading.temperature]
     let mends: [Mend] = [
       .advice("give it air, shade or a fan; or less to do: size = \"1280x720\", fps = \"15\""),
-      .command("nightjar ctl status --watch"),
+      .command(watching),
     ]
     return switch reading.state {
     case .nominal, .fair: Finding(.temperature, text, figures: figures)
@@ -44,10 +47,11 @@ public enum MachineFindings {
     let limit = stream.flatMap(realtimeLimit(ofProcess:)) ?? own
     let whose = stream == nil ? "of this login" : "of the running stream"
     guard limit == 0 else { return Finding(.realtime, "capture and send get it: the limit \(whose) is \(limit)") }
+    let user = stream.flatMap { Account(ofProcess: $0) } ?? .current
     return Finding(
       .realtimeNone, "the limit \(whose) on real-time priority is 0",
       mends: [
-        .writing("\(Account.current.name) - rtprio 10", to: "/etc/security/limits.d/nightjar.conf"),
+        .writing("\(user.name) - rtprio 10", to: "/etc/security/limits.d/nightjar.conf"),
         .advice("then log out and in again; nightjar.service has LimitRTPRIO=10"),
       ])
   }

@@ -83,9 +83,22 @@ public struct Account: Sendable {
 
   /// Whoever runs this process.
   public static var current: Account {
-    let user = geteuid()
-    guard let entry = getpwuid(user) else { return Account(name: "\(user)", groups: []) }
-    return Account(name: String(cString: entry.pointee.pw_name), primary: entry.pointee.pw_gid)
+    Account(user: geteuid())
+  }
+
+  /// Whoever runs that process; nil where there is none.
+  init?(ofProcess process: Int32) {
+    var file = nightjar_file()
+    guard nightjar_path_status("/proc/\(process)", &file) == 0 else { return nil }
+    self.init(user: file.user)
+  }
+
+  private init(user: uid_t) {
+    guard let entry = getpwuid(user) else {
+      self.init(name: "\(user)", groups: [])
+      return
+    }
+    self.init(name: String(cString: entry.pointee.pw_name), primary: entry.pointee.pw_gid)
   }
 
   /// The user of this name; nil where there is none.

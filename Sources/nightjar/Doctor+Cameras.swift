@@ -80,7 +80,7 @@ extension Doctor {
         Finding(
           .cameraAbsent, "the running stream is without it: \(absent.reason)", camera: name,
           mends: [
-            .command("nightjar devices"), .command("nightjar ctl reload"),
+            .command("nightjar devices"), .command(controlCommand("reload")),
           ]))
     }
     switch command.source {
@@ -126,7 +126,9 @@ extension Doctor {
       tell(
         Finding(
           .cameraBusy, "\(node) is in use by the running stream, as a camera of another name or source", camera: name,
-          mends: [.command("nightjar ctl status"), .advice("make both say the same, then: nightjar ctl reload")]))
+          mends: [
+            .command(controlCommand("status")), .advice("make both say the same, then: \(controlCommand("reload"))"),
+          ]))
     } catch let error as CaptureError {
       tell(error.finding(path: node, isWaitedFor: waits).about(name))
       if case .noDevice = error { patient.format = synthetic(command) }
@@ -157,12 +159,13 @@ extension Doctor {
 
   /// A camera that a stream has already: that one is asked, and not disturbed.
   private func tellStreamed(_ first: StreamStatus, _ command: StreamCommand, _ name: String?) {
-    guard let running, let (rate, now) = running.measure(first) else {
+    guard let running, let measured = running.measure(first) else {
       return tell(
         Finding(
           .cameraAbsent, "the running stream does not tell any more of it", camera: name,
-          mends: [.command("nightjar ctl status")]))
+          mends: [.command(controlCommand("status"))]))
     }
+    let now = measured.status
     if case .auto = command.source, now.camera == nil {
       return tell(
         Finding(
@@ -170,7 +173,6 @@ extension Doctor {
           mends: [.advice("plug one in, and begin the stream anew"), .command("nightjar devices")]))
     }
     let source = "\(now.source.name), in the running stream"
-    let figures = ["fps": rate, "fps_agreed": now.source.fps]
     let replug = [Mend.advice("plug it in again"), .command("nightjar devices")]
     let state = now.camera?.state ?? "live"
     let reason = now.camera?.obstacle.map { ": \($0)" } ?? ""
@@ -185,22 +187,18 @@ extension Doctor {
       return tell(
         Finding(.cameraLost, "\(source): \(state) for \(seconds(now)) s\(reason)", camera: name, mends: replug))
     }
-    let text =
-      "\(Terminal.decimal(rate, digits: 1)) of \(Terminal.decimal(now.source.fps, digits: 1)) pictures a second"
-    tell(
-      rate < now.source.fps * 0.9
-        ? Finding(
-          .rateLow, text, camera: name,
-          mends: [.advice("more light, another format (nightjar devices), or a USB port of its own")], figures: figures)
-        : Finding(.rate, text, camera: name, figures: figures))
-    guard let load = now.adaptation?.load else {
+    let rate = PictureCount.Rate(framesPerSecond: measured.framesPerSecond)
+    tell(rate.finding(agreed: now.source.fps).about(name))
+    guard let load = measured.load else {
       return tell(
         Finding(
           .encoder, "\(now.encoder.name): rests, nobody watches; what it takes is seen once somebody does", camera: name
         ))
     }
     let headroom = (1 - load) * 100
-    let left = "\(now.encoder.name): headroom \(Int(headroom.rounded())) % of the last second"
+    let left =
+      "\(now.encoder.name): headroom \(Int(headroom.rounded())) % of the last "
+      + "\(Terminal.decimal(measured.seconds, digits: 1)) s"
     tell(EncoderTrial.finding(left, headroom: headroom, figures: ["headroom_percent": headroom]).about(name))
   }
 
@@ -231,13 +229,7 @@ extension Doctor {
   /// Whether the processor is enough for all of them together.
   private func tellTotal(of cameras: Int) {
     guard cameras > 1, encoders.count > 1 else { return }
-    let software = encoders.filter { $0.name.hasPrefix("x264") }
-    let cores = Double(max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN))))
-    let taken = software.map { $0.average.seconds / $0.interval.seconds }.reduce(0, +)
-    guard !software.isEmpty else { return }
-    let headroom = (1 - taken / cores) * 100
-    let text =
-      "\(software.count) cameras by x264 on \(Int(cores)) processors: headroom \(Int(headroom.rounded())) % altogether"
-    tell(EncoderTrial.finding(text, headroom: headroom, figures: ["headroom_percent": headroom]))
+    let processors = sysconf(CInt(_SC_NPROCESSORS_ONLN))
+    if let finding = EncoderTrial.total(of: encoders, processors: processors) { tell(finding) }
   }
 }

@@ -19,16 +19,18 @@ extension Doctor {
     let hasUsers = examineUsers(serving) ?? true
     let hasTokens = api.https != nil && examineTokens(api)
     if isEncrypted { examineCertificate(serving) }
+    let adding = Self.addingUser(serving)
     examinePorts(
-      [("rtsp", serving.rtsp, RTSPOptions.port), ("rtsps", serving.rtsps, RTSPOptions.encryptedPort)], isOpen: hasUsers)
-    examinePorts([("https", api.https, APIOptions.port)], isOpen: hasUsers || hasTokens)
+      [("rtsp", serving.rtsp, RTSPOptions.port), ("rtsps", serving.rtsps, RTSPOptions.encryptedPort)], isOpen: hasUsers,
+      adding: adding)
+    examinePorts([("https", api.https, APIOptions.port)], isOpen: hasUsers || hasTokens, adding: adding)
     // Unlike what is encrypted, it is open to others only where an address was given.
-    examinePorts([("http", http, HTTPOptions.port)], isOpen: hasUsers && http?.address != nil)
-    if box.box.announcing.announces == true { examineAnnouncements(hasUsers: hasUsers) }
+    examinePorts([("http", http, HTTPOptions.port)], isOpen: hasUsers && http?.address != nil, adding: adding)
+    if box.box.announcing.announces == true { examineAnnouncements(hasUsers: hasUsers, adding: adding) }
   }
 
   /// Whether the network is told of the streams.
-  private func examineAnnouncements(hasUsers: Bool) {
+  private func examineAnnouncements(hasUsers: Bool, adding: Mend) {
     let starting = Mend.asRoot(DiscoveryError.start)
     if let announcements = running?.status.announcements, !announcements.isEmpty {
       for service in announcements {
@@ -46,7 +48,7 @@ extension Doctor {
       return tell(
         Finding(
           .announcementWaiting, "only this machine may watch: there is nothing to announce",
-          mends: [.command("nightjar user add NAME")]))
+          mends: [adding]))
     }
     do throws(DiscoveryError) {
       let host = try AvahiDaemon.hostName()
@@ -59,11 +61,14 @@ extension Doctor {
     }
   }
 
+  private static func addingUser(_ serving: RTSPOptions) -> Mend {
+    .command("nightjar user add NAME" + option("users", serving.users))
+  }
+
   /// Whether there are users; nil where that cannot be told.
   private func examineUsers(_ serving: RTSPOptions) -> Bool? {
     let path = serving.users ?? StandardPaths.usersFile
-    let adding = Mend.command(
-      "nightjar user add NAME\(serving.users.map { " --users \(ShellWord.quoted($0))" } ?? "")")
+    let adding = Self.addingUser(serving)
     do {
       guard let file = try serving.usersFile() else {
         tell(Finding(.users, "none: only this machine may watch"))
@@ -75,7 +80,7 @@ extension Doctor {
       tell(Finding(.usersFile, "there is no users file \(path)", mends: [adding]))
       return nil
     } catch UsersFileError.file(let error) {
-      tell(Finding(.usersFile, "\(error)", mends: error.mends))
+      tell(Finding(.usersFile, "\(error)", mends: error.mends(again: again)))
       return nil
     } catch let failure as CommandFailure {
       tell(Finding(.usersFile, failure.description, mends: [adding]))
@@ -94,12 +99,12 @@ extension Doctor {
       tell(Finding(.tokens, "\(file.names.count) in \(path)", figures: ["tokens": Double(file.names.count)]))
       return !file.names.isEmpty
     } catch TokensFileError.file(.missing) {
-      let named = api.tokens.map { " --tokens \(ShellWord.quoted($0))" } ?? ""
       tell(
         Finding(
-          .tokensFile, "there is no tokens file \(path)", mends: [.command("nightjar token add NAME\(named)")]))
+          .tokensFile, "there is no tokens file \(path)",
+          mends: [.command("nightjar token add NAME" + Self.option("tokens", api.tokens))]))
     } catch TokensFileError.file(let error) {
-      tell(Finding(.tokensFile, "\(error)", mends: error.mends))
+      tell(Finding(.tokensFile, "\(error)", mends: error.mends(again: again)))
     } catch {
       tell(Finding(.tokensFile, "\(error)", mends: [.advice("mend that line in \(path)")]))
     }
@@ -115,7 +120,7 @@ extension Doctor {
     } catch .file(.missing) where serving.certificate == nil {
       tell(Finding(.certificate, "one of our own is made at the first start: \(own)"))
     } catch .file(let error) {
-      tell(Finding(.certificateFile, "\(error)", mends: error.mends))
+      tell(Finding(.certificateFile, "\(error)", mends: error.mends(again: again)))
     } catch {
       tell(
         Finding(
@@ -133,7 +138,7 @@ extension Doctor {
     let renewing: [Mend] =
       isOwn
       ? [.asRoot("systemctl restart nightjar"), .advice("another is made at the next start")]
-      : [.advice("have it renewed by whoever made it; then: nightjar ctl reload")]
+      : [.advice("have it renewed by whoever made it; then: \(controlCommand("reload"))")]
     switch identity.validity(at: now) {
     case .expired(let end):
       return Finding(
@@ -152,7 +157,9 @@ extension Doctor {
     }
   }
 
-  private func examinePorts(_ servers: [(name: String, given: ListenAddress?, port: Int)], isOpen: Bool) {
+  private func examinePorts(
+    _ servers: [(name: String, given: ListenAddress?, port: Int)], isOpen: Bool, adding: Mend
+  ) {
     for server in servers {
       guard let given = server.given else { continue }
       guard let listeners = given.listeners(port: server.port, isEncrypted: false, isOpenToOthers: isOpen) else {
@@ -160,7 +167,7 @@ extension Doctor {
           Finding(
             .usersNeeded, "\(server.name) at \(given): others are to reach it, and nobody could log in",
             mends: [
-              .command("nightjar user add NAME"),
+              adding,
               .advice("or only this machine: \(server.name) = \"127.0.0.1:\(given.port ?? server.port)\""),
             ]))
         continue
@@ -181,12 +188,14 @@ extension Doctor {
 
 extension PrivateFileError {
   /// What mends it.
-  var mends: [Mend] {
+  ///
+  /// - Parameter again: the same examination by root.
+  func mends(again: Mend) -> [Mend] {
     switch self {
     case .exposed(let path, _): [.command("chmod o= \(ShellWord.quoted(path))")]
     case .foreign(let path, _): [.asRoot("chown \(geteuid()) \(ShellWord.quoted(path))")]
     case .system(_, let path, let number) where number == EACCES || number == EPERM:
-      [.command("ls -l \(ShellWord.quoted(path))"), .asRoot("nightjar doctor")]
+      [.command("ls -l \(ShellWord.quoted(path))"), again]
     case .missing(let path), .notAFile(let path), .tooLarge(let path, _), .locked(let path), .system(_, let path, _):
       [.command("ls -ld \(ShellWord.quoted(path))")]
     }

@@ -5,23 +5,30 @@ import Credentials
 import Diagnosis
 import Glibc
 import Media
+import Settings
 import ThermalSensing
 
 /// One examination of this machine, and of what it is to stream. It changes nothing.
 final class Doctor {
   let display: FindingsDisplay
   private let arguments: [String]
+  private let options: [String]
   private let socket: String?
+  /// The control socket that the stream is asked by, where it is not the usual one.
+  private var control: String?
   /// The stream that runs already.
   var running: RunningStream?
   /// The encoders that were tried.
   var encoders: [EncoderTrial] = []
 
   /// - Parameters:
-  ///   - arguments: those of `nightjar stream`.
+  ///   - config: the configuration file; nil for the one that `nightjar stream` would read.
+  ///   - options: those of `nightjar stream`.
   ///   - socket: where a running stream is asked; nil for where the configuration has it.
-  init(arguments: [String], socket: String?, display: FindingsDisplay) {
-    (self.arguments, self.socket, self.display) = (arguments, socket, display)
+  init(config: String?, options: [String], socket: String?, display: FindingsDisplay) {
+    arguments = (config.map { ["--config=\($0)"] } ?? []) + options
+    (self.options, self.socket, self.display) = (options, socket, display)
+    control = socket
   }
 
   func examine() {
@@ -43,7 +50,8 @@ final class Doctor {
   private func configuration() -> BoxConfiguration? {
     do {
       let box = try BoxConfiguration.load(arguments: arguments, environment: ProcessEnvironment.variables)
-      for warning in box.warnings { tell(Finding(.configurationRemark, warning)) }
+      let check = Mend.command("nightjar config check" + Self.option("config", box.path))
+      for warning in box.warnings { tell(Finding(.configurationRemark, warning, mends: [check])) }
       let names = box.cameras.map(\.name).joined(separator: ", ")
       tell(
         Finding(
@@ -53,19 +61,36 @@ final class Doctor {
     } catch let failure as any Failure {
       tell(broken(failure.description))
     } catch {
-      tell(broken(Nightjar.message(for: error)))
+      // What the parser of the command line says is about what was typed.
+      tell(broken(Nightjar.message(for: error), isTyped: true))
     }
     return nil
   }
 
-  private func broken(_ reason: String) -> Finding {
-    let file = arguments.first { $0.hasPrefix("--config=") }.map { String($0.dropFirst("--config=".count)) }
+  private func broken(_ reason: String, isTyped: Bool = false) -> Finding {
+    let words = CommandLineWords(arguments, options: StreamCommand.optionTable)
     let line = reason.split(separator: "\n").first.map(String.init) ?? reason
-    let named = file.map { " --config \(ShellWord.quoted($0))" } ?? ""
     // Where no file is read, what is wrong was typed.
-    let isTyped = file == "none" || file == nil && line.hasPrefix("-")
-    let mend = isTyped ? "nightjar stream --help" : "nightjar config check\(named)"
-    return Finding(.configurationBroken, line, mends: [.command(mend)])
+    let isTyped = isTyped || words.configuration == "none" || words.configuration == nil && line.hasPrefix("-")
+    let check = "nightjar config check" + Self.option("config", words.configuration)
+    return Finding(.configurationBroken, line, mends: [.command(isTyped ? "nightjar stream --help" : check)])
+  }
+
+  /// An option and its value as a shell takes them, with a space before; nothing where there is no value.
+  static func option(_ name: String, _ value: String?) -> String {
+    value.map { " --\(name) \(ShellWord.quoted($0))" } ?? ""
+  }
+
+  /// `nightjar ctl` and `words`, for the stream that is looked at here.
+  func controlCommand(_ words: String) -> String { "nightjar ctl \(words)" + Self.option("socket", control) }
+
+  /// This examination by root, who has another usual file and another usual socket.
+  var again: Mend {
+    let words = CommandLineWords(arguments, options: StreamCommand.optionTable)
+    let file = BoxConfiguration.path(words, ProcessEnvironment.variables) ?? "none"
+    let rest = options.isEmpty ? "" : " -- " + options.map(ShellWord.quoted).joined(separator: " ")
+    let socket = control ?? ControlSocket.clientPath
+    return .asRoot("nightjar doctor" + Self.option("config", file) + Self.option("socket", socket) + rest)
   }
 
   private func examineStream(_ box: BoxConfiguration?) {
@@ -73,7 +98,8 @@ final class Doctor {
     guard socket != nil || configured != "none" else {
       return tell(Finding(.stream, "it has no control socket: whether one runs is not known"))
     }
-    let (stream, finding) = RunningStream.find(at: socket ?? configured ?? ControlSocket.clientPath)
+    control = socket ?? configured
+    let (stream, finding) = RunningStream.find(at: control ?? ControlSocket.clientPath, again: again)
     running = stream
     tell(finding)
   }
@@ -102,7 +128,7 @@ final class Doctor {
     tell(ClockCondition.current.finding)
     var thresholds: ThermalThresholds?
     if case .thresholds(let given)? = box?.box.adaptation.thermal { thresholds = given }
-    tell(MachineFindings.temperature(thresholds: thresholds))
+    tell(MachineFindings.temperature(thresholds: thresholds, watching: controlCommand("status --watch")))
     // The service has a limit of its own, and a login's says nothing about it.
     if service?.isInstalled != true || running != nil { tell(MachineFindings.realtime(stream: running?.process)) }
   }

@@ -56,9 +56,7 @@ struct DoctorCommand: ParsableCommand {
     signal(SIGPIPE, SIG_IGN)
     if lines { return try reportingFailures { try writeOutput(FindingKind.table) } }
     let display = FindingsDisplay(isJSON: json)
-    var arguments = options
-    if let config { arguments.insert("--config=\(config)", at: 0) }
-    let doctor = Doctor(arguments: arguments, socket: socket, display: display)
+    let doctor = Doctor(config: config, options: options, socket: socket, display: display)
     doctor.examine()
     try reportingFailures { try display.finish() }
     if display.worst == .problem { throw ExitCode(1) }

@@ -16,7 +16,9 @@ struct RunningStream {
   static let patience = MediaTime(seconds: 4)
 
   /// Asks at `path`; nil, and a line on why, where no stream answers.
-  static func find(at path: String) -> (stream: RunningStream?, finding: Finding) {
+  ///
+  /// - Parameter again: what asks again, by root.
+  static func find(at path: String, again: Mend) -> (stream: RunningStream?, finding: Finding) {
     let client = ControlClient(path: path, patience: patience)
     var process: Int32?
     do {
@@ -37,7 +39,7 @@ struct RunningStream {
         nil,
         Finding(
           .streamClosed, "one may run: this user may not ask it at \(path)",
-          mends: [.asRoot("nightjar doctor"), .command("ls -l \(ShellWord.quoted(path))")])
+          mends: [again, .command("ls -l \(ShellWord.quoted(path))")])
       )
     } catch {
       let end = process.map { [Mend.command("kill -9 \($0)")] } ?? []
@@ -53,9 +55,12 @@ struct RunningStream {
     (self.process, self.status, self.client) = (process, status, client)
   }
 
-  /// Whether it listens there, or at all addresses.
+  /// Whether it listens there, or at all addresses of that family.
   func listens(at address: String, port: Int) -> Bool {
-    status.listeners.contains { $0.port == port && [address, "0.0.0.0", "::"].contains($0.address) }
+    guard let address = ListeningAddress(address) else { return false }
+    return status.listeners.contains { listener in
+      listener.port == port && ListeningAddress(listener.address).map(address.isCovered) == true
+    }
   }
 
   /// The camera of that name; nil where it has none, or one of another source.
@@ -75,15 +80,30 @@ struct RunningStream {
     }
   }
 
-  /// Pictures a second that `camera` has delivered itself, and how it is now; nil where it does not answer any more.
-  /// Waits until two seconds have passed since it was asked first.
-  func measure(_ camera: StreamStatus) -> (framesPerSecond: Double, status: StreamStatus)? {
+  /// What a camera of it did while it was watched.
+  struct Measurement {
+    /// Pictures a second that the camera delivered itself.
+    let framesPerSecond: Double
+    /// The part of the time in which its encoder was at work; nil where it encoded nothing.
+    let load: Double?
+    /// For how many seconds.
+    let seconds: Double
+    /// How it is now.
+    let status: StreamStatus
+  }
+
+  /// What `camera` does; nil where it does not answer any more. Waits until two seconds have passed since it was asked
+  /// first.
+  func measure(_ camera: StreamStatus) -> Measurement? {
     let interrupt = try? Interrupt()
     guard let interrupt else { return nil }
     _ = interrupt.wait(until: asked + MediaTime(seconds: 2))
     guard let now = try? client.status(of: camera.name).value else { return nil }
     func own(_ status: StreamStatus) -> Int { status.frames.captured - (status.camera?.placeholderFrames ?? 0) }
     let time = now.uptimeSeconds - camera.uptimeSeconds
-    return (time > 0 ? Double(own(now) - own(camera)) / time : 0, now)
+    let isAtWork = time > 0 && now.frames.encoded > camera.frames.encoded
+    return Measurement(
+      framesPerSecond: time > 0 ? Double(own(now) - own(camera)) / time : 0,
+      load: isAtWork ? (now.encoder.busySeconds - camera.encoder.busySeconds) / time : nil, seconds: time, status: now)
   }
 }

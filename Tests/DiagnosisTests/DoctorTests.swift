@@ -87,6 +87,10 @@ import Testing
       #expect(report["encoder"]?.text.hasPrefix("x264") == true)
       let member = ["setpriv", "--reuid=65534", "--regid=65534", "--groups=60"]
       #expect(try doctor(options, before: member, environment: variables).has("vaapi"))
+      // One who was put into the group after the login: games is, as a user, in games alone.
+      let early = ["setpriv", "--reuid=games", "--regid=65534", "--clear-groups"]
+      let login = try #require(try doctor(options, before: early, environment: variables)["render-login"])
+      #expect(login.mends.first?.advice?.contains("newgrp games") == true)
     }
 
     @Test func `an encoder that is not there is told, and auto does without`() throws {
@@ -110,6 +114,22 @@ import Testing
     #expect(mended.has("configuration") && !mended.has("configuration-broken") && mended.has("camera"))
     let missing = try problem("configuration-broken", in: doctor([], own: ["--config", directory.path("none.toml")]))
     #expect(missing.text.contains("none.toml"))
+    // Named behind the --, it is the same file; and what was typed is not looked for in it.
+    _ = try write("nightjar.toml", "bitrat = 5\n")
+    let behind = try problem("configuration-broken", in: doctor(["--config", file]))
+    #expect(behind.commands == ["nightjar config check --config \(file)"])
+    let typed = try problem("configuration-broken", in: doctor(["--bitrat", "5"], own: ["--config", file]))
+    #expect(typed.commands == ["nightjar config check --config \(file)"], "the file's mistake comes first: \(typed)")
+    // What is no mistake, but looks like one.
+    _ = try write("nightjar.toml", "source = \"test\"\nrtsp = \"127.0.0.1:18554\"\nusers = \"users\"\n")
+    let relative = try #require(try doctor([], own: ["--config", file])["configuration-remark"])
+    #expect(relative.text.contains("\(file):3") && relative.text.contains("users"))
+    let told = try runMend(try #require(relative.commands.first), in: directory)
+    #expect((told.outputText + told.error).contains(relative.text), "\(told)")
+    _ = try write("nightjar.toml", "source = \"test\"\n")
+    #expect(try !doctor([], own: ["--config", file]).has("configuration-remark"))
+    let wrong = try problem("configuration-broken", in: doctor(["--bitrat", "5"], own: ["--config", file]))
+    #expect(wrong.commands == ["nightjar stream --help"], "\(wrong)")
   }
 
   @Test func `a camera that is not there, and one that is none`() throws {
@@ -123,6 +143,9 @@ import Testing
     #expect(clip.text.contains("/no/such.y4m"))
     let broken = try problem("camera-unusable", in: doctor(["--source", "file:\(directory.path("file"))"]))
     #expect(!broken.text.isEmpty)
+    if !FileManager.default.fileExists(atPath: "/dev/video0") {
+      #expect(try #require(try doctor(["--size", "320x240"])["camera-none"]).commands == ["nightjar devices"])
+    }
     let mended = try doctor(Self.small)
     #expect(!mended.has("camera-missing") && !mended.has("camera-other") && !mended.has("camera-unusable"))
   }
@@ -165,6 +188,11 @@ import Testing
     let command = try #require(needed.commands.first).replacingOccurrences(of: "NAME", with: "alice")
     let added = try runMend(command, input: "long enough\n", before: Self.nobody, in: directory)
     #expect(added.status == 0, "\(added.error)")
+    // The file that is named is the one that it is put into.
+    let file = directory.path("own users")
+    let other = try doctor(options + ["--users", file], before: Self.nobody)
+    let adding = "nightjar user add NAME --users '\(file)'"
+    #expect(other.findings.contains { $0.commands == [adding] }, "\(other.findings)")
     let mended = try doctor(options, before: Self.nobody)
     #expect(mended["users"]?.figures["users"] == 1 && !mended.has("users-needed"), "\(mended.findings)")
   }
@@ -297,7 +325,7 @@ import Testing
         }, "\(report.findings) \(stream.errorSoFar)")
       #expect(report["stream"]?.text.contains("process \(stream.identifier)") == true, "\(report.findings)")
       let absent = try problem("camera-absent", in: report)
-      #expect(absent.camera == "two" && absent.commands.contains("nightjar ctl reload"))
+      #expect(absent.camera == "two" && absent.commands.contains("nightjar ctl reload --socket \(socket)"))
       #expect(report.findings.contains { $0.key == "camera-awaited" && $0.camera == "three" })
       let rate = try #require(
         report.findings.first { $0.camera == "one" && ($0.key == "rate" || $0.key == "rate-low") })
@@ -308,7 +336,7 @@ import Testing
         "nightjar.toml",
         "[[camera]]\nname = \"one\"\nsource = \"test\"\nsize = \"320x240\"\nto = [\"rtp://127.0.0.1:15004\"]\n")
       let reload = absent.commands.last ?? ""
-      let reloaded = try runMend("\(reload) --socket \(socket)", in: directory)
+      let reloaded = try runMend(reload, in: directory)
       #expect(reloaded.status == 0, "\(reloaded.error)")
       #expect(eventually { (try? doctor([], own: own).has("camera-absent")) == false })
 

@@ -1,0 +1,84 @@
+#if X264
+  import Foundation
+  import TestSupport
+  import Testing
+
+  /// `nightjar doctor` beside a stream that runs.
+  @Suite(.serialized) struct RunningStreamTests {
+    private static let small = ["--source", "test", "--size", "320x240", "--fps", "30"]
+    private let directory: TemporaryDirectory
+
+    init() throws {
+      directory = try TemporaryDirectory()
+      // For nobody too.
+      #expect(chmod(directory.url.path, 0o777) == 0)
+    }
+
+    private func stream(_ socket: String, _ options: [String], before: [String] = []) throws -> Subprocess {
+      let program = try Subprocess(
+        before + [nightjarPath, "stream", "--config", "none", "--control", socket] + Self.small + options,
+        in: directory)
+      #expect(
+        eventually { FileManager.default.fileExists(atPath: socket) || !program.isRunning }, "\(program.errorSoFar)")
+      return program
+    }
+
+    @Test func `an encoder at work is measured though nothing follows its load, and one that rests is not`() throws {
+      let socket = directory.path("control")
+      let own = ["--socket", socket]
+      let quiet = ["--thermal", "off", "--no-load-adaptation"]
+      do {
+        let program = try stream(socket, quiet + ["--to", "rtp://127.0.0.1:15034"])
+        defer { program.send(SIGKILL) }
+        let report = try DoctorReport(Self.small + quiet, own: own, in: directory)
+        let encoder = try #require(report.findings.first { $0.key.hasPrefix("encoder") }, "\(report.findings)")
+        #expect(!encoder.text.contains("rests") && encoder.figures["headroom_percent"] ?? 100 < 100, "\(encoder)")
+      }
+      let other = directory.path("other")
+      let program = try stream(other, quiet + ["--rtsp", "127.0.0.1:18564"])
+      defer { program.send(SIGKILL) }
+      let report = try DoctorReport(Self.small + quiet, own: ["--socket", other], in: directory)
+      #expect(report["encoder"]?.text.contains("rests, nobody watches") == true, "\(report.findings)")
+    }
+
+    @Test(.enabled(if: DoctorTests.isRoot))
+    func `root sees the stream that another user may not ask, with the same options`() throws {
+      let folder = directory.path("closed")
+      try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+      #expect(chmod(folder, 0o700) == 0)
+      let socket = "\(folder)/control"
+      let program = try stream(socket, ["--rtsp", "127.0.0.1:18564"])
+      defer { program.send(SIGKILL) }
+      let own = ["--config", "none", "--socket", socket]
+      let report = try DoctorReport(Self.small, own: own, before: DoctorTests.nobody, in: directory)
+      let closed = try #require(report["stream-closed"], "\(report.findings)")
+      let again = try #require(closed.commands.first)
+      #expect(again.hasPrefix("sudo "))
+      let told = try runMend(again, in: directory)
+      #expect(told.outputText.contains("(process \(program.identifier))"), "\(again): \(told.outputText)")
+      #expect(told.outputText.contains("in the running stream"), "\(told.outputText)")
+    }
+
+    @Test(.enabled(if: DoctorTests.isRoot))
+    func `the limit is mended of the user who streams, whoever looks`() throws {
+      let socket = directory.path("control")
+      let limits = { (limit: Int) in ["prlimit", "--rtprio=\(limit):\(limit)"] }
+      do {
+        let program = try stream(
+          socket, ["--to", "rtp://127.0.0.1:15034"], before: limits(0) + DoctorTests.nobody)
+        defer { program.send(SIGKILL) }
+        let report = try DoctorReport(Self.small, own: ["--socket", socket], in: directory)
+        let none = try #require(report["realtime-none"], "\(report.findings)")
+        #expect(none.text.contains("of the running stream"))
+        #expect(none.commands.first?.contains("'nobody - rtprio 10'") == true, "\(none)")
+      }
+      let own = ["--socket", directory.path("none")]
+      let login = try DoctorReport(Self.small, own: own, before: limits(0) + DoctorTests.nobody, in: directory)
+      #expect(login["realtime-none"]?.text.contains("of this login") == true, "\(login.findings)")
+      // As a login has it after that; a container's root may not give it.
+      guard try Subprocess.run(limits(10) + ["true"], in: directory).status == 0 else { return }
+      let mended = try DoctorReport(Self.small, own: own, before: limits(10) + DoctorTests.nobody, in: directory)
+      #expect(mended["realtime"]?.text.contains("is 10") == true, "\(mended.findings)")
+    }
+  }
+#endif
