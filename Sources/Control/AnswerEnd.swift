@@ -46,10 +46,11 @@ final class AnswerEnd: ChannelDuplexHandler {
       if closes { head.headers.replaceOrAdd(name: "connection", value: "close") }
       part = .head(head)
     }
-    context.write(wrapOutboundOut(part), promise: promise)
-    if closes, case .end = part {
-      context.flush()
-      context.close(promise: nil)
-    }
+    guard closes, case .end = part else { return context.write(wrapOutboundOut(part), promise: promise) }
+    // Only once all of it has left: NIO throws away what the socket has not taken by then.
+    let sent = promise ?? context.eventLoop.makePromise()
+    let channel = context.channel
+    sent.futureResult.whenComplete { _ in channel.close(promise: nil) }
+    context.writeAndFlush(wrapOutboundOut(part), promise: sent)
   }
 }

@@ -3,7 +3,8 @@ import NIOCore
 /// Ends a connection that sends too much or takes too long for a request.
 ///
 /// It stands before the HTTP decoder and counts from a request's first byte or the last answer, so that it sees a client that sends its headers
-/// byte by byte, one that never ends its body, and one that keeps a connection and says nothing, all the same.
+/// byte by byte, one that never ends its body, and one that keeps a connection and says nothing, all the same. A reader
+/// that is slow has the time for each ``OutputProgress/piece`` of an answer.
 final class ConnectionLimits: ChannelDuplexHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundIn = IOData
@@ -44,6 +45,11 @@ final class ConnectionLimits: ChannelDuplexHandler {
     context.write(data, promise: promise)
   }
 
+  func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+    guard event is OutputProgress.PieceSent else { return context.fireUserInboundEventTriggered(event) }
+    schedule(context, after: time)
+  }
+
   func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
     guard let delay = event as? AnswerDelay else {
       return context.triggerUserOutboundEvent(event, promise: promise)
@@ -54,9 +60,13 @@ final class ConnectionLimits: ChannelDuplexHandler {
 
   private func restart(_ context: ChannelHandlerContext, after delay: TimeAmount = .zero) {
     if delay == .zero { received = 0 }
+    schedule(context, after: delay + time)
+  }
+
+  private func schedule(_ context: ChannelHandlerContext, after time: TimeAmount) {
     deadline?.cancel()
     let channel = context.channel
-    deadline = context.eventLoop.scheduleTask(in: delay + time) { channel.close(promise: nil) }
+    deadline = context.eventLoop.scheduleTask(in: time) { channel.close(promise: nil) }
   }
 }
 

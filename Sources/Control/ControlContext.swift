@@ -9,6 +9,8 @@ struct ControlContext: RequestContext {
   var mayGetKeys = true
   /// Whether the client is there and may still ask what it has asked: an answer without an end ends where it may not.
   var isStillAllowed: @Sendable () -> Bool = { true }
+  /// Counts an answer without an end as long as its connection lasts; why there may not be another.
+  var admitStream: @Sendable () -> Refusal? = { nil }
 
   init(source: Source) {
     coreContext = .init(source: source)

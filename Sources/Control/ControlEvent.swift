@@ -12,16 +12,23 @@ public enum ControlEvent: Sendable, CustomStringConvertible {
   /// So many connections were turned away since the last word of it, because there are too many.
   case turnedAway(count: Int)
 
+  /// The line, where the control API is meant.
+  public var description: String { line(of: "control") }
+
   /// The line.
-  public var description: String {
+  ///
+  /// - Parameter service: whose event it is, as in `http`.
+  public func line(of service: String) -> String { "\(service): \(what)" }
+
+  private var what: String {
     switch self {
-    case .changed(let who, let address, let method, let path): "control: \(who) at \(address): \(method) \(path)"
+    case .changed(let who, let address, let method, let path): "\(who) at \(address): \(method) \(path)"
     case .loginsFailed(let address, let count):
-      "control: \(count == 1 ? "a login" : "\(count) logins") from \(address) failed: wrong name, password or token"
+      "\(count == 1 ? "a login" : "\(count) logins") from \(address) failed: wrong name, password or token"
     case .crossSite(let count):
-      "control: \(count == 1 ? "a request was" : "\(count) requests were") refused that came by another name or from another site's page"
+      "\(count == 1 ? "a request was" : "\(count) requests were") refused that came by another name or from another site's page"
     case .turnedAway(let count):
-      "control: \(count == 1 ? "a connection was" : "\(count) connections were") turned away: there are too many"
+      "\(count == 1 ? "a connection was" : "\(count) connections were") turned away: there are too many"
     }
   }
 

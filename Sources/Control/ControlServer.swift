@@ -22,6 +22,10 @@ public final class ControlServer: Sendable {
     /// Of these, those of one address (IPv6: its first 64 bits), where they come over the network.
     public var connectionsPerAddress = 16
 
+    /// Of either number, what streams of pictures may hold, which last: who asks whether all is well, by the same proxy
+    /// perhaps, gets in as well.
+    static func streams(of connections: Int) -> Int { connections - connections / 4 }
+
     /// The usual ones.
     public init() {}
 
@@ -29,6 +33,8 @@ public final class ControlServer: Sendable {
     public static var network: Limits {
       var limits = Limits()
       limits.connections = 64
+      // Behind a proxy, everybody is one address.
+      limits.connectionsPerAddress = 32
       return limits
     }
   }

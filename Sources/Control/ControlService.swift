@@ -40,12 +40,14 @@ struct ControlService: Sendable {
     (connections, queue) = AsyncStream.makeStream()
     let responder = api.responder()
     let logger = logger
+    let streams = ConnectionCount()
     http = HTTP1Channel(
       responder: { request, writer, channel in
         var context = ControlContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
         if let client = channel.remoteAddress, let address = client.ipAddress {
           context.client = address.contains(":") ? "[\(address)]:\(client.port ?? 0)" : "\(address):\(client.port ?? 0)"
         }
+        context.admitStream = { Self.admitStream(on: channel, streams, limits) }
         var refusal: Refusal?
         switch admission {
         case .group: context.isStillAllowed = { channel.isActive }
@@ -87,6 +89,7 @@ struct ControlService: Sendable {
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           let pipeline = channel.pipeline.syncOperations
+          try pipeline.addHandler(OutputProgress())
           if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls)) }
           // 2 MB of a body that is too large are read and thrown away, so that its sender gets to read why.
           try pipeline.addHandler(ConnectionLimits(bytes: 2 << 20, time: time))
@@ -122,6 +125,10 @@ struct ControlService: Sendable {
         let bootstrap = bootstrap(group, tls: tls).serverChannelOption(.backlog, value: 64)
           // A client that floods gets its turn for so much at a time.
           .childChannelOption(.maxMessagesPerRead, value: 1)
+          // What the kernel takes without sending it, in bytes (tcp(7)): a slow viewer is to get the newest pictures, not
+          // those that lie in its socket.
+          .childChannelOption(
+            ChannelOptions.socket(SocketOptionLevel(IPPROTO_TCP), SocketOptionName(TCP_NOTSENT_LOWAT)), value: 64 << 10)
         if let opened = try listener.open(bootstrap, service: service) { open.append(opened) }
       }
     } catch {
@@ -187,23 +194,48 @@ struct ControlService: Sendable {
       }
       guard let peer = peer ?? nil, peer.mayUse(group: group) else { return .stranger }
     }
-    if count.all > limits.connections { return turnAway("more than \(limits.connections) connections at a time") }
-    if !network.isEmpty, count.ofNetwork > limits.connectionsPerAddress {
-      return turnAway("more than \(limits.connectionsPerAddress) connections at a time from one address")
+    if count.all > limits.connections {
+      return turnAway(
+        "503 Service Unavailable", "more than \(limits.connections) connections at a time", limits.connections)
+    }
+    let perAddress = limits.connectionsPerAddress
+    if !network.isEmpty, count.ofNetwork > perAddress {
+      return turnAway(
+        "429 Too Many Requests", "more than \(perAddress) connections at a time from one address", perAddress)
     }
     return nil
   }
 
-  private func turnAway(_ reason: String) -> RefusalHandler {
+  private func turnAway(_ status: String, _ reason: String, _ limit: Int) -> RefusalHandler {
     switch admission {
     case .group: break
     case .network(let authenticator): authenticator.events.turnedAway()
     case .reading(let authenticator): authenticator.events.turnedAway()
     }
     return RefusalHandler(
-      status: "503 Service Unavailable",
+      status: status, retryAfter: Refusal.retryAfter,
       ControlFailure(
-        "\(reason): try again in a moment", kind: .temporary, field: "connections", limit: "\(limits.connections)"))
+        "\(reason): try again in a moment", kind: .temporary, field: "connections", limit: "\(limit)"))
+  }
+
+  /// Counts a stream as long as `channel` is open; why it is not served, in which case it is not counted.
+  private static func admitStream(
+    on channel: any Channel, _ streams: ConnectionCount, _ limits: ControlServer.Limits
+  ) -> Refusal? {
+    let network = channel.peerAddress?.network ?? []
+    let count = streams.add(network)
+    let all = ControlServer.Limits.streams(of: limits.connections)
+    let ofAddress = ControlServer.Limits.streams(of: limits.connectionsPerAddress)
+    let refusal: Refusal? =
+      count.all > all
+      ? .tooManyStreams(limit: all)
+      : !network.isEmpty && count.ofNetwork > ofAddress ? .tooManyStreams(limit: ofAddress) : nil
+    if refusal == nil {
+      channel.closeFuture.whenComplete { _ in streams.remove(network) }
+    } else {
+      streams.remove(network)
+    }
+    return refusal
   }
 }
 

@@ -57,7 +57,14 @@ struct PictureAPI: Sendable {
 
   private func snapshot(_ context: ControlContext) async throws -> Response {
     let pictures = try camera(context).look("snapshot \(context.client)", isSnapshot: true)
-    let picture = try await pictures.next(until: .now() + Self.patience)
+    let picture: [UInt8]
+    do {
+      picture = try await pictures.next(until: .now() + Self.patience)
+    } catch let error as any Failure where error.kind.status.kind == .clientError {
+      // A picture that cannot be coded is no fault of who asks for it.
+      throw Refusal(
+        status: .internalServerError, failure: ControlFailure("\(error)", kind: error.kind))
+    }
     pictures.noteSent(picture.count)
     return Response(
       status: .ok, headers: Self.headers("image/jpeg"), body: ResponseBody(byteBuffer: ByteBuffer(bytes: picture)))
@@ -66,6 +73,7 @@ struct PictureAPI: Sendable {
   private func stream(_ request: Request, _ context: ControlContext) throws -> Response {
     let interval = try Self.interval(request)
     let place = ViewerPlace(try camera(context).look("mjpeg \(context.client)", isSnapshot: false))
+    if let refusal = context.admitStream() { throw refusal }
     let body = ResponseBody { writer in
       defer { place.leave() }
       var due = MediaTime.zero

@@ -21,6 +21,17 @@ struct Refusal: Error {
       status: .contentTooLarge, failure: ControlFailure(text, kind: .usage, field: "body", limit: "\(limit)"))
   }
 
+  /// When to ask again where there are too many, in seconds.
+  static let retryAfter = 10
+
+  static func tooManyStreams(limit: Int) -> Refusal {
+    Refusal(
+      status: .tooManyRequests,
+      failure: ControlFailure(
+        "more than \(limit) streams of pictures at a time: end one of them, or ask for /snapshot.jpg", kind: .temporary,
+        field: "streams", limit: "\(limit)"), headers: [.retryAfter: "\(retryAfter)"])
+  }
+
   static func noCamera(_ name: String, of names: [String]) -> Refusal {
     let limit = names.joined(separator: ", ")
     let given = String(name.prefix(64))

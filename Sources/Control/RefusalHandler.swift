@@ -8,11 +8,12 @@ final class RefusalHandler: ChannelInboundHandler {
 
   private var answer: ByteBuffer?
 
-  init(status: String, _ failure: ControlFailure) {
+  /// - Parameter retryAfter: when to ask again, in seconds.
+  init(status: String, retryAfter: Int? = nil, _ failure: ControlFailure) {
     let body = ControlJSON.encode(failure)
     var answer = ByteBuffer(
       string: "HTTP/1.1 \(status)\r\ncontent-type: application/json\r\ncontent-length: \(body.count)\r\n"
-        + "connection: close\r\n\r\n")
+        + (retryAfter.map { "retry-after: \($0)\r\n" } ?? "") + "connection: close\r\n\r\n")
     answer.writeBytes(body)
     self.answer = answer
   }

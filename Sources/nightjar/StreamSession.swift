@@ -363,8 +363,10 @@ final class StreamSession {
     for event in announcer?.takeEvents() ?? [] {
       terminal.line(TerminalText.escaped(event.description), event.isWarning ? .warning : .info, event: "announcement")
     }
-    for event in (api?.events.take() ?? []) + (http?.events.take() ?? []) {
-      terminal.line(event.description, event.isWarning ? .warning : .info, event: "control")
+    for (service, events) in [("control", api?.events.take()), ("http", http?.events.take())] {
+      for event in events ?? [] {
+        terminal.line(event.line(of: service), event.isWarning ? .warning : .info, event: "control")
+      }
     }
   }
 
