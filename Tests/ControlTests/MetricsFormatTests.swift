@@ -113,6 +113,37 @@ import Testing
     #expect(unasked == spare)
   }
 
+  @Test func `the dashboard tells boxes apart, and what is from what was`() throws {
+    let text = try String(contentsOf: Self.root.appendingPathComponent("dashboards/nightjar.json"), encoding: .utf8)
+    let dashboard = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+    let panels = try #require(dashboard["panels"] as? [[String: Any]])
+    for panel in panels {
+      for target in panel["targets"] as? [[String: Any]] ?? [] {
+        let (query, legend) = (target["expr"] as? String ?? "", target["legendFormat"] as? String ?? "")
+        #expect(legend.hasPrefix("{{instance}}"), "\(query)")
+        for match in query.matches(of: /by \(([^)]*)\)/) {
+          #expect(match.1.hasPrefix("instance, camera"), "\(query)")
+        }
+        // Of a range, the last value of what has ended would be shown.
+        guard panel["type"] as? String == "stat" else { continue }
+        #expect(target["instant"] as? Bool == true && target["range"] as? Bool == false, "\(query)")
+      }
+    }
+    // What has no colour of its own is red.
+    let state = try #require(panels.first { $0["title"] as? String == "State" }?["fieldConfig"] as? [String: Any])
+    let defaults = try #require((state["defaults"] as? [String: Any])?["color"] as? [String: String])
+    #expect(defaults == ["mode": "fixed", "fixedColor": "red"])
+    for name in HealthStatus.State.allCases {
+      let colors = try (state["overrides"] as? [[String: Any]] ?? []).compactMap { rule -> String? in
+        let pattern = try #require((rule["matcher"] as? [String: String])?["options"])
+        let isMeant = "box:8080 camera: \(name.rawValue)".range(of: pattern, options: .regularExpression) != nil
+        guard isMeant else { return nil }
+        return ((rule["properties"] as? [[String: Any]])?.first?["value"] as? [String: String])?["fixedColor"]
+      }
+      #expect(colors.contains("green") == name.isHealthy, "\(name)")
+    }
+  }
+
   @Test func `the dashboard's queries and the alarms of docs/metrics.md are PromQL, says promtool`() throws {
     let directory = try TemporaryDirectory()
     let text = try String(contentsOf: Self.root.appendingPathComponent("dashboards/nightjar.json"), encoding: .utf8)
@@ -130,6 +161,6 @@ import Testing
     try Data(rules.utf8).write(to: URL(fileURLWithPath: file))
     let judged = try Subprocess.run(["promtool", "check", "rules", file], in: directory)
     #expect(judged.status == 0, "\(judged.outputText)\(judged.error)")
-    #expect(judged.outputText.contains("\(queries.count + 4) rules found"), "\(judged.outputText)")
+    #expect(judged.outputText.contains("\(queries.count + 5) rules found"), "\(judged.outputText)")
   }
 }
