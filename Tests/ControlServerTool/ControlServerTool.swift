@@ -160,7 +160,7 @@ private struct Witness: CameraTarget {
 
   func look(_ name: String, isSnapshot: Bool) throws -> any PictureSequence {
     ControlServerTool.say(prefix + "look")
-    return NoPictures()
+    return NoPictures(of: self.name)
   }
 
   func sessionDescription(ofDestination number: Int?) -> DescribedDestination? {
@@ -220,11 +220,17 @@ private struct Witness: CameraTarget {
   }
 }
 
-/// What looks like JPEGs to those who look at their ends only, every tenth of a second.
+/// What looks like JPEGs to those who look at their ends only, every tenth of a second; of the camera `large` six
+/// million bytes each, of the camera `broken` none.
 private final class NoPictures: PictureSequence {
+  private let camera: String
+
+  init(of camera: String) { self.camera = camera }
+
   func next(until deadline: MediaTime) async throws -> [UInt8] {
     try await Task.sleep(nanoseconds: 100_000_000)
-    return [0xff, 0xd8, 0xff, 0xd9]
+    if camera == "broken" { throw Witness.Unable(description: "the picture is damaged", kind: .data) }
+    return [0xff, 0xd8] + [UInt8](repeating: 0xff, count: camera == "large" ? 6_000_000 : 1) + [0xd9]
   }
 
   func noteSent(_ bytes: Int) { ControlServerTool.say("sent \(bytes)") }

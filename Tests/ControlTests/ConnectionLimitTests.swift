@@ -128,4 +128,67 @@ import Testing
     #expect(try served.finish() == ["listening", "stopped"])
     #expect(connection.read(within: 1) == "")
   }
+
+  /// Asks for a picture of six million bytes, takes so many each tenth of a second; how many came.
+  private static func read(_ bytes: Int, from served: ServedControl) throws -> Int {
+    let script = """
+      import socket, sys, time
+      s = socket.socket(socket.AF_UNIX)
+      s.connect(sys.argv[1])
+      s.sendall(b"GET /snapshot.jpg HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
+      count, end = 0, time.monotonic() + 100
+      try:
+          while count < 6000000 and time.monotonic() < end:
+              part = s.recv(int(sys.argv[2]))
+              if not part: break
+              count += len(part)
+              time.sleep(0.1)
+      except ConnectionError: pass
+      print(count)
+      """
+    let result = try Subprocess.run(["python3", "-c", script, served.socket, "\(bytes)"], in: served.directory)
+    return try #require(Int(result.outputText.trimmingCharacters(in: .newlines)), "\(result.error)")
+  }
+
+  @Test func `Who reads steadily gets all of it, however long that takes`() throws {
+    let served = try ServedControl(requestSeconds: 2, cameras: ["large"])
+    // Some twelve seconds.
+    #expect(try Self.read(50_000, from: served) > 6_000_000)
+  }
+
+  @Test func `Who takes a little now and then is dropped`() throws {
+    let served = try ServedControl(requestSeconds: 2, cameras: ["large"])
+    // 10 kB a second, where 64 kB in two seconds are asked for; what lay in the socket comes still.
+    let count = try Self.read(1000, from: served)
+    #expect((1..<1_000_000).contains(count), "\(count)")
+  }
+
+  @Test func `Streams leave room for whoever asks briefly`() throws {
+    let served = try ServedControl(connections: 8)
+    // The one that found it listening has ended, but the server may not have seen it yet.
+    #expect(try eventually { try served.curl([], "/v1/status").status == 200 })
+    let streams = try (0..<6).map { _ in
+      try Subprocess(
+        ["curl", "-sS", "--unix-socket", served.socket, "-o", "/dev/null", "http://localhost/stream.mjpg"],
+        in: served.directory)
+    }
+    defer { for stream in streams { stream.send(SIGKILL) } }
+    let process = served.process
+    #expect(eventually { process.outputSoFar.components(separatedBy: "look\n").count > 6 })
+    for _ in 0..<3 {
+      let seventh = try served.curl([], "/stream.mjpg")
+      #expect(seventh.status == 429 && seventh["limit"] == "6", "\(seventh)")
+      #expect(seventh.headers.lowercased().contains("retry-after: 10"))
+      #expect(try served.curl([], "/healthz").status == 200)
+    }
+    for stream in streams { #expect(stream.isRunning) }
+    streams[0].send(SIGKILL)
+    #expect(try eventually { try served.curl(["--max-time", "1"], "/stream.mjpg").status == 200 })
+  }
+
+  @Test func `A picture that cannot be made is no fault of who asks`() throws {
+    let served = try ServedControl(cameras: ["broken"])
+    let answer = try served.curl([], "/snapshot.jpg")
+    #expect(answer.status == 500 && answer["error"] == "the picture is damaged", "\(answer)")
+  }
 }

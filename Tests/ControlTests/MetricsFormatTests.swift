@@ -136,7 +136,9 @@ import Testing
     for name in HealthStatus.State.allCases {
       let colors = try (state["overrides"] as? [[String: Any]] ?? []).compactMap { rule -> String? in
         let pattern = try #require((rule["matcher"] as? [String: String])?["options"])
-        let isMeant = "box:8080 camera: \(name.rawValue)".range(of: pattern, options: .regularExpression) != nil
+        // Grafana writes expressions between slashes.
+        let bare = pattern.trimmingCharacters(in: ["/"])
+        let isMeant = "box:8080 camera: \(name.rawValue)".range(of: bare, options: .regularExpression) != nil
         guard isMeant else { return nil }
         return ((rule["properties"] as? [[String: Any]])?.first?["value"] as? [String: String])?["fixedColor"]
       }
