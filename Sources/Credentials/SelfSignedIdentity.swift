@@ -140,7 +140,8 @@ public struct HostNames: Sendable, Hashable {
   public static var ofMachine: HostNames {
     var buffer = [CChar](repeating: 0, count: 256)
     gethostname(&buffer, buffer.count - 1)
-    let host = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self).lowercased()
+    let name = buffer.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }
+    let host = String(decoding: name, as: UTF8.self).lowercased()
     let label = host.split(separator: ".").first.map(String.init) ?? ""
     var loopback = [UInt8](repeating: 0, count: 16)
     loopback[15] = 1

@@ -148,7 +148,9 @@ final class JPEGDecoder {
     var start = text
     while start.pointee != 0 {
       var index = 0
-      while index < words.utf8CodeUnitCount, UInt8(truncatingIfNeeded: start[index]) == words.utf8Start[index] { index += 1 }
+      while index < words.utf8CodeUnitCount, UInt8(truncatingIfNeeded: start[index]) == words.utf8Start[index] {
+        index += 1
+      }
       if index == words.utf8CodeUnitCount { return true }
       start += 1
     }
