@@ -2,9 +2,9 @@ import NIOCore
 
 /// Ends a connection that sends too much or takes too long for a request.
 ///
-/// It stands before the HTTP decoder and counts from a request's first byte or the last answer, so that it sees a client that sends its headers
-/// byte by byte, one that never ends its body, and one that keeps a connection and says nothing, all the same. A reader
-/// that is slow has the time for each ``OutputProgress/piece`` of an answer.
+/// It stands before the HTTP decoder and counts from a request's first byte or the last answer, so that it sees a client that
+/// sends its headers byte by byte, one that never ends its body, and one that keeps a connection and says nothing, all the same.
+/// A reader that is slow has the time for each ``OutputProgress/piece`` of an answer.
 final class ConnectionLimits: ChannelDuplexHandler {
   typealias InboundIn = ByteBuffer
   typealias OutboundIn = IOData

@@ -14,7 +14,8 @@ public final class ControlServer: Sendable {
   public struct Limits: Sendable {
     /// The largest body of a request in bytes; the rest is never stored.
     public var body = 4096
-    /// Until a request must be there and answered, from the connection's start or the last answer.
+    /// For a request from its first byte to its answer, for the next one to begin, and for each ``OutputProgress/piece`` that
+    /// leaves.
     public var requestTime = MediaTime(seconds: 10)
     /// Connections at a time; one more is told so and closed.
     public var connections = 16
@@ -22,8 +23,8 @@ public final class ControlServer: Sendable {
     /// Of these, those of one address (IPv6: its first 64 bits), where they come over the network.
     public var connectionsPerAddress = 16
 
-    /// Of either number, what streams of pictures may hold, which last: who asks whether all is well, by the same proxy
-    /// perhaps, gets in as well.
+    /// How many of `connections` may be streams of pictures, which do not end: a quarter is kept for short requests, perhaps by
+    /// the same proxy.
     static func streams(of connections: Int) -> Int { connections - connections / 4 }
 
     /// The usual ones.

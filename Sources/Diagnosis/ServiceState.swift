@@ -5,7 +5,7 @@ public import Media
 public struct ServiceState: Sendable {
   /// What is asked for.
   private static let properties = [
-    "LoadState", "ActiveState", "SubState", "UnitFileState", "NRestarts", "Result", "ExecMainStatus", "MainPID", "User",
+    "LoadState", "ActiveState", "SubState", "UnitFileState", "NRestarts", "Result", "ExecMainStatus", "User",
   ]
   private let values: [String: String]
 

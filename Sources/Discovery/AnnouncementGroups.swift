@@ -17,6 +17,8 @@ final class AnnouncementGroups {
     var attempts = 1
     var state: AvahiClient.GroupState = .uncommitted
     var refusal: String?
+    /// The refusal that was told last, since it was announced.
+    var toldRefusal: String?
     var isTold = false
   }
 
@@ -121,6 +123,7 @@ final class AnnouncementGroups {
       return false
     case .failure:
       entries.removeAll()
+      host = ""
       board.wait(for: "Avahi does not work", mend: "sudo systemctl restart avahi-daemon")
       return false
     }
@@ -156,13 +159,12 @@ final class AnnouncementGroups {
     where !places.isEmpty && !entries.contains(where: { $0.announcement == announcement }) {
       let name = announcement.instanceName(host: host)
       var entry = Entry(announcement: announcement, places: places, asked: name, name: name)
-      // A refusal is told once.
       let old = former.first { $0.announcement == announcement }
-      let told = old?.refusal
-      // What had to give way once does so again.
-      if let old, old.asked == name { entry.name = old.name }
+      // What had to give way once does so again, but for what found no name at all.
+      if let old, old.asked == name, old.refusal == nil { entry.name = old.name }
+      entry.toldRefusal = old?.toldRefusal
       try register(&entry)
-      if let refusal = entry.refusal, refusal != told { board.tell(.refused(name: entry.name, reason: refusal)) }
+      tellRefusal(&entry)
       entries.append(entry)
     }
     publish()
@@ -223,17 +225,24 @@ final class AnnouncementGroups {
         } else {
           entry.refusal = "\(Self.attemptLimit) names are taken"
         }
-        if let refusal = entry.refusal { board.tell(.refused(name: entry.name, reason: refusal)) }
         entries[index] = entry
+        tellRefusal(&entries[index])
       case .failure:
         entries[index].refusal = report.reason
-        board.tell(.refused(name: entries[index].name, reason: report.reason))
+        tellRefusal(&entries[index])
       }
     }
     publish()
   }
 
+  private func tellRefusal(_ entry: inout Entry) {
+    guard let refusal = entry.refusal, refusal != entry.toldRefusal else { return }
+    entry.toldRefusal = refusal
+    board.tell(.refused(name: entry.name, reason: refusal))
+  }
+
   private func tell(_ entry: inout Entry) {
+    entry.toldRefusal = nil
     guard !entry.isTold else { return }
     entry.isTold = true
     let (type, port) = (entry.announcement.type, entry.announcement.port)

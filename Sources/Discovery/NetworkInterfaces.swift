@@ -24,7 +24,7 @@ enum NetworkInterfaces {
     guard index > 0 else { return nil }
     var buffer = [CChar](repeating: 0, count: Int(IF_NAMESIZE))
     guard if_indextoname(UInt32(bitPattern: index), &buffer) != nil else { return nil }
-    return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
   }
 
   /// The 4 or 16 bytes of a numeric address; nil where it is none.

@@ -1,3 +1,4 @@
+import Glibc
 public import Media
 import SystemBus
 import Threading
@@ -39,11 +40,8 @@ public final class ServiceAnnouncer: Sendable {
   /// Withdraws everything, for good. Waits for it half a second at most.
   public func stop() {
     board.end()
-    guard let interrupt = try? Interrupt() else { return }
     let deadline = MediaTime.now() + Self.farewell
-    while !board.isLeft, MediaTime.now() < deadline {
-      _ = interrupt.wait(until: .now() + MediaTime(seconds: 0.005))
-    }
+    while !board.isLeft, MediaTime.now() < deadline { usleep(5000) }
   }
 }
 
@@ -70,8 +68,7 @@ struct AnnouncementWorker {
 
   /// Sleeps, unless it is over.
   private func rest(until time: MediaTime) {
-    let interval = MediaTime(seconds: 0.1)
-    guard let interrupt = try? Interrupt() else { return }
-    while !board.isEnded, MediaTime.now() < time { _ = interrupt.wait(until: .now() + interval) }
+    // By what needs no descriptor: none may be left, which is why there is no bus.
+    while !board.isEnded, MediaTime.now() < time { usleep(100_000) }
   }
 }

@@ -16,7 +16,11 @@ public enum ServiceBrowser {
   /// The most announcements that are looked at, each interface and family counted apart.
   public static let limit = 256
   /// The most strings of a TXT record, and bytes of one (RFC 6763 section 6.1).
-  static let (textLimit, stringLimit) = (32, 255)
+  ///
+  /// Avahi gives the last string first, and the first ones count (section 6.4): all of them are read.
+  static let (textLimit, stringLimit) = (4096, 255)
+  /// The most addresses that are asked for. A name that comes and goes is one each time, and Avahi has so many for a client.
+  static let resolverLimit = 512
   /// The most bytes of a name in DNS with its signs escaped.
   static let nameLimit = 1024
 
@@ -53,10 +57,11 @@ private final class Browsing {
 
   private let avahi: AvahiClient
   private var announced: Set<Item> = []
-  /// Those that a resolver is to be made for, or that are gone again.
+  /// Those that a resolver is to be made for.
   private var fresh: [Item] = []
   private var found: [Item: (service: DiscoveredService, address: DiscoveredService.Address)] = [:]
   private var isCut = false
+  private var resolverCount = 0
   private var hasOwnerNews = false
   private var failure: String?
 
@@ -90,11 +95,20 @@ private final class Browsing {
         throw .call("browsing", name: "", reason: "it was started again meanwhile; look once more")
       }
       if !fresh.isEmpty {
-        let item = fresh.removeFirst()
-        _ = try avahi.newResolver(item.name, item.type, item.domain, at: item.place)
+        try resolve(fresh.removeFirst())
         continue
       }
       try avahi.bus.sleep(until: end)
+    }
+  }
+
+  private func resolve(_ item: Item) throws(BusError) {
+    guard resolverCount < ServiceBrowser.resolverLimit else { return isCut = true }
+    resolverCount += 1
+    do throws(BusError) {
+      _ = try avahi.newResolver(item.name, item.type, item.domain, at: item.place)
+    } catch .call(_, let error, _) where error.hasPrefix(AvahiClient.errorPrefix) {
+      // Anybody can announce what Avahi refuses to look up: that one has no address.
     }
   }
 
@@ -118,8 +132,11 @@ private final class Browsing {
     switch message.member {
     case "ItemNew":
       let item = try item(message)
+      // Anybody can name something else below what was asked for.
+      guard ServiceType(rawValue: item.type) != nil, !announced.contains(item) else { return }
       guard announced.count < ServiceBrowser.limit else { return isCut = true }
-      if announced.insert(item).inserted { fresh.append(item) }
+      announced.insert(item)
+      fresh.append(item)
     case "ItemRemove":
       let item = try item(message)
       announced.remove(item)

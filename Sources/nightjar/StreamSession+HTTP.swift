@@ -7,8 +7,12 @@ extension StreamSession {
   /// Serves what there is to see over plain HTTP, and says where.
   func serveHTTP(_ configuration: ReadingServer.Configuration) throws -> ReadingServer {
     let server = try ReadingServer(configuration, target: control)
+    var urls: [String] = []
     for listener in server.listeners {
-      terminal.line("http       http://\(RTSPPlayerCommands.host(of: listener.address)):\(listener.port)/stream.mjpg")
+      let url = "http://\(RTSPPlayerCommands.host(of: listener.address)):\(listener.port)/stream.mjpg"
+      // Both loopback addresses have one name.
+      if !urls.contains(url) { terminal.line("http       \(url)") }
+      urls.append(url)
       if listener.isAbsent {
         terminal.warning("this machine has no address \(listener.address) now: it listens there once it has")
       }
