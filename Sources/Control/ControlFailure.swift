@@ -57,6 +57,7 @@ enum ControlJSON {
     // A number that JSON has none for (a rate of 0/0) must not take the whole answer away.
     encoder.nonConformingFloatEncodingStrategy = .convertToString(
       positiveInfinity: "inf", negativeInfinity: "-inf", nan: "nan")
+    // Nothing of ours fails to encode; if it did, whoever asked gets an answer that is JSON all the same.
     guard let data = try? encoder.encode(value) else { return Array(#"{"error":"no JSON","failure":"software"}"#.utf8) }
     return Array(data) + [UInt8(ascii: "\n")]
   }

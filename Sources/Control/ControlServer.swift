@@ -62,6 +62,7 @@ public final class ControlServer: Sendable {
     do {
       listener = try service.bootstrap(group).withBoundSocket(socket.descriptor).wait()
     } catch {
+      // Why there is no listener is what is told; a group that was made a moment ago has nothing else to end.
       try? group.syncShutdownGracefully()
       throw .system(step: "serve", path: path, errorNumber: (error as? IOError)?.errnoCode ?? EIO)
     }

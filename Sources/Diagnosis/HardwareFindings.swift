@@ -47,6 +47,7 @@ public enum HardwareFindings {
   /// The packages that have a driver, by the maker of the GPU.
   private static func drivers(of node: RenderNode) -> [Mend] {
     let name = node.path.split(separator: "/").last ?? ""
+    // A maker that cannot be read is one that is not known: both packages are named then.
     let vendor = (try? AttributeFile.text("/sys/class/drm/\(name)/device/vendor")) ?? nil
     let packages =
       switch vendor {

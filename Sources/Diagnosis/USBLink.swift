@@ -35,6 +35,7 @@ public struct USBLink: Sendable {
     mayAutosuspend = Self.text("\(parent)/power/control").map { $0 == "auto" }
   }
 
+  /// An attribute; nil where there is none, or none that this user may read: it is left out of what is told.
   private static func text(_ path: String) -> String? { (try? AttributeFile.text(path)) ?? nil }
 
   /// What a camera of its version reaches at a port of its kind.

@@ -74,6 +74,7 @@ private final class Browsing {
     }
     try avahi.subscribe(to: "ServiceResolver") { [unowned self] message in
       guard message.member == "Found" else { return }
+      // Nor is an address that cannot be read one.
       try? takeFound(message)
     }
   }

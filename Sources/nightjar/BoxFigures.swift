@@ -51,7 +51,7 @@ final class BoxFigures: Sendable {
   func look(
     rtsp: RTSPServer?, https: NetworkControlServer?, http: ReadingServer?, at now: MediaTime = .now()
   ) {
-    // Asked before the lock is taken: its own thread answers.
+    // Asked before the lock is taken: its own thread answers. One that is just ending does not; what it has counted stays.
     let served = rtsp.flatMap { try? $0.statistics() }
     let (events, readingEvents) = (https?.events.totals, http?.events.totals)
     state.withLock { state in
