@@ -36,7 +36,8 @@ public enum ControlClientError: Failure, Hashable {
     case .deaf(let path):
       "nobody listens at the control socket \(path): is nightjar stream running?"
     case .noPermission(let path):
-      "no permission to use the control socket \(path): only its owner and its group may, see ls -l \(path)"
+      "no permission to use the control socket \(path): only its owner and its group may; for the service write sudo "
+        + "before it"
     case .connecting(let path, let errorNumber): "control socket \(path): \(SystemFailure.text(errorNumber))"
     case .silent(let path, let seconds): "no answer from the control socket \(path) within \(seconds) s"
     case .closed(let path): "the control socket \(path) was closed before its answer was whole: try again"

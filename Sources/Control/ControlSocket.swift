@@ -9,8 +9,11 @@ public enum ControlSocket {
   /// is not set, as for a service of the system.
   public static var defaultPath: String { candidates[0] }
 
-  /// Where a client looks unless told: at ``defaultPath``, and where nothing is there, at a system service's.
-  public static var clientPath: String { candidates.first { access($0, F_OK) == 0 } ?? defaultPath }
+  /// Where a client looks unless told: at ``defaultPath``, and where nothing is there, at a system service's. One that is
+  /// closed to this user counts as there: that is what there is to say then.
+  public static var clientPath: String {
+    candidates.first { access($0, F_OK) == 0 || errno == EACCES } ?? defaultPath
+  }
 
   private static var candidates: [String] {
     let system = "/run/nightjar/control.sock"

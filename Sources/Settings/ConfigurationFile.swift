@@ -66,7 +66,7 @@ public struct ConfigurationFile: Sendable {
       guard let setting = try Self.setting(of: table, keys, in: whole, options, path: path) else { continue }
       let name = setting.option.name
       guard (table.camera.map { cameras[$0] } ?? settings)[name] == nil else {
-        throw ConfigurationError(at: "\(path):\(table.line)", key: name, "it stands there twice")
+        throw ConfigurationError(at: "\(path):\(table.line)", key: name, "it stands in this file twice: remove one")
       }
       if let camera = table.camera { cameras[camera][name] = setting } else { settings[name] = setting }
     }

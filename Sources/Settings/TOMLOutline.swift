@@ -130,7 +130,7 @@ struct TOMLOutline {
     let camera = isCamera ? cameraLines.count - 1 : nil
     // The library would merge nothing, and says so; what is written in two ways it does not see.
     guard !tables.contains(where: { $0.camera == camera && $0.path.joined() == path.joined() }) else {
-      throw refusal("it stands there twice", key: shown)
+      throw refusal("it stands in this file twice: remove one", key: shown)
     }
     tables.append(Table(path: path, line: line, camera: camera))
     tableIndex = tables.count - 1

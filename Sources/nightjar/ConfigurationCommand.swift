@@ -47,7 +47,10 @@ struct ConfigurationCommand: ParsableCommand {
   struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "check", abstract: "Find the first mistake in the file.",
-      discussion: "It looks at the file alone: cameras and other files may be there or not, and a stream goes on.")
+      discussion: """
+        It looks at the file, and for servers that others are to reach at who may log in: cameras and other files may be \
+        there or not, and a stream goes on.
+        """)
 
     @OptionGroup var file: File
 
@@ -55,7 +58,7 @@ struct ConfigurationCommand: ParsableCommand {
       signal(SIGPIPE, SIG_IGN)
       try reportingFailures {
         let box = try file.load([:])
-        for warning in box.warnings { writeError("warning: \(warning)\n") }
+        for warning in box.warnings + box.box.openToNobody { writeError("warning: \(warning)\n") }
         let names = box.cameras.map(\.name).joined(separator: ", ")
         try writeOutput(
           "\(box.path ?? "none"): no mistake found; \(box.cameras.count) camera\(box.cameras.count == 1 ? "" : "s"): "
@@ -107,6 +110,31 @@ struct ConfigurationCommand: ParsableCommand {
     func run() throws {
       signal(SIGPIPE, SIG_IGN)
       try reportingFailures { try writeOutput(ExampleConfiguration.text(forService: service)) }
+    }
+  }
+}
+
+extension StreamCommand {
+  /// A line for each server that others are to reach while nobody could log in: a stream would not start with it.
+  fileprivate var openToNobody: [String] {
+    // What may not be read by whoever checks may be well for the service.
+    guard let hasUsers = try? (serving.usersFile(mayBeEmpty: true)?.users.isEmpty == false),
+      let hasTokens = try? (api.tokensFile()?.names.isEmpty == false)
+    else { return [] }
+    let servers = [
+      ("rtsp", serving.rtsp, hasUsers), ("rtsps", serving.rtsps, hasUsers), ("https", api.https, hasUsers || hasTokens),
+      ("http", http.http, hasUsers),
+    ]
+    // The service's users are not those of root, who looks at the service's file.
+    let account =
+      geteuid() == 0
+      ? "root has none; the service's: sudo -u nightjar nightjar user list"
+      : "you have none: nightjar user add NAME"
+    return servers.compactMap { name, given, hasAnybody in
+      guard let given, given.listeners(port: 1, isEncrypted: false, isOpenToOthers: hasAnybody) == nil else {
+        return nil
+      }
+      return "\(name) \(given): nightjar serves others only where there are users, else it does not start; \(account)"
     }
   }
 }

@@ -215,6 +215,27 @@ private struct Program {
     #expect(lines.count == 2 && lines[0].contains(":1: source: clip.y4m") && lines[1].contains(":3: sdp: x/c.sdp"))
   }
 
+  @Test func `A server for others without users is told, as a stream would not start with it`() throws {
+    let program = try Program()
+    let users = program.directory.path("users")
+    try Data().write(to: URL(fileURLWithPath: users))
+    #expect(chmod(users, 0o600) == 0)
+    let others = "0.0.0.0:\(try UDPPort.free())"
+    for server in ["rtsp", "rtsps", "https", "http"] {
+      let text = "source = 'test'\nto = []\nusers = '\(users)'\n\(server) = '\(others)'\n"
+      try text.write(toFile: program.file, atomically: false, encoding: .utf8)
+      let checked = try program.run(["config", "check"])
+      #expect(checked.status == 0 && checked.error.contains("warning: \(server) \(others): "), "\(checked.error)")
+      #expect(try program.run(["stream", "--duration", "1s"]).status != 0)
+      try text.replacing(others, with: "127.0.0.1:1").write(toFile: program.file, atomically: false, encoding: .utf8)
+      #expect(try program.run(["config", "check"]).error.isEmpty)
+    }
+    let adding = "echo long enough | \(nightjarPath) user add anna --users \(users)"
+    #expect(try Subprocess.run(["sh", "-c", adding], in: program.directory, limit: 60).status == 0)
+    try "users = '\(users)'\nhttp = '\(others)'\n".write(toFile: program.file, atomically: false, encoding: .utf8)
+    #expect(try program.run(["config", "check"]).error.isEmpty)
+  }
+
   // MARK: - Mistakes
 
   private static let mistakes: [(text: String, arguments: [String], words: String)] = [
