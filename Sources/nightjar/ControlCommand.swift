@@ -80,7 +80,8 @@ struct ControlCommand: ParsableCommand {
 
   struct RotateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "rotate", abstract: "Turn the picture clockwise: 0, 90, 180 or 270 degrees from the camera's own.")
+      commandName: "rotate", abstract: "Turn the picture clockwise: 0, 90, 180 or 270 degrees from the camera's own.",
+      aliases: ["orientation"])
 
     @Argument(
       help: "0, 90, 180 or 270.",

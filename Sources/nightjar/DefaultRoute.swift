@@ -1,4 +1,5 @@
 import Glibc
+import Listening
 
 /// The way from this machine to others.
 enum DefaultRoute {
@@ -28,6 +29,17 @@ enum DefaultRoute {
       var text = [CChar](repeating: 0, count: 64)
       guard getnameinfo(address, size, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0 else { return nil }
       return String(decoding: text.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
+    }
+  }
+}
+
+extension TCPListener {
+  /// Its address as others on the network write it, where it listens at all: this machine's name may mean nothing to them.
+  var hostForOthers: String {
+    switch address {
+    case "0.0.0.0": DefaultRoute.address(isIPv6: false) ?? RTSPPlayerCommands.host(of: address)
+    case "::": DefaultRoute.address(isIPv6: true).map { "[\($0)]" } ?? RTSPPlayerCommands.host(of: address)
+    default: RTSPPlayerCommands.host(of: address)
     }
   }
 }

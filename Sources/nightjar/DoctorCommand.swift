@@ -23,7 +23,8 @@ struct DoctorCommand: ParsableCommand {
         nightjar doctor --json | jq '.findings[] | select(.status != "ok")'
 
       Exit code: 0 where all is well or there are warnings only, 1 with a problem, 64 for wrong options of its own. \
-      docs/doctor.md explains every line; nightjar doctor --lines prints them.
+      nightjar doctor --lines prints every line there may be; docs/doctor.md, installed below share/doc/nightjar, \
+      explains them.
       """)
 
   @Option(

@@ -9,14 +9,14 @@ struct Nightjar: ParsableCommand {
     abstract: "Turns a Linux box with a camera into a dependable low-latency stream.",
     discussion: """
       Start with:
-        nightjar stream                                     the first camera, to this machine
-        nightjar stream --to rtp://192.168.1.20:5004        to another machine
-        nightjar devices                                    which cameras there are
-        nightjar ctl status                                 how a running stream is
-        nightjar discover                                   which streams the network has
-        nightjar doctor                                     what is wrong, and what mends it
-        nightjar user add alice                             who may watch
-        nightjar config example                             options in a file instead
+        nightjar stream                               your camera, to this machine
+        nightjar stream --to rtp://192.168.1.20:5004  to another machine
+        nightjar devices                              which cameras there are
+        nightjar ctl status                           how a running stream is
+        nightjar discover                             which streams the network has
+        nightjar doctor                               what is wrong, and its mend
+        nightjar user add alice                       who may watch
+        nightjar config example                       options in a file instead
       """,
     version: version,
     subcommands: [

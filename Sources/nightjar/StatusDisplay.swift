@@ -120,7 +120,7 @@ extension DropCause {
   /// The cause in words.
   var explanation: String {
     switch self {
-    case .driver: "the camera driver skipped some"
+    case .driver: "the camera skipped some"
     case .driverError: "the camera driver marked some as broken"
     case .short: "the camera delivered incomplete pictures"
     case .corrupt: "the camera delivered corrupt pictures"

@@ -17,7 +17,7 @@ extension StreamSession {
       }
     }
     for url in urls { terminal.line("https      \(url)") }
-    if let url = urls.first {
+    if let url = server.listeners.first.map({ "https://\($0.hostForOthers):\($0.port)/v1/status" }) {
       // curl checks no certificate that nobody vouches for: compare the fingerprint where that matters.
       let login =
         configuration.users != nil ? "-u NAME " : configuration.tokens != nil ? "-H 'Authorization: Bearer TOKEN' " : ""

@@ -17,12 +17,7 @@ extension StreamSession {
         terminal.warning("this machine has no address \(listener.address) now: it listens there once it has")
       }
     }
-    // By its address, where it listens at all: its name may mean nothing to others.
-    func host(_ listener: TCPListener) -> String {
-      let numeric = ["0.0.0.0", "::"].contains(listener.address) ? DefaultRoute.address(isIPv6: false) : nil
-      return numeric ?? RTSPPlayerCommands.host(of: listener.address)
-    }
-    if let url = server.listeners.first.map({ "http://\(host($0)):\($0.port)" }) {
+    if let url = server.listeners.first.map({ "http://\($0.hostForOthers):\($0.port)" }) {
       let login = configuration.listeners.contains { !$0.isLoopback } ? "--digest -u NAME " : ""
       let camera = slots.count > 1 ? "/cameras/\(slots[0].name)" : ""
       terminal.line("  curl: curl \(login)-o snapshot.jpg \(url)\(camera)/snapshot.jpg")

@@ -62,7 +62,7 @@ extension StreamSession {
       for listener in new.listeners where old?.listeners.contains(where: { $0.overlaps(listener) }) != true {
         try listener.check(service: "the control API")
       }
-      reloading?.answer.server.append("HTTPS restarted")
+      reloading?.answer.server.append("HTTPS restarts")
       isAPIStale = true
     } catch {
       complain("HTTPS is not changed: \(error)")

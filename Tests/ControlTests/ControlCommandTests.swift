@@ -7,7 +7,7 @@ import Testing
   @Test func `Commands reach the stream and say what was done`() throws {
     let served = try ServedControl()
     for (arguments, output) in [
-      (["rotate", "90"], "orientation: 90 degrees\n"),
+      (["rotate", "90"], "orientation: 90 degrees\n"), (["orientation", "90"], "orientation: 90 degrees\n"),
       (["rotate", "0", "--mirrored"], "orientation: 0 degrees, mirrored\n"),
       (["keyframe"], "key frame requested\n"), (["bitrate", "2.5M"], "bitrate: 2.50 Mbit/s\n"),
     ] {
@@ -19,7 +19,7 @@ import Testing
     }
     #expect(
       try served.finish() == [
-        "listening", "rotate 90", "rotate 0 mirrored", "key frame", "bitrate 2500000", "stopped",
+        "listening", "rotate 90", "rotate 90", "rotate 0 mirrored", "key frame", "bitrate 2500000", "stopped",
       ])
   }
 

@@ -96,7 +96,7 @@ import Testing
     #expect(try status(kept, port) == "200")
     // RTSP cannot be had, and HTTPS moves.
     try program.write(text(other, "rtsp = '127.0.0.1:\(taken.port)'\n"))
-    #expect((try program.answer("reload")["server"] as? [String])?.contains("HTTPS restarted") == true)
+    #expect((try program.answer("reload")["server"] as? [String])?.contains("HTTPS restarts") == true)
     #expect(try eventually { try status(kept, other) == "200" })
     try program.end()
   }
@@ -120,7 +120,7 @@ import Testing
     }
     #expect(try ask(first).contains("\"reloads\":0"))
     try program.write(text(second))
-    #expect(try ask(first, "-X", "POST").contains("HTTPS restarted"))
+    #expect(try ask(first, "-X", "POST").contains("HTTPS restarts"))
     #expect(try eventually { try ask(second).contains("\"reloads\":1") })
     #expect(try ask(second, "-X", "POST").contains("unchanged"))
     try program.end()

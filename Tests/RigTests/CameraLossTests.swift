@@ -103,7 +103,7 @@ import Testing
   @Test(arguments: [
     ("inject_v4l2_buf_flag_error=1", "marked some as broken", "driver_error"),
     ("inject_fatal_streaming_error=1", "the stream broke (", "driver_error"),
-    ("percentage_of_dropped_buffers=50", "the camera driver skipped some", "driver"),
+    ("percentage_of_dropped_buffers=50", "the camera skipped some", "driver"),
   ])
   func `each fault of the driver is named and counted, and the stream goes on`(
     fault: String, words: String, cause: String
