@@ -163,12 +163,12 @@ extension CameraControls {
     let status = Mutex(Status())
     let events = CameraEvents()
     let pictures = PictureWatch()
-    let bell: Doorbell
+    let bell: Interrupt
     private let orders = Mutex<[Order]>([])
 
     init(_ profile: ControlProfile) throws(SystemFailure) {
       self.profile = profile
-      bell = try Doorbell()
+      bell = try Interrupt()
     }
 
     /// So many orders may wait; a driver that hangs does not collect them without end.
@@ -181,7 +181,7 @@ extension CameraControls {
         orders.append(order)
         return true
       }
-      bell.ring()
+      bell.fire()
       return isTaken
     }
 
@@ -189,7 +189,7 @@ extension CameraControls {
     func take(until deadline: MediaTime?) -> [Order] {
       var descriptor = pollfd(fd: bell.fileDescriptor, events: Int16(POLLIN), revents: 0)
       let rest = deadline.map { max(0, ($0 - .now()).nanoseconds) } ?? -1
-      if nightjar_poll(&descriptor, 1, rest) > 0 { bell.answer() }
+      if nightjar_poll(&descriptor, 1, rest) > 0 { bell.clear() }
       return orders.withLock { orders in
         defer { orders.removeAll() }
         return orders

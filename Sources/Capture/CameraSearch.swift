@@ -34,7 +34,7 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
   static var endPatience: MediaTime { MediaTime(nanoseconds: 2_000_000_000) }
 
   /// Rings when a camera was found.
-  let bell: Doorbell
+  let bell: Interrupt
   /// The reason why the camera is there but not open, for viewers; nil where there is none.
   let obstacle = Mutex<(words: String, remark: String)?>(nil)
   let events: CameraEvents
@@ -43,7 +43,7 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
   private let finder: Finder
   /// The thread's own.
   private var hasToldOfDeafness = false
-  private let orders: Doorbell
+  private let orders: Interrupt
   private let order = Mutex<Order?>(nil)
   private let found = Mutex<Camera?>(nil)
   private let interrupt: Interrupt
@@ -65,8 +65,8 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
     self.setting = Mutex(setting)
     self.events = events
     self.orientation = orientation
-    bell = try Doorbell()
-    orders = try Doorbell()
+    bell = try Interrupt()
+    orders = try Interrupt()
     interrupt = try Interrupt()
     ended = try Interrupt()
   }
@@ -74,12 +74,12 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
   /// Begins to look. `lost` is stopped first, or where it `keeps` going, given the chance to deliver after all.
   func begin(losing lost: Camera?, keeps: Bool) {
     order.withLock { $0 = Order(lost: lost, keeps: keeps) }
-    orders.ring()
+    orders.fire()
   }
 
   /// The camera that was found since the last call.
   func take() -> Camera? {
-    bell.answer()
+    bell.clear()
     return found.withLock { found in
       defer { found = nil }
       return found
@@ -95,7 +95,7 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
   /// The thread's work.
   func run() {
     while wait(for: orders.fileDescriptor, atMost: nil) {
-      orders.answer()
+      orders.clear()
       guard
         let order = order.withLock({ order -> Order? in
           defer { order = nil }
@@ -203,7 +203,7 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
 
   private func deliver(_ camera: Camera) {
     found.withLock { $0 = camera }
-    bell.ring()
+    bell.fire()
   }
 
   private func tell(_ error: any Error) {

@@ -1,4 +1,3 @@
-import Dispatch
 import Glibc
 public import Media
 import NIOCore
@@ -42,9 +41,7 @@ public final class ControlServer: Sendable {
 
   /// The socket's path.
   public let path: String
-  private let group: MultiThreadedEventLoopGroup
-  private let ended = DispatchSemaphore(value: 0)
-  private let serving: Task<Void, Never>
+  private let serving: ServingTask
 
   /// Begins to listen at `path`; clients are answered from its return on.
   ///
@@ -54,7 +51,7 @@ public final class ControlServer: Sendable {
   ) throws(ControlSocketError) {
     let socket = try ListeningSocket(path: path, backlog: CInt(limits.connections))
     self.path = path
-    group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+    let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let service = ControlService(
       api: ControlAPI(target: target, bodyLimit: limits.body, namesFiles: true), limits: limits,
       admission: .group(socket.group))
@@ -68,22 +65,14 @@ public final class ControlServer: Sendable {
     }
     // A noncopyable value is no closure's to consume: the box is emptied by the one task.
     let box = Mutex<ListeningSocket?>(socket)
-    serving = Task { [ended] in
+    serving = ServingTask(group) {
       if let socket = box.withLock({ $0.take() }) {
         await service.serve([listener])
         _ = socket
       }
-      ended.signal()
     }
   }
 
   /// Ends all connections and removes the socket; waits until that is done. Not for the threads of Swift concurrency.
-  public func stop() {
-    serving.cancel()
-    ended.wait()
-    // So that a second call returns too.
-    ended.signal()
-    // Fails where a second call finds it shut down already: then there is nothing to do.
-    try? group.syncShutdownGracefully()
-  }
+  public func stop() { serving.stop() }
 }

@@ -1,5 +1,4 @@
 public import Credentials
-import Dispatch
 public import Listening
 import Media
 import NIOCore
@@ -39,9 +38,7 @@ public final class NetworkControlServer: Sendable {
   /// What happened.
   public var events: ControlEvents { authenticator.events }
   private let authenticator: RequestAuthenticator
-  private let group: MultiThreadedEventLoopGroup
-  private let ended = DispatchSemaphore(value: 0)
-  private let serving: Task<Void, Never>
+  private let serving: ServingTask
 
   /// Begins to listen; clients are answered from its return on.
   ///
@@ -55,24 +52,14 @@ public final class NetworkControlServer: Sendable {
       api: ControlAPI(target: target, bodyLimit: limits.body, namesFiles: false), limits: limits,
       admission: .network(authenticator))
     let opened = try service.open(configuration.listeners, group, tls: tls, service: "the control API")
-    (self.group, self.authenticator, listeners) = (group, authenticator, opened.map(\.listener))
+    (self.authenticator, listeners) = (authenticator, opened.map(\.listener))
     let open = opened.map(\.channel)
-    serving = Task { [ended] in
-      await service.serve(open)
-      ended.signal()
-    }
+    serving = ServingTask(group) { await service.serve(open) }
   }
 
   /// From now on these may: every request is checked anew, also on connections that are open.
   public func set(users: UsersFile?, tokens: TokensFile?) { authenticator.set(users: users, tokens: tokens) }
 
   /// Ends all connections; waits until that is done. Not for the threads of Swift concurrency.
-  public func stop() {
-    serving.cancel()
-    ended.wait()
-    // So that a second call returns too.
-    ended.signal()
-    // Fails where a second call finds it shut down already: then there is nothing to do.
-    try? group.syncShutdownGracefully()
-  }
+  public func stop() { serving.stop() }
 }

@@ -1,5 +1,4 @@
 public import Credentials
-import Dispatch
 public import Listening
 import Media
 import NIOCore
@@ -32,9 +31,7 @@ public final class ReadingServer: Sendable {
   /// What happened.
   public var events: ControlEvents { authenticator.events }
   private let authenticator: ReadingAuthenticator
-  private let group: MultiThreadedEventLoopGroup
-  private let ended = DispatchSemaphore(value: 0)
-  private let serving: Task<Void, Never>
+  private let serving: ServingTask
 
   /// Begins to listen; clients are answered from its return on.
   ///
@@ -47,24 +44,14 @@ public final class ReadingServer: Sendable {
       api: ControlAPI(target: target, bodyLimit: limits.body, namesFiles: false), limits: limits,
       admission: .reading(authenticator))
     let open = try service.open(configuration.listeners, group, service: "HTTP")
-    (self.group, self.authenticator, listeners) = (group, authenticator, open.map(\.listener))
+    (self.authenticator, listeners) = (authenticator, open.map(\.listener))
     let channels = open.map(\.channel)
-    serving = Task { [ended] in
-      await service.serve(channels)
-      ended.signal()
-    }
+    serving = ServingTask(group) { await service.serve(channels) }
   }
 
   /// From now on these may: every request is checked anew, also on connections that are open.
   public func set(users: UsersFile?) { authenticator.set(users: users) }
 
   /// Ends all connections; waits until that is done. Not for the threads of Swift concurrency.
-  public func stop() {
-    serving.cancel()
-    ended.wait()
-    // So that a second call returns too.
-    ended.signal()
-    // Fails where a second call finds it shut down already: then there is nothing to do.
-    try? group.syncShutdownGracefully()
-  }
+  public func stop() { serving.stop() }
 }

@@ -71,44 +71,22 @@ public struct CameraTrial: Sendable {
     rate = pictures.rate(until: .now(), interval: format.frameRate.interval)
   }
 
-  /// The answer of a thread.
-  private final class Answer: @unchecked Sendable {
-    // Sendable: `result` is touched under the monitor alone.
-    let monitor = Monitor()
-    var result: Result<CameraTrial, any Error>?
-  }
-
   /// A trial that goes on, on a thread of its own.
   public struct Running: Sendable {
-    private let answer = Answer()
+    private let call: BlockingCall<CameraTrial, any Error>
     private let deadline = MediaTime.now() + CameraTrial.limit
 
     /// Begins one.
     ///
     /// - Throws: ``SystemFailure`` where the system has no thread left.
     public init(path: String, request: FormatRequest) throws(SystemFailure) {
-      let answer = answer
-      let thread = try NamedThread("nj-trial") {
-        let result = Result { try CameraTrial(path: path, request: request) }
-        answer.monitor.locked {
-          answer.result = result
-          answer.monitor.signal()
-        }
-      }
-      // A driver that does not come back is waited for no longer than by the clock.
-      thread.detach()
+      call = try BlockingCall("nj-trial") { try CameraTrial(path: path, request: request) }
     }
 
     /// Waits for its end; nil where the driver does not come back.
     ///
     /// - Throws: as ``CameraTrial/init(path:request:)``.
-    public func result() throws -> CameraTrial? {
-      let result = answer.monitor.locked { () -> Result<CameraTrial, any Error>? in
-        while answer.result == nil, answer.monitor.wait(until: deadline) {}
-        return answer.result
-      }
-      return try result?.get()
-    }
+    public func result() throws -> CameraTrial? { try call.result(by: deadline)?.get() }
   }
 }
 

@@ -1,6 +1,5 @@
 import Media
 import Synchronization
-import Threading
 
 /// What passes between who wants something announced and the thread that does it.
 final class AnnouncementBoard: Sendable {
@@ -19,9 +18,9 @@ final class AnnouncementBoard: Sendable {
 
   private let state = Mutex(State())
   /// Wakes the thread.
-  let wake: WakeUp
+  let wake: Interrupt
 
-  init() throws(SystemFailure) { wake = try WakeUp() }
+  init() throws(SystemFailure) { wake = try Interrupt() }
 
   // MARK: The side that wants
 
@@ -39,12 +38,12 @@ final class AnnouncementBoard: Sendable {
       }
       return true
     }
-    if isNew { wake.ring() }
+    if isNew { wake.fire() }
   }
 
   func end() {
     state.withLock { $0.isEnded = true }
-    wake.ring()
+    wake.fire()
   }
 
   var services: [AnnouncedService] { state.withLock { $0.services } }

@@ -75,7 +75,7 @@ final class AnnouncementGroups {
         continue
       }
       try avahi.bus.sleep(until: next, or: board.wake.fileDescriptor)
-      board.wake.answer()
+      board.wake.clear()
     }
   }
 

@@ -1,8 +1,8 @@
 import CLinux
 import Glibc
 
-/// A descriptor that becomes readable, for good, once `fire` was called: whoever waits in `poll` for a device
-/// waits for this too, and so can be stopped from another thread.
+/// A descriptor that is readable from `fire` on, until it is cleared: whoever waits in `poll` for a device waits for this
+/// too, and so can be stopped or woken by another thread.
 public struct Interrupt: ~Copyable, Sendable {
   /// What to `poll` for `POLLIN`.
   public let fileDescriptor: CInt
@@ -26,7 +26,7 @@ public struct Interrupt: ~Copyable, Sendable {
     _ = write(fileDescriptor, &one, 8)
   }
 
-  /// Forgets that `fire` was called; for who waits for it alone, again and again.
+  /// Forgets that `fire` was called; what it was called for is to be looked for after this.
   public borrowing func clear() {
     var count: UInt64 = 0
     _ = read(fileDescriptor, &count, 8)

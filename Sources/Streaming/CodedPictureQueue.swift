@@ -76,7 +76,7 @@ final class CodedPictureQueue: @unchecked Sendable {
   private var committed = 0
   private var isClosed = false
   /// Rings when a picture has come, or the queue was closed.
-  let arrival: WakeUp
+  let arrival: Interrupt
 
   /// The most pictures that wait for the network; the reference design's figure.
   static let depth = 3
@@ -84,7 +84,7 @@ final class CodedPictureQueue: @unchecked Sendable {
   /// Room for pictures of at most `capacity` bytes: ``depth`` that wait, and `held` that were taken and are still needed.
   /// Memory is used only for what there ever was at a time.
   init(capacity: Int, held: Int = 1) throws {
-    arrival = try WakeUp()
+    arrival = try Interrupt()
     let count = Self.depth + max(1, held)
     free.reserveCapacity(count)
     filled.reserveCapacity(Self.depth)
@@ -107,7 +107,7 @@ final class CodedPictureQueue: @unchecked Sendable {
       filled.append(picture)
       committed += 1
     }
-    arrival.ring()
+    arrival.fire()
   }
 
   /// How many pictures were handed on so far.
@@ -158,6 +158,6 @@ final class CodedPictureQueue: @unchecked Sendable {
       isClosed = true
       monitor.signal()
     }
-    arrival.ring()
+    arrival.fire()
   }
 }

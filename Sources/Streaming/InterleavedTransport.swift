@@ -2,7 +2,6 @@ import Glibc
 public import Media
 import RTP
 import Synchronization
-import Threading
 
 /// RTP and RTCP within a byte stream, each packet behind `$`, a channel's number and its length (RFC 2326 section
 /// 10.12). Somebody else, who owns the byte stream, writes what this one makes.
@@ -13,7 +12,7 @@ public final class InterleavedTransport: PacketTransport, @unchecked Sendable {
   private let write: @Sendable (InterleavedBytes) -> Void
   private let inFlight = Atomic(0)
   private let received = Mutex<[[UInt8]]>([])
-  private let arrival: WakeUp
+  private let arrival: Interrupt
 
   /// The most RTCP datagrams that wait to be read; more are lost, as in a socket's buffer.
   private static let receiveLimit = 16
@@ -29,7 +28,7 @@ public final class InterleavedTransport: PacketTransport, @unchecked Sendable {
     self.media = media
     self.control = control
     self.write = write
-    arrival = try WakeUp()
+    arrival = try Interrupt()
   }
 
   /// One of the frames that were to be written has been, or never will be. Any thread.
@@ -42,7 +41,7 @@ public final class InterleavedTransport: PacketTransport, @unchecked Sendable {
     received.withLock {
       if $0.count < Self.receiveLimit { $0.append(datagram) }
       // Under the lock: rung before the other side answers the one before, it would not be heard.
-      arrival.ring()
+      arrival.fire()
     }
   }
 
@@ -70,7 +69,7 @@ public final class InterleavedTransport: PacketTransport, @unchecked Sendable {
   func receiveControl(into memory: UnsafeMutableRawBufferPointer, hasMore: inout Bool) -> Int {
     let datagram = received.withLock { list in
       let datagram = list.isEmpty ? nil : list.removeFirst()
-      if list.isEmpty { arrival.answer() }
+      if list.isEmpty { arrival.clear() }
       return datagram
     }
     hasMore = datagram != nil

@@ -143,7 +143,7 @@ final class SendStage: @unchecked Sendable {
   private func order(_ order: Order) {
     orders.withLock { $0.append(order) }
     hasOrders.store(true, ordering: .releasing)
-    pictures.arrival.ring()
+    pictures.arrival.fire()
   }
 
   // MARK: The thread
@@ -184,7 +184,7 @@ final class SendStage: @unchecked Sendable {
       descriptors[2] = pollfd(fd: inputRests == nil ? input.fileDescriptor : -1, events: readable, revents: 0)
       let rest = max(0, (deadline - .now()).nanoseconds)
       _ = nightjar_poll(descriptors.baseAddress, 3, rest)
-      if descriptors[0].revents != 0 { pictures.arrival.answer() }
+      if descriptors[0].revents != 0 { pictures.arrival.clear() }
     }
   }
 

@@ -28,8 +28,8 @@ final class SessionAnnouncer: Sendable {
 
   private final class Orders: Sendable {
     let list = Mutex<[Order]>([])
-    let arrival: WakeUp
-    init() throws(SystemFailure) { arrival = try WakeUp() }
+    let arrival: Interrupt
+    init() throws(SystemFailure) { arrival = try Interrupt() }
   }
 
   private let orders: Orders
@@ -65,7 +65,7 @@ final class SessionAnnouncer: Sendable {
 
   private func order(_ order: Order) {
     orders.list.withLock { $0.append(order) }
-    orders.arrival.ring()
+    orders.arrival.fire()
   }
 
   // MARK: The thread
@@ -107,7 +107,7 @@ final class SessionAnnouncer: Sendable {
     }
     let rest = deadline.map { max(0, ($0 - .now()).nanoseconds) } ?? 3_600_000_000_000
     _ = nightjar_poll(&descriptors, numericCast(descriptors.count), rest)
-    if descriptors[0].revents != 0 { orders.arrival.answer() }
+    if descriptors[0].revents != 0 { orders.arrival.clear() }
     // Whoever floods is heard so often.
     if announced.count(where: { $0.hear() }) > 0 { usleep(10_000) }
   }

@@ -56,34 +56,3 @@ public final class DescriptorSet {
     return count < events.count
   }
 }
-
-/// A descriptor by which other threads wake one that waits in `poll`.
-public struct WakeUp: ~Copyable, Sendable {
-  /// What to `poll` for `POLLIN`.
-  public let fileDescriptor: CInt
-
-  /// One that nobody has rung.
-  ///
-  /// - Throws: ``SystemFailure`` where the process has no descriptor left.
-  public init() throws(SystemFailure) {
-    let descriptor = nightjar_eventfd()
-    guard descriptor >= 0 else { throw SystemFailure("eventfd") }
-    fileDescriptor = descriptor
-  }
-
-  deinit {
-    close(fileDescriptor)
-  }
-
-  /// Wakes the one who waits, now or at its next wait. Any thread may call it.
-  public borrowing func ring() {
-    var one: UInt64 = 1
-    _ = write(fileDescriptor, &one, 8)
-  }
-
-  /// Forgets the rings so far.
-  public borrowing func answer() {
-    var count: UInt64 = 0
-    _ = read(fileDescriptor, &count, 8)
-  }
-}

@@ -73,7 +73,7 @@ import Testing
       size: Self.size, frameRate: .thirty, pixelFormat: .nv12, color: .bt709, conversion: "no copy")
     let bridge = try PlaceholderBridge(format: format) { wall.withLock { $0 } }
     let interrupt = try Interrupt()
-    let bell = try Doorbell()
+    let bell = try Interrupt()
     bridge.begin(after: .now())
     var condition = CameraCondition(.disconnected, since: .now())
     condition.losses = 1

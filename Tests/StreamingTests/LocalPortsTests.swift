@@ -44,16 +44,16 @@ import Threading
 @Suite struct DescriptorSetTests {
   @Test func `those that are ready are told, until they are no longer`() throws {
     let set = try DescriptorSet(.input)
-    let bells = [try WakeUpBox(), try WakeUpBox(), try WakeUpBox()]
+    let bells = [try InterruptBox(), try InterruptBox(), try InterruptBox()]
     for (index, bell) in bells.enumerated() { try set.insert(bell.descriptor, token: UInt64(index) + 100) }
     #expect(ready(set).tokens == [])
     #expect(!isReadable(set.fileDescriptor))
-    bells[0].ring()
-    bells[2].ring()
+    bells[0].fire()
+    bells[2].fire()
     #expect(isReadable(set.fileDescriptor))
     #expect(ready(set).tokens == [100, 102])
     #expect(ready(set).tokens == [100, 102], "nobody has answered")
-    bells[0].answer()
+    bells[0].clear()
     #expect(ready(set).tokens == [102])
     set.remove(bells[2].descriptor)
     #expect(ready(set).tokens == [])
@@ -65,10 +65,10 @@ import Threading
 
   @Test func `more than fit at a time take turns`() throws {
     let set = try DescriptorSet(.input, capacity: 4)
-    let bells = try (0..<10).map { _ in try WakeUpBox() }
+    let bells = try (0..<10).map { _ in try InterruptBox() }
     for (index, bell) in bells.enumerated() {
       try set.insert(bell.descriptor, token: UInt64(index))
-      bell.ring()
+      bell.fire()
     }
     var seen: Set<UInt64> = []
     for _ in 0..<10 {
@@ -77,7 +77,7 @@ import Threading
       seen.formUnion(tokens)
     }
     #expect(seen.count == 10)
-    for bell in bells.dropFirst(3) { bell.answer() }
+    for bell in bells.dropFirst(3) { bell.clear() }
     #expect(ready(set).isAll)
   }
 
@@ -110,11 +110,11 @@ import Threading
   }
 }
 
-/// A ``WakeUp`` in an array.
-private final class WakeUpBox {
-  private let bell: WakeUp
-  init() throws { bell = try WakeUp() }
+/// A ``Interrupt`` in an array.
+private final class InterruptBox {
+  private let bell: Interrupt
+  init() throws { bell = try Interrupt() }
   var descriptor: CInt { bell.fileDescriptor }
-  func ring() { bell.ring() }
-  func answer() { bell.answer() }
+  func fire() { bell.fire() }
+  func clear() { bell.clear() }
 }

@@ -173,7 +173,7 @@ extension CodedPictureQueue {
       guard rest > .zero else { return .timeout }
       var descriptor = pollfd(fd: arrival.fileDescriptor, events: Int16(POLLIN), revents: 0)
       poll(&descriptor, 1, CInt(min(rest.nanoseconds / 1_000_000 + 1, 60_000)))
-      arrival.answer()
+      arrival.clear()
     }
   }
 }
