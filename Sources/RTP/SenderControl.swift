@@ -42,14 +42,20 @@ public struct SenderControl: Sendable {
   /// Writes the report that is due at `time`, when the wall clock shows `ntp`; returns its bytes, 0 where none is due.
   ///
   /// It is an SR where packets were sent within the last two intervals, else an RR (RFC 3550 section 6.4).
+  ///
+  /// - Parameters:
+  ///   - time: Now, on the clock of ``schedule``.
+  ///   - streamTime: What the stream's own clock shows, which a picture taken now would have as its timestamp. It may lag
+  ///     behind, so that it is not what the report is due by.
   public mutating func writeReport(
-    of stream: RTPStream, into memory: UnsafeMutableRawBufferPointer, at time: MediaTime, ntp: NTPTimestamp
+    of stream: RTPStream, into memory: UnsafeMutableRawBufferPointer, at time: MediaTime, streamTime: MediaTime,
+    ntp: NTPTimestamp
   ) -> Int {
     precondition(memory.count >= Self.room, "a report needs \(Self.room) bytes")
     schedule.isSender = isSender(stream)
     guard schedule.expire(at: time, using: &random) else { return 0 }
     var writer = RTCPWriter(into: memory)
-    do throws(RTCPWriterError) { try write(stream, to: &writer, at: time, ntp: ntp) } catch {
+    do throws(RTCPWriterError) { try write(stream, to: &writer, at: streamTime, ntp: ntp) } catch {
       preconditionFailure("\(error)")
     }
     packetsSent = (stream.packetsSent, packetsSent.last)

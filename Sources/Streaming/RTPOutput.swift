@@ -288,7 +288,8 @@ final class RTPOutput {
   func report(at now: MediaTime, bitrate: Int) {
     guard hasBegun else { return }
     control.schedule.sessionBitsPerSecond = Double(max(bitrate, 1000))
-    let bytes = control.writeReport(of: stream, into: controlMemory, at: streamTime(at: now), ntp: .now())
+    let bytes = control.writeReport(
+      of: stream, into: controlMemory, at: now, streamTime: streamTime(at: now), ntp: .now())
     guard bytes > 0 else { return }
     send(control: bytes, to: viewers)
   }
