@@ -49,16 +49,26 @@ struct ConfigurationCommand: ParsableCommand {
       commandName: "check", abstract: "Find the first mistake in the file.",
       discussion: """
         It looks at the file, and for servers that others are to reach at who may log in: cameras and other files may be \
-        there or not, and a stream goes on.
+        there or not, and a stream goes on. With --strict it looks at users, tokens and certificate too, as they are for \
+        whoever asks: what a stream would not start with is a mistake then.
         """)
 
     @OptionGroup var file: File
+
+    @Flag(
+      help: "What a stream would not start with is a mistake: servers for others without users, missing certificates.")
+    var strict = false
 
     func run() throws {
       signal(SIGPIPE, SIG_IGN)
       try reportingFailures {
         let box = try file.load([:])
-        for warning in box.warnings + box.box.openToNobody { writeError("warning: \(warning)\n") }
+        let open = box.box.openToNobody
+        for warning in box.warnings + (strict ? [] : open) { writeError("warning: \(warning)\n") }
+        if strict {
+          try box.box.requireCredentials()
+          if let first = open.first { throw CommandFailure(kind: .usage, description: first) }
+        }
         let names = box.cameras.map(\.name).joined(separator: ", ")
         try writeOutput(
           "\(box.path ?? "none"): no mistake found; \(box.cameras.count) camera\(box.cameras.count == 1 ? "" : "s"): "
@@ -115,6 +125,18 @@ struct ConfigurationCommand: ParsableCommand {
 }
 
 extension StreamCommand {
+  /// Reads the files that say who may log in and what the servers show, as a stream does at its start.
+  ///
+  /// - Throws: as that does.
+  fileprivate func requireCredentials() throws {
+    guard serving.isServed || api.https != nil || http.http != nil else { return }
+    _ = try serving.usersFile()
+    if api.https != nil { _ = try api.tokensFile() }
+    if let certificate = serving.certificate, let key = serving.key {
+      _ = try TLSIdentity(certificateFile: certificate, keyFile: key)
+    }
+  }
+
   /// A line for each server that others are to reach while nobody could log in: a stream would not start with it.
   fileprivate var openToNobody: [String] {
     // What may not be read by whoever checks may be well for the service.

@@ -226,14 +226,21 @@ private struct Program {
       try text.write(toFile: program.file, atomically: false, encoding: .utf8)
       let checked = try program.run(["config", "check"])
       #expect(checked.status == 0 && checked.error.contains("warning: \(server) \(others): "), "\(checked.error)")
-      #expect(try program.run(["stream", "--duration", "1s"]).status != 0)
+      let refused = try program.run(["stream", "--duration", "1s"])
+      #expect(refused.status != 0)
+      #expect(try program.run(["config", "check", "--strict"]).status != 0)
       try text.replacing(others, with: "127.0.0.1:1").write(toFile: program.file, atomically: false, encoding: .utf8)
       #expect(try program.run(["config", "check"]).error.isEmpty)
     }
     let adding = "echo long enough | \(nightjarPath) user add anna --users \(users)"
     #expect(try Subprocess.run(["sh", "-c", adding], in: program.directory, limit: 60).status == 0)
     try "users = '\(users)'\nhttp = '\(others)'\n".write(toFile: program.file, atomically: false, encoding: .utf8)
-    #expect(try program.run(["config", "check"]).error.isEmpty)
+    #expect(try program.run(["config", "check", "--strict"]).error.isEmpty)
+    try "rtsps = true\ntls-cert = '/nowhere/c'\ntls-key = '/nowhere/k'\n".write(
+      toFile: program.file, atomically: false, encoding: .utf8)
+    #expect(try program.run(["config", "check"]).status == 0)
+    let missing = try program.run(["config", "check", "--strict"])
+    #expect(missing.status == 66 && missing.error.contains("/nowhere/c"), "\(missing.error)")
   }
 
   // MARK: - Mistakes
