@@ -20,7 +20,7 @@ public struct Interrupt: ~Copyable, Sendable {
     close(fileDescriptor)
   }
 
-  /// Wakes every waiter, now and later. Any thread may call it, and so may a signal handler.
+  /// Wakes every waiter, now and until it is cleared. Any thread may call it, and so may a signal handler.
   public borrowing func fire() {
     var one: UInt64 = 1
     _ = write(fileDescriptor, &one, 8)

@@ -122,7 +122,7 @@ extension Pipeline {
   }
 }
 
-/// Wakes the main thread, any number of times.
+/// Wakes the main thread, any number of times: an ``Interrupt`` that many hold.
 final class WakeUp: Sendable {
   private let interrupt: Interrupt
 
