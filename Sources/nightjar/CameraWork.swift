@@ -116,7 +116,7 @@ final class CameraWork: Sendable {
 extension Pipeline {
   /// Waits for its end, but for one that its camera's driver holds up no longer than until `deadline`.
   fileprivate func hasEnded(by deadline: MediaTime) -> Bool {
-    guard ended.wait(until: deadline) else { return false }
+    guard !ended.wait(until: deadline) else { return false }
     _ = waitUntilEnd()
     return true
   }

@@ -93,6 +93,7 @@
       let camera = try #require((try program.answer("status")["cameras"] as? [[String: Any]])?.first)
       #expect((camera["source"] as? [String: Any])?["width"] as? Int == 640)
       #expect(program.process.errorSoFar.contains("begins anew, for size"))
+      #expect(!program.process.errorSoFar.contains("does not let go"), "\(program.process.errorSoFar)")
       try program.end()
       _ = recorder.finish()
     }
