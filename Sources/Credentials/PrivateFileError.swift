@@ -26,6 +26,9 @@ public enum PrivateFileError: Failure, Hashable {
     case .exposed(let path, let mode):
       "\(path) has mode \(String(mode, radix: 8)), so that every user of this machine can get at its secrets: "
         + "run chmod o= \(ShellWord.quoted(path))"
+    case .foreign(let path, let owner) where ServiceAccount.isService(owner):
+      "\(path) is the service's, and stays so: see sudo systemctl status nightjar; for a stream of your own beside it name "
+        + "another place, as in STATE_DIRECTORY=/root/nightjar"
     case .foreign(let path, let owner):
       "\(path) belongs to user ID \(owner), who could change it: run chown \(geteuid()) \(ShellWord.quoted(path))"
     case .tooLarge(let path, let limit): "\(path) has more than the \(limit) bytes that are read: is it the right file?"

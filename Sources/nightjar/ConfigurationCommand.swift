@@ -32,9 +32,12 @@ struct ConfigurationCommand: ParsableCommand {
 
     /// What comes of the file and `environment`.
     ///
-    /// - Throws: ``ConfigurationError``, also where there is no file.
-    func load(_ environment: [String: String]) throws -> BoxConfiguration {
-      try BoxConfiguration.load(arguments: ["--config=\(found)"], environment: environment)
+    /// - Parameter mayBeMissing: whether it will do without a file, where none was named.
+    /// - Throws: ``ConfigurationError``, also where there is no file that has to be.
+    func load(_ environment: [String: String], mayBeMissing: Bool = false) throws -> BoxConfiguration {
+      let isUsual = path == nil && (ProcessEnvironment.variables[BoxConfiguration.pathVariable] ?? "").isEmpty
+      let file = mayBeMissing && isUsual && !ConfigurationFile.mayExist(found) ? "none" : found
+      return try BoxConfiguration.load(arguments: ["--config=\(file)"], environment: environment)
     }
 
     private var found: String {
@@ -87,7 +90,7 @@ struct ConfigurationCommand: ParsableCommand {
     func run() throws {
       signal(SIGPIPE, SIG_IGN)
       try reportingFailures {
-        let box = try file.load(ProcessEnvironment.variables)
+        let box = try file.load(ProcessEnvironment.variables, mayBeMissing: true)
         for warning in box.warnings { writeError("warning: \(warning)\n") }
         try writeOutput(Self.text(box))
       }
@@ -140,23 +143,25 @@ extension StreamCommand {
   /// A line for each server that others are to reach while nobody could log in: a stream would not start with it.
   fileprivate var openToNobody: [String] {
     // What may not be read by whoever checks may be well for the service.
-    guard let hasUsers = try? (serving.usersFile(mayBeEmpty: true)?.users.isEmpty == false),
-      let hasTokens = try? (api.tokensFile()?.names.isEmpty == false)
+    guard var hasUsers = try? (serving.usersFile(mayBeEmpty: true)?.users.isEmpty == false),
+      var hasTokens = try? (api.tokensFile()?.names.isEmpty == false)
     else { return [] }
+    // The service's users are not those of root, who looks at the service's file.
+    let isOfService = ServiceAccount.isBesideRoot
+    if isOfService, serving.users == nil { hasUsers = ServiceAccount.hasUsers == true }
+    if isOfService, api.tokens == nil { hasTokens = ServiceAccount.hasTokens == true }
     let servers = [
       ("rtsp", serving.rtsp, hasUsers), ("rtsps", serving.rtsps, hasUsers), ("https", api.https, hasUsers || hasTokens),
       ("http", http.http, hasUsers),
     ]
-    // The service's users are not those of root, who looks at the service's file.
-    let account =
-      geteuid() == 0
-      ? "root has none; the service's: sudo -u nightjar nightjar user list"
-      : "you have none: nightjar user add NAME"
+    let adding =
+      isOfService ? "sudo -u \(ServiceAccount.name) nightjar user add NAME" : ServiceAccount.addingUser
     return servers.compactMap { name, given, hasAnybody in
       guard let given, given.listeners(port: 1, isEncrypted: false, isOpenToOthers: hasAnybody) == nil else {
         return nil
       }
-      return "\(name) \(given): nightjar serves others only where there are users, else it does not start; \(account)"
+      return "\(name) \(given): nightjar serves others only where there are users, else it does not start; there are "
+        + "none: \(adding)"
     }
   }
 }

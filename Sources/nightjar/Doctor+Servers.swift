@@ -62,7 +62,10 @@ extension Doctor {
   }
 
   private static func addingUser(_ serving: RTSPOptions) -> Mend {
-    .command("nightjar user add NAME" + option("users", serving.users))
+    guard serving.users == nil, ServiceAccount.isBesideRoot else {
+      return .command("nightjar user add NAME" + option("users", serving.users))
+    }
+    return .command("sudo -u \(ServiceAccount.name) nightjar user add NAME && sudo systemctl reload nightjar")
   }
 
   /// Whether there are users; nil where that cannot be told.
@@ -71,6 +74,10 @@ extension Doctor {
     let adding = Self.addingUser(serving)
     do {
       guard let file = try serving.usersFile() else {
+        if serving.users == nil, ServiceAccount.isBesideRoot, ServiceAccount.hasUsers == true {
+          tell(Finding(.users, "root has none, the service has: sudo -u \(ServiceAccount.name) nightjar user list"))
+          return true
+        }
         tell(Finding(.users, "none: only this machine may watch"))
         return false
       }
@@ -193,6 +200,7 @@ extension PrivateFileError {
   func mends(again: Mend) -> [Mend] {
     switch self {
     case .exposed(let path, _): [.command("chmod o= \(ShellWord.quoted(path))")]
+    case .foreign(_, let owner) where ServiceAccount.isService(owner): [.command("systemctl status nightjar")]
     case .foreign(let path, _): [.asRoot("chown \(geteuid()) \(ShellWord.quoted(path))")]
     case .system(_, let path, let number) where number == EACCES || number == EPERM:
       [.command("ls -l \(ShellWord.quoted(path))"), again]

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Control
+import Credentials
 import Listening
 import Media
 import RTSPServer
@@ -61,7 +62,8 @@ struct HTTPOptions: ParsableArguments {
     guard let listeners = http.listeners(port: Self.port, isEncrypted: false, isOpenToOthers: isOpen) else {
       throw CommandFailure(
         kind: .usage,
-        description: "--http \(http): without users only this machine may look: add one with nightjar user add NAME")
+        description: "--http \(http): without users only this machine may look: add one with "
+          + ServiceAccount.addingUser)
     }
     return ReadingServer.Configuration(listeners: listeners, users: users)
   }

@@ -29,11 +29,26 @@ struct Nightjar: ParsableCommand {
   /// Streaming goes by a file as well, so that its options cannot be judged before that is read; the rest is as usual.
   static func main() {
     let words = Array(CommandLine.arguments.dropFirst())
-    guard words.first == "stream", !StreamCommand.isQuestion(words) else { return main(nil) }
-    do {
-      try StreamCommand.run(Array(words.dropFirst()))
-    } catch {
-      exit(withError: error)
+    if words.first == "stream", !StreamCommand.isQuestion(words) {
+      do {
+        try StreamCommand.run(Array(words.dropFirst()))
+      } catch {
+        exit(withError: error)
+      }
+    } else if let word = words.first, let command = command(meantBy: word) {
+      exit(withError: ValidationError("there is no command '\(word)': is nightjar \(command) meant?"))
+    } else {
+      main(nil)
     }
+  }
+
+  /// The command that a mistyped one is probably meant to be; nil for one that there is, and for what is like none.
+  private static func command(meantBy word: String) -> String? {
+    let names = configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
+    guard !word.hasPrefix("-"), !names.contains(word) else { return nil }
+    if word == "version" { return "--version" }
+    let ranked = names.map { ($0, EditDistance.between(Array(word.utf8.prefix(32)), Array($0.utf8))) }
+    guard let nearest = ranked.min(by: { $0.1 < $1.1 }), nearest.1 <= 2 else { return nil }
+    return nearest.0
   }
 }

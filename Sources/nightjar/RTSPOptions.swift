@@ -139,8 +139,8 @@ struct RTSPOptions: ParsableArguments {
     // A socket unit may say otherwise; who may watch is not for it to decide.
     if users == nil, listeners.contains(where: { !$0.isLoopback }) {
       notes.warn(
-        "without users only this machine may watch: connections from others are closed; add one with: nightjar user add "
-          + "NAME")
+        "without users only this machine may watch: connections from others are closed; add one with: "
+          + ServiceAccount.addingUser)
     }
     if listeners.contains(where: \.isEncrypted) { configuration.identity = try identity(notes) }
     return configuration
@@ -183,7 +183,7 @@ struct RTSPOptions: ParsableArguments {
       throw CommandFailure(
         kind: .usage,
         description: "without users only this machine may watch, not whoever reaches \(given.address ?? ""): "
-          + "add one with: nightjar user add NAME")
+          + "add one with: \(ServiceAccount.addingUser)")
     }
     return listeners
   }

@@ -28,7 +28,8 @@ struct StreamCommand: ParsableCommand {
         nightjar user add alice; nightjar stream --rtsp
 
       Exit codes are those of sysexits.h: 64 wrong options, 65 a broken configuration or clip, 66 no such camera or \
-      file, 69 the camera or encoder is gone (with --on-loss exit), 74 a file cannot be written, 75 the camera is busy, 77 no permission.
+      file, 68 no such host, 69 the camera or encoder is gone (with --on-loss exit), 73 a file cannot be made, 74 nor \
+      written, 75 the camera or a port is taken, 77 no permission.
       """)
 
   @Option(
@@ -118,10 +119,10 @@ struct StreamCommand: ParsableCommand {
   @Option(
     name: .customLong("to"),
     help: ArgumentHelp(
-      "A destination: rtp://HOST:PORT[?payload=h264|mp2t][&ttl=N][&mtu=N][&rtcp=mux], or srtp://… for encrypted packets. "
-        + "May be given several times.",
+      "A destination, rtp://HOST:PORT, or srtp://HOST:PORT for encrypted packets; may be given several times.",
       discussion: """
-        mtu is the largest RTP packet in bytes (1200); ttl how many routers a packet may pass. RTCP goes to the next \
+        Behind it, as in ?payload=mp2t&ttl=4: payload is h264 (the usual one) or mp2t (MPEG-TS), \
+        mtu the largest RTP packet in bytes (1200), ttl how many routers a packet may pass. RTCP goes to the next \
         port, or with rtcp=mux to the same one. srtp:// has suite=AES_CM_128_HMAC_SHA1_80 (the default), \
         AEAD_AES_128_GCM or AEAD_AES_256_GCM, and key-file=FILE; without a file each start makes a new key. Players \
         read the key from the session description. A multicast group may have interface=NAME, loop=1 for receivers on \

@@ -1,5 +1,6 @@
 import CLinux
 import Control
+import Credentials
 import Discovery
 import Glibc
 import Listening
@@ -153,7 +154,9 @@ final class StreamSession {
       terminal.warning("this machine has no address \(listener.address) now: it listens there once it has")
     }
     if configuration.users == nil {
-      terminal.line("  only this machine may watch; let others in: nightjar user add NAME; nightjar ctl reload")
+      terminal.line(
+        "  only this machine may watch; let others in: \(ServiceAccount.addingUser); "
+          + ServiceAccount.reloading)
     }
     for presentation in presentations {
       guard let group = presentation.group else { continue }

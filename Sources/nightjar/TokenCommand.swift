@@ -54,6 +54,11 @@ struct TokenCommand: ParsableCommand {
         writeError(
           wasThere
             ? "\(name) has a new token in \(file.path); the old one is void\n" : "added \(name) to \(file.path)\n")
+        if file.tokens == nil, ServiceAccount.isBesideRoot {
+          writeError(
+            "these are root's own tokens; the service's: sudo -u \(ServiceAccount.name) nightjar token add \(name)\n")
+        }
+        writeError("Next: nightjar stream --rtsp --https; or, where it runs already: \(ServiceAccount.reloading)\n")
         try writeOutput(token + "\n")
       }
     }

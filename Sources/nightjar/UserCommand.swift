@@ -68,11 +68,17 @@ struct UserCommand: ParsableCommand {
         let entry = try UsersFile.User(name: name, password: PasswordPrompt.password(of: name))
         let wasThere = try UsersFile.edit(file.path, mayCreate: true) { try $0.set(entry) }
         let option = file.path == StandardPaths.usersFile ? "" : " --users \(ShellWord.quoted(file.path))"
+        let isRootsOwn = file.users == nil && ServiceAccount.isBesideRoot
+        if isRootsOwn {
+          writeError(
+            "these are root's own users; the service's: sudo -u \(ServiceAccount.name) nightjar user add \(name) && sudo "
+              + "systemctl reload nightjar\n")
+        }
         try writeOutput(
           """
           \(wasThere ? "\(name) has a new password" : "added \(name)") in \(file.path)
           Next: nightjar stream --rtsp\(option)
-          Or, where it runs already: nightjar ctl reload
+          Or, where it runs already: \(ServiceAccount.reloading)
 
           """)
       }
