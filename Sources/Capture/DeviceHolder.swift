@@ -1,4 +1,5 @@
 import Glibc
+import Media
 
 /// A process that has a device open.
 public struct DeviceHolder: Hashable, Sendable, CustomStringConvertible {
@@ -54,9 +55,8 @@ public struct DeviceHolder: Hashable, Sendable, CustomStringConvertible {
       Directory.forEachName(in: "/proc/\(entry)/fd") { name in
         guard !holds else { return }
         var target = [CChar](repeating: 0, count: 64)
-        let count = readlink("/proc/\(entry)/fd/\(name)", &target, target.count)
-        guard count > 0 else { return }
-        holds = names.contains(String(decoding: target[..<count].map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self))
+        guard readlink("/proc/\(entry)/fd/\(name)", &target, target.count) > 0 else { return }
+        holds = names.contains(String(cBuffer: target))
       }
       if holds { found.append(DeviceHolder(processID: process, name: processName(entry))) }
     }
@@ -72,24 +72,5 @@ public struct DeviceHolder: Hashable, Sendable, CustomStringConvertible {
     guard count > 0 else { return "a program" }
     let line = bytes.prefix(count).prefix { $0 != UInt8(ascii: "\n") }
     return DriverText.text(line)
-  }
-}
-
-/// The names in a directory.
-enum Directory {
-  /// The most names that are looked at.
-  static let limit = 100_000
-
-  /// Calls `body` with each name but `.` and `..`, in no order; not at all where the directory cannot be read.
-  static func forEachName(in path: String, _ body: (String) -> Void) {
-    guard let directory = opendir(path) else { return }
-    defer { closedir(directory) }
-    for _ in 0..<limit {
-      guard let entry = readdir(directory) else { return }
-      let name = withUnsafeBytes(of: &entry.pointee.d_name) { field in
-        String(decoding: field.prefix { $0 != 0 }, as: UTF8.self)
-      }
-      if name != ".", name != ".." { body(name) }
-    }
   }
 }

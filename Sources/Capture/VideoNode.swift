@@ -1,4 +1,5 @@
 import Glibc
+import Media
 
 /// A video device as sysfs shows it, without opening it: opening wakes a camera up.
 struct VideoNode: Hashable {

@@ -84,7 +84,7 @@ final class ReadingAuthenticator: Sendable {
   private static var ownName: String? {
     var buffer = [CChar](repeating: 0, count: 256)
     guard gethostname(&buffer, buffer.count - 1) == 0, buffer[0] != 0 else { return nil }
-    return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self).lowercased()
+    return String(cBuffer: buffer).lowercased()
   }
 
   /// Whether it is this machine's name for itself, or an address: nobody else's name can lead here then.

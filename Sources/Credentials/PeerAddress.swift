@@ -1,4 +1,4 @@
-import Glibc
+import Media
 
 /// The address that a request comes from, without its port.
 public struct PeerAddress: Hashable, Sendable {
@@ -16,16 +16,8 @@ public struct PeerAddress: Hashable, Sendable {
 
   /// A numeric address, as in `192.0.2.7`, `2001:db8::7` or `fe80::7%eth0`; nil for anything else.
   public init?(_ text: String) {
-    let address =
-      text.split(separator: "%", maxSplits: 1, omittingEmptySubsequences: false).first.map(String.init) ?? ""
-    var bytes = [UInt8](repeating: 0, count: 16)
-    if inet_pton(AF_INET6, address, &bytes) == 1 {
-      self.init(bytes)
-    } else if inet_pton(AF_INET, address, &bytes) == 1 {
-      self.init(Array(bytes.prefix(4)))
-    } else {
-      return nil
-    }
+    guard let address = IPAddress(text.prefix { $0 != "%" }) else { return nil }
+    self.init(address.bytes)
   }
 
   /// The network that one who guesses has at once: an IPv4 address alone, the first 64 bits of IPv6. Link-local

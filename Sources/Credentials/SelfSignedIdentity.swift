@@ -140,8 +140,7 @@ public struct HostNames: Sendable, Hashable {
   public static var ofMachine: HostNames {
     var buffer = [CChar](repeating: 0, count: 256)
     gethostname(&buffer, buffer.count - 1)
-    let name = buffer.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }
-    let host = String(decoding: name, as: UTF8.self).lowercased()
+    let host = String(cBuffer: buffer).lowercased()
     let label = host.split(separator: ".").first.map(String.init) ?? ""
     var loopback = [UInt8](repeating: 0, count: 16)
     loopback[15] = 1

@@ -1,4 +1,5 @@
 import Glibc
+import Media
 
 /// A numeric address of either family, at which a server listens or is to.
 public struct ListeningAddress: Hashable, Sendable {
@@ -7,14 +8,8 @@ public struct ListeningAddress: Hashable, Sendable {
 
   /// An address as a person writes it; nil where it is none.
   public init?(_ text: String) {
-    var bytes = [UInt8](repeating: 0, count: 16)
-    if inet_pton(AF_INET, text, &bytes) == 1 {
-      self.bytes = Array(bytes.prefix(4))
-    } else if inet_pton(AF_INET6, text, &bytes) == 1 {
-      self.bytes = bytes
-    } else {
-      return nil
-    }
+    guard let address = IPAddress(text) else { return nil }
+    bytes = address.bytes
   }
 
   /// As proc(5) has it: words of 32 bits in this machine's order.
@@ -73,7 +68,7 @@ struct ListeningSocket: Hashable {
     var found: [ListeningSocket] = []
     var line = [CChar](repeating: 0, count: 512)
     while fgets(&line, CInt(line.count), file) != nil {
-      let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
+      let text = String(cBuffer: line)
       // sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode
       let fields = text.split { $0 == " " || $0 == "\n" }
       // 0A is TCP_LISTEN.

@@ -62,7 +62,7 @@ public enum MachineFindings {
     defer { fclose(file) }
     var line = [CChar](repeating: 0, count: 256)
     while fgets(&line, CInt(line.count), file) != nil {
-      let text = String(decoding: line.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
+      let text = String(cBuffer: line)
       let name = "Max realtime priority"
       guard text.hasPrefix(name) else { continue }
       guard let word = text.dropFirst(name.utf8.count).split(separator: " ").first else { return nil }

@@ -96,14 +96,12 @@ public struct Accelerometer: Sendable {
 
   private static func devices(root: String) -> [String] {
     let folder = "\(root)/bus/iio/devices"
-    guard let stream = opendir(folder) else { return [] }
-    defer { closedir(stream) }
     var numbers: [Int] = []
-    while numbers.count < deviceLimit, let entry = readdir(stream) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
+    Directory.forEachName(in: folder) { name in
+      guard numbers.count < deviceLimit, name.hasPrefix("iio:device"), let number = Int(name.dropFirst(10)) else {
+        return
       }
-      if name.hasPrefix("iio:device"), let number = Int(name.dropFirst(10)) { numbers.append(number) }
+      numbers.append(number)
     }
     return numbers.sorted().map { "\(folder)/iio:device\($0)" }
   }

@@ -52,7 +52,7 @@ public struct ActivationSocket: Sendable {
         var service = [CChar](repeating: 0, count: 16)
         let result = getnameinfo(
           address, length, &host, 64, &service, 16, NI_NUMERICHOST | NI_NUMERICSERV)
-        return result == 0 ? (Self.text(host), Self.text(service)) : nil
+        return result == 0 ? (String(cBuffer: host), String(cBuffer: service)) : nil
       }
     }
     let family = CInt(storage.ss_family)
@@ -69,10 +69,6 @@ public struct ActivationSocket: Sendable {
     self.descriptor = descriptor
     address = text.0
     self.port = port
-  }
-
-  private static func text(_ buffer: [CChar]) -> String {
-    String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
   }
 }
 

@@ -21,14 +21,10 @@ public struct ThermalZone: Sendable {
   /// The zones under `root`, where sysfs is mounted, by number; what cannot be read is left out.
   public static func all(root: String = "/sys") -> [ThermalZone] {
     let folder = "\(root)/class/thermal"
-    guard let stream = opendir(folder) else { return [] }
-    defer { closedir(stream) }
     var numbers: [Int] = []
-    while numbers.count < limit, let entry = readdir(stream) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) { pointer in
-        pointer.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-      }
-      if name.hasPrefix("thermal_zone"), let number = Int(name.dropFirst(12)) { numbers.append(number) }
+    Directory.forEachName(in: folder) { name in
+      guard numbers.count < limit, name.hasPrefix("thermal_zone"), let number = Int(name.dropFirst(12)) else { return }
+      numbers.append(number)
     }
     return numbers.sorted().map { ThermalZone(path: "\(folder)/thermal_zone\($0)") }
   }

@@ -1,4 +1,4 @@
-import Glibc
+import Media
 
 /// A DRM render node: the device file of a GPU for those who compute and encode without a display.
 public struct RenderNode: Hashable, Sendable {
@@ -12,15 +12,10 @@ public struct RenderNode: Hashable, Sendable {
 
   /// The nodes in `directory`, in the order of their numbers; none where there is no such directory.
   public static func all(in directory: String = "/dev/dri") -> [RenderNode] {
-    guard let stream = opendir(directory) else { return [] }
-    defer { closedir(stream) }
     var numbers: [Int] = []
-    while let entry = readdir(stream) {
-      let name = withUnsafePointer(to: &entry.pointee.d_name) {
-        $0.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
-      }
+    Directory.forEachName(in: directory) { name in
       // Three digits are what the kernel gives out: 128 to 191.
-      guard name.hasPrefix("renderD"), name.utf8.count <= 12, let number = Int(name.dropFirst(7)) else { continue }
+      guard name.hasPrefix("renderD"), name.utf8.count <= 12, let number = Int(name.dropFirst(7)) else { return }
       numbers.append(number)
     }
     return numbers.sorted().map { RenderNode(path: "\(directory)/renderD\($0)") }

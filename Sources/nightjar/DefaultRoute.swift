@@ -1,5 +1,6 @@
 import Glibc
 import Listening
+import Media
 
 /// The way from this machine to others.
 enum DefaultRoute {
@@ -28,7 +29,7 @@ enum DefaultRoute {
       else { return nil }
       var text = [CChar](repeating: 0, count: 64)
       guard getnameinfo(address, size, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0 else { return nil }
-      return String(decoding: text.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
+      return String(cBuffer: text)
     }
   }
 }

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Glibc
+import Media
 
 /// `ADDRESS:PORT`, `:PORT`, `ADDRESS`, or nothing of both.
 struct ListenAddress: ExpressibleByArgument, CustomStringConvertible {
@@ -65,10 +65,7 @@ struct ListenAddress: ExpressibleByArgument, CustomStringConvertible {
     }
     // A number alone is a port.
     if port == nil, let text = address, let number = Self.port(Substring(text)) { (address, port) = (nil, number) }
-    if let address {
-      var bytes = in6_addr()
-      guard inet_pton(AF_INET, address, &bytes) == 1 || inet_pton(AF_INET6, address, &bytes) == 1 else { return nil }
-    }
+    if let address, IPAddress(address) == nil { return nil }
     return (address, port)
   }
 

@@ -125,9 +125,8 @@ struct OutputFile {
     // As many as the kernel follows; a ring of links ends as a path that cannot be created.
     for _ in 0..<40 {
       var target = [CChar](repeating: 0, count: Int(PATH_MAX))
-      let length = readlink(path, &target, target.count)
-      guard length > 0 else { return path }
-      let text = String(decoding: target[..<length].map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
+      guard readlink(path, &target, target.count) > 0 else { return path }
+      let text = String(cBuffer: target)
       path = text.hasPrefix("/") ? text : "\(split(path).directory)/\(text)"
     }
     return path

@@ -53,14 +53,10 @@ struct ProcessFigures {
   }()
 
   private static func countDescriptors() -> Int? {
-    guard let directory = opendir("/proc/self/fd") else { return nil }
-    defer { closedir(directory) }
     var count = 0
-    while let entry = readdir(directory) {
-      if entry.pointee.d_name.0 != CChar(UInt8(ascii: ".")) { count += 1 }
-    }
-    // The one that is open for this.
-    return count - 1
+    Directory.forEachName(in: "/proc/self/fd") { _ in count += 1 }
+    // The one that is open for this; without it the directory could not be read.
+    return count > 0 ? count - 1 : nil
   }
 
   private static func contents(_ path: String) -> String? {

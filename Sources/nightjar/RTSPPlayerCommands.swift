@@ -1,5 +1,6 @@
 import Glibc
 import Listening
+import Media
 import RTSPServer
 
 /// What a person pastes to see the picture by RTSP.
@@ -69,7 +70,7 @@ struct RTSPPlayerCommands {
     case "0.0.0.0", "::":
       var buffer = [CChar](repeating: 0, count: 256)
       guard gethostname(&buffer, buffer.count - 1) == 0 else { return "HOST" }
-      let name = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
+      let name = String(cBuffer: buffer)
       return name.isEmpty ? "HOST" : name
     default: return address.contains(":") ? "[\(address)]" : address
     }

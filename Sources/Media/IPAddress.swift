@@ -1,0 +1,39 @@
+import Glibc
+
+/// An IP address (RFC 791, RFC 4291), without a port and without a zone.
+package struct IPAddress: Hashable, Sendable {
+  /// Four of IPv4, sixteen of IPv6, in the network's order.
+  package let bytes: [UInt8]
+
+  /// The longest one that is written in digits: `INET6_ADDRSTRLEN` without its zero byte.
+  private static let lengthLimit = 45
+
+  /// The address that `text` writes in digits: four decimal numbers without leading zeros, or RFC 4291 section 2.2. Nil for
+  /// all else, so for one with a zone (`fe80::1%eth0`).
+  package init?(_ text: some StringProtocol) {
+    // The C library takes a zero byte for the end, whatever follows.
+    guard text.utf8.count <= Self.lengthLimit, !text.utf8.contains(0) else { return nil }
+    var bytes = [UInt8](repeating: 0, count: 16)
+    if inet_pton(AF_INET, String(text), &bytes) == 1 {
+      self.bytes = Array(bytes.prefix(4))
+    } else if inet_pton(AF_INET6, String(text), &bytes) == 1 {
+      self.bytes = bytes
+    } else {
+      return nil
+    }
+  }
+
+  /// Whether it is of IPv6.
+  package var isIPv6: Bool { bytes.count == 16 }
+
+  /// Whether it is this machine's own, whichever machine it is: 127.0.0.0/8 or ::1.
+  package var isLoopback: Bool {
+    isIPv6 ? bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1 : bytes[0] == 127
+  }
+
+  /// Whether it means something on its link alone, and is of IPv6: fe80::/10 (RFC 4291 section 2.5.6).
+  package var isIPv6LinkLocal: Bool { isIPv6 && bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80 }
+
+  /// Whether it names a group: 224.0.0.0/4 or ff00::/8.
+  package var isMulticast: Bool { isIPv6 ? bytes[0] == 0xFF : bytes[0] & 0xF0 == 0xE0 }
+}
