@@ -149,7 +149,8 @@ public final class AvahiHosts: @unchecked Sendable {
   public func startAvahi(on host: Host) throws {
     let options = ["--no-drop-root", "--no-chroot", "--no-rlimits", "--no-proc-title"]
     // Behind a shell: Avahi closes whatever it inherits, which Foundation takes for its end, and waits for that for ever.
-    let script = "avahi-daemon \"$@\" & echo $! > \(host.rawValue).avahi; wait $!"
+    // And not behind that shell's `wait`, which never ends where this thread has SIGCHLD blocked.
+    let script = "sh -c 'echo $$ > \(host.rawValue).avahi; exec avahi-daemon \"$@\"' sh \"$@\"; true"
     let daemon = try Subprocess(
       words(on: host) + ["sh", "-c", script, "sh", "-f", directory.path("\(host.rawValue).conf")] + options,
       in: directory)
