@@ -17,6 +17,9 @@ final class AnnouncementGroups {
     var attempts = 1
     var state: AvahiClient.GroupState = .uncommitted
     var refusal: String?
+    /// Where it is refused: when it is asked for again.
+    var retry: MediaTime?
+    var pause = RetryPause()
     /// The refusal that was told last, since it was announced.
     var toldRefusal: String?
     var isTold = false
@@ -33,7 +36,7 @@ final class AnnouncementGroups {
   /// Avahi has gone, come, or says that it is another than before.
   private var hasDaemonNews = true
   private var hasOwnerNews = true
-  /// When what may change without a word is looked at: addresses, refusals.
+  /// When it is looked whether addresses have changed, which nobody tells.
   private var next = MediaTime.zero
 
   private static let interval = MediaTime(seconds: 5)
@@ -69,15 +72,18 @@ final class AnnouncementGroups {
         continue
       }
       let now = board.wanted
-      if hasOwnerNews || hasDaemonNews || wanted != now || MediaTime.now() >= next {
+      if hasOwnerNews || hasDaemonNews || wanted != now || MediaTime.now() >= due {
         wanted = now
         try look()
         continue
       }
-      try avahi.bus.sleep(until: next, or: board.wake.fileDescriptor)
+      try avahi.bus.sleep(until: due, or: board.wake.fileDescriptor)
       board.wake.clear()
     }
   }
+
+  /// When it is looked again, if nothing is heard.
+  private var due: MediaTime { entries.compactMap(\.retry).reduce(next, min) }
 
   /// Compares what there is with what is wanted.
   private func look() throws(BusError) {
@@ -146,12 +152,13 @@ final class AnnouncementGroups {
   /// Frees what is not wanted any more, or elsewhere, and asks for what is.
   private func register() throws(BusError) {
     guard !host.isEmpty else { return }
+    let now = MediaTime.now()
     let places = wanted.map { ($0, Self.places(of: $0)) }
     var kept: [Entry] = []
     for entry in entries {
       let isWanted = places.contains { $0.0 == entry.announcement && $0.1 == entry.places }
-      // What was refused is tried again.
-      if isWanted, entry.refusal == nil { kept.append(entry) } else { try free(entry) }
+      let isDue = entry.retry.map { $0 <= now } ?? false
+      if isWanted, !isDue { kept.append(entry) } else { try free(entry) }
     }
     let former = entries
     entries = kept
@@ -162,9 +169,8 @@ final class AnnouncementGroups {
       let old = former.first { $0.announcement == announcement }
       // What had to give way once does so again, but for what found no name at all.
       if let old, old.asked == name, old.refusal == nil { entry.name = old.name }
-      entry.toldRefusal = old?.toldRefusal
+      if let old { (entry.toldRefusal, entry.pause) = (old.toldRefusal, old.pause) }
       try register(&entry)
-      tellRefusal(&entry)
       entries.append(entry)
     }
     publish()
@@ -174,24 +180,24 @@ final class AnnouncementGroups {
   /// told later.
   private func register(_ entry: inout Entry) throws(BusError) {
     while true {
-      let group = try avahi.newGroup()
-      entry.group = group
       do throws(BusError) {
+        let group = try avahi.newGroup()
+        entry.group = group
         for place in entry.places {
           try avahi.add(
-            entry.name, entry.announcement.type, port: entry.announcement.port, text: entry.announcement.text,
-            at: place,
-            to: group)
+            entry.name, entry.announcement.type, port: entry.announcement.port, entry.announcement.txtRecord,
+            at: place, to: group)
         }
         try avahi.commit(group)
         entry.state = .registering
         return
       } catch .call(_, let error, let reason) where error.hasPrefix(AvahiClient.errorPrefix) {
-        try avahi.free(group)
+        try free(entry)
         entry.group = nil
         guard error == AvahiClient.collision, entry.attempts < Self.attemptLimit else {
-          entry.refusal = reason
-          return
+          let isForbidden = error == AvahiClient.notPermitted
+          return refuse(
+            &entry, isForbidden ? "\(reason) (disable-user-service-publishing in avahi-daemon.conf)" : reason)
         }
         entry.attempts += 1
         entry.name = try avahi.alternative(to: entry.name)
@@ -223,26 +229,26 @@ final class AnnouncementGroups {
           entry.name = try avahi.alternative(to: entry.name)
           try register(&entry)
         } else {
-          entry.refusal = "\(Self.attemptLimit) names are taken"
+          refuse(&entry, "\(Self.attemptLimit) names are taken")
         }
         entries[index] = entry
-        tellRefusal(&entries[index])
-      case .failure:
-        entries[index].refusal = report.reason
-        tellRefusal(&entries[index])
+      case .failure: refuse(&entries[index], report.reason)
       }
     }
     publish()
   }
 
-  private func tellRefusal(_ entry: inout Entry) {
-    guard let refusal = entry.refusal, refusal != entry.toldRefusal else { return }
-    entry.toldRefusal = refusal
-    board.tell(.refused(name: entry.name, reason: refusal))
+  private func refuse(_ entry: inout Entry, _ reason: String) {
+    entry.refusal = reason
+    entry.retry = .now() + entry.pause.take()
+    guard reason != entry.toldRefusal else { return }
+    entry.toldRefusal = reason
+    board.tell(.refused(name: entry.name, reason: reason))
   }
 
   private func tell(_ entry: inout Entry) {
     entry.toldRefusal = nil
+    entry.pause = RetryPause()
     guard !entry.isTold else { return }
     entry.isTold = true
     let (type, port) = (entry.announcement.type, entry.announcement.port)

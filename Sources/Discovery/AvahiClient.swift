@@ -1,4 +1,4 @@
-public import Media
+import Media
 import SystemBus
 
 /// Avahi's interface on the message bus, org.freedesktop.Avahi: of its methods and signals those in use. It belongs to one
@@ -35,6 +35,8 @@ final class AvahiClient {
   static let errorPrefix = "org.freedesktop.Avahi."
   /// Another local service has the name already.
   static let collision = "org.freedesktop.Avahi.CollisionError"
+  /// Its configuration forbids it.
+  static let notPermitted = "org.freedesktop.Avahi.NotPermittedError"
   /// A group that is none any more.
   static let unknownObject = "org.freedesktop.DBus.Error.UnknownObject"
   private static let server = "org.freedesktop.Avahi.Server"
@@ -89,7 +91,7 @@ final class AvahiClient {
   func newGroup() throws(BusError) -> String { try ask("EntryGroupNew").objectPath() }
 
   func add(
-    _ name: String, _ type: ServiceType, port: UInt16, text: [String], at place: Place, to group: String
+    _ name: String, _ type: ServiceType, port: UInt16, _ txtRecord: TXTRecord, at place: Place, to group: String
   ) throws(BusError) {
     _ = try bus.call(Self.service, group, Self.group, "AddService") { message throws(BusError) in
       try message.append(place.interface)
@@ -101,7 +103,7 @@ final class AvahiClient {
       try message.append("")
       try message.append("")
       try message.append(port)
-      try message.append(text.map { Array($0.utf8) })
+      try message.append(txtRecord.strings)
     }
   }
 
@@ -132,21 +134,5 @@ final class AvahiClient {
       try message.append(place.family)
       try message.append(UInt32(0))
     }.objectPath()
-  }
-}
-
-/// Avahi, for who only asks whether it is there.
-public enum AvahiDaemon {
-  /// What it calls this machine.
-  ///
-  /// - Throws: ``DiscoveryError`` where it does not run or does not work.
-  public static func hostName(patience: MediaTime = MediaTime(seconds: 2)) throws(DiscoveryError) -> String {
-    do throws(BusError) {
-      let client = try AvahiClient(patience: patience)
-      if try client.isRunning() { return try client.hostName() }
-    } catch {
-      throw DiscoveryError(error)
-    }
-    throw .notRunning
   }
 }

@@ -1,3 +1,5 @@
+import Media
+
 /// A stream that somebody announces on the network. All of it but the interface is his word, and anybody can say anything:
 /// texts are as they came, within limits; ``TerminalText`` makes them fit for a terminal.
 public struct DiscoveredService: Hashable, Sendable {
@@ -14,15 +16,9 @@ public struct DiscoveredService: Hashable, Sendable {
     /// Whether it is of IPv6.
     public var isIPv6: Bool { text.contains(":") }
     /// Whether it means something on its interface alone (RFC 4291 section 2.5.6).
-    public var isLinkLocal: Bool {
-      guard let bytes = NetworkInterfaces.bytes(of: text), bytes.count == 16 else { return false }
-      return bytes[0] == 0xfe && bytes[1] & 0xc0 == 0x80
-    }
+    public var isLinkLocal: Bool { IPAddress(text)?.isIPv6LinkLocal == true }
     /// Whether it is this machine's own, whichever machine it is.
-    public var isLoopback: Bool {
-      guard let bytes = NetworkInterfaces.bytes(of: text) else { return false }
-      return bytes.count == 4 ? bytes[0] == 127 : bytes.dropLast().allSatisfy { $0 == 0 } && bytes[15] == 1
-    }
+    public var isLoopback: Bool { IPAddress(text)?.isLoopback == true }
 
     /// As the host of a URL, with the interface where it needs one: not as RFC 6874 writes it, but as players read it.
     public var urlHost: String {
@@ -34,7 +30,7 @@ public struct DiscoveredService: Hashable, Sendable {
     fileprivate var rank: Int { isLoopback ? 3 : isLinkLocal ? 2 : isIPv6 ? 1 : 0 }
   }
 
-  /// What people read.
+  /// What people read: the first part of its service instance name (RFC 6763 section 4.1.1).
   public var name: String
   /// How it is served.
   public var type: ServiceType
@@ -42,8 +38,8 @@ public struct DiscoveredService: Hashable, Sendable {
   public var host: String
   /// The TCP port.
   public var port: UInt16
-  /// The strings of its TXT record (RFC 6763 section 6), as text.
-  public var text: [String]
+  /// What else it says of itself.
+  public var txtRecord: TXTRecord
   /// Whether it is this machine's.
   public var isLocal: Bool
   /// Where it can be reached, the best first; never empty.
@@ -51,30 +47,23 @@ public struct DiscoveredService: Hashable, Sendable {
 
   /// See the properties.
   public init(
-    name: String, type: ServiceType, host: String, port: UInt16, text: [String], isLocal: Bool, addresses: [Address]
+    name: String, type: ServiceType, host: String, port: UInt16, txtRecord: TXTRecord, isLocal: Bool,
+    addresses: [Address]
   ) {
     (self.name, self.type, self.host, self.port) = (name, type, host, port)
-    (self.text, self.isLocal) = (text, isLocal)
+    (self.txtRecord, self.isLocal) = (txtRecord, isLocal)
     self.addresses = addresses.sorted { ($0.rank, $0.text) < ($1.rank, $1.text) }
   }
 
-  /// The value of a key of its TXT record, the first one of that name whatever its case; nil where it has none.
-  public func value(of key: String) -> String? {
-    for entry in text {
-      let parts = entry.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-      guard parts.count == 2, parts[0].lowercased() == key else { continue }
-      return String(parts[1])
-    }
-    return nil
-  }
-
   /// Whether it says that players must log in.
-  public var asksForUser: Bool { value(of: "auth") == "digest" }
+  public var asksForUser: Bool { txtRecord.value(of: "auth").map { $0.elementsEqual("digest".utf8) } == true }
 
-  /// The path of its URL, as a URL has it: from `/` on, all that does not belong into one percent-encoded (RFC 3986).
+  /// The path of its URL, as a URL has it: from `/` on, all that does not belong into one percent-encoded (RFC 3986),
+  /// byte by byte: values of TXT records may be of any encoding.
   public var path: String {
-    let given = value(of: "path") ?? "/"
-    let bytes = Array((given.hasPrefix("/") ? given : "/\(given)").utf8)
+    let slash = UInt8(ascii: "/")
+    let given = txtRecord.value(of: "path") ?? []
+    let bytes = given.first == slash ? given : [slash] + given
     var encoded = ""
     for (index, byte) in bytes.enumerated() {
       let isEncoded =
@@ -107,28 +96,4 @@ public struct DiscoveredService: Hashable, Sendable {
   }
 
   private static func isHexDigit(_ byte: UInt8) -> Bool { Character(Unicode.Scalar(byte)).isHexDigit }
-}
-
-/// Text that others have written, for a terminal.
-public enum TerminalText {
-  /// `text` with whatever steers a terminal or the direction of writing spelled out: `\u{1B}`.
-  public static func escaped(_ text: String) -> String {
-    var result = ""
-    for scalar in text.unicodeScalars {
-      if isHarmless(scalar) {
-        result.unicodeScalars.append(scalar)
-      } else {
-        result += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
-      }
-    }
-    return result
-  }
-
-  /// Whether a terminal shows it and does nothing else.
-  public static func isHarmless(_ scalar: Unicode.Scalar) -> Bool {
-    switch scalar.properties.generalCategory {
-    case .control, .format, .surrogate, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned: false
-    default: true
-    }
-  }
 }

@@ -19,8 +19,10 @@ public enum DiscoveryError: Failure {
     }
   }
 
-  /// What starts it.
+  /// What starts Avahi.
   public static let start = "systemctl start avahi-daemon"
+  /// What installs it, with the bus, and starts both.
+  public static let install = "apt install avahi-daemon"
 
   /// What is wrong, without its mend.
   public var reason: String {
@@ -31,13 +33,20 @@ public enum DiscoveryError: Failure {
     }
   }
 
+  /// What is to be done.
+  var mend: String {
+    switch self {
+    // A system without a bus has no Avahi either.
+    case .noBus: "sudo \(Self.install), or where it is installed sudo systemctl start dbus avahi-daemon"
+    case .notRunning: "sudo \(Self.start)"
+    case .avahi: "sudo systemctl restart avahi-daemon"
+    }
+  }
+
   /// One line for the person at the terminal.
   public var description: String {
-    switch self {
-    case .noBus: "\(reason); sudo systemctl start dbus"
-    case .notRunning: "\(reason) (package avahi-daemon): sudo \(Self.start)"
-    case .avahi: "\(reason); sudo systemctl restart avahi-daemon"
-    }
+    if case .notRunning = self { return "\(reason) (package avahi-daemon): \(mend)" }
+    return "\(reason); \(mend)"
   }
 
   /// What kind of failure it is.

@@ -1,11 +1,12 @@
 import CLinux
 import Glibc
+import Media
 
 /// The network interfaces of this machine, by their addresses.
 enum NetworkInterfaces {
   /// The index of the interface that has the numeric `address`; nil where none has it now.
   static func index(of address: String) -> Int32? {
-    guard let wanted = bytes(of: address) else { return nil }
+    guard let wanted = IPAddress(address)?.bytes else { return nil }
     var list: UnsafeMutablePointer<ifaddrs>?
     guard getifaddrs(&list) == 0 else { return nil }
     defer { freeifaddrs(list) }
@@ -24,14 +25,7 @@ enum NetworkInterfaces {
     guard index > 0 else { return nil }
     var buffer = [CChar](repeating: 0, count: Int(IF_NAMESIZE))
     guard if_indextoname(UInt32(bitPattern: index), &buffer) != nil else { return nil }
-    return String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
-  }
-
-  /// The 4 or 16 bytes of a numeric address; nil where it is none.
-  static func bytes(of address: String) -> [UInt8]? {
-    var bytes = [UInt8](repeating: 0, count: 16)
-    if inet_pton(AF_INET, address, &bytes) == 1 { return Array(bytes.prefix(4)) }
-    return inet_pton(AF_INET6, address, &bytes) == 1 ? bytes : nil
+    return String(cBuffer: buffer)
   }
 
   private static func bytes(at address: UnsafeMutablePointer<sockaddr>) -> [UInt8]? {

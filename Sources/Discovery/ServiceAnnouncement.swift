@@ -31,11 +31,12 @@ public struct ServiceAnnouncement: Hashable, Sendable {
     (self.path, self.reach) = (path, reach)
   }
 
-  /// The strings of its TXT record (RFC 6763 section 6): `path` is what players read for RTSP; `auth` says that a player
-  /// will have to log in.
-  public var text: [String] { ["txtvers=1", "path=\(path)", "name=\(camera)", "auth=digest"] }
+  /// What else it says: `path` is what players read for RTSP; `auth` says that a player will have to log in.
+  public var txtRecord: TXTRecord {
+    TXTRecord(["txtvers=1", "path=\(path)", "name=\(camera)", "auth=digest"])
+  }
 
-  /// Its name on a machine that is called `host`: at most 63 bytes of UTF-8, as DNS allows (RFC 6763 section 4.1.1).
+  /// What people read of it, on a machine that is called `host`: at most 63 bytes of UTF-8, as DNS allows (RFC 6763 section 4.1.1).
   func instanceName(host: String) -> String {
     let full = name ?? "\(camera) on \(host)"
     var name = ""
@@ -48,59 +49,4 @@ public struct ServiceAnnouncement: Hashable, Sendable {
 
   /// The most bytes of a name.
   public static let nameLimit = 63
-}
-
-/// What has become of an announcement.
-public struct AnnouncedService: Hashable, Sendable {
-  /// How it stands.
-  public enum State: Hashable, Sendable {
-    /// The network knows of it.
-    case announced
-    /// It will, once this has changed; in a few words.
-    case waiting(String)
-    /// Avahi refuses it, for this reason. It is tried again.
-    case refused(String)
-  }
-
-  /// What was asked for.
-  public var announcement: ServiceAnnouncement
-  /// The name that it has, or is to have; another one than asked for where that is taken.
-  public var name: String
-  /// How it stands.
-  public var state: State
-
-  /// See the properties.
-  public init(announcement: ServiceAnnouncement, name: String, state: State) {
-    (self.announcement, self.name, self.state) = (announcement, name, state)
-  }
-}
-
-/// Something of announcements that a person is told.
-public enum AnnouncementEvent: Hashable, Sendable {
-  /// The network knows of it now.
-  case announced(name: String, ServiceType, port: UInt16)
-  /// So it does, by another name, because another service has that one.
-  case renamed(from: String, to: String, ServiceType, port: UInt16)
-  /// Avahi refuses it.
-  case refused(name: String, reason: String)
-  /// Nothing is announced until something changes.
-  case waiting(String)
-
-  /// One line.
-  public var description: String {
-    switch self {
-    case .announced(let name, let type, let port): "announced as '\(name)' (\(type.rawValue), port \(port))"
-    case .renamed(let old, let new, let type, let port):
-      "announced as '\(new)' (\(type.rawValue), port \(port)): another service on the network is called '\(old)'; "
-        + "--announce-name chooses a name"
-    case .refused(let name, let reason): "'\(name)' is not announced, Avahi refuses it: \(reason)"
-    case .waiting(let reason): "nothing is announced now: \(reason)"
-    }
-  }
-
-  /// Whether it is worth a warning.
-  public var isWarning: Bool {
-    if case .announced = self { return false }
-    return true
-  }
 }

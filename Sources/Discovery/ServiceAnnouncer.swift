@@ -49,19 +49,23 @@ public final class ServiceAnnouncer: Sendable {
 struct AnnouncementWorker {
   private let board: AnnouncementBoard
 
-  /// After how long a bus that is gone is looked for again.
-  private static let patience = MediaTime(seconds: 3)
+  /// After how long a bus that is gone is looked for again: it costs next to nothing.
+  private static let busPause = MediaTime(seconds: 3)
 
   init(_ board: AnnouncementBoard) { self.board = board }
 
   func run() {
+    var pause = RetryPause()
     while !board.isEnded {
+      let began = MediaTime.now()
       do throws(BusError) {
         try AnnouncementGroups(board).follow()
       } catch {
         let failure = DiscoveryError(error)
-        board.wait(for: failure.reason, mend: "it is tried again every \(Int(Self.patience.seconds)) s")
-        rest(until: .now() + Self.patience)
+        board.wait(for: failure.reason, mend: "it is tried again; \(failure.mend)")
+        // What has worked for a while is another failure.
+        if .now() - began > RetryPause.longest { pause = RetryPause() }
+        if case .noBus = failure { rest(until: .now() + Self.busPause) } else { rest(until: .now() + pause.take()) }
       }
     }
   }

@@ -15,10 +15,9 @@ public enum ServiceBrowser {
 
   /// The most announcements that are looked at, each interface and family counted apart.
   public static let limit = 256
-  /// The most strings of a TXT record, and bytes of one (RFC 6763 section 6.1).
-  ///
-  /// Avahi gives the last string first, and the first ones count (section 6.4): all of them are read.
-  static let (textLimit, stringLimit) = (4096, 255)
+  /// The most strings of a TXT record. Avahi gives the last one first, and the first ones count (RFC 6763 section 6.4): as
+  /// many as a packet of 9000 bytes, its longest, can have are read.
+  static let stringCountLimit = 9000
   /// The most addresses that are asked for. A name that comes and goes is one each time, and Avahi has so many for a client.
   static let resolverLimit = 512
   /// The most bytes of a name in DNS with its signs escaped.
@@ -28,27 +27,18 @@ public enum ServiceBrowser {
   ///
   /// - Throws: ``DiscoveryError`` where Avahi does not run, or ends meanwhile.
   public static func browse(for time: MediaTime) throws(DiscoveryError) -> Findings {
-    do throws(BusError) {
-      let browsing = try Browsing()
-      guard try browsing.begin() else { throw DiscoveryError.notRunning.asBusError }
-      try browsing.listen(until: .now() + time)
-      return browsing.findings
-    } catch {
-      throw DiscoveryError(error)
-    }
-  }
-}
-
-extension DiscoveryError {
-  fileprivate var asBusError: BusError {
-    .call("browsing", name: "org.freedesktop.DBus.Error.ServiceUnknown", reason: reason)
+    let browsing: Browsing
+    do throws(BusError) { browsing = try Browsing() } catch { throw DiscoveryError(error) }
+    try browsing.begin()
+    try browsing.listen(until: .now() + time)
+    return browsing.findings
   }
 }
 
 /// One look at the network. Of one thread.
 private final class Browsing {
   /// What was announced, at one place.
-  private struct Item: Hashable {
+  private struct Instance: Hashable {
     let place: AvahiClient.Place
     let name: String
     let type: String
@@ -56,10 +46,10 @@ private final class Browsing {
   }
 
   private let avahi: AvahiClient
-  private var announced: Set<Item> = []
+  private var announced: Set<Instance> = []
   /// Those that a resolver is to be made for.
-  private var fresh: [Item] = []
-  private var found: [Item: (service: DiscoveredService, address: DiscoveredService.Address)] = [:]
+  private var fresh: [Instance] = []
+  private var found: [Instance: (service: DiscoveredService, address: DiscoveredService.Address)] = [:]
   private var isCut = false
   private var resolverCount = 0
   private var hasOwnerNews = false
@@ -79,35 +69,42 @@ private final class Browsing {
     }
   }
 
-  /// Begins to look for all types; false where Avahi does not run.
-  func begin() throws(BusError) -> Bool {
-    guard try avahi.isRunning() else { return false }
-    for type in ServiceType.allCases { _ = try avahi.newServiceBrowser(type) }
-    return true
-  }
-
-  func listen(until end: MediaTime) throws(BusError) {
-    while MediaTime.now() < end {
-      if try avahi.bus.process() { continue }
-      if let failure { throw .call("browsing", name: "", reason: failure) }
-      if hasOwnerNews {
-        hasOwnerNews = false
-        guard try avahi.isRunning() else { throw DiscoveryError.notRunning.asBusError }
-        throw .call("browsing", name: "", reason: "it was started again meanwhile; look once more")
-      }
-      if !fresh.isEmpty {
-        try resolve(fresh.removeFirst())
-        continue
-      }
-      try avahi.bus.sleep(until: end)
+  /// Begins to look for all types.
+  func begin() throws(DiscoveryError) {
+    guard try isRunning() else { throw .notRunning }
+    do throws(BusError) {
+      for type in ServiceType.allCases { _ = try avahi.newServiceBrowser(type) }
+    } catch {
+      throw DiscoveryError(error)
     }
   }
 
-  private func resolve(_ item: Item) throws(BusError) {
+  func listen(until end: MediaTime) throws(DiscoveryError) {
+    while MediaTime.now() < end {
+      do throws(BusError) { try step(until: end) } catch { throw DiscoveryError(error) }
+      if let failure { throw .avahi(failure) }
+      if hasOwnerNews {
+        hasOwnerNews = false
+        throw try isRunning() ? DiscoveryError.avahi("it was started again meanwhile; look once more") : .notRunning
+      }
+    }
+  }
+
+  private func isRunning() throws(DiscoveryError) -> Bool {
+    do throws(BusError) { return try avahi.isRunning() } catch { throw DiscoveryError(error) }
+  }
+
+  /// Sees to one thing: a message, something that was announced, or time that goes by.
+  private func step(until end: MediaTime) throws(BusError) {
+    if try avahi.bus.process() { return }
+    if fresh.isEmpty { try avahi.bus.sleep(until: end) } else { try resolve(fresh.removeFirst()) }
+  }
+
+  private func resolve(_ instance: Instance) throws(BusError) {
     guard resolverCount < ServiceBrowser.resolverLimit else { return isCut = true }
     resolverCount += 1
     do throws(BusError) {
-      _ = try avahi.newResolver(item.name, item.type, item.domain, at: item.place)
+      _ = try avahi.newResolver(instance.name, instance.type, instance.domain, at: instance.place)
     } catch .call(_, let error, _) where error.hasPrefix(AvahiClient.errorPrefix) {
       // Anybody can announce what Avahi refuses to look up: that one has no address.
     }
@@ -119,10 +116,10 @@ private final class Browsing {
     for (service, address) in found.values { services[service, default: []].append(address) }
     let complete = services.map { service, addresses in
       DiscoveredService(
-        name: service.name, type: service.type, host: service.host, port: service.port, text: service.text,
+        name: service.name, type: service.type, host: service.host, port: service.port, txtRecord: service.txtRecord,
         isLocal: service.isLocal, addresses: Array(Set(addresses)))
     }
-    func name(_ item: Item) -> [String] { [item.name, item.type, item.domain] }
+    func name(_ instance: Instance) -> [String] { [instance.name, instance.type, instance.domain] }
     let resolved = Set(found.keys.map(name))
     return ServiceBrowser.Findings(
       services: complete.sorted { ($0.name, $0.type.rawValue, $0.port) < ($1.name, $1.type.rawValue, $1.port) },
@@ -132,51 +129,51 @@ private final class Browsing {
   private func take(_ message: BusMessage) throws(BusError) {
     switch message.member {
     case "ItemNew":
-      let item = try item(message)
+      let instance = try instance(message)
       // Anybody can name something else below what was asked for.
-      guard ServiceType(rawValue: item.type) != nil, !announced.contains(item) else { return }
+      guard ServiceType(rawValue: instance.type) != nil, !announced.contains(instance) else { return }
       guard announced.count < ServiceBrowser.limit else { return isCut = true }
-      announced.insert(item)
-      fresh.append(item)
+      announced.insert(instance)
+      fresh.append(instance)
     case "ItemRemove":
-      let item = try item(message)
-      announced.remove(item)
-      found[item] = nil
-      fresh.removeAll { $0 == item }
+      let instance = try instance(message)
+      announced.remove(instance)
+      found[instance] = nil
+      fresh.removeAll { $0 == instance }
     case "Failure": failure = TerminalText.escaped(try message.string(limit: 255))
     default: break
     }
   }
 
-  private func item(_ message: BusMessage) throws(BusError) -> Item {
+  private func instance(_ message: BusMessage) throws(BusError) -> Instance {
     let place = AvahiClient.Place(interface: try message.int32(), family: try message.int32())
-    return Item(
+    return Instance(
       place: place, name: try message.string(limit: ServiceBrowser.nameLimit),
       type: try message.string(limit: ServiceBrowser.nameLimit),
       domain: try message.string(limit: ServiceBrowser.nameLimit))
   }
 
   private func takeFound(_ message: BusMessage) throws(BusError) {
-    let item = try item(message)
+    let instance = try instance(message)
     let host = try message.string(limit: ServiceBrowser.nameLimit)
     _ = try message.int32()
     let address = try message.string(limit: 64)
     let port = try message.uint16()
-    let text = try message.byteArrays(count: ServiceBrowser.textLimit, limit: ServiceBrowser.stringLimit)
+    let strings = try message.byteArrays(count: ServiceBrowser.stringCountLimit, limit: TXTRecord.stringLimit)
     let flags = try message.uint32()
     // An answer of which nothing else is believed: it must be to what was asked, and the address be one.
-    guard announced.contains(item), let type = ServiceType(rawValue: item.type), port > 0,
-      NetworkInterfaces.bytes(of: address) != nil
+    guard announced.contains(instance), let type = ServiceType(rawValue: instance.type), port > 0,
+      IPAddress(address) != nil
     else { return }
     // AVAHI_LOOKUP_RESULT_LOCAL.
     let isLocal = flags & 8 != 0
     let service = DiscoveredService(
-      name: item.name, type: type, host: host, port: port,
+      name: instance.name, type: type, host: host, port: port,
       // Avahi has the last one first.
-      text: text.reversed().map { String(decoding: $0, as: UTF8.self) }, isLocal: isLocal, addresses: [])
-    found[item] = (
+      txtRecord: TXTRecord(strings: strings.reversed()), isLocal: isLocal, addresses: [])
+    found[instance] = (
       service,
-      DiscoveredService.Address(text: address, interface: NetworkInterfaces.name(of: item.place.interface))
+      DiscoveredService.Address(text: address, interface: NetworkInterfaces.name(of: instance.place.interface))
     )
   }
 }

@@ -96,7 +96,7 @@ private struct DiscoveredStreams: Encodable {
     let asksForUser: Bool
     let isLocal: Bool
     let addresses: [Address]
-    let text: [String]
+    let txt: [String]
   }
 
   let streams: [Stream]
@@ -109,7 +109,7 @@ private struct DiscoveredStreams: Encodable {
         name: service.name, type: service.type.rawValue, host: service.host, port: Int(service.port),
         path: service.path, url: service.url(), asksForUser: service.asksForUser, isLocal: service.isLocal,
         addresses: service.addresses.map { Stream.Address(address: $0.text, interface: $0.interface) },
-        text: service.text)
+        txt: service.txtRecord.texts)
     }
     (unresolved, isCut) = (findings.unresolved, findings.isCut)
   }

@@ -40,7 +40,7 @@ extension Doctor {
             ? Finding(.announcement, what)
             : Finding(
               .announcementWaiting, "\(what) is not announced: \(service.reason ?? service.state.rawValue)",
-              mends: [starting]))
+              mends: service.state == .refused ? [.asRoot("journalctl -u avahi-daemon")] : [starting]))
       }
       return
     }
@@ -54,9 +54,11 @@ extension Doctor {
       let host = try AvahiDaemon.hostName()
       tell(Finding(.announcement, "Avahi runs, and calls this machine \(TerminalText.escaped(host))"))
     } catch {
-      var mends = [starting]
-      if case .noBus = error { mends.insert(.asRoot("systemctl start dbus"), at: 0) }
-      mends.append(.advice("where it is not installed: the package avahi-daemon"))
+      var mends = [starting, .advice("where it is not installed: the package avahi-daemon")]
+      // A system without a bus has no Avahi either.
+      if case .noBus = error {
+        mends = [.asRoot(DiscoveryError.install), .asRoot("systemctl start dbus avahi-daemon")]
+      }
       tell(Finding(.announcementWaiting, "\(error.reason): nothing can be announced", mends: mends))
     }
   }

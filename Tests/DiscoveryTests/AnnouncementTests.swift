@@ -235,4 +235,35 @@ struct AnnouncementTests {
     #expect(try eventually(within: 100) { try Set(seen().map(\.name)) == ["camera on attic"] }, "\(program.log)")
     _ = try program.end()
   }
+
+  @Test func `What Avahi refuses is told once, with the reason, and asked for less and less often`() throws {
+    let path = hosts.directory.path("boxa.conf")
+    let configuration = try String(contentsOfFile: path, encoding: .utf8)
+    let forbidding = configuration.replacing("[publish]\n", with: "[publish]\ndisable-user-service-publishing=yes\n")
+    try Data(forbidding.utf8).write(to: URL(fileURLWithPath: path))
+    try hosts.startAvahi(on: .boxa)
+    let calls = try hosts.start(
+      ["dbus-monitor", "--system", "--profile", "type='method_call',member='EntryGroupNew'"], on: .boxa)
+    #expect(eventually(within: 60) { !calls.outputSoFar.isEmpty })
+    let program = try AnnouncedProgram(AnnouncedProgram.small + ["--rtsp", "--announce"], on: hosts)
+    // mc, the time in seconds, …
+    func times() -> [Double] {
+      calls.outputSoFar.split(separator: "\n").filter { $0.hasPrefix("mc") && $0.contains("EntryGroupNew") }
+        .compactMap { Double($0.split(separator: "\t")[1]) }
+    }
+    #expect(eventually(within: 200) { times().count >= 3 }, "\(program.log) \(calls.outputSoFar)")
+    let first = times()
+    #expect(first[1] - first[0] > 4 && first[2] - first[1] > 8, "\(first)")
+    let line = "is not announced, Avahi refuses it: "
+    #expect(program.log.components(separatedBy: line).count == 2, "\(program.log)")
+    #expect(program.log.contains("disable-user-service-publishing"))
+    let service = try #require(try program.announcements().first)
+    #expect(service["state"] as? String == "refused", "\(service)")
+    // Another Avahi is asked at once.
+    try hosts.stopAvahi(on: .boxa)
+    try Data(configuration.utf8).write(to: URL(fileURLWithPath: path))
+    try hosts.startAvahi(on: .boxa)
+    #expect(eventually(within: 100) { program.log.contains("announced as 'camera on boxa'") }, "\(program.log)")
+    _ = try program.end()
+  }
 }

@@ -6,20 +6,30 @@ import Testing
 @Suite struct ServiceTextTests {
   private func announced(_ text: [String], address: String = "192.0.2.7") -> DiscoveredService {
     DiscoveredService(
-      name: "x", type: .rtsp, host: "box.local", port: 8554, text: text, isLocal: false,
+      name: "x", type: .rtsp, host: "box.local", port: 8554, txtRecord: TXTRecord(text), isLocal: false,
       addresses: [.init(text: address, interface: "eth0")])
   }
 
   @Test(arguments: [
     (["path=/camera"], "/camera"), ([], "/"), (["path=live/ch 1"], "/live/ch%201"), (["Path=/a?b=c&d"], "/a?b=c&d"),
     (["path=/a%20b%zz"], "/a%20b%25zz"), (["path=/\u{1B}[2J\n"], "/%1B%5B2J%0A"), (["path=/ü'\"`"], "/%C3%BC%27%22%60"),
-    (["path"], "/"), (["path=", "path=/second"], "/"),
+    (["path"], "/"), (["path=", "path=/second"], "/"), (["path", "path=/second"], "/"),
+    (["=/x", "PATH=/y", "path=/z"], "/y"),
+    (["pathe=/x", "pat=/y"], "/"),
   ])
   func `A path is what a URL may have, whatever was announced`(text: [String], path: String) {
     #expect(announced(text).path == path)
     // The judge is Foundation's own reader.
     let url = announced(text).url(login: "anna:secret@")
     #expect(URL(string: url)?.host == "192.0.2.7" && URL(string: url)?.port == 8554, "\(url)")
+  }
+
+  @Test func `A path of any encoding is kept byte by byte`() {
+    let record = TXTRecord(strings: [Array("path=/".utf8) + [0xE9, 0xFF, 0x00]])
+    let service = DiscoveredService(
+      name: "x", type: .rtsp, host: "box.local", port: 1, txtRecord: record, isLocal: false, addresses: [])
+    #expect(service.path == "/%E9%FF%00")
+    #expect(record.texts == ["path=/\u{FFFD}\u{FFFD}\u{0}"])
   }
 
   @Test(arguments: [
@@ -32,7 +42,7 @@ import Testing
 
   @Test func `The address that most players reach comes first`() {
     let service = DiscoveredService(
-      name: "x", type: .rtsps, host: "box.local", port: 1, text: [], isLocal: true,
+      name: "x", type: .rtsps, host: "box.local", port: 1, txtRecord: TXTRecord([]), isLocal: true,
       addresses: ["127.0.0.1", "fe80::2", "2001:db8::2", "::1", "192.0.2.2"].map {
         .init(text: $0, interface: "eth0")
       })
