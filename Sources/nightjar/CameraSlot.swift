@@ -96,6 +96,9 @@ final class CameraSlot {
     return isOver ? "its source has come to its end" : complaint ?? "it is being opened"
   }
 
+  /// Whether it has failed, and has not streamed for a while since.
+  var hasFailed: Bool { complaint != nil }
+
   /// It is being opened.
   func open(by work: CameraWork) {
     self.work = work

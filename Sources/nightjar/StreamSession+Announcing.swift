@@ -59,8 +59,9 @@ extension StreamSession {
         ways.append((way, [reach]))
       }
     }
-    // One that is being opened is there in a moment; what comes and goes with every reload is of no use to a list.
-    return slots.filter { !$0.isOver && ($0.stream != nil || $0.work != nil) }.flatMap { slot in
+    // One that is being opened is there in a moment; what comes and goes with every reload, or with every attempt to open
+    // what cannot be opened, is of no use to a list.
+    return slots.filter { !$0.isOver && ($0.stream != nil || $0.work != nil && !$0.hasFailed) }.flatMap { slot in
       ways.map { way, reach in
         ServiceAnnouncement(
           camera: slot.name, name: slot.camera.command.announcing.name, type: way.type, port: way.port,

@@ -337,12 +337,13 @@ final class StreamSession {
     release(slot, source: slot.camera.command.source)
     // It may never end, and then leaves threads behind.
     closeReleased()
-    publish()
     if slot.standstills <= 2 {
       open(slot)
     } else {
       slot.fail(CommandFailure(kind: .software, description: "it stands still again and again"), at: .now())
     }
+    // What is being opened again by now does not come and go.
+    publish()
   }
 
   // MARK: The end

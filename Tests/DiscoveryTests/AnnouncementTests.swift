@@ -266,4 +266,35 @@ struct AnnouncementTests {
     #expect(eventually(within: 100) { program.log.contains("announced as 'camera on boxa'") }, "\(program.log)")
     _ = try program.end()
   }
+
+  @Test func `A camera that fails to open, slowly, does not come and go in the list`() throws {
+    for host in AvahiHosts.Host.allCases { try hosts.startAvahi(on: host) }
+    // What is opened, and is no clip some seconds later.
+    let script = "mkfifo pipe; while :; do exec 3> pipe; sleep 4; exec 3>&-; echo failed; done"
+    let source = try hosts.start(["sh", "-c", script], on: .boxa)
+    let pipe = hosts.directory.path("pipe")
+    #expect(eventually(within: 60) { FileManager.default.fileExists(atPath: pipe) })
+    let file = hosts.directory.path("nightjar.toml")
+    let text = """
+      rtsp = true
+      announce = true
+      [[camera]]
+      name = "good"
+      source = "test"
+      size = "320x240"
+      fps = 10
+      [[camera]]
+      name = "bad"
+      source = "file:\(pipe)"
+      loop = 1
+      """
+    try Data(text.utf8).write(to: URL(fileURLWithPath: file))
+    let program = try AnnouncedProgram(["--config", file], on: hosts)
+    #expect(
+      eventually(within: 200) { source.outputSoFar.components(separatedBy: "failed").count > 4 }, "\(program.log)")
+    #expect(program.log.contains("bad: no y4m clip"), "\(program.log)")
+    #expect(program.log.components(separatedBy: "announced as 'bad on boxa'").count <= 2, "\(program.log)")
+    #expect(try eventually(within: 100) { try Set(seen().map(\.name)) == ["good on boxa"] }, "\(program.log)")
+    _ = try program.end()
+  }
 }
