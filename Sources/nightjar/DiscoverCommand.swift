@@ -53,7 +53,10 @@ struct DiscoverCommand: ParsableCommand {
       let place = service.isLocal ? "this machine" : TerminalText.escaped(service.host)
       lines.append("\(TerminalText.escaped(service.name))  (\(place))")
       lines.append("  \(service.url())\(service.asksForUser ? "  asks for a user: NAME and PASSWORD below" : "")")
-      for (player, command) in PlayCommands.commands(for: service) { lines.append("  \(player): \(command)") }
+      let url = ShellWord.quoted(service.url(login: service.asksForUser ? "NAME:PASSWORD@" : ""))
+      let isEncrypted = service.type == .rtsps
+      let commands = RTSPPlayerCommands.commands(for: url, isEncrypted: isEncrypted, isWithinConnection: false)
+      for (player, command) in commands { lines.append("  \(player): \(command)") }
     }
     if findings.services.isEmpty { lines.append("no stream is announced on this network") }
     if findings.unresolved > 0 {
@@ -61,21 +64,6 @@ struct DiscoverCommand: ParsableCommand {
       lines.append("\(count) more \(count == 1 ? "is" : "are") announced, and did not tell an address in time")
     }
     return lines.joined(separator: "\n") + "\n"
-  }
-}
-
-/// What a person pastes to see an announced stream.
-enum PlayCommands {
-  static func commands(for service: DiscoveredService) -> [(player: String, command: String)] {
-    let url = ShellWord.quoted(service.url(login: service.asksForUser ? "NAME:PASSWORD@" : ""))
-    let ffplay = ("ffplay", "ffplay -rtsp_transport tcp -fflags nobuffer -flags low_delay \(url)")
-    switch service.type {
-    case .rtsp: return [ffplay, ("VLC", "vlc --network-caching=150 \(url)")]
-    // VLC knows no rtsps. Neither of these checks a certificate that nobody vouches for.
-    case .rtsps:
-      let launch = "gst-launch-1.0 rtspsrc tls-validation-flags=0 location=\(url) ! decodebin ! videoconvert"
-      return [ffplay, ("GStreamer", "\(launch) ! autovideosink sync=false")]
-    }
   }
 }
 

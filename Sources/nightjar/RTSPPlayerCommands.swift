@@ -26,18 +26,30 @@ struct RTSPPlayerCommands {
     guard let listener = listeners.first(where: \.isEncrypted) ?? listeners.first else { return [] }
     let url = url(
       of: listener, host: numericHost(of: listener), user: configuration.users == nil ? "" : "NAME:PASSWORD@")
+    // GStreamer goes by UDP where that is encrypted as well.
+    let isWithinConnection = listener.isEncrypted && configuration.suite == nil
+    return Self.commands(for: url, isEncrypted: listener.isEncrypted, isWithinConnection: isWithinConnection)
+  }
+
+  /// The players of a stream and their commands.
+  ///
+  /// - Parameters:
+  ///   - url: the stream's, as a shell takes it.
+  ///   - isEncrypted: whether it is one of `rtsps`.
+  ///   - isWithinConnection: whether packets come by no other way than the connection itself.
+  static func commands(
+    for url: String, isEncrypted: Bool, isWithinConnection: Bool
+  ) -> [(player: String, command: String)] {
     let quick = "-fflags nobuffer -flags low_delay -probesize 32 -analyzeduration 0"
     let ffplay = ("ffplay", "ffplay -rtsp_transport tcp \(quick) \(url)")
-    guard !listener.isEncrypted else {
-      // GStreamer goes by UDP where that is encrypted as well.
-      let protocols = configuration.suite == nil ? "protocols=tcp " : ""
+    guard !isEncrypted else {
       // Neither checks a certificate that nobody vouches for: compare the fingerprint where that matters.
       return [
         ffplay,
         (
           "GStreamer",
-          "gst-launch-1.0 rtspsrc location=\(url) \(protocols)tls-validation-flags=0 ! decodebin ! videoconvert "
-            + "! autovideosink sync=false"
+          "gst-launch-1.0 rtspsrc location=\(url) \(isWithinConnection ? "protocols=tcp " : "")tls-validation-flags=0 "
+            + "! decodebin ! videoconvert ! autovideosink sync=false"
         ),
       ]
     }

@@ -1,4 +1,5 @@
 import Control
+import Credentials
 import Discovery
 import Listening
 import RTSPServer
@@ -14,10 +15,10 @@ extension StreamSession {
       return
     }
     let wanted = announcements
-    if wanted.isEmpty, rtsp != nil, !isServedToOthers {
+    if rtsp != nil, openListeners.isEmpty {
       complainOnce(
-        "nothing is announced: only this machine may watch; add a user with nightjar user add NAME, and serve an address "
-          + "that others reach", about: "announcements")
+        "nothing is announced: only this machine may watch; add a user with \(ServiceAccount.addingUser), and serve an "
+          + "address that others reach", about: "announcements")
     } else {
       servingComplaints["announcements"] = nil
     }
@@ -28,8 +29,6 @@ extension StreamSession {
       complainOnce("nothing is announced: \(error)", about: "announcements")
     }
   }
-
-  private var isServedToOthers: Bool { !openListeners.isEmpty }
 
   /// Where others may watch.
   private var openListeners: [TCPListener] {
