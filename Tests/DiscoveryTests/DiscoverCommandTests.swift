@@ -55,7 +55,7 @@ struct DiscoverCommandTests {
     }
     #expect(harmless, "\(list.outputText.debugDescription)")
     #expect(list.outputText.contains(#"\u{1B}]0;owned\u{7}\u{202E}'"; `touch pwned`"#), "\(list.outputText)")
-    for player in ["ffplay", "VLC"] {
+    for player in ["ffplay", "VLC, but not Debian's or Ubuntu's"] {
       let line = try #require(list.outputText.split(separator: "\n").first { $0.hasPrefix("  \(player): ") })
       let command = line.dropFirst("  \(player): ".count)
       // A shell reads one word more, the URL, and does nothing.
