@@ -47,6 +47,7 @@ let package = Package(
   targets: [
     // The C side: one shim of our own, and one module map per system library.
     .target(name: "CLinux"),
+    .target(name: "CTracing"),
     .systemLibrary(name: "CX264"),
     .systemLibrary(name: "CVA"),
     .systemLibrary(name: "CYUV"),
@@ -59,7 +60,8 @@ let package = Package(
     target("Media", ["CLinux"]),
     target("PixelConversion", ["Media", "CYUV", "CTurboJPEG"]),
     target("Threading", ["Media", "CLinux"]),
-    target("Capture", ["Media", "PixelConversion", "Threading", "CLinux", "CV4L"]),
+    target("FrameTracing", ["Media", "Threading", "CTracing"]),
+    target("Capture", ["Media", "PixelConversion", "Threading", "CLinux", "CTracing", "CV4L"]),
     target("X264", ["Media", .target(name: "CX264", condition: .when(traits: ["X264"]))]),
     target("VAAPI", ["Media", "CLinux", "CVA"]),
     target(
@@ -85,7 +87,11 @@ let package = Package(
         .product(name: "SwiftASN1", package: "swift-asn1"),
       ]),
     target("Settings", ["Media", "CLinux", .product(name: "TOMLKit", package: "TOMLKit")]),
-    target("Streaming", ["Media", "PixelConversion", "Threading", "Capture", "Encoding", "RTP", "SRTP", "CLinux"]),
+    target(
+      "Streaming",
+      [
+        "Media", "PixelConversion", "Threading", "FrameTracing", "Capture", "Encoding", "RTP", "SRTP", "CLinux", "CTracing",
+      ]),
     target(
       "Listening",
       [
@@ -120,7 +126,7 @@ let package = Package(
       dependencies: [
         "Control", "RTSPServer", "Listening", "Settings", "Credentials", "Streaming", "Capture", "Encoding",
         "OrientationSensing", "Diagnosis", "Discovery",
-        "ThermalSensing", "SystemService", "VAAPI", "RTP", "SRTP", "Threading", "Media", "CLinux",
+        "ThermalSensing", "SystemService", "VAAPI", "RTP", "SRTP", "Threading", "FrameTracing", "Media", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),
@@ -147,6 +153,8 @@ let package = Package(
       name: "TestSupport", dependencies: ["SRTP", "CSRTP", "Media"], path: "Tests/TestSupport", swiftSettings: settings),
     test("MediaTests", ["Media", "TestSupport"]),
     test("PixelConversionTests", ["PixelConversion", "Media", "TestSupport"]),
+    test("FrameTracingTests", ["FrameTracing", "CTracing", "Threading", "Media", "TestSupport", "nightjar"]),
+    test("ThreadingTests", ["Threading", "Media", "TestSupport", "nightjar"]),
     test("CaptureTests", ["Capture", "PixelConversion", "Media", "CLinux", "TestSupport"]),
     test("X264Tests", ["X264", "Encoding", "Media", "TestSupport"]),
     // libva reads its environment once a process, so each test of it is a process.

@@ -1,3 +1,4 @@
+import CTracing
 import Media
 import PixelConversion
 
@@ -29,6 +30,9 @@ final class FrameScaler {
     let checkout = pool?.checkout(color: frame.color, timestamp: frame.timestamp, captured: frame.captured)
     guard var target = checkout else { return .dropped(.poolExhausted, count: 1) }
     target.arrived = frame.arrived
+    let timestamp = frame.timestamp.nanoseconds
+    let mark = nightjar_convert_begin(timestamp)
+    defer { nightjar_convert_end(timestamp, mark) }
     try scaler.scale(frame.planes, into: target.planes)
     return .frame(target)
   }

@@ -1,3 +1,4 @@
+import CTracing
 public import Media
 import PixelConversion
 import Synchronization
@@ -247,6 +248,8 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
     else { return .dropped(.poolExhausted, count: 1) }
     placeholderFrames.add(1, ordering: .relaxed)
     last = frame.timestamp
+    nightjar_frame_captured(
+      frame.timestamp.nanoseconds, frame.captured.nanoseconds, MediaTime.now().nanoseconds)
     return .frame(frame)
   }
 

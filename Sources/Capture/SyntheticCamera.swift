@@ -1,3 +1,4 @@
+import CTracing
 public import Media
 import PixelConversion
 
@@ -92,6 +93,9 @@ public final class SyntheticCamera: VideoSource, @unchecked Sendable {
       return .dropped(.poolExhausted, count: 1)
     }
     frame.arrived = now
+    nightjar_frame_captured(due.nanoseconds, due.nanoseconds, now.nanoseconds)
+    let mark = nightjar_convert_begin(due.nanoseconds)
+    defer { nightjar_convert_end(due.nanoseconds, mark) }
     if orientation == .upright {
       paint(number: number, into: frame.planes, at: frame.slot)
     } else {

@@ -1,4 +1,5 @@
 import CLinux
+import CTracing
 import Glibc
 public import Media
 import PixelConversion
@@ -346,6 +347,7 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     let now = MediaTime.now()
     let timestamp = clock.stamp(driver: buffer.isMonotonic ? buffer.timestamp : nil, now: now)
     let captured = min(timestamp, now)
+    nightjar_frame_captured(timestamp.nanoseconds, captured.nanoseconds, now.nanoseconds)
     let (orientation, later) = converter.laying()
     if let layout, orientation == .upright {
       guard let planes = layout.planes(of: buffer) else {
@@ -375,6 +377,8 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
       orientation, then: later, color: format.color, timestamp: timestamp, captured: captured)
     guard var frame = checkout else { return .dropped(.poolExhausted, count: 1) }
     frame.arrived = arrived
+    let mark = nightjar_convert_begin(timestamp.nanoseconds)
+    defer { nightjar_convert_end(timestamp.nanoseconds, mark) }
     do throws(ConversionError) {
       let picture = try legacy?.picture(in: buffer.contents.0) ?? driverFormat.picture(of: buffer)
       guard let picture else { return .dropped(.short, count: 1) }

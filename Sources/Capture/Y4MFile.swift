@@ -1,3 +1,4 @@
+import CTracing
 import Glibc
 public import Media
 import PixelConversion
@@ -167,7 +168,11 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
       tick += 1
       return .dropped(.poolExhausted, count: 1)
     }
-    frame.arrived = .now()
+    let now = MediaTime.now()
+    frame.arrived = now
+    nightjar_frame_captured(due.nanoseconds, due.nanoseconds, now.nanoseconds)
+    let mark = nightjar_convert_begin(due.nanoseconds)
+    defer { nightjar_convert_end(due.nanoseconds, mark) }
     guard try readPicture(into: frame.planes, as: orientation, interrupt: interrupt.fileDescriptor) else {
       return .idle
     }
@@ -182,10 +187,13 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
       let (orientation, later) = converter.laying()
       let checkout = converter.checkout(orientation, then: later, color: format.color, timestamp: due, captured: .zero)
       if var frame = checkout {
+        let mark = nightjar_convert_begin(due.nanoseconds)
+        defer { nightjar_convert_end(due.nanoseconds, mark) }
         guard try readPicture(into: frame.planes, as: orientation, interrupt: interrupt.fileDescriptor) else {
           return .idle
         }
         frame.captured = .now()
+        nightjar_frame_captured(due.nanoseconds, frame.captured.nanoseconds, frame.captured.nanoseconds)
         tick += 1
         return .frame(frame)
       }

@@ -68,6 +68,8 @@ public struct BoxStatus: Codable, Hashable, Sendable {
   public var uptimeSeconds: Double
   /// How often the configuration was read again and taken.
   public var reloads: Int
+  /// Whether all memory is kept from being swapped out.
+  public var memoryLocked: Bool
   /// Where it listens.
   public var listeners: [Listener]
   /// What the network is told of; empty where nothing is to be announced.
@@ -79,10 +81,10 @@ public struct BoxStatus: Codable, Hashable, Sendable {
 
   /// All of it.
   public init(
-    uptimeSeconds: Double, reloads: Int = 0, listeners: [Listener] = [], announcements: [Announcement] = [],
-    cameras: [StreamStatus], absent: [Absent] = []
+    uptimeSeconds: Double, reloads: Int = 0, memoryLocked: Bool = false, listeners: [Listener] = [],
+    announcements: [Announcement] = [], cameras: [StreamStatus], absent: [Absent] = []
   ) {
-    (self.uptimeSeconds, self.reloads) = (uptimeSeconds, reloads)
+    (self.uptimeSeconds, self.reloads, self.memoryLocked) = (uptimeSeconds, reloads, memoryLocked)
     (self.listeners, self.announcements) = (listeners, announcements)
     (self.cameras, self.absent) = (cameras, absent)
   }

@@ -81,6 +81,29 @@ public struct StreamStatus: Codable, Hashable, Sendable {
     }
   }
 
+  /// How the kernel schedules a thread that frames pass through, as it was when that began.
+  public struct Thread: Codable, Hashable, Sendable {
+    /// `nj-capture`, `nj-encode` or `nj-send`.
+    public var name: String
+    /// `other`, `batch`, `idle`, or of real time `rr`, `fifo` or `deadline` (sched(7)).
+    public var policy: String
+    /// 1 to 99 of real time, else 0.
+    public var priority: Int
+    /// By how many nanoseconds its timers may be late.
+    public var timerSlackNs: Int
+    /// The processors that it may run on, as in `0-3,6`.
+    public var cpus: String
+
+    /// All of it.
+    public init(name: String, policy: String, priority: Int, timerSlackNs: Int, cpus: String) {
+      (self.name, self.policy, self.priority) = (name, policy, priority)
+      (self.timerSlackNs, self.cpus) = (timerSlackNs, cpus)
+    }
+
+    /// Whether ordinary threads wait for it.
+    public var isRealTime: Bool { ["rr", "fifo", "deadline"].contains(policy) }
+  }
+
   /// Frames since the start.
   public struct Frames: Codable, Hashable, Sendable {
     /// Delivered by the source.
@@ -252,6 +275,8 @@ public struct StreamStatus: Codable, Hashable, Sendable {
   public var adaptation: Adaptation?
   /// The camera's own settings; nil where the source is none.
   public var controls: Controls?
+  /// The threads that frames pass through, in that order; empty before they have begun.
+  public var threads: [Thread]
   /// The destinations, in the order given.
   public var destinations: [Destination]
   /// JPEG pictures.
@@ -262,10 +287,10 @@ public struct StreamStatus: Codable, Hashable, Sendable {
   /// All of it.
   public init(
     name: String, source: Source, camera: Camera? = nil, orientation: Laid, encoder: Encoder, frames: Frames,
-    adaptation: Adaptation? = nil, controls: Controls? = nil, destinations: [Destination],
+    adaptation: Adaptation? = nil, controls: Controls? = nil, threads: [Thread] = [], destinations: [Destination],
     pictures: Pictures = Pictures(), uptimeSeconds: Double
   ) {
-    (self.controls, self.pictures) = (controls, pictures)
+    (self.controls, self.pictures, self.threads) = (controls, pictures, threads)
     self.name = name
     (self.camera, self.adaptation) = (camera, adaptation)
     (self.source, self.orientation, self.encoder, self.frames) = (source, orientation, encoder, frames)

@@ -41,12 +41,21 @@ public enum MachineFindings {
 
   /// Whether threads get real-time priority.
   ///
-  /// - Parameter stream: the process that streams, if one does; else it is this one that is looked at.
-  public static func realtime(stream: Int32?) -> Finding {
+  /// - Parameters:
+  ///   - stream: the process that streams, if one does; else it is this one that is looked at.
+  ///   - priority: the priority of those of its threads that it is for, where it tells: 0 for none.
+  public static func realtime(stream: Int32?, priority: Int? = nil) -> Finding {
+    if let priority, priority > 0 {
+      return Finding(.realtime, "capture and send of the running stream have it: \(priority)")
+    }
     let own = Int(nightjar_realtime_limit())
     let limit = stream.flatMap(realtimeLimit(ofProcess:)) ?? own
     let whose = stream == nil ? "of this login" : "of the running stream"
-    guard limit == 0 else { return Finding(.realtime, "capture and send get it: the limit \(whose) is \(limit)") }
+    guard limit == 0 else {
+      // As it was asked for.
+      if priority == 0 { return Finding(.realtime, "capture and send do without it (--realtime off)") }
+      return Finding(.realtime, "capture and send get it: the limit \(whose) is \(limit)")
+    }
     let user = stream.flatMap { Account(ofProcess: $0) } ?? .current
     return Finding(
       .realtimeNone, "the limit \(whose) on real-time priority is 0",

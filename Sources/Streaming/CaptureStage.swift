@@ -1,5 +1,7 @@
+import CTracing
 import Media
 import Synchronization
+import FrameTracing
 
 /// An NV12 frame that waits for the encoder.
 struct WaitingFrame: ~Copyable {
@@ -32,7 +34,9 @@ struct CaptureStage<Source: VideoSource>: Sendable {
       case .frame(let frame):
         let passes = !isLive || thinning.passes(frame.timestamp, due: &due)
         handOver(frame, isLive: isLive, passes: passes)
-      case .dropped(let cause, let count): statistics.drop(cause, count: count)
+      case .dropped(let cause, let count):
+        statistics.drop(cause, count: count)
+        if count > 0 { FrameMark.dropped(nil, cause, count: count) }
       case .idle: continue
       case .ended: return
       }
@@ -41,16 +45,23 @@ struct CaptureStage<Source: VideoSource>: Sendable {
 
   private func handOver(_ frame: consuming Frame, isLive: Bool, passes: Bool) {
     let now = MediaTime.now()
-    let (captured, arrived) = (frame.captured, frame.arrived)
+    let (captured, arrived, timestamp) = (frame.captured, frame.arrived, frame.timestamp)
+    nightjar_frame_waiting(
+      timestamp.nanoseconds, captured.nanoseconds, (arrived ?? captured).nanoseconds, now.nanoseconds)
     statistics.capture.withLock {
       $0.frames += 1
       $0.latency.record((arrived ?? now) - captured)
       if let arrived { $0.conversion.record(now - arrived) }
     }
-    guard passes else { return statistics.capture.withLock { $0.thinned += 1 } }
+    guard passes else {
+      FrameMark.skipped(timestamp, .thinned)
+      return statistics.capture.withLock { $0.thinned += 1 }
+    }
     let waiting = WaitingFrame(frame: frame, since: now)
-    let displaced = isLive ? mailbox.put(waiting) : mailbox.putWaiting(waiting)
     // Its end gives the memory back to the pool or to the camera, outside any lock.
-    if displaced != nil { statistics.drop(.encoderLate) }
+    if let displaced = isLive ? mailbox.put(waiting) : mailbox.putWaiting(waiting) {
+      FrameMark.dropped(displaced.frame.timestamp, .encoderLate)
+      statistics.drop(.encoderLate)
+    }
   }
 }

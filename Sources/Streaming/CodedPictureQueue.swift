@@ -11,7 +11,7 @@ final class CodedPicture: @unchecked Sendable {
   private let nalUnits: UnsafeMutableBufferPointer<NALUnit>
   private var nalUnitCount = 0
   private var isKeyFrame = false
-  private var timestamp = MediaTime.zero
+  private(set) var timestamp = MediaTime.zero
   private var captured = MediaTime.zero
   /// When the encoder was done with it.
   var encoded = MediaTime.zero

@@ -1,6 +1,8 @@
+import CTracing
 import Encoding
 import Media
 import Synchronization
+import FrameTracing
 
 /// Takes the newest frame, encodes it, and queues the coded pictures for the network. Runs on its own thread.
 struct EncodeStage<Encoder: VideoEncoder>: Sendable {
@@ -40,6 +42,7 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
         // Whoever comes next begins with a key frame.
         clock.request()
         pictures.abandon(picture)
+        FrameMark.skipped(waiting.frame.timestamp, .unwatched)
         show(waiting.frame)
         statistics.encode.withLock {
           $0.unwatched += 1
@@ -50,15 +53,17 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
       if requests.takeKeyFrame() { clock.request() }
       if let restrictions = requests.takeRestrictions() { encoder.restrict(restrictions) }
       let size = waiting.frame.laidSize
+      let timestamp = waiting.frame.timestamp
       let reduced = encoder.frameSize(for: size)
       do throws(EncoderError) {
-        try follow(rate.change(at: waiting.frame.timestamp))
+        try follow(rate.change(at: timestamp))
         try encode(consume waiting, of: reduced, into: picture, clock: &clock)
         turn.noteEncoded(size)
         failures = 0
       } catch {
         // One that has not turned with the frame: then the picture turns back.
         if encoder.configuration.size != reduced { turn.refuse(size, reason: error) }
+        FrameMark.dropped(timestamp, .encoderError)
         statistics.encode.withLock { $0.errors += 1 }
         if case .lost = error { throw error }
         // What follows a missing picture cannot be decoded without a fresh start.
@@ -98,13 +103,11 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
     defer { delivery.end(pictures) }
     let done: MediaTime
     if size == waiting.frame.laidSize {
-      try encoder.encode(waiting.frame, keyFrame: isDue) { delivery.store($0, pictures) }
-      done = .now()
+      done = try encode(waiting.frame, keyFrame: isDue, &delivery)
       pictureStage.offer(waiting.frame)
     } else {
       let reduced = try reducer.reduce(waiting.frame, to: size)
-      try encoder.encode(reduced, keyFrame: isDue) { delivery.store($0, pictures) }
-      done = .now()
+      done = try encode(reduced, keyFrame: isDue, &delivery)
       pictureStage.offer(reduced)
     }
     guard delivery.tooLarge == 0 else {
@@ -119,6 +122,17 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
       $0.latency.record(duration)
       $0.busy = $0.busy + duration
     }
+  }
+
+  /// Has the encoder do its work; when it was done.
+  private func encode(
+    _ frame: borrowing Frame, keyFrame isDue: Bool, _ delivery: inout Delivery
+  ) throws(EncoderError) -> MediaTime {
+    let timestamp = frame.timestamp.nanoseconds
+    let begin = nightjar_encode_begin(timestamp)
+    defer { nightjar_encode_end(timestamp, begin, Int64(delivery.bytes), Int64(delivery.keyFrames)) }
+    try encoder.encode(frame, keyFrame: isDue) { delivery.store($0, pictures) }
+    return .now()
   }
 
   /// Offers a frame that is not encoded to those who look at pictures, as large as if it were.
@@ -143,8 +157,10 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
 private struct Delivery {
   private var room: CodedPicture?
   private var frames = 0
-  private var keyFrames = 0
-  private var bytes = 0
+  /// Key frames among them.
+  private(set) var keyFrames = 0
+  /// Bytes of the pictures that it delivered.
+  private(set) var bytes = 0
   /// The size of a picture that had no room, 0 where all had.
   private(set) var tooLarge = 0
   /// The timestamp of the newest key frame.

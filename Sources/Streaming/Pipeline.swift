@@ -2,7 +2,8 @@ import Encoding
 public import Media
 import RTP
 import Synchronization
-import Threading
+public import Threading
+public import FrameTracing
 
 /// One camera's way to its viewers: capture, encode, send, a thread each. A value of its own without global state,
 /// so that one process may run several.
@@ -46,6 +47,9 @@ public final class Pipeline: @unchecked Sendable {
   private let outcome = Mutex<Outcome?>(nil)
   private let end = Mutex<MediaTime?>(nil)
   private var threads: Threads?
+  private let trace: CameraTrace
+  private let realTime: RealTimePriority
+  private let notedThreads = ThreadNotes()
 
   /// What was asked for, and what is left of it.
   private struct Rates {
@@ -81,14 +85,18 @@ public final class Pipeline: @unchecked Sendable {
   ///   - pacing: the part of a frame interval over which the packets of a large frame are spread, 0…1; 0 sends them at
   ///     once. The first frame after an orientation switch or a fail-over is never spread.
   ///   - restsUnwatched: whether the encoder rests while there is no destination.
+  ///   - trace: Whose frames they are in probes and in a file of them.
+  ///   - realTime: Whether capture and send take real-time priority.
   ///   - started: when the program began, the base of ``StreamStatistics/firstPacket``.
   /// - Throws: ``StreamDestinationError``, ``FramePoolError``, ``SystemFailure``.
   public init(
     source: any VideoSource, encoder: any VideoEncoder, destinations: [StreamDestination],
     keyFrameInterval: MediaTime, orientation: Orientation = .upright, pacing: Double = 0,
-    restsUnwatched: Bool = false, started: MediaTime = .now()
+    restsUnwatched: Bool = false, trace: CameraTrace = CameraTrace(), realTime: RealTimePriority = .auto, started: MediaTime = .now()
   ) throws {
     turn = PictureTurn(source, orientation)
+    self.trace = trace
+    self.realTime = realTime
     self.source = source
     self.encoder = encoder
     self.keyFrameInterval = keyFrameInterval
@@ -121,7 +129,7 @@ public final class Pipeline: @unchecked Sendable {
     precondition(threads == nil, "a pipeline is started once")
     // From the end to the beginning, so that each stage finds the next one ready. Where one cannot be started, what the
     // others wait for is closed before they go out of scope, because that waits for their ends.
-    let send = try NamedThread("nj-send", isUrgent: true) { [sendStage] in sendStage.run() }
+    let send = try thread("nj-send", .realTime(realTime)) { [sendStage] in sendStage.run() }
     do {
       let encode = try startEncoding(encoder)
       do {
@@ -137,11 +145,28 @@ public final class Pipeline: @unchecked Sendable {
     }
   }
 
+  /// A thread of the frame path.
+  private func thread(
+    _ name: String, _ urgency: NamedThread.Urgency, _ body: @escaping @Sendable () -> Void
+  ) throws(SystemFailure) -> NamedThread {
+    try NamedThread(name, urgency: urgency) { [notedThreads, trace] in
+      notedThreads.note(name)
+      trace.follow(thread: name, body)
+    }
+  }
+
+  /// How the kernel schedules the threads that frames pass through, in that order, as it was when they began.
+  public var threadScheduling: [(name: String, scheduling: ThreadScheduling)] {
+    notedThreads.noted.withLock { noted in
+      ["nj-capture", "nj-encode", "nj-send"].compactMap { name in noted[name].map { (name, $0) } }
+    }
+  }
+
   private func startEncoding<Encoder: VideoEncoder>(_ encoder: Encoder) throws(SystemFailure) -> NamedThread {
     let stage = EncodeStage(
       encoder: encoder, keyFrameInterval: keyFrameInterval, mailbox: mailbox, pictures: pictures,
       statistics: statisticsRecorder, requests: requests, reducer: reducer, turn: turn, pictureStage: pictureStage)
-    return try NamedThread("nj-encode") { [self] in
+    return try thread("nj-encode", .punctual) { [self] in
       do throws(EncoderError) {
         try stage.run()
       } catch {
@@ -156,7 +181,7 @@ public final class Pipeline: @unchecked Sendable {
   private func startCapturing<Source: VideoSource>(_ source: Source) throws(SystemFailure) -> NamedThread {
     let stage = CaptureStage(
       source: source, mailbox: mailbox, statistics: statisticsRecorder, thinning: thinning)
-    return try NamedThread("nj-capture", isUrgent: true) { [self] in
+    return try thread("nj-capture", .realTime(realTime)) { [self] in
       do {
         try stage.run(interrupt: interrupt)
         finish(interrupt.hasFired() ? .stopped : .sourceEnded)
@@ -307,5 +332,16 @@ public final class Pipeline: @unchecked Sendable {
     outcome.withLock { if $0 == nil { $0 = result } }
     pictureStage.close()
     ended.fire()
+  }
+}
+
+/// What the threads of a pipeline tell of themselves.
+private final class ThreadNotes: Sendable {
+  let noted = Mutex<[String: ThreadScheduling]>([:])
+
+  /// The calling thread's scheduling, under its name.
+  func note(_ name: String) {
+    guard let scheduling = ThreadScheduling.current() else { return }
+    noted.withLock { $0[name] = scheduling }
   }
 }

@@ -1,3 +1,4 @@
+import CTracing
 import Glibc
 import Media
 import RTP
@@ -165,6 +166,7 @@ final class RTPOutput {
     _ unit: borrowing AccessUnit, in picture: CodedPicture, _ plan: PacedFrame.Plan, at now: MediaTime
   ) -> (packets: Int, packetizing: MediaTime) {
     let begin = MediaTime.now()
+    let mark = nightjar_packetize_begin(unit.timestamp.nanoseconds)
     let frame = free.popLast() ?? OutgoingFrame()
     frame.batch.removeAll()
     let first = stream.nextSequenceNumber
@@ -181,13 +183,16 @@ final class RTPOutput {
     frame.picture = picture
     picture.holders += 1
     held.append(frame)
+    nightjar_packetize_end(unit.timestamp.nanoseconds, mark, Int64(frame.count))
     let packetizing = MediaTime.now() - begin
+    let sending = nightjar_send_begin(unit.timestamp.nanoseconds)
     var packets = 0
     for viewer in viewers where viewer.offer(frame, at: now) {
       packets -= viewer.packetsSent
       flush(viewer, at: now)
       packets += viewer.packetsSent
     }
+    nightjar_send_end(unit.timestamp.nanoseconds, sending, Int64(packets))
     reclaim()
     if isFirst { for viewer in viewers { greet(viewer) } }
     return (packets, packetizing)
@@ -251,18 +256,30 @@ final class RTPOutput {
 
   /// Sends the packets of a paced frame whose time has come.
   func pace(at now: MediaTime) {
-    guard pacing?.release(at: now) == true else { return }
+    guard let picture = pacing?.frame.picture, pacing?.release(at: now) == true else { return }
     if pacing?.isOver == true { pacing = nil }
-    for viewer in viewers where viewer.isBlocked && viewer.step == .idle { flush(viewer, at: now) }
-    reclaim()
+    sendPaced(picture, at: now)
   }
 
   /// Sends all that is left of a paced frame.
   func endPacing(at now: MediaTime) {
-    guard let frame = pacing?.frame else { return }
+    guard let frame = pacing?.frame, let picture = frame.picture else { return }
     frame.release(frame.count)
     pacing = nil
-    for viewer in viewers where viewer.isBlocked && viewer.step == .idle { flush(viewer, at: now) }
+    sendPaced(picture, at: now)
+  }
+
+  /// Sends what has been released of a paced frame.
+  private func sendPaced(_ picture: CodedPicture, at now: MediaTime) {
+    let timestamp = picture.timestamp.nanoseconds
+    let mark = nightjar_send_begin(timestamp)
+    var packets = 0
+    for viewer in viewers where viewer.isBlocked && viewer.step == .idle {
+      packets -= viewer.packetsSent
+      flush(viewer, at: now)
+      packets += viewer.packetsSent
+    }
+    nightjar_send_end(timestamp, mark, Int64(packets))
     reclaim()
   }
 

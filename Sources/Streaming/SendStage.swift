@@ -1,10 +1,12 @@
 import CLinux
+import CTracing
 import Glibc
 import Media
 import RTP
 import SRTP
 import Synchronization
 import Threading
+import FrameTracing
 
 /// Packetizes coded pictures, sends them to every viewer, and answers what viewers say by RTCP. Runs on its own thread,
 /// which waits for nothing but the next of all these.
@@ -48,6 +50,7 @@ final class SendStage: @unchecked Sendable {
   private var lastFrame: FrameTimes?
 
   private struct FrameTimes {
+    let timestamp: MediaTime
     let captured: MediaTime
     let encoded: MediaTime
     let begin: MediaTime
@@ -244,14 +247,15 @@ final class SendStage: @unchecked Sendable {
     if unit.isKeyFrame { limiter.keyFrameSent() }
     if picture.holders > 1 { held.append(picture) }
     let times = FrameTimes(
-      captured: unit.captured, encoded: picture.encoded, begin: begin, packetizing: outcome.packetizing)
+      timestamp: unit.timestamp, captured: unit.captured, encoded: picture.encoded, begin: begin, packetizing: outcome.packetizing)
     pictures.release(picture)
     askForKeyFrames(at: begin)
-    guard !viewers.isEmpty else { return }
+    guard !viewers.isEmpty else { return FrameMark.skipped(times.timestamp, .unsent) }
     if outcome.packets > 0 || outcome.isTaken {
       lastFrame = times
       recordLastFrame(at: .now())
     } else {
+      FrameMark.dropped(times.timestamp, .network)
       statistics.send.withLock { $0.unsent += 1 }
     }
   }
@@ -260,6 +264,7 @@ final class SendStage: @unchecked Sendable {
   private func recordLastFrame(at end: MediaTime) {
     guard let frame = lastFrame, !outputs.contains(where: \.isPacing) else { return }
     lastFrame = nil
+    nightjar_frame_sent(frame.timestamp.nanoseconds, frame.captured.nanoseconds, end.nanoseconds)
     statistics.send.withLock {
       $0.keyFrameRequests = (limiter.requests, limiter.granted)
       $0.frames += 1

@@ -11,27 +11,36 @@ public struct NamedThread: ~Copyable {
   /// Above ordinary threads, below those of the kernel that serve interrupts (50).
   private static let realTimePriority: CInt = 5
 
+  /// How much it matters that the thread runs at once when there is something to do.
+  public enum Urgency: Sendable {
+    /// No more than for others.
+    case ordinary
+    /// Its timers are exact, and it takes its turn like others.
+    case punctual
+    /// Punctual, and with real-time priority as that says: for one that does little at a time, and must do it in time.
+    case realTime(RealTimePriority)
+  }
+
   private final class Entry: Sendable {
     let name: String
-    let isUrgent: Bool
+    let urgency: Urgency
     let body: @Sendable () -> Void
-    init(name: String, isUrgent: Bool, body: @escaping @Sendable () -> Void) {
+    init(name: String, urgency: Urgency, body: @escaping @Sendable () -> Void) {
       self.name = name
-      self.isUrgent = isUrgent
+      self.urgency = urgency
       self.body = body
     }
   }
 
   /// Starts `body` on a thread called `name` (at most 15 bytes).
   ///
-  /// - Parameter isUrgent: whether it takes real-time priority where the system allows that to this program: for one that
-  ///   does little at a time, and must do it in time.
+  /// - Parameter urgency: how much it matters that it runs at once. What the system does not allow is left out.
   /// - Throws: ``SystemFailure`` where the system has no thread left.
   public init(
-    _ name: String, isUrgent: Bool = false, _ body: @escaping @Sendable () -> Void
+    _ name: String, urgency: Urgency = .ordinary, _ body: @escaping @Sendable () -> Void
   ) throws(SystemFailure) {
     var created = pthread_t()
-    let entry = Unmanaged.passRetained(Entry(name: name, isUrgent: isUrgent, body: body))
+    let entry = Unmanaged.passRetained(Entry(name: name, urgency: urgency, body: body))
     let result = pthread_create(&created, nil, namedThreadMain, entry.toOpaque())
     guard result == 0 else {
       entry.release()
@@ -54,10 +63,26 @@ public struct NamedThread: ~Copyable {
     let entry = Unmanaged<Entry>.fromOpaque(argument).takeRetainedValue()
     // A name that is too long leaves the thread with its parent's: nothing depends on it.
     _ = nightjar_thread_set_name(entry.name)
-    // Mostly it is not allowed.
-    if entry.isUrgent { _ = nightjar_thread_raise(realTimePriority) }
+    switch entry.urgency {
+    case .ordinary: break
+    case .punctual: nightjar_thread_be_punctual()
+    case .realTime(let wish):
+      nightjar_thread_be_punctual()
+      // Mostly it is not allowed.
+      if wish != .off { _ = nightjar_thread_raise(realTimePriority, wish == .on ? 1 : 0) }
+    }
     entry.body()
   }
+}
+
+/// Whether threads that must be in time take real-time priority (`SCHED_RR`).
+public enum RealTimePriority: String, Sendable, CaseIterable {
+  /// Where the limit for it (`RLIMIT_RTPRIO`) says that this program is to.
+  case auto
+  /// By any privilege that there is.
+  case on
+  /// Not by themselves. What the program was started with stays.
+  case off
 }
 
 /// Not a closure: one written where an actor is current traps on the new thread.

@@ -66,7 +66,9 @@ struct BoxConfiguration {
     return lines.sorted()
   }
 
-  private static let pathOptions: Set = ["control", "users", "tokens", "tls-cert", "tls-key", "sdp", "stats-json"]
+  private static let pathOptions: Set = [
+    "control", "users", "tokens", "tls-cert", "tls-key", "sdp", "stats-json", "trace",
+  ]
 
   /// The variable that names the file.
   static let pathVariable = "NIGHTJAR_CONFIG"

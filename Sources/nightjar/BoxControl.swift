@@ -32,11 +32,13 @@ final class BoxControl: ControlTarget {
   private let state = Mutex(State())
   private let wake: WakeUp
   private let started: MediaTime
+  private let isMemoryLocked: Bool
   let figures: BoxFigures
   let metrics: MetricsPage
 
-  init(_ wake: WakeUp, started: MediaTime) {
+  init(_ wake: WakeUp, started: MediaTime, isMemoryLocked: Bool) {
     self.wake = wake
+    self.isMemoryLocked = isMemoryLocked
     self.started = started
     let figures = BoxFigures(at: .now())
     self.figures = figures
@@ -54,7 +56,8 @@ final class BoxControl: ControlTarget {
   func status() -> BoxStatus {
     let now = state.withLock { $0 }
     return BoxStatus(
-      uptimeSeconds: (MediaTime.now() - started).seconds, reloads: now.reloads, listeners: now.listeners,
+      uptimeSeconds: (MediaTime.now() - started).seconds, reloads: now.reloads, memoryLocked: isMemoryLocked,
+      listeners: now.listeners,
       announcements: (now.announcer?.services ?? []).map(BoxStatus.Announcement.init),
       cameras: now.cameras.map { $0.status() }, absent: now.absent)
   }

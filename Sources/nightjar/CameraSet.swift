@@ -23,6 +23,9 @@ struct CameraSet {
     for (index, camera) in cameras.enumerated() where camera.sdp != nil && camera.sdp == camera.statisticsPath {
       throw ConfigurationError(at: place(of: "sdp", index), key: "sdp", "it is the file of stats-json")
     }
+    for (index, camera) in cameras.enumerated() where camera.sdp != nil && camera.sdp == camera.tracing.path {
+      throw ConfigurationError(at: place(of: "sdp", index), key: "sdp", "it is the file of trace")
+    }
     try checkDistinct(
       "rtsp-multicast", "another camera goes to this group",
       cameras.map { $0.serving.group.map { ["\($0.address) port \($0.port)"] } ?? [] })

@@ -6,6 +6,8 @@ import SystemService
 /// A camera's place in the box: its stream, or what is done to have one. Of the main thread alone.
 final class CameraSlot {
   let name: String
+  /// Tells it from every other of this run.
+  let number: Int
   let terminal: CameraTerminal
   /// What it is to do.
   private(set) var camera: BoxConfiguration.Camera
@@ -50,8 +52,9 @@ final class CameraSlot {
   private static let firstPause = MediaTime(seconds: 1)
   private static let longestPause = MediaTime(seconds: 60)
 
-  init(_ camera: BoxConfiguration.Camera, _ terminal: CameraTerminal) {
+  init(_ camera: BoxConfiguration.Camera, number: Int, _ terminal: CameraTerminal) {
     name = camera.name
+    self.number = number
     self.camera = camera
     self.terminal = terminal
   }

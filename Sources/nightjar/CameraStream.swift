@@ -22,6 +22,7 @@ final class CameraStream {
   private var orientation: Orientation
   private var refusal: String?
   private var hasLeft = false
+  private var hasToldScheduling = false
 
   var pipeline: Pipeline { opened.pipeline }
 
@@ -62,7 +63,25 @@ final class CameraStream {
   func descriptionPath(sharedWith report: OutputFile) -> String? { descriptions.path(sharedWith: report) }
 
   /// - Throws: ``SystemFailure`` where the system has no thread left; then nothing runs.
-  func start() throws { try pipeline.start() }
+  func start() throws { try command.scheduling.confine { try pipeline.start() } }
+
+  /// Says once what of its scheduling the system did not allow.
+  private func tellScheduling() {
+    let threads = pipeline.threadScheduling
+    guard !hasToldScheduling, threads.count == 3 else { return }
+    hasToldScheduling = true
+    let wish = command.scheduling
+    if wish.realTime == .on, !threads.contains(where: \.scheduling.isRealTime) {
+      terminal.line(
+        "no real-time priority, because the system does not allow it: ulimit -r is 0, and the privilege CAP_SYS_NICE is not "
+          + "there", .warning, event: "scheduling")
+    }
+    if let wanted = wish.processors, let other = threads.first(where: { $0.scheduling.processors != wanted }) {
+      terminal.line(
+        "\(other.name) runs on the processors \(other.scheduling.processors) instead of \(wanted): the system does not allow "
+          + "another choice", .warning, event: "scheduling")
+    }
+  }
 
   private func startAdapting() throws {
     guard command.adapts else { return }
@@ -105,6 +124,7 @@ final class CameraStream {
   /// What happened since the last call, as lines; once a second. Returns what belongs into the live line.
   func look() -> String? {
     tellEvents()
+    tellScheduling()
     pipeline.followColor()
     if let new = pipeline.turnRefusal?.description, new != refusal {
       refusal = new

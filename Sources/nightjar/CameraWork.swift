@@ -51,7 +51,7 @@ final class CameraWork: Sendable {
             kind: .unavailable,
             description: "the driver does not let go of the camera that it had before: unplug that one"))
       }
-      do { return .opened(try OpenedCamera(command, in: place, controls, notes)) } catch { return .failed(error) }
+      do { return .opened(try OpenedCamera.open(command, in: place, controls, notes)) } catch { return .failed(error) }
     }
     return work
   }

@@ -62,6 +62,7 @@ enum StatusText {
   static func text(_ box: BoxStatus) -> String {
     var lines = ["running      " + StatusDisplay.clock(MediaTime(seconds: box.uptimeSeconds))]
     if box.reloads > 0 { lines.append("reloaded     \(times(box.reloads))") }
+    if box.memoryLocked { lines.append("memory       locked") }
     for listener in box.listeners {
       let address = listener.address.contains(":") ? "[\(listener.address)]" : listener.address
       lines.append("listening    \(listener.scheme) at \(address) port \(listener.port)")
@@ -115,6 +116,7 @@ enum StatusText {
     }
     if let controls = status.controls { lines += self.lines(of: controls) }
     if let adaptation = status.adaptation { lines += self.lines(of: adaptation) }
+    if !status.threads.isEmpty { lines.append("threads      " + Self.text(of: status.threads)) }
     for destination in status.destinations { lines += self.lines(of: destination, label: "destination  ") }
     let pictures = status.pictures
     if pictures.viewers + pictures.coded + pictures.passed > 0 {
@@ -123,6 +125,16 @@ enum StatusText {
           + "camera's own, \(pictures.skipped) frames skipped")
     }
     return lines
+  }
+
+  /// `nj-capture rr 5, nj-encode, nj-send rr 5; processors 0-3`.
+  private static func text(of threads: [StreamStatus.Thread]) -> String {
+    let places = Set(threads.map(\.cpus))
+    let words = threads.map { thread in
+      thread.name + (thread.policy == "other" ? "" : " \(thread.policy)")
+        + (thread.isRealTime ? " \(thread.priority)" : "") + (places.count > 1 ? " on \(thread.cpus)" : "")
+    }
+    return words.joined(separator: ", ") + (places.count == 1 ? "; processors \(threads[0].cpus)" : "")
   }
 
   /// What one who looks at JPEG pictures gets.

@@ -130,7 +130,9 @@ final class Doctor {
     if case .thresholds(let given)? = box?.box.adaptation.thermal { thresholds = given }
     tell(MachineFindings.temperature(thresholds: thresholds, watching: controlCommand("status --watch")))
     // The service has a limit of its own, and a login's says nothing about it.
-    if service?.isInstalled != true || running != nil { tell(MachineFindings.realtime(stream: running?.process)) }
+    if service?.isInstalled != true || running != nil {
+      tell(MachineFindings.realtime(stream: running?.process, priority: running?.realTimePriority))
+    }
   }
 }
 

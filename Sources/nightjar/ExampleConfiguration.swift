@@ -68,6 +68,11 @@ enum ExampleConfiguration {
     # Stop after this time, and write the final figures to a file.
     #duration = "8h"
     #stats-json = "/tmp/nightjar.json"
+    # Write every frame's way to a file that ui.perfetto.dev opens, no more than so many bytes.
+    #trace = "/var/lib/nightjar/trace.json"
+    #trace-limit = "256M"
+    # Keep all memory from being swapped out, once it was used; nothing may limit that (the service may).
+    #lock-memory = true
 
     """#
 
@@ -148,6 +153,11 @@ enum ExampleConfiguration {
     #thermal = "auto"
     # Encode with less effort, fewer frames, smaller pictures while encoding takes over 80 % of the time.
     #load-adaptation = true
+
+    # Real-time priority for capture and send: auto (where the limit for it says so), on (by any privilege) or off. And the
+    # processors that the camera's threads run on.
+    #realtime = "auto"
+    #cpus = "0"
 
     # Spread the packets of a large frame over this part of the frame interval: 0 to 1.
     #pacing = 0.25

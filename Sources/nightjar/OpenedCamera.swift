@@ -3,6 +3,7 @@ import Encoding
 import Media
 import Streaming
 import Synchronization
+import FrameTracing
 
 /// A camera that is open, with an encoder that is prepared for it, and their pipeline that has not begun: what may take
 /// its time, and therefore is made on a thread of its own where others stream already.
@@ -27,13 +28,22 @@ struct OpenedCamera: Sendable {
     var keepsStandby: Bool
     /// When the program began.
     var started: MediaTime
+    /// Whose frames they are in probes and traces.
+    var trace: CameraTrace
+  }
+
+  /// As ``init(_:in:_:_:)``; every thread that this starts runs where the camera's are to.
+  static func open(
+    _ command: StreamCommand, in place: Place, _ controls: CameraControls?, _ notes: Notes
+  ) throws -> OpenedCamera {
+    try command.scheduling.confine { try OpenedCamera(command, in: place, controls, notes) }
   }
 
   /// Opens what `command` asks for; tells in `notes` what is no reason to stop.
   ///
   /// - Parameter controls: what looks after the camera's controls; nil where no camera is asked for.
   /// - Throws: a `Failure`; then nothing is open.
-  init(_ command: StreamCommand, in place: Place, _ controls: CameraControls?, _ notes: Notes) throws {
+  private init(_ command: StreamCommand, in place: Place, _ controls: CameraControls?, _ notes: Notes) throws {
     let orientation = command.orientation.initial
     let source = try Self.source(command, fixed: command.turns ? nil : orientation, place, controls, notes)
     // A substitute for a camera has none.
@@ -48,7 +58,8 @@ struct OpenedCamera: Sendable {
     pipeline = try Pipeline(
       source: source, encoder: selection.encoder, destinations: command.destinations(in: place),
       keyFrameInterval: command.encoding.settings.keyFrameInterval, orientation: orientation, pacing: command.pacing,
-      restsUnwatched: place.isServed && !command.serving.alwaysEncodes, started: place.started)
+      restsUnwatched: place.isServed && !command.serving.alwaysEncodes, trace: place.trace,
+      realTime: command.scheduling.realTime, started: place.started)
     if command.turns, keepsStandby {
       do {
         try source.prepareTurning()

@@ -1,6 +1,7 @@
 import ArgumentParser
 import Media
 import Streaming
+import Threading
 
 /// An option that is chosen, or left to the program.
 enum Choice<Value: Sendable>: Sendable {
@@ -99,6 +100,34 @@ enum OptionValues {
       throw ValidationError("choose \(limits.lowerBound) to \(limits.upperBound) seconds, as in \(example)")
     }
     return MediaTime(seconds: value * unit)
+  }
+
+  /// `500M`, `2G`, `1000000`: bytes.
+  static func bytes(_ text: String, within limits: ClosedRange<Int>, example: String) throws -> Int {
+    var digits = Substring(text)
+    var unit = 1.0
+    if let last = digits.last, let factor = ["k": 1e3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12][last] {
+      unit = factor
+      digits = digits.dropLast()
+    }
+    guard let value = decimal(digits), (Double(limits.lowerBound)...Double(limits.upperBound)).contains(value * unit)
+    else {
+      throw ValidationError(
+        "choose \(limits.lowerBound / 1_000_000)M to \(limits.upperBound / 1_000_000_000)G, as in \(example)")
+    }
+    return Int((value * unit).rounded())
+  }
+
+  /// `2,3`, `0-1`: processors that this program may run on.
+  static func processors(_ text: String) throws -> ProcessorSet {
+    guard let processors = ProcessorSet(text: text) else {
+      throw ValidationError("write numbers and ranges of processors, as in 2,3 or 0-1")
+    }
+    // A kernel that does not tell will refuse it by itself.
+    guard let there = ProcessorSet.ofThread() else { return processors }
+    let missing = processors.numbers.filter { !there.numbers.contains($0) }
+    guard let missing = ProcessorSet(missing) else { return processors }
+    throw ValidationError("there is no processor \(missing) for this program: it may run on \(there)")
   }
 
   /// `auto` or a number.

@@ -80,18 +80,39 @@ struct OutputFile {
     }
   }
 
+  /// Replaces the file by an empty one, to be written to from now on.
+  ///
+  /// - Returns: Its descriptor, which is the caller's.
+  /// - Throws: ``CommandFailure``; then a file's old content is still there.
+  func open() throws -> CInt {
+    guard case .replaced = target else { return try openInPlace() }
+    let (real, temporary, descriptor) = try create()
+    guard rename(temporary, real) == 0 else {
+      let error = errno
+      close(descriptor)
+      unlink(temporary)
+      throw failure(error, isWriting: true)
+    }
+    return descriptor
+  }
+
   /// Removes the file; what is no file stays.
   func remove() {
     if case .replaced(let real) = target { unlink(real) }
   }
 
-  private func writeInPlace(_ text: String) throws {
+  private func openInPlace() throws -> CInt {
     // Without waiting: a pipe that nobody reads would hold up the end for ever.
-    let descriptor = open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    let descriptor = Glibc.open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
     guard descriptor >= 0 else { throw failure(errno, isWriting: true) }
-    defer { close(descriptor) }
     // A reader that takes its time is another matter.
     _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
+    return descriptor
+  }
+
+  private func writeInPlace(_ text: String) throws {
+    let descriptor = try openInPlace()
+    defer { close(descriptor) }
     let error = writeAll(text, to: descriptor)
     guard error == 0 else { throw failure(error, isWriting: true) }
   }
@@ -101,7 +122,7 @@ struct OutputFile {
     guard case .replaced(let real) = target else { throw failure(ENXIO) }
     let temporary = "\(real).\(getpid()).new"
     unlink(temporary)
-    let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, isSecret ? 0o600 : 0o644)
+    let descriptor = Glibc.open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, isSecret ? 0o600 : 0o644)
     guard descriptor >= 0 else { throw failure(errno) }
     return (real, temporary, descriptor)
   }

@@ -80,6 +80,11 @@ struct RunningStream {
     }
   }
 
+  /// The least priority of the threads that capture and send, 0 for none; nil where nothing streams.
+  var realTimePriority: Int? {
+    status.cameras.flatMap(\.threads).filter { $0.name != "nj-encode" }.map(\.priority).min()
+  }
+
   /// What a camera of it did while it was watched.
   struct Measurement {
     /// Pictures a second that the camera delivered itself.

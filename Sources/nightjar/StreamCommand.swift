@@ -98,6 +98,12 @@ struct StreamCommand: ParsableCommand {
   @OptionGroup(title: "Options for a machine at its limits")
   var adaptation: AdaptationOptions
 
+  @OptionGroup(title: "Scheduling options")
+  var scheduling: SchedulingOptions
+
+  @OptionGroup(title: "Trace options")
+  var tracing: TraceOptions
+
   @OptionGroup(title: "RTSP options")
   var serving: RTSPOptions
 

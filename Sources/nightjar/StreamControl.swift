@@ -65,6 +65,7 @@ final class StreamCamera: CameraTarget {
         thinned: statistics.thinned, unwatched: statistics.unwatched, sent: statistics.sent,
         droppedByCause: Dictionary(uniqueKeysWithValues: statistics.drops.map { ($0.key.name, $0.value) })),
       adaptation: adaptation?.status, controls: cameraControls.map { StreamStatus.Controls($0.status) },
+      threads: pipeline.threadScheduling.map { StreamStatus.Thread(name: $0.name, $0.scheduling) },
       destinations: statistics.destinations.map(StreamStatus.Destination.init),
       pictures: StreamStatus.Pictures(pipeline.pictureStatistics), uptimeSeconds: statistics.duration.seconds)
   }
@@ -123,6 +124,15 @@ final class StreamCamera: CameraTarget {
     }
     try pipeline.changeBitrate(bitsPerSecond)
     controlled.add("bitrate")
+  }
+}
+
+extension StreamStatus.Thread {
+  /// A thread of a pipeline.
+  fileprivate init(name: String, _ scheduling: ThreadScheduling) {
+    self.init(
+      name: name, policy: scheduling.policy.rawValue, priority: scheduling.priority,
+      timerSlackNs: scheduling.timerSlack, cpus: scheduling.processors.description)
   }
 }
 

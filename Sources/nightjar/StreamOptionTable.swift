@@ -18,6 +18,9 @@ extension StreamCommand {
     .init("http", .optionalText, .box),
     .init("duration", .number, .box),
     .init("stats-json", .text, .box),
+    .init("trace", .text, .box),
+    .init("trace-limit", .number, .box),
+    .init("lock-memory", .flag, .box),
 
     .init("name", .text, .camera(isShared: false)),
     .init("announce-name", .text, .camera(isShared: false)),
@@ -56,6 +59,8 @@ extension StreamCommand {
     .init("no-standby", .flag, .camera(isShared: true)),
     .init("thermal", .text, .camera(isShared: true)),
     .init("load-adaptation", .invertibleFlag, .camera(isShared: true)),
+    .init("realtime", .text, .camera(isShared: true)),
+    .init("cpus", .text, .camera(isShared: true)),
     .init("to", .list, .camera(isShared: false)),
     .init("pacing", .number, .camera(isShared: true)),
     .init("sdp", .text, .camera(isShared: false)),
@@ -71,5 +76,5 @@ extension StreamCommand {
     "controls", "sensor-lock", "power-line", "night", "night-controls", "announce-name",
   ]
   /// The options of the box that are taken when the program starts, and not by a reload.
-  static let startOptions: Set = ["control", "duration", "stats-json"]
+  static let startOptions: Set = ["control", "duration", "stats-json", "trace", "trace-limit", "lock-memory"]
 }

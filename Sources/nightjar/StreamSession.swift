@@ -8,6 +8,7 @@ import Media
 import RTSPServer
 import Streaming
 import SystemService
+import FrameTracing
 
 /// One run of `nightjar stream`, the box: from the options to the summary. Of the main thread alone.
 final class StreamSession {
@@ -39,6 +40,10 @@ final class StreamSession {
   /// Why there is no server that was asked for, or not for all cameras, as it was told last.
   var servingComplaints: [String: String] = [:]
   private var service: ServiceReport?
+  /// What writes the frames' way down, where that is asked for.
+  private var trace: TraceRecorder?
+  /// How many cameras there have been.
+  private var lastNumber = 0
   /// Whether it is ended with the terminal that it was started from.
   private let hasTerminal: Bool
 
@@ -51,7 +56,7 @@ final class StreamSession {
     hasTerminal = terminal >= 0
     if hasTerminal { close(terminal) }
     wake = try WakeUp()
-    control = BoxControl(wake, started: started)
+    control = BoxControl(wake, started: started, isMemoryLocked: configuration.box.scheduling.locksMemory)
   }
 
   /// A pipeline that has been stopped and may not have let go of its camera yet.
@@ -75,6 +80,10 @@ final class StreamSession {
     let notes = Notes()
     if let path = configuration.path { terminal.line("config     \(path)") }
     for warning in configuration.warnings { terminal.warning(warning) }
+    try box.scheduling.lockMemory()
+    let traceFile = try box.tracing.path.map { try OutputFile(checking: $0, isSecret: true) }
+    if let traceFile { try startTracing(to: traceFile) }
+    defer { trace?.end() }
     sockets = try ActivationSocket.take(known: RTSPOptions.socketNames)
     serving = try box.serving.configuration(sockets: sockets, notes)
     servingAPI = try box.api.configuration(box.serving, rtsp: serving, notes)
@@ -85,13 +94,17 @@ final class StreamSession {
     starting.end()
 
     let report = try box.statisticsPath.flatMap { $0 == "-" ? nil : try OutputFile(checking: $0) }
+    if let report, let traceFile, report.isSameFile(as: traceFile) {
+      throw CommandFailure(kind: .usage, description: "--trace and --stats-json are the same file, \(report.path)")
+    }
     defer { for slot in slots { slot.stream?.leave() } }
     if let opened {
       let stream = try CameraStream(opened, slots[0].camera.command, slots[0].terminal)
       slots[0].stream = stream
       slots[0].destinations = slots[0].camera.command.destinations(in: place(of: slots[0]))
-      if let report, let path = stream.descriptionPath(sharedWith: report) {
-        throw CommandFailure(kind: .usage, description: "--sdp and --stats-json are the same file, \(path)")
+      for (option, file) in [("--stats-json", report), ("--trace", traceFile)] {
+        guard let file, let path = stream.descriptionPath(sharedWith: file) else { continue }
+        throw CommandFailure(kind: .usage, description: "--sdp and \(option) are the same file, \(path)")
       }
       stream.introduce()
     }
@@ -115,6 +128,8 @@ final class StreamSession {
     control.end()
     announcer?.stop()
     let failure = finish()
+    trace?.end()
+    tellTraceEvents()
     try tellSummary(report)
     if ending != .signal, let failure { throw failure }
   }
@@ -124,20 +139,38 @@ final class StreamSession {
     let notes = Notes()
     defer { slot.terminal.tell(notes) }
     slot.keepsStandby = true
-    return try OpenedCamera(
+    return try OpenedCamera.open(
       slot.camera.command, in: place(of: slot), slot.controlsForOpening(), notes)
   }
 
   /// A place for a camera of the configuration.
   func slot(_ camera: BoxConfiguration.Camera) -> CameraSlot {
-    CameraSlot(camera, CameraTerminal(terminal, name: configuration.streams.count > 1 ? camera.name : nil))
+    lastNumber += 1
+    return CameraSlot(
+      camera, number: lastNumber,
+      CameraTerminal(terminal, name: configuration.streams.count > 1 ? camera.name : nil))
   }
 
   /// What a camera may do in this box.
   func place(of slot: CameraSlot) -> OpenedCamera.Place {
     OpenedCamera.Place(
       isServed: serving != nil, isOneOfSeveral: configuration.streams.count > 1, keepsStandby: slot.keepsStandby,
-      started: started)
+      started: started, trace: CameraTrace(number: slot.number, name: slot.name, recorder: trace))
+  }
+
+  private func startTracing(to file: OutputFile) throws {
+    let descriptor = try file.open()
+    do {
+      trace = try TraceRecorder(descriptor: descriptor, limit: box.tracing.limit)
+    } catch {
+      close(descriptor)
+      throw error
+    }
+    terminal.line("trace      \(file.path), of at most \(box.tracing.limit / 1_000_000) MB; open it at ui.perfetto.dev")
+  }
+
+  private func tellTraceEvents() {
+    for event in trace?.takeEvents() ?? [] { terminal.line(event.description, .warning, event: "trace") }
   }
 
   /// Serves the streams by RTSP, and says how to watch them.
@@ -264,6 +297,7 @@ final class StreamSession {
   /// Shows what went on; once a second.
   private func look() {
     tellServerEvents()
+    tellTraceEvents()
     control.figures.look(rtsp: rtsp, https: api, http: http)
     let live = slots.compactMap { slot -> String? in
       slot.stream?.look().map { slots.count > 1 ? "\(slot.name) \($0)" : $0 }

@@ -154,6 +154,11 @@ private struct Witness: CameraTarget {
       adaptation: .init(
         thermalState: "serious", temperature: 81.5, zone: "cpu-thermal", load: 0.25, maximumSize: nil, maximumFps: 25,
         x264Preset: nil, bitrateShare: 0.7, changes: 2),
+      threads: [
+        .init(name: "nj-capture", policy: "rr", priority: 5, timerSlackNs: 1, cpus: "0-1"),
+        .init(name: "nj-encode", policy: "other", priority: 0, timerSlackNs: 1, cpus: "0-1"),
+        .init(name: "nj-send", policy: "rr", priority: 5, timerSlackNs: 1, cpus: "0-1"),
+      ],
       destinations: [.init(url: "rtp://127.0.0.1:5004", packets: 700, bytes: 840_000, packetsLost: 5)],
       uptimeSeconds: 3723.5)
   }

@@ -2,6 +2,7 @@
 #ifndef NIGHTJAR_MACHINE_H
 #define NIGHTJAR_MACHINE_H
 
+#include <stddef.h>
 #include <stdint.h>
 
 // Whether something synchronizes the wall clock (adjtimex(2)): 1, 0, or -1 where the kernel does not tell.
@@ -9,6 +10,14 @@ int nightjar_clock_synchronized(void);
 
 // The highest real-time priority that this process may take (RLIMIT_RTPRIO); 0 for none.
 int nightjar_realtime_limit(void);
+
+// How many bytes this process may lock into memory: INT64_MAX where nothing limits it, be it the limit (RLIMIT_MEMLOCK, whose
+// soft one is raised to the hard one first) or a privilege (CAP_IPC_LOCK), which is tried.
+int64_t nightjar_lockable_bytes(void);
+
+// Keeps all memory that the process has and will have from being swapped out, each page from when it is first used
+// (mlockall(2) with MCL_ONFAULT). 0, or an errno.
+int nightjar_lock_memory(void);
 
 // Bytes of the file system of path that are free to this user, or -1 and errno.
 int64_t nightjar_free_bytes(const char *path);

@@ -3,13 +3,50 @@
 #define NIGHTJAR_THREADS_H
 
 #include <pthread.h>
+#include <stdint.h>
 
 // Names the calling thread; names of more than 15 bytes are refused by the kernel (ERANGE).
 int nightjar_thread_set_name(const char *name);
 
 // Gives the calling thread real-time priority (SCHED_RR), as far as RLIMIT_RTPRIO allows it and at most so much; 0 where it
-// has it. Threads that it starts do not inherit it. Root is not exempt: a limit of 0 is what a person has in a shell.
-int nightjar_thread_raise(int priority);
+// has it, else an errno. Threads that it starts do not inherit it. One that was started with real-time priority keeps what it
+// has. Where the limit is 0, which is what a person has in a shell, it is left alone even where a privilege (CAP_SYS_NICE)
+// would allow it, unless is_ordered.
+int nightjar_thread_raise(int priority, int is_ordered);
+
+// Has the kernel wake the calling thread in time: to the nanosecond instead of within 50 microseconds (PR_SET_TIMERSLACK).
+void nightjar_thread_be_punctual(void);
+
+// How the kernel schedules the calling thread.
+struct nightjar_scheduling {
+  // SCHED_OTHER and so on, without flags.
+  int policy;
+  // 1 to 99 of real-time policies, else 0.
+  int priority;
+  // Nanoseconds by which a timer may be late.
+  int64_t timer_slack;
+};
+int nightjar_thread_scheduling(struct nightjar_scheduling *scheduling);
+
+// A set of processors, as many as any kernel has been built for.
+enum { nightjar_processor_limit = 8192 };
+struct nightjar_processors {
+  uint64_t bits[nightjar_processor_limit / 64];
+};
+// Those that the calling thread may run on; 0, or an errno.
+int nightjar_thread_processors(struct nightjar_processors *processors);
+// The calling thread, and all that it starts from now on, run on these alone; 0, or an errno.
+int nightjar_thread_set_processors(const struct nightjar_processors *processors);
+
+// The policies, of which some are hidden without _GNU_SOURCE.
+enum {
+  nightjar_SCHED_OTHER = 0,
+  nightjar_SCHED_FIFO = 1,
+  nightjar_SCHED_RR = 2,
+  nightjar_SCHED_BATCH = 3,
+  nightjar_SCHED_IDLE = 5,
+  nightjar_SCHED_DEADLINE = 6,
+};
 
 // A mutex that lends its holder the priority of whoever waits for it, so that a real-time stage
 // never waits behind an ordinary thread that was preempted.
