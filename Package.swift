@@ -103,7 +103,7 @@ let package = Package(
     target(
       "RTSPServer",
       [
-        "RTSP", "Credentials", "Listening", "Streaming", "SRTP", "RTP", "Media",
+        "RTSP", "Credentials", "Listening", "Streaming", "SRTP", "RTP", "Threading", "Media",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOSSL", package: "swift-nio-ssl"),
@@ -143,6 +143,10 @@ let package = Package(
 
     .executableTarget(
       name: "stillness-cost", dependencies: ["Capture", "Media"], path: "Benchmarks/StillnessCost",
+      swiftSettings: settings),
+
+    .executableTarget(
+      name: "trace-cost", dependencies: ["FrameTracing", "CTracing", "Media"], path: "Benchmarks/TraceCost",
       swiftSettings: settings),
 
     .executableTarget(

@@ -33,8 +33,10 @@ public final class RTSPServer: Sendable {
     self.events = events
     do {
       let tls = try configuration.identity.map { try $0.serverContext() }
+      let handover = try Handover()
+      try handover.attach(to: group)
       let service = try loop.submit {
-        let service = Service(configuration, loop, events)
+        let service = Service(configuration, loop, handover, events)
         try service.set(presentations)
         return NIOLoopBound(service, eventLoop: loop)
       }.wait()

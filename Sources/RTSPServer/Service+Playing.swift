@@ -28,7 +28,7 @@ extension Service {
       camera: presentations.count > 1 ? presentation.name : nil)
     viewer.pending = PendingPlay(response: response, url: url, connection: connection)
     let service = NIOLoopBound(self, eventLoop: loop)
-    let loop = loop
+    let handover = handover
     do {
       switch transport.delivery {
       case .multicast:
@@ -43,7 +43,7 @@ extension Service {
           // Whoever asks for AVPF has read what it offers; others know packets that come again as they were.
           hasRetransmissionStream: transport.profile == .avpf
         ) { start in
-          loop.execute { service.value.started(session, number, start) }
+          handover.put { service.value.started(session, number, start) }
         }
       case .interleaved(let channels):
         guard connections[entry.connection]?.channel.isWritable == true else {
@@ -52,14 +52,14 @@ extension Service {
           return connection.answered(Response(.serviceUnavailable, to: request))
         }
         let interleaved = try InterleavedTransport(media: channels.rtp, control: channels.rtcp) { bytes in
-          loop.execute { service.value.write(bytes, for: session, number) }
+          handover.put { service.value.write(bytes, for: session, number) }
         }
         viewer.interleaved = interleaved
         viewer.viewer = try pipeline.admit(
           .interleaved(interleaved),
           name: name, stream: key?.stream, controlKey: key?.controlKey
         ) { start in
-          loop.execute { service.value.started(session, number, start) }
+          handover.put { service.value.started(session, number, start) }
         }
       }
     } catch {

@@ -12,6 +12,8 @@ final class Service {
   /// As it is now: who may watch changes.
   var configuration: ServerConfiguration
   let loop: any EventLoop
+  /// What send threads leave for it.
+  let handover: Handover
   let events: ServerEvents
   let packets = PacketWriter()
   var table: SessionTable
@@ -37,7 +39,8 @@ final class Service {
   /// How long the answer to PLAY waits for the first picture, where the camera gives none.
   static let startPatience = TimeAmount.seconds(2)
 
-  init(_ configuration: ServerConfiguration, _ loop: any EventLoop, _ events: ServerEvents) {
+  init(_ configuration: ServerConfiguration, _ loop: any EventLoop, _ handover: Handover, _ events: ServerEvents) {
+    self.handover = handover
     self.configuration = configuration
     self.events = events
     self.loop = loop

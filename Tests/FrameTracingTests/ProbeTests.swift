@@ -51,6 +51,9 @@ import Testing
     try Data(script.utf8).write(to: URL(fileURLWithPath: file))
     let result = try Subprocess.run(
       [
+        // gdb waits for signals that are blocked in what a test starts.
+        "python3", "-c",
+        "import os, signal, sys; signal.pthread_sigmask(signal.SIG_SETMASK, []); os.execvp(sys.argv[1], sys.argv[1:])",
         // Without the symbols: they are many, and the probes need none.
         "gdb", "-nx", "-batch", "-readnever", "-x", file, "--args", nightjarPath, "stream", "--source", "test", "--size",
         "160x120", "--fps", "5", "--duration", "3s", "--control", "none", "--to", "rtp://127.0.0.1:\(UDPPort.free())",

@@ -151,7 +151,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let path = directory.path("trace.json")
     let result = try Subprocess.run(
-      [nightjarPath] + Self.plain + ["--rtsp", "127.0.0.1:0", "--duration", "2s", "--trace", path], in: directory)
+      [nightjarPath] + Self.plain + ["--rtsp", "127.0.0.1:\(UDPPort.free())", "--duration", "2s", "--trace", path], in: directory)
     #expect(result.status == 0, "\(result.error)")
     let trace = try TraceFile(path)
     #expect(trace.faults == [])

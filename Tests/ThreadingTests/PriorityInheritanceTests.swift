@@ -43,7 +43,7 @@ import Threading
           while shared.course.withLock({ !$0.highWaits }) {}
           var time = timespec()
           clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-          let end = time.tv_nsec + time.tv_sec * 1_000_000_000 + 20_000_000
+          let end = time.tv_nsec + time.tv_sec * 1_000_000_000 + 50_000_000
           repeat { clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) } while time.tv_nsec + time.tv_sec * 1_000_000_000 < end
         }
       }
@@ -54,9 +54,9 @@ import Threading
         withLock { shared.course.withLock { $0.highHasIt = .now } }
       }
       let medium = try NamedThread("nj-medium") {
-        // Once the one of high priority waits, which it does in the moment in which nobody else runs.
-        while shared.course.withLock({ !$0.highWaits }), !shared.isRefused.load(ordering: .relaxed) { usleep(100) }
         guard Self.become(20) else { return shared.isRefused.store(true, ordering: .relaxed) }
+        // Until then it leaves the processor to the one of low priority.
+        while shared.course.withLock({ !$0.highWaits }), !shared.isRefused.load(ordering: .relaxed) { usleep(100) }
         let end = ContinuousClock.now + inTheWay
         while .now < end {}
         shared.course.withLock { $0.mediumEnded = .now }

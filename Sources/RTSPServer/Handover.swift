@@ -1,0 +1,73 @@
+import Glibc
+import Media
+import NIOCore
+import NIOPosix
+import Synchronization
+import Threading
+
+/// Work that send threads leave for the event loop, in order.
+///
+/// `EventLoop.execute` would take a lock of NIO's that lends no priority: a send thread of real time would wait for an event
+/// loop that an ordinary thread has displaced while it held that. The standard library's mutex lends it, and the loop is woken
+/// by a descriptor that it reads like any other.
+final class Handover: Sendable {
+  private let waiting = Mutex<[@Sendable () -> Void]>([])
+  private let bell: Interrupt
+
+  /// One that nobody takes anything from yet.
+  ///
+  /// - Throws: ``SystemFailure`` where the process has no descriptor left.
+  init() throws(SystemFailure) { bell = try Interrupt() }
+
+  /// Has `work` done on the event loop. Any thread.
+  func put(_ work: @escaping @Sendable () -> Void) {
+    let isFirst = waiting.withLock { waiting in
+      waiting.append(work)
+      return waiting.count == 1
+    }
+    // Whoever put in the first of those that wait has rung already.
+    if isFirst { bell.fire() }
+  }
+
+  /// Has the one event loop of `group` do what is put in, until it is shut down. Not for that loop's own thread.
+  ///
+  /// - Throws: ``SystemFailure``, or what NIO does.
+  func attach(to group: any EventLoopGroup) throws {
+    // NIO closes what it is given.
+    let descriptor = fcntl(bell.fileDescriptor, F_DUPFD_CLOEXEC, 0)
+    guard descriptor >= 0 else { throw SystemFailure("fcntl") }
+    do {
+      _ = try NIOPipeBootstrap(group: group)
+        .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 64))
+        .channelInitializer { [self] channel in
+          channel.eventLoop.makeCompletedFuture {
+            try channel.pipeline.syncOperations.addHandler(HandoverHandler(self))
+          }
+        }
+        .takingOwnershipOfDescriptor(input: descriptor).wait()
+    } catch {
+      close(descriptor)
+      throw error
+    }
+  }
+
+  /// Exchanges what waits for `empty`, so that neither side allocates.
+  fileprivate func take(into empty: inout [@Sendable () -> Void]) {
+    waiting.withLock { swap(&$0, &empty) }
+  }
+}
+
+/// Does what was handed over whenever the bell was rung.
+private final class HandoverHandler: ChannelInboundHandler {
+  typealias InboundIn = ByteBuffer
+  private let handover: Handover
+  private var taken: [@Sendable () -> Void] = []
+
+  init(_ handover: Handover) { self.handover = handover }
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    handover.take(into: &taken)
+    for work in taken { work() }
+    taken.removeAll(keepingCapacity: true)
+  }
+}
