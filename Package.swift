@@ -90,7 +90,8 @@ let package = Package(
     target(
       "Streaming",
       [
-        "Media", "PixelConversion", "Threading", "FrameTracing", "Capture", "Encoding", "RTP", "SRTP", "CLinux", "CTracing",
+        "Media", "PixelConversion", "Threading", "FrameTracing", "Capture", "Encoding", "RTP", "SRTP", "CLinux",
+        "CTracing",
       ]),
     target(
       "Listening",

@@ -59,7 +59,7 @@ extension FindingKind {
       (.warning, "the machine is so hot that the stream does with less", "air, shade, a fan; a smaller picture")
     case .temperatureCritical:
       (.problem, "the machine is about to be switched off by its kernel", "air, shade, a fan; a smaller picture")
-    case .realtime: (.ok, "capture and send get real-time priority", "")
+    case .realtime: (.ok, "capture and send get real-time priority, or are to do without", "")
     case .realtimeNone:
       (
         .warning, "capture and send get no real-time priority: other programs delay pictures",

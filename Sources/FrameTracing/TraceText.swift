@@ -245,7 +245,9 @@ struct TraceText: ~Copyable {
   mutating func flush() {
     var offset = 0
     while !hasFailed, offset < buffer.count {
-      let count = buffer.withUnsafeBytes { write(descriptor, $0.baseAddress.unsafelyUnwrapped + offset, $0.count - offset) }
+      let count = buffer.withUnsafeBytes {
+        write(descriptor, $0.baseAddress.unsafelyUnwrapped + offset, $0.count - offset)
+      }
       if count < 0, errno == EINTR { continue }
       guard count > 0 else {
         event = .failed(errorNumber: errno)

@@ -1,7 +1,7 @@
 import CTracing
+import FrameTracing
 import Media
 import Synchronization
-import FrameTracing
 
 /// An NV12 frame that waits for the encoder.
 struct WaitingFrame: ~Copyable {

@@ -1,8 +1,8 @@
 import CTracing
 import Encoding
+import FrameTracing
 import Media
 import Synchronization
-import FrameTracing
 
 /// Takes the newest frame, encodes it, and queues the coded pictures for the network. Runs on its own thread.
 struct EncodeStage<Encoder: VideoEncoder>: Sendable {

@@ -1,9 +1,9 @@
 import Encoding
+public import FrameTracing
 public import Media
 import RTP
 import Synchronization
 public import Threading
-public import FrameTracing
 
 /// One camera's way to its viewers: capture, encode, send, a thread each. A value of its own without global state,
 /// so that one process may run several.
@@ -92,7 +92,8 @@ public final class Pipeline: @unchecked Sendable {
   public init(
     source: any VideoSource, encoder: any VideoEncoder, destinations: [StreamDestination],
     keyFrameInterval: MediaTime, orientation: Orientation = .upright, pacing: Double = 0,
-    restsUnwatched: Bool = false, trace: CameraTrace = CameraTrace(), realTime: RealTimePriority = .auto, started: MediaTime = .now()
+    restsUnwatched: Bool = false, trace: CameraTrace = CameraTrace(), realTime: RealTimePriority = .auto,
+    started: MediaTime = .now()
   ) throws {
     turn = PictureTurn(source, orientation)
     self.trace = trace

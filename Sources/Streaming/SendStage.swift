@@ -1,12 +1,12 @@
 import CLinux
 import CTracing
+import FrameTracing
 import Glibc
 import Media
 import RTP
 import SRTP
 import Synchronization
 import Threading
-import FrameTracing
 
 /// Packetizes coded pictures, sends them to every viewer, and answers what viewers say by RTCP. Runs on its own thread,
 /// which waits for nothing but the next of all these.
@@ -247,7 +247,8 @@ final class SendStage: @unchecked Sendable {
     if unit.isKeyFrame { limiter.keyFrameSent() }
     if picture.holders > 1 { held.append(picture) }
     let times = FrameTimes(
-      timestamp: unit.timestamp, captured: unit.captured, encoded: picture.encoded, begin: begin, packetizing: outcome.packetizing)
+      timestamp: unit.timestamp, captured: unit.captured, encoded: picture.encoded, begin: begin,
+      packetizing: outcome.packetizing)
     pictures.release(picture)
     askForKeyFrames(at: begin)
     guard !viewers.isEmpty else { return FrameMark.skipped(times.timestamp, .unsent) }

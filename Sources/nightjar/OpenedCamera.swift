@@ -1,9 +1,9 @@
 import Capture
 import Encoding
+import FrameTracing
 import Media
 import Streaming
 import Synchronization
-import FrameTracing
 
 /// A camera that is open, with an encoder that is prepared for it, and their pipeline that has not begun: what may take
 /// its time, and therefore is made on a thread of its own where others stream already.

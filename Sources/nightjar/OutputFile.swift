@@ -122,7 +122,8 @@ struct OutputFile {
     guard case .replaced(let real) = target else { throw failure(ENXIO) }
     let temporary = "\(real).\(getpid()).new"
     unlink(temporary)
-    let descriptor = Glibc.open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, isSecret ? 0o600 : 0o644)
+    let descriptor = Glibc.open(
+      temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, isSecret ? 0o600 : 0o644)
     guard descriptor >= 0 else { throw failure(errno) }
     return (real, temporary, descriptor)
   }

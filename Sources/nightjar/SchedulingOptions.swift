@@ -45,7 +45,8 @@ struct SchedulingOptions: ParsableArguments {
     guard limit == .max else {
       throw CommandFailure(
         kind: .noPermission,
-        description: "--lock-memory: this program may lock \(limit / 1024) KiB, and it must be unlimited; as root: prlimit "
+        description:
+          "--lock-memory: this program may lock \(limit / 1024) KiB, and it must be unlimited; as root: prlimit "
           + "--memlock=unlimited nightjar stream …; in a unit: LimitMEMLOCK=infinity")
     }
     let result = nightjar_lock_memory()
@@ -71,7 +72,7 @@ struct TraceOptions: ParsableArguments {
     transform: { try OptionValues.bytes($0, within: 1_000_000...1_000_000_000_000, example: "500M or 2G") })
   var limitGiven: Int?
 
-  /// The most bytes that are written: some two hours of a camera of 30 frames a second.
+  /// The most bytes that are written: an hour and a half of a camera of 30 frames a second.
   var limit: Int { limitGiven ?? 256_000_000 }
 
   mutating func validate() throws {

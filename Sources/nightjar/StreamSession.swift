@@ -2,13 +2,13 @@ import CLinux
 import Control
 import Credentials
 import Discovery
+import FrameTracing
 import Glibc
 import Listening
 import Media
 import RTSPServer
 import Streaming
 import SystemService
-import FrameTracing
 
 /// One run of `nightjar stream`, the box: from the options to the summary. Of the main thread alone.
 final class StreamSession {

@@ -27,12 +27,30 @@ import Testing
     #expect(found == Self.probes)
   }
 
+  @Test func `the document has them all, and what they say`() throws {
+    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .deletingLastPathComponent()
+    let document = try String(contentsOf: root.appendingPathComponent("docs/tracing.md"), encoding: .utf8)
+    let source = try String(contentsOf: root.appendingPathComponent("Sources/CTracing/tracepoints.c"), encoding: .utf8)
+    var documented: [String: Int] = [:]
+    for row in document.matches(of: /\| `([a-z_]+)` \|[^|\n]*\|([^|\n]*)\|([^|\n]*)\|\n/) {
+      let columns = [row.output.2, row.output.3].filter { !$0.allSatisfy { $0 == " " } }
+      documented[String(row.output.1)] = 2 + columns.count
+    }
+    var written: [String: Int] = [:]
+    for probe in source.matches(of: /PROBE\(([a-z_]+), ([0-9]),/) {
+      written[String(probe.output.1)] = Int(probe.output.2)
+    }
+    #expect(documented == written && Set(written.keys) == Self.probes)
+  }
+
   /// gdb counts the semaphores up and reads the arguments by the same notes as bpftrace and perf.
   @Test func `gdb stops at each with the frame's number and what else it says`() throws {
     let directory = try TemporaryDirectory()
     var script = "set pagination off\nset confirm off\nset breakpoint pending off\nhandle SIGPIPE nostop noprint\n"
     let marks = [
-      "frame_captured", "convert_begin", "convert_end", "frame_waiting", "encode_begin", "encode_end", "packetize_begin",
+      "frame_captured", "convert_begin", "convert_end", "frame_waiting", "encode_begin", "encode_end",
+      "packetize_begin",
       "packetize_end", "send_begin", "send_end", "frame_sent",
     ]
     for mark in marks {
@@ -55,10 +73,13 @@ import Testing
         "python3", "-c",
         "import os, signal, sys; signal.pthread_sigmask(signal.SIG_SETMASK, []); os.execvp(sys.argv[1], sys.argv[1:])",
         // Without the symbols: they are many, and the probes need none.
-        "gdb", "-nx", "-batch", "-readnever", "-x", file, "--args", nightjarPath, "stream", "--source", "test", "--size",
+        "gdb", "-nx", "-batch", "-readnever", "-x", file, "--args", nightjarPath, "stream", "--source", "test",
+        "--size",
         "160x120", "--fps", "5", "--duration", "3s", "--control", "none", "--to", "rtp://127.0.0.1:\(UDPPort.free())",
       ], in: directory, environment: ["DEBUGINFOD_URLS": ""], limit: 240)
-    let lines = result.outputText.split(separator: "\n").filter { $0.hasPrefix("mark ") }.map { $0.split(separator: " ") }
+    let lines = result.outputText.split(separator: "\n").filter { $0.hasPrefix("mark ") }.map {
+      $0.split(separator: " ")
+    }
     try #require(lines.allSatisfy { $0.count == 5 }, "\(result.outputText)")
     var ways: [Int64: Set<String>] = [:]
     for line in lines {

@@ -77,7 +77,8 @@ struct TraceFile {
     }
     // An arrow's points lie in slices of their threads.
     let starts = Set(events.filter { $0.phase == "X" }.map { "\($0.thread) \($0.time)" })
-    for point in events where ["s", "t", "f"].contains(point.phase) && !starts.contains("\(point.thread) \(point.time)") {
+    for point in events
+    where ["s", "t", "f"].contains(point.phase) && !starts.contains("\(point.thread) \(point.time)") {
       faults.append("an arrow's point \(point.fields) is in no slice")
     }
     // Each arrow begins once, and ends once at most.

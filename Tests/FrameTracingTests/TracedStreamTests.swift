@@ -7,7 +7,8 @@ import Testing
   private static let plain = ["stream", "--source", "test", "--size", "320x240", "--control", "none"]
 
   private func stream(_ arguments: [String], in directory: TemporaryDirectory) throws -> Subprocess {
-    try Subprocess([nightjarPath] + Self.plain + ["--to", "rtp://127.0.0.1:\(UDPPort.free())"] + arguments, in: directory)
+    try Subprocess(
+      [nightjarPath] + Self.plain + ["--to", "rtp://127.0.0.1:\(UDPPort.free())"] + arguments, in: directory)
   }
 
   private func mode(of path: String) throws -> Int? {
@@ -43,7 +44,8 @@ import Testing
 
     // Of each, in order of time, and by the same number on every thread.
     let byFrame = Dictionary(grouping: trace.events.filter { $0.phase == "X" && $0.frame != 0 }, by: \.frame)
-    let points = Dictionary(grouping: trace.events.filter { ["s", "t", "f", "b", "e"].contains($0.phase) }, by: \.identifier)
+    let points = Dictionary(
+      grouping: trace.events.filter { ["s", "t", "f", "b", "e"].contains($0.phase) }, by: \.identifier)
     for end in sent {
       let way = try #require(byFrame[end.frame]).sorted { $0.time < $1.time }.map(\.name)
       let expected = ["capture", "convert", "encode", "packetize", "send", "sent"]
@@ -100,7 +102,8 @@ import Testing
     #expect(try FileManager.default.attributesOfItem(atPath: link)[.type] as? FileAttributeType == .typeSymbolicLink)
     #expect(try mode(of: path) == 0o600)
     #expect(try TraceFile(path).faults == [])
-    #expect(try FileManager.default.contentsOfDirectory(atPath: directory.url.path).filter { $0.hasSuffix(".new") } == [])
+    #expect(
+      try FileManager.default.contentsOfDirectory(atPath: directory.url.path).filter { $0.hasSuffix(".new") } == [])
   }
 
   @Test func `a disk that is full is told once, and ends no stream`() throws {
@@ -151,7 +154,8 @@ import Testing
     let directory = try TemporaryDirectory()
     let path = directory.path("trace.json")
     let result = try Subprocess.run(
-      [nightjarPath] + Self.plain + ["--rtsp", "127.0.0.1:\(UDPPort.free())", "--duration", "2s", "--trace", path], in: directory)
+      [nightjarPath] + Self.plain + ["--rtsp", "127.0.0.1:\(UDPPort.free())", "--duration", "2s", "--trace", path],
+      in: directory)
     #expect(result.status == 0, "\(result.error)")
     let trace = try TraceFile(path)
     #expect(trace.faults == [])

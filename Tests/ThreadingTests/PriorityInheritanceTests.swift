@@ -44,7 +44,9 @@ import Threading
           var time = timespec()
           clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
           let end = time.tv_nsec + time.tv_sec * 1_000_000_000 + 50_000_000
-          repeat { clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time) } while time.tv_nsec + time.tv_sec * 1_000_000_000 < end
+          repeat {
+            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+          } while time.tv_nsec + time.tv_sec * 1_000_000_000 < end
         }
       }
       guard eventually({ shared.course.withLock { $0.isHeld } }) else { return }

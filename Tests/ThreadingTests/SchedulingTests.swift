@@ -14,8 +14,10 @@ import Threading
   /// Whether it may raise limits.
   static let raisesLimits =
     isRoot
-    && (try? Subprocess.run(["prlimit", "--rtprio=10:10", "--memlock=unlimited:unlimited", "true"], in: TemporaryDirectory())
-      .status) == 0
+    && (try? Subprocess.run(
+      ["prlimit", "--rtprio=10:10", "--memlock=unlimited:unlimited", "true"], in: TemporaryDirectory()
+    )
+    .status) == 0
   private static let nobody = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
 
   private final class Program {
@@ -27,7 +29,9 @@ import Threading
       // Another user is to make a socket in it.
       chmod(directory.url.path, 0o777)
       process = try Subprocess(
-        prefix + [nightjarPath, "stream", "--source", "test", "--size", "160x120", "--control", directory.path("control")]
+        prefix + [
+          nightjarPath, "stream", "--source", "test", "--size", "160x120", "--control", directory.path("control"),
+        ]
           + ["--to", "rtp://127.0.0.1:\(UDPPort.free())"] + arguments, in: directory)
       let process = process
       try #require(eventually { process.errorSoFar.contains("streaming") }, "\(process.errorSoFar)")
@@ -193,7 +197,9 @@ import Threading
     #expect(ProcessorSet(text: "3,0-1,1")?.description == "0-1,3")
     #expect(ProcessorSet(text: "7")?.numbers == [7])
     #expect(ProcessorSet([Int]()) == nil && ProcessorSet([-1]) == nil && ProcessorSet([8192]) == nil)
-    for wrong in ["", ",", "1-", "-1", "2-1", "1 2", "0x1", "99999", "123456", String(repeating: "1,", count: 1000) + "1"] {
+    for wrong in [
+      "", ",", "1-", "-1", "2-1", "1 2", "0x1", "99999", "123456", String(repeating: "1,", count: 1000) + "1",
+    ] {
       #expect(ProcessorSet(text: wrong) == nil, "\(wrong)")
     }
   }
