@@ -32,7 +32,7 @@ import Threading
         prefix + [
           nightjarPath, "stream", "--source", "test", "--size", "160x120", "--control", directory.path("control"),
         ]
-          + ["--to", "rtp://127.0.0.1:\(UDPPort.free())"] + arguments, in: directory)
+          + ["--to", "rtp://127.0.0.1:\(UDPPort.free())", "--sdp", directory.path("s.sdp")] + arguments, in: directory)
       let process = process
       try #require(eventually { process.errorSoFar.contains("streaming") }, "\(process.errorSoFar)")
     }
