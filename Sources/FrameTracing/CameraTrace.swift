@@ -61,7 +61,7 @@ public enum FrameMark {
   public static func dropped(_ frame: MediaTime?, _ cause: DropCause, count: Int = 1) {
     // The names are literals: nothing is copied.
     cause.name.withCString { name in
-      nightjar_frame_dropped(frame?.nanoseconds ?? 0, UInt32(cause.rawValue), name, Int64(count))
+      nightjar_frame_dropped(frame?.nanoseconds ?? -1, UInt32(cause.rawValue), name, Int64(count))
     }
   }
 

@@ -115,8 +115,16 @@ struct TraceText: ~Copyable {
     reason: String? = nil, count: UInt32 = 0
   ) {
     begin("X", name, "frame", lane, at: record.end)
-    append(",\"dur\":0,\"args\":{\"frame\":")
-    append(number: record.frame)
+    // Lost before there was a frame.
+    let isFrame = record.frame >= 0
+    append(",\"dur\":0,\"args\":{\"")
+    if isFrame {
+      append("frame\":")
+      append(number: record.frame)
+    } else {
+      append("count\":")
+      append(number: Int64(count))
+    }
     if let latency {
       append(",\"latency_us\":")
       append(microseconds: latency)
@@ -126,14 +134,13 @@ struct TraceText: ~Copyable {
       append(escaping: reason)
       append("\"")
     }
-    if count > 0 {
+    if isFrame, count > 0 {
       append(",\"count\":")
       append(number: Int64(count))
     }
     append("}}")
     commit()
-    // Lost before there was a frame.
-    guard record.frame != 0 else { return }
+    guard isFrame else { return }
     flow("f", record, at: record.end, lane)
     life("e", record, at: record.end, lane)
   }

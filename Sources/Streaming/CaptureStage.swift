@@ -47,7 +47,7 @@ struct CaptureStage<Source: VideoSource>: Sendable {
     let now = MediaTime.now()
     let (captured, arrived, timestamp) = (frame.captured, frame.arrived, frame.timestamp)
     nightjar_frame_waiting(
-      timestamp.nanoseconds, captured.nanoseconds, (arrived ?? captured).nanoseconds, now.nanoseconds)
+      timestamp.nanoseconds, captured.nanoseconds, (arrived ?? now).nanoseconds, now.nanoseconds)
     statistics.capture.withLock {
       $0.frames += 1
       $0.latency.record((arrived ?? now) - captured)

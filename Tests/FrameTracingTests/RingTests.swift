@@ -94,7 +94,7 @@ import Threading
     #expect(trace.processes == [7: "a \"b\" \\ \u{1}ü"])
     let dropped = trace.slices("dropped")
     #expect(dropped.map { $0.arguments["reason"] as? String } == ["encoder_late", "driver"])
-    #expect(dropped.map(\.frame) == [42, 0] && dropped[1].arguments["count"] as? Int == 3)
+    #expect(dropped.map(\.frame) == [42, -1] && dropped[1].arguments["count"] as? Int == 3)
     #expect(trace.slices("skipped").first?.arguments["reason"] as? String == "thinned")
     #expect(recorder.takeEvents().isEmpty)
   }

@@ -15,7 +15,8 @@ struct TraceFile {
     var duration: Double { fields["dur"] as? Double ?? .nan }
     var identifier: String { fields["id"] as? String ?? "" }
     var arguments: [String: Any] { fields["args"] as? [String: Any] ?? [:] }
-    var frame: Int { arguments["frame"] as? Int ?? 0 }
+    /// -1 for what is none's.
+    var frame: Int { arguments["frame"] as? Int ?? -1 }
   }
 
   let events: [Event]
@@ -56,7 +57,7 @@ struct TraceFile {
       let isRight =
         switch event.phase {
         case "M": event.arguments["name"] is String || event.arguments["sort_index"] is Int
-        case "X": event.duration >= 0 && event.time > 0 && event.arguments["frame"] is Int
+        case "X": event.duration >= 0 && event.time > 0 && (event.arguments["frame"] is Int || event.name == "dropped")
         case "s", "t", "f": event.time > 0 && event.identifier.hasPrefix("0x") && event.fields["bp"] as? String == "e"
         case "b", "e": event.time > 0 && event.identifier.hasPrefix("0x")
         default: false

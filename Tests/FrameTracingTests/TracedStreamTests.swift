@@ -43,7 +43,7 @@ import Testing
     #expect(keyFrames == frames["key_frames"] as? Int)
 
     // Of each, in order of time, and by the same number on every thread.
-    let byFrame = Dictionary(grouping: trace.events.filter { $0.phase == "X" && $0.frame != 0 }, by: \.frame)
+    let byFrame = Dictionary(grouping: trace.events.filter { $0.phase == "X" && $0.frame >= 0 }, by: \.frame)
     let points = Dictionary(
       grouping: trace.events.filter { ["s", "t", "f", "b", "e"].contains($0.phase) }, by: \.identifier)
     for end in sent {
@@ -148,6 +148,34 @@ import Testing
     #expect(trace.faults == [])
     #expect(trace.processes == [1: "nursery", 2: "garden"])
     for process in 1...2 { #expect(trace.threads(of: process) == ["nj-capture", "nj-encode", "nj-send"]) }
+  }
+
+  @Test func `a placeholder's frames and a clip's, at full speed too, are followed as well`() throws {
+    let directory = try TemporaryDirectory()
+    let clip = directory.path("clip.y4m")
+    var bytes = Data("YUV4MPEG2 W64 H64 F30:1 C420jpeg\n".utf8)
+    for frame in 0..<20 {
+      bytes += Data("FRAME\n".utf8) + Data(repeating: UInt8(frame * 5), count: 64 * 64 * 3 / 2)
+    }
+    try bytes.write(to: URL(fileURLWithPath: clip))
+    for (name, source, frames) in [
+      ("placeholder", ["--source", directory.path("camera"), "--wait", "--duration", "2s"], nil),
+      ("clip", ["--source", "file:\(clip)", "--loop", "2"], nil),
+      ("quick", ["--source", "file:\(clip)", "--loop", "2", "--rate", "max"], 40),
+    ] as [(String, [String], Int?)] {
+      let path = directory.path(name)
+      let result = try Subprocess.run(
+        [nightjarPath, "stream", "--control", "none", "--to", "rtp://127.0.0.1:\(UDPPort.free())", "--trace", path]
+          + source,
+        in: directory)
+      #expect(result.status == 0, "\(result.error)")
+      let trace = try TraceFile(path)
+      #expect(trace.faults == [], "\(name)")
+      let (begun, ended) = (trace.events.filter { $0.phase == "b" }, trace.events.filter { $0.phase == "e" })
+      #expect(begun.count == ended.count && begun.count == trace.slices("capture").count && begun.count > 10, "\(name)")
+      if let frames { #expect(trace.slices("sent").count == frames) }
+      #expect((name == "placeholder") == trace.slices("convert").isEmpty)
+    }
   }
 
   @Test func `frames that nobody watches are told as such`() throws {

@@ -23,7 +23,7 @@ enum {
   nightjar_trace_send,
   // All of it has left; origin is when it was taken.
   nightjar_trace_sent,
-  // first is a cause, second how many frames; frame is 0 for those that never became one.
+  // first is a cause, second how many frames; frame is -1 for those that never became one.
   nightjar_trace_dropped,
   // Left out on purpose; first is a reason.
   nightjar_trace_skipped,
@@ -78,7 +78,7 @@ int64_t nightjar_send_begin(int64_t frame);
 void nightjar_send_end(int64_t frame, int64_t begin, int64_t packets);
 // All of it that is in nobody's way has left.
 void nightjar_frame_sent(int64_t frame, int64_t taken, int64_t now);
-// `name` is that of the cause; the frame is 0, and there may be several, where they were lost before they became one.
+// `name` is that of the cause; the frame is -1, and there may be several, where they were lost before they became one.
 void nightjar_frame_dropped(int64_t frame, uint32_t cause, const char *name, int64_t count);
 void nightjar_frame_skipped(int64_t frame, uint32_t reason, const char *name);
 
