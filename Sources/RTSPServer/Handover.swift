@@ -39,6 +39,8 @@ final class Handover: Sendable {
     do {
       _ = try NIOPipeBootstrap(group: group)
         .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 64))
+        // One read takes all the rings there are.
+        .channelOption(.maxMessagesPerRead, value: 1)
         .channelInitializer { [self] channel in
           channel.eventLoop.makeCompletedFuture {
             try channel.pipeline.syncOperations.addHandler(HandoverHandler(self))

@@ -41,7 +41,7 @@ final class StreamSession {
   var servingComplaints: [String: String] = [:]
   private var service: ServiceReport?
   /// What writes the frames' way down, where that is asked for.
-  private var trace: TraceRecorder?
+  var trace: TraceRecorder?
   /// How many cameras there have been.
   private var lastNumber = 0
   /// Whether it is ended with the terminal that it was started from.
@@ -156,21 +156,6 @@ final class StreamSession {
     OpenedCamera.Place(
       isServed: serving != nil, isOneOfSeveral: configuration.streams.count > 1, keepsStandby: slot.keepsStandby,
       started: started, trace: CameraTrace(number: slot.number, name: slot.name, recorder: trace))
-  }
-
-  private func startTracing(to file: OutputFile) throws {
-    let descriptor = try file.open()
-    do {
-      trace = try TraceRecorder(descriptor: descriptor, limit: box.tracing.limit)
-    } catch {
-      close(descriptor)
-      throw error
-    }
-    terminal.line("trace      \(file.path), of at most \(box.tracing.limit / 1_000_000) MB; open it at ui.perfetto.dev")
-  }
-
-  private func tellTraceEvents() {
-    for event in trace?.takeEvents() ?? [] { terminal.line(event.description, .warning, event: "trace") }
   }
 
   /// Serves the streams by RTSP, and says how to watch them.
