@@ -14,7 +14,7 @@ MINUTES ?= 30
 BUSY ?=
 
 .PHONY: help run build install uninstall deb check-deb test test-without-x264 strict-va examples docs lint check check-long check-arm64 fuzz rig \
-  rig-test deb-test soak bench clean
+  rig-test deb-test soak bench bench-rig clean
 
 help: ## Lists these targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -134,6 +134,12 @@ bench: build ## Measures, against ffmpeg, GStreamer and x264 in one run where th
 	Benchmarks/srtp
 	Benchmarks/reloads
 	Benchmarks/scrapes
+
+bench-rig: build rig ## Measures from a USB camera to the network in the rig, beside ffmpeg and GStreamer (ARGS="--rounds 5 …").
+	@scripts/install-packages test
+	swift build $(SWIFT_RELEASE) --product UVCCameraTool
+	@if [ "$$(uname -m)" = x86_64 ]; then Benchmarks/camera-to-wire $(ARGS); \
+	  else echo "bench-rig: SKIPPED: User-Mode Linux needs an x86-64 host" >&2; fi
 
 clean: ## Removes what was built here (the rig's kernel is elsewhere).
 	rm -rf .build Fuzz/.build Examples/.build

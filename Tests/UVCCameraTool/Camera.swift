@@ -6,6 +6,8 @@ import Media
 final class Camera {
   private let port: Int
   private let source: PictureSource
+  private let log: HandoverLog?
+  private let slowness: Int
   private let descriptors: USBDescriptors
   private let commands: CommandSocket
   private var link: USBIPLink?
@@ -15,13 +17,19 @@ final class Camera {
   /// `bRequestErrorCode` of the last request.
   private var lastError: UInt8 = 0
 
-  init(identity: CameraIdentity, clips: [JPEGClip], port: Int, commands: CommandSocket) {
+  /// - Parameter slowness: Of its clock, in millionths.
+  init(
+    identity: CameraIdentity, source: PictureSource, log: HandoverLog?, slowness: Int, port: Int,
+    commands: CommandSocket
+  ) {
     self.port = port
     self.commands = commands
-    source = PictureSource(clips: clips)
+    self.source = source
+    self.log = log
+    self.slowness = slowness
     descriptors = USBDescriptors(identity: identity, formats: source.formats)
     negotiation = StreamNegotiation(formats: source.formats)
-    stream = PictureStream(source: source)
+    stream = PictureStream(source: source, log: log, slowness: slowness)
   }
 
   /// Gives the camera power: nothing is left of what was set before.
@@ -29,7 +37,7 @@ final class Camera {
     guard link == nil else { throw .alreadyPlugged }
     controls = CameraControls()
     negotiation = StreamNegotiation(formats: source.formats)
-    stream = PictureStream(source: source)
+    stream = PictureStream(source: source, log: log, slowness: slowness)
     lastError = 0
     // The kernel needs a moment to let the port go after an unplug.
     let limit = MediaTime.now() + MediaTime(seconds: 5)

@@ -6,6 +6,8 @@ enum CameraToolError: Error, CustomStringConvertible {
   case system(String, errorNumber: CInt)
   case notJPEG(path: String, offset: Int)
   case notOneSize(path: String)
+  case empty(path: String)
+  case notWhole(path: String, pictureBytes: Int)
   case pathTooLong(String)
   case unknownCommand(String)
   case alreadyPlugged
@@ -14,10 +16,13 @@ enum CameraToolError: Error, CustomStringConvertible {
   var description: String {
     switch self {
     case .usage:
-      "UVCCameraTool SOCKET [--mjpeg FILE]… [--serial TEXT] [--product TEXT] [--port 0…7], or UVCCameraTool ctl SOCKET WORD…"
+      "UVCCameraTool SOCKET [--mjpeg FILE]… [--yuyv WxH:FILE]… [--serial TEXT] [--product TEXT] [--port 0…7] "
+        + "[--log FILE] [--slow PPM], or UVCCameraTool ctl SOCKET WORD…"
     case .system(let call, let errorNumber): "\(call): \(String(cString: strerror(errorNumber)))"
     case .notJPEG(let path, let offset): "\(path): no whole JPEG picture at byte \(offset)"
     case .notOneSize(let path): "\(path): pictures of several sizes; give a file for each"
+    case .empty(let path): "\(path): there is nothing in it"
+    case .notWhole(let path, let pictureBytes): "\(path): no whole pictures of \(pictureBytes) bytes each"
     case .pathTooLong(let path): "\(path): longer than a socket's name may be"
     case .unknownCommand(let line):
       "unknown command \(line); there are state, unplug, plug, stall, freeze, rate-drop, resume, "

@@ -1,5 +1,3 @@
-import Glibc
-
 /// JPEG pictures of one size, one after another in a file, as `ffmpeg -f mjpeg` writes them.
 struct JPEGClip {
   let width: Int
@@ -8,7 +6,7 @@ struct JPEGClip {
 
   /// Reads the file at `path`.
   init(path: String) throws(CameraToolError) {
-    let bytes = try Self.read(path)
+    let bytes = try ClipFile.read(path)
     var pictures: [ArraySlice<UInt8>] = []
     var sizes: Set<[Int]> = []
     var start = 0
@@ -57,24 +55,5 @@ struct JPEGClip {
       position += 1
     }
     return bytes.count
-  }
-
-  private static func read(_ path: String) throws(CameraToolError) -> [UInt8] {
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw .system("open \(path)", errorNumber: errno) }
-    defer { close(descriptor) }
-    let length = Int(lseek(descriptor, 0, SEEK_END))
-    guard length > 0 else { throw .notJPEG(path: path, offset: 0) }
-    var bytes = [UInt8](repeating: 0, count: length)
-    var done = 0
-    while done < length {
-      let count = bytes.withUnsafeMutableBytes { memory in
-        let rest = UnsafeMutableRawBufferPointer(rebasing: memory[done...])
-        return pread(descriptor, rest.baseAddress, rest.count, off_t(done))
-      }
-      guard count > 0 else { throw .system("read \(path)", errorNumber: errno) }
-      done += count
-    }
-    return bytes
   }
 }

@@ -11,11 +11,12 @@ enum JPEGDamage: String, CaseIterable {
 /// The pictures that the camera sees, by number.
 ///
 /// Sixteen blocks across the upper eighteenth of the picture are the number's bits, black or white, the lowest one at
-/// the left. That is how YUYV pictures are made; JPEGs come from outside, and who makes them does the same.
+/// the left. They are drawn over YUYV pictures; JPEGs come with them from outside, where who makes them does the same.
 final class PictureSource {
   let formats: [CameraFormat]
   private let clips: [JPEGClip]
-  private var drawings: [Int: [UInt8]] = [:]
+  /// Of YUYV, by the format's index.
+  private var backgrounds: [Int: [ArraySlice<UInt8>]] = [:]
   private let memory: UnsafeMutableRawBufferPointer
   private var length = 0
 
@@ -24,17 +25,21 @@ final class PictureSource {
 
   static let bitCount = 16
 
-  init(clips: [JPEGClip]) {
+  /// - Parameter raws: What is seen in YUYV of their sizes; other sizes show a slope.
+  init(clips: [JPEGClip], raws: [RawClip]) {
     self.clips = clips
     let jpegs = clips.enumerated().map { index, clip in
       CameraFormat(coding: .mjpeg, index: index + 1, width: clip.width, height: clip.height)
     }
-    let raws = [(640, 480), (1280, 720)].enumerated().map { index, size in
+    let packed = [(640, 480), (1280, 720)].enumerated().map { index, size in
       CameraFormat(coding: .yuyv, index: index + 1, width: size.0, height: size.1)
     }
-    formats = jpegs + raws
-    for format in raws { drawings[format.index] = Self.background(format) }
-    let longest = clips.flatMap(\.pictures).map(\.count) + raws.map(\.byteLimit)
+    formats = jpegs + packed
+    for format in packed {
+      let clip = raws.first { $0.width == format.width && $0.height == format.height }
+      backgrounds[format.index] = clip?.pictures ?? [Self.background(format)[...]]
+    }
+    let longest = clips.flatMap(\.pictures).map(\.count) + packed.map(\.byteLimit)
     memory = .allocate(byteCount: longest.max() ?? 0, alignment: 16)
   }
 
@@ -44,8 +49,9 @@ final class PictureSource {
   func draw(_ number: Int, of format: CameraFormat, damage: JPEGDamage?) {
     switch format.coding {
     case .yuyv:
+      guard let pictures = backgrounds[format.index] else { return }
+      pictures[number % pictures.count].withUnsafeBytes { fill($0) }
       drawNumber(number, of: format)
-      drawings[format.index]?.withUnsafeBytes { fill($0) }
     case .mjpeg:
       let pictures = clips[format.index - 1].pictures
       pictures[number % pictures.count].withUnsafeBytes { fill($0) }
@@ -72,15 +78,16 @@ final class PictureSource {
   private func drawNumber(_ number: Int, of format: CameraFormat) {
     let rowBytes = format.width * 2
     let blockBytes = rowBytes / Self.bitCount
-    drawings[format.index]?.withUnsafeMutableBytes { bytes in
-      for bit in 0..<Self.bitCount {
-        let luma: UInt8 = number >> bit & 1 == 1 ? 235 : 16
-        for index in stride(from: bit * blockBytes, to: (bit + 1) * blockBytes, by: 2) { bytes[index] = luma }
+    for bit in 0..<Self.bitCount {
+      let luma: UInt8 = number >> bit & 1 == 1 ? 235 : 16
+      for index in stride(from: bit * blockBytes, to: (bit + 1) * blockBytes, by: 2) {
+        memory[index] = luma
+        memory[index + 1] = 128
       }
-      let row = UnsafeRawBufferPointer(rebasing: bytes[0..<rowBytes])
-      for line in 1..<(format.height / 18) {
-        UnsafeMutableRawBufferPointer(rebasing: bytes[(line * rowBytes)...]).copyMemory(from: row)
-      }
+    }
+    let row = UnsafeRawBufferPointer(rebasing: memory[0..<rowBytes])
+    for line in 1..<(format.height / 18) {
+      UnsafeMutableRawBufferPointer(rebasing: memory[(line * rowBytes)...]).copyMemory(from: row)
     }
   }
 

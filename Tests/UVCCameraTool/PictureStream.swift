@@ -9,6 +9,8 @@ struct PictureStream {
   }
 
   private let source: PictureSource
+  private let log: HandoverLog?
+  private let slowness: Int
   private(set) var setting: StreamNegotiation.Setting?
   var fault = Fault.none
   /// Whether it is dark, so that a camera that is allowed to takes its time.
@@ -26,17 +28,21 @@ struct PictureStream {
   private(set) var framesShortened = 0
   /// Counts since the camera got its power, whatever became of the pictures.
   private(set) var number = 0
+  private var drawn = 0
 
   private var transfers: [(sequence: UInt32, capacity: Int)] = []
   private var next = MediaTime.zero
   private var sent = 0
+  private var handoverBegin = MediaTime.zero
   private var isSending = false
   private var isOdd = false
   private var presentationTime: UInt32 = 0
   private static let headerLength = 6
 
-  init(source: PictureSource) {
+  init(source: PictureSource, log: HandoverLog?, slowness: Int) {
     self.source = source
+    self.log = log
+    self.slowness = slowness
   }
 
   /// Begins to stream.
@@ -82,7 +88,8 @@ struct PictureStream {
   mutating func run(at now: MediaTime, over link: USBIPLink, controls: inout CameraControls) -> Bool {
     guard let setting else { return true }
     let isSlow = isDark && controls.lowersRateInTheDark
-    let interval = MediaTime(nanoseconds: Int64(setting.interval) * (isSlow ? 200 : 100))
+    let nominal = Int64(setting.interval) * (isSlow ? 200 : 100)
+    let interval = MediaTime(nanoseconds: nominal + nominal * Int64(slowness) / 1_000_000)
     guard fault != .stalled, now >= next else { return fill(over: link) }
     let isMissed = isSending || transfers.isEmpty
     while now >= next {
@@ -105,6 +112,7 @@ struct PictureStream {
       damagesLeft -= 1
       framesDamaged += 1
     }
+    drawn = number
     source.draw(number, of: format, damage: damage)
     if shortsLeft > 0 {
       source.shorten()
@@ -115,6 +123,7 @@ struct PictureStream {
     isOdd.toggle()
     sent = 0
     isSending = true
+    handoverBegin = .now()
   }
 
   /// Each transfer is a payload with a header (UVC 1.1 section 2.4.3.3).
@@ -137,7 +146,11 @@ struct PictureStream {
       sent = end
     }
     transfers.removeFirst(filled.count)
-    if !isSending { framesSent += 1 }
-    return link.complete(filled)
+    let isTaken = link.complete(filled)
+    if !isSending {
+      framesSent += 1
+      log?.add(drawn, begin: handoverBegin, end: .now())
+    }
+    return isTaken
   }
 }

@@ -1,10 +1,11 @@
 import Glibc
 
-/// A USB webcam for the rig's kernel: `UVCCameraTool SOCKET [--mjpeg FILE]… [--serial TEXT] [--product TEXT]
-/// [--port 0…7]`, as root. The kernel's own uvcvideo drives it, over USB/IP.
+/// A USB webcam for the rig's kernel: `UVCCameraTool SOCKET [--mjpeg FILE]… [--yuyv WxH:FILE]… [--serial TEXT]
+/// [--product TEXT] [--port 0…7] [--log FILE] [--slow PPM]`, as root. The kernel's own uvcvideo drives it, over USB/IP.
 ///
 /// It offers YUYV at 640x480 and 1280x720, and MJPEG at the size of each file of concatenated JPEGs, all at 30 and
-/// 15 fps. "ready" on standard output says that it is plugged in. Commands come as lines to SOCKET (or from
+/// 15 fps. The YUYV pictures of a size are those of a file, if one is given. The log is that of ``HandoverLog``. With
+/// `--slow` its clock is slow, by millionths: else its pictures keep step with the kernel's timer, which is on the same clock. "ready" on standard output says that it is plugged in. Commands come as lines to SOCKET (or from
 /// `UVCCameraTool ctl SOCKET WORD…`) and are answered with a line, "ok", JSON, or "error: …":
 ///
 /// - `state`: format, pictures sent, faults, and every control's value, as JSON
@@ -39,13 +40,21 @@ struct UVCCameraTool {
     }
     var identity = CameraIdentity()
     var clips: [JPEGClip] = []
+    var raws: [RawClip] = []
+    var log: HandoverLog?
+    var slowness = 0
     var port = 0
     for index in stride(from: 1, to: arguments.count, by: 2) {
       let value = arguments[index + 1]
       switch arguments[index] {
       case "--mjpeg": clips.append(try JPEGClip(path: value))
+      case "--yuyv": raws.append(try RawClip(value))
+      case "--log": log = try HandoverLog(path: value)
       case "--serial": identity.serial = value
       case "--product": identity.product = value
+      case "--slow":
+        guard let number = Int(value), (0...100_000).contains(number) else { throw .usage }
+        slowness = number
       case "--port":
         guard let number = Int(value), (0...7).contains(number) else { throw .usage }
         port = number
@@ -58,7 +67,8 @@ struct UVCCameraTool {
       say("UVCCameraTool: no real-time priority, pictures may come late", to: STDERR_FILENO)
     }
     let camera = Camera(
-      identity: identity, clips: clips, port: port, commands: try CommandSocket(path: socket))
+      identity: identity, source: PictureSource(clips: clips, raws: raws), log: log, slowness: slowness,
+      port: port, commands: try CommandSocket(path: socket))
     try camera.plug()
     say("ready", to: STDOUT_FILENO)
     camera.run()
