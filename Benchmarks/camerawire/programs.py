@@ -14,8 +14,9 @@ READER = "reading alone"
 SERVICE = "nightjar, as its service"
 
 
-def commands(nightjar, source, size, kbit, extra):
-    """By name, for pictures that the camera codes as `source`; `extra` are more rows of nightjar with more options."""
+def commands(nightjar, source, size, kbit, extra, others):
+    """By name, for pictures that the camera codes as `source`; `extra` are more rows of nightjar with more options,
+    `others` rows of other builds of it."""
     width, height = size.split("x")
     buffer = int(kbit * BUFFER_SECONDS)
     x264 = f"sliced-threads=0:slices={SLICES}:scenecut=0:keyint={KEY_FRAME_FRAMES}:min-keyint={KEY_FRAME_FRAMES}"
@@ -43,8 +44,8 @@ def commands(nightjar, source, size, kbit, extra):
     table = {"nightjar": ours, "ffmpeg": ffmpeg, "GStreamer": gstreamer,
              SERVICE: ["prlimit", "--rtprio=5", *ours],
              READER: ["python3", reader, "{node}", source, size, "{reads}"]}
-    for name, options in extra.items():
-        table[name] = ours + options
+    table.update({name: ours + options for name, options in extra.items()})
+    table.update({name: [program, *ours[1:]] for name, program in others.items()})
     return table
 
 

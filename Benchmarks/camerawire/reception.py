@@ -117,8 +117,8 @@ def run(path, clip, hertz):
     by_number, gaps = arrivals(path, clip)
     first, last, missing, twice, bits = [], [], 0, 0, 0
     for number, _, handed_over in notes["frames"]:
-        # Numbers come again after a while, so it is what came within a second; in one of a hundred pictures the kernel is
-        # done with it before the camera has got to looking at the clock.
+        # Numbers come again after a while, so it is what came within a second. In one of a hundred pictures the kernel
+        # is done before the camera has got to looking at the clock.
         came = [picture for picture in by_number.get(number % clip.modulus, [])
                 if -10**6 <= picture.last - handed_over < 10**9]
         missing += not came

@@ -92,11 +92,14 @@ def conditions(results):
     """What was measured with what, in words."""
     machine, versions = results["machine"], results["versions"]
     rounds, jpeg = len(results["rows"][0]["rounds"]), results["jpeg_bytes"] // 1000
-    return (f"`{results['command']}` on {machine['system']}, {machine['processors']} processors "
-            f"({machine['processor']}); the rig is Linux {machine['kernel']} with one. {results['size']} at 30 frames a "
-            f"second, JPEGs of {jpeg} kB, {results['kbit'] / 1000:g} Mbit/s, {rounds} rounds of {results['seconds']} s in "
-            f"turns; medians of the rounds (least and most), times in milliseconds. "
-            + ", ".join(f"{name} {version}" for name, version in versions.items()) + ".")
+    lines = [
+        f"`{results['command']}` on {machine['system']}, {machine['processors']} processors ({machine['processor']})",
+        f"that had a load of {results['load']} by other work, above which the rig was put; the rig is Linux",
+        f"{machine['kernel']} with one processor. {results['size']} at 30 frames a second, JPEGs of {jpeg} kB,",
+        f"{results['kbit'] / 1000:g} Mbit/s, {rounds} rounds of {results['seconds']} s in turns; medians of the rounds",
+        "(least and most), times in milliseconds from when the camera had handed a picture over.",
+        ", ".join(f"{name} {version}" for name, version in versions.items()) + "."]
+    return "\n".join(lines)
 
 
 def command_lines(results):
