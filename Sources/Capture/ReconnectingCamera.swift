@@ -265,7 +265,7 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
     // A driver's timestamp may be of before the last placeholder.
     frame.timestamp = max(frame.timestamp, last + CaptureClock.leastStep)
     last = frame.timestamp
-    lastPicture = .now()
+    lastPicture = frame.arrived ?? .now()
     hasDelivered = true
     pictures?.note(frame.planes, isFullRange: frame.color.isFullRange, at: lastPicture)
     switch stillness.note(frame.planes, at: last) {

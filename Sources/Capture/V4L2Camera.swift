@@ -218,7 +218,7 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   public func next(interrupt: borrowing Interrupt) throws -> CaptureEvent {
     if isBufferPending {
       isBufferPending = false
-      return try deliver()
+      return try deliver(at: .now())
     }
     if isBroken { return try restart(interrupt: interrupt) }
     descriptors[0].revents = 0
@@ -234,10 +234,11 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     let errorNumber = queue.dequeue(into: &buffer)
     switch errorNumber {
     case 0:
-      lastSign = .now()
+      let now = MediaTime.now()
+      lastSign = now
       hasDelivered = true
       switch counter.note(buffer.sequence) {
-      case .next(missing: 0): return try deliver()
+      case .next(missing: 0): return try deliver(at: now)
       case .next(let missing):
         isBufferPending = true
         return .dropped(.driver, count: missing)
@@ -339,12 +340,11 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   }
 
   /// Makes a frame of the dequeued buffer, or says why not.
-  private func deliver() throws -> CaptureEvent {
+  private func deliver(at now: MediaTime) throws -> CaptureEvent {
     if buffer.isDamaged {
       giveBack()
       return .dropped(.driverError, count: 1)
     }
-    let now = MediaTime.now()
     let timestamp = clock.stamp(driver: buffer.isMonotonic ? buffer.timestamp : nil, now: now)
     let captured = min(timestamp, now)
     nightjar_frame_captured(timestamp.nanoseconds, captured.nanoseconds, now.nanoseconds)

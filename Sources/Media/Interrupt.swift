@@ -1,11 +1,14 @@
 import CLinux
 import Glibc
+import Synchronization
 
 /// A descriptor that is readable from `fire` on, until it is cleared: whoever waits in `poll` for a device waits for this
 /// too, and so can be stopped or woken by another thread.
 public struct Interrupt: ~Copyable, Sendable {
   /// What to `poll` for `POLLIN`.
   public let fileDescriptor: CInt
+  /// The same for who only looks, which the frame path does with each picture: no system call.
+  private let isFired = Atomic(false)
 
   /// A fresh one.
   ///
@@ -22,19 +25,21 @@ public struct Interrupt: ~Copyable, Sendable {
 
   /// Wakes every waiter, now and until it is cleared. Any thread may call it, and so may a signal handler.
   public borrowing func fire() {
+    isFired.store(true, ordering: .releasing)
     var one: UInt64 = 1
     _ = write(fileDescriptor, &one, 8)
   }
 
   /// Forgets that `fire` was called; what it was called for is to be looked for after this.
   public borrowing func clear() {
+    isFired.store(false, ordering: .relaxed)
     var count: UInt64 = 0
     _ = read(fileDescriptor, &count, 8)
   }
 
   /// Whether `fire` was called.
   public borrowing func hasFired() -> Bool {
-    !wait(until: .zero)
+    isFired.load(ordering: .acquiring)
   }
 
   /// Sleeps until `time` on `CLOCK_MONOTONIC`; false if interrupted before that.

@@ -132,7 +132,7 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
     let begin = nightjar_encode_begin(timestamp)
     defer { nightjar_encode_end(timestamp, begin, Int64(delivery.bytes), Int64(delivery.keyFrames)) }
     try encoder.encode(frame, keyFrame: isDue) { delivery.store($0, pictures) }
-    return .now()
+    return delivery.stored ?? .now()
   }
 
   /// Offers a frame that is not encoded to those who look at pictures, as large as if it were.
@@ -165,6 +165,8 @@ private struct Delivery {
   private(set) var tooLarge = 0
   /// The timestamp of the newest key frame.
   private(set) var newestKeyFrame: MediaTime?
+  /// When the last one was stored, which is when the encoder was done.
+  private(set) var stored: MediaTime?
 
   /// A call for which there is room in `first`.
   init(first: CodedPicture) {
@@ -182,7 +184,9 @@ private struct Delivery {
       room = picture
       return
     }
-    picture.encoded = .now()
+    let now = MediaTime.now()
+    picture.encoded = now
+    stored = now
     frames += 1
     bytes += size
     if unit.isKeyFrame {

@@ -17,12 +17,14 @@ final class Mailbox<Element: ~Copyable>: @unchecked Sendable {
   func put(_ element: consuming Element) -> Element? {
     // A closure cannot consume what it captures, so the element crosses in an optional.
     var incoming: Element? = consume element
-    return monitor.locked { () -> Element? in
+    let displaced = monitor.locked { () -> Element? in
       let displaced = slot.take()
       slot = incoming.take()
-      monitor.signal()
       return displaced
     }
+    // Outside: one that is woken within, and runs at once, finds the lock held and waits a second time.
+    monitor.signal()
+    return displaced
   }
 
   /// Waits until there is room, then puts `element` in; gives it back if the mailbox was closed meanwhile.

@@ -165,7 +165,6 @@ final class RTPOutput {
   func send(
     _ unit: borrowing AccessUnit, in picture: CodedPicture, _ plan: PacedFrame.Plan, at now: MediaTime
   ) -> (packets: Int, packetizing: MediaTime) {
-    let begin = MediaTime.now()
     let mark = nightjar_packetize_begin(unit.timestamp.nanoseconds)
     let frame = free.popLast() ?? OutgoingFrame()
     frame.batch.removeAll()
@@ -184,7 +183,7 @@ final class RTPOutput {
     picture.holders += 1
     held.append(frame)
     nightjar_packetize_end(unit.timestamp.nanoseconds, mark, Int64(frame.count))
-    let packetizing = MediaTime.now() - begin
+    let packetizing = MediaTime.now() - now
     let sending = nightjar_send_begin(unit.timestamp.nanoseconds)
     var packets = 0
     for viewer in viewers where viewer.offer(frame, at: now) {

@@ -154,40 +154,46 @@ final class SendStage: @unchecked Sendable {
   /// Runs until the queue is closed and empty; what is on its way is sent, as far as there is room, and every viewer
   /// is told.
   func run() {
+    var now = MediaTime.now()
     loop: while true {
       if hasOrders.load(ordering: .acquiring) { carryOutOrders() }
-      var isIdle = true
-      // Before the queue lends one of them again, as another picture.
-      held.removeAll { $0.holders == 0 }
-      switch pictures.take() {
-      case .picture(let picture):
-        send(picture)
-        statistics.send.withLock { $0.pictures += 1 }
-        isIdle = false
-      case .none: break
-      case .closed: break loop
+      // Pictures before all else that may have come, because each call in front of them delays them.
+      var isIdle = false
+      for _ in 0..<CodedPictureQueue.depth where !isIdle {
+        // Before the queue lends one of them again, as another picture.
+        held.removeAll { $0.holders == 0 }
+        switch pictures.take() {
+        case .picture(let picture):
+          // It may have come after the last look at the clock.
+          now = send(picture, at: max(now, picture.encoded))
+          statistics.send.withLock { $0.pictures += 1 }
+        case .none: isIdle = true
+        case .closed: break loop
+        }
       }
-      let now = MediaTime.now()
       keepTime(now)
-      wait(until: isIdle ? nextDeadline(now) : now)
-      let woken = MediaTime.now()
-      read(at: woken)
-      blocked.withReady { viewer in viewers[viewer.id]?.output.resume(viewer, at: woken) }
+      let hasInput = wait(until: isIdle ? nextDeadline(now) : now, from: now)
+      now = .now()
+      if hasInput { read(at: now) }
+      blocked.withReady { viewer in viewers[viewer.id]?.output.resume(viewer, at: now) }
     }
     end()
   }
 
-  /// Sleeps until something arrives, there is room again, or `deadline`.
-  private func wait(until deadline: MediaTime) {
+  /// Sleeps until something arrives, there is room again, or `deadline`; it is `now`.
+  ///
+  /// - Returns: Whether there is something to read.
+  private func wait(until deadline: MediaTime, from now: MediaTime) -> Bool {
     let readable = Int16(POLLIN)
-    withUnsafeTemporaryAllocation(of: pollfd.self, capacity: 3) { descriptors in
+    return withUnsafeTemporaryAllocation(of: pollfd.self, capacity: 3) { descriptors in
       descriptors[0] = pollfd(fd: pictures.arrival.fileDescriptor, events: readable, revents: 0)
       descriptors[1] = pollfd(fd: blocked.room.fileDescriptor, events: readable, revents: 0)
       // A negative descriptor is not looked at.
       descriptors[2] = pollfd(fd: inputRests == nil ? input.fileDescriptor : -1, events: readable, revents: 0)
-      let rest = max(0, (deadline - .now()).nanoseconds)
-      _ = nightjar_poll(descriptors.baseAddress, 3, rest)
+      let rest = max(0, (deadline - now).nanoseconds)
+      guard nightjar_poll(descriptors.baseAddress, 3, rest) > 0 else { return false }
       if descriptors[0].revents != 0 { pictures.arrival.clear() }
+      return descriptors[2].revents != 0
     }
   }
 
@@ -225,8 +231,8 @@ final class SendStage: @unchecked Sendable {
 
   // MARK: Pictures
 
-  private func send(_ picture: CodedPicture) {
-    let begin = MediaTime.now()
+  /// - Returns: When it was sent.
+  private func send(_ picture: CodedPicture, at begin: MediaTime) -> MediaTime {
     hasHadPicture = true
     for output in outputs { output.endPacing(at: begin) }
     recordLastFrame(at: begin)
@@ -251,14 +257,19 @@ final class SendStage: @unchecked Sendable {
       packetizing: outcome.packetizing)
     pictures.release(picture)
     askForKeyFrames(at: begin)
-    guard !viewers.isEmpty else { return FrameMark.skipped(times.timestamp, .unsent) }
+    guard !viewers.isEmpty else {
+      FrameMark.skipped(times.timestamp, .unsent)
+      return begin
+    }
+    let end = MediaTime.now()
     if outcome.packets > 0 || outcome.isTaken {
       lastFrame = times
-      recordLastFrame(at: .now())
+      recordLastFrame(at: end)
     } else {
       FrameMark.dropped(times.timestamp, .network)
       statistics.send.withLock { $0.unsent += 1 }
     }
+    return end
   }
 
   /// Records how long the last frame has taken once all of it that is not in anybody's way has left.
@@ -288,7 +299,9 @@ final class SendStage: @unchecked Sendable {
       // The picture of an orientation switch or of a fail-over comes late as it is.
       let spread = isUrgent ? .zero : MediaTime(seconds: frameInterval.seconds * pacing)
       let plan = PacedFrame.Plan(spread: spread, usual: Int(usualBytes) / output.kind.packetSize)
-      let sent = output.send(unit, in: picture, plan, at: now)
+      // Each one's own packetizing is measured from here.
+      let begin = outcome.packets == 0 ? now : .now()
+      let sent = output.send(unit, in: picture, plan, at: begin)
       outcome.packets += sent.packets
       outcome.packetizing = outcome.packetizing + sent.packetizing
     }
@@ -340,7 +353,7 @@ final class SendStage: @unchecked Sendable {
     recordLastFrame(at: now)
     while let retry = blocked.deadline(at: now), now < deadline {
       inputRests = deadline
-      wait(until: min(retry, deadline))
+      _ = wait(until: min(retry, deadline), from: now)
       now = .now()
       blocked.withReady { viewer in viewers[viewer.id]?.output.resume(viewer, at: now) }
     }
