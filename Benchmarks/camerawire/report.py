@@ -1,4 +1,5 @@
 """Results as Markdown and as a plot."""
+import json
 import os
 import re
 import statistics
@@ -111,9 +112,12 @@ def command_lines(results):
 
 
 def document(results, root):
-    """Puts table and plot into docs/performance.md, between their markers."""
-    with open(os.path.join(root, "docs", "images", "camera-to-wire.svg"), "w") as file:
+    """Puts the table into docs/performance.md, between its markers, and plot and results beside it."""
+    images = os.path.join(root, "docs", "images")
+    with open(os.path.join(images, "camera-to-wire.svg"), "w") as file:
         file.write(plot.svg(results))
+    with open(os.path.join(images, "camera-to-wire.json"), "w") as file:
+        json.dump(results, file)
     path = os.path.join(root, "docs", "performance.md")
     with open(path) as file:
         text = file.read()
