@@ -28,6 +28,10 @@ import Testing
         "destinations.0.url=rtp://127.0.0.1:5004", "destinations.0.packets=700", "destinations.0.bytes=840000",
         "destinations.0.packets_lost=5", "destinations.0.frames_dropped=0", "destinations.0.slow=False",
         "destinations.0.key_frame_requests=0", "destinations.0.packets_retransmitted=0", "uptime_seconds=3723.5",
+        "threads.0.name=nj-capture", "threads.0.policy=rr", "threads.0.priority=5", "threads.0.timer_slack_ns=1",
+        "threads.0.cpus=0-1", "threads.1.name=nj-encode", "threads.1.policy=other", "threads.1.priority=0",
+        "threads.1.timer_slack_ns=1", "threads.1.cpus=0-1", "threads.2.name=nj-send", "threads.2.policy=rr",
+        "threads.2.priority=5", "threads.2.timer_slack_ns=1", "threads.2.cpus=0-1",
         "pictures.viewers=0", "pictures.coded=0", "pictures.passed=0", "pictures.skipped=0",
       ])
     let head = try served.curl(["-I"], "/v1/status")

@@ -132,15 +132,11 @@ import Testing
   @Test func `waiting ends when it is interrupted`() throws {
     let bus = try Bus()
     try bus.startProxy()
-    let interrupt = try Interrupt()
+    let end = try End()
     let proxy = try SensorProxy(busAddress: bus.address)
-    #expect(try proxy.next(interrupt: interrupt) == .normal)
-    let descriptor = interrupt.fileDescriptor
-    DispatchQueue.global().asyncAfter(deadline: .now() + 0.3) {
-      var one: UInt64 = 1
-      _ = write(descriptor, &one, 8)
-    }
-    #expect(try proxy.next(interrupt: interrupt) == nil)
+    #expect(try proxy.next(interrupt: end.interrupt) == .normal)
+    DispatchQueue.global().asyncAfter(deadline: .now() + 0.3) { end.interrupt.fire() }
+    #expect(try proxy.next(interrupt: end.interrupt) == nil)
   }
 
   @Test func `a proxy that ends while it is waited for is said so`() throws {
@@ -197,4 +193,10 @@ import Testing
       try OrientationSensor.open(root: "/nonexistent", busAddress: "unix:path=/nonexistent")
     }
   }
+}
+
+/// An interrupt that two threads have.
+private final class End: Sendable {
+  let interrupt: Interrupt
+  init() throws { interrupt = try Interrupt() }
 }
