@@ -127,10 +127,9 @@ def run(path, clip, hertz):
             first.append((came[0].first - handed_over) / 1e6)
             last.append((came[0].last - handed_over) / 1e6)
             bits += len(came[0].data) * 8
-    frames, seconds = len(notes["frames"]), (notes["end"] - notes["begin"]) / 1e9
+    frames, used, seconds = len(notes["frames"]), notes["frames_of_use"], (notes["end"] - notes["begin"]) / 1e9
     return {
         "first": first, "last": last, "frames": frames, "missing": missing, "twice": twice, "gaps": gaps,
-        "mbit": bits / seconds / 1e6, "ticks": notes["ticks"] * 1000 / frames,
-        "switches": notes["switches"] / frames,
-        "threads": {name: value * 1000 / hertz / frames for name, value in notes["threads"].items()},
+        "mbit": bits / seconds / 1e6, "ticks": notes["ticks"] * 1000 / used, "switches": notes["switches"] / used,
+        "threads": {name: value * 1000 / hertz / used for name, value in notes["threads"].items()},
     }

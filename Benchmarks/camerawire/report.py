@@ -80,7 +80,9 @@ def table(results):
             for head, _, _, goal in FIGURES:
                 better = min(figures[peer][head][0] for peer in PEERS)
                 ratio = figures[name][head][0] / better
-                verdict = "–" if goal is None else f"≤ {goal}, " + ("**reached**" if ratio <= goal else "**missed**")
+                verdict = "–"
+                if goal is not None:
+                    verdict = f"≤ {goal}, " + ("**reached**" if ratio <= goal else "**missed**")
                 verdicts.append(f"| {source.upper()} | {name} | {head} | {ratio:.2f} | {verdict} |")
             counts = discontinuities(row)
             broken = counts["missing"] + counts["twice"] + counts["gaps"]
