@@ -92,6 +92,8 @@ static int is_ignored(int number) {
 
 int nightjar_stop_signals(void) {
   signal(SIGPIPE, SIG_IGN);
+  // A file that may grow no further (RLIMIT_FSIZE) is an error of its write, not the end of the stream.
+  signal(SIGXFSZ, SIG_IGN);
   sigset_t signals;
   sigemptyset(&signals);
   sigaddset(&signals, SIGTERM);

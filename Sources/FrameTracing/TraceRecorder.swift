@@ -41,8 +41,10 @@ public final class TraceRecorder: Sendable {
   private let stopping: Interrupt
   private let finished: Interrupt
 
-  /// How long the end waits for a disk.
-  private static let patience = MediaTime(seconds: 5)
+  /// Until when the end waits for a disk, once it has begun.
+  private let deadline = Mutex<MediaTime?>(nil)
+  /// How long that is: all ends of the program together have ten seconds (TimeoutStopSec=).
+  private static let patience = MediaTime(seconds: 2)
 
   /// Writes to an open file from its present place on, until ``end()``, and closes it then.
   ///
@@ -63,7 +65,12 @@ public final class TraceRecorder: Sendable {
   /// Writes what is left and closes the file; what is marked after that is lost. Any number of times.
   public func end() {
     stopping.fire()
-    _ = finished.wait(until: .now() + Self.patience)
+    let deadline = deadline.withLock { deadline in
+      let first = deadline ?? .now() + Self.patience
+      deadline = first
+      return first
+    }
+    _ = finished.wait(until: deadline)
   }
 
   /// What happened since the last call.
@@ -87,16 +94,19 @@ public final class TraceRecorder: Sendable {
     var reported: UInt64 = 0
     while stopping.wait(until: .now() + Self.interval) {
       write(&text, &records)
-      if let event = text.takeEvent() { events.withLock { $0.append(event) } }
-      if text.lost > reported {
-        let new = text.lost - reported
-        reported = text.lost
-        events.withLock { $0.append(.lost(records: new)) }
-      }
+      tell(&text, &reported)
     }
     write(&text, &records)
     text.end()
+    tell(&text, &reported)
+  }
+
+  private func tell(_ text: inout TraceText, _ reported: inout UInt64) {
     if let event = text.takeEvent() { events.withLock { $0.append(event) } }
+    guard text.lost > reported else { return }
+    let new = text.lost - reported
+    reported = text.lost
+    events.withLock { $0.append(.lost(records: new)) }
   }
 
   private func write(_ text: inout TraceText, _ records: inout [nightjar_trace_record]) {

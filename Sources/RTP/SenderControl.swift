@@ -48,14 +48,14 @@ public struct SenderControl: Sendable {
   ///   - streamTime: What the stream's own clock shows, which a picture taken now would have as its timestamp. It may lag
   ///     behind, so that it is not what the report is due by.
   public mutating func writeReport(
-    of stream: RTPStream, into memory: UnsafeMutableRawBufferPointer, at time: MediaTime, streamTime: MediaTime,
-    ntp: @autoclosure () -> NTPTimestamp
+    of stream: RTPStream, into memory: UnsafeMutableRawBufferPointer, at time: MediaTime,
+    streamTime: @autoclosure () -> MediaTime, ntp: @autoclosure () -> NTPTimestamp
   ) -> Int {
     precondition(memory.count >= Self.room, "a report needs \(Self.room) bytes")
     schedule.isSender = isSender(stream)
     guard schedule.expire(at: time, using: &random) else { return 0 }
     var writer = RTCPWriter(into: memory)
-    do throws(RTCPWriterError) { try write(stream, to: &writer, at: streamTime, ntp: ntp()) } catch {
+    do throws(RTCPWriterError) { try write(stream, to: &writer, at: streamTime(), ntp: ntp()) } catch {
       preconditionFailure("\(error)")
     }
     packetsSent = (stream.packetsSent, packetsSent.last)

@@ -11,7 +11,8 @@ import Threading
 /// loop that an ordinary thread has displaced while it held that. The standard library's mutex lends it, and the loop is woken
 /// by a descriptor that it reads like any other.
 final class Handover: Sendable {
-  private let waiting = Mutex<[@Sendable () -> Void]>([])
+  /// Nil once nobody will take anything any more.
+  private let waiting = Mutex<[@Sendable () -> Void]?>([])
   private let bell: Interrupt
 
   /// One that nobody takes anything from yet.
@@ -22,8 +23,8 @@ final class Handover: Sendable {
   /// Has `work` done on the event loop. Any thread.
   func put(_ work: @escaping @Sendable () -> Void) {
     let isFirst = waiting.withLock { waiting in
-      waiting.append(work)
-      return waiting.count == 1
+      waiting?.append(work)
+      return waiting?.count == 1
     }
     // Whoever put in the first of those that wait has rung already.
     if isFirst { bell.fire() }
@@ -33,30 +34,49 @@ final class Handover: Sendable {
   ///
   /// - Throws: ``SystemFailure``, or what NIO does.
   func attach(to group: any EventLoopGroup) throws {
-    // NIO closes what it is given.
+    // NIO closes what it is given, from when it has a channel for it.
     let descriptor = fcntl(bell.fileDescriptor, F_DUPFD_CLOEXEC, 0)
     guard descriptor >= 0 else { throw SystemFailure("fcntl") }
+    let ownership = Ownership()
     do {
       _ = try NIOPipeBootstrap(group: group)
         .channelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 64))
         // One read takes all the rings there are.
         .channelOption(.maxMessagesPerRead, value: 1)
         .channelInitializer { [self] channel in
-          channel.eventLoop.makeCompletedFuture {
+          ownership.isTaken.store(true, ordering: .releasing)
+          return channel.eventLoop.makeCompletedFuture {
             try channel.pipeline.syncOperations.addHandler(HandoverHandler(self))
           }
         }
         .takingOwnershipOfDescriptor(input: descriptor).wait()
     } catch {
-      close(descriptor)
+      if !ownership.isTaken.load(ordering: .acquiring) { close(descriptor) }
       throw error
     }
   }
 
   /// Exchanges what waits for `empty`, so that neither side allocates.
   fileprivate func take(into empty: inout [@Sendable () -> Void]) {
-    waiting.withLock { swap(&$0, &empty) }
+    waiting.withLock { waiting in
+      guard var full = waiting else { return }
+      waiting = nil
+      swap(&full, &empty)
+      waiting = full
+    }
   }
+
+  /// Forgets what waits, and what comes from now on: once the event loop has ended.
+  func end() {
+    // What they hold may let go of others: not under the lock.
+    var forgotten: [@Sendable () -> Void]?
+    waiting.withLock { swap(&$0, &forgotten) }
+  }
+}
+
+/// Whether NIO has taken a descriptor.
+private final class Ownership: Sendable {
+  let isTaken = Atomic(false)
 }
 
 /// Does what was handed over whenever the bell was rung.

@@ -17,6 +17,7 @@ public final class RTSPServer: Sendable {
   private let group: MultiThreadedEventLoopGroup
   private let channels: [any Channel]
   private let service: NIOLoopBound<Service>
+  private let handover: Handover
   /// Who came and went.
   public let events: ServerEvents
   /// Where it listens, with the ports that the system chose.
@@ -27,13 +28,14 @@ public final class RTSPServer: Sendable {
   /// - Throws: `ListenError`, ``ServerError``, `StreamDestinationError` where a camera is sent already to what is to be a group; then
   ///   nothing listens.
   public init(_ configuration: ServerConfiguration, presentations: [Presentation]) throws {
+    let handover = try Handover()
+    self.handover = handover
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let loop = group.next()
     let events = ServerEvents()
     self.events = events
     do {
       let tls = try configuration.identity.map { try $0.serverContext() }
-      let handover = try Handover()
       try handover.attach(to: group)
       let service = try loop.submit {
         let service = Service(configuration, loop, handover, events)
@@ -129,5 +131,6 @@ public final class RTSPServer: Sendable {
     for channel in channels { try? channel.close().wait() }
     _ = try? group.next().flatSubmit { service.value.close() }.wait()
     try? group.syncShutdownGracefully()
+    handover.end()
   }
 }

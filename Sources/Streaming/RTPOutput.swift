@@ -305,7 +305,7 @@ final class RTPOutput {
     guard hasBegun else { return }
     control.schedule.sessionBitsPerSecond = Double(max(bitrate, 1000))
     let bytes = control.writeReport(
-      of: stream, into: controlMemory, at: now, streamTime: streamTime(at: now), ntp: .now())
+      of: stream, into: controlMemory, at: now, streamTime: streamTime(at: .now()), ntp: .now())
     guard bytes > 0 else { return }
     send(control: bytes, to: viewers)
   }

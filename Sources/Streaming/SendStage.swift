@@ -300,7 +300,7 @@ final class SendStage: @unchecked Sendable {
       let spread = isUrgent ? .zero : MediaTime(seconds: frameInterval.seconds * pacing)
       let plan = PacedFrame.Plan(spread: spread, usual: Int(usualBytes) / output.kind.packetSize)
       // Each one's own packetizing is measured from here.
-      let begin = outcome.packets == 0 ? now : .now()
+      let begin = output === outputs.first ? now : .now()
       let sent = output.send(unit, in: picture, plan, at: begin)
       outcome.packets += sent.packets
       outcome.packetizing = outcome.packetizing + sent.packetizing

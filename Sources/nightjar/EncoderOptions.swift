@@ -2,6 +2,7 @@ public import ArgumentParser
 public import Encoding
 import Glibc
 public import Media
+import Threading
 
 /// How to encode. What is not given comes from the preset.
 struct EncoderOptions: ParsableArguments {
@@ -157,7 +158,7 @@ struct EncoderOptions: ParsableArguments {
   func configuration(for format: SourceFormat, _ orientation: Orientation) -> EncoderConfiguration {
     settings.configuration(
       size: orientation.size(of: format.size), frameRate: format.frameRate, bitrate: bitrate.value, color: format.color,
-      processors: max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN))))
+      processors: ProcessorSet.ofThread()?.numbers.count ?? max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN))))
   }
 
   /// The encoder for pictures of `format` that are laid so.
