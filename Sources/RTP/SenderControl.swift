@@ -44,9 +44,12 @@ public struct SenderControl: Sendable {
   /// It is an SR where packets were sent within the last two intervals, else an RR (RFC 3550 section 6.4).
   ///
   /// - Parameters:
+  ///   - stream: The stream that it reports of.
+  ///   - memory: Where it goes, ``room`` bytes at least.
   ///   - time: Now, on the clock of ``schedule``.
   ///   - streamTime: What the stream's own clock shows, which a picture taken now would have as its timestamp. It may lag
   ///     behind, so that it is not what the report is due by.
+  ///   - ntp: The wall clock's time; like `streamTime` it is asked for only where a report is due.
   public mutating func writeReport(
     of stream: RTPStream, into memory: UnsafeMutableRawBufferPointer, at time: MediaTime,
     streamTime: @autoclosure () -> MediaTime, ntp: @autoclosure () -> NTPTimestamp
