@@ -115,7 +115,7 @@ static inline int64_t begin(void) { return __builtin_expect(ring != NULL, 0) ? n
 
 static uint32_t clamped(int64_t value) { return value < 0 ? 0 : value > UINT32_MAX ? UINT32_MAX : (uint32_t)value; }
 
-// `to` is 0 for now.
+// Where `to` is 0, the record ends at the present moment.
 __attribute__((noinline, cold)) static void put(uint32_t kind, int64_t frame, int64_t origin, int64_t from, int64_t to,
                                                 int64_t first, int64_t second) {
   uint64_t head = atomic_load_explicit(&ring->head, memory_order_relaxed);

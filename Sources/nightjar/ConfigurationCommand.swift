@@ -66,7 +66,7 @@ struct ConfigurationCommand: ParsableCommand {
       signal(SIGPIPE, SIG_IGN)
       try reportingFailures {
         let box = try file.load([:])
-        let open = box.box.openToNobody
+        let open = box.box.openToNobody(asIsForUs: strict)
         for warning in box.warnings + (strict ? [] : open) { writeError("warning: \(warning)\n") }
         if strict {
           try box.box.requireCredentials()
@@ -141,13 +141,15 @@ extension StreamCommand {
   }
 
   /// A line for each server that others are to reach while nobody could log in: a stream would not start with it.
-  fileprivate var openToNobody: [String] {
+  ///
+  /// - Parameter asIsForUs: whether root means a stream of its own, and not the service's.
+  fileprivate func openToNobody(asIsForUs: Bool) -> [String] {
     // What may not be read by whoever checks may be well for the service.
     guard var hasUsers = try? (serving.usersFile(mayBeEmpty: true)?.users.isEmpty == false),
       var hasTokens = try? (api.tokensFile()?.names.isEmpty == false)
     else { return [] }
     // The service's users are not those of root, who looks at the service's file.
-    let isOfService = ServiceAccount.isBesideRoot
+    let isOfService = !asIsForUs && ServiceAccount.isBesideRoot
     if isOfService, serving.users == nil { hasUsers = ServiceAccount.hasUsers == true }
     if isOfService, api.tokens == nil { hasTokens = ServiceAccount.hasTokens == true }
     let servers = [
