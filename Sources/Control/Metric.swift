@@ -31,6 +31,7 @@ public enum Metric: String, CaseIterable, Sendable {
   case unwatched = "nightjar_frames_unwatched_total"
   case stageLatency = "nightjar_stage_duration_seconds"
   case latency = "nightjar_capture_to_wire_seconds"
+  case firstPacketLatency = "nightjar_capture_to_first_packet_seconds"
 
   // Its encoder.
   case encoderInfo = "nightjar_encoder_info"
@@ -84,7 +85,7 @@ public enum Metric: String, CaseIterable, Sendable {
   /// What kind of number it is.
   public var kind: Kind {
     switch self {
-    case .stageLatency, .latency: .histogram
+    case .stageLatency, .latency, .firstPacketLatency: .histogram
     default: rawValue.hasSuffix("_total") ? .counter : .gauge
     }
   }
@@ -137,6 +138,7 @@ public enum Metric: String, CaseIterable, Sendable {
     case .unwatched: "Frames that were not encoded because nobody watched."
     case .stageLatency: "How long a frame spent in a stage."
     case .latency: "From the camera's timestamp to a frame's last packet."
+    case .firstPacketLatency: "From the camera's timestamp to a frame's first packet."
     case .encoderInfo: "Always 1; the encoder at work is in the label."
     case .encoderBusy: "Time that the encoder was at work, with scaling for it."
     case .encodedBytes: "Bytes of H.264, without start codes."

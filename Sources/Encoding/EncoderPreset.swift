@@ -9,6 +9,7 @@ import Media
 /// | rate control | CBR | CBR | VBR | VBR |
 /// | VBV buffer | 0.1 s | 0.5 s | 1 s | 2 s |
 /// | slices | 4 | 1 | 1 | 1 |
+/// | slices leave one by one | yes | – | – | – |
 /// | threads | auto | auto | auto | auto |
 /// | lookahead | – | – | 10 frames | 40 frames |
 /// | x264 preset | ultrafast | ultrafast | veryfast | medium |
@@ -30,6 +31,7 @@ public enum EncoderPreset: String, CaseIterable, Sendable {
     case .ultraLowLatency:
       settings.bufferSeconds = 0.1
       settings.slices = 4
+      settings.streamsSlices = true
       settings.vaapiQuality = 7
     case .liveCapture: break
     case .activeTranscoding:

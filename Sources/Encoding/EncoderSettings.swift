@@ -24,6 +24,8 @@ public struct EncoderSettings: Hashable, Sendable {
   public var vaapiQuality: Int?
   /// Whether VA-API's low-power entry point is preferred where a driver has both.
   public var prefersLowPower = false
+  /// Whether x264's slices leave one by one, each as soon as it is coded.
+  public var streamsSlices = false
 
   /// The values of ``EncoderPreset/liveCapture``.
   public init() {}
@@ -39,6 +41,7 @@ public struct EncoderSettings: Hashable, Sendable {
       color: color, profile: profile, rateControl: rateControl, bufferSeconds: bufferSeconds,
       slices: min(slices, max(1, (size.height + 15) / 16)),
       threads: threads ?? EncoderSelector.threads(for: size, at: frameRate, processors: processors),
-      lookahead: lookahead, x264Preset: x264Preset, vaapiQuality: vaapiQuality, prefersLowPower: prefersLowPower)
+      lookahead: lookahead, x264Preset: x264Preset, vaapiQuality: vaapiQuality, prefersLowPower: prefersLowPower,
+      streamsSlices: streamsSlices)
   }
 }

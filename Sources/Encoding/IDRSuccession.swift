@@ -5,17 +5,28 @@ import Media
 struct IDRSuccession {
   /// That of the last picture; nil where it was no IDR.
   private var last: Int?
+  /// Whether the picture was handed on whose parts come.
+  private var isPassing = true
 
   /// None yet.
   init() {}
 
   /// Hands `unit` on to `deliver`; or where it is a new encoder's first picture and repeats the id of the one before,
-  /// keeps it back and says false: encoded once more as a key frame it has another.
+  /// keeps it back and says false: encoded once more as a key frame it has another. A picture's first part decides for
+  /// the others.
   mutating func pass(
     _ unit: borrowing AccessUnit, ofNewEncoder isFirst: Bool, to deliver: (borrowing AccessUnit) -> Void
   ) -> Bool {
+    guard unit.isFirstPart else {
+      if isPassing { deliver(unit) }
+      return isPassing
+    }
     let identifier = unit.isKeyFrame ? unit.idrPictureID : nil
-    if isFirst, let identifier, identifier == last { return false }
+    if isFirst, let identifier, identifier == last {
+      isPassing = false
+      return false
+    }
+    isPassing = true
     last = identifier
     deliver(unit)
     return true

@@ -47,12 +47,16 @@ public struct EncoderConfiguration: Hashable, Sendable {
   public var vaapiQuality: Int?
   /// Whether VA-API's low-power entry point (EncSliceLP) is preferred where a driver has both.
   public var prefersLowPower: Bool
+  /// Whether slices are delivered one by one, each as soon as it is coded (``AccessUnit/isLastPart``), where a picture
+  /// has several and nothing is held back. x264 alone: hardware delivers a picture when all of it is coded.
+  public var streamsSlices: Bool
 
   /// A configuration; see the properties.
   public init(
     size: PictureSize, frameRate: FrameRate, bitrate: Int, color: ColorDescription, profile: H264Profile = .baseline,
     rateControl: RateControl = .constantBitrate, bufferSeconds: Double = 0.5, slices: Int = 1, threads: Int = 1,
-    lookahead: Int = 0, x264Preset: String = "ultrafast", vaapiQuality: Int? = nil, prefersLowPower: Bool = false
+    lookahead: Int = 0, x264Preset: String = "ultrafast", vaapiQuality: Int? = nil, prefersLowPower: Bool = false,
+    streamsSlices: Bool = false
   ) {
     self.size = size
     self.frameRate = frameRate
@@ -67,6 +71,7 @@ public struct EncoderConfiguration: Hashable, Sendable {
     self.x264Preset = x264Preset
     self.vaapiQuality = vaapiQuality
     self.prefersLowPower = prefersLowPower
+    self.streamsSlices = streamsSlices
   }
 
   /// The bitrates that are taken, bits a second.

@@ -56,7 +56,8 @@ public final class ParameterSetCache {
 
   /// Learns the parameter sets in `unit`, and lends it to `deliver` with the last ones in front if it is an IDR
   /// picture, or the first access unit after ``invalidate()``; behind an access unit delimiter, which is always first
-  /// (ITU-T H.264 clause 7.4.1.2.3). One that has both is lent as it is; so is every one while none are known.
+  /// (ITU-T H.264 clause 7.4.1.2.3). One that has both is lent as it is; so is every one while none are known. Of a
+  /// picture in parts, the first one alone is to come here.
   ///
   /// - Throws: ``ParameterSetError`` for a set longer than ``ParameterSets/lengthLimit`` or more NAL units than
   ///   ``nalUnitLimit``; then `deliver` was not called.
@@ -101,7 +102,7 @@ public final class ParameterSetCache {
     }
     let completed = AccessUnit(
       nalUnits: UnsafeBufferPointer(rebasing: nalUnits[..<count]), isKeyFrame: unit.isKeyFrame,
-      timestamp: unit.timestamp, captured: unit.captured)
+      timestamp: unit.timestamp, captured: unit.captured, isFirstPart: unit.isFirstPart, isLastPart: unit.isLastPart)
     deliver(completed)
   }
 

@@ -1,7 +1,7 @@
 /// One H.264 encoder. Making one opens it; ``prepare()`` warms it up.
 ///
-/// It is used by one thread at a time. Without lookahead one frame in gives one access unit out; with it the first
-/// frames give none, and ``flush(deliver:)`` the rest.
+/// It is used by one thread at a time. Without lookahead one frame in gives one access unit out, or that in parts
+/// (``EncoderConfiguration/streamsSlices``); with it the first frames give none, and ``flush(deliver:)`` the rest.
 public protocol VideoEncoder: AnyObject, Sendable {
   /// What it makes; ``change(bitrate:frameRate:)`` is reflected in it.
   var configuration: EncoderConfiguration { get }
@@ -25,7 +25,9 @@ public protocol VideoEncoder: AnyObject, Sendable {
   /// Encodes `frame` and lends what is ready to `deliver` before it returns. With `keyFrame` the picture is an
   /// IDR, and every IDR comes with the parameter sets: that is how a key frame is asked for.
   ///
-  /// - Throws: ``EncoderError``; then `deliver` was not called for this frame.
+  /// Parts of a picture may be lent from a thread of the encoder's own, one at a time and all before this returns.
+  ///
+  /// - Throws: ``EncoderError``; then `deliver` was not called for this frame, or with some of its parts and not the last.
   func encode(
     _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void) throws(EncoderError)
   /// From the next frame on `bitrate` bits a second at `frameRate`, with neither an IDR nor new parameter sets.

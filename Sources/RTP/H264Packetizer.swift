@@ -34,7 +34,8 @@ public struct H264Packetizer: Sendable {
     self.maximumPacketSize = maximumPacketSize
   }
 
-  /// Appends the packets of `unit` to `batch`, which borrows the unit's bytes.
+  /// Appends the packets of `unit` to `batch`, which borrows the unit's bytes. The parts of a picture come one after the
+  /// other, and to the same packets as if they had come as one.
   public mutating func packetize(_ unit: borrowing AccessUnit, into batch: PacketBatch) {
     let timestamp = stream.rtpTimestamp(of: unit.timestamp)
     let units = unit.nalUnits
@@ -52,7 +53,7 @@ public struct H264Packetizer: Sendable {
         index += 1
       }
     }
-    if batch.count > packetsBefore { batch.markLast() }
+    if batch.count > packetsBefore, unit.isLastPart { batch.markLast() }
   }
 
   /// How many parameter sets from `start` on fit one STAP-A, and the bytes of its payload.

@@ -3,20 +3,40 @@ import Media
 import Threading
 
 /// The bytes of one access unit in memory of our own, on their way from the encoder to the network: the encoder's
-/// own bytes are gone with its next picture.
+/// own bytes are gone with its next picture. It may come in parts, of which the first are sent while the encoder makes
+/// the next.
 final class CodedPicture: @unchecked Sendable {
-  // Sendable: it is held by one stage at a time, as the queue hands it on.
+  // Sendable: it is held by one stage at a time, as the queue hands it on. While it comes in parts, the encode stage
+  // writes behind what the send stage reads: neither touches the other's bytes, NAL units or figures, and the queue's
+  // monitor stands between writing a part and reading it.
   private let memory: UnsafeMutableRawPointer
   private let capacity: Int
   private let nalUnits: UnsafeMutableBufferPointer<NALUnit>
-  private var nalUnitCount = 0
+  fileprivate var nalUnitCount = 0
+  private var byteCount = 0
   private var isKeyFrame = false
   private(set) var timestamp = MediaTime.zero
   private var captured = MediaTime.zero
-  /// When the encoder was done with it.
-  var encoded = MediaTime.zero
+  /// When the encoder was done with what was taken of it.
+  var encoded: MediaTime { taken.encoded }
   /// Who needs it, on the send thread.
   var holders = 0
+  /// The NAL units that were committed, and what else the queue knows of it; under the queue's monitor.
+  fileprivate var committed = Progress()
+  /// What of that the send thread has taken; its own.
+  fileprivate var taken = Progress()
+  /// The first NAL unit of the part that the send thread has taken last.
+  private var partStart = 0
+
+  fileprivate struct Progress {
+    var nalUnits = 0
+    /// When the encoder was done with them.
+    var encoded = MediaTime.zero
+    /// Whether nothing follows.
+    var isEnded = false
+    /// Whether the encoder gave it up.
+    var isBroken = false
+  }
 
   /// The most NAL units in one picture.
   static let nalUnitLimit = 1024
@@ -36,11 +56,13 @@ final class CodedPicture: @unchecked Sendable {
     nalUnits.deallocate()
   }
 
-  /// Takes a copy of `unit`; false where it does not fit.
+  /// Takes a copy of `unit`, behind the parts that came before it; false where it does not fit.
   func store(_ unit: borrowing AccessUnit) -> Bool {
-    guard unit.nalUnits.count <= Self.nalUnitLimit, unit.payloadBytes <= capacity else { return false }
-    var end = memory
-    nalUnitCount = 0
+    if unit.isFirstPart { (nalUnitCount, byteCount) = (0, 0) }
+    guard unit.nalUnits.count <= Self.nalUnitLimit - nalUnitCount, unit.payloadBytes <= capacity - byteCount else {
+      return false
+    }
+    var end = memory + byteCount
     for source in unit.nalUnits {
       guard let bytes = source.bytes.baseAddress else { continue }
       end.copyMemory(from: bytes, byteCount: source.bytes.count)
@@ -49,13 +71,32 @@ final class CodedPicture: @unchecked Sendable {
       nalUnitCount += 1
       end += source.bytes.count
     }
+    byteCount = end - memory
+    // The send stage may read them by the second part.
+    guard unit.isFirstPart else { return true }
     isKeyFrame = unit.isKeyFrame
     timestamp = unit.timestamp
     captured = unit.captured
     return true
   }
 
-  /// The access unit; valid until the picture goes back to the queue.
+  /// What was taken last: all of it, where it came as one. Valid until the picture goes back to the queue.
+  var part: AccessUnit {
+    AccessUnit(
+      nalUnits: UnsafeBufferPointer(rebasing: nalUnits[partStart..<taken.nalUnits]), isKeyFrame: isKeyFrame,
+      timestamp: timestamp, captured: captured, isFirstPart: partStart == 0, isLastPart: taken.isEnded)
+  }
+
+  /// Whether the encoder failed in its middle: nothing follows, and the rest is not worth sending.
+  var isBroken: Bool { taken.isBroken }
+
+  /// Takes what was committed since the last time.
+  fileprivate func takePart() {
+    partStart = taken.nalUnits
+    taken = committed
+  }
+
+  /// The access unit, to be read once its last part was taken; valid until the picture goes back to the queue.
   var accessUnit: AccessUnit {
     AccessUnit(
       nalUnits: UnsafeBufferPointer(rebasing: nalUnits[..<nalUnitCount]), isKeyFrame: isKeyFrame,
@@ -65,7 +106,7 @@ final class CodedPicture: @unchecked Sendable {
 
 /// A fixed number of coded pictures between the encoder and the network, in order. Nothing is dropped here,
 /// because what follows a missing picture cannot be decoded: an encoder that finds no room waits, and meanwhile the
-/// newest frame wins before it.
+/// newest frame wins before it. The last picture may be open: then parts of it follow.
 final class CodedPictureQueue: @unchecked Sendable {
   // Sendable: the lists are touched only under the monitor.
   private let monitor = Monitor()
@@ -97,14 +138,33 @@ final class CodedPictureQueue: @unchecked Sendable {
       while queued >= Self.depth || free.isEmpty, !isClosed { monitor.wait() }
       guard !isClosed else { return nil }
       queued += 1
-      return free.popLast()
+      let picture = free.popLast()
+      picture?.committed = CodedPicture.Progress()
+      picture?.taken = CodedPicture.Progress()
+      return picture
     }
   }
 
-  /// Hands a written picture on.
-  func commit(_ picture: CodedPicture) {
+  /// Hands a written picture on, or what was written of it since the last time; the encoder was done with that at
+  /// `encoded`, and more follows unless `isEnded`.
+  func commit(_ picture: CodedPicture, encoded: MediaTime = .zero, isEnded: Bool = true) {
+    let written = picture.nalUnitCount
     monitor.locked {
-      filled.append(picture)
+      // Else it is there, and the send stage has not got beyond it.
+      if filled.last !== picture { filled.append(picture) }
+      picture.committed.nalUnits = written
+      picture.committed.encoded = encoded
+      picture.committed.isEnded = isEnded
+      if isEnded { committed += 1 }
+    }
+    arrival.fire()
+  }
+
+  /// Ends a picture that was handed on in part and to which nothing will be added.
+  func breakOff(_ picture: CodedPicture) {
+    monitor.locked {
+      picture.committed.isEnded = true
+      picture.committed.isBroken = true
       committed += 1
     }
     arrival.fire()
@@ -124,18 +184,22 @@ final class CodedPictureQueue: @unchecked Sendable {
 
   /// What ``take()`` found.
   enum Arrival {
+    /// A picture with a new ``CodedPicture/part``.
     case picture(CodedPicture)
     case none
     case closed
   }
 
-  /// Takes the next picture, with one holder, without waiting. Pictures that were committed before the queue was closed
-  /// still come.
+  /// Takes the next picture, with one holder, or what is new of the one that was taken in part; without waiting. Pictures
+  /// that were committed before the queue was closed still come.
   func take() -> Arrival {
     monitor.locked {
-      guard !filled.isEmpty else { return isClosed ? .closed : .none }
-      let picture = filled.removeFirst()
-      picture.holders = 1
+      guard let picture = filled.first else { return isClosed ? .closed : .none }
+      guard picture.committed.isEnded || picture.committed.nalUnits > picture.taken.nalUnits else { return .none }
+      if picture.taken.nalUnits == 0 { picture.holders = 1 }
+      picture.takePart()
+      guard picture.taken.isEnded else { return .picture(picture) }
+      filled.removeFirst()
       queued -= 1
       monitor.signal()
       return .picture(picture)

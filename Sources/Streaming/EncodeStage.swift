@@ -153,9 +153,12 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
   }
 }
 
-/// What an encoder delivers in one call: mostly one picture, with lookahead none or several.
+/// What an encoder delivers in one call: mostly one picture, or that in parts, with lookahead none or several.
 private struct Delivery {
   private var room: CodedPicture?
+  /// A picture that was handed on in part.
+  private var open: CodedPicture?
+  private var openBytes = 0
   private var frames = 0
   /// Key frames among them.
   private(set) var keyFrames = 0
@@ -175,31 +178,47 @@ private struct Delivery {
 
   /// Hands `unit` on.
   mutating func store(_ unit: borrowing AccessUnit, _ pictures: CodedPictureQueue) {
-    // None where the queue is closed, and then nobody waits for it.
-    guard let picture = room ?? pictures.beginWrite() else { return }
-    room = nil
-    let size = unit.payloadBytes
+    let wanted: CodedPicture?
+    if unit.isFirstPart {
+      breakOff(pictures)
+      wanted = room ?? pictures.beginWrite()
+      room = nil
+      openBytes = 0
+    } else {
+      wanted = open
+    }
+    // None where the queue is closed, and then nobody waits for it; or where the first part had no room.
+    guard let picture = wanted else { return }
+    openBytes += unit.payloadBytes
     guard picture.store(unit) else {
-      tooLarge = size
-      room = picture
+      tooLarge = openBytes
+      if unit.isFirstPart { room = picture } else { breakOff(pictures) }
       return
     }
     let now = MediaTime.now()
-    picture.encoded = now
     stored = now
-    frames += 1
-    bytes += size
-    if unit.isKeyFrame {
-      keyFrames += 1
-      newestKeyFrame = unit.timestamp
+    open = unit.isLastPart ? nil : picture
+    if unit.isLastPart {
+      frames += 1
+      bytes += openBytes
+      if unit.isKeyFrame {
+        keyFrames += 1
+        newestKeyFrame = unit.timestamp
+      }
     }
-    pictures.commit(picture)
+    pictures.commit(picture, encoded: now, isEnded: unit.isLastPart)
   }
 
-  /// Gives back room that was not used.
+  /// Gives back room that was not used, and ends a picture that the encoder did not.
   mutating func end(_ pictures: CodedPictureQueue) {
+    breakOff(pictures)
     if let room { pictures.abandon(room) }
     room = nil
+  }
+
+  private mutating func breakOff(_ pictures: CodedPictureQueue) {
+    if let open { pictures.breakOff(open) }
+    open = nil
   }
 
   func count(in figures: inout StatisticsRecorder.Encode) {

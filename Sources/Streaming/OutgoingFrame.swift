@@ -1,9 +1,10 @@
 import Media
 import RTP
 
-/// The packets of one access unit on their way to the viewers of one RTP stream.
+/// The packets of one access unit, or of a part of one, on their way to the viewers of one RTP stream.
 ///
-/// It holds the coded picture that the packets' payloads lie in until the last viewer has got them.
+/// A part has an object of its own: what the kernel and viewers were given of those before stays where it is. It holds
+/// the coded picture that the packets' payloads lie in until the last viewer has got them.
 final class OutgoingFrame {
   /// The packets.
   let batch = PacketBatch()
@@ -13,7 +14,11 @@ final class OutgoingFrame {
   var picture: CodedPicture?
   /// Whether these are the packets of a picture, and not of a clock alone.
   private(set) var isFrame = true
-  /// Whether decoding can begin with it.
+  /// Whether the picture begins with it.
+  private(set) var isFirstPart = true
+  /// Whether the picture ends with it.
+  private(set) var isLastPart = true
+  /// Whether decoding can begin with its picture.
   private(set) var isKeyFrame = false
   /// How many packets may have left by now: all, unless they are paced.
   private(set) var released = 0
@@ -39,7 +44,8 @@ final class OutgoingFrame {
     if let interleaved, interleaved.packets == packets, interleaved.channel == channel { return interleaved.bytes }
     var count = packets.count * InterleavedBytes.headerBytes
     for index in packets { count += batch[index].count }
-    let made = InterleavedBytes(count: count, isFrame: isFrame && packets.upperBound == self.count) { memory in
+    let made = InterleavedBytes(count: count, isFrame: isFrame && isLastPart && packets.upperBound == self.count) {
+      memory in
       var end = memory
       for index in packets {
         let packet = batch[index]
@@ -58,9 +64,13 @@ final class OutgoingFrame {
   }
 
   /// Takes the packets in ``batch`` as they are; all of them may leave at once unless `isPaced`.
-  func fill(isFrame: Bool = true, isKeyFrame: Bool, isPaced: Bool) {
+  func fill(
+    isFrame: Bool = true, isKeyFrame: Bool, isPaced: Bool, isFirstPart: Bool = true, isLastPart: Bool = true
+  ) {
     self.isFrame = isFrame
     self.isKeyFrame = isKeyFrame
+    self.isFirstPart = isFirstPart
+    self.isLastPart = isLastPart
     interleaved = nil
     messages.fill(from: batch, segments: isPaced ? Self.pacedSegments : Self.segments)
     released = 0

@@ -48,6 +48,8 @@ final class RTPOutput {
   private let controlMemory = UnsafeMutableRawBufferPointer.allocate(
     byteCount: SenderControl.room + PacketProtector.controlRoom, alignment: 8)
   private var pacing: PacedFrame?
+  /// Whether parts follow of the picture that was sent last.
+  private var isInPicture = false
   /// The first packet of the last key frame.
   private var lastKeyFrame: UInt16?
   /// The first packet of all.
@@ -120,7 +122,7 @@ final class RTPOutput {
     number = first
     while number != next {
       let isSent = history.withPacket(number, at: now) { packet in
-        if number == first { viewer.joined(withFirst: packet) }
+        if number == first { viewer.joined(withFirst: packet, isInFrame: isInPicture) }
         return viewer.sendAgain(packet)
       }
       guard isSent == true else { return false }
@@ -156,8 +158,12 @@ final class RTPOutput {
 
   // MARK: Frames
 
+  /// Whether it sends a picture's parts as they come. A PES packet says its length in front, and a transport stream's
+  /// clock goes with a picture: there it waits for all of it.
+  var takesParts: Bool { kind.payload == .h264 }
+
   /// Packetizes `unit`, whose bytes lie in `picture`, and gives it to every viewer; how many packets left at once, over
-  /// all viewers, and how long packetizing took, with what protects them.
+  /// all viewers, and how long packetizing took, with what protects them. A part of a picture is never spread.
   ///
   /// - Parameters:
   ///   - plan: How a large one is spread.
@@ -172,12 +178,14 @@ final class RTPOutput {
     h264?.packetize(unit, into: plain ?? frame.batch)
     transportStream?.packetize(unit, into: plain ?? frame.batch)
     protect(into: frame.batch)
-    if unit.isKeyFrame { lastKeyFrame = first }
+    if unit.isKeyFrame, unit.isFirstPart { lastKeyFrame = first }
+    isInPicture = !unit.isLastPart
     for index in 0..<frame.count { history.append(frame.batch[index], at: now) }
     let isFirst = !hasBegun
     lastPicture = (unit.timestamp, unit.captured, now)
-    let isPaced = plan.spreads(packets: frame.count)
-    frame.fill(isKeyFrame: unit.isKeyFrame, isPaced: isPaced)
+    let isPaced = unit.isWhole && plan.spreads(packets: frame.count)
+    frame.fill(
+      isKeyFrame: unit.isKeyFrame, isPaced: isPaced, isFirstPart: unit.isFirstPart, isLastPart: unit.isLastPart)
     if isPaced { pacing = PacedFrame(frame: frame, begin: now, spread: plan.spread) }
     frame.picture = picture
     picture.holders += 1
@@ -195,6 +203,12 @@ final class RTPOutput {
     reclaim()
     if isFirst { for viewer in viewers { greet(viewer) } }
     return (packets, packetizing)
+  }
+
+  /// Nothing follows of the picture whose first parts were sent.
+  func breakOff() {
+    isInPicture = false
+    for viewer in viewers { viewer.breakOff() }
   }
 
   /// Protects what was packetized, where that is wanted: everybody behind this sees nothing else. Where it fails, there

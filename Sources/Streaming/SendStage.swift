@@ -48,6 +48,8 @@ final class SendStage: @unchecked Sendable {
   var hasHadPicture = false
   /// The last frame, until all of it has left.
   private var lastFrame: FrameTimes?
+  /// What became of the parts of a picture that is still being made.
+  private var openOutcome = Outcome()
 
   private struct FrameTimes {
     let timestamp: MediaTime
@@ -165,8 +167,9 @@ final class SendStage: @unchecked Sendable {
         switch pictures.take() {
         case .picture(let picture):
           // It may have come after the last look at the clock.
-          now = send(picture, at: max(now, picture.encoded))
-          statistics.send.withLock { $0.pictures += 1 }
+          now = max(now, picture.encoded)
+          if picture.part.isFirstPart { begin(picture, at: now) }
+          if picture.isBroken { breakOff(picture) } else { now = send(picture, at: now) }
         case .none: isIdle = true
         case .closed: break loop
         }
@@ -231,38 +234,58 @@ final class SendStage: @unchecked Sendable {
 
   // MARK: Pictures
 
+  /// Readies for a picture that begins.
+  private func begin(_ picture: CodedPicture, at now: MediaTime) {
+    hasHadPicture = true
+    for output in outputs { output.endPacing(at: now) }
+    recordLastFrame(at: now)
+    nextKeepAlive = now + Self.keepAliveInterval
+    makeRoom()
+    openOutcome = Outcome()
+    if repeatsParameterSets.exchange(false, ordering: .relaxed) { parameterSetCache.invalidate() }
+  }
+
+  /// Sends what is new of a picture, mostly all of it.
+  ///
   /// - Returns: When it was sent.
   private func send(_ picture: CodedPicture, at begin: MediaTime) -> MediaTime {
-    hasHadPicture = true
-    for output in outputs { output.endPacing(at: begin) }
-    recordLastFrame(at: begin)
-    nextKeepAlive = begin + Self.keepAliveInterval
-    makeRoom()
-    let unit = picture.accessUnit
-    if repeatsParameterSets.exchange(false, ordering: .relaxed) { parameterSetCache.invalidate() }
-    var outcome = Outcome()
-    do throws(ParameterSetError) {
-      try parameterSetCache.complete(unit) { completed in
-        let isAnotherStream = noteParameterSets()
-        outcome = sendToAll(completed, picture, isUrgent: isAnotherStream, at: begin)
+    let part = picture.part
+    let before = openOutcome.packets
+    if part.isFirstPart {
+      openOutcome.lacksParameterSets = complete(part) { unit, isAnotherStream in
+        sendToAll(unit, picture, isUrgent: isAnotherStream, at: begin)
       }
-    } catch {
-      // More NAL units, or longer sets, than the cache holds: no encoder of ours makes them, and a receiver may cope.
-      outcome = sendToAll(unit, picture, isUrgent: false, at: begin)
+      if part.isKeyFrame { limiter.keyFrameSent() }
+    } else {
+      sendToAll(part, picture, isUrgent: false, at: begin)
     }
-    if unit.isKeyFrame { limiter.keyFrameSent() }
+    var end = begin
+    if before == 0, openOutcome.packets > 0 {
+      end = .now()
+      let latency = end - part.captured
+      statistics.send.withLock { $0.toFirstPacket.record(latency) }
+    }
+    guard part.isLastPart else { return end }
+    if !part.isWhole, outputs.contains(where: { !$0.takesParts }) {
+      if openOutcome.lacksParameterSets { parameterSetCache.invalidate() }
+      complete(picture.accessUnit) { unit, _ in sendToAll(unit, picture, isUrgent: false, at: begin) }
+    }
+    openOutcome.isTaken = picture.holders > 1
     if picture.holders > 1 { held.append(picture) }
     let times = FrameTimes(
-      timestamp: unit.timestamp, captured: unit.captured, encoded: picture.encoded, begin: begin,
-      packetizing: outcome.packetizing)
+      timestamp: part.timestamp, captured: part.captured, encoded: picture.encoded, begin: begin,
+      packetizing: openOutcome.packetizing)
+    let isSent = openOutcome.packets > 0 || openOutcome.isTaken
+    // One look at the clock is enough for a picture that was sent whole.
+    if before > 0 || openOutcome.packets == 0 || !part.isWhole { end = .now() }
     pictures.release(picture)
     askForKeyFrames(at: begin)
+    statistics.send.withLock { $0.pictures += 1 }
     guard !viewers.isEmpty else {
       FrameMark.skipped(times.timestamp, .unsent)
-      return begin
+      return end
     }
-    let end = MediaTime.now()
-    if outcome.packets > 0 || outcome.isTaken {
+    if isSent {
       lastFrame = times
       recordLastFrame(at: end)
     } else {
@@ -270,6 +293,34 @@ final class SendStage: @unchecked Sendable {
       statistics.send.withLock { $0.unsent += 1 }
     }
     return end
+  }
+
+  /// Ends a picture whose encoder has failed in its middle. The next one is a key frame.
+  private func breakOff(_ picture: CodedPicture) {
+    for output in outputs { output.breakOff() }
+    if picture.holders > 1 { held.append(picture) }
+    pictures.release(picture)
+    statistics.send.withLock { $0.pictures += 1 }
+  }
+
+  /// Lends a picture, or the first part of one, with the parameter sets in front where it needs them, and whether they
+  /// are others than before; returns whether it lacked them.
+  @discardableResult
+  private func complete(
+    _ unit: borrowing AccessUnit, _ body: (borrowing AccessUnit, _ isAnotherStream: Bool) -> Void
+  ) -> Bool {
+    let count = unit.nalUnits.count
+    var isCompleted = false
+    do throws(ParameterSetError) {
+      try parameterSetCache.complete(unit) { completed in
+        isCompleted = completed.nalUnits.count > count
+        body(completed, noteParameterSets())
+      }
+    } catch {
+      // More NAL units, or longer sets, than the cache holds: no encoder of ours makes them, and a receiver may cope.
+      body(unit, false)
+    }
+    return isCompleted
   }
 
   /// Records how long the last frame has taken once all of it that is not in anybody's way has left.
@@ -289,24 +340,24 @@ final class SendStage: @unchecked Sendable {
     }
   }
 
+  /// Sends a picture to all; or a part of one to those that take parts, and where it was the last, all of it to the
+  /// others.
   private func sendToAll(
     _ unit: borrowing AccessUnit, _ picture: CodedPicture, isUrgent: Bool, at now: MediaTime
-  ) -> Outcome {
+  ) {
     let usualBytes = Double(bitrate.load(ordering: .relaxed)) / 8 * frameInterval.seconds
-    var outcome = Outcome()
+    openOutcome.packetizing = .zero
     for output in outputs where output.viewers.isEmpty { output.skip() }
-    for output in outputs where !output.viewers.isEmpty {
+    for output in outputs where !output.viewers.isEmpty && (picture.part.isWhole || output.takesParts != unit.isWhole) {
       // The picture of an orientation switch or of a fail-over comes late as it is.
       let spread = isUrgent ? .zero : MediaTime(seconds: frameInterval.seconds * pacing)
       let plan = PacedFrame.Plan(spread: spread, usual: Int(usualBytes) / output.kind.packetSize)
       // Each one's own packetizing is measured from here.
       let begin = output === outputs.first ? now : .now()
       let sent = output.send(unit, in: picture, plan, at: begin)
-      outcome.packets += sent.packets
-      outcome.packetizing = outcome.packetizing + sent.packetizing
+      openOutcome.packets += sent.packets
+      openOutcome.packetizing = openOutcome.packetizing + sent.packetizing
     }
-    outcome.isTaken = picture.holders > 1
-    return outcome
   }
 
   /// What became of a picture.
@@ -315,8 +366,10 @@ final class SendStage: @unchecked Sendable {
     var packets = 0
     /// Whether some viewer has it on its way.
     var isTaken = false
-    /// How long packetizing took.
+    /// How long packetizing took, of its last part where it came in parts: what came before was done while it was coded.
     var packetizing = MediaTime.zero
+    /// Whether the parameter sets had to be put before it.
+    var lacksParameterSets = false
   }
 
   /// Gives back the oldest picture that viewers keep, where they keep too many.

@@ -21,6 +21,9 @@ public enum LatencyStage: String, CaseIterable, Sendable {
   case send
   /// From the camera's timestamp to the last packet: the sum of all.
   case total
+  /// From the camera's timestamp until the first packet was handed to the kernel: where slices leave one by one, it does
+  /// while the encoder is at work on the rest. Pictures of which no packet left at once are not counted.
+  case firstPacket = "first_packet"
 }
 
 /// A latency distribution in four numbers.
@@ -189,6 +192,7 @@ final class StatisticsRecorder: Sendable {
     var packetizing = LatencyHistogram()
     var latency = LatencyHistogram()
     var total = LatencyHistogram()
+    var toFirstPacket = LatencyHistogram()
     /// As `total`, since somebody last looked.
     var recent = LatencyHistogram()
     var keyFrameRequests: (asked: UInt64, granted: UInt64) = (0, 0)
@@ -272,6 +276,7 @@ final class StatisticsRecorder: Sendable {
       take($0.packetizing, .packetize)
       take($0.latency, .send)
       take($0.total, .total)
+      take($0.toFirstPacket, .firstPacket)
     }
     viewers.withLock {
       result.departed = $0.departed

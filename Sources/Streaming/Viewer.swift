@@ -6,8 +6,9 @@ import Synchronization
 
 /// One viewer of a stream: what is on its way, and what it asked for. Used by the send thread alone, but for ``figures``.
 ///
-/// A viewer gets whole frames. While three of its frames are on their way, it loses those that come, and all that follow
-/// up to the next key frame, because they could not be decoded; it never holds up another viewer.
+/// A viewer gets whole frames, the parts of which may come one by one. While three of its frames are on their way, it loses
+/// those that come, and all that follow up to the next key frame, because they could not be decoded; it never holds up
+/// another viewer.
 final class Viewer {
   /// What tells it from the others of its pipeline.
   let id: ViewerID
@@ -19,7 +20,7 @@ final class Viewer {
   /// What makes RTCP of what it sends; nil where the stream is not protected.
   let unprotector: ControlUnprotector?
 
-  /// A frame that is on its way, and the first packet that has not left.
+  /// A frame or a part of one that is on its way, and the first packet that has not left.
   private struct Pending {
     var frame: OutgoingFrame
     var next = 0
@@ -27,6 +28,8 @@ final class Viewer {
   private var pending: [Pending] = []
   /// Whether frames are left out until a key frame comes: of no use without it.
   private(set) var awaitsKeyFrame = true
+  /// Whether it gets the frame of which parts follow.
+  private var isInFrame = false
   /// Whether it has ever got a frame: what went by before is not lost.
   private var hasBegun = false
   private var isUnreachable = false
@@ -88,6 +91,7 @@ final class Viewer {
   ///
   /// - Returns: Whether it was taken.
   func offer(_ frame: OutgoingFrame, at now: MediaTime) -> Bool {
+    guard frame.isFirstPart else { return follow(frame, at: now) }
     if isUnreachable, transport.isReachable() {
       isUnreachable = false
       awaitsKeyFrame = true
@@ -96,7 +100,7 @@ final class Viewer {
     // What has not begun to leave is of no use once decoding can begin anew.
     if frame.isKeyFrame { dropUnbegun() }
     guard frame.count > 0, !isUnreachable, frame.isKeyFrame || !awaitsKeyFrame,
-      pending.count + transport.framesInFlight < Self.framesInFlightLimit
+      pendingFrames + transport.framesInFlight < Self.framesInFlightLimit
     else {
       // A key frame that could be sent, or the next frame of a stream that can be decoded, finds no room.
       if !isUnreachable, frame.isKeyFrame || !awaitsKeyFrame { hasFallenBehind = true }
@@ -115,16 +119,49 @@ final class Viewer {
     packetsSinceFirst = min(packetsSinceFirst + frame.count, Self.numberSpan)
     awaitsKeyFrame = false
     hasFallenBehind = false
+    isInFrame = !frame.isLastPart
     if !hasBegun { begin(with: frame.batch[0].header) }
-    if pending.isEmpty { lastProgress = now }
-    frame.holders += 1
-    pending.append(Pending(frame: frame))
+    take(frame, at: now)
     return true
   }
 
-  /// Goes on where the packets end that were sent last: the last key frame and what followed it were sent again.
-  func joined(withFirst packet: UnsafeRawBufferPointer) {
+  /// Takes a further part of the frame that it has been given, unless it has let go of that meanwhile.
+  private func follow(_ frame: OutgoingFrame, at now: MediaTime) -> Bool {
+    guard isInFrame, frame.count > 0 else { return false }
+    packetsSinceFirst = min(packetsSinceFirst + frame.count, Self.numberSpan)
+    isInFrame = !frame.isLastPart
+    take(frame, at: now)
+    return true
+  }
+
+  private func take(_ frame: OutgoingFrame, at now: MediaTime) {
+    if pending.isEmpty { lastProgress = now }
+    frame.holders += 1
+    pending.append(Pending(frame: frame))
+  }
+
+  /// Frames of which something waits to leave.
+  private var pendingFrames: Int {
+    var count = 0
+    for item in pending where item.frame.isLastPart { count += 1 }
+    // One is still being made.
+    if let last = pending.last, !last.frame.isLastPart { count += 1 }
+    return count
+  }
+
+  /// Nothing follows of a frame that it was to get in parts, and none can be decoded up to the next key frame.
+  func breakOff() {
+    guard isInFrame else { return }
+    isInFrame = false
+    awaitsKeyFrame = true
+    figures.update { $0.framesDropped += 1 }
+  }
+
+  /// Goes on where the packets end that were sent last: the last key frame and what followed it were sent again, the
+  /// last one only in part where `isInFrame`.
+  func joined(withFirst packet: UnsafeRawBufferPointer, isInFrame: Bool) {
     awaitsKeyFrame = false
+    self.isInFrame = isInFrame
     if let start = StreamStart(packet) { begins(at: start.sequenceNumber) }
     if !hasBegun { begin(with: packet) }
   }
@@ -168,6 +205,7 @@ final class Viewer {
       guard pending[0].next >= frame.count else { return }
       pending.removeFirst()
       frame.holders -= 1
+      guard frame.isLastPart else { continue }
       transport.noteFrame()
       let isWhole = pending.isEmpty
       figures.update {
@@ -180,7 +218,7 @@ final class Viewer {
   /// Sends one packet that others have got before; false where there is no room, and then a key frame must come.
   func sendAgain(_ packet: UnsafeRawBufferPointer) -> Bool {
     let isSent = transport.send(header: packet, payload: UnsafeRawBufferPointer(rebasing: packet[packet.count...]))
-    if isSent { packetsSent += 1 } else { awaitsKeyFrame = true }
+    if isSent { packetsSent += 1 } else { (awaitsKeyFrame, isInFrame) = (true, false) }
     figures.update {
       if isSent {
         $0.packets += 1
@@ -226,10 +264,10 @@ final class Viewer {
       lost += item.frame.count - item.next
       item.frame.holders -= 1
     }
-    let frames = pending.count
+    let frames = pendingFrames
     pending.removeAll(keepingCapacity: true)
     step = .idle
-    awaitsKeyFrame = true
+    (awaitsKeyFrame, isInFrame) = (true, false)
     figures.update {
       $0.lost += lost
       $0.framesDropped += frames
@@ -258,9 +296,9 @@ final class Viewer {
 
   private func dropUnbegun() {
     var dropped = 0
-    while let last = pending.last, last.next == 0 {
-      last.frame.holders -= 1
-      pending.removeLast()
+    while let first = pending.lastIndex(where: { $0.frame.isFirstPart }), pending[first].next == 0 {
+      for item in pending[first...] { item.frame.holders -= 1 }
+      pending.removeSubrange(first...)
       dropped += 1
     }
     guard dropped > 0 else { return }

@@ -41,6 +41,7 @@
       // after a flush goes on under the parameter sets that it had.
       parameters.b_stitchable = 1
       parameters.b_annexb = 1
+      if deliversSlices { parameters.nalu_process = { SliceDelivery.take($0, $1, $2) } }
 
       // Variable-rate input would hold back a frame: see X264Encoder.
       parameters.b_vfr_input = 0
@@ -94,12 +95,20 @@
       parameters.rc.i_vbv_buffer_size = kilobits(Double(bitrate) * bufferSeconds)
     }
 
+    /// Whether x264 is to hand out each slice once it is coded: where there are several, and their picture is that of the
+    /// frame it was just given.
+    var deliversSlices: Bool {
+      streamsSlices && lookahead == 0 && (slices > 1 || usedThreads > 1)
+    }
+
+    /// x264 gives a thread no fewer than four rows.
+    private var usedThreads: Int { max(1, min(threads, (size.height + 15) / 16 / 4)) }
+
     /// Threads within a picture, not across pictures, which would hold some back. There, x264 counts its slices for
     /// each thread: their length in macroblocks is what it obeys.
     private func fillSlices(_ parameters: inout x264_param_t) {
       let (columns, rows) = ((size.width + 15) / 16, (size.height + 15) / 16)
-      // x264 gives a thread no fewer than four rows.
-      let used = max(1, min(threads, rows / 4))
+      let used = usedThreads
       parameters.i_threads = CInt(used)
       parameters.b_sliced_threads = used > 1 ? 1 : 0
       if used == 1 {

@@ -3,6 +3,18 @@
   import Media
 
   extension X264Encoder {
+    /// The parameter sets of an encoder that hands out slices, from one of the same parameters that does not: x264 would
+    /// hand out parameter sets too, and looks for the frame that they belong to, of which there is none.
+    static func parameterSets(
+      like parameters: x264_param_t, frameRate: FrameRate
+    ) throws(EncoderError) -> ParameterSets {
+      var parameters = parameters
+      parameters.nalu_process = nil
+      guard let opened = nightjar_x264_encoder_open(&parameters) else { throw .open(library: "x264", code: -1) }
+      defer { x264_encoder_close(opened) }
+      return try parameterSets(of: opened, frameRate: frameRate)
+    }
+
     /// The encoder's SPS, with the nominal frame rate as its timing, and PPS.
     static func parameterSets(
       of encoder: OpaquePointer, frameRate: FrameRate

@@ -48,6 +48,8 @@
     let initial: EncoderConfiguration
     /// What x264 takes for the frame rate, for ever.
     private let nominalRate: FrameRate
+    /// Hands out slices as x264 codes them; nil where it delivers whole pictures.
+    private let delivery: SliceDelivery?
     private var rateFactor: RateFactorControl?
     private var isRateFactorNew = false
     /// Whether it was flushed with a lookahead, which x264 does not fill again.
@@ -74,7 +76,10 @@
       guard let opened = nightjar_x264_encoder_open(&parameters) else { throw .open(library: "x264", code: -1) }
       let sets: ParameterSets
       do throws(EncoderError) {
-        sets = try Self.parameterSets(of: opened, frameRate: configuration.frameRate)
+        sets =
+          try configuration.deliversSlices
+          ? Self.parameterSets(like: parameters, frameRate: configuration.frameRate)
+          : Self.parameterSets(of: opened, frameRate: configuration.frameRate)
       } catch {
         x264_encoder_close(opened)
         throw error
@@ -95,6 +100,7 @@
       nalUnits = .allocate(capacity: Self.nalUnitLimit)
       times = .allocate(capacity: Int(Self.timesCapacity))
       times.initialize(repeating: (.zero, .zero))
+      delivery = configuration.deliversSlices ? SliceDelivery(sets, size: configuration.size) : nil
       x264_picture_init(&picture)
       picture.img.i_csp = nightjar_x264_csp_nv12
       picture.img.i_plane = 2
@@ -138,10 +144,23 @@
       var units: UnsafeMutablePointer<x264_nal_t>?
       var unitCount: CInt = 0
       var output = x264_picture_t()
-      let bytes = x264_encoder_encode(encoder, &units, &unitCount, &picture, &output)
+      let bytes: CInt
+      if let delivery {
+        picture.opaque = delivery.opaque
+        defer { picture.opaque = nil }
+        bytes = delivery.withPicture(timestamp: frame.timestamp, captured: frame.captured, to: deliver) {
+          x264_encoder_encode(encoder, &units, &unitCount, &picture, &output)
+        }
+      } else {
+        bytes = x264_encoder_encode(encoder, &units, &unitCount, &picture, &output)
+      }
       guard bytes >= 0 else { throw .encode(library: "x264", code: Int(bytes)) }
       nextIndex += 1
       needsKeyFrame = false
+      if let delivery {
+        try delivery.check()
+        return count(bytes: Int(bytes))
+      }
       guard bytes > 0, let units else {
         guard configuration.lookahead > 0 else { throw .output(library: "x264", "no picture for a frame") }
         return
@@ -250,12 +269,17 @@
       guard output.i_pts >= firstIndex else { return }
       let isKeyFrame = output.b_keyframe != 0
       let count = try collect(units, unitCount, isKeyFrame: isKeyFrame)
-      if rateFactor?.add(bits: bytes * 8) == true { isRateFactorNew = true }
+      self.count(bytes: bytes)
       let time = times[Int(output.i_pts % Self.timesCapacity)]
       let unit = AccessUnit(
         nalUnits: UnsafeBufferPointer(rebasing: nalUnits[..<count]), isKeyFrame: isKeyFrame,
         timestamp: time.timestamp, captured: time.captured)
       deliver(unit)
+    }
+
+    /// Tells the rate control what a picture has come to.
+    private func count(bytes: Int) {
+      if rateFactor?.add(bits: bytes * 8) == true { isRateFactorNew = true }
     }
 
     /// Puts our parameter sets before an IDR's own NAL units; returns how many there are in all.
@@ -277,15 +301,12 @@
         append(pictureBytes)
       }
       for index in 0..<unitCount {
-        let unit = units[index]
-        // `b_long_startcode` tells how long the start code in front is.
-        let startCode = unit.b_long_startcode != 0 ? 4 : 3
-        append(UnsafeRawBufferPointer(start: unit.p_payload + startCode, count: Int(unit.i_payload) - startCode))
+        append(units[index].bytes)
       }
       return count
     }
 
-    private static func copy(_ bytes: [UInt8]) -> UnsafeRawBufferPointer {
+    static func copy(_ bytes: [UInt8]) -> UnsafeRawBufferPointer {
       let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
       memory.copyBytes(from: bytes)
       return UnsafeRawBufferPointer(memory)

@@ -196,10 +196,10 @@ extension MetricsText {
     for cause in DropCause.allCases { add(.dropped, name + [cause.name], statistics.drops[cause] ?? 0) }
     for stage in LatencyStage.allCases {
       let distribution = statistics.distributions[stage] ?? LatencyDistribution()
-      if stage == .total {
-        add(.latency, name, distribution)
-      } else {
-        add(.stageLatency, name + [stage.rawValue], distribution)
+      switch stage {
+      case .total: add(.latency, name, distribution)
+      case .firstPacket: add(.firstPacketLatency, name, distribution)
+      default: add(.stageLatency, name + [stage.rawValue], distribution)
       }
     }
   }

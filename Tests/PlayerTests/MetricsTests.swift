@@ -71,7 +71,8 @@
         let limit = match.3 == "+Inf" ? Double.infinity : Double(match.3) ?? .nan
         buckets["\(match.1) \(match.2)", default: []].append((limit, number))
       }
-      #expect(buckets.count == 8)
+      // Seven stages, the whole way, and the way to the first packet.
+      #expect(buckets.count == 9)
       for (key, values) in buckets {
         let sorted = values.sorted { $0.limit < $1.limit }
         #expect(zip(sorted, sorted.dropFirst()).allSatisfy { $0.count <= $1.count }, "\(key)")
@@ -93,6 +94,8 @@
         page.samples[#"nightjar_stage_duration_seconds_sum{camera="camera",stage="\#(stage)"}"#] ?? -1
       }
       #expect(seconds("packetize") > 0 && seconds("convert") > 0)
+      let first = page["nightjar_capture_to_first_packet_seconds_sum"] ?? 0
+      #expect(first > 0 && first <= total * 1.05 + 0.5)
       #expect(seconds("encode") + seconds("packetize") + seconds("send") <= total * 1.05 + 0.5, "\(page.text)")
     }
 

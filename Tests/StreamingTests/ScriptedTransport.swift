@@ -83,11 +83,13 @@ final class FrameMaker {
   init() throws { packetizer = try H264Packetizer(maximumPacketSize: Self.packetSize) }
 
   /// A frame of `packets` packets of nearly one size, a NAL unit that is cut into fragments.
-  func frame(packets: Int = 5, isKeyFrame: Bool = false, isPaced: Bool = false) throws -> OutgoingFrame {
+  func frame(
+    packets: Int = 5, isKeyFrame: Bool = false, isPaced: Bool = false, isFirstPart: Bool = true, isLastPart: Bool = true
+  ) throws -> OutgoingFrame {
     // 186 bytes fit a fragment beside the headers of RTP and FU-A.
     let size = packets == 1 ? 20 : 186 * packets - 3
     let frame = try self.frame(nalUnits: [[isKeyFrame ? 0x65 : 0x41] + [UInt8](repeating: 7, count: size)], isKeyFrame)
-    frame.fill(isKeyFrame: isKeyFrame, isPaced: isPaced)
+    frame.fill(isKeyFrame: isKeyFrame, isPaced: isPaced, isFirstPart: isFirstPart, isLastPart: isLastPart)
     try #require(frame.count == packets)
     return frame
   }

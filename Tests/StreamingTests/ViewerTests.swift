@@ -42,6 +42,52 @@ import Testing
     #expect(transport.wholeFrames == 2)
   }
 
+  /// Offers a frame of three parts; how many were taken.
+  private func sendInParts(isKeyFrame: Bool = false) throws -> Int {
+    try (0..<3).count { part in
+      send(try maker.frame(packets: 2, isKeyFrame: isKeyFrame, isFirstPart: part == 0, isLastPart: part == 2))
+    }
+  }
+
+  @Test func `a frame in parts counts as one, and three of them wait at most`() throws {
+    #expect(try sendInParts() == 0)
+    #expect(try sendInParts(isKeyFrame: true) == 3)
+    #expect(transport.wholeFrames == 1 && figures.frames == 1)
+    transport.script = [(1, .full)]
+    transport.otherwise = (0, .full)
+    for _ in 0..<3 { #expect(try sendInParts() == 3) }
+    for _ in 0..<2 { #expect(try sendInParts() == 0) }
+    #expect(figures.framesDropped == 2 && figures.isSlow)
+    // What has not begun goes when decoding can begin anew; what has is finished.
+    #expect(try sendInParts(isKeyFrame: true) == 3)
+    #expect(figures.framesDropped == 4)
+    transport.otherwise = nil
+    viewer.flush(at: start)
+    #expect(viewer.step == .idle && !viewer.isBlocked)
+    #expect(transport.wholeFrames == 3 && figures.frames == 3)
+    #expect(transport.packets.count == 18)
+  }
+
+  @Test func `one that lets go within a frame takes none of what follows of it`() throws {
+    #expect(try sendInParts(isKeyFrame: true) == 3)
+    #expect(send(try maker.frame(isLastPart: false)))
+    transport.otherwise = (0, .full)
+    let second = try maker.frame(isFirstPart: false, isLastPart: false)
+    #expect(send(second) && second.holders == 1)
+    #expect(viewer.expire(at: start + MediaTime(seconds: 100)))
+    #expect(second.holders == 0 && figures.framesDropped == 1 && figures.lost == 5)
+    transport.otherwise = nil
+    #expect(!send(try maker.frame(isFirstPart: false)))
+    #expect(!send(try maker.frame()))
+    #expect(try sendInParts(isKeyFrame: true) == 3)
+    #expect(figures.frames == 2 && figures.framesDropped == 2)
+    // One whose encoder failed counts as well.
+    #expect(send(try maker.frame(isLastPart: false)))
+    viewer.breakOff()
+    viewer.breakOff()
+    #expect(figures.framesDropped == 3 && viewer.awaitsKeyFrame)
+  }
+
   @Test(arguments: [SendProgress.End.full, .busy])
   func `three frames wait at most, and the next is lost with all up to a key frame`(end: SendProgress.End) throws {
     send(try maker.frame(isKeyFrame: true))

@@ -48,9 +48,13 @@ struct Recording {
     let isKeyFrame: Bool
     let timestamp: MediaTime
     let captured: MediaTime
-    let types: [NALUnitType]
-    let bytes: Int
+    var types: [NALUnitType]
+    var bytes: Int
     let position: Int
+    /// In how many parts it came.
+    var parts = 1
+    /// Whether the last one has come.
+    var isWhole: Bool
   }
 
   /// The whole stream in Annex B.
@@ -59,10 +63,18 @@ struct Recording {
   private(set) var pictures: [Picture] = []
 
   mutating func add(_ unit: borrowing AccessUnit) {
-    pictures.append(
-      Picture(
-        isKeyFrame: unit.isKeyFrame, timestamp: unit.timestamp, captured: unit.captured,
-        types: unit.nalUnits.map(\.type), bytes: unit.payloadBytes, position: stream.count))
+    if unit.isFirstPart {
+      pictures.append(
+        Picture(
+          isKeyFrame: unit.isKeyFrame, timestamp: unit.timestamp, captured: unit.captured,
+          types: unit.nalUnits.map(\.type), bytes: unit.payloadBytes, position: stream.count,
+          isWhole: unit.isLastPart))
+    } else if let last = pictures.indices.last {
+      pictures[last].types += unit.nalUnits.map(\.type)
+      pictures[last].bytes += unit.payloadBytes
+      pictures[last].parts += 1
+      pictures[last].isWhole = unit.isLastPart
+    }
     for nalUnit in unit.nalUnits {
       stream.append(contentsOf: AnnexB.startCode)
       stream.append(contentsOf: nalUnit.bytes)

@@ -1,0 +1,201 @@
+#if X264
+  import CX264
+  import Media
+  import Synchronization
+
+  /// Delivers the slices of a picture while x264 codes the rest of it.
+  ///
+  /// x264 calls ``take`` with each NAL unit once that is coded (`nalu_process`), where there is one thread on ours, else on
+  /// its own threads, several at a time and in any order. A slice that is ahead of its turn waits for those before it.
+  ///
+  /// All memory is there from the start, as much as a picture may need; pages are not touched before one does.
+  final class SliceDelivery: @unchecked Sendable {
+    // Sendable: all that changes is under `state`, but for the bytes of a NAL unit, which the thread writes that has
+    // claimed them, before it enters the NAL unit there.
+
+    /// A slice in ``memory``.
+    private struct Slice {
+      var nalUnit: NALUnit
+      var firstMacroblock: Int
+      var lastMacroblock: Int
+    }
+
+    /// Where a picture's parts go.
+    private struct Recipient: @unchecked Sendable {
+      // Sendable: called by one thread at a time, under the lock, while the call lasts that lent it.
+      let deliver: (borrowing AccessUnit) -> Void
+    }
+
+    private struct State {
+      var recipient: Recipient?
+      var timestamp = MediaTime.zero
+      var captured = MediaTime.zero
+      /// Bytes of the memory that were claimed for this picture.
+      var claimed = 0
+      /// Where ``nalUnits`` of the next part end.
+      var ready = SliceDelivery.setCount
+      /// Slices that wait for those before them.
+      var waiting = 0
+      /// NAL units of this picture, delivered or not.
+      var units = 0
+      /// The macroblock with which the next slice to be delivered begins.
+      var next = 0
+      var failure: EncoderError?
+    }
+
+    private let state = Mutex(State())
+    private let memory: UnsafeMutableRawBufferPointer
+    private let waiting: UnsafeMutableBufferPointer<Slice>
+    /// The parameter sets, and behind them the NAL units of the next part.
+    private let nalUnits: UnsafeMutableBufferPointer<NALUnit>
+    private let macroblocks: Int
+    private let sequence: UnsafeRawBufferPointer
+    private let picture: UnsafeRawBufferPointer
+
+    /// What `x264_nal_encode` may write of one NAL unit beyond one and a half times its bytes (x264.h).
+    private static let margin = 5 + 64
+    /// The SPS and the PPS.
+    private static let setCount = 2
+
+    /// A delivery for an encoder of pictures of `size`; `sets` go before each IDR picture.
+    init(_ sets: ParameterSets, size: PictureSize) {
+      macroblocks = ((size.width + 15) / 16) * ((size.height + 15) / 16)
+      // Room for a picture as large as the raw one, whatever the rate control does.
+      memory = .allocate(
+        byteCount: size.pixels * 3 + 65_536 + Self.margin * X264Encoder.nalUnitLimit, alignment: 16)
+      waiting = .allocate(capacity: X264Encoder.nalUnitLimit)
+      nalUnits = .allocate(capacity: X264Encoder.nalUnitLimit)
+      sequence = X264Encoder.copy(sets.sequence)
+      picture = X264Encoder.copy(sets.picture)
+      for (index, bytes) in [sequence, picture].enumerated() {
+        guard let nalUnit = NALUnit(bytes) else { preconditionFailure("ParameterSets has no empty one") }
+        nalUnits.initializeElement(at: index, to: nalUnit)
+      }
+    }
+
+    deinit {
+      memory.deallocate()
+      waiting.deallocate()
+      nalUnits.deallocate()
+      sequence.deallocate()
+      picture.deallocate()
+    }
+
+    /// What x264 is to be given with a picture, so that ``take`` finds this object; pictures without it are not delivered.
+    var opaque: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
+
+    /// What x264 is to call.
+    static func take(
+      _ encoder: OpaquePointer?, _ unit: UnsafeMutablePointer<x264_nal_t>?, _ opaque: UnsafeMutableRawPointer?
+    ) {
+      guard let encoder, let unit, let opaque else { return }
+      Unmanaged<SliceDelivery>.fromOpaque(opaque).takeUnretainedValue().take(unit, from: encoder)
+    }
+
+    /// Encodes a picture by `encode`, and lends its parts to `deliver` until that returns.
+    func withPicture(
+      timestamp: MediaTime, captured: MediaTime, to deliver: (borrowing AccessUnit) -> Void, encode: () -> CInt
+    ) -> CInt {
+      withoutActuallyEscaping(deliver) { deliver in
+        let recipient = Recipient(deliver: deliver)
+        state.withLock {
+          $0 = State()
+          $0.recipient = recipient
+          $0.timestamp = timestamp
+          $0.captured = captured
+        }
+        defer { state.withLock { $0.recipient = nil } }
+        return encode()
+      }
+    }
+
+    /// Whether the last picture was delivered to its end.
+    ///
+    /// - Throws: ``/Media/EncoderError/output(library:_:)`` where it was not.
+    func check() throws(EncoderError) {
+      let (failure, next) = state.withLock { ($0.failure, $0.next) }
+      if let failure { throw failure }
+      guard next == macroblocks else {
+        throw .output(library: "x264", "slices of \(next) macroblocks of \(macroblocks)")
+      }
+    }
+
+    private func take(_ unit: UnsafeMutablePointer<x264_nal_t>, from encoder: OpaquePointer) {
+      let needed = Int(unit.pointee.i_payload) * 3 / 2 + Self.margin
+      let offset: Int? = state.withLock { state in
+        guard state.failure == nil, state.recipient != nil else { return nil }
+        guard memory.count - state.claimed >= needed, state.units + Self.setCount < X264Encoder.nalUnitLimit else {
+          state.failure = .output(
+            library: "x264",
+            "a NAL unit of \(unit.pointee.i_payload) bytes has no room behind \(state.units) of the same picture")
+          return nil
+        }
+        defer { (state.claimed, state.units) = (state.claimed + needed, state.units + 1) }
+        return state.claimed
+      }
+      guard let offset else { return }
+      // The longest part of it, which several threads may do at a time.
+      let claimed = memory.baseAddress.unsafelyUnwrapped + offset
+      x264_nal_encode(encoder, claimed.assumingMemoryBound(to: UInt8.self), unit)
+      let coded = unit.pointee
+      guard let nalUnit = NALUnit(coded.bytes) else { return }
+      state.withLock { state in
+        guard nalUnit.type == .idrSlice || nalUnit.type == .nonIDRSlice else { return add(nalUnit, &state) }
+        insert(
+          Slice(nalUnit: nalUnit, firstMacroblock: Int(coded.i_first_mb), lastMacroblock: Int(coded.i_last_mb)), &state)
+        deliverReady(&state)
+      }
+    }
+
+    private func add(_ nalUnit: NALUnit, _ state: inout State) {
+      nalUnits.initializeElement(at: state.ready, to: nalUnit)
+      state.ready += 1
+    }
+
+    private func insert(_ slice: Slice, _ state: inout State) {
+      waiting.initializeElement(at: state.waiting, to: slice)
+      state.waiting += 1
+    }
+
+    /// Takes the slice out whose turn it is; nil where it has not come yet.
+    private func takeNext(_ state: inout State) -> Slice? {
+      guard let index = waiting[..<state.waiting].firstIndex(where: { $0.firstMacroblock == state.next }) else {
+        return nil
+      }
+      let slice = waiting[index]
+      state.waiting -= 1
+      waiting[index] = waiting[state.waiting]
+      state.next = slice.lastMacroblock + 1
+      return slice
+    }
+
+    /// Delivers the slices whose turn it is, as one part.
+    private func deliverReady(_ state: inout State) {
+      let isFirst = state.next == 0
+      var isKeyFrame = false
+      var hasSlice = false
+      while let slice = takeNext(&state) {
+        add(slice.nalUnit, &state)
+        hasSlice = true
+        isKeyFrame = slice.nalUnit.type == .idrSlice
+      }
+      guard hasSlice else { return }
+      let start = isFirst && isKeyFrame ? 0 : Self.setCount
+      let part = AccessUnit(
+        nalUnits: UnsafeBufferPointer(rebasing: nalUnits[start..<state.ready]), isKeyFrame: isKeyFrame,
+        timestamp: state.timestamp, captured: state.captured, isFirstPart: isFirst,
+        isLastPart: state.next == macroblocks)
+      state.recipient?.deliver(part)
+      state.ready = Self.setCount
+    }
+  }
+
+  extension x264_nal_t {
+    /// The bytes behind the start code.
+    var bytes: UnsafeRawBufferPointer {
+      // `b_long_startcode` tells how long that is.
+      let startCode = b_long_startcode != 0 ? 4 : 3
+      return UnsafeRawBufferPointer(start: p_payload + startCode, count: Int(i_payload) - startCode)
+    }
+  }
+#endif
