@@ -26,6 +26,8 @@ public struct EncoderSettings: Hashable, Sendable {
   public var prefersLowPower = false
   /// Whether x264's slices leave one by one, each as soon as it is coded.
   public var streamsSlices = false
+  /// The most bytes of a slice, in place of ``slices``; nil for no such limit. x264 alone.
+  public var sliceBytes: Int?
 
   /// The values of ``EncoderPreset/liveCapture``.
   public init() {}
@@ -42,6 +44,6 @@ public struct EncoderSettings: Hashable, Sendable {
       slices: min(slices, max(1, (size.height + 15) / 16)),
       threads: threads ?? EncoderSelector.threads(for: size, at: frameRate, processors: processors),
       lookahead: lookahead, x264Preset: x264Preset, vaapiQuality: vaapiQuality, prefersLowPower: prefersLowPower,
-      streamsSlices: streamsSlices)
+      streamsSlices: streamsSlices, sliceBytes: sliceBytes)
   }
 }

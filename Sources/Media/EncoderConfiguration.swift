@@ -50,13 +50,16 @@ public struct EncoderConfiguration: Hashable, Sendable {
   /// Whether slices are delivered one by one, each as soon as it is coded (``AccessUnit/isLastPart``), where a picture
   /// has several and nothing is held back. x264 alone: hardware delivers a picture when all of it is coded.
   public var streamsSlices: Bool
+  /// The most bytes of a slice's NAL unit, from its header byte on, in place of ``slices``; nil for no such limit. A
+  /// single macroblock that is larger stays whole. x264 alone.
+  public var sliceBytes: Int?
 
   /// A configuration; see the properties.
   public init(
     size: PictureSize, frameRate: FrameRate, bitrate: Int, color: ColorDescription, profile: H264Profile = .baseline,
     rateControl: RateControl = .constantBitrate, bufferSeconds: Double = 0.5, slices: Int = 1, threads: Int = 1,
     lookahead: Int = 0, x264Preset: String = "ultrafast", vaapiQuality: Int? = nil, prefersLowPower: Bool = false,
-    streamsSlices: Bool = false
+    streamsSlices: Bool = false, sliceBytes: Int? = nil
   ) {
     self.size = size
     self.frameRate = frameRate
@@ -72,6 +75,7 @@ public struct EncoderConfiguration: Hashable, Sendable {
     self.vaapiQuality = vaapiQuality
     self.prefersLowPower = prefersLowPower
     self.streamsSlices = streamsSlices
+    self.sliceBytes = sliceBytes
   }
 
   /// The bitrates that are taken, bits a second.
@@ -84,6 +88,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
   public static let bufferLimits = 0.05...10.0
   /// How many slices a picture may have.
   public static let sliceLimits = 1...32
+  /// The sizes of slices that are taken, bytes: below, the headers outweigh the picture.
+  public static let sliceBytesLimits = 100...65_535
   /// How many threads an encoder may have.
   public static let threadLimits = 1...16
   /// How many frames an encoder may hold back.
@@ -116,6 +122,7 @@ public struct EncoderConfiguration: Hashable, Sendable {
     guard slices <= (size.height + 15) / 16 else {
       throw .configuration("\(slices) slices in \((size.height + 15) / 16) rows of macroblocks: choose fewer")
     }
+    if let sliceBytes { try Self.check(sliceBytes, in: Self.sliceBytesLimits, "a slice size") }
     try Self.check(threads, in: Self.threadLimits, "a number of encoder threads")
     try Self.check(lookahead, in: Self.lookaheadLimits, "a lookahead")
   }

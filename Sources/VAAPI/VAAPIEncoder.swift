@@ -70,6 +70,9 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     if let quality = configuration.vaapiQuality, quality < 1 {
       throw .configuration("a VA-API quality level of \(quality): choose 1 for the best, or more for faster ones")
     }
+    guard configuration.sliceBytes == nil else {
+      throw .unavailable("slices of a size in bytes (--slice-size) are x264's alone; VA-API counts rows (--slices)")
+    }
     self.node = RenderNode(path: node)
     isToTurn = turns
     let session = try EncodingSession.open(configuration, node: self.node, turns: turns)

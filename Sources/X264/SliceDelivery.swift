@@ -40,6 +40,9 @@
       var units = 0
       /// The macroblock with which the next slice to be delivered begins.
       var next = 0
+      /// The macroblock with which the next part begins.
+      var partStart = 0
+      var isKeyFrame = false
       var failure: EncoderError?
     }
 
@@ -54,15 +57,18 @@
 
     /// What `x264_nal_encode` may write of one NAL unit beyond one and a half times its bytes (x264.h).
     private static let margin = 5 + 64
+    /// So many parts of a picture are enough: each one wakes the network's thread.
+    private static let partLimit = 16
     /// The SPS and the PPS.
     private static let setCount = 2
 
     /// A delivery for an encoder of pictures of `size`; `sets` go before each IDR picture.
     init(_ sets: ParameterSets, size: PictureSize) {
       macroblocks = ((size.width + 15) / 16) * ((size.height + 15) / 16)
-      // Room for a picture as large as the raw one, whatever the rate control does.
+      // Room for the largest picture that goes out, twice a byte a pixel, whatever the rate control does; half as much
+      // again for x264; and some for what each slice adds.
       memory = .allocate(
-        byteCount: size.pixels * 3 + 65_536 + Self.margin * X264Encoder.nalUnitLimit, alignment: 16)
+        byteCount: size.pixels * 4 + 65_536 + Self.margin * X264Encoder.nalUnitLimit, alignment: 16)
       waiting = .allocate(capacity: X264Encoder.nalUnitLimit)
       nalUnits = .allocate(capacity: X264Encoder.nalUnitLimit)
       sequence = X264Encoder.copy(sets.sequence)
@@ -169,22 +175,22 @@
       return slice
     }
 
-    /// Delivers the slices whose turn it is, as one part.
+    /// Delivers the slices whose turn it is, as one part: the first at once, others where they come to a sixteenth of the
+    /// picture.
     private func deliverReady(_ state: inout State) {
-      let isFirst = state.next == 0
-      var isKeyFrame = false
-      var hasSlice = false
       while let slice = takeNext(&state) {
         add(slice.nalUnit, &state)
-        hasSlice = true
-        isKeyFrame = slice.nalUnit.type == .idrSlice
+        state.isKeyFrame = slice.nalUnit.type == .idrSlice
       }
-      guard hasSlice else { return }
-      let start = isFirst && isKeyFrame ? 0 : Self.setCount
+      let isFirst = state.partStart == 0
+      let isLast = state.next == macroblocks
+      let length = state.next - state.partStart
+      guard length > 0, isFirst || isLast || length >= macroblocks / Self.partLimit else { return }
+      state.partStart = state.next
+      let start = isFirst && state.isKeyFrame ? 0 : Self.setCount
       let part = AccessUnit(
-        nalUnits: UnsafeBufferPointer(rebasing: nalUnits[start..<state.ready]), isKeyFrame: isKeyFrame,
-        timestamp: state.timestamp, captured: state.captured, isFirstPart: isFirst,
-        isLastPart: state.next == macroblocks)
+        nalUnits: UnsafeBufferPointer(rebasing: nalUnits[start..<state.ready]), isKeyFrame: state.isKeyFrame,
+        timestamp: state.timestamp, captured: state.captured, isFirstPart: isFirst, isLastPart: isLast)
       state.recipient?.deliver(part)
       state.ready = Self.setCount
     }

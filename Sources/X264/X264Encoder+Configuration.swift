@@ -98,7 +98,7 @@
     /// Whether x264 is to hand out each slice once it is coded: where there are several, and their picture is that of the
     /// frame it was just given.
     var deliversSlices: Bool {
-      streamsSlices && lookahead == 0 && (slices > 1 || usedThreads > 1)
+      streamsSlices && lookahead == 0 && (slices > 1 || usedThreads > 1 || sliceBytes != nil)
     }
 
     /// x264 gives a thread no fewer than four rows.
@@ -111,7 +111,11 @@
       let used = usedThreads
       parameters.i_threads = CInt(used)
       parameters.b_sliced_threads = used > 1 ? 1 : 0
-      if used == 1 {
+      if let sliceBytes {
+        // x264 counts the start code in, four bytes; and never makes more slices than have room in a picture.
+        parameters.i_slice_max_size = CInt(sliceBytes + 4)
+        parameters.i_slice_count_max = CInt(X264Encoder.nalUnitLimit - 24)
+      } else if used == 1 {
         parameters.i_slice_count = CInt(slices)
       } else if slices > used {
         let threadRows = (rows + used - 1) / used

@@ -84,7 +84,9 @@ final class CameraWork: Sendable {
       pipeline.orient(new.orientation.initial)
     }
     guard options.contains("bitrate") else { return [] }
-    let bitrate = new.encoding.configuration(for: pipeline.sourceFormat, new.orientation.initial).bitrate
+    let bitrate = new.encoding.configuration(
+      for: pipeline.sourceFormat, new.orientation.initial, payloadLimit: new.payloadLimit
+    ).bitrate
     do {
       try pipeline.changeBitrate(bitrate)
       return []

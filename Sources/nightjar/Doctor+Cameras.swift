@@ -214,7 +214,8 @@ extension Doctor {
   private func tryEncoder(_ command: StreamCommand, _ format: SourceFormat, _ name: String?, limit: MediaTime) {
     do {
       let selection = try command.encoding.select(
-        for: format, command.orientation.initial, aspects: .one, keepsStandby: false)
+        for: format, command.orientation.initial, payloadLimit: command.payloadLimit, aspects: .one, keepsStandby: false
+      )
       let trial = try EncoderTrial(selection.encoder, limit: limit)
       encoders.append(trial)
       tell(trial.finding.about(name))

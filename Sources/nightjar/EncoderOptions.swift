@@ -62,6 +62,16 @@ struct EncoderOptions: ParsableArguments {
   var slices: Int?
 
   @Option(
+    help: ArgumentHelp(
+      "x264: slices of at most so many bytes, in place of --slices; mtu makes each one packet.",
+      discussion: """
+        A packet that is lost then costs its own slice and nothing else. mtu goes by the smallest packets of the \
+        destinations and of RTSP. VA-API has no such slices: auto takes x264 then.
+        """, valueName: "bytes"),
+    transform: OptionValues.sliceSize)
+  var sliceSize: SliceSize?
+
+  @Option(
     help: ArgumentHelp("Threads of x264: auto or a number; each adds a slice.", valueName: "count"),
     transform: OptionValues.threads)
   var threads = Choice<Int>.auto
@@ -112,12 +122,14 @@ struct EncoderOptions: ParsableArguments {
           ? "--x264-preset: this build has no x264"
           : "--x264-preset: choose \(EncoderSelector.x264Presets.joined(separator: ", "))")
     }
+    if sliceSize != nil, slices != nil { throw ValidationError("--slice-size goes in place of --slices: give one") }
     let hardware = [
       (vaapiDevice != nil, "--vaapi-device"), (vaapiQuality != nil, "--vaapi-quality"),
       (vaapiLowPower, "--vaapi-low-power"), (hangLimit != nil, "--hang-limit"),
     ]
     let software = [
       (x264Preset != nil, "--x264-preset"), (threads.value != nil, "--threads"), (lookahead != nil, "--lookahead"),
+      (sliceSize != nil, "--slice-size"),
     ]
     if encoder == .x264 { try refuse(hardware, "--encoder auto and vaapi") }
     if encoder == .vaapi { try refuse(software, "--encoder auto and x264") }
@@ -151,30 +163,48 @@ struct EncoderOptions: ParsableArguments {
     if let x264Preset { settings.x264Preset = x264Preset }
     if let vaapiQuality { settings.vaapiQuality = vaapiQuality }
     if vaapiLowPower { settings.prefersLowPower = true }
+    if case .bytes(let bytes) = sliceSize { settings.sliceBytes = bytes }
     return settings
   }
 
   /// How pictures of `format` that are laid so are to be encoded.
-  func configuration(for format: SourceFormat, _ orientation: Orientation) -> EncoderConfiguration {
-    settings.configuration(
+  ///
+  /// - Parameter payloadLimit: the most bytes of a slice that goes as one packet.
+  func configuration(
+    for format: SourceFormat, _ orientation: Orientation, payloadLimit: Int
+  ) -> EncoderConfiguration {
+    var settings = settings
+    if case .packet = sliceSize { settings.sliceBytes = payloadLimit }
+    return settings.configuration(
       size: orientation.size(of: format.size), frameRate: format.frameRate, bitrate: bitrate.value, color: format.color,
       processors: ProcessorSet.ofThread()?.numbers.count ?? max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN))))
   }
 
   /// The encoder for pictures of `format` that are laid so.
   ///
-  /// - Parameter keepsStandby: whether encoders are made before they are needed.
+  /// - Parameters:
+  ///   - payloadLimit: the most bytes of a slice that goes as one packet.
+  ///   - keepsStandby: whether encoders are made before they are needed.
   /// - Throws: `EncoderError`.
   func select(
-    for format: SourceFormat, _ orientation: Orientation, aspects: EncoderAspects, keepsStandby: Bool
+    for format: SourceFormat, _ orientation: Orientation, payloadLimit: Int, aspects: EncoderAspects,
+    keepsStandby: Bool
   ) throws -> EncoderSelection {
     var policy = FailoverEncoder.Policy()
     if let hangLimit { policy.hangLimit = hangLimit }
     policy.keepsStandby = keepsStandby
     return try EncoderSelector.select(
-      encoder, configuration(for: format, orientation), node: vaapiDevice, policy: policy, aspects: aspects,
+      encoder, configuration(for: format, orientation, payloadLimit: payloadLimit), node: vaapiDevice, policy: policy,
+      aspects: aspects,
       turns: format.turnsApart && (aspects == .both || orientation != .upright))
   }
+}
+
+/// What `--slice-size` takes.
+enum SliceSize: Hashable {
+  /// What fits one packet.
+  case packet
+  case bytes(Int)
 }
 
 /// What `--rate-control` takes.

@@ -142,6 +142,9 @@ enum ExampleConfiguration {
     #lookahead = 0
     #x264-preset = "ultrafast"
 
+    # Instead of slices by number, x264's of at most so many bytes, or "mtu" for one packet each: a lost one costs a slice.
+    #slice-size = "mtu"
+
     # VA-API: the render node, the quality level (1 is best), less power for a little less quality, and how many frame
     # intervals the driver may take before x264 goes on.
     #vaapi-device = "/dev/dri/renderD128"

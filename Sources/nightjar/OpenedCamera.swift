@@ -53,7 +53,7 @@ struct OpenedCamera: Sendable {
     let aspects: EncoderAspects = command.turns ? .both : isExchangeable ? .scaled : .one
     let keepsStandby = place.keepsStandby && !command.encoding.noStandby
     let selection = try command.encoding.select(
-      for: source.format, orientation, aspects: aspects, keepsStandby: keepsStandby)
+      for: source.format, orientation, payloadLimit: command.payloadLimit, aspects: aspects, keepsStandby: keepsStandby)
     if let offer = selection.turning { source.leaveTurning(to: offer) }
     pipeline = try Pipeline(
       source: source, encoder: selection.encoder, destinations: command.destinations(in: place),

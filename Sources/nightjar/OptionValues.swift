@@ -139,6 +139,16 @@ enum OptionValues {
     return .chosen(count)
   }
 
+  /// `mtu`, or bytes.
+  static func sliceSize(_ text: String) throws -> SliceSize {
+    if text == "mtu" { return .packet }
+    let limits = EncoderConfiguration.sliceBytesLimits
+    guard let bytes = number(text[...]), limits.contains(bytes) else {
+      throw ValidationError("choose mtu, or \(limits.lowerBound) to \(limits.upperBound) bytes")
+    }
+    return .bytes(bytes)
+  }
+
   /// `auto` or a four-character code in any case, with the usual other names.
   static func pixelFormat(_ text: String) throws -> Choice<PixelFormat> {
     let upper = text.uppercased()

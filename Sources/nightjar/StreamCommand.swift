@@ -172,6 +172,9 @@ struct StreamCommand: ParsableCommand {
     return encoding.preset == .ultraLowLatency || rate == .maximum ? 0 : 0.25
   }
 
+  /// The most bytes of a slice that goes as one packet to all.
+  var payloadLimit: Int { StreamDestination.payloadLimit(of: destinations) }
+
   /// Whether the stream does with less where it has to. A file at full speed takes all that there is.
   var adapts: Bool { rate != .maximum && (adaptation.followsLoad || adaptation.thermal != .off) }
 

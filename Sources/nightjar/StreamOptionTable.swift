@@ -49,6 +49,7 @@ extension StreamCommand {
     .init("keyframe-interval", .number, .camera(isShared: true)),
     .init("profile", .text, .camera(isShared: true)),
     .init("slices", .integer, .camera(isShared: true)),
+    .init("slice-size", .integer, .camera(isShared: true)),
     .init("threads", .integer, .camera(isShared: true)),
     .init("lookahead", .integer, .camera(isShared: true)),
     .init("x264-preset", .text, .camera(isShared: true)),

@@ -44,6 +44,18 @@
       selection.encoder.stop()
     }
 
+    @Test func `slices of a size in bytes are not left to VA-API, and it is said why`() throws {
+      var configuration = Self.configuration
+      configuration.sliceBytes = 600
+      let selection = try EncoderSelector.select(.auto, configuration, node: "/dev/null")
+      #expect(selection.encoder.name.hasPrefix("x264"))
+      #expect(selection.explanation?.contains("--slice-size") == true, "\(selection.explanation ?? "nothing")")
+      selection.encoder.stop()
+      #expect(throws: EncoderError.self) {
+        try EncoderSelector.select(.vaapi, configuration, node: "/dev/null")
+      }
+    }
+
     @Test func `without hardware x264 is taken, and it is said why`() throws {
       let selection = try Self.select(.auto, [Self.broken()])
       #expect(selection.encoder.name.hasPrefix("x264"))

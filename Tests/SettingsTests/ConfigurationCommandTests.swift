@@ -119,7 +119,7 @@ private struct Program {
     let whole = paragraphs.filter { !$0.isInstead }.map { usable($0.text) }.joined(separator: "\n\n")
     let result = try Program(whole).run(["config", "check"])
     #expect(result.status == 0 && result.outputText.contains("no mistake found; 1 camera: camera"), "\(result.error)")
-    #expect(paragraphs.count { $0.isInstead } == 3)
+    #expect(paragraphs.count { $0.isInstead } == 4)
   }
 
   @Test func `The example alone changes nothing, and the service's has a camera that is served`() throws {

@@ -19,6 +19,16 @@ import Testing
   }
 
   @Test(arguments: [
+    ([String](), 1172), (["rtp://h:1?mtu=1400"], 1172), (["rtp://h:1?mtu=600", "rtp://i:1?mtu=700"], 588),
+    (["rtp://h:1?mtu=600&payload=mp2t"], 1172), (["srtp://h:1?mtu=600&suite=AES_CM_128_HMAC_SHA1_80"], 578),
+    (["srtp://h:1?mtu=600&suite=AEAD_AES_256_GCM"], 572), (["rtp://h:1?mtu=200"], 188),
+  ])
+  func `what fits one packet to everybody is known`(urls: [String], bytes: Int) throws {
+    // 12 bytes of RTP header; an RTSP viewer's 1200 less a tag of 16.
+    #expect(StreamDestination.payloadLimit(of: try urls.map { try StreamDestination(url: $0) }) == bytes)
+  }
+
+  @Test(arguments: [
     "", "rtp://", "rtp://:5004", "rtp://h", "rtp://h:", "rtp://h:0", "rtp://h:65536", "rtp://h:-1", "rtp://h:5004x",
     "udp://h:1", "rtp://u@h:1", "rtp://[::1:5004", "rtp://[::1]", "rtp://::1:5004", "rtp://h h:1", "rtp://h\n:1",
     "rtp://h:1?", "rtp://h:1?payload", "rtp://h:1?payload=x", "rtp://h:1?ttl=256", "rtp://h:1?mtu=199",

@@ -74,6 +74,52 @@
       #expect((0.7...1.3).contains(reached / 400_000), "\(reached) bit/s")
     }
 
+    @Test(arguments: [(500, 1, H264Profile.baseline), (1172, 1, .main), (1172, 2, .baseline), (300, 3, .high)])
+    func `slices have the size that was asked for`(bytes: Int, threads: Int, profile: H264Profile) throws {
+      let size = PictureSize(width: 640, height: 360)
+      let scene = try Scene(size: size, frames: 30)
+      var configuration = Self.configuration(slices: 1, threads: threads)
+      configuration.size = size
+      configuration.bitrate = 3_000_000
+      configuration.bufferSeconds = 0.5
+      configuration.profile = profile
+      configuration.x264Preset = profile == .baseline ? "ultrafast" : "veryfast"
+      configuration.sliceBytes = bytes
+      let encoder = try X264Encoder(configuration)
+      try encoder.prepare()
+      let pool = try FramePool(size: size)
+      var recording = Recording()
+      var largest = 0
+      for index in 0..<60 {
+        try encoder.encode(scene.frame(index, from: pool), keyFrame: index.isMultiple(of: 30)) { unit in
+          recording.add(unit)
+          largest = unit.nalUnits.reduce(largest) { max($0, $1.bytes.count) }
+        }
+      }
+      #expect(largest <= bytes && largest > bytes * 3 / 4, "\(largest)")
+      #expect(recording.slices.max() ?? 0 > 8 && recording.pictures.allSatisfy { $0.parts <= 18 && $0.isWhole })
+      #expect(recording.keys == [0, 30])
+      // ffmpeg warns of more than 32 slices and decodes them all the same.
+      let luma = try recording.luma(against: scene)
+      #expect(luma.count == 60 && luma.allSatisfy { $0 > 25 }, "\(luma)")
+    }
+
+    @Test func `the largest picture in the smallest slices still has room`() throws {
+      let size = PictureSize(width: 1280, height: 720)
+      let scene = try Scene(size: size, frames: 1, noise: 60)
+      for streams in [true, false] {
+        var configuration = Self.configuration(.constantQuantizer(1), slices: 1, streams: streams)
+        configuration.size = size
+        configuration.sliceBytes = 100
+        let encoder = try X264Encoder(configuration)
+        let pool = try FramePool(size: size)
+        var recording = Recording()
+        try encoder.encode(scene.frame(0, from: pool), keyFrame: true) { recording.add($0) }
+        #expect(recording.slices.first ?? 0 > 900 && recording.pictures.first?.isWhole == true)
+        #expect(try recording.probe().frames == 1)
+      }
+    }
+
     @Test func `the first part comes while the rest is being coded`() throws {
       let size = PictureSize(width: 1280, height: 720)
       let scene = try Scene(size: size, frames: 4)
