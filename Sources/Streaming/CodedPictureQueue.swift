@@ -147,7 +147,7 @@ final class CodedPictureQueue: @unchecked Sendable {
 
   /// Hands a written picture on, or what was written of it since the last time; the encoder was done with that at
   /// `encoded`, and more follows unless `isEnded`.
-  func commit(_ picture: CodedPicture, encoded: MediaTime = .zero, isEnded: Bool = true) {
+  func commit(_ picture: CodedPicture, encoded: MediaTime, isEnded: Bool = true) {
     let written = picture.nalUnitCount
     monitor.locked {
       // Else it is there, and the send stage has not got beyond it.

@@ -68,7 +68,7 @@ import Threading
     for number in 0..<UInt8(CodedPictureQueue.depth) {
       let picture = try #require(queue.beginWrite())
       #expect(Self.store([0x65, number], in: picture))
-      queue.commit(picture)
+      queue.commit(picture, encoded: .now())
     }
     for number in 0..<UInt8(CodedPictureQueue.depth) {
       guard case .picture(let picture) = queue.next(until: .now()) else {
@@ -96,7 +96,7 @@ import Threading
     for number in 0..<UInt8(CodedPictureQueue.depth + 2) {
       let picture = try #require(queue.beginWrite())
       #expect(Self.store([0x65, number], in: picture))
-      queue.commit(picture)
+      queue.commit(picture, encoded: .now())
       guard case .picture(let next) = queue.next(until: .now()) else {
         Issue.record("no picture")
         return
@@ -107,7 +107,7 @@ import Threading
     }
     // All are out: the next write waits for one that comes back.
     let writer = try NamedThread("writer") {
-      if let picture = queue.beginWrite() { queue.commit(picture) }
+      if let picture = queue.beginWrite() { queue.commit(picture, encoded: .now()) }
     }
     guard case .timeout = queue.next(until: .now() + MediaTime(nanoseconds: 50_000_000)) else {
       Issue.record("there should be no room")

@@ -54,8 +54,7 @@ import Threading
         let slice = [isKeyFrame ? 0x65 : 0x41] + [UInt8](repeating: UInt8(index + 1), count: 300 * (index + 1))
         let isLast = index == slices - 1
         try #require(picture.store([slice], at: count, isKeyFrame, isFirst: index == 0, isLast: isLast && isEnded))
-        picture.encoded = .now()
-        pictures.commit(picture, isEnded: isLast && isEnded)
+        pictures.commit(picture, encoded: .now(), isEnded: isLast && isEnded)
         between(index)
       }
       if !isEnded { pictures.breakOff(picture) }

@@ -48,8 +48,7 @@ import Threading
       count += 1
       let nalUnit: [UInt8] = [isKeyFrame ? 0x65 : 0x41] + [UInt8](repeating: 7, count: packets * 184)
       guard picture.store([nalUnit], isKeyFrame: isKeyFrame, at: .milliseconds(count * 33)) else { return false }
-      picture.encoded = .now()
-      pictures.commit(picture)
+      pictures.commit(picture, encoded: .now())
       return true
     }
 
