@@ -205,10 +205,10 @@
       deliver(unit)
     }
     func encode(
-      _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
+      _ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink
     ) throws(EncoderError) {
       try load(frame)
-      try encodeLoaded(keyFrame: keyFrame, deliver: deliver)
+      try encodeLoaded(keyFrame: keyFrame) { sink.take($0) }
     }
     func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {}
     func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {}

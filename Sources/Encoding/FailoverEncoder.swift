@@ -54,7 +54,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   /// Whether the hardware's next picture is its first one after the fall-back's. A frame that it does not turn is none.
   private var isRecovered = false
   private var switches = EncoderCounters()
-  private var succession = IDRSuccession()
+  private let succession = IDRSuccession()
 
   /// Opens and warms up the hardware on a thread of its own.
   ///
@@ -155,7 +155,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   ///   to be laid yet where the encoder at work does not do that (any more), ``/Media/EncoderError/lost(reason:)``, or
   ///   what the fall-back throws.
   public func encode(
-    _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
+    _ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink
   ) throws(EncoderError) {
     guard !isStopped else { throw .stopped }
     // Before the hardware sees it: a frame that is the caller's mistake is no failure of the hardware's.
@@ -164,18 +164,12 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
       if usesHardware { try failOver(reason) }
       switches.hangs += health.takeHangs()
     } else if !usesHardware, keyFrame {
-      try lookForHardware(deliver: deliver)
+      try lookForHardware(sink)
     }
-    guard usesHardware else { return try encodeByFallback(frame, keyFrame: keyFrame, deliver: deliver) }
+    guard usesHardware else { return try encodeByFallback(frame, keyFrame: keyFrame, to: sink) }
     do throws(EncoderError) {
-      var isPassed = true
-      try driver.encode(frame, keyFrame: keyFrame, within: hangLimit) {
-        isPassed = succession.pass($0, ofNewEncoder: isRecovered, to: deliver)
-      }
-      if !isPassed {
-        try driver.encode(frame, keyFrame: true, within: hangLimit) {
-          _ = succession.pass($0, ofNewEncoder: false, to: deliver)
-        }
+      try succession.pass(ofNewEncoder: isRecovered, keyFrame: keyFrame, to: sink) { keyFrame throws(EncoderError) in
+        try driver.encode(frame, keyFrame: keyFrame, within: hangLimit) { succession.take($0) }
       }
       isRecovered = false
     } catch {
@@ -186,7 +180,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
         throw error
       }
       try failOver(error)
-      try encodeByFallback(frame, keyFrame: true, deliver: deliver)
+      try encodeByFallback(frame, keyFrame: true, to: sink)
     }
   }
 
@@ -222,7 +216,11 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   /// - Throws: ``/Media/EncoderError`` as the fall-back does.
   public func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
     guard !isStopped else { throw .stopped }
-    if !usesHardware { try fallback?.flush { _ = succession.pass($0, ofNewEncoder: false, to: deliver) } }
+    if usesHardware { return }
+    try fallback?.flush {
+      succession.note($0)
+      deliver($0)
+    }
   }
 
   /// Ends both encoders. A driver that does not come back within two seconds is left behind on its thread.
@@ -273,24 +271,20 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   }
 
   private func encodeByFallback(
-    _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
+    _ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink
   ) throws(EncoderError) {
     try openFallback()
     guard let fallback else { throw .stopped }
     // What looks ahead delivers it in another call, when it is too late to encode it once more.
     let isFirst = needsKeyFrame && configuration.lookahead == 0
-    var isPassed = true
-    try fallback.encode(frame, keyFrame: keyFrame || needsKeyFrame) {
-      isPassed = succession.pass($0, ofNewEncoder: isFirst, to: deliver)
-    }
-    if !isPassed {
-      try fallback.encode(frame, keyFrame: true) { _ = succession.pass($0, ofNewEncoder: false, to: deliver) }
+    try succession.pass(ofNewEncoder: isFirst, keyFrame: keyFrame || needsKeyFrame, to: sink) {
+      keyFrame throws(EncoderError) in try fallback.encode(frame, keyFrame: keyFrame, to: succession)
     }
     needsKeyFrame = false
   }
 
   /// Goes back to the hardware where it is ready, whose first picture is a key frame; gives it up where it hangs.
-  private func lookForHardware(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
+  private func lookForHardware(_ sink: any AccessUnitSink) throws(EncoderError) {
     if driver.abandonReopening(after: policy.openingLimit) {
       switches.hangs += health.takeHangs()
       if health.takeNotice() {
@@ -299,7 +293,10 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     }
     guard let hardware = driver.ready else { return }
     // What the fall-back still holds comes before whatever the hardware makes.
-    try fallback?.flush { _ = succession.pass($0, ofNewEncoder: false, to: deliver) }
+    try fallback?.flush {
+      succession.note($0)
+      sink.take($0)
+    }
     self.hardware = hardware
     usesHardware = true
     isRecovered = true

@@ -65,7 +65,7 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
   private var pastCounters = EncoderCounters()
   private var switches = 0
   private var adaptations = 0
-  private var succession = IDRSuccession()
+  private let succession = IDRSuccession()
 
   /// What an encoder is made for.
   private struct Shape {
@@ -150,22 +150,18 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
   /// - Throws: ``/Media/EncoderError/frameSize(_:expected:)`` for a frame of neither orientation, what the encoder
   ///   throws, or why there is none for this orientation; then the former one goes on with the next frame of its own.
   public func encode(
-    _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
+    _ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink
   ) throws(EncoderError) {
     guard !isStopped else { throw .stopped }
     if let next = next(for: frame.laidSize) {
       // Before anything turns: a frame that is the caller's mistake changes nothing.
       try frame.check(for: next.size)
-      try turn(to: next, deliver: deliver)
+      try turn(to: next, sink)
     }
     // What looks ahead delivers it in another call, when it is too late to encode it once more.
     let isFirst = needsKeyFrame && initial.lookahead == 0
-    var isPassed = true
-    try active.encode(frame, keyFrame: keyFrame || needsKeyFrame) {
-      isPassed = succession.pass($0, ofNewEncoder: isFirst, to: deliver)
-    }
-    if !isPassed {
-      try active.encode(frame, keyFrame: true) { _ = succession.pass($0, ofNewEncoder: false, to: deliver) }
+    try succession.pass(ofNewEncoder: isFirst, keyFrame: keyFrame || needsKeyFrame, to: sink) {
+      keyFrame throws(EncoderError) in try active.encode(frame, keyFrame: keyFrame, to: succession)
     }
     needsKeyFrame = false
   }
@@ -269,7 +265,7 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
   }
 
   /// Makes the standby the encoder at work, and the former one the standby, where it has its shape.
-  private func turn(to next: Shape, deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
+  private func turn(to next: Shape, _ sink: any AccessUnitSink) throws(EncoderError) {
     hasStandby = true
     let taken = try standby.take(or: next.configuration, within: policy.preparationLimit)
     do throws(EncoderError) {
@@ -287,7 +283,10 @@ public final class OrientedEncoder: VideoEncoder, @unchecked Sendable {
     let former = active
     var isSound = true
     do throws(EncoderError) {
-      try former.flush { _ = succession.pass($0, ofNewEncoder: false, to: deliver) }
+      try former.flush {
+        succession.note($0)
+        sink.take($0)
+      }
     } catch {
       isSound = false
       events.add(.flushFailed(reason: error))

@@ -55,21 +55,21 @@ public final class TurningEncoder: VideoEncoder, @unchecked Sendable {
   ///
   /// - Throws: ``/Media/EncoderError`` as that encoder does.
   public func encode(
-    _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
+    _ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink
   ) throws(EncoderError) {
     defer { tell() }
     guard frame.orientation != .upright else {
-      return try encoder.encode(frame, keyFrame: keyFrame, deliver: deliver)
+      return try encoder.encode(frame, keyFrame: keyFrame, to: sink)
     }
     if encoder.turns.contains(frame.orientation) {
       do throws(EncoderError) {
-        return try encoder.encode(frame, keyFrame: keyFrame, deliver: deliver)
+        return try encoder.encode(frame, keyFrame: keyFrame, to: sink)
       } catch {
         guard case .notTurned = error else { throw error }
       }
     }
     let laid = try lay(frame)
-    try encoder.encode(laid, keyFrame: keyFrame, deliver: deliver)
+    try encoder.encode(laid, keyFrame: keyFrame, to: sink)
   }
 
   /// Changes the encoder within; see ``/Media/VideoEncoder``.

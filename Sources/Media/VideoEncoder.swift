@@ -22,14 +22,13 @@ public protocol VideoEncoder: AnyObject, Sendable {
   ///
   /// - Throws: ``EncoderError`` where the encoder does not do what it promised; it is to be stopped then.
   func prepare() throws(EncoderError)
-  /// Encodes `frame` and lends what is ready to `deliver` before it returns. With `keyFrame` the picture is an
+  /// Encodes `frame` and lends what is ready to `sink` before it returns, which it does not keep. With `keyFrame` the picture is an
   /// IDR, and every IDR comes with the parameter sets: that is how a key frame is asked for.
   ///
   /// Parts of a picture may be lent from a thread of the encoder's own, one at a time and all before this returns.
   ///
-  /// - Throws: ``EncoderError``; then `deliver` was not called for this frame, or with some of its parts and not the last.
-  func encode(
-    _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void) throws(EncoderError)
+  /// - Throws: ``EncoderError``; then `sink` was given nothing of this frame, or some of its parts and not the last.
+  func encode(_ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink) throws(EncoderError)
   /// From the next frame on `bitrate` bits a second at `frameRate`, with neither an IDR nor new parameter sets.
   ///
   /// - Throws: ``EncoderError`` for an impossible value; then the old ones go on.
@@ -74,7 +73,7 @@ extension VideoEncoder {
 ///
 /// Order: `mapInput`, `load`, `encodeLoaded`, and again. `mapInput` and `encodeLoaded` call the driver and belong on a
 /// thread that may get stuck; `load` may be called by another one, which is told of the end of `mapInput`.
-/// ``VideoEncoder/encode(_:keyFrame:deliver:)`` does all three.
+/// ``VideoEncoder/encode(_:keyFrame:to:)`` does all three.
 public protocol StagedVideoEncoder: VideoEncoder {
   /// Readies the memory that the next frame goes into. Nothing where that has been done already.
   ///

@@ -35,9 +35,10 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
     var rate = MeasuredFrameRate(nominal: encoder.configuration.frameRate)
     var changes = 0
     var failures = 0
+    let delivery = Delivery(pictures)
     // Room first, frame afterwards: a frame that was taken out early would grow old while a newer one arrives.
     while let picture = pictures.beginWrite() {
-      guard let waiting = mailbox.take() else { return try flush(into: picture) }
+      guard let waiting = mailbox.take() else { return try flush(delivery, into: picture) }
       guard requests.isWanted else {
         // Whoever comes next begins with a key frame.
         clock.request()
@@ -57,7 +58,7 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
       let reduced = encoder.frameSize(for: size)
       do throws(EncoderError) {
         try follow(rate.change(at: timestamp))
-        try encode(consume waiting, of: reduced, into: picture, clock: &clock)
+        try encode(consume waiting, of: reduced, into: picture, delivery, clock: &clock)
         turn.noteEncoded(size)
         failures = 0
       } catch {
@@ -93,21 +94,22 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
   }
 
   private func encode(
-    _ waiting: consuming WaitingFrame, of size: PictureSize, into picture: CodedPicture, clock: inout KeyFrameClock
+    _ waiting: consuming WaitingFrame, of size: PictureSize, into picture: CodedPicture, _ delivery: Delivery,
+    clock: inout KeyFrameClock
   ) throws(EncoderError) {
     let begin = MediaTime.now()
     let wait = begin - waiting.since
     let timestamp = waiting.frame.timestamp
     let isDue = clock.isDue(at: timestamp, frameInterval: encoder.configuration.frameRate.interval)
-    var delivery = Delivery(first: picture)
-    defer { delivery.end(pictures) }
+    delivery.begin(picture)
+    defer { delivery.end() }
     let done: MediaTime
     if size == waiting.frame.laidSize {
-      done = try encode(waiting.frame, keyFrame: isDue, &delivery)
+      done = try encode(waiting.frame, keyFrame: isDue, delivery)
       pictureStage.offer(waiting.frame)
     } else {
       let reduced = try reducer.reduce(waiting.frame, to: size)
-      done = try encode(reduced, keyFrame: isDue, &delivery)
+      done = try encode(reduced, keyFrame: isDue, delivery)
       pictureStage.offer(reduced)
     }
     guard delivery.tooLarge == 0 else {
@@ -126,12 +128,12 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
 
   /// Has the encoder do its work; when it was done.
   private func encode(
-    _ frame: borrowing Frame, keyFrame isDue: Bool, _ delivery: inout Delivery
+    _ frame: borrowing Frame, keyFrame isDue: Bool, _ delivery: Delivery
   ) throws(EncoderError) -> MediaTime {
     let timestamp = frame.timestamp.nanoseconds
     let begin = nightjar_encode_begin(timestamp)
     defer { nightjar_encode_end(timestamp, begin, Int64(delivery.bytes), Int64(delivery.keyFrames)) }
-    try encoder.encode(frame, keyFrame: isDue) { delivery.store($0, pictures) }
+    try encoder.encode(frame, keyFrame: isDue, to: delivery)
     return delivery.stored ?? .now()
   }
 
@@ -145,16 +147,17 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
   }
 
   /// Queues what the encoder has held back.
-  private func flush(into picture: CodedPicture) throws(EncoderError) {
-    var delivery = Delivery(first: picture)
-    defer { delivery.end(pictures) }
-    try encoder.flush { delivery.store($0, pictures) }
+  private func flush(_ delivery: Delivery, into picture: CodedPicture) throws(EncoderError) {
+    delivery.begin(picture)
+    defer { delivery.end() }
+    try encoder.flush { delivery.take($0) }
     statistics.encode.withLock { delivery.count(in: &$0) }
   }
 }
 
 /// What an encoder delivers in one call: mostly one picture, or that in parts, with lookahead none or several.
-private struct Delivery {
+private final class Delivery: AccessUnitSink {
+  private let pictures: CodedPictureQueue
   private var room: CodedPicture?
   /// A picture that was handed on in part.
   private var open: CodedPicture?
@@ -171,16 +174,23 @@ private struct Delivery {
   /// When the last one was stored, which is when the encoder was done.
   private(set) var stored: MediaTime?
 
-  /// A call for which there is room in `first`.
-  init(first: CodedPicture) {
+  /// Delivers to `pictures`.
+  init(_ pictures: CodedPictureQueue) {
+    self.pictures = pictures
+  }
+
+  /// Begins a call for which there is room in `first`.
+  func begin(_ first: CodedPicture) {
     room = first
+    (frames, keyFrames, bytes, tooLarge) = (0, 0, 0, 0)
+    (newestKeyFrame, stored) = (nil, nil)
   }
 
   /// Hands `unit` on.
-  mutating func store(_ unit: borrowing AccessUnit, _ pictures: CodedPictureQueue) {
+  func take(_ unit: borrowing AccessUnit) {
     let wanted: CodedPicture?
     if unit.isFirstPart {
-      breakOff(pictures)
+      breakOff()
       wanted = room ?? pictures.beginWrite()
       room = nil
       openBytes = 0
@@ -192,7 +202,7 @@ private struct Delivery {
     openBytes += unit.payloadBytes
     guard picture.store(unit) else {
       tooLarge = openBytes
-      if unit.isFirstPart { room = picture } else { breakOff(pictures) }
+      if unit.isFirstPart { room = picture } else { breakOff() }
       return
     }
     let now = MediaTime.now()
@@ -210,13 +220,13 @@ private struct Delivery {
   }
 
   /// Gives back room that was not used, and ends a picture that the encoder did not.
-  mutating func end(_ pictures: CodedPictureQueue) {
-    breakOff(pictures)
+  func end() {
+    breakOff()
     if let room { pictures.abandon(room) }
     room = nil
   }
 
-  private mutating func breakOff(_ pictures: CodedPictureQueue) {
+  private func breakOff() {
     if let open { pictures.breakOff(open) }
     open = nil
   }

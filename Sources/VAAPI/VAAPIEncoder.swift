@@ -143,16 +143,16 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   /// - Throws: ``/Media/EncoderError``: it is stopped, the frame is not what was agreed, a call of libva's failed, or
   ///   what came out is not what was asked for.
   public func encode(
-    _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
+    _ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink
   ) throws(EncoderError) {
     try mapInput()
     try load(frame)
     do throws(EncoderError) {
-      try encodeLoaded(keyFrame: keyFrame, deliver: deliver)
+      try encodeLoaded(keyFrame: keyFrame) { sink.take($0) }
     } catch {
       guard case .importRefused = error else { throw error }
       try load(frame)
-      try encodeLoaded(keyFrame: keyFrame, deliver: deliver)
+      try encodeLoaded(keyFrame: keyFrame) { sink.take($0) }
     }
   }
 

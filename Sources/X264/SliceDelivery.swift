@@ -23,7 +23,7 @@
     /// Where a picture's parts go.
     private struct Recipient: @unchecked Sendable {
       // Sendable: called by one thread at a time, under the lock, while the call lasts that lent it.
-      let deliver: (borrowing AccessUnit) -> Void
+      let sink: any AccessUnitSink
     }
 
     private struct State {
@@ -98,21 +98,19 @@
       Unmanaged<SliceDelivery>.fromOpaque(opaque).takeUnretainedValue().take(unit, from: encoder)
     }
 
-    /// Encodes a picture by `encode`, and lends its parts to `deliver` until that returns.
+    /// Encodes a picture by `encode`, and lends its parts to `sink` until that returns.
     func withPicture(
-      timestamp: MediaTime, captured: MediaTime, to deliver: (borrowing AccessUnit) -> Void, encode: () -> CInt
+      timestamp: MediaTime, captured: MediaTime, to sink: any AccessUnitSink, encode: () -> CInt
     ) -> CInt {
-      withoutActuallyEscaping(deliver) { deliver in
-        let recipient = Recipient(deliver: deliver)
-        state.withLock {
-          $0 = State()
-          $0.recipient = recipient
-          $0.timestamp = timestamp
-          $0.captured = captured
-        }
-        defer { state.withLock { $0.recipient = nil } }
-        return encode()
+      let recipient = Recipient(sink: sink)
+      state.withLock {
+        $0 = State()
+        $0.recipient = recipient
+        $0.timestamp = timestamp
+        $0.captured = captured
       }
+      defer { state.withLock { $0.recipient = nil } }
+      return encode()
     }
 
     /// Whether the last picture was delivered to its end.
@@ -191,7 +189,7 @@
       let part = AccessUnit(
         nalUnits: UnsafeBufferPointer(rebasing: nalUnits[start..<state.ready]), isKeyFrame: state.isKeyFrame,
         timestamp: state.timestamp, captured: state.captured, isFirstPart: isFirst, isLastPart: isLast)
-      state.recipient?.deliver(part)
+      state.recipient?.sink.take(part)
       state.ready = Self.setCount
     }
   }

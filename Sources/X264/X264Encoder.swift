@@ -125,7 +125,7 @@
     ///
     /// - Throws: ``/Media/EncoderError``: it is stopped, the frame is not what was agreed, or x264 failed.
     public func encode(
-      _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
+      _ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink
     ) throws(EncoderError) {
       if isFlushed { try reopen() }
       guard let encoder else { throw .stopped }
@@ -148,7 +148,7 @@
       if let delivery {
         picture.opaque = delivery.opaque
         defer { picture.opaque = nil }
-        bytes = delivery.withPicture(timestamp: frame.timestamp, captured: frame.captured, to: deliver) {
+        bytes = delivery.withPicture(timestamp: frame.timestamp, captured: frame.captured, to: sink) {
           x264_encoder_encode(encoder, &units, &unitCount, &picture, &output)
         }
       } else {
@@ -165,7 +165,7 @@
         guard configuration.lookahead > 0 else { throw .output(library: "x264", "no picture for a frame") }
         return
       }
-      try lend(units, Int(unitCount), bytes: Int(bytes), output, to: deliver)
+      try lend(units, Int(unitCount), bytes: Int(bytes), output) { sink.take($0) }
     }
 
     /// From the next frame on `bitrate` at `frameRate`. Parameter sets stay, the level among them, so that one who

@@ -57,7 +57,7 @@ import Testing
     func stop() {}
 
     func encode(
-      _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
+      _ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink
     ) throws(EncoderError) {
       var other = pthread_t()
       pthread_create(&other, nil, { _ in TwoThreads.spin() }, nil)

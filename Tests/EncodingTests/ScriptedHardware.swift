@@ -88,11 +88,11 @@
     func prepare() throws(EncoderError) { try inner.prepare() }
 
     func encode(
-      _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
+      _ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink
     ) throws(EncoderError) {
       try mapInput()
       try load(frame)
-      try encodeLoaded(keyFrame: keyFrame, deliver: deliver)
+      try encodeLoaded(keyFrame: keyFrame) { sink.take($0) }
     }
 
     func mapInput() throws(EncoderError) { isMapped = true }

@@ -43,11 +43,11 @@ import Threading
     }
 
     func encode(
-      _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
+      _ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink
     ) throws(EncoderError) {
       if isLost { throw .lost(reason: "test") }
       held.append((frame.timestamp, keyFrame))
-      if held.count > delay { release(deliver) }
+      if held.count > delay { release { sink.take($0) } }
     }
 
     func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {

@@ -289,7 +289,7 @@ import Threading
     func stop() {}
 
     func encode(
-      _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
+      _ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink
     ) throws(EncoderError) {
       count += 1
       if keyFrame { keyFrames.add(1, ordering: .relaxed) }
@@ -304,7 +304,7 @@ import Threading
         slice.withUnsafeBytes { bytes in
           guard let unit = NALUnit(bytes) else { return }
           withUnsafePointer(to: unit) {
-            deliver(
+            sink.take(
               AccessUnit(
                 nalUnits: UnsafeBufferPointer(start: $0, count: 1), isKeyFrame: keyFrame, timestamp: timestamp,
                 captured: captured, isFirstPart: isFirst, isLastPart: !isFirst))

@@ -68,7 +68,7 @@ import Testing
     func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {}
 
     func encode(
-      _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
+      _ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink
     ) throws(EncoderError) {
       usleep(microseconds)
       defer { count += 1 }
@@ -85,7 +85,7 @@ import Testing
       let (timestamp, captured) = (frame.timestamp, frame.captured)
       nalUnits.withUnsafeBufferPointer {
         let unit = AccessUnit(nalUnits: $0, isKeyFrame: keyFrame, timestamp: timestamp, captured: captured)
-        deliver(unit)
+        sink.take(unit)
       }
     }
 

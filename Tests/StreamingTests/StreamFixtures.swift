@@ -46,7 +46,7 @@ final class SizedEncoder: VideoEncoder, @unchecked Sendable {
   func stop() {}
 
   func encode(
-    _ frame: borrowing Frame, keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void
+    _ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink
   ) throws(EncoderError) {
     let isKey = keyFrame || count == changesAt
     if isKey { made.withLock { $0.append(.now()) } }
@@ -70,7 +70,7 @@ final class SizedEncoder: VideoEncoder, @unchecked Sendable {
     if let unit = NALUnit(UnsafeRawBufferPointer(slice)) { nalUnits.append(unit) }
     let (timestamp, captured) = (frame.timestamp, frame.captured)
     nalUnits.withUnsafeBufferPointer {
-      deliver(AccessUnit(nalUnits: $0, isKeyFrame: isKey, timestamp: timestamp, captured: captured))
+      sink.take(AccessUnit(nalUnits: $0, isKeyFrame: isKey, timestamp: timestamp, captured: captured))
     }
   }
 }
