@@ -199,7 +199,7 @@ let package = Package(
     test("ControlTests", ["Control", "ControlServerTool", "Media", "TestSupport", "nightjar"]),
     .executableTarget(
       name: "RTPReceiverTool", dependencies: ["RTP", "Media"], path: "Tests/RTPReceiverTool", swiftSettings: settings),
-    test("PlayerTests", ["Control", "SRTP", "RTP", "TestSupport", "nightjar"]),
+    test("PlayerTests", ["Control", "SRTP", "RTP", "Streaming", "TestSupport", "nightjar"]),
     // A USB camera for the rig's kernel.
     .executableTarget(
       name: "UVCCameraTool", dependencies: ["Media", "CLinux"], path: "Tests/UVCCameraTool", swiftSettings: settings),

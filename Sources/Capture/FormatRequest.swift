@@ -12,6 +12,8 @@ public struct FormatRequest: Hashable, Sendable {
   public var isRateExplicit: Bool
   /// The pixel format to take from the device; nil takes the cheapest that reaches size and rate.
   public var format: PixelFormat?
+  /// What is done about the frames' memory.
+  public var memory = FrameMemory()
 
   /// What is asked for where nobody says anything.
   public static let defaultSize = PictureSize(width: 1280, height: 720)

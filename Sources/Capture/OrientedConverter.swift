@@ -19,6 +19,7 @@ final class OrientedConverter: @unchecked Sendable {
   private let format: PixelFormat
   private let size: PictureSize
   private let capacity: Int
+  private let memory: FrameMemory
   /// What was asked for: the place in ``Orientation/all``, and above it how often something was.
   private let wanted = Atomic<Int>(0)
   private let asked = Atomic<Int>(0)
@@ -45,15 +46,18 @@ final class OrientedConverter: @unchecked Sendable {
   /// - Parameters:
   ///   - upright: frames for what is not turned; for half turns and mirrors too where they are `capacity` or more.
   ///   - capacity: how many turned frames of either aspect may be on their way at once.
+  ///   - memory: what is done about theirs.
   ///   - isStaged: whether ``turn(into:as:draw:)`` is going to be used.
   /// - Throws: `ConversionError`.
   init(
-    from format: PixelFormat, size: PictureSize, upright: FramePool, capacity: Int, isStaged: Bool = false
+    from format: PixelFormat, size: PictureSize, upright: FramePool, capacity: Int, memory: FrameMemory = FrameMemory(),
+    isStaged: Bool = false
   ) throws(ConversionError) {
     self.format = format
     self.size = size
     self.upright = upright
     self.capacity = capacity
+    self.memory = memory
     self.isStaged = isStaged
     if upright.capacity >= capacity { level = upright }
     converters[Orientation.upright.index] = try PixelConverter(from: format, size: size)
@@ -183,9 +187,11 @@ final class OrientedConverter: @unchecked Sendable {
     guard orientation != .upright else { return }
     if isStaged, stage == nil { stage = try FramePool(size: size, capacity: 1) }
     if orientation.swapsSides {
-      if sideways == nil { sideways = try FramePool(size: orientation.size(of: size), capacity: capacity) }
+      if sideways == nil {
+        sideways = try FramePool(size: orientation.size(of: size), capacity: capacity, memory: memory)
+      }
     } else if level == nil {
-      level = try FramePool(size: size, capacity: capacity)
+      level = try FramePool(size: size, capacity: capacity, memory: memory)
     }
     if converters[orientation.index] == nil {
       converters[orientation.index] = try PixelConverter(from: format, size: size, orientation: orientation)

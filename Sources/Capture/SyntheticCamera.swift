@@ -22,20 +22,25 @@ public final class SyntheticCamera: VideoSource, @unchecked Sendable {
   /// Where the block was painted last in each slot of the pool, and behind them in the picture that is turned; nil
   /// where there are no bars yet.
   private var painted: [TestPattern.Area?]
+  /// Whether a slot's picture is there when it comes again.
+  private let keepsBars: Bool
 
   /// A camera of `size` with `capacity` frames of memory.
   ///
   /// - Throws: ``/Media/FramePoolError``.
   public init(
-    size: PictureSize, frameRate: FrameRate, capacity: Int = FramePool.defaultCapacity
+    size: PictureSize, frameRate: FrameRate, capacity: Int = FramePool.defaultCapacity,
+    memory: FrameMemory = FrameMemory()
   ) throws(FramePoolError) {
-    let pool = try FramePool(size: size, capacity: capacity)
+    let pool = try FramePool(size: size, capacity: capacity, memory: memory)
     do throws(ConversionError) {
-      converter = try OrientedConverter(from: .nv12, size: size, upright: pool, capacity: capacity, isStaged: true)
+      converter = try OrientedConverter(
+        from: .nv12, size: size, upright: pool, capacity: capacity, memory: memory, isStaged: true)
     } catch {
       throw .size(size)
     }
     pattern = TestPattern(size: size)
+    keepsBars = memory.isKept
     painted = Array(repeating: nil, count: capacity + 1)
     format = SourceFormat(
       size: size, frameRate: frameRate, pixelFormat: .nv12, color: .bt709, conversion: "no copy",
@@ -115,7 +120,7 @@ public final class SyntheticCamera: VideoSource, @unchecked Sendable {
   }
 
   private func paint(number: Int64, into planes: NV12Planes, at slot: Int) {
-    if let last = painted[slot] {
+    if keepsBars || slot == painted.count - 1, let last = painted[slot] {
       pattern.paintBars(last, into: planes)
     } else {
       pattern.paintBars(into: planes)

@@ -122,13 +122,14 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
       ? max(V4L2BufferQueue.zeroCopyCount, poolCapacity) : V4L2BufferQueue.leastCount
     queue = try V4L2BufferQueue(
       device: device, format: driverFormat, wanted: wanted, isExported: choice.path == .none, turn: turn)
-    let canLend = choice.path == .none && queue.count >= V4L2BufferQueue.leastCount
+    let canLend = request.memory.isLent && choice.path == .none && queue.count >= V4L2BufferQueue.leastCount
     layout = canLend ? NV12Layout(driverFormat) : nil
     legacy = choice.path == .legacy ? try LegacyConverter(device: device, format: driverFormat) : nil
     converter = try OrientedConverter(
       from: legacy == nil ? choice.format : .yu12, size: driverFormat.size,
-      upright: try FramePool(size: driverFormat.size, capacity: layout == nil ? poolCapacity : Self.reserveCount),
-      capacity: poolCapacity)
+      upright: try FramePool(
+        size: driverFormat.size, capacity: layout == nil ? poolCapacity : Self.reserveCount, memory: request.memory),
+      capacity: poolCapacity, memory: request.memory)
     converter.base = (turn?.applied ?? .upright).inverse.then(mounting)
     converter.orient(fixedOrientation ?? .upright)
     let words =

@@ -47,7 +47,8 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
   ///
   /// - Throws: ``Y4MError``.
   public init(
-    path: String, pacing: Pacing = .realtime, loops: Int? = nil, capacity: Int = FramePool.defaultCapacity
+    path: String, pacing: Pacing = .realtime, loops: Int? = nil, capacity: Int = FramePool.defaultCapacity,
+    memory: FrameMemory = FrameMemory()
   ) throws(Y4MError) {
     if let loops, loops < 1 { throw .loops(loops) }
     var stream = try Y4MStream(path: path)
@@ -55,7 +56,7 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
     let header = try Y4MHeader(from: &stream)
     let pool: FramePool
     do throws(FramePoolError) {
-      pool = try FramePool(size: header.size, capacity: capacity)
+      pool = try FramePool(size: header.size, capacity: capacity, memory: memory)
     } catch {
       switch error {
       case .size(let size): throw .size(size)
@@ -66,7 +67,8 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
     do throws(ConversionError) {
       interleaver = try ChromaInterleaver(size: header.size)
       converter = try OrientedConverter(
-        from: .nv12, size: header.size, upright: pool, capacity: capacity, isStaged: true)
+        from: .nv12, size: header.size, upright: pool, capacity: capacity, memory: memory,
+        isStaged: true)
     } catch {
       throw .size(header.size)
     }

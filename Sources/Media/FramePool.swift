@@ -2,7 +2,7 @@ import Glibc
 import Synchronization
 
 /// A fixed number of NV12 frames in memory that is already there: every page is touched at the start, so
-/// that no frame pays for a page fault, and nothing is allocated afterwards.
+/// that no frame pays for a page fault, and nothing is allocated afterwards. Unless ``FrameMemory/isKept`` is false.
 ///
 /// Checkout and return are a compare-and-swap on one word; any thread may do either.
 public final class FramePool: FrameOwner, @unchecked Sendable {
@@ -17,16 +17,21 @@ public final class FramePool: FrameOwner, @unchecked Sendable {
   /// What is used unless told otherwise: one being captured, one waiting, one being encoded, and spares.
   public static let defaultCapacity = 6
 
-  private let memory: UnsafeMutableRawPointer
-  private let memoryBytes: Int
+  /// Nil where each frame's memory comes and goes with it.
+  private let memory: UnsafeMutableRawPointer?
+  /// Where each slot's memory is, if there is any.
+  private let starts: UnsafeMutablePointer<UnsafeMutableRawPointer?>
   private let frameBytes: Int
   private let stride: Int
   private let free: Atomic<UInt64>
 
   /// Maps and touches `capacity` frames of `size`; rows are 64-byte aligned.
   ///
+  /// - Parameter use: whether the memory is kept; if not, frames are mapped one by one, and the pool is only their number.
   /// - Throws: ``FramePoolError`` for a size or number out of range, or where memory is short.
-  public init(size: PictureSize, capacity: Int = FramePool.defaultCapacity) throws(FramePoolError) {
+  public init(
+    size: PictureSize, capacity: Int = FramePool.defaultCapacity, memory use: FrameMemory = FrameMemory()
+  ) throws(FramePoolError) {
     guard size.isEncodable else { throw .size(size) }
     guard (1...Self.capacityLimit).contains(capacity) else { throw .capacity(capacity) }
     self.size = size
@@ -34,22 +39,37 @@ public final class FramePool: FrameOwner, @unchecked Sendable {
     stride = (size.width + 63) / 64 * 64
     // Each frame starts on a page, so that two threads never share one.
     frameBytes = (stride * size.height * 3 / 2 + 4095) / 4096 * 4096
-    memoryBytes = frameBytes * capacity
-    let mapped = mmap(
-      nil, memoryBytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | CInt(MAP_POPULATE), -1, 0)
-    guard let mapped, mapped != MAP_FAILED else { throw .memory(bytes: memoryBytes) }
-    memory = mapped
-    // MAP_POPULATE is a wish; touching is not. Black, so that a frame shown too early is not green.
-    for index in 0..<capacity {
-      let start = mapped + index * frameBytes
-      memset(start, 16, stride * size.height)
-      memset(start + stride * size.height, 128, stride * size.height / 2)
+    if use.isKept {
+      guard let mapped = Self.map(frameBytes * capacity, CInt(MAP_POPULATE)) else {
+        throw .memory(bytes: frameBytes * capacity)
+      }
+      memory = mapped
+      // MAP_POPULATE is a wish; touching is not. Black, so that a frame shown too early is not green.
+      for index in 0..<capacity {
+        let start = mapped + index * frameBytes
+        memset(start, 16, stride * size.height)
+        memset(start + stride * size.height, 128, stride * size.height / 2)
+      }
+    } else {
+      memory = nil
     }
+    starts = .allocate(capacity: capacity)
     free = Atomic(capacity == 64 ? UInt64.max : (1 << UInt64(capacity)) - 1)
+    for index in 0..<capacity {
+      let start: UnsafeMutableRawPointer? = if let memory { memory + index * frameBytes } else { nil }
+      (starts + index).initialize(to: start)
+    }
   }
 
   deinit {
-    munmap(memory, memoryBytes)
+    // Frames hold the pool: none is out, and one of its own has been unmapped.
+    if let memory { munmap(memory, frameBytes * capacity) }
+    starts.deallocate()
+  }
+
+  private static func map(_ bytes: Int, _ flags: CInt = 0) -> UnsafeMutableRawPointer? {
+    let mapped = mmap(nil, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | flags, -1, 0)
+    return mapped == MAP_FAILED ? nil : mapped
   }
 
   /// Takes a free frame out, or nil where all are in use. The picture in it is whatever it held last.
@@ -60,8 +80,13 @@ public final class FramePool: FrameOwner, @unchecked Sendable {
       let (exchanged, original) = free.weakCompareExchange(
         expected: current, desired: current & ~(1 << UInt64(slot)), ordering: .acquiring)
       if exchanged {
+        guard let start = starts[slot] ?? Self.map(frameBytes) else {
+          free.bitwiseOr(1 << UInt64(slot), ordering: .releasing)
+          return nil
+        }
+        starts[slot] = start
         return Frame(
-          planes: planes(slot: slot), color: color, timestamp: timestamp, captured: captured, slot: slot, owner: self)
+          planes: planes(at: start), color: color, timestamp: timestamp, captured: captured, slot: slot, owner: self)
       }
       current = original
     }
@@ -73,15 +98,32 @@ public final class FramePool: FrameOwner, @unchecked Sendable {
 
   /// Takes a frame's slot back; called when the frame ends.
   public override func recycle(slot: Int) {
+    if memory == nil, let start = starts[slot] {
+      munmap(start, frameBytes)
+      starts[slot] = nil
+    }
     free.bitwiseOr(1 << UInt64(slot), ordering: .releasing)
   }
 
-  private func planes(slot: Int) -> NV12Planes {
-    let start = memory + slot * frameBytes
-    return NV12Planes(
+  private func planes(at start: UnsafeMutableRawPointer) -> NV12Planes {
+    NV12Planes(
       size: size,
       luma: start.assumingMemoryBound(to: UInt8.self), lumaStride: stride,
       chroma: (start + stride * size.height).assumingMemoryBound(to: UInt8.self), chromaStride: stride)
+  }
+}
+
+/// What a source does about the memory of its frames.
+public struct FrameMemory: Hashable, Sendable {
+  /// Whether memory is there before the frames are, and stays; else each frame's comes and goes with it.
+  public var isKept: Bool
+  /// Whether a driver's buffers go on as frames where they can be; else they are copied.
+  public var isLent: Bool
+
+  /// As it is best, unless told otherwise.
+  public init(isKept: Bool = true, isLent: Bool = true) {
+    self.isKept = isKept
+    self.isLent = isLent
   }
 }
 

@@ -75,7 +75,8 @@ final class DatagramTransport: PacketTransport {
         takesGroups ? frame.messages.packets(inGroup: message, from: first) : 1
       }
       let sent = nightjar_send_messages(
-        media.fileDescriptor, messages.baseAddress.unsafelyUnwrapped + index, UInt32(min(1024, messages.count - index)))
+        media.fileDescriptor, messages.baseAddress.unsafelyUnwrapped + index,
+        UInt32(min(frame.messagesAtATime, messages.count - index)))
       if sent > 0 {
         var taken = 0
         for message in 0..<Int(sent) {

@@ -22,6 +22,10 @@ final class OutgoingFrame {
   private(set) var isKeyFrame = false
   /// How many packets may have left by now: all, unless they are paced.
   private(set) var released = 0
+  /// The most packets of one message, of these packets.
+  private var segmentsLimit = OutgoingFrame.segments
+  /// The most messages that one call gives to the kernel.
+  private(set) var messagesAtATime = OutgoingFrame.messagesLimit
   /// Viewers that have not got all of it.
   var holders = 0
 
@@ -35,6 +39,16 @@ final class OutgoingFrame {
   static let pacedSegments = 8
   /// The most packets of one message.
   static let segments = 64
+  /// The most messages of one call: `UIO_MAXIOV`.
+  static let messagesLimit = 1024
+
+  /// An empty one.
+  ///
+  /// - Parameter without: What it is to do without: ``Optimization/gso`` and ``Optimization/mmsg``.
+  init(without: Set<Optimization> = []) {
+    if without.contains(.gso) { segmentsLimit = 1 }
+    if without.contains(.mmsg) { messagesAtATime = 1 }
+  }
 
   /// The last packets that were asked for by ``interleaved(_:channel:)``.
   private var interleaved: (packets: Range<Int>, channel: UInt8, bytes: InterleavedBytes)?
@@ -72,7 +86,7 @@ final class OutgoingFrame {
     self.isFirstPart = isFirstPart
     self.isLastPart = isLastPart
     interleaved = nil
-    messages.fill(from: batch, segments: isPaced ? Self.pacedSegments : Self.segments)
+    messages.fill(from: batch, segments: min(isPaced ? Self.pacedSegments : Self.segments, segmentsLimit))
     released = 0
     release(isPaced ? 1 : count)
   }

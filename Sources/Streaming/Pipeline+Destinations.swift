@@ -86,6 +86,7 @@ extension Pipeline {
     return try viewerList.withLock { list in
       var kind = RTPOutput.Kind(payload: destination.payload, packetSize: destination.maximumPacketSize)
       if let key { kind.protection = list.protection(by: key, of: kind) }
+      if without.contains(.sharing) { kind.viewer = ViewerID(number: list.lastNumber + 1) }
       try kind.check()
       let name = destination.description
       var entry = PipelineDestination(

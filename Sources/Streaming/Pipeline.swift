@@ -49,6 +49,7 @@ public final class Pipeline: @unchecked Sendable {
   private var threads: Threads?
   private let trace: CameraTrace
   private let realTime: RealTimePriority
+  let without: Set<Optimization>
   private let notedThreads = ThreadNotes()
 
   /// What was asked for, and what is left of it.
@@ -85,6 +86,7 @@ public final class Pipeline: @unchecked Sendable {
   ///   - pacing: the part of a frame interval over which the packets of a large frame are spread, 0…1; 0 sends them at
   ///     once. The first frame after an orientation switch or a fail-over is never spread.
   ///   - restsUnwatched: whether the encoder rests while there is no destination.
+  ///   - without: What it is to do without, for comparison.
   ///   - trace: Whose frames they are in probes and in a file of them.
   ///   - realTime: Whether capture and send take real-time priority.
   ///   - started: when the program began, the base of ``StreamStatistics/firstPacket``.
@@ -92,12 +94,14 @@ public final class Pipeline: @unchecked Sendable {
   public init(
     source: any VideoSource, encoder: any VideoEncoder, destinations: [StreamDestination],
     keyFrameInterval: MediaTime, orientation: Orientation = .upright, pacing: Double = 0,
-    restsUnwatched: Bool = false, trace: CameraTrace = CameraTrace(), realTime: RealTimePriority = .auto,
+    restsUnwatched: Bool = false, without: Set<Optimization> = [], trace: CameraTrace = CameraTrace(),
+    realTime: RealTimePriority = .auto,
     started: MediaTime = .now()
   ) throws {
     turn = PictureTurn(source, orientation)
     self.trace = trace
-    self.realTime = realTime
+    self.realTime = without.contains(.rtprio) ? .off : realTime
+    self.without = without
     self.source = source
     self.encoder = encoder
     self.keyFrameInterval = keyFrameInterval
@@ -115,7 +119,7 @@ public final class Pipeline: @unchecked Sendable {
     sendStage = try SendStage(
       pictures: pictures, heldLimit: held, encoder: encoder.configuration, parameterSets: encoder.parameterSets,
       pacing: min(max(pacing, 0), 1), canonicalName: Self.canonicalName(), requests: requests,
-      statistics: statisticsRecorder)
+      statistics: statisticsRecorder, without: without)
     pictureStage = PictureStage(size: source.format.size)
     source.keepCompressed(while: pictureStage.demand)
     self.restsUnwatched = restsUnwatched
@@ -150,7 +154,8 @@ public final class Pipeline: @unchecked Sendable {
   private func thread(
     _ name: String, _ urgency: NamedThread.Urgency, _ body: @escaping @Sendable () -> Void
   ) throws(SystemFailure) -> NamedThread {
-    try NamedThread(name, urgency: urgency) { [notedThreads, trace] in
+    let isPunctual = !without.contains(.timerslack)
+    return try NamedThread(name, urgency: urgency, isPunctual: isPunctual) { [notedThreads, trace] in
       notedThreads.note(name)
       trace.follow(thread: name, body)
     }

@@ -16,6 +16,8 @@ final class RTPOutput {
     let packetSize: Int
     /// Nil is not at all.
     var protection: StreamProtection?
+    /// Whose it is alone, where each viewer is to have its own (``Optimization/sharing``).
+    var viewer: ViewerID?
 
     /// Whether the stream goes on while nobody gets it: a viewer by RTSP that pauses comes back to the same one.
     var isKept: Bool {
@@ -44,7 +46,8 @@ final class RTPOutput {
   /// Frames that nobody needs, and those that some viewer has not got whole.
   private var free: [OutgoingFrame] = []
   private var held: [OutgoingFrame] = []
-  private let clockPackets = OutgoingFrame()
+  private let clockPackets: OutgoingFrame
+  private let without: Set<Optimization>
   private let controlMemory = UnsafeMutableRawBufferPointer.allocate(
     byteCount: SenderControl.room + PacketProtector.controlRoom, alignment: 8)
   private var pacing: PacedFrame?
@@ -65,12 +68,15 @@ final class RTPOutput {
   ///     retransmission: about a second.
   ///   - pictures: Where a picture goes that all viewers have got.
   ///   - blocked: Is told of viewers that wait for room.
+  ///   - without: What it is to do without.
   /// - Throws: ``PacketizerError``, ``SRTPError``.
   init(
     _ kind: Kind, canonicalName: String, bitrate: Int, pictures: CodedPictureQueue, blocked: BlockedViewers,
-    at now: MediaTime
+    without: Set<Optimization> = [], at now: MediaTime
   ) throws {
     self.kind = kind
+    self.without = without
+    clockPackets = OutgoingFrame(without: without)
     self.pictures = pictures
     self.blocked = blocked
     let size = kind.plainPacketSize
@@ -82,7 +88,7 @@ final class RTPOutput {
       kind.payload == .mp2t
       ? try TransportStreamPacketizer(stream: numbering, maximumPacketSize: size) : nil
     protector = try kind.protection.map { protection throws(SRTPError) in try PacketProtector(protection.key) }
-    plain = protector == nil ? nil : PacketBatch(storedBytes: 1 << 16)
+    plain = protector == nil && !without.contains(.zerocopy) ? nil : PacketBatch(storedBytes: 1 << 16)
     control = try SenderControl(
       canonicalName: canonicalName, sessionBitsPerSecond: Double(bitrate), minimum: .standard, at: now)
     let kept = min(max(bitrate / 8, 1 << 18), 1 << 22)
@@ -172,7 +178,7 @@ final class RTPOutput {
     _ unit: borrowing AccessUnit, in picture: CodedPicture, _ plan: PacedFrame.Plan, at now: MediaTime
   ) -> (packets: Int, packetizing: MediaTime) {
     let mark = nightjar_packetize_begin(unit.timestamp.nanoseconds)
-    let frame = free.popLast() ?? OutgoingFrame()
+    let frame = free.popLast() ?? OutgoingFrame(without: without)
     frame.batch.removeAll()
     let first = stream.nextSequenceNumber
     h264?.packetize(unit, into: plain ?? frame.batch)
@@ -214,7 +220,11 @@ final class RTPOutput {
   /// Protects what was packetized, where that is wanted: everybody behind this sees nothing else. Where it fails, there
   /// are no packets, and each viewer counts a frame that it has lost.
   private func protect(into batch: PacketBatch) {
-    guard let protector, let plain else { return }
+    guard let plain else { return }
+    guard let protector else {
+      for index in 0..<plain.count { _ = batch.append(copying: plain[index]) }
+      return plain.removeAll()
+    }
     do throws(SRTPError) { try protector.protect(plain, into: batch) } catch { batch.removeAll() }
     plain.removeAll()
     let index = UInt64(firstSequenceNumber) + stream.packetsSent

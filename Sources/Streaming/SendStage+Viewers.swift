@@ -67,7 +67,7 @@ extension SendStage {
     guard
       let output = try? RTPOutput(
         kind, canonicalName: canonicalName, bitrate: bitrate.load(ordering: .relaxed), pictures: pictures,
-        blocked: blocked, at: now)
+        blocked: blocked, without: without, at: now)
     else { return nil }
     outputs.append(output)
     noteStreams()

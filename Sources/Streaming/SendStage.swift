@@ -19,6 +19,8 @@ final class SendStage: @unchecked Sendable {
   /// The part of a frame interval over which a large frame is spread.
   private let pacing: Double
   private let frameInterval: MediaTime
+  /// What it does without.
+  let without: Set<Optimization>
   let requests: EncoderRequests
   private let parameterSetCache = ParameterSetCache()
   /// How often the cache had changed when ``currentParameterSets`` was last replaced.
@@ -85,10 +87,13 @@ final class SendStage: @unchecked Sendable {
   /// - Parameters:
   ///   - heldLimit: Pictures that viewers may keep at most; `pictures` has room for so many.
   ///   - pacing: The part of a frame interval over which a large frame is spread; 0 for not at all.
+  ///   - without: What it is to do without.
   init(
     pictures: CodedPictureQueue, heldLimit: Int, encoder: EncoderConfiguration, parameterSets: ParameterSets,
-    pacing: Double, canonicalName: String, requests: EncoderRequests, statistics: StatisticsRecorder
+    pacing: Double, canonicalName: String, requests: EncoderRequests, statistics: StatisticsRecorder,
+    without: Set<Optimization> = []
   ) throws {
+    self.without = without
     frameInterval = encoder.frameRate.interval
     bitrate = Atomic(encoder.bitrate)
     self.requests = requests

@@ -24,23 +24,27 @@ public struct NamedThread: ~Copyable {
   private final class Entry: Sendable {
     let name: String
     let urgency: Urgency
+    let isPunctual: Bool
     let body: @Sendable () -> Void
-    init(name: String, urgency: Urgency, body: @escaping @Sendable () -> Void) {
+    init(name: String, urgency: Urgency, isPunctual: Bool, body: @escaping @Sendable () -> Void) {
       self.name = name
       self.urgency = urgency
+      self.isPunctual = isPunctual
       self.body = body
     }
   }
 
   /// Starts `body` on a thread called `name` (at most 15 bytes).
   ///
-  /// - Parameter urgency: how much it matters that it runs at once. What the system does not allow is left out.
+  /// - Parameters:
+  ///   - urgency: how much it matters that it runs at once. What the system does not allow is left out.
+  ///   - isPunctual: whether the kernel is to wake one that is urgent to the nanosecond; false for comparison.
   /// - Throws: ``SystemFailure`` where the system has no thread left.
   public init(
-    _ name: String, urgency: Urgency = .ordinary, _ body: @escaping @Sendable () -> Void
+    _ name: String, urgency: Urgency = .ordinary, isPunctual: Bool = true, _ body: @escaping @Sendable () -> Void
   ) throws(SystemFailure) {
     var created = pthread_t()
-    let entry = Unmanaged.passRetained(Entry(name: name, urgency: urgency, body: body))
+    let entry = Unmanaged.passRetained(Entry(name: name, urgency: urgency, isPunctual: isPunctual, body: body))
     let result = pthread_create(&created, nil, namedThreadMain, entry.toOpaque())
     guard result == 0 else {
       entry.release()
@@ -65,9 +69,9 @@ public struct NamedThread: ~Copyable {
     _ = nightjar_thread_set_name(entry.name)
     switch entry.urgency {
     case .ordinary: break
-    case .punctual: nightjar_thread_be_punctual()
+    case .punctual: if entry.isPunctual { nightjar_thread_be_punctual() }
     case .realTime(let wish):
-      nightjar_thread_be_punctual()
+      if entry.isPunctual { nightjar_thread_be_punctual() }
       // Mostly it is not allowed.
       if wish != .off { _ = nightjar_thread_raise(realTimePriority, wish == .on ? 1 : 0) }
     }

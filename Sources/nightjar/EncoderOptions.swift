@@ -184,17 +184,20 @@ struct EncoderOptions: ParsableArguments {
   ///
   /// - Parameters:
   ///   - payloadLimit: the most bytes of a slice that goes as one packet.
+  ///   - streamsSlices: whether slices may leave one by one.
   ///   - keepsStandby: whether encoders are made before they are needed.
   /// - Throws: `EncoderError`.
   func select(
-    for format: SourceFormat, _ orientation: Orientation, payloadLimit: Int, aspects: EncoderAspects,
-    keepsStandby: Bool
+    for format: SourceFormat, _ orientation: Orientation, payloadLimit: Int, streamsSlices: Bool = true,
+    aspects: EncoderAspects, keepsStandby: Bool
   ) throws -> EncoderSelection {
     var policy = FailoverEncoder.Policy()
     if let hangLimit { policy.hangLimit = hangLimit }
     policy.keepsStandby = keepsStandby
+    var configuration = configuration(for: format, orientation, payloadLimit: payloadLimit)
+    if !streamsSlices { configuration.streamsSlices = false }
     return try EncoderSelector.select(
-      encoder, configuration(for: format, orientation, payloadLimit: payloadLimit), node: vaapiDevice, policy: policy,
+      encoder, configuration, node: vaapiDevice, policy: policy,
       aspects: aspects,
       turns: format.turnsApart && (aspects == .both || orientation != .upright))
   }

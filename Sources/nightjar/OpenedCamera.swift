@@ -51,14 +51,16 @@ struct OpenedCamera: Sendable {
     // Of a camera another may come, whose samples mean something else.
     let isExchangeable = command.adapts || command.source.isCamera
     let aspects: EncoderAspects = command.turns ? .both : isExchangeable ? .scaled : .one
-    let keepsStandby = place.keepsStandby && !command.encoding.noStandby
+    let without = command.scheduling.without
+    let keepsStandby = place.keepsStandby && !command.encoding.noStandby && !without.contains(.standby)
     let selection = try command.encoding.select(
-      for: source.format, orientation, payloadLimit: command.payloadLimit, aspects: aspects, keepsStandby: keepsStandby)
+      for: source.format, orientation, payloadLimit: command.payloadLimit, streamsSlices: !without.contains(.slices),
+      aspects: aspects, keepsStandby: keepsStandby)
     if let offer = selection.turning { source.leaveTurning(to: offer) }
     pipeline = try Pipeline(
       source: source, encoder: selection.encoder, destinations: command.destinations(in: place),
       keyFrameInterval: command.encoding.settings.keyFrameInterval, orientation: orientation, pacing: command.pacing,
-      restsUnwatched: place.isServed && !command.serving.alwaysEncodes, trace: place.trace,
+      restsUnwatched: place.isServed && !command.serving.alwaysEncodes, without: without, trace: place.trace,
       realTime: command.scheduling.realTime, started: place.started)
     if command.turns, keepsStandby {
       do {
@@ -77,7 +79,8 @@ struct OpenedCamera: Sendable {
   private static func source(
     _ command: StreamCommand, fixed: Orientation?, _ place: Place, _ controls: CameraControls?, _ notes: Notes
   ) throws -> any VideoSource {
-    let request = FormatRequest(size: command.size, frameRate: command.fps, format: command.format.value)
+    var request = FormatRequest(size: command.size, frameRate: command.fps, format: command.format.value)
+    request.memory = command.scheduling.frameMemory
     var survival = command.survival
     // The others are not to wait for it.
     if place.isOneOfSeveral, survival.onLoss == .placeholder { survival.waits = true }
@@ -85,9 +88,9 @@ struct OpenedCamera: Sendable {
     switch command.source {
     case .device(let path): return try opening.open(.path(path), path, notes)
     case .file(let path):
-      return try Y4MFile(path: path, pacing: command.rate ?? .realtime, loops: command.loop)
+      return try Y4MFile(path: path, pacing: command.rate ?? .realtime, loops: command.loop, memory: request.memory)
     case .test:
-      return try SyntheticCamera(size: request.size, frameRate: request.frameRate)
+      return try SyntheticCamera(size: request.size, frameRate: request.frameRate, memory: request.memory)
     case .auto:
       let cameras = CameraList()
       for entry in cameras.passedOver {
@@ -102,7 +105,7 @@ struct OpenedCamera: Sendable {
       }
       notes.add("\(finding): streaming the built-in synthetic camera")
       if command.settings.areGiven { notes.warn("the synthetic camera has no controls to set") }
-      return try SyntheticCamera(size: request.size, frameRate: request.frameRate)
+      return try SyntheticCamera(size: request.size, frameRate: request.frameRate, memory: request.memory)
     }
   }
 }

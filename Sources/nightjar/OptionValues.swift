@@ -68,6 +68,18 @@ enum OptionValues {
     return value
   }
 
+  /// `pool,gso`: names of optimizations.
+  static func optimizations(_ text: String) throws -> Set<Optimization> {
+    var optimizations: Set<Optimization> = []
+    for name in text.split(separator: ",", omittingEmptySubsequences: false) {
+      guard let optimization = Optimization(rawValue: String(name)) else {
+        throw ValidationError("choose from \(Optimization.names), with commas between them")
+      }
+      optimizations.insert(optimization)
+    }
+    return optimizations
+  }
+
   /// `auto`, `2.5M`, `800k`, `1500000`: bits a second.
   static func bitrate(_ text: String) throws -> Choice<Int> {
     if text == "auto" { return .auto }
@@ -196,4 +208,9 @@ enum OptionValues {
     guard (1...12).contains(text.utf8.count), isPlain else { return nil }
     return Double(text)
   }
+}
+
+extension Optimization {
+  /// All of them.
+  static var names: String { allCases.map(\.rawValue).joined(separator: ", ") }
 }

@@ -1,6 +1,7 @@
 public import ArgumentParser
 import CLinux
 import Media
+import Streaming
 public import Threading
 
 /// When and where the threads run that frames pass through.
@@ -29,6 +30,24 @@ struct SchedulingOptions: ParsableArguments {
       "Keep all memory from being swapped out, once it was used.",
       discussion: "There must be no limit to that (ulimit -l unlimited, or CAP_IPC_LOCK); the service has none."))
   var locksMemory = false
+
+  @Option(
+    help: ArgumentHelp(
+      "What to do without, to see what it brings: of \(Optimization.names), with commas between them.",
+      discussion: "docs/performance.md has what each one brings, and make bench-ab measures it.", valueName: "list"),
+    transform: OptionValues.optimizations)
+  var without: Set<Optimization> = []
+
+  mutating func validate() throws {
+    if without.contains(.rtprio), realTime == .on {
+      throw ValidationError("--without rtprio and --realtime on exclude each other")
+    }
+  }
+
+  /// What is done about the memory of frames.
+  var frameMemory: FrameMemory {
+    FrameMemory(isKept: !without.contains(.pool), isLent: !without.contains(.zerocopy))
+  }
 
   /// Runs `body` where the camera's threads are to run: those that it starts stay there.
   func confine<R>(_ body: () throws -> R) throws -> R {

@@ -1,3 +1,4 @@
+import Foundation
 import Media
 import TestSupport
 import Testing
@@ -59,6 +60,46 @@ import Testing
   func `impossible pools are refused`(width: Int, height: Int, capacity: Int) {
     #expect(throws: FramePoolError.self) {
       try FramePool(size: PictureSize(width: width, height: height), capacity: capacity)
+    }
+  }
+}
+
+/// A pool that is to be compared with one that keeps its memory.
+@Suite struct FrameByFrameTests {
+  private static let size = PictureSize(width: 640, height: 480)
+
+  private static func frame(of pool: FramePool) -> Frame? {
+    pool.checkout(color: .unspecified, timestamp: .zero, captured: .zero)
+  }
+
+  /// How many mappings this process has at `address`, as the kernel tells.
+  private static func isMapped(_ address: UnsafeMutablePointer<UInt8>) throws -> Bool {
+    let wanted = UInt(bitPattern: address)
+    let maps = try String(contentsOf: URL(fileURLWithPath: "/proc/self/maps"), encoding: .utf8)
+    return maps.split(separator: "\n").contains { line in
+      let ends = line.prefix { $0 != " " }.split(separator: "-").compactMap { UInt($0, radix: 16) }
+      return ends.count == 2 && (ends[0]..<ends[1]).contains(wanted)
+    }
+  }
+
+  @Test(arguments: [true, false])
+  func `memory stays after a frame where it is kept, and goes with it where it is not`(isKept: Bool) throws {
+    let pool = try FramePool(size: Self.size, capacity: 2, memory: FrameMemory(isKept: isKept))
+    var address: UnsafeMutablePointer<UInt8>?
+    do {
+      let frame = Self.frame(of: pool)
+      guard let frame else { return #expect(Bool(false), "no frame") }
+      address = frame.planes.luma
+      frame.planes.luma[Self.size.pixels - 1] = 7
+      #expect(try Self.isMapped(frame.planes.luma))
+      #expect(pool.available == 1)
+    }
+    #expect(pool.available == 2)
+    #expect(try Self.isMapped(#require(address)) == isKept)
+    // More often than there are slots.
+    for _ in 0..<5 {
+      guard let frame = Self.frame(of: pool) else { return #expect(Bool(false), "no frame") }
+      frame.planes.chroma[Self.size.pixels / 2 - 1] = 9
     }
   }
 }
