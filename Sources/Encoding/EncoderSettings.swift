@@ -28,6 +28,18 @@ public struct EncoderSettings: Hashable, Sendable {
   public var streamsSlices = false
   /// The most bytes of a slice, in place of ``slices``; nil for no such limit. x264 alone.
   public var sliceBytes: Int?
+  /// Whether pictures are refreshed column by column within ``keyFrameInterval``, and key frames come on request alone.
+  /// x264 alone.
+  public var refreshes = false
+
+  /// When key frames come by the clock, for a ``KeyFrameClock``: never where pictures are refreshed instead.
+  public var clockedKeyFrameInterval: MediaTime { refreshes ? MediaTime(seconds: 1e9) : keyFrameInterval }
+
+  private func refreshFrames(at frameRate: FrameRate) -> Int {
+    let limits = EncoderConfiguration.refreshLimits
+    let frames = (keyFrameInterval.seconds * frameRate.framesPerSecond).rounded()
+    return min(max(Int(frames), limits.lowerBound), limits.upperBound)
+  }
 
   /// The values of ``EncoderPreset/liveCapture``.
   public init() {}
@@ -44,6 +56,7 @@ public struct EncoderSettings: Hashable, Sendable {
       slices: min(slices, max(1, (size.height + 15) / 16)),
       threads: threads ?? EncoderSelector.threads(for: size, at: frameRate, processors: processors),
       lookahead: lookahead, x264Preset: x264Preset, vaapiQuality: vaapiQuality, prefersLowPower: prefersLowPower,
-      streamsSlices: streamsSlices, sliceBytes: sliceBytes)
+      streamsSlices: streamsSlices, sliceBytes: sliceBytes,
+      refreshFrames: refreshes ? refreshFrames(at: frameRate) : nil)
   }
 }

@@ -53,13 +53,17 @@ public struct EncoderConfiguration: Hashable, Sendable {
   /// The most bytes of a slice's NAL unit, from its header byte on, in place of ``slices``; nil for no such limit. A
   /// single macroblock that is larger stays whole. x264 alone.
   public var sliceBytes: Int?
+  /// Within how many frames the picture is refreshed, a few columns of macroblocks at a time (ITU-T H.264 clause D.1.8:
+  /// recovery points), in place of key frames that come by the clock; nil for not at all. The picture with which a
+  /// refresh begins has the parameter sets in front of it. x264 alone.
+  public var refreshFrames: Int?
 
   /// A configuration; see the properties.
   public init(
     size: PictureSize, frameRate: FrameRate, bitrate: Int, color: ColorDescription, profile: H264Profile = .baseline,
     rateControl: RateControl = .constantBitrate, bufferSeconds: Double = 0.5, slices: Int = 1, threads: Int = 1,
     lookahead: Int = 0, x264Preset: String = "ultrafast", vaapiQuality: Int? = nil, prefersLowPower: Bool = false,
-    streamsSlices: Bool = false, sliceBytes: Int? = nil
+    streamsSlices: Bool = false, sliceBytes: Int? = nil, refreshFrames: Int? = nil
   ) {
     self.size = size
     self.frameRate = frameRate
@@ -76,6 +80,7 @@ public struct EncoderConfiguration: Hashable, Sendable {
     self.prefersLowPower = prefersLowPower
     self.streamsSlices = streamsSlices
     self.sliceBytes = sliceBytes
+    self.refreshFrames = refreshFrames
   }
 
   /// The bitrates that are taken, bits a second.
@@ -90,6 +95,8 @@ public struct EncoderConfiguration: Hashable, Sendable {
   public static let sliceLimits = 1...32
   /// The sizes of slices that are taken, bytes: below, the headers outweigh the picture.
   public static let sliceBytesLimits = 100...65_535
+  /// Within how many frames a picture may be refreshed.
+  public static let refreshLimits = 2...10_000
   /// How many threads an encoder may have.
   public static let threadLimits = 1...16
   /// How many frames an encoder may hold back.
@@ -123,6 +130,7 @@ public struct EncoderConfiguration: Hashable, Sendable {
       throw .configuration("\(slices) slices in \((size.height + 15) / 16) rows of macroblocks: choose fewer")
     }
     if let sliceBytes { try Self.check(sliceBytes, in: Self.sliceBytesLimits, "a slice size") }
+    if let refreshFrames { try Self.check(refreshFrames, in: Self.refreshLimits, "a refresh in frames") }
     try Self.check(threads, in: Self.threadLimits, "a number of encoder threads")
     try Self.check(lookahead, in: Self.lookaheadLimits, "a lookahead")
   }

@@ -73,6 +73,9 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     guard configuration.sliceBytes == nil else {
       throw .unavailable("slices of a size in bytes (--slice-size) are x264's alone; VA-API counts rows (--slices)")
     }
+    guard configuration.refreshFrames == nil else {
+      throw .unavailable("pictures refreshed column by column (--intra-refresh) are x264's alone")
+    }
     self.node = RenderNode(path: node)
     isToTurn = turns
     let session = try EncodingSession.open(configuration, node: self.node, turns: turns)

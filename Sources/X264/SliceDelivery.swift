@@ -34,6 +34,8 @@
       var claimed = 0
       /// Where ``nalUnits`` of the next part end.
       var ready = SliceDelivery.setCount
+      /// Whether a refresh begins with this picture.
+      var isRecoveryPoint = false
       /// Slices that wait for those before them.
       var waiting = 0
       /// NAL units of this picture, delivered or not.
@@ -144,7 +146,10 @@
       let coded = unit.pointee
       guard let nalUnit = NALUnit(coded.bytes) else { return }
       state.withLock { state in
-        guard nalUnit.type == .idrSlice || nalUnit.type == .nonIDRSlice else { return add(nalUnit, &state) }
+        guard nalUnit.type == .idrSlice || nalUnit.type == .nonIDRSlice else {
+          if nalUnit.isRecoveryPoint { state.isRecoveryPoint = true }
+          return add(nalUnit, &state)
+        }
         insert(
           Slice(nalUnit: nalUnit, firstMacroblock: Int(coded.i_first_mb), lastMacroblock: Int(coded.i_last_mb)), &state)
         deliverReady(&state)
@@ -185,12 +190,19 @@
       let length = state.next - state.partStart
       guard length > 0, isFirst || isLast || length >= macroblocks / Self.partLimit else { return }
       state.partStart = state.next
-      let start = isFirst && state.isKeyFrame ? 0 : Self.setCount
+      let start = isFirst && (state.isKeyFrame || state.isRecoveryPoint) ? 0 : Self.setCount
       let part = AccessUnit(
         nalUnits: UnsafeBufferPointer(rebasing: nalUnits[start..<state.ready]), isKeyFrame: state.isKeyFrame,
         timestamp: state.timestamp, captured: state.captured, isFirstPart: isFirst, isLastPart: isLast)
       state.recipient?.sink.take(part)
       state.ready = Self.setCount
+    }
+  }
+
+  extension NALUnit {
+    /// Whether it is a message that decoding may begin with this picture (ITU-T H.264 clause D.1.8).
+    fileprivate var isRecoveryPoint: Bool {
+      type == .supplementalEnhancementInformation && bytes.count > 1 && bytes[1] == 6
     }
   }
 

@@ -32,8 +32,13 @@
       parameters.rc.i_lookahead = CInt(lookahead)
       parameters.i_sync_lookahead = 0
       parameters.rc.b_mb_tree = lookahead > 0 && x264Preset != "ultrafast" ? 1 : 0
-      // Key frames come by the clock and on request only; a scene cut must not burst.
-      parameters.i_keyint_max = nightjar_x264_keyint_infinite
+      // Key frames come by the clock and on request only; a scene cut must not burst. Of a refresh it is the length.
+      parameters.i_keyint_max = refreshFrames.map { CInt($0) } ?? nightjar_x264_keyint_infinite
+      if refreshFrames != nil {
+        parameters.b_intra_refresh = 1
+        // x264 refreshes pictures of one reference.
+        parameters.i_frame_reference = 1
+      }
       parameters.i_scenecut_threshold = 0
       // Ours are put before every IDR instead, with the nominal rate as their timing.
       parameters.b_repeat_headers = 0

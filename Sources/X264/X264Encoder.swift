@@ -267,8 +267,9 @@
     ) throws(EncoderError) {
       // What the warm-up left in the lookahead.
       guard output.i_pts >= firstIndex else { return }
-      let isKeyFrame = output.b_keyframe != 0
-      let count = try collect(units, unitCount, isKeyFrame: isKeyFrame)
+      // A refresh begins with what x264 calls a key frame too, and is one of the others.
+      let isKeyFrame = output.i_type == X264_TYPE_IDR
+      let count = try collect(units, unitCount, withSets: output.b_keyframe != 0)
       self.count(bytes: bytes)
       let time = times[Int(output.i_pts % Self.timesCapacity)]
       let unit = AccessUnit(
@@ -282,9 +283,10 @@
       if rateFactor?.add(bits: bytes * 8) == true { isRateFactorNew = true }
     }
 
-    /// Puts our parameter sets before an IDR's own NAL units; returns how many there are in all.
+    /// Puts our parameter sets before an IDR's own NAL units, or those of a recovery point; returns how many there are in
+    /// all.
     private func collect(
-      _ units: UnsafeMutablePointer<x264_nal_t>, _ unitCount: Int, isKeyFrame: Bool
+      _ units: UnsafeMutablePointer<x264_nal_t>, _ unitCount: Int, withSets: Bool
     ) throws(EncoderError) -> Int {
       guard unitCount + 2 <= Self.nalUnitLimit else {
         throw .output(
@@ -296,7 +298,7 @@
         nalUnits.initializeElement(at: count, to: unit)
         count += 1
       }
-      if isKeyFrame {
+      if withSets {
         append(sequenceBytes)
         append(pictureBytes)
       }

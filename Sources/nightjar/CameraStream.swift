@@ -190,7 +190,8 @@ final class CameraStream {
       "format     \(format.size) at \(format.frameRate) fps, \(format.pixelFormat) (\(format.conversion)), "
         + "\(format.color)")
     terminal.line(
-      "encoder    \(pipeline.encoder.name), \(Terminal.bitrate(Double(configuration.bitrate))), key frame every "
+      "encoder    \(pipeline.encoder.name), \(Terminal.bitrate(Double(configuration.bitrate))), "
+        + "\(configuration.refreshFrames == nil ? "key frame" : "refresh") every "
         + "\(Terminal.decimal(command.encoding.settings.keyFrameInterval.seconds, digits: 1)) s"
         + (opened.explanation.map { " (\($0))" } ?? ""))
     introduceDestinations()

@@ -71,6 +71,15 @@ struct EncoderOptions: ParsableArguments {
     transform: OptionValues.sliceSize)
   var sliceSize: SliceSize?
 
+  @Flag(
+    help: ArgumentHelp(
+      "x264: refresh the picture column by column within --keyframe-interval, instead of key frames that burst.",
+      discussion: """
+        Key frames come at the start, at a turn and a fail-over, and where a viewer asks for one. One who cannot ask, as \
+        in a multicast group, sees a whole picture after up to twice the interval. VA-API has none: auto takes x264 then.
+        """))
+  var intraRefresh = false
+
   @Option(
     help: ArgumentHelp("Threads of x264: auto or a number; each adds a slice.", valueName: "count"),
     transform: OptionValues.threads)
@@ -129,7 +138,7 @@ struct EncoderOptions: ParsableArguments {
     ]
     let software = [
       (x264Preset != nil, "--x264-preset"), (threads.value != nil, "--threads"), (lookahead != nil, "--lookahead"),
-      (sliceSize != nil, "--slice-size"),
+      (sliceSize != nil, "--slice-size"), (intraRefresh, "--intra-refresh"),
     ]
     if encoder == .x264 { try refuse(hardware, "--encoder auto and vaapi") }
     if encoder == .vaapi { try refuse(software, "--encoder auto and x264") }
@@ -156,6 +165,7 @@ struct EncoderOptions: ParsableArguments {
     }
     if let buffer { settings.bufferSeconds = buffer.seconds }
     if let keyframeInterval { settings.keyFrameInterval = keyframeInterval }
+    settings.refreshes = intraRefresh
     if let profile { settings.profile = profile }
     if let slices { settings.slices = slices }
     if let threads = threads.value { settings.threads = threads }

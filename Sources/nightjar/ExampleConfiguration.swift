@@ -144,6 +144,8 @@ enum ExampleConfiguration {
 
     # Instead of slices by number, x264's of at most so many bytes, or "mtu" for one packet each: a lost one costs a slice.
     #slice-size = "mtu"
+    # x264: refresh the picture column by column within keyframe-interval, instead of key frames that burst.
+    #intra-refresh = true
 
     # VA-API: the render node, the quality level (1 is best), less power for a little less quality, and how many frame
     # intervals the driver may take before x264 goes on.

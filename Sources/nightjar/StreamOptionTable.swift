@@ -50,6 +50,7 @@ extension StreamCommand {
     .init("profile", .text, .camera(isShared: true)),
     .init("slices", .integer, .camera(isShared: true)),
     .init("slice-size", .integer, .camera(isShared: true)),
+    .init("intra-refresh", .flag, .camera(isShared: true)),
     .init("threads", .integer, .camera(isShared: true)),
     .init("lookahead", .integer, .camera(isShared: true)),
     .init("x264-preset", .text, .camera(isShared: true)),

@@ -44,12 +44,13 @@
       selection.encoder.stop()
     }
 
-    @Test func `slices of a size in bytes are not left to VA-API, and it is said why`() throws {
+    @Test(arguments: ["--slice-size", "--intra-refresh"])
+    func `what is x264's alone is not left to VA-API, and it is said why`(option: String) throws {
       var configuration = Self.configuration
-      configuration.sliceBytes = 600
+      if option == "--slice-size" { configuration.sliceBytes = 600 } else { configuration.refreshFrames = 30 }
       let selection = try EncoderSelector.select(.auto, configuration, node: "/dev/null")
       #expect(selection.encoder.name.hasPrefix("x264"))
-      #expect(selection.explanation?.contains("--slice-size") == true, "\(selection.explanation ?? "nothing")")
+      #expect(selection.explanation?.contains(option) == true, "\(selection.explanation ?? "nothing")")
       selection.encoder.stop()
       #expect(throws: EncoderError.self) {
         try EncoderSelector.select(.vaapi, configuration, node: "/dev/null")

@@ -62,6 +62,12 @@ struct Recording {
   /// Its pictures in order.
   private(set) var pictures: [Picture] = []
 
+  /// Nothing yet.
+  init() {}
+
+  /// A stream that somebody has cut, in Annex B; without its pictures' figures.
+  init(_ stream: Data) { self.stream = stream }
+
   mutating func add(_ unit: borrowing AccessUnit) {
     if unit.isFirstPart {
       pictures.append(
@@ -102,7 +108,9 @@ struct Recording {
   }
 
   /// The PSNR of a plane of each decoded picture against `scene`, by ffmpeg's decoder.
-  func quality(of plane: Plane, against scene: Scene, from first: Int = 0) throws -> [Double] {
+  ///
+  /// - Parameter first: the picture of the scene with which the stream begins; nil where both have the same end.
+  func quality(of plane: Plane, against scene: Scene, from first: Int? = 0) throws -> [Double] {
     let directory = try TemporaryDirectory()
     try stream.write(to: directory.url.appendingPathComponent("s.h264"))
     let result = try Subprocess.run(
@@ -116,7 +124,9 @@ struct Recording {
     var values: [Double] = []
     let rows = plane == .luma ? scene.size.height : scene.size.height / 2
     let start = plane == .luma ? 0 : scene.size.pixels
-    for index in 0..<result.output.count / pictureBytes {
+    let count = result.output.count / pictureBytes
+    let first = first ?? scene.count - count
+    for index in 0..<count {
       let frame = try scene.frame(first + index, from: pool)
       let planes = frame.planes
       let sum = result.output.withUnsafeBytes { decoded in
