@@ -14,7 +14,7 @@ MINUTES ?= 30
 BUSY ?=
 
 .PHONY: help run build install uninstall deb check-deb test test-without-x264 strict-va examples docs lint check check-long check-arm64 fuzz rig \
-  rig-test deb-test soak bench bench-rig clean
+  rig-test deb-test soak guard bench bench-rig clean
 
 help: ## Lists these targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -121,6 +121,12 @@ deb-test: deb rig ## Boots that kernel, and installs, upgrades, removes and purg
 soak: build ## Streams for MINUTES (30), and watches memory, descriptors, latency and losses (BUSY=--busy).
 	@scripts/install-packages test
 	Benchmarks/soak --minutes $(MINUTES) $(BUSY)
+
+guard: build ## Counts what fixed streams allocate and how many instructions a frame takes, against committed limits.
+	@scripts/install-packages test
+	@$(MAKE) --no-print-directory strict-va
+	Benchmarks/guard-allocations --self-test
+	Benchmarks/guard-instructions --self-test
 
 bench: build ## Measures, against ffmpeg, GStreamer and x264 in one run where they can do it.
 	@scripts/install-packages test

@@ -1,0 +1,105 @@
+"""Viewers that count the pictures they get."""
+import os
+import socket
+import struct
+import subprocess
+import threading
+import time
+
+
+class Viewer(threading.Thread):
+    """One that runs until its stream ends; `pictures` is how many have come so far."""
+
+    def __init__(self):
+        super().__init__(daemon=True)
+        self.pictures = 0
+        self.last = None
+
+    def note(self, packet):
+        """A picture's packets have one timestamp (RFC 3550 section 5.1), in a transport stream too."""
+        timestamp = struct.unpack_from("!I", packet, 4)[0]
+        if timestamp != self.last:
+            self.pictures += 1
+            self.last = timestamp
+
+    def close(self):
+        pass
+
+
+class RTPViewer(Viewer):
+    """Takes what is sent to its port, encrypted or not: RTP's header never is."""
+
+    def __init__(self):
+        super().__init__()
+        # Even, and the next one, where RTCP comes, is nobody else's.
+        while True:
+            self.sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
+            try:
+                self.sockets[0].bind(("127.0.0.1", 0))
+                self.port = self.sockets[0].getsockname()[1]
+                self.sockets[1].bind(("127.0.0.1", self.port + 1))
+                break
+            except (OSError, OverflowError):
+                self.close()
+        self.sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+
+    def run(self):
+        try:
+            while True:
+                self.note(self.sockets[0].recv(2048))
+        except OSError:
+            return
+
+    def close(self):
+        for each in self.sockets:
+            each.close()
+
+
+class RTSPViewer(Viewer):
+    """ffmpeg, which asks `url` by RTSP for packets over `transport` (tcp or udp) and tells each picture."""
+
+    def __init__(self, port, transport, name):
+        super().__init__()
+        self.port = port
+        # Its listener comes a moment after the program.
+        wait_for_listener(port)
+        self.process = subprocess.Popen(
+            ["ffmpeg", "-nostdin", "-v", "error", "-rtsp_transport", transport, "-i", f"rtsp://127.0.0.1:{port}/{name}",
+             "-map", "0:v", "-c", "copy", "-flush_packets", "1", "-f", "framecrc", "pipe:1"],
+            stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+    def run(self):
+        for line in self.process.stdout:
+            if not line.startswith("#"):
+                self.pictures += 1
+
+    def close(self):
+        self.process.kill()
+        self.process.wait()
+
+
+def free_port():
+    """A TCP port that nobody listens at."""
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
+
+
+def wait_for_listener(port, seconds=30):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        try:
+            socket.create_connection(("127.0.0.1", port), 1).close()
+            return
+        except OSError:
+            time.sleep(0.1)
+    raise TimeoutError(f"nobody listens at port {port}")
+
+
+def make_clip(folder, frames, size):
+    """A y4m clip, camera-like: detail that moves, and the noise of a sensor."""
+    path = os.path.join(folder, f"{size}-{frames}.y4m")
+    subprocess.run(["ffmpeg", "-nostdin", "-v", "error", "-f", "lavfi", "-i",
+                    f"testsrc2=size={size}:rate=30,noise=alls=6:allf=t", "-frames:v", str(frames), "-pix_fmt", "yuv420p",
+                    "-y", path], check=True)
+    return path
