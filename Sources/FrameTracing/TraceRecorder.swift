@@ -114,7 +114,8 @@ public final class TraceRecorder: Sendable {
     let (all, closed) = lanes.withLock { lanes in
       let closed = lanes.filter(\.isClosed)
       let all = lanes
-      lanes.removeAll { lane in closed.contains { $0 === lane } }
+      // Even where nothing is removed, what is held twice would be copied.
+      if !closed.isEmpty { lanes.removeAll { lane in closed.contains { $0 === lane } } }
       return (all, closed)
     }
     for lane in all {

@@ -301,7 +301,12 @@ struct TraceText: ~Copyable {
       buffer.append(digit < 10 ? 0x30 + digit : 0x61 + digit - 10)
       rest /= radix
     }
-    buffer[first...].reverse()
+    // A slice would be another holder of the bytes, and cost a copy of them all.
+    var (low, high) = (first, buffer.count - 1)
+    while low < high {
+      buffer.swapAt(low, high)
+      (low, high) = (low + 1, high - 1)
+    }
   }
 
   private mutating func append(escaping text: String) {

@@ -308,14 +308,21 @@ public final class Pipeline: @unchecked Sendable {
   }
 
   /// What happened so far.
-  public var statistics: StreamStatistics { statistics(withSummaries: true) }
+  public var statistics: StreamStatistics { statistics(latencies: .summaries) }
 
   /// What happened so far, without ``StreamStatistics/latencies``: for whoever asks often, and keeps the distributions.
-  public var counts: StreamStatistics { statistics(withSummaries: false) }
+  public var counts: StreamStatistics { statistics(latencies: .distributions) }
 
-  private func statistics(withSummaries: Bool) -> StreamStatistics {
-    var statistics = statisticsRecorder.statistics(
-      until: end.withLock { $0 } ?? .now(), withSummaries: withSummaries)
+  /// What happened so far, without latencies of any kind: for whoever looks each second, and allocates little.
+  public var counters: StreamStatistics { statistics(latencies: .none) }
+
+  /// Frames that were encoded so far, and how long the encoder was at work. Allocates nothing.
+  public var encoderWork: (frames: Int, busy: MediaTime) {
+    statisticsRecorder.encode.withLock { ($0.frames, $0.busy) }
+  }
+
+  private func statistics(latencies: StatisticsRecorder.LatencyFigures) -> StreamStatistics {
+    var statistics = statisticsRecorder.statistics(until: end.withLock { $0 } ?? .now(), latencies: latencies)
     statistics.camera = source.condition
     return statistics
   }

@@ -231,19 +231,30 @@ final class StatisticsRecorder: Sendable {
     capture.withLock { $0.drops[cause.rawValue] &+= count }
   }
 
+  /// What is told of latencies.
+  enum LatencyFigures {
+    case none
+    /// ``StreamStatistics/distributions``.
+    case distributions
+    /// ``StreamStatistics/latencies`` too, for which each stage's lock is held some microseconds longer.
+    case summaries
+  }
+
   /// Everything so far.
-  ///
-  /// - Parameter withSummaries: whether ``StreamStatistics/latencies`` are wanted, for which each stage's lock is held
-  ///   some microseconds longer.
-  func statistics(until now: MediaTime, withSummaries: Bool = true) -> StreamStatistics {
+  func statistics(until now: MediaTime, latencies: LatencyFigures = .summaries) -> StreamStatistics {
     var result = StreamStatistics()
     result.duration = now - started
-    // All room is made before any lock is taken.
+    // All room is made before any lock is taken, and at once.
+    result.drops.reserveCapacity(DropCause.allCases.count)
     for cause in DropCause.allCases { result.drops[cause] = 0 }
-    for stage in LatencyStage.allCases { result.distributions[stage] = LatencyDistribution() }
+    if latencies != .none {
+      result.distributions.reserveCapacity(LatencyStage.allCases.count)
+      for stage in LatencyStage.allCases { result.distributions[stage] = LatencyDistribution() }
+    }
+    if latencies == .summaries { result.latencies.reserveCapacity(LatencyStage.allCases.count) }
     func take(_ histogram: LatencyHistogram, _ stage: LatencyStage) {
-      result.distributions[stage] = histogram.distribution
-      if withSummaries { result.latencies[stage] = LatencySummary(histogram) }
+      if latencies != .none { result.distributions[stage] = histogram.distribution }
+      if latencies == .summaries { result.latencies[stage] = LatencySummary(histogram) }
     }
     // Summed up under the locks: an array that is still shared would make the stage copy it at its next frame.
     capture.withLock {

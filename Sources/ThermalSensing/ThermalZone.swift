@@ -12,6 +12,8 @@ public struct ThermalZone: Sendable {
   public let type: String
   /// What its trip points say; nil where it has none that do.
   public let thresholds: ThermalThresholds?
+  /// Kept, because it is read every other second.
+  private let temperaturePath: String
 
   /// How many zones are looked at.
   public static let limit = 64
@@ -31,6 +33,7 @@ public struct ThermalZone: Sendable {
 
   private init(path: String) {
     self.path = path
+    temperaturePath = "\(path)/temp"
     type = AttributeFile.printable(Self.text("\(path)/type") ?? "unnamed")
     var trips: [String: Double] = [:]
     for index in 0..<Self.tripLimit {
@@ -43,13 +46,13 @@ public struct ThermalZone: Sendable {
   }
 
   /// What it measures now, in °C; nil where it cannot be read, or says what no machine survives.
-  public func temperature() -> Double? { Self.temperature("\(path)/temp") }
+  public func temperature() -> Double? { Self.temperature(temperaturePath) }
 
   /// Whether the kernel looks after it: one that is disabled measures nothing.
   var isEnabled: Bool { Self.text("\(path)/mode") != "disabled" }
 
   private static func temperature(_ path: String) -> Double? {
-    guard let text = text(path), let value = Int(text) else { return nil }
+    guard let value = AttributeFile.integer(path) else { return nil }
     let temperature = Double(value) / 1000
     return ThermalThresholds.plausible.contains(temperature) ? temperature : nil
   }

@@ -122,7 +122,7 @@ final class StreamAdaptation: Sendable {
     var nextZones = MediaTime.now() + Self.zoneInterval
     // What could not be done, and is tried again.
     var unmet: StreamRestrictions?
-    var last = (time: MediaTime.now(), statistics: pipeline.statistics)
+    var last = (time: MediaTime.now(), work: pipeline.encoderWork)
     while interrupt.wait(until: .now() + Self.interval) {
       let now = MediaTime.now()
       var reason: String?
@@ -143,10 +143,10 @@ final class StreamAdaptation: Sendable {
           thermal = reading.state
         }
       }
-      let statistics = pipeline.statistics
-      let isAtWork = statistics.encoded > last.statistics.encoded
-      let load = (statistics.encoderBusy - last.statistics.encoderBusy).seconds / (now - last.time).seconds
-      last = (now, statistics)
+      let work = pipeline.encoderWork
+      let isAtWork = work.frames > last.work.frames
+      let load = (work.busy - last.work.busy).seconds / (now - last.time).seconds
+      last = (now, work)
       state.withLock { $0.load = isAtWork ? load : nil }
       if isAtWork, let level = adaptation?.level, adaptation?.note(load: load, at: now) == true {
         let percent = Int((load * 100).rounded())

@@ -67,8 +67,9 @@ final class CameraStream {
 
   /// Says once what of its scheduling the system did not allow.
   private func tellScheduling() {
+    guard !hasToldScheduling else { return }
     let threads = pipeline.threadScheduling
-    guard !hasToldScheduling, threads.count == 3 else { return }
+    guard threads.count == 3 else { return }
     hasToldScheduling = true
     let wish = command.scheduling
     if wish.realTime == .on, !threads.contains(where: \.scheduling.isRealTime) {
@@ -135,7 +136,7 @@ final class CameraStream {
       let size = orientation.size(of: pipeline.sourceFormat.size)
       terminal.line("orientation \(orientation): \(size)", event: "orientation")
     }
-    let statistics = pipeline.statistics
+    let statistics = pipeline.counters
     terminal.encoder = statistics.encoderName
     do {
       try descriptions.update()

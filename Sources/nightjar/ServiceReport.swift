@@ -118,7 +118,7 @@ struct ServiceReport {
   private mutating func tellStatus(_ names: [String], at now: MediaTime) {
     let parts = names.compactMap { name -> String? in
       guard let camera = cameras[name] else { return nil }
-      let statistics = camera.pipeline.statistics
+      let statistics = camera.pipeline.counters
       let lookers = camera.pipeline.pictureStatistics.viewers.count { !$0.isSnapshot }
       cameras[name]?.last = (now, statistics.sent, statistics.captured)
       let text = Self.text(statistics, lookers: lookers, since: camera.last, at: now)

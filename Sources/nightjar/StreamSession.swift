@@ -228,14 +228,22 @@ final class StreamSession {
     let end = box.duration.map { MediaTime.now() + $0 }
     var next = MediaTime.now() + Self.interval
     var nextServing = next + Self.servingInterval
+    // Kept, so that looking allocates nothing.
+    var polled: [pollfd] = []
     while true {
-      // One that something is done about is looked at when that is done.
-      let streams = slots.compactMap { $0.work == nil ? $0.stream : nil }
       lookForService()
-      let others = [end, service?.next, exchangeOfAPI].compactMap { $0 } + slots.compactMap(\.retry)
-      let deadline = others.reduce(next, min)
-      let descriptors = [signals, wake.fileDescriptor] + streams.map { $0.pipeline.ended.fileDescriptor }
-      var polled = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
+      var deadline = min(next, end ?? next)
+      deadline = min(deadline, service?.next ?? deadline)
+      deadline = min(deadline, exchangeOfAPI ?? deadline)
+      polled.removeAll(keepingCapacity: true)
+      polled.append(pollfd(fd: signals, events: Int16(POLLIN), revents: 0))
+      polled.append(pollfd(fd: wake.fileDescriptor, events: Int16(POLLIN), revents: 0))
+      for slot in slots {
+        if let retry = slot.retry { deadline = min(deadline, retry) }
+        // One that something is done about is looked at when that is done.
+        guard slot.work == nil, let stream = slot.stream else { continue }
+        polled.append(pollfd(fd: stream.pipeline.ended.fileDescriptor, events: Int16(POLLIN), revents: 0))
+      }
       _ = nightjar_poll(&polled, UInt32(polled.count), max(0, (deadline - .now()).nanoseconds))
       if polled[0].revents != 0 {
         let signal = nightjar_next_signal(signals)
@@ -270,6 +278,7 @@ final class StreamSession {
   }
 
   private func lookForService() {
+    guard service != nil else { return }
     let pipelines = slots.compactMap { slot in slot.stream.map { (name: slot.name, pipeline: $0.pipeline) } }
     let isWaiting = slots.allSatisfy { $0.stream != nil || $0.isSeenTo }
     service?.look(
@@ -386,10 +395,13 @@ final class StreamSession {
     for event in announcer?.takeEvents() ?? [] {
       terminal.line(TerminalText.escaped(event.description), event.isWarning ? .warning : .info, event: "announcement")
     }
-    for (service, events) in [("control", api?.events.take()), ("http", http?.events.take())] {
-      for event in events ?? [] {
-        terminal.line(event.line(of: service), event.isWarning ? .warning : .info, event: "control")
-      }
+    if let api { tell(api.events.take(), of: "control") }
+    if let http { tell(http.events.take(), of: "http") }
+  }
+
+  private func tell(_ events: [ControlEvent], of service: String) {
+    for event in events {
+      terminal.line(event.line(of: service), event.isWarning ? .warning : .info, event: "control")
     }
   }
 
