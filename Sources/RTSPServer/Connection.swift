@@ -161,10 +161,14 @@ final class Connection {
       written?()
       return
     }
-    guard let written else { return channel.writeAndFlush(buffer, promise: nil) }
+    channel.writeAndFlush(buffer, promise: nil)
+    guard let written else { return }
+    // As a rule all of it has gone at once, and a promise would be allocated for nothing.
+    if table.scheme == .rtsp, (try? channel.syncOptions?.getOption(.bufferedWritableBytes)) == 0 { return written() }
     let promise = channel.eventLoop.makePromise(of: Void.self)
     promise.futureResult.whenComplete { _ in written() }
-    channel.writeAndFlush(buffer, promise: promise)
+    // Comes to its end behind what was written before.
+    channel.writeAndFlush(ByteBuffer(), promise: promise)
   }
 
   /// Notes whether there is room for more.

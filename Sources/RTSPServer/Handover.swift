@@ -2,6 +2,7 @@ import Glibc
 import Media
 import NIOCore
 import NIOPosix
+import Streaming
 import Synchronization
 import Threading
 
@@ -11,8 +12,23 @@ import Threading
 /// loop that an ordinary thread has displaced while it held that. The standard library's mutex lends it, and the loop is woken
 /// by a descriptor that it reads like any other.
 final class Handover: Sendable {
+  /// What is to be done there.
+  enum Work: Sendable {
+    case call(@Sendable () -> Void)
+    /// Interleaved packets to write, by what writes those of one viewer: kept apart, because a closure made for each frame
+    /// would be an allocation.
+    case write(InterleavedBytes, by: @Sendable (InterleavedBytes) -> Void)
+
+    fileprivate func callAsFunction() {
+      switch self {
+      case .call(let work): work()
+      case .write(let bytes, let write): write(bytes)
+      }
+    }
+  }
+
   /// Nil once nobody will take anything any more.
-  private let waiting = Mutex<[@Sendable () -> Void]?>([])
+  private let waiting = Mutex<[Work]?>([])
   private let bell: Interrupt
 
   /// One that nobody takes anything from yet.
@@ -21,7 +37,10 @@ final class Handover: Sendable {
   init() throws(SystemFailure) { bell = try Interrupt() }
 
   /// Has `work` done on the event loop. Any thread.
-  func put(_ work: @escaping @Sendable () -> Void) {
+  func put(_ work: @escaping @Sendable () -> Void) { put(.call(work)) }
+
+  /// Has `work` done on the event loop. Any thread.
+  func put(_ work: Work) {
     let isFirst = waiting.withLock { waiting in
       waiting?.append(work)
       return waiting?.count == 1
@@ -57,7 +76,7 @@ final class Handover: Sendable {
   }
 
   /// Exchanges what waits for `empty`, so that neither side allocates.
-  fileprivate func take(into empty: inout [@Sendable () -> Void]) {
+  fileprivate func take(into empty: inout [Work]) {
     waiting.withLock { waiting in
       guard var full = waiting else { return }
       waiting = nil
@@ -69,7 +88,7 @@ final class Handover: Sendable {
   /// Forgets what waits, and what comes from now on: once the event loop has ended.
   func end() {
     // What they hold may let go of others: not under the lock.
-    var forgotten: [@Sendable () -> Void]?
+    var forgotten: [Work]?
     waiting.withLock { swap(&$0, &forgotten) }
   }
 }
@@ -83,7 +102,7 @@ private final class Ownership: Sendable {
 private final class HandoverHandler: ChannelInboundHandler {
   typealias InboundIn = ByteBuffer
   private let handover: Handover
-  private var taken: [@Sendable () -> Void] = []
+  private var taken: [Handover.Work] = []
 
   init(_ handover: Handover) { self.handover = handover }
 

@@ -51,8 +51,9 @@ extension Service {
           noteRefusal()
           return connection.answered(Response(.serviceUnavailable, to: request))
         }
+        let write: @Sendable (InterleavedBytes) -> Void = { service.value.write($0, for: session, number) }
         let interleaved = try InterleavedTransport(media: channels.rtp, control: channels.rtcp) { bytes in
-          handover.put { service.value.write(bytes, for: session, number) }
+          handover.put(.write(bytes, by: write))
         }
         viewer.interleaved = interleaved
         viewer.viewer = try pipeline.admit(
