@@ -24,8 +24,11 @@ class Stream:
         self.name, self.arguments, self.to, self.rtsp = name, arguments, to, rtsp
         self.environment, self.preload, self.on_terminal = environment, preload, on_terminal
 
+    # Whatever is done by the clock has been done once or twice.
+    SETTLING = 6
+
     def count(self, program, library, warm, pictures, limit=120):
-        """Lets `warm` pictures go by, and counts what is allocated until each viewer has got `pictures` more: seconds, the
+        """Lets `warm` pictures and some seconds go by, and counts what is allocated until each viewer has got `pictures` more: seconds, the
         pictures of the viewer that got most, sites, pieces given back by thread."""
         viewers = [RTPViewer() for _ in self.to]
         command = [program, "stream", *self.arguments, "--control", "none", "--name", "camera"]
@@ -42,8 +45,10 @@ class Stream:
             viewers += [RTSPViewer(port, transport, "camera") for transport in self.rtsp]
             for viewer in viewers:
                 viewer.start()
-            end = time.monotonic() + limit
+            begin = time.monotonic()
+            end = begin + limit
             self.wait(counted, viewers, [warm] * len(viewers), end)
+            time.sleep(max(0, begin + self.SETTLING - time.monotonic()))
             before = [viewer.pictures for viewer in viewers]
             counted.begin()
             self.wait(counted, viewers, [count + pictures for count in before], end)
