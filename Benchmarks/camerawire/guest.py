@@ -15,8 +15,9 @@ import subprocess
 import sys
 import time
 
-SO_TIMESTAMPNS = 35
-SO_RCVBUFFORCE = 33
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+from measurement import rtp  # noqa: E402
+
 SERIAL = "BENCH"
 
 
@@ -62,19 +63,8 @@ class Receiver:
     """A pair of ports that takes everything, and is read afterwards."""
 
     def __init__(self):
-        for _ in range(100):
-            self.rtp, self.rtcp = (socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2))
-            self.rtp.setsockopt(socket.SOL_SOCKET, SO_RCVBUFFORCE, 256 << 20)
-            self.rtp.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
-            self.rtp.bind(("127.0.0.1", 0))
-            self.port = self.rtp.getsockname()[1]
-            try:
-                self.rtcp.bind(("127.0.0.1", self.port + 1))
-            except OSError:
-                continue
-            if self.port % 2 == 0:
-                return
-        sys.exit("no two free ports")
+        self.rtp, self.rtcp = rtp.open_pair(256 << 20)
+        self.port = self.rtp.getsockname()[1]
 
     def wait(self, seconds):
         """Until there is something."""
@@ -87,18 +77,15 @@ class Receiver:
 
     def drain(self, path):
         """Writes all that came: 8 bytes of CLOCK_MONOTONIC in nanoseconds, 2 of length, the packet."""
-        offset = time.clock_gettime_ns(time.CLOCK_MONOTONIC) - time.clock_gettime_ns(time.CLOCK_REALTIME)
+        offset = rtp.monotonic_offset()
         self.rtp.setblocking(False)
         with open(path, "wb") as file:
             while True:
                 try:
-                    data, control, _, _ = self.rtp.recvmsg(65536, 256)
+                    data, arrival = rtp.receive(self.rtp)
                 except BlockingIOError:
                     break
-                for level, kind, value in control:
-                    if level == socket.SOL_SOCKET and kind == SO_TIMESTAMPNS:
-                        seconds, nanoseconds = struct.unpack("qq", value[:16])
-                        file.write(struct.pack("<QH", seconds * 10**9 + nanoseconds + offset, len(data)) + data)
+                file.write(struct.pack("<QH", arrival + offset, len(data)) + data)
         self.rtp.close()
         self.rtcp.close()
 

@@ -2,8 +2,10 @@
 import json
 import os
 import struct
-import subprocess
 import zlib
+
+from measurement import rtp
+from measurement.clip import read_numbers
 
 
 class Picture:
@@ -30,36 +32,16 @@ def pictures(path):
     """The pictures that came as Annex B, and how many packets are missing between those that did."""
     found, gaps, expected = [], 0, None
     for arrival, packet in packets(path):
-        first, second, sequence, timestamp = struct.unpack_from("!BBHI", packet)
+        packet = rtp.parsed(packet, arrival)
         if expected is not None:
-            gaps += (sequence - expected) & 0xffff
-        expected = (sequence + 1) & 0xffff
-        if not found or found[-1].is_whole or found[-1].timestamp != timestamp:
-            found.append(Picture(timestamp, arrival))
+            gaps += (packet.sequence - expected) & 0xffff
+        expected = (packet.sequence + 1) & 0xffff
+        if not found or found[-1].is_whole or found[-1].timestamp != packet.timestamp:
+            found.append(Picture(packet.timestamp, arrival))
         picture = found[-1]
-        picture.last, picture.is_whole = arrival, second & 0x80 != 0
-        payload = packet[12 + 4 * (first & 15):]
-        if first & 0x20:
-            payload = payload[:-payload[-1]]
-        depacketize(payload, picture.data)
+        picture.last, picture.is_whole = arrival, packet.is_last
+        rtp.depacketize(packet.payload, picture.data)
     return found, gaps
-
-
-def depacketize(payload, data):
-    """RFC 6184: single NAL units, STAP-A and FU-A."""
-    kind = payload[0] & 31
-    if kind == 24:
-        position = 1
-        while position + 2 < len(payload):
-            length = struct.unpack_from("!H", payload, position)[0]
-            data += b"\0\0\0\1" + payload[position + 2:position + 2 + length]
-            position += 2 + length
-    elif kind == 28:
-        if payload[1] & 0x80:
-            data += b"\0\0\0\1" + bytes([payload[0] & 0xe0 | payload[1] & 31])
-        data += payload[2:]
-    else:
-        data += b"\0\0\0\1" + payload
 
 
 def is_start(picture):
@@ -69,14 +51,10 @@ def is_start(picture):
 
 def numbers(found):
     """The number of each picture, as ffmpeg's decoder sees the sixteen blocks along its upper edge."""
-    result = subprocess.run(
-        ["ffmpeg", "-nostdin", "-v", "error", "-threads", "1", "-f", "h264", "-i", "-", "-vsync", "passthrough", "-vf",
-         "crop=iw:ih/18:0:0,format=gray,scale=16:1:flags=area", "-f", "rawvideo", "-"],
-        input=b"".join(bytes(picture.data) for picture in found), capture_output=True, check=True)
-    rows = [result.stdout[index:index + 16] for index in range(0, len(result.stdout), 16)]
-    if len(rows) != len(found):
-        raise ValueError(f"{len(found)} pictures came, and {len(rows)} were decoded: {result.stderr.decode()[-400:]}")
-    return [sum(1 << bit for bit, luma in enumerate(row) if luma > 128) for row in rows]
+    result = read_numbers(b"".join(bytes(picture.data) for picture in found))
+    if len(result) != len(found):
+        raise ValueError(f"{len(found)} pictures came, and {len(result)} were decoded")
+    return result
 
 
 class Clip:

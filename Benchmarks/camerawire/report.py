@@ -1,10 +1,8 @@
 """Results as Markdown and as a plot."""
-import json
-import os
-import re
 import statistics
 
-from camerawire import plot, programs
+from camerawire import programs
+from measurement import conditions, document, figures, plot
 
 PEERS = ["ffmpeg", "GStreamer"]
 # What is measured of a round, how it is written, and the goal as a multiple of the better peer.
@@ -18,34 +16,20 @@ FIGURES = [
 ]
 
 
-def percentile(ordered, part):
-    """The nearest-rank percentile of values in order."""
-    return ordered[min(len(ordered) - 1, max(0, -int(-len(ordered) * part // 100) - 1))]
-
-
 def condensed(row):
     """A row's rounds with percentiles instead of every latency, and those of all rounds together for the plot."""
     pooled = {which: sorted(value for run in row["rounds"] for value in run[which]) for which in ["first", "last"]}
-    row["quantiles"] = {which: [round(percentile(values, part), 3) for part in range(101)]
+    row["quantiles"] = {which: [round(figures.percentile(values, part), 3) for part in range(101)]
                         for which, values in pooled.items()}
     for run in row["rounds"]:
         for which in ["first", "last"]:
             ordered = sorted(run[which])
-            run[which] = {name: round(percentile(ordered, part), 3)
+            run[which] = {name: round(figures.percentile(ordered, part), 3)
                           for name, part in [("p50", 50), ("p99", 99), ("max", 100)]}
         for key in ["mbit", "ticks", "switches"]:
             run[key] = round(run[key], 3)
         run["threads"] = {name: round(value, 3) for name, value in run["threads"].items() if value >= 0.01}
     return row
-
-
-def medians(row):
-    """Each figure as (median, least, most) of the rounds."""
-    result = {}
-    for name, figure, _, _ in FIGURES:
-        values = [figure(run) for run in row["rounds"]]
-        result[name] = statistics.median(values), min(values), max(values)
-    return result
 
 
 def discontinuities(row):
@@ -55,80 +39,63 @@ def discontinuities(row):
 def table(results):
     """Markdown: the figures of each program, then those of nightjar as multiples of the better peer's."""
     heads = [name for name, _, _, _ in FIGURES]
-    lines = ["| camera | program | " + " | ".join(heads) + " | pictures missing, twice; packets missing | Mbit/s |",
-             "|---" * (len(heads) + 4) + "|"]
-    verdicts = ["| camera | program | figure | multiple of the better peer | goal |", "|---|---|---|---|---|"]
+    lines, verdicts = [], []
     for source in dict.fromkeys(row["source"] for row in results["rows"]):
         rows = {row["program"]: row for row in results["rows"] if row["source"] == source}
-        figures = {name: medians(row) for name, row in rows.items()}
+        values = {name: {head: [value(run) for run in row["rounds"]] for head, value, _, _ in FIGURES}
+                  for name, row in rows.items()}
         for name, row in rows.items():
-            cells = []
-            for head, _, text, _ in FIGURES:
-                # There are no packets: it is when the program has the picture.
-                if name == programs.READER and "last" not in head:
-                    cells.append("–")
-                    continue
-                cells.append("{} ({}–{})".format(*(text.format(value) for value in figures[name][head])))
-            counts = discontinuities(row)
-            lost = "{missing}, {twice}; {gaps}; of {frames} pictures".format(**counts)
+            # Who only reads sends no packets: it is when the program has the picture.
+            is_reader = name == programs.READER
+            cells = ["–" if is_reader and "last" not in head else figures.written(values[name][head], text)
+                     for head, _, text, _ in FIGURES]
+            lost = "{missing}, {twice}; {gaps}; of {frames} pictures".format(**discontinuities(row))
             rate = statistics.median(run["mbit"] for run in row["rounds"])
-            lines.append(f"| {source.upper()} | {name} | " + " | ".join(cells) + f" | {lost} | "
-                         + ("–" if name == programs.READER else f"{rate:.2f}") + " |")
+            lines.append([source.upper(), name, *cells, lost, "–" if is_reader else f"{rate:.2f}"])
         for name, row in rows.items():
             if not name.startswith("nightjar"):
                 continue
             for head, _, _, goal in FIGURES:
-                better = min(figures[peer][head][0] for peer in PEERS)
-                ratio = figures[name][head][0] / better
-                verdict = "–"
-                if goal is not None:
-                    verdict = f"≤ {goal}, " + ("**reached**" if ratio <= goal else "**missed**")
-                verdicts.append(f"| {source.upper()} | {name} | {head} | {ratio:.2f} | {verdict} |")
+                ours, *peers = (statistics.median(values[program][head]) for program in [name, *PEERS])
+                ratio = ours / min(peers)
+                verdicts.append([source.upper(), name, head, f"{ratio:.2f}",
+                                 figures.verdict(ratio, goal) if goal is not None else "–"])
             counts = discontinuities(row)
             broken = counts["missing"] + counts["twice"] + counts["gaps"]
-            verdicts.append(f"| {source.upper()} | {name} | discontinuities | {broken} | 0, "
-                            + ("**reached** |" if broken == 0 else "**missed** |"))
-    return "\n".join(lines) + "\n\n" + "\n".join(verdicts)
+            verdicts.append([source.upper(), name, "discontinuities", broken,
+                             "0, " + ("**reached**" if broken == 0 else "**missed**")])
+    return "\n\n".join([
+        figures.table(["camera", "program", *heads, "pictures missing, twice; packets missing", "Mbit/s"], lines),
+        figures.table(["camera", "program", "figure", "multiple of the better peer", "goal"], verdicts)])
 
 
-def conditions(results):
+def described(results):
     """What was measured with what, in words."""
-    machine, versions = results["machine"], results["versions"]
-    rounds, jpeg = len(results["rows"][0]["rounds"]), results["jpeg_bytes"] // 1000
-    lines = [
+    machine, rounds, jpeg = results["machine"], len(results["rows"][0]["rounds"]), results["jpeg_bytes"] // 1000
+    return "\n".join([
         f"`{results['command']}` on {machine['system']}, {machine['processors']} processors ({machine['processor']})",
         f"that had a load of {results['load']} by other work, above which the rig was put; the rig is Linux",
         f"{machine['kernel']} with one processor. {results['size']} at 30 frames a second, JPEGs of {jpeg} kB,",
         f"{results['kbit'] / 1000:g} Mbit/s, {rounds} rounds of {results['seconds']} s in turns; medians of the rounds",
         "(least and most), times in milliseconds from when the camera had handed a picture over.",
-        ", ".join(f"{name} {version}" for name, version in versions.items()) + "."]
-    return "\n".join(lines)
+        conditions.named(results["versions"]) + "."])
 
 
-def command_lines(results):
-    """What was run, a line for each program and camera."""
-    names = [programs.READER]
-    return "\n".join("    " + " ".join(os.path.basename(word) if word.startswith("/") else word
-                                       for word in row["command"])
-                     for row in results["rows"] if row["program"] not in names)
+def words(results):
+    """What is printed, and stands in the document."""
+    commands = [row["command"] for row in results["rows"] if row["program"] != programs.READER]
+    return "\n\n".join([
+        described(results), table(results),
+        document.image("camera-to-wire", "Camera to wire: latency by part of the pictures"),
+        "The commands, `{node}` and `{port}` being those of the run:", conditions.command_lines(commands)])
 
 
-def document(results, root):
-    """Puts the table into docs/performance.md, between its markers, and plot and results beside it."""
-    images = os.path.join(root, "docs", "images")
-    with open(os.path.join(images, "camera-to-wire.svg"), "w") as file:
-        file.write(plot.svg(results))
-    with open(os.path.join(images, "camera-to-wire.json"), "w") as file:
-        json.dump(results, file)
-    path = os.path.join(root, "docs", "performance.md")
-    with open(path) as file:
-        text = file.read()
-    words = "\n\n".join([conditions(results), table(results),
-                         "![Camera to wire: latency by part of the pictures](images/camera-to-wire.svg)",
-                         "The commands, `{node}` and `{port}` being those of the run:", command_lines(results)])
-    begin, end = "<!-- camera-to-wire -->", "<!-- /camera-to-wire -->"
-    pattern = re.escape(begin) + ".*" + re.escape(end)
-    if not re.search(pattern, text, re.DOTALL):
-        raise ValueError(f"{path} has no place for it, between {begin} and {end}")
-    with open(path, "w") as file:
-        file.write(re.sub(pattern, lambda _: f"{begin}\n{words}\n{end}", text, flags=re.DOTALL))
+def svg(results):
+    """A panel for each coding: solid lines are last packets, dashed ones first packets."""
+    panels = []
+    for source in dict.fromkeys(row["source"] for row in results["rows"]):
+        lines = {row["program"]: [(row["quantiles"][which], which == "first") for which in ["last", "first"]
+                                  if which == "last" or row["program"] != programs.READER]
+                 for row in results["rows"] if row["source"] == source}
+        panels.append((f"{source.upper()}: last packet, dashed: first", lines))
+    return plot.curves(panels, "ms after the camera handed the picture over")
