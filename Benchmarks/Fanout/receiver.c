@@ -1,10 +1,11 @@
 // Many viewers in one process: VIEWERS pairs of UDP sockets on loopback, RTP on the even port and RTCP on the next.
 // Counts by RTP sequence numbers what each viewer has got, and prints the figures as JSON once standard input ends.
 //
-//   receiver VIEWERS [gro]
+//   receiver VIEWERS [gro] [apart]
 //
-// With "gro" the sockets take messages that the sender did not cut apart (UDP_GRO). The first line of output is the
-// first viewer's port; each next viewer's is two higher.
+// With "gro" the sockets take messages that the sender did not cut apart (UDP_GRO). With "apart" each viewer has sequence
+// numbers of its own; otherwise one who has got less than another misses something. The first line of output is the first
+// viewer's port; each next viewer's is two higher.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
 #include <errno.h>
@@ -95,7 +96,11 @@ static void drain(struct viewer *viewer) {
 
 int main(int argc, char **argv) {
   int number = argc > 1 ? atoi(argv[1]) : 0;
-  int takes_groups = argc > 2 && strcmp(argv[2], "gro") == 0;
+  int takes_groups = 0, apart = 0;
+  for (int i = 2; i < argc; i++) {
+    takes_groups |= strcmp(argv[i], "gro") == 0;
+    apart |= strcmp(argv[i], "apart") == 0;
+  }
   if (number < 1 || number > 4096) return fprintf(stderr, "receiver: choose 1 to 4096 viewers\n"), 64;
   struct rlimit limit;
   getrlimit(RLIMIT_NOFILE, &limit);
@@ -160,7 +165,8 @@ int main(int argc, char **argv) {
     late += viewer->late;
     reports += viewer->reports;
     if (!viewer->has_begun) without++;
-    int64_t expected = first <= high ? high - first + 1 : 0;
+    int64_t from = apart ? viewer->first : first, to = apart ? viewer->high : high;
+    int64_t expected = first <= high && (!apart || viewer->has_begun) ? to - from + 1 : 0;
     int64_t absent = expected - (int64_t)(viewer->packets - viewer->late);
     if (absent > 0) missing += (uint64_t)absent, unlucky++;
     uint32_t memory[SK_MEMINFO_VARS];
