@@ -137,9 +137,14 @@ def depacketize(payload, data):
         data += b"\0\0\0\1" + payload
 
 
+def parameter_set_in(data):
+    """The SPS in Annex B data, or None."""
+    return next((unit for unit in bytes(data).split(b"\0\0\0\1") if unit and unit[0] & 31 == 7), None)
+
+
 def parameter_set(payload):
     """The SPS, alone or in a STAP-A, or None."""
     units = bytearray()
     if payload[0] & 31 in (7, 24):
         depacketize(payload, units)
-    return next((unit for unit in bytes(units).split(b"\0\0\0\1") if unit and unit[0] & 31 == 7), None)
+    return parameter_set_in(units)
