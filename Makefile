@@ -14,7 +14,7 @@ MINUTES ?= 30
 BUSY ?=
 
 .PHONY: help run build install uninstall deb check-deb test test-without-x264 strict-va examples docs lint check check-long check-arm64 fuzz rig \
-  rig-test deb-test soak guard bench bench-rig clean
+  rig-test deb-test soak guard bench bench-parts bench-ab bench-sustained bench-rig clean
 
 help: ## Lists these targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -128,18 +128,31 @@ guard: build ## Counts what fixed streams allocate and how many instructions a f
 	Benchmarks/guard-allocations --self-test
 	Benchmarks/guard-instructions --self-test
 
-bench: build ## Measures, against ffmpeg, GStreamer and x264 in one run where they can do it.
+bench: build ## Measures beside ffmpeg, GStreamer and x264, in less than 20 minutes (ARGS=--document puts it into docs/).
 	@scripts/install-packages test
-	Benchmarks/throughput
+	Benchmarks/throughput $(ARGS)
+	Benchmarks/instructions $(ARGS)
+	Benchmarks/switches $(ARGS)
+	Benchmarks/join $(ARGS)
+	Benchmarks/failover $(ARGS)
+	Benchmarks/fanout $(ARGS)
+
+bench-ab: build ## Measures what each optimization brings, alone: processor time, latency, allocations (ARGS=--document).
+	@scripts/install-packages test
+	Benchmarks/without $(ARGS)
+
+bench-parts: build ## Measures nightjar's parts, for themselves: start, memory, encoders, turning, SRTP, reloads, scrapes.
+	@scripts/install-packages test
 	Benchmarks/footprint
 	Benchmarks/encoders
 	Benchmarks/rotation
-	Benchmarks/switches
-	Benchmarks/fanout
-	Benchmarks/join
 	Benchmarks/srtp
 	Benchmarks/reloads
 	Benchmarks/scrapes
+
+bench-sustained: build ## Streams 4K and 1080p60 for MINUTES (30) each, beside ffmpeg and GStreamer (ARGS=--document).
+	@scripts/install-packages test
+	Benchmarks/sustained --minutes $(MINUTES) $(ARGS)
 
 bench-rig: build rig ## Measures from a USB camera to the network in the rig, beside ffmpeg and GStreamer (ARGS="--rounds 5 …").
 	@scripts/install-packages test
