@@ -120,6 +120,12 @@ def missing(packets):
     return lost
 
 
+def signed(difference):
+    """Of two timestamps of 32 bits, whichever is the later."""
+    difference &= 0xffffffff
+    return difference - (1 << 32 if difference >= 1 << 31 else 0)
+
+
 def depacketize(payload, data):
     """Appends what a packet holds as Annex B: single NAL units, STAP-A and FU-A."""
     kind = payload[0] & 31

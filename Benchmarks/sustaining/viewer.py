@@ -52,7 +52,7 @@ class Viewer:
         self.sequence = packet.sequence
         if self.first is None or packet.timestamp != self.stamp:
             if self.stamp is not None:
-                self.tick += signed(packet.timestamp - self.stamp)
+                self.tick += rtp.signed(packet.timestamp - self.stamp)
             self.stamp, self.first, self.data = packet.timestamp, packet.arrival, bytearray()
         rtp.depacketize(packet.payload, self.data)
         if packet.is_last:
@@ -64,7 +64,7 @@ class Viewer:
         captured = None
         if self.report:
             time, stamp = self.report
-            captured = time + signed(packet.timestamp - stamp) / 90000
+            captured = time + rtp.signed(packet.timestamp - stamp) / 90000
         if rtp.parameter_set_in(self.data[:256]):
             self.groups = [self.groups[1], []]
         self.groups[1].append((len(self.pictures), bytes(self.data)))
@@ -76,7 +76,3 @@ class Viewer:
         numbers = clip.read_numbers(b"".join(data for _, data in group)) if group else []
         return [(index, number) for (index, _), number in zip(group, numbers)] if len(numbers) == len(group) else []
 
-
-def signed(difference):
-    difference &= 0xffffffff
-    return difference - (1 << 32 if difference >= 1 << 31 else 0)
