@@ -11,8 +11,8 @@ def scene(size, rate=30):
 
 
 def numbered(size):
-    """A filter for the inputs [0], which is `bits()`, and [1], the scene: the picture's number in sixteen blocks along the
-    upper edge, the lowest bit first, white for one."""
+    """A filter for the inputs [0], which is `bits()`, and [1], the scene: the picture's number in sixteen blocks along
+    the upper edge, the lowest bit first, white for one."""
     enlarged = f"scale={size.replace('x', ':')}:flags=neighbor,crop=iw:ih/18:0:0"
     return f"[0]{enlarged}[n];[1][n]overlay=0:0:format=yuv420"
 

@@ -13,8 +13,8 @@ IMAGES = os.path.join(ROOT, "docs", "images")
 def run(name, parser, measure, words, svg=None):
     """A benchmark's command line: measures, or takes results from a file; prints them as Markdown, and documents them.
 
-    `name` is that of the marks in docs/performance.md, of the JSON and of the plot. `measure(options)` gives the results
-    as JSON can hold them, `words(results)` the Markdown, `svg(results)` the plot."""
+    `name` is that of the marks in docs/performance.md, of the JSON and of the plot. `measure(options)` gives the
+    results as JSON can hold them, `words(results)` the Markdown, `svg(results)` the plot."""
     parser.add_argument("--json", metavar="FILE", default=os.path.join(ROOT, ".build", name + ".json"),
                         help="where the results go")
     parser.add_argument("--from", dest="results", metavar="FILE", help="measure nothing, report these results")

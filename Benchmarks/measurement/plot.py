@@ -1,4 +1,5 @@
 """Plots as SVG: bars with their spread, ranges of latencies, and curves of which part was there after how long."""
+import math
 from xml.sax.saxutils import escape
 
 COLORS = {"nightjar": "#0b6e4f", "ffmpeg": "#c44536", "GStreamer": "#3d5a9e", "x264": "#888888"}
@@ -14,11 +15,8 @@ def color(program):
 def axis(longest):
     """(limit, step) for values up to `longest`: at most ten steps."""
     longest = max(longest, 1e-9)
-    power = 10.0
-    while power > longest:
-        power /= 10
-    step = next(size for scale in range(12) for size in (power * 10**scale / 10, power * 10**scale / 5, power * 10**scale / 2)
-                if longest / size <= 10)
+    power = 10.0 ** math.floor(math.log10(longest))
+    step = next(power / part for part in (10, 5, 2, 1) if longest / power * part <= 10)
     return -(-longest // step) * step, step
 
 
@@ -48,7 +46,7 @@ class Rows:
         for index in range(round(limit / step) + 1):
             self.parts.append(f'<path d="M{x(index * step)} {top}V{bottom + 4}" stroke="#ddd"/><text '
                               f'x="{x(index * step)}" y="{bottom + 18}" text-anchor="middle">{index * step:g}</text>')
-        self.parts.append(f'<text x="{self.WIDTH - 10}" y="{bottom + 18}" text-anchor="end">{escape(unit)}</text>')
+        self.parts.append(f'<text x="{self.WIDTH - 10}" y="{self.top + 20}" text-anchor="end">{escape(unit)}</text>')
         for index, name in enumerate(rows):
             self.parts.append(f'<text x="{self.LEFT - 8}" y="{top + index * self.ROW + 15}" text-anchor="end">'
                               f'{escape(name)}</text>')
@@ -119,7 +117,8 @@ def curves(panels, unit):
             for values, is_dashed in each:
                 points = " ".join(f"{x(value)},{y(part)}" for part, value in enumerate(values[:100]))
                 dash = ' stroke-dasharray="4 3"' if is_dashed else ""
-                parts.append(f'<polyline points="{points}" fill="none" stroke="{colors[name]}" stroke-width="1.8"{dash}/>')
+                parts.append(f'<polyline points="{points}" fill="none" stroke="{colors[name]}" '
+                             f'stroke-width="1.8"{dash}/>')
     for index, name in enumerate(names):
         x, y = left + index % 3 * 230, tall + 16 + index // 3 * 22
         parts.append(f'<path d="M{x} {y - 4}h24" stroke="{colors[name]}" stroke-width="2.5"/>'

@@ -12,8 +12,8 @@ class PipedCamera(threading.Thread):
     """Offers a clip's pictures (YUV4MPEG2), again and again, each at its time; one that the reader has not taken in
     full when the next two are due costs those that are due: there is no room for them, as in a camera without buffers.
 
-    The timeline begins when the first picture has been taken. `offered` has the time in seconds on CLOCK_MONOTONIC of each
-    picture that was given, from which its way through the pipe counts; `skipped` those that were not."""
+    The timeline begins when the first picture has been taken. `offered` has the time in seconds on CLOCK_MONOTONIC of
+    each picture that was given, from which its way through the pipe counts; `skipped` those that were not."""
 
     def __init__(self, path, fps, seconds):
         super().__init__(daemon=True)
