@@ -20,6 +20,11 @@ def axis(longest):
     return -(-longest // step) * step, step
 
 
+def number(value):
+    """With three digits, or all before the point."""
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
 def page(width, height, parts):
     return "\n".join([
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif" '
@@ -28,7 +33,7 @@ def page(width, height, parts):
 
 class Rows:
     """Panels one below the other, a row for each program, values along a common kind of axis to the right."""
-    WIDTH, LEFT, RIGHT, ROW = 800, 210, 110, 22
+    WIDTH, LEFT, RIGHT, ROW = 800, 240, 110, 22
 
     def __init__(self):
         self.parts, self.top = [], 0
@@ -68,7 +73,7 @@ def bars(panels):
                 f'<rect x="{x(0)}" y="{center - 7}" width="{round(x(middle) - x(0), 1)}" height="14" '
                 f'fill="{color(name)}" fill-opacity="0.8"/><path d="M{x(least)} {center}H{x(most)}M{x(least)} '
                 f'{center - 4}v8M{x(most)} {center - 4}v8" stroke="#222"/><text x="{x(most) + 6}" y="{center + 4}">'
-                f'{middle:.4g}</text>')
+                f'{number(middle)}</text>')
     return rows.written()
 
 
@@ -84,7 +89,7 @@ def ranges(panels):
                 f'<path d="M{x(middle)} {center}H{x(most)}" stroke="{paint}" stroke-width="1.5"/>'
                 f'<path d="M{x(late)} {center - 7}v14" stroke="{paint}" stroke-width="3"/>'
                 f'<circle cx="{x(middle)}" cy="{center}" r="5" fill="{paint}"/>'
-                f'<text x="{x(most) + 8}" y="{center + 4}">{middle:.3g}, {late:.3g}</text>')
+                f'<text x="{x(most) + 8}" y="{center + 4}">{number(middle)}, {number(late)}</text>')
     return rows.written()
 
 
