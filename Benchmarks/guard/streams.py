@@ -32,6 +32,9 @@ class Stream:
         pictures of the viewer that got most, sites, pieces given back by thread."""
         viewers = [RTPViewer() for _ in self.to]
         command = [program, "stream", *self.arguments, "--control", "none", "--name", "camera"]
+        if "--sysfs" not in self.arguments:
+            # A busy machine would make another encoder meanwhile.
+            command.append("--no-load-adaptation")
         for destination, viewer in zip(self.to, viewers):
             command += ["--to", destination.format(port=viewer.port)]
         port = free_port() if self.rtsp else None
