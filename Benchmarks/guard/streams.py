@@ -131,7 +131,7 @@ def all_streams(folder, strict_va):
         node = os.path.join(folder, "renderD128")
         open(node, "w").close()
         streams.append(Stream(
-            "VA-API, the tests' driver", [*TEST, "--encoder", "vaapi", "--vaapi-device", node], environment={
+            "VA-API, the tests' driver", [*TEST, "--encoder", "vaapi", "--vaapi-device", node, "--hang-limit", "60"], environment={
                 "LIBVA_DRIVER_NAME": "strict", "LIBVA_DRIVERS_PATH": strict_va, "LIBVA_MESSAGING_LEVEL": "0",
                 "NIGHTJAR_RENDER_NODE": node},
             preload=(os.path.join(strict_va, "render-node.so"),)))
