@@ -86,11 +86,12 @@ public final class InterleavedTransport: PacketTransport, @unchecked Sendable {
 
 /// Interleaved packets, made once for all viewers that agreed on the same channel.
 public final class InterleavedBytes: @unchecked Sendable {
-  // Sendable: the bytes are written in `init` alone.
-  /// The bytes; valid for as long as this object is.
-  public let bytes: UnsafeRawBufferPointer
+  // Sendable: the bytes are written in `init`, and in `refill` by the one who alone has the object.
+  /// The bytes; valid for as long as this object is held.
+  public private(set) var bytes: UnsafeRawBufferPointer
   /// Whether they end a frame: ``InterleavedTransport/frameHasLeft()`` is to be called once they are written.
-  public let isFrame: Bool
+  public private(set) var isFrame: Bool
+  private var memory: UnsafeMutableRawBufferPointer
 
   /// `$`, the channel and the length.
   static let headerBytes = 4
@@ -105,14 +106,26 @@ public final class InterleavedBytes: @unchecked Sendable {
   }
 
   init(count: Int, isFrame: Bool, fill: (UnsafeMutableRawPointer) -> Void) {
-    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: max(1, count), alignment: 8)
+    memory = .allocate(byteCount: max(1, count), alignment: 8)
     fill(memory.baseAddress.unsafelyUnwrapped)
     bytes = UnsafeRawBufferPointer(start: memory.baseAddress, count: count)
     self.isFrame = isFrame
   }
 
   deinit {
-    UnsafeMutableRawPointer(mutating: bytes.baseAddress.unsafelyUnwrapped).deallocate()
+    memory.deallocate()
+  }
+
+  /// Has other bytes, in the same memory where they have room. Nobody else may hold the object.
+  func refill(count: Int, isFrame: Bool, fill: (UnsafeMutableRawPointer) -> Void) {
+    if count > memory.count {
+      memory.deallocate()
+      // More than is needed, so that a picture that is a little larger than all before is soon none.
+      memory = .allocate(byteCount: count + count / 2, alignment: 8)
+    }
+    fill(memory.baseAddress.unsafelyUnwrapped)
+    bytes = UnsafeRawBufferPointer(start: memory.baseAddress, count: count)
+    self.isFrame = isFrame
   }
 
   static func append(

@@ -53,13 +53,19 @@ final class OutgoingFrame {
   /// The last packets that were asked for by ``interleaved(_:channel:)``.
   private var interleaved: (packets: Range<Int>, channel: UInt8, bytes: InterleavedBytes)?
 
+  /// Those made so far, of which the ones that nobody holds are made anew, so that a picture costs no allocation.
+  private var made: [InterleavedBytes] = []
+  /// How many are kept: connections hold some of them for a while.
+  private static let madeLimit = 4
+
   /// Packets for a byte stream: the same object for all who ask for the same.
   func interleaved(_ packets: Range<Int>, channel: UInt8) -> InterleavedBytes {
     if let interleaved, interleaved.packets == packets, interleaved.channel == channel { return interleaved.bytes }
+    interleaved = nil
     var count = packets.count * InterleavedBytes.headerBytes
     for index in packets { count += batch[index].count }
-    let made = InterleavedBytes(count: count, isFrame: isFrame && isLastPart && packets.upperBound == self.count) {
-      memory in
+    let isEnd = isFrame && isLastPart && packets.upperBound == self.count
+    let bytes = interleavedBytes(count: count, isFrame: isEnd) { memory in
       var end = memory
       for index in packets {
         let packet = batch[index]
@@ -67,8 +73,21 @@ final class OutgoingFrame {
         end += InterleavedBytes.headerBytes + packet.count
       }
     }
-    interleaved = (packets, channel, made)
-    return made
+    interleaved = (packets, channel, bytes)
+    return bytes
+  }
+
+  /// One that nobody holds any more, or a new one.
+  private func interleavedBytes(
+    count: Int, isFrame: Bool, fill: (UnsafeMutableRawPointer) -> Void
+  ) -> InterleavedBytes {
+    for index in made.indices where isKnownUniquelyReferenced(&made[index]) {
+      made[index].refill(count: count, isFrame: isFrame, fill: fill)
+      return made[index]
+    }
+    let new = InterleavedBytes(count: count, isFrame: isFrame, fill: fill)
+    if made.count < Self.madeLimit { made.append(new) }
+    return new
   }
 
   /// Lets go of what is needed no longer.
