@@ -7,7 +7,8 @@ import threading
 import time
 
 from counter import CountedProgram
-from guard.viewers import RTPViewer, RTSPViewer, free_port, make_clip
+from guard.viewers import RTPViewer, RTSPViewer, free_port
+from measurement import clip
 
 SIZE = "640x360"
 TEST = ["--source", "test", "--size", SIZE]
@@ -105,7 +106,7 @@ def write_thermal_zone(root):
 
 def all_streams(folder, strict_va):
     """All of them; those on VA-API where the tests' driver has been built in `strict_va`."""
-    clip = "file:" + make_clip(folder, 60, SIZE)
+    file = "file:" + clip.make_y4m(folder, SIZE, 60)
     sysfs = os.path.join(folder, "sys")
     write_thermal_zone(sysfs)
     rtp = "rtp://127.0.0.1:{port}"
@@ -113,10 +114,10 @@ def all_streams(folder, strict_va):
         Stream("one viewer", [*TEST, "--sysfs", sysfs]),
         Stream("on a terminal", [*TEST, "--sysfs", sysfs], on_terminal=True),
         Stream("ten viewers", TEST, to=(rtp,) * 10),
-        Stream("y4m clip", ["--source", clip]),
-        Stream("y4m clip, full speed", ["--source", clip, "--rate", "max"]),
+        Stream("y4m clip", ["--source", file]),
+        Stream("y4m clip, full speed", ["--source", file, "--rate", "max"]),
         Stream("rotated", [*TEST, "--orientation", "90"]),
-        Stream("rotated y4m clip", ["--source", clip, "--orientation", "270", "--mirror"]),
+        Stream("rotated y4m clip", ["--source", file, "--orientation", "270", "--mirror"]),
         Stream("MPEG-TS", TEST, to=(rtp + "?payload=mp2t",)),
         Stream("SRTP", TEST, to=("s" + rtp,)),
         Stream("SRTP, AES-GCM", TEST, to=("s" + rtp + "?suite=AEAD_AES_128_GCM",)),

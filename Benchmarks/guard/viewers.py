@@ -1,10 +1,11 @@
 """Viewers that count the pictures they get."""
-import os
 import socket
 import struct
 import subprocess
 import threading
 import time
+
+from measurement import rtp
 
 
 class Viewer(threading.Thread):
@@ -31,17 +32,8 @@ class RTPViewer(Viewer):
 
     def __init__(self):
         super().__init__()
-        # Even, and the next one, where RTCP comes, is nobody else's.
-        while True:
-            self.sockets = [socket.socket(socket.AF_INET, socket.SOCK_DGRAM) for _ in range(2)]
-            try:
-                self.sockets[0].bind(("127.0.0.1", 0))
-                self.port = self.sockets[0].getsockname()[1]
-                self.sockets[1].bind(("127.0.0.1", self.port + 1))
-                break
-            except (OSError, OverflowError):
-                self.close()
-        self.sockets[0].setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
+        self.sockets = rtp.open_pair(1 << 20)
+        self.port = self.sockets[0].getsockname()[1]
 
     def run(self):
         try:
@@ -94,12 +86,3 @@ def wait_for_listener(port, seconds=30):
         except OSError:
             time.sleep(0.1)
     raise TimeoutError(f"nobody listens at port {port}")
-
-
-def make_clip(folder, frames, size):
-    """A y4m clip, camera-like: detail that moves, and the noise of a sensor."""
-    path = os.path.join(folder, f"{size}-{frames}.y4m")
-    subprocess.run(["ffmpeg", "-nostdin", "-v", "error", "-f", "lavfi", "-i",
-                    f"testsrc2=size={size}:rate=30,noise=alls=6:allf=t", "-frames:v", str(frames), "-pix_fmt", "yuv420p",
-                    "-y", path], check=True)
-    return path
