@@ -59,7 +59,8 @@ struct OpenedCamera: Sendable {
     if let offer = selection.turning { source.leaveTurning(to: offer) }
     pipeline = try Pipeline(
       source: source, encoder: selection.encoder, destinations: command.destinations(in: place),
-      keyFrameInterval: command.encoding.settings.clockedKeyFrameInterval, orientation: orientation, pacing: command.pacing,
+      keyFrameInterval: command.encoding.settings.clockedKeyFrameInterval, orientation: orientation,
+      pacing: command.pacing,
       restsUnwatched: place.isServed && !command.serving.alwaysEncodes, without: without, trace: place.trace,
       realTime: command.scheduling.realTime, started: place.started)
     if command.turns, keepsStandby {
