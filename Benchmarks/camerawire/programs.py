@@ -7,6 +7,8 @@ from measurement import peers
 READER = "reading alone"
 # nightjar with the right to real-time priority that its systemd unit gives it.
 SERVICE = "nightjar, as its service"
+# What the peers cannot: a picture's first slices leave while the others are coded, as the preset has it.
+SLICES = "nightjar, slice by slice"
 
 
 def commands(nightjar, source, size, kbit, extra, others):
@@ -27,10 +29,11 @@ def commands(nightjar, source, size, kbit, extra, others):
                  f"{decode[0]},width={width},height={height},framerate=30/1", "!", decode[1], "!",
                  *peers.gstreamer(coding)]
     reader = os.path.join(os.path.dirname(os.path.abspath(__file__)), "reader.py")
-    table = {"nightjar": ours, "ffmpeg": ffmpeg, "GStreamer": gstreamer,
-             SERVICE: ["prlimit", "--rtprio=5", *ours],
+    whole = [*ours, "--without", "slices"]
+    table = {"nightjar": whole, SLICES: ours, "ffmpeg": ffmpeg, "GStreamer": gstreamer,
+             SERVICE: ["prlimit", "--rtprio=5", *whole],
              READER: ["python3", reader, "{node}", source, size, "{reads}"]}
-    table.update({name: ours + options for name, options in extra.items()})
+    table.update({name: whole + options for name, options in extra.items()})
     table.update({name: [program, *ours[1:]] for name, program in others.items()})
     return table
 

@@ -52,8 +52,10 @@ public enum MachineFindings {
     let limit = stream.flatMap(realtimeLimit(ofProcess:)) ?? own
     let whose = stream == nil ? "of this login" : "of the running stream"
     guard limit == 0 else {
-      // As it was asked for.
-      if priority == 0 { return Finding(.realtime, "capture and send do without it (--realtime off)") }
+      if priority == 0 {
+        return Finding(
+          .realtime, "capture and send of the running stream do without it: --realtime off, or the stream has said why")
+      }
       return Finding(.realtime, "capture and send get it: the limit \(whose) is \(limit)")
     }
     let user = stream.flatMap { Account(ofProcess: $0) } ?? .current

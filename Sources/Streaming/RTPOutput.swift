@@ -197,7 +197,8 @@ final class RTPOutput {
     picture.holders += 1
     held.append(frame)
     nightjar_packetize_end(unit.timestamp.nanoseconds, mark, Int64(frame.count))
-    let packetizing = MediaTime.now() - now
+    // That of the last part counts.
+    let packetizing = unit.isLastPart ? MediaTime.now() - now : .zero
     let sending = nightjar_send_begin(unit.timestamp.nanoseconds)
     var packets = 0
     for viewer in viewers where viewer.offer(frame, at: now) {

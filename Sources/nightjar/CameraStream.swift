@@ -1,3 +1,4 @@
+import CLinux
 import Capture
 import Control
 import Encoding
@@ -72,10 +73,15 @@ final class CameraStream {
     guard threads.count == 3 else { return }
     hasToldScheduling = true
     let wish = command.scheduling
-    if wish.realTime == .on, !threads.contains(where: \.scheduling.isRealTime) {
+    let limit = Int(nightjar_realtime_limit())
+    let isExpected = wish.realTime == .on || wish.realTime == .auto && limit > 0
+    if isExpected, !wish.without.contains(.rtprio), !threads.contains(where: \.scheduling.isRealTime) {
       terminal.line(
-        "no real-time priority, because the system does not allow it: ulimit -r is 0, and the privilege CAP_SYS_NICE is not "
-          + "there", .warning, event: "scheduling")
+        limit > 0
+          ? "no real-time priority, though the limit is \(limit): the kernel refuses it, as in a control group that has no "
+            + "real-time time"
+          : "no real-time priority, because the system does not allow it: ulimit -r is 0, and the privilege CAP_SYS_NICE is "
+            + "not there", .warning, event: "scheduling")
     }
     if let wanted = wish.processors, let other = threads.first(where: { $0.scheduling.processors != wanted }) {
       terminal.line(
@@ -191,11 +197,17 @@ final class CameraStream {
       "format     \(format.size) at \(format.frameRate) fps, \(format.pixelFormat) (\(format.conversion)), "
         + "\(format.color)")
     terminal.line(
-      "encoder    \(pipeline.encoder.name), \(Terminal.bitrate(Double(configuration.bitrate))), "
+      "encoder    \(pipeline.encoder.name), \(Self.slices(of: configuration))\(Terminal.bitrate(Double(configuration.bitrate))), "
         + "\(configuration.refreshFrames == nil ? "key frame" : "refresh") every "
         + "\(Terminal.decimal(command.encoding.settings.keyFrameInterval.seconds, digits: 1)) s"
         + (opened.explanation.map { " (\($0))" } ?? ""))
     introduceDestinations()
+  }
+
+  /// How a picture is cut, where it is.
+  private static func slices(of configuration: EncoderConfiguration) -> String {
+    if let bytes = configuration.sliceBytes { return "slices of \(bytes) bytes, " }
+    return configuration.slices > 1 ? "\(configuration.slices) slices, " : ""
   }
 
   /// Where it goes, and how it is seen there.

@@ -19,8 +19,9 @@ struct EncoderOptions: ParsableArguments {
     help: ArgumentHelp(
       "What the stream is for.",
       discussion: """
-        A set of values for the options below, each of which may be given as well. The transcoding presets look ahead \
-        and so delay the picture by 10 and 40 frames with x264.
+        A set of values for the options below, each of which may be given as well. ultra-low-latency has four slices, \
+        each of which leaves as soon as x264 has coded it, and frames of nearly one size. The transcoding presets look \
+        ahead and so delay the picture by 10 and 40 frames with x264.
         """))
   var preset = EncoderPreset.liveCapture
 
@@ -57,7 +58,9 @@ struct EncoderOptions: ParsableArguments {
   var profile: H264Profile?
 
   @Option(
-    help: ArgumentHelp("Slices of a picture: more of them lose less with a packet.", valueName: "count"),
+    help: ArgumentHelp(
+      "Slices of a picture: more of them lose less with a packet.",
+      discussion: "They leave together; one by one with --preset ultra-low-latency alone.", valueName: "count"),
     transform: { try OptionValues.number($0, within: EncoderConfiguration.sliceLimits) })
   var slices: Int?
 

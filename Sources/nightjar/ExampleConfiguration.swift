@@ -164,7 +164,7 @@ enum ExampleConfiguration {
     #realtime = "auto"
     #cpus = "0"
     # What to do without, to see what it brings: pool, zerocopy, slices, rtprio, timerslack, gso, mmsg, sharing, standby.
-    #without = "gso,mmsg"
+    #without = ["gso", "mmsg"]
 
     # Spread the packets of a large frame over this part of the frame interval: 0 to 1.
     #pacing = 0.25

@@ -32,11 +32,17 @@ struct SchedulingOptions: ParsableArguments {
   var locksMemory = false
 
   @Option(
+    name: .customLong("without"),
     help: ArgumentHelp(
       "What to do without, to see what it brings: of \(Optimization.names), with commas between them.",
-      discussion: "docs/performance.md has what each one brings, and make bench-ab measures it.", valueName: "list"),
+      discussion:
+        "May be given several times. docs/performance.md has what each one brings; make bench-ab measures it.",
+      valueName: "list"),
     transform: OptionValues.optimizations)
-  var without: Set<Optimization> = []
+  var withoutEach: [Set<Optimization>] = []
+
+  /// What to do without.
+  var without: Set<Optimization> { withoutEach.reduce(into: []) { $0.formUnion($1) } }
 
   mutating func validate() throws {
     if without.contains(.rtprio), realTime == .on {

@@ -63,7 +63,7 @@ extension StreamCommand {
     .init("load-adaptation", .invertibleFlag, .camera(isShared: true)),
     .init("realtime", .text, .camera(isShared: true)),
     .init("cpus", .text, .camera(isShared: true)),
-    .init("without", .text, .camera(isShared: true)),
+    .init("without", .list, .camera(isShared: true)),
     .init("to", .list, .camera(isShared: false)),
     .init("pacing", .number, .camera(isShared: true)),
     .init("sdp", .text, .camera(isShared: false)),

@@ -48,6 +48,12 @@ struct StreamReport {
         "  capture to wire: p50 \(Terminal.decimal(total.median.milliseconds, digits: 2)) ms, "
           + "p99 \(Terminal.decimal(total.percentile99.milliseconds, digits: 2)) ms, "
           + "max \(Terminal.decimal(total.maximum.milliseconds, digits: 2)) ms")
+      // With slices that leave one by one it is well before the last.
+      if let first = statistics.latencies[.firstPacket], first.median.nanoseconds < total.median.nanoseconds * 9 / 10 {
+        lines.append(
+          "  to the first packet: p50 \(Terminal.decimal(first.median.milliseconds, digits: 2)) ms, "
+            + "p99 \(Terminal.decimal(first.percentile99.milliseconds, digits: 2)) ms")
+      }
     }
     return lines.joined(separator: "\n")
   }

@@ -75,6 +75,71 @@ import Testing
     #expect(each.count > 20)
   }
 
+  @Test(.enabled(if: canTrace))
+  func `without lent memory each packet is one piece, and no header before bytes of the picture`()
+    throws
+  {
+    func parts(_ arguments: [String]) throws -> (pieces: Int, copies: Int) {
+      let calls = try Self.calls("sendmmsg", arguments)
+      // Its second part is empty.
+      return (calls.reduce(0) { $0 + $1.matches(of: /msg_hdr/).count }, calls.count { $0.contains("iov_len=0}") })
+    }
+    let (usual, copied) = (try parts(["--without", "gso"]), try parts(["--without", "gso,zerocopy"]))
+    #expect(usual.copies * 10 < usual.pieces)
+    #expect(copied.copies * 2 > copied.pieces)
+  }
+
+  @Test(.enabled(if: canTrace)) func `without real-time priority none asks for it`() throws {
+    let usual = try Self.calls("sched_setscheduler", ["--realtime", "on"]).count { $0.contains("SCHED_RR") }
+    #expect(usual >= 2)
+    #expect(try !Self.calls("sched_setscheduler", ["--without", "rtprio"]).contains { $0.contains("SCHED_RR") })
+  }
+
+  @Test(arguments: [true, false]) func `slices leave one by one or together`(isOneByOne: Bool) throws {
+    let directory = try TemporaryDirectory()
+    let recorder = try DatagramRecorder()
+    let program = try Subprocess.run(
+      [nightjarPath, "stream"] + Self.options + ["--size", "1280x720", "--duration", "3s", "--stats-json", "s.json"]
+        + ["--to", "rtp://127.0.0.1:\(recorder.port)"] + (isOneByOne ? [] : ["--without", "slices"]), in: directory)
+    try #require(program.status == 0, "\(program.error)")
+    struct Figures: Decodable {
+      struct Stage: Decodable { let p50: Double }
+      let latency_ms: [String: Stage]
+    }
+    let data = try Data(contentsOf: directory.url.appendingPathComponent("s.json"))
+    let stages = try JSONDecoder().decode(Figures.self, from: data).latency_ms
+    let (first, last) = (try #require(stages["first_packet"]).p50, try #require(stages["total"]).p50)
+    // Whole pictures leave in one call.
+    #expect(isOneByOne ? first < last * 0.8 : first > last * 0.8, "\(first), \(last)")
+    #expect(program.error.contains("to the first packet") == isOneByOne, "\(program.error)")
+    #expect(program.error.contains("4 slices"))
+  }
+
+  @Test(arguments: [true, false]) func `a second encoder stands by or does not`(standsBy: Bool) throws {
+    let directory = try TemporaryDirectory()
+    let program = try Subprocess(
+      [
+        nightjarPath, "stream", "--source", "test", "--size", "1280x720", "--encoder", "x264", "--control",
+        directory.path("control"), "--to", "rtp://127.0.0.1:\(UDPPort.free())",
+      ] + (standsBy ? [] : ["--without", "standby"]), in: directory)
+    defer { program.send(SIGKILL) }
+    try #require(eventually { program.errorSoFar.contains("streaming") }, "\(program.errorSoFar)")
+    func megabytes() throws -> Int {
+      let status = try String(contentsOfFile: "/proc/\(program.identifier)/status", encoding: .utf8)
+      let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS") })
+      return (Int(line.filter(\.isNumber)) ?? 0) / 1024
+    }
+    usleep(2_000_000)
+    let before = try megabytes()
+    let turned = try Subprocess.run(
+      [nightjarPath, "ctl", "--control", directory.path("control"), "orientation", "90"], in: directory)
+    try #require(turned.status == 0, "\(turned.error)")
+    usleep(1_000_000)
+    // An encoder of that size takes some 15 MB, and frames of the other aspect 8.
+    let grown = try megabytes() - before
+    #expect(standsBy ? grown < 10 : grown > 10, "\(grown) MB more")
+  }
+
   @Test(.enabled(if: canTrace)) func `without punctual threads none asks for it`() throws {
     let usual = try Self.calls("prctl", []).filter { $0.contains("PR_SET_TIMERSLACK") }
     #expect(usual.count >= 3)
@@ -85,9 +150,11 @@ import Testing
     let directory = try TemporaryDirectory()
     for (list, words) in [
       ("pol", "choose from pool, zerocopy, slices,"), ("pool,", "choose from"), ("rtprio", "exclude each other"),
+      ("rtprio --without gso", "exclude each other"),
     ] {
       let result = try Subprocess.run(
-        [nightjarPath, "stream", "--without", list, "--realtime", "on"], in: directory)
+        [nightjarPath, "stream", "--without"] + list.split(separator: " ").map(String.init) + ["--realtime", "on"],
+        in: directory)
       #expect(result.status == 64)
       #expect(result.error.contains(words), "\(result.error)")
     }
