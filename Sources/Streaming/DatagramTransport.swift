@@ -183,7 +183,11 @@ final class DatagramTransport: PacketTransport {
 
   var framesInFlight: Int { outflow.isEmpty ? 0 : outflow.framesInFlight(unsent: unsentBytes) }
 
-  func noteFrame() { outflow.noteFrame(unsent: unsentBytes) }
+  func willContinue() {
+    if !outflow.isEmpty { outflow.willContinue(unsent: unsentBytes) }
+  }
+
+  func notePart(isFirst: Bool) { outflow.notePart(isFirst: isFirst, unsent: unsentBytes) }
 
   private var unsentBytes: Int { max(0, Int(nightjar_unsent_bytes(media.fileDescriptor))) }
 
@@ -232,10 +236,17 @@ struct Outflow {
     return added.count
   }
 
-  /// A frame was given as a whole to the socket, which holds `unsent` bytes now.
-  mutating func noteFrame(unsent: Int) {
-    for index in added.indices.dropLast().reversed() { added[index + 1] = added[index] }
-    added[0] = max(0, unsent - before)
+  /// Another part of the last frame is about to be given to the socket, which holds `unsent` bytes. What has left since
+  /// the part before is not to be taken off the frame: one that seems small makes what waits seem many frames.
+  mutating func willContinue(unsent: Int) { before = unsent }
+
+  /// A frame, or a part of one, was given as a whole to the socket, which holds `unsent` bytes now.
+  mutating func notePart(isFirst: Bool, unsent: Int) {
+    if isFirst {
+      for index in added.indices.dropLast().reversed() { added[index + 1] = added[index] }
+      added[0] = 0
+    }
+    added[0] += max(0, unsent - before)
     before = unsent
   }
 }

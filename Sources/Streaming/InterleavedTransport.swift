@@ -79,7 +79,8 @@ public final class InterleavedTransport: PacketTransport, @unchecked Sendable {
   }
 
   var framesInFlight: Int { inFlight.load(ordering: .relaxed) }
-  func noteFrame() {}
+  func willContinue() {}
+  func notePart(isFirst: Bool) {}
   func isReachable() -> Bool { true }
   var descriptors: (output: CInt?, input: CInt?) { (nil, arrival.fileDescriptor) }
 }

@@ -46,8 +46,11 @@ protocol PacketTransport: AnyObject {
   /// Frames that were given to the transport and have not left the machine.
   var framesInFlight: Int { get }
 
-  /// Says that a frame has been given to it as a whole.
-  func noteFrame()
+  /// Says that another part of the last frame is about to be given to it.
+  func willContinue()
+
+  /// Says that a frame, or a part of one, has been given to it as a whole.
+  func notePart(isFirst: Bool)
 
   /// Whether it leads anywhere at all; asked before a frame where the last one met ``SendProgress/End/unreachable``.
   func isReachable() -> Bool

@@ -85,8 +85,10 @@ extension Pipeline {
     let multicast = try destination.multicastOptions(for: address)
     return try viewerList.withLock { list in
       var kind = RTPOutput.Kind(payload: destination.payload, packetSize: destination.maximumPacketSize)
-      if let key { kind.protection = list.protection(by: key, of: kind) }
-      if without.contains(.sharing) { kind.viewer = ViewerID(number: list.lastNumber + 1) }
+      let isShared = !without.contains(.sharing)
+      if !isShared { kind.viewer = ViewerID(number: list.lastNumber + 1) }
+      // A stream of its own has a source of its own: no keystream is used twice.
+      if let key { kind.protection = isShared ? list.protection(by: key, of: kind) : list.newProtection(by: key) }
       try kind.check()
       let name = destination.description
       var entry = PipelineDestination(

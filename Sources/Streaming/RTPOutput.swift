@@ -22,7 +22,7 @@ final class RTPOutput {
     /// Whether the stream goes on while nobody gets it: a viewer by RTSP that pauses comes back to the same one.
     var isKept: Bool {
       if let protection { return protection.progress.isHeld.load(ordering: .relaxed) }
-      return payload == .h264 && packetSize == Pipeline.guestPacketSize
+      return viewer == nil && payload == .h264 && packetSize == Pipeline.guestPacketSize
     }
 
     /// What is left to the packetizer.
@@ -53,8 +53,8 @@ final class RTPOutput {
   private var pacing: PacedFrame?
   /// Whether parts follow of the picture that was sent last.
   private var isInPicture = false
-  /// The first packet of the last key frame.
-  private var lastKeyFrame: UInt16?
+  /// The first packet of the last key frame, by its number and by how many went before it.
+  private var lastKeyFrame: (number: UInt16, index: UInt64)?
   /// The first packet of all.
   private let firstSequenceNumber: UInt16
   /// The last picture's time on the stream's timeline, when the camera took it, and when it was sent.
@@ -92,7 +92,8 @@ final class RTPOutput {
     control = try SenderControl(
       canonicalName: canonicalName, sessionBitsPerSecond: Double(bitrate), minimum: .standard, at: now)
     let kept = min(max(bitrate / 8, 1 << 18), 1 << 22)
-    history = PacketHistory(packets: kept / min(kind.packetSize, 1000), bytes: kept)
+    // Many slices make many small packets.
+    history = PacketHistory(packets: max(kept / min(kind.packetSize, 1000), Self.leastKept), bytes: kept)
   }
 
   deinit {
@@ -117,7 +118,9 @@ final class RTPOutput {
   /// Sends a viewer the last key frame and all that followed it, so that its first packet is that of a picture that can
   /// be decoded, and the next frame follows; false where they are not held any more, or have no room on its way.
   func replay(to viewer: Viewer, at now: MediaTime) -> Bool {
-    guard let first = lastKeyFrame else { return false }
+    // After so many, its number is another packet's.
+    guard let lastKeyFrame, stream.packetsSent - lastKeyFrame.index < 1 << 15 else { return false }
+    let first = lastKeyFrame.number
     let next = stream.nextSequenceNumber
     var number = first
     // First whether all are there: half a picture is worth less than none.
@@ -180,7 +183,7 @@ final class RTPOutput {
     let mark = nightjar_packetize_begin(unit.timestamp.nanoseconds)
     let frame = free.popLast() ?? OutgoingFrame(without: without)
     frame.batch.removeAll()
-    let first = stream.nextSequenceNumber
+    let first = (number: stream.nextSequenceNumber, index: stream.packetsSent)
     h264?.packetize(unit, into: plain ?? frame.batch)
     transportStream?.packetize(unit, into: plain ?? frame.batch)
     protect(into: frame.batch)
@@ -382,6 +385,9 @@ final class RTPOutput {
   private func isOurs(_ memory: UnsafeMutableRawBufferPointer, count: Int) -> Bool {
     count >= 8 && UInt32(bigEndian: memory.loadUnaligned(fromByteOffset: 4, as: UInt32.self)) == stream.ssrc
   }
+
+  /// For how many packets there is room in what is kept, however small they are.
+  private static let leastKept = 4096
 
   /// How many datagrams of one viewer are read before it is others' turn.
   static let datagramsAtATime = 4

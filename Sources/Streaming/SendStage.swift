@@ -173,7 +173,11 @@ final class SendStage: @unchecked Sendable {
         case .picture(let picture):
           // It may have come after the last look at the clock.
           now = max(now, picture.encoded)
-          if picture.part.isFirstPart { begin(picture, at: now) }
+          if picture.part.isFirstPart {
+            // Whoever was added before the picture came gets it.
+            if hasOrders.load(ordering: .acquiring) { carryOutOrders() }
+            begin(picture, at: now)
+          }
           if picture.isBroken { breakOff(picture) } else { now = send(picture, at: now) }
         case .none: isIdle = true
         case .closed: break loop
@@ -256,13 +260,19 @@ final class SendStage: @unchecked Sendable {
   private func send(_ picture: CodedPicture, at begin: MediaTime) -> MediaTime {
     let part = picture.part
     let before = openOutcome.packets
+    openOutcome.packetizing = .zero
     if part.isFirstPart {
       openOutcome.lacksParameterSets = complete(part) { unit, isAnotherStream in
-        sendToAll(unit, picture, isUrgent: isAnotherStream, at: begin)
+        openOutcome.isAnotherStream = isAnotherStream
+        sendToAll(unit, picture, at: begin)
       }
       if part.isKeyFrame { limiter.keyFrameSent() }
     } else {
-      sendToAll(part, picture, isUrgent: false, at: begin)
+      sendToAll(part, picture, at: begin)
+    }
+    if part.isLastPart, !part.isWhole, outputs.contains(where: { !$0.takesParts }) {
+      if openOutcome.lacksParameterSets { parameterSetCache.invalidate() }
+      complete(picture.accessUnit) { unit, _ in sendToAll(unit, picture, at: .now()) }
     }
     var end = begin
     if before == 0, openOutcome.packets > 0 {
@@ -271,10 +281,6 @@ final class SendStage: @unchecked Sendable {
       statistics.send.withLock { $0.toFirstPacket.record(latency) }
     }
     guard part.isLastPart else { return end }
-    if !part.isWhole, outputs.contains(where: { !$0.takesParts }) {
-      if openOutcome.lacksParameterSets { parameterSetCache.invalidate() }
-      complete(picture.accessUnit) { unit, _ in sendToAll(unit, picture, isUrgent: false, at: begin) }
-    }
     openOutcome.isTaken = picture.holders > 1
     if picture.holders > 1 { held.append(picture) }
     let times = FrameTimes(
@@ -348,14 +354,13 @@ final class SendStage: @unchecked Sendable {
   /// Sends a picture to all; or a part of one to those that take parts, and where it was the last, all of it to the
   /// others.
   private func sendToAll(
-    _ unit: borrowing AccessUnit, _ picture: CodedPicture, isUrgent: Bool, at now: MediaTime
+    _ unit: borrowing AccessUnit, _ picture: CodedPicture, at now: MediaTime
   ) {
     let usualBytes = Double(bitrate.load(ordering: .relaxed)) / 8 * frameInterval.seconds
-    openOutcome.packetizing = .zero
     for output in outputs where output.viewers.isEmpty { output.skip() }
     for output in outputs where !output.viewers.isEmpty && (picture.part.isWhole || output.takesParts != unit.isWhole) {
       // The picture of an orientation switch or of a fail-over comes late as it is.
-      let spread = isUrgent ? .zero : MediaTime(seconds: frameInterval.seconds * pacing)
+      let spread = openOutcome.isAnotherStream ? .zero : MediaTime(seconds: frameInterval.seconds * pacing)
       let plan = PacedFrame.Plan(spread: spread, usual: Int(usualBytes) / output.kind.packetSize)
       // Each one's own packetizing is measured from here.
       let begin = output === outputs.first ? now : .now()
@@ -373,6 +378,8 @@ final class SendStage: @unchecked Sendable {
     var isTaken = false
     /// How long packetizing took, of its last part where it came in parts: what came before was done while it was coded.
     var packetizing = MediaTime.zero
+    /// Whether its parameter sets are others than before, as from another encoder.
+    var isAnotherStream = false
     /// Whether the parameter sets had to be put before it.
     var lacksParameterSets = false
   }

@@ -188,6 +188,7 @@ final class Viewer {
     while let first = pending.first {
       let frame = first.frame
       if first.next < frame.released {
+        if first.next == 0, !frame.isFirstPart { transport.willContinue() }
         let progress = transport.send(frame, first.next..<frame.released)
         pending[0].next = progress.next
         figures.update { $0.count(progress) }
@@ -205,8 +206,8 @@ final class Viewer {
       guard pending[0].next >= frame.count else { return }
       pending.removeFirst()
       frame.holders -= 1
+      transport.notePart(isFirst: frame.isFirstPart)
       guard frame.isLastPart else { continue }
-      transport.noteFrame()
       let isWhole = pending.isEmpty
       figures.update {
         $0.frames += 1

@@ -79,7 +79,8 @@ struct EncoderOptions: ParsableArguments {
       "x264: refresh the picture column by column within --keyframe-interval, instead of key frames that burst.",
       discussion: """
         Key frames come at the start, at a turn and a fail-over, and where a viewer asks for one. One who cannot ask, as \
-        in a multicast group, sees a whole picture after up to twice the interval. VA-API has none: auto takes x264 then.
+        in a multicast group, sees a whole picture after up to twice the interval, which is counted in frames of the \
+        camera's full rate. VA-API has none: auto takes x264 then.
         """))
   var intraRefresh = false
 

@@ -54,7 +54,8 @@ struct OpenedCamera: Sendable {
     let without = command.scheduling.without
     let keepsStandby = place.keepsStandby && !command.encoding.noStandby && !without.contains(.standby)
     let selection = try command.encoding.select(
-      for: source.format, orientation, payloadLimit: command.payloadLimit, streamsSlices: !without.contains(.slices),
+      for: source.format, orientation, payloadLimit: command.payloadLimit,
+      streamsSlices: command.pacing == 0 && !without.contains(.slices),
       aspects: aspects, keepsStandby: keepsStandby)
     if let offer = selection.turning { source.leaveTurning(to: offer) }
     pipeline = try Pipeline(

@@ -144,7 +144,7 @@ struct StreamCommand: ParsableCommand {
       "Spread the packets of a large frame over this part of the frame interval: 0 to 1, 0 sends them at once.",
       discussion: """
         Without it 0.25, and 0 with --preset ultra-low-latency: it keeps bursts from the queues on the way and costs \
-        some milliseconds. Large is what is more than twice an average frame. The first frame after a turn or a \
+        some milliseconds, and slices leave with their picture. Large is what is more than twice an average frame. The first frame after a turn or a \
         fail-over is never spread.
         """, valueName: "part"),
     transform: OptionValues.pacing)

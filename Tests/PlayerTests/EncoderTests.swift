@@ -84,10 +84,12 @@ import Testing
         ["--source", "test", "--duration", "3s"] + Self.patient,
         knobs: ["FAIL_AT": "30", "FAIL": failure, "LOST_REOPENS": "0"], in: directory)
       #expect(run.figure("encoder", "failovers") >= 1)
-      #expect(run.figure("frames", "encoded") + run.figure("frames", "dropped") == run.figure("frames", "captured"))
-      #expect(try StreamRecording(run.packets).pictures.count == run.figure("frames", "sent"))
       let counts = try #require(
         (run.statistics["frames"] as? [String: Any])?["dropped_by_cause"] as? [String: Int])
+      // Those that a busy machine has missed were not captured.
+      let dropped = run.figure("frames", "dropped") - (counts["driver"] ?? 0)
+      #expect(run.figure("frames", "encoded") + dropped == run.figure("frames", "captured"))
+      #expect(try StreamRecording(run.packets).pictures.count == run.figure("frames", "sent"))
       #expect(counts["encoder_error"] == 0)
       #expect(run.violations.isEmpty, "\(run.violations)")
       #expect(run.log.contains("goes on, and the hardware is tried again in 1 s"), "\(run.log)")

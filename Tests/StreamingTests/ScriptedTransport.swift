@@ -56,7 +56,8 @@ final class ScriptedTransport: PacketTransport {
   func send(header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer) -> Bool { true }
   func send(control bytes: UnsafeRawBufferPointer) { control.append(Array(bytes)) }
   func receiveControl(into memory: UnsafeMutableRawBufferPointer, hasMore: inout Bool) -> Int { 0 }
-  func noteFrame() { wholeFrames += 1 }
+  func willContinue() {}
+  func notePart(isFirst: Bool) { if isFirst { wholeFrames += 1 } }
   func isReachable() -> Bool { isThere }
   var descriptors: (output: CInt?, input: CInt?) { (nil, nil) }
 

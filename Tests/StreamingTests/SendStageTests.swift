@@ -101,7 +101,8 @@ import Threading
     func send(header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer) -> Bool { true }
     func send(control bytes: UnsafeRawBufferPointer) { state.withLock { $0.control.append(Array(bytes)) } }
     func receiveControl(into memory: UnsafeMutableRawBufferPointer, hasMore: inout Bool) -> Int { 0 }
-    func noteFrame() {}
+    func willContinue() {}
+    func notePart(isFirst: Bool) {}
     func isReachable() -> Bool { true }
     var framesInFlight: Int { 0 }
     var descriptors: (output: CInt?, input: CInt?) { (nil, nil) }

@@ -279,11 +279,11 @@ import Testing
   @Test func `frames are told by their bytes`() {
     var outflow = Outflow()
     #expect(outflow.framesInFlight(unsent: 0) == 0)
-    outflow.noteFrame(unsent: 10_000)
+    outflow.notePart(isFirst: true, unsent: 10_000)
     #expect(outflow.framesInFlight(unsent: 10_000) == 1)
-    outflow.noteFrame(unsent: 30_000)
+    outflow.notePart(isFirst: true, unsent: 30_000)
     #expect(outflow.framesInFlight(unsent: 30_000) == 2)
-    outflow.noteFrame(unsent: 60_000)
+    outflow.notePart(isFirst: true, unsent: 60_000)
     #expect(outflow.framesInFlight(unsent: 60_000) == 3)
     let kept = Outflow.keptBytes
     #expect(outflow.framesInFlight(unsent: kept + 50_001) == 3)
@@ -293,13 +293,28 @@ import Testing
     #expect(outflow.framesInFlight(unsent: 0) == 0)
   }
 
+  @Test func `a frame is as large as its parts, whatever has left between them`() {
+    var outflow = Outflow()
+    // 40000 bytes in four parts, of which half leaves before the next one comes.
+    outflow.notePart(isFirst: true, unsent: 10_000)
+    for before in [5000, 7500, 8750] {
+      outflow.willContinue(unsent: before)
+      outflow.notePart(isFirst: false, unsent: before + 10_000)
+    }
+    #expect(outflow.framesInFlight(unsent: 18_750) == 1)
+    #expect(outflow.framesInFlight(unsent: 40_000) == 1)
+    // All of the next one waits too.
+    outflow.notePart(isFirst: true, unsent: 80_000)
+    #expect(outflow.framesInFlight(unsent: 80_000) == 2)
+  }
+
   @Test(arguments: [1, 768, 2304, 4096])
   func `a network driver that keeps the last packets until others come holds nothing up`(kept: Int) {
     var outflow = Outflow()
     for _ in 0..<20 {
       #expect(outflow.framesInFlight(unsent: kept) < Viewer.framesInFlightLimit)
       // The frame's packet takes the place of the one before.
-      outflow.noteFrame(unsent: kept)
+      outflow.notePart(isFirst: true, unsent: kept)
     }
     #expect(outflow.framesInFlight(unsent: kept) == 0, "nothing waits: a key frame may be asked for")
   }
