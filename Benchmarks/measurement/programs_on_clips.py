@@ -21,7 +21,7 @@ def commands(size, coding=ONE_SLICE):
     return {
         "nightjar": [*ours, "--to", f"rtp://127.0.0.1:{{port}}?mtu={peers.MTU}"],
         "ffmpeg": ["ffmpeg", "-nostdin", "-v", "error", "-i", "{clip}", *peers.ffmpeg(settings)],
-        "GStreamer": ["gst-launch-1.0", "-q", "filesrc", "location={clip}", "!", "y4mdec", "!",
+        "GStreamer": ["gst-launch-1.0", "-q", "filesrc", "blocksize=1048576", "location={clip}", "!", "y4mdec", "!",
                       *peers.gstreamer(settings)],
         "x264": [*peers.x264(settings), "{clip}"],
     }
