@@ -8,8 +8,10 @@ def percentile(ordered, part):
 
 
 def latencies(seconds, parts=((50, "p50"), (99, "p99"), (100, "max"))):
-    """By name, in milliseconds; `seconds` in any order."""
+    """By name, in milliseconds; `seconds` in any order, at least one: with none the benchmark ends."""
     ordered = sorted(seconds)
+    if not ordered:
+        raise SystemExit("no time was measured: nothing came that could be timed")
     return {name: round(percentile(ordered, part) * 1000, 3) for part, name in parts} | {"count": len(ordered)}
 
 
