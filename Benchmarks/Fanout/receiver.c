@@ -1,5 +1,6 @@
 // Many viewers in one process: VIEWERS pairs of UDP sockets on loopback, RTP on the even port and RTCP on the next.
-// Counts by RTP sequence numbers what each viewer has got, and prints the figures as JSON once standard input ends.
+// Counts by RTP sequence numbers what each viewer has got. A line of standard input is answered with the packets that all
+// have got so far; once it ends, the figures are printed as JSON.
 //
 //   receiver VIEWERS [gro] [apart]
 //
@@ -141,7 +142,20 @@ int main(int argc, char **argv) {
   // Looks by the clock and never waits on the sockets, so that no sender pays for waking it.
   struct pollfd input = {.fd = 0, .events = POLLIN};
   struct epoll_event events[256];
-  while (poll(&input, 1, PAUSE_MS) == 0) {
+  for (;;) {
+    int asked = poll(&input, 1, PAUSE_MS);
+    char question;
+    if (asked > 0 && read(0, &question, 1) <= 0) break;
+    if (asked > 0) {
+      uint64_t packets = 0;
+      for (int i = 0; i < number; i++) {
+        drain(&viewers[i]);
+        packets += viewers[i].packets;
+      }
+      printf("%lu\n", packets);
+      fflush(stdout);
+      continue;
+    }
     int ready, rounds = 0;
     do {
       ready = epoll_wait(set, events, 256, 0);
