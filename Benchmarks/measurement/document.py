@@ -4,6 +4,7 @@ import os
 import re
 import sys
 
+from measurement import arguments
 from measurement.conditions import ROOT
 
 PAGE = os.path.join(ROOT, "docs", "performance.md")
@@ -14,12 +15,13 @@ def run(name, parser, measure, words, svg=None):
     """A benchmark's command line: measures, or takes results from a file; prints them as Markdown, and documents them.
 
     `name` is that of the marks in docs/performance.md, of the JSON and of the plot. `measure(options)` gives the
-    results as JSON can hold them, `words(results)` the Markdown, `svg(results)` the plot."""
+    results as JSON can hold them, `options.command` being the command line with what is not as it is by default, `words(results)` the Markdown, `svg(results)` the plot."""
     parser.add_argument("--json", metavar="FILE", default=os.path.join(ROOT, ".build", name + ".json"),
                         help="where the results go")
     parser.add_argument("--from", dest="results", metavar="FILE", help="measure nothing, report these results")
     parser.add_argument("--document", action="store_true", help="put table, plot and JSON into docs/")
     options = parser.parse_args()
+    options.command = arguments.command(parser, options)
     if options.results:
         with open(options.results) as file:
             results = json.load(file)
