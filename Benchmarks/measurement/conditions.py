@@ -59,8 +59,14 @@ def named(programs):
 
 
 def short(command):
-    """Without the folders of what was built here: they are this machine's."""
-    return [os.path.basename(word) if word == NIGHTJAR or word.startswith(ROOT + os.sep) else word for word in command]
+    """Without this machine's folders: programs by their names, files of the repository by their paths in it."""
+    return [short_word(word) for word in command]
+
+
+def short_word(word):
+    if word == NIGHTJAR or os.path.isabs(word) and os.path.basename(word) == "nightjar":
+        return "nightjar"
+    return os.path.relpath(word, ROOT) if word.startswith(ROOT + os.sep) else word
 
 
 def command_lines(commands):
