@@ -39,6 +39,11 @@ def in_turns(names, rounds):
             yield index, name
 
 
+def shares(count, rounds):
+    """How many of `count` each round has: as equal as can be, the first ones more, and none without any."""
+    return [count // rounds + (index < count % rounds) for index in range(min(count, rounds))]
+
+
 def table(heads, rows):
     """Markdown."""
     lines = ["| " + " | ".join(heads) + " |", "|---" * len(heads) + "|"]
