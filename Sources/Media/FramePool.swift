@@ -25,9 +25,9 @@ public final class FramePool: FrameOwner, @unchecked Sendable {
   private let stride: Int
   private let free: Atomic<UInt64>
 
-  /// Maps and touches `capacity` frames of `size`; rows are 64-byte aligned.
+  /// Maps and touches `capacity` frames of `size`; rows are 64-byte aligned. Where memory is not kept, frames are mapped one
+  /// by one, and the pool is only their number.
   ///
-  /// - Parameter use: whether the memory is kept; if not, frames are mapped one by one, and the pool is only their number.
   /// - Throws: ``FramePoolError`` for a size or number out of range, or where memory is short.
   public init(
     size: PictureSize, capacity: Int = FramePool.defaultCapacity, memory use: FrameMemory = FrameMemory()
