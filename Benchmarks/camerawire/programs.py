@@ -7,7 +7,8 @@ from measurement import peers
 READER = "reading alone"
 # nightjar with the right to real-time priority that its systemd unit gives it.
 SERVICE = "nightjar, as its service"
-# What the peers cannot: a picture's first slices leave while the others are coded, as the preset has it.
+# What the peers cannot: a picture's first slices leave while the others are coded, as the preset has it. With that right
+# too: on one processor the sender has to interrupt the encoder.
 SLICES = "nightjar, slice by slice"
 
 
@@ -30,7 +31,7 @@ def commands(nightjar, source, size, kbit, extra, others):
                  *peers.gstreamer(coding)]
     reader = os.path.join(os.path.dirname(os.path.abspath(__file__)), "reader.py")
     whole = [*ours, "--without", "slices"]
-    table = {"nightjar": whole, SLICES: ours, "ffmpeg": ffmpeg, "GStreamer": gstreamer,
+    table = {"nightjar": whole, SLICES: ["prlimit", "--rtprio=5", *ours], "ffmpeg": ffmpeg, "GStreamer": gstreamer,
              SERVICE: ["prlimit", "--rtprio=5", *whole],
              READER: ["python3", reader, "{node}", source, size, "{reads}"]}
     table.update({name: whole + options for name, options in extra.items()})

@@ -17,7 +17,7 @@ final class CodedPicture: @unchecked Sendable {
   private var isKeyFrame = false
   private(set) var timestamp = MediaTime.zero
   private var captured = MediaTime.zero
-  /// When the encoder was done with what was taken of it.
+  /// When the encoder was done with it; before its last part was taken, zero or earlier.
   var encoded: MediaTime { taken.encoded }
   /// Who needs it, on the send thread.
   var holders = 0
@@ -146,7 +146,7 @@ final class CodedPictureQueue: @unchecked Sendable {
   }
 
   /// Hands a written picture on, or what was written of it since the last time; the encoder was done with that at
-  /// `encoded`, and more follows unless `isEnded`.
+  /// `encoded`, which may be zero for a part, and more follows unless `isEnded`.
   func commit(_ picture: CodedPicture, encoded: MediaTime, isEnded: Bool = true) {
     let written = picture.nalUnitCount
     monitor.locked {

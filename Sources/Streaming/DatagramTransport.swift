@@ -187,7 +187,10 @@ final class DatagramTransport: PacketTransport {
     if !outflow.isEmpty { outflow.willContinue(unsent: unsentBytes) }
   }
 
-  func notePart(isFirst: Bool) { outflow.notePart(isFirst: isFirst, unsent: unsentBytes) }
+  func notePart(isFirst: Bool, isLast: Bool) {
+    // A call to the kernel less for each part, where the way was free: what is seen at the end is the frame's then.
+    outflow.notePart(isFirst: isFirst, unsent: isLast || !outflow.isEmpty ? unsentBytes : 0)
+  }
 
   private var unsentBytes: Int { max(0, Int(nightjar_unsent_bytes(media.fileDescriptor))) }
 

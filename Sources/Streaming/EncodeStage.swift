@@ -205,8 +205,9 @@ private final class Delivery: AccessUnitSink {
       if unit.isFirstPart { room = picture } else { breakOff() }
       return
     }
-    let now = MediaTime.now()
-    stored = now
+    // One look at the clock for each picture: when a part was done that is not the last, nobody asks.
+    let now: MediaTime = unit.isLastPart ? .now() : .zero
+    if unit.isLastPart { stored = now }
     open = unit.isLastPart ? nil : picture
     if unit.isLastPart {
       frames += 1

@@ -80,7 +80,7 @@ public final class InterleavedTransport: PacketTransport, @unchecked Sendable {
 
   var framesInFlight: Int { inFlight.load(ordering: .relaxed) }
   func willContinue() {}
-  func notePart(isFirst: Bool) {}
+  func notePart(isFirst: Bool, isLast: Bool) {}
   func isReachable() -> Bool { true }
   var descriptors: (output: CInt?, input: CInt?) { (nil, arrival.fileDescriptor) }
 }

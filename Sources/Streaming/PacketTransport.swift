@@ -50,7 +50,7 @@ protocol PacketTransport: AnyObject {
   func willContinue()
 
   /// Says that a frame, or a part of one, has been given to it as a whole.
-  func notePart(isFirst: Bool)
+  func notePart(isFirst: Bool, isLast: Bool)
 
   /// Whether it leads anywhere at all; asked before a frame where the last one met ``SendProgress/End/unreachable``.
   func isReachable() -> Bool

@@ -206,7 +206,7 @@ final class Viewer {
       guard pending[0].next >= frame.count else { return }
       pending.removeFirst()
       frame.holders -= 1
-      transport.notePart(isFirst: frame.isFirstPart)
+      transport.notePart(isFirst: frame.isFirstPart, isLast: frame.isLastPart)
       guard frame.isLastPart else { continue }
       let isWhole = pending.isEmpty
       figures.update {

@@ -99,7 +99,7 @@ import Threading
     func send(control bytes: UnsafeRawBufferPointer) {}
     func receiveControl(into memory: UnsafeMutableRawBufferPointer, hasMore: inout Bool) -> Int { 0 }
     func willContinue() {}
-    func notePart(isFirst: Bool) { if isFirst { state.withLock { $0.frames += 1 } } }
+    func notePart(isFirst: Bool, isLast: Bool) { if isFirst { state.withLock { $0.frames += 1 } } }
     func isReachable() -> Bool { true }
     var framesInFlight: Int { 0 }
     var descriptors: (output: CInt?, input: CInt?) { (nil, nil) }

@@ -57,7 +57,7 @@ final class ScriptedTransport: PacketTransport {
   func send(control bytes: UnsafeRawBufferPointer) { control.append(Array(bytes)) }
   func receiveControl(into memory: UnsafeMutableRawBufferPointer, hasMore: inout Bool) -> Int { 0 }
   func willContinue() {}
-  func notePart(isFirst: Bool) { if isFirst { wholeFrames += 1 } }
+  func notePart(isFirst: Bool, isLast: Bool) { if isFirst { wholeFrames += 1 } }
   func isReachable() -> Bool { isThere }
   var descriptors: (output: CInt?, input: CInt?) { (nil, nil) }
 

@@ -102,7 +102,7 @@ import Threading
     func send(control bytes: UnsafeRawBufferPointer) { state.withLock { $0.control.append(Array(bytes)) } }
     func receiveControl(into memory: UnsafeMutableRawBufferPointer, hasMore: inout Bool) -> Int { 0 }
     func willContinue() {}
-    func notePart(isFirst: Bool) {}
+    func notePart(isFirst: Bool, isLast: Bool) {}
     func isReachable() -> Bool { true }
     var framesInFlight: Int { 0 }
     var descriptors: (output: CInt?, input: CInt?) { (nil, nil) }
