@@ -1,6 +1,7 @@
 /// What the program does to be fast, each of which can be left out to see what it brings: `nightjar stream --without`.
 ///
-/// What each one brings is measured by `make bench-ab`; one that brings nothing is removed.
+/// What each one brings is measured by `make bench-ab`; docs/performance.md has the table, and says why ``mmsg`` stays, which
+/// brings nothing there.
 public enum Optimization: String, CaseIterable, Hashable, Sendable {
   /// Frames lie in memory that is there from the start. Without it each frame's is mapped when it comes and unmapped
   /// after it.

@@ -53,7 +53,10 @@ import Threading
       for index in 0..<slices {
         let slice = [isKeyFrame ? 0x65 : 0x41] + [UInt8](repeating: UInt8(index + 1), count: 300 * (index + 1))
         let isLast = index == slices - 1
-        try #require(picture.store([slice], at: count, isKeyFrame, isFirst: index == 0, isLast: isLast && isEnded))
+        try #require(
+          picture.store(
+            [slice], isKeyFrame: isKeyFrame, at: .milliseconds(count * 33), captured: .now(), isFirst: index == 0,
+            isLast: isLast && isEnded))
         pictures.commit(picture, encoded: .now(), isEnded: isLast && isEnded)
         between(index)
       }
@@ -355,28 +358,5 @@ import Threading
     // None where the send stage had not even begun.
     #expect(figures.destinations[0].framesDropped <= 1)
     #expect(recorder.finish().count { $0[1] & 0x80 != 0 } == figures.sent)
-  }
-}
-
-extension CodedPicture {
-  /// Takes a copy of a part of these NAL units; false where it does not fit.
-  fileprivate func store(
-    _ nalUnits: [[UInt8]], at number: Int64, _ isKeyFrame: Bool, isFirst: Bool, isLast: Bool
-  ) -> Bool {
-    let time = MediaTime(nanoseconds: number * 33_000_000)
-    let joined = nalUnits.flatMap { $0 }
-    return joined.withUnsafeBytes { bytes in
-      var start = 0
-      let units = nalUnits.compactMap { unit in
-        defer { start += unit.count }
-        return NALUnit(UnsafeRawBufferPointer(rebasing: bytes[start..<start + unit.count]))
-      }
-      return units.withUnsafeBufferPointer {
-        store(
-          AccessUnit(
-            nalUnits: $0, isKeyFrame: isKeyFrame, timestamp: time, captured: .now(), isFirstPart: isFirst,
-            isLastPart: isLast))
-      }
-    }
   }
 }

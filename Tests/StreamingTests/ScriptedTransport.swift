@@ -108,8 +108,11 @@ final class FrameMaker {
 }
 
 extension CodedPicture {
-  /// Takes a copy of a picture of these NAL units; false where it does not fit.
-  func store(_ nalUnits: [[UInt8]], isKeyFrame: Bool, at time: MediaTime) -> Bool {
+  /// Takes a copy of a picture of these NAL units, or of a part of one; false where it does not fit.
+  func store(
+    _ nalUnits: [[UInt8]], isKeyFrame: Bool, at time: MediaTime, captured: MediaTime? = nil, isFirst: Bool = true,
+    isLast: Bool = true
+  ) -> Bool {
     let joined = nalUnits.flatMap { $0 }
     return joined.withUnsafeBytes { bytes in
       var start = 0
@@ -118,7 +121,10 @@ extension CodedPicture {
         return NALUnit(UnsafeRawBufferPointer(rebasing: bytes[start..<start + unit.count]))
       }
       return units.withUnsafeBufferPointer {
-        store(AccessUnit(nalUnits: $0, isKeyFrame: isKeyFrame, timestamp: time, captured: time))
+        store(
+          AccessUnit(
+            nalUnits: $0, isKeyFrame: isKeyFrame, timestamp: time, captured: captured ?? time, isFirstPart: isFirst,
+            isLastPart: isLast))
       }
     }
   }
