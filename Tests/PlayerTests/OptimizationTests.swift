@@ -1,168 +1,170 @@
-import Foundation
-import Streaming
-import TestSupport
-import Testing
+#if X264
+  import Foundation
+  import Streaming
+  import TestSupport
+  import Testing
 
-/// What the program can do without: the stream is the same, and the system is asked otherwise.
-@Suite(.serialized) struct OptimizationTests {
-  private static let options = [
-    "--control", "none", "--source", "test", "--encoder", "x264", "--preset", "ultra-low-latency",
-  ]
-  /// Some systems do not allow it.
-  static let canTrace =
-    (try? Subprocess.run(["strace", "-o", "/dev/null", "true"], in: TemporaryDirectory()).status) == 0
+  /// What the program can do without: the stream is the same, and the system is asked otherwise.
+  @Suite(.serialized) struct OptimizationTests {
+    private static let options = [
+      "--control", "none", "--source", "test", "--encoder", "x264", "--preset", "ultra-low-latency",
+    ]
+    /// Some systems do not allow it.
+    static let canTrace =
+      (try? Subprocess.run(["strace", "-o", "/dev/null", "true"], in: TemporaryDirectory()).status) == 0
 
-  @Test(arguments: Optimization.allCases)
-  func `ffmpeg decodes every picture without it`(optimization: Optimization) throws {
-    let directory = try TemporaryDirectory()
-    let reception = try Reception.ofH264(
-      Self.options + [
-        "--size", "320x240", "--duration", "2s", "--without", optimization.rawValue,
-      ], size: (320, 240), in: directory)
-    #expect(reception.receiverLog.isEmpty, "\(reception.receiverLog)")
-    let sent = reception.figure("frames", "sent")
-    #expect(sent > 20)
-    #expect(reception.pictureCount == sent)
-  }
-
-  @Test(arguments: [true, false]) func `destinations share a stream or have one each`(isShared: Bool) throws {
-    let directory = try TemporaryDirectory()
-    let recorders = [try DatagramRecorder(), try DatagramRecorder()]
-    let program = try Subprocess.run(
-      [nightjarPath, "stream"] + Self.options + ["--size", "320x240", "--duration", "2s"]
-        + recorders.flatMap { ["--to", "rtp://127.0.0.1:\($0.port)"] } + (isShared ? [] : ["--without", "sharing"]),
-      in: directory)
-    try #require(program.status == 0, "\(program.error)")
-    let packets = recorders.map { $0.finish() }
-    let sources = packets.map { packets in Set(packets.map { Data($0[8..<12]) }) }
-    #expect(sources[0].count == 1 && sources[1].count == 1)
-    #expect((sources[0] == sources[1]) == isShared)
-    for packets in packets { #expect(try StreamRecording(packets).pictures.count > 20) }
-  }
-
-  /// What the system was asked while a stream ran, a call a line.
-  private static func calls(_ names: String, _ arguments: [String]) throws -> [Substring] {
-    let directory = try TemporaryDirectory()
-    let (recorder, path) = (try DatagramRecorder(), directory.path("calls"))
-    let program = try Subprocess.run(
-      ["strace", "-f", "-e", "trace=\(names)", "-o", path, nightjarPath, "stream"] + Self.options + [
-        "--size", "1280x720", "--bitrate", "20M", "--duration", "2s", "--to", "rtp://127.0.0.1:\(recorder.port)",
-      ] + arguments, in: directory)
-    try #require(program.status == 0, "\(program.error)")
-    return try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
-  }
-
-  @Test(.enabled(if: canTrace))
-  func `without messages of several packets and calls of several messages there are none`()
-    throws
-  {
-    // 0x67 is UDP_SEGMENT.
-    let usual = try Self.calls("sendmmsg", [])
-    #expect(usual.contains { $0.contains("0x67") })
-    let single = try Self.calls("sendmmsg", ["--without", "gso"])
-    #expect(!single.contains { $0.contains("0x67") })
-    #expect(single.contains { $0.matches(of: /msg_hdr/).count > 1 })
-    let each = try Self.calls("sendmmsg", ["--without", "gso,mmsg"])
-    #expect(!each.contains { $0.contains("0x67") || $0.matches(of: /msg_hdr/).count > 1 })
-    #expect(each.count > single.count)
-  }
-
-  @Test(.enabled(if: canTrace)) func `without a pool each frame's memory comes and goes`() throws {
-    let bytes = (1280 * 720 * 3 / 2 + 4095) / 4096 * 4096
-    let usual = try Self.calls("munmap", []).filter { $0.contains(", \(bytes))") }
-    let each = try Self.calls("munmap", ["--without", "pool"]).filter { $0.contains(", \(bytes))") }
-    #expect(usual.count < 5)
-    #expect(each.count > 20)
-  }
-
-  @Test(.enabled(if: canTrace))
-  func `without lent memory each packet is one piece, and no header before bytes of the picture`()
-    throws
-  {
-    func parts(_ arguments: [String]) throws -> (pieces: Int, copies: Int) {
-      let calls = try Self.calls("sendmmsg", arguments)
-      // Its second part is empty.
-      func count(_ words: String) -> Int { calls.reduce(0) { $0 + $1.ranges(of: words).count } }
-      return (count("msg_hdr="), count("iov_len=0}"))
+    @Test(arguments: Optimization.allCases)
+    func `ffmpeg decodes every picture without it`(optimization: Optimization) throws {
+      let directory = try TemporaryDirectory()
+      let reception = try Reception.ofH264(
+        Self.options + [
+          "--size", "320x240", "--duration", "2s", "--without", optimization.rawValue,
+        ], size: (320, 240), in: directory)
+      #expect(reception.receiverLog.isEmpty, "\(reception.receiverLog)")
+      let sent = reception.figure("frames", "sent")
+      #expect(sent > 20)
+      #expect(reception.pictureCount == sent)
     }
-    let (usual, copied) = (try parts(["--without", "gso"]), try parts(["--without", "gso,zerocopy"]))
-    #expect(usual.copies * 10 < usual.pieces)
-    #expect(copied.copies * 2 > copied.pieces)
-  }
 
-  @Test(.enabled(if: canTrace)) func `without real-time priority none asks for it`() throws {
-    // Allowed or not.
-    func asks(_ arguments: [String]) throws -> Int {
-      try Self.calls("sched_setscheduler", arguments).count { $0.contains("sched_setscheduler(") }
-    }
-    #expect(try asks(["--realtime", "on"]) == 2)
-    #expect(try asks(["--without", "rtprio"]) == 0)
-  }
-
-  @Test(arguments: [true, false]) func `slices leave one by one or together`(isOneByOne: Bool) throws {
-    let directory = try TemporaryDirectory()
-    let recorder = try DatagramRecorder()
-    let program = try Subprocess.run(
-      [nightjarPath, "stream"] + Self.options + [
-        "--size", "1280x720", "--duration", "3s", "--stats-json", directory.path("s.json"),
-      ]
-        + ["--to", "rtp://127.0.0.1:\(recorder.port)"] + (isOneByOne ? [] : ["--without", "slices"]), in: directory)
-    try #require(program.status == 0, "\(program.error)")
-    struct Figures: Decodable {
-      struct Stage: Decodable { let p50: Double }
-      let latency_ms: [String: Stage]
-    }
-    let data = try Data(contentsOf: directory.url.appendingPathComponent("s.json"))
-    let stages = try JSONDecoder().decode(Figures.self, from: data).latency_ms
-    let (first, last) = (try #require(stages["first_packet"]).p50, try #require(stages["total"]).p50)
-    // Whole pictures leave in one call.
-    #expect(isOneByOne ? first < last * 0.8 : first > last * 0.8, "\(first), \(last)")
-    #expect(program.error.contains("to the first packet") == isOneByOne, "\(program.error)")
-    #expect(program.error.contains("4 slices"))
-  }
-
-  @Test(arguments: [true, false]) func `a second encoder stands by or does not`(standsBy: Bool) throws {
-    let directory = try TemporaryDirectory()
-    let program = try Subprocess(
-      [
-        nightjarPath, "stream", "--source", "test", "--size", "1280x720", "--encoder", "x264", "--control",
-        directory.path("control"), "--to", "rtp://127.0.0.1:\(UDPPort.free())",
-      ] + (standsBy ? [] : ["--without", "standby"]), in: directory)
-    defer { program.send(SIGKILL) }
-    try #require(eventually { program.errorSoFar.contains("streaming") }, "\(program.errorSoFar)")
-    func megabytes() throws -> Int {
-      let status = try String(contentsOfFile: "/proc/\(program.identifier)/status", encoding: .utf8)
-      let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS") })
-      return (Int(line.filter(\.isNumber)) ?? 0) / 1024
-    }
-    usleep(2_000_000)
-    let before = try megabytes()
-    let turned = try Subprocess.run(
-      [nightjarPath, "ctl", "rotate", "90", "--socket", directory.path("control")], in: directory)
-    try #require(turned.status == 0, "\(turned.error)")
-    usleep(1_000_000)
-    // An encoder of that size takes some 15 MB, and frames of the other aspect 8.
-    let grown = try megabytes() - before
-    #expect(standsBy ? grown < 10 : grown > 10, "\(grown) MB more")
-  }
-
-  @Test(.enabled(if: canTrace)) func `without punctual threads none asks for it`() throws {
-    let usual = try Self.calls("prctl", []).filter { $0.contains("PR_SET_TIMERSLACK") }
-    #expect(usual.count >= 3)
-    #expect(try !Self.calls("prctl", ["--without", "timerslack"]).contains { $0.contains("PR_SET_TIMERSLACK") })
-  }
-
-  @Test func `what there is not is refused with what there is`() throws {
-    let directory = try TemporaryDirectory()
-    for (list, words) in [
-      ("pol", "choose from pool, zerocopy, slices,"), ("pool,", "choose from"), ("rtprio", "exclude each other"),
-      ("rtprio --without gso", "exclude each other"),
-    ] {
-      let result = try Subprocess.run(
-        [nightjarPath, "stream", "--without"] + list.split(separator: " ").map(String.init) + ["--realtime", "on"],
+    @Test(arguments: [true, false]) func `destinations share a stream or have one each`(isShared: Bool) throws {
+      let directory = try TemporaryDirectory()
+      let recorders = [try DatagramRecorder(), try DatagramRecorder()]
+      let program = try Subprocess.run(
+        [nightjarPath, "stream"] + Self.options + ["--size", "320x240", "--duration", "2s"]
+          + recorders.flatMap { ["--to", "rtp://127.0.0.1:\($0.port)"] } + (isShared ? [] : ["--without", "sharing"]),
         in: directory)
-      #expect(result.status == 64)
-      #expect(result.error.contains(words), "\(result.error)")
+      try #require(program.status == 0, "\(program.error)")
+      let packets = recorders.map { $0.finish() }
+      let sources = packets.map { packets in Set(packets.map { Data($0[8..<12]) }) }
+      #expect(sources[0].count == 1 && sources[1].count == 1)
+      #expect((sources[0] == sources[1]) == isShared)
+      for packets in packets { #expect(try StreamRecording(packets).pictures.count > 20) }
+    }
+
+    /// What the system was asked while a stream ran, a call a line.
+    private static func calls(_ names: String, _ arguments: [String]) throws -> [Substring] {
+      let directory = try TemporaryDirectory()
+      let (recorder, path) = (try DatagramRecorder(), directory.path("calls"))
+      let program = try Subprocess.run(
+        ["strace", "-f", "-e", "trace=\(names)", "-o", path, nightjarPath, "stream"] + Self.options + [
+          "--size", "1280x720", "--bitrate", "20M", "--duration", "2s", "--to", "rtp://127.0.0.1:\(recorder.port)",
+        ] + arguments, in: directory)
+      try #require(program.status == 0, "\(program.error)")
+      return try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
+    }
+
+    @Test(.enabled(if: canTrace))
+    func `without messages of several packets and calls of several messages there are none`()
+      throws
+    {
+      // 0x67 is UDP_SEGMENT.
+      let usual = try Self.calls("sendmmsg", [])
+      #expect(usual.contains { $0.contains("0x67") })
+      let single = try Self.calls("sendmmsg", ["--without", "gso"])
+      #expect(!single.contains { $0.contains("0x67") })
+      #expect(single.contains { $0.matches(of: /msg_hdr/).count > 1 })
+      let each = try Self.calls("sendmmsg", ["--without", "gso,mmsg"])
+      #expect(!each.contains { $0.contains("0x67") || $0.matches(of: /msg_hdr/).count > 1 })
+      #expect(each.count > single.count)
+    }
+
+    @Test(.enabled(if: canTrace)) func `without a pool each frame's memory comes and goes`() throws {
+      let bytes = (1280 * 720 * 3 / 2 + 4095) / 4096 * 4096
+      let usual = try Self.calls("munmap", []).filter { $0.contains(", \(bytes))") }
+      let each = try Self.calls("munmap", ["--without", "pool"]).filter { $0.contains(", \(bytes))") }
+      #expect(usual.count < 5)
+      #expect(each.count > 20)
+    }
+
+    @Test(.enabled(if: canTrace))
+    func `without lent memory each packet is one piece, and no header before bytes of the picture`()
+      throws
+    {
+      func parts(_ arguments: [String]) throws -> (pieces: Int, copies: Int) {
+        let calls = try Self.calls("sendmmsg", arguments)
+        // Its second part is empty.
+        func count(_ words: String) -> Int { calls.reduce(0) { $0 + $1.ranges(of: words).count } }
+        return (count("msg_hdr="), count("iov_len=0}"))
+      }
+      let (usual, copied) = (try parts(["--without", "gso"]), try parts(["--without", "gso,zerocopy"]))
+      #expect(usual.copies * 10 < usual.pieces)
+      #expect(copied.copies * 2 > copied.pieces)
+    }
+
+    @Test(.enabled(if: canTrace)) func `without real-time priority none asks for it`() throws {
+      // Allowed or not.
+      func asks(_ arguments: [String]) throws -> Int {
+        try Self.calls("sched_setscheduler", arguments).count { $0.contains("sched_setscheduler(") }
+      }
+      #expect(try asks(["--realtime", "on"]) == 2)
+      #expect(try asks(["--without", "rtprio"]) == 0)
+    }
+
+    @Test(arguments: [true, false]) func `slices leave one by one or together`(isOneByOne: Bool) throws {
+      let directory = try TemporaryDirectory()
+      let recorder = try DatagramRecorder()
+      let program = try Subprocess.run(
+        [nightjarPath, "stream"] + Self.options + [
+          "--size", "1280x720", "--duration", "3s", "--stats-json", directory.path("s.json"),
+        ]
+          + ["--to", "rtp://127.0.0.1:\(recorder.port)"] + (isOneByOne ? [] : ["--without", "slices"]), in: directory)
+      try #require(program.status == 0, "\(program.error)")
+      struct Figures: Decodable {
+        struct Stage: Decodable { let p50: Double }
+        let latency_ms: [String: Stage]
+      }
+      let data = try Data(contentsOf: directory.url.appendingPathComponent("s.json"))
+      let stages = try JSONDecoder().decode(Figures.self, from: data).latency_ms
+      let (first, last) = (try #require(stages["first_packet"]).p50, try #require(stages["total"]).p50)
+      // Whole pictures leave in one call.
+      #expect(isOneByOne ? first < last * 0.8 : first > last * 0.8, "\(first), \(last)")
+      #expect(program.error.contains("to the first packet") == isOneByOne, "\(program.error)")
+      #expect(program.error.contains("4 slices"))
+    }
+
+    @Test(arguments: [true, false]) func `a second encoder stands by or does not`(standsBy: Bool) throws {
+      let directory = try TemporaryDirectory()
+      let program = try Subprocess(
+        [
+          nightjarPath, "stream", "--source", "test", "--size", "1280x720", "--encoder", "x264", "--control",
+          directory.path("control"), "--to", "rtp://127.0.0.1:\(UDPPort.free())",
+        ] + (standsBy ? [] : ["--without", "standby"]), in: directory)
+      defer { program.send(SIGKILL) }
+      try #require(eventually { program.errorSoFar.contains("streaming") }, "\(program.errorSoFar)")
+      func megabytes() throws -> Int {
+        let status = try String(contentsOfFile: "/proc/\(program.identifier)/status", encoding: .utf8)
+        let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS") })
+        return (Int(line.filter(\.isNumber)) ?? 0) / 1024
+      }
+      usleep(2_000_000)
+      let before = try megabytes()
+      let turned = try Subprocess.run(
+        [nightjarPath, "ctl", "rotate", "90", "--socket", directory.path("control")], in: directory)
+      try #require(turned.status == 0, "\(turned.error)")
+      usleep(1_000_000)
+      // An encoder of that size takes some 15 MB, and frames of the other aspect 8.
+      let grown = try megabytes() - before
+      #expect(standsBy ? grown < 10 : grown > 10, "\(grown) MB more")
+    }
+
+    @Test(.enabled(if: canTrace)) func `without punctual threads none asks for it`() throws {
+      let usual = try Self.calls("prctl", []).filter { $0.contains("PR_SET_TIMERSLACK") }
+      #expect(usual.count >= 3)
+      #expect(try !Self.calls("prctl", ["--without", "timerslack"]).contains { $0.contains("PR_SET_TIMERSLACK") })
+    }
+
+    @Test func `what there is not is refused with what there is`() throws {
+      let directory = try TemporaryDirectory()
+      for (list, words) in [
+        ("pol", "choose from pool, zerocopy, slices,"), ("pool,", "choose from"), ("rtprio", "exclude each other"),
+        ("rtprio --without gso", "exclude each other"),
+      ] {
+        let result = try Subprocess.run(
+          [nightjarPath, "stream", "--without"] + list.split(separator: " ").map(String.init) + ["--realtime", "on"],
+          in: directory)
+        #expect(result.status == 64)
+        #expect(result.error.contains(words), "\(result.error)")
+      }
     }
   }
-}
+#endif

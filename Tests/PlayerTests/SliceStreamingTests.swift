@@ -1,131 +1,135 @@
-import Foundation
-import RTP
-import TestSupport
-import Testing
+#if X264
+  import Foundation
+  import RTP
+  import TestSupport
+  import Testing
 
-/// Pictures whose slices leave one by one, as players see them.
-@Suite(.serialized) struct SliceStreamingTests {
-  private static let options = ["--encoder", "x264", "--preset", "ultra-low-latency"]
+  /// Pictures whose slices leave one by one, as players see them.
+  @Suite(.serialized) struct SliceStreamingTests {
+    private static let options = ["--encoder", "x264", "--preset", "ultra-low-latency"]
 
-  @Test(arguments: [("320x240", "1", ""), ("1280x720", "1", "?mtu=1400"), ("642x362", "2", "?mtu=576")])
-  func `ffmpeg decodes every picture of a clip`(size: String, threads: String, destination: String) throws {
-    let directory = try TemporaryDirectory()
-    let (frames, clip) = (60, directory.path("clip.y4m"))
-    let made = try Subprocess.run(
-      [
-        "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=\(size):rate=30", "-frames:v", "\(frames)",
-        "-pix_fmt", "yuv420p", "-y", clip,
-      ], in: directory)
-    try #require(made.status == 0, "\(made.error)")
-    let numbers = size.split(separator: "x").compactMap { Int($0) }
-    let reception = try Reception.ofH264(
-      Self.options + [
-        "--source", "file:\(clip)", "--loop", "1", "--bitrate", "8M", "--keyframe-interval", "1s", "--threads", threads,
-      ], size: (numbers[0], numbers[1]), options: destination, in: directory)
-    #expect(reception.receiverLog.isEmpty, "\(reception.receiverLog)")
-    // A machine that is busy loses some before the encoder; what was encoded arrives.
-    let sent = reception.figure("frames", "sent")
-    #expect(sent > frames / 2 && sent + reception.figure("frames", "dropped") == frames)
-    #expect(reception.pictureCount == sent)
-    #expect(reception.figure("frames", "key_frames") == 2)
-  }
-
-  @Test(arguments: ["ultra-low-latency", "live-capture"])
-  func `each slice is a packet, and a lost one costs no more`(preset: String) throws {
-    let directory = try TemporaryDirectory()
-    let recorder = try DatagramRecorder()
-    let clip = directory.path("noise.y4m")
-    let made = try Subprocess.run(
-      [
-        "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=30,noise=alls=6:allf=t", "-frames:v",
-        "60", "-pix_fmt", "yuv420p", "-y", clip,
-      ], in: directory)
-    try #require(made.status == 0, "\(made.error)")
-    let program = try Subprocess.run(
-      [
-        nightjarPath, "stream", "--control", "none", "--source", "file:\(clip)", "--loop", "2", "--encoder", "x264",
-        "--preset", preset, "--slice-size", "mtu", "--keyframe-interval", "1s", "--bitrate", "2M",
-        "--pacing", "0", "--to", "rtp://127.0.0.1:\(recorder.port)?mtu=600",
-      ], in: directory)
-    #expect(program.status == 0, "\(program.error)")
-    let packets = recorder.finish()
-    let pictures = Set(packets.map { $0[4..<8] }).count
-    try #require(pictures > 30)
-    #expect(packets.allSatisfy { $0.count <= 600 && $0[12] & 0x1f != 28 }, "a fragment")
-    #expect(packets.count > pictures * 4, "\(packets.count) packets, \(pictures) pictures")
-    #expect(try StreamRecording(packets).pictures == Array(repeating: "640x360", count: pictures))
-
-    // One in a hundred is lost, never the parameter sets: the decoder conceals its slice, and shows every picture.
-    var depacketizer = H264Depacketizer()
-    var stream = Data()
-    for (index, packet) in packets.enumerated() where index % 100 != 57 || packet[12] & 0x1f == 24 {
-      try packet.withUnsafeBytes { try depacketizer.receive($0) { unit in stream.append(contentsOf: unit.annexB) } }
+    @Test(arguments: [("320x240", "1", ""), ("1280x720", "1", "?mtu=1400"), ("642x362", "2", "?mtu=576")])
+    func `ffmpeg decodes every picture of a clip`(size: String, threads: String, destination: String) throws {
+      let directory = try TemporaryDirectory()
+      let (frames, clip) = (60, directory.path("clip.y4m"))
+      let made = try Subprocess.run(
+        [
+          "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=\(size):rate=30", "-frames:v", "\(frames)",
+          "-pix_fmt", "yuv420p", "-y", clip,
+        ], in: directory)
+      try #require(made.status == 0, "\(made.error)")
+      let numbers = size.split(separator: "x").compactMap { Int($0) }
+      let reception = try Reception.ofH264(
+        Self.options + [
+          "--source", "file:\(clip)", "--loop", "1", "--bitrate", "8M", "--keyframe-interval", "1s", "--threads",
+          threads,
+        ], size: (numbers[0], numbers[1]), options: destination, in: directory)
+      #expect(reception.receiverLog.isEmpty, "\(reception.receiverLog)")
+      // A machine that is busy loses some before the encoder; what was encoded arrives.
+      let sent = reception.figure("frames", "sent")
+      #expect(sent > frames / 2 && sent + reception.figure("frames", "dropped") == frames)
+      #expect(reception.pictureCount == sent)
+      #expect(reception.figure("frames", "key_frames") == 2)
     }
-    let path = directory.path("lossy.h264")
-    try stream.write(to: URL(fileURLWithPath: path))
-    let decoded = try Subprocess.run(
-      [
-        "ffprobe", "-v", "quiet", "-count_frames", "-show_entries", "stream=nb_read_frames", "-of", "csv=p=0", path,
-      ], in: directory)
-    #expect(Int(decoded.outputText.filter(\.isNumber)) ?? 0 >= pictures - 1, "\(decoded.outputText) of \(pictures)")
-  }
 
-  @Test func `the transport stream is whole`() throws {
-    let directory = try TemporaryDirectory()
-    let port = try UDPPort.free()
-    let receiver = try Subprocess(
-      [
-        "ffmpeg", "-nostdin", "-v", "warning", "-i", "rtp://127.0.0.1:\(port)?buffer_size=4000000", "-c", "copy",
-        "-flush_packets", "1", "-y", directory.path("out.ts"),
-      ], in: directory)
-    #expect(try eventually { try UDPPort.isBound(port) })
-    let program = try Subprocess.run(
-      [nightjarPath, "stream", "--control", "none", "--source", "test", "--size", "640x360", "--duration", "6s"]
-        + Self.options + ["--to", "rtp://127.0.0.1:\(port)?payload=mp2t"], in: directory)
-    #expect(program.status == 0, "\(program.error)")
-    usleep(500_000)
-    receiver.send(SIGKILL)
-    let log = try receiver.wait(limit: 30).error
-    #expect(!log.contains("Continuity") && !log.contains("corrupt"), "\(log)")
-    let probe = try Subprocess.run(
-      [
-        "ffprobe", "-v", "error", "-count_frames", "-show_entries", "stream=nb_read_frames", "-of", "csv=p=0",
-        directory.path("out.ts"),
-      ], in: directory)
-    #expect(probe.error.isEmpty, "\(probe.error)")
-    #expect(Int(probe.outputText.filter(\.isNumber)) ?? 0 > 20, "\(probe.outputText)")
-  }
+    @Test(arguments: ["ultra-low-latency", "live-capture"])
+    func `each slice is a packet, and a lost one costs no more`(preset: String) throws {
+      let directory = try TemporaryDirectory()
+      let recorder = try DatagramRecorder()
+      let clip = directory.path("noise.y4m")
+      let made = try Subprocess.run(
+        [
+          "ffmpeg", "-v", "error", "-f", "lavfi", "-i", "testsrc2=size=640x360:rate=30,noise=alls=6:allf=t",
+          "-frames:v",
+          "60", "-pix_fmt", "yuv420p", "-y", clip,
+        ], in: directory)
+      try #require(made.status == 0, "\(made.error)")
+      let program = try Subprocess.run(
+        [
+          nightjarPath, "stream", "--control", "none", "--source", "file:\(clip)", "--loop", "2", "--encoder", "x264",
+          "--preset", preset, "--slice-size", "mtu", "--keyframe-interval", "1s", "--bitrate", "2M",
+          "--pacing", "0", "--to", "rtp://127.0.0.1:\(recorder.port)?mtu=600",
+        ], in: directory)
+      #expect(program.status == 0, "\(program.error)")
+      let packets = recorder.finish()
+      let pictures = Set(packets.map { $0[4..<8] }).count
+      try #require(pictures > 30)
+      #expect(packets.allSatisfy { $0.count <= 600 && $0[12] & 0x1f != 28 }, "a fragment")
+      #expect(packets.count > pictures * 4, "\(packets.count) packets, \(pictures) pictures")
+      #expect(try StreamRecording(packets).pictures == Array(repeating: "640x360", count: pictures))
 
-  @Test(arguments: ["rtp://127.0.0.1:%", "srtp://127.0.0.1:%?suite=AEAD_AES_128_GCM"])
-  func `the printed GStreamer pipeline decodes pictures`(destination: String) throws {
-    let directory = try TemporaryDirectory()
-    let address = destination.replacingOccurrences(of: "%", with: "\(try UDPPort.free())")
-    let program = try Subprocess(
-      [nightjarPath, "stream", "--control", "none", "--source", "test", "--size", "320x240"] + Self.options + [
-        "--keyframe-interval", "1s", "--to", address, "--sdp", directory.path("g.sdp"),
-      ], in: directory)
-    defer { program.send(SIGTERM) }
-    #expect(eventually { program.errorSoFar.contains("GStreamer") })
-    let line = try #require(program.errorSoFar.split(separator: "\n").first { $0.contains("GStreamer") })
-    // No display here: the same pipeline, counting pictures instead of showing them.
-    let command = line.split(separator: ": ", maxSplits: 1)[1].replacingOccurrences(
-      of: "autovideosink sync=false", with: "identity eos-after=20 ! fakesink sync=false")
-    let viewer = try Subprocess.run(["sh", "-c", command], in: directory, limit: 60)
-    #expect(viewer.status == 0, "\(viewer.error)")
-    #expect(viewer.outputText.contains("Got EOS"), "\(viewer.outputText)")
-  }
-
-  @Test func `ffmpeg and GStreamer play over RTSP by UDP and TCP`() throws {
-    let program = try ServedProgram(Self.options)
-    var ffmpeg: [Subprocess] = []
-    var gstreamer: [Subprocess] = []
-    for transport in ["udp", "tcp"] {
-      ffmpeg.append(try program.ffmpeg(program.url(), transport: transport))
-      gstreamer.append(try program.gstreamer(program.url(), protocols: transport))
+      // One in a hundred is lost, never the parameter sets: the decoder conceals its slice, and shows every picture.
+      var depacketizer = H264Depacketizer()
+      var stream = Data()
+      for (index, packet) in packets.enumerated() where index % 100 != 57 || packet[12] & 0x1f == 24 {
+        try packet.withUnsafeBytes { try depacketizer.receive($0) { unit in stream.append(contentsOf: unit.annexB) } }
+      }
+      let path = directory.path("lossy.h264")
+      try stream.write(to: URL(fileURLWithPath: path))
+      let decoded = try Subprocess.run(
+        [
+          "ffprobe", "-v", "quiet", "-count_frames", "-show_entries", "stream=nb_read_frames", "-of", "csv=p=0", path,
+        ], in: directory)
+      #expect(Int(decoded.outputText.filter(\.isNumber)) ?? 0 >= pictures - 1, "\(decoded.outputText) of \(pictures)")
     }
-    for process in ffmpeg { try expectDecoded(process) }
-    for process in gstreamer { try expectPlayed(process) }
-    let result = try program.end()
-    #expect(result.status == 0, "\(result.error)")
+
+    @Test func `the transport stream is whole`() throws {
+      let directory = try TemporaryDirectory()
+      let port = try UDPPort.free()
+      let receiver = try Subprocess(
+        [
+          "ffmpeg", "-nostdin", "-v", "warning", "-i", "rtp://127.0.0.1:\(port)?buffer_size=4000000", "-c", "copy",
+          "-flush_packets", "1", "-y", directory.path("out.ts"),
+        ], in: directory)
+      #expect(try eventually { try UDPPort.isBound(port) })
+      let program = try Subprocess.run(
+        [nightjarPath, "stream", "--control", "none", "--source", "test", "--size", "640x360", "--duration", "6s"]
+          + Self.options + ["--to", "rtp://127.0.0.1:\(port)?payload=mp2t"], in: directory)
+      #expect(program.status == 0, "\(program.error)")
+      usleep(500_000)
+      receiver.send(SIGKILL)
+      let log = try receiver.wait(limit: 30).error
+      #expect(!log.contains("Continuity") && !log.contains("corrupt"), "\(log)")
+      let probe = try Subprocess.run(
+        [
+          "ffprobe", "-v", "error", "-count_frames", "-show_entries", "stream=nb_read_frames", "-of", "csv=p=0",
+          directory.path("out.ts"),
+        ], in: directory)
+      #expect(probe.error.isEmpty, "\(probe.error)")
+      #expect(Int(probe.outputText.filter(\.isNumber)) ?? 0 > 20, "\(probe.outputText)")
+    }
+
+    @Test(arguments: ["rtp://127.0.0.1:%", "srtp://127.0.0.1:%?suite=AEAD_AES_128_GCM"])
+    func `the printed GStreamer pipeline decodes pictures`(destination: String) throws {
+      let directory = try TemporaryDirectory()
+      let address = destination.replacingOccurrences(of: "%", with: "\(try UDPPort.free())")
+      let program = try Subprocess(
+        [nightjarPath, "stream", "--control", "none", "--source", "test", "--size", "320x240"] + Self.options + [
+          "--keyframe-interval", "1s", "--to", address, "--sdp", directory.path("g.sdp"),
+        ], in: directory)
+      defer { program.send(SIGTERM) }
+      #expect(eventually { program.errorSoFar.contains("GStreamer") })
+      let line = try #require(program.errorSoFar.split(separator: "\n").first { $0.contains("GStreamer") })
+      // No display here: the same pipeline, counting pictures instead of showing them.
+      let command = line.split(separator: ": ", maxSplits: 1)[1].replacingOccurrences(
+        of: "autovideosink sync=false", with: "identity eos-after=20 ! fakesink sync=false")
+      let viewer = try Subprocess.run(["sh", "-c", command], in: directory, limit: 60)
+      #expect(viewer.status == 0, "\(viewer.error)")
+      #expect(viewer.outputText.contains("Got EOS"), "\(viewer.outputText)")
+    }
+
+    @Test func `ffmpeg and GStreamer play over RTSP by UDP and TCP`() throws {
+      let program = try ServedProgram(Self.options)
+      var ffmpeg: [Subprocess] = []
+      var gstreamer: [Subprocess] = []
+      for transport in ["udp", "tcp"] {
+        ffmpeg.append(try program.ffmpeg(program.url(), transport: transport))
+        gstreamer.append(try program.gstreamer(program.url(), protocols: transport))
+      }
+      for process in ffmpeg { try expectDecoded(process) }
+      for process in gstreamer { try expectPlayed(process) }
+      let result = try program.end()
+      #expect(result.status == 0, "\(result.error)")
+    }
   }
-}
+#endif
