@@ -48,6 +48,25 @@ import Threading
     _ = consume producer
     #expect(taken == Array(0..<10_000))
   }
+
+  @Test func `who waits for an element gets it, however soon the next one comes`() throws {
+    let mailbox = Mailbox<Int>(patience: MediaTime(seconds: 60))
+    let taken = Mailbox<Int>()
+    let consumer = try NamedThread("consumer") {
+      while let number = mailbox.take() { _ = taken.putWaiting(number) }
+    }
+    defer {
+      mailbox.close()
+      taken.close()
+    }
+    for round in 0..<200 {
+      #expect(eventually { mailbox.hasWaitingConsumer })
+      let displaced = [mailbox.put(2 * round), mailbox.put(2 * round + 1)]
+      try #require(displaced == [nil, nil], "round \(round)")
+      #expect([taken.take(), taken.take()] == [2 * round, 2 * round + 1])
+    }
+    _ = consumer
+  }
 }
 
 @Suite struct CodedPictureQueueTests {
