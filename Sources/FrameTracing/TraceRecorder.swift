@@ -15,6 +15,8 @@ public final class TraceRecorder: Sendable {
     case full(bytes: Int)
     /// It cannot be written any more.
     case failed(errorNumber: CInt)
+    /// Its file has not taken what was left when the program ended.
+    case unfinished
     /// So many records have found no room since the last such event, because the file was written too slowly.
     case lost(records: UInt64)
 
@@ -25,6 +27,8 @@ public final class TraceRecorder: Sendable {
         "the trace is full at \(bytes) bytes, and nothing more is recorded; a larger --trace-limit takes more"
       case .failed(let errorNumber):
         "the trace cannot be written any more (\(SystemFailure.text(errorNumber))): it ends here, the stream goes on"
+      case .unfinished:
+        "the trace is not complete: its file did not take what was left in time"
       case .lost(let records):
         "the trace lacks \(records) records: its file is written too slowly"
       }
@@ -40,6 +44,8 @@ public final class TraceRecorder: Sendable {
   private let events = Mutex<[Event]>([])
   private let stopping: Interrupt
   private let finished: Interrupt
+
+  private let isToldUnfinished = Atomic(false)
 
   /// Until when the end waits for a disk, once it has begun.
   private let deadline = Mutex<MediaTime?>(nil)
@@ -70,7 +76,9 @@ public final class TraceRecorder: Sendable {
       deadline = first
       return first
     }
-    _ = finished.wait(until: deadline)
+    // True where that has passed.
+    guard finished.wait(until: deadline), !isToldUnfinished.exchange(true, ordering: .relaxed) else { return }
+    events.withLock { $0.append(.unfinished) }
   }
 
   /// What happened since the last call.

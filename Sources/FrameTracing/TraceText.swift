@@ -14,6 +14,8 @@ struct TraceText: ~Copyable {
   private var hasEvents = false
   private var hasStopped = false
   private var hasFailed = false
+  /// Where in the file the last comma between two events is; before it all is whole.
+  private var lastComma: off_t = -1
   private var event: TraceRecorder.Event?
   private var cameras: Set<Int> = []
   private var lanes: Set<ObjectIdentifier> = []
@@ -263,8 +265,31 @@ struct TraceText: ~Copyable {
       }
       offset += count
     }
+    noteComma(before: offset)
+    if hasFailed { finish(at: lastComma) }
     written += offset
     buffer.removeAll(keepingCapacity: true)
+  }
+
+  /// Looks for the last comma between events that has room for the end behind it, in the bytes of the buffer that were written.
+  private mutating func noteComma(before offset: Int) {
+    // -1 for a pipe, which takes back nothing.
+    let position = lseek(descriptor, 0, SEEK_CUR)
+    guard position >= 0 else { return }
+    var index = offset - Self.lastBytes
+    while index >= 0 {
+      if buffer[index] == UInt8(ascii: ","), buffer[index + 1] == UInt8(ascii: "\n") {
+        lastComma = position - off_t(offset - index)
+        return
+      }
+      index -= 1
+    }
+  }
+
+  /// Ends a file that takes no more behind its last whole event, so that it can be read.
+  private func finish(at comma: off_t) {
+    guard comma >= 0, ftruncate(descriptor, comma) == 0, lseek(descriptor, comma, SEEK_SET) == comma else { return }
+    _ = "\n]\n".utf8.withContiguousStorageIfAvailable { write(descriptor, $0.baseAddress, $0.count) }
   }
 
   private mutating func append(_ text: StaticString) {

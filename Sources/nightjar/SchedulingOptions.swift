@@ -71,8 +71,8 @@ struct SchedulingOptions: ParsableArguments {
       throw CommandFailure(
         kind: .noPermission,
         description:
-          "--lock-memory: this program may lock \(limit / 1024) KiB, and it must be unlimited; as root: prlimit "
-          + "--memlock=unlimited nightjar stream …; in a unit: LimitMEMLOCK=infinity")
+          "--lock-memory: this program may lock \(limit / 1024) KiB, and it must be unlimited: a line 'USER - memlock "
+          + "unlimited' below /etc/security/limits.d, and log in anew; in a unit: LimitMEMLOCK=infinity")
     }
     let result = nightjar_lock_memory()
     guard result == 0 else { throw SystemFailure("mlockall", errorNumber: result) }
@@ -101,7 +101,7 @@ struct TraceOptions: ParsableArguments {
   var limit: Int { limitGiven ?? 256_000_000 }
 
   mutating func validate() throws {
-    guard path != "" else { throw ValidationError("--trace: name a file") }
+    guard path != "", path != "-" else { throw ValidationError("--trace: name a file, which standard output is not") }
     guard limitGiven == nil || path != nil else { throw ValidationError("--trace-limit is for --trace only") }
   }
 }

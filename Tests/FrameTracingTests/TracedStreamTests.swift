@@ -118,6 +118,33 @@ import Testing
     #expect(refused.status == 73 && refused.error.contains("/nonexistent/trace.json"), "\(refused.error)")
   }
 
+  @Test func `a file that may grow no further can be read`() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("trace.json")
+    let program = try Subprocess(
+      [
+        "sh", "-c", "ulimit -f 20; exec \"$@\"", "sh", nightjarPath, "stream", "--source", "test", "--size", "320x240",
+        "--control", "none", "--to", "rtp://127.0.0.1:\(try UDPPort.free())", "--duration", "3s", "--trace", path,
+      ], in: directory)
+    let result = try program.wait()
+    #expect(result.status == 0, "\(result.error)")
+    #expect(result.error.components(separatedBy: "cannot be written any more").count == 2, "\(result.error)")
+    let events = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: path))) as? [Any]
+    #expect(events?.count ?? 0 > 10)
+  }
+
+  @Test func `who does not take the trace holds up no end, and that it is not whole is told`() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("trace")
+    #expect(mkfifo(path, 0o600) == 0)
+    // Nobody reads it, and opening it for both ends waits for nobody.
+    let reader = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
+    defer { close(reader) }
+    let result = try stream(["--duration", "5s", "--fps", "60", "--trace", path], in: directory).wait()
+    #expect(result.status == 0, "\(result.error)")
+    #expect(result.error.components(separatedBy: "the trace is not complete").count == 2, "\(result.error)")
+  }
+
   @Test(arguments: ["--stats-json", "--sdp"])
   func `it is no other output's file`(option: String) throws {
     let directory = try TemporaryDirectory()
