@@ -24,6 +24,8 @@ final class Viewer {
   private struct Pending {
     var frame: OutgoingFrame
     var next = 0
+    /// Whether nothing follows, though it is not its frame's last part.
+    var isBrokenOff = false
   }
   private var pending: [Pending] = []
   /// Whether frames are left out until a key frame comes: of no use without it.
@@ -127,7 +129,11 @@ final class Viewer {
 
   /// Takes a further part of the frame that it has been given, unless it has let go of that meanwhile.
   private func follow(_ frame: OutgoingFrame, at now: MediaTime) -> Bool {
-    guard isInFrame, frame.count > 0 else { return false }
+    guard isInFrame else { return false }
+    guard frame.count > 0 else {
+      breakOff()
+      return false
+    }
     packetsSinceFirst = min(packetsSinceFirst + frame.count, Self.numberSpan)
     isInFrame = !frame.isLastPart
     take(frame, at: now)
@@ -143,9 +149,9 @@ final class Viewer {
   /// Frames of which something waits to leave.
   private var pendingFrames: Int {
     var count = 0
-    for item in pending where item.frame.isLastPart { count += 1 }
+    for item in pending where item.frame.isLastPart || item.isBrokenOff { count += 1 }
     // One is still being made.
-    if let last = pending.last, !last.frame.isLastPart { count += 1 }
+    if let last = pending.last, !last.frame.isLastPart, !last.isBrokenOff { count += 1 }
     return count
   }
 
@@ -154,7 +160,12 @@ final class Viewer {
     guard isInFrame else { return }
     isInFrame = false
     awaitsKeyFrame = true
-    figures.update { $0.framesDropped += 1 }
+    if let last = pending.indices.last, !pending[last].frame.isLastPart {
+      // Counted when that has left, or is let go of.
+      pending[last].isBrokenOff = true
+    } else {
+      figures.update { $0.framesDropped += 1 }
+    }
   }
 
   /// Goes on where the packets end that were sent last: the last key frame and what followed it were sent again, the
@@ -207,7 +218,10 @@ final class Viewer {
       pending.removeFirst()
       frame.holders -= 1
       transport.notePart(isFirst: frame.isFirstPart, isLast: frame.isLastPart)
-      guard frame.isLastPart else { continue }
+      guard frame.isLastPart else {
+        if first.isBrokenOff { figures.update { $0.framesDropped += 1 } }
+        continue
+      }
       let isWhole = pending.isEmpty
       figures.update {
         $0.frames += 1

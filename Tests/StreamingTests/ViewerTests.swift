@@ -88,6 +88,24 @@ import Testing
     #expect(figures.framesDropped == 3 && viewer.awaitsKeyFrame)
   }
 
+  @Test func `one that is broken off while it waits is lost once, whatever becomes of it`() throws {
+    #expect(try sendInParts(isKeyFrame: true) == 3)
+    for (lost, end) in ["leaves", "is let go of", "makes room for a key frame"].enumerated() {
+      transport.otherwise = (0, .full)
+      #expect(send(try maker.frame(isLastPart: false)))
+      viewer.breakOff()
+      #expect(figures.framesDropped == lost, "\(end)")
+      if lost == 1 { #expect(viewer.expire(at: start + MediaTime(seconds: 100))) }
+      if lost != 2 { transport.otherwise = nil }
+      viewer.flush(at: start)
+      #expect(try sendInParts(isKeyFrame: true) == 3)
+      #expect(figures.framesDropped == lost + 1, "\(end)")
+    }
+    transport.otherwise = nil
+    viewer.flush(at: start)
+    #expect(figures.frames == 4 && !viewer.isBlocked)
+  }
+
   @Test(arguments: [SendProgress.End.full, .busy])
   func `three frames wait at most, and the next is lost with all up to a key frame`(end: SendProgress.End) throws {
     send(try maker.frame(isKeyFrame: true))
