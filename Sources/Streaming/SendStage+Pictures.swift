@@ -8,10 +8,10 @@ import Synchronization
 extension SendStage {
   /// Readies for a picture that begins.
   func begin(_ picture: CodedPicture, at now: MediaTime) {
+    if !hasHadPicture { nextKeepAlive = now + Self.keepAliveInterval }
     hasHadPicture = true
     for output in outputs { output.endPacing(at: now) }
     recordLastFrame(at: now)
-    nextKeepAlive = now + Self.keepAliveInterval
     makeRoom()
     openOutcome = Outcome()
     if repeatsParameterSets.exchange(false, ordering: .relaxed) { parameterSetCache.invalidate() }
@@ -44,6 +44,8 @@ extension SendStage {
       statistics.send.withLock { $0.toFirstPacket.record(latency) }
     }
     guard part.isLastPart else { return end }
+    // A transport stream's clock goes with the whole picture.
+    nextKeepAlive = begin + Self.keepAliveInterval
     openOutcome.isTaken = picture.holders > 1
     if picture.holders > 1 { held.append(picture) }
     let times = FrameTimes(
