@@ -277,6 +277,8 @@ public struct StreamStatus: Codable, Hashable, Sendable {
   public var controls: Controls?
   /// The threads that frames pass through, in that order; empty before they have begun.
   public var threads: [Thread]
+  /// The optimizations that are left out for comparison (`--without`), by their names; mostly none.
+  public var without: [String]
   /// The destinations, in the order given.
   public var destinations: [Destination]
   /// JPEG pictures.
@@ -287,10 +289,10 @@ public struct StreamStatus: Codable, Hashable, Sendable {
   /// All of it.
   public init(
     name: String, source: Source, camera: Camera? = nil, orientation: Laid, encoder: Encoder, frames: Frames,
-    adaptation: Adaptation? = nil, controls: Controls? = nil, threads: [Thread] = [], destinations: [Destination],
-    pictures: Pictures = Pictures(), uptimeSeconds: Double
+    adaptation: Adaptation? = nil, controls: Controls? = nil, threads: [Thread] = [], without: [String] = [],
+    destinations: [Destination], pictures: Pictures = Pictures(), uptimeSeconds: Double
   ) {
-    (self.controls, self.pictures, self.threads) = (controls, pictures, threads)
+    (self.controls, self.pictures, self.threads, self.without) = (controls, pictures, threads, without)
     self.name = name
     (self.camera, self.adaptation) = (camera, adaptation)
     (self.source, self.orientation, self.encoder, self.frames) = (source, orientation, encoder, frames)

@@ -15,11 +15,10 @@ final class Mailbox<Element: ~Copyable>: @unchecked Sendable {
   private var isAwaited = false
   private let patience: MediaTime
 
-  /// How long a consumer that was woken may be without a processor before it counts as late: less than a frame's time.
-  static var patience: MediaTime { MediaTime(nanoseconds: 10_000_000) }
-
   /// An empty one.
-  init(patience: MediaTime = Mailbox.patience) {
+  ///
+  /// - Parameter patience: how long a consumer that was woken may be without a processor before it counts as late.
+  init(patience: MediaTime = .zero) {
     self.patience = patience
   }
 

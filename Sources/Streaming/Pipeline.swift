@@ -32,7 +32,7 @@ public final class Pipeline: @unchecked Sendable {
   private let keyFrameInterval: MediaTime
   private let interrupt: Interrupt
   let requests = EncoderRequests()
-  private let mailbox = Mailbox<WaitingFrame>()
+  private let mailbox: Mailbox<WaitingFrame>
   let pictures: CodedPictureQueue
   let statisticsRecorder: StatisticsRecorder
   let sendStage: SendStage
@@ -49,7 +49,8 @@ public final class Pipeline: @unchecked Sendable {
   private var threads: Threads?
   private let trace: CameraTrace
   private let realTime: RealTimePriority
-  let without: Set<Optimization>
+  /// What it does without, for comparison.
+  public let without: Set<Optimization>
   private let notedThreads = ThreadNotes()
 
   /// What was asked for, and what is left of it.
@@ -113,9 +114,11 @@ public final class Pipeline: @unchecked Sendable {
     statisticsRecorder = StatisticsRecorder(encoderName: encoder.name, started: started)
     // As many as come within a viewer's patience.
     let interval = encoder.configuration.frameRate.interval
+    // The frame after that must not wait for it.
+    mailbox = Mailbox(patience: MediaTime(nanoseconds: min(10_000_000, interval.nanoseconds / 2)))
     let held = min(max(Int(Viewer.patience.seconds / interval.seconds), 8), 32)
-    // No coded picture is larger than the raw one but for headers, whatever the rate control does.
-    pictures = try CodedPictureQueue(capacity: source.format.size.pixels * 2 + 65_536, held: held)
+    // Noise at the finest quantizer has made 2.55 bytes a pixel; what is not needed is never touched.
+    pictures = try CodedPictureQueue(capacity: source.format.size.pixels * 3 + 65_536, held: held)
     sendStage = try SendStage(
       pictures: pictures, heldLimit: held, encoder: encoder.configuration, parameterSets: encoder.parameterSets,
       pacing: min(max(pacing, 0), 1), canonicalName: Self.canonicalName(), requests: requests,

@@ -67,10 +67,10 @@
     /// A delivery for an encoder of pictures of `size`; `sets` go before each IDR picture.
     init(_ sets: ParameterSets, size: PictureSize) {
       macroblocks = ((size.width + 15) / 16) * ((size.height + 15) / 16)
-      // Room for the largest picture that goes out, twice a byte a pixel, whatever the rate control does; half as much
-      // again for x264; and some for what each slice adds.
+      // Room for the largest picture that goes out, three bytes a pixel; half as much again for x264; and some for what
+      // each slice adds. What is not needed is never touched.
       memory = .allocate(
-        byteCount: size.pixels * 4 + 65_536 + Self.margin * X264Encoder.nalUnitLimit, alignment: 16)
+        byteCount: size.pixels * 5 + 65_536 + Self.margin * X264Encoder.nalUnitLimit, alignment: 16)
       waiting = .allocate(capacity: X264Encoder.nalUnitLimit)
       nalUnits = .allocate(capacity: X264Encoder.nalUnitLimit)
       sequence = X264Encoder.copy(sets.sequence)

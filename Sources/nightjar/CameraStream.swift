@@ -201,6 +201,8 @@ final class CameraStream {
         + "\(configuration.refreshFrames == nil ? "key frame" : "refresh") every "
         + "\(Terminal.decimal(command.encoding.settings.keyFrameInterval.seconds, digits: 1)) s"
         + (opened.explanation.map { " (\($0))" } ?? ""))
+    let without = pipeline.without.map(\.rawValue).sorted()
+    if !without.isEmpty { terminal.line("without    \(without.joined(separator: ", "))") }
     introduceDestinations()
   }
 

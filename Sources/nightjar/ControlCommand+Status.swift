@@ -117,6 +117,7 @@ enum StatusText {
     if let controls = status.controls { lines += self.lines(of: controls) }
     if let adaptation = status.adaptation { lines += self.lines(of: adaptation) }
     if !status.threads.isEmpty { lines.append("threads      " + Self.text(of: status.threads)) }
+    if !status.without.isEmpty { lines.append("without      " + status.without.joined(separator: ", ")) }
     for destination in status.destinations { lines += self.lines(of: destination, label: "destination  ") }
     let pictures = status.pictures
     if pictures.viewers + pictures.coded + pictures.passed > 0 {

@@ -66,6 +66,7 @@ final class StreamCamera: CameraTarget {
         droppedByCause: Dictionary(uniqueKeysWithValues: statistics.drops.map { ($0.key.name, $0.value) })),
       adaptation: adaptation?.status, controls: cameraControls.map { StreamStatus.Controls($0.status) },
       threads: pipeline.threadScheduling.map { StreamStatus.Thread(name: $0.name, $0.scheduling) },
+      without: pipeline.without.map(\.rawValue).sorted(),
       destinations: statistics.destinations.map(StreamStatus.Destination.init),
       pictures: StreamStatus.Pictures(pipeline.pictureStatistics), uptimeSeconds: statistics.duration.seconds)
   }

@@ -73,6 +73,26 @@
       #expect(Int(decoded.outputText.filter(\.isNumber)) ?? 0 >= pictures - 1, "\(decoded.outputText) of \(pictures)")
     }
 
+    @Test(arguments: ["ultra-low-latency", "live-capture"])
+    func `pictures of noise have room, however finely they are coded`(preset: String) throws {
+      let directory = try TemporaryDirectory()
+      var clip = Data("YUV4MPEG2 W320 H240 F30:1 Ip C420\n".utf8)
+      var noise = SystemRandomNumberGenerator()
+      for _ in 0..<5 {
+        clip += Data("FRAME\n".utf8)
+        for _ in 0..<320 * 240 * 3 / 16 { withUnsafeBytes(of: noise.next()) { clip.append(contentsOf: $0) } }
+      }
+      try clip.write(to: URL(fileURLWithPath: directory.path("noise.y4m")))
+      let recorder = try DatagramRecorder()
+      let program = try Subprocess.run(
+        [
+          nightjarPath, "stream", "--control", "none", "--source", "file:\(directory.path("noise.y4m"))", "--loop", "1",
+          "--rate", "max", "--encoder", "x264", "--preset", preset, "--rate-control", "cqp", "--quantizer", "1",
+          "--pacing", "0", "--to", "rtp://127.0.0.1:\(recorder.port)",
+        ], in: directory)
+      #expect(program.status == 0 && program.error.contains("5 sent, 0 dropped"), "\(program.error)")
+    }
+
     @Test func `the transport stream is whole`() throws {
       let directory = try TemporaryDirectory()
       let port = try UDPPort.free()
