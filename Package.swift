@@ -63,7 +63,7 @@ let package = Package(
     target("FrameTracing", ["Media", "Threading", "CTracing"]),
     target("Capture", ["Media", "PixelConversion", "Threading", "CLinux", "CTracing", "CV4L"]),
     target("X264", ["Media", .target(name: "CX264", condition: .when(traits: ["X264"]))]),
-    target("VAAPI", ["Media", "CLinux", "CVA"]),
+    target("VAAPI", ["Media", "CVA"]),
     target(
       "Encoding",
       ["Media", "PixelConversion", "Threading", "VAAPI", .target(name: "X264", condition: .when(traits: ["X264"]))]),

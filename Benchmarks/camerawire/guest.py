@@ -97,9 +97,12 @@ def usage(pid):
         return int(fields[11]) + int(fields[12])
     switches, by_thread = 0, {}
     for task in glob.glob(f"/proc/{pid}/task/*"):
-        name = read(f"{task}/comm").strip()
-        by_thread[name] = by_thread.get(name, 0) + ticks(f"{task}/stat")
-        switches += sum(map(int, re.findall(r"_ctxt_switches:\s+(\d+)", read(f"{task}/status"))))
+        try:
+            name, its_ticks, status = read(f"{task}/comm").strip(), ticks(f"{task}/stat"), read(f"{task}/status")
+        except (FileNotFoundError, ProcessLookupError):
+            continue  # it has ended: its ticks are in the process's
+        by_thread[name] = by_thread.get(name, 0) + its_ticks
+        switches += sum(map(int, re.findall(r"_ctxt_switches:\s+(\d+)", status)))
     return {"ticks": ticks(f"/proc/{pid}/stat"), "switches": switches, "threads": by_thread}
 
 

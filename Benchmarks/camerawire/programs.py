@@ -35,6 +35,6 @@ def commands(nightjar, source, size, kbit, extra, others):
              SERVICE: ["prlimit", "--rtprio=5", *whole],
              READER: ["python3", reader, "{node}", source, size, "{reads}"]}
     table.update({name: whole + options for name, options in extra.items()})
-    table.update({name: [program, *ours[1:]] for name, program in others.items()})
+    table.update({name: [program, *whole[1:]] for name, program in others.items()})
     return table
 

@@ -1,0 +1,42 @@
+"""The streams of cameras whose allocations are counted: the kernel's own camera, and a USB webcam, as the rig has them."""
+import contextlib
+import glob
+import os
+import subprocess
+import sys
+
+from camerawire.guest import Camera
+from guard.streams import SIZE, Stream
+from measurement import clip
+from measurement.conditions import ROOT
+
+WEBCAM = os.path.abspath(os.environ.get("UVC_CAMERA", os.path.join(ROOT, ".build", "release", "UVCCameraTool")))
+WEBCAM_SIZE = "640x480"
+
+
+def node(name):
+    """The device of the camera that its driver calls so."""
+    for entry in glob.glob("/sys/class/video4linux/video*"):
+        with open(f"{entry}/name") as file:
+            if file.read().strip() == name:
+                return "/dev/" + os.path.basename(entry)
+    sys.exit(f"guard-allocations: there is no camera {name}; --cameras is for the rig: rig/run Benchmarks/guard-allocations --cameras")
+
+
+@contextlib.contextmanager
+def streams(folder):
+    """All of them, as long as the webcam is plugged in."""
+    jpegs = os.path.join(folder, "clip.mjpeg")
+    subprocess.run([*clip.FFMPEG, "-f", "lavfi", "-i", clip.scene(WEBCAM_SIZE), "-frames:v", "30", "-pix_fmt", "yuvj420p",
+                    "-c:v", "mjpeg", "-f", "mjpeg", "-y", jpegs], check=True)
+    vivid, planar = node("vivid-000-vid-cap"), node("vivid-001-vid-cap")
+    webcam = Camera({"camera": WEBCAM, "camera_arguments": ["--mjpeg", jpegs]})
+    try:
+        yield [Stream(f"{name}, {format.upper()}", ["--source", source, "--format", format, "--size", size, "--fps", "30"])
+               for name, source, format, size in [
+                   ("camera", vivid, "nv12", SIZE), ("camera", vivid, "yuyv", SIZE),
+                   ("camera of several planes", planar, "nv12", SIZE),
+                   ("USB camera", webcam.node(), "mjpeg", WEBCAM_SIZE)]]
+    finally:
+        webcam.tool.kill()
+        webcam.tool.wait()
