@@ -252,8 +252,10 @@ struct TraceText: ~Copyable {
 
   /// Writes what there is.
   mutating func flush() {
+    defer { buffer.removeAll(keepingCapacity: true) }
+    guard !hasFailed else { return }
     var offset = 0
-    while !hasFailed, offset < buffer.count {
+    while offset < buffer.count {
       let count = buffer.withUnsafeBytes {
         write(descriptor, $0.baseAddress.unsafelyUnwrapped + offset, $0.count - offset)
       }
@@ -268,7 +270,6 @@ struct TraceText: ~Copyable {
     noteComma(before: offset)
     if hasFailed { finish(at: lastComma) }
     written += offset
-    buffer.removeAll(keepingCapacity: true)
   }
 
   /// Looks for the last comma between events that has room for the end behind it, in the bytes of the buffer that were written.

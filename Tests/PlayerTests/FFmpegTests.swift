@@ -87,30 +87,39 @@ import Testing
     #expect(result.error.contains("frames captured"))
   }
 
-  @Test func `the transport stream is whole`() throws {
-    let directory = try TemporaryDirectory()
+  /// Streams the synthetic camera for six seconds with `options` to ffmpeg, which keeps the transport stream as it comes; its
+  /// path.
+  static func keepTransportStream(_ options: [String] = [], in directory: TemporaryDirectory) throws -> String {
+    let path = directory.path("out.ts")
     let port = try UDPPort.free()
     let receiver = try Subprocess(
       [
         "ffmpeg", "-nostdin", "-v", "warning", "-i", "rtp://127.0.0.1:\(port)?buffer_size=4000000", "-c", "copy",
-        "-flush_packets", "1", "-y", directory.path("out.ts"),
+        "-flush_packets", "1", "-y", path,
       ], in: directory)
     #expect(try eventually { try UDPPort.isBound(port) })
     let program = try Subprocess.run(
       [
-        nightjarPath, "stream", "--source", "test", "--size", "640x360", "--duration", "6s", "--to",
-        "rtp://127.0.0.1:\(port)?payload=mp2t", "--stats-json", directory.path("s.json"),
-      ], in: directory)
+        nightjarPath, "stream", "--control", "none", "--source", "test", "--size", "640x360", "--duration", "6s",
+        "--to",
+        "rtp://127.0.0.1:\(port)?payload=mp2t",
+      ] + options, in: directory)
     #expect(program.status == 0, "\(program.error)")
     usleep(500_000)
     receiver.send(SIGKILL)
     let log = try receiver.wait(limit: 30).error
     #expect(!log.contains("Continuity") && !log.contains("corrupt"), "\(log)")
+    return path
+  }
+
+  @Test func `the transport stream is whole`() throws {
+    let directory = try TemporaryDirectory()
+    let stream = try Self.keepTransportStream(in: directory)
     let probe = try Subprocess.run(
       [
         "ffprobe", "-v", "warning", "-count_frames", "-show_entries",
         "stream=codec_name,width,height,nb_read_frames:format=probe_score", "-of", "default=nw=1",
-        directory.path("out.ts"),
+        stream,
       ], in: directory)
     #expect(probe.outputText.contains("codec_name=h264"))
     #expect(probe.outputText.contains("width=640"))

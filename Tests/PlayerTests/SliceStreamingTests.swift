@@ -95,25 +95,11 @@
 
     @Test func `the transport stream is whole`() throws {
       let directory = try TemporaryDirectory()
-      let port = try UDPPort.free()
-      let receiver = try Subprocess(
-        [
-          "ffmpeg", "-nostdin", "-v", "warning", "-i", "rtp://127.0.0.1:\(port)?buffer_size=4000000", "-c", "copy",
-          "-flush_packets", "1", "-y", directory.path("out.ts"),
-        ], in: directory)
-      #expect(try eventually { try UDPPort.isBound(port) })
-      let program = try Subprocess.run(
-        [nightjarPath, "stream", "--control", "none", "--source", "test", "--size", "640x360", "--duration", "6s"]
-          + Self.options + ["--to", "rtp://127.0.0.1:\(port)?payload=mp2t"], in: directory)
-      #expect(program.status == 0, "\(program.error)")
-      usleep(500_000)
-      receiver.send(SIGKILL)
-      let log = try receiver.wait(limit: 30).error
-      #expect(!log.contains("Continuity") && !log.contains("corrupt"), "\(log)")
+      let stream = try FFmpegTests.keepTransportStream(Self.options, in: directory)
       let probe = try Subprocess.run(
         [
           "ffprobe", "-v", "error", "-count_frames", "-show_entries", "stream=nb_read_frames", "-of", "csv=p=0",
-          directory.path("out.ts"),
+          stream,
         ], in: directory)
       #expect(probe.error.isEmpty, "\(probe.error)")
       #expect(Int(probe.outputText.filter(\.isNumber)) ?? 0 > 20, "\(probe.outputText)")
