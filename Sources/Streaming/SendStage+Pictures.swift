@@ -8,7 +8,6 @@ import Synchronization
 extension SendStage {
   /// Readies for a picture that begins.
   func begin(_ picture: CodedPicture, at now: MediaTime) {
-    if !hasHadPicture { nextKeepAlive = now + Self.keepAliveInterval }
     hasHadPicture = true
     for output in outputs { output.endPacing(at: now) }
     recordLastFrame(at: now)
