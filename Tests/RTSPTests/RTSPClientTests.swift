@@ -52,14 +52,13 @@ final class Listener: Sendable {
         serve(connection, number)
         close(connection)
       }
+      // Here and nowhere else: the next listener may get this number while the thread still serves, and lose its player to it.
+      close(socket)
     }
   }
 
   /// Ends the listening, and with it the thread.
-  func stop() {
-    shutdown(socket, Int32(SHUT_RDWR))
-    close(socket)
-  }
+  func stop() { shutdown(socket, Int32(SHUT_RDWR)) }
 
   private func serve(_ connection: Int32, _ number: UInt64) {
     var parser = RequestParser()
