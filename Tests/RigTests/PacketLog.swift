@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 
 /// Listens on a UDP port of this machine and writes down when which access unit came, from RTP's headers alone
 /// (RFC 3550 section 5.1).
@@ -24,21 +25,7 @@ final class PacketLog: @unchecked Sendable {
 
   init(port: UInt16) throws {
     self.port = port
-    socket = Glibc.socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
-    var size: Int32 = 8 << 20
-    setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
-    var patience = timeval(tv_sec: 0, tv_usec: 200_000)
-    setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_port = port.bigEndian
-    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-    let result = withUnsafePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(socket, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-      }
-    }
-    guard result == 0 else { throw CocoaError(.fileReadNoPermission) }
+    socket = try loopbackSocket(port: port)
     Thread { [self] in record() }.start()
   }
 
