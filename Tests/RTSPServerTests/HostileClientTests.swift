@@ -127,11 +127,6 @@
       #expect(try camera.server.statistics().failedLogins < 10)
     }
 
-    private static func residentBytes() throws -> Int {
-      let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
-      return try #require(Int(text.split(separator: " ")[1])) * Int(sysconf(CInt(_SC_PAGESIZE)))
-    }
-
     @Test func `a flood of requests by one that reads no answer costs little, and others are served`() throws {
       let camera = try ServedCamera { $0.stallTime = MediaTime(seconds: 3) }
       let flooder = try camera.client(receiveBuffer: 4096)
@@ -139,12 +134,12 @@
       let block = Array(repeatElement(text, count: 2000).joined())
       let viewer = try camera.client()
       _ = try viewer.play(PlayTests.interleaved)
-      let before = try Self.residentBytes()
+      let before = try Footprint.residentBytes()
       var (sent, most) = (0, 0)
       for _ in 0..<20 {
         let count = flooder.send(block, within: 0.3)
         sent += count
-        most = max(most, try Self.residentBytes() - before)
+        most = max(most, try Footprint.residentBytes() - before)
         #expect(try viewer.request("OPTIONS").status == 200)
         if count == 0 { break }
       }

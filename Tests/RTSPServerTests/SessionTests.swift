@@ -44,10 +44,6 @@
       #expect(camera.pipeline.statistics.destinations.isEmpty)
     }
 
-    private static func descriptors() throws -> Int {
-      try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
-    }
-
     @Test func `viewers that vanish leave nothing behind`() throws {
       let camera = try ServedCamera { $0.sessionSeconds = 2 }
       for _ in 0..<6 {

@@ -9,11 +9,6 @@
 
   /// One viewer that takes far less than it gets, among others.
   @Suite(.serialized) struct SlowReaderTests {
-    private static func residentBytes() throws -> Int {
-      let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
-      return try #require(Int(text.split(separator: " ")[1])) * Int(sysconf(CInt(_SC_PAGESIZE)))
-    }
-
     /// A clip whose pictures take all the bits that there are.
     private static func noise(in directory: TemporaryDirectory) throws -> String {
       let (width, height) = (320, 240)
@@ -49,7 +44,7 @@
       _ = try slow.play(PlayTests.interleaved)
       let name = "rtsp tcp"
       let id = try #require(camera.pipeline.statistics.destinations.last { $0.name.hasPrefix(name) }).id
-      let before = try Self.residentBytes()
+      let before = try Footprint.residentBytes()
       var received = overUDP.map { _ in [Data]() }
       var most = 0
       var (isDropped, isGone) = (false, false)
@@ -63,7 +58,7 @@
         guard MediaTime.now() >= nextRead else { continue }
         nextRead = .now() + MediaTime(nanoseconds: 100_000_000)
         slow.pump(0, limit: 100)
-        most = max(most, try Self.residentBytes() - before)
+        most = max(most, try Footprint.residentBytes() - before)
         let figures = camera.pipeline.statistics(of: id)
         isGone = figures == nil
         if let figures, figures.framesDropped > 0 { isDropped = true }

@@ -65,24 +65,6 @@
       }
     }
 
-    /// What is watched for growth, at one time.
-    private struct Sample {
-      let residentBytes: Int
-      let descriptors: Int
-      let latency: LatencySummary
-    }
-
-    private static func residentBytes() throws -> Int {
-      let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
-      return try #require(Int(text.split(separator: " ")[1])) * Int(sysconf(CInt(_SC_PAGESIZE)))
-    }
-
-    private static func descriptors() throws -> Int {
-      try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count
-    }
-
-    private static func median(_ values: some Collection<Int>) -> Int { values.sorted()[values.count / 2] }
-
     @Test func `a hundred viewers come and go for five minutes, and nothing grows`() throws {
       let duration = MediaTime(seconds: 300)
       let places = try Places(count: 100)
@@ -97,7 +79,7 @@
       var generator = SeededGenerator(seed: 5)
       var present: [Int: ViewerID] = [:]
       var (changes, received) = (0, 0)
-      var samples: [Sample] = []
+      var watch = GrowthWatch()
       let begin = MediaTime.now()
       var next = begin + MediaTime(seconds: 5)
 
@@ -116,10 +98,9 @@
         next = .now() + MediaTime(seconds: 5)
         // With the same number of viewers each time: none.
         for id in present.values { #expect(pipeline.remove(id)) }
-        let latency = pipeline.recentLatency()
+        let latency = pipeline.recentLatency().median
         usleep(200_000)
-        samples.append(
-          Sample(residentBytes: try Self.residentBytes(), descriptors: try Self.descriptors(), latency: latency))
+        try watch.look(latency: latency)
         for index in present.keys { present[index] = try pipeline.add(places.destinations[index]) }
       }
       pipeline.stop()
@@ -129,29 +110,18 @@
         return
       }
 
-      // The first fifth warms up: the heap, the sockets' memory, the encoder.
-      let settled = samples.dropFirst(samples.count / 5)
-      try #require(settled.count >= 8)
-      let (early, late) = (settled.prefix(settled.count / 3), settled.suffix(settled.count / 3))
-      let resident = (Self.median(early.map(\.residentBytes)), Self.median(late.map(\.residentBytes)))
-      let latency = (
-        Self.median(early.map { Int($0.latency.median.nanoseconds / 1000) }),
-        Self.median(late.map { Int($0.latency.median.nanoseconds / 1000) })
-      )
+      let growth = try #require(watch.growth)
       let statistics = pipeline.statistics
       print(
         """
         \(changes) changes in \((MediaTime.now() - begin).seconds) s, \(received) datagrams received, \
-        \(statistics.sent) frames sent, \(statistics.dropped) dropped; first and last third of \(settled.count) samples: \
-        resident memory \(resident.0 / 1024) and \(resident.1 / 1024) KiB, median latency \(latency.0) and \
-        \(latency.1) µs; descriptors \(settled.map(\.descriptors).min() ?? 0) to \
-        \(settled.map(\.descriptors).max() ?? 0)
+        \(statistics.sent) frames sent, \(statistics.dropped) dropped; \(growth)
         """)
       #expect(received > 0)
-      #expect(resident.1 - resident.0 < 4 << 20, "\(settled.map { $0.residentBytes / 1024 })")
-      #expect(Set(settled.map(\.descriptors)).count == 1, "\(settled.map(\.descriptors))")
+      #expect(growth.residentKiB.late - growth.residentKiB.early < 4096, "\(growth)")
+      #expect(Set(growth.descriptors).count == 1, "\(growth.descriptors)")
       // Ten times as wide as what would be noticed: the machine has other work.
-      #expect(latency.1 < latency.0 * 5 + 20_000, "\(settled.map { $0.latency.median.milliseconds })")
+      #expect(growth.latency.late < growth.latency.early * 5 + 20_000, "\(growth)")
     }
   }
 #endif
