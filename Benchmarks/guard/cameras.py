@@ -20,7 +20,8 @@ def node(name):
         with open(f"{entry}/name") as file:
             if file.read().strip() == name:
                 return "/dev/" + os.path.basename(entry)
-    sys.exit(f"guard-allocations: there is no camera {name}; --cameras is for the rig: rig/run Benchmarks/guard-allocations --cameras")
+    sys.exit(f"guard-allocations: there is no camera {name}; --cameras is for the rig: "
+             "rig/run Benchmarks/guard-allocations --cameras")
 
 
 @contextlib.contextmanager

@@ -1,46 +1,17 @@
-import Glibc
+import Foundation
 import Media
-
-/// What `command` writes to its standard output; it must succeed.
-func output(of command: String) throws -> [UInt8] {
-  guard let pipe = popen(command, "re") else { throw SystemFailure("popen") }
-  var bytes: [UInt8] = []
-  var buffer = [UInt8](repeating: 0, count: 1 << 16)
-  while true {
-    let count = fread(&buffer, 1, buffer.count, pipe)
-    if count == 0 { break }
-    bytes += buffer[..<count]
-  }
-  guard pclose(pipe) == 0 else { throw SystemFailure(command, errorNumber: ECHILD) }
-  return bytes
-}
+import TestSupport
 
 /// A folder with one clip in it, which goes when this value does.
 final class Clip {
-  let folder: String
-  var path: String { "\(folder)/clip.y4m" }
-
-  init() throws {
-    var template = Array("/tmp/nightjar-test-XXXXXX".utf8CString)
-    guard mkdtemp(&template) != nil else { throw SystemFailure("mkdtemp") }
-    folder = String(decoding: template.dropLast().map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
-  }
+  private let directory: TemporaryDirectory
+  var folder: String { directory.url.path }
+  let path: String
 
   /// A clip of `bytes`.
-  convenience init(_ bytes: some Sequence<UInt8>) throws {
-    try self.init()
-    try write(bytes)
-  }
-
-  func write(_ bytes: some Sequence<UInt8>) throws {
-    let bytes = Array(bytes)
-    guard let stream = fopen(path, "we") else { throw SystemFailure("fopen") }
-    defer { fclose(stream) }
-    guard fwrite(bytes, 1, bytes.count, stream) == bytes.count else { throw SystemFailure("fwrite") }
-  }
-
-  deinit {
-    _ = system("rm -r \(folder)")
+  init(_ bytes: some Sequence<UInt8> = []) throws {
+    directory = try TemporaryDirectory()
+    path = try directory.write(bytes, as: "clip.y4m")
   }
 }
 

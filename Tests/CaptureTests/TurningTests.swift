@@ -1,6 +1,7 @@
 import Foundation
 import Media
 import PixelConversion
+import TestSupport
 import Testing
 
 @testable import Capture

@@ -1,53 +1,8 @@
 import Glibc
 import Media
 import PixelConversion
+import TestSupport
 import Testing
-
-/// A program that failed.
-struct ProgramFailure: Error, CustomStringConvertible {
-  let description: String
-}
-
-/// What `command` writes to its standard output; it must succeed.
-func output(of command: String) throws -> [UInt8] {
-  guard let pipe = popen(command, "re") else { throw ProgramFailure(description: "cannot start \(command)") }
-  var bytes: [UInt8] = []
-  var buffer = [UInt8](repeating: 0, count: 1 << 16)
-  while true {
-    let count = fread(&buffer, 1, buffer.count, pipe)
-    if count == 0 { break }
-    bytes += buffer[..<count]
-  }
-  let status = pclose(pipe)
-  guard status == 0 else { throw ProgramFailure(description: "status \(status) from \(command)") }
-  return bytes
-}
-
-/// A folder that goes when this value does.
-struct TemporaryFolder: ~Copyable {
-  let path: String
-
-  init() throws {
-    var template = Array("/tmp/nightjar-test-XXXXXX".utf8CString)
-    guard mkdtemp(&template) != nil else { throw ProgramFailure(description: "mkdtemp") }
-    path = String(decoding: template.dropLast().map { UInt8(truncatingIfNeeded: $0) }, as: UTF8.self)
-  }
-
-  deinit {
-    _ = system("rm -r \(path)")
-  }
-
-  /// Writes a file into the folder and returns its path.
-  func write(_ bytes: [UInt8], as name: String) throws -> String {
-    let file = "\(path)/\(name)"
-    guard let stream = fopen(file, "we") else { throw ProgramFailure(description: "cannot write \(file)") }
-    defer { fclose(stream) }
-    guard fwrite(bytes, 1, bytes.count, stream) == bytes.count else {
-      throw ProgramFailure(description: "cannot write \(file)")
-    }
-    return file
-  }
-}
 
 /// One raw picture of ffmpeg's moving test pattern.
 func testPicture(_ size: PictureSize, _ pixelFormat: String) throws -> [UInt8] {
@@ -61,7 +16,7 @@ func testPicture(_ size: PictureSize, _ pixelFormat: String) throws -> [UInt8] {
 func ffmpegConverts(
   _ picture: [UInt8], _ size: PictureSize, from source: String, to target: String = "nv12"
 ) throws -> [UInt8] {
-  let folder = try TemporaryFolder()
+  let folder = try TemporaryDirectory()
   let file = try folder.write(picture, as: "picture")
   return try output(
     of: """
@@ -147,7 +102,7 @@ extension FramePool {
   /// A frame of the pool; there must be one. (`#require` takes no noncopyable value.)
   func anyFrame() throws -> Frame {
     guard let frame = checkout(color: .bt709, timestamp: .zero, captured: .zero) else {
-      throw ProgramFailure(description: "the pool is empty")
+      throw SystemFailure("the pool is empty", errorNumber: ENOMEM)
     }
     return frame
   }

@@ -36,7 +36,7 @@ import Testing
   }
 
   private static func decode(_ jpeg: [UInt8], as format: String) throws -> [UInt8] {
-    let folder = try TemporaryFolder()
+    let folder = try TemporaryDirectory()
     let file = try folder.write(jpeg, as: "picture.jpg")
     return try output(
       of: "ffmpeg -nostdin -v error -xerror -i \(file) -vf format=\(format) -f rawvideo -sws_flags accurate_rnd -")

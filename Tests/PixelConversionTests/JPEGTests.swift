@@ -44,7 +44,7 @@ import Testing
 
   /// The picture that ffmpeg decodes, as NV12 in the same range.
   static func reference(_ jpeg: [UInt8], _ size: PictureSize, decoded: String) throws -> PackedPicture {
-    let folder = try TemporaryFolder()
+    let folder = try TemporaryDirectory()
     let file = try folder.write(jpeg, as: "picture.jpg")
     // The native format, named again without its range, so that nothing is scaled to limited range.
     let raw = try output(

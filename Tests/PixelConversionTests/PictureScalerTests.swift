@@ -47,7 +47,7 @@ import Testing
     Self.planes(picture, source)
     let frame = try FramePool(size: target, capacity: 1).frame()
     try PictureScaler(from: size, to: target).scale(source.planes, into: frame.planes)
-    let folder = try TemporaryFolder()
+    let folder = try TemporaryDirectory()
     let file = try folder.write(picture, as: "picture")
     let expected = try output(
       of: """

@@ -125,7 +125,7 @@ import Testing
     let (whole, size) = (PictureSize(width: 400, height: 300), PictureSize(width: 130, height: 74))
     let picture = noise(whole.pixels * 3 / 2)
     let (x, y) = (38, 22)
-    let folder = try TemporaryFolder()
+    let folder = try TemporaryDirectory()
     let file = try folder.write(picture, as: "picture")
     let cut = try output(
       of: """
@@ -201,7 +201,7 @@ private func distance(_ left: [UInt8], _ right: [UInt8]) -> Int {
 
 /// `picture` in each of `Orientation.all`, as NV12, by ffmpeg.
 private func ffmpegTurns(_ picture: [UInt8], _ size: PictureSize, from name: String) throws -> [PackedPicture] {
-  let folder = try TemporaryFolder()
+  let folder = try TemporaryDirectory()
   let file = try folder.write(picture, as: "picture")
   let turns = [0: "null", 90: "transpose=clock", 180: "hflip,vflip", 270: "transpose=cclock"]
   let filters = Orientation.all.map { (turns[$0.rotation.degrees] ?? "") + ($0.isMirrored ? ",hflip" : "") }
@@ -209,13 +209,13 @@ private func ffmpegTurns(_ picture: [UInt8], _ size: PictureSize, from name: Str
   let graph =
     "[0]scale=flags=area,format=yuv420p,split=\(count)" + (0..<count).map { "[i\($0)]" }.joined() + ";"
     + filters.enumerated().map { "[i\($0)]\($1),format=nv12[o\($0)]" }.joined(separator: ";")
-  let outputs = (0..<count).map { "-map '[o\($0)]' -f rawvideo \(folder.path)/\($0)" }.joined(separator: " ")
+  let outputs = (0..<count).map { "-map '[o\($0)]' -f rawvideo \(folder.path("\($0)"))" }.joined(separator: " ")
   _ = try output(
     of: """
       ffmpeg -nostdin -v error -f rawvideo -pix_fmt \(name) -s \(size) -i \(file) -filter_complex '\(graph)' \(outputs)
       """)
   return try Orientation.all.enumerated().map { index, orientation in
-    try PackedPicture(raw: output(of: "cat \(folder.path)/\(index)"), size: orientation.size(of: size))
+    try PackedPicture(raw: output(of: "cat \(folder.path("\(index)"))"), size: orientation.size(of: size))
   }
 }
 

@@ -26,29 +26,14 @@
               host: "127.0.0.1", port: port, payload: destinations.count % 7 == 0 ? .mp2t : .h264,
               maximumPacketSize: destinations.count % 3 == 0 ? 1400 : 1200, multiplexesRTCP: shares))
           guard destinations.count % 4 != 0 else { continue }
-          sockets.append(try Self.open(port))
-          if !shares { sockets.append(try Self.open(port + 1)) }
+          sockets.append(try loopbackSocket(port: port))
+          if !shares { sockets.append(try loopbackSocket(port: port + 1)) }
         }
         self.destinations = destinations
       }
 
       deinit {
         for socket in sockets { close(socket) }
-      }
-
-      private static func open(_ port: UInt16) throws -> CInt {
-        let descriptor = socket(AF_INET, CInt(SOCK_DGRAM.rawValue) | CInt(SOCK_NONBLOCK.rawValue), 0)
-        var address = sockaddr_in()
-        address.sin_family = sa_family_t(AF_INET)
-        address.sin_port = port.bigEndian
-        address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-        let result = withUnsafePointer(to: &address) {
-          $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-            bind(descriptor, $0, socklen_t(MemoryLayout<sockaddr_in>.size))
-          }
-        }
-        try #require(result == 0, "port \(port): \(errno)")
-        return descriptor
       }
 
       /// Takes what has arrived; how many datagrams.

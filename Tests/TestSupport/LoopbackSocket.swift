@@ -1,5 +1,5 @@
-import Foundation
 import Glibc
+import Media
 
 /// A UDP socket on a port of 127.0.0.1 that keeps as much as the kernel allows. A receive from it ends after 0.2 s, so that a
 /// thread sees when it is to end. Whoever asked closes it.
@@ -19,8 +19,9 @@ public func loopbackSocket(port: UInt16) throws -> Int32 {
     }
   }
   guard result == 0 else {
+    let failure = SystemFailure("bind to 127.0.0.1 port \(port)")
     close(socket)
-    throw CocoaError(.fileReadNoPermission)
+    throw failure
   }
   return socket
 }

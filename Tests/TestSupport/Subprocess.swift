@@ -95,6 +95,12 @@ public final class TemporaryDirectory: Sendable {
 
   /// The path of a file in it.
   public func path(_ name: String) -> String { url.appendingPathComponent(name).path }
+
+  /// Writes a file into it; its path.
+  public func write(_ bytes: some Sequence<UInt8>, as name: String) throws -> String {
+    try Data(bytes).write(to: url.appendingPathComponent(name))
+    return path(name)
+  }
 }
 
 /// The program under test, built beside the test bundle.
