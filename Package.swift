@@ -18,6 +18,9 @@ func test(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
   .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
 }
 
+/// The test targets to build, separated by commas; all of them where the variable is not set.
+let testTargets = Context.environment["NIGHTJAR_TEST_TARGETS"].map { $0.split(separator: ",").map(String.init) }
+
 let package = Package(
   name: "nightjar",
   products: [
@@ -206,3 +209,7 @@ let package = Package(
     test("RigTests", ["TestSupport", "RTPReceiverTool", "UVCCameraTool", "nightjar"]),
   ]
 )
+
+if let testTargets {
+  package.targets.removeAll { $0.type == .test && !testTargets.contains($0.name) }
+}
