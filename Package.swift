@@ -39,12 +39,8 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
     .package(url: "https://github.com/hummingbird-project/hummingbird", from: "2.28.0", traits: []),
     .package(url: "https://github.com/apple/swift-nio", from: "2.100.0"),
-    .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
-    .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
-    .package(url: "https://github.com/apple/swift-certificates", from: "1.20.0"),
-    .package(url: "https://github.com/apple/swift-asn1", from: "1.7.0"),
     .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
   ],
   targets: [
@@ -58,6 +54,7 @@ let package = Package(
     .systemLibrary(name: "CTurboJPEG"),
     .systemLibrary(name: "CSystemd"),
     .systemLibrary(name: "CSRTP"),
+    .systemLibrary(name: "COpenSSL"),
 
     // Data moves left to right; nothing here imports anything below it.
     target("Media", ["CLinux"]),
@@ -78,17 +75,11 @@ let package = Package(
     target(
       "Diagnosis",
       ["Media", "Threading", "Capture", "Encoding", "VAAPI", "ThermalSensing", "Credentials", "CLinux"]),
+    target("TLS", ["Media", "COpenSSL"]),
     target("RTP", ["Media"]),
     target("SRTP", ["Media", "RTP", "CLinux", "CSRTP"]),
     target("RTSP", ["Media", "RTP"]),
-    target(
-      "Credentials",
-      [
-        "Media", "CLinux",
-        .product(name: "Crypto", package: "swift-crypto"),
-        .product(name: "X509", package: "swift-certificates"),
-        .product(name: "SwiftASN1", package: "swift-asn1"),
-      ]),
+    target("Credentials", ["Media", "CLinux", "TLS"]),
     target("Settings", ["Media", "CLinux", .product(name: "TOMLKit", package: "TOMLKit")]),
     target(
       "Streaming",
@@ -99,29 +90,26 @@ let package = Package(
     target(
       "Listening",
       [
-        "Media", "Credentials",
+        "Media", "Credentials", "TLS",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ]),
     target(
       "RTSPServer",
       [
-        "RTSP", "Credentials", "Listening", "Streaming", "SRTP", "RTP", "Threading", "Media",
+        "RTSP", "Credentials", "Listening", "TLS", "Streaming", "SRTP", "RTP", "Threading", "Media",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
-        .product(name: "NIOSSL", package: "swift-nio-ssl"),
       ]),
     target(
       "Control",
       [
-        "Media", "CLinux", "Credentials", "Listening",
+        "Media", "CLinux", "Credentials", "Listening", "TLS",
         .product(name: "Hummingbird", package: "hummingbird"),
         .product(name: "HummingbirdCore", package: "hummingbird"),
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
         .product(name: "NIOHTTP1", package: "swift-nio"),
-        .product(name: "NIOSSL", package: "swift-nio-ssl"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ]),
@@ -182,8 +170,14 @@ let package = Package(
     test("ThermalSensingTests", ["ThermalSensing", "Media", "TestSupport"]),
     test("DiagnosisTests", ["Diagnosis", "ThermalSensing", "Media", "TestSupport", "nightjar"]),
     test("RTPTests", ["RTP", "Media", "TestSupport"]),
+    test("SRTPTests", ["SRTP", "RTP", "Media", "TestSupport", "COpenSSL"]),
     test(
-      "SRTPTests", ["SRTP", "RTP", "Media", "TestSupport", .product(name: "Crypto", package: "swift-crypto")]),
+      "TLSTests",
+      [
+        "TLS", "Listening", "Credentials", "Media", "TestSupport",
+        .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
+      ]),
     .testTarget(
       name: "RTSPTests", dependencies: ["RTSP", "RTP", "Media", "TestSupport"], exclude: ["Captures"],
       swiftSettings: settings),

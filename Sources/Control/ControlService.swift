@@ -9,7 +9,7 @@ import Media
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import NIOSSL
+import TLS
 
 /// The accept loop, and Hummingbird on each connection.
 struct ControlService: Sendable {
@@ -82,15 +82,15 @@ struct ControlService: Sendable {
   }
 
   /// Sets up connections, within TLS where there is a context for it. They wait for ``serve(_:)``.
-  func bootstrap(_ group: MultiThreadedEventLoopGroup, tls: NIOSSLContext? = nil) -> ServerBootstrap {
+  func bootstrap(_ group: MultiThreadedEventLoopGroup, tls: ServerContext? = nil) -> ServerBootstrap {
     let time = TimeAmount.nanoseconds(limits.requestTime.nanoseconds)
     return ServerBootstrap(group: group)
       .childChannelOption(.allowRemoteHalfClosure, value: true)
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
           let pipeline = channel.pipeline.syncOperations
+          if let tls { try pipeline.addHandler(TLSHandler(tls)) }
           try pipeline.addHandler(OutputProgress())
-          if let tls { try pipeline.addHandler(NIOSSLServerHandler(context: tls)) }
           // 2 MB of a body that is too large are read and thrown away, so that its sender gets to read why.
           try pipeline.addHandler(ConnectionLimits(bytes: 2 << 20, time: time))
           if let refusal = try refusal(of: channel) {
@@ -117,7 +117,7 @@ struct ControlService: Sendable {
   ///
   /// - Throws: `ListenError`; then nothing listens.
   func open(
-    _ listeners: [TCPListener], _ group: MultiThreadedEventLoopGroup, tls: NIOSSLContext? = nil, service: String
+    _ listeners: [TCPListener], _ group: MultiThreadedEventLoopGroup, tls: ServerContext? = nil, service: String
   ) throws -> [(channel: any Channel, listener: TCPListener)] {
     var open: [(channel: any Channel, listener: TCPListener)] = []
     do {

@@ -3,7 +3,6 @@ public import Listening
 import Media
 import NIOCore
 import NIOPosix
-import NIOSSL
 
 /// Serves the control API over TCP, within TLS, to users and holders of tokens: HTTPS.
 ///

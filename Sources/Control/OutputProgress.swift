@@ -2,8 +2,8 @@ import NIOCore
 
 /// Tells, piece by piece, that an answer leaves: one that is large leaves slowly where its reader is slow.
 ///
-/// It stands before everything else, TLS too, because that writes all of an answer at once. Only whole pieces count, so
-/// nobody makes progress by what TLS answers for itself.
+/// It stands behind TLS, which encrypts as the connection takes it, and tells of each piece once it has left. What TLS
+/// answers for itself is no progress.
 final class OutputProgress: ChannelOutboundHandler {
   typealias OutboundIn = IOData
   typealias OutboundOut = IOData

@@ -1,5 +1,5 @@
-import Crypto
 import FoundationEssentials
+import TLS
 
 /// A name and a password as Basic authentication sends them (RFC 7617): in the clear but for Base64, so within TLS alone.
 public struct BasicCredentials: Sendable {
@@ -34,7 +34,7 @@ extension UsersFile {
     let expected = user?.hashes[algorithm]
     // Of nobody: no password has a hash that is no hexadecimal.
     let nobody = [UInt8](repeating: UInt8(ascii: "-"), count: algorithm.hexLength)
-    let isRight = DigestHash.isEqual(hash, expected ?? nobody)
+    let isRight = Secrets.isEqual(hash, expected ?? nobody)
     return isRight ? user?.name : nil
   }
 }

@@ -1,4 +1,5 @@
 public import Media
+import TLS
 
 /// Asks for a password and checks the answer: Digest access authentication, RFC 7616, for any protocol whose requests
 /// have a method and a URI.
@@ -80,7 +81,7 @@ public struct DigestAuthenticator: ~Copyable, Sendable {
     replays = ReplayTable(limit: Self.nonceLimit, life: nonceLife)
     var nobody: [DigestAlgorithm: [UInt8]] = [:]
     for algorithm in DigestAlgorithm.allCases {
-      nobody[algorithm] = Hexadecimal.text((0..<algorithm.hexLength / 2).map { _ in UInt8.random(in: 0 ... .max) })
+      nobody[algorithm] = Hexadecimal.text(Secrets.randomBytes(algorithm.hexLength / 2))
     }
     self.nobody = nobody
   }
@@ -103,7 +104,7 @@ public struct DigestAuthenticator: ~Copyable, Sendable {
     let hash = authorization.user.flatMap { users[$0]?.hashes[authorization.algorithm] }
     let expected = DigestHash.response(
       authorization, hash: hash ?? nobody[authorization.algorithm] ?? [], method: request.method)
-    let isRight = DigestHash.isEqual(expected, authorization.response)
+    let isRight = Secrets.isEqual(expected, authorization.response)
     guard isRight, hash != nil, let user = authorization.user else { return challenge(request, .credentials, at: now) }
     guard isFresh(authorization, request, at: now) else { return challenge(request, .stale, at: now) }
     return .granted(user)

@@ -1,13 +1,15 @@
-import Crypto
+import TLS
 
 /// The hashes of Digest access authentication, RFC 7616 section 3.4.
 enum DigestHash {
   /// H(data) in hexadecimal: RFC 7616 calls it LHEX.
   static func hex(_ algorithm: DigestAlgorithm, _ data: [UInt8]) -> [UInt8] {
-    switch algorithm {
-    case .sha256: Hexadecimal.text(SHA256.hash(data: data))
-    case .md5: Hexadecimal.text(Insecure.MD5.hash(data: data))
-    }
+    let function: HashFunction =
+      switch algorithm {
+      case .sha256: .sha256
+      case .md5: .md5
+      }
+    return Hexadecimal.text(function.digest(of: data))
   }
 
   /// The response that whoever knows the password of HA1 gives, section 3.4.1; without `qop` that of RFC 2069.
@@ -22,14 +24,6 @@ enum DigestHash {
       text += protection.countText + colon + protection.clientNonce + Array(":auth:".utf8)
     }
     return hex(algorithm, text + request)
-  }
-
-  /// Whether both are the same, in a time that depends on their length alone.
-  static func isEqual(_ one: [UInt8], _ other: [UInt8]) -> Bool {
-    guard one.count == other.count else { return false }
-    var difference: UInt8 = 0
-    for index in one.indices { difference |= one[index] ^ other[index] }
-    return difference == 0
   }
 }
 

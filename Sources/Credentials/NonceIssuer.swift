@@ -1,5 +1,5 @@
-import Crypto
 import Media
+import TLS
 
 /// Makes nonces and knows its own again, without keeping any: a nonce carries its time and is signed with a key that
 /// this process alone has, RFC 7616 section 3.3.
@@ -14,7 +14,7 @@ struct NonceIssuer {
     let isOfConnection: Bool
   }
 
-  private let key = SymmetricKey(size: .bits256)
+  private let key = Secrets.randomBytes(32)
   private let start: MediaTime
   private static let seal = 12
 
@@ -35,8 +35,8 @@ struct NonceIssuer {
   func read(_ text: [UInt8], peer: PeerAddress, connection: UInt64) -> Nonce? {
     guard text.count == 2 * (16 + 2 * Self.seal), let bytes = Hexadecimal.bytes(text) else { return nil }
     let head = Array(bytes[..<16])
-    guard DigestHash.isEqual(Array(bytes[16..<(16 + Self.seal)]), peerSeal(head, peer)) else { return nil }
-    let isOfConnection = DigestHash.isEqual(
+    guard Secrets.isEqual(Array(bytes[16..<(16 + Self.seal)]), peerSeal(head, peer)) else { return nil }
+    let isOfConnection = Secrets.isEqual(
       Array(bytes[(16 + Self.seal)...]), connectionSeal(head, peer, connection))
     guard let nanoseconds = Int64(exactly: Self.number(head[..<8])) else { return nil }
     return Nonce(
@@ -50,7 +50,7 @@ struct NonceIssuer {
   }
 
   private func seal(_ data: [UInt8]) -> [UInt8] {
-    Array(HMAC<SHA256>.authenticationCode(for: data, using: key).prefix(Self.seal))
+    Array(HashFunction.sha256.authenticationCode(of: data, key: key).prefix(Self.seal))
   }
 
   private static func bytes(_ value: UInt64) -> [UInt8] { withUnsafeBytes(of: value.bigEndian) { Array($0) } }

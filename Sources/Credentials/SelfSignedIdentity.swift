@@ -1,10 +1,7 @@
 import CLinux
-import Crypto
-import FoundationEssentials
 import Glibc
 import Media
-import SwiftASN1
-import X509
+import TLS
 
 /// A certificate of the machine's own, made at the first start and kept, so that a viewer who has once compared its
 /// fingerprint knows the machine again.
@@ -83,31 +80,16 @@ public struct SelfSignedIdentity: Sendable {
   }
 
   /// A self-signed certificate of a server, RFC 5280, with a fresh P-256 key.
-  private static func make(names: HostNames, at now: Int64) throws -> TLSIdentity {
-    let key = Certificate.PrivateKey(P256.Signing.PrivateKey())
+  private static func make(names: HostNames, at now: Int64) throws(OpenSSLError) -> TLSIdentity {
+    let key = try PrivateKey()
     // A box without a battery starts in 1970, and learns the time later: it must not have expired by then.
     let start = max(now, earliestStart)
-    let subject = try DistinguishedName { CommonName(String(names.names.first?.prefix(64) ?? "localhost")) }
-    let identifier = SubjectKeyIdentifier(
-      keyIdentifier: ArraySlice(Insecure.SHA1.hash(data: key.publicKey.subjectPublicKeyInfoBytes)))
-    var alternatives = names.names.map { GeneralName.dnsName($0) }
-    for address in names.addresses {
-      alternatives.append(.ipAddress(ASN1OctetString(contentBytes: ArraySlice(address))))
-    }
-    let certificate = try Certificate(
-      version: .v3, serialNumber: Certificate.SerialNumber(), publicKey: key.publicKey,
-      // A viewer's clock may be behind.
-      notValidBefore: Date(timeIntervalSince1970: Double(min(now, earliestStart) - 86_400)),
-      notValidAfter: Date(timeIntervalSince1970: Double(start + days * 86_400)),
-      issuer: subject, subject: subject, signatureAlgorithm: .ecdsaWithSHA256,
-      extensions: try Certificate.Extensions {
-        Critical(BasicConstraints.notCertificateAuthority)
-        Critical(KeyUsage(digitalSignature: true))
-        try ExtendedKeyUsage([.serverAuth])
-        SubjectAlternativeNames(alternatives)
-        identifier
-      },
-      issuerPrivateKey: key)
+    let certificate = try Certificate.selfSigned(
+      .init(
+        commonName: names.names.first ?? "localhost", names: names.names, addresses: names.addresses,
+        // A viewer's clock may be behind.
+        validity: min(now, earliestStart) - 86_400...start + days * 86_400),
+      key: key)
     return try TLSIdentity(chain: [certificate], key: key)
   }
 

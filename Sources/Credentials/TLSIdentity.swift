@@ -1,8 +1,4 @@
-import Crypto
-import FoundationEssentials
-import Glibc
-import SwiftASN1
-import X509
+import TLS
 
 /// A certificate and its private key, as a TLS server shows and uses them.
 public struct TLSIdentity: Sendable {
@@ -23,7 +19,7 @@ public struct TLSIdentity: Sendable {
   /// SHA-256 of the certificate as `openssl x509 -noout -fingerprint -sha256` writes it: pairs of upper-case
   /// hexadecimal digits with colons between.
   public var fingerprint: String {
-    SHA256.hash(data: certificate).map { byte in
+    HashFunction.sha256.digest(of: certificate).map { byte in
       let digits = String(byte, radix: 16, uppercase: true)
       return byte < 16 ? "0" + digits : digits
     }.joined(separator: ":")
@@ -65,43 +61,40 @@ public struct TLSIdentity: Sendable {
     certificates: [UInt8], from certificateFile: String, key: [UInt8], from keyFile: String
   ) throws(TLSIdentityError) {
     let chain: [Certificate]
-    do {
-      chain = try PEMDocument.parseMultiple(pemString: String(decoding: certificates, as: UTF8.self))
-        .filter { $0.discriminator == Certificate.defaultPEMDiscriminator }.map { try Certificate(pemDocument: $0) }
+    do throws(OpenSSLError) {
+      chain = try Certificate.all(pem: certificates)
     } catch {
       throw .certificate(path: certificateFile, reason: Self.reason(error))
     }
     guard let first = chain.first else { throw .certificate(path: certificateFile, reason: "there is none") }
 
-    let secret: Certificate.PrivateKey
-    do {
-      let documents = try PEMDocument.parseMultiple(pemString: String(decoding: key, as: UTF8.self))
-      let keys = documents.filter { $0.discriminator.hasSuffix("PRIVATE KEY") }
-      if keys.first?.discriminator == "ENCRYPTED PRIVATE KEY" { throw TLSIdentityError.encryptedKey(path: keyFile) }
-      guard let only = keys.first else { throw TLSIdentityError.key(path: keyFile, reason: "there is none") }
-      secret = try Certificate.PrivateKey(pemDocument: only)
-    } catch let error as TLSIdentityError {
-      throw error
+    let secret: PrivateKey
+    do throws(PrivateKey.LoadError) {
+      secret = try PrivateKey(pem: key)
     } catch {
-      throw .key(path: keyFile, reason: Self.reason(error))
+      switch error {
+      case .missing: throw .key(path: keyFile, reason: "there is none")
+      case .encrypted: throw .encryptedKey(path: keyFile)
+      case .unusable(let error): throw .key(path: keyFile, reason: Self.reason(error))
+      }
     }
-    guard secret.publicKey == first.publicKey else { throw .mismatch(certificate: certificateFile, key: keyFile) }
-    do {
+    guard first.isFor(secret) else { throw .mismatch(certificate: certificateFile, key: keyFile) }
+    do throws(OpenSSLError) {
       try self.init(chain: chain, key: secret)
     } catch {
       throw .certificate(path: certificateFile, reason: Self.reason(error))
     }
   }
 
-  /// The first certificate of `chain` is that of `key`.
-  init(chain: [Certificate], key: Certificate.PrivateKey) throws {
-    certificates = try chain.map { try $0.serializeAsPEM().pemString + "\n" }.joined()
-    privateKey = try key.serializeAsPEM().pemString + "\n"
-    var serializer = DER.Serializer()
-    try serializer.serialize(chain[0])
-    certificate = serializer.serializedBytes
-    notBefore = Int64(chain[0].notValidBefore.timeIntervalSince1970)
-    notAfter = Int64(chain[0].notValidAfter.timeIntervalSince1970)
+  /// The first certificate of `chain`, which has one, is that of `key`.
+  init(chain: [Certificate], key: PrivateKey) throws(OpenSSLError) {
+    var text = ""
+    for certificate in chain { text += try certificate.pem }
+    certificates = text
+    privateKey = try key.pem
+    certificate = try chain[0].der
+    let validity = try chain[0].validity
+    (notBefore, notAfter) = (validity.lowerBound, validity.upperBound)
   }
 
   /// A library's error in one line that is no longer than a person reads.

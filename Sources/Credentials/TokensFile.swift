@@ -1,5 +1,5 @@
-import Crypto
 import FoundationEssentials
+import TLS
 
 /// Programs that may use the control API, as a file holds them: one token a line, `name:token-sha256=HASH`; empty lines,
 /// and comments that begin with `#`, stay where they are.
@@ -41,7 +41,7 @@ public struct TokensFile: Sendable {
         do throws(UserNameError) { name = try UserName(String(parts[0])) } catch { throw .name(error) }
         guard parts.count == 2, parts[1].hasPrefix(Self.field),
           let hash = Hexadecimal.bytes(parts[1].dropFirst(Self.field.count).utf8),
-          hash.count == SHA256.byteCount
+          hash.count == HashFunction.sha256.byteCount
         else { throw .hash(name) }
         guard hashes.updateValue(hash, forKey: name) == nil else { throw .repeated(name) }
         guard hashes.count <= Self.tokenLimit else { throw .count }
@@ -63,7 +63,7 @@ public struct TokensFile: Sendable {
     guard hashes[name] != nil || hashes.count < Self.tokenLimit else {
       throw TokensFileSyntaxError(line: 0, reason: .count)
     }
-    let bytes = (0..<Self.tokenBytes).map { _ in UInt8.random(in: 0 ... .max) }
+    let bytes = Secrets.randomBytes(Self.tokenBytes)
     let token = String(
       Data(bytes).base64EncodedString().compactMap { character -> Character? in
         switch character {
@@ -96,14 +96,14 @@ public struct TokensFile: Sendable {
   public func name(of token: String) -> UserName? {
     let hash = Self.hash(of: token)
     var found: UserName?
-    for (name, expected) in hashes where DigestHash.isEqual(hash, expected) { found = name }
+    for (name, expected) in hashes where Secrets.isEqual(hash, expected) { found = name }
     return found
   }
 
   /// The content of the file.
   public var bytes: [UInt8] { Array(lines.map { $0.text + "\n" }.joined().utf8) }
 
-  private static func hash(of token: String) -> [UInt8] { Array(SHA256.hash(data: Array(token.utf8))) }
+  private static func hash(of token: String) -> [UInt8] { HashFunction.sha256.digest(of: token.utf8) }
 }
 
 extension TokensFile: Equatable {

@@ -4,8 +4,8 @@ public import Listening
 import Media
 import NIOCore
 import NIOPosix
-import NIOSSL
 import Streaming
+import TLS
 
 /// Serves cameras by RTSP (RFC 2326), each at a path of its own, to whoever may watch.
 ///
@@ -68,7 +68,7 @@ public final class RTSPServer: Sendable {
   }
 
   private static func bootstrap(
-    _ service: NIOLoopBound<Service>, _ group: MultiThreadedEventLoopGroup, tls: NIOSSLContext?
+    _ service: NIOLoopBound<Service>, _ group: MultiThreadedEventLoopGroup, tls: ServerContext?
   ) -> ServerBootstrap {
     ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 64)
@@ -80,7 +80,7 @@ public final class RTSPServer: Sendable {
       .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 4096))
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
-          if let tls { try channel.pipeline.syncOperations.addHandler(NIOSSLServerHandler(context: tls)) }
+          if let tls { try channel.pipeline.syncOperations.addHandler(TLSHandler(tls)) }
           try channel.pipeline.syncOperations.addHandler(ConnectionHandler(service.value, isEncrypted: tls != nil))
         }
       }

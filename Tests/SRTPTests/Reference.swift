@@ -1,8 +1,8 @@
-import Crypto
+import COpenSSL
 import Foundation
 import TestSupport
 
-/// SRTP and SRTCP by the letter of RFC 3711 and RFC 7714, from openssl's AES in counter mode and swift-crypto's GCM and
+/// SRTP and SRTCP by the letter of RFC 3711 and RFC 7714, from openssl's AES in counter mode, its GCM and its
 /// HMAC: nothing of it is the library's that is tested. It is itself held against the RFCs' examples.
 struct Reference {
   /// The keys that a master key becomes, RFC 3711 section 4.3.
@@ -44,9 +44,23 @@ struct Reference {
 
   /// AES-GCM, the tag behind the text.
   static func seal(_ text: [UInt8], _ associated: [UInt8], key: [UInt8], nonce: [UInt8]) throws -> [UInt8] {
-    let box = try AES.GCM.seal(
-      text, using: SymmetricKey(data: key), nonce: AES.GCM.Nonce(data: nonce), authenticating: associated)
-    return Array(box.ciphertext) + Array(box.tag)
+    let context = EVP_CIPHER_CTX_new()
+    defer { EVP_CIPHER_CTX_free(context) }
+    var sealed = [UInt8](repeating: 0, count: text.count + 16)
+    var count: Int32 = 0
+    let isDone =
+      EVP_EncryptInit_ex2(context, key.count == 16 ? EVP_aes_128_gcm() : EVP_aes_256_gcm(), key, nonce, nil) == 1
+      && EVP_EncryptUpdate(context, nil, &count, associated, Int32(associated.count)) == 1
+      && EVP_EncryptUpdate(context, &sealed, &count, text, Int32(text.count)) == 1
+    guard isDone, nonce.count == 12, Int(count) == text.count else { throw CocoaError(.executableLoad) }
+    let isTagged = sealed.withUnsafeMutableBytes { memory in
+      let tag = memory.baseAddress?.advanced(by: text.count)
+      var rest: Int32 = 0
+      return EVP_EncryptFinal_ex(context, tag?.assumingMemoryBound(to: UInt8.self), &rest) == 1
+        && EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, 16, tag) == 1
+    }
+    guard isTagged else { throw CocoaError(.executableLoad) }
+    return sealed
   }
 
   /// RFC 7714 section 8.1.
@@ -90,7 +104,9 @@ struct Reference {
   }
 
   private func tag(_ data: [UInt8], _ key: [UInt8]) -> [UInt8] {
-    Array(HMAC<Insecure.SHA1>.authenticationCode(for: data, using: SymmetricKey(data: key)).prefix(10))
+    var code = [UInt8](repeating: 0, count: 20)
+    _ = HMAC(EVP_sha1(), key, Int32(key.count), data, data.count, &code, nil)
+    return Array(code.prefix(10))
   }
 }
 

@@ -1,0 +1,92 @@
+#ifndef NIGHTJAR_COPENSSL_SHIM_H
+#define NIGHTJAR_COPENSSL_SHIM_H
+
+// Nothing that OpenSSL 3 calls deprecated.
+#define OPENSSL_API_COMPAT 30000
+#define OPENSSL_NO_DEPRECATED
+#include <openssl/bio.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <openssl/hmac.h>
+#include <openssl/pem.h>
+#include <openssl/rand.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+#include <sys/auxv.h>
+#include <sys/time.h>
+
+_Static_assert(OPENSSL_VERSION_MAJOR == 3, "OpenSSL 3");
+
+// Macros of OpenSSL as functions.
+
+static inline int nightjar_ctx_set_minimum_version(SSL_CTX *context, int version) {
+  return SSL_CTX_set_min_proto_version(context, version);
+}
+
+static inline long nightjar_ctx_set_mode(SSL_CTX *context, long mode) { return SSL_CTX_set_mode(context, mode); }
+
+static inline long nightjar_ctx_disable_session_cache(SSL_CTX *context) {
+  return SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+}
+
+static inline long nightjar_ctx_set_groups(SSL_CTX *context, const char *groups) {
+  return SSL_CTX_set1_groups_list(context, groups);
+}
+
+static inline long nightjar_ctx_add_chain_certificate(SSL_CTX *context, X509 *certificate) {
+  return SSL_CTX_add1_chain_cert(context, certificate);
+}
+
+static inline long nightjar_ssl_set_mtu(SSL *ssl, long bytes) { return SSL_set_mtu(ssl, bytes); }
+
+static inline long nightjar_dtls_get_timeout(SSL *ssl, struct timeval *time) { return DTLSv1_get_timeout(ssl, time); }
+
+static inline long nightjar_dtls_handle_timeout(SSL *ssl) { return DTLSv1_handle_timeout(ssl); }
+
+static inline void nightjar_bio_clear_retry(BIO *bio) { BIO_clear_retry_flags(bio); }
+
+static inline void nightjar_bio_set_retry_read(BIO *bio) { BIO_set_retry_read(bio); }
+
+// Options are 64 bits wide by a cast, which Swift does not see.
+static const uint64_t nightjar_op_no_renegotiation = SSL_OP_NO_RENEGOTIATION;
+static const uint64_t nightjar_op_no_compression = SSL_OP_NO_COMPRESSION;
+static const uint64_t nightjar_op_server_preference = SSL_OP_CIPHER_SERVER_PREFERENCE;
+static const uint64_t nightjar_op_prioritize_chacha = SSL_OP_PRIORITIZE_CHACHA;
+static const uint64_t nightjar_op_no_ticket = SSL_OP_NO_TICKET;
+static const uint64_t nightjar_op_no_query_mtu = SSL_OP_NO_QUERY_MTU;
+
+static inline EVP_PKEY *nightjar_generate_p256(void) { return EVP_EC_gen("P-256"); }
+
+static inline BIO *nightjar_memory_bio(void) { return BIO_new(BIO_s_mem()); }
+
+static inline long nightjar_memory_bio_contents(BIO *bio, char **contents) { return BIO_get_mem_data(bio, contents); }
+
+static inline X509V3_CTX nightjar_extension_context(X509 *certificate) {
+  X509V3_CTX context;
+  X509V3_set_ctx_nodb(&context);
+  X509V3_set_ctx(&context, certificate, certificate, NULL, NULL, 0);
+  return context;
+}
+
+static inline int nightjar_general_names_push(GENERAL_NAMES *names, GENERAL_NAME *name) {
+  return sk_GENERAL_NAME_push(names, name);
+}
+
+// The two parts of an error code.
+static inline int nightjar_is_reason(unsigned long error, int library, int reason) {
+  return ERR_GET_LIB(error) == library && ERR_GET_REASON(error) == reason;
+}
+
+// Whether the processor has instructions for AES; without them ChaCha20 is several times as fast.
+static inline int nightjar_has_aes(void) {
+#if defined(__x86_64__) || defined(__i386__)
+  return __builtin_cpu_supports("aes") != 0;
+#elif defined(__aarch64__)
+  return (getauxval(AT_HWCAP) & (1 << 3)) != 0; // HWCAP_AES of <asm/hwcap.h>
+#else
+  return 0;
+#endif
+}
+
+#endif

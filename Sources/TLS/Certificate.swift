@@ -1,0 +1,88 @@
+import COpenSSL
+import Glibc
+
+/// A certificate, RFC 5280.
+package final class Certificate: @unchecked Sendable {
+  // Sendable: an X509 that nobody changes any more may be used by several threads.
+  let pointer: OpaquePointer
+
+  /// Takes over what `pointer` leads to.
+  init(owning pointer: OpaquePointer) { self.pointer = pointer }
+
+  deinit { X509_free(pointer) }
+
+  /// The certificates of a PEM file in their order; whatever else is in it is passed over.
+  ///
+  /// - Throws: ``OpenSSLError`` where one is broken.
+  package static func all(pem: [UInt8]) throws(OpenSSLError) -> [Certificate] {
+    var certificates: [Certificate] = []
+    for block in try PEMBlock.all(in: pem) where block.label == "CERTIFICATE" {
+      certificates.append(try Certificate(der: block.bytes))
+    }
+    return certificates
+  }
+
+  /// The certificate that `der` is.
+  ///
+  /// - Throws: ``OpenSSLError``.
+  package init(der: [UInt8]) throws(OpenSSLError) {
+    ERR_clear_error()
+    let certificate = der.withUnsafeBufferPointer { bytes -> OpaquePointer? in
+      var next = bytes.baseAddress
+      guard let read = d2i_X509(nil, &next, bytes.count) else { return nil }
+      guard next == bytes.baseAddress?.advanced(by: bytes.count) else {
+        X509_free(read)
+        return nil
+      }
+      return read
+    }
+    guard let certificate else { throw OpenSSLError("reading the certificate") }
+    pointer = certificate
+  }
+
+  /// The certificate in DER.
+  ///
+  /// - Throws: ``OpenSSLError``.
+  package var der: [UInt8] {
+    get throws(OpenSSLError) {
+      ERR_clear_error()
+      var bytes: UnsafeMutablePointer<UInt8>?
+      let count = i2d_X509(pointer, &bytes)
+      guard count > 0 else { throw OpenSSLError("writing the certificate") }
+      defer { CRYPTO_free(bytes, nil, 0) }
+      return Array(UnsafeBufferPointer(start: bytes, count: Int(count)))
+    }
+  }
+
+  /// The certificate in PEM.
+  ///
+  /// - Throws: ``OpenSSLError``.
+  package var pem: String {
+    get throws(OpenSSLError) { try PEMBlock.text("writing the certificate") { PEM_write_bio_X509($0, pointer) } }
+  }
+
+  /// From when to when it is valid, in seconds of Unix time.
+  ///
+  /// - Throws: ``OpenSSLError`` where a time of it is none.
+  package var validity: ClosedRange<Int64> {
+    get throws(OpenSSLError) {
+      func seconds(_ time: UnsafePointer<ASN1_TIME>?) throws(OpenSSLError) -> Int64 {
+        var parts = tm()
+        ERR_clear_error()
+        guard ASN1_TIME_to_tm(time, &parts) == 1 else { throw OpenSSLError("reading the certificate's time") }
+        return Int64(timegm(&parts))
+      }
+      let (start, end) = try (seconds(X509_get0_notBefore(pointer)), seconds(X509_get0_notAfter(pointer)))
+      guard start <= end else {
+        throw OpenSSLError("reading the certificate's time", reason: "it ends before it begins")
+      }
+      return start...end
+    }
+  }
+
+  /// Whether `key` is the one that the certificate is for.
+  package func isFor(_ key: PrivateKey) -> Bool {
+    defer { ERR_clear_error() }
+    return X509_check_private_key(pointer, key.pointer) == 1
+  }
+}

@@ -1,0 +1,56 @@
+import COpenSSL
+
+/// A cryptographic hash function (FIPS 180-4, RFC 1321).
+package enum HashFunction: Sendable {
+  /// Digest authentication of old players alone; broken for everything else.
+  case md5
+  /// SHA-256.
+  case sha256
+
+  /// The bytes of a digest.
+  package var byteCount: Int {
+    switch self {
+    case .md5: 16
+    case .sha256: 32
+    }
+  }
+
+  /// The digest of `bytes`.
+  package func digest(of bytes: some Sequence<UInt8>) -> [UInt8] {
+    let data = Array(bytes)
+    var digest = [UInt8](repeating: 0, count: byteCount)
+    let result = EVP_Digest(data, data.count, &digest, nil, algorithm.pointer, nil)
+    precondition(result == 1, "OpenSSL has no \(self): \(OpenSSLError.drain())")
+    return digest
+  }
+
+  /// HMAC (RFC 2104) of `bytes` by `key`.
+  package func authenticationCode(of bytes: some Sequence<UInt8>, key: [UInt8]) -> [UInt8] {
+    let data = Array(bytes)
+    var code = [UInt8](repeating: 0, count: byteCount)
+    let result = HMAC(algorithm.pointer, key, CInt(key.count), data, data.count, &code, nil)
+    precondition(result != nil, "OpenSSL has no HMAC of \(self): \(OpenSSLError.drain())")
+    return code
+  }
+
+  /// OpenSSL's implementation, looked up once.
+  private struct Algorithm: @unchecked Sendable {
+    // Sendable: what it points at is never changed and never freed.
+    let pointer: OpaquePointer?
+
+    init(_ name: String) {
+      // A machine whose OpenSSL is confined to FIPS has MD5 all the same, in its other provider.
+      pointer = EVP_MD_fetch(nil, name, "-fips")
+    }
+
+    static let md5 = Algorithm("MD5")
+    static let sha256 = Algorithm("SHA256")
+  }
+
+  private var algorithm: Algorithm {
+    switch self {
+    case .md5: .md5
+    case .sha256: .sha256
+    }
+  }
+}
