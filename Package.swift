@@ -171,13 +171,13 @@ let package = Package(
     test("DiagnosisTests", ["Diagnosis", "ThermalSensing", "Media", "TestSupport", "nightjar"]),
     test("RTPTests", ["RTP", "Media", "TestSupport"]),
     test("SRTPTests", ["SRTP", "RTP", "Media", "TestSupport", "COpenSSL"]),
-    test(
-      "TLSTests",
-      [
-        "TLS", "Listening", "Credentials", "Media", "TestSupport",
+    .testTarget(
+      name: "TLSTests",
+      dependencies: [
+        "TLS", "Listening", "Credentials", "Media", "TestSupport", "nightjar",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
-      ]),
+      ], exclude: ["Clients"], swiftSettings: settings),
     .testTarget(
       name: "RTSPTests", dependencies: ["RTSP", "RTP", "Media", "TestSupport"], exclude: ["Captures"],
       swiftSettings: settings),

@@ -33,7 +33,7 @@ let package = Package(
     fuzzer("FuzzRTSPTransport", ["RTSP", "RTP"]),
     fuzzer("FuzzRTSPURL", ["RTSP"]),
     fuzzer("FuzzRTSPSession", ["RTSP", "RTP", "Media"]),
-    // The parsers alone: what hashes needs a library that takes minutes to build.
+    // The parsers alone.
     .target(
       name: "CredentialsParsing", dependencies: ["Media"], path: "Sources/Credentials",
       sources: [
@@ -51,6 +51,9 @@ let package = Package(
       ],
       swiftSettings: instrumented),
     fuzzer("FuzzKeys", ["KeyParsing", "RTP", "Media"]),
+    .systemLibrary(name: "COpenSSL"),
+    .target(name: "TLS", dependencies: ["Media", "COpenSSL"], swiftSettings: instrumented),
+    fuzzer("FuzzTLS", ["TLS", "COpenSSL"]),
     // The TOML library itself is not instrumented.
     .target(
       name: "Settings", dependencies: ["Media", "CLinux", .product(name: "TOMLKit", package: "TOMLKit")],

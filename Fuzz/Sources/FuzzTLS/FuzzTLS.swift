@@ -1,0 +1,178 @@
+import CFuzzer
+import COpenSSL
+import Glibc
+import TLS
+
+/// A client of OpenSSL's talks to our server, and the input steers what lies between: bytes arrive cut anywhere, bent, or made
+/// up. What is opened must be what was sent, and without meddling nothing may fail.
+@main enum FuzzTLS {
+  static func main() {
+    var count = CommandLine.argc
+    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
+    exit(
+      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
+        Conversation(UnsafeRawBufferPointer(start: data, count: size))?.run()
+        return 0
+      })
+  }
+}
+
+/// One connection: the input's first byte chooses the version and whether keys are agreed on first, each further one what
+/// happens next.
+final class Conversation {
+  private static let server: ServerContext = {
+    guard let key = try? PrivateKey(),
+      let certificate = try? Certificate.selfSigned(
+        .init(commonName: "fuzz", names: ["fuzz"], addresses: [], validity: 0...4_000_000_000), key: key),
+      let context = try? ServerContext(chain: [certificate], key: key, protocols: ["http/1.1"])
+    else { fatalError("no context") }
+    return context
+  }()
+  private static let clients = [TLS1_2_VERSION, TLS1_3_VERSION].map { version in
+    let context = SSL_CTX_new(TLS_client_method())
+    _ = SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(version), nil)
+    _ = SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(version), nil)
+    return context
+  }
+
+  private final class Wire {
+    var bytes: [UInt8] = []
+  }
+
+  private var script: UnsafeRawBufferPointer.SubSequence
+  private let isNew: Bool
+  private let client: OpaquePointer
+  private let fromClient: OpaquePointer
+  private let toClient: OpaquePointer
+  private let connection: TLSConnection
+  private let answers: Wire
+  private var toServer: [UInt8] = []
+  private var isMeddledWith = false
+  private var hasFailed = false
+  private var (written, read): ([UInt8], [UInt8]) = ([], [])
+  private var (serverWritten, clientRead) = (0, 0)
+  /// The most that one call may make of its own accord: a flight with the certificate.
+  private static let answerLimit = 1 << 14
+
+  init?(_ input: UnsafeRawBufferPointer) {
+    guard let first = input.first, input.count <= 2048, let client = SSL_new(Self.clients[Int(first & 1)]),
+      let fromClient = nightjar_memory_bio(), let toClient = nightjar_memory_bio()
+    else { return nil }
+    let answers = Wire()
+    guard let connection = try? TLSConnection(Self.server, send: { answers.bytes += $0 }) else { return nil }
+    script = input.dropFirst()
+    isNew = first & 2 != 0
+    (self.client, self.fromClient, self.toClient) = (client, fromClient, toClient)
+    (self.connection, self.answers) = (connection, answers)
+    SSL_set_bio(client, toClient, fromClient)
+    SSL_set_connect_state(client)
+    step()
+  }
+
+  deinit { SSL_free(client) }
+
+  func run() {
+    if !isNew { settle() }
+    while let action = script.popFirst() {
+      let amount = Int(action & 31)
+      switch action >> 5 {
+      case 0: deliver(amount + 1)
+      case 1: deliver(toServer.count)
+      case 2: takeAnswers()
+      case 3: say(amount * 37)
+      case 4: answer(amount * 700)
+      case 5:
+        guard !toServer.isEmpty else { break }
+        toServer[Int(script.popFirst() ?? 0) % toServer.count] ^= 1 << UInt8(amount & 7)
+        isMeddledWith = true
+      case 6:
+        if amount & 1 == 0 {
+          _ = SSL_shutdown(client)
+        } else if SSL_is_init_finished(client) == 1, SSL_version(client) == TLS1_3_VERSION {
+          _ = SSL_key_update(client, amount & 2 == 0 ? SSL_KEY_UPDATE_REQUESTED : SSL_KEY_UPDATE_NOT_REQUESTED)
+        }
+        step()
+      default:
+        if amount == 0 {
+          connection.closeOutput()
+        } else {
+          toServer += script.prefix(amount)
+          script = script.dropFirst(amount)
+          isMeddledWith = true
+        }
+      }
+    }
+    settle()
+    guard !isMeddledWith else { return }
+    precondition(!hasFailed, "a connection that nobody meddled with has failed")
+    precondition(connection.state == .established)
+    precondition(read == written, "not all of what was said has arrived")
+    precondition(clientRead == serverWritten, "not all of what was answered has arrived")
+  }
+
+  /// Everything arrives.
+  private func settle() {
+    for _ in 0..<8 {
+      deliver(toServer.count)
+      takeAnswers()
+    }
+  }
+
+  private func deliver(_ count: Int) {
+    let part = Array(toServer.prefix(count))
+    toServer.removeFirst(part.count)
+    let before = answers.bytes.count
+    let wasOver = connection.state == .failed || connection.isInputClosed
+    do throws(TLSConnectionError) {
+      try part.withUnsafeBytes { bytes throws(TLSConnectionError) in
+        try connection.receive(bytes) { read += $0 }
+      }
+    } catch {
+      precondition(isMeddledWith, "\(error)")
+      precondition(!wasOver && !error.description.isEmpty && connection.state == .failed)
+      hasFailed = true
+    }
+    precondition(written.starts(with: read), "something was opened that nobody said")
+    precondition(answers.bytes.count - before <= Self.answerLimit, "too long an answer")
+  }
+
+  private func takeAnswers() {
+    if !answers.bytes.isEmpty { _ = BIO_write(toClient, answers.bytes, CInt(answers.bytes.count)) }
+    answers.bytes.removeAll()
+    step()
+  }
+
+  private func say(_ count: Int) {
+    guard count > 0, SSL_is_init_finished(client) == 1, SSL_get_shutdown(client) & SSL_SENT_SHUTDOWN == 0 else { return }
+    let bytes = (0..<count).map { UInt8(truncatingIfNeeded: written.count &+ $0 &* 31) }
+    if SSL_write(client, bytes, CInt(count)) == CInt(count) { written += bytes }
+    step()
+  }
+
+  private func answer(_ count: Int) {
+    let bytes = [UInt8](repeating: 7, count: count)
+    let mayWrite = connection.state == .established && !connection.isOutputClosed
+    do throws(TLSConnectionError) {
+      try bytes.withUnsafeBytes { bytes throws(TLSConnectionError) in try connection.write(bytes) }
+      precondition(mayWrite)
+      serverWritten += count
+    } catch {
+      precondition(!mayWrite)
+    }
+  }
+
+  /// Lets the client do what it can, and takes what it says.
+  private func step() {
+    ERR_clear_error()
+    if SSL_is_init_finished(client) == 0 { _ = SSL_do_handshake(client) }
+    var memory = [UInt8](repeating: 0, count: 16384)
+    while case let count = SSL_read(client, &memory, CInt(memory.count)), count > 0 {
+      precondition(memory[..<Int(count)].allSatisfy { $0 == 7 })
+      clientRead += Int(count)
+    }
+    while case let count = BIO_read(fromClient, &memory, CInt(memory.count)), count > 0 {
+      toServer += memory[..<Int(count)]
+    }
+    ERR_clear_error()
+  }
+}

@@ -1,0 +1,142 @@
+import Foundation
+import Media
+import TLS
+import TestSupport
+import Testing
+
+/// DTLS and the keys of SRTP, by openssl's program over UDP.
+@Suite struct DTLSTests {
+  /// What became of one handshake.
+  private struct Outcome {
+    var client = ""
+    var state = TLSConnection.State.handshaking
+    var profile: SRTPProtectionProfile?
+    var keys: [UInt8] = []
+    var fingerprint: [UInt8]?
+    var plaintext: [UInt8] = []
+    /// Bytes of each datagram.
+    var sent: [Int] = []
+    var receivedBeforeAnswer = 0
+    var retransmissions = 0
+  }
+
+  /// Serves one client: openssl with these options.
+  ///
+  /// - Parameter losesFlight: whether the first answer gets lost, and all that the client says before it was repeated.
+  private func serve(
+    _ options: String, profiles: [SRTPProtectionProfile] = SRTPProtectionProfile.allCases.reversed(),
+    names: [String] = ["localhost"], asksForCertificate: Bool = false, losesFlight: Bool = false,
+    in directory: TemporaryDirectory? = nil
+  ) throws -> Outcome {
+    let key = try PrivateKey()
+    let certificate = try Certificate.selfSigned(
+      .init(commonName: "WebRTC", names: names, addresses: [], validity: 1_700_000_000...4_000_000_000), key: key)
+    let context = try ServerContext(
+      datagramsWith: [certificate], key: key, profiles: profiles, asksForCertificate: asksForCertificate)
+    let port = try UDPPort.free()
+    let descriptor = try loopbackSocket(port: port)
+    defer { close(descriptor) }
+    let process = try Subprocess(
+      [
+        "sh", "-c",
+        "(sleep 1; printf 'hello\\n'; sleep 1) | openssl s_client -dtls1_2 "
+          + "-connect 127.0.0.1:\(port) \(options) 2>&1",
+      ], in: directory ?? TemporaryDirectory())
+
+    var outcome = Outcome()
+    var isAnswered = false
+    let connection = try TLSConnection(context) { bytes in
+      outcome.sent.append(bytes.count)
+      isAnswered = true
+      guard !losesFlight || outcome.retransmissions > 0 else { return }
+      send(descriptor, bytes.baseAddress, bytes.count, 0)
+    }
+    var memory = [UInt8](repeating: 0, count: 2048)
+    while process.isRunning {
+      let wait = connection.retransmissionTime.map { Int32($0.nanoseconds / 1_000_000) + 1 } ?? 100
+      var descriptors = [pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)]
+      guard poll(&descriptors, 1, min(wait, 100)) > 0 else {
+        if let rest = connection.retransmissionTime, rest <= .zero {
+          outcome.retransmissions += 1
+          try connection.retransmit()
+        }
+        continue
+      }
+      var peer = sockaddr_in()
+      var size = socklen_t(MemoryLayout<sockaddr_in>.size)
+      let count = withUnsafeMutablePointer(to: &peer) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+          recvfrom(descriptor, &memory, memory.count, 0, $0, &size)
+        }
+      }
+      guard count > 0 else { continue }
+      withUnsafePointer(to: peer) { pointer in
+        pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = connect(descriptor, $0, size) }
+      }
+      if !isAnswered { outcome.receivedBeforeAnswer += 1 }
+      if losesFlight, isAnswered, outcome.retransmissions == 0 { continue }
+      try memory[..<count].withUnsafeBytes { bytes throws(TLSConnectionError) in
+        try connection.receive(bytes) { outcome.plaintext += $0 }
+      }
+      outcome.state = connection.state
+    }
+    outcome.client = try process.wait(limit: 10).outputText
+    outcome.profile = connection.protectionProfile
+    outcome.keys = connection.keyingMaterial ?? []
+    outcome.fingerprint = connection.peerFingerprint
+    return outcome
+  }
+
+  private func hex(_ bytes: [UInt8]) -> String {
+    bytes.map { ($0 < 16 ? "0" : "") + String($0, radix: 16, uppercase: true) }.joined()
+  }
+
+  @Test(arguments: [
+    ("SRTP_AEAD_AES_128_GCM:SRTP_AES128_CM_SHA1_80", SRTPProtectionProfile.aeadAES128GCM, 56),
+    ("SRTP_AES128_CM_SHA1_80", .aes128CounterHMAC80, 60),
+  ])
+  func `both sides have the same keys for the profile that both know`(
+    offered: String, profile: SRTPProtectionProfile, count: Int
+  ) throws {
+    let outcome = try serve(
+      "-use_srtp \(offered) -keymatexport EXTRACTOR-dtls_srtp -keymatexportlen \(count)")
+    #expect(outcome.profile == profile && outcome.keys.count == count)
+    #expect(outcome.client.contains("SRTP Extension negotiated, profile="), "\(outcome.client)")
+    #expect(outcome.client.contains("Keying material: \(hex(outcome.keys))"), "\(outcome.client)")
+    #expect(outcome.plaintext == Array("hello\n".utf8))
+    #expect(outcome.retransmissions == 0)
+  }
+
+  @Test func `large flights go in datagrams that fit, and a ClientHello may come in several`() throws {
+    let long = (0..<6).map { _ in String(repeating: "a", count: 200) }.joined(separator: ",")
+    let outcome = try serve(
+      "-use_srtp SRTP_AES128_CM_SHA1_80 -mtu 500 -alpn \(long)",
+      names: (0..<60).map { "name-\($0)." + String(repeating: "x", count: 40) })
+    #expect(outcome.profile == .aes128CounterHMAC80 && outcome.state == .established, "\(outcome.client)")
+    #expect(outcome.receivedBeforeAnswer >= 3)
+    #expect(outcome.sent.reduce(0, +) > 3000 && outcome.sent.allSatisfy { $0 <= TLSConnection.datagramBytes })
+  }
+
+  @Test func `a flight that was lost is sent again`() throws {
+    let outcome = try serve("-use_srtp SRTP_AES128_CM_SHA1_80", losesFlight: true)
+    #expect(outcome.retransmissions > 0)
+    #expect(outcome.state == .established && !outcome.keys.isEmpty, "\(outcome.client)")
+  }
+
+  @Test func `a client shows the certificate whose fingerprint it has`() throws {
+    let directory = try TemporaryDirectory()
+    let key = try PrivateKey()
+    let certificate = try SecureServer.certificate(key)
+    let path = try directory.write(Array((try key.pem + certificate.pem).utf8), as: "client.pem")
+    let outcome = try serve(
+      "-use_srtp SRTP_AEAD_AES_128_GCM -cert \(path) -key \(path)", asksForCertificate: true, in: directory)
+    #expect(outcome.state == .established, "\(outcome.client)")
+    #expect(try outcome.fingerprint == HashFunction.sha256.digest(of: certificate.der))
+  }
+
+  @Test(arguments: ["", "-use_srtp SRTP_AES128_CM_SHA1_32"])
+  func `without a common profile there are no keys`(options: String) throws {
+    let outcome = try serve(options)
+    #expect(outcome.profile == nil && outcome.keys.isEmpty)
+  }
+}

@@ -1,0 +1,187 @@
+import Foundation
+import Listening
+import NIOCore
+import TLS
+import TestSupport
+import Testing
+
+/// The handler by clients that others wrote: openssl's program, GnuTLS, Python, Chromium.
+@Suite struct TLSHandlerTests {
+  private func openssl(
+    _ server: SecureServer, _ options: String, input: String = "printf 'hello\\n'; sleep 0.5"
+  ) throws -> Subprocess.Result {
+    try Subprocess.run(
+      ["sh", "-c", "(\(input)) | openssl s_client -connect 127.0.0.1:\(server.port) \(options) 2>&1"],
+      in: TemporaryDirectory(), limit: 30)
+  }
+
+  @Test(arguments: [
+    ("-tls1_2", "TLSv1.2"), ("-tls1_3", "TLSv1.3"), ("-tls1_2 -cipher ECDHE-ECDSA-CHACHA20-POLY1305", "TLSv1.2"),
+    ("-tls1_2 -curves P-384", "TLSv1.2"),
+  ])
+  func `openssl is answered by TLS 1_2 and 1_3`(options: String, version: String) throws {
+    let server = try SecureServer(.echo)
+    let result = try openssl(server, options)
+    #expect(result.outputText.contains("New, \(version), Cipher is "), "\(result.outputText)")
+    #expect(result.outputText.contains("\nhello\n"), "\(result.outputText)")
+    #expect(!result.outputText.contains("New Session Ticket arrived"), "\(result.outputText)")
+    #expect(eventually { server.report.now.closures == 1 })
+    #expect(server.report.now.errors.isEmpty, "\(server.report.now.errors)")
+  }
+
+  @Test(arguments: [
+    "-tls1 -cipher ALL:@SECLEVEL=0", "-tls1_1 -cipher ALL:@SECLEVEL=0",
+    // No forward secrecy, and no authenticated encryption.
+    "-tls1_2 -cipher AES128-GCM-SHA256", "-tls1_2 -cipher ECDHE-ECDSA-AES128-SHA",
+  ])
+  func `what is older is refused, and the next client served`(options: String) throws {
+    let server = try SecureServer(.echo)
+    let result = try openssl(server, options)
+    #expect(result.outputText.contains("alert") && result.status != 0, "\(result.outputText)")
+    #expect(eventually { server.report.now.closures == 1 })
+    guard case .handshake? = server.report.now.errors.first else { throw CocoaError(.featureUnsupported) }
+    #expect(try openssl(server, "-tls1_3").outputText.contains("\nhello\n"))
+  }
+
+  @Test func `renegotiation is refused`() throws {
+    let server = try SecureServer(.echo)
+    let result = try openssl(server, "-tls1_2", input: "sleep 0.5; printf 'R\\n'; sleep 0.5; printf 'hello\\n'; sleep 1")
+    #expect(result.outputText.contains("RENEGOTIATING"), "\(result.outputText)")
+    #expect(result.outputText.contains("no renegotiation"), "\(result.outputText)")
+    #expect(server.report.now.bytes == 0)
+  }
+
+  @Test func `new keys are agreed on while it goes on`() throws {
+    let server = try SecureServer(.echo)
+    let keys = "printf 'K\\n'; sleep 0.1; printf 'k\\n'; sleep 0.1; "
+    let result = try openssl(
+      server, "-tls1_3", input: "sleep 0.5; \(keys)\(keys)printf 'hello\\n'; sleep 0.5")
+    #expect(result.outputText.components(separatedBy: "KEYUPDATE").count == 5, "\(result.outputText)")
+    #expect(result.outputText.contains("\nhello\n"), "\(result.outputText)")
+    #expect(server.report.now.errors.isEmpty, "\(server.report.now.errors)")
+  }
+
+  @Test(arguments: [
+    ("-alpn h2,http/1.1", "ALPN protocol: http/1.1"), ("-alpn spdy/3", "No ALPN negotiated"),
+    ("-servername x", "No ALPN negotiated"),
+  ])
+  func `ALPN has what both speak, and nobody is refused for it`(options: String, line: String) throws {
+    let server = try SecureServer(.echo, protocols: ["http/1.1", "http/1.0"])
+    let result = try openssl(server, options)
+    #expect(result.outputText.contains(line) && result.outputText.contains("\nhello\n"), "\(result.outputText)")
+  }
+
+  @Test(arguments: ["NORMAL:-VERS-ALL:+VERS-TLS1.2", "NORMAL:-VERS-ALL:+VERS-TLS1.3"])
+  func `GnuTLS is answered`(priority: String) throws {
+    let server = try SecureServer(.echo)
+    let result = try Subprocess.run(
+      [
+        "sh", "-c",
+        "(echo hello; sleep 0.5) | gnutls-cli --insecure --priority '\(priority)' --port \(server.port) 127.0.0.1 2>&1",
+      ], in: TemporaryDirectory(), limit: 30)
+    #expect(result.outputText.contains("Handshake was completed"), "\(result.outputText)")
+    #expect(result.outputText.contains("\nhello\n"), "\(result.outputText)")
+  }
+
+  @Test(.enabled(if: FileManager.default.isExecutableFile(atPath: "/usr/bin/chromium"), "needs Chromium"))
+  func `Chromium shows a page`() throws {
+    let server = try SecureServer(.page("<p>nightjar</p>"), protocols: ["http/1.1"])
+    let directory = try TemporaryDirectory()
+    let result = try Subprocess.run(
+      [
+        "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--ignore-certificate-errors",
+        "--user-data-dir=\(directory.path("profile"))", "--dump-dom", "https://127.0.0.1:\(server.port)/",
+      ], in: directory, limit: 100)
+    #expect(result.outputText.contains("<p>nightjar</p>"), "\(result.outputText)\(result.error)")
+  }
+
+  @Test func `records arrive byte by byte`() throws {
+    let server = try SecureServer(.echo)
+    let result = try server.client("bytewise", 300)
+    #expect(result.outputText == "echoed TLSv1.3\n", "\(result.error)")
+    #expect(server.report.now.bytes == 300)
+    #expect(eventually { server.report.now.closures == 1 })
+    #expect(server.report.now.errors.isEmpty, "\(server.report.now.errors)")
+  }
+
+  @Test(arguments: [true, false])
+  func `a connection that is cut off is told from one that is closed`(halfClosure: Bool) throws {
+    let server = try SecureServer(.echo, halfClosure: halfClosure)
+    #expect(try server.client("truncated").status == 0)
+    #expect(eventually { server.report.now.closures == 1 })
+    #expect(server.report.now.errors == [.truncated])
+    let closed = try server.client("clean")
+    #expect(closed.outputText == "closed by both\n", "\(closed.error)")
+    #expect(eventually { server.report.now.closures == 2 })
+    #expect(server.report.now.errors == [.truncated])
+    #expect(server.report.now.halfClosures == (halfClosure ? 2 : 0))
+  }
+
+  private static let bytes = 12 << 20
+  private static let digest = HashFunction.sha256.digest(of: [UInt8](repeating: 0x5A, count: bytes))
+    .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
+
+  @Test func `who has said that it is done still gets all of the answer`() throws {
+    let server = try SecureServer(.sendAtEnd(Self.bytes))
+    let result = try server.client("half_closed")
+    #expect(result.outputText == "\(Self.bytes) \(Self.digest)\n", "\(result.error)")
+    #expect(eventually { server.report.now.closures == 1 })
+    #expect(server.report.now.errors.isEmpty && server.report.now.sent == Self.bytes)
+  }
+
+  @Test func `a client that reads nothing gets nothing encrypted in advance`() throws {
+    let server = try SecureServer(.send(Self.bytes))
+    let client = try server.start("sleeping")
+    #expect(eventually { client.outputSoFar == "ready\n" && server.report.now.mostWaiting > 0 })
+    let before = server.report.now
+    #expect(!before.isWritable && before.sent == 0)
+    // The mark of NIO, one batch, and what TLS adds.
+    #expect(before.mostWaiting < 3 * (1 << 16), "\(before.mostWaiting)")
+    client.send(SIGUSR1)
+    let result = try client.wait(limit: 60)
+    #expect(result.outputText == "ready\n\(Self.bytes) \(Self.digest)\n", "\(result.error)")
+    #expect(eventually { server.report.now.sent == Self.bytes && server.report.now.closures == 1 })
+    #expect(server.report.now.errors.isEmpty)
+  }
+
+  @Test func `who does not read makes the client wait`() throws {
+    let server = try SecureServer(.swallow)
+    let pieces = 512
+    let client = try server.start("pushing", pieces)
+    #expect(eventually { server.report.now.bytes > 0 })
+    // What two sockets hold lies between; that it does not all arrive is what counts.
+    usleep(300_000)
+    #expect(server.report.now.bytes <= 2 << 16 && !client.outputSoFar.contains("sent"))
+    try server.readOn()
+    #expect(eventually { server.report.now.bytes == pieces << 16 })
+    #expect(try client.wait().status == 0)
+    #expect(eventually { server.report.now.closures == 1 })
+    #expect(server.report.now.errors.isEmpty, "\(server.report.now.errors)")
+  }
+
+  @Test func `a client that stops in the handshake is not waited for`() throws {
+    let server = try SecureServer(.echo, handshakeTime: .milliseconds(500))
+    let patient = try RTSPClient(port: server.port)
+    // The beginning of a ClientHello.
+    patient.send([0x16, 3, 1, 2, 0, 1, 0, 1, 0xFC])
+    #expect(eventually { server.report.now.closures == 1 })
+    #expect(server.report.now.errors == [.handshakeTime(seconds: 0)])
+    #expect(try server.client("clean").status == 0)
+  }
+
+  @Test(arguments: [[UInt8](repeating: 0, count: 200), Array("GET / HTTP/1.1\r\nHost: x\r\n\r\n".utf8)])
+  func `what is no TLS is refused`(bytes: [UInt8]) throws {
+    let server = try SecureServer(.echo)
+    let client = try RTSPClient(port: server.port)
+    client.send(bytes)
+    #expect(eventually { server.report.now.closures == 1 })
+    guard case .handshake? = server.report.now.errors.first else { throw CocoaError(.featureUnsupported) }
+  }
+
+  @Test func `three hundred clients come at once`() throws {
+    let server = try SecureServer(.echo)
+    let result = try server.client("crowd", 300, limit: 100)
+    #expect(result.outputText == "300 at once\n", "\(result.error)")
+    #expect(eventually { server.report.now.closures == 300 })
+  }
+}
