@@ -84,6 +84,7 @@ check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, v
 	@# Each in a process of its own, whose memory and descriptors nothing else uses.
 	NIGHTJAR_LONG=1 swift test --skip-build --filter DestinationChurnTests
 	NIGHTJAR_LONG=1 swift test --skip-build --filter ViewerChurnTests
+	NIGHTJAR_LONG=1 swift test --skip-build --filter ConnectionChurnTests
 	$(MAKE) --no-print-directory test-without-x264 NIGHTJAR_LONG=1
 	@# A camera unplugged and plugged in fifty times.
 	@if [ "$$(uname -m)" = x86_64 ]; then $(MAKE) --no-print-directory rig; \

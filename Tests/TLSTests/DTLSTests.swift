@@ -75,7 +75,7 @@ import Testing
       }
       if !isAnswered { outcome.receivedBeforeAnswer += 1 }
       if losesFlight, isAnswered, outcome.retransmissions == 0 { continue }
-      try memory[..<count].withUnsafeBytes { bytes throws(TLSConnectionError) in
+      try memory[..<count].withUnsafeBytes { bytes in
         try connection.receive(bytes) { outcome.plaintext += $0 }
       }
       outcome.state = connection.state

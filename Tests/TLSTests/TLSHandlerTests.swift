@@ -45,7 +45,8 @@ import Testing
 
   @Test func `renegotiation is refused`() throws {
     let server = try SecureServer(.echo)
-    let result = try openssl(server, "-tls1_2", input: "sleep 0.5; printf 'R\\n'; sleep 0.5; printf 'hello\\n'; sleep 1")
+    let result = try openssl(
+      server, "-tls1_2", input: "sleep 0.5; printf 'R\\n'; sleep 0.5; printf 'hello\\n'; sleep 1")
     #expect(result.outputText.contains("RENEGOTIATING"), "\(result.outputText)")
     #expect(result.outputText.contains("no renegotiation"), "\(result.outputText)")
     #expect(server.report.now.bytes == 0)

@@ -123,13 +123,11 @@ final class Conversation {
     toServer.removeFirst(part.count)
     let before = answers.bytes.count
     let wasOver = connection.state == .failed || connection.isInputClosed
-    do throws(TLSConnectionError) {
-      try part.withUnsafeBytes { bytes throws(TLSConnectionError) in
-        try connection.receive(bytes) { read += $0 }
-      }
+    do {
+      try part.withUnsafeBytes { bytes in try connection.receive(bytes) { read += $0 } }
     } catch {
       precondition(isMeddledWith, "\(error)")
-      precondition(!wasOver && !error.description.isEmpty && connection.state == .failed)
+      precondition(!wasOver && connection.state == .failed)
       hasFailed = true
     }
     precondition(written.starts(with: read), "something was opened that nobody said")
@@ -143,7 +141,9 @@ final class Conversation {
   }
 
   private func say(_ count: Int) {
-    guard count > 0, SSL_is_init_finished(client) == 1, SSL_get_shutdown(client) & SSL_SENT_SHUTDOWN == 0 else { return }
+    guard count > 0, SSL_is_init_finished(client) == 1, SSL_get_shutdown(client) & SSL_SENT_SHUTDOWN == 0 else {
+      return
+    }
     let bytes = (0..<count).map { UInt8(truncatingIfNeeded: written.count &+ $0 &* 31) }
     if SSL_write(client, bytes, CInt(count)) == CInt(count) { written += bytes }
     step()
@@ -152,8 +152,8 @@ final class Conversation {
   private func answer(_ count: Int) {
     let bytes = [UInt8](repeating: 7, count: count)
     let mayWrite = connection.state == .established && !connection.isOutputClosed
-    do throws(TLSConnectionError) {
-      try bytes.withUnsafeBytes { bytes throws(TLSConnectionError) in try connection.write(bytes) }
+    do {
+      try bytes.withUnsafeBytes { bytes in try connection.write(bytes) }
       precondition(mayWrite)
       serverWritten += count
     } catch {
