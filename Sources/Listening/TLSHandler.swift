@@ -59,6 +59,8 @@ package final class TLSHandler: ChannelDuplexHandler {
   private var isInputClosed = false
   private var wantsOutputClosed = false
   private var isOutputClosed = false
+  /// Whether `close_notify` is with the kernel, and all before it.
+  private var isCloseSent = false
   private var outputPromise: EventLoopPromise<Void>?
   private var closePromise: EventLoopPromise<Void>?
 
@@ -226,12 +228,12 @@ package final class TLSHandler: ChannelDuplexHandler {
   private func inputEnded(_ context: ChannelHandlerContext) {
     guard phase != .closed else { return }
     isInputClosed = true
-    if phase == .closing { return pump(context) }
+    if phase == .closing { return closeIfBothHave(context) }
     guard (try? context.channel.syncOptions?.getOption(.allowRemoteHalfClosure)) == true else {
       return close(context: context, mode: .all, promise: nil)
     }
     context.fireUserInboundEventTriggered(ChannelEvent.inputClosed)
-    if isOutputClosed, phase == .active { closeNow(context) }
+    closeIfBothHave(context)
   }
 
   package func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
@@ -241,7 +243,9 @@ package final class TLSHandler: ChannelDuplexHandler {
     // The peer has closed its side of the connection below TLS.
     switch phase {
     case .closed: context.fireUserInboundEventTriggered(event)
-    case .closing: closeNow(context)
+    case .closing:
+      isInputClosed = true
+      closeIfBothHave(context)
     case .active where !isEstablished: fail(context, .handshake("the connection ended"))
     case .active where isInputClosed: break
     case .active:
@@ -318,11 +322,7 @@ package final class TLSHandler: ChannelDuplexHandler {
       }
       // Several small writes leave together; who wants to know of one has it leave with those before.
       if let promise {
-        if isSent || outgoing.readableBytes == 0 {
-          context.write(wrapOutboundOut(ByteBuffer()), promise: promise)
-        } else {
-          writeOutgoing(context, promise)
-        }
+        writeOutgoing(context, promise)
       } else if outgoing.readableBytes >= Self.batch {
         writeOutgoing(context)
       }
@@ -354,7 +354,11 @@ package final class TLSHandler: ChannelDuplexHandler {
 
   /// Gives the channel what is encrypted, if there is any.
   private func writeOutgoing(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>? = nil) {
-    guard !isSent, outgoing.readableBytes > 0 else { return }
+    guard !isSent, outgoing.readableBytes > 0 else {
+      // In its turn behind what was written before.
+      if let promise { context.write(wrapOutboundOut(ByteBuffer()), promise: promise) }
+      return
+    }
     let bytes = outgoing
     if outgoing.capacity <= Self.keptCapacity {
       // Cleared when there is more to send: the channel has let go of it by then, as a rule.
@@ -392,18 +396,25 @@ package final class TLSHandler: ChannelDuplexHandler {
 
   /// Says `close_notify`, all before it having left this handler, and closes as far as it is to be closed.
   private func closeOutput(_ context: ChannelHandlerContext) {
-    if !isOutputClosed {
-      isOutputClosed = true
-      connection?.closeOutput()
-      writeOutgoing(context)
-      context.flush()
-      guard phase != .closed else { return }
-      if phase == .active {
-        let promise = outputPromise
-        outputPromise = nil
-        context.close(mode: .output, promise: promise)
-      }
+    guard !isOutputClosed else { return closeIfBothHave(context) }
+    isOutputClosed = true
+    connection?.closeOutput()
+    let sent = context.eventLoop.makePromise(of: Void.self)
+    sent.futureResult.assumeIsolated().whenSuccess { [self] in
+      isCloseSent = true
+      closeIfBothHave(context)
     }
-    if isInputClosed, phase != .closed { closeNow(context) }
+    writeOutgoing(context, sent)
+    context.flush()
+    guard phase == .active else { return }
+    let promise = outputPromise
+    outputPromise = nil
+    context.close(mode: .output, promise: promise)
+  }
+
+  /// Closes the connection once both sides have said that they are done: not before our word has left, which NIO would
+  /// throw away.
+  private func closeIfBothHave(_ context: ChannelHandlerContext) {
+    if isInputClosed, isCloseSent, phase != .closed { closeNow(context) }
   }
 }

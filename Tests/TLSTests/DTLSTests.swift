@@ -26,7 +26,7 @@ import Testing
   private func serve(
     _ options: String, profiles: [SRTPProtectionProfile] = SRTPProtectionProfile.allCases.reversed(),
     names: [String] = ["localhost"], asksForCertificate: Bool = false, losesFlight: Bool = false,
-    in directory: TemporaryDirectory? = nil
+    in directory: TemporaryDirectory
   ) throws -> Outcome {
     let key = try PrivateKey()
     let certificate = try Certificate.selfSigned(
@@ -39,9 +39,13 @@ import Testing
     let process = try Subprocess(
       [
         "sh", "-c",
-        "(sleep 1; printf 'hello\\n'; sleep 1) | openssl s_client -dtls1_2 "
-          + "-connect 127.0.0.1:\(port) \(options) 2>&1",
-      ], in: directory ?? TemporaryDirectory())
+        """
+        cd \(directory.url.path); touch out
+        (i=0; until grep -q 'Verify return code' out || [ $((i += 1)) -gt 300 ]; do sleep 0.1; done; echo hello) |
+          openssl s_client -dtls1_2 -connect 127.0.0.1:\(port) \(options) > out 2>&1
+        cat out
+        """,
+      ], in: directory)
 
     var outcome = Outcome()
     var isAnswered = false
@@ -98,8 +102,9 @@ import Testing
   func `both sides have the same keys for the profile that both know`(
     offered: String, profile: SRTPProtectionProfile, count: Int
   ) throws {
+    let directory = try TemporaryDirectory()
     let outcome = try serve(
-      "-use_srtp \(offered) -keymatexport EXTRACTOR-dtls_srtp -keymatexportlen \(count)")
+      "-use_srtp \(offered) -keymatexport EXTRACTOR-dtls_srtp -keymatexportlen \(count)", in: directory)
     #expect(outcome.profile == profile && outcome.keys.count == count)
     #expect(outcome.client.contains("SRTP Extension negotiated, profile="), "\(outcome.client)")
     #expect(outcome.client.contains("Keying material: \(hex(outcome.keys))"), "\(outcome.client)")
@@ -109,16 +114,18 @@ import Testing
 
   @Test func `large flights go in datagrams that fit, and a ClientHello may come in several`() throws {
     let long = (0..<6).map { _ in String(repeating: "a", count: 200) }.joined(separator: ",")
+    let directory = try TemporaryDirectory()
     let outcome = try serve(
       "-use_srtp SRTP_AES128_CM_SHA1_80 -mtu 500 -alpn \(long)",
-      names: (0..<60).map { "name-\($0)." + String(repeating: "x", count: 40) })
+      names: (0..<60).map { "name-\($0)." + String(repeating: "x", count: 40) }, in: directory)
     #expect(outcome.profile == .aes128CounterHMAC80 && outcome.state == .established, "\(outcome.client)")
     #expect(outcome.receivedBeforeAnswer >= 3)
     #expect(outcome.sent.reduce(0, +) > 3000 && outcome.sent.allSatisfy { $0 <= TLSConnection.datagramBytes })
   }
 
   @Test func `a flight that was lost is sent again`() throws {
-    let outcome = try serve("-use_srtp SRTP_AES128_CM_SHA1_80", losesFlight: true)
+    let directory = try TemporaryDirectory()
+    let outcome = try serve("-use_srtp SRTP_AES128_CM_SHA1_80", losesFlight: true, in: directory)
     #expect(outcome.retransmissions > 0)
     #expect(outcome.state == .established && !outcome.keys.isEmpty, "\(outcome.client)")
   }
@@ -136,7 +143,8 @@ import Testing
 
   @Test(arguments: ["", "-use_srtp SRTP_AES128_CM_SHA1_32"])
   func `without a common profile there are no keys`(options: String) throws {
-    let outcome = try serve(options)
+    let directory = try TemporaryDirectory()
+    let outcome = try serve(options, in: directory)
     #expect(outcome.profile == nil && outcome.keys.isEmpty)
   }
 }

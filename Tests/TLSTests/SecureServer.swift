@@ -39,6 +39,7 @@ final class SecureServer: Sendable {
   private let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
   private let listener: any Channel
   let report: Reporter
+  private let directory: TemporaryDirectory
 
   final class Reporter: Sendable {
     private let value = Mutex(Report())
@@ -66,6 +67,7 @@ final class SecureServer: Sendable {
     let context = try Self.context(protocols: protocols)
     let report = Reporter()
     self.report = report
+    directory = try TemporaryDirectory()
     listener = try ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 512)
       .childChannelOption(.allowRemoteHalfClosure, value: halfClosure)
@@ -94,7 +96,7 @@ final class SecureServer: Sendable {
 
   /// Starts client.py.
   func start(_ what: String, _ number: Int = 0) throws -> Subprocess {
-    try Subprocess(Self.client + [what, "\(port)", "\(number)"], in: TemporaryDirectory())
+    try Subprocess(Self.client + [what, "\(port)", "\(number)"], in: directory)
   }
 
   static let client = [

@@ -7,17 +7,31 @@ import Testing
 
 /// The handler by clients that others wrote: openssl's program, GnuTLS, Python, Chromium.
 @Suite struct TLSHandlerTests {
+  /// Waits in the shell until `pattern` stands in so many lines of what the client has written.
+  private static let shell = """
+    await() { i=0; until [ "$(grep -c -- "$1" out)" -ge ${2:-1} ] || [ $((i += 1)) -gt 300 ]; do sleep 0.1; done; }
+    touch out;
+    """
+
+  /// What a client of TLS says whose input is `input`, the shell's.
+  private func client(_ command: String, input: String) throws -> Subprocess.Result {
+    let directory = try TemporaryDirectory()
+    return try Subprocess.run(
+      [
+        "sh", "-c",
+        "cd \(directory.url.path); \(Self.shell) (\(input)) | \(command) > out 2>&1; status=$?; cat out; exit $status",
+      ], in: directory, limit: 60)
+  }
+
   private func openssl(
-    _ server: SecureServer, _ options: String, input: String = "printf 'hello\\n'; sleep 0.5"
+    _ server: SecureServer, _ options: String, input: String = "echo hello; await '^hello$'"
   ) throws -> Subprocess.Result {
-    try Subprocess.run(
-      ["sh", "-c", "(\(input)) | openssl s_client -connect 127.0.0.1:\(server.port) \(options) 2>&1"],
-      in: TemporaryDirectory(), limit: 30)
+    try client("openssl s_client -connect 127.0.0.1:\(server.port) \(options)", input: input)
   }
 
   @Test(arguments: [
     ("-tls1_2", "TLSv1.2"), ("-tls1_3", "TLSv1.3"), ("-tls1_2 -cipher ECDHE-ECDSA-CHACHA20-POLY1305", "TLSv1.2"),
-    ("-tls1_2 -curves P-384", "TLSv1.2"),
+    ("-tls1_3 -curves P-384", "TLSv1.3"),
   ])
   func `openssl is answered by TLS 1_2 and 1_3`(options: String, version: String) throws {
     let server = try SecureServer(.echo)
@@ -46,7 +60,7 @@ import Testing
   @Test func `renegotiation is refused`() throws {
     let server = try SecureServer(.echo)
     let result = try openssl(
-      server, "-tls1_2", input: "sleep 0.5; printf 'R\\n'; sleep 0.5; printf 'hello\\n'; sleep 1")
+      server, "-tls1_2", input: "echo R; await 'no renegotiation'")
     #expect(result.outputText.contains("RENEGOTIATING"), "\(result.outputText)")
     #expect(result.outputText.contains("no renegotiation"), "\(result.outputText)")
     #expect(server.report.now.bytes == 0)
@@ -54,10 +68,9 @@ import Testing
 
   @Test func `new keys are agreed on while it goes on`() throws {
     let server = try SecureServer(.echo)
-    let keys = "printf 'K\\n'; sleep 0.1; printf 'k\\n'; sleep 0.1; "
-    let result = try openssl(
-      server, "-tls1_3", input: "sleep 0.5; \(keys)\(keys)printf 'hello\\n'; sleep 0.5")
-    #expect(result.outputText.components(separatedBy: "KEYUPDATE").count == 5, "\(result.outputText)")
+    let keys = "echo K; await KEYUPDATE 1; echo k; await KEYUPDATE 2; echo K; await KEYUPDATE 3; "
+    let result = try openssl(server, "-tls1_3", input: keys + "echo hello; await '^hello$'")
+    #expect(result.outputText.components(separatedBy: "KEYUPDATE").count == 4, "\(result.outputText)")
     #expect(result.outputText.contains("\nhello\n"), "\(result.outputText)")
     #expect(server.report.now.errors.isEmpty, "\(server.report.now.errors)")
   }
@@ -75,11 +88,9 @@ import Testing
   @Test(arguments: ["NORMAL:-VERS-ALL:+VERS-TLS1.2", "NORMAL:-VERS-ALL:+VERS-TLS1.3"])
   func `GnuTLS is answered`(priority: String) throws {
     let server = try SecureServer(.echo)
-    let result = try Subprocess.run(
-      [
-        "sh", "-c",
-        "(echo hello; sleep 0.5) | gnutls-cli --insecure --priority '\(priority)' --port \(server.port) 127.0.0.1 2>&1",
-      ], in: TemporaryDirectory(), limit: 30)
+    let result = try client(
+      "gnutls-cli --insecure --priority '\(priority)' --port \(server.port) 127.0.0.1",
+      input: "echo hello; await '^hello$'")
     #expect(result.outputText.contains("Handshake was completed"), "\(result.outputText)")
     #expect(result.outputText.contains("\nhello\n"), "\(result.outputText)")
   }
