@@ -69,8 +69,9 @@ package final class ServerContext: @unchecked Sendable {
     // recorded of TLS 1.2 before; its cache of sessions would grow by thousands.
     _ = SSL_CTX_set_num_tickets(pointer, 0)
     _ = nightjar_ctx_disable_session_cache(pointer)
-    // Idle connections keep no buffers.
-    _ = nightjar_ctx_set_mode(pointer, Int(SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS))
+    // Idle connections keep no buffers, and the chain is shown as it is: OpenSSL would look for more of it in each handshake.
+    _ = nightjar_ctx_set_mode(
+      pointer, Int(SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS | SSL_MODE_NO_AUTO_CHAIN))
 
     guard let first = chain.first else { throw OpenSSLError("using the certificate", reason: "there is none") }
     try check(SSL_CTX_use_certificate(pointer, first.pointer) == 1, "using the certificate")
