@@ -4,8 +4,8 @@ public import Media
 public enum PlayRangeError: Failure, Hashable {
   /// A unit other than npt, smpte and clock.
   case unit(String)
-  /// A range that is none of RFC 2326 section 3.5 to 3.7, or one with an end, which a camera's picture does not have,
-  /// or of clock or time code, by which nothing is recorded.
+  /// A range that is none of RFC 2326 section 3.5 to 3.7, one that ends before it begins, or one of clock or time code,
+  /// by which nothing is recorded.
   case range(String)
 
   /// The answer to it: section 12.29 asks for 501 where the unit is unknown.
@@ -28,10 +28,11 @@ public enum PlayRangeError: Failure, Hashable {
   public var kind: FailureKind { .data }
 }
 
-/// A `Range` that a live camera can play: from any time on without an end (RFC 2326 section 12.29).
+/// A `Range` that a live camera can play: from any time on (RFC 2326 section 12.29).
 ///
 /// A camera has one time to play from, now. A start in seconds is taken too, because players send `npt=0.000-` for "from
-/// the start" and continue after a pause from where they were; the answer's `npt=now-` says what is played.
+/// the start" and continue after a pause from where they were; and an end, after which a player asks to stop by itself
+/// (live555's, told to play for five seconds, sends `npt=0.000-5.000`). The answer's `npt=now-` says what is played.
 public struct PlayRange: Hashable, Sendable {
   /// What the answer says is played.
   public static let answer = "npt=now-"
@@ -44,23 +45,26 @@ public struct PlayRange: Hashable, Sendable {
     let unit = parts[0].trimmed.asciiLowercased
     guard ["npt", "clock", "smpte", "smpte-25", "smpte-30-drop"].contains(unit) else { throw .unit(text) }
     guard unit == "npt", parts.count == 2 else { throw .range(text) }
-    let range = parts[1].trimmed
-    guard range.hasSuffix("-") else { throw .range(text) }
-    let start = range.dropLast()
-    guard start == "now" || Self.isTime(start) else { throw .range(text) }
+    let ends = parts[1].split(separator: "-", omittingEmptySubsequences: false)
+    guard ends.count == 2, let start = Self.seconds(ends[0].trimmed[...]) else { throw .range(text) }
+    let last = ends[1].trimmed
+    guard !last.isEmpty else { return }
+    guard let end = Self.seconds(last[...]), start == .infinity || start <= end else { throw .range(text) }
   }
 
-  /// `npt-sec` or `npt-hhmmss`, section 3.6.
-  private static func isTime(_ text: Substring) -> Bool {
+  /// A time of section 3.6 in seconds: `npt-sec`, `npt-hhmmss`, or `now`, which is infinite; nil for anything else.
+  private static func seconds(_ text: Substring) -> Double? {
+    if text == "now" { return .infinity }
     let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-    guard parts.count == 1 || parts.count == 3, let last = parts.last else { return false }
+    guard parts.count == 1 || parts.count == 3, let last = parts.last else { return nil }
     let seconds = last.split(separator: ".", omittingEmptySubsequences: false)
-    guard (1...2).contains(seconds.count), let whole: Int = seconds[0].decimal(digits: 9) else { return false }
-    guard seconds.count == 1 || seconds[1].utf8.allSatisfy(\.isDigit) else { return false }
-    if parts.count == 1 { return true }
-    guard parts[0].decimal(Int.self, digits: 9) != nil, let minutes: Int = parts[1].decimal(digits: 2) else {
-      return false
-    }
-    return minutes < 60 && whole < 60
+    guard (1...2).contains(seconds.count), let whole: Int = seconds[0].decimal(digits: 9) else { return nil }
+    guard seconds.count == 1 || seconds[1].utf8.allSatisfy(\.isDigit) else { return nil }
+    let fraction = seconds.count == 2 ? Double("0.\(seconds[1])0") ?? 0 : 0
+    if parts.count == 1 { return Double(whole) + fraction }
+    guard let hours: Int = parts[0].decimal(digits: 9), let minutes: Int = parts[1].decimal(digits: 2), minutes < 60,
+      whole < 60
+    else { return nil }
+    return Double(hours * 3600 + minutes * 60 + whole) + fraction
   }
 }

@@ -57,7 +57,7 @@ public struct RequestURL: Hashable, Sendable {
   /// URL is a path.
   public let authority: String?
   /// The presentation's path, without escapes, without a slash at its end and without the track: `/camera`.
-  public let path: String
+  public internal(set) var path: String
   /// The stream within the presentation, of `trackID=` at the URL's end; nil for the whole.
   public let track: Int?
   /// What follows `?`, as it was sent and without the track; nil where there is none.

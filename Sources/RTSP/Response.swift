@@ -52,10 +52,17 @@ public struct Response: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - text: A session description whose media have relative control URLs.
-  ///   - base: What these are relative to; ``SessionTable/Effect/describe(path:contentBase:)`` gives it.
+  ///   - base: What these are relative to; ``SessionTable/Effect/describe(path:contentBase:offersFeedback:)`` gives it.
   public mutating func setDescription(_ text: String, contentBase base: String) {
     headers["Content-Base"] = base
     headers["Content-Type"] = "application/sdp"
+    body = Array(text.utf8)
+  }
+
+  /// Adds lines for a person; none where `text` is empty.
+  mutating func setText(_ text: String) {
+    guard !text.isEmpty else { return }
+    headers["Content-Type"] = "text/plain; charset=utf-8"
     body = Array(text.utf8)
   }
 

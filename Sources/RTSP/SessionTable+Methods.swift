@@ -26,7 +26,7 @@ extension SessionTable {
     case .setup: return try setup(request, target, session, on: connection, at: time)
     default:
       guard let session else { throw .session(nil) }
-      let url = try resource(target, request.method)
+      let url = try resource(target, request.method, session)
       guard url.path == session.path else { throw .session("\(session.identifier)") }
       if let track = url.track, session.transports[track] == nil {
         throw .track(track, of: configuration.presentations[url.path] ?? 0)
@@ -61,9 +61,15 @@ extension SessionTable {
     }
   }
 
-  /// The URL of a presentation that is served.
-  private func resource(_ target: RequestTarget, _ method: RequestMethod) throws(Refusal) -> RequestURL {
-    guard case .resource(let url) = target else { throw .noPath(method) }
+  /// The URL of a presentation that is served. The root is the session's own, else that of the only one.
+  private func resource(
+    _ target: RequestTarget, _ method: RequestMethod, _ session: ServerSession? = nil
+  ) throws(Refusal) -> RequestURL {
+    guard case .resource(var url) = target else { throw .noPath(method) }
+    if url.path == "/", configuration.presentations["/"] == nil {
+      let only = configuration.presentations.count == 1 ? configuration.presentations.keys.first : nil
+      url.path = session?.path ?? only ?? "/"
+    }
     guard let tracks = configuration.presentations[url.path] else {
       // A session outlives the path that it was made for.
       if sessions.values.contains(where: { $0.path == url.path }), method != .describe, method != .setup { return url }
@@ -88,7 +94,7 @@ extension SessionTable {
     _ request: Request, _ target: RequestTarget, _ session: ServerSession?
   ) throws(Refusal) -> Answer {
     // Without a path it asks whether the server is there.
-    if case .resource = target { _ = try resource(target, request.method) }
+    if case .resource = target { _ = try resource(target, request.method, session) }
     guard request.body.isEmpty else { throw .parameters }
     var response = Response(.ok, to: request)
     if let session { response.headers["Session"] = sessionHeader(session).value }
@@ -106,14 +112,18 @@ extension SessionTable {
     }
     guard isAccepted || accepted.isEmpty else { throw .accept(accepted.joined(separator: ", ")) }
     let base = url.base(authority: connection.authority, scheme: connection.scheme)
-    return Answer(response: Response(.ok, to: request), effect: .describe(path: url.path, contentBase: base))
+    return Answer(
+      response: Response(.ok, to: request),
+      effect: .describe(
+        path: url.path, contentBase: base,
+        offersFeedback: ClientProfile(userAgent: request.headers["User-Agent"], query: url.query).takesFeedback))
   }
 
   private mutating func setup(
     _ request: Request, _ target: RequestTarget, _ former: ServerSession?, on connection: Connection,
     at time: MediaTime
   ) throws(Refusal) -> Answer {
-    let url = try resource(target, request.method)
+    let url = try resource(target, request.method, former)
     if let former, former.path != url.path { throw .aggregate(url.path) }
     // A presentation of one stream is set up by its own URL too, as some clients do.
     let tracks = configuration.presentations[url.path] ?? 0

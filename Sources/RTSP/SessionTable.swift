@@ -63,7 +63,9 @@ public struct SessionTable: Sendable {
     /// Nothing.
     case none
     /// Make the session description, and put it into the response by ``Response/setDescription(_:contentBase:)``.
-    case describe(path: String, contentBase: String)
+    /// `offersFeedback` says whether it is of the profile AVPF, with a stream of retransmissions, or of AVP with one
+    /// payload type, which every client reads.
+    case describe(path: String, contentBase: String, offersFeedback: Bool)
     /// Make ready to send this stream in this way, instead of the way of an earlier SETUP; put the server's side into
     /// the response by ``Response/setTransport(_:)``.
     case setup(SessionIdentifier, track: Int, SelectedTransport)
@@ -128,11 +130,22 @@ public struct SessionTable: Sendable {
     } catch {
       var response = Response(error.status, to: request)
       for field in error.headers { response.headers.append(field.name, field.value) }
+      if case .path = error { response.setText(presentationURLs(of: request, on: connection)) }
       if error.isOfSession, let session = request.headers["Session"].flatMap(SessionIdentifier.init(header:)) {
         response.headers["Session"] = "\(session)"
       }
       return Answer(response: response, effect: .none, refusal: error)
     }
+  }
+
+  /// The URLs of what is served, one a line, as the client of `request` reaches them.
+  private func presentationURLs(of request: Request, on connection: Connection) -> String {
+    let url = try? RequestURL(request.uri)
+    return configuration.presentations.keys.sorted().compactMap { path in
+      guard var other = url else { return nil }
+      other.path = path
+      return String(other.base(authority: connection.authority, scheme: connection.scheme).dropLast()) + "\r\n"
+    }.joined()
   }
 
   /// A sign of life of a session, such as RTCP from its viewer.

@@ -66,10 +66,11 @@ extension Service {
     defer { countSessions() }
     switch answer.effect {
     case .none, .release: break
-    case .describe(let path, let base):
+    case .describe(let path, let base, let offersFeedback):
       // There: the answer is made of its path.
       guard let presentation = presentations[path] else { break }
-      answer.response.setDescription(description(of: presentation, for: connection), contentBase: base)
+      let text = description(of: presentation, for: connection, offersFeedback: offersFeedback)
+      answer.response.setDescription(text, contentBase: base)
     case .setup(let session, _, let transport):
       setUp(session, transport, request, &answer.response, on: connection)
     case .play(let session, let urls):
@@ -80,12 +81,14 @@ extension Service {
     connection.answered(answer.response)
   }
 
-  private func description(of presentation: ServedPresentation, for connection: Connection) -> String {
+  private func description(
+    of presentation: ServedPresentation, for connection: Connection, offersFeedback: Bool
+  ) -> String {
     // The key goes along, so that nobody else may read it.
     let stream = connection.table.scheme == .rtsps ? presentation.keys.offer(on: connection.number) : nil
     var description = presentation.pipeline.sessionDescription(
       forGuestsAt: connection.localAddress ?? .loopback, name: presentation.name, sessionID: presentation.sessionID,
-      stream: stream)
+      stream: stream, offersFeedback: offersFeedback)
     if let stream { description.keyManagement = [presentation.keys.message(for: stream)] }
     return description.text
   }

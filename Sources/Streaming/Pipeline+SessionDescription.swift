@@ -21,15 +21,19 @@ extension Pipeline {
   ///   - name: the stream's name, for a person.
   ///   - sessionID: the same for the stream's life, unlike any other of this host.
   ///   - stream: the protected stream that they get; nil is the one in the clear. Its key is for the caller to add.
+  ///   - offersFeedback: whether the profile is AVPF, with a stream of retransmissions where the stream is in the clear,
+  ///     which some players cannot read; else AVP.
   public func sessionDescription(
-    forGuestsAt origin: ConnectionAddress, name: String, sessionID: UInt64, stream: ProtectedStream? = nil
+    forGuestsAt origin: ConnectionAddress, name: String, sessionID: UInt64, stream: ProtectedStream? = nil,
+    offersFeedback: Bool = false
   ) -> SessionDescription {
     let current = parameterSets
     // As long as packets are kept: about a second. A protected stream's come again as they were, under their own key.
     let retransmission =
       stream == nil ? SessionDescription.Retransmission(payloadType: .retransmission, milliseconds: 1000) : nil
     return SessionDescription(
-      payload: .h264(current.sets), profile: .avpf(retransmission: retransmission), announcement: .rtsp,
+      payload: .h264(current.sets), profile: offersFeedback ? .avpf(retransmission: retransmission) : .avp,
+      announcement: .rtsp,
       address: origin, port: 0, origin: origin, sessionID: sessionID, version: sessionID &+ UInt64(current.changes),
       name: name, tool: "nightjar",
       frameRate: frameRate,

@@ -9,14 +9,14 @@
       UInt16(packet[packet.startIndex + offset]) << 8 | UInt16(packet[packet.startIndex + offset + 1])
     }
 
-    /// Who takes AVPF, which the description offers with a stream for it (RFC 4588), gets them by that; others as they
-    /// were.
+    /// Who takes AVPF, which the description offers to it with a stream for it (RFC 4588), gets them by that; others as they
+    /// were, though nobody has told them that they may ask.
     @Test(arguments: [true, false]) func `come as the client's profile has it`(isFeedback: Bool) throws {
       let camera = try ServedCamera()
       let client = try camera.client()
-      let description = try client.request("DESCRIBE").body
-      #expect(description.contains("m=video 0 RTP/AVPF 96 97\r\n"))
-      #expect(description.contains("a=rtpmap:97 rtx/90000\r\na=fmtp:97 apt=96;rtx-time="))
+      let description = try client.request("DESCRIBE", isFeedback ? "\(client.url)?profile=avpf" : nil).body
+      #expect(description.contains("m=video 0 RTP/AVPF 96 97\r\n") == isFeedback)
+      #expect(description.contains("a=rtpmap:97 rtx/90000\r\na=fmtp:97 apt=96;rtx-time=") == isFeedback)
       let ports = try DatagramPair()
       let transport =
         isFeedback ? ports.transport.replacingOccurrences(of: "RTP/AVP;", with: "RTP/AVPF;") : ports.transport

@@ -18,7 +18,7 @@
       _ client: RTSPClient, _ transport: String, _ headers: [String] = []
     ) throws -> (described: MIKEYMessage, setup: RTSPClient.Reply, play: RTSPClient.Reply) {
       let description = try client.request("DESCRIBE")
-      #expect(description.body.contains("m=video 0 RTP/SAVPF 96\r\n") && !description.body.contains("a=crypto"))
+      #expect(description.body.contains("m=video 0 RTP/SAVP 96\r\n") && !description.body.contains("a=crypto"))
       let key = try description.describedKey()
       let (setup, play) = try client.play(transport, headers)
       return (key, setup, play)

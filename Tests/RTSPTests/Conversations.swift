@@ -16,18 +16,6 @@ enum Conversations {
   static func recording(_ name: String) throws -> [UInt8] {
     Array(try Data(contentsOf: directory.appendingPathComponent("\(name).rtsp")))
   }
-
-  /// VLC 3 with live555, as far as it is known; not recorded.
-  static let live555 = [
-    "OPTIONS rtsp://192.0.2.1:8554/camera RTSP/1.0", "CSeq: 2", vlc, "",
-    "DESCRIBE rtsp://192.0.2.1:8554/camera RTSP/1.0", "CSeq: 3", vlc, "Accept: application/sdp", "",
-    "SETUP rtsp://192.0.2.1:8554/camera/trackID=0 RTSP/1.0", "CSeq: 4", vlc,
-    "Transport: RTP/AVP;unicast;client_port=46117-46118", "",
-    "PLAY rtsp://192.0.2.1:8554/camera/ RTSP/1.0", "CSeq: 5", vlc, "Session: 0123456789abcdef", "Range: npt=0.000-", "",
-    "GET_PARAMETER rtsp://192.0.2.1:8554/camera/ RTSP/1.0", "CSeq: 6", vlc, "Session: 0123456789abcdef", "",
-    "TEARDOWN rtsp://192.0.2.1:8554/camera/ RTSP/1.0", "CSeq: 7", vlc, "Session: 0123456789abcdef", "", "",
-  ].joined(separator: "\r\n")
-  private static let vlc = "User-Agent: LibVLC/3.0.18 (LIVE555 Streaming Media v2016.11.28)"
 }
 
 /// All that `parser` makes of `bytes`, given in these pieces.

@@ -84,7 +84,7 @@ final class Listener: Sendable {
         request, on: .init(identifier: number, client: .loopback, authority: "127.0.0.1:\(port)"), at: .now())
     }
     switch answer.effect {
-    case .describe(_, let base): answer.response.setDescription(description.text, contentBase: base)
+    case .describe(_, let base, _): answer.response.setDescription(description.text, contentBase: base)
     case .setup(_, _, let transport):
       let server: TransportAnswer.Server =
         switch transport.delivery {
