@@ -79,6 +79,9 @@ public struct TCPListener: Hashable, Sendable {
       guard own >= 0 else { throw IOError(errnoCode: errno, reason: "fcntl") }
       return (try bootstrap.withBoundSocket(own).wait(), isAbsent: false)
     }
+    // Read from its digits: the resolver gives an address of IPv4 as one of IPv6 (`::ffff:0.0.0.0`) while the machine has
+    // no address of IPv4 yet, and would decide at the start of a network what is listened to ever after.
+    let place = try SocketAddress(ipAddress: address, port: port)
     var bootstrap = bootstrap.serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
     // IPv4 has a listener of its own.
     if address.contains(":") {
@@ -86,13 +89,13 @@ public struct TCPListener: Hashable, Sendable {
         ChannelOptions.Types.SocketOption(level: .ipv6, name: .ipv6_v6only), value: 1)
     }
     do {
-      return (try bootstrap.bind(host: address, port: port).wait(), isAbsent: false)
+      return (try bootstrap.bind(to: place).wait(), isAbsent: false)
     } catch let error as IOError where error.errnoCode == EADDRNOTAVAIL && !isOptional {
       // A network that is not there yet: connections arrive once this machine has the address. The option of ip(7) is
       // that of IPv6 sockets too.
       bootstrap = bootstrap.serverChannelOption(
         ChannelOptions.socket(SocketOptionLevel(IPPROTO_IP), SocketOptionName(IP_FREEBIND)), value: 1)
-      return (try bootstrap.bind(host: address, port: port).wait(), isAbsent: true)
+      return (try bootstrap.bind(to: place).wait(), isAbsent: true)
     }
   }
 }

@@ -45,4 +45,58 @@ import Testing
     #expect(result.outputText.contains("this machine has no address \(address) now"), "\(result.outputText)")
     #expect(result.outputText.split(separator: "\n").count { $0.hasPrefix("0,") } == 20, "\(result.outputText)")
   }
+
+  /// Whether a namespace may have an interface that has a link-local address of IPv6 alone.
+  private static let hasLinkLocal: Bool = {
+    guard let directory = try? TemporaryDirectory() else { return false }
+    return (try? Subprocess.run(["unshare", "-rn", "sh", "-c", linkLocal], in: directory))?.status == 0
+  }()
+
+  /// A network as it is before DHCP has answered: an interface that is up, with fe80::/10 and nothing else. The resolver
+  /// takes such a machine for one without IPv4, in spite of 127.0.0.1.
+  private static let linkLocal = """
+    ip link set lo up && ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up || exit 90
+    for i in $(seq 100); do
+      ip -6 addr show dev v0 scope link | grep -q inet6 && ! ip -6 addr show dev v0 | grep -q tentative && break
+      sleep 0.1
+    done
+    ip -6 addr show dev v0 scope link | grep -q inet6 || exit 91
+    """
+
+  /// What is listened on is what was asked for, whichever addresses there are at the start: viewers by UDP would otherwise
+  /// get nothing from a socket of IPv6.
+  @Test(.enabled(if: hasLinkLocal, "needs user namespaces, veth and IPv6"), arguments: ["0.0.0.0", "", "10.9.8.7"])
+  func `a program that was started before IPv4 was there serves it`(address: String) throws {
+    let directory = try TemporaryDirectory()
+    let script = """
+      cd '\(directory.url.path)'
+      \(Self.linkLocal)
+      echo 'correct horse' | '\(nightjarPath)' user add anna --users users > /dev/null || exit 92
+      '\(nightjarPath)' stream --source test --size 320x240 --rtsp '\(address):8554' --https '\(address):8443' \
+        --users users --tokens tokens --control none 2> log &
+      stream=$!
+      for i in $(seq 200); do grep -q '^rtsp ' log && break; sleep 0.1; done
+      echo "listening: $(ss -ltnH | awk '{ print $4 }' | sort | tr '\\n' ' ')"
+      ip addr add 10.9.8.7/24 dev v0 || exit 93
+      status=0
+      for way in udp tcp; do
+        ffmpeg -nostdin -v error -rtsp_transport $way -i 'rtsp://anna:correct%20horse@10.9.8.7:8554/camera' -frames:v 10 \
+          -f framecrc - || status=$?
+      done
+      curl -sk -o /dev/null -w 'https %{http_code}\\n' -u 'anna:correct horse' https://10.9.8.7:8443/v1/status
+      kill $stream
+      wait $stream
+      cat log >&2
+      exit $status
+      """
+    let result = try Subprocess.run(
+      ["unshare", "-rn", "sh", "-c", script], in: directory, environment: ["STATE_DIRECTORY": directory.path("state")])
+    #expect(result.status == 0, "\(result.error)")
+    let here = address.isEmpty ? "0.0.0.0" : address
+    let listening = result.outputText.split(separator: "\n").first { $0.hasPrefix("listening: ") } ?? ""
+    #expect(listening.contains(" \(here):8554 ") && listening.contains(" \(here):8443 "), "\(listening)")
+    #expect(!listening.contains("::ffff:"), "\(listening)")
+    #expect(result.outputText.split(separator: "\n").count { $0.hasPrefix("0,") } == 20, "\(result.error)")
+    #expect(result.outputText.contains("https 200"), "\(result.outputText)")
+  }
 }
