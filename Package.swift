@@ -98,6 +98,7 @@ let package = Package(
       "RTSPServer",
       [
         "RTSP", "Credentials", "Listening", "TLS", "Streaming", "SRTP", "RTP", "Threading", "Media",
+        "CLinux",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ]),

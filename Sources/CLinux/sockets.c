@@ -2,6 +2,7 @@
 #include "nightjar_sockets.h"
 
 #include <linux/sockios.h>
+#include <linux/tcp.h>
 #include <netinet/udp.h>
 #include <pthread.h>
 #include <signal.h>
@@ -50,6 +51,27 @@ void nightjar_set_segment_size(struct nightjar_message *message, struct nightjar
 int nightjar_unsent_bytes(int socket) {
   int bytes = 0;
   return ioctl(socket, SIOCOUTQ, &bytes) == 0 ? bytes : -1;
+}
+
+int nightjar_tcp_unsent_bytes(int socket) {
+  int bytes = 0;
+  return ioctl(socket, SIOCOUTQNSD, &bytes) == 0 ? bytes : -1;
+}
+
+int nightjar_tcp_state(int socket, struct nightjar_tcp_state *state) {
+  struct tcp_info info;
+  memset(&info, 0, sizeof info);
+  socklen_t size = sizeof info;
+  int waiting = 0;
+  int unsent = nightjar_tcp_unsent_bytes(socket);
+  if (unsent < 0 || ioctl(socket, SIOCOUTQ, &waiting) != 0) return -1;
+  if (getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return -1;
+  state->unsent = (uint64_t)unsent;
+  state->unacknowledged = (uint64_t)waiting;
+  // Older kernels tell less, and then nothing is in what was not written.
+  state->acknowledged = info.tcpi_bytes_acked;
+  state->path = info.tcpi_min_rtt == UINT32_MAX ? 0 : info.tcpi_delivery_rate / 1000 * info.tcpi_min_rtt / 1000;
+  return 0;
 }
 
 ssize_t nightjar_receive(int socket, void *memory, size_t capacity) {

@@ -140,8 +140,9 @@ public final class ViewerFeedback {
               if retransmit(sequenceNumber, at: time, history: history, send: send) { requests.retransmissions += 1 }
             }
           }
-        case .goodbye:
-          requests.goodbye = true
+        case .goodbye(let sources, _):
+          // What leaves under our own source is none of the viewer's.
+          if sources.contains(where: { $0.ssrc != media }) { requests.goodbye = true }
         case .sourceDescription, .pictureLoss, .nack, .other:
           break
         }

@@ -30,35 +30,45 @@ final class Connection {
   /// When a request began that is not complete, and when the last one was.
   private var requestBegan: MediaTime?
   private(set) var lastRequest: MediaTime
+  /// Whether it has sent a request.
+  private(set) var hasAsked = false
   private let opened: MediaTime
-  /// When the client last took anything of what waits for it; nil where nothing waits.
-  private(set) var stalledSince: MediaTime?
+  private var outgoing: OutgoingBytes
+  /// Whether it is going to be looked at again how much has left.
+  private var isWatched = false
 
   /// The most requests that a client may send ahead.
   static let pipelineLimit = 16
+  /// How soon it is looked at again whether frames have left.
+  static let watchInterval = TimeAmount.milliseconds(10)
   /// How long a BYE may take from the send thread to a connection.
   static let goodbyeTime = TimeAmount.milliseconds(200)
 
   init?(_ channel: any Channel, number: UInt64, isEncrypted: Bool, _ service: Service, at now: MediaTime) {
     guard let remote = channel.remoteAddress, let local = channel.localAddress, let client = Self.text(of: remote),
-      let here = local.ipAddress, let address = ConnectionAddress(Self.withoutZone(client))
+      let here = Self.text(of: local).map(Self.withoutZone), let address = ConnectionAddress(Self.withoutZone(client))
     else { return nil }
     self.number = number
     self.channel = channel
+    outgoing = OutgoingBytes(channel)
     self.client = client
     self.service = service
     peer = PeerAddress(client)
     lastRequest = now
     opened = now
-    let host = here.contains(":") ? "[\(Self.withoutZone(here))]" : here
+    let host = here.contains(":") ? "[\(here)]" : here
     table = SessionTable.Connection(
       identifier: number, client: address, authority: "\(host):\(local.port ?? 554)",
       scheme: isEncrypted ? .rtsps : .rtsp)
   }
 
-  /// An address without its port; a link-local one with its interface, without which nothing can be sent there.
+  /// An address without its port; a link-local one with its interface, without which nothing can be sent there. One of
+  /// IPv4 as such where it came to a socket of IPv6 that takes both, as systemd opens them (RFC 4291 section 2.5.5.2).
   private static func text(of address: NIOCore.SocketAddress) -> String? {
     guard let text = address.ipAddress, !text.contains("%") else { return address.ipAddress }
+    if text.hasPrefix(mappedPrefix), let mapped = IPAddress(text.dropFirst(mappedPrefix.count)), !mapped.isIPv6 {
+      return String(text.dropFirst(mappedPrefix.count))
+    }
     // struct sockaddr_in6 of <netinet/in.h>: its interface is in the last four of 28 bytes.
     let scope: UInt32 = address.withSockAddr { pointer, size in
       guard address.protocol == .inet6, size >= 28 else { return 0 }
@@ -66,6 +76,8 @@ final class Connection {
     }
     return scope == 0 ? text : "\(text)%\(scope)"
   }
+
+  private static let mappedPrefix = "::ffff:"
 
   /// An IPv6 address without the interface that it is of.
   static func withoutZone(_ address: String) -> String {
@@ -77,7 +89,7 @@ final class Connection {
 
   /// This side's address.
   var localAddress: ConnectionAddress? {
-    channel.localAddress?.ipAddress.flatMap { ConnectionAddress(Self.withoutZone($0)) }
+    channel.localAddress.flatMap(Self.text(of:)).flatMap { ConnectionAddress(Self.withoutZone($0)) }
   }
 
   // MARK: Reading
@@ -110,6 +122,7 @@ final class Connection {
       service.receive(frame, on: self)
     case .request(let request):
       lastRequest = now
+      hasAsked = true
       guard waiting.count < Self.pipelineLimit else {
         service.noteClosing(of: self, "\(Self.pipelineLimit) requests wait for their answers")
         return close()
@@ -140,7 +153,10 @@ final class Connection {
   /// Why the connection ought to be closed at `now`; nil where it may stay.
   func complaint(at now: MediaTime, hasSession: Bool, _ configuration: ServerConfiguration) -> String? {
     if let requestBegan, now - requestBegan > configuration.requestTime { return "a request that does not end" }
-    if let stalledSince, now - stalledSince > configuration.stallTime { return "a viewer that takes nothing" }
+    outgoing.noteTaking(at: now)
+    if let stalledSince = outgoing.stalledSince, now - stalledSince >= configuration.stallTime {
+      return "a viewer that takes nothing"
+    }
     if configuration.users != nil, !hasLoggedIn, !isAnswering, now - opened > configuration.idleTime {
       return "nobody logged in"
     }
@@ -151,29 +167,41 @@ final class Connection {
   // MARK: Writing
 
   private func send(_ response: Response) {
-    guard !isClosed else { return }
-    channel.writeAndFlush(ByteBuffer(bytes: response.bytes), promise: nil)
+    write(ByteBuffer(bytes: response.bytes))
   }
 
-  /// Writes packets; `written` is called once they are gone, whatever has become of them.
-  func write(_ buffer: ByteBuffer, written: (@Sendable () -> Void)? = nil) {
+  /// Writes packets, the last ones of a frame of `transport` where there is one: it is told once that has left, or never
+  /// will.
+  func write(_ buffer: ByteBuffer, endingFrameOf transport: InterleavedTransport? = nil) {
     guard !isClosed else {
-      written?()
+      transport?.frameHasLeft()
       return
     }
     channel.writeAndFlush(buffer, promise: nil)
-    guard let written else { return }
-    // As a rule all of it has gone at once, and a promise would be allocated for nothing.
-    if table.scheme == .rtsp, (try? channel.syncOptions?.getOption(.bufferedWritableBytes)) == 0 { return written() }
-    let promise = channel.eventLoop.makePromise(of: Void.self)
-    promise.futureResult.whenComplete { _ in written() }
-    // Comes to its end behind what was written before.
-    channel.writeAndFlush(ByteBuffer(), promise: promise)
+    // The write may have failed, and the connection with it.
+    guard !isClosed else {
+      transport?.frameHasLeft()
+      return
+    }
+    outgoing.give(buffer.readableBytes, endingFrameOf: transport)
+    watch()
   }
 
-  /// Notes whether there is room for more.
-  func noteWritability(_ isWritable: Bool, at now: MediaTime) {
-    stalledSince = isWritable ? nil : stalledSince ?? now
+  /// Looks again soon while frames have not left: nothing tells when the kernel has sent them.
+  private func watch() {
+    guard outgoing.hasFrames, !isWatched else { return }
+    isWatched = true
+    let connection = NIOLoopBound(self, eventLoop: channel.eventLoop)
+    channel.eventLoop.scheduleTask(in: Self.watchInterval) {
+      let connection = connection.value
+      connection.isWatched = false
+      connection.outgoing.noteProgress()
+      connection.watch()
+    }
+  }
+
+  /// There is room for more, or none.
+  func noteWritability(_ isWritable: Bool) {
     if isWritable { answerNext() }
   }
 
@@ -203,5 +231,8 @@ final class Connection {
     channel.eventLoop.scheduleTask(in: Self.goodbyeTime) { connection.value.close() }
   }
 
-  func noteClosed() { isClosed = true }
+  func noteClosed() {
+    isClosed = true
+    outgoing.letGo()
+  }
 }

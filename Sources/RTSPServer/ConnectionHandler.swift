@@ -32,7 +32,7 @@ final class ConnectionHandler: ChannelInboundHandler {
   }
 
   func channelWritabilityChanged(context: ChannelHandlerContext) {
-    connection?.noteWritability(context.channel.isWritable, at: .now())
+    connection?.noteWritability(context.channel.isWritable)
     context.fireChannelWritabilityChanged()
   }
 

@@ -15,7 +15,6 @@ final class PacketWriter {
       buffer.clear(minimumCapacity: bytes.bytes.count)
       buffer.writeBytes(bytes.bytes)
     }
-    guard bytes.isFrame else { return connection.write(buffer) }
-    connection.write(buffer) { transport.frameHasLeft() }
+    connection.write(buffer, endingFrameOf: bytes.isFrame ? transport : nil)
   }
 }

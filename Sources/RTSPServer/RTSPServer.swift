@@ -67,6 +67,10 @@ public final class RTSPServer: Sendable {
     }
   }
 
+  /// Bytes that the kernel takes of a connection before it has sent them, tcp(7): the rest waits where it is counted. A
+  /// picture's worth at a few Mbit/s, so that the next one is there when this one has gone.
+  private static let unsentBytes = 16_384
+
   private static func bootstrap(
     _ service: NIOLoopBound<Service>, _ group: MultiThreadedEventLoopGroup, tls: ServerContext?
   ) -> ServerBootstrap {
@@ -75,6 +79,7 @@ public final class RTSPServer: Sendable {
       // Small frames must not wait for more; and what the kernel holds for one viewer is delay that nobody sees.
       .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
       .childChannelOption(.socketOption(.so_sndbuf), value: 1 << 17)
+      .childChannelOption(.tcpOption(.init(rawValue: TCP_NOTSENT_LOWAT)), value: Self.unsentBytes)
       // A client that floods gets its turn for so much at a time, and the viewers theirs in between.
       .childChannelOption(.maxMessagesPerRead, value: 1)
       .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 4096))

@@ -50,7 +50,7 @@ public struct ServerConfiguration: Sendable {
   public var requestTime = MediaTime(seconds: 10)
   /// How long a connection may be without a session and without a request.
   public var idleTime = MediaTime(seconds: 60)
-  /// How long a viewer of interleaved packets may have so much waiting for it that there is no room for more.
+  /// How long a client may take nothing of what waits for it.
   public var stallTime = MediaTime(seconds: 30)
   /// How long a session lives without a sign of life, in whole seconds.
   public var sessionSeconds = 60

@@ -29,6 +29,7 @@ extension Service {
     viewer.pending = PendingPlay(response: response, url: url, connection: connection)
     let service = NIOLoopBound(self, eventLoop: loop)
     let handover = handover
+    let onGoodbye: @Sendable () -> Void = { handover.put { service.value.saidGoodbye(session, number) } }
     do {
       switch transport.delivery {
       case .multicast:
@@ -41,7 +42,7 @@ extension Service {
           .datagrams(to: address, control: control, timeToLive: nil),
           name: name, stream: key?.stream, controlKey: key?.controlKey,
           // Whoever asks for AVPF has read what it offers; others know packets that come again as they were.
-          hasRetransmissionStream: transport.profile == .avpf
+          hasRetransmissionStream: transport.profile == .avpf, onGoodbye: onGoodbye
         ) { start in
           handover.put { service.value.started(session, number, start) }
         }
@@ -58,7 +59,7 @@ extension Service {
         viewer.interleaved = interleaved
         viewer.viewer = try pipeline.admit(
           .interleaved(interleaved),
-          name: name, stream: key?.stream, controlKey: key?.controlKey
+          name: name, stream: key?.stream, controlKey: key?.controlKey, onGoodbye: onGoodbye
         ) { start in
           handover.put { service.value.started(session, number, start) }
         }
@@ -88,6 +89,14 @@ extension Service {
       table.end(other)
       end(other)
     }
+  }
+
+  /// A viewer has said BYE: its stream ends at once. Its session stays for a TEARDOWN that may follow, or another PLAY, as
+  /// long as any that gives no sign of life.
+  private func saidGoodbye(_ session: SessionIdentifier, _ number: UInt64) {
+    guard playing[session]?.number == number else { return }
+    letGo(session)
+    countSessions()
   }
 
   /// The first packet of a session is about to leave, or the answer cannot wait for it any longer.

@@ -74,10 +74,7 @@ final class Service {
       return nil
     }
     // One host has many IPv6 addresses.
-    let network = connection.peer?.network
-    guard connections.count < configuration.connections,
-      connections.values.count(where: { $0.peer?.network == network }) < configuration.connectionsPerAddress
-    else {
+    guard makeRoom(for: connection.peer?.network) else {
       statistics.turnedAway += 1
       events.turnedAway()
       return nil

@@ -19,8 +19,8 @@ public final class InterleavedTransport: PacketTransport, @unchecked Sendable {
 
   /// A transport on the channels that were agreed.
   ///
-  /// - Parameter write: Is given what is to be written, from the send thread, and must not wait. Once a frame is
-  ///   written, or never will be, ``frameHasLeft()`` is to be called.
+  /// - Parameter write: Is given what is to be written, from the send thread, and must not wait. Once a frame
+  ///   has left this machine, or never will, ``frameHasLeft()`` is to be called.
   /// - Throws: ``SystemFailure`` where the process has no descriptor left.
   public init(
     media: UInt8, control: UInt8, write: @escaping @Sendable (InterleavedBytes) -> Void
@@ -31,7 +31,7 @@ public final class InterleavedTransport: PacketTransport, @unchecked Sendable {
     arrival = try Interrupt()
   }
 
-  /// One of the frames that were to be written has been, or never will be. Any thread.
+  /// One of the frames that were to be written has left this machine, or never will. Any thread.
   public func frameHasLeft() {
     inFlight.subtract(1, ordering: .relaxed)
   }
@@ -90,7 +90,7 @@ public final class InterleavedBytes: @unchecked Sendable {
   // Sendable: the bytes are written in `init`, and in `refill` by the one who alone has the object.
   /// The bytes; valid for as long as this object is held.
   public private(set) var bytes: UnsafeRawBufferPointer
-  /// Whether they end a frame: ``InterleavedTransport/frameHasLeft()`` is to be called once they are written.
+  /// Whether they end a frame: ``InterleavedTransport/frameHasLeft()`` is to be called once they have left.
   public private(set) var isFrame: Bool
   private var memory: UnsafeMutableRawBufferPointer
 

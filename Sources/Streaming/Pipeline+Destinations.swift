@@ -183,14 +183,14 @@ extension Pipeline {
   func start(
     _ figures: ViewerFigures, _ transport: any PacketTransport, _ kind: RTPOutput.Kind,
     controlKey: SRTPKey? = nil, hasRetransmissionStream: Bool = false,
-    onStart: (@Sendable (StreamStart) -> Void)? = nil
+    onStart: (@Sendable (StreamStart) -> Void)? = nil, onGoodbye: (@Sendable () -> Void)? = nil
   ) {
     figures.update { $0.progress = kind.protection?.progress }
     statisticsRecorder.viewers.withLock { $0.present.append(figures) }
     sendStage.add(
       SendStage.Newcomer(
         transport: transport, figures: figures, kind: kind, controlKey: controlKey,
-        hasRetransmissionStream: hasRetransmissionStream, onStart: onStart))
+        hasRetransmissionStream: hasRetransmissionStream, onStart: onStart, onGoodbye: onGoodbye))
     requests.setWanted(true)
   }
 

@@ -34,11 +34,13 @@ extension Pipeline {
   ///   - controlKey: What it protects RTCP by; nil is the stream's key.
   ///   - hasRetransmissionStream: Whether what it asks for again comes by a stream of its own (RFC 4588), of payload type
   ///     ``RTPPayloadType/retransmission``, instead of as it was. In the clear only.
+  ///   - onGoodbye: Is told once, on another thread, that the viewer has said BYE; it gets the stream until it is removed.
   ///   - onStart: Is told of the first packet, on another thread, just before it leaves.
   /// - Throws: ``StreamDestinationError`` where there are too many, or the system gives no socket.
   public func admit(
     _ transport: GuestTransport, name: String, stream: ProtectedStream? = nil, controlKey: SRTPKey? = nil,
-    hasRetransmissionStream: Bool = false, onStart: @escaping @Sendable (StreamStart) -> Void
+    hasRetransmissionStream: Bool = false, onGoodbye: (@Sendable () -> Void)? = nil,
+    onStart: @escaping @Sendable (StreamStart) -> Void
   ) throws(StreamDestinationError) -> ViewerID {
     try viewerList.withLock { list throws(StreamDestinationError) in
       guard list.count < Self.viewerLimit else { throw .tooMany(limit: Self.viewerLimit) }
@@ -53,7 +55,7 @@ extension Pipeline {
         payload: .h264, packetSize: Self.guestPacketSize, protection: stream?.protection)
       start(
         ViewerFigures(id: id, name: name), way, kind, controlKey: controlKey,
-        hasRetransmissionStream: hasRetransmissionStream && stream == nil, onStart: onStart)
+        hasRetransmissionStream: hasRetransmissionStream && stream == nil, onStart: onStart, onGoodbye: onGoodbye)
       list.guests.insert(id)
       return id
     }

@@ -49,7 +49,7 @@ extension SendStage {
     let viewer = Viewer(
       transport: transport,
       feedback: ViewerFeedback(media: output.stream.ssrc, retransmissions: retransmissions), figures: newcomer.figures,
-      unprotector: unprotector, onStart: newcomer.onStart)
+      unprotector: unprotector, onStart: newcomer.onStart, onGoodbye: newcomer.onGoodbye)
     viewers[viewer.id] = (viewer, output)
     // Where the kernel watches no more, this viewer gets the stream, and what it says is not heard.
     if let descriptor = transport.descriptors.input { try? input.insert(descriptor, token: viewer.id.number) }
@@ -113,6 +113,7 @@ extension SendStage {
       guard let (viewer, output) = viewers[ViewerID(number: token)] else { return }
       let said = output.receive(from: viewer, into: datagram, at: now)
       if said.isFlooding { isFlooding = true }
+      if said.requests.goodbye { viewer.hasSaidGoodbye() }
       if said.requests.keyFrame, limiter.request(at: now) { requests.setKeyFrame() }
       viewer.figures.update {
         if said.isHeard { $0.lastHeard = now }

@@ -146,6 +146,8 @@ final class SendStage: @unchecked Sendable {
     var hasRetransmissionStream = false
     /// Is told of the first packet.
     var onStart: (@Sendable (StreamStart) -> Void)?
+    /// Is told when the viewer says BYE.
+    var onGoodbye: (@Sendable () -> Void)?
   }
 
   private func order(_ order: Order) {

@@ -46,6 +46,7 @@ final class Viewer {
   private var nextKeyFrameRequest = MediaTime.zero
   private var requestInterval = Viewer.firstRequestInterval
   private var onStart: (@Sendable (StreamStart) -> Void)?
+  private var onGoodbye: (@Sendable () -> Void)?
   /// Packets that have left.
   private(set) var packetsSent = 0
   /// Whether the transport had no room at the last attempt.
@@ -72,12 +73,15 @@ final class Viewer {
     case busy
   }
 
-  /// A viewer that begins with the next key frame, and tells `onStart` of its first packet just before that leaves.
+  /// A viewer that begins with the next key frame, tells `onStart` of its first packet just before that leaves, and
+  /// `onGoodbye` once that it says BYE.
   init(
     transport: any PacketTransport, feedback: ViewerFeedback, figures: ViewerFigures,
-    unprotector: ControlUnprotector? = nil, onStart: (@Sendable (StreamStart) -> Void)? = nil
+    unprotector: ControlUnprotector? = nil, onStart: (@Sendable (StreamStart) -> Void)? = nil,
+    onGoodbye: (@Sendable () -> Void)? = nil
   ) {
     self.onStart = onStart
+    self.onGoodbye = onGoodbye
     id = figures.id
     self.transport = transport
     self.unprotector = unprotector
@@ -186,6 +190,12 @@ final class Viewer {
     hasBegun = true
     if let start = StreamStart(header) { onStart?(start) }
     onStart = nil
+  }
+
+  /// It has said BYE (RFC 3550 section 6.6).
+  func hasSaidGoodbye() {
+    onGoodbye?()
+    onGoodbye = nil
   }
 
   /// A key frame was asked for on its behalf.

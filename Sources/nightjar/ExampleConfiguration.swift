@@ -44,6 +44,8 @@ enum ExampleConfiguration {
     #rtsps-suite = "AES_CM_128_HMAC_SHA1_80"
     # Send the picture to viewers of rtsps alone.
     #require-encryption = false
+    # How many may watch by rtsp and rtsps at once, all cameras together. Without it as many as memory allows.
+    #rtsp-sessions = 128
     # Keep the encoder at work while nobody watches.
     #always-encode = false
     # Announce the cameras that rtsp and rtsps serve to others (DNS-SD, through Avahi): everybody on the network learns that

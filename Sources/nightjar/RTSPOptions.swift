@@ -75,6 +75,13 @@ struct RTSPOptions: ParsableArguments {
     transform: Self.suite)
   var suite: OfferedSuite?
 
+  @Option(
+    name: .customLong("rtsp-sessions"),
+    help: ArgumentHelp(
+      "How many may watch by --rtsp and --rtsps at once, all cameras together; one address an eighth of them.",
+      discussion: "Without it as many as memory and descriptors allow, 1024 at most: 512 with 2 GB.", valueName: "n"))
+  var sessions: Int?
+
   @Flag(name: .customLong("always-encode"), help: "Keep the encoder at work while nobody watches.")
   var alwaysEncodes = false
 
@@ -97,10 +104,16 @@ struct RTSPOptions: ParsableArguments {
     if let rtsp, let rtsps, rtsp.overlaps(rtsps, ports: Self.port, Self.encryptedPort) {
       throw ValidationError("--rtsp and --rtsps want the same port: give one of them another, as in --rtsps :8322")
     }
+    if let sessions, !ServerConfiguration.sessionLimits.contains(sessions) {
+      throw ValidationError(
+        "--rtsp-sessions \(sessions): choose \(ServerConfiguration.sessionLimits.lowerBound) to "
+          + "\(ServerConfiguration.sessionLimits.upperBound)")
+    }
     guard isServed else {
       if group != nil { throw ValidationError("--rtsp-multicast is for --rtsp and --rtsps only") }
       if requiresEncryption { throw ValidationError("--require-encryption is for --rtsps only") }
       if suite != nil { throw ValidationError("--rtsps-suite is for --rtsps only") }
+      if sessions != nil { throw ValidationError("--rtsp-sessions is for --rtsp and --rtsps only") }
       if alwaysEncodes { throw ValidationError("--always-encode is for --rtsp and --rtsps only") }
       return
     }
@@ -133,6 +146,7 @@ struct RTSPOptions: ParsableArguments {
       rtsps, named: "rtsps", of: sockets, port: Self.encryptedPort, isOpenToOthers: isOpen)
     var configuration = ServerConfiguration(listeners: listeners)
     configuration.users = users
+    configuration.limit(sessions: sessions ?? Self.usualSessions)
     configuration.requiresEncryption = requiresEncryption
     if let suite { configuration.suite = suite.suite }
     configuration.servesThisMachineAlone = users == nil
@@ -206,6 +220,17 @@ struct RTSPOptions: ParsableArguments {
     notes.add("certificate \(own.path), SHA-256 \(own.identity.fingerprint)")
     notes.add("  a player that asks whether to trust it shows this SHA-256: accept it if they are the same")
     return own.identity
+  }
+
+  /// As many sessions as this machine and this process have room for.
+  private static var usualSessions: Int {
+    var limit = rlimit()
+    let (pages, size) = (sysconf(CInt(_SC_PHYS_PAGES)), sysconf(CInt(_SC_PAGESIZE)))
+    guard pages > 0, size > 0, getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0 else {
+      return ServerConfiguration.usualSessions(memory: 0, descriptors: 0)
+    }
+    return ServerConfiguration.usualSessions(
+      memory: UInt64(pages) * UInt64(size), descriptors: UInt64(limit.rlim_cur))
   }
 
   private static func suite(_ text: String) throws -> OfferedSuite {

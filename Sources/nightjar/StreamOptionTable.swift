@@ -12,6 +12,7 @@ extension StreamCommand {
     .init("tls-key", .text, .box),
     .init("rtsps-suite", .text, .box),
     .init("require-encryption", .flag, .box),
+    .init("rtsp-sessions", .integer, .box),
     .init("announce", .invertibleFlag, .box),
     .init("https", .optionalText, .box),
     .init("tokens", .text, .box),

@@ -137,6 +137,7 @@ extension ServerConfiguration {
   /// Whether one server does for both, but for who may watch.
   fileprivate func isSame(as other: ServerConfiguration) -> Bool {
     listeners == other.listeners && requiresEncryption == other.requiresEncryption && suite == other.suite
+      && sessions == other.sessions
       && (identity == nil ? other.identity == nil : other.identity.map { identity?.isSame(as: $0) == true } == true)
   }
 }

@@ -44,6 +44,37 @@
       #expect(camera.pipeline.statistics.destinations.isEmpty)
     }
 
+    /// RTCP of a viewer that leaves (RFC 3550 section 6.6): a report and a BYE of its source.
+    private static let goodbye: [UInt8] = report + [0x81, 203, 0, 1, 1, 2, 3, 4]
+
+    @Test(arguments: [true, false]) func `a viewer that says BYE gets nothing more`(overTCP: Bool) throws {
+      let camera = try ServedCamera()
+      let client = try camera.client()
+      let ports = try DatagramPair()
+      let (setup, _) = try client.play(overTCP ? PlayTests.interleaved : ports.transport)
+      #expect((overTCP ? client.take(5) : ports.take(5)).count >= 5)
+      func say(_ bytes: [UInt8]) throws {
+        if overTCP {
+          client.send(channel: 1, bytes)
+        } else {
+          try ports.send(bytes, to: try #require(setup.serverControlPort))
+        }
+      }
+      // What bears the stream's own source is none of the viewer's.
+      let packet = try #require((overTCP ? client.take(1) : ports.take(1)).first)
+      try say(Self.report + [0x81, 203, 0, 1] + packet.dropFirst(8).prefix(4))
+      #expect((overTCP ? client.take(20) : ports.take(20)).count >= 20)
+      try say(Self.goodbye)
+      #expect(try eventually { try camera.server.statistics().playing == 0 })
+      #expect(camera.pipeline.statistics.destinations.isEmpty)
+      // The session is there still: for a TEARDOWN, or if it thinks better of it.
+      let session = "Session: \(setup.session ?? "")"
+      let play = try client.request("PLAY", nil, [session])
+      #expect(play.status == 200 && play.start != nil)
+      #expect((overTCP ? client.take(5) : ports.take(5)).count >= 5)
+      #expect(try client.request("TEARDOWN", nil, [session]).status == 200)
+    }
+
     @Test func `viewers that vanish leave nothing behind`() throws {
       let camera = try ServedCamera { $0.sessionSeconds = 2 }
       for _ in 0..<6 {
@@ -98,22 +129,54 @@
       #expect(try other.request("TEARDOWN", nil, ["Session: \(first.session ?? "")"]).status == 454)
     }
 
-    @Test func `connections are limited, in all and of one address`() throws {
+    @Test func `connections with sessions are limited, in all and of one address`() throws {
       let camera = try ServedCamera {
         $0.connections = 3
         $0.connectionsPerAddress = 2
       }
-      let two = [try camera.client(), try camera.client()]
-      for client in two { #expect(try client.request("OPTIONS").status == 200) }
+      func watching(from source: String) throws -> RTSPClient {
+        let client = try camera.client(from: source)
+        #expect(try client.request("SETUP", nil, ["Transport: \(PlayTests.interleaved)"]).status == 200)
+        return client
+      }
+      let two = [try watching(from: "127.0.0.1"), try watching(from: "127.0.0.1")]
       #expect(try camera.client().waitForClose())
-      let other = try camera.client(from: "127.0.0.2")
-      #expect(try other.request("OPTIONS").status == 200)
+      let other = try watching(from: "127.0.0.2")
       #expect(try camera.client(from: "127.0.0.3").waitForClose())
       #expect(try camera.server.statistics().turnedAway == 2)
-      for client in two { #expect(try client.request("OPTIONS").status == 200) }
+      for client in two + [other] { #expect(try client.request("OPTIONS").status == 200) }
       other.reset()
       #expect(try eventually { try camera.server.statistics().connections == 2 })
       #expect(try camera.client(from: "127.0.0.3").request("OPTIONS").status == 200)
+    }
+
+    @Test func `one that has not asked anything makes room first, and of who has most`() throws {
+      let camera = try ServedCamera {
+        $0.connections = 8
+        $0.connectionsPerAddress = 3
+      }
+      // Half of the room is for those that neither watch nor have logged in.
+      let asked = try camera.client(from: "127.0.0.2")
+      #expect(try asked.request("OPTIONS").status == 200)
+      let (first, second) = (try camera.client(from: "127.0.0.2"), try camera.client(from: "127.0.0.2"))
+      #expect(try eventually { try camera.server.statistics().connections == 3 })
+      // An address's share.
+      let third = try camera.client(from: "127.0.0.2")
+      #expect(first.waitForClose())
+      let viewer = try camera.client(from: "127.0.0.3")
+      #expect(try eventually { try camera.server.statistics().connections == 4 })
+      // The room of all.
+      let late = try camera.client(from: "127.0.0.4")
+      #expect(second.waitForClose())
+      _ = try viewer.play(PlayTests.interleaved)
+      // Who watches takes no such room.
+      let later = try camera.client(from: "127.0.0.4")
+      #expect(try later.request("OPTIONS").status == 200)
+      let last = try camera.client(from: "127.0.0.5")
+      #expect(third.waitForClose() || late.waitForClose())
+      for client in [asked, viewer, later, last] { #expect(try client.request("OPTIONS").status == 200) }
+      #expect(viewer.take(5).count >= 5)
+      #expect(try camera.server.statistics().turnedAway == 0)
     }
   }
 #endif

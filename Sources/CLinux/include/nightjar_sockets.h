@@ -37,6 +37,23 @@ static const int nightjar_segmented_bytes_limit = 65507;
 // errno.
 int nightjar_unsent_bytes(int socket);
 
+// What the kernel knows of a TCP connection.
+struct nightjar_tcp_state {
+  // Bytes that were taken and have not been sent even once.
+  uint64_t unsent;
+  // Bytes that were taken and that the peer has not acknowledged, those among them too.
+  uint64_t unacknowledged;
+  // Bytes that the peer has acknowledged since the connection began.
+  uint64_t acknowledged;
+  // Bytes that the path carries in one round trip while nothing waits on it, as far as was seen.
+  uint64_t path;
+};
+
+// Bytes that a TCP socket has taken and not sent even once; -1 where it cannot be told.
+int nightjar_tcp_unsent_bytes(int socket);
+// 0, or -1 with errno.
+int nightjar_tcp_state(int socket, struct nightjar_tcp_state *state);
+
 // recv(2) without waiting, of a datagram; -1 and errno. More than capacity is the datagram's own length.
 ssize_t nightjar_receive(int socket, void *memory, size_t capacity);
 
