@@ -52,7 +52,7 @@ public struct Response: Hashable, Sendable {
   ///
   /// - Parameters:
   ///   - text: A session description whose media have relative control URLs.
-  ///   - base: What these are relative to; ``SessionTable/Effect/describe(path:contentBase:offersFeedback:)`` gives it.
+  ///   - base: What these are relative to; ``SessionTable/Effect/describe(path:contentBase:for:)`` gives it.
   public mutating func setDescription(_ text: String, contentBase base: String) {
     headers["Content-Base"] = base
     headers["Content-Type"] = "application/sdp"

@@ -116,7 +116,7 @@ extension SessionTable {
       response: Response(.ok, to: request),
       effect: .describe(
         path: url.path, contentBase: base,
-        offersFeedback: ClientProfile(userAgent: request.headers["User-Agent"], query: url.query).takesFeedback))
+        for: ClientProfile(userAgent: request.headers["User-Agent"], query: url.query)))
   }
 
   private mutating func setup(

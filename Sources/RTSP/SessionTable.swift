@@ -63,9 +63,7 @@ public struct SessionTable: Sendable {
     /// Nothing.
     case none
     /// Make the session description, and put it into the response by ``Response/setDescription(_:contentBase:)``.
-    /// `offersFeedback` says whether it is of the profile AVPF, with a stream of retransmissions, or of AVP with one
-    /// payload type, which every client reads.
-    case describe(path: String, contentBase: String, offersFeedback: Bool)
+    case describe(path: String, contentBase: String, for: ClientProfile)
     /// Make ready to send this stream in this way, instead of the way of an earlier SETUP; put the server's side into
     /// the response by ``Response/setTransport(_:)``.
     case setup(SessionIdentifier, track: Int, SelectedTransport)

@@ -66,10 +66,10 @@ extension Service {
     defer { countSessions() }
     switch answer.effect {
     case .none, .release: break
-    case .describe(let path, let base, let offersFeedback):
+    case .describe(let path, let base, let profile):
       // There: the answer is made of its path.
       guard let presentation = presentations[path] else { break }
-      let text = description(of: presentation, for: connection, offersFeedback: offersFeedback)
+      let text = description(of: presentation, for: profile, on: connection)
       answer.response.setDescription(text, contentBase: base)
     case .setup(let session, _, let transport):
       setUp(session, transport, request, &answer.response, on: connection)
@@ -82,13 +82,14 @@ extension Service {
   }
 
   private func description(
-    of presentation: ServedPresentation, for connection: Connection, offersFeedback: Bool
+    of presentation: ServedPresentation, for profile: ClientProfile, on connection: Connection
   ) -> String {
     // The key goes along, so that nobody else may read it.
-    let stream = connection.table.scheme == .rtsps ? presentation.keys.offer(on: connection.number) : nil
+    let offersKey = connection.table.scheme == .rtsps && profile.takesKey
+    let stream = offersKey ? presentation.keys.offer(on: connection.number) : nil
     var description = presentation.pipeline.sessionDescription(
       forGuestsAt: connection.localAddress ?? .loopback, name: presentation.name, sessionID: presentation.sessionID,
-      stream: stream, offersFeedback: offersFeedback)
+      stream: stream, offersFeedback: profile.takesFeedback)
     if let stream { description.keyManagement = [presentation.keys.message(for: stream)] }
     return description.text
   }

@@ -70,6 +70,8 @@ import Testing
     Refusal("--source test --to rtp://127.0.0.1:5004?color=red", 64, "no option 'color'"),
     Refusal("--source test --to rtp://127.0.0.1:5004 --to rtp://127.0.0.1:5004", 64, "given twice"),
     Refusal("--source test --to rtp://host.invalid:5004", 68, "host.invalid"),
+    Refusal("--source test --rtsp --rtsp-sessions 0", 64, "choose 1 to 8192"),
+    Refusal("--source test --rtsp-sessions 200", 64, "for --rtsp and --rtsps only"),
     Refusal("--source test --sdp /nonexistent/camera.sdp", 73, "cannot write /nonexistent/camera.sdp"),
     Refusal("--source test --stats-json /nonexistent/s.json", 73, "cannot write /nonexistent/s.json"),
   ]

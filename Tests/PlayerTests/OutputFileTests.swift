@@ -20,6 +20,30 @@ import Testing
     try #require(try JSONSerialization.jsonObject(with: data) as? [String: Any])
   }
 
+  /// Whatever is streamed, players read its description that refuse what others pass over.
+  @Test func `each destination has a description that live555 and Media3 read`() throws {
+    let directory = try TemporaryDirectory()
+    let destinations = [
+      ("rtp://127.0.0.1:5004", "H264"), ("rtp://127.0.0.1:5006?payload=mp2t", "MP2T"),
+      ("srtp://127.0.0.1:5008", "H264"), ("rtp://[::1]:5010?rtcp=mux", "H264"),
+      ("rtp://239.195.7.21:5012?interface=lo&ttl=2", "H264"), ("rtp://232.1.2.3:5014?interface=lo", "H264"),
+      ("srtp://239.195.7.21:5016?interface=lo&payload=mp2t&rtcp=mux", "MP2T"),
+    ]
+    let result = try stream(
+      ["--sdp", directory.path("d.sdp")] + destinations.flatMap { ["--to", $0.0] }, in: directory)
+    #expect(result.status == 0, "\(result.error)")
+    for (index, (destination, codec)) in destinations.enumerated() {
+      // The first is the one that all tests here have.
+      let text = try String(contentsOfFile: directory.path("d-\(index + 2).sdp"), encoding: .utf8)
+      let live555 = try Live555Description(text)
+      let medium = try #require(live555.media.first, "\(text)")
+      #expect(live555.complaints.isEmpty && medium.codec == codec && medium.port == 5004 + 2 * index, "\(text)")
+      #expect(medium.protocolName == (destination.hasPrefix("srtp") ? "SRTP" : "RTP"))
+      #expect(medium.isMultiplexed == destination.contains("mux"))
+      #expect(try Media3Description(text).media.first?.encoding == codec, "\(text)")
+    }
+  }
+
   @Test func `a link stays, and the file that it leads to is replaced`() throws {
     let directory = try TemporaryDirectory()
     let (file, link, dangling) = (directory.path("real.json"), directory.path("link.json"), directory.path("new.sdp"))

@@ -132,7 +132,7 @@
       let flooder = try camera.client(receiveBuffer: 4096)
       let text = Array(flooder.text("OPTIONS").utf8)
       let block = Array(repeatElement(text, count: 2000).joined())
-      let viewer = try camera.client()
+      let viewer = try camera.client(receiveBuffer: 4 << 20)
       _ = try viewer.play(PlayTests.interleaved)
       let before = try Footprint.residentBytes()
       var (sent, most) = (0, 0)

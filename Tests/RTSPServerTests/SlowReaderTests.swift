@@ -30,7 +30,8 @@
       }
       var (overTCP, overUDP): ([RTSPClient], [(client: RTSPClient, ports: DatagramPair)]) = ([], [])
       for index in 0..<9 {
-        let client = try camera.client()
+        // What this process does not get round to reading has room.
+        let client = try camera.client(receiveBuffer: 4 << 20)
         if index % 2 == 0 {
           _ = try client.play(PlayTests.interleaved)
           overTCP.append(client)
@@ -75,6 +76,58 @@
       // What the test itself keeps, some of it in arrays twice as large as it is.
       let kept = 3 * viewers.reduce(0) { $0 + $1.bytes }
       #expect(most < kept + 16 << 20, "\(most >> 10) KiB, of which \(kept >> 10) may be the test's")
+    }
+
+    /// What waits for a viewer is delay: no more than three frames, wherever in this machine they are, and what the viewer
+    /// itself has taken.
+    @Test func `a viewer that reads nothing for a while has few frames to catch up with`() throws {
+      let directory = try TemporaryDirectory()
+      let camera = try ServedCamera(source: try Y4MFile(path: try Self.noise(in: directory)), bitrate: 2_000_000)
+      let client = try camera.client(receiveBuffer: 4096)
+      _ = try client.play(PlayTests.interleaved)
+      #expect(client.take(5).count >= 5)
+      let id = try #require(camera.pipeline.statistics.destinations.first).id
+      // Two seconds of pictures that find no room.
+      #expect(eventually { (camera.pipeline.statistics(of: id)?.framesDropped ?? 0) > 60 })
+      var times: [UInt32] = []
+      let deadline = Date(timeIntervalSinceNow: 30)
+      // From the first picture on that came after the gap, all that waited has been read.
+      func gap() -> Int? { times.indices.dropFirst().first { times[$0] &- times[$0 - 1] > 90_000 } }
+      while gap() == nil, Date() < deadline {
+        for packet in client.take(1) {
+          let time = packet.dropFirst(4).prefix(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+          if times.last != time { times.append(time) }
+        }
+      }
+      let waited = try #require(gap(), "\(times)")
+      #expect(waited <= 9, "\(waited) frames of \(times)")
+    }
+
+    @Test func `a viewer that takes nothing goes, whatever it sends`() throws {
+      let directory = try TemporaryDirectory()
+      let camera = try ServedCamera(source: try Y4MFile(path: try Self.noise(in: directory)), bitrate: 2_000_000) {
+        $0.stallTime = MediaTime(seconds: 2)
+      }
+      let client = try camera.client(receiveBuffer: 4096)
+      let session = try #require(try client.play(PlayTests.interleaved).setup.session)
+      // One that takes what comes stays.
+      let other = try camera.client(receiveBuffer: 4 << 20)
+      _ = try other.play(PlayTests.interleaved)
+      let report: [UInt8] = [0x80, 201, 0, 1, 1, 2, 3, 4]
+      var rounds = 0
+      #expect(
+        try eventually(within: 60) {
+          other.pump(0)
+          rounds += 1
+          if rounds % 25 == 0 {
+            client.send(client.text("GET_PARAMETER", nil, ["Session: \(session)"]).utf8, within: 0.1)
+            client.send(channel: 1, report)
+          }
+          return try camera.server.statistics().connections == 1
+        })
+      #expect(try other.request("OPTIONS").status == 200)
+      let told = camera.server.events.take().map(\.description)
+      #expect(told.contains { $0.contains("closed: a viewer that takes nothing") }, "\(told)")
     }
   }
 #endif

@@ -15,4 +15,14 @@ import Testing
   func `AVPF is for who is known to read it, or asks for it`(agent: String?, query: String?, takesFeedback: Bool) {
     #expect(ClientProfile(userAgent: agent, query: query).takesFeedback == takesFeedback)
   }
+
+  @Test(
+    arguments: [
+      (nil, true), ("Lavf61.7.100", true), ("GStreamer/1.26.2", true),
+      ("LibVLC/3.0.20 (LIVE555 Streaming Media v2016.11.28)", false),
+      ("openRTSP: (LIVE555 Streaming Media v2026.06.24)", false),
+    ] as [(String?, Bool)])
+  func `live555 gets no key, because it takes SRTP for something else`(agent: String?, takesKey: Bool) {
+    #expect(ClientProfile(userAgent: agent, query: nil).takesKey == takesKey)
+  }
 }

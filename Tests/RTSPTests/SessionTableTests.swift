@@ -69,10 +69,10 @@ import Testing
       #expect(answer.response.sequenceNumber == request.headers["CSeq"])
       switch answer.effect {
       case .none: effects.append("\(request.method)")
-      case .describe(let path, let base, let offersFeedback):
+      case .describe(let path, let base, let profile):
         #expect(path == "/camera")
         #expect(base.hasSuffix("/camera/") && !base.contains("@"))
-        #expect(offersFeedback == name.hasPrefix("gstreamer"))
+        #expect(profile.takesFeedback == name.hasPrefix("gstreamer"))
         effects.append("describe")
       case .setup(let identifier, track: 0, let transport):
         session = identifier
@@ -128,10 +128,13 @@ import Testing
     // Where from a client without a URL's host looks for its tracks.
     #expect(
       try server.answer("DESCRIBE /camera RTSP/1.0").effect
-        == .describe(path: "/camera", contentBase: "rtsp://192.0.2.1:8554/camera/", offersFeedback: false))
+        == .describe(
+          path: "/camera", contentBase: "rtsp://192.0.2.1:8554/camera/", for: ClientProfile(userAgent: nil, query: nil))
+    )
     #expect(
       try server.answer("DESCRIBE RTSPS://u:p@H:1/camera/?q RTSP/1.0").effect
-        == .describe(path: "/camera", contentBase: "rtsps://H:1/camera/", offersFeedback: false))
+        == .describe(
+          path: "/camera", contentBase: "rtsps://H:1/camera/", for: ClientProfile(userAgent: nil, query: nil)))
     for (text, status) in [
       ("OPTIONS rtsp://h/nowhere RTSP/1.0", 200), ("GET_PARAMETER * RTSP/1.0", 200),
       ("SET_PARAMETER rtsp://h/camera RTSP/1.0", 200), ("GET_PARAMETER rtsp://h/nowhere RTSP/1.0", 404),

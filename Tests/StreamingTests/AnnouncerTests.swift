@@ -56,6 +56,9 @@ import Testing
     #expect(first.flags == version)
     #expect(first.lines.first == "v=0" && first.lines.contains { $0.hasPrefix("c=IN") && $0.contains(group) })
     #expect(first.lines.contains { $0.hasPrefix("a=fmtp:96 ") && $0.contains("sprop-parameter-sets=") })
+    let text = first.lines.joined(separator: "\r\n")
+    #expect(try Live555Description(text).media.first?.codec == "H264")
+    #expect(try Media3Description(text).media.first?.encoding == "H264")
     // Not before its time.
     #expect(next(listener, of: group, port: port, within: 7) == nil)
 
