@@ -73,7 +73,7 @@ import Testing
       \(Self.linkLocal)
       echo 'correct horse' | '\(nightjarPath)' user add anna --users users > /dev/null || exit 92
       '\(nightjarPath)' stream --source test --size 320x240 --rtsp '\(address):8554' --https '\(address):8443' \
-        --users users --tokens tokens --control none 2> log &
+        --users users --control none 2> log &
       stream=$!
       for i in $(seq 200); do grep -q '^rtsp ' log && break; sleep 0.1; done
       echo "listening: $(ss -ltnH | awk '{ print $4 }' | sort | tr '\\n' ' ')"

@@ -24,23 +24,22 @@ import Testing
   @Test func `each destination has a description that live555 and Media3 read`() throws {
     let directory = try TemporaryDirectory()
     let destinations = [
-      ("rtp://127.0.0.1:5004", "H264"), ("rtp://127.0.0.1:5006?payload=mp2t", "MP2T"),
-      ("srtp://127.0.0.1:5008", "H264"), ("rtp://[::1]:5010?rtcp=mux", "H264"),
-      ("rtp://239.195.7.21:5012?interface=lo&ttl=2", "H264"), ("rtp://232.1.2.3:5014?interface=lo", "H264"),
-      ("srtp://239.195.7.21:5016?interface=lo&payload=mp2t&rtcp=mux", "MP2T"),
+      "rtp://127.0.0.1:5004", "srtp://127.0.0.1:5006", "rtp://[::1]:5008?rtcp=mux",
+      "rtp://239.195.7.21:5010?interface=lo&ttl=2", "rtp://232.1.2.3:5012?interface=lo",
+      "srtp://239.195.7.21:5014?interface=lo&rtcp=mux",
     ]
     let result = try stream(
-      ["--sdp", directory.path("d.sdp")] + destinations.flatMap { ["--to", $0.0] }, in: directory)
+      ["--sdp", directory.path("d.sdp")] + destinations.flatMap { ["--to", $0] }, in: directory)
     #expect(result.status == 0, "\(result.error)")
-    for (index, (destination, codec)) in destinations.enumerated() {
+    for (index, destination) in destinations.enumerated() {
       // The first is the one that all tests here have.
       let text = try String(contentsOfFile: directory.path("d-\(index + 2).sdp"), encoding: .utf8)
       let live555 = try Live555Description(text)
       let medium = try #require(live555.media.first, "\(text)")
-      #expect(live555.complaints.isEmpty && medium.codec == codec && medium.port == 5004 + 2 * index, "\(text)")
+      #expect(live555.complaints.isEmpty && medium.codec == "H264" && medium.port == 5004 + 2 * index, "\(text)")
       #expect(medium.protocolName == (destination.hasPrefix("srtp") ? "SRTP" : "RTP"))
       #expect(medium.isMultiplexed == destination.contains("mux"))
-      #expect(try Media3Description(text).media.first?.encoding == codec, "\(text)")
+      #expect(try Media3Description(text).media.first?.encoding == "H264", "\(text)")
     }
   }
 
