@@ -40,8 +40,10 @@ final class DatagramTransport: PacketTransport {
     }
     // Those of a source-specific group do not send to it. Where it cannot be joined, the stream goes out all the same.
     if address.isMulticast, !address.isSourceSpecific {
-      group = try? GroupSocket(joining: control ?? address, interface: multicast.interface)
+      group = try? GroupSocket(joining: control ?? address, interface: multicast.interface, mayWait: true)
     }
+    // Without a route it is joined with the first packet that has one.
+    isLost = group?.hasJoined == false
     // At once, so that what the viewer says first is heard.
     _ = media.connectIfNeeded()
     _ = self.control?.connectIfNeeded()

@@ -51,13 +51,17 @@ struct MulticastOptions: Hashable, Sendable {
 /// A socket that is connected to the group hears nobody: no datagram comes *from* a group.
 struct GroupSocket: ~Copyable {
   let fileDescriptor: CInt
+  /// Whether it is a member since it was made.
+  let hasJoined: Bool
   private let group: SocketAddress
 
   /// Joins `group`, whose port is where RTCP goes.
   ///
-  /// - Parameter interface: the index of the interface to join on; 0 is the system's choice.
+  /// - Parameters:
+  ///   - interface: the index of the interface to join on; 0 is the system's choice.
+  ///   - mayWait: whether a group that cannot be joined yet, as without a route, is left to ``joinAgain(interface:)``.
   /// - Throws: ``SystemFailure``.
-  init(joining group: SocketAddress, interface: UInt32) throws(SystemFailure) {
+  init(joining group: SocketAddress, interface: UInt32, mayWait: Bool = false) throws(SystemFailure) {
     let group = group.with(interface: interface)
     let descriptor = nightjar_udp_socket(group.family)
     guard descriptor >= 0 else { throw SystemFailure("socket") }
@@ -68,18 +72,20 @@ struct GroupSocket: ~Copyable {
     // Receivers of the group on this machine have the same port.
     _ = set(SOL_SOCKET, SO_REUSEADDR, CInt(1))
     _ = set(SOL_SOCKET, SO_REUSEPORT, CInt(1))
-    guard group.withPointer({ bind(descriptor, $0, group.length) }) == 0,
-      Self.join(descriptor, group, interface: interface)
-    else {
+    let isBound = group.withPointer({ bind(descriptor, $0, group.length) }) == 0
+    let isMember = isBound && Self.join(descriptor, group, interface: interface)
+    guard isBound, isMember || mayWait else {
       let failure = SystemFailure("joining the group")
       close(descriptor)
       throw failure
     }
     self.group = group
+    hasJoined = isMember
     fileDescriptor = descriptor
   }
 
-  /// Joins once more, after the interface was gone and with it the membership; nothing where that is still there.
+  /// Joins once more, after the interface was gone and with it the membership, or before it was there; nothing where it is a
+  /// member still.
   borrowing func joinAgain(interface: UInt32) {
     _ = Self.join(fileDescriptor, group, interface: interface)
   }

@@ -34,6 +34,18 @@ public struct SocketAddress: Equatable, @unchecked Sendable {
     length = first.ai_addrlen
   }
 
+  /// Whether `host` is an IPv4 or IPv6 address, which nobody has to be asked for. `fe80::1%eth0` is one where there is an
+  /// eth0.
+  static func isAddress(_ host: String) -> Bool {
+    var hints = addrinfo()
+    hints.ai_socktype = CInt(SOCK_DGRAM.rawValue)
+    hints.ai_flags = AI_NUMERICHOST
+    var list: UnsafeMutablePointer<addrinfo>?
+    let result = getaddrinfo(host, nil, &hints, &list)
+    if let list { freeaddrinfo(list) }
+    return result == 0
+  }
+
   /// The local address of a socket; nil where it has none.
   init?(localOf socket: CInt) {
     var address = sockaddr_storage()

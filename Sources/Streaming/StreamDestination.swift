@@ -40,6 +40,9 @@ public struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
   /// would learn by it.
   public var isAnnounced = false
 
+  /// Whether its host is a name, which a name server is asked for, and no address.
+  public var hasName: Bool { !SocketAddress.isAddress(host) }
+
   /// The packet size used unless told otherwise: passes through every tunnel in use.
   public static let defaultMaximumPacketSize = 1200
   /// RTP's default port.
@@ -298,6 +301,14 @@ public enum StreamDestinationError: Failure {
       "\(destination) is the group of --rtsp-multicast, which gets the stream already: choose another group or port"
     case .tooMany(let limit): "there are \(limit) destinations already, which is the limit; remove one first"
     case .socket(let destination, let reason): "cannot send to \(destination): \(reason)"
+    }
+  }
+
+  /// Whether the same destination may do later, when a name server, a route, an interface or the system has what it lacks.
+  public var mayPass: Bool {
+    switch self {
+    case .unknownHost, .interface, .noSource, .socket: true
+    default: false
     }
   }
 

@@ -7,9 +7,12 @@ public struct ServiceNotifier: Sendable {
   /// How long systemd waits for a sign of life before it ends this program; nil where it does not.
   public let watchdogPeriod: MediaTime?
 
-  /// Nil where nobody waits to be told: the program was not started as a service of `Type=notify`.
+  /// Whether somebody waits to be told: the program was started as a service of `Type=notify`.
+  public static var isService: Bool { getenv("NOTIFY_SOCKET") != nil }
+
+  /// Nil where nobody waits to be told.
   public init?() {
-    guard getenv("NOTIFY_SOCKET") != nil else { return nil }
+    guard Self.isService else { return nil }
     var microseconds: UInt64 = 0
     // It looks whether the variable is meant for this process, too.
     let isWatched = sd_watchdog_enabled(0, &microseconds) > 0

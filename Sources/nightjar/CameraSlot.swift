@@ -18,7 +18,12 @@ final class CameraSlot {
   let controlled = ControlledOptions()
   /// What streams; nil while it is being opened, or waits to be.
   var stream: CameraStream? {
-    didSet { began = stream == nil ? nil : .now() }
+    didSet {
+      began = stream == nil ? nil : .now()
+      missing.removeAll()
+      search = nil
+      if let stream { missing.add(stream.opened.missing, at: .now()) }
+    }
   }
   /// What is being done about it.
   var work: CameraWork? {
@@ -30,8 +35,12 @@ final class CameraSlot {
   var unmet: Set<String> = []
   /// The options that it is changed in once more when `work` is done.
   var queued: Set<String> = []
-  /// Of the destinations in file, environment or command line those that the stream was given.
+  /// The destinations in file, environment or command line that the stream was given, or is to be given.
   var destinations: [StreamDestination] = []
+  /// Those of them that are looked for again and again.
+  let missing = MissingDestinations()
+  /// The attempt to find them.
+  var search: DestinationSearch?
   /// Whether it may keep encoders ready that it does not need yet.
   var keepsStandby = false
   /// The figures of its last stream that has ended.
@@ -44,13 +53,10 @@ final class CameraSlot {
   var isOver = false
   /// How often it stood still and was begun anew.
   var standstills = 0
-  private var pause = CameraSlot.firstPause
+  private var backOff = RetryBackOff()
   private var complaint: String?
   private var began: MediaTime?
   private var workBegan: MediaTime?
-
-  private static let firstPause = MediaTime(seconds: 1)
-  private static let longestPause = MediaTime(seconds: 60)
 
   init(_ camera: BoxConfiguration.Camera, number: Int, _ terminal: CameraTerminal) {
     name = camera.name
@@ -79,17 +85,16 @@ final class CameraSlot {
   /// It does not stream, for that reason: it is tried again after 1, 2, 4, … 60 s.
   func fail(_ error: any Error, at now: MediaTime) {
     stream = nil
-    retry = now + pause
+    retry = now + backOff.failed(after: .zero)
     let text = "\(error)"
     // Once: what stays as it is is no news.
     if text != complaint { terminal.line("\(text); it is tried again", .error, event: "camera_failed") }
     complaint = text
-    pause = min(pause * 2, Self.longestPause)
   }
 
   /// Whether it will stream without anybody's doing: what hangs in a driver, or stood still again and again, will not.
   var isSeenTo: Bool {
-    if let workBegan { return .now() - workBegan < Self.longestPause }
+    if let workBegan { return .now() - workBegan < RetryBackOff.longest }
     return isOver || retry != nil && standstills <= 2
   }
 
@@ -110,8 +115,8 @@ final class CameraSlot {
 
   /// It streams, and has for a while: the next failure is the first again.
   func noteProgress() {
-    guard let began, .now() - began > Self.longestPause else { return }
-    pause = Self.firstPause
+    guard let began, .now() - began > RetryBackOff.stable else { return }
+    backOff = RetryBackOff()
     complaint = nil
     standstills = 0
   }

@@ -34,7 +34,8 @@ final class CameraStream {
     self.opened = opened
     self.command = command
     self.terminal = terminal
-    descriptions = try SessionDescriptionFiles(path: command.sdp, pipeline: opened.pipeline, name: command.name)
+    descriptions = try SessionDescriptionFiles(
+      path: command.sdp, pipeline: opened.pipeline, wanted: opened.destinations, name: command.name)
     display = StatusDisplay(terminal: terminal)
     orientation = opened.pipeline.orientation
     terminal.source = opened.sourceName
@@ -110,13 +111,16 @@ final class CameraStream {
 
   /// Takes over what has been changed in the pipeline, and changes what else does not touch it.
   ///
-  /// - Parameter options: whose values are others now.
+  /// - Parameters:
+  ///   - options: whose values are others now.
+  ///   - destinations: where it is to go.
   /// - Throws: as ``init(_:_:_:)``, for what could not be done; the stream goes on in any case.
-  func follow(_ command: StreamCommand, changed options: Set<String>) throws {
+  func follow(_ command: StreamCommand, changed options: Set<String>, destinations: [StreamDestination]) throws {
     self.command = command
     if !options.isDisjoint(with: ["to", "sdp"]) {
       descriptions.remove(neverStreamed: false)
-      descriptions = try SessionDescriptionFiles(path: command.sdp, pipeline: pipeline, name: command.name)
+      descriptions = try SessionDescriptionFiles(
+        path: command.sdp, pipeline: pipeline, wanted: destinations, name: command.name)
       try descriptions.update()
     }
     if !options.isDisjoint(with: ["thermal", "load-adaptation"]) {
@@ -144,13 +148,17 @@ final class CameraStream {
     }
     let statistics = pipeline.counters
     terminal.encoder = statistics.encoderName
+    updateDescriptions()
+    return display.show(statistics, recent: pipeline.recentLatency())
+  }
+
+  private func updateDescriptions() {
     do {
       try descriptions.update()
     } catch {
       // The stream goes on; the file was writable at the start and may be again.
       terminal.line("session description not rewritten: \(error)", .warning)
     }
-    return display.show(statistics, recent: pipeline.recentLatency())
   }
 
   private func tellEvents() {
@@ -212,15 +220,17 @@ final class CameraStream {
     return configuration.slices > 1 ? "\(configuration.slices) slices, " : ""
   }
 
-  /// Where it goes, and how it is seen there.
-  func introduceDestinations() {
-    for entry in pipeline.destinations {
+  /// Where it goes, and how it is seen there; of all destinations, or those of `ids`.
+  func introduceDestinations(_ ids: [ViewerID]? = nil) {
+    if ids != nil { updateDescriptions() }
+    for entry in pipeline.destinations where ids?.contains(entry.id) ?? true {
       let payload = entry.destination.payload == .h264 ? "H.264" : "MPEG-TS"
       let protection = entry.suite.map { ", \($0.rawValue)" } ?? ""
       terminal.line("to         \(entry.destination) (\(payload)\(protection))")
       let players = PlayerCommands(
         destination: entry.destination, address: entry.address, suite: entry.suite,
-        sessionDescriptionPath: descriptions.path(of: entry.id), isSessionDescriptionTemporary: descriptions.isTemporary
+        sessionDescriptionPath: descriptions.path(of: entry.destination),
+        isSessionDescriptionTemporary: descriptions.isTemporary
       )
       if let preparation = players.preparation { terminal.line("  \(preparation)") }
       for (player, command) in players.commands {

@@ -5,15 +5,15 @@ import Streaming
 import Synchronization
 import Threading
 
-/// What is done about one camera on a thread of its own, because a driver or a name server may take its time, and the
-/// others are not to wait for it.
+/// What is done about one camera on a thread of its own, because a driver may take its time, and the others are not to
+/// wait for it.
 final class CameraWork: Sendable {
   /// What came of it.
   enum Outcome: Sendable {
     /// A camera is open, and nothing of its pipeline runs yet.
     case opened(OpenedCamera)
-    /// The pipeline goes on; what could not be done, a line each, and which destinations it therefore lacks.
-    case changed(complaints: [String], lacking: [StreamDestination])
+    /// The pipeline goes on; what could not be done, a line each.
+    case changed(complaints: [String])
     /// No camera was opened.
     case failed(any Error)
   }
@@ -63,19 +63,12 @@ final class CameraWork: Sendable {
 
   /// Changes what a pipeline takes while it runs.
   ///
-  /// - Parameters:
-  ///   - options: whose values are others now.
-  ///   - destinations: where the stream went, and is to go.
+  /// - Parameter options: whose values are others now.
   static func change(
-    _ pipeline: Pipeline, to new: StreamCommand, changed options: Set<String>,
-    destinations: (before: [StreamDestination], after: [StreamDestination]), _ wake: WakeUp
+    _ pipeline: Pipeline, to new: StreamCommand, changed options: Set<String>, _ wake: WakeUp
   ) throws(SystemFailure) -> CameraWork {
     let work = CameraWork()
-    try work.begin(wake) { _ in
-      let complaints = Self.change(pipeline, to: new, changed: options)
-      let refused = Self.exchange(destinations.before, for: destinations.after, of: pipeline)
-      return .changed(complaints: complaints + refused.map(\.complaint), lacking: refused.map(\.destination))
-    }
+    try work.begin(wake) { _ in .changed(complaints: Self.change(pipeline, to: new, changed: options)) }
     return work
   }
 
@@ -92,25 +85,6 @@ final class CameraWork: Sendable {
       return []
     } catch {
       return ["\(error)"]
-    }
-  }
-
-  private static func exchange(
-    _ before: [StreamDestination], for after: [StreamDestination], of pipeline: Pipeline
-  ) -> [(destination: StreamDestination, complaint: String)] {
-    for destination in before where !after.contains(destination) {
-      // Where it is gone already, `nightjar ctl remove` was first.
-      guard let entry = pipeline.destinations.first(where: { $0.destination == destination }) else { continue }
-      pipeline.remove(entry.id)
-    }
-    return after.compactMap { destination in
-      guard !before.contains(destination) else { return nil }
-      do {
-        try pipeline.add(destination)
-        return nil
-      } catch {
-        return (destination, "\(error)")
-      }
     }
   }
 }

@@ -87,7 +87,7 @@ enum ExampleConfiguration {
     # The camera's pixel format, as nightjar devices lists them; auto takes the cheapest that reaches size and rate.
     #format = "auto"
 
-    # Begin without a camera, and stream a placeholder until one comes.
+    # Begin without a camera, or without the one that has this size, and stream a placeholder until one comes.
     #wait = true
     # When the camera is unplugged, stalls or fails: placeholder, or exit.
     #on-loss = "placeholder"

@@ -17,6 +17,9 @@ struct OpenedCamera: Sendable {
   let explanation: String?
   /// What will happen to the encoder.
   let encoderEvents: EncoderEvents?
+  /// Where the stream is to go, and of these what it does not go to yet.
+  let destinations: [StreamDestination]
+  let missing: [StreamDestination]
 
   /// What a camera is within its box.
   struct Place: Sendable {
@@ -24,6 +27,9 @@ struct OpenedCamera: Sendable {
     var isServed: Bool
     /// Whether there are others, which a camera that is not there must not hold up.
     var isOneOfSeveral: Bool
+    /// Whether destinations that are not there are waited for. Otherwise one has to be there at least, which is what
+    /// somebody expects who has mistyped it at a terminal.
+    var waitsForDestinations: Bool
     /// Whether it may keep encoders ready that it does not need yet.
     var keepsStandby: Bool
     /// When the program began.
@@ -58,8 +64,9 @@ struct OpenedCamera: Sendable {
       streamsSlices: command.pacing == 0 && !without.contains(.slices),
       aspects: aspects, keepsStandby: keepsStandby)
     if let offer = selection.turning { source.leaveTurning(to: offer) }
+    destinations = command.destinations(in: place)
     pipeline = try Pipeline(
-      source: source, encoder: selection.encoder, destinations: command.destinations(in: place),
+      source: source, encoder: selection.encoder, destinations: [],
       keyFrameInterval: command.encoding.settings.clockedKeyFrameInterval, orientation: orientation,
       pacing: command.pacing,
       restsUnwatched: place.isServed && !command.serving.alwaysEncodes, without: without, trace: place.trace,
@@ -72,9 +79,35 @@ struct OpenedCamera: Sendable {
         notes.warn("the picture may not turn: \(error)")
       }
     }
+    missing = try Self.add(
+      destinations, to: pipeline, waits: place.waitsForDestinations || command.survival.waits)
     sourceName = source.name
     explanation = selection.explanation
     encoderEvents = selection.events
+  }
+
+  /// Sends the stream to those of `destinations` that are there; returns the others, to be looked for.
+  ///
+  /// - Parameter waits: whether the stream begins without any of them. Then no name server is asked here, so that nothing
+  ///   else waits for one.
+  /// - Throws: what `Pipeline.add` throws where it will not pass, or where there is none to begin with.
+  private static func add(
+    _ destinations: [StreamDestination], to pipeline: Pipeline, waits: Bool
+  ) throws -> [StreamDestination] {
+    var missing: [(destination: StreamDestination, error: StreamDestinationError?)] = []
+    for destination in destinations {
+      if waits, destination.hasName {
+        missing.append((destination, nil))
+        continue
+      }
+      do {
+        try pipeline.add(destination)
+      } catch let error as StreamDestinationError where error.mayPass {
+        missing.append((destination, error))
+      }
+    }
+    if !waits, pipeline.destinations.isEmpty, let error = missing.lazy.compactMap(\.error).first { throw error }
+    return missing.map(\.destination)
   }
 
   /// - Parameter fixed: how pictures are laid, where that is not going to change.
@@ -158,7 +191,9 @@ private struct CameraOpening {
       for warning in camera.warnings { notes.warn("\(warning)") }
       return try ReconnectingCamera(
         camera, finder: finder, survival: survival.cameras, pictures: controls?.pictures)
-    } catch let error as CaptureError where survival.waits && error.kind != .usage {
+    } catch  where survival.waits {
+      // One without the size that was asked for, or without memory for its buffers, is waited for as one that is not
+      // there: another may be plugged in, and memory becomes free.
       notes.warn(path == nil ? "no camera yet: waiting for one" : "no camera yet: \(error)")
       var relaxed = request
       // The stream has its size and rate before it knows what the camera has.

@@ -47,7 +47,8 @@ struct ServiceReport {
   /// Tells what there is to tell of the cameras that stream; at ``next``, and at any time before.
   ///
   /// - Parameters:
-  ///   - isServing: whether viewers can come by themselves, so that the stream is there before it flows.
+  ///   - isServing: whether viewers can come by themselves, or a destination is waited for, so that the stream is there
+  ///     before it flows.
   ///   - isWaiting: whether all that does not stream is being seen to: opened, or tried again in a while.
   ///   - isAlone: whether there is one camera in all: that it stands still is what the watchdog is for.
   ///   - mend: what is done about a camera that stands still beside others.

@@ -7,31 +7,41 @@ import Streaming
 /// therefore its owner's alone; rewritten whenever the parameter sets change.
 struct SessionDescriptionFiles {
   private let pipeline: Pipeline
-  private let files: [(id: ViewerID, file: OutputFile)]
+  private var files: [File]
   private let sessionID = UInt64(time(nil)) &+ 2_208_988_800  // NTP seconds, as RFC 8866 section 5.2 suggests
   /// Whether nobody asked for them by name: they go with the run.
   let isTemporary: Bool
   /// The directory that was made for them, if one was.
   private let directory: String?
-  private var written: Int?
+
+  private struct File {
+    let destination: StreamDestination
+    let file: OutputFile
+    /// The change of the parameter sets that it was written at; nil before the destination is there.
+    var written: Int?
+  }
 
   /// Files at `path`, or, where that is nil and H.264 or a protected stream is sent, in the user's runtime directory:
   /// players of these cannot do without.
   ///
-  /// - Parameter name: the camera's, by which the files of several are told apart.
+  /// - Parameters:
+  ///   - wanted: where the stream is to go, in the order of their files, whether it goes there yet or not.
+  ///   - name: the camera's, by which the files of several are told apart.
   /// - Throws: ``CommandFailure`` where a file cannot be written.
-  init(path: String?, pipeline: Pipeline, name: String) throws {
+  init(path: String?, pipeline: Pipeline, wanted: [StreamDestination], name: String) throws {
     self.pipeline = pipeline
     isTemporary = path == nil
-    var described = pipeline.destinations.filter { $0.destination.payload == .h264 || $0.suite != nil }
+    let all = wanted + pipeline.destinations.map(\.destination).filter { !wanted.contains($0) }
+    var described = all.filter { $0.payload == .h264 || $0.protection != nil }
     // Asked for by name, a description of the transport stream is better than none.
-    if described.isEmpty, path != nil { described = pipeline.destinations }
+    if described.isEmpty, path != nil { described = all }
     let (directory, base) = described.isEmpty ? (nil, "") : try path.map { (nil, $0) } ?? Self.temporaryPath(name)
     self.directory = directory
     do {
-      files = try described.enumerated().map { number, entry in
+      files = try described.enumerated().map { number, destination in
         let path = number == 0 ? base : Self.numbered(base, number + 1)
-        return (entry.id, try OutputFile(checking: path, isSecret: entry.suite != nil))
+        return File(
+          destination: destination, file: try OutputFile(checking: path, isSecret: destination.protection != nil))
       }
     } catch {
       if let directory { rmdir(directory) }
@@ -40,8 +50,8 @@ struct SessionDescriptionFiles {
   }
 
   /// The file for a destination.
-  func path(of id: ViewerID) -> String? {
-    files.first { $0.id == id }?.file.path
+  func path(of destination: StreamDestination) -> String? {
+    files.first { $0.destination == destination }?.file.path
   }
 
   /// The file that is `other` as well.
@@ -49,22 +59,26 @@ struct SessionDescriptionFiles {
     files.first { $0.file.isSameFile(as: other) }?.file.path
   }
 
-  /// Writes the files where the parameter sets have changed since the last time.
+  /// Writes the files where the parameter sets have changed since the last time, and those of destinations that are there
+  /// since.
   mutating func update() throws {
     let changes = pipeline.parameterSets.changes
-    guard written != changes else { return }
-    for (id, file) in files {
-      guard let description = pipeline.sessionDescription(for: id, sessionID: sessionID) else { continue }
-      try file.write(description.text)
+    guard files.contains(where: { $0.written != changes }) else { return }
+    let there = pipeline.destinations
+    for index in files.indices where files[index].written != changes {
+      guard let entry = there.first(where: { $0.destination == files[index].destination }),
+        let description = pipeline.sessionDescription(for: entry.id, sessionID: sessionID)
+      else { continue }
+      try files[index].file.write(description.text)
+      files[index].written = changes
     }
-    written = changes
   }
 
   /// Removes the files that nobody asked for by name, and where there never was a stream to describe also those that
   /// were, unless somebody had them before.
   func remove(neverStreamed: Bool) {
-    for (_, file) in files where written != nil {
-      if isTemporary || neverStreamed && !file.existed { file.remove() }
+    for entry in files where entry.written != nil {
+      if isTemporary || neverStreamed && !entry.file.existed { entry.file.remove() }
     }
     if let directory { rmdir(directory) }
   }

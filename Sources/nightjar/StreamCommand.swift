@@ -132,7 +132,10 @@ struct StreamCommand: ParsableCommand {
         port, or with rtcp=mux to the same one. srtp:// has suite=AES_CM_128_HMAC_SHA1_80 (the default), \
         AEAD_AES_128_GCM or AEAD_AES_256_GCM, and key-file=FILE; without a file each start makes a new key. Players \
         read the key from the session description. A multicast group may have interface=NAME, loop=1 for receivers on \
-        this machine, ssm=1 for receivers that join it for this sender alone, and sap=1 to announce it (not srtp://).
+        this machine, ssm=1 for receivers that join it for this sender alone, and sap=1 to announce it (not srtp://). \
+        A host without an address, or a group without its route or interface, is tried again after 1, 2, 4, … 60 s \
+        while the stream goes on to others, to RTSP and to HTTP. With no other, it ends the start, but for a service and \
+        with --wait.
         """,
       valueName: "url"),
     transform: OptionValues.destination)

@@ -19,6 +19,8 @@ final class StreamCamera: CameraTarget {
   /// What keeps the stream within what the machine can do.
   let adaptation: StreamAdaptation?
   let controlled: ControlledOptions
+  /// Where the stream is to go and does not go yet.
+  private let missing: MissingDestinations
   let cameraControls: CameraControls?
   /// Whether a camera was wanted and none found, so that the synthetic one stands in for it.
   let isSubstitute: Bool
@@ -29,10 +31,13 @@ final class StreamCamera: CameraTarget {
   ///   - adaptation: what keeps the stream within what the machine can do.
   ///   - controls: the camera's own; nil where it is none.
   ///   - controlled: where what is changed here is noted.
+  ///   - missing: where the stream is to go and does not go yet.
   init(
     name: String, _ pipeline: Pipeline, sourceName: String, fixesQuality: Bool, adaptation: StreamAdaptation?,
-    isSubstitute: Bool = false, controls: CameraControls? = nil, controlled: ControlledOptions
+    isSubstitute: Bool = false, controls: CameraControls? = nil, controlled: ControlledOptions,
+    missing: MissingDestinations
   ) {
+    self.missing = missing
     cameraControls = controls
     self.isSubstitute = isSubstitute
     self.name = name
@@ -110,6 +115,7 @@ final class StreamCamera: CameraTarget {
 
   func removeDestination(_ url: String) throws {
     let destination = try StreamDestination(url: url)
+    if missing.remove(destination).wasMissing { return }
     guard let entry = pipeline.destinations.first(where: { $0.destination == destination }), pipeline.remove(entry.id)
     else {
       let known = pipeline.destinations.map(\.destination.description).joined(separator: ", ")

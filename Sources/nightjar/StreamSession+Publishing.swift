@@ -25,7 +25,8 @@ extension StreamSession {
         StreamCamera(
           name: slot.name, stream.pipeline, sourceName: stream.opened.sourceName,
           fixesQuality: stream.command.encoding.rateControl == .cqp, adaptation: stream.adaptation,
-          isSubstitute: stream.isSubstitute, controls: stream.opened.controls, controlled: slot.controlled)
+          isSubstitute: stream.isSubstitute, controls: stream.opened.controls, controlled: slot.controlled,
+          missing: slot.missing)
       }
     }
     let absent = slots.compactMap { slot in

@@ -79,7 +79,7 @@ extension StreamSession {
     for slot in begun {
       open(slot)
       // Where there was no thread for it.
-      if slot.work == nil { settle(slot.name) }
+      settle(slot)
     }
     closeReleased()
     serveAnew(oldServing)
@@ -102,6 +102,7 @@ extension StreamSession {
       // What `nightjar ctl` has made of it since goes back to what is said here.
       options.formUnion(controlled)
       let there = stream.pipeline.destinations.map(\.destination)
+      // What is missing is looked for at once.
       if !slot.destinations.allSatisfy(there.contains) { options.insert("to") }
     }
     // Whether the encoder may rest.
@@ -143,15 +144,10 @@ extension StreamSession {
   }
 
   private func change(_ slot: CameraSlot, _ stream: CameraStream, _ options: Set<String>) {
-    let there = stream.pipeline.destinations.map(\.destination)
-    // Of those that came by `nightjar ctl add` the file says nothing, and what went by `ctl remove` is to come back.
-    let before = slot.destinations.filter(there.contains)
-    let after = slot.camera.command.destinations(in: place(of: slot))
     do {
-      slot.work = try CameraWork.change(
-        stream.pipeline, to: slot.camera.command, changed: options, destinations: (before, after), wake)
+      slot.work = try CameraWork.change(stream.pipeline, to: slot.camera.command, changed: options, wake)
       slot.changed = options
-      slot.destinations = after
+      exchangeDestinations(of: slot, stream)
     } catch {
       slot.unmet = options
       reloading?.pending[slot.name] = nil
@@ -176,7 +172,7 @@ extension StreamSession {
       slot.work = nil
       if slot.isStale {
         // What was opened for nothing lets go of its camera before it is opened again.
-        outcome = .changed(complaints: [], lacking: [])
+        outcome = .changed(complaints: [])
         release(slot, source: slot.camera.command.source)
         slot.queued = []
         slot.isStale = false
@@ -188,9 +184,10 @@ extension StreamSession {
         slot.queued = []
         if let stream = slot.stream, !queued.isEmpty { change(slot, stream, queued.union(slot.unmet)) }
       }
-      if slot.work == nil { settle(slot.name) }
+      settle(slot)
       publish()
     }
+    for slot in slots { takeFindings(of: slot) }
     endReload()
   }
 
@@ -206,16 +203,14 @@ extension StreamSession {
           throw error
         }
         slot.stream = stream
-        slot.destinations = slot.camera.command.destinations(in: place(of: slot))
+        slot.destinations = camera.destinations
         stream.introduce()
         publish()
         introduceURLs(of: slot)
-      case .changed(let complaints, let lacking):
+      case .changed(let complaints):
         slot.unmet = complaints.isEmpty ? [] : slot.changed
-        slot.destinations.removeAll(where: lacking.contains)
         for complaint in complaints { complain(complaint, of: slot) }
-        try slot.stream?.follow(slot.camera.command, changed: slot.changed)
-        if slot.changed.contains("to") { slot.stream?.introduceDestinations() }
+        try slot.stream?.follow(slot.camera.command, changed: slot.changed, destinations: slot.destinations)
         if !slot.changed.isDisjoint(with: ["rtsp-multicast", "thermal", "load-adaptation"]) { publish() }
       case .failed(let error): throw error
       }
@@ -230,7 +225,11 @@ extension StreamSession {
     }
   }
 
-  /// Nothing is done about a camera any more.
+  /// Ends the wait for a camera that nothing is done about any more.
+  func settle(_ slot: CameraSlot) {
+    if slot.work == nil, slot.search == nil { settle(slot.name) }
+  }
+
   private func settle(_ name: String) {
     guard let camera = reloading?.pending.removeValue(forKey: name) else { return }
     reloading?.answer.cameras.append(camera)
@@ -264,11 +263,11 @@ extension StreamSession {
   }
 
   /// Tells of something that could not be done: whoever asked for the reload, and with its end the log.
-  func complain(_ text: String, of slot: CameraSlot? = nil) {
+  func complain(_ text: String, of slot: CameraSlot? = nil, event: String = "reload") {
     guard reloading == nil else {
       reloading?.answer.warnings.append(slot.map { "\($0.name): \(text)" } ?? text)
       return
     }
-    slot?.terminal.warning(text, event: "reload") ?? terminal.warning(text, event: "reload")
+    slot?.terminal.warning(text, event: event) ?? terminal.warning(text, event: event)
   }
 }

@@ -40,6 +40,8 @@ final class StreamSession {
   /// Why there is no server that was asked for, or not for all cameras, as it was told last.
   var servingComplaints: [String: String] = [:]
   private var service: ServiceReport?
+  /// Whether the start is done, and nothing that is missing ends the program any more.
+  private var hasBegun = false
   /// What writes the frames' way down, where that is asked for.
   var trace: TraceRecorder?
   /// How many cameras there have been.
@@ -92,6 +94,7 @@ final class StreamSession {
     slots = configuration.streams.map(slot)
     let opened = slots.count == 1 ? try openOnly(slots[0]) : nil
     starting.end()
+    hasBegun = true
 
     let report = try box.statisticsPath.flatMap { $0 == "-" ? nil : try OutputFile(checking: $0) }
     if let report, let traceFile, report.isSameFile(as: traceFile) {
@@ -101,7 +104,7 @@ final class StreamSession {
     if let opened {
       let stream = try CameraStream(opened, slots[0].camera.command, slots[0].terminal)
       slots[0].stream = stream
-      slots[0].destinations = slots[0].camera.command.destinations(in: place(of: slots[0]))
+      slots[0].destinations = opened.destinations
       for (option, file) in [("--stats-json", report), ("--trace", traceFile)] {
         guard let file, let path = stream.descriptionPath(sharedWith: file) else { continue }
         throw CommandFailure(kind: .usage, description: "--sdp and \(option) are the same file, \(path)")
@@ -154,8 +157,16 @@ final class StreamSession {
   /// What a camera may do in this box.
   func place(of slot: CameraSlot) -> OpenedCamera.Place {
     OpenedCamera.Place(
-      isServed: serving != nil, isOneOfSeveral: configuration.streams.count > 1, keepsStandby: slot.keepsStandby,
+      isServed: serving != nil, isOneOfSeveral: configuration.streams.count > 1, waitsForDestinations: waits,
+      keepsStandby: slot.keepsStandby,
       started: started, trace: CameraTrace(number: slot.number, name: slot.name, recorder: trace))
+  }
+
+  /// Whether it goes on without destinations that are not there: where it runs already, has something else to do, or is a
+  /// service, which starts before there is a network.
+  private var waits: Bool {
+    hasBegun || configuration.streams.count > 1 || serving != nil || servingAPI != nil || servingHTTP != nil
+      || ServiceNotifier.isService
   }
 
   /// Serves the streams by RTSP, and says how to watch them.
@@ -240,6 +251,7 @@ final class StreamSession {
       polled.append(pollfd(fd: wake.fileDescriptor, events: Int16(POLLIN), revents: 0))
       for slot in slots {
         if let retry = slot.retry { deadline = min(deadline, retry) }
+        if slot.search == nil, let next = slot.missing.next { deadline = min(deadline, next) }
         // One that something is done about is looked at when that is done.
         guard slot.work == nil, let stream = slot.stream else { continue }
         polled.append(pollfd(fd: stream.pipeline.ended.fileDescriptor, events: Int16(POLLIN), revents: 0))
@@ -264,6 +276,7 @@ final class StreamSession {
       if let due = exchangeOfAPI, now >= due { exchangeAPI() }
       if let end, now >= end { return .time }
       for slot in slots where slot.retry.map({ $0 <= now }) ?? false { open(slot) }
+      for slot in slots { lookForDestinations(of: slot, at: now) }
       guard now >= next else { continue }
       next = now + Self.interval
       look()
@@ -282,7 +295,8 @@ final class StreamSession {
     let pipelines = slots.compactMap { slot in slot.stream.map { (name: slot.name, pipeline: $0.pipeline) } }
     let isWaiting = slots.allSatisfy { $0.stream != nil || $0.isSeenTo }
     service?.look(
-      pipelines, isServing: rtsp != nil, isWaiting: isWaiting, isAlone: slots.count == 1, at: .now()
+      pipelines, isServing: rtsp != nil || slots.contains { $0.missing.next != nil }, isWaiting: isWaiting,
+      isAlone: slots.count == 1, at: .now()
     ) { [self] in
       beginAnew($0)
     }

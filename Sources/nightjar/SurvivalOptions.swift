@@ -16,7 +16,8 @@ struct SurvivalOptions: ParsableArguments {
     help: ArgumentHelp(
       "Begin without a camera, and stream a placeholder until one comes.",
       discussion: """
-        The stream is 1280x720 at 30 fps then, or as --size and --fps say; the camera's pictures are scaled to it.
+        The stream is 1280x720 at 30 fps then, or as --size and --fps say; the camera's pictures are scaled to it, also \
+        where the camera that is there does not have that size. Destinations that are not there are waited for too.
         """))
   var waits = false
 

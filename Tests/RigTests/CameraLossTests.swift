@@ -261,6 +261,21 @@ import Testing
     #expect(stream.packets.sequenceGaps == 0)
   }
 
+  @Test(arguments: [["--size", "648x482"], ["--size", "640x360", "--format", "mjpeg"]])
+  func `a camera without the size or format that was asked for is waited for, as one that is not there`(
+    wanted: [String]
+  ) throws {
+    let directory = try TemporaryDirectory()
+    let stream = try LoggedStream(["--source", try Vivid.node(0), "--wait"] + wanted, in: directory)
+    #expect(stream.says("no camera yet: the camera does not offer"), "\(stream.program.errorSoFar)")
+    #expect(stream.says("streaming"), "\(stream.program.errorSoFar)")
+    // Another size is scaled, another format is not taken.
+    let state = wanted.count == 2 ? "live" : "waiting"
+    #expect(eventually(within: 60) { stream.state == state }, "\(stream.camera) \(stream.program.errorSoFar)")
+    _ = try stream.finish()
+    #expect(stream.packets.sequenceGaps == 0)
+  }
+
   @Test func `setting the clock moves nothing`() throws {
     let directory = try TemporaryDirectory()
     let stream = try LoggedStream(["--source", try Vivid.node(0), "--size", "640x360"], in: directory)

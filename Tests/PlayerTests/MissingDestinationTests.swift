@@ -1,0 +1,174 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Destinations that are not there when the program starts, as before DHCP and the name server.
+@Suite struct MissingDestinationTests {
+  /// Whether this machine lets its users make networks and mount files.
+  private static let isPossible: Bool = {
+    guard let directory = try? TemporaryDirectory() else { return false }
+    let result = try? Subprocess.run(
+      [
+        "unshare", "-rmn", "sh", "-c",
+        "ip link set lo up && ip link add v0 type veth peer name v1 && mount --bind /dev/null /etc/hosts",
+      ], in: directory)
+    return result?.status == 0
+  }()
+
+  /// Waits in a shell until `condition` holds; ends the script with what the program said where it never does.
+  private static func await(_ condition: String) -> String {
+    "for i in $(seq 300); do \(condition) && break; sleep 0.1; done; \(condition) || { cat log >&2; kill -9 $stream; exit 92; }"
+  }
+
+  /// Runs `script` in namespaces of its own, the program with `arguments` beside it; it leaves its end to this.
+  private static func run(
+    _ arguments: String, _ script: String, in directory: TemporaryDirectory
+  ) throws -> Subprocess.Result {
+    let whole = """
+      cd '\(directory.url.path)'
+      ip link set lo up
+      echo '127.0.0.1 localhost' > hosts
+      mount --bind hosts /etc/hosts || exit 90
+      '\(nightjarPath)' stream --encoder x264 --source test --size 320x240 --control none \(arguments) 2> log &
+      stream=$!
+      \(script)
+      status=$?
+      kill $stream
+      wait $stream || exit 91
+      cat log >&2
+      exit $status
+      """
+    return try Subprocess.run(["unshare", "-rmn", "sh", "-c", whole], in: directory)
+  }
+
+  private static let watching =
+    "timeout 60 ffmpeg -nostdin -v error -rtsp_transport tcp -i rtsp://127.0.0.1:8554/camera -frames:v 5 -f framecrc -"
+  private static let receiving =
+    "timeout 60 ffmpeg -nostdin -v error -protocol_whitelist file,udp,rtp -i s.sdp -frames:v 5 -f framecrc -"
+
+  #if X264
+    @Test(
+      .enabled(if: isPossible, "needs user namespaces"),
+      arguments: [
+        ("rtp://239.8.7.6:5004?ssm=1&loop=1", "no route"), ("rtp://232.8.7.6:5004?loop=1", "no route"),
+        ("rtp://239.8.7.6:5004?interface=v0&loop=1", "no interface"),
+      ])
+    func `a group without its route or interface gets the stream once that is there`(url: String, words: String) throws
+    {
+      let directory = try TemporaryDirectory()
+      let result = try Self.run(
+        "--rtsp 127.0.0.1:8554 --to '\(url)' --sdp s.sdp",
+        """
+        \(Self.await("grep -q 'tried again' log"))
+        \(Self.watching) || exit 93
+        test -s s.sdp && exit 94
+        ip link add v0 type veth peer name v1 && ip addr add 10.9.7.1/24 dev v0 || exit 95
+        ip link set v0 up && ip link set v1 up || exit 95
+        ip route add 224.0.0.0/4 dev v0 || exit 96
+        \(Self.await("test -s s.sdp"))
+        \(Self.receiving)
+        """, in: directory)
+      #expect(result.status == 0, "\(result.error)")
+      #expect(result.outputText.split(separator: "\n").count { $0.hasPrefix("0,") } == 10, "\(result.outputText)")
+      let lines = result.error.split(separator: "\n")
+      #expect(lines.count { $0.contains(words) && $0.hasSuffix("; it is tried again") } == 1, "\(result.error)")
+      #expect(lines.count { $0.contains("\(url.prefix(20))") && $0.hasSuffix("is there now") } == 1, "\(result.error)")
+    }
+
+    @Test(.enabled(if: isPossible, "needs user namespaces"))
+    func `a host without an address keeps nobody from watching, and gets the stream once it has one`() throws {
+      let directory = try TemporaryDirectory()
+      let result = try Self.run(
+        "--rtsp 127.0.0.1:8554 --to rtp://late-host:5004 --to rtp://127.0.0.1:5008 --sdp s.sdp",
+        """
+        \(Self.await("grep -q 'tried again' log"))
+        \(Self.watching) || exit 93
+        # The second destination's, whichever is there first.
+        \(Self.await("test -s s-2.sdp"))
+        test -s s.sdp && exit 94
+        echo '127.0.0.1 late-host' >> hosts
+        \(Self.await("test -s s.sdp"))
+        \(Self.receiving)
+        """, in: directory)
+      #expect(result.status == 0, "\(result.error)")
+      #expect(result.outputText.split(separator: "\n").count { $0.hasPrefix("0,") } == 10, "\(result.outputText)")
+      let lines = result.error.split(separator: "\n")
+      #expect(lines.count { $0.contains("cannot find the host 'late-host'") } == 1, "\(result.error)")
+      #expect(lines.contains("rtp://late-host:5004 is there now"), "\(result.error)")
+    }
+
+    @Test func `as a service it starts without its only destination, and says that it is ready`() throws {
+      let directory = try TemporaryDirectory()
+      // Python plays systemd.
+      let script = """
+        import os, signal, socket, subprocess, sys
+        listener = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        listener.bind("notify")
+        listener.settimeout(60)
+        stream = subprocess.Popen(sys.argv[1:], env=dict(os.environ, NOTIFY_SOCKET=os.path.abspath("notify")))
+        try:
+            while listener.recv(1000) != b"READY=1": pass
+        finally:
+            stream.send_signal(signal.SIGTERM)
+        sys.exit(stream.wait(60))
+        """
+      let result = try Subprocess.run(
+        [
+          "sh", "-c", "cd \"$1\" && shift && exec python3 \"$@\"", "sh", directory.url.path, "-c", script, nightjarPath,
+          "stream", "--source", "test", "--size", "320x240", "--control", "none", "--to", "rtp://host.invalid:5004",
+        ], in: directory)
+      #expect(result.status == 0, "\(result.error)")
+    }
+
+    @Test func `of several cameras and in a reload a host without an address is a warning, and the cameras stream`()
+      throws
+    {
+      let port = try TCPPort.free()
+      func text(_ first: String, _ second: String) -> String {
+        """
+        rtsp = '127.0.0.1:\(port)'
+        size = '320x240'
+        [[camera]]
+        name = 'one'
+        source = 'test'
+        \(first)
+        [[camera]]
+        name = 'two'
+        source = 'test'
+        \(second)
+        """
+      }
+      let recorder = try DatagramRecorder()
+      let (absent, present) = ("'rtp://host.invalid:5004'", "'rtp://127.0.0.1:\(recorder.port)'")
+      let program = try ConfiguredProgram(
+        text("to = [\(absent), \(present)]", ""), environment: ["STATE_DIRECTORY": "/nonexistent"],
+        until: "host.invalid")
+      #expect(eventually { recorder.count > 30 }, "\(program.process.errorSoFar)")
+      for name in ["one", "two"] {
+        let played = try Subprocess.run(
+          [
+            "ffmpeg", "-nostdin", "-v", "error", "-rtsp_transport", "tcp", "-i", "rtsp://127.0.0.1:\(port)/\(name)",
+            "-frames:v", "5", "-f", "null", "-",
+          ], in: program.directory)
+        #expect(played.status == 0, "\(name): \(played.error) \(program.process.errorSoFar)")
+      }
+      try program.write(text("to = [\(present), \(absent)]", "to = 'rtp://other.invalid:5004'"))
+      let answer = try program.answer("reload")
+      let cameras = answer["cameras"] as? [[String: Any]] ?? []
+      #expect(cameras.map { $0["outcome"] as? String } == ["changed", "changed"], "\(answer)")
+      let warnings = answer["warnings"] as? [String] ?? []
+      for host in ["one: cannot find the host 'host.invalid'", "two: cannot find the host 'other.invalid'"] {
+        #expect(warnings.count { $0.hasPrefix(host) && $0.hasSuffix("it is tried again") } == 1, "\(warnings)")
+      }
+      // What is missing goes as what is there does, by a reload and by ctl.
+      #expect(try program.control("remove", "rtp://other.invalid:5004", "--camera", "two").status == 0)
+      try program.write(text("to = \(present)", ""))
+      #expect(try program.answer("reload")["warnings"] as? [String] == [])
+      #expect(try program.reload() == ["one": "unchanged", "two": "unchanged"])
+      let count = recorder.count
+      #expect(eventually { recorder.count > count + 10 })
+      try program.end()
+      _ = recorder.finish()
+    }
+  #endif
+}
