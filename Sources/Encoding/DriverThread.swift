@@ -12,9 +12,9 @@ import Threading
 /// thread                └► encodeLoaded ─► (held)   └► encodeLoaded returns ─► mapInput ─► ready
 /// ```
 ///
-/// A driver that misses a deadline is abandoned: it is never spoken to again, and delivers nothing. Should it ever come
-/// back, its encoder is stopped and the thread ends. After an error a new encoder is opened on the same thread, which
-/// is why there is never more than one.
+/// A driver that misses a deadline is abandoned: this thread never speaks to it again, and delivers nothing. Should it ever
+/// come back, its encoder is stopped and the thread ends; another thread may open the driver anew. After an error a new
+/// encoder is opened on the same thread, which is why there is never more than one.
 final class DriverThread: @unchecked Sendable {
   // Sendable: what is mutable is touched under the monitor alone. The encoder belongs to the thread, and in state
   // `ready`, in which the thread sleeps, to the caller.
@@ -39,6 +39,12 @@ final class DriverThread: @unchecked Sendable {
   private var retry = MediaTime.zero
   private var isStopping = false
   private var isAbandoned = false
+  /// The number that ``DriverHealth`` has given to that.
+  private var abandonment: Int?
+  /// The hangs of the driver when the present encoder was opened.
+  private var opening = 0
+  /// When the driver did what it was asked to do last.
+  private var lastAnswer = MediaTime.zero
   private var wish: Wish?
   private var backOff = RetryBackOff()
   /// Whether an encoder was opened, or is to be although the first attempt failed.
@@ -63,11 +69,12 @@ final class DriverThread: @unchecked Sendable {
   ///   - library: what the hardware is, for messages.
   ///   - health: what all encoders on the same driver know of it.
   ///   - outlivesFirstFailure: whether it is tried again where the first attempt fails by what may pass.
+  ///   - isReplacement: whether it follows a thread that was abandoned, so that nobody waits for the first attempt.
   ///   - onRetryFailed: told on the thread of a later attempt that failed, and how long it is to the next.
   ///   - makeEncoder: opens an encoder; called on the thread.
   /// - Throws: ``SystemFailure`` where the system has no thread left.
   init(
-    library: String, health: DriverHealth, outlivesFirstFailure: Bool = false,
+    library: String, health: DriverHealth, outlivesFirstFailure: Bool = false, isReplacement: Bool = false,
     onRetryFailed: @escaping @Sendable (EncoderError, MediaTime) -> Void,
     makeEncoder: @escaping @Sendable () throws(EncoderError) -> any StagedVideoEncoder
   ) throws(SystemFailure) {
@@ -76,6 +83,7 @@ final class DriverThread: @unchecked Sendable {
     self.outlivesFirstFailure = outlivesFirstFailure
     self.onRetryFailed = onRetryFailed
     self.makeEncoder = makeEncoder
+    wasOpened = isReplacement
     let thread = try NamedThread("nj-driver") { [self] in run() }
     self.thread = consume thread
   }
@@ -94,16 +102,32 @@ final class DriverThread: @unchecked Sendable {
   /// What the encoder is that is ready for a frame; nil where none is.
   var ready: Description? { monitor.locked { state == .ready && !isAbandoned ? description : nil } }
 
+  /// Whether there will be no encoder any more: another thread is needed.
+  var isOver: Bool { monitor.locked { isAbandoned || state == .ended } }
+
+  /// Whether the encoder is ready, and a thread hangs in the driver that got there since it was opened.
+  var isStale: Bool {
+    guard health.hangs > 0, let opening = monitor.locked({ state == .ready ? opening : nil }) else { return false }
+    return health.isStale(since: opening)
+  }
+
   /// Gives a driver up that has been busy with the end of a failed encoder, or the opening of another, for longer than
   /// `limit`; whether it was given up now.
   func abandonReopening(after limit: MediaTime) -> Bool {
     monitor.locked {
       guard !isAbandoned, let reopeningSince, MediaTime.now() - reopeningSince > limit else { return false }
-      isAbandoned = true
-      health.abandon(.hung(library: library, after: limit))
-      monitor.signal()
+      abandon(.hung(library: library, after: limit))
       return true
     }
+  }
+
+  /// Leaves the driver alone, under the monitor.
+  private func abandon(_ reason: EncoderError) {
+    guard !isAbandoned else { return }
+    isAbandoned = true
+    let now = MediaTime.now()
+    abandonment = health.abandon(reason, after: workingSince.map { now - $0 } ?? .zero)
+    monitor.signal()
   }
 
   /// Encodes `frame` and lends the access unit to `deliver`, on the caller's thread.
@@ -112,9 +136,11 @@ final class DriverThread: @unchecked Sendable {
   ///   abandoned; with ``EncoderError/notTurned(_:reason:)`` the encoder goes on with another frame; with any other the
   ///   thread opens another encoder after ``retryDelay``.
   func encode(
-    _ frame: borrowing Frame, keyFrame: Bool, within limit: MediaTime, deliver: (borrowing AccessUnit) -> Void
+    _ frame: borrowing Frame, keyFrame: Bool, within patience: DriverPatience, deliver: (borrowing AccessUnit) -> Void
   ) throws(EncoderError) {
-    let deadline = MediaTime.now() + limit
+    let now = MediaTime.now()
+    let limit = patience.limit(after: now - monitor.locked { lastAnswer })
+    let deadline = now + limit
     let encoder = try waitUntilReady(deadline: deadline, limit: limit)
     var loan: Loan?
     while loan == nil {
@@ -163,8 +189,7 @@ final class DriverThread: @unchecked Sendable {
       let deadline = MediaTime.now() + Self.patience
       while state != .ended, !isAbandoned {
         if !monitor.wait(until: deadline), state != .ended {
-          if !isAbandoned { health.abandon(.hung(library: library, after: Self.patience)) }
-          isAbandoned = true
+          abandon(.hung(library: library, after: Self.patience))
           return false
         }
       }
@@ -214,9 +239,7 @@ final class DriverThread: @unchecked Sendable {
       if state == wanted || state == other { return }
       if state == .ended { throw .stopped }
       if isLate {
-        isAbandoned = true
-        health.abandon(.hung(library: library, after: limit))
-        monitor.signal()
+        abandon(.hung(library: library, after: limit))
         throw .hung(library: library, after: limit)
       }
       isLate = !monitor.wait(until: deadline)
@@ -237,14 +260,15 @@ final class DriverThread: @unchecked Sendable {
       }
     }
     monitor.locked {
-      if isAbandoned { health.comeBack() }
+      if let abandonment { health.comeBack(abandonment) }
       state = .ended
       monitor.signal()
     }
   }
 
   private func end(_ encoder: any StagedVideoEncoder) {
-    health.end(encoder, wasAbandoned: monitor.locked { isAbandoned })
+    let state = monitor.locked { (opening: self.opening, own: self.abandonment) }
+    health.end(encoder, since: state.opening, own: state.own)
   }
 
   /// The next encoder, warmed up and ready for a frame; nil where there is to be none.
@@ -290,6 +314,7 @@ final class DriverThread: @unchecked Sendable {
       while !isStopping, !isAbandoned, MediaTime.now() < nextAttempt { _ = monitor.wait(until: nextAttempt) }
       guard !isStopping, !isAbandoned, health.reason == nil else { return false }
       if wasOpened { reopeningSince = .now() }
+      opening = health.hangs
       return true
     }
   }
@@ -302,6 +327,7 @@ final class DriverThread: @unchecked Sendable {
       self.description = description
       reopeningSince = nil
       wasOpened = true
+      lastAnswer = .now()
       state = .ready
       monitor.signal()
       return true
@@ -356,6 +382,7 @@ final class DriverThread: @unchecked Sendable {
       monitor.locked {
         // A driver that comes back late must not look as if it could be used.
         if !isAbandoned { state = .ready }
+        lastAnswer = .now()
         monitor.signal()
       }
     }

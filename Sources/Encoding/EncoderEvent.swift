@@ -5,7 +5,8 @@ import Synchronization
 public enum EncoderEvent: Sendable, CustomStringConvertible {
   /// The hardware encoder failed and another goes on; after `retry` it is tried again.
   case failedOver(to: String, reason: EncoderError, retry: MediaTime)
-  /// The hardware encoder did not answer and another goes on, for as long as the program runs.
+  /// The hardware encoder did not answer and another goes on. So many threads hang in the driver that it is not tried again
+  /// before one of them comes back.
   case abandoned(to: String, reason: EncoderError)
   /// The hardware encoder failed, and what was to stand behind it cannot be had.
   case failedTwice(reason: EncoderError, fallback: EncoderError)
@@ -29,7 +30,7 @@ public enum EncoderEvent: Sendable, CustomStringConvertible {
     case .failedOver(let name, let reason, let retry):
       "\(reason); \(name) goes on, and the hardware is tried again in \(retry.wholeSeconds) s"
     case .abandoned(let name, let reason):
-      "\(reason); \(name) goes on until nightjar is started again"
+      "\(reason); \(name) goes on, and the hardware is not tried again: \(DriverHealth.stuckLimit) threads hang in its driver"
     case .failedTwice(let reason, let fallback): "\(reason), and nothing goes on in its place: \(fallback)"
     case .retryFailed(let reason, let retry):
       "the hardware encoder still fails: \(reason); tried again in \(retry.wholeSeconds) s"

@@ -80,7 +80,7 @@ public enum EncoderSelector {
   static func select(
     _ choice: EncoderChoice, _ configuration: EncoderConfiguration, hardware: [HardwareCandidate],
     policy: FailoverEncoder.Policy, aspects: EncoderAspects = .one, turns: Bool = false,
-    software: FailoverEncoder.MakeFallback?
+    clock: @escaping @Sendable () -> MediaTime = { .now() }, software: FailoverEncoder.MakeFallback?
   ) throws(EncoderError) -> EncoderSelection {
     let events = EncoderEvents()
     var obstacles: [EncoderError] = []
@@ -89,7 +89,7 @@ public enum EncoderSelector {
         do throws(EncoderError) {
           let hardware = HardwareFactory(
             candidate: candidate, policy: policy, events: events, fallback: choice == .auto ? software : nil,
-            offer: turns ? TurnOffer() : nil)
+            offer: turns ? TurnOffer() : nil, health: DriverHealth(clock: clock))
           let encoder = try hardware.encoder(configuration)
           return try prepared(
             try oriented(encoder, aspects, policy, events, hardware.encoderOrFallback),
@@ -127,7 +127,7 @@ public enum EncoderSelector {
     let fallback: FailoverEncoder.MakeFallback?
     /// Where it is told which frames are turned by them; nil where none are to be.
     let offer: TurnOffer?
-    let health = DriverHealth()
+    let health: DriverHealth
 
     func encoder(
       _ configuration: EncoderConfiguration, mayStartOnFallback: Bool = false
@@ -151,18 +151,16 @@ public enum EncoderSelector {
     }
 
     /// The fall-back alone where the hardware does not do it: a limit of its size in one direction is no reason not to
-    /// turn. A driver that hung is not asked; one that failed is asked again later.
+    /// turn. A driver that hung or failed is asked again later.
     @Sendable func encoderOrFallback(_ configuration: EncoderConfiguration) throws(EncoderError) -> any VideoEncoder {
       guard let fallback else {
         if let reason = health.reason { throw reason }
         return try encoder(configuration)
       }
-      if health.reason == nil {
-        do throws(EncoderError) {
-          return try encoder(configuration, mayStartOnFallback: true)
-        } catch {
-          events.add(.standbyWithoutHardware(size: configuration.size, reason: error, retry: nil))
-        }
+      do throws(EncoderError) {
+        return try encoder(configuration, mayStartOnFallback: true)
+      } catch {
+        events.add(.standbyWithoutHardware(size: configuration.size, reason: error, retry: nil))
       }
       return turning(try fallback(configuration))
     }

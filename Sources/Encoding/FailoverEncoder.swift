@@ -4,7 +4,8 @@ public import Media
 /// key frame with its own parameter sets, in the same stream.
 ///
 /// - After an error the hardware is opened again with a growing back-off, and taken back at a key frame that is due.
-/// - A driver that hangs is not spoken to again, by whichever encoder shares its ``DriverHealth``.
+/// - A driver that hangs is left alone for a while, by whichever encoder shares its ``DriverHealth``, then opened anew on
+///   another thread and taken back in the same way.
 /// - Without a fall-back the first failure is the end: ``/Media/EncoderError/lost(reason:)``.
 ///
 /// The fall-back is made and warmed up by ``prepare()`` (some 18 MB at 1280x720); or, with
@@ -16,6 +17,9 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   public struct Policy: Hashable, Sendable {
     /// How many frame intervals a driver may take for a frame before it counts as hung.
     public var hangLimit = 3
+    /// How long a driver may take for the first frame after a rest of a second or more: a GPU that the kernel has
+    /// suspended wakes up first. Less than half of what systemd's watchdog waits.
+    public var wakingLimit = MediaTime(nanoseconds: 3_000_000_000)
     /// Whether the fall-back is kept warm while the hardware works.
     public var keepsStandby = true
     /// How long a driver may take to open and to encode its first picture.
@@ -39,10 +43,15 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   /// As it was at the start: parameter sets and level follow from it, whatever is asked for later.
   private var initial: EncoderConfiguration
   /// Of the nominal rate: measured at an encoder that is slow, the rate would forgive it its slowness.
-  private let hangLimit: MediaTime
+  private let patience: DriverPatience
   private let policy: Policy
   private let health: DriverHealth
-  private let driver: DriverThread
+  private let library: String
+  private let makeHardware: @Sendable () throws(EncoderError) -> any StagedVideoEncoder
+  /// Nil while a driver that hung is left alone.
+  private var driver: DriverThread?
+  /// What happened on those that were abandoned.
+  private var formerTotals = EncoderCounters()
   private let makeFallback: MakeFallback?
   /// What the hardware is that is in use, or was last; what stands behind it where there has been none.
   private var hardware: DriverThread.Description
@@ -83,11 +92,23 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     self.configuration = configuration
     initial = configuration
     let interval = configuration.frameRate.interval.nanoseconds
-    hangLimit = MediaTime(nanoseconds: interval * Int64(policy.hangLimit))
+    patience = DriverPatience(
+      working: MediaTime(nanoseconds: interval * Int64(policy.hangLimit)), waking: policy.wakingLimit)
     self.policy = policy
     makeFallback = fallback
     self.health = health
     self.events = events
+    self.library = library
+    makeHardware = hardware
+    if mayStartOnFallback, health.reason != nil, let fallback {
+      // Once it may be asked again, it is.
+      let opened = try fallback(configuration)
+      self.hardware = DriverThread.Description(of: opened)
+      self.fallback = opened
+      usesHardware = false
+      needsKeyFrame = true
+      return
+    }
     let driver: DriverThread
     do throws(SystemFailure) {
       driver = try DriverThread(
@@ -100,8 +121,9 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     do throws(EncoderError) {
       self.hardware = try driver.waitUntilOpen(within: policy.openingLimit)
     } catch {
+      let isHung = if case .hung = error { true } else { false }
       do throws(EncoderError) {
-        guard mayStartOnFallback, error.mayPass, let fallback else { throw error }
+        guard mayStartOnFallback, error.mayPass || isHung, let fallback else { throw error }
         let opened = try fallback(configuration)
         self.hardware = DriverThread.Description(of: opened)
         self.fallback = opened
@@ -111,7 +133,9 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
       }
       usesHardware = false
       needsKeyFrame = true
-      events.add(.standbyWithoutHardware(size: configuration.size, reason: error, retry: driver.retryDelay))
+      events.add(
+        .standbyWithoutHardware(
+          size: configuration.size, reason: error, retry: isHung ? health.retryDelay : driver.retryDelay))
     }
     self.driver = driver
   }
@@ -133,7 +157,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
 
   /// The hardware's, and the switches.
   public var counters: EncoderCounters {
-    var sum = driver.totals
+    var sum = driver.map { $0.totals + formerTotals } ?? formerTotals
     sum.failovers = switches.failovers
     sum.hangs = switches.hangs
     sum.recoveries = switches.recoveries
@@ -160,16 +184,22 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     guard !isStopped else { throw .stopped }
     // Before the hardware sees it: a frame that is the caller's mistake is no failure of the hardware's.
     try frame.check(for: configuration.size)
-    if let reason = health.reason {
-      if usesHardware { try failOver(reason) }
-      switches.hangs += health.takeHangs()
-    } else if !usesHardware, keyFrame {
-      try lookForHardware(sink)
+    let reason = health.reason
+    if usesHardware {
+      // A connection from before a hang may wait for what hangs.
+      if let reason { try failOver(reason) } else if driver?.isStale == true { try failOver(.stopped) }
+    } else if reason == nil {
+      if driver.map({ $0.isOver || $0.isStale }) ?? true {
+        openAgain()
+      } else if keyFrame {
+        try lookForHardware(sink)
+      }
     }
-    guard usesHardware else { return try encodeByFallback(frame, keyFrame: keyFrame, to: sink) }
+    if health.hangs > 0 { switches.hangs += health.takeHangs() }
+    guard usesHardware, let driver else { return try encodeByFallback(frame, keyFrame: keyFrame, to: sink) }
     do throws(EncoderError) {
       try succession.pass(ofNewEncoder: isRecovered, keyFrame: keyFrame, to: sink) { keyFrame throws(EncoderError) in
-        try driver.encode(frame, keyFrame: keyFrame, within: hangLimit) { succession.take($0) }
+        try driver.encode(frame, keyFrame: keyFrame, within: patience) { succession.take($0) }
       }
       isRecovered = false
     } catch {
@@ -194,7 +224,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     wanted.frameRate = frameRate
     try wanted.check()
     try fallback?.change(bitrate: bitrate, frameRate: frameRate)
-    driver.change(bitrate: bitrate, frameRate: frameRate)
+    driver?.change(bitrate: bitrate, frameRate: frameRate)
     configuration = wanted
   }
 
@@ -227,7 +257,7 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
   public func stop() {
     guard !isStopped else { return }
     isStopped = true
-    driver.stop()
+    driver?.stop()
     fallback?.stop()
     fallback = nil
   }
@@ -263,10 +293,38 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
       events.add(.failedTwice(reason: reason, fallback: error))
       throw error
     }
-    if case .hung = reason {
-      if health.takeNotice() { events.add(.abandoned(to: name, reason: reason)) }
-    } else {
-      events.add(.failedOver(to: name, reason: reason, retry: driver.retryDelay))
+    switch reason {
+    case .hung: tellHang(reason) { .failedOver(to: name, reason: reason, retry: $0) }
+    // Another encoder on the same driver has told the hang.
+    case .stopped: break
+    default: events.add(.failedOver(to: name, reason: reason, retry: driver?.retryDelay ?? RetryBackOff.shortest))
+    }
+  }
+
+  /// Tells of a hang, once for all encoders on the driver.
+  private func tellHang(_ reason: EncoderError, _ event: (_ retry: MediaTime) -> EncoderEvent) {
+    guard health.takeNotice() else { return }
+    events.add(health.retryDelay.map(event) ?? .abandoned(to: name, reason: reason))
+  }
+
+  /// Opens the hardware anew on another thread, in the place of one that was abandoned.
+  private func openAgain() {
+    if let driver {
+      formerTotals = formerTotals + driver.totals
+      driver.stop()
+    }
+    driver = nil
+    do throws(SystemFailure) {
+      let events = events
+      let driver = try DriverThread(
+        library: library, health: health, isReplacement: true,
+        onRetryFailed: { events.add(.retryFailed(reason: $0, retry: $1)) }, makeEncoder: makeHardware)
+      if configuration != initial {
+        driver.change(bitrate: configuration.bitrate, frameRate: configuration.frameRate)
+      }
+      self.driver = driver
+    } catch {
+      health.postpone()
     }
   }
 
@@ -283,13 +341,12 @@ public final class FailoverEncoder: VideoEncoder, @unchecked Sendable {
     needsKeyFrame = false
   }
 
-  /// Goes back to the hardware where it is ready, whose first picture is a key frame; gives it up where it hangs.
+  /// Goes back to the hardware where it is ready, whose first picture is a key frame; leaves it alone where it hangs.
   private func lookForHardware(_ sink: any AccessUnitSink) throws(EncoderError) {
+    guard let driver else { return }
     if driver.abandonReopening(after: policy.openingLimit) {
-      switches.hangs += health.takeHangs()
-      if health.takeNotice() {
-        events.add(.abandoned(to: name, reason: .hung(library: driver.library, after: policy.openingLimit)))
-      }
+      let reason = EncoderError.hung(library: library, after: policy.openingLimit)
+      tellHang(reason) { .retryFailed(reason: reason, retry: $0) }
     }
     guard let hardware = driver.ready else { return }
     // What the fall-back still holds comes before whatever the hardware makes.

@@ -26,11 +26,12 @@
     }
 
     private static func encoder(
-      _ script: ScriptedHardware.Script, policy: FailoverEncoder.Policy = policy(), hasFallback: Bool = true
+      _ script: ScriptedHardware.Script, policy: FailoverEncoder.Policy = policy(),
+      health: DriverHealth = DriverHealth(), hasFallback: Bool = true
     ) throws -> FailoverEncoder {
       let x264: FailoverEncoder.MakeFallback = { configuration throws(EncoderError) in try X264Encoder(configuration) }
       let encoder = try FailoverEncoder(
-        configuration, library: "scripted", policy: policy, fallback: hasFallback ? x264 : nil
+        configuration, library: "scripted", policy: policy, health: health, fallback: hasFallback ? x264 : nil
       ) { () throws(EncoderError) in
         var own = configuration
         own.profile = .main
@@ -124,19 +125,22 @@
     }
 
     @Test(arguments: [0, 1, 17])
-    func `a driver that hangs costs no picture, and is left alone`(hanging: Int) throws {
+    func `a driver that hangs costs no picture, is left alone for a while, and is then opened anew`(hanging: Int) throws
+    {
       let script = ScriptedHardware.Script()
       script.state.withLock { $0.hanging = hanging }
-      let encoder = try Self.encoder(script)
+      let clock = ManualClock()
+      let encoder = try Self.encoder(script, health: DriverHealth(clock: clock.now))
       var stream = CodedStream()
       try Self.encode(0..<30, keys: [0, 20, 25], encoder, into: &stream)
       #expect(stream.timestamps.count == 30)
       #expect(encoder.counters.failovers == 1)
       #expect(encoder.counters.hangs == 1)
-      guard case .abandoned(_, .hung)? = encoder.events.take().first else {
+      guard case .failedOver(_, .hung, let retry)? = encoder.events.take().first else {
         Issue.record("an event tells of the hang")
         return
       }
+      #expect(retry == RetryBackOff.shortest)
       // Even once it answers again: x264 stays, and the driver's picture goes nowhere.
       script.release()
       #expect(eventually { script.state.withLock { $0.stopped } == 1 })
@@ -144,8 +148,65 @@
       #expect(stream.timestamps.count == 40)
       #expect(encoder.counters.recoveries == 0)
       #expect(script.state.withLock { $0.opened } == 1)
+      try encoder.change(bitrate: 300_000, frameRate: .thirty)
+      clock.advance(by: retry)
+      var next = 40
+      #expect(
+        try eventually {
+          try Self.encode(next..<next + 1, keys: [next], encoder, into: &stream)
+          next += 1
+          return encoder.counters.recoveries == 1
+        })
+      #expect(stream.profiles.last == Self.hardwareProfile)
+      #expect(script.state.withLock { ($0.opened, $0.changes) } == (2, [300_000]))
       encoder.stop()
-      #expect(try stream.decodedCount() == 40)
+      #expect(try stream.decodedCount() == next)
+    }
+
+    @Test func `a driver that always hangs gets three threads, after growing pauses, and another when one comes back`()
+      throws
+    {
+      let script = ScriptedHardware.Script()
+      defer { script.release() }
+      script.state.withLock { $0.hangsAlways = true }
+      let clock = ManualClock()
+      let encoder = try Self.encoder(script, health: DriverHealth(clock: clock.now))
+      var stream = CodedStream()
+      var next = 0
+      func encode(until isDone: () -> Bool) throws {
+        #expect(
+          try eventually {
+            try Self.encode(next..<next + 1, keys: [next], encoder, into: &stream)
+            next += 1
+            return isDone()
+          })
+      }
+      var retries: [Int64?] = []
+      for number in 1...DriverHealth.stuckLimit {
+        try encode { encoder.counters.hangs == number }
+        for event in encoder.events.take() {
+          switch event {
+          case .failedOver(_, .hung, let retry): retries.append(retry.nanoseconds / 1_000_000_000)
+          case .abandoned(_, .hung): retries.append(nil)
+          default: break
+          }
+        }
+        if let last = retries.last, let last { clock.advance(by: MediaTime(seconds: Double(last))) }
+      }
+      #expect(retries == [1, 2, nil])
+      clock.advance(by: MediaTime(seconds: 86_400))
+      try Self.encode(next..<next + 10, keys: [next, next + 5], encoder, into: &stream)
+      next += 10
+      #expect(script.state.withLock { $0.opened } == DriverHealth.stuckLimit)
+      #expect(stream.profiles.last == Self.fallbackProfile)
+      script.state.withLock { $0.hangsAlways = false }
+      script.release()
+      try encode { encoder.counters.recoveries == DriverHealth.stuckLimit }
+      #expect(stream.profiles.last == Self.hardwareProfile)
+      encoder.stop()
+      // Those that came back while another hung are not spoken to, not even for their end.
+      #expect(eventually { script.state.withLock { $0.stopped } > 1 })
+      #expect(try stream.decodedCount() == next)
     }
 
     @Test func `a frame whose memory the hardware does not read is loaded once more`() throws {
@@ -166,7 +227,8 @@
         $0.hanging = 2
         $0.hangsAtStop = true
       }
-      let encoder = try Self.encoder(script)
+      let clock = ManualClock()
+      let encoder = try Self.encoder(script, health: DriverHealth(clock: clock.now))
       var stream = CodedStream()
       try Self.encode(0..<5, encoder, into: &stream)
       script.release()
@@ -182,13 +244,14 @@
       #expect(try stream.decodedCount() == 25)
     }
 
-    @Test func `hardware that hangs while it is opened again is left alone`() throws {
+    @Test func `hardware that hangs while it is opened again is left alone for a while`() throws {
       let script = ScriptedHardware.Script()
       defer { script.release() }
       script.state.withLock { $0.failing = [1] }
       var policy = Self.policy()
       policy.openingLimit = MediaTime(seconds: 4)
-      let encoder = try Self.encoder(script, policy: policy)
+      let clock = ManualClock()
+      let encoder = try Self.encoder(script, policy: policy, health: DriverHealth(clock: clock.now))
       var stream = CodedStream()
       script.state.withLock { $0.hangsAtOpening = true }
       try Self.encode(0..<3, encoder, into: &stream)
@@ -200,7 +263,7 @@
           next += 1
           return encoder.counters.hangs == 1
         })
-      guard case .abandoned? = encoder.events.take().last else {
+      guard case .retryFailed(.hung, RetryBackOff.shortest)? = encoder.events.take().last else {
         Issue.record("an event tells of the hang")
         return
       }

@@ -37,7 +37,8 @@
     }
 
     private static func select(
-      _ scripts: Scripts, _ choice: EncoderChoice = .auto, policy: FailoverEncoder.Policy = policy()
+      _ scripts: Scripts, _ choice: EncoderChoice = .auto, policy: FailoverEncoder.Policy = policy(),
+      clock: ManualClock = ManualClock()
     ) throws -> (EncoderSelection, OrientedEncoder) {
       let candidate = EncoderSelector.HardwareCandidate(library: "scripted") { asked throws(EncoderError) in
         var own = asked
@@ -47,14 +48,16 @@
       }
       let selection = try EncoderSelector.select(
         choice, configuration, hardware: [candidate], policy: policy, aspects: .both,
-        software: { configuration throws(EncoderError) in try X264Encoder(configuration) })
+        clock: clock.now, software: { configuration throws(EncoderError) in try X264Encoder(configuration) })
       let encoder = try #require(selection.encoder as? OrientedEncoder)
       return (selection, encoder)
     }
 
     /// An encoder whose standby is there.
-    private static func ready(_ scripts: Scripts) throws -> (EncoderEvents, OrientedEncoder, TurningStream) {
-      let (selection, encoder) = try select(scripts)
+    private static func ready(
+      _ scripts: Scripts, clock: ManualClock = ManualClock()
+    ) throws -> (EncoderEvents, OrientedEncoder, TurningStream) {
+      let (selection, encoder) = try select(scripts, clock: clock)
       #expect(eventually { encoder.isStandbyReady })
       let events = try #require(selection.events)
       return (events, encoder, try TurningStream(encoder))
@@ -144,7 +147,7 @@
       let counters = encoder.counters
       #expect((counters.hangs, counters.failovers, counters.recoveries, counters.switches) == (1, 2, 0, 6))
       let told = events.take()
-      guard told.count == 1, case .abandoned(_, .hung) = told[0] else {
+      guard told.count == 1, case .failedOver(_, .hung, RetryBackOff.shortest) = told[0] else {
         Issue.record("one event tells of the hang: \(told)")
         return
       }
@@ -174,7 +177,9 @@
       #expect(scripts.landscape.state.withLock { $0.pictures } == 3)
       let told = try #require(selection.events).take()
       #expect(told.count == 2)
-      guard case .standbyWithoutHardware(Self.portrait, .hung, nil)? = told.first, case .abandoned? = told.last else {
+      guard case .standbyWithoutHardware(Self.portrait, .hung, RetryBackOff.shortest)? = told.first,
+        case .failedOver(_, .hung, RetryBackOff.shortest)? = told.last
+      else {
         Issue.record("\(told)")
         return
       }
@@ -182,6 +187,37 @@
       #expect(encoder.counters.hangs == 1)
       encoder.stop()
       #expect(scripts.landscape.state.withLock { $0.stopped } == 0)
+      try turning.check()
+    }
+
+    @Test func `after a hang both aspects are opened anew, by connections that are younger than the hang`() throws {
+      let scripts = Scripts()
+      defer { scripts.release() }
+      scripts.landscape.state.withLock { $0.hanging = 3 }
+      let clock = ManualClock()
+      let (_, encoder, initial) = try Self.ready(scripts, clock: clock)
+      var turning = initial
+      try turning.encode(6, Self.landscape)
+      try turning.encode(2, Self.portrait)
+      #expect(turning.stream.profiles.last == Self.fallbackProfile)
+      clock.advance(by: RetryBackOff.shortest)
+      // The thread that hangs is still there.
+      for (size, script) in [(Self.portrait, scripts.portrait), (Self.landscape, scripts.landscape)] {
+        let before = encoder.counters.recoveries
+        #expect(
+          try eventually {
+            try turning.encode(1, size, keyFrame: true)
+            return encoder.counters.recoveries == before + 1
+          })
+        #expect(turning.stream.profiles.last == Self.hardwareProfile)
+        #expect(script.state.withLock { $0.opened } == 2)
+      }
+      encoder.stop()
+      // Those that are younger than the hang are ended, the others are not spoken to.
+      #expect(scripts.portrait.state.withLock { $0.stopped } == 1)
+      #expect(scripts.landscape.state.withLock { $0.stopped } == 1)
+      scripts.release()
+      #expect(eventually { scripts.landscape.state.withLock { $0.stopped } == 2 })
       try turning.check()
     }
 

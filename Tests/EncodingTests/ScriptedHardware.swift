@@ -15,6 +15,8 @@
         var failing: Set<Int> = []
         /// The picture whose call does not come back before `release`.
         var hanging: Int?
+        /// Whether no picture's call does.
+        var hangsAlways = false
         /// The picture whose frame is to be loaded twice.
         var refusingImport: Int?
         var loads = 0
@@ -116,7 +118,7 @@
         defer { state.pictures += 1 }
         return (state.pictures, state)
       }
-      if state.hanging == number { script.hang() }
+      if state.hanging == number || state.hangsAlways { script.hang() }
       if state.refusingImport == number {
         input = nil
         throw .importRefused(library: "scripted")

@@ -104,7 +104,41 @@ import Testing
       #expect(run.figure("encoder", "recoveries") == 0)
       #expect(try StreamRecording(run.packets).pictures.count == run.figure("frames", "sent"))
       #expect(run.log.contains("did not answer for"), "\(run.log)")
-      #expect(run.log.contains("goes on until nightjar is started again"), "\(run.log)")
+      #expect(run.log.contains("goes on, and the hardware is tried again in 1 s"), "\(run.log)")
+    }
+
+    @Test func `hardware that hung is taken back on another connection, while the first one hangs still`() throws {
+      let driver = try HeldDriver()
+      let recorder = try DatagramRecorder()
+      let program = try driver.stream(
+        ["--to", "rtp://127.0.0.1:\(recorder.port)", "--keyframe-interval", "500ms", "--hang-limit", "30"])
+      #expect(eventually { recorder.count > 30 }, "\(program.errorSoFar)")
+      // One call hangs for good, those after it do not.
+      try driver.order("hang=sync\nhang_seconds=600\nhang_frames=1\n")
+      #expect(eventually(within: 60) { program.errorSoFar.contains("the hardware is tried again in 1 s") })
+      #expect(eventually(within: 60) { program.errorSoFar.contains("encodes again") }, "\(program.errorSoFar)")
+      let figures = try driver.end(program)
+      #expect(figures["hangs"] == 1 && figures["failovers"] == 1 && figures["recoveries"] == 1, "\(figures)")
+      #expect(driver.violations.isEmpty, "\(driver.violations)")
+      #expect(!(try StreamRecording(recorder.finish()).pictures.isEmpty))
+    }
+
+    @Test func `hardware that wakes up slowly after a rest is not given up`() throws {
+      let driver = try HeldDriver()
+      let port = try TCPPort.free()
+      let program = try driver.stream(["--rtsp", "127.0.0.1:\(port)", "--hang-limit", "30"])
+      #expect(eventually { program.errorSoFar.contains("rtsp       ") }, "\(program.errorSoFar)")
+      // Nobody watches: it rests.
+      usleep(1_500_000)
+      try driver.order("hang=sync\nhang_seconds=2\nhang_frames=1\n")
+      let played = try Subprocess.run(
+        [
+          "ffmpeg", "-nostdin", "-v", "error", "-rtsp_transport", "tcp", "-i", "rtsp://127.0.0.1:\(port)/camera",
+          "-frames:v", "1", "-f", "null", "-",
+        ], in: driver.directory, limit: 60)
+      #expect(played.status == 0, "\(played.error)")
+      let figures = try driver.end(program)
+      #expect(figures["hangs"] == 0 && figures["failovers"] == 0, "\(program.errorSoFar)")
     }
 
     @Test func `hardware that has recovered is taken back`() throws {

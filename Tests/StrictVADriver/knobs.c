@@ -54,6 +54,7 @@ static void injection_read(void) {
   const char *where = text("HANG_IN", "sync");
   injection.hang_at = (uint64_t)number("HANG_AT", 0);
   injection.hang = injection.hang_at || strcmp(where, "init") == 0 ? point_named(where) : at_none;
+  injection.hang_until = UINT64_MAX;
   injection.hang_seconds = strtod(text("HANG_SECONDS", "-1"), NULL);
   injection.slow_ms = (int)number("SLOW_MS", 0);
   injection.garbage_at = (uint64_t)number("GARBAGE", 0);
@@ -152,9 +153,12 @@ static void control_line(const char *key, const char *value) {
   } else if (strcmp(key, "hang") == 0) {
     injection.hang = point_named(value);
     injection.hang_at = 0;
+    injection.hang_until = UINT64_MAX;
     injection.hang_seconds = -1;
   } else if (strcmp(key, "hang_seconds") == 0) {
     injection.hang_seconds = strtod(value, NULL);
+  } else if (strcmp(key, "hang_frames") == 0) {
+    injection.hang_until = frames_begun + strtoull(value, NULL, 10);
   } else if (strcmp(key, "slow_ms") == 0) {
     injection.slow_ms = (int)strtol(value, NULL, 10);
   } else if (strcmp(key, "garbage") == 0) {

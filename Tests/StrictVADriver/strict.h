@@ -42,7 +42,7 @@ struct knobs {
 // Failures in the making. One for the process: it outlives a driver that is closed and opened again.
 struct injection {
   enum point fail, hang;
-  uint64_t fail_at, hang_at, garbage_at;
+  uint64_t fail_at, hang_at, hang_until, garbage_at;
   int64_t fail_count;                // how many more times; negative: for ever
   double hang_seconds;               // negative: for ever
   int slow_ms;

@@ -88,7 +88,8 @@ static VAStatus query_surface(VADriverContextP va, VASurfaceID id, VASurfaceStat
   struct surface *surface = object_find(driver, kind_surface, id);
   if (surface) {
     bool busy = surface->in_flight && (surface->ready_ns > now_ns() ||
-                                       (injection.hang == at_sync && surface->frame >= injection.hang_at));
+                                       (injection.hang == at_sync && surface->frame >= injection.hang_at &&
+                                        surface->frame <= injection.hang_until));
     *status = busy ? VASurfaceRendering : VASurfaceReady;
   } else {
     violation(driver, "bad-id: vaQuerySurfaceStatus of %#x", id);

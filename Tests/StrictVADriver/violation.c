@@ -57,7 +57,9 @@ void sleep_ns(uint64_t ns) {
 }
 
 bool hang(enum point point, uint64_t frame, uint64_t limit_ns) {
-  if (injection.hang != point || point == at_none || frame < injection.hang_at) return true;
+  if (injection.hang != point || point == at_none || frame < injection.hang_at || frame > injection.hang_until) {
+    return true;
+  }
   uint64_t start = now_ns();
   double seconds = injection.hang_seconds;
   // In small steps, because the control file may end a hang.
