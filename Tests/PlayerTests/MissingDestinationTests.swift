@@ -76,6 +76,24 @@ import Testing
     }
 
     @Test(.enabled(if: isPossible, "needs user namespaces"))
+    func `a group whose route comes later is joined then, to hear its receivers`() throws {
+      let directory = try TemporaryDirectory()
+      // The group as /proc/net/igmp has it.
+      let isMember = "grep -q 060708EF /proc/net/igmp"
+      let result = try Self.run(
+        "--to rtp://239.8.7.6:5004",
+        """
+        \(Self.await("grep -q unreachable log"))
+        \(isMember) && exit 93
+        ip link add v0 type veth peer name v1 && ip addr add 10.9.7.1/24 dev v0 || exit 95
+        ip link set v0 up && ip link set v1 up || exit 95
+        ip route add 224.0.0.0/4 dev v0 || exit 96
+        \(Self.await(isMember))
+        """, in: directory)
+      #expect(result.status == 0, "\(result.error)")
+    }
+
+    @Test(.enabled(if: isPossible, "needs user namespaces"))
     func `a host without an address keeps nobody from watching, and gets the stream once it has one`() throws {
       let directory = try TemporaryDirectory()
       let result = try Self.run(
