@@ -1,6 +1,10 @@
 import Foundation
+import Media
+import Streaming
 import TestSupport
 import Testing
+
+@testable import nightjar
 
 /// Destinations that are not there when the program starts, as before DHCP and the name server.
 @Suite struct MissingDestinationTests {
@@ -45,6 +49,36 @@ import Testing
     "timeout 60 ffmpeg -nostdin -v error -rtsp_transport tcp -i rtsp://127.0.0.1:8554/camera -frames:v 5 -f framecrc -"
   private static let receiving =
     "timeout 60 ffmpeg -nostdin -v error -protocol_whitelist file,udp,rtp -i s.sdp -frames:v 5 -f framecrc -"
+
+  @Test func `attempts come after 1, 2, 4, … 60 s, what is new is tried at once, and a complaint is told once`() throws
+  {
+    let (first, second) = (
+      try StreamDestination(url: "rtp://a.invalid:5004"), try StreamDestination(url: "rtp://[::1]:5006")
+    )
+    #expect(first.hasName && !second.hasName)
+    let missing = MissingDestinations()
+    var now = MediaTime(seconds: 1000)
+    #expect(missing.next == nil)
+    missing.add([first], at: now)
+    #expect(missing.next == now)
+    for (index, seconds) in [1, 2, 4, 8, 16, 32, 60, 60].enumerated() {
+      #expect(missing.note("no", of: first) == (index == 0))
+      missing.noteAttempt(of: [first], at: now)
+      #expect(missing.next == now + MediaTime(seconds: Double(seconds)))
+      now = now + MediaTime(seconds: Double(seconds))
+    }
+    #expect(missing.note("not allowed", of: first))
+    // Added while the other is looked for.
+    missing.add([second], at: now)
+    missing.noteAttempt(of: [first], at: now)
+    #expect(missing.next == now)
+    missing.noteAttempt(of: [first, second], at: now)
+    #expect(missing.next == now + MediaTime(seconds: 1))
+    #expect(missing.remove(first) == (true, true))
+    #expect(missing.remove(first) == (false, false))
+    #expect(missing.remove(second) == (true, false))
+    #expect(missing.next == nil && missing.destinations.isEmpty)
+  }
 
   #if X264
     @Test(
