@@ -42,6 +42,7 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
       guard requests.isWanted else {
         // Whoever comes next begins with a key frame.
         clock.request()
+        rate.rest()
         pictures.abandon(picture)
         FrameMark.skipped(waiting.frame.timestamp, .unwatched)
         show(waiting.frame)

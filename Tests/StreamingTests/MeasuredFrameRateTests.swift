@@ -1,0 +1,77 @@
+import Capture
+import Encoding
+import Foundation
+import Media
+import RTP
+import TestSupport
+import Testing
+
+@testable import Streaming
+
+/// The measured rate of frames: which intervals count, and for how much.
+@Suite(.serialized) struct MeasuredFrameRateTests {
+  private var rate = MeasuredFrameRate(nominal: .thirty)
+  private var time = 100.0
+
+  /// Takes `count` frames at `framesPerSecond`; the rates that were told.
+  private mutating func frames(_ count: Int, at framesPerSecond: Double) -> [Double] {
+    (0..<count).compactMap { _ in
+      time += 1 / framesPerSecond
+      return rate.change(at: MediaTime(seconds: time))?.framesPerSecond
+    }
+  }
+
+  @Test(arguments: [0.5, 1.5, 4.9, 60])
+  mutating func `a pause while nothing is encoded is no interval`(pause: Double) {
+    #expect(frames(60, at: 30) == [])
+    rate.rest()
+    time += pause
+    #expect(frames(300, at: 30) == [])
+  }
+
+  @Test(arguments: [0.1, 1.5, 4.9, 60])
+  mutating func `no single interval changes the rate, however long`(interval: Double) {
+    #expect(frames(60, at: 30) == [])
+    time += interval
+    #expect(frames(300, at: 30) == [])
+  }
+
+  @Test mutating func `a rate that lasts is told, and so is where it ends`() throws {
+    let down = frames(300, at: 15)
+    #expect(abs(try #require(down.last) - 15) < 0.5, "\(down)")
+    #expect(down.count < 10 && down == down.sorted(by: >))
+    // Back where it came from: not 27 for ever.
+    let up = frames(300, at: 30)
+    #expect(up.last == 30, "\(up)")
+    // Slow and fast at the limits.
+    #expect(abs(try #require(frames(300, at: 5).last) - 5) < 0.2)
+    #expect(abs(try #require(frames(600, at: 120).last) - 120) < 4)
+  }
+
+  @Test func `the description of a stream that has rested says the camera's rate`() throws {
+    let encoder = try SizedEncoder(keyBytes: 3000, bytes: 500)
+    let pipeline = try Pipeline(
+      source: try SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: .thirty), encoder: encoder,
+      destinations: [], keyFrameInterval: MediaTime(seconds: 1000), restsUnwatched: true)
+    try pipeline.start()
+    defer {
+      pipeline.stop()
+      _ = pipeline.waitUntilEnd()
+    }
+    let socket = try TestSocket.pair().media
+    let destination = StreamDestination(host: "127.0.0.1", port: socket.port)
+    func encoded() -> Int { pipeline.statistics.encoded }
+    for round in 1...3 {
+      let id = try pipeline.add(destination)
+      let before = encoded()
+      try #require(eventually { encoded() >= before + 3 })
+      let description = try #require(pipeline.sessionDescription(for: id, sessionID: 1)).text
+      let line = description.split(separator: "\r\n").first { $0.hasPrefix("a=framerate:") }
+      let told = try #require(line.flatMap { Double($0.dropFirst("a=framerate:".count)) })
+      // A machine that is held up for an interval or two may count them; a second and a half would make it less than 10.
+      #expect(told > 24, "round \(round)")
+      pipeline.remove(id)
+      usleep(1_500_000)
+    }
+  }
+}
