@@ -83,7 +83,8 @@ public struct AnnouncementPacket: Hashable, Sendable {
 }
 
 /// When to announce again, RFC 2974 section 3.1: all announcements of a scope share 4000 bits a second, and none comes
-/// more often than every 300 s. It hears the others to count them.
+/// more often than every 300 s. It hears the others to count them. The first ones come after 1, 2 and 4 s, as far as 4000 bits
+/// a second allow that, because packets are lost, and a player that was started first is to find the session.
 public struct AnnouncementSchedule: Sendable {
   /// Bits a second for all.
   static let bandwidth = 4000
@@ -93,12 +94,16 @@ public struct AnnouncementSchedule: Sendable {
   static let memory = MediaTime(seconds: 3600)
   /// The most others that are counted: more would be somebody's joke, and make ours rarer still.
   public static let limit = 1024
+  /// How many announcements come before the first whole interval.
+  public static let firstCount = 4
 
   private var others: [AnnouncementPacket.Identifier: MediaTime] = [:]
   /// Where in the interval the next one comes: from two thirds of it to four.
   private var part = 1.0
   /// When the last one was sent; nil where none was.
   public private(set) var last: MediaTime?
+  /// How many were sent of this description, as far as it matters.
+  private var sentCount = 0
 
   /// A schedule by which the first announcement is due at once.
   public init() {}
@@ -118,18 +123,31 @@ public struct AnnouncementSchedule: Sendable {
   /// Notes that ours was sent, and draws when it is due again; others that were silent for long are forgotten.
   public mutating func sent(at now: MediaTime, using generator: inout some RandomNumberGenerator) {
     last = now
+    sentCount = min(sentCount + 1, Self.firstCount)
     part = Double.random(in: 2.0 / 3...4.0 / 3, using: &generator)
     let (memory, interval) = (Self.memory, interval(bytes: 1024))
     others = others.filter { now - $0.value < max(memory, MediaTime(seconds: interval.seconds * 10)) }
   }
 
+  /// Another description is announced from now on: its first announcements come closer together again.
+  public mutating func begin() { sentCount = 0 }
+
   /// The time between two announcements of `bytes` each, on average.
   public func interval(bytes: Int) -> MediaTime {
-    max(Self.minimumInterval, MediaTime(seconds: Double(8 * (others.count + 1) * bytes) / Double(Self.bandwidth)))
+    max(Self.minimumInterval, share(bytes: bytes))
+  }
+
+  /// The time in which all together may send `bytes` each.
+  private func share(bytes: Int) -> MediaTime {
+    MediaTime(seconds: Double(8 * (others.count + 1) * bytes) / Double(Self.bandwidth))
   }
 
   /// When the next one of `bytes` is due; nil where it is the first, at once.
   public func deadline(bytes: Int) -> MediaTime? {
-    last.map { $0 + MediaTime(seconds: interval(bytes: bytes).seconds * part) }
+    guard let last else { return nil }
+    let usual = MediaTime(seconds: interval(bytes: bytes).seconds * part)
+    guard sentCount < Self.firstCount else { return last + usual }
+    let early = MediaTime(seconds: Double(1 << max(0, sentCount - 1)))
+    return last + min(usual, max(early, share(bytes: bytes)))
   }
 }

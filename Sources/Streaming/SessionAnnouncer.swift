@@ -37,6 +37,8 @@ final class SessionAnnouncer: Sendable {
 
   /// How often it is looked whether a description has changed; one that has is announced at once.
   private static let lookInterval = MediaTime(nanoseconds: 5_000_000_000)
+  /// The shortest wait between two looks.
+  private static let shortestWait = MediaTime(nanoseconds: 500_000_000)
   /// How soon after a refusal of the network it is tried again.
   private static let retryInterval = MediaTime(nanoseconds: 10_000_000_000)
 
@@ -94,6 +96,7 @@ final class SessionAnnouncer: Sendable {
       if !taken.isEmpty || now >= nextLook {
         for item in announced { item.announceIfDue(at: now) }
         nextLook = now + lookInterval
+        for item in announced { nextLook = min(nextLook, max(item.deadline, now + shortestWait)) }
       }
       wait(for: announced, orders, until: announced.isEmpty ? nil : nextLook)
     }
@@ -158,10 +161,15 @@ final class SessionAnnouncer: Sendable {
       }
     }
 
+    /// When it is to be announced next.
+    var deadline: MediaTime {
+      max(retry, schedule.deadline(bytes: current.map { $0.text.utf8.count + 24 } ?? 0) ?? .zero)
+    }
+
     /// Announces where that is due, or where the description has changed.
     func announceIfDue(at now: MediaTime) {
       guard now >= retry else { return }
-      let isDue = schedule.deadline(bytes: current.map { $0.text.utf8.count + 24 } ?? 0).map { now >= $0 } ?? true
+      let isDue = now >= deadline
       guard let way = Way(to: session) else {
         retry = now + SessionAnnouncer.retryInterval
         wasAway = true
@@ -175,6 +183,7 @@ final class SessionAnnouncer: Sendable {
         retry = now + SessionAnnouncer.retryInterval
         return
       }
+      if text != current?.text { schedule.begin() }
       current = (text, way.originBytes)
       var generator = SystemRandomNumberGenerator()
       schedule.sent(at: now, using: &generator)

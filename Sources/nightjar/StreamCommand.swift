@@ -156,7 +156,8 @@ struct StreamCommand: ParsableCommand {
   @Option(
     help: ArgumentHelp(
       "Write the session description that players of H.264 need to this file.",
-      discussion: "With several H.264 destinations the second one's is FILE-2, and so on.", valueName: "file"))
+      discussion: "Of several H.264 destinations the first one's is FILE.sdp, the second one's FILE-2.sdp, and so on.",
+      valueName: "file"))
   var sdp: String?
 
   @Option(

@@ -101,6 +101,23 @@ import Testing
     #expect(!FileManager.default.fileExists(atPath: directory.path("x.sdp")))
   }
 
+  @Test func `of several destinations each has a description, by the name that the help says`() throws {
+    let directory = try TemporaryDirectory()
+    let help = try Subprocess.run([nightjarPath, "stream", "--help"], in: directory)
+    #expect(help.outputText.contains("FILE.sdp") && help.outputText.contains("FILE-2.sdp"))
+    let program = try Subprocess.run(
+      [
+        nightjarPath, "stream", "--control", "none", "--source", "test", "--size", "320x240", "--duration", "300ms",
+        "--to",
+        "rtp://127.0.0.1:\(UDPPort.free())", "--to", "rtp://127.0.0.1:\(UDPPort.free())", "--sdp",
+        directory.path("FILE.sdp"),
+      ], in: directory)
+    #expect(program.status == 0, "\(program.error)")
+    for name in ["FILE.sdp", "FILE-2.sdp"] {
+      #expect(FileManager.default.fileExists(atPath: directory.path(name)), "\(name)")
+    }
+  }
+
   @Test(arguments: [
     // Documentation addresses (RFC 5737, RFC 3849): whether anything leaves does not matter.
     ("192.0.2.1", "", "write it with --sdp FILE", "-i FILE"),

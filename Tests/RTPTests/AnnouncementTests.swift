@@ -93,10 +93,35 @@ import Testing
     #expect(schedule.count == 0)
   }
 
+  @Test func `the first announcements come closer together, within the bandwidth of all`() throws {
+    var generator = SeededGenerator(seed: 2)
+    func times(_ schedule: inout AnnouncementSchedule, from start: Double) throws -> [Double] {
+      var times: [Double] = []
+      var now = start
+      for _ in 0..<5 {
+        schedule.sent(at: MediaTime(seconds: now), using: &generator)
+        now = try #require(schedule.deadline(bytes: 450)).seconds
+        times.append(now - start)
+      }
+      return times
+    }
+    var alone = AnnouncementSchedule()
+    let first = try times(&alone, from: 10)
+    #expect(first.prefix(3) == [1, 3, 7] && first[3] >= 207 && first[4] >= 407, "\(first)")
+    // Another description.
+    alone.begin()
+    #expect(try times(&alone, from: 2000).prefix(3) == [1, 3, 7])
+    // Ninety-nine others: 8 * 100 * 450 / 4000 = 90 s for each.
+    var many = AnnouncementSchedule()
+    for number in 0..<99 { many.note(try other(number), at: .zero) }
+    #expect(try times(&many, from: 10).prefix(3) == [90, 180, 270])
+  }
+
   @Test func `announcements are scattered over two thirds of the interval`() throws {
     var generator = SeededGenerator(seed: 9)
     var schedule = AnnouncementSchedule()
     var times: [Double] = []
+    for _ in 1..<AnnouncementSchedule.firstCount { schedule.sent(at: .zero, using: &generator) }
     for _ in 0..<500 {
       schedule.sent(at: .zero, using: &generator)
       times.append(try #require(schedule.deadline(bytes: 500)).seconds)
