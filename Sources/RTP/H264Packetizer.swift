@@ -34,6 +34,11 @@ public struct H264Packetizer: Sendable {
     self.maximumPacketSize = maximumPacketSize
   }
 
+  /// Goes on as another source: see ``RTPStream``.
+  package mutating func changeSource(to ssrc: UInt32, firstSequenceNumber: UInt16) {
+    stream.changeSource(to: ssrc, firstSequenceNumber: firstSequenceNumber)
+  }
+
   /// Appends the packets of `unit` to `batch`, which borrows the unit's bytes. The parts of a picture come one after the
   /// other, and to the same packets as if they had come as one.
   public mutating func packetize(_ unit: borrowing AccessUnit, into batch: PacketBatch) {

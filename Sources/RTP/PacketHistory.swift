@@ -83,12 +83,20 @@ public struct PacketHistory: ~Copyable {
   public func withPacket<Result>(
     _ sequenceNumber: UInt16, at time: MediaTime, _ body: (UnsafeRawBufferPointer) -> Result
   ) -> Result? {
+    withPacket(sequenceNumber, at: time) { packet, _ in body(packet) }
+  }
+
+  /// Lends packet `sequenceNumber` to `body`, with the time at which it was sent; nil where it is not held, or too old at
+  /// `time`.
+  public func withPacket<Result>(
+    _ sequenceNumber: UInt16, at time: MediaTime, _ body: (UnsafeRawBufferPointer, _ sent: MediaTime) -> Result
+  ) -> Result? {
     let entry = entries[index(of: sequenceNumber)]
     guard entry.isUsed, entry.sequenceNumber == sequenceNumber, end - entry.position <= UInt64(byteCapacity),
       time - entry.sent <= maximumAge
     else { return nil }
     let start = memory + Int(entry.position % UInt64(byteCapacity))
-    return body(UnsafeRawBufferPointer(start: start, count: entry.count))
+    return body(UnsafeRawBufferPointer(start: start, count: entry.count), entry.sent)
   }
 
   private func index(of sequenceNumber: UInt16) -> Int { Int(sequenceNumber) & (packetCapacity - 1) }

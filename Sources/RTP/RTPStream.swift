@@ -10,7 +10,7 @@ public struct RTPStream: Sendable {
   /// The payload's format.
   public let payloadType: RTPPayloadType
   /// The synchronization source.
-  public let ssrc: UInt32
+  public private(set) var ssrc: UInt32
   /// What is added to a time's ticks, so that the first timestamp cannot be guessed.
   public let timestampOffset: UInt32
   /// The sequence number of the next packet.
@@ -42,6 +42,14 @@ public struct RTPStream: Sendable {
   public init(payloadType: RTPPayloadType) {
     var generator = SystemRandomNumberGenerator()
     self.init(payloadType: payloadType, using: &generator)
+  }
+
+  /// Goes on as another source from `firstSequenceNumber` on, with the same clock. The counts of sender reports begin anew
+  /// (RFC 3550 section 6.4.1).
+  package mutating func changeSource(to ssrc: UInt32, firstSequenceNumber: UInt16) {
+    self.ssrc = ssrc
+    nextSequenceNumber = firstSequenceNumber
+    (packetsSent, octetsSent) = (0, 0)
   }
 
   /// The RTP timestamp of a time on the stream's timeline; a sender report needs it too.

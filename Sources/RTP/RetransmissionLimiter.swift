@@ -1,6 +1,7 @@
 public import Media
 
-/// What one viewer's NACKs may cost: bytes a second, and how often and how soon the same packet goes out again.
+/// What one viewer's NACKs may cost: bytes a second, and how often and how soon the same packet goes out again. A packet that
+/// may still be on its way is not sent again, nor any where more packets would mean more loss (``ReportedPath``).
 ///
 /// A fixed table remembers the packets retransmitted last. Two packets that fall on the same place in it make each
 /// other forgotten, which only loosens the limit for one packet; the limit of bytes holds always.
@@ -13,7 +14,8 @@ public struct RetransmissionLimiter: Sendable {
     public var burstBytes: Int
     /// How often the same packet is retransmitted.
     public var triesPerPacket: Int
-    /// How soon the same packet may follow itself: below a round trip, a NACK repeated speaks of the same loss.
+    /// How soon the same packet may follow itself at least: below ``ReportedPath/answerTime``, a NACK repeated speaks of the
+    /// same loss.
     public var interval: MediaTime
 
     /// 2 Mbit/s of repair, half a second of it at once, each packet three times at most.
@@ -52,7 +54,13 @@ public struct RetransmissionLimiter: Sendable {
   }
 
   /// Whether packet `sequenceNumber` of `bytes` may be retransmitted at `time`; counts it where it may.
-  public mutating func allows(_ sequenceNumber: UInt16, bytes: Int, at time: MediaTime) -> Bool {
+  ///
+  /// - Parameters:
+  ///   - sent: When it was sent first.
+  ///   - path: The way to the viewer.
+  public mutating func allows(
+    _ sequenceNumber: UInt16, bytes: Int, sent: MediaTime, path: ReportedPath, at time: MediaTime
+  ) -> Bool {
     if let filled, time > filled {
       let more = (time - filled).seconds * Double(limits.bytesPerSecond)
       available = min(Double(limits.burstBytes), available + more)
@@ -62,8 +70,8 @@ public struct RetransmissionLimiter: Sendable {
     var entry = recent[index]
     let isSame = entry.tries > 0 && entry.sequenceNumber == sequenceNumber && time - entry.last < Self.memorySpan
     if !isSame { entry = Entry(sequenceNumber: sequenceNumber) }
-    guard Double(bytes) <= available, Int(entry.tries) < limits.triesPerPacket,
-      !isSame || time - entry.last >= limits.interval
+    guard !path.isCongested, Double(bytes) <= available, Int(entry.tries) < limits.triesPerPacket,
+      time - sent >= path.overtakingTime, !isSame || time - entry.last >= max(limits.interval, path.answerTime)
     else {
       refused &+= 1
       return false

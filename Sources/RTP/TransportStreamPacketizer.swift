@@ -33,6 +33,11 @@ public struct TransportStreamPacketizer: Sendable {
     payloadLimit = (maximumPacketSize - RTPHeader.byteCount) / bytes * bytes
   }
 
+  /// Goes on as another source: see ``RTPStream``.
+  package mutating func changeSource(to ssrc: UInt32, firstSequenceNumber: UInt16) {
+    stream.changeSource(to: ssrc, firstSequenceNumber: firstSequenceNumber)
+  }
+
   /// Appends the packets of `unit` to `batch`, which then holds copies of the unit's bytes.
   public mutating func packetize(_ unit: borrowing AccessUnit, into batch: PacketBatch) {
     cut(muxer.write(unit, into: &batch.stored), into: batch)

@@ -11,6 +11,8 @@ public final class ViewerFeedback {
     public var keyFrame = false
     /// Whether the viewer said BYE.
     public var goodbye = false
+    /// Whether a receiver reported for the first time: it may have come in the middle of the stream.
+    public var newReceiver = false
     /// How many packets were retransmitted.
     public var retransmissions = 0
 
@@ -47,9 +49,11 @@ public final class ViewerFeedback {
   public static let requestsPerDatagram = 512
 
   /// Our stream's source.
-  public let media: UInt32
+  public private(set) var media: UInt32
   /// What the viewer last reported.
   public private(set) var reception = ReportedReception()
+  /// The way to it as its reports show it.
+  public private(set) var path = ReportedPath()
   /// What it did so far.
   public private(set) var counts = Counts()
   /// The retransmission stream where one was negotiated; nil where packets are sent again as they were.
@@ -59,6 +63,12 @@ public final class ViewerFeedback {
   private let allowReducedSize: Bool
   private var limiter: RetransmissionLimiter
   private var filter = FullIntraRequestFilter()
+  private var members = MemberTable()
+  /// Until when receivers that report for the first time are those from before.
+  private var renaming: MediaTime?
+
+  /// How long after a change of our source receivers may appear under other names: some derive theirs from ours.
+  private static let renamingTime = MediaTime(seconds: 20)
   private let headerMemory: UnsafeMutableRawBufferPointer
 
   /// A viewer that has said nothing yet.
@@ -83,6 +93,12 @@ public final class ViewerFeedback {
 
   deinit {
     headerMemory.deallocate()
+  }
+
+  /// Our stream has another source from `time` on: requests about the former one are nobody's any more.
+  public func changeMedia(to ssrc: UInt32, at time: MediaTime) {
+    media = ssrc
+    renaming = time + Self.renamingTime
   }
 
   /// Takes an RTCP datagram that came from this viewer.
@@ -114,8 +130,11 @@ public final class ViewerFeedback {
       do throws(RTCPError) {
         guard let packet = try reader.next() else { break }
         switch packet {
-        case .senderReport(_, let blocks), .receiverReport(_, let blocks):
-          for block in blocks where block.ssrc == media { reception.take(block, at: time, ntp: ntp) }
+        case .senderReport(_, let blocks):
+          for block in blocks where block.ssrc == media { take(block, at: time, ntp: ntp) }
+        case .receiverReport(let sender, let blocks):
+          for block in blocks where block.ssrc == media { take(block, at: time, ntp: ntp) }
+          if members.note(sender, at: time), time >= renaming ?? time { requests.newReceiver = true }
         case .pictureLoss(_, media):
           counts.pictureLosses &+= 1
           requests.keyFrame = true
@@ -143,6 +162,7 @@ public final class ViewerFeedback {
         case .goodbye(let sources, _):
           // What leaves under our own source is none of the viewer's.
           if sources.contains(where: { $0.ssrc != media }) { requests.goodbye = true }
+          for source in sources { members.remove(source.ssrc) }
         case .sourceDescription, .pictureLoss, .nack, .other:
           break
         }
@@ -153,12 +173,20 @@ public final class ViewerFeedback {
     return requests
   }
 
+  private func take(_ block: ReportBlock, at time: MediaTime, ntp: NTPTimestamp) {
+    reception.take(block, at: time, ntp: ntp)
+    // Where the block refers to no sender report, what was measured before stays.
+    path.take(
+      roundTrip: block.lastSenderReport == 0 ? nil : reception.roundTrip, jitter: reception.jitter,
+      fractionLost: reception.fractionLost)
+  }
+
   private func retransmit(
     _ sequenceNumber: UInt16, at time: MediaTime, history: borrowing PacketHistory,
     send: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Void
   ) -> Bool {
-    let outcome = history.withPacket(sequenceNumber, at: time) { packet -> Bool in
-      guard limiter.allows(sequenceNumber, bytes: packet.count, at: time) else { return false }
+    let outcome = history.withPacket(sequenceNumber, at: time) { packet, sent -> Bool in
+      guard limiter.allows(sequenceNumber, bytes: packet.count, sent: sent, path: path, at: time) else { return false }
       if retransmissions != nil {
         guard let parts = retransmissions?.wrap(packet, into: headerMemory) else { return false }
         send(parts.header, parts.payload)
