@@ -22,10 +22,11 @@ public final class ControlUnprotector {
 
   /// What was refused so far.
   public private(set) var counts = Counts()
-  private let session: SRTPSession
+  private var session: SRTPSession
+  private let key: SRTPKey
   /// The sources of what was taken so far.
   private var sources: Set<UInt32> = []
-  private let media: UInt32
+  private var media: UInt32
   private let least: Int
 
   /// The most sources: the members of a group that are heard.
@@ -37,8 +38,18 @@ public final class ControlUnprotector {
   /// - Throws: ``SRTPError/library(_:)``.
   public init(_ key: SRTPKey, media: UInt32) throws(SRTPError) {
     session = try SRTPSession(key, .incoming)
+    self.key = key
     self.media = media
     least = 8 + key.suite.controlOverhead
+  }
+
+  /// The stream goes on as another source. Some receivers are another one each time then: before there are too many, all are
+  /// forgotten, and with them what they have sent. What is sent once more then speaks of a source that is gone.
+  public func changeMedia(to ssrc: UInt32) {
+    media = ssrc
+    guard sources.count > Self.sourceLimit / 2, let anew = try? SRTPSession(key, .incoming) else { return }
+    session = anew
+    sources.removeAll()
   }
 
   /// Makes RTCP of the datagram in the first `count` bytes of `memory`, in place; its new length.

@@ -15,6 +15,8 @@ final class DatagramTransport: PacketTransport {
   private var isLost = false
   /// Whether messages of several packets are taken: false from the first one on that was not.
   private var takesGroups = true
+  /// Whether a refusal of a packet was told to who looked for RTCP at the same port: then the next packet is not told.
+  private var wasRefused = false
   private var outflow = Outflow()
 
   /// A way to `address`, whose port is RTP's.
@@ -56,6 +58,7 @@ final class DatagramTransport: PacketTransport {
       progress.end = .unreachable
       return progress
     }
+    if wasRefused { (wasRefused, progress.errorNumber) = (false, ECONNREFUSED) }
     if takesGroups, !frame.messages.isBoundary(packets.lowerBound) { takesGroups = false }
     while progress.next < packets.upperBound, progress.end == .done {
       let rest = progress.next..<packets.upperBound
@@ -177,11 +180,14 @@ final class DatagramTransport: PacketTransport {
     let count = nightjar_receive(descriptor, memory.baseAddress, memory.count)
     // Refused datagrams of ours are told here too; whatever is behind that comes at the next look.
     hasMore = count >= 0
+    if count < 0, errno == ECONNREFUSED, control == nil, group == nil { wasRefused = true }
     guard count > 0, count <= memory.count, isConnected else { return 0 }
     let datagram = UnsafeRawBufferPointer(rebasing: memory[..<count])
     if control == nil, RTPMultiplexing(datagram) != .rtcp { return 0 }
     return count
   }
+
+  var losesBursts: Bool { true }
 
   var framesInFlight: Int { outflow.isEmpty ? 0 : outflow.framesInFlight(unsent: unsentBytes) }
 

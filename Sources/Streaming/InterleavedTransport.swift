@@ -79,6 +79,7 @@ public final class InterleavedTransport: PacketTransport, @unchecked Sendable {
   }
 
   var framesInFlight: Int { inFlight.load(ordering: .relaxed) }
+  var losesBursts: Bool { false }
   func willContinue() {}
   func notePart(isFirst: Bool, isLast: Bool) {}
   func isReachable() -> Bool { true }

@@ -39,6 +39,9 @@ protocol PacketTransport: AnyObject {
   /// Sends one RTCP datagram, which is lost where there is no room.
   func send(control: UnsafeRawBufferPointer)
 
+  /// Whether packets that leave all at once may be lost on the way, for want of room in a queue.
+  var losesBursts: Bool { get }
+
   /// Takes one datagram that the viewer has sent into `memory`: its length, or 0 where there is none that is RTCP and
   /// `hasMore` says whether to ask again.
   func receiveControl(into memory: UnsafeMutableRawBufferPointer, hasMore: inout Bool) -> Int

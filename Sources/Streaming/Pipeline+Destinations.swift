@@ -19,24 +19,27 @@ struct ViewerList {
 
   var count: Int { destinations.count + guests.count }
 
-  /// The source of the last protected stream. Each has one that no other has or had, so that whatever key it has, its
-  /// keystream is used once.
-  private var lastSource = UInt32.random(in: 0 ... .max)
+  private let sources = SourceNumbers()
 
   /// The protection of a destination's stream like `kind` by `key`: the one that there is, or a new one.
-  mutating func protection(by key: SRTPKey, of kind: RTPOutput.Kind) -> StreamProtection {
+  func protection(by key: SRTPKey, of kind: RTPOutput.Kind) -> StreamProtection {
     let same = destinations.first {
       $0.protection?.key == key && $0.destination.payload == kind.payload
         && $0.destination.maximumPacketSize == kind.packetSize
     }
-    return same?.protection ?? newProtection(by: key)
+    return same?.protection ?? renewedProtection(by: key)
+  }
+
+  /// The protection of a destination's stream that begins. It changes its source, so that receivers can come at any time.
+  func renewedProtection(by key: SRTPKey) -> StreamProtection {
+    var protection = newProtection(by: key)
+    protection.sources = sources
+    return protection
   }
 
   /// The protection of a stream that begins.
-  mutating func newProtection(by key: SRTPKey) -> StreamProtection {
-    // By an odd number: all others come before one comes again.
-    lastSource &+= 0x9e37_79b1
-    return StreamProtection(key: key, ssrc: lastSource)
+  func newProtection(by key: SRTPKey) -> StreamProtection {
+    StreamProtection(key: key, ssrc: sources.next())
   }
 
   mutating func nextID() -> ViewerID {
@@ -88,7 +91,7 @@ extension Pipeline {
       let isShared = !without.contains(.sharing)
       if !isShared { kind.viewer = ViewerID(number: list.lastNumber + 1) }
       // A stream of its own has a source of its own: no keystream is used twice.
-      if let key { kind.protection = isShared ? list.protection(by: key, of: kind) : list.newProtection(by: key) }
+      if let key { kind.protection = isShared ? list.protection(by: key, of: kind) : list.renewedProtection(by: key) }
       try kind.check()
       let name = destination.description
       var entry = PipelineDestination(

@@ -64,7 +64,6 @@ extension PipelineDestination {
     if let source = description.sourceFilter { description.origin = source }
     if let protection {
       description.cryptography = [CryptoAttribute(key: protection.key).text]
-      description.source = .init(ssrc: protection.ssrc, canonicalName: sendStage.canonicalName)
     }
     return description
   }

@@ -37,7 +37,7 @@ final class RTPOutput {
   private var h264: H264Packetizer?
   private var transportStream: TransportStreamPacketizer?
   /// Protects what was packetized into ``plain``; nil where nothing is protected.
-  private let protector: PacketProtector?
+  private var protector: PacketProtector?
   private let plain: PacketBatch?
   private var control: SenderControl
   private var history: PacketHistory
@@ -51,12 +51,14 @@ final class RTPOutput {
   private let controlMemory = UnsafeMutableRawBufferPointer.allocate(
     byteCount: SenderControl.room + PacketProtector.controlRoom, alignment: 8)
   private var pacing: PacedFrame?
+  /// What viewers get that have come late.
+  private var replays: [Replay] = []
   /// Whether parts follow of the picture that was sent last.
   private var isInPicture = false
   /// The first packet of the last key frame, by its number and by how many went before it.
   private var lastKeyFrame: (number: UInt16, index: UInt64)?
-  /// The first packet of all.
-  private let firstSequenceNumber: UInt16
+  /// The first packet of the stream's source.
+  private var firstSequenceNumber: UInt16
   /// The last picture's time on the stream's timeline, when the camera took it, and when it was sent.
   private var lastPicture: (timestamp: MediaTime, captured: MediaTime, sent: MediaTime)?
 
@@ -115,9 +117,12 @@ final class RTPOutput {
     greet(viewer)
   }
 
-  /// Sends a viewer the last key frame and all that followed it, so that its first packet is that of a picture that can
-  /// be decoded, and the next frame follows; false where they are not held any more, or have no room on its way.
-  func replay(to viewer: Viewer, at now: MediaTime) -> Bool {
+  /// Begins to send a viewer the last key frame and all that followed it, so that its first packet is that of a picture that
+  /// can be decoded; false where they are not held any more, or have no room on its way. It gets frames once it has got all
+  /// of that.
+  ///
+  /// - Parameter bitrate: Bits a second of the stream.
+  func replay(to viewer: Viewer, bitrate: Int, at now: MediaTime) -> Bool {
     // After so many, its number is another packet's.
     guard let lastKeyFrame, stream.packetsSent - lastKeyFrame.index < 1 << 15 else { return false }
     let first = lastKeyFrame.number
@@ -128,16 +133,41 @@ final class RTPOutput {
       guard history.withPacket(number, at: now, { _ in true }) == true else { return false }
       number &+= 1
     }
-    number = first
-    while number != next {
-      let isSent = history.withPacket(number, at: now) { packet in
-        if number == first { viewer.joined(withFirst: packet, isInFrame: isInPicture) }
-        return viewer.sendAgain(packet)
+    history.withPacket(first, at: now) { viewer.catchUp(withFirst: $0) }
+    replays.append(Replay(to: viewer, from: first, bitrate: bitrate, at: now))
+    continueReplays(at: now)
+    // Those that have got all of it are in no list any more.
+    return !viewer.awaitsKeyFrame
+  }
+
+  /// When the next packets of a replay may leave; nil where there is none.
+  var replayDeadline: MediaTime? { replays.lazy.map { $0.deadline }.min() }
+
+  /// Whether some viewer gets what was sent before instead of frames.
+  var isReplaying: Bool { !replays.isEmpty }
+
+  /// Sends what may leave by now to viewers that have come late.
+  func continueReplays(at now: MediaTime) {
+    for index in replays.indices.reversed() where !continueReplay(index, at: now) { replays.remove(at: index) }
+  }
+
+  /// Sends what may leave of a replay; false once nothing follows.
+  private func continueReplay(_ index: Int, at now: MediaTime) -> Bool {
+    let viewer = replays[index].viewer
+    guard viewer.isCatchingUp else { return false }
+    guard replays[index].refill(at: now) || !viewer.transport.losesBursts else { return true }
+    while replays[index].next != stream.nextSequenceNumber {
+      guard replays[index].allowsPacket || !viewer.transport.losesBursts else { return true }
+      let bytes = history.withPacket(replays[index].next, at: now) { viewer.sendAgain($0) ? $0.count : 0 } ?? 0
+      guard bytes > 0 else {
+        // It is held no longer, or there was no room.
+        viewer.fallBehind()
+        return false
       }
-      guard isSent == true else { return false }
-      number &+= 1
+      replays[index].noteSent(bytes: bytes)
     }
-    return true
+    viewer.caughtUp(isInFrame: isInPicture)
+    return false
   }
 
   /// A picture goes by that nobody gets: what follows it cannot be decoded behind what was sent before.
@@ -146,6 +176,7 @@ final class RTPOutput {
   /// Lets a viewer go, and tells it so by BYE where `goodbye` says and it has heard from us (RFC 3550 section 6.3.7).
   func remove(_ viewer: Viewer, goodbye: Bool) {
     viewers.removeAll { $0 === viewer }
+    replays.removeAll { $0.viewer === viewer }
     viewer.giveUp()
     reclaim()
     guard goodbye, hasBegun else { return }
@@ -163,6 +194,34 @@ final class RTPOutput {
   private func streamTime(at now: MediaTime) -> MediaTime {
     guard let lastPicture else { return now }
     return lastPicture.timestamp + (now - lastPicture.captured)
+  }
+
+  // MARK: Sources
+
+  /// Goes on as another source before a picture, where that is due (``StreamProtection/sources``); whether it does. The first
+  /// packet that follows is lost to receivers that take it for one out of order (RFC 3550 appendix A.1), so it must be one that
+  /// they can do without.
+  func changeSourceIfDue(beforeKeyFrame isKeyFrame: Bool, at now: MediaTime) -> Bool {
+    guard let protection = kind.protection, let sources = protection.sources,
+      StreamProtection.isSourceDue(before: stream.nextSequenceNumber, isKeyFrame: isKeyFrame),
+      // Where there is no memory for another one, the source stays, and its rollover counter goes on.
+      let anew = try? PacketProtector(protection.key)
+    else { return false }
+    protector = anew
+    let ssrc = sources.next()
+    firstSequenceNumber = 0
+    h264?.changeSource(to: ssrc, firstSequenceNumber: firstSequenceNumber)
+    transportStream?.changeSource(to: ssrc, firstSequenceNumber: firstSequenceNumber)
+    // What was sent before is another stream's.
+    lastKeyFrame = nil
+    for replay in replays { replay.viewer.fallBehind() }
+    replays.removeAll()
+    for viewer in viewers {
+      viewer.sourceChanged(to: ssrc, first: firstSequenceNumber, at: now)
+      greet(viewer)
+    }
+    keepAlive(at: now)
+    return true
   }
 
   // MARK: Frames
@@ -322,7 +381,7 @@ final class RTPOutput {
     protect(into: clockPackets.batch)
     guard clockPackets.count > 0 else { return }
     clockPackets.fill(isFrame: false, isKeyFrame: false, isPaced: false)
-    for viewer in viewers { viewer.sendAside(clockPackets) }
+    for viewer in viewers { viewer.sendAside(clockPackets, at: now) }
   }
 
   /// When the next report is due.
@@ -377,6 +436,7 @@ final class RTPOutput {
       if result != nil { isHeard = true }
       requests.keyFrame = requests.keyFrame || result?.keyFrame == true
       requests.goodbye = requests.goodbye || result?.goodbye == true
+      requests.newReceiver = requests.newReceiver || result?.newReceiver == true
     }
     return (requests, isHeard, true)
   }

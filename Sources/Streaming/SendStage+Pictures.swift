@@ -12,6 +12,10 @@ extension SendStage {
     for output in outputs { output.endPacing(at: now) }
     recordLastFrame(at: now)
     makeRoom()
+    for output in outputs where output.changeSourceIfDue(beforeKeyFrame: picture.part.isKeyFrame, at: now) {
+      // In front of the picture: a packet that nobody misses.
+      parameterSetCache.invalidate()
+    }
     openOutcome = Outcome()
     if repeatsParameterSets.exchange(false, ordering: .relaxed) { parameterSetCache.invalidate() }
   }
@@ -45,7 +49,7 @@ extension SendStage {
     guard part.isLastPart else { return end }
     // A transport stream's clock goes with the whole picture.
     nextKeepAlive = begin + Self.keepAliveInterval
-    openOutcome.isTaken = picture.holders > 1
+    openOutcome.isTaken = picture.holders > 1 || outputs.contains { $0.isReplaying }
     if picture.holders > 1 { held.append(picture) }
     let times = FrameTimes(
       timestamp: part.timestamp, captured: part.captured, encoded: picture.encoded, begin: begin,

@@ -56,7 +56,11 @@ extension SendStage {
     output.add(viewer)
     // A fresh key frame where the limit allows one, else the last one, which is not older than the limit is long.
     guard hasHadPicture else { return }
-    if !limiter.isOpen(at: now), output.replay(to: viewer, at: now) { return }
+    if !limiter.isOpen(at: now),
+      output.replay(to: viewer, bitrate: bitrate.load(ordering: .relaxed), at: now)
+    {
+      return
+    }
     if limiter.request(at: now) { requests.setKeyFrame() }
     viewer.keyFrameRequested(at: now)
   }
@@ -114,7 +118,9 @@ extension SendStage {
       let said = output.receive(from: viewer, into: datagram, at: now)
       if said.isFlooding { isFlooding = true }
       if said.requests.goodbye { viewer.hasSaidGoodbye() }
-      if said.requests.keyFrame, limiter.request(at: now) { requests.setKeyFrame() }
+      // Who has come to a destination in the middle of the stream has nothing to begin with.
+      let isNew = said.requests.newReceiver && !viewer.isGuest && viewer.hasBegun
+      if said.requests.keyFrame || isNew, limiter.request(at: now) { requests.setKeyFrame() }
       viewer.figures.update {
         if said.isHeard { $0.lastHeard = now }
         $0.reception = viewer.feedback.reception

@@ -216,6 +216,7 @@ final class SendStage: @unchecked Sendable {
       if output.kind.payload == .mp2t { deadline = min(deadline, nextKeepAlive) }
       if output.hasBegun { deadline = min(deadline, output.reportDeadline) }
       if let pacing = output.pacingDeadline { deadline = min(deadline, pacing) }
+      if let replay = output.replayDeadline { deadline = min(deadline, replay) }
     }
     if let limited = limiter.deadline { deadline = min(deadline, limited) }
     if let retry = blocked.deadline(at: now) { deadline = min(deadline, retry) }
@@ -227,6 +228,7 @@ final class SendStage: @unchecked Sendable {
   private func keepTime(_ now: MediaTime) {
     for output in outputs where !output.viewers.isEmpty {
       output.pace(at: now)
+      output.continueReplays(at: now)
       output.report(at: now, bitrate: bitrate.load(ordering: .relaxed))
       if now >= nextKeepAlive { output.keepAlive(at: now) }
     }

@@ -10,6 +10,10 @@ struct StreamProtection: Hashable {
   let ssrc: UInt32
   /// How far the stream is; the same object in all copies.
   let progress = StreamProgress()
+  /// Where the sources come from that follow ``ssrc``; nil where there is but one. Each has less than 32,768 packets, so that the
+  /// rollover counter stays zero: receivers that come late know no other, and ffmpeg cannot be told one. Where receivers are
+  /// told the counter (MIKEY), they know but the one source.
+  var sources: SourceNumbers?
 
   static func == (one: StreamProtection, other: StreamProtection) -> Bool {
     one.ssrc == other.ssrc && one.key == other.key
@@ -24,8 +28,29 @@ struct StreamProtection: Hashable {
   /// does not make a receiver guess the rollover counter wrongly (RFC 4568 section 6.4).
   func stream(_ payloadType: RTPPayloadType) -> RTPStream {
     RTPStream(
-      payloadType: payloadType, ssrc: ssrc, firstSequenceNumber: .random(in: 0..<0x8000),
+      payloadType: payloadType, ssrc: ssrc, firstSequenceNumber: sources == nil ? .random(in: 0..<0x8000) : 0,
       timestampOffset: .random(in: 0 ... .max))
+  }
+
+  /// Whether another source is due before a picture, where `next` is its first sequence number: with a key frame rather than
+  /// with any other, and in time for a large one.
+  static func isSourceDue(before next: UInt16, isKeyFrame: Bool) -> Bool {
+    next >= (isKeyFrame ? 20_480 : 24_576)
+  }
+}
+
+/// The sources of a pipeline's protected streams: each is given out once, so that whatever key it has, its keystream is used
+/// once. Any thread.
+///
+/// Where a key outlives the program, the next run begins somewhere else among 2^32. Two runs of `m` and `n` sources meet
+/// with a chance of (m + n) / 2^32.
+final class SourceNumbers: Sendable {
+  private let last = Atomic(UInt32.random(in: 0 ... .max))
+
+  /// A source that was never given out.
+  func next() -> UInt32 {
+    // By an odd number: all others come before one comes again.
+    last.wrappingAdd(0x9e37_79b1, ordering: .relaxed).newValue
   }
 }
 

@@ -17,6 +17,9 @@ final class Viewer {
   /// What it says by RTCP.
   let feedback: ViewerFeedback
   let transport: any PacketTransport
+  /// Whether it came by itself, as by RTSP, and is one receiver that has got a key frame first. At a destination receivers
+  /// come and go unasked.
+  let isGuest: Bool
   /// What makes RTCP of what it sends; nil where the stream is not protected.
   let unprotector: ControlUnprotector?
 
@@ -33,8 +36,15 @@ final class Viewer {
   /// Whether it gets the frame of which parts follow.
   private var isInFrame = false
   /// Whether it has ever got a frame: what went by before is not lost.
-  private var hasBegun = false
+  private(set) var hasBegun = false
   private var isUnreachable = false
+  private var reachability = PortReachability()
+  /// Whether a key frame has left since the last refusal.
+  private var hasKeyFrameSinceRefusal = false
+  /// Whether somebody has come to its port in the middle of the stream.
+  private var lacksKeyFrame = false
+  /// Whether it gets what others have got before (``Replay``), and no frames until it has got all of it.
+  private(set) var isCatchingUp = false
   /// Whether it awaits a key frame because it took frames too slowly, and not because there was no way to it.
   private var hasFallenBehind = false
   /// The first packet since it began, or began anew: what was left out before is not to be had.
@@ -82,6 +92,7 @@ final class Viewer {
   ) {
     self.onStart = onStart
     self.onGoodbye = onGoodbye
+    isGuest = onStart != nil
     id = figures.id
     self.transport = transport
     self.unprotector = unprotector
@@ -97,6 +108,7 @@ final class Viewer {
   ///
   /// - Returns: Whether it was taken.
   func offer(_ frame: OutgoingFrame, at now: MediaTime) -> Bool {
+    guard !isCatchingUp else { return false }
     guard frame.isFirstPart else { return follow(frame, at: now) }
     if isUnreachable, transport.isReachable() {
       isUnreachable = false
@@ -172,13 +184,30 @@ final class Viewer {
     }
   }
 
-  /// Goes on where the packets end that were sent last: the last key frame and what followed it were sent again, the
-  /// last one only in part where `isInFrame`.
-  func joined(withFirst packet: UnsafeRawBufferPointer, isInFrame: Bool) {
-    awaitsKeyFrame = false
-    self.isInFrame = isInFrame
+  /// Begins with packets that others have got before; `packet` is the first of them, that of a key frame.
+  func catchUp(withFirst packet: UnsafeRawBufferPointer) {
+    (awaitsKeyFrame, isCatchingUp) = (false, true)
     if let start = StreamStart(packet) { begins(at: start.sequenceNumber) }
     if !hasBegun { begin(with: packet) }
+  }
+
+  /// Goes on where the packets end that were sent last, of which it has got all now. The last frame's were only a part of it
+  /// where `isInFrame`.
+  func caughtUp(isInFrame: Bool) {
+    isCatchingUp = false
+    self.isInFrame = isInFrame
+  }
+
+  /// Packets that it was to get are not to be had any more: it goes on with a key frame.
+  func fallBehind() {
+    (awaitsKeyFrame, isInFrame, isCatchingUp) = (true, false, false)
+  }
+
+  /// The stream goes on as another source, whose first packet is `first`.
+  func sourceChanged(to ssrc: UInt32, first: UInt16, at now: MediaTime) {
+    feedback.changeMedia(to: ssrc, at: now)
+    unprotector?.changeMedia(to: ssrc)
+    begins(at: first)
   }
 
   private func begins(at sequenceNumber: UInt16) {
@@ -212,7 +241,7 @@ final class Viewer {
         if first.next == 0, !frame.isFirstPart { transport.willContinue() }
         let progress = transport.send(frame, first.next..<frame.released)
         pending[0].next = progress.next
-        figures.update { $0.count(progress) }
+        count(progress, at: now)
         if progress.packets > 0 { lastProgress = now }
         packetsSent += progress.packets
         switch progress.end {
@@ -232,6 +261,7 @@ final class Viewer {
         if first.isBrokenOff { figures.update { $0.framesDropped += 1 } }
         continue
       }
+      noteSent(frame, at: now)
       let isWhole = pending.isEmpty
       figures.update {
         $0.frames += 1
@@ -240,10 +270,33 @@ final class Viewer {
     }
   }
 
+  /// Counts what came of sending packets. That nobody listens is told until somebody does: between two answers by ICMP
+  /// packets leave without one.
+  private func count(_ progress: SendProgress, at now: MediaTime) {
+    if progress.errorNumber == ECONNREFUSED {
+      reachability.noteRefusal(at: now)
+      hasKeyFrameSinceRefusal = false
+    }
+    let isRefused = reachability.isRefused
+    figures.update {
+      $0.count(progress)
+      if isRefused, $0.errorNumber == 0 { $0.errorNumber = ECONNREFUSED }
+    }
+  }
+
+  /// All of a frame has left: who has come to the port since others were refused there has nothing to begin with but a key
+  /// frame.
+  private func noteSent(_ frame: OutgoingFrame, at now: MediaTime) {
+    if frame.isKeyFrame, reachability.isSilent(at: now) { (hasKeyFrameSinceRefusal, lacksKeyFrame) = (true, false) }
+    guard reachability.isRefused, reachability.noteSent(at: now) else { return }
+    lacksKeyFrame = !hasKeyFrameSinceRefusal
+    figures.update { if $0.errorNumber == ECONNREFUSED { $0.errorNumber = 0 } }
+  }
+
   /// Sends one packet that others have got before; false where there is no room, and then a key frame must come.
   func sendAgain(_ packet: UnsafeRawBufferPointer) -> Bool {
     let isSent = transport.send(header: packet, payload: UnsafeRawBufferPointer(rebasing: packet[packet.count...]))
-    if isSent { packetsSent += 1 } else { (awaitsKeyFrame, isInFrame) = (true, false) }
+    if isSent { packetsSent += 1 } else { fallBehind() }
     figures.update {
       if isSent {
         $0.packets += 1
@@ -264,12 +317,12 @@ final class Viewer {
   }
 
   /// Sends packets that belong to no frame, such as a transport stream's clock; they are lost where there is no room.
-  func sendAside(_ packets: OutgoingFrame) {
-    guard !isBlocked, !isUnreachable else { return }
+  func sendAside(_ packets: OutgoingFrame, at now: MediaTime) {
+    guard !isBlocked, !isUnreachable, !isCatchingUp else { return }
     var progress = transport.send(packets, 0..<packets.count)
     progress.lost += packets.count - progress.next
     packetsSent += progress.packets
-    figures.update { $0.count(progress) }
+    count(progress, at: now)
   }
 
   /// Lets go of all that is on its way where nothing of it has left for too long; the rest of a frame that had begun is
@@ -308,9 +361,10 @@ final class Viewer {
 
   /// Whether it needs a key frame now that it could take one: asked after each frame.
   func wantsKeyFrame(at now: MediaTime) -> Bool {
-    guard awaitsKeyFrame, !isUnreachable, pending.isEmpty, now >= nextKeyFrameRequest,
+    guard awaitsKeyFrame || lacksKeyFrame, !isUnreachable, pending.isEmpty, now >= nextKeyFrameRequest,
       transport.framesInFlight == 0
     else { return false }
+    lacksKeyFrame = false
     // One that comes soon after another was asked for has not helped.
     let isAgain = now - nextKeyFrameRequest < Self.lastRequestInterval
     requestInterval =

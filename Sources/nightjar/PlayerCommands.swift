@@ -44,7 +44,6 @@ struct PlayerCommands {
     let file = quoted(place(of: path))
     let key =
       "$(sed -n 's/^a=crypto:.*inline://p' \(file) | tr -d '\\r' | base64 -d | od -An -v -tx1 | tr -d ' \\n')"
-    let source = "$(sed -n 's/^a=ssrc:\\([0-9]*\\).*/\\1/p' \(file))"
     let (cipher, tag) =
       switch suite {
       case .aes128CounterHMAC80: ("aes-128-icm", "hmac-sha1-80")
@@ -58,14 +57,18 @@ struct PlayerCommands {
       }
     let ffplay = (
       "ffplay",
-      "ffplay -protocol_whitelist file,udp,rtp,srtp,crypto -fflags nobuffer -flags low_delay -probesize 32 "
-        + "-analyzeduration 0 -i \(file)"
+      // Its queue for packets out of order takes a source that begins at 0 for packets that come too late.
+      "ffplay -protocol_whitelist file,udp,rtp,srtp,crypto -reorder_queue_size 0 -fflags nobuffer -flags low_delay "
+        // The description says what H.264 is; what a transport stream holds is to be found out.
+        + (destination.payload == .h264 ? "-probesize 32 -analyzeduration 0 " : "") + "-i \(file)"
     )
     let gstreamer = (
       "GStreamer (its key shows in that machine's list of processes)",
-      "gst-launch-1.0 udpsrc \(receiver) caps=\"application/x-srtp,media=video,clock-rate=90000,"
-        + "encoding-name=\(format),ssrc=(uint)\(source),srtp-key=(buffer)\(key),srtp-cipher=\(cipher),"
-        + "srtp-auth=\(tag),srtcp-cipher=\(cipher),srtcp-auth=\(tag)\" ! srtpdec ! rtpjitterbuffer latency=50 "
+      // srtpdec wants to be told of each source by caps: so they are told apart in front of it.
+      "gst-launch-1.0 udpsrc \(receiver) caps=\"application/x-rtp,media=video,clock-rate=90000,"
+        + "encoding-name=\(format)\" ! rtpssrcdemux name=sources sources. : funnel ! capssetter join=false "
+        + "caps=\"application/x-srtp,srtp-key=(buffer)\(key),srtp-cipher=\(cipher),srtp-auth=\(tag),"
+        + "srtcp-cipher=\(cipher),srtcp-auth=\(tag)\" ! srtpdec ! rtpjitterbuffer latency=50 "
         + "! \(decoding) ! videoconvert ! autovideosink sync=false"
     )
     // ffmpeg knows counter mode alone.

@@ -39,8 +39,9 @@ import Testing
     #expect(try Self.mode(of: description) == 0o600)
     let receiver = try Subprocess(
       [
-        "ffmpeg", "-nostdin", "-v", "warning", "-protocol_whitelist", "file,udp,rtp,srtp,crypto", "-probesize", "32",
-        "-analyzeduration", "0", "-threads", "1", "-flags", "low_delay", "-buffer_size", "4000000", "-i", description,
+        "ffmpeg", "-nostdin", "-v", "warning", "-protocol_whitelist", "file,udp,rtp,srtp,crypto",
+        "-reorder_queue_size", "0", "-probesize", "32", "-analyzeduration", "0", "-threads", "1", "-flags", "low_delay",
+        "-buffer_size", "4000000", "-i", description,
         "-fps_mode", "passthrough", "-f", "framecrc", "-flush_packets", "1", "-",
       ], in: directory)
     defer { receiver.send(SIGKILL) }
@@ -67,9 +68,8 @@ import Testing
     #expect(!result.log.contains("HMAC") && !result.log.contains("missed"), "\(result.log)")
   }
 
-  @Test func `ffmpeg goes on beyond 65,536 packets`() throws {
-    let directory = try TemporaryDirectory()
-    // Noise, which takes all the bits that it is given, in packets that are as small as can be.
+  /// A clip of noise, which takes all the bits that it is given.
+  private static func noise(in directory: TemporaryDirectory) throws -> String {
     let clip = directory.path("noise.y4m")
     let made = try Subprocess.run(
       [
@@ -77,12 +77,59 @@ import Testing
         "-frames:v", "15", "-pix_fmt", "yuv420p", "-y", clip,
       ], in: directory)
     try #require(made.status == 0, "\(made.error)")
+    return clip
+  }
+
+  @Test func `ffmpeg goes on beyond 65,536 packets`() throws {
+    let directory = try TemporaryDirectory()
+    let clip = try Self.noise(in: directory)
     let result = try decode(
       ["--source", "file:\(clip)", "--loop", "26", "--bitrate", "12M"], options: "&mtu=230", in: directory)
-    // So that the counter rolls over wherever below 32,768 it begins.
     try #require(result.packets > 65_536, "\(result.packets)")
     #expect(!result.log.contains("HMAC"), "\(result.log.prefix(500))")
+    // It sees another source, more than once.
+    #expect(result.log.contains("bad cseq 0000"), "\(result.log.prefix(500))")
     #expect(result.pictures >= result.sent * 9 / 10, "\(result.pictures) of \(result.sent)")
+  }
+
+  @Test func `the printed commands play for who comes after 65,536 packets, and beyond another source`() throws {
+    let directory = try TemporaryDirectory()
+    let port = try UDPPort.free()
+    let control = directory.path("control")
+    // In packets that are as small as can be.
+    let program = try Subprocess(
+      [
+        nightjarPath, "stream", "--control", control, "--source", "file:\(Self.noise(in: directory))", "--bitrate",
+        "12M",
+        "--keyframe-interval", "1s", "--to", "srtp://127.0.0.1:\(port)?mtu=230&rtcp=mux", "--sdp",
+        directory.path("s.sdp"),
+      ], in: directory)
+    defer { program.send(SIGTERM) }
+    func packets() throws -> Int {
+      let status = try Subprocess.run([nightjarPath, "ctl", "status", "--json", "--socket", control], in: directory)
+      let json = try? JSONSerialization.jsonObject(with: status.output) as? [String: Any]
+      let camera = (json?["cameras"] as? [[String: Any]])?.first ?? json
+      return ((camera?["destinations"] as? [[String: Any]])?.first?["packets"] as? NSNumber)?.intValue ?? 0
+    }
+    try #require(try eventually(within: 120) { try packets() > 65_536 }, "\(program.errorSoFar)")
+    let lines = program.errorSoFar.split(separator: "\n")
+    let ffplay = try #require(lines.first { $0.contains("ffplay: ") }?.split(separator: ": ", maxSplits: 1).last)
+    let gstreamer = try #require(lines.first { $0.contains("GStreamer (") }?.split(separator: ": ", maxSplits: 1).last)
+    // No display here: the same, counting pictures instead of showing them; long enough for two more sources.
+    for command in [
+      ffplay.replacingOccurrences(of: "ffplay ", with: "ffmpeg -nostdin -v warning -threads 1 ")
+        + " -frames:v 300 -fps_mode passthrough -f framecrc -",
+      gstreamer.replacingOccurrences(
+        of: "autovideosink sync=false", with: "identity eos-after=300 ! fakesink sync=false"),
+    ] {
+      let before = try packets()
+      let viewer = try Subprocess.run(["sh", "-c", command], in: directory, limit: 120)
+      #expect(viewer.status == 0, "\(viewer.error)")
+      #expect(!viewer.error.contains("HMAC") && !viewer.error.contains("not-linked"), "\(viewer.error.prefix(500))")
+      let pictures = viewer.outputText.split(separator: "\n").filter { !$0.hasPrefix("#") }.count
+      #expect(viewer.outputText.contains("Got EOS") || pictures == 300, "\(viewer.error.suffix(500))")
+      #expect(try packets() - before > 50_000)
+    }
   }
 
   @Test(arguments: ["AES_CM_128_HMAC_SHA1_80", "AEAD_AES_128_GCM", "AEAD_AES_256_GCM"], ["", "&payload=mp2t"])

@@ -59,6 +59,7 @@ final class ScriptedTransport: PacketTransport {
   func willContinue() {}
   func notePart(isFirst: Bool, isLast: Bool) { if isFirst { wholeFrames += 1 } }
   func isReachable() -> Bool { isThere }
+  var losesBursts: Bool { true }
   var descriptors: (output: CInt?, input: CInt?) { (nil, nil) }
 
   /// The packets that were taken of each frame, by their timestamps, in order.

@@ -104,6 +104,7 @@ import Threading
     func willContinue() {}
     func notePart(isFirst: Bool, isLast: Bool) {}
     func isReachable() -> Bool { true }
+    var losesBursts: Bool { true }
     var framesInFlight: Int { 0 }
     var descriptors: (output: CInt?, input: CInt?) { (nil, nil) }
 

@@ -268,15 +268,15 @@ import Testing
 
   @Test func `packets of no frame wait for nobody`() throws {
     let clock = try maker.frame(packets: 3, isKeyFrame: true)
-    viewer.sendAside(clock)
+    viewer.sendAside(clock, at: start)
     transport.script = [(1, .full)]
-    viewer.sendAside(clock)
+    viewer.sendAside(clock, at: start)
     #expect((figures.packets, figures.lost, figures.frames) == (4, 2, 0))
     #expect(!viewer.isBlocked && clock.holders == 0)
     transport.script = [(1, .full)]
     send(try maker.frame(isKeyFrame: true))
     let attempts = transport.attempts
-    viewer.sendAside(clock)
+    viewer.sendAside(clock, at: start)
     #expect(transport.attempts == attempts, "they would come between the packets of a frame")
   }
 
