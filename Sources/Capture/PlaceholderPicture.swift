@@ -60,9 +60,11 @@ final class PlaceholderPicture: FrameOwner, @unchecked Sendable {
   /// A frame with the text.
   func frame(color: ColorDescription, timestamp: MediaTime) -> Frame {
     if showsSecond { lentSecond.add(1, ordering: .relaxed) } else { lentFirst.add(1, ordering: .relaxed) }
-    return Frame(
+    var frame = Frame(
       planes: showsSecond ? second.planes : first.planes, color: color, timestamp: timestamp, captured: timestamp,
       slot: showsSecond ? 1 : 0, owner: self)
+    frame.isPlaceholder = true
+    return frame
   }
 
   /// Takes a frame back.

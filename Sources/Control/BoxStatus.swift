@@ -51,7 +51,8 @@ public struct BoxStatus: Codable, Hashable, Sendable {
     }
   }
 
-  /// A camera of the configuration that does not stream.
+  /// A camera of the configuration whose pictures are not streamed: `absent` in `/healthz`. Where the synthetic camera
+  /// stands in for it, it is one of ``BoxStatus/cameras`` too.
   public struct Absent: Codable, Hashable, Sendable {
     /// Its name.
     public var name: String
@@ -76,7 +77,7 @@ public struct BoxStatus: Codable, Hashable, Sendable {
   public var announcements: [Announcement]
   /// The cameras that stream, in the order of their configuration.
   public var cameras: [StreamStatus]
-  /// Those that do not.
+  /// Those whose own pictures are not streamed.
   public var absent: [Absent]
 
   /// All of it.

@@ -1,10 +1,14 @@
 public import Media
 import Synchronization
 
-/// What happened at the control API over the network, one line for the person at the terminal.
+/// What happened at the control API, one line for the person at the terminal.
 public enum ControlEvent: Sendable, CustomStringConvertible {
   /// Somebody has changed something; the last word is the path, as in `/v1/bitrate`.
   case changed(who: String, address: String, method: String, path: String)
+  /// A client watches JPEG pictures; of this camera, where there are several.
+  case came(viewer: ViewerPeer, camera: String?)
+  /// It does not any more, after so long and so many pictures.
+  case left(viewer: ViewerPeer, camera: String?, after: MediaTime, pictures: Int)
   /// So many logins from an address failed since the last word of it.
   case loginsFailed(address: String, count: Int)
   /// So many requests were refused since the last word of it, because another site's page made a browser send them.
@@ -18,11 +22,24 @@ public enum ControlEvent: Sendable, CustomStringConvertible {
   /// The line.
   ///
   /// - Parameter service: whose event it is, as in `http`.
-  public func line(of service: String) -> String { "\(service): \(what)" }
+  public func line(of service: String) -> String { isOfViewer ? what : "\(service): \(what)" }
+
+  /// Whether it is about a viewer who comes or goes.
+  public var isOfViewer: Bool {
+    switch self {
+    case .came, .left: true
+    case .changed, .loginsFailed, .crossSite, .turnedAway: false
+    }
+  }
 
   private var what: String {
     switch self {
     case .changed(let who, let address, let method, let path): "\(who) at \(address): \(method) \(path)"
+    case .came(let viewer, let camera):
+      "viewer mjpeg \(viewer.transport.rawValue) \(viewer.place) is watching" + (camera.map { " \($0)" } ?? "")
+    case .left(let viewer, let camera, let time, let pictures):
+      "viewer mjpeg \(viewer.transport.rawValue) \(viewer.place) left\(camera.map { " \($0)" } ?? "") after "
+        + "\(time.nanoseconds / 1_000_000_000) s: \(pictures) pictures"
     case .loginsFailed(let address, let count):
       "\(count == 1 ? "a login" : "\(count) logins") from \(address) failed: wrong name, password or token"
     case .crossSite(let count):
@@ -35,7 +52,7 @@ public enum ControlEvent: Sendable, CustomStringConvertible {
   /// Whether somebody ought to look into it.
   public var isWarning: Bool {
     switch self {
-    case .changed: false
+    case .changed, .came, .left: false
     case .loginsFailed, .crossSite, .turnedAway: true
     }
   }

@@ -34,19 +34,28 @@ struct ControlService: Sendable {
   // Errors go to the client; nothing of a control connection is worth a line in the journal.
   private let logger = Logger(label: "control", factory: { _ in SwiftLogNoOpLogHandler() })
 
+  /// What happens to viewers of pictures, and over the network to logins and connections.
+  let events: ControlEvents
+
   init(api: ControlAPI, limits: ControlServer.Limits, admission: Admission) {
     self.limits = limits
     self.admission = admission
+    events =
+      switch admission {
+      case .group: ControlEvents()
+      case .network(let authenticator): authenticator.events
+      case .reading(let authenticator): authenticator.events
+      }
     (connections, queue) = AsyncStream.makeStream()
     let responder = api.responder()
     let logger = logger
     let streams = ConnectionCount()
+    let viewerEvents = events
     http = HTTP1Channel(
       responder: { request, writer, channel in
         var context = ControlContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
-        if let client = channel.remoteAddress, let address = client.ipAddress {
-          context.client = address.contains(":") ? "[\(address)]:\(client.port ?? 0)" : "\(address):\(client.port ?? 0)"
-        }
+        context.peer = Self.peer(of: channel, admission)
+        context.note = { viewerEvents.add($0) }
         context.admitStream = { Self.admitStream(on: channel, streams, limits) }
         var refusal: Refusal?
         switch admission {
@@ -55,6 +64,7 @@ struct ControlService: Sendable {
           let question = try channel.question(of: request)
           let answer = authenticator.check(question, at: .now())
           channel.unlessActive { authenticator.forget(question.connection) }
+          context.peer.user = answer.user
           refusal = try await channel.wait(for: answer)
           let permission = authenticator.permission(for: question)
           context.isStillAllowed = {
@@ -67,6 +77,7 @@ struct ControlService: Sendable {
           context.mayGetKeys = question.peer.isLoopback
           let answer = authenticator.check(question, at: .now())
           channel.unlessActive { authenticator.forget(question.connection) }
+          context.peer.user = answer.user
           refusal = try await channel.wait(for: answer)
           context.isStillAllowed = {
             channel.isActive && authenticator.isStillAllowed(question.connection, question.peer)
@@ -79,6 +90,16 @@ struct ControlService: Sendable {
       configuration: HTTP1Channel.Configuration(
         httpDecoderConfiguration: .init(
           maxHeaderFieldSize: 4096, maxHeaderListSize: Self.headerLimit, maxHeaderFieldCount: 64)))
+  }
+
+  /// How the client of `channel` is connected.
+  private static func peer(of channel: any Channel, _ admission: Admission) -> ViewerPeer {
+    let client = channel.remoteAddress
+    return switch admission {
+    case .group: ViewerPeer(.unix)
+    case .network: ViewerPeer(.https, address: client?.ipAddress, port: client?.port, isEncrypted: true)
+    case .reading: ViewerPeer(.http, address: client?.ipAddress, port: client?.port)
+    }
   }
 
   /// Sets up connections, within TLS where there is a context for it. They wait for ``serve(_:)``.

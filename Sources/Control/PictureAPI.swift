@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// | request | answer |
 /// |---|---|
-/// | `GET /snapshot.jpg` | the next picture, a JPEG |
+/// | `GET /snapshot.jpg?live=1` | the next picture, a JPEG; with `live` none but the camera's own |
 /// | `GET /stream.mjpg?fps=N` | `multipart/x-mixed-replace` of JPEGs, until the client goes |
 /// | `GET /camera.sdp?destination=N` | a session description (RFC 8866) |
 ///
@@ -37,7 +37,7 @@ struct PictureAPI: Sendable {
   func add(to router: some RouterMethods<ControlContext>) {
     for group in [router.group(), router.group("cameras/:camera")] {
       group.head("snapshot.jpg") { _, context in try head(context, "image/jpeg") }
-      group.get("snapshot.jpg") { _, context in try await snapshot(context) }
+      group.get("snapshot.jpg") { request, context in try await snapshot(request, context) }
       group.head("stream.mjpg") { _, context in try head(context, Self.streamType) }
       group.get("stream.mjpg") { request, context in try stream(request, context) }
       group.get("camera.sdp") { request, context in try description(request, context) }
@@ -55,9 +55,10 @@ struct PictureAPI: Sendable {
     return response
   }
 
-  private func snapshot(_ context: ControlContext) async throws -> Response {
-    let pictures = try camera(context).look("snapshot \(context.client)", isSnapshot: true)
-    let picture: [UInt8]
+  private func snapshot(_ request: Request, _ context: ControlContext) async throws -> Response {
+    let wantsLive = try Self.wantsLive(request)
+    let pictures = try camera(context).look(context.peer, isSnapshot: true)
+    let picture: ServedPicture
     do {
       picture = try await pictures.next(until: .now() + Self.patience)
     } catch let error as any Failure where error.kind.status.kind == .clientError {
@@ -65,24 +66,52 @@ struct PictureAPI: Sendable {
       throw Refusal(
         status: .internalServerError, failure: ControlFailure("\(error)", kind: error.kind))
     }
-    pictures.noteSent(picture.count)
+    var headers = Self.headers("image/jpeg")
+    if let origin = HTTPField.Name(Self.originField) {
+      guard !wantsLive || picture.origin == .live else {
+        throw Refusal.notLive(picture.origin, field: origin)
+      }
+      headers[origin] = picture.origin.rawValue
+    }
+    pictures.noteSent(picture.bytes.count)
     return Response(
-      status: .ok, headers: Self.headers("image/jpeg"), body: ResponseBody(byteBuffer: ByteBuffer(bytes: picture)))
+      status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: picture.bytes)))
+  }
+
+  /// The header that says what a picture shows: ``ServedPicture/Origin``.
+  private static let originField = "Nightjar-Picture"
+
+  /// Whether a picture that is not the camera's own of now is to be refused.
+  private static func wantsLive(_ request: Request) throws(Refusal) -> Bool {
+    guard let text = request.uri.queryParameters["live"] else { return false }
+    switch text {
+    case "1", "true": return true
+    case "0", "false": return false
+    default: throw .parameter("live", String(text), "1 or 0")
+    }
   }
 
   private func stream(_ request: Request, _ context: ControlContext) throws -> Response {
     let interval = try Self.interval(request)
-    let place = ViewerPlace(try camera(context).look("mjpeg \(context.client)", isSnapshot: false))
+    let watched = try camera(context)
+    let place = ViewerPlace(try watched.look(context.peer, isSnapshot: false))
     if let refusal = context.admitStream() { throw refusal }
+    let name = target.cameras.count > 1 ? watched.status().name : nil
     let body = ResponseBody { writer in
-      defer { place.leave() }
+      let began = MediaTime.now()
+      var sent = 0
+      context.note(.came(viewer: context.peer, camera: name))
+      defer {
+        place.leave()
+        context.note(.left(viewer: context.peer, camera: name, after: .now() - began, pictures: sent))
+      }
       var due = MediaTime.zero
       try await writer.write(ByteBuffer(string: "--\(Self.boundary)\r\n"))
       while context.isStillAllowed() {
         try await Self.sleep(until: due)
         let picture: [UInt8]
         do {
-          picture = try await place.next(until: .now() + Self.patience)
+          picture = try await place.next(until: .now() + Self.patience).bytes
         } catch let error as any Failure where error.kind == .temporary {
           continue
         } catch {
@@ -103,6 +132,7 @@ struct PictureAPI: Sendable {
         // picture when they have read what follows it.
         try await writer.write(ByteBuffer(string: "\r\n--\(Self.boundary)\r\n"))
         place.noteSent(picture.count)
+        sent += 1
       }
       try await writer.finish(nil)
     }
@@ -114,7 +144,7 @@ struct PictureAPI: Sendable {
     let deadline = MediaTime.now() + Self.patience
     while MediaTime.now() < deadline {
       try await Task.sleep(nanoseconds: 200_000_000)
-      if let pictures = try? camera(context).look("mjpeg \(context.client)", isSnapshot: false) { return pictures }
+      if let pictures = try? camera(context).look(context.peer, isSnapshot: false) { return pictures }
     }
     return nil
   }
@@ -170,7 +200,7 @@ private final class ViewerPlace: Sendable {
 
   private var current: (any PictureSequence)? { pictures.withLock { $0 } }
 
-  func next(until deadline: MediaTime) async throws -> [UInt8] {
+  func next(until deadline: MediaTime) async throws -> ServedPicture {
     guard let current else { throw CancellationError() }
     return try await current.next(until: deadline)
   }
@@ -191,6 +221,21 @@ extension Refusal {
     return Refusal(
       status: .badRequest,
       failure: ControlFailure("\(name)=\(value): write \(rule)", kind: .usage, field: name, value: value, limit: rule))
+  }
+
+  fileprivate static func notLive(_ origin: ServedPicture.Origin, field: HTTPField.Name) -> Refusal {
+    let what =
+      switch origin {
+      case .live: "the picture is live"
+      case .frozen: "the camera delivers the same picture again and again"
+      case .placeholder: "the camera delivers no picture, and a placeholder is shown in its place"
+      case .substitute: "no camera was found, and the synthetic one is shown in its place"
+      }
+    return Refusal(
+      status: .serviceUnavailable,
+      failure: ControlFailure(
+        "\(what): /healthz says why; leave live=1 out to get the picture that is shown", kind: .unavailable,
+        field: "live", value: "1", limit: ServedPicture.Origin.live.rawValue), headers: [field: origin.rawValue])
   }
 
   fileprivate static func noDestination(_ number: Int?, rtsp: String?) -> Refusal {

@@ -7,10 +7,10 @@ public protocol PictureTarget: Sendable {
   /// Begins to make JPEG pictures for one who looks, as long as what comes back is held.
   ///
   /// - Parameters:
-  ///   - name: who it is, for a person.
+  ///   - peer: how it is connected, and who has logged in.
   ///   - isSnapshot: whether it wants one alone.
   /// - Throws: a `Failure`, whose line and kind the client gets.
-  func look(_ name: String, isSnapshot: Bool) throws -> any PictureSequence
+  func look(_ peer: ViewerPeer, isSnapshot: Bool) throws -> any PictureSequence
 
   /// What the receivers at a destination must know (SDP), with the parameter sets of now; nil where there is none that is
   /// meant.
@@ -25,10 +25,35 @@ public protocol PictureSequence: AnyObject, Sendable {
   ///
   /// - Throws: a `Failure`, whose line and kind the client gets; of the kind `temporary` where none came in time, and the
   ///   next one may.
-  func next(until deadline: MediaTime) async throws -> [UInt8]
+  func next(until deadline: MediaTime) async throws -> ServedPicture
 
   /// Notes that one of so many bytes has gone out.
   func noteSent(_ bytes: Int)
+}
+
+/// A JPEG picture on its way to a client.
+public struct ServedPicture: Sendable {
+  /// What it shows, compared with what the camera sees now. The raw value is that of the header `Nightjar-Picture`.
+  public enum Origin: String, CaseIterable, Sendable {
+    /// The camera's own picture.
+    case live
+    /// The camera's own picture, which has stayed the same for a while, bit for bit.
+    case frozen
+    /// The picture that takes the place of a camera that is away or fails.
+    case placeholder
+    /// The synthetic camera's picture, because no camera was found at the start.
+    case substitute
+  }
+
+  /// A whole JPEG.
+  public var bytes: [UInt8]
+  /// What it shows.
+  public var origin: Origin
+
+  /// Both.
+  public init(_ bytes: [UInt8], _ origin: Origin = .live) {
+    (self.bytes, self.origin) = (bytes, origin)
+  }
 }
 
 /// What the receivers at a destination must know.

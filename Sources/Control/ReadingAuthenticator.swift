@@ -65,7 +65,7 @@ final class ReadingAuthenticator: Sendable {
         events.refusedCrossSite()
         return .refused(.foreignName, at: now)
       }
-      return .granted(who: "somebody here", at: now)
+      return .granted(who: RequestAuthenticator.Answer.nobody, at: now)
     }
     let answer = state.withLock { $0.check(question, at: now) }
     if case .refused(let refusal, _) = answer, refusal.isFailedLogin { events.loginFailed(from: question.client) }

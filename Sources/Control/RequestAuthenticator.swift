@@ -144,8 +144,17 @@ final class RequestAuthenticator: Sendable {
 }
 
 extension RequestAuthenticator.Answer {
+  /// The user or token that has logged in; nil where nobody has.
+  var user: String? {
+    guard case .granted(let who, _) = self, who != Self.nobody else { return nil }
+    return who
+  }
+
+  /// Whoever may ask without a login. No user has a blank in the name.
+  static let nobody = "somebody here"
+
   fileprivate init(_ refusal: Refusal?, at now: MediaTime) {
-    self = refusal.map { .refused($0, at: now) } ?? .granted(who: "somebody", at: now)
+    self = refusal.map { .refused($0, at: now) } ?? .granted(who: Self.nobody, at: now)
   }
 }
 

@@ -261,6 +261,8 @@ public struct StreamStatus: Codable, Hashable, Sendable {
 
   /// The camera's name in the program.
   public var name: String
+  /// How the stream is, as `/healthz` says it; nil where nobody looks after that.
+  public var health: HealthStatus.Camera?
   /// Where pictures come from.
   public var source: Source
   /// How the camera is; nil where the source is none.
@@ -288,12 +290,13 @@ public struct StreamStatus: Codable, Hashable, Sendable {
 
   /// All of it.
   public init(
-    name: String, source: Source, camera: Camera? = nil, orientation: Laid, encoder: Encoder, frames: Frames,
+    name: String, health: HealthStatus.Camera? = nil, source: Source, camera: Camera? = nil, orientation: Laid,
+    encoder: Encoder, frames: Frames,
     adaptation: Adaptation? = nil, controls: Controls? = nil, threads: [Thread] = [], without: [String] = [],
     destinations: [Destination], pictures: Pictures = Pictures(), uptimeSeconds: Double
   ) {
     (self.controls, self.pictures, self.threads, self.without) = (controls, pictures, threads, without)
-    self.name = name
+    (self.name, self.health) = (name, health)
     (self.camera, self.adaptation) = (camera, adaptation)
     (self.source, self.orientation, self.encoder, self.frames) = (source, orientation, encoder, frames)
     self.destinations = destinations

@@ -109,6 +109,8 @@ public struct Frame: ~Copyable, @unchecked Sendable {
   /// The same picture, laid as it is to be seen, as its camera has compressed it, where somebody wants that
   /// (``VideoSource/keepCompressed(while:)``).
   public var compressed: CompressedPicture?
+  /// Whether it takes the place of a picture that the camera does not deliver.
+  public var isPlaceholder = false
   /// Which of its owner's slots it occupies.
   public let slot: Int
   private let owner: FrameOwner

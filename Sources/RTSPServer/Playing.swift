@@ -57,4 +57,18 @@ extension SelectedTransport {
     case .multicast: "\(kind) multicast \(connection.client)\(user)"
     }
   }
+
+  /// How the viewer is reached, for a program.
+  func viewerPeer(of connection: Connection, isProtected: Bool) -> ViewerPeer {
+    let user = connection.user?.name.description
+    return switch delivery {
+    case .udp(let ports):
+      ViewerPeer(.udp, address: connection.client, port: Int(ports.rtp), user: user, isEncrypted: isProtected)
+    case .interleaved:
+      ViewerPeer(
+        .tcp, address: connection.client, port: connection.channel.remoteAddress?.port, user: user,
+        isEncrypted: isProtected || connection.table.scheme == .rtsps)
+    case .multicast: ViewerPeer(.multicast, address: connection.client, user: user, isEncrypted: isProtected)
+    }
+  }
 }

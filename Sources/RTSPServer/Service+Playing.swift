@@ -23,6 +23,7 @@ extension Service {
     let number = lastPlay
     let key = presentation.keys[session]
     let name = transport.viewerName(of: connection, isProtected: key != nil)
+    let peer = transport.viewerPeer(of: connection, isProtected: key != nil)
     var viewer = Playing(
       number: number, presentation: presentation, connection: entry.connection, transport: transport, name: name,
       camera: presentations.count > 1 ? presentation.name : nil)
@@ -40,7 +41,7 @@ extension Service {
         let control = ports.rtcp == ports.rtp ? nil : try SocketAddress(host: connection.client, port: ports.rtcp)
         viewer.viewer = try pipeline.admit(
           .datagrams(to: address, control: control, timeToLive: nil),
-          name: name, stream: key?.stream, controlKey: key?.controlKey,
+          name: name, peer: peer, stream: key?.stream, controlKey: key?.controlKey,
           // Whoever asks for AVPF has read what it offers; others know packets that come again as they were.
           hasRetransmissionStream: transport.profile == .avpf, onGoodbye: onGoodbye
         ) { start in
@@ -59,7 +60,7 @@ extension Service {
         viewer.interleaved = interleaved
         viewer.viewer = try pipeline.admit(
           .interleaved(interleaved),
-          name: name, stream: key?.stream, controlKey: key?.controlKey, onGoodbye: onGoodbye
+          name: name, peer: peer, stream: key?.stream, controlKey: key?.controlKey, onGoodbye: onGoodbye
         ) { start in
           handover.put { service.value.started(session, number, start) }
         }

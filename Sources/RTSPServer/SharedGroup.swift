@@ -32,7 +32,9 @@ struct SharedGroup {
       let control = try SocketAddress(host: group.address, port: group.port + 1)
       viewer = try pipeline.admit(
         .datagrams(to: address, control: control, timeToLive: group.timeToLive),
-        name: "\(stream == nil ? "rtsp" : "rtsp srtp") multicast \(group.address):\(group.port)", stream: stream
+        name: "\(stream == nil ? "rtsp" : "rtsp srtp") multicast \(group.address):\(group.port)",
+        peer: ViewerPeer(
+          .multicast, address: group.address, port: Int(group.port), isEncrypted: stream != nil), stream: stream
       ) { _ in }
     } else {
       pipeline.requestKeyFrameForGuest()

@@ -57,6 +57,7 @@ final class FrameReducer: Sendable {
       throw .unavailable("a picture cannot be scaled: \(error)")
     }
     reduced.orientation = frame.orientation
+    reduced.isPlaceholder = frame.isPlaceholder
     return reduced
   }
 

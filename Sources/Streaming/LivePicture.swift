@@ -6,6 +6,8 @@ public struct LivePicture: Sendable {
   public let bytes: [UInt8]
   /// When its frame became available, on `CLOCK_MONOTONIC`.
   public let captured: MediaTime
+  /// Whether it takes the place of a picture that the camera does not deliver.
+  public let isPlaceholder: Bool
 }
 
 /// Why there is no picture.
@@ -57,6 +59,8 @@ public struct PictureViewerStatistics: Hashable, Sendable {
   public let id: UInt64
   /// Who it is, for a person.
   public let name: String
+  /// How it is connected; nil where nobody has said.
+  public let peer: ViewerPeer?
   /// Whether it wants one picture alone.
   public let isSnapshot: Bool
   /// Pictures that were sent to it.
@@ -71,10 +75,10 @@ public final class PictureViewer: Sendable {
   private let id: UInt64
   private let since: MediaTime
 
-  fileprivate init(_ stage: PictureStage, _ name: String, isSnapshot: Bool) throws {
+  fileprivate init(_ stage: PictureStage, _ name: String, peer: ViewerPeer?, isSnapshot: Bool) throws {
     self.stage = stage
     // Before it is admitted: a camera's own pictures are kept from then on.
-    id = try stage.admit(name, isSnapshot: isSnapshot)
+    id = try stage.admit(name, peer: peer, isSnapshot: isSnapshot)
     since = .now()
   }
 
@@ -100,10 +104,11 @@ extension Pipeline {
   ///
   /// - Parameters:
   ///   - name: who it is, for a person.
+  ///   - peer: how it is connected.
   ///   - isSnapshot: whether it wants one alone.
   /// - Throws: ``PictureError``, `SystemFailure` where the system has no thread left.
-  public func look(_ name: String, isSnapshot: Bool = false) throws -> PictureViewer {
-    try PictureViewer(pictureStage, name, isSnapshot: isSnapshot)
+  public func look(_ name: String, peer: ViewerPeer? = nil, isSnapshot: Bool = false) throws -> PictureViewer {
+    try PictureViewer(pictureStage, name, peer: peer, isSnapshot: isSnapshot)
   }
 
   /// What happened to JPEG pictures so far, and who looks at them.

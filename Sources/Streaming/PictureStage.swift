@@ -82,6 +82,7 @@ final class PictureStage: @unchecked Sendable {
     if !codesAll, let compressed = frame.compressed {
       room.compressed = compressed
       room.captured = captured
+      room.isPlaceholder = frame.isPlaceholder
     } else {
       room.store(frame)
     }
@@ -109,13 +110,14 @@ final class PictureStage: @unchecked Sendable {
   /// Admits one who looks.
   ///
   /// - Throws: ``PictureError``, `SystemFailure` where the system has no thread left.
-  func admit(_ name: String, isSnapshot: Bool) throws -> UInt64 {
+  func admit(_ name: String, peer: ViewerPeer? = nil, isSnapshot: Bool) throws -> UInt64 {
     try monitor.locked {
       guard !isClosed else { throw PictureError.ended }
       guard viewers.count < Self.viewerLimit else { throw PictureError.tooMany(limit: Self.viewerLimit) }
       try startThread()
       lastNumber += 1
-      viewers[lastNumber] = PictureViewerStatistics(id: lastNumber, name: name, isSnapshot: isSnapshot)
+      viewers[lastNumber] = PictureViewerStatistics(
+        id: lastNumber, name: name, peer: peer, isSnapshot: isSnapshot)
       demand.set(true)
       return lastNumber
     }
@@ -228,7 +230,7 @@ final class PictureStage: @unchecked Sendable {
       let isPassed = room.compressed != nil
       let result = Result { () throws(ConversionError) in try room.jpeg(encoder) }
       room.compressed = nil
-      deliver(result, of: room.captured, isPassed: isPassed)
+      deliver(result, of: room, isPassed: isPassed)
     }
   }
 
@@ -264,7 +266,9 @@ final class PictureStage: @unchecked Sendable {
     }
   }
 
-  private func deliver(_ result: Result<[UInt8]?, ConversionError>, of captured: MediaTime, isPassed: Bool) {
+  private func deliver(_ result: Result<[UInt8]?, ConversionError>, of room: PictureRoom, isPassed: Bool) {
+    // Once the state is idle, the room is the encode stage's.
+    let (captured, isPlaceholder) = (room.captured, room.isPlaceholder)
     let answered: [Waiting] = monitor.locked {
       state = .idle
       switch result {
@@ -280,7 +284,7 @@ final class PictureStage: @unchecked Sendable {
     }
     switch result {
     case .success(let bytes):
-      let picture = LivePicture(bytes: bytes ?? [], captured: captured)
+      let picture = LivePicture(bytes: bytes ?? [], captured: captured, isPlaceholder: isPlaceholder)
       for waiting in answered { waiting.continuation.resume(returning: picture) }
     case .failure(let error): answered.end(error)
     }
@@ -304,6 +308,7 @@ private final class PictureRoom: @unchecked Sendable {
   /// The same picture as its camera has compressed it: then nothing else is here.
   var compressed: CompressedPicture?
   var captured = MediaTime.zero
+  var isPlaceholder = false
 
   init(capacity: Int) {
     memory = .allocate(capacity: capacity)
@@ -322,6 +327,7 @@ private final class PictureRoom: @unchecked Sendable {
 
   func store(_ frame: borrowing Frame) {
     (size, color, orientation, captured) = (frame.planes.size, frame.color, frame.orientation, frame.captured)
+    isPlaceholder = frame.isPlaceholder
     let source = frame.planes
     let target = planes
     for row in 0..<size.height {

@@ -63,6 +63,13 @@ public struct PipelineDestination: Sendable {
   /// The suite that its packets are protected with; nil where they are not.
   public var suite: SRTPSuite? { protection?.key.suite }
 
+  /// How its receiver is reached.
+  var peer: ViewerPeer {
+    ViewerPeer(
+      address.isMulticast ? .multicast : .udp, address: address.text, port: Int(destination.port),
+      isEncrypted: protection != nil)
+  }
+
   /// Where RTCP goes.
   var controlAddress: SocketAddress {
     destination.multiplexesRTCP ? address : address.with(port: destination.port &+ 1)
@@ -105,7 +112,7 @@ extension Pipeline {
         entry.source = source
       }
       try announce(entry, multicast, &list)
-      start(ViewerFigures(id: entry.id, name: name), transport, kind)
+      start(ViewerFigures(id: entry.id, name: name, peer: entry.peer), transport, kind)
       list.destinations.append(entry)
       return entry.id
     }

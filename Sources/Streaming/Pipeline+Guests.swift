@@ -30,6 +30,7 @@ extension Pipeline {
   ///
   /// - Parameters:
   ///   - name: Who it is, for a person.
+  ///   - peer: How it is connected.
   ///   - stream: The protected stream that it gets; nil is the one in the clear.
   ///   - controlKey: What it protects RTCP by; nil is the stream's key.
   ///   - hasRetransmissionStream: Whether what it asks for again comes by a stream of its own (RFC 4588), of payload type
@@ -38,8 +39,8 @@ extension Pipeline {
   ///   - onStart: Is told of the first packet, on another thread, just before it leaves.
   /// - Throws: ``StreamDestinationError`` where there are too many, or the system gives no socket.
   public func admit(
-    _ transport: GuestTransport, name: String, stream: ProtectedStream? = nil, controlKey: SRTPKey? = nil,
-    hasRetransmissionStream: Bool = false, onGoodbye: (@Sendable () -> Void)? = nil,
+    _ transport: GuestTransport, name: String, peer: ViewerPeer? = nil, stream: ProtectedStream? = nil,
+    controlKey: SRTPKey? = nil, hasRetransmissionStream: Bool = false, onGoodbye: (@Sendable () -> Void)? = nil,
     onStart: @escaping @Sendable (StreamStart) -> Void
   ) throws(StreamDestinationError) -> ViewerID {
     try viewerList.withLock { list throws(StreamDestinationError) in
@@ -54,7 +55,7 @@ extension Pipeline {
       let kind = RTPOutput.Kind(
         payload: .h264, packetSize: Self.guestPacketSize, protection: stream?.protection)
       start(
-        ViewerFigures(id: id, name: name), way, kind, controlKey: controlKey,
+        ViewerFigures(id: id, name: name, peer: peer), way, kind, controlKey: controlKey,
         hasRetransmissionStream: hasRetransmissionStream && stream == nil, onStart: onStart, onGoodbye: onGoodbye)
       list.guests.insert(id)
       return id

@@ -51,6 +51,8 @@ public struct DestinationStatistics: Sendable {
   public let id: ViewerID
   /// Who it is, for a person: a destination's URL, or how and where an RTSP viewer is reached.
   public let name: String
+  /// How it is reached; nil where nobody has said.
+  public let peer: ViewerPeer?
   /// Frames of which all packets went out, or were lost one by one.
   public var frames = 0
   /// Frames that it lost, whole or in part: because it was too slow for them, because they followed one that it had
@@ -82,9 +84,10 @@ public struct DestinationStatistics: Sendable {
   /// SRTCP that was not taken; nothing where the stream is not protected.
   public var refused = ControlUnprotector.Counts()
 
-  init(id: ViewerID, name: String) {
+  init(id: ViewerID, name: String, peer: ViewerPeer? = nil) {
     self.id = id
     self.name = name
+    self.peer = peer
   }
 }
 

@@ -410,9 +410,9 @@ final class ViewerFigures: Sendable {
   let id: ViewerID
   private let value: Mutex<DestinationStatistics>
 
-  init(id: ViewerID, name: String) {
+  init(id: ViewerID, name: String, peer: ViewerPeer? = nil) {
     self.id = id
-    value = Mutex(DestinationStatistics(id: id, name: name))
+    value = Mutex(DestinationStatistics(id: id, name: name, peer: peer))
   }
 
   func update(_ body: (inout DestinationStatistics) -> Void) {

@@ -17,7 +17,6 @@ final class BoxControl: ControlTarget {
     /// All of the configuration, whether they stream or not.
     var names: [String] = []
     var cameras: [StreamCamera] = []
-    var absent: [BoxStatus.Absent] = []
     var listeners: [BoxStatus.Listener] = []
     var announcer: ServiceAnnouncer?
     var reloads = 0
@@ -59,7 +58,9 @@ final class BoxControl: ControlTarget {
       uptimeSeconds: (MediaTime.now() - started).seconds, reloads: now.reloads, memoryLocked: isMemoryLocked,
       listeners: now.listeners,
       announcements: (now.announcer?.services ?? []).map(BoxStatus.Announcement.init),
-      cameras: now.cameras.map { $0.status() }, absent: now.absent)
+      cameras: now.cameras.map { $0.status() },
+      absent: figures.health().cameras.filter { $0.state == .absent }
+        .map { BoxStatus.Absent(name: $0.name, reason: $0.reason ?? "") })
   }
 
   func health() -> HealthStatus { figures.health() }
@@ -148,7 +149,7 @@ final class BoxControl: ControlTarget {
   ) {
     figures.follow(names, cameras, absent: absent)
     state.withLock { state in
-      (state.names, state.cameras, state.absent) = (names, cameras, absent)
+      (state.names, state.cameras) = (names, cameras)
       (state.listeners, state.announcer) = (listeners, announcer)
     }
   }

@@ -80,6 +80,11 @@ final class BoxFigures: Sendable {
     }
   }
 
+  /// How one camera is; nil for one that is none of the configuration.
+  func health(of name: String) -> HealthStatus.Camera? {
+    state.withLock { state in state.cameras.first { $0.name == name }?.health() }
+  }
+
   /// All figures of now.
   func write(to text: inout MetricsText) {
     text.add(.buildInfo, [Nightjar.version], 1)

@@ -149,7 +149,8 @@ final class CameraStream {
     let statistics = pipeline.counters
     terminal.encoder = statistics.encoderName
     updateDescriptions()
-    return display.show(statistics, recent: pipeline.recentLatency())
+    let watching = pipeline.pictureStatistics.viewers.count { !$0.isSnapshot }
+    return display.show(statistics, recent: pipeline.recentLatency(), watchingPictures: watching)
   }
 
   private func updateDescriptions() {

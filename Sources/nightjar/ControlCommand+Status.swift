@@ -74,10 +74,12 @@ enum StatusText {
           ? "announced    \(what)" : "not announced \(what): \(service.reason ?? service.state.rawValue)")
     }
     for camera in box.cameras {
-      if box.cameras.count + box.absent.count > 1 { lines += ["", "name         \(camera.name)"] }
+      if Set(box.cameras.map(\.name) + box.absent.map(\.name)).count > 1 {
+        lines += ["", "name         \(camera.name)"]
+      }
       lines += self.lines(of: camera)
     }
-    for camera in box.absent {
+    for camera in box.absent where !box.cameras.contains(where: { $0.name == camera.name }) {
       lines += ["", "name         \(camera.name)", "             does not stream: \(camera.reason)"]
     }
     return lines.joined(separator: "\n") + "\n"
@@ -92,7 +94,11 @@ enum StatusText {
   private static func lines(of status: StreamStatus) -> [String] {
     let (source, laid, encoder) = (status.source, status.orientation, status.encoder)
     let frames = status.frames
-    var lines = ["source       \(source.name), \(source.width)x\(source.height) at \(decimal(source.fps)) fps"]
+    var lines: [String] = []
+    if let health = status.health {
+      lines.append("health       \(health.state.rawValue)\(health.reason.map { ": \($0)" } ?? "")")
+    }
+    lines.append("source       \(source.name), \(source.width)x\(source.height) at \(decimal(source.fps)) fps")
     if let camera = status.camera {
       lines.append(
         "camera       \(camera.state) for \(StatusDisplay.clock(MediaTime(seconds: camera.seconds))); lost "

@@ -106,14 +106,16 @@ struct StatusView {
     if let last, status.uptimeSeconds < last.status.uptimeSeconds { forget() }
     defer { last = (status, now) }
     let cameras = status.cameras.filter { name == nil || $0.name == name }
-    let viewers = cameras.reduce(0) { $0 + $1.destinations.count }
+    let viewers = cameras.reduce(0) { $0 + $1.destinations.count + $1.pictures.viewers }
     var lines = [
       "nightjar  " + StatusDisplay.clock(MediaTime(seconds: status.uptimeSeconds))
         + "  \(cameras.count) \(cameras.count == 1 ? "camera" : "cameras")"
         + "  \(viewers) \(viewers == 1 ? "viewer" : "viewers")"
         + (status.reloads > 0 ? "  reloaded \(StatusText.times(status.reloads))" : "")
     ]
-    let absent = status.absent.filter { name == nil || $0.name == name }
+    let absent = status.absent.filter { camera in
+      (name == nil || camera.name == name) && !cameras.contains { $0.name == camera.name }
+    }
     if let name, cameras.isEmpty, absent.isEmpty { lines.append("there is no camera \(name) now") }
     for camera in cameras { lines += self.lines(of: camera, at: now) }
     for camera in absent { lines += ["", Self.columns((camera.name, 20), ("does not stream: \(camera.reason)", 60))] }
@@ -134,13 +136,23 @@ struct StatusView {
     var lines = [
       "",
       Self.columns(
-        (camera.name, 20), (camera.camera?.state ?? "live", 13),
+        (camera.name, 20), (camera.health?.state.rawValue ?? camera.camera?.state ?? "live", 13),
         ("\(camera.orientation.width)x\(camera.orientation.height)", 11), (isResting ? "resting" : "\(frames) fps", 12),
         ("dropped \(camera.frames.dropped)", 20)),
       Self.columns(
         ("  \(camera.encoder.name)", 45), ("load \(load)", 14),
         (camera.encoder.bitrate.map { Terminal.bitrate(Double($0)) } ?? "fixed quality", 16)),
     ]
+    if let health = camera.health, !health.healthy, let reason = health.reason { lines.append("  \(reason)") }
+    if camera.pictures.viewers > 0 {
+      let pictures = camera.pictures.coded + camera.pictures.passed
+      let old = former.map { $0.pictures.coded + $0.pictures.passed }
+      let made = rate(pictures, old).map { Terminal.decimal($0, digits: 1) } ?? "-"
+      lines.append(
+        Self.columns(
+          ("  \(camera.pictures.viewers) \(camera.pictures.viewers == 1 ? "viewer" : "viewers") by MJPEG", 45),
+          ("", 14), ("\(made) JPEG/s", 16)))
+    }
     for viewer in camera.destinations {
       let old = former?.destinations.first { $0.url == viewer.url }
       let bits = rate(viewer.bytes, old?.bytes).map { Terminal.bitrate($0 * 8) } ?? "-"

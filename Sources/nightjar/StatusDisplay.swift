@@ -20,17 +20,22 @@ struct StatusDisplay {
   }
 
   /// Tells what has changed by the figures of now, about once a second; what the live line has to say, where there is one.
-  mutating func show(_ statistics: StreamStatistics, recent: LatencySummary) -> String? {
+  ///
+  /// - Parameter watchingPictures: Viewers of JPEG pictures, for whom nothing is encoded.
+  mutating func show(
+    _ statistics: StreamStatistics, recent: LatencySummary, watchingPictures: Int = 0
+  ) -> String? {
     let previous = last ?? StreamStatistics()
     last = statistics
-    noteFlow(statistics, previous)
+    noteFlow(statistics, previous, watchingPictures)
     noteDrops(statistics, previous)
     noteDestinations(statistics)
     let seconds = (statistics.duration - previous.duration).seconds
     guard terminal.isInteractive, seconds > 0 else { return nil }
     let camera = statistics.camera.map { $0.state == .live ? "" : "  camera \($0.state.rawValue)" } ?? ""
     if statistics.sent == previous.sent, statistics.unwatched > previous.unwatched {
-      return "\(Self.clock(statistics.duration))  nobody is watching  dropped \(statistics.dropped)\(camera)"
+      let who = watchingPictures == 0 ? "nobody is watching" : "\(watchingPictures) by MJPEG, the encoder rests"
+      return "\(Self.clock(statistics.duration))  \(who)  dropped \(statistics.dropped)\(camera)"
     }
     let rate = Double(statistics.sent - previous.sent) / seconds
     let bits = Double(statistics.encodedBytes - previous.encodedBytes) * 8 / seconds
@@ -39,13 +44,20 @@ struct StatusDisplay {
       + "p99 \(Terminal.decimal(recent.percentile99.milliseconds, digits: 1)) ms\(camera)"
   }
 
-  private mutating func noteFlow(_ statistics: StreamStatistics, _ previous: StreamStatistics) {
+  private mutating func noteFlow(
+    _ statistics: StreamStatistics, _ previous: StreamStatistics, _ watchingPictures: Int
+  ) {
     if statistics.sent > previous.sent {
       idleSeconds = 0
       if !isFlowing { terminal.line("streaming", event: "streaming") }
       isFlowing = true
     } else if statistics.unwatched > previous.unwatched {
-      if isFlowing { terminal.line("nobody is watching: the encoder rests", event: "resting") }
+      if isFlowing {
+        terminal.line(
+          watchingPictures == 0
+            ? "nobody is watching: the encoder rests" : "all watch by MJPEG (\(watchingPictures)): the encoder rests",
+          event: "resting")
+      }
       isFlowing = false
     } else if isFlowing {
       idleSeconds += 1

@@ -4,8 +4,9 @@ import RTP
 import Streaming
 
 extension StreamCamera {
-  func look(_ name: String, isSnapshot: Bool) throws -> any PictureSequence {
-    LivePictures(try pipeline.look(name, isSnapshot: isSnapshot))
+  func look(_ peer: ViewerPeer, isSnapshot: Bool) throws -> any PictureSequence {
+    let name = "\(isSnapshot ? "snapshot" : "mjpeg") \(peer.place)"
+    return LivePictures(try pipeline.look(name, peer: peer, isSnapshot: isSnapshot), of: self)
   }
 
   func sessionDescription(ofDestination number: Int?) -> DescribedDestination? {
@@ -24,7 +25,7 @@ extension StreamCamera {
   func pictureViewers(_ statistics: PictureStatistics) -> [StreamViewer] {
     statistics.viewers.filter { !$0.isSnapshot }.map {
       StreamViewer(
-        camera: name, isGuest: true, kind: "mjpeg",
+        camera: name, isGuest: true, kind: "mjpeg", peer: $0.peer,
         delivery: StreamStatus.Destination(url: $0.name, packets: $0.pictures, bytes: $0.bytes, packetsLost: 0))
     }
   }
@@ -42,12 +43,19 @@ extension StreamStatus.Pictures {
 /// A pipeline's pictures, as the control API sees them.
 private final class LivePictures: PictureSequence {
   private let viewer: PictureViewer
+  private let camera: StreamCamera
 
-  init(_ viewer: PictureViewer) {
+  init(_ viewer: PictureViewer, of camera: StreamCamera) {
     self.viewer = viewer
+    self.camera = camera
   }
 
-  func next(until deadline: MediaTime) async throws -> [UInt8] { try await viewer.next(until: deadline).bytes }
+  func next(until deadline: MediaTime) async throws -> ServedPicture {
+    let picture = try await viewer.next(until: deadline)
+    if picture.isPlaceholder { return ServedPicture(picture.bytes, .placeholder) }
+    if camera.isSubstitute { return ServedPicture(picture.bytes, .substitute) }
+    return ServedPicture(picture.bytes, camera.isFrozen ? .frozen : .live)
+  }
 
   func noteSent(_ bytes: Int) { viewer.noteSent(bytes) }
 }

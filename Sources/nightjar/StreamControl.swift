@@ -24,6 +24,8 @@ final class StreamCamera: CameraTarget {
   let cameraControls: CameraControls?
   /// Whether a camera was wanted and none found, so that the synthetic one stands in for it.
   let isSubstitute: Bool
+  /// Who knows how the stream is; nil where nobody looks after that.
+  private let figures: BoxFigures?
   let sessionID = UInt64(time(nil)) &+ 2_208_988_800  // NTP seconds, as RFC 8866 section 5.2 suggests
 
   /// - Parameters:
@@ -35,9 +37,10 @@ final class StreamCamera: CameraTarget {
   init(
     name: String, _ pipeline: Pipeline, sourceName: String, fixesQuality: Bool, adaptation: StreamAdaptation?,
     isSubstitute: Bool = false, controls: CameraControls? = nil, controlled: ControlledOptions,
-    missing: MissingDestinations
+    missing: MissingDestinations, figures: BoxFigures? = nil
   ) {
     self.missing = missing
+    self.figures = figures
     cameraControls = controls
     self.isSubstitute = isSubstitute
     self.name = name
@@ -55,7 +58,7 @@ final class StreamCamera: CameraTarget {
     // As it is sent: less where the machine cannot do with all.
     let size = pipeline.restrictions.encoder.size(of: orientation.size(of: format.size))
     return StreamStatus(
-      name: name,
+      name: name, health: figures?.health(of: name),
       source: StreamStatus.Source(
         name: sourceName, width: format.size.width, height: format.size.height, fps: format.frameRate.framesPerSecond),
       camera: statistics.camera.map(StreamStatus.Camera.init),
@@ -76,10 +79,14 @@ final class StreamCamera: CameraTarget {
       pictures: StreamStatus.Pictures(pipeline.pictureStatistics), uptimeSeconds: statistics.duration.seconds)
   }
 
+  /// Whether the camera delivers the same picture again and again.
+  var isFrozen: Bool { pipeline.counters.camera?.state == .frozen }
+
   func viewers() -> [StreamViewer] {
     let given = Set(pipeline.destinations.map(\.id))
     return pipeline.statistics.destinations.map {
-      StreamViewer(camera: name, isGuest: !given.contains($0.id), delivery: StreamStatus.Destination($0))
+      StreamViewer(
+        camera: name, isGuest: !given.contains($0.id), peer: $0.peer, delivery: StreamStatus.Destination($0))
     } + pictureViewers(pipeline.pictureStatistics)
   }
 
@@ -118,10 +125,12 @@ final class StreamCamera: CameraTarget {
     if missing.remove(destination).wasMissing { return }
     guard let entry = pipeline.destinations.first(where: { $0.destination == destination }), pipeline.remove(entry.id)
     else {
-      let known = pipeline.destinations.map(\.destination.description).joined(separator: ", ")
+      let known = pipeline.destinations.map(\.destination.description).joined(separator: " or ")
       throw CommandFailure(
         kind: .noInput,
-        description: "there is no destination \(destination): there \(known.isEmpty ? "is none" : "are \(known)")")
+        description: known.isEmpty
+          ? "\(destination) is no destination of camera \(name), which has none: nightjar ctl viewers lists who watches"
+          : "\(destination) is no destination of camera \(name): choose \(known)")
     }
   }
 

@@ -26,7 +26,7 @@ extension StreamSession {
           name: slot.name, stream.pipeline, sourceName: stream.opened.sourceName,
           fixesQuality: stream.command.encoding.rateControl == .cqp, adaptation: stream.adaptation,
           isSubstitute: stream.isSubstitute, controls: stream.opened.controls, controlled: slot.controlled,
-          missing: slot.missing)
+          missing: slot.missing, figures: control.figures)
       }
     }
     let absent = slots.compactMap { slot in

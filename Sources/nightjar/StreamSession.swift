@@ -22,6 +22,7 @@ final class StreamSession {
   var slots: [CameraSlot] = []
   var serving: ServerConfiguration?
   var rtsp: RTSPServer?
+  private var controlServer: ControlServer?
   var servingAPI: NetworkControlServer.Configuration?
   var api: NetworkControlServer?
   var servingHTTP: ReadingServer.Configuration?
@@ -111,8 +112,8 @@ final class StreamSession {
       }
       stream.introduce()
     }
-    let server = try startControl()
-    defer { server?.stop() }
+    controlServer = try startControl()
+    defer { controlServer?.stop() }
     if let servingAPI { api = try serveAPI(servingAPI) }
     defer { api?.stop() }
     if let servingHTTP { http = try serveHTTP(servingHTTP) }
@@ -211,7 +212,8 @@ final class StreamSession {
       let path = box.control ?? ControlSocket.defaultPath
       let server = try ControlServer(path: path, target: control)
       let option = box.control.map { " --socket \($0)" } ?? ""
-      terminal.line("control    nightjar ctl\(option) rotate 90; nightjar ctl\(option) status")
+      let camera = slots.count > 1 ? " --camera \(slots[0].name)" : ""
+      terminal.line("control    nightjar ctl\(option) rotate 90\(camera); nightjar ctl\(option) status")
       return server
     } catch {
       guard box.control == nil else { throw error }
@@ -409,13 +411,15 @@ final class StreamSession {
     for event in announcer?.takeEvents() ?? [] {
       terminal.line(TerminalText.escaped(event.description), event.isWarning ? .warning : .info, event: "announcement")
     }
+    if let controlServer { tell(controlServer.events.take(), of: "control") }
     if let api { tell(api.events.take(), of: "control") }
     if let http { tell(http.events.take(), of: "http") }
   }
 
   private func tell(_ events: [ControlEvent], of service: String) {
     for event in events {
-      terminal.line(event.line(of: service), event.isWarning ? .warning : .info, event: "control")
+      terminal.line(
+        event.line(of: service), event.isWarning ? .warning : .info, event: event.isOfViewer ? "viewer" : "control")
     }
   }
 

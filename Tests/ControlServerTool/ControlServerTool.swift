@@ -139,12 +139,16 @@ private struct Witness: CameraTarget {
   }
 
   func viewers() -> [StreamViewer] {
-    status().destinations.map { StreamViewer(camera: name, isGuest: $0.url.hasPrefix("rtsp "), delivery: $0) }
+    status().destinations.map {
+      StreamViewer(
+        camera: name, isGuest: $0.url.hasPrefix("rtsp "), peer: ViewerPeer(.udp, address: "127.0.0.1", port: 5004),
+        delivery: $0)
+    }
   }
 
   func status() -> StreamStatus {
     StreamStatus(
-      name: name,
+      name: name, health: .init(name: name, state: .streaming),
       source: .init(name: "test", width: 1280, height: 720, fps: 30000.0 / 1001),
       orientation: .init(degrees: 90, mirrored: true, width: 720, height: 1280, switches: 3),
       encoder: .init(name: "x264", bitrate: 2_500_000, failovers: 1, busySeconds: 2.5),
@@ -163,9 +167,9 @@ private struct Witness: CameraTarget {
       uptimeSeconds: 3723.5)
   }
 
-  func look(_ name: String, isSnapshot: Bool) throws -> any PictureSequence {
+  func look(_ peer: ViewerPeer, isSnapshot: Bool) throws -> any PictureSequence {
     ControlServerTool.say(prefix + "look")
-    return NoPictures(of: self.name)
+    return NoPictures(of: name)
   }
 
   func sessionDescription(ofDestination number: Int?) -> DescribedDestination? {
@@ -194,7 +198,7 @@ private struct Witness: CameraTarget {
 
   func controls() async throws -> CameraControlsAnswer {
     CameraControlsAnswer(
-      sensorLock: "off", night: nil,
+      sensorLock: name == "locked" ? "locked" : "off", night: nil,
       controls: [
         .init(
           name: "brightness", title: "Brightness", type: "integer", value: 10, default: 0, minimum: -64, maximum: 64,
@@ -226,16 +230,18 @@ private struct Witness: CameraTarget {
 }
 
 /// What looks like JPEGs to those who look at their ends only, every tenth of a second; of the camera `large` six
-/// million bytes each, of the camera `broken` none.
+/// million bytes each, of the camera `broken` none, and of one that is called as an origin pictures of that.
 private final class NoPictures: PictureSequence {
   private let camera: String
 
   init(of camera: String) { self.camera = camera }
 
-  func next(until deadline: MediaTime) async throws -> [UInt8] {
+  func next(until deadline: MediaTime) async throws -> ServedPicture {
     try await Task.sleep(nanoseconds: 100_000_000)
     if camera == "broken" { throw Witness.Unable(description: "the picture is damaged", kind: .data) }
-    return [0xff, 0xd8] + [UInt8](repeating: 0xff, count: camera == "large" ? 6_000_000 : 1) + [0xd9]
+    return ServedPicture(
+      [0xff, 0xd8] + [UInt8](repeating: 0xff, count: camera == "large" ? 6_000_000 : 1) + [0xd9],
+      ServedPicture.Origin(rawValue: camera) ?? .live)
   }
 
   func noteSent(_ bytes: Int) { ControlServerTool.say("sent \(bytes)") }

@@ -14,7 +14,8 @@ import Testing
     ).outputText.split(separator: "\n").map(String.init)
     #expect(
       Set(figures) == [
-        "name=camera", "source.name=test", "source.width=1280", "source.height=720", "source.fps=29.97",
+        "name=camera", "health.name=camera", "health.state=streaming", "health.healthy=True", "source.name=test",
+        "source.width=1280", "source.height=720", "source.fps=29.97",
         "orientation.degrees=90",
         "orientation.mirrored=True", "orientation.width=720", "orientation.height=1280", "orientation.switches=3",
         "encoder.name=x264", "encoder.bitrate=2500000", "encoder.failovers=1", "encoder.busy_seconds=2.5",

@@ -1,0 +1,199 @@
+#if X264
+  import Foundation
+  import TestSupport
+  import Testing
+
+  /// Viewers of JPEG pictures as the log, `nightjar ctl` and `/healthz` tell of them, and what a picture says of itself.
+  @Suite(.serialized) struct PictureViewerTests {
+    private func viewers(_ program: LookedAtProgram) throws -> [[String: Any]] {
+      let text = try program.control("viewers", "--json")
+      let answer = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
+      return try #require(answer?["viewers"] as? [[String: Any]])
+    }
+
+    @Test func `a viewer of JPEG pictures is told when it comes and goes, and counted meanwhile`() throws {
+      let program = try LookedAtProgram(["--rtsp", "127.0.0.1:\(TCPPort.free())"])
+      let process = program.process
+      let viewer = try Subprocess(
+        ["curl", "-sS", "--max-time", "120", "-o", "/dev/null", program.url("/stream.mjpg")], in: program.directory)
+      defer { viewer.send(SIGKILL) }
+      #expect(eventually { process.errorSoFar.contains(/viewer mjpeg http 127\.0\.0\.1:[0-9]+ is watching\n/) })
+      let watched = try Subprocess.run(
+        ["sh", "-c", "\"$0\" ctl status --watch --socket \"$1\" | head -n 12", nightjarPath]
+          + [program.directory.path("control")], in: program.directory, limit: 60)
+      let view = watched.outputText
+      #expect(view.contains("1 camera  1 viewer\n") && view.contains("1 viewer by MJPEG"), "\(view)")
+      #expect(view.contains(/camera +streaming +320x240/), "\(view)")
+      viewer.send(SIGKILL)
+      #expect(
+        eventually { process.errorSoFar.contains(/viewer mjpeg http [0-9.:]+ left after [0-9]+ s: [0-9]+ pictures\n/) })
+      // By the control socket too, and one picture alone is nobody's stream.
+      _ = try program.curl([], "/snapshot.jpg")
+      let local = try Subprocess(
+        [
+          "curl", "-sS", "--max-time", "120", "-o", "/dev/null", "--unix-socket", program.directory.path("control"),
+          "http://localhost/cameras/camera/stream.mjpg",
+        ], in: program.directory)
+      #expect(eventually { process.errorSoFar.contains("viewer mjpeg unix this machine is watching\n") })
+      let own = try #require(try viewers(program).first)
+      #expect(own["transport"] as? String == "unix" && own["address"] == nil && own["user"] == nil, "\(own)")
+      local.send(SIGKILL)
+      #expect(eventually { process.errorSoFar.contains("viewer mjpeg unix this machine left after ") })
+      #expect(process.errorSoFar.components(separatedBy: " is watching").count == 3, "\(process.errorSoFar)")
+    }
+
+    @Test(.enabled(if: PictureTests.address != nil))
+    func `a viewer is address, port, transport, user and encryption, each by itself`() throws {
+      let address = try #require(PictureTests.address)
+      let (plain, secure) = (try TCPPort.free(), try TCPPort.free())
+      let target = try UDPPort.free()
+      let program = try LookedAtProgram(
+        ["--rtsp", "\(address):\(plain)", "--https", "\(address):\(secure)", "--to", "rtp://127.0.0.1:\(target)"],
+        address: address, users: ["alice": "correct horse"])
+      let login = ["-u", "alice:correct horse", "--max-time", "120", "-o", "/dev/null"]
+      let commands =
+        [
+          ["curl", "-sS", "--digest"] + login + [program.url("/stream.mjpg")],
+          ["curl", "-sS", "-k"] + login + ["https://\(address):\(secure)/stream.mjpg"],
+        ]
+        + ["udp", "tcp"].map { transport in
+          [
+            "ffmpeg", "-nostdin", "-v", "error", "-rtsp_transport", transport, "-i",
+            "rtsp://alice:correct%20horse@\(address):\(plain)/camera", "-f", "null", "-",
+          ]
+        }
+      let players = try commands.map { try Subprocess($0, in: program.directory) }
+      defer { for player in players { player.send(SIGKILL) } }
+      #expect(try eventually(within: 60) { try viewers(program).count == 5 }, "\(program.process.errorSoFar)")
+      let list = try viewers(program)
+      func one(_ transport: String, _ kind: String) throws -> [String: Any] {
+        let found = list.filter { $0["transport"] as? String == transport && $0["kind"] as? String == kind }
+        #expect(found.count == 1, "\(transport) \(kind): \(list)")
+        return try #require(found.first)
+      }
+      let destination = try one("udp", "destination")
+      #expect(destination["address"] as? String == "127.0.0.1" && destination["port"] as? Int == Int(target))
+      #expect(destination["user"] == nil && destination["encrypted"] as? Bool == false)
+      #expect(destination["url"] as? String == "rtp://127.0.0.1:\(target)")
+      for (transport, kind) in [("udp", "rtsp"), ("tcp", "rtsp"), ("http", "mjpeg"), ("https", "mjpeg")] {
+        let viewer = try one(transport, kind)
+        #expect(viewer["address"] as? String == address && viewer["user"] as? String == "alice", "\(viewer)")
+        #expect(viewer["encrypted"] as? Bool == (transport == "https"), "\(viewer)")
+        // The kernel knows that port on the other side.
+        let port = try #require(viewer["port"] as? Int)
+        let sockets = try Subprocess.run(["ss", "-Htuna", "sport = :\(port)"], in: program.directory)
+        #expect(sockets.outputText.contains(":\(port)"), "\(viewer) \(sockets.outputText)")
+        // What clients of before these fields read.
+        #expect((viewer["url"] as? String)?.contains("\(address):\(port), alice") == true, "\(viewer)")
+      }
+      #expect(
+        eventually { program.process.errorSoFar.contains(/viewer mjpeg https [0-9.:]+, alice is watching\n/) },
+        "\(program.process.errorSoFar)")
+    }
+
+    @Test func `a picture says whether it is the camera's, and live=1 takes no other`() throws {
+      let present = try LookedAtProgram()
+      for path in ["/snapshot.jpg", "/snapshot.jpg?live=1", "/snapshot.jpg?live=0"] {
+        let answer = try present.curl([], path)
+        #expect(answer.status == 200 && answer.headers.contains("nightjar-picture: live"), "\(path) \(answer.headers)")
+      }
+      #expect(try present.curl([], "/snapshot.jpg?live=maybe").status == 400)
+      let absent = try LookedAtProgram(["--source", "/dev/video-none", "--size", "320x240", "--wait"])
+      let shown = try absent.curl([], "/snapshot.jpg")
+      #expect(shown.status == 200 && shown.headers.contains("nightjar-picture: placeholder"), "\(shown.headers)")
+      let refused = try absent.curl([], "/snapshot.jpg?live=1")
+      #expect(refused.status == 503 && refused.headers.contains("nightjar-picture: placeholder"), "\(refused.headers)")
+      let reason = try #require(try JSONSerialization.jsonObject(with: refused.body) as? [String: String])
+      #expect(reason["failure"] == "unavailable" && reason["error"]?.contains("placeholder") == true, "\(reason)")
+    }
+
+    @Test(arguments: [["--source", "auto"], ["--source", "/dev/video-none", "--wait"], ["--source", "test"]])
+    func `the status says of a camera what healthz says`(source: [String]) throws {
+      let program = try LookedAtProgram(source + ["--size", "320x240", "--rtsp", "127.0.0.1:\(TCPPort.free())"])
+      let socket = program.directory.path("control")
+      func health() throws -> [String: Any] {
+        let answer = try #require(try Health(socket, in: program.directory))
+        return try #require((answer.document["cameras"] as? [[String: Any]])?.first)
+      }
+      // Both are asked until nothing changes between.
+      #expect(try eventually { try health()["state"] as? String != "starting" })
+      let said = try health()
+      let text = try program.control("status", "--json")
+      let status = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+      let camera = try #require((status["cameras"] as? [[String: Any]])?.first)
+      #expect(try #require(camera["health"] as? NSDictionary) == said as NSDictionary)
+      let absent = try #require(status["absent"] as? [[String: String]])
+      let isAbsent = said["state"] as? String == "absent"
+      #expect(absent.map { $0["reason"] } == (isAbsent ? [said["reason"] as? String] : []), "\(absent)")
+      let watched = try Subprocess.run(
+        ["sh", "-c", "\"$0\" ctl status --watch --socket \"$1\" | head -n 4", nightjarPath, socket],
+        in: program.directory, limit: 60)
+      let state = try #require(said["state"] as? String)
+      #expect(watched.outputText.contains(try Regex("\ncamera +\(state) ")), "\(state): \(watched.outputText)")
+      if isAbsent {
+        let picture = try program.curl([], "/snapshot.jpg?live=1")
+        #expect(picture.status == 503 && picture.headers.contains("nightjar-picture: substitute"), "\(picture.headers)")
+      }
+    }
+
+    @Test func `what is printed at the start works with two cameras, and has an address`() throws {
+      let ports = try (0..<3).map { _ in try TCPPort.free() }
+      let directory = try TemporaryDirectory()
+      let added = try Subprocess.run(
+        [
+          "sh", "-c", "echo correct horse | \"$0\" user add alice --users \"$1\"", nightjarPath,
+          directory.path("users"),
+        ],
+        in: directory)
+      #expect(added.status == 0, "\(added.error)")
+      let program = try ConfiguredProgram(
+        """
+        users = '\(directory.path("users"))'
+        rtsp = ':\(ports[0])'
+        https = ':\(ports[1])'
+        http = '0.0.0.0:\(ports[2])'
+        [[camera]]
+        name = "nursery"
+        source = "test"
+        [[camera]]
+        name = "door"
+        source = "test"
+        """, environment: ["STATE_DIRECTORY": directory.path("state")], until: "\nrtsp  ")
+      let process = program.process
+      #expect(eventually { process.errorSoFar.components(separatedBy: "encoder    ").count == 3 })
+      let lines = process.errorSoFar.split(separator: "\n").map(String.init)
+      // With the name that others may not know, the address that they do.
+      let urls = lines.compactMap { $0.firstMatch(of: /^(?:rtsp|https?) +([a-z]+:\/\/.*)$/)?.output.1 }
+      for name in ["nursery", "door"] {
+        #expect(urls.contains { $0.hasPrefix("http://") && $0.hasSuffix("/cameras/\(name)/stream.mjpg") }, "\(urls)")
+      }
+      if let address = PictureTests.address {
+        for (scheme, port) in zip(["rtsp", "https", "http"], ports) {
+          #expect(urls.contains { $0.hasPrefix("\(scheme)://\(address):\(port)/") }, "\(urls)")
+        }
+      }
+      // Pasted, the pictures come. Of this machine's own name there need not be an address.
+      for url in urls where url.hasPrefix("http://") && url.contains(/\/\/[0-9.]+:/) {
+        let answer = try Subprocess.run(
+          ["curl", "-sS", "--digest", "-u", "alice:correct horse", "--max-time", "2", "-D", "-", "-o", "/dev/null"]
+            + [String(url)], in: directory)
+        #expect(answer.outputText.contains("200 OK"), "\(url): \(answer.outputText)\(answer.error)")
+      }
+      let hint = try #require(lines.first { $0.hasPrefix("control    ") })
+      for command in hint.dropFirst(11).components(separatedBy: "; ") {
+        let result = try Subprocess.run(
+          ["sh", "-c", command.replacing("nightjar ", with: "\"$0\" "), nightjarPath], in: directory)
+        #expect(result.status == 0, "\(command): \(result.error)")
+      }
+      let curl = try #require(lines.first { $0.contains("curl: curl ") && $0.contains("snapshot.jpg") })
+      let command = try #require(curl.components(separatedBy: "curl: ").last)
+      let result = try Subprocess.run(
+        [
+          "sh", "-c",
+          command.replacing("-u NAME", with: "-fsS -u 'alice:correct horse'")
+            .replacing("-o snapshot.jpg", with: "-o \(directory.path("snapshot.jpg"))"),
+        ], in: directory)
+      #expect(result.status == 0, "\(command): \(result.error)")
+    }
+  }
+#endif
