@@ -35,6 +35,13 @@ enum DefaultRoute {
 }
 
 extension TCPListener {
+  /// How clients write its address: this machine's name where it listens at all of them, and the numeric address, because
+  /// others may not know the name.
+  var hosts: [String] {
+    let name = RTSPPlayerCommands.host(of: address)
+    return hostForOthers == name ? [name] : [name, hostForOthers]
+  }
+
   /// Its address as others on the network write it, where it listens at all: this machine's name may mean nothing to them.
   var hostForOthers: String {
     switch address {

@@ -10,8 +10,10 @@ extension StreamSession {
     let server = try NetworkControlServer(configuration, target: control)
     var urls: [String] = []
     for listener in server.listeners {
-      let url = "https://\(RTSPPlayerCommands.host(of: listener.address)):\(listener.port)/v1/status"
-      if !urls.contains(url) { urls.append(url) }
+      for host in listener.hosts {
+        let url = "https://\(host):\(listener.port)/v1/status"
+        if !urls.contains(url) { urls.append(url) }
+      }
       if listener.isAbsent {
         terminal.warning("this machine has no address \(listener.address) now: it listens there once it has")
       }

@@ -7,20 +7,24 @@ extension StreamSession {
   /// Serves what there is to see over plain HTTP, and says where.
   func serveHTTP(_ configuration: ReadingServer.Configuration) throws -> ReadingServer {
     let server = try ReadingServer(configuration, target: control)
-    var urls: [String] = []
+    // Of several cameras none is meant without its name.
+    let paths = slots.count > 1 ? slots.map { "/cameras/\($0.name)" } : [""]
+    var hosts: [String] = []
     for listener in server.listeners {
-      let url = "http://\(RTSPPlayerCommands.host(of: listener.address)):\(listener.port)/stream.mjpg"
       // Both loopback addresses have one name.
-      if !urls.contains(url) { terminal.line("http       \(url)") }
-      urls.append(url)
-      if listener.isAbsent {
-        terminal.warning("this machine has no address \(listener.address) now: it listens there once it has")
+      for host in listener.hosts where !hosts.contains("\(host):\(listener.port)") {
+        hosts.append("\(host):\(listener.port)")
       }
+    }
+    for path in paths {
+      for host in hosts { terminal.line("http       http://\(host)\(path)/stream.mjpg") }
+    }
+    for listener in server.listeners where listener.isAbsent {
+      terminal.warning("this machine has no address \(listener.address) now: it listens there once it has")
     }
     if let url = server.listeners.first.map({ "http://\($0.hostForOthers):\($0.port)" }) {
       let login = configuration.listeners.contains { !$0.isLoopback } ? "--digest -u NAME " : ""
-      let camera = slots.count > 1 ? "/cameras/\(slots[0].name)" : ""
-      terminal.line("  curl: curl \(login)-o snapshot.jpg \(url)\(camera)/snapshot.jpg")
+      terminal.line("  curl: curl \(login)-o snapshot.jpg \(url)\(paths[0])/snapshot.jpg")
     }
     return server
   }
