@@ -6,12 +6,17 @@ public struct ConfigurationError: Failure, Hashable {
   public let kind: FailureKind
   /// One line: where it is, what is wrong, and the mend.
   public let description: String
+  /// The key in the file, where one is wrong.
+  public let key: String?
+  /// The line of the file; nil for what has none.
+  public let line: Int?
 
   /// - Parameters:
   ///   - place: a file, `FILE:LINE`, a variable, or an option of the command line.
   ///   - key: the key in the file, where the place does not name it.
   public init(_ kind: FailureKind = .data, at place: String, key: String? = nil, _ reason: String) {
-    self.kind = kind
+    (self.kind, self.key) = (kind, key)
+    line = place.lastIndex(of: ":").flatMap { Int(place[place.index(after: $0)...]) }
     description = OneLine.text("\(place): \(key.map { "\($0): " } ?? "")\(reason)")
   }
 }

@@ -11,6 +11,15 @@ extension ConfigurationFile {
     try self.init(parsing: Self.bytes(of: path), path: path, options: options)
   }
 
+  /// Reads a plain file as far as it can be understood, and notes its mistakes.
+  ///
+  /// - Throws: ``ConfigurationError`` where it cannot be read at all.
+  public init(contentsOf path: String, options: OptionTable, faults: inout ConfigurationFaults)
+    throws(ConfigurationError)
+  {
+    self.init(parsing: try Self.bytes(of: path), path: path, options: options, faults: &faults)
+  }
+
   /// Whether there is anything at `path`, or may be: where nobody is let in to look, reading tells.
   public static func mayExist(_ path: String) -> Bool {
     access(path, F_OK) == 0 || (errno != ENOENT && errno != ENOTDIR)

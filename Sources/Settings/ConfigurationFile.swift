@@ -23,8 +23,82 @@ public struct ConfigurationFile: Sendable {
   /// - Parameters:
   ///   - bytes: UTF-8, at most ``ConfigurationLimits/fileSize``.
   ///   - path: what messages call it.
-  /// - Throws: ``ConfigurationError`` with the line.
+  /// - Throws: ``ConfigurationError`` with the line: the first mistake.
   public init(parsing bytes: [UInt8], path: String, options: OptionTable) throws(ConfigurationError) {
+    var faults = ConfigurationFaults(limit: 1)
+    self.init(parsing: bytes, path: path, options: options, faults: &faults)
+    if let first = faults.errors.first { throw first }
+  }
+
+  /// Reads the text of a file as far as it can be understood, and notes its mistakes.
+  ///
+  /// - Parameters:
+  ///   - bytes: UTF-8, at most ``ConfigurationLimits/fileSize``.
+  ///   - path: what messages call it.
+  public init(parsing bytes: [UInt8], path: String, options: OptionTable, faults: inout ConfigurationFaults) {
+    self.path = path
+    guard let (outline, document) = Self.parsed(bytes, path: path, options, &faults) else {
+      (settings, cameras) = ([:], [])
+      return
+    }
+    // The library never frees a table; without its content it is a few words.
+    defer { document.clear() }
+    var settings: OptionLayer = [:]
+    var cameras = [OptionLayer](repeating: [:], count: outline.cameraLines.count)
+    let tables = document["camera"]?.array
+    for key in outline.keys where key.table == nil && !faults.isFull {
+      let table = key.camera.flatMap { index in
+        tables.flatMap { index < $0.count ? $0[index].table : nil }
+      }
+      do throws(ConfigurationError) {
+        let setting = try Self.setting(of: key, in: table ?? document, options, path: path)
+        if let camera = key.camera { cameras[camera][key.name] = setting } else { settings[key.name] = setting }
+      } catch {
+        faults.add(
+          error, lost: Set([options[key.name] ?? options.nearest(to: key.name)?.option].compactMap { $0?.name }))
+      }
+    }
+    for (index, table) in outline.tables.enumerated() where !faults.isFull {
+      let whole = table.camera.map { index in tables.flatMap { index < $0.count ? $0[index].table : nil } } ?? document
+      let keys = outline.keys.filter { $0.table == index }
+      let name = table.path.joined(separator: "-")
+      do throws(ConfigurationError) {
+        guard let setting = try Self.setting(of: table, keys, in: whole, options, path: path) else { continue }
+        guard (table.camera.map { cameras[$0] } ?? settings)[name] == nil else {
+          throw ConfigurationError(at: "\(path):\(table.line)", key: name, "it stands in this file twice: remove one")
+        }
+        if let camera = table.camera { cameras[camera][name] = setting } else { settings[name] = setting }
+      } catch {
+        faults.add(error, lost: [name])
+      }
+    }
+    self.settings = settings
+    self.cameras = zip(outline.cameraLines, cameras).map { Camera(line: $0, settings: $1) }
+  }
+
+  /// The document without the statements that cannot be read; nil where nothing of it can.
+  private static func parsed(
+    _ bytes: [UInt8], path: String, _ options: OptionTable, _ faults: inout ConfigurationFaults
+  ) -> (TOMLOutline, TOMLTable)? {
+    var bytes = bytes
+    var statements: ConfigurationStatements?
+    while true {
+      do throws(ConfigurationError) {
+        let text = try text(of: bytes, path: path)
+        return (try TOMLOutline(bytes, path: path, tables: options.tables), try document(text, path: path))
+      } catch {
+        faults.add(error)
+        var rest = statements ?? ConfigurationStatements(bytes)
+        guard !faults.isFull, let line = error.line, let removed = rest.remove(at: line) else { return nil }
+        faults.lose(removed.keys)
+        if removed.isTable { faults.loseTables() }
+        bytes = rest.bytes
+        statements = rest
+      }
+    }
+  }
+
+  private static func text(of bytes: [UInt8], path: String) throws(ConfigurationError) -> String {
     guard bytes.count <= ConfigurationLimits.fileSize else {
       throw ConfigurationError(
         at: path, "it has more than the \(ConfigurationLimits.fileSize) bytes that are read; is it the right file?")
@@ -36,43 +110,22 @@ public struct ConfigurationFile: Sendable {
     if let nul = bytes.firstIndex(of: 0) {
       throw ConfigurationError(at: "\(path):\(Self.line(of: nul, in: bytes))", "there is a NUL; is it a text file?")
     }
-    let outline = try TOMLOutline(bytes, path: path, tables: options.tables)
-    let document = try Self.document(text, path: path)
-    // The library never frees a table; without its content it is a few words.
-    defer { document.clear() }
-    var settings: OptionLayer = [:]
-    var cameras = [OptionLayer](repeating: [:], count: outline.cameraLines.count)
-    let tables = document["camera"]?.array
-    for key in outline.keys where key.table == nil {
-      let place = "\(path):\(key.line)"
-      let table = key.camera.map { index in
-        tables.flatMap { index < $0.count ? $0[index].table : nil }
-      }
-      guard let option = options[key.name] else { throw Self.unknown(key, at: place, options) }
-      if key.camera != nil, option.scope == .box {
-        throw ConfigurationError(
-          at: place, key: key.name, "this is not a camera's but the whole box's; write it above the first [[camera]]")
-      }
-      guard let value = (table ?? document)?[key.name] else {
-        throw ConfigurationError(.software, at: place, key: key.name, "the TOML library does not find this key")
-      }
-      let setting = OptionSetting(
-        option, try Self.value(value, of: option, at: place), .file(path, line: key.line))
-      if let camera = key.camera { cameras[camera][key.name] = setting } else { settings[key.name] = setting }
+    return text
+  }
+
+  private static func setting(
+    of key: TOMLOutline.Key, in table: TOMLTable, _ options: OptionTable, path: String
+  ) throws(ConfigurationError) -> OptionSetting {
+    let place = "\(path):\(key.line)"
+    guard let option = options[key.name] else { throw Self.unknown(key, at: place, options) }
+    if key.camera != nil, option.scope == .box {
+      throw ConfigurationError(
+        at: place, key: key.name, "this is not a camera's but the whole box's; write it above the first [[camera]]")
     }
-    for (index, table) in outline.tables.enumerated() {
-      let whole = table.camera.map { index in tables.flatMap { index < $0.count ? $0[index].table : nil } } ?? document
-      let keys = outline.keys.filter { $0.table == index }
-      guard let setting = try Self.setting(of: table, keys, in: whole, options, path: path) else { continue }
-      let name = setting.option.name
-      guard (table.camera.map { cameras[$0] } ?? settings)[name] == nil else {
-        throw ConfigurationError(at: "\(path):\(table.line)", key: name, "it stands in this file twice: remove one")
-      }
-      if let camera = table.camera { cameras[camera][name] = setting } else { settings[name] = setting }
+    guard let value = table[key.name] else {
+      throw ConfigurationError(.software, at: place, key: key.name, "the TOML library does not find this key")
     }
-    self.path = path
-    self.settings = settings
-    self.cameras = zip(outline.cameraLines, cameras).map { Camera(line: $0, settings: $1) }
+    return OptionSetting(option, try Self.value(value, of: option, at: place), .file(path, line: key.line))
   }
 
   private static func document(_ text: String, path: String) throws(ConfigurationError) -> TOMLTable {

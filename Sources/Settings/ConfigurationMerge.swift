@@ -22,10 +22,27 @@ public struct ConfigurationMerge: Sendable {
   public init(
     file: ConfigurationFile?, environment: OptionLayer, given: Set<String>, options: OptionTable
   ) throws(ConfigurationError) {
+    var faults = ConfigurationFaults(limit: 1)
+    self.init(file: file, environment: environment, given: given, options: options, faults: &faults)
+    if let first = faults.errors.first { throw first }
+  }
+
+  /// - Parameters:
+  ///   - given: the options of the command line, by name.
+  ///   - faults: where it is noted that several cameras would have the same of what only one can have.
+  public init(
+    file: ConfigurationFile?, environment: OptionLayer, given: Set<String>, options: OptionTable,
+    faults: inout ConfigurationFaults
+  ) {
     let common = file?.settings ?? [:]
     let tables = file?.cameras ?? []
-    for option in options.options where option.scope == .camera(isShared: false) && !tables.isEmpty {
-      try Self.check(option, common[option.name], environment[option.name], given, tables)
+    for option in options.options
+    where option.scope == .camera(isShared: false) && !tables.isEmpty && !faults.lacksTables {
+      do throws(ConfigurationError) {
+        try Self.check(option, common[option.name], environment[option.name], given, tables)
+      } catch {
+        faults.add(error, lost: [option.name])
+      }
     }
     func merged(_ table: OptionLayer) -> OptionLayer {
       common.merging(table) { $1 }.merging(environment) { $1 }.filter { !given.contains($0.key) }

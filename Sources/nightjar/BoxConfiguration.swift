@@ -26,24 +26,31 @@ struct BoxConfiguration {
   ///   - environment: all variables.
   /// - Throws: ``ConfigurationError`` for what file or environment say, else what the parser of the command line throws.
   static func load(arguments: [String], environment: [String: String]) throws -> BoxConfiguration {
+    var faults = ConfigurationFaults()
+    let box = try read(arguments: arguments, environment: environment, faults: &faults)
+    if let first = faults.errors.first { throw first }
+    return box
+  }
+
+  /// Reads everything anew, as far as it can be understood, and notes the mistakes of file and environment.
+  ///
+  /// - Throws: as ``load(arguments:environment:)``, where nothing can be understood.
+  static func read(
+    arguments: [String], environment: [String: String], faults: inout ConfigurationFaults
+  ) throws -> BoxConfiguration {
     let options = StreamCommand.optionTable
     let words = CommandLineWords(arguments, options: options)
     let path = path(words, environment)
-    let file = try path.map { try ConfigurationFile(contentsOf: $0, options: options) }
-    let variables = try EnvironmentSettings(environment, options: options, others: [pathVariable])
-    let merge = try ConfigurationMerge(
-      file: file, environment: variables.settings, given: words.given, options: options)
+    let file = try path.map { try ConfigurationFile(contentsOf: $0, options: options, faults: &faults) }
+    let variables: EnvironmentSettings
+    do {
+      variables = try EnvironmentSettings(environment, options: options, others: [pathVariable])
+    } catch { throw faults.errors.first ?? error }
+    let merge = ConfigurationMerge(
+      file: file, environment: variables.settings, given: words.given, options: options, faults: &faults)
     let merged = merge.cameras
-    let cameras = try merged.map { camera in
-      do {
-        return try StreamCommand.parsed(camera.settings.words(of: options) + arguments)
-      } catch {
-        let name = merged.count > 1 ? camera.settings["name"]?.text : nil
-        throw OptionFault.refusal(of: error, settings: camera.settings, given: words.given, camera: (name, camera.line))
-          ?? error
-      }
-    }
-    try CameraSet(path: path, lines: merged.map(\.line), settings: merged.map(\.settings), cameras: cameras).check()
+    let cameras = try OptionFault.commands(of: merged, arguments, given: words.given, &faults)
+    CameraSet(path: path, lines: merged.map(\.line), settings: merged.map(\.settings), cameras: cameras).check(&faults)
     return BoxConfiguration(
       cameras: cameras, path: path,
       warnings: variables.warnings + Self.relativePaths(merged), overridden: merge.overridden,
@@ -113,33 +120,81 @@ extension OptionLayer {
   }
 }
 
-/// Turns what the parser of the command line says of an option into a line that tells where it stands.
-enum OptionFault {
-  /// - Parameters:
-  ///   - given: the options of the command line.
-  ///   - camera: one of several, where its table has a name, and the line of that.
+/// What the parser of the command line says of an option, as a line that tells where that stands.
+struct OptionFault {
+  /// What is wrong, or has nothing to go with.
+  let setting: OptionSetting
+  /// What is wrong with it.
+  let reason: String
+  /// The options that have to do with it.
+  let names: Set<String>
+
+  /// - Parameter given: the options of the command line.
   /// - Returns: nil where it is none of file or environment that is wrong.
-  static func refusal(
-    of error: any Error, settings: OptionLayer, given: Set<String>, camera: (name: String?, line: Int?)
-  ) -> ConfigurationError? {
+  private init?(_ error: any Error, settings: OptionLayer, given: Set<String>) {
     let message = Nightjar.message(for: error)
-    for name in optionNames(in: message) {
+    let names = Self.optionNames(in: message)
+    for name in names {
       guard let setting = settings[name] ?? (name.hasPrefix("no-") ? settings[String(name.dropFirst(3))] : nil) else {
         continue
       }
-      let reason = reason(message, about: name, given: given)
-      switch setting.origin {
-      case .file(_, let line):
-        // What stands above the tables may be right for the others.
-        let whose =
-          if let name = camera.name, let first = camera.line, line < first {
-            "; that is camera '\(name)': write it into the tables of the others"
-          } else { "" }
-        return ConfigurationError(at: "\(setting.origin)", key: setting.option.name, reason + whose)
-      case .environment: return ConfigurationError(.usage, at: "\(setting.origin)", reason)
-      }
+      (self.setting, self.names) = (setting, Set(names))
+      reason = Self.reason(message, about: name, given: given)
+      return
     }
     return nil
+  }
+
+  /// What the cameras are to do, each without the options that are wrong, which are noted.
+  ///
+  /// - Throws: what the parser throws where the command line itself is wrong.
+  static func commands(
+    of cameras: [ConfigurationMerge.Camera], _ arguments: [String], given: Set<String>,
+    _ faults: inout ConfigurationFaults
+  ) throws -> [StreamCommand] {
+    var found: [(camera: Int, fault: OptionFault)] = []
+    let known = faults.lost
+    let commands = try cameras.enumerated().map { index, camera in
+      var settings = camera.settings
+      var lost = known
+      while true {
+        do {
+          return try StreamCommand.parsed(settings.words(of: StreamCommand.optionTable) + arguments)
+        } catch {
+          guard let fault = OptionFault(error, settings: settings, given: given) else {
+            throw faults.errors.first ?? found.first.map { $0.fault.error(of: nil) } ?? error
+          }
+          // Whether it fits what is not known, nobody can say.
+          if fault.names.isDisjoint(with: lost) { found.append((index, fault)) }
+          lost.insert(fault.setting.option.name)
+          settings[fault.setting.option.name] = nil
+        }
+      }
+    }
+    for (index, fault) in found {
+      let having = cameras.indices.filter { cameras[$0].settings[fault.setting.option.name] == fault.setting }
+      let failing = found.filter { $0.fault.setting == fault.setting }.map(\.camera)
+      // What is wrong for all that have it is wrong in itself.
+      let whose = cameras.count > 1 && Set(failing) != Set(having) ? cameras[index] : nil
+      faults.add(fault.error(of: whose), lost: [fault.setting.option.name])
+    }
+    return commands
+  }
+
+  /// The line.
+  ///
+  /// - Parameter camera: the one of several for which it is wrong; nil where it is for all.
+  private func error(of camera: ConfigurationMerge.Camera?) -> ConfigurationError {
+    switch setting.origin {
+    case .file(_, let line):
+      // What stands above the tables may be right for the others.
+      let whose =
+        if let camera, let name = camera.settings["name"]?.text, let first = camera.line, line < first {
+          "; that is camera '\(name)': write it into the tables of the others"
+        } else { "" }
+      return ConfigurationError(at: "\(setting.origin)", key: setting.option.name, reason + whose)
+    case .environment: return ConfigurationError(.usage, at: "\(setting.origin)", reason)
+    }
   }
 
   /// The options that a message names, in its order.
@@ -161,7 +216,9 @@ enum OptionFault {
     }
     let value = message[..<middle.lowerBound].dropFirst(opening.count)
     let rest = message[middle.upperBound...].drop { $0 != "'" }.dropFirst(3)
-    let choice = String(rest).replacing("Please provide one of", with: "choose one of")
+    var choice = String(rest).replacing("Please provide one of", with: "choose one of")
+    // A sentence of the parser's; ours go on behind it.
+    if choice.hasSuffix(".") { choice.removeLast() }
     return "'\(value)': \(choice.isEmpty ? "it does not take this" : bare(choice, given: given))"
   }
 

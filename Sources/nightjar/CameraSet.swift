@@ -11,32 +11,36 @@ struct CameraSet {
   let settings: [OptionLayer]
   let cameras: [StreamCommand]
 
-  /// - Throws: ``ConfigurationError`` with the place of the second of two that want the same.
-  func check() throws(ConfigurationError) {
-    guard cameras.count > 1 else { return }
-    try checkDistinct("name", "give each camera a name of its own", cameras.map { [$0.name] })
-    try checkSources()
-    try checkDistinct(
-      "to", "another camera goes there already", cameras.map { $0.destinations.map { "\($0.host) port \($0.port)" } })
-    try checkDistinct("sdp", "another camera's is written there", cameras.map { $0.sdp.map { [$0] } ?? [] })
-    try checkGroups()
+  /// Notes what is in another's way, with the place of the second of two that want the same.
+  func check(_ faults: inout ConfigurationFaults) {
+    guard cameras.count > 1, !faults.lacksTables else { return }
+    checkDistinct("name", "give each camera a name of its own", cameras.map { [$0.name] }, &faults)
+    checkSources(&faults)
+    checkDistinct(
+      "to", "another camera goes there already", cameras.map { $0.destinations.map { "\($0.host) port \($0.port)" } },
+      &faults)
+    checkDistinct("sdp", "another camera's is written there", cameras.map { $0.sdp.map { [$0] } ?? [] }, &faults)
+    checkGroups(&faults)
     for (index, camera) in cameras.enumerated() where camera.sdp != nil && camera.sdp == camera.statisticsPath {
-      throw ConfigurationError(at: place(of: "sdp", index), key: "sdp", "it is the file of stats-json")
+      faults.add(ConfigurationError(at: place(of: "sdp", index), key: "sdp", "it is the file of stats-json"))
     }
     for (index, camera) in cameras.enumerated() where camera.sdp != nil && camera.sdp == camera.tracing.path {
-      throw ConfigurationError(at: place(of: "sdp", index), key: "sdp", "it is the file of trace")
+      faults.add(ConfigurationError(at: place(of: "sdp", index), key: "sdp", "it is the file of trace"))
     }
-    try checkDistinct(
+    checkDistinct(
       "rtsp-multicast", "another camera goes to this group",
-      cameras.map { $0.serving.group.map { ["\($0.address) port \($0.port)"] } ?? [] })
+      cameras.map { $0.serving.group.map { ["\($0.address) port \($0.port)"] } ?? [] }, &faults)
+    guard faults.lost.isDisjoint(with: ["to", "rtsp", "rtsps"]) else { return }
     for (index, camera) in cameras.enumerated() where camera.destinations.isEmpty && !camera.serving.isServed {
-      throw ConfigurationError(
-        at: place(of: "to", index), "\(camera.name) goes nowhere: give it a to, or write rtsp = true above the cameras")
+      faults.add(
+        ConfigurationError(
+          at: place(of: "to", index),
+          "\(camera.name) goes nowhere: give it a to, or write rtsp = true above the cameras"))
     }
   }
 
   /// What goes to a group on purpose would be another camera's picture among the packets of the one that is served there.
-  private func checkGroups() throws(ConfigurationError) {
+  private func checkGroups(_ faults: inout ConfigurationFaults) {
     for camera in cameras {
       guard let group = camera.serving.group else { continue }
       let taken = [group.port, group.port + 1]
@@ -45,34 +49,40 @@ struct CameraSet {
         where destination.host == group.address
           && taken.contains(where: { $0 == destination.port || $0 == destination.port + 1 })
         {
-          throw ConfigurationError(
-            at: place(of: "to", index), key: "to",
-            "'\(destination.host) port \(destination.port)' is the rtsp-multicast of camera '\(camera.name)'")
+          faults.add(
+            ConfigurationError(
+              at: place(of: "to", index), key: "to",
+              "'\(destination.host) port \(destination.port)' is the rtsp-multicast of camera '\(camera.name)'"))
         }
       }
     }
   }
 
-  private func checkSources() throws(ConfigurationError) {
+  private func checkSources(_ faults: inout ConfigurationFaults) {
+    guard !faults.lost.contains("source") else { return }
     for (index, camera) in cameras.enumerated() where camera.source == .auto {
-      throw ConfigurationError(
-        at: place(of: "source", index), key: "source",
-        "camera '\(camera.name)' has none; of several each needs its own, as in source = \"/dev/v4l/by-id/…\"; see nightjar "
-          + "devices")
+      faults.add(
+        ConfigurationError(
+          at: place(of: "source", index), key: "source",
+          "camera '\(camera.name)' has none; of several each needs its own, as in source = \"/dev/v4l/by-id/…\"; see "
+            + "nightjar devices"))
     }
-    try checkDistinct(
+    checkDistinct(
       "source", "another camera has it already",
       cameras.map { camera in
         if case .device(let path) = camera.source { return [path] }
         return []
-      })
+      }, &faults)
   }
 
-  private func checkDistinct(_ option: String, _ mend: String, _ values: [[String]]) throws(ConfigurationError) {
+  private func checkDistinct(
+    _ option: String, _ mend: String, _ values: [[String]], _ faults: inout ConfigurationFaults
+  ) {
+    guard !faults.lost.contains(option) else { return }
     var taken: Set<String> = []
     for (index, values) in values.enumerated() {
       for value in values where taken.contains(value) {
-        throw ConfigurationError(at: place(of: option, index), key: option, "'\(value)': \(mend)")
+        faults.add(ConfigurationError(at: place(of: option, index), key: option, "'\(value)': \(mend)"))
       }
       taken.formUnion(values)
     }

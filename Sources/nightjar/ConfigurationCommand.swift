@@ -30,14 +30,22 @@ struct ConfigurationCommand: ParsableCommand {
           """, valueName: "file"))
     var path: String?
 
-    /// What comes of the file and `environment`.
+    /// What comes of the file and the environment; it will do without a file, where none was named.
     ///
-    /// - Parameter mayBeMissing: whether it will do without a file, where none was named.
     /// - Throws: ``ConfigurationError``, also where there is no file that has to be.
-    func load(_ environment: [String: String], mayBeMissing: Bool = false) throws -> BoxConfiguration {
+    func load() throws -> BoxConfiguration {
       let isUsual = path == nil && (ProcessEnvironment.variables[BoxConfiguration.pathVariable] ?? "").isEmpty
-      let file = mayBeMissing && isUsual && !ConfigurationFile.mayExist(found) ? "none" : found
-      return try BoxConfiguration.load(arguments: ["--config=\(file)"], environment: environment)
+      let file = isUsual && !ConfigurationFile.mayExist(found) ? "none" : found
+      return try BoxConfiguration.load(arguments: ["--config=\(file)"], environment: ProcessEnvironment.variables)
+    }
+
+    /// What comes of the file alone, whose mistakes are noted.
+    ///
+    /// - Throws: ``ConfigurationError`` where it cannot be read.
+    func check(_ faults: inout ConfigurationFaults) throws -> BoxConfiguration {
+      let box = try BoxConfiguration.read(arguments: ["--config=\(found)"], environment: [:], faults: &faults)
+      box.noteMissingFiles(&faults)
+      return box
     }
 
     private var found: String {
@@ -49,11 +57,12 @@ struct ConfigurationCommand: ParsableCommand {
 
   struct CheckCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "check", abstract: "Find the first mistake in the file.",
+      commandName: "check", abstract: "Find the mistakes in the file.",
       discussion: """
-        It looks at the file, and for servers that others are to reach at who may log in: cameras and other files may be \
-        there or not, and a stream goes on. With --strict it looks at users, tokens and certificate too, as they are for \
-        whoever asks: what a stream would not start with is a mistake then.
+        Each is a line with its place. It looks at the file, whether the files of users, tokens and certificate that it \
+        names are there, and for servers that others are to reach at who may log in; cameras may be there or not. With \
+        --strict it reads users, tokens and certificate too, as they are for whoever asks: what a stream would not start \
+        with is a mistake then.
         """)
 
     @OptionGroup var file: File
@@ -65,7 +74,10 @@ struct ConfigurationCommand: ParsableCommand {
     func run() throws {
       signal(SIGPIPE, SIG_IGN)
       try reportingFailures {
-        let box = try file.load([:])
+        var faults = ConfigurationFaults()
+        let box = try file.check(&faults)
+        for fault in faults.sorted { FailureOutput.write(fault) }
+        if let first = faults.sorted.first { throw ExitCode(first.kind.exitCode) }
         let open = box.box.openToNobody(asIsForUs: strict)
         for warning in box.warnings + (strict ? [] : open) { writeError("warning: \(warning)\n") }
         if strict {
@@ -90,7 +102,7 @@ struct ConfigurationCommand: ParsableCommand {
     func run() throws {
       signal(SIGPIPE, SIG_IGN)
       try reportingFailures {
-        let box = try file.load(ProcessEnvironment.variables, mayBeMissing: true)
+        let box = try file.load()
         for warning in box.warnings { writeError("warning: \(warning)\n") }
         try writeOutput(Self.text(box))
       }
@@ -123,6 +135,29 @@ struct ConfigurationCommand: ParsableCommand {
     func run() throws {
       signal(SIGPIPE, SIG_IGN)
       try reportingFailures { try writeOutput(ExampleConfiguration.text(forService: service)) }
+    }
+  }
+}
+
+extension BoxConfiguration {
+  /// The options that name a file without which no stream starts.
+  private static let requiredFiles = ["users", "tokens", "tls-cert", "tls-key"]
+
+  /// Notes files that are named and not there. Those that only their owner may look for are taken to be there, and where a
+  /// path begins is known for those from the root alone.
+  fileprivate func noteMissingFiles(_ faults: inout ConfigurationFaults) {
+    for option in Self.requiredFiles {
+      guard let setting = settings[0][option], let path = setting.text, path.hasPrefix("/"),
+        !ConfigurationFile.mayExist(path)
+      else { continue }
+      let mend =
+        switch option {
+        case "users": "; nightjar user add NAME --users \(ShellWord.quoted(path)) makes it"
+        case "tokens": "; nightjar token add NAME --tokens \(ShellWord.quoted(path)) makes it"
+        default: ""
+        }
+      faults.add(
+        ConfigurationError(.noInput, at: "\(setting.origin)", key: option, "there is no file \(path)\(mend)"))
     }
   }
 }

@@ -94,10 +94,12 @@ private struct Program {
 
   /// A build without x264 has no presets of x264.
   private func usable(_ text: String) -> String {
+    // Files that are named have to be there.
+    let text = text.replacing(/(?m)^((?:users|tokens|tls-cert|tls-key) = )".*"$/) { "\($0.output.1)\"/dev/null\"" }
     #if X264
-      text
+      return text
     #else
-      text.split(separator: "\n", omittingEmptySubsequences: false).filter { !$0.hasPrefix("x264-preset") }
+      return text.split(separator: "\n", omittingEmptySubsequences: false).filter { !$0.hasPrefix("x264-preset") }
         .joined(separator: "\n")
     #endif
   }
@@ -208,7 +210,7 @@ private struct Program {
   }
 
   @Test func `A path that depends on where the program is started is told`() throws {
-    let program = try Program("source = 'file:clip.y4m'\nusers = '/etc/users'\nsdp = 'x/c.sdp'\nrtsp = true\n")
+    let program = try Program("source = 'file:clip.y4m'\nusers = '/dev/null'\nsdp = 'x/c.sdp'\nrtsp = true\n")
     let result = try program.run(["config", "check"])
     #expect(result.status == 0, "\(result.error)")
     let lines = result.error.split(separator: "\n").filter { $0.contains("is looked for where nightjar is started") }
@@ -238,9 +240,86 @@ private struct Program {
     #expect(try program.run(["config", "check", "--strict"]).error.isEmpty)
     try "rtsps = true\ntls-cert = '/nowhere/c'\ntls-key = '/nowhere/k'\n".write(
       toFile: program.file, atomically: false, encoding: .utf8)
-    #expect(try program.run(["config", "check"]).status == 0)
-    let missing = try program.run(["config", "check", "--strict"])
-    #expect(missing.status == 66 && missing.error.contains("/nowhere/c"), "\(missing.error)")
+    for arguments in [[], ["--strict"]] {
+      let missing = try program.run(["config", "check"] + arguments)
+      #expect(missing.status == 66, "\(missing.error)")
+      #expect(
+        missing.error == "nightjar: \(program.file):2: tls-cert: there is no file /nowhere/c\n"
+          + "nightjar: \(program.file):3: tls-key: there is no file /nowhere/k\n")
+    }
+  }
+
+  @Test func `A users file that is named and not there is a mistake, with what makes it`() throws {
+    let program = try Program("rtsp = true\nhttps = true\nusers = '/nowhere/u s'\ntokens = '/nowhere/t'\n")
+    let result = try program.run(["config", "check"])
+    #expect(result.status == 66)
+    let users = "users: there is no file /nowhere/u s; nightjar user add NAME --users '/nowhere/u s' makes it"
+    let tokens = "tokens: there is no file /nowhere/t; nightjar token add NAME --tokens /nowhere/t makes it"
+    #expect(result.error == "nightjar: \(program.file):3: \(users)\nnightjar: \(program.file):4: \(tokens)\n")
+    // As a stream sees it.
+    let stream = try program.run(["stream", "--source", "test", "--duration", "1s", "--control", "none"])
+    #expect(stream.status == 66 && stream.error.contains("/nowhere/u s"), "\(stream.error)")
+  }
+
+  /// Files with several mistakes, and the beginnings of all the lines that they are worth: no consequence is one.
+  private static let severalMistakes: [(text: String, lines: [String])] = [
+    (
+      "fps = 0\nbitrat = 1\nencoder = \"nvenc\"",
+      [
+        ":1: fps: '0': choose 0.1 to 240", ":2: bitrat: there is no such option; the nearest is bitrate",
+        ":3: encoder: 'nvenc': choose one of 'auto', ",
+      ]
+    ),
+    // What is no TOML, of one line and of several, and what stands behind it.
+    (
+      "fps = \nto = [\n  \"rtp://h:2\",\n  5x,\n]\nsize = \"1281x720\"\nusers = \"a\nwait = yes\nslices = true",
+      [
+        ":1: this is no TOML", ":4: to: 5x is no number", ":6: size: '1281x720': width and height",
+        ":7: a text ends with a quotation mark", ":8: wait: yes: write true or false",
+        ":9: slices: this is true or false",
+      ]
+    ),
+    // What goes with an option that is wrong is not wrong for that.
+    ("rtsp = 1.5\nalways-encode = true\nfps = 0", [":1: rtsp: this is a number", ":3: fps: '0'"]),
+    ("rtsp = \"nowhere\"\nalways-encode = true\nfps = 0", [":1: rtsp: nowhere: write", ":3: fps: '0'"]),
+    // Of several cameras: the one that is wrong, what is wrong for all of them, and what two of them want.
+    (
+      "rtsp = true\nbitrate = \"2m\"\n[[camera]]\nname = \"a\"\nsource = \"test\"\nfps = 0\n[[camera]]\n"
+        + "name = \"b\"\nsorce = \"test\"\n[[camera]]\nname = \"b\"\nsource = \"test\"",
+      [
+        ":2: bitrate: '2m': choose auto, or bits a second from ", ":6: fps: '0'",
+        ":9: sorce: there is no such option; the nearest is source", ":11: name: 'b': give each",
+      ]
+    ),
+    (
+      "rtsp = true\n[[kamera]]\nname = \"x\"\n[[camera]]\nfps = 0\n[[camera]]\nfps = 1e3",
+      [":2: [kamera]: the only tables", ":5: fps: '0'", ":7: fps: '1000.0'"]
+    ),
+    (
+      "[[camera]]\n[[camera]]",
+      [
+        ":1: source: camera 'camera' has none", ":1: camera goes nowhere", ":2: name: 'camera': give each",
+        ":2: source: camera 'camera' has none", ":2: camera goes nowhere",
+      ]
+    ),
+  ]
+
+  @Test(arguments: severalMistakes.indices)
+  func `All mistakes are found at once, by file and line`(index: Int) throws {
+    let (text, lines) = Self.severalMistakes[index]
+    let program = try Program(text)
+    let result = try program.run(["config", "check"])
+    #expect(result.status == 65)
+    let found = result.error.split(separator: "\n")
+    #expect(found.count == lines.count, "\(result.error)")
+    for (found, expected) in zip(found, lines) {
+      #expect(found.hasPrefix("nightjar: \(program.file)\(expected)"), "\(found) instead of \(expected)")
+    }
+    #expect(!result.error.contains(".;") && !result.error.contains("that is camera"), "\(result.error)")
+    // A stream says one of them, and is not begun.
+    let stream = try program.run(["stream", "--duration", "1s"])
+    #expect(stream.status == 65 && stream.error.split(separator: "\n").count == 1, "\(stream.error)")
+    #expect(result.error.contains(stream.error), "\(stream.error)")
   }
 
   // MARK: - Mistakes
@@ -304,7 +383,7 @@ private struct Program {
     #expect(result.error.contains(words) && result.error.split(separator: "\n").count == 1, "\(result.error)")
     guard arguments.isEmpty else { return }
     let checked = try program.run(["config", "check"])
-    #expect(checked.status == 65 && checked.error == result.error, "\(checked.error)")
+    #expect(checked.status == 65 && checked.error.contains(result.error), "\(checked.error)")
   }
 
   @Test(arguments: [
