@@ -28,11 +28,13 @@ public enum CameraControlError: Failure, Hashable {
   /// It lays the picture, which has options of its own.
   case turning(name: String)
 
-  /// That there is none called `name`, with the nearest of those that there are.
+  /// That there is none called `name`, with the one of `names` that was probably meant.
   public static func unknown(name: String, among names: [String]) -> CameraControlError {
     let wanted = Array(name.utf8.prefix(64))
     let nearest = names.map { ($0, EditDistance.between(wanted, Array($0.utf8.prefix(64)))) }.min { $0.1 < $1.1 }
-    return names.isEmpty ? .none : .unknown(name: String(name.prefix(64)), nearest: nearest?.0)
+    // Every name has a nearest one; beyond a third of its letters it is another word, and no slip of the pen.
+    let meant = nearest.flatMap { $0.1 <= max(1, wanted.count / 3) ? $0.0 : nil }
+    return names.isEmpty ? .none : .unknown(name: String(name.prefix(64)), nearest: meant)
   }
 
   /// Whether it says nothing but that the camera is gone.
@@ -47,7 +49,8 @@ public enum CameraControlError: Failure, Hashable {
   public var description: String {
     switch self {
     case .unknown(let name, let nearest):
-      "the camera has no control '\(name)'" + (nearest.map { "; the nearest is \($0)" } ?? "")
+      "the camera has no control '\(name)'; "
+        + (nearest.map { "the nearest is \($0)" } ?? "nightjar devices --controls lists those that it has")
     case .none: "this camera has no controls, or was unplugged just now"
     case .absent: "the camera is not there now: plug it in"
     case .silent: "the camera's driver does not answer: unplug the camera and plug it in again"

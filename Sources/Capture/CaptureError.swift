@@ -16,6 +16,8 @@ public enum CaptureError: Failure {
   case noFormats
   /// The camera compresses its pictures in a way that only a video decoder opens.
   case interFrameCoded([PixelFormat])
+  /// The format that was chosen has to be decoded first, and the camera has others.
+  case formatInterFrameCoded(PixelFormat, others: [PixelFormat])
   /// The camera does not offer that pixel format.
   case formatNotOffered(PixelFormat, offered: [PixelFormat])
   /// Nothing here can open these pixel formats.
@@ -71,6 +73,8 @@ public enum CaptureError: Failure {
       "the camera's driver names no pixel format"
     case .interFrameCoded(let formats):
       "the camera delivers only \(Self.list(formats)), which has to be decoded first: not supported yet"
+    case .formatInterFrameCoded(let format, let others):
+      "\(format) has to be decoded first, which is not supported yet: choose \(Self.list(others)), or no format at all"
     case .formatNotOffered(let format, let offered):
       "the camera does not offer \(format); it has \(Self.list(offered))"
     case .formatNotReadable(let formats):
@@ -121,7 +125,7 @@ public enum CaptureError: Failure {
     case .noDevice, .notVideo, .notCapture: .noInput
     case .noPermission: .noPermission
     case .busy: .temporary
-    case .formatNotOffered, .sizeNotEncodable, .sizeNotOffered, .rateNotOffered: .usage
+    case .formatNotOffered, .formatInterFrameCoded, .sizeNotEncodable, .sizeNotOffered, .rateNotOffered: .usage
     case .noFormats, .interFrameCoded, .formatNotReadable, .noUsableSize, .interlaced: .unavailable
     case .implausible, .conversion, .mounting: .data
     case .disconnected, .sourceChanged, .stalled: .unavailable

@@ -95,7 +95,10 @@ enum FormatNegotiation {
     var formats = capabilities.formats.filter { ConversionPath.of($0.pixelFormat) != nil }
     if let wanted = request.format {
       guard offered.contains(wanted) else { throw .formatNotOffered(wanted, offered: offered) }
-      guard !wanted.isInterFrameCoded else { throw .interFrameCoded([wanted]) }
+      guard !wanted.isInterFrameCoded else {
+        let others = formats.map(\.pixelFormat).filter { !$0.isInterFrameCoded }
+        throw others.isEmpty ? .interFrameCoded(offered) : .formatInterFrameCoded(wanted, others: others)
+      }
       formats = formats.filter { $0.pixelFormat == wanted }
       guard !formats.isEmpty else { throw .formatNotReadable([wanted]) }
     }

@@ -21,7 +21,7 @@ public struct ControlFailure: Failure, Codable, Hashable {
   }
 
   /// What the thing controlled has thrown.
-  init(_ error: any Error) {
+  public init(_ error: any Error) {
     switch error {
     case let failure as ControlFailure: self = failure
     case let failure as any Failure: self.init(failure.description, kind: failure.kind)
@@ -31,6 +31,9 @@ public struct ControlFailure: Failure, Codable, Hashable {
 
   /// One line for the person at the terminal.
   public var description: String { error }
+
+  /// This as the API answers it: one line of JSON.
+  public var json: String { String(decoding: ControlJSON.encode(self), as: UTF8.self) }
 
   /// What kind of failure it is.
   public var kind: FailureKind { FailureKind.allNames.first { $0.value == failure }?.key ?? .software }

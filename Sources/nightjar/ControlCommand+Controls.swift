@@ -139,10 +139,13 @@ extension ControlCommand {
     @OptionGroup var stream: Stream
 
     func run() throws {
-      try stream.tell {
-        try $0.lockSensor(false)
-      } _: { _ in
-        "the sensor is not locked\n"
+      try stream.ask { client in
+        let wasLocked = try client.controls().value.sensorLock != "off"
+        try stream.write(
+          client.lockSensor(false),
+          wasLocked
+            ? "the sensor is unlocked: the camera sets exposure, gain, colours and focus by itself\n"
+            : "the sensor was not locked: nothing has changed\n")
       }
     }
   }

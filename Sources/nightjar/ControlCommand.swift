@@ -19,6 +19,9 @@ struct ControlCommand: ParsableCommand {
         nightjar ctl controls set brightness=10
         nightjar ctl bitrate 2.5M --socket /run/nightjar/control.sock
 
+      With --json an answer is JSON on standard output, and a failure is JSON on standard error: {"error": …, \
+      "failure": …}, as docs/openapi.json describes it.
+
       Exit codes are those of sysexits.h: 64 wrong value, 66 no such camera, destination or control, 69 no such stream, 77 no \
       permission.
       """,
@@ -38,10 +41,12 @@ struct ControlCommand: ParsableCommand {
         discussion: "That is nightjar/control.sock under $XDG_RUNTIME_DIR, else under /run.", valueName: "path"))
     var socket: String?
 
-    @Option(help: ArgumentHelp("Which camera, where there are several.", valueName: "name"))
+    @Option(
+      help: ArgumentHelp("Which camera, where there are several.", valueName: "name"),
+      completion: NameCompletion.cameras)
     var camera: String?
 
-    @Flag(help: "Write the answer as JSON.")
+    @Flag(help: "Write the answer as JSON, and a failure too.")
     var json = false
 
     mutating func validate() throws {
@@ -84,7 +89,7 @@ struct ControlCommand: ParsableCommand {
       aliases: ["orientation"])
 
     @Argument(
-      help: "0, 90, 180 or 270.",
+      help: "0, 90, 180 or 270.", completion: .list(["0", "90", "180", "270"]),
       transform: { text in
         guard let degrees = OptionValues.number(text[...]), let rotation = try? Rotation(degrees: degrees) else {
           throw ValidationError("choose 0, 90, 180 or 270")
@@ -93,14 +98,16 @@ struct ControlCommand: ParsableCommand {
       })
     var degrees: Rotation
 
-    @Flag(help: "Mirror it left to right too.")
-    var mirrored = false
+    @Flag(
+      name: [.customLong("mirror"), .customLong("mirrored")],
+      help: "Mirror it left to right too, as --mirror of nightjar stream does.")
+    var mirror = false
 
     @OptionGroup var stream: Stream
 
     func run() throws {
       try stream.tell {
-        try $0.rotate(to: Orientation(degrees, mirrored: mirrored))
+        try $0.rotate(to: Orientation(degrees, mirrored: mirror))
       } _: {
         "orientation: \($0.rotation) degrees\($0.isMirrored ? ", mirrored" : "")\n"
       }

@@ -29,12 +29,12 @@ struct CommandFailure: Failure {
   let description: String
 }
 
-/// Runs a command; a failure becomes one line on standard error and an exit code.
+/// Runs a command; a failure becomes one line on standard error, with `--json` of JSON, and an exit code.
 func reportingFailures(_ body: () throws -> Void) throws {
   do {
     try body()
   } catch let failure as any Failure {
-    Terminal.failure(failure.description)
+    FailureOutput.write(failure)
     throw ExitCode(failure.kind.exitCode)
   }
 }

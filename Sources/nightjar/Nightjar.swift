@@ -36,9 +36,14 @@ struct Nightjar: ParsableCommand {
         exit(withError: error)
       }
     } else if let word = words.first, let command = command(meantBy: word) {
-      exit(withError: ValidationError("there is no command '\(word)': is nightjar \(command) meant?"))
+      FailureOutput.exit(withError: ValidationError("there is no command '\(word)': is nightjar \(command) meant?"))
     } else {
-      main(nil)
+      do {
+        var command = try parseAsRoot(words)
+        try command.run()
+      } catch {
+        FailureOutput.exit(withError: error)
+      }
     }
   }
 

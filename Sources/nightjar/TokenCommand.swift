@@ -31,6 +31,12 @@ struct TokenCommand: ParsableCommand {
     var path: String { tokens ?? StandardPaths.tokensFile }
   }
 
+  /// A token of the file.
+  struct KnownName: ParsableArguments {
+    @Argument(help: "The token's name.", completion: NameCompletion.tokens, transform: UserCommand.Name.checked)
+    var name: UserName
+  }
+
   struct AddCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "add",
@@ -67,7 +73,7 @@ struct TokenCommand: ParsableCommand {
   struct RemoveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "remove", abstract: "Remove a token.")
 
-    @OptionGroup var user: UserCommand.Name
+    @OptionGroup var user: KnownName
     @OptionGroup var file: File
 
     func run() throws {

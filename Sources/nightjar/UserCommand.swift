@@ -34,13 +34,22 @@ struct UserCommand: ParsableCommand {
   struct Name: ParsableArguments {
     @Argument(
       help: "1 to 64 visible ASCII characters without : \" and \\.",
-      transform: { text in
-        do throws(UserNameError) {
-          return try UserName(text)
-        } catch {
-          throw ValidationError(error.description)
-        }
-      })
+      transform: Self.checked)
+    var name: UserName
+
+    /// - Throws: `ValidationError` for what cannot be a name.
+    static func checked(_ text: String) throws -> UserName {
+      do throws(UserNameError) {
+        return try UserName(text)
+      } catch {
+        throw ValidationError(error.description)
+      }
+    }
+  }
+
+  /// A user of the file.
+  struct KnownName: ParsableArguments {
+    @Argument(help: "The user's name.", completion: NameCompletion.users, transform: Name.checked)
     var name: UserName
   }
 
@@ -77,6 +86,7 @@ struct UserCommand: ParsableCommand {
         try writeOutput(
           """
           \(wasThere ? "\(name) has a new password" : "added \(name)") in \(file.path)
+          From now on everybody logs in, on this machine too: rtsp://\(name):PASSWORD@localhost:8554/camera
           Next: nightjar stream --rtsp\(option)
           Or, where it runs already: \(ServiceAccount.reloading)
 
@@ -88,7 +98,7 @@ struct UserCommand: ParsableCommand {
   struct RemoveCommand: ParsableCommand {
     static let configuration = CommandConfiguration(commandName: "remove", abstract: "Remove a user.")
 
-    @OptionGroup var user: Name
+    @OptionGroup var user: KnownName
     @OptionGroup var file: File
 
     func run() throws {

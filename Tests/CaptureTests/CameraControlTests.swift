@@ -71,6 +71,17 @@ import Testing
   }
 
   @Test(arguments: [
+    ("brigthness", "brightness" as String?), ("Gain", "gain"), ("brightness", nil), ("foo", nil), ("gian", "gain"),
+    ("white_balance_auto", "white_balance_automatic"),
+  ])
+  func `A name is told that was probably meant, and no other`(name: String, meant: String?) {
+    let names = ["volume", "gain", "white_balance_automatic"] + (meant == "brightness" ? ["brightness"] : [])
+    let error = CameraControlError.unknown(name: name, among: names)
+    #expect(error == .unknown(name: name, nearest: meant))
+    #expect(error.description.contains(meant.map { "the nearest is \($0)" } ?? "nightjar devices --controls lists"))
+  }
+
+  @Test(arguments: [
     ("brightness", "10", 10 as Int64?), ("brightness", "-64", -64), ("brightness", "65", nil),
     ("brightness", "1.5", nil),
     ("brightness", "", nil), ("white_balance_temperature", "4010", 4010), ("white_balance_temperature", "4011", nil),

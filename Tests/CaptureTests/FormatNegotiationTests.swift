@@ -109,7 +109,10 @@ private struct Case: Sendable, CustomTestStringConvertible {
       offers: ["H264 1280x720@30", "HEVC 1280x720@30"],
       expected: "the camera delivers only H264, HEVC, which has to be decoded first: not supported yet"),
     Case(
-      offers: ["H264 1280x720@30", "YUYV 1280x720@30"], request: FormatRequest(format: .h264),
+      offers: ["H264 1280x720@30", "YUYV 1280x720@30", "HEVC 1280x720@30"], request: FormatRequest(format: .h264),
+      expected: "H264 has to be decoded first, which is not supported yet: choose YUYV, or no format at all"),
+    Case(
+      offers: ["H264 1280x720@30"], request: FormatRequest(format: .h264),
       expected: "the camera delivers only H264, which has to be decoded first: not supported yet"),
     Case(offers: ["Z16 1280x720@30"], expected: "no way to open Z16 pictures"),
     Case(offers: [], expected: "the camera's driver names no pixel format"),

@@ -8,6 +8,8 @@ import Testing
     let served = try ServedControl()
     for (arguments, output) in [
       (["rotate", "90"], "orientation: 90 degrees\n"), (["orientation", "90"], "orientation: 90 degrees\n"),
+      // As the option of nightjar stream is called, and as it was called here before.
+      (["rotate", "0", "--mirror"], "orientation: 0 degrees, mirrored\n"),
       (["rotate", "0", "--mirrored"], "orientation: 0 degrees, mirrored\n"),
       (["keyframe"], "key frame requested\n"), (["bitrate", "2.5M"], "bitrate: 2.50 Mbit/s\n"),
     ] {
@@ -19,7 +21,8 @@ import Testing
     }
     #expect(
       try served.finish() == [
-        "listening", "rotate 90", "rotate 90", "rotate 0 mirrored", "key frame", "bitrate 2500000", "stopped",
+        "listening", "rotate 90", "rotate 90", "rotate 0 mirrored", "rotate 0 mirrored", "key frame", "bitrate 2500000",
+        "stopped",
       ])
   }
 
@@ -76,6 +79,84 @@ import Testing
     let broken = try served.ctl("bitrate", "1M")
     #expect(broken.status == 70)
     #expect(try served.finish() == ["listening", "stopped"])
+  }
+
+  /// A failure with `--json`: nothing on standard output, and one object on standard error.
+  private func expectFailure(_ result: Subprocess.Result, _ status: Int32, _ kind: String, _ words: String) throws {
+    #expect(result.status == status && result.outputText.isEmpty, "\(result.outputText)\(result.error)")
+    let object = try #require(
+      try JSONSerialization.jsonObject(with: Data(result.error.utf8)) as? [String: Any], "\(result.error)")
+    #expect(object["failure"] as? String == kind, "\(object)")
+    #expect((object["error"] as? String)?.contains(words) == true, "\(object)")
+    #expect(result.error.split(separator: "\n").count == 1)
+  }
+
+  @Test func `With JSON a failure is JSON too, whoever has found it`() throws {
+    let served = try ServedControl(cameras: ["nursery", "garden"])
+    // The command line, the server, the target, the way there.
+    try expectFailure(served.ctl("rotate", "45", "--json"), 64, "usage", "choose 0, 90, 180 or 270")
+    try expectFailure(served.ctl("--json", "turn", "90"), 64, "usage", "turn")
+    try expectFailure(served.ctl("rotate", "90", "--json"), 64, "usage", "there are several cameras")
+    try expectFailure(
+      served.ctl("rotate", "270", "--camera", "garden", "--json"), 69, "unavailable", "the camera is gone: plug it in")
+    try expectFailure(
+      served.ctl("controls", "get", "none", "--camera", "garden", "--json"), 66, "no_input", "no control 'none'")
+    let directory = try TemporaryDirectory()
+    func run(_ arguments: String...) throws -> Subprocess.Result {
+      try Subprocess.run([nightjarPath] + arguments, in: directory)
+    }
+    let socket = directory.path("none")
+    try expectFailure(
+      run("ctl", "status", "--json", "--socket", socket), 69, "unavailable", "is nightjar stream running?")
+    try expectFailure(
+      run("ctl", "status", "--watch", "--json", "--socket", socket), 69, "unavailable", "is nightjar stream running?")
+    try expectFailure(run("discover", "--json", "--seconds", "0"), 64, "usage", "0.5 to 60 seconds")
+    try expectFailure(run("devices", "--json", "camera"), 64, "usage", "add --controls")
+    // Help is an answer, and what belongs to another command is none of this one's options.
+    let help = try run("ctl", "status", "--json", "--help")
+    #expect(help.status == 0 && help.outputText.contains("USAGE:"), "\(help.outputText)")
+    #expect(try !run("stream", "--stats-json").error.hasPrefix("{"))
+  }
+
+  @Test func `What is not locked is not unlocked, and a lock is`() throws {
+    let served = try ServedControl(cameras: ["nursery", "locked"])
+    #expect(
+      try served.ctl("controls", "unlock", "--camera", "nursery").outputText
+        == "the sensor was not locked: nothing has changed\n")
+    #expect(
+      try served.ctl("controls", "unlock", "--camera", "locked").outputText.hasPrefix("the sensor is unlocked: "))
+  }
+
+  @Test func `bash completes turns, cameras and users by what there is`() throws {
+    let served = try ServedControl(cameras: ["nursery", "garden"])
+    let (directory, users) = (served.directory, served.directory.path("users"))
+    for user in ["anna", "bert"] {
+      let added = try Subprocess.run(
+        ["sh", "-c", "echo long enough | \"$0\" user add \"$1\" --users \"$2\"", nightjarPath, user, users],
+        in: directory)
+      #expect(added.status == 0, "\(added.error)")
+    }
+    func completions(_ typed: String) throws -> Set<String> {
+      let script = #"""
+        PATH=$(dirname "$0"):$PATH
+        source <(nightjar --generate-completion-script bash)
+        function=$(complete -p nightjar | sed 's/.* -F \([^ ]*\) .*/\1/')
+        COMP_LINE="nightjar $1" COMP_POINT=$((9 + ${#1})) COMP_TYPE=9
+        read -ra COMP_WORDS <<<"$COMP_LINE"
+        [[ $1 == *' ' ]] && COMP_WORDS+=('')
+        COMP_CWORD=$((${#COMP_WORDS[@]} - 1))
+        "$function" nightjar "${COMP_WORDS[-1]}" "${COMP_WORDS[-2]}"
+        printf '%s\n' "${COMPREPLY[@]}"
+        """#
+      let result = try Subprocess.run(["bash", "--norc", "-c", script, nightjarPath, typed], in: directory)
+      return Set(result.outputText.split(separator: "\n").map { $0.trimmingCharacters(in: .whitespaces) })
+    }
+    #expect(try completions("ctl rotate 1") == ["180"])
+    #expect(try completions("ctl rotate ").isSuperset(of: ["0", "90", "180", "270"]))
+    #expect(try completions("ctl --socket \(served.socket) --camera ") == ["nursery", "garden"])
+    #expect(try completions("ctl status --socket \(served.socket) --camera g") == ["garden"])
+    #expect(try completions("user remove --users \(users) ").isSuperset(of: ["anna", "bert"]))
+    #expect(try completions("user remove --users \(users) b") == ["bert"])
   }
 
   @Test func `Without a stream it says what to start`() throws {
