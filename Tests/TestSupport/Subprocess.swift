@@ -7,6 +7,12 @@ public final class Subprocess: @unchecked Sendable {
   private let outputURL: URL
   private let errorURL: URL
 
+  /// A program inherits which signals are ignored, and a shell's background job ignores SIGINT: the programs of such a test run
+  /// would ignore what a test sends them.
+  private static let defaultSignals: Void = {
+    for number in [SIGINT, SIGTERM, SIGHUP] { signal(number, SIG_DFL) }
+  }()
+
   /// What a finished program left.
   public struct Result: Sendable {
     /// The exit code, or the signal that ended it.
@@ -27,6 +33,7 @@ public final class Subprocess: @unchecked Sendable {
     outputURL = directory.url.appendingPathComponent("\(name).out")
     errorURL = directory.url.appendingPathComponent("\(name).err")
     for url in [outputURL, errorURL] { try Data().write(to: url) }
+    Self.defaultSignals
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = arguments
     // The machine's own configuration is none of a test's.
@@ -35,6 +42,11 @@ public final class Subprocess: @unchecked Sendable {
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = try FileHandle(forWritingTo: outputURL)
     process.standardError = try FileHandle(forWritingTo: errorURL)
+    // A thread of Swift's may have all signals blocked, and what it starts would inherit that: no SIGTERM would end it.
+    var (none, before) = (sigset_t(), sigset_t())
+    sigemptyset(&none)
+    pthread_sigmask(SIG_SETMASK, &none, &before)
+    defer { pthread_sigmask(SIG_SETMASK, &before, nil) }
     try process.run()
   }
 
@@ -130,45 +142,4 @@ public func comesTrue(
     try? await Task.sleep(nanoseconds: 10_000_000)
   }
   return try condition()
-}
-
-/// UDP ports of this machine.
-public enum UDPPort {
-  /// An even port that was free a moment ago, with its neighbour: RTP and RTCP.
-  public static func free() throws -> UInt16 {
-    for _ in 0..<100 {
-      let port = UInt16.random(in: 10_000...30_000) * 2 % 40_000 + 20_000
-      if try !isBound(port & ~1), try !isBound(port | 1) { return port & ~1 }
-    }
-    throw CocoaError(.featureUnsupported)
-  }
-
-  /// Sends one datagram; here an RTCP BYE (RFC 3550 section 6.6), on which receivers end.
-  public static func send(_ bytes: [UInt8], to host: String, port: UInt16) throws {
-    var hints = addrinfo()
-    hints.ai_socktype = Int32(SOCK_DGRAM.rawValue)
-    var list: UnsafeMutablePointer<addrinfo>?
-    guard getaddrinfo(host, "\(port)", &hints, &list) == 0, let address = list?.pointee else {
-      throw CocoaError(.fileNoSuchFile)
-    }
-    defer { freeaddrinfo(list) }
-    let socket = socket(address.ai_family, address.ai_socktype, 0)
-    defer { close(socket) }
-    guard sendto(socket, bytes, bytes.count, 0, address.ai_addr, address.ai_addrlen) == bytes.count else {
-      throw CocoaError(.fileWriteUnknown)
-    }
-  }
-
-  /// Whether some program of this machine is bound to `port`, by the kernel's own table.
-  public static func isBound(_ port: UInt16) throws -> Bool {
-    let hex = String(format: ":%04X ", port)
-    for table in ["/proc/net/udp", "/proc/net/udp6"] where FileManager.default.fileExists(atPath: table) {
-      let lines = try String(contentsOfFile: table, encoding: .utf8).split(separator: "\n").dropFirst()
-      for line in lines {
-        let fields = line.split(separator: " ")
-        if fields.count > 1, (fields[1] + " ").hasSuffix(hex) { return true }
-      }
-    }
-    return false
-  }
 }

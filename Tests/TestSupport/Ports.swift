@@ -1,0 +1,110 @@
+import Foundation
+import Media
+import Synchronization
+
+/// Port numbers that no other test has. Between the look that finds a port free and the program that is told to bind it, another
+/// test, or a connection of the kernel's choice, could take it.
+private enum PortClaims {
+  /// The kernel chooses ports from 32,768 on.
+  static let numbers: ClosedRange<UInt16> = 10_000...32_000
+  /// A byte of this file is a port. The kernel gives up a process's locks when it ends.
+  private static let file: Int32 = {
+    let path = FileManager.default.temporaryDirectory.appendingPathComponent("nightjar-test-ports").path
+    let file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0o666)
+    chmod(path, 0o666)
+    return file
+  }()
+  /// Locks are a process's: its own claims do not keep it off.
+  private static let own = Mutex<Set<UInt16>>([])
+
+  /// An even number that is this process's from now on, and the next with it, of which `isFree` holds.
+  static func take(where isFree: (UInt16) throws -> Bool) throws -> UInt16 {
+    guard file >= 0 else { throw SystemFailure("open the test ports' file") }
+    for _ in 0..<1000 {
+      let number = UInt16.random(in: numbers) & ~1
+      guard own.withLock({ $0.insert(number).inserted }) else { continue }
+      var lock = flock()
+      lock.l_type = Int16(F_WRLCK)
+      lock.l_whence = Int16(SEEK_SET)
+      lock.l_start = off_t(number)
+      lock.l_len = 1
+      if fcntl(file, F_SETLK, &lock) == 0, try isFree(number) { return number }
+    }
+    throw CocoaError(.featureUnsupported)
+  }
+}
+
+/// TCP ports of this machine.
+public enum TCPPort {
+  /// One that nobody listens at, claimed by this process.
+  public static func free() throws -> Int {
+    Int(try PortClaims.take { try isFree($0) })
+  }
+
+  private static func isFree(_ port: UInt16) throws -> Bool {
+    let hex = String(format: ":%04X", port)
+    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
+      guard let text = try? String(contentsOfFile: table, encoding: .utf8) else { continue }
+      let isTaken = text.split(separator: "\n").dropFirst().contains { line in
+        let fields = line.split(separator: " ")
+        return fields.count > 1 && fields[1].hasSuffix(hex)
+      }
+      if isTaken { return false }
+    }
+    return true
+  }
+}
+
+/// UDP ports of this machine.
+public enum UDPPort {
+  /// An even port that is free, with its neighbour, for RTP and RTCP; both are claimed by this process.
+  public static func free() throws -> UInt16 {
+    try PortClaims.take { port in try !isBound(port) && !isBound(port | 1) }
+  }
+
+  /// Sends one datagram; here an RTCP BYE (RFC 3550 section 6.6), on which receivers end.
+  public static func send(_ bytes: [UInt8], to host: String, port: UInt16) throws {
+    var hints = addrinfo()
+    hints.ai_socktype = Int32(SOCK_DGRAM.rawValue)
+    var list: UnsafeMutablePointer<addrinfo>?
+    guard getaddrinfo(host, "\(port)", &hints, &list) == 0, let address = list?.pointee else {
+      throw CocoaError(.fileNoSuchFile)
+    }
+    defer { freeaddrinfo(list) }
+    let socket = socket(address.ai_family, address.ai_socktype, 0)
+    defer { close(socket) }
+    guard sendto(socket, bytes, bytes.count, 0, address.ai_addr, address.ai_addrlen) == bytes.count else {
+      throw CocoaError(.fileWriteUnknown)
+    }
+  }
+
+  /// Whether some program of this machine is bound to `port`, by the kernel's own table.
+  public static func isBound(_ port: UInt16) throws -> Bool {
+    try !rows(port).isEmpty
+  }
+
+  /// How many bytes wait in the sockets at `port` until their program takes them, by the kernel's table: as it counts, with what
+  /// each packet costs itself.
+  public static func waitingBytes(_ port: UInt16) throws -> Int {
+    // Of "tx_queue:rx_queue", the latter.
+    try rows(port).reduce(0) { $0 + (Int($1[4].split(separator: ":").last ?? "", radix: 16) ?? 0) }
+  }
+
+  /// How many datagrams the kernel had no room for in the sockets at `port`.
+  public static func droppedDatagrams(_ port: UInt16) throws -> Int {
+    try rows(port).reduce(0) { $0 + (Int($1.last ?? "") ?? 0) }
+  }
+
+  /// The fields of each socket at `port`.
+  private static func rows(_ port: UInt16) throws -> [[Substring]] {
+    let hex = String(format: ":%04X", port)
+    var rows: [[Substring]] = []
+    for table in ["/proc/net/udp", "/proc/net/udp6"] where FileManager.default.fileExists(atPath: table) {
+      for line in try String(contentsOfFile: table, encoding: .utf8).split(separator: "\n").dropFirst() {
+        let fields = line.split(separator: " ")
+        if fields.count > 4, fields[1].hasSuffix(hex) { rows.append(fields) }
+      }
+    }
+    return rows
+  }
+}
