@@ -30,6 +30,8 @@ import Testing
     }
 
     var backPort: UInt16 { back.port }
+    /// How many packets have come.
+    var count: Int { seen.count }
 
     private func passDelayed() {
       let now = Date().timeIntervalSinceReferenceDate
@@ -39,11 +41,11 @@ import Testing
       delayed.removeAll { $0.due <= now }
     }
 
-    /// Relays for `seconds`; the first copy of every `loss`th packet is lost, none where that is 0. Packets take 5 ms and up to
-    /// `jitter` ms more, each by itself, so that they overtake each other.
-    func run(seconds: Double, loss: Int, jitter: Double = 0) {
-      let end = Date(timeIntervalSinceNow: seconds)
-      while Date() < end {
+    /// Relays for `seconds`, or until `isDone`; the first copy of every `loss`th packet is lost, none where that is 0. Packets
+    /// take 5 ms and up to `jitter` ms more, each by itself, so that they overtake each other.
+    func run(seconds: Double, loss: Int, jitter: Double = 0, until isDone: () -> Bool = { false }) {
+      let end = ContinuousClock.now + .seconds(seconds)
+      while ContinuousClock.now < end, !isDone() {
         passDelayed()
         while let packet = viewer.media.next(within: 0.002) {
           let number = packet.bytes.rtpSequenceNumber
@@ -126,16 +128,16 @@ import Testing
     let running = try RunningPipeline(
       encoder, to: [StreamDestination(host: "127.0.0.1", port: relay.viewer.media.port)])
     func figures() -> DestinationStatistics { running.pipeline.statistics.destinations[0] }
-    relay.run(seconds: 1.5, loss: 0)
+    // It hears us before anything is lost.
+    relay.run(seconds: 60, loss: 0) { figures().reception.reports > 0 && relay.count > 60 }
     let keyFrames = encoder.keyFrames.count
-    var rounds = 0
-    while rounds < 20,
-      figures().reception.roundTrip == nil || figures().feedback.packetsRetransmitted == 0
-        || figures().feedback.pictureLosses == 0
-    {
+    func isAllHeard() -> Bool {
+      figures().reception.roundTrip != nil && figures().feedback.packetsRetransmitted > 0
+        && figures().feedback.pictureLosses > 0 && encoder.keyFrames.count > keyFrames
+    }
+    for round in 0..<60 where !isAllHeard() {
       // One packet in twenty, and at times all of several frames, which come too late to be repaired.
-      relay.run(seconds: 1, loss: rounds % 3 == 2 ? 1 : 20)
-      rounds += 1
+      relay.run(seconds: 1, loss: round % 3 == 2 ? 1 : 20, until: isAllHeard)
     }
     let (reception, feedback) = (figures().reception, figures().feedback)
     #expect(reception.reports > 0 && reception.roundTrip ?? MediaTime(seconds: 100) < MediaTime(seconds: 5))
@@ -145,8 +147,9 @@ import Testing
     #expect(feedback.pictureLosses > 0)
     #expect(encoder.keyFrames.count > keyFrames)
     running.end()
-    relay.run(seconds: 1, loss: 0)
-    receiver.send(SIGINT)
+    relay.run(seconds: 30, loss: 0) { receiver.errorSoFar.contains("got BYE packet") }
+    // Its own end is GStreamer's affair.
+    receiver.send(SIGKILL)
     let log = try receiver.wait(limit: 20).error
     let source = try #require(relay.sources.first)
     let hexadecimal = String(source, radix: 16)
