@@ -28,9 +28,9 @@ import Testing
     let frames = 45
     let path = try Self.clip(size: size, frames: frames, in: directory)
     let numbers = size.split(separator: "x").compactMap { Int($0) }
-    let reception = try Reception.ofH264(
-      ["--source", "file:\(path)", "--loop", "1", "--bitrate", "8M", "--keyframe-interval", "1s"],
-      size: (numbers[0], numbers[1]), host: host, options: options, in: directory)
+    let reception = try Reception.ofClip(
+      path, ["--bitrate", "8M", "--keyframe-interval", "1s"], size: (numbers[0], numbers[1]), host: host,
+      options: options, in: directory)
     #expect(reception.receiverLog.isEmpty, "\(reception.receiverLog)")
     #expect(reception.pictureCount == frames)
     #expect(reception.figure("frames", "sent") == frames)
