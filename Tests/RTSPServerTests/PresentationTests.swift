@@ -120,9 +120,8 @@
           #expect(try udp.request("GET_PARAMETER", nil, ["Session: \(identifier)"]).status == 454)
         }
         _ = ports.drain()
-        usleep(100_000)
-        #expect(ports.drain().isEmpty)
         #expect(try udp.request("DESCRIBE").status == (isTakenAway ? 404 : 200))
+        #expect(ports.drain().isEmpty)
         if isTakenAway {
           #expect(try cameras.server.statistics().viewers.keys.sorted() == ["nursery"])
           try cameras.set("porch", size)
@@ -143,13 +142,15 @@
       overUDP += stayingUDP.drain()
       overTCP += stayingTCP.take(1)
       let viewers = try #require(cameras.pipelines["nursery"]).statistics.destinations
-      #expect(viewers.count >= 2 && viewers.allSatisfy { $0.framesDropped == 0 && $0.lost == 0 }, "\(viewers)")
+      #expect(viewers.count >= 2 && viewers.allSatisfy { $0.lost == 0 }, "\(viewers)")
+      #expect(viewers.allSatisfy { $0.framesDropped == 0 || $0.name.hasPrefix("rtsp tcp") }, "\(viewers)")
+      let missed = cameras.missedFrames("nursery")
       #expect(!stayingTCP.isClosed && Self.goodbyes(stayingUDP.drain(control: true)) == 0)
       try expectDecoded(ffmpeg, Self.nursery)
       try expectPlayed(gstreamer, Self.nursery)
       for packets in [overUDP, overTCP] {
         #expect(packets.count > 60)
-        try ReceivedStream(packets).expectDecodable()
+        try ReceivedStream(packets).expectDecodable(missed: missed)
       }
     }
 
@@ -174,7 +175,7 @@
       packets += client.take(30)
       #expect(try client.request("GET_PARAMETER", nil, ["Session: \(session)"]).status == 200)
       #expect(try client.request("GET_PARAMETER", nil, ["Session: \(second)"]).status == 454)
-      try ReceivedStream(packets + client.take(10)).expectDecodable()
+      try ReceivedStream(packets + client.take(10)).expectDecodable(missed: cameras.missedFrames("nursery"))
     }
 
     @Test func `a PLAY that waits for its first picture is answered when its camera goes`() throws {

@@ -10,6 +10,8 @@ public final class RTSPClient {
     public let headers: [String: [String]]
     /// The body.
     public let body: String
+    /// How many interleaved packets had come before it, of all.
+    fileprivate let packetsBefore: Int
 
     /// The first value of a field.
     public func header(_ name: String) -> String? { headers[name.lowercased()]?.first }
@@ -42,6 +44,8 @@ public final class RTSPClient {
   private var buffer = Data()
   private var replies: [Reply] = []
   private var lastSequence = 0
+  /// How many packets came that are not in ``packets`` any more.
+  private var packetsTaken = 0
 
   /// Connects.
   ///
@@ -138,8 +142,18 @@ public final class RTSPClient {
   public func take(_ count: Int, channel: UInt8 = 0, within limit: Double = 30) -> [Data] {
     let deadline = Date(timeIntervalSinceNow: limit)
     while packets.count(where: { $0.channel == channel }) < count, !isClosed, Date() < deadline { pump(20) }
-    defer { packets.removeAll() }
+    defer {
+      packetsTaken += packets.count
+      packets.removeAll()
+    }
     return packets.filter { $0.channel == channel }.map(\.bytes)
+  }
+
+  /// Forgets the packets that came before `reply`, and no other.
+  public func drop(before reply: Reply) {
+    let count = min(packets.count, max(0, reply.packetsBefore - packetsTaken))
+    packets.removeFirst(count)
+    packetsTaken += count
   }
 
   /// Sends an interleaved packet.
@@ -203,7 +217,8 @@ public final class RTSPClient {
     guard rest.endIndex >= end.upperBound + count else { return false }
     let status = lines[0].split(separator: " ").dropFirst().first.flatMap { Int($0) } ?? -1
     let body = String(decoding: rest[end.upperBound..<(end.upperBound + count)], as: UTF8.self)
-    replies.append(Reply(status: status, headers: headers, body: body))
+    replies.append(
+      Reply(status: status, headers: headers, body: body, packetsBefore: packetsTaken + packets.count))
     next = end.upperBound + count
     return true
   }
