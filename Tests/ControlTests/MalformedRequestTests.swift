@@ -4,7 +4,10 @@ import Testing
 
 /// Requests that no proper client sends: mutations of real ones, the same at every run.
 @Suite(.serialized) struct MalformedRequestTests {
-  @Test(arguments: [(false, 8000), (true, 2000)])
+  /// How many times as many there are in `make check-long`.
+  private static let share = runsLong ? 1 : 4
+
+  @Test(arguments: [(false, 8000 / share), (true, 2000 / share)])
   func `Malformed requests do it no harm`(_ overNetwork: Bool, _ count: Int) throws {
     let server = try NetworkControl(requestSeconds: 20, connections: 64)
     let place = overNetwork ? "\(server.port)" : server.served.socket

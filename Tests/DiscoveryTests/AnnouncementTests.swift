@@ -40,7 +40,15 @@ struct AnnouncementTests {
     for host in AvahiHosts.Host.allCases { try hosts.startAvahi(on: host) }
     let program = try AnnouncedProgram(AnnouncedProgram.small + ["--rtsp", "--announce"], on: hosts)
     #expect(try eventually(within: 100) { try seen().count >= 2 }, "\(program.log)")
-    let list = try hosts.run([nightjarPath, "discover", "--seconds", "5"], on: .boxb)
+    func discover(on host: AvahiHosts.Host) throws -> Subprocess.Result {
+      var list: Subprocess.Result?
+      _ = try eventually(within: 100) {
+        list = try hosts.run([nightjarPath, "discover", "--seconds", "2"], on: host)
+        return list?.outputText.contains("  ffplay: ") == true
+      }
+      return try #require(list)
+    }
+    let list = try discover(on: .boxb)
     #expect(list.status == 0, "\(list.error)")
     let line = try #require(
       list.outputText.split(separator: "\n").first { $0.hasPrefix("  ffplay: ") }, "\(list.outputText)")
@@ -52,7 +60,7 @@ struct AnnouncementTests {
       AnnouncedProgram.player(of: own, frames: 5),
       on: .boxb)
     #expect(played.outputText.split(separator: "\n").count { $0.hasPrefix("0,") } == 5, "\(played.error)")
-    let here = try hosts.run([nightjarPath, "discover", "--seconds", "5"], on: .boxa)
+    let here = try discover(on: .boxa)
     #expect(here.outputText.contains("camera on boxa  (this machine)"), "\(here.outputText)")
     _ = try program.end()
   }

@@ -48,7 +48,12 @@ struct DiscoverCommandTests {
       "=",
       String(repeating: "k", count: 200) + "=v",
     ])
-    let list = try discover(["--seconds", "5"])
+    var found: Subprocess.Result?
+    _ = try eventually(within: 100) {
+      found = try discover(["--seconds", "2"])
+      return found?.outputText.contains("  ffplay: ") == true
+    }
+    let list = try #require(found)
     #expect(list.status == 0)
     let harmless = list.outputText.unicodeScalars.allSatisfy {
       $0 == "\n" || ![.control, .format].contains($0.properties.generalCategory)
@@ -70,7 +75,11 @@ struct DiscoverCommandTests {
         "\(read.outputText)")
     }
     #expect(!FileManager.default.fileExists(atPath: hosts.directory.path("pwned")))
-    let json = try discover(["--seconds", "5", "--json"])
+    _ = try eventually(within: 100) {
+      found = try discover(["--seconds", "2", "--json"])
+      return found?.outputText.contains("10.77.0.2") == true
+    }
+    let json = try #require(found)
     #expect(json.output.allSatisfy { $0 == 10 || (32..<127).contains($0) || $0 >= 0xC3 || (0x80..<0xC0).contains($0) })
     #expect(!json.outputText.unicodeScalars.contains("\u{9B}") && !json.outputText.unicodeScalars.contains("\u{202E}"))
     let object = try #require(try JSONSerialization.jsonObject(with: json.output) as? [String: Any])
@@ -97,7 +106,7 @@ struct DiscoverCommandTests {
     var url = ""
     #expect(
       try eventually(within: 100) {
-        let list = try discover(["--seconds", "4", "--json"], on: .boxb)
+        let list = try discover(["--seconds", "2", "--json"], on: .boxb)
         let object = try JSONSerialization.jsonObject(with: list.output) as? [String: Any]
         url = (object?["streams"] as? [[String: Any]])?.first?["url"] as? String ?? ""
         return url.contains("fe80")

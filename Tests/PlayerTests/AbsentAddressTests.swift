@@ -24,17 +24,21 @@ import Testing
       for i in $(seq 200); do grep -q '^rtsp ' log && break; sleep 0.1; done
       grep 'no address' log
       ip addr add \(address)/\(address.contains(":") ? "128" : "32") dev lo || exit 91
-      sleep 2
-      ffmpeg -nostdin -v error -rtsp_transport tcp -i 'rtsp://anna:correct%20horse@\(host):8554/camera' -frames:v 10 \
-        -f framecrc -
+      # As soon as it is reached.
+      play() {
+        for i in $(seq 100); do
+          ffmpeg -nostdin -v error -rtsp_transport tcp -i 'rtsp://anna:correct%20horse@\(host):8554/camera' -frames:v 10 \
+            -f framecrc - && return
+          sleep 0.1
+        done
+        return 1
+      }
+      play
       status=$?
       # Gone and back again.
       ip addr del \(address)/\(address.contains(":") ? "128" : "32") dev lo
-      sleep 1
       ip addr add \(address)/\(address.contains(":") ? "128" : "32") dev lo || exit 92
-      sleep 2
-      ffmpeg -nostdin -v error -rtsp_transport tcp -i 'rtsp://anna:correct%20horse@\(host):8554/camera' -frames:v 10 \
-        -f framecrc - || status=$?
+      play || status=$?
       kill $stream
       wait $stream
       cat log >&2

@@ -37,9 +37,16 @@ final class ConfiguredProgram {
     return try #require(try JSONSerialization.jsonObject(with: result.output) as? [String: Any])
   }
 
-  /// What became of the cameras in a reload.
+  /// What became of the cameras in a reload; by curl, which starts sooner than `nightjar ctl`.
   func reload() throws -> [String: String] {
-    let cameras = try answer("reload")["cameras"] as? [[String: Any]] ?? []
+    let result = try Subprocess.run(
+      [
+        "curl", "-sSf", "--max-time", "100", "--unix-socket", directory.path("control"), "-X", "POST",
+        "http://localhost/v1/reload",
+      ], in: directory)
+    #expect(result.status == 0, "\(result.error)")
+    let answer = try JSONSerialization.jsonObject(with: result.output) as? [String: Any]
+    let cameras = answer?["cameras"] as? [[String: Any]] ?? []
     return Dictionary(
       uniqueKeysWithValues: cameras.map { ($0["name"] as? String ?? "", $0["outcome"] as? String ?? "") })
   }

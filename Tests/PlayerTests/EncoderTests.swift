@@ -17,20 +17,27 @@ import Testing
   }
 
   /// Streams with `arguments` to this test, on a driver with `knobs`.
+  ///
+  /// - Parameter words: What it is ended at once it has told them; else it ends by itself.
   private static func stream(
-    _ arguments: [String], knobs: [String: String], in directory: TemporaryDirectory
+    _ arguments: [String], knobs: [String: String], until words: String? = nil, in directory: TemporaryDirectory
   ) throws -> Run {
     try #require(StrictVADriver.isBuilt)
     let node = directory.path("node")
     let log = directory.path("violations")
     try Data().write(to: URL(fileURLWithPath: node))
     let recorder = try DatagramRecorder()
-    let program = try Subprocess.run(
+    let running = try Subprocess(
       [
         nightjarPath, "stream", "--vaapi-device", node, "--size", "640x360", "--to", "rtp://127.0.0.1:\(recorder.port)",
         "--sdp", directory.path("s.sdp"), "--stats-json", directory.path("s.json"),
       ] + arguments, in: directory,
       environment: StrictVADriver.environment(node: node, log: log, knobs: knobs))
+    if let words {
+      _ = eventually(within: 90) { running.errorSoFar.contains(words) || !running.isRunning }
+      running.send(SIGTERM)
+    }
+    let program = try running.wait()
     let packets = recorder.finish()
     #expect(program.status == 0, "\(program.error)")
     let statistics = try JSONSerialization.jsonObject(with: Data(contentsOf: directory.url.appending(path: "s.json")))
@@ -143,10 +150,9 @@ import Testing
 
     @Test func `hardware that has recovered is taken back`() throws {
       let directory = try TemporaryDirectory()
-      // Ten times what the back-off of a second and a key frame need.
       let run = try Self.stream(
-        ["--source", "test", "--duration", "15s", "--keyframe-interval", "500ms"] + Self.patient,
-        knobs: ["FAIL_AT": "20"], in: directory)
+        ["--source", "test", "--keyframe-interval", "500ms"] + Self.patient, knobs: ["FAIL_AT": "20"],
+        until: "encodes again", in: directory)
       #expect(run.figure("encoder", "recoveries") == 1)
       #expect(try StreamRecording(run.packets).pictures.count == run.figure("frames", "sent"))
       #expect(run.log.contains("encodes again"), "\(run.log)")

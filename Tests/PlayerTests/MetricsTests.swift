@@ -243,12 +243,12 @@
       var scraped: [Double] = []
       for _ in 0..<2 {
         let begin = try Scrape(socket, in: program.directory)
-        usleep(3_000_000)
+        usleep(1_500_000)
         let middle = try Scrape(socket, in: program.directory)
         let scrapes = try Subprocess.run(
           [
             "curl", "-sS", "--rate", "50/s", "--unix-socket", socket, "-o", "/dev/null",
-            "http://localhost/metrics?[1-150]",
+            "http://localhost/metrics?[1-75]",
           ], in: program.directory)
         #expect(scrapes.status == 0, "\(scrapes.error)")
         let end = try Scrape(socket, in: program.directory)

@@ -136,14 +136,22 @@
         let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS") })
         return (Int(line.filter(\.isNumber)) ?? 0) / 1024
       }
-      usleep(2_000_000)
-      let before = try megabytes()
+      /// Once it has not changed for a second.
+      func settled() throws -> Int {
+        var (last, since) = (try megabytes(), ContinuousClock.now)
+        _ = try eventually(within: 60) {
+          let now = try megabytes()
+          if now != last { (last, since) = (now, .now) }
+          return .now - since > .seconds(1)
+        }
+        return last
+      }
+      let before = try settled()
       let turned = try Subprocess.run(
         [nightjarPath, "ctl", "rotate", "90", "--socket", directory.path("control")], in: directory)
       try #require(turned.status == 0, "\(turned.error)")
-      usleep(1_000_000)
       // An encoder of that size takes some 15 MB, and frames of the other aspect 8.
-      let grown = try megabytes() - before
+      let grown = try settled() - before
       #expect(standsBy ? grown < 10 : grown > 10, "\(grown) MB more")
     }
 

@@ -75,17 +75,18 @@ final class SizedEncoder: VideoEncoder, @unchecked Sendable {
   }
 }
 
-/// A pipeline at 30 frames a second, which ends with the value.
+/// A pipeline at 30 frames a second unless told, which ends with the value.
 final class RunningPipeline {
   let pipeline: Pipeline
   let encoder: SizedEncoder
 
   init(
-    _ encoder: SizedEncoder, to destinations: [StreamDestination], pacing: Double = 0, keyFrameInterval: Double = 1000
+    _ encoder: SizedEncoder, to destinations: [StreamDestination], pacing: Double = 0, keyFrameInterval: Double = 1000,
+    frameRate: FrameRate = .thirty
   ) throws {
     self.encoder = encoder
     pipeline = try Pipeline(
-      source: try SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: .thirty), encoder: encoder,
+      source: try SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: frameRate), encoder: encoder,
       destinations: destinations, keyFrameInterval: MediaTime(seconds: keyFrameInterval), pacing: pacing)
     try pipeline.start()
   }
