@@ -27,8 +27,9 @@ enum PasswordPrompt {
     silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG | IEXTEN)
     let signals = nightjar_stop_signals()
     guard signals >= 0 else { throw failure(errno) }
-    writeError(prompt)
     guard tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent) == 0 else { throw failure(errno) }
+    // Only now, so that what is typed at once is not seen either.
+    writeError(prompt)
     let answer = read(endedBy: signals)
     _ = tcsetattr(STDIN_FILENO, TCSAFLUSH, &former)
     writeError("\n")
