@@ -69,7 +69,7 @@ enum ExampleConfiguration {
 
     # Stop after this time, and write the final figures to a file.
     #duration = "8h"
-    #stats-json = "/tmp/nightjar.json"
+    #stats-json = "/var/lib/nightjar/figures.json"
     # Write every frame's way to a file that ui.perfetto.dev opens, no more than so many bytes.
     #trace = "/var/lib/nightjar/trace.json"
     #trace-limit = "256M"
@@ -188,7 +188,7 @@ enum ExampleConfiguration {
     #source = "/dev/v4l/by-id/usb-…-video-index0"
     # Destinations besides rtsp, and where to write the session description that players need for them.
     #to = ["rtp://192.168.1.20:5004", "rtp://192.168.1.21:5006?payload=mp2t"]
-    #sdp = "/tmp/camera.sdp"
+    #sdp = "/var/lib/nightjar/camera.sdp"
 
     # Instead: a clip, at its own pace (realtime) or as fast as it goes (max), so many times; without loop for ever.
     #source = "file:/srv/clip.y4m"

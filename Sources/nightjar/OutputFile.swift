@@ -2,7 +2,7 @@ import Glibc
 import Media
 
 /// A file that is replaced as a whole: readers see the old content or the new one, never a part. A link leads to the
-/// file that is replaced. What is no file (a terminal, a pipe, `/dev/null`) is written as it stands, and never replaced
+/// file that is replaced, but for one of another user in a directory for all. What is no file (a terminal, a pipe, `/dev/null`) is written as it stands, and never replaced
 /// or removed.
 struct OutputFile {
   /// As the person wrote it.
@@ -28,11 +28,14 @@ struct OutputFile {
   init(checking path: String, isSecret: Bool = false) throws {
     self.path = path
     self.isSecret = isSecret
+    let end = try Self.followingLinks(path)
     var status = stat()
     let exists = stat(path, &status) == 0
+    // Whatever else keeps it from being seen may be a file all the same, or somebody's link to one.
+    guard exists || errno == ENOENT else { throw Self.failure(path, errno, isWriting: false) }
     switch exists ? status.st_mode & S_IFMT : S_IFREG {
     case S_IFREG:
-      target = .replaced(path: Self.resolvingLinks(path))
+      target = .replaced(path: end)
       mode = exists ? status.st_mode & 0o777 : nil
       let (_, temporary, descriptor) = try create()
       close(descriptor)
@@ -142,16 +145,36 @@ struct OutputFile {
   }
 
   /// Where the links at the end of `path` lead, whether a file is there or not.
-  private static func resolvingLinks(_ path: String) -> String {
-    var path = path
-    // As many as the kernel follows; a ring of links ends as a path that cannot be created.
+  ///
+  /// - Throws: ``CommandFailure`` for a link that somebody else has put where everybody may, as in /tmp: it could lead to any
+  ///   file of this user. The kernel refuses that by the same rule where `fs.protected_symlinks` is set (proc(5)).
+  private static func followingLinks(_ given: String) throws -> String {
+    var path = given
+    // As many as the kernel follows.
     for _ in 0..<40 {
       var target = [CChar](repeating: 0, count: Int(PATH_MAX))
-      guard readlink(path, &target, target.count) > 0 else { return path }
+      guard readlink(path, &target, target.count) > 0 else {
+        guard errno == EINVAL || errno == ENOENT else { throw failure(given, errno, isWriting: false) }
+        return path
+      }
+      let directory = split(path).directory
+      try refuseLinkOfOthers(path, in: directory, given)
       let text = String(cBuffer: target)
-      path = text.hasPrefix("/") ? text : "\(split(path).directory)/\(text)"
+      path = text.hasPrefix("/") ? text : "\(directory)/\(text)"
     }
-    return path
+    throw failure(given, ELOOP, isWriting: false)
+  }
+
+  private static func refuseLinkOfOthers(_ path: String, in directory: String, _ given: String) throws {
+    var (link, place) = (stat(), stat())
+    guard lstat(path, &link) == 0, stat(directory, &place) == 0 else { throw failure(given, errno, isWriting: false) }
+    let isForAll = place.st_mode & S_ISVTX != 0 && place.st_mode & S_IWOTH != 0
+    guard isForAll, link.st_uid != geteuid(), link.st_uid != place.st_uid else { return }
+    throw CommandFailure(
+      kind: .noPermission,
+      description:
+        "cannot write \(given): \(path) is a link of another user (uid \(link.st_uid)) in a directory for all; "
+        + "choose a file in a directory of your own")
   }
 
   private static func split(_ path: String) -> (directory: String, name: Substring) {

@@ -60,6 +60,45 @@ import Testing
     #expect(try String(contentsOfFile: directory.path("later.sdp"), encoding: .utf8).hasPrefix("v=0"))
   }
 
+  @Test(.enabled(if: geteuid() == 0, "needs root, which writes where another user has put a link"))
+  func `a link of another user in a directory for all is refused, wherever it leads`() throws {
+    let directory = try TemporaryDirectory()
+    try FileManager.default.setAttributes([.posixPermissions: 0o711], ofItemAtPath: directory.url.path)
+    let (shared, own) = (directory.path("shared"), directory.path("own.json"))
+    try FileManager.default.createDirectory(atPath: shared, withIntermediateDirectories: false)
+    try #require(chmod(shared, 0o1777) == 0)
+    try Data("mine".utf8).write(to: URL(fileURLWithPath: own))
+    let targets = [own, directory.path("new.json"), "second", "/dev/null"]
+    for (index, target) in (targets + [own]).enumerated() {
+      let name = index < targets.count ? "link\(index)" : "second"
+      let made = try Subprocess.run(
+        [
+          "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "ln", "-s", target, "\(shared)/\(name)",
+        ], in: directory)
+      try #require(made.status == 0, "\(made.error)")
+      // A link of our own that leads to one of another's is no better.
+      try FileManager.default.createSymbolicLink(
+        atPath: directory.path("to-\(name)"), withDestinationPath: "\(shared)/\(name)")
+    }
+    for name in ["link0", "link1", "link2", "link3", "second"] {
+      for path in ["\(shared)/\(name)", directory.path("to-\(name)")] {
+        let result = try stream(["--stats-json", path], in: directory)
+        #expect(result.status == 77, "\(path): \(result.error)")
+        #expect(result.error.contains("cannot write \(path): "), "\(result.error)")
+      }
+    }
+    #expect(try String(contentsOfFile: own, encoding: .utf8) == "mine")
+    #expect(!FileManager.default.fileExists(atPath: directory.path("new.json")))
+    #expect(try FileManager.default.contentsOfDirectory(atPath: shared).count == 5)
+    // One of our own there leads on, and so does another's where nobody else may write.
+    try FileManager.default.createSymbolicLink(atPath: "\(shared)/ours", withDestinationPath: own)
+    let result = try stream(["--stats-json", "\(shared)/ours"], in: directory)
+    #expect(result.status == 0, "\(result.error)")
+    #expect(try figures(Data(contentsOf: URL(fileURLWithPath: own)))["frames"] != nil)
+    try #require(chmod(shared, 0o755) == 0)
+    #expect(try stream(["--stats-json", "\(shared)/link0"], in: directory).status == 0)
+  }
+
   @Test func `a pipe is written to and stays a pipe`() throws {
     let directory = try TemporaryDirectory()
     let pipe = directory.path("pipe")
