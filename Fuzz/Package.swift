@@ -37,7 +37,8 @@ let package = Package(
     .target(
       name: "CredentialsParsing", dependencies: ["Media"], path: "Sources/Credentials",
       sources: [
-        "DigestAlgorithm.swift", "DigestAuthorization.swift", "DigestAuthorizationError.swift", "UserName.swift",
+        "DigestAlgorithm.swift", "DigestAuthorization.swift", "DigestAuthorizationError.swift", "Role.swift",
+        "UserName.swift",
         "UsersFile.swift", "UsersFileSyntaxError.swift",
       ],
       swiftSettings: instrumented),

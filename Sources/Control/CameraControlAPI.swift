@@ -1,3 +1,4 @@
+import Credentials
 import HTTPTypes
 import Hummingbird
 import NIOHTTP1
@@ -10,19 +11,21 @@ struct CameraControlAPI: Sendable {
   static let orders: [String: [HTTPRequest.Method]] = ["controls": [.get, .head, .put], "sensor-lock": [.put]]
 
   func add(to group: RouterGroup<ControlAPI.Context>) {
-    group.get("controls") { _, context in
+    group.add(.get, "controls", for: .read) { _, context in
       let camera = try api.camera(context)
       return ControlAPI.answer(try await camera.controls())
     }
-    group.put("controls") { request, context in
+    group.addChange(.put, "controls") { request, context, what in
       let camera = try api.camera(context)
       let wish = try await ControlsRequest(json: api.body(of: request))
-      return ControlAPI.answer(
-        try await camera.changeControls(wish.controls.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }))
+      let controls = wish.controls.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+      what(controls.map { "\($0)=\($1 ?? "as usual")" }.joined(separator: " "))
+      return ControlAPI.answer(try await camera.changeControls(controls))
     }
-    group.put("sensor-lock") { request, context in
+    group.addChange(.put, "sensor-lock") { request, context, what in
       let camera = try api.camera(context)
       let wish = try await SensorLockRequest(json: api.body(of: request))
+      what(wish.locked ? "locked" : "free")
       return ControlAPI.answer(try await camera.lockSensor(wish.locked))
     }
   }

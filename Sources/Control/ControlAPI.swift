@@ -1,3 +1,4 @@
+import Credentials
 import HTTPTypes
 import Hummingbird
 import Media
@@ -5,6 +6,8 @@ import NIOCore
 import NIOHTTP1
 
 /// The routes of the control API, version 1: docs/openapi.json describes each.
+///
+/// What changes something is for those whose role is ``Role/control``, the rest for all: ``RouterMethods/add(_:_:for:_:)``.
 ///
 /// | request | body | answer |
 /// |---|---|---|
@@ -54,17 +57,18 @@ struct ControlAPI: Sendable {
     let router = Router(context: Context.self, options: .autoGenerateHeadEndpoints)
     router.add(middleware: Refusals())
     let version = router.group("v1")
-    version.get("status") { _, _ in Self.answer(target.status()) }
-    version.get("viewers") { _, _ in
+    version.add(.get, "status", for: .read) { _, _ in Self.answer(target.status()) }
+    version.add(.get, "viewers", for: .read) { _, _ in
       Self.answer(ViewersAnswer(viewers: target.cameras.flatMap { target.camera($0)?.viewers() ?? [] }))
     }
-    version.post("reload") { request, _ in
+    version.addChange(.post, "reload") { request, _, what in
       _ = try await body(of: request)
+      what("")
       return Self.answer(try await target.reload())
     }
     let camera = version.group("cameras/:camera")
-    camera.get("status") { _, context in Self.answer(try self.camera(context).status()) }
-    camera.get("viewers") { _, context in
+    camera.add(.get, "status", for: .read) { _, context in Self.answer(try self.camera(context).status()) }
+    camera.add(.get, "viewers", for: .read) { _, context in
       Self.answer(ViewersAnswer(viewers: try self.camera(context).viewers()))
     }
     addOrders(to: camera)
@@ -76,34 +80,39 @@ struct ControlAPI: Sendable {
   }
 
   private func addOrders(to group: RouterGroup<Context>) {
-    group.put("orientation") { request, context in
+    group.addChange(.put, "orientation") { request, context, what in
       let camera = try camera(context)
       let wish = try await OrientationRequest(json: body(of: request))
+      what("\(wish.degrees) degrees\(wish.mirrored ? ", mirrored" : "")")
       try await camera.rotate(to: wish.orientation())
       return Self.answer(wish)
     }
-    group.post("keyframe") { request, context in
+    group.addChange(.post, "keyframe") { request, context, what in
       let camera = try camera(context)
       _ = try await body(of: request)
+      what("")
       camera.requestKeyFrame()
       return Self.answer(KeyFrameAnswer())
     }
-    group.put("bitrate") { request, context in
+    group.addChange(.put, "bitrate") { request, context, what in
       let camera = try camera(context)
       let wish = try await BitrateRequest(json: body(of: request))
+      what("\(wish.bitsPerSecond) bit/s")
       try camera.changeBitrate(wish.checked())
       return Self.answer(wish)
     }
-    group.post("destinations") { request, context in
+    group.addChange(.post, "destinations") { request, context, what in
       let camera = try camera(context)
       let wish = try await DestinationRequest(json: body(of: request))
+      what(wish.url)
       if !namesFiles { try wish.refuseFiles() }
       return Self.answer(
         DestinationAnswer(url: wish.url, sessionDescription: try await camera.addDestination(wish.url)))
     }
-    group.delete("destinations") { request, context in
+    group.addChange(.delete, "destinations") { request, context, what in
       let camera = try camera(context)
       let wish = try await DestinationRequest(json: body(of: request))
+      what(wish.url)
       try camera.removeDestination(wish.url)
       return Self.answer(wish)
     }

@@ -1,10 +1,37 @@
+import Credentials
 public import Media
 import Synchronization
 
+/// What somebody has changed by the control API, or tried to.
+public struct ControlChange: Sendable, CustomStringConvertible {
+  /// The most characters of ``what`` that are told: no destination has more.
+  static let limit = 1024
+
+  let who: Requester
+  /// An address, or a process of this machine.
+  let from: String
+  let method: String
+  let path: String
+  /// In words, as in `rtp://192.0.2.7:5004`.
+  let what: String
+  /// Whether it was done. Why it was not is told to whoever asked.
+  let isDone: Bool
+
+  /// The line.
+  public var description: String {
+    let order = "\(method) \(path)\(what.isEmpty ? "" : ": \(what)")"
+    return "\(who.name) (role \(who.role.rawValue)) at \(from): \(order)\(isDone ? "" : ", not done")"
+  }
+}
+
 /// What happened at the control API, one line for the person at the terminal.
 public enum ControlEvent: Sendable, CustomStringConvertible {
-  /// Somebody has changed something; the last word is the path, as in `/v1/bitrate`.
-  case changed(who: String, address: String, method: String, path: String)
+  /// Somebody has changed something, or tried to.
+  case changed(ControlChange)
+  /// So many changes more since the last word of it, which were too many to be told one by one.
+  case unsaid(count: Int)
+  /// So many requests of somebody were refused since the last word of it, for want of a role.
+  case lacksRole(who: String, place: String, needed: String, count: Int)
   /// A client watches JPEG pictures; of this camera, where there are several.
   case came(viewer: ViewerPeer, camera: String?)
   /// It does not any more, after so long and so many pictures.
@@ -28,13 +55,16 @@ public enum ControlEvent: Sendable, CustomStringConvertible {
   public var isOfViewer: Bool {
     switch self {
     case .came, .left: true
-    case .changed, .loginsFailed, .crossSite, .turnedAway: false
+    case .changed, .unsaid, .lacksRole, .loginsFailed, .crossSite, .turnedAway: false
     }
   }
 
   private var what: String {
     switch self {
-    case .changed(let who, let address, let method, let path): "\(who) at \(address): \(method) \(path)"
+    case .changed(let change): change.description
+    case .unsaid(let count): "\(count) more changes, too many to be told one by one"
+    case .lacksRole(let who, let place, let needed, let count):
+      "\(count == 1 ? "a request" : "\(count) requests") of \(who) at \(place) refused: the role \(needed) is needed"
     case .came(let viewer, let camera):
       "viewer mjpeg \(viewer.transport.rawValue) \(viewer.place) is watching" + (camera.map { " \($0)" } ?? "")
     case .left(let viewer, let camera, let time, let pictures):
@@ -43,7 +73,8 @@ public enum ControlEvent: Sendable, CustomStringConvertible {
     case .loginsFailed(let address, let count):
       "\(count == 1 ? "a login" : "\(count) logins") from \(address) failed: wrong name, password or token"
     case .crossSite(let count):
-      "\(count == 1 ? "a request was" : "\(count) requests were") refused that came by another name or from another site's page"
+      "\(count == 1 ? "a request was" : "\(count) requests were") refused that came by another name, through a proxy or from "
+        + "another site's page"
     case .turnedAway(let count):
       "\(count == 1 ? "a connection was" : "\(count) connections were") turned away: there are too many"
     }
@@ -53,20 +84,29 @@ public enum ControlEvent: Sendable, CustomStringConvertible {
   public var isWarning: Bool {
     switch self {
     case .changed, .came, .left: false
-    case .loginsFailed, .crossSite, .turnedAway: true
+    case .unsaid, .lacksRole, .loginsFailed, .crossSite, .turnedAway: true
     }
   }
 }
 
-/// What happened at a ``NetworkControlServer``, from its threads to whoever shows it. What comes in floods is summed up.
+/// What happened at a server of the control API, from its threads to whoever shows it. What comes in floods is summed up.
 public final class ControlEvents: Sendable {
   private struct Waiting {
     var events: [ControlEvent] = []
+    var unsaid = 0
+    var lacking: [Lacking: Int] = [:]
     var failedLogins: [String: Int] = [:]
     var crossSite = 0
     var turnedAway = 0
     var totals = Totals()
     var nextSum = MediaTime.zero
+  }
+
+  /// One who asked for more than the role allows.
+  private struct Lacking: Hashable {
+    let who: String
+    let place: String
+    let needed: String
   }
 
   /// What happened since the beginning.
@@ -85,8 +125,10 @@ public final class ControlEvents: Sendable {
   /// What happened since the beginning, taken or not.
   public var totals: Totals { waiting.withLock { $0.totals } }
 
-  /// The most events that wait, and the most addresses whose failures are told apart.
+  /// The most addresses whose failures are told apart.
   public static let limit = 64
+  /// The most events that wait to be told: more than come in a second.
+  static let eventLimit = 1000
   /// How often sums are told.
   static let sumInterval = MediaTime(seconds: 10)
 
@@ -97,9 +139,17 @@ public final class ControlEvents: Sendable {
     waiting.withLock { waiting in
       var events = waiting.events
       waiting.events.removeAll()
-      guard now >= waiting.nextSum, !waiting.failedLogins.isEmpty || waiting.crossSite + waiting.turnedAway > 0
-      else { return events }
+      if waiting.unsaid > 0 { events.append(.unsaid(count: waiting.unsaid)) }
+      waiting.unsaid = 0
+      let isSilent =
+        waiting.failedLogins.isEmpty && waiting.lacking.isEmpty && waiting.crossSite + waiting.turnedAway == 0
+      guard now >= waiting.nextSum, !isSilent else { return events }
       waiting.nextSum = now + Self.sumInterval
+      for (lacking, count) in waiting.lacking.sorted(by: { $0.key.who < $1.key.who }) {
+        events.append(
+          .lacksRole(who: lacking.who, place: lacking.place, needed: lacking.needed, count: count))
+      }
+      waiting.lacking.removeAll()
       for (address, count) in waiting.failedLogins.sorted(by: { $0.key < $1.key }) {
         events.append(.loginsFailed(address: address, count: count))
       }
@@ -112,7 +162,13 @@ public final class ControlEvents: Sendable {
   }
 
   func add(_ event: ControlEvent) {
-    waiting.withLock { if $0.events.count < Self.limit { $0.events.append(event) } }
+    waiting.withLock { waiting in
+      if waiting.events.count < Self.eventLimit {
+        waiting.events.append(event)
+      } else if case .changed = event {
+        waiting.unsaid += 1
+      }
+    }
   }
 
   func loginFailed(from address: String) {
@@ -120,6 +176,15 @@ public final class ControlEvents: Sendable {
       waiting.totals.failedLogins += 1
       let isKnown = waiting.failedLogins[address] != nil || waiting.failedLogins.count < Self.limit
       waiting.failedLogins[isKnown ? address : "other addresses", default: 0] += 1
+    }
+  }
+
+  func lacksRole(_ who: String, at place: String, needed: Role) {
+    waiting.withLock { waiting in
+      let lacking = Lacking(who: who, place: place, needed: needed.rawValue)
+      let isKnown = waiting.lacking[lacking] != nil || waiting.lacking.count < Self.limit
+      let others = Lacking(who: "others", place: "other addresses", needed: needed.rawValue)
+      waiting.lacking[isKnown ? lacking : others, default: 0] += 1
     }
   }
 

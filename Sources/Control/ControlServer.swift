@@ -41,8 +41,8 @@ public final class ControlServer: Sendable {
 
   /// The socket's path.
   public let path: String
-  /// Which viewers of pictures came and went.
-  public let events: ControlEvents
+  /// What happened.
+  public let events = ControlEvents()
   private let serving: ServingTask
 
   /// Begins to listen at `path`; clients are answered from its return on.
@@ -56,8 +56,7 @@ public final class ControlServer: Sendable {
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     let service = ControlService(
       api: ControlAPI(target: target, bodyLimit: limits.body, namesFiles: true), limits: limits,
-      admission: .group(socket.group))
-    events = service.events
+      admission: .group(socket.group, events))
     let listener: any Channel
     do {
       listener = try service.bootstrap(group).withBoundSocket(socket.descriptor).wait()

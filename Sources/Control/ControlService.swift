@@ -15,12 +15,20 @@ import TLS
 struct ControlService: Sendable {
   /// Who is let in.
   enum Admission: Sendable {
-    /// By a Unix socket: its owner, and the members of this group.
-    case group(gid_t)
+    /// By a Unix socket: its owner, and the members of this group, who may do everything. What they change is told here.
+    case group(gid_t, ControlEvents)
     /// Over the network: whom this says.
     case network(RequestAuthenticator)
     /// Over the network in the clear, for reading: whom this says.
     case reading(ReadingAuthenticator)
+
+    var events: ControlEvents {
+      switch self {
+      case .group(_, let events): events
+      case .network(let authenticator): authenticator.events
+      case .reading(let authenticator): authenticator.events
+      }
+    }
   }
 
   private let http: HTTP1Channel
@@ -34,58 +42,55 @@ struct ControlService: Sendable {
   // Errors go to the client; nothing of a control connection is worth a line in the journal.
   private let logger = Logger(label: "control", factory: { _ in SwiftLogNoOpLogHandler() })
 
-  /// What happens to viewers of pictures, and over the network to logins and connections.
-  let events: ControlEvents
-
   init(api: ControlAPI, limits: ControlServer.Limits, admission: Admission) {
     self.limits = limits
     self.admission = admission
-    events =
-      switch admission {
-      case .group: ControlEvents()
-      case .network(let authenticator): authenticator.events
-      case .reading(let authenticator): authenticator.events
-      }
     (connections, queue) = AsyncStream.makeStream()
     let responder = api.responder()
     let logger = logger
     let streams = ConnectionCount()
-    let viewerEvents = events
     http = HTTP1Channel(
       responder: { request, writer, channel in
         var context = ControlContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
         context.peer = Self.peer(of: channel, admission)
-        context.note = { viewerEvents.add($0) }
         context.admitStream = { Self.admitStream(on: channel, streams, limits) }
+        context.events = admission.events
+        context.isForAnyPage = RequestOrigin.isOfNeighbour(request)
         var refusal: Refusal?
         switch admission {
-        case .group: context.isStillAllowed = { channel.isActive }
+        case .group:
+          context.requester = try await channel.localRequester(of: request)
+          context.place = "the control socket"
+          context.roleOfNow = { channel.isActive ? .control : nil }
         case .network(let authenticator):
           let question = try channel.question(of: request)
           let answer = authenticator.check(question, at: .now())
           channel.unlessActive { authenticator.forget(question.connection) }
           context.peer.user = answer.user
           refusal = try await channel.wait(for: answer)
-          let permission = authenticator.permission(for: question)
-          context.isStillAllowed = {
-            let isAllowed = permission()
+          context.take(answer, of: question)
+          if request.uri.queryParameters["token"] != nil { context.isForAnyPage = true }
+          let role = authenticator.roleOfNow(for: question, context.requester.role)
+          context.roleOfNow = {
+            let role = role()
             channel.unlessActive { authenticator.forget(question.connection) }
-            return isAllowed && channel.isActive
+            return channel.isActive ? role : nil
           }
         case .reading(let authenticator):
           let question = try channel.question(of: request)
-          context.mayGetKeys = question.peer.isLoopback
+          context.mayGetKeys = question.isFromHere
           let answer = authenticator.check(question, at: .now())
           channel.unlessActive { authenticator.forget(question.connection) }
           context.peer.user = answer.user
           refusal = try await channel.wait(for: answer)
-          context.isStillAllowed = {
-            channel.isActive && authenticator.isStillAllowed(question.connection, question.peer)
-          }
+          context.take(answer, of: question)
+          context.roleOfNow = { channel.isActive ? authenticator.roleOfNow(for: question) : nil }
         }
         let response =
           if let refusal { refusal.response } else { try await responder.respond(to: request, context: context) }
-        try await writer.write(response: response.head, body: response.body)
+        // What answers HEAD has no body (RFC 9110 section 9.3.2), a refusal neither: it would be taken for the next answer.
+        try await writer.write(
+          response: response.head, body: request.method == .head ? ResponseBody() : response.body)
       },
       configuration: HTTP1Channel.Configuration(
         httpDecoderConfiguration: .init(
@@ -209,7 +214,7 @@ struct ControlService: Sendable {
     }
     // Those that are to be told why wait for their own request, so their number has a limit too.
     if count.all > 4 * limits.connections { channel.close(promise: nil) }
-    if case .group(let group) = admission {
+    if case .group(let group, _) = admission {
       let peer = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
         PeerCredentials(socket: $0)
       }
@@ -228,11 +233,7 @@ struct ControlService: Sendable {
   }
 
   private func turnAway(_ status: String, _ reason: String, _ limit: Int) -> RefusalHandler {
-    switch admission {
-    case .group: break
-    case .network(let authenticator): authenticator.events.turnedAway()
-    case .reading(let authenticator): authenticator.events.turnedAway()
-    }
+    admission.events.turnedAway()
     return RefusalHandler(
       status: status, retryAfter: Refusal.retryAfter,
       ControlFailure(
@@ -260,6 +261,14 @@ struct ControlService: Sendable {
   }
 }
 
+extension ControlContext {
+  /// Takes over who was let in.
+  fileprivate mutating func take(_ answer: RequestAuthenticator.Answer, of question: RequestAuthenticator.Question) {
+    if case .granted(let requester, _) = answer { self.requester = requester }
+    place = question.client
+  }
+}
+
 extension Channel {
   /// The client's address; nil for a Unix socket, and for one that has gone.
   fileprivate var peerAddress: PeerAddress? { remoteAddress?.ipAddress.flatMap { PeerAddress($0) } }
@@ -278,6 +287,17 @@ extension Channel {
   /// Does what is to be done once the connection has ended, where that was while it was being noted.
   fileprivate func unlessActive(_ body: () -> Void) {
     if !isActive { body() }
+  }
+
+  /// Who is at the other end of a Unix socket, as the kernel tells it. Whoever changes nothing stays unnamed.
+  fileprivate func localRequester(of request: Request) async throws -> Requester {
+    guard request.method != .get, request.method != .head else { return .local("somebody") }
+    let peer = try await eventLoop.submit { [self] in
+      try pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
+        PeerCredentials(socket: $0)
+      }
+    }.get()
+    return .local(peer.flatMap { $0 }.map { "uid \($0.user), pid \($0.process)" } ?? "somebody")
   }
 
   /// Why a request is not carried out; nil where it is. Waits as long as the answer is to wait.

@@ -1,3 +1,4 @@
+import Credentials
 import HTTPTypes
 import Hummingbird
 
@@ -10,7 +11,7 @@ public protocol ObservedTarget: Sendable {
   func health() -> HealthStatus
 }
 
-/// The routes for those who watch over the program, which read alone.
+/// The routes for those who watch over the program, which read alone: any role does.
 ///
 /// | request | answer |
 /// |---|---|
@@ -25,16 +26,16 @@ struct MetricsAPI {
   ]
 
   func add(to router: Router<ControlAPI.Context>) {
-    router.get("metrics") { _, _ in
+    router.add(.get, "metrics", for: .read) { _, _ in
       var headers = ControlAPI.headers
       headers[.contentType] = MetricsText.contentType
       return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: target.metrics.content))
     }
-    router.get("healthz") { _, _ in
+    router.add(.get, "healthz", for: .read) { _, _ in
       let health = target.health()
       return ControlAPI.answer(health, status: health.healthy ? .ok : .serviceUnavailable)
     }
-    router.get("cameras/:camera/healthz") { _, context in
+    router.add(.get, "cameras/:camera/healthz", for: .read) { _, context in
       let cameras = target.health().cameras
       let name = context.parameters.get("camera") ?? ""
       guard let camera = cameras.first(where: { $0.name == name }) else {

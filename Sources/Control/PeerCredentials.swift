@@ -3,6 +3,8 @@ import Glibc
 /// Who is at the other end of a connected Unix socket, as the kernel noted it at connect(2) (unix(7)).
 struct PeerCredentials {
   let user: uid_t
+  /// As it was then: another process may have been given the socket since.
+  let process: pid_t
   let groups: [gid_t]
 
   /// Of the peer of `socket`; nil where the kernel does not tell.
@@ -11,7 +13,7 @@ struct PeerCredentials {
     var credentials: (pid_t, uid_t, gid_t) = (0, uid_t.max, gid_t.max)
     var length = socklen_t(MemoryLayout.size(ofValue: credentials))
     guard getsockopt(socket, SOL_SOCKET, SO_PEERCRED, &credentials, &length) == 0 else { return nil }
-    user = credentials.1
+    (process, user) = (credentials.0, credentials.1)
     groups = [credentials.2] + Self.supplementaryGroups(socket)
   }
 

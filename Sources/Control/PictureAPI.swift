@@ -1,10 +1,12 @@
+import Credentials
 import HTTPTypes
 import Hummingbird
 import Media
 import NIOCore
 import Synchronization
 
-/// What there is to see of a camera: a picture, its pictures one after another, and what players need to know.
+/// What there is to see of a camera: a picture, its pictures one after another, and what players need to know. It is for
+/// those whose role is ``Role/view``.
 ///
 /// | request | answer |
 /// |---|---|
@@ -36,11 +38,11 @@ struct PictureAPI: Sendable {
 
   func add(to router: some RouterMethods<ControlContext>) {
     for group in [router.group(), router.group("cameras/:camera")] {
-      group.head("snapshot.jpg") { _, context in try head(context, "image/jpeg") }
-      group.get("snapshot.jpg") { request, context in try await snapshot(request, context) }
-      group.head("stream.mjpg") { _, context in try head(context, Self.streamType) }
-      group.get("stream.mjpg") { request, context in try stream(request, context) }
-      group.get("camera.sdp") { request, context in try description(request, context) }
+      group.add(.head, "snapshot.jpg", for: .view) { _, context in try head(context, "image/jpeg") }
+      group.add(.get, "snapshot.jpg", for: .view) { request, context in try await snapshot(request, context) }
+      group.add(.head, "stream.mjpg", for: .view) { _, context in try head(context, Self.streamType) }
+      group.add(.get, "stream.mjpg", for: .view) { request, context in try stream(request, context) }
+      group.add(.get, "camera.sdp", for: .view) { request, context in try description(request, context) }
     }
   }
 
@@ -49,7 +51,7 @@ struct PictureAPI: Sendable {
   /// That there is a camera; no picture is made for it.
   private func head(_ context: ControlContext, _ type: String) throws -> Response {
     _ = try camera(context)
-    var response = Response(status: .ok, headers: Self.headers(type), body: ResponseBody())
+    var response = Response(status: .ok, headers: Self.headers(type, context), body: ResponseBody())
     // Nobody knows the length of what GET would send (RFC 9110 section 8.6).
     response.headers[.contentLength] = nil
     return response
@@ -66,7 +68,7 @@ struct PictureAPI: Sendable {
       throw Refusal(
         status: .internalServerError, failure: ControlFailure("\(error)", kind: error.kind))
     }
-    var headers = Self.headers("image/jpeg")
+    var headers = Self.headers("image/jpeg", context)
     if let origin = HTTPField.Name(Self.originField) {
       guard !wantsLive || picture.origin == .live else {
         throw Refusal.notLive(picture.origin, field: origin)
@@ -100,14 +102,14 @@ struct PictureAPI: Sendable {
     let body = ResponseBody { writer in
       let began = MediaTime.now()
       var sent = 0
-      context.note(.came(viewer: context.peer, camera: name))
+      context.events?.add(.came(viewer: context.peer, camera: name))
       defer {
         place.leave()
-        context.note(.left(viewer: context.peer, camera: name, after: .now() - began, pictures: sent))
+        context.events?.add(.left(viewer: context.peer, camera: name, after: .now() - began, pictures: sent))
       }
       var due = MediaTime.zero
       try await writer.write(ByteBuffer(string: "--\(Self.boundary)\r\n"))
-      while context.isStillAllowed() {
+      while context.isStillAllowed(.view) {
         try await Self.sleep(until: due)
         let picture: [UInt8]
         do {
@@ -136,7 +138,7 @@ struct PictureAPI: Sendable {
       }
       try await writer.finish(nil)
     }
-    return Response(status: .ok, headers: Self.headers(Self.streamType), body: body)
+    return Response(status: .ok, headers: Self.headers(Self.streamType, context), body: body)
   }
 
   /// The camera's pictures again, once it streams again; nil where it does not.
@@ -176,7 +178,7 @@ struct PictureAPI: Sendable {
       throw Refusal.noDestination(number, rtsp: rtsp(camera.status().name))
     }
     guard !found.hasKey || context.mayGetKeys else { throw Refusal.keyInTheClear }
-    var headers = Self.headers("application/sdp")
+    var headers = Self.headers("application/sdp", context)
     headers[.contentDisposition] = "inline; filename=\"camera.sdp\""
     return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: found.text)))
   }
@@ -186,9 +188,12 @@ struct PictureAPI: Sendable {
     target.status().listeners.first { $0.scheme.hasPrefix("rtsp") }.map { "\($0.scheme)://HOST:\($0.port)/\(name)" }
   }
 
-  /// What no browser keeps or takes for anything else. Pages of other sites may show pictures, but not read them.
-  private static func headers(_ type: String) -> HTTPFields {
-    [.contentType: type, .cacheControl: "no-store", .xContentTypeOptions: "nosniff"]
+  /// What no browser keeps, takes for anything else, or gives to pages that have not said where they are from.
+  private static func headers(_ type: String, _ context: ControlContext) -> HTTPFields {
+    [
+      .contentType: type, .cacheControl: "no-store", .xContentTypeOptions: "nosniff",
+      .crossOriginResourcePolicy: context.isForAnyPage ? "cross-origin" : "same-origin",
+    ]
   }
 }
 

@@ -1,5 +1,4 @@
 import Credentials
-import Glibc
 import HTTPTypes
 import Hummingbird
 import Media
@@ -9,8 +8,9 @@ import Synchronization
 /// Says who may read by plain HTTP: this machine; others by Digest (RFC 7616), which sends no password.
 ///
 /// Nothing but ``paths`` can be had this way, and nothing be changed: a page in somebody's browser could ask for anything
-/// that needs no login. That one of another name shows what this machine answers (DNS rebinding) is refused by the name.
-/// Failed logins wait as at RTSP: ``FailedLogins``.
+/// that needs no login. Pages of other sites are refused (``RequestOrigin``). What a proxy passes on, and what comes by
+/// another name than the machine's own, as from a tunnel or by DNS rebinding, logs in as from elsewhere. Failed logins wait
+/// as at RTSP: ``FailedLogins``.
 final class ReadingAuthenticator: Sendable {
   fileprivate struct State: ~Copyable {
     var authenticator: DigestAuthenticator?
@@ -35,7 +35,7 @@ final class ReadingAuthenticator: Sendable {
   /// From now on these may.
   func set(users: UsersFile?) {
     state.withLock { state in
-      state.proven = state.proven.filter { users?[$0.value.name] == $0.value }
+      state.proven = state.proven.filter { users?[$0.value.name]?.hashes == $0.value.hashes }
       guard let users else { return state.authenticator = nil }
       if state.authenticator == nil { state.authenticator = DigestAuthenticator(users: users, at: .now()) }
       state.authenticator?.users = users
@@ -50,25 +50,28 @@ final class ReadingAuthenticator: Sendable {
     }
   }
 
-  /// Whether one whom ``check(_:at:)`` has let in is still what it was.
-  func isStillAllowed(_ connection: ObjectIdentifier, _ peer: PeerAddress?) -> Bool {
-    peer?.isLoopback == true || state.withLock { $0.proven[connection] != nil }
+  /// What one whom ``check(_:at:)`` has let in may do now; nil for nothing.
+  func roleOfNow(for question: RequestAuthenticator.Question) -> Role? {
+    if question.isFromHere { return Requester.unknown.role }
+    return state.withLock { state in
+      state.proven[question.connection].flatMap { state.authenticator?.users[$0.name]?.role }
+    }
   }
 
   /// Checks one request; no body of it need have been read.
   func check(_ question: RequestAuthenticator.Question, at now: MediaTime) -> RequestAuthenticator.Answer {
     let request = question.request
     if let refusal = Self.refusal(of: request) { return .refused(refusal, at: now) }
-    if question.peer.isLoopback {
-      // Browsers always send one; clients of HTTP/1.0 need not.
-      guard request.head.authority.map(Self.isOwnName) ?? true else {
-        events.refusedCrossSite()
-        return .refused(.foreignName, at: now)
-      }
-      return .granted(who: RequestAuthenticator.Answer.nobody, at: now)
+    if RequestOrigin.isCrossSite(request) {
+      events.refusedCrossSite()
+      return .refused(.crossSiteReading, at: now)
     }
+    if question.isFromHere { return .granted(.unknown, at: now) }
     let answer = state.withLock { $0.check(question, at: now) }
-    if case .refused(let refusal, _) = answer, refusal.isFailedLogin { events.loginFailed(from: question.client) }
+    if case .refused(let refusal, _) = answer {
+      if refusal.isFailedLogin { events.loginFailed(from: question.client) }
+      if refusal.status == .forbidden, question.peer.isLoopback { events.refusedCrossSite() }
+    }
     return answer
   }
 
@@ -79,34 +82,13 @@ final class ReadingAuthenticator: Sendable {
     guard paths.contains(isNamed ? "/\(parts[3])" : path) else { return .notForReading(path) }
     return request.method == .get || request.method == .head ? nil : .readingOnly(request.method)
   }
-
-  /// The machine's host name, in lower case.
-  private static var ownName: String? {
-    var buffer = [CChar](repeating: 0, count: 256)
-    guard gethostname(&buffer, buffer.count - 1) == 0, buffer[0] != 0 else { return nil }
-    return String(cBuffer: buffer).lowercased()
-  }
-
-  /// Whether it is this machine's name for itself, or an address: nobody else's name can lead here then.
-  static func isOwnName(_ authority: String) -> Bool {
-    var host = Substring(authority.lowercased())
-    if host.hasPrefix("[") {
-      guard let end = host.firstIndex(of: "]") else { return false }
-      return PeerAddress(String(host[host.index(after: host.startIndex)..<end])) != nil
-    }
-    host = host.prefix { $0 != ":" }
-    if host.hasSuffix(".") { host.removeLast() }
-    if host == "localhost" || host.hasSuffix(".localhost") || String(host) == ownName { return true }
-    // What follows a % is no address's but a zone's name, and that has brackets around it.
-    return !host.contains("%") && PeerAddress(String(host)) != nil
-  }
 }
 
 extension ReadingAuthenticator.State {
   fileprivate mutating func check(
     _ question: RequestAuthenticator.Question, at now: MediaTime
   ) -> RequestAuthenticator.Answer {
-    guard authenticator != nil else { return .refused(.nobodyReads, at: now) }
+    guard authenticator != nil else { return .refused(.nobodyReads(question), at: now) }
     let value = question.request.headers[.authorization]
     let isLogin = value != nil && proven[question.connection] == nil
     guard !isLogin || failedLogins.mayTry(from: question.peer, at: now) else {
@@ -122,9 +104,10 @@ extension ReadingAuthenticator.State {
         peer: question.peer, connection: connections[question.connection] ?? 0), at: now)
     switch outcome {
     case .granted(let user):
-      proven[question.connection] = authenticator?.users[user]
+      guard let user = authenticator?.users[user] else { return .refused(.unreadableLogin, at: now) }
+      proven[question.connection] = user
       return .granted(
-        who: "\(user)", at: isLogin ? failedLogins.noteSuccess(from: question.peer, at: now) : now)
+        .user(user), at: isLogin ? failedLogins.noteSuccess(from: question.peer, at: now) : now)
     case .challenge(let values, .credentials):
       proven[question.connection] = nil
       return .refused(
@@ -156,19 +139,22 @@ extension Refusal {
         field: "authorization"))
   }
 
-  fileprivate static var nobodyReads: Refusal {
-    Refusal(
-      status: .forbidden,
-      failure: ControlFailure(
-        "without users only this machine may look: add one with nightjar user add NAME", kind: .noPermission))
-  }
-
-  fileprivate static var foreignName: Refusal {
-    Refusal(
-      status: .forbidden,
-      failure: ControlFailure(
-        "this machine is asked by a name that is not its own: write http://localhost or its address",
-        kind: .noPermission, field: "host"))
+  /// Why somebody is not let in where nobody could log in.
+  fileprivate static func nobodyReads(_ question: RequestAuthenticator.Question) -> Refusal {
+    let mend = "add a user with \(ServiceAccount.addingUser), and log in"
+    let failure: ControlFailure
+    if !question.peer.isLoopback {
+      failure = ControlFailure("without users only this machine may look: \(mend)", kind: .noPermission)
+    } else if let field = RequestOrigin.forwardingField(of: question.request) {
+      failure = ControlFailure(
+        "a proxy or tunnel has passed this on, by its field \(field.prefix(40)): \(mend)", kind: .noPermission,
+        field: String(field.prefix(40)))
+    } else {
+      failure = ControlFailure(
+        "this machine is asked by a name that is not its own: write http://localhost, or \(mend)",
+        kind: .noPermission, field: "host")
+    }
+    return Refusal(status: .forbidden, failure: failure)
   }
 
   fileprivate static func notForReading(_ path: String) -> Refusal {

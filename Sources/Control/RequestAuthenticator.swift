@@ -19,12 +19,18 @@ final class RequestAuthenticator: Sendable {
     let peer: PeerAddress
     /// What no other connection is called as long as it lives.
     let connection: ObjectIdentifier
+
+    /// Whether it comes from this machine and from nowhere else: not by a proxy or tunnel that passes it on, and by no name
+    /// but the machine's own.
+    var isFromHere: Bool {
+      peer.isLoopback && RequestOrigin.forwardingField(of: request) == nil && RequestOrigin.hasOwnName(request)
+    }
   }
 
   /// What is to be done.
   enum Answer {
-    /// Carry it out, for this one, at this time.
-    case granted(who: String, at: MediaTime)
+    /// Carry it out, as far as this one's role goes, at this time.
+    case granted(Requester, at: MediaTime)
     /// Refuse it, at this time.
     case refused(Refusal, at: MediaTime)
   }
@@ -66,14 +72,20 @@ final class RequestAuthenticator: Sendable {
     changes.add(1, ordering: .releasing)
   }
 
-  /// Tells, as often as it is asked, whether one whom ``check(_:at:)`` has let in would be let in now.
-  func permission(for question: Question) -> @Sendable () -> Bool {
-    let checked = Atomic(changes.load(ordering: .acquiring))
+  /// Tells, as often as it is asked, what one whom ``check(_:at:)`` has let in as `role` may do now; nil for nothing.
+  func roleOfNow(for question: Question, _ role: Role?) -> @Sendable () -> Role? {
+    let last = Mutex((changes: changes.load(ordering: .acquiring), role: role))
     return { [self] in
       let now = changes.load(ordering: .acquiring)
-      guard checked.exchange(now, ordering: .relaxed) != now else { return true }
-      if case .granted = check(question, at: .now()) { return true }
-      return false
+      return last.withLock { last in
+        guard last.changes != now else { return last.role }
+        if case .granted(let requester, _) = check(question, at: .now()) {
+          last = (now, requester.role)
+        } else {
+          last = (now, nil)
+        }
+        return last.role
+      }
     }
   }
 
@@ -90,6 +102,11 @@ final class RequestAuthenticator: Sendable {
       return .refused(refusal, at: now)
     }
     let login = Self.login(of: question.request, isReading: isReading)
+    // Whoever knows a token may write it into any page; passwords a browser sends by itself.
+    if isReading, !login.isToken, RequestOrigin.isCrossSite(question.request) {
+      events.refusedCrossSite()
+      return .refused(.crossSiteReading, at: now)
+    }
     let answer: Answer = state.withLock { state in
       guard state.hasAnybody else { return .init(Self.withoutAnybody(question, isReading: isReading), at: now) }
       let isProven = state.proven.contains(question.connection)
@@ -101,18 +118,12 @@ final class RequestAuthenticator: Sendable {
     if case .refused(let refusal, _) = answer, refusal.status == .unauthorized, login.counts {
       events.loginFailed(from: question.client)
     }
-    if case .granted(let who, _) = answer, !isReading {
-      events.add(
-        .changed(
-          who: who, address: question.client, method: question.request.method.rawValue,
-          path: String(question.request.uri.path.prefix(80))))
-    }
     return answer
   }
 
   /// Who may ask where nobody has been let in: this machine, and it may read.
   private static func withoutAnybody(_ question: Question, isReading: Bool) -> Refusal? {
-    guard question.peer.isLoopback else { return .nobodyIsLetIn("only this machine may ask") }
+    guard question.isFromHere else { return .nobodyIsLetIn("only this machine may ask, by no proxy and no other name") }
     return isReading ? nil : .nobodyIsLetIn("nothing can be changed this way, only over the control socket")
   }
 
@@ -133,11 +144,7 @@ final class RequestAuthenticator: Sendable {
 
   /// Refuses what a browser sends for a page of another site: it adds the password that it knows by itself.
   private static func crossSite(_ request: Request) -> Refusal? {
-    if let site = HTTPField.Name("Sec-Fetch-Site").flatMap({ request.headers[$0] }),
-      site != "same-origin", site != "none"
-    {
-      return .crossSite
-    }
+    if let site = request.field("Sec-Fetch-Site"), site != "same-origin", site != "none" { return .crossSite }
     guard let origin = request.headers[.origin] else { return nil }
     return origin.lowercased() == "https://\((request.head.authority ?? "").lowercased())" ? nil : .crossSite
   }
@@ -146,15 +153,12 @@ final class RequestAuthenticator: Sendable {
 extension RequestAuthenticator.Answer {
   /// The user or token that has logged in; nil where nobody has.
   var user: String? {
-    guard case .granted(let who, _) = self, who != Self.nobody else { return nil }
-    return who
+    guard case .granted(let requester, _) = self, requester.hasLoggedIn else { return nil }
+    return requester.name
   }
 
-  /// Whoever may ask without a login. No user has a blank in the name.
-  static let nobody = "somebody here"
-
   fileprivate init(_ refusal: Refusal?, at now: MediaTime) {
-    self = refusal.map { .refused($0, at: now) } ?? .granted(who: Self.nobody, at: now)
+    self = refusal.map { .refused($0, at: now) } ?? .granted(.unknown, at: now)
   }
 }
 
@@ -177,15 +181,17 @@ extension RequestAuthenticator.State {
     _ login: RequestAuthenticator.Login, _ question: RequestAuthenticator.Question, isProven: Bool, at now: MediaTime
   ) -> RequestAuthenticator.Answer {
     let challenges = (basic: users?.users.isEmpty == false, bearer: tokens?.names.isEmpty == false)
-    let who: String?
+    let who: Requester?
     switch login {
     case .none: return .refused(.unauthorized("log in: by name and password, or by a token", challenges), at: now)
     case .several: return .refused(.badLogin("a token in the URL and a login in the header: send one of them"), at: now)
     case .misplaced:
       return .refused(
         .unauthorized("a token in the URL is for reading only: send it as Authorization: Bearer", challenges), at: now)
-    case .basic(let credentials): who = credentials.flatMap { users?.user($0) }.map(\.description)
-    case .token(let token): who = tokens?.name(of: token).map { "token \($0)" }
+    case .basic(let credentials):
+      who = credentials.flatMap { users?.user($0) }.flatMap { users?[$0] }.map { .user($0) }
+    case .token(let token):
+      who = tokens?.name(of: token).flatMap { name in tokens?.role(of: name).map { .token(name, $0) } }
     }
     guard let who else {
       proven.remove(question.connection)
@@ -194,7 +200,7 @@ extension RequestAuthenticator.State {
         at: failedLogins.noteFailure(from: question.peer, at: now))
     }
     proven.insert(question.connection)
-    return .granted(who: who, at: isProven ? now : failedLogins.noteSuccess(from: question.peer, at: now))
+    return .granted(who, at: isProven ? now : failedLogins.noteSuccess(from: question.peer, at: now))
   }
 }
 
@@ -243,6 +249,15 @@ extension Refusal {
       status: .forbidden,
       failure: ControlFailure(
         "another site's page has sent this: only this server's own may", kind: .noPermission, field: "origin"))
+  }
+
+  /// For what a page of another site asks for, wherever it is served.
+  static var crossSiteReading: Refusal {
+    Refusal(
+      status: .forbidden,
+      failure: ControlFailure(
+        "another site's page has asked for this: open it by itself, or give the page a token, https://BOX:8443/…?token=TOKEN",
+        kind: .noPermission, field: "origin"))
   }
 
   fileprivate static func nobodyIsLetIn(_ text: String) -> Refusal {

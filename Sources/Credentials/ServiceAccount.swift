@@ -28,6 +28,11 @@ public enum ServiceAccount {
   /// What has a stream of this process take that in.
   public static var reloading: String { isOurs ? "sudo systemctl reload nightjar" : "nightjar ctl reload" }
 
+  /// A command for the users and tokens of this process, ready to be pasted: as the service's account where it is that.
+  public static func command(_ words: String) -> String {
+    isOurs ? "sudo -u \(name) nightjar \(words)" : "nightjar \(words)"
+  }
+
   private static func hasContent(_ file: String) -> Bool? {
     guard let home = getpwnam(name)?.pointee.pw_dir else { return nil }
     var status = stat()

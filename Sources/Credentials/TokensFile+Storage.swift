@@ -15,6 +15,8 @@ public struct TokensFileSyntaxError: Failure, Hashable {
     case name(UserNameError)
     /// The name has no hash, or none that could be.
     case hash(UserName)
+    /// What follows the hash is no role.
+    case role(UserName)
     /// The name was there before.
     case repeated(UserName)
   }
@@ -34,6 +36,7 @@ public struct TokensFileSyntaxError: Failure, Hashable {
       case .name(let error): error.description
       case .hash(let name):
         "\(name) is not followed by :token-sha256= and 64 hexadecimal digits: run nightjar token add \(name)"
+      case .role(let name): "the hash of \(name) is followed by no role of \(Role.choices): write role=view"
       case .repeated(let name): "\(name) is there twice: remove one of the lines"
       }
     return line > 0 ? "line \(line): \(text)" : text

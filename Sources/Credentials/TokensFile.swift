@@ -1,11 +1,12 @@
 import FoundationEssentials
 import TLS
 
-/// Programs that may use the control API, as a file holds them: one token a line, `name:token-sha256=HASH`; empty lines,
-/// and comments that begin with `#`, stay where they are.
+/// Programs that may use the control API, as a file holds them: one token a line, `name:token-sha256=HASH:role=ROLE`;
+/// empty lines, and comments that begin with `#`, stay where they are.
 ///
 /// The hash is SHA-256 of the token's characters, in hexadecimal. A token is random and long, so whoever reads the file
-/// can neither find it nor log in.
+/// can neither find it nor log in. Lines without a role were written before there were roles, when a token could do
+/// everything: they count as ``Role/view``, and ``namesWithoutRole`` tells them, so that their owner can decide.
 public struct TokensFile: Sendable {
   /// Random bytes of a token.
   public static let tokenBytes = 32
@@ -17,6 +18,7 @@ public struct TokensFile: Sendable {
   private static let field = "token-sha256="
   private var lines: [(text: String, name: UserName?)] = []
   private var hashes: [UserName: [UInt8]] = [:]
+  private var roles: [UserName: Role] = [:]
 
   /// A file without tokens.
   public init() {}
@@ -36,15 +38,19 @@ public struct TokensFile: Sendable {
           lines.append((text, nil))
           continue
         }
-        let parts = trimmed.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        let parts = trimmed.split(separator: ":", maxSplits: 2, omittingEmptySubsequences: false)
         let name: UserName
         do throws(UserNameError) { name = try UserName(String(parts[0])) } catch { throw .name(error) }
-        guard parts.count == 2, parts[1].hasPrefix(Self.field),
+        guard parts.count > 1, parts[1].hasPrefix(Self.field),
           let hash = Hexadecimal.bytes(parts[1].dropFirst(Self.field.count).utf8),
           hash.count == HashFunction.sha256.byteCount
         else { throw .hash(name) }
         guard hashes.updateValue(hash, forKey: name) == nil else { throw .repeated(name) }
         guard hashes.count <= Self.tokenLimit else { throw .count }
+        if parts.count > 2 {
+          guard let role = Role(field: parts[2]) else { throw .role(name) }
+          roles[name] = role
+        }
         lines.append((text, name))
       } catch {
         throw TokensFileSyntaxError(line: index + 1, reason: error)
@@ -55,11 +61,36 @@ public struct TokensFile: Sendable {
   /// The names, in the file's order.
   public var names: [UserName] { lines.compactMap(\.name) }
 
+  /// The names of tokens whose lines name no role.
+  public var namesWithoutRole: [UserName] { names.filter { roles[$0] == nil } }
+
+  /// What the token of this name may do; nil where there is none.
+  public func role(of name: UserName) -> Role? { hashes[name] == nil ? nil : roles[name] ?? .unnamed }
+
+  /// Gives the token of this name another role; false where there is none.
+  @discardableResult
+  public mutating func setRole(_ role: Role, of name: UserName) -> Bool {
+    guard let hash = hashes[name] else { return false }
+    store(hash, role, for: name)
+    return true
+  }
+
+  private mutating func store(_ hash: [UInt8], _ role: Role, for name: UserName) {
+    let digits = String(decoding: Hexadecimal.text(hash), as: UTF8.self)
+    let line = "\(name):\(Self.field)\(digits):\(role.fieldText)"
+    if let index = lines.firstIndex(where: { $0.name == name }) {
+      lines[index].text = line
+    } else {
+      lines.append((line, name))
+    }
+    (hashes[name], roles[name]) = (hash, role)
+  }
+
   /// Makes a token for `name`, in place of the one that it may have. It is 43 characters of Base64 for URLs (RFC 4648
   /// section 5), and stands nowhere but in the result.
   ///
   /// - Throws: ``TokensFileSyntaxError`` where there are too many.
-  public mutating func make(for name: UserName) throws(TokensFileSyntaxError) -> String {
+  public mutating func make(for name: UserName, role: Role) throws(TokensFileSyntaxError) -> String {
     guard hashes[name] != nil || hashes.count < Self.tokenLimit else {
       throw TokensFileSyntaxError(line: 0, reason: .count)
     }
@@ -73,14 +104,7 @@ public struct TokensFile: Sendable {
         default: character
         }
       })
-    let hash = Self.hash(of: token)
-    let line = "\(name):\(Self.field)\(String(decoding: Hexadecimal.text(hash), as: UTF8.self))"
-    if let index = lines.firstIndex(where: { $0.name == name }) {
-      lines[index].text = line
-    } else {
-      lines.append((line, name))
-    }
-    hashes[name] = hash
+    store(Self.hash(of: token), role, for: name)
     return token
   }
 
@@ -88,6 +112,7 @@ public struct TokensFile: Sendable {
   @discardableResult
   public mutating func remove(_ name: UserName) -> Bool {
     guard hashes.removeValue(forKey: name) != nil else { return false }
+    roles[name] = nil
     lines.removeAll { $0.name == name }
     return true
   }
@@ -107,6 +132,8 @@ public struct TokensFile: Sendable {
 }
 
 extension TokensFile: Equatable {
-  /// Whether both let in the same programs.
-  public static func == (one: TokensFile, other: TokensFile) -> Bool { one.hashes == other.hashes }
+  /// Whether both let in the same programs for the same.
+  public static func == (one: TokensFile, other: TokensFile) -> Bool {
+    one.hashes == other.hashes && one.names.allSatisfy { one.role(of: $0) == other.role(of: $0) }
+  }
 }

@@ -1,5 +1,6 @@
-/// Who may watch, as a file holds it: one user a line, `name:SHA-256=HA1:MD5=HA1`; empty lines, and comments that begin
-/// with `#`, stay where they are.
+/// Who may log in by name and password, as a file holds it: one user a line, `name:SHA-256=HA1:MD5=HA1`, and behind it
+/// `:role=read` or `:role=control` for another ``Role`` than ``Role/view``; empty lines, and comments that begin with `#`,
+/// stay where they are.
 ///
 /// HA1 is H(name ":" realm ":" password) in hexadecimal, RFC 7616 section 3.4.2, so whoever reads the file can log in:
 /// it is worth as much as the passwords. A line without one of the two algorithms is a user who cannot log in with it.
@@ -13,10 +14,12 @@ public struct UsersFile: Sendable {
   /// The most users.
   public static let userLimit = 1000
 
-  /// One who may watch.
+  /// One who may log in.
   public struct User: Hashable, Sendable {
     /// The name.
     public let name: UserName
+    /// What this user may do.
+    public var role = Role.unnamed
     /// HA1 by algorithm, in lower-case hexadecimal.
     public let hashes: [DigestAlgorithm: [UInt8]]
 
@@ -137,6 +140,8 @@ public struct UsersFile: Sendable {
       guard let hash = user.hashes[algorithm] else { continue }
       text += Array(":\(algorithm.rawValue)=".utf8) + hash
     }
+    // What the line means without it stays unsaid: versions that know no roles read such a file.
+    if user.role != .unnamed { text += Array(":\(user.role.fieldText)".utf8) }
     return text
   }
 
@@ -156,7 +161,13 @@ public struct UsersFile: Sendable {
       throw .name(error)
     }
     var hashes: [DigestAlgorithm: [UInt8]] = [:]
+    var role: Role?
     for field in fields.dropFirst() {
+      if field.starts(with: "role=".utf8) {
+        guard role == nil, let named = Role(field: String(decoding: field, as: UTF8.self)) else { throw .role(name) }
+        role = named
+        continue
+      }
       guard let equals = field.firstIndex(of: UInt8(ascii: "=")),
         let algorithm = DigestAlgorithm(name: String(decoding: field[..<equals], as: UTF8.self))
       else { throw .algorithm(name) }
@@ -166,7 +177,8 @@ public struct UsersFile: Sendable {
       }
       guard hashes.updateValue(Array(hash), forKey: algorithm) == nil else { throw .hash(name, algorithm) }
     }
-    guard let user = User(name: name, hashes: hashes) else { throw .noHash(name) }
+    guard var user = User(name: name, hashes: hashes) else { throw .noHash(name) }
+    user.role = role ?? .unnamed
     return user
   }
 }

@@ -20,6 +20,8 @@ public struct UsersFileSyntaxError: Failure, Hashable {
     case hash(UserName, DigestAlgorithm)
     /// A user without any hash.
     case noHash(UserName)
+    /// A role that there is not, or a second one.
+    case role(UserName)
   }
 
   /// The line, from 1; 0 where it is the whole file.
@@ -47,6 +49,7 @@ public struct UsersFileSyntaxError: Failure, Hashable {
       case .hash(let name, let algorithm):
         "\(algorithm.rawValue) of \(name) is not once \(algorithm.hexLength) hexadecimal digits: "
           + "run nightjar user add \(name)"
+      case .role(let name): "the role of \(name) is not once one of \(Role.choices): write role=view"
       case .noHash(let name): "\(name) has no hash: run nightjar user add \(name) after removing the line"
       }
     return line > 0 ? "line \(line): \(text)" : text

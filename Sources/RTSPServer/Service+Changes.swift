@@ -101,7 +101,7 @@ extension Service {
   /// Whether somebody may who has proved to be `user`, or nobody.
   private func mayWatch(_ user: UsersFile.User?, isFromHere: Bool) -> Bool {
     guard let users = configuration.users else { return isFromHere }
-    return user.map(users.has) ?? false
+    return user.map { users.has($0) && users[$0.name].map { $0.role >= .view } == true } ?? false
   }
 
   private func expel(_ connection: Connection) {

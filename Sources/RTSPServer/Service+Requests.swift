@@ -25,8 +25,19 @@ extension Service {
         connection: connection.number), at: now)
     switch outcome {
     case .granted(let user):
-      connection.user = configuration.users?[user]
       let time = isLogin ? failedLogins.noteSuccess(from: peer, at: now) : now
+      if let role = configuration.users?[user]?.role, role < .view {
+        noteRefusal()
+        noteClosing(
+          of: connection,
+          "\(user) has the role \(role.rawValue), and watching needs \(Role.view.rawValue): "
+            + ServiceAccount.command("user role \(user) \(Role.view.rawValue)"))
+        return after(time, on: connection) {
+          $1.answered(Response(.forbidden, to: request))
+          $1.closeSoon()
+        }
+      }
+      connection.user = configuration.users?[user]
       after(time, on: connection) { $0.carryOut(request, on: $1, at: .now()) }
     case .challenge(let values, let refusal):
       var response = Response(.unauthorized, to: request)

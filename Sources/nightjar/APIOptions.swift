@@ -13,9 +13,10 @@ struct APIOptions: ParsableArguments {
     help: ArgumentHelp(
       "Serve the control API at https://HOST:8443/v1/status, encrypted.",
       discussion: """
-        It is for the users of nightjar user and for programs with a token of nightjar token, who may change all that \
-        nightjar ctl does. Without either it listens on this machine only, and answers questions only. ADDRESS:PORT, \
-        :PORT or ADDRESS chooses others. The certificate is that of --rtsps.
+        It is for the users of nightjar user and for programs with a token of nightjar token, each of whom has a role: read \
+        for figures, view for pictures too, control for all that nightjar ctl does. Without either it listens on this \
+        machine only, and answers questions only. ADDRESS:PORT, :PORT or ADDRESS chooses others. The certificate is that of \
+        --rtsps.
         """, valueName: "address:port"))
   var https: ListenAddress?
 
@@ -74,6 +75,7 @@ struct APIOptions: ParsableArguments {
     guard let https else { return nil }
     let users = try rtsp?.users ?? serving.usersFile(mayBeEmpty: former != nil)
     let tokens = try tokensFile()
+    warnOfMissingRoles(tokens, notes)
     let hasAnybody = users != nil || tokens?.names.isEmpty == false
     let isOpen = hasAnybody || former?.listeners.contains { !$0.isLoopback } == true
     guard let listeners = https.listeners(port: Self.port, isEncrypted: true, isOpenToOthers: isOpen) else {
@@ -84,6 +86,17 @@ struct APIOptions: ParsableArguments {
     }
     return NetworkControlServer.Configuration(
       listeners: listeners, identity: try rtsp?.identity ?? serving.identity(notes), users: users, tokens: tokens)
+  }
+}
+
+extension APIOptions {
+  /// Tells which tokens were made before tokens had roles, and what gives them one.
+  private func warnOfMissingRoles(_ file: TokensFile?, _ notes: Notes) {
+    guard let names = file?.namesWithoutRole, let first = names.first else { return }
+    let option = tokens.map { " --tokens \(ShellWord.quoted($0))" } ?? ""
+    notes.warn(
+      "tokens without a role read and watch, but change nothing: \(names.map(\.description).joined(separator: ", ")); "
+        + "give each one: \(ServiceAccount.command("token role \(first) \(Role.control.rawValue)\(option)"))")
   }
 }
 

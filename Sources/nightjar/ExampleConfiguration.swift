@@ -59,7 +59,7 @@ enum ExampleConfiguration {
     #control = "/run/nightjar/control.sock"
 
     # Serve the control API at https://HOST:8443/v1/status too: true, or an address and port. It is for users and for
-    # programs with a token, which stands in the file that nightjar token writes.
+    # programs with a token, which stands in the file that nightjar token writes; each may do what its role allows.
     #https = true
     #tokens = "/etc/nightjar/tokens"
 

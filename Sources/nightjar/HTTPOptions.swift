@@ -13,7 +13,7 @@ struct HTTPOptions: ParsableArguments {
       "Serve http://127.0.0.1:8080/snapshot.jpg, /stream.mjpg, /camera.sdp, /metrics and /healthz: not encrypted.",
       discussion: """
         Nothing can be changed by it. Of several cameras each has all but /metrics behind /cameras/NAME. This machine needs \
-        no login, and :PORT stays on it. ADDRESS:PORT or ADDRESS lets others in who are users (nightjar user add NAME): \
+        no login, but for what a proxy or tunnel passes on, and :PORT stays on it. ADDRESS:PORT or ADDRESS lets others in who are users (nightjar user add NAME): \
         0.0.0.0 is every address of IPv4, [::] of IPv6. They log in by Digest, so that no password is sent, but anybody \
         on the way can see the pictures: --https hides them.
         """, valueName: "address:port"))

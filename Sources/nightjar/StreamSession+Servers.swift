@@ -77,6 +77,8 @@ extension StreamSession {
     exchangeOfAPI = nil
     isAPIStale = false
     api?.stop()
+    // What was changed by it last is told all the same.
+    tellServerEvents()
     api = nil
     serveAgain()
     publish()

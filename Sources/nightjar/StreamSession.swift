@@ -27,6 +27,8 @@ final class StreamSession {
   var api: NetworkControlServer?
   var servingHTTP: ReadingServer.Configuration?
   var http: ReadingServer?
+  /// What `nightjar ctl` asks.
+  private var controlServer: ControlServer?
   /// Tells the network of the streams, where that is asked for.
   var announcer: ServiceAnnouncer?
   let wake: WakeUp
@@ -418,8 +420,10 @@ final class StreamSession {
 
   private func tell(_ events: [ControlEvent], of service: String) {
     for event in events {
+      // What was asked for is in it, in the words of whoever asked.
       terminal.line(
-        event.line(of: service), event.isWarning ? .warning : .info, event: event.isOfViewer ? "viewer" : "control")
+        TerminalText.escaped(event.line(of: service)), event.isWarning ? .warning : .info,
+        event: event.isOfViewer ? "viewer" : "control")
     }
   }
 

@@ -11,13 +11,15 @@ struct TokenCommand: ParsableCommand {
     discussion: """
       Examples:
         nightjar token add doorbell
+        nightjar token add prometheus --role read
+        nightjar token role doorbell control
         nightjar token list
         nightjar token remove doorbell
 
-      The file holds hashes, from which no token can be found. Exit codes are those of sysexits.h: 64 wrong name, \
-      65 broken file, 66 no such file or token, 77 no permission.
+      The file holds hashes, from which no token can be found. Exit codes are those of sysexits.h: 64 wrong name or one that \
+      is taken, 65 broken file, 66 no such file or token, 77 no permission.
       """,
-    subcommands: [AddCommand.self, RemoveCommand.self, ListCommand.self])
+    subcommands: [AddCommand.self, RoleCommand.self, RemoveCommand.self, ListCommand.self])
 
   /// Which file.
   struct File: ParsableArguments {
@@ -29,6 +31,9 @@ struct TokenCommand: ParsableCommand {
     var tokens: String?
 
     var path: String { tokens ?? StandardPaths.tokensFile }
+
+    /// The option again, for a command that is to be pasted.
+    var option: String { tokens.map { " --tokens \(ShellWord.quoted($0))" } ?? "" }
   }
 
   /// A token of the file.
@@ -40,32 +45,69 @@ struct TokenCommand: ParsableCommand {
   struct AddCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "add",
-      abstract: "Make a token, or another one in place of that of this name.",
+      abstract: "Make a token.",
       discussion: """
         The token is written to standard output, this once: (umask 077; nightjar token add doorbell > doorbell.token). It is sent as \
         Authorization: Bearer TOKEN, or for reading as ?token=TOKEN.
         """)
 
     @OptionGroup var user: UserCommand.Name
+    @OptionGroup var role: RoleOption
+    @Flag(help: "Make another token in place of that of this name, which is void then.")
+    var replace = false
     @OptionGroup var file: File
 
     func run() throws {
       signal(SIGPIPE, SIG_IGN)
       try reportingFailures {
         let name = user.name
-        let (token, wasThere) = try TokensFile.edit(file.path, mayCreate: true) { tokens in
-          let wasThere = tokens.names.contains(name)
-          return (try tokens.make(for: name), wasThere)
+        let (token, role, wasThere) = try TokensFile.edit(file.path, mayCreate: true) { tokens in
+          let former = tokens.role(of: name)
+          guard former == nil || replace else {
+            throw CommandFailure(
+              kind: .usage,
+              description:
+                "there is a token \(name) in \(file.path) already, which would be void: choose another name, or "
+                + "run nightjar token add \(name) --replace\(file.option)")
+          }
+          let role = self.role.role ?? former ?? .unnamed
+          return (try tokens.make(for: name, role: role), role, former != nil)
         }
         writeError(
           wasThere
-            ? "\(name) has a new token in \(file.path); the old one is void\n" : "added \(name) to \(file.path)\n")
+            ? "\(name) has a new token in \(file.path), role \(role.rawValue); the old one is void\n"
+            : "added \(name) to \(file.path), role \(role.rawValue)\n")
         if file.tokens == nil, ServiceAccount.isBesideRoot {
           writeError(
             "these are root's own tokens; the service's: sudo -u \(ServiceAccount.name) nightjar token add \(name)\n")
         }
         writeError("Next: nightjar stream --rtsp --https; or, where it runs already: \(ServiceAccount.reloading)\n")
         try writeOutput(token + "\n")
+      }
+    }
+  }
+
+  struct RoleCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "role", abstract: "Change what a token may do; the token stays.")
+
+    @OptionGroup var user: UserCommand.Name
+    @OptionGroup var role: RoleArgument
+    @OptionGroup var file: File
+
+    func run() throws {
+      signal(SIGPIPE, SIG_IGN)
+      try reportingFailures {
+        let name = user.name
+        try TokensFile.edit(file.path, mayCreate: false) { tokens in
+          guard tokens.setRole(role.role, of: name) else {
+            throw CommandFailure(
+              kind: .noInput, description: "there is no token \(name) in \(file.path): see nightjar token list")
+          }
+        }
+        try writeOutput(
+          "\(name) has the role \(role.role.rawValue) in \(file.path); a stream that runs knows it after: "
+            + "\(ServiceAccount.reloading)\n")
       }
     }
   }
@@ -94,14 +136,15 @@ struct TokenCommand: ParsableCommand {
 
   struct ListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "list", abstract: "List the tokens' names, one a line.")
+      commandName: "list", abstract: "List the tokens, one a line, with the role of each.")
 
     @OptionGroup var file: File
 
     func run() throws {
       signal(SIGPIPE, SIG_IGN)
       try reportingFailures {
-        try writeOutput(TokensFile(contentsOf: file.path).names.map { "\($0)\n" }.joined())
+        let tokens = try TokensFile(contentsOf: file.path)
+        try writeOutput(tokens.names.map { "\($0)\t\(tokens.role(of: $0)?.rawValue ?? "")\n" }.joined())
       }
     }
   }

@@ -7,17 +7,18 @@ import Media
 struct UserCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "user",
-    abstract: "Say who may watch.",
+    abstract: "Say who may watch, and who may change something.",
     discussion: """
       Examples:
         nightjar user add alice
+        nightjar user role alice control
         nightjar user list
         nightjar user remove alice
 
       The file holds no passwords, but what is as good as them: keep it from others. Exit codes are those of sysexits.h: \
       64 wrong name or password, 65 broken file, 66 no such file or user, 77 no permission.
       """,
-    subcommands: [AddCommand.self, RemoveCommand.self, ListCommand.self])
+    subcommands: [AddCommand.self, RoleCommand.self, RemoveCommand.self, ListCommand.self])
 
   /// Which file.
   struct File: ParsableArguments {
@@ -66,6 +67,7 @@ struct UserCommand: ParsableCommand {
         """)
 
     @OptionGroup var user: Name
+    @OptionGroup var role: RoleOption
     @OptionGroup var file: File
 
     func run() throws {
@@ -74,8 +76,11 @@ struct UserCommand: ParsableCommand {
         let name = user.name
         // Before anybody types a password for nothing.
         if access(file.path, F_OK) == 0 { _ = try UsersFile(contentsOf: file.path) }
-        let entry = try UsersFile.User(name: name, password: PasswordPrompt.password(of: name))
-        let wasThere = try UsersFile.edit(file.path, mayCreate: true) { try $0.set(entry) }
+        var entry = try UsersFile.User(name: name, password: PasswordPrompt.password(of: name))
+        let wasThere = try UsersFile.edit(file.path, mayCreate: true) { users in
+          entry.role = role.role ?? users[name]?.role ?? .unnamed
+          return try users.set(entry)
+        }
         let option = file.path == StandardPaths.usersFile ? "" : " --users \(ShellWord.quoted(file.path))"
         let isRootsOwn = file.users == nil && ServiceAccount.isBesideRoot
         if isRootsOwn {
@@ -85,12 +90,39 @@ struct UserCommand: ParsableCommand {
         }
         try writeOutput(
           """
-          \(wasThere ? "\(name) has a new password" : "added \(name)") in \(file.path)
+          \(wasThere ? "\(name) has a new password" : "added \(name)") in \(file.path), role \(entry.role.rawValue)
           From now on everybody logs in, on this machine too: rtsp://\(name):PASSWORD@localhost:8554/camera
           Next: nightjar stream --rtsp\(option)
           Or, where it runs already: \(ServiceAccount.reloading)
 
           """)
+      }
+    }
+  }
+
+  struct RoleCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "role", abstract: "Change what a user may do; the password stays.")
+
+    @OptionGroup var user: Name
+    @OptionGroup var role: RoleArgument
+    @OptionGroup var file: File
+
+    func run() throws {
+      signal(SIGPIPE, SIG_IGN)
+      try reportingFailures {
+        let name = user.name
+        try UsersFile.edit(file.path, mayCreate: false) { users in
+          guard var entry = users[name] else {
+            throw CommandFailure(
+              kind: .noInput, description: "there is no user \(name) in \(file.path): see nightjar user list")
+          }
+          entry.role = role.role
+          try users.set(entry)
+        }
+        try writeOutput(
+          "\(name) has the role \(role.role.rawValue) in \(file.path); a stream that runs knows it after: "
+            + "\(ServiceAccount.reloading)\n")
       }
     }
   }
@@ -121,7 +153,8 @@ struct UserCommand: ParsableCommand {
 
   struct ListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "list", abstract: "List the users, one a line, with the algorithms that each can log in with.")
+      commandName: "list",
+      abstract: "List the users, one a line, with the role of each and the algorithms that it can log in with.")
 
     @OptionGroup var file: File
 
@@ -132,7 +165,7 @@ struct UserCommand: ParsableCommand {
         try writeOutput(
           users.map { user in
             let algorithms = DigestAlgorithm.allCases.filter { user.hashes[$0] != nil }.map(\.rawValue)
-            return "\(user.name)\t\(algorithms.joined(separator: " "))\n"
+            return "\(user.name)\t\(user.role.rawValue)\t\(algorithms.joined(separator: " "))\n"
           }.joined())
       }
     }

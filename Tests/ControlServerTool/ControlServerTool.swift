@@ -45,7 +45,10 @@ struct ControlServerTool {
       }
       server.stop()
       network?.stop()
-      for event in network?.events.take() ?? [] { say("\(event.isWarning ? "warning" : "note"): \(event)") }
+      // Those who ask by the socket alone count lines.
+      for event in network.map({ $0.events.take() + server.events.take() }) ?? [] {
+        say("\(event.isWarning ? "warning" : "note"): \(event)")
+      }
       say("stopped")
     } catch let error as any Failure {
       say("\(error.kind): \(error)")

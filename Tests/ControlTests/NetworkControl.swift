@@ -2,7 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// A control server that serves HTTPS too, to the user `alice` and the holder of a token; and curl, which asks it.
+/// A control server that serves HTTPS too, to the user `alice` and the holder of a token, who may both do everything; and
+/// curl, which asks it.
 final class NetworkControl {
   static let password = "correct horse"
 
@@ -30,17 +31,21 @@ final class NetworkControl {
     self.port = port
   }
 
-  static func makeToken(_ name: String, in directory: TemporaryDirectory) throws -> String {
+  static func makeToken(
+    _ name: String, _ options: [String] = ["--role", "control"], in directory: TemporaryDirectory
+  ) throws -> String {
     let result = try Subprocess.run(
-      [nightjarPath, "token", "add", name, "--tokens", directory.path("tokens")], in: directory)
+      [nightjarPath, "token", "add", name, "--tokens", directory.path("tokens")] + options, in: directory)
     try #require(result.status == 0, "\(result.error)")
     return result.outputText.trimmingCharacters(in: .newlines)
   }
 
-  static func addUser(_ name: String, _ password: String, in directory: TemporaryDirectory) throws {
+  static func addUser(
+    _ name: String, _ password: String, role: String = "control", in directory: TemporaryDirectory
+  ) throws {
     let result = try Subprocess.run(
-      ["sh", "-c", "printf '%s\\n' \"$3\" | \"$0\" user add \"$1\" --users \"$2\"", nightjarPath, name]
-        + [directory.path("users"), password], in: directory)
+      ["sh", "-c", "printf '%s\\n' \"$3\" | \"$0\" user add \"$1\" --users \"$2\" --role \"$4\"", nightjarPath, name]
+        + [directory.path("users"), password, role], in: directory)
     try #require(result.status == 0, "\(result.error)")
   }
 

@@ -28,7 +28,7 @@ import Testing
     #expect(both.status == 400)
     let turned = ["alice", "token doorbell", "token doorbell"].flatMap { _ in ["rotate 90"] }
     let notes = ["alice", "token doorbell", "token doorbell"].map {
-      "note: control: \($0) at 127.0.0.1: PUT /v1/orientation"
+      "note: control: \($0) (role control) at 127.0.0.1: PUT /v1/orientation: 90 degrees"
     }
     #expect(try server.finish() == turned + notes + ["stopped"])
   }
@@ -114,7 +114,7 @@ import Testing
     let directory = server.served.directory
     let old = server.token
     #expect(try server.curl(["-H", "Authorization: Bearer \(old)"], "/v1/status").status == 200)
-    let new = try NetworkControl.makeToken("doorbell", in: directory)
+    let new = try NetworkControl.makeToken("doorbell", ["--replace"], in: directory)
     #expect(new != old && new.utf8.count == 43)
     try NetworkControl.addUser("bob", "another horse", in: directory)
     try server.readAgain()
@@ -142,9 +142,31 @@ import Testing
     #expect(answer.status == 200)
     #expect(
       try server.finish() == [
-        "rotate 90", "note: control: alice at 127.0.0.1: PUT /v1/orientation",
-        "warning: control: 6 requests were refused that came by another name or from another site's page", "stopped",
+        "rotate 90", "note: control: alice (role control) at 127.0.0.1: PUT /v1/orientation: 90 degrees",
+        "warning: control: 6 requests were refused that came by another name, through a proxy or from another site's page",
+        "stopped",
       ])
+  }
+
+  @Test func `What a page of another site asks for to look at it is refused but for who writes a token`() throws {
+    let server = try NetworkControl()
+    let site = ["-H", "Sec-Fetch-Site: cross-site", "-H", "Sec-Fetch-Mode: no-cors", "-H", "Sec-Fetch-Dest: image"]
+    for route in ["/snapshot.jpg", "/v1/status"] {
+      #expect(try server.curl(server.basic + site, route).status == 403, "\(route)")
+      #expect(try server.curl(server.basic + ["-e", "https://evil.example/"], route).status == 403, "\(route)")
+    }
+    let image = try server.curl(site, "/snapshot.jpg?token=\(server.token)")
+    #expect(image.status == 200 && image.headers.lowercased().contains("cross-origin-resource-policy: cross-origin"))
+    let own = try server.curl(server.basic, "/snapshot.jpg")
+    #expect(own.status == 200 && own.headers.lowercased().contains("cross-origin-resource-policy: same-origin"))
+  }
+
+  @Test func `Without users and tokens nobody may ask through a proxy`() throws {
+    let server = try NetworkControl(letsIn: false)
+    for field in ["X-Forwarded-For: 192.0.2.9", "Forwarded: for=192.0.2.9", "Host: camera.example"] {
+      #expect(try server.curl(["-H", field], "/v1/status").status == 403, "\(field)")
+    }
+    #expect(try server.curl([], "/v1/status").status == 200)
   }
 
   @Test func `Files of the machine are named over the control socket alone`() throws {

@@ -17,17 +17,32 @@ import Testing
     let path = directory.path("t/tokens")
     let hash = try Subprocess.run(
       ["sh", "-c", "printf %s \"$0\" | openssl dgst -sha256 -r | cut -d' ' -f1", token], in: directory)
-    #expect(try String(contentsOfFile: path, encoding: .utf8) == "doorbell:token-sha256=\(hash.outputText)")
+    #expect(
+      try String(contentsOfFile: path, encoding: .utf8)
+        == "doorbell:token-sha256=\(hash.outputText.dropLast()):role=view\n")
     let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     #expect(mode == 0o640)
-    let other = try Self.token("add", "wall", in: directory)
-    let replaced = try Self.token("add", "doorbell", in: directory)
-    #expect(replaced.error.contains("the old one is void"))
+    let other = try Self.token("add", "wall", "--role", "read", in: directory)
+    let file = try String(contentsOfFile: path, encoding: .utf8)
+    let taken = try Self.token("add", "doorbell", in: directory)
+    #expect(taken.status == 64 && taken.outputText.isEmpty)
+    #expect(taken.error.contains("run nightjar token add doorbell --replace --tokens \(path)"), "\(taken.error)")
+    #expect(try String(contentsOfFile: path, encoding: .utf8) == file)
+    #expect(try Self.token("role", "doorbell", "control", in: directory).status == 0)
+    // The token stays.
+    #expect(
+      try String(contentsOfFile: path, encoding: .utf8)
+        == file.replacing("\(hash.outputText.dropLast()):role=view", with: "\(hash.outputText.dropLast()):role=control")
+    )
+    let replaced = try Self.token("add", "doorbell", "--replace", in: directory)
+    #expect(replaced.error.contains("role control; the old one is void"), "\(replaced.error)")
     #expect(Set([token, other.outputText, replaced.outputText]).count == 3)
-    #expect(try Self.token("list", in: directory).outputText == "doorbell\nwall\n")
+    #expect(try Self.token("list", in: directory).outputText == "doorbell\tcontrol\nwall\tread\n")
+    #expect(try Self.token("role", "attic", "read", in: directory).status == 66)
+    #expect(try Self.token("role", "wall", "king", in: directory).status == 64)
     #expect(try Self.token("remove", "doorbell", in: directory).status == 0)
     #expect(try Self.token("remove", "doorbell", in: directory).status == 66)
-    #expect(try Self.token("list", in: directory).outputText == "wall\n")
+    #expect(try Self.token("list", in: directory).outputText == "wall\tread\n")
   }
 
   @Test func `Names, files and rights that cannot be are one line each`() throws {
@@ -46,6 +61,8 @@ import Testing
       ("# mine\n\(line)\(line)", "line 3: doorbell is there twice"), ("doorbell\n", "line 1: doorbell is not followed"),
       ("doorbell:SHA-256=\(String(repeating: "0", count: 64))\n", "line 1: doorbell is not followed"),
       ("\u{7}\n", "line 1: a user's name"),
+      (line.replacing("role=view", with: "role=king"), "line 1: the hash of doorbell"),
+      (line.replacing("role=view", with: "role=view:role=view"), "line 1: the hash of doorbell"),
     ] {
       try Data(content.utf8).write(to: URL(fileURLWithPath: path))
       #expect(chmod(path, 0o640) == 0)

@@ -29,6 +29,44 @@ import Testing
     #expect(PrivateFileError.exposed(path: path, mode: 0o644).description.contains("chmod o= "))
   }
 
+  @Test func `A user without a role may watch, and the line of one who may watch has none`() throws {
+    let hash = String(repeating: "a", count: 32)
+    let text = "bob:MD5=\(hash)\neve:MD5=\(hash):role=read\nann:role=control:MD5=\(hash)\nzoe:MD5=\(hash):role=view\n"
+    var file = try UsersFile(parsing: Array(text.utf8))
+    #expect(file.users.map(\.role) == [.view, .read, .control, .view])
+    #expect(file.bytes == Array(text.utf8))
+    for (name, role) in [("bob", Role.control), ("eve", .view)] {
+      var user = try #require(file[UserName(name)])
+      user.role = role
+      try file.set(user)
+    }
+    #expect(
+      String(decoding: file.bytes, as: UTF8.self)
+        == "bob:MD5=\(hash):role=control\neve:MD5=\(hash)\nann:role=control:MD5=\(hash)\nzoe:MD5=\(hash):role=view\n")
+    #expect(Role.allCases == [.read, .view, .control] && Role.allCases == Role.allCases.sorted())
+  }
+
+  @Test func `A token without a role is told apart, and may look`() throws {
+    let hash = String(repeating: "a", count: 64)
+    var file = try TokensFile(
+      parsing: Array("old:token-sha256=\(hash)\n# mine\nnew:token-sha256=\(hash):role=read\n".utf8))
+    let (old, new) = (try UserName("old"), try UserName("new"))
+    #expect(file.namesWithoutRole == [old])
+    #expect(file.role(of: old) == .view && file.role(of: new) == .read)
+    let none = try UserName("none")
+    #expect(file.role(of: none) == nil)
+    let before = file
+    file.setRole(.view, of: old)
+    #expect(file == before && file.namesWithoutRole.isEmpty)
+    file.setRole(.control, of: old)
+    #expect(file != before)
+    let isThere = file.setRole(.control, of: none)
+    #expect(!isThere)
+    #expect(
+      String(decoding: file.bytes, as: UTF8.self)
+        == "old:token-sha256=\(hash):role=control\n# mine\nnew:token-sha256=\(hash):role=read\n")
+  }
+
   @Test func `Two who write at once lose nothing`() async throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("users")
@@ -46,6 +84,8 @@ import Testing
     for (text, line) in [
       ("#\nbob\n", 2), ("bob:MD5=\(hash)\n\nbob:MD5=\(hash)", 3), ("b b:MD5=\(hash)", 1), ("bob:MD5=xy", 1),
       ("bob:MD4=\(hash)", 1), (":MD5=\(hash)", 1), ("\n#" + String(repeating: "x", count: 600), 2),
+      ("bob:MD5=\(hash):role=king", 1), ("bob:MD5=\(hash):role=view:role=view", 1), ("bob:MD5=\(hash):role", 1),
+      ("bob:role=view", 1),
     ] {
       let error = #expect(throws: UsersFileSyntaxError.self, "\(text)") { try UsersFile(parsing: Array(text.utf8)) }
       #expect(error?.line == line)

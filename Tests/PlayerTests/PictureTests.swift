@@ -178,7 +178,9 @@
       }
       // curl leaves the field out then, which no browser does.
       #expect(try program.curl(["-H", "Host:"], "/snapshot.jpg").status == 200)
-      for host in ["localhost", "box.localhost:80", "[::1]:8080", "127.0.0.1", "192.0.2.7:8080", "localhost.:80"] {
+      // Another address of this machine is asked for from here by a proxy alone.
+      #expect(try program.curl(["-H", "Host: 192.0.2.7:8080"], "/snapshot.jpg").status == 403)
+      for host in ["localhost", "box.localhost:80", "[::1]:8080", "127.0.0.1", "localhost.:80"] {
         #expect(try program.curl(["-H", "Host: \(host)"], "/snapshot.jpg").status == 200, "\(host)")
       }
     }

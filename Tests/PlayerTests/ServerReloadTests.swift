@@ -105,7 +105,7 @@ import Testing
     let (first, second) = (try TCPPort.free(), try TCPPort.free())
     let tokens = try TemporaryDirectory()
     let made = try Subprocess.run(
-      [nightjarPath, "token", "add", "test", "--tokens", tokens.path("tokens")], in: tokens)
+      [nightjarPath, "token", "add", "test", "--role", "control", "--tokens", tokens.path("tokens")], in: tokens)
     let token = made.outputText.trimmingCharacters(in: .whitespacesAndNewlines)
     func text(_ port: Int) -> String {
       "source = 'test'\nsize = '320x240'\nhttps = '127.0.0.1:\(port)'\ntokens = '\(tokens.path("tokens"))'\n"

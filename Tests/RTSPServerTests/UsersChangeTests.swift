@@ -148,6 +148,35 @@
       return result.outputText.split(whereSeparator: \.isWhitespace).map(String.init).first { !$0.contains(":") }
     }()
 
+    @Test func `who may only read figures does not watch, and no longer from when that is so`() throws {
+      var users = try Self.users(["alice": "wonder land", "prom": "figures only"])
+      func setRole(_ role: Role, of name: String) throws {
+        var user = try #require(users[UserName(name)])
+        user.role = role
+        try users.set(user)
+      }
+      try setRole(.read, of: "prom")
+      let cameras = try ServedCameras(["nursery": Self.size]) { $0.users = users }
+      let prom = try Member(cameras.client("nursery"), "prom", "figures only")
+      #expect(try prom.request("DESCRIBE").status == 403)
+      #expect(prom.client.waitForClose())
+      let told = cameras.server.events.take().map(\.description)
+      #expect(told.contains { $0.hasSuffix("watching needs view: nightjar user role prom view") }, "\(told)")
+      let refused = try cameras.ffmpeg(cameras.url("nursery", user: "prom:figures%20only@"), frames: 5)
+      let answer = try refused.wait(limit: 60)
+      #expect(answer.status != 0 && answer.error.contains("403 Forbidden"), "\(answer.error)")
+
+      let alice = try Member(cameras.client("nursery"), "alice", "wonder land")
+      _ = try alice.play(PlayTests.interleaved)
+      #expect(alice.client.take(5).count >= 5)
+      try setRole(.read, of: "alice")
+      try setRole(.view, of: "prom")
+      try cameras.server.set(users: users)
+      #expect(alice.client.waitForClose())
+      #expect(try cameras.server.statistics().viewers["nursery"] == 0)
+      #expect(try Member(cameras.client("nursery"), "prom", "figures only").request("DESCRIBE").status == 200)
+    }
+
     @Test(.enabled(if: outward != nil, "needs an address beside the loopback one"))
     func `without users the door is shut to others, and with users again it is open to them`() throws {
       let outward = try #require(Self.outward)

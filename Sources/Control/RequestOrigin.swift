@@ -1,0 +1,92 @@
+import Credentials
+import Glibc
+import HTTPTypes
+import Hummingbird
+import Media
+
+/// Where a request comes from, as far as its header tells: through a proxy, by another's name, from a page of another site.
+///
+/// What a client says of itself only ever takes something away from it. `Sec-Fetch-…` is Fetch metadata,
+/// <https://www.w3.org/TR/fetch-metadata/>: pages cannot write it.
+enum RequestOrigin {
+  /// What proxies and tunnels add, in lower case; so does whatever begins with `x-forwarded-`. RFC 7239 and RFC 9110 section
+  /// 7.6.3, nginx, HAProxy, Apache, Cloudflare, Akamai, Fastly, Fly.
+  private static let forwardingFields: Set = [
+    "forwarded", "via", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "x-original-for", "x-original-host",
+    "cf-connecting-ip", "cf-connecting-ipv6", "cf-ray", "true-client-ip", "fastly-client-ip", "fly-client-ip",
+  ]
+
+  /// The field by which a proxy or tunnel tells that it has passed the request on; nil where there is none.
+  static func forwardingField(of request: Request) -> String? {
+    request.headers.first {
+      let name = $0.name.canonicalName
+      return name.hasPrefix("x-forwarded-") || forwardingFields.contains(name)
+    }?.name.rawName
+  }
+
+  /// Whether it has the name of this machine for itself, or none, as HTTP/1.0 allows. Browsers always send one.
+  static func hasOwnName(_ request: Request) -> Bool { request.head.authority.map { isOwnName(host(of: $0)) } ?? true }
+
+  /// Whether a page of another site has made a browser send it.
+  ///
+  /// Pages of the same machine may, whatever their port: browsers call that the same site, but take `localhost` and
+  /// `127.0.0.1` for two. A link that somebody follows is no page's picture. Without `Sec-Fetch-Site`, which older browsers
+  /// do not send, and no browser in the clear to another machine, the page's address decides (`Origin`, `Referer`).
+  static func isCrossSite(_ request: Request) -> Bool {
+    guard let site = request.field("Sec-Fetch-Site") else {
+      let hasSource = request.headers[.origin] != nil || request.headers[.referer] != nil
+      return hasSource && !isOfSameMachine(request) && request.headers[.accept]?.contains("text/html") != true
+    }
+    let isLink = request.field("Sec-Fetch-Mode") == "navigate" && request.field("Sec-Fetch-Dest") == "document"
+    return site == "cross-site" && !isLink && !isOfSameMachine(request)
+  }
+
+  /// Whether a page of the same site or machine has sent it. `Cross-Origin-Resource-Policy: same-site` would not do for
+  /// that: Chromium keeps a picture of `127.0.0.1:8080` from a page of `127.0.0.1:5000` then, as addresses are no domains.
+  static func isOfNeighbour(_ request: Request) -> Bool {
+    request.field("Sec-Fetch-Site") == "same-site" || isOfSameMachine(request)
+  }
+
+  /// Whether the page that has sent it has the host of its own target, or both are names of this machine for itself.
+  private static func isOfSameMachine(_ request: Request) -> Bool {
+    guard let page = request.headers[.origin] ?? request.headers[.referer], let authority = request.head.authority,
+      let start = page.firstRange(of: "://")?.upperBound
+    else { return false }
+    let pageHost = host(of: String(page[start...].prefix { $0 != "/" && $0 != "?" && $0 != "#" }))
+    let ownHost = host(of: authority)
+    return pageHost == ownHost || isOwnName(pageHost) && isOwnName(ownHost)
+  }
+
+  /// The host of `HOST:PORT`, in lower case, without the brackets of IPv6 and without a last dot.
+  private static func host(of authority: String) -> Substring {
+    var host = Substring(authority.lowercased())
+    if host.hasPrefix("[") {
+      guard let end = host.firstIndex(of: "]") else { return "" }
+      return host[host.index(after: host.startIndex)..<end]
+    }
+    host = host.prefix { $0 != ":" }
+    if host.hasSuffix(".") { host.removeLast() }
+    return host
+  }
+
+  /// Whether it is a name or address that leads nowhere but to the machine that asks: nobody else's name can be it, and
+  /// whoever passes on a request for another address of this machine says so.
+  private static func isOwnName(_ host: Substring) -> Bool {
+    if host == "localhost" || host.hasSuffix(".localhost") { return true }
+    // What follows a % is a zone's name, which no loopback address has.
+    if !host.contains("%"), let address = PeerAddress(String(host)) { return address.isLoopback }
+    return !host.isEmpty && String(host) == ownName
+  }
+
+  /// The machine's host name, in lower case.
+  private static var ownName: String? {
+    var buffer = [CChar](repeating: 0, count: 256)
+    guard gethostname(&buffer, buffer.count - 1) == 0, buffer[0] != 0 else { return nil }
+    return String(cBuffer: buffer).lowercased()
+  }
+}
+
+extension Request {
+  /// The value of a field that `HTTPTypes` has no name for.
+  func field(_ name: String) -> String? { HTTPField.Name(name).flatMap { headers[$0] } }
+}
