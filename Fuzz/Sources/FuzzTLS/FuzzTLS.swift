@@ -28,7 +28,8 @@ final class Conversation {
     else { fatalError("no context") }
     return context
   }()
-  private static let clients = [TLS1_2_VERSION, TLS1_3_VERSION].map { version in
+  // The fuzzer has one thread.
+  nonisolated(unsafe) private static let clients = [TLS1_2_VERSION, TLS1_3_VERSION].map { version in
     let context = SSL_CTX_new(TLS_client_method())
     _ = SSL_CTX_ctrl(context, SSL_CTRL_SET_MIN_PROTO_VERSION, Int(version), nil)
     _ = SSL_CTX_ctrl(context, SSL_CTRL_SET_MAX_PROTO_VERSION, Int(version), nil)
