@@ -59,8 +59,7 @@ struct PlayerCommands {
       "ffplay",
       // Its queue for packets out of order takes a source that begins at 0 for packets that come too late.
       "ffplay -protocol_whitelist file,udp,rtp,srtp,crypto -reorder_queue_size 0 -fflags nobuffer -flags low_delay "
-        // The description says what H.264 is; what a transport stream holds is to be found out.
-        + (destination.payload == .h264 ? "-probesize 32 -analyzeduration 0 " : "") + "-i \(file)"
+        + "-probesize 32 -analyzeduration 0 -i \(file)"
     )
     let gstreamer = (
       "GStreamer (its key shows in that machine's list of processes)",
@@ -71,8 +70,8 @@ struct PlayerCommands {
         + "srtcp-cipher=\(cipher),srtcp-auth=\(tag)\" ! srtpdec ! rtpjitterbuffer latency=50 "
         + "! \(decoding) ! videoconvert ! autovideosink sync=false"
     )
-    // ffmpeg knows counter mode alone.
-    return suite == .aes128CounterHMAC80 ? [ffplay, gstreamer] : [gstreamer]
+    // ffmpeg knows counter mode alone, and takes no key for a transport stream.
+    return suite == .aes128CounterHMAC80 && destination.payload == .h264 ? [ffplay, gstreamer] : [gstreamer]
   }
 
   /// What must be done before a player elsewhere can read the session description; nil where nothing must.

@@ -87,29 +87,37 @@ import Testing
   }
 
   @Test func `what a guest gets again is spread, and it gets every packet once`() throws {
-    let encoder = try SizedEncoder(keyBytes: 300_000, bytes: 5000, bitrate: 1_000_000)
+    let encoder = try SizedEncoder(keyBytes: 70_000, bytes: 10_000)
     let running = try RunningPipeline(encoder, to: [])
     defer { running.end() }
-    func admit(_ socket: TestSocket) throws {
-      _ = try running.pipeline.admit(
+    func admit(_ socket: TestSocket) throws -> ViewerID {
+      try running.pipeline.admit(
         .datagrams(to: SocketAddress(host: "127.0.0.1", port: socket.port), control: nil, timeToLive: nil),
         name: "viewer"
       ) { _ in }
     }
-    let first = try TestSocket.pair().media
-    try admit(first)
-    try #require(first.first { $0.isRTPKeyFrame } != nil)
-    // So soon that the limit on requests does not allow another key frame.
-    let late = try TestSocket.pair().media
-    try admit(late)
+    // So soon after another guest that the limit on requests does not allow a key frame; where this machine was held up for
+    // too long, once more.
     var packets: [TestSocket.Datagram] = []
-    while packets.count < 400, let packet = late.next() {
-      if !(200...207).contains(packet.bytes[1]) { packets.append(packet) }
+    for _ in 0..<10 where packets.isEmpty {
+      usleep(600_000)
+      let (first, late) = (try TestSocket.pair().media, try TestSocket.pair().media)
+      let early = try admit(first)
+      try #require(first.first { $0.isRTPKeyFrame } != nil)
+      usleep(250_000)
+      let keyFrames = encoder.keyFrames.count
+      let second = try admit(late)
+      while packets.count < 200, let packet = late.next() {
+        if !(200...207).contains(packet.bytes[1]) { packets.append(packet) }
+      }
+      if encoder.keyFrames.count != keyFrames { packets = [] }
+      for viewer in [early, second] { running.pipeline.remove(viewer) }
     }
-    try #require(packets.count == 400 && encoder.keyFrames.count <= 2)
+    try #require(packets.count == 200)
     let numbers = packets.map(\.bytes.rtpSequenceNumber)
     #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
-    // The most that the kernel got within 5 ms: a burst, what had gathered while this machine was busy, and the rate's share.
+    // The most that the kernel got within 5 ms: a burst, what had gathered while this machine was busy, and a frame. All of it,
+    // some 150 kB, where it is not spread.
     var most = 0
     var begin = 0
     var inside = 0
@@ -121,7 +129,7 @@ import Testing
       }
       most = max(most, inside)
     }
-    #expect(most <= 2 * Replay.burstBytes + 10_000, "\(most) bytes within 5 ms")
+    #expect(most <= 2 * Replay.burstBytes + 12_000, "\(most) bytes within 5 ms")
   }
 }
 
