@@ -24,9 +24,13 @@ import Testing
 
   @Test func `the printed GStreamer pipeline plays`() throws {
     let program = try ServedProgram(["--require-encryption"], option: "--rtsps")
-    let line = try #require(
-      program.process.errorSoFar.split(separator: "\n").first { $0.contains("GStreamer: ") })
-    let command = line.split(separator: ": ", maxSplits: 1)[1].replacingOccurrences(
+    // It comes behind the URL that was waited for.
+    var line: Substring?
+    _ = eventually {
+      line = program.process.errorSoFar.split(separator: "\n").first { $0.contains("GStreamer: ") }
+      return line?.contains("autovideosink sync=false") == true
+    }
+    let command = try #require(line).split(separator: ": ", maxSplits: 1)[1].replacingOccurrences(
       of: "autovideosink sync=false", with: "identity eos-after=20 ! fakesink sync=false")
     #expect(!command.contains("protocols"))
     try expectPlayed(try Subprocess(["sh", "-c", command], in: program.directory))
