@@ -45,6 +45,8 @@ package final class TLSHandler: ChannelDuplexHandler {
   private var connection: TLSConnection?
   private var deadline: Scheduled<Void>?
   private var pending = MarkedCircularBuffer<Write>(initialCapacity: 4)
+  /// The bytes of plaintext that were written and wait for the channel to be writable.
+  package private(set) var waitingBytes = 0
   private var earlyBytes = 0
   private var isPumping = false
   private var mustPumpAgain = false
@@ -161,6 +163,7 @@ package final class TLSHandler: ChannelDuplexHandler {
     outputPromise?.fail(ChannelError.ioOnClosedChannel)
     outputPromise = nil
     while let write = pending.popFirst() { write.promise?.fail(ChannelError.ioOnClosedChannel) }
+    waitingBytes = 0
   }
 
   // MARK: Reading
@@ -275,6 +278,7 @@ package final class TLSHandler: ChannelDuplexHandler {
       }
     }
     pending.append(Write(data: bytes, promise: promise))
+    waitingBytes += bytes.readableBytes
   }
 
   package func flush(context: ChannelHandlerContext) {
@@ -313,6 +317,7 @@ package final class TLSHandler: ChannelDuplexHandler {
       if count > 0 {
         guard encrypt(context, write.data, count) else { return }
         write.data.moveReaderIndex(forwardBy: count)
+        waitingBytes -= count
       }
       var promise: EventLoopPromise<Void>?
       if write.data.readableBytes == 0 {

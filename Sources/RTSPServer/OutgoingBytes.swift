@@ -1,4 +1,5 @@
 import CLinux
+import Listening
 import Media
 import NIOCore
 import Streaming
@@ -6,7 +7,7 @@ import Streaming
 /// The bytes that were given to a connection: which frames among them have left the machine, and when the client last
 /// took any. On the connection's event loop.
 ///
-/// What was written waits in NIO, and then in the kernel until it has been sent once. There it is delay like anywhere else,
+/// What was written waits in TLS, in NIO, and then in the kernel until it has been sent once. There it is delay like anywhere else,
 /// so a frame is on its way until its last byte has been sent.
 struct OutgoingBytes {
   /// A frame that has not left: the place of its end among all bytes, and whose it is.
@@ -16,6 +17,8 @@ struct OutgoingBytes {
   }
 
   private let channel: any Channel
+  /// TLS on this connection, which keeps what was written while the channel is not writable.
+  private let encryption: TLSHandler?
   /// Bytes that were given to the connection.
   private var given = 0
   private var frames: [Frame] = []
@@ -26,6 +29,8 @@ struct OutgoingBytes {
 
   init(_ channel: any Channel) {
     self.channel = channel
+    // Throws where there is none: a connection in the clear.
+    encryption = try? channel.pipeline.syncOperations.handler(type: TLSHandler.self)
   }
 
   /// Whether frames have not left.
@@ -72,7 +77,9 @@ struct OutgoingBytes {
     frames.removeAll()
   }
 
-  private var buffered: Int { (try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0 }
+  private var buffered: Int {
+    ((try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0) + (encryption?.waitingBytes ?? 0)
+  }
 
   private var state: nightjar_tcp_state? {
     descriptor { socket in
