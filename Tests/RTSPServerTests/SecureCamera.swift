@@ -2,6 +2,7 @@
   import Credentials
   import Foundation
   import Listening
+  import Media
   import RTSPServer
   import SRTP
   import TestSupport
@@ -12,7 +13,10 @@
     let camera: ServedCamera
     let directory: TemporaryDirectory
 
-    init(_ configure: (inout ServerConfiguration) -> Void = { _ in }) throws {
+    init(
+      source: (any VideoSource)? = nil, bitrate: Int = 500_000,
+      _ configure: (inout ServerConfiguration) -> Void = { _ in }
+    ) throws {
       directory = try TemporaryDirectory()
       let (certificate, key) = (directory.path("c.pem"), directory.path("k.pem"))
       let made = try Subprocess.run(
@@ -23,7 +27,7 @@
       try #require(made.status == 0, "\(made.error)")
       chmod(key, 0o600)
       let identity = try TLSIdentity(certificateFile: certificate, keyFile: key)
-      camera = try ServedCamera {
+      camera = try ServedCamera(source: source, bitrate: bitrate) {
         $0.identity = identity
         $0.listeners = [
           .init(address: "127.0.0.1", port: 0, isEncrypted: true), .init(address: "127.0.0.1", port: 0),

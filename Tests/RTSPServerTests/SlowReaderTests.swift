@@ -113,6 +113,17 @@
       #expect(waited <= 9, "\(waited) frames of \(times)")
     }
 
+    @Test func `what TLS holds back for a viewer that reads nothing counts as waiting`() throws {
+      let directory = try TemporaryDirectory()
+      let secure = try SecureCamera(source: try Y4MFile(path: try Self.noise(in: directory)), bitrate: 2_000_000)
+      let client = try secure.client()
+      _ = try client.play(PlayTests.interleaved)
+      #expect(client.take(5).count >= 5)
+      let pipeline = secure.camera.pipeline
+      let id = try #require(pipeline.statistics.destinations.first).id
+      #expect(eventually(within: 60) { (pipeline.statistics(of: id)?.framesDropped ?? 0) > 60 })
+    }
+
     @Test func `a viewer that takes nothing goes, whatever it sends`() throws {
       let directory = try TemporaryDirectory()
       let camera = try ServedCamera(source: try Y4MFile(path: try Self.noise(in: directory)), bitrate: 2_000_000) {
