@@ -22,7 +22,6 @@ final class StreamSession {
   var slots: [CameraSlot] = []
   var serving: ServerConfiguration?
   var rtsp: RTSPServer?
-  private var controlServer: ControlServer?
   var servingAPI: NetworkControlServer.Configuration?
   var api: NetworkControlServer?
   var servingHTTP: ReadingServer.Configuration?
