@@ -41,8 +41,9 @@ public struct ReportedPath: Hashable, Sendable {
     }
   }
 
-  /// How long a packet and the answer to it may be on their way: the round trip, and twice the jitter.
-  public var answerTime: MediaTime { (roundTrip ?? .zero) + jitter + jitter }
+  /// How long a packet and the answer to it may be on their way: the round trip, and four times the jitter, as TCP waits
+  /// (RFC 6298 section 2).
+  public var answerTime: MediaTime { (roundTrip ?? .zero) + MediaTime(nanoseconds: 4 * jitter.nanoseconds) }
 
   /// How old a packet is at least when a NACK of it means that it is lost: before that, others have overtaken it, and it is
   /// still on its way. Zero where packets keep their order.
