@@ -169,7 +169,7 @@ private final class Receiver {
     // 30 Hz clock, are no complaints about the stream; nor is what it calls full range, or says of the stream of no packets.
     let ownAffairs = [
       "not enough frames to estimate rate", "[rawvideo @", "deprecated pixel format used", "Last message repeated",
-      "Guessed Channel Layout",
+      "Guessed Channel Layout", "Could not find codec parameters", "Consider increasing the value for",
     ]
     var complaints = received.error.split(separator: "\n")
       .filter { line in !ownAffairs.contains { line.contains($0) } }.map(String.init)
