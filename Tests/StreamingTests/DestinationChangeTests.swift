@@ -87,7 +87,10 @@ import Testing
       let numbers = datagrams.map(\.bytes.rtpSequenceNumber)
       #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 }, "\(size)")
       let figures = running.pipeline.statistics.destinations[0]
-      #expect(figures.lost == 0 && figures.framesDropped == 0 && figures.packets == datagrams.count, "\(size)")
+      #expect(figures.lost == 0 && figures.framesDropped == 0, "\(size)")
+      // What this socket had no room for, while this test had no processor, was sent too.
+      let dropped = try UDPPort.droppedDatagrams(media.port)
+      #expect(figures.packets == datagrams.count + dropped, "\(size): \(dropped) dropped")
       // Fragments are made no larger than their number needs.
       let largest = datagrams.map(\.bytes.count).max() ?? 0
       #expect(largest <= size && largest > min(size, 40_000) / 2)
