@@ -50,7 +50,7 @@ public struct ServedPicture: Sendable {
   /// What it shows.
   public var origin: Origin
 
-  /// Both.
+  /// Creates a picture from a whole JPEG and what it shows.
   public init(_ bytes: [UInt8], _ origin: Origin = .live) {
     (self.bytes, self.origin) = (bytes, origin)
   }

@@ -1,9 +1,8 @@
 public import Media
 import Synchronization
 
-/// What is known of a driver by all who use it. After one of them waited for it in vain, none asks it for 1, 2, 4, … 60 s,
-/// and then by a new connection on a new thread. At most ``stuckLimit`` threads are left in its hands at a time, however
-/// many encoders there are on it.
+/// The hangs of one driver, shared by all encoders on it. After a hang no encoder calls the driver for 1, 2, 4, … 60 s; then a
+/// new thread opens a new connection. At most ``stuckLimit`` threads are stuck in the driver at a time.
 public final class DriverHealth: Sendable {
   private struct State {
     /// Why it was left alone last.
@@ -13,21 +12,21 @@ public final class DriverHealth: Sendable {
     /// The wait before that.
     var retry = MediaTime.zero
     var backOff = RetryBackOff()
-    /// How often it was waited for in vain, which numbers the next time.
+    /// How many hangs there were; the next hang gets this number.
     var hangs = 0
-    /// The numbers of those whose threads are in its hands still.
+    /// The numbers of the hangs whose threads have not come back.
     var stuck: Set<Int> = []
-    /// How many waits in vain nobody has counted yet.
+    /// Hangs that no statistics have counted yet.
     var uncounted = 0
     var isTold = false
   }
   private let state = Mutex(State())
   private let clock: @Sendable () -> MediaTime
 
-  /// The most threads that are left in a driver's hands before it is not asked any more, until one comes back.
+  /// The most threads that may be stuck in the driver; then no encoder calls it until one of them comes back.
   public static let stuckLimit = 3
 
-  /// A driver that nobody waited for in vain.
+  /// A driver that has never hung.
   public convenience init() { self.init { .now() } }
 
   /// - Parameter clock: what tells the time, for the waits between attempts.
@@ -42,22 +41,21 @@ public final class DriverHealth: Sendable {
     }
   }
 
-  /// After how long it is asked again since it was waited for in vain last; nil where that is when one of the threads in
-  /// its hands comes back.
+  /// The wait between the last hang and the next attempt; nil while ``stuckLimit`` threads are stuck.
   var retryDelay: MediaTime? {
     state.withLock { $0.stuck.count >= Self.stuckLimit ? nil : $0.retry }
   }
 
-  /// How often it was waited for in vain: a connection that is opened now is not in the way of what hung before.
+  /// How many hangs there were.
   var hangs: Int { state.withLock { $0.hangs } }
 
-  /// Whether a thread is still in the driver's hands that got there since `opening`, which is the ``hangs`` of then: who
-  /// has opened a connection before might wait for the same.
+  /// Returns whether a thread is stuck that hung after a connection was opened, when ``hangs`` was `opening`: a call by that
+  /// connection might hang too.
   func isStale(since opening: Int) -> Bool {
     state.withLock { state in state.stuck.contains { $0 >= opening } }
   }
 
-  /// Notes that a thread was left behind in the driver's hands, after `worked` of work; its number.
+  /// Notes a hang after `worked` of work; returns its number.
   func abandon(_ reason: EncoderError, after worked: MediaTime) -> Int {
     let now = clock()
     return state.withLock { state in
@@ -72,7 +70,7 @@ public final class DriverHealth: Sendable {
     }
   }
 
-  /// Notes that there was no thread to ask it again.
+  /// Notes that there was no thread for another attempt.
   func postpone() {
     let now = clock()
     state.withLock { state in
@@ -81,8 +79,7 @@ public final class DriverHealth: Sendable {
     }
   }
 
-  /// How often it was waited for in vain since the last call, by whomever: one whose encoder is not at work has nobody
-  /// who counts.
+  /// Returns the hangs since the last call, also those of an encoder that is not active.
   func takeHangs() -> Int {
     state.withLock { state in
       defer { state.uncounted = 0 }
@@ -108,7 +105,7 @@ public final class DriverHealth: Sendable {
     _ = Unmanaged.passRetained(encoder as AnyObject)
   }
 
-  /// Whether the last wait in vain is to be told, which is true once.
+  /// Returns `true` once after each hang: the caller tells of it.
   func takeNotice() -> Bool {
     state.withLock { state in
       defer { state.isTold = true }

@@ -27,7 +27,7 @@ public struct ViewerPeer: Hashable, Sendable {
   /// Whether the stream is encrypted on its way, by SRTP or TLS.
   public var isEncrypted: Bool
 
-  /// A client that is connected so.
+  /// Creates a peer; a Unix socket has neither address nor port.
   public init(
     _ transport: Transport, address: String? = nil, port: Int? = nil, user: String? = nil, isEncrypted: Bool = false
   ) {

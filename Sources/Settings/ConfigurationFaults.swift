@@ -12,7 +12,7 @@ public struct ConfigurationFaults: Sendable {
   /// The most that anybody reads.
   public static let usualLimit = 50
 
-  /// None so far.
+  /// Creates an empty list.
   public init(limit: Int = Self.usualLimit) { self.limit = limit }
 
   /// Whether no more are looked for.

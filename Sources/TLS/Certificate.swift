@@ -63,7 +63,7 @@ package final class Certificate: @unchecked Sendable {
 
   /// From when to when it is valid, in seconds of Unix time.
   ///
-  /// - Throws: ``OpenSSLError`` where a time of it is none.
+  /// - Throws: ``OpenSSLError`` where the certificate's dates cannot be read.
   package var validity: ClosedRange<Int64> {
     get throws(OpenSSLError) {
       func seconds(_ time: UnsafePointer<ASN1_TIME>?) throws(OpenSSLError) -> Int64 {

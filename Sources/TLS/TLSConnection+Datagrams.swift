@@ -1,7 +1,7 @@
 import COpenSSL
 package import Media
 
-/// What DTLS has beyond TLS: datagrams get lost, and SRTP gets its keys (RFC 6347, RFC 5764).
+/// What DTLS has beyond TLS: datagrams get lost, and SRTP gets its keys (RFC 6347, RFC 5764). Nothing in the program uses it yet.
 extension TLSConnection {
   /// The time after which ``retransmit()`` is to be called, unless something arrives before; nil where nothing waits for an
   /// answer. It runs on the machine's own clock.

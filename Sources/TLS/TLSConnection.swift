@@ -131,11 +131,4 @@ package final class TLSConnection {
 
   /// The version that was agreed on, such as `TLSv1.3`.
   package var version: String { String(cString: SSL_get_version(ssl)) }
-
-  /// What is spoken within, by its name for ALPN; nil where nothing was agreed on.
-  package var applicationProtocol: String? {
-    var (name, count): (UnsafePointer<UInt8>?, UInt32) = (nil, 0)
-    SSL_get0_alpn_selected(ssl, &name, &count)
-    return name.map { String(decoding: UnsafeBufferPointer(start: $0, count: Int(count)), as: UTF8.self) }
-  }
 }

@@ -19,4 +19,19 @@ struct RoleOption: ParsableArguments {
 struct RoleArgument: ParsableArguments {
   @Argument(help: "read (figures), view (pictures too) or control (all that nightjar ctl does).")
   var role: Role
+
+  /// What is said once `name` has the role, in the file at `path`.
+  func report(_ name: UserName, in path: String) -> String {
+    "\(name) has the role \(role.rawValue) in \(path); a stream that runs knows it after: \(ServiceAccount.reloading)\n"
+  }
+}
+
+extension CommandFailure {
+  /// A name that is not in the file at `path`.
+  ///
+  /// - Parameter kind: what it would be: `user` or `token`.
+  static func unknown(_ kind: String, _ name: UserName, in path: String) -> CommandFailure {
+    CommandFailure(
+      kind: .noInput, description: "there is no \(kind) \(name) in \(path): see nightjar \(kind) list")
+  }
 }

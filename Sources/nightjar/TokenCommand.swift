@@ -91,7 +91,7 @@ struct TokenCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "role", abstract: "Change what a token may do; the token stays.")
 
-    @OptionGroup var user: UserCommand.Name
+    @OptionGroup var user: KnownName
     @OptionGroup var role: RoleArgument
     @OptionGroup var file: File
 
@@ -101,13 +101,10 @@ struct TokenCommand: ParsableCommand {
         let name = user.name
         try TokensFile.edit(file.path, mayCreate: false) { tokens in
           guard tokens.setRole(role.role, of: name) else {
-            throw CommandFailure(
-              kind: .noInput, description: "there is no token \(name) in \(file.path): see nightjar token list")
+            throw CommandFailure.unknown("token", name, in: file.path)
           }
         }
-        try writeOutput(
-          "\(name) has the role \(role.role.rawValue) in \(file.path); a stream that runs knows it after: "
-            + "\(ServiceAccount.reloading)\n")
+        try writeOutput(role.report(name, in: file.path))
       }
     }
   }
@@ -124,8 +121,7 @@ struct TokenCommand: ParsableCommand {
         let name = user.name
         try TokensFile.edit(file.path, mayCreate: false) { tokens in
           guard tokens.remove(name) else {
-            throw CommandFailure(
-              kind: .noInput, description: "there is no token \(name) in \(file.path): see nightjar token list")
+            throw CommandFailure.unknown("token", name, in: file.path)
           }
         }
         try writeOutput(

@@ -104,7 +104,7 @@ struct UserCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "role", abstract: "Change what a user may do; the password stays.")
 
-    @OptionGroup var user: Name
+    @OptionGroup var user: KnownName
     @OptionGroup var role: RoleArgument
     @OptionGroup var file: File
 
@@ -114,15 +114,12 @@ struct UserCommand: ParsableCommand {
         let name = user.name
         try UsersFile.edit(file.path, mayCreate: false) { users in
           guard var entry = users[name] else {
-            throw CommandFailure(
-              kind: .noInput, description: "there is no user \(name) in \(file.path): see nightjar user list")
+            throw CommandFailure.unknown("user", name, in: file.path)
           }
           entry.role = role.role
           try users.set(entry)
         }
-        try writeOutput(
-          "\(name) has the role \(role.role.rawValue) in \(file.path); a stream that runs knows it after: "
-            + "\(ServiceAccount.reloading)\n")
+        try writeOutput(role.report(name, in: file.path))
       }
     }
   }
@@ -139,8 +136,7 @@ struct UserCommand: ParsableCommand {
         let name = user.name
         let left = try UsersFile.edit(file.path, mayCreate: false) { users in
           guard users.remove(name) else {
-            throw CommandFailure(
-              kind: .noInput, description: "there is no user \(name) in \(file.path): see nightjar user list")
+            throw CommandFailure.unknown("user", name, in: file.path)
           }
           return users.users.count
         }
