@@ -64,13 +64,15 @@ struct ControlService: Sendable {
           context.roleOfNow = { channel.isActive ? .control : nil }
         case .network(let authenticator):
           let question = try channel.question(of: request)
+          let count = authenticator.changeCount
           let answer = authenticator.check(question, at: .now())
           channel.unlessActive { authenticator.forget(question.connection) }
           context.peer.user = answer.user
-          refusal = try await channel.wait(for: answer)
           context.take(answer, of: question)
+          let role = authenticator.roleOfNow(for: question, context.requester.role, since: count)
+          refusal = try await channel.wait(for: answer)
+          if refusal == nil { refusal = context.renew(role()) }
           if request.uri.queryParameters["token"] != nil { context.isForAnyPage = true }
-          let role = authenticator.roleOfNow(for: question, context.requester.role)
           context.roleOfNow = {
             let role = role()
             channel.unlessActive { authenticator.forget(question.connection) }
@@ -78,12 +80,14 @@ struct ControlService: Sendable {
           }
         case .reading(let authenticator):
           let question = try channel.question(of: request)
-          context.mayGetKeys = question.isFromHere
+          // Whoever forwards a port of this machine passes on any Host, and no sign of it.
+          context.mayGetKeys = question.isFromHere && !authenticator.hasUsers
           let answer = authenticator.check(question, at: .now())
           channel.unlessActive { authenticator.forget(question.connection) }
           context.peer.user = answer.user
           refusal = try await channel.wait(for: answer)
           context.take(answer, of: question)
+          if refusal == nil { refusal = context.renew(authenticator.roleOfNow(for: question)) }
           context.roleOfNow = { channel.isActive ? authenticator.roleOfNow(for: question) : nil }
         }
         let response =
@@ -266,6 +270,13 @@ extension ControlContext {
   fileprivate mutating func take(_ answer: RequestAuthenticator.Answer, of question: RequestAuthenticator.Question) {
     if case .granted(let requester, _) = answer { self.requester = requester }
     place = question.client
+  }
+
+  /// Goes on with the role of now, since the answer may have waited; refuses where there is none any more.
+  fileprivate mutating func renew(_ role: Role?) -> Refusal? {
+    guard let role else { return .revoked }
+    requester = Requester(name: requester.name, role: role, roleCommand: requester.roleCommand)
+    return nil
   }
 }
 

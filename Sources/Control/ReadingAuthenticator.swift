@@ -32,6 +32,9 @@ final class ReadingAuthenticator: Sendable {
     state = Mutex(State(authenticator: users.map { DigestAuthenticator(users: $0, at: .now()) }))
   }
 
+  /// Whether anybody may log in.
+  var hasUsers: Bool { state.withLock { $0.authenticator != nil } }
+
   /// From now on these may.
   func set(users: UsersFile?) {
     state.withLock { state in

@@ -72,9 +72,14 @@ final class RequestAuthenticator: Sendable {
     changes.add(1, ordering: .releasing)
   }
 
+  /// How often it was changed who may, for ``roleOfNow(for:_:since:)``.
+  var changeCount: Int { changes.load(ordering: .acquiring) }
+
   /// Tells, as often as it is asked, what one whom ``check(_:at:)`` has let in as `role` may do now; nil for nothing.
-  func roleOfNow(for question: Question, _ role: Role?) -> @Sendable () -> Role? {
-    let last = Mutex((changes: changes.load(ordering: .acquiring), role: role))
+  ///
+  /// - Parameter count: the ``changeCount`` before that check.
+  func roleOfNow(for question: Question, _ role: Role?, since count: Int) -> @Sendable () -> Role? {
+    let last = Mutex((changes: count, role: role))
     return { [self] in
       let now = changes.load(ordering: .acquiring)
       return last.withLock { last in
@@ -231,6 +236,15 @@ extension Refusal {
       refusal.headers.append(HTTPField(name: .wwwAuthenticate, value: "Bearer realm=\"\(UsersFile.realm)\"\(error)"))
     }
     return refusal
+  }
+
+  /// For a login that held when it came, and no more once its answer was due.
+  static var revoked: Refusal {
+    Refusal(
+      status: .forbidden,
+      failure: ControlFailure(
+        "this login was taken back while its answer waited: log in as another user, or by another token",
+        kind: .noPermission, field: "authorization"))
   }
 
   fileprivate static func badLogin(_ text: String) -> Refusal {

@@ -12,6 +12,13 @@ package final class TLSHandler: ChannelDuplexHandler {
   package typealias OutboundIn = ByteBuffer
   package typealias OutboundOut = ByteBuffer
 
+  /// An outbound event that ends the connection at once: what was written and not sent is lost, and `close_notify` is not waited
+  /// for.
+  package struct CloseAtOnce: Sendable {
+    /// The event.
+    package init() {}
+  }
+
   private enum Phase {
     /// The handshake, and all after it.
     case active
@@ -397,6 +404,12 @@ package final class TLSHandler: ChannelDuplexHandler {
       pending.mark()
       pump(context)
     }
+  }
+
+  package func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
+    guard event is CloseAtOnce else { return context.triggerUserOutboundEvent(event, promise: promise) }
+    if phase != .closed { closeNow(context) }
+    promise?.succeed()
   }
 
   /// Says `close_notify`, all before it having left this handler, and closes as far as it is to be closed.

@@ -1,4 +1,5 @@
 import Credentials
+import Listening
 import Media
 import NIOCore
 import RTP
@@ -209,6 +210,14 @@ final class Connection {
     guard !isClosed else { return }
     isClosed = true
     // What was written before goes out first.
+    channel.close(mode: .all, promise: nil)
+  }
+
+  /// Closes the connection for another's sake: nothing is waited for, as the peer's last word of TLS.
+  func closeAtOnce() {
+    guard !isClosed else { return }
+    isClosed = true
+    channel.triggerUserOutboundEvent(TLSHandler.CloseAtOnce(), promise: nil)
     channel.close(mode: .all, promise: nil)
   }
 

@@ -31,7 +31,8 @@ extension Service {
     let least = idle.min { ($0.hasAsked ? 1 : 0, $0.lastRequest) < ($1.hasAsked ? 1 : 0, $1.lastRequest) }
     guard let least else { return false }
     noteClosing(of: least, "others need its room, and it has \(least.hasAsked ? "no session" : "not asked anything")")
-    least.close()
+    // At once: a peer that keeps its last word of TLS back would keep its place for seconds.
+    least.closeAtOnce()
     // Not all of its end may have come yet.
     connections[least.number] = nil
     return true

@@ -19,8 +19,6 @@ struct ViewerList {
 
   var count: Int { destinations.count + guests.count }
 
-  private let sources = SourceNumbers()
-
   /// The protection of a destination's stream like `kind` by `key`: the one that there is, or a new one.
   func protection(by key: SRTPKey, of kind: RTPOutput.Kind) -> StreamProtection {
     let same = destinations.first {
@@ -33,13 +31,13 @@ struct ViewerList {
   /// The protection of a destination's stream that begins. It changes its source, so that receivers can come at any time.
   func renewedProtection(by key: SRTPKey) -> StreamProtection {
     var protection = newProtection(by: key)
-    protection.sources = sources
+    protection.hasSuccessors = true
     return protection
   }
 
   /// The protection of a stream that begins.
   func newProtection(by key: SRTPKey) -> StreamProtection {
-    StreamProtection(key: key, ssrc: sources.next())
+    StreamProtection(key: key, ssrc: SourceNumbers.next())
   }
 
   mutating func nextID() -> ViewerID {

@@ -198,17 +198,17 @@ final class RTPOutput {
 
   // MARK: Sources
 
-  /// Goes on as another source before a picture, where that is due (``StreamProtection/sources``); whether it does. The first
+  /// Goes on as another source before a picture, where that is due (``StreamProtection/hasSuccessors``); whether it does. The first
   /// packet that follows is lost to receivers that take it for one out of order (RFC 3550 appendix A.1), so it must be one that
   /// they can do without.
   func changeSourceIfDue(beforeKeyFrame isKeyFrame: Bool, at now: MediaTime) -> Bool {
-    guard let protection = kind.protection, let sources = protection.sources,
+    guard let protection = kind.protection, protection.hasSuccessors,
       StreamProtection.isSourceDue(before: stream.nextSequenceNumber, isKeyFrame: isKeyFrame),
       // Where there is no memory for another one, the source stays, and its rollover counter goes on.
       let anew = try? PacketProtector(protection.key)
     else { return false }
     protector = anew
-    let ssrc = sources.next()
+    let ssrc = SourceNumbers.next()
     firstSequenceNumber = 0
     h264?.changeSource(to: ssrc, firstSequenceNumber: firstSequenceNumber)
     transportStream?.changeSource(to: ssrc, firstSequenceNumber: firstSequenceNumber)

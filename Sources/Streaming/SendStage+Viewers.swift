@@ -38,7 +38,7 @@ extension SendStage {
     if let protection = newcomer.kind.protection {
       // The key was tried when the destination was added. In the clear is not what was asked for.
       guard
-        let made = try? ControlUnprotector(newcomer.controlKey ?? protection.key, media: protection.ssrc)
+        let made = try? ControlUnprotector(newcomer.controlKey ?? protection.key, media: output.stream.ssrc)
       else { return letGoIfUnwatched(output) }
       unprotector = made
     }

@@ -1,3 +1,4 @@
+import Glibc
 import RTP
 public import SRTP
 import Synchronization
@@ -10,10 +11,10 @@ struct StreamProtection: Hashable {
   let ssrc: UInt32
   /// How far the stream is; the same object in all copies.
   let progress = StreamProgress()
-  /// Where the sources come from that follow ``ssrc``; nil where there is but one. Each has less than 32,768 packets, so that the
+  /// Whether other sources follow ``ssrc`` (``SourceNumbers``). Each has less than 32,768 packets, so that the
   /// rollover counter stays zero: receivers that come late know no other, and ffmpeg cannot be told one. Where receivers are
   /// told the counter (MIKEY), they know but the one source.
-  var sources: SourceNumbers?
+  var hasSuccessors = false
 
   static func == (one: StreamProtection, other: StreamProtection) -> Bool {
     one.ssrc == other.ssrc && one.key == other.key
@@ -28,7 +29,7 @@ struct StreamProtection: Hashable {
   /// does not make a receiver guess the rollover counter wrongly (RFC 4568 section 6.4).
   func stream(_ payloadType: RTPPayloadType) -> RTPStream {
     RTPStream(
-      payloadType: payloadType, ssrc: ssrc, firstSequenceNumber: sources == nil ? .random(in: 0..<0x8000) : 0,
+      payloadType: payloadType, ssrc: ssrc, firstSequenceNumber: hasSuccessors ? 0 : .random(in: 0..<0x8000),
       timestampOffset: .random(in: 0 ... .max))
   }
 
@@ -39,18 +40,39 @@ struct StreamProtection: Hashable {
   }
 }
 
-/// The sources of a pipeline's protected streams: each is given out once, so that whatever key it has, its keystream is used
-/// once. Any thread.
+/// The sources (SSRC) of this process's protected streams: each is given out once, so that whatever key a stream has, its
+/// keystream is used once. Any thread.
 ///
-/// Where a key outlives the program, the next run begins somewhere else among 2^32. Two runs of `m` and `n` sources meet
-/// with a chance of (m + n) / 2^32.
-final class SourceNumbers: Sendable {
-  private let last = Atomic(UInt32.random(in: 0 ... .max))
+/// A key of a file outlives the process, so the next process must not begin where sources were used before. Sources are
+/// numbered by the time of day, in eighths of a second, from the process's start on. One lasts for 20,480 packets at least, so that
+/// the numbers fall behind the clock, and a later process begins beyond them. The numbers come again after 17 years.
+enum SourceNumbers {
+  private static let last: Atomic<UInt32> = {
+    var now = timespec()
+    clock_gettime(CLOCK_REALTIME, &now)
+    return Atomic(number(at: now))
+  }()
+
+  /// The number that a process begins behind, which starts at that time of day.
+  static func number(at time: timespec) -> UInt32 {
+    UInt32(truncatingIfNeeded: time.tv_sec * 8 + time.tv_nsec / 125_000_000)
+  }
+
+  /// The machine's own place among the 2^32, by FNV-1a of its identifier (machine-id(5)): two machines that start at once with the
+  /// same key file do not begin with the same source.
+  private static let machine: UInt32 = {
+    let descriptor = open("/etc/machine-id", O_RDONLY | O_CLOEXEC)
+    guard descriptor >= 0 else { return 0 }
+    defer { close(descriptor) }
+    var bytes = [UInt8](repeating: 0, count: 64)
+    let count = read(descriptor, &bytes, bytes.count)
+    return bytes.prefix(max(0, count)).reduce(2_166_136_261) { ($0 ^ UInt32($1)) &* 16_777_619 }
+  }()
 
   /// A source that was never given out.
-  func next() -> UInt32 {
-    // By an odd number: all others come before one comes again.
-    last.wrappingAdd(0x9e37_79b1, ordering: .relaxed).newValue
+  static func next() -> UInt32 {
+    // Times an odd number, which is another one for each: RFC 3550 wants sources that look random.
+    last.wrappingAdd(1, ordering: .relaxed).newValue &* 0x9e37_79b1 &+ machine
   }
 }
 

@@ -7,6 +7,8 @@ extension StreamSession {
   func lookForDestinations(of slot: CameraSlot, at now: MediaTime) {
     guard slot.search == nil, let stream = slot.stream, let next = slot.missing.next, next <= now else { return }
     let missing = slot.missing.destinations
+    // `nightjar ctl remove` may have been first.
+    guard !missing.isEmpty else { return }
     do {
       slot.search = try DestinationSearch(missing, for: stream.pipeline, wake)
     } catch {

@@ -63,6 +63,14 @@ import Testing
     #expect(eventually { pipeline.statistics.streams == 0 })
   }
 
+  @Test func `no source is given out twice, and a process that starts a second later begins beyond eight of them`() {
+    let sources = (0..<20_000).map { _ in SourceNumbers.next() }
+    #expect(Set(sources).count == sources.count)
+    #expect(
+      SourceNumbers.number(at: timespec(tv_sec: 1_800_000_001, tv_nsec: 0))
+        == SourceNumbers.number(at: timespec(tv_sec: 1_800_000_000, tv_nsec: 0)) &+ 8)
+  }
+
   @Test func `destinations that are removed leave no stream behind, and one that comes again has a source of its own`()
     throws
   {
