@@ -1,5 +1,6 @@
 public import ArgumentParser
 public import Credentials
+import Media
 
 extension Role: ExpressibleByArgument {}
 

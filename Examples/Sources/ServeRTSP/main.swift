@@ -91,7 +91,7 @@ do {
         guard case .request(let request) = message else { continue }
         var answer = sessions.answer(request, on: connection, at: .now())
         switch answer.effect {
-        case .describe(_, let contentBase):
+        case .describe(_, let contentBase, _):
           answer.response.setDescription(description.text, contentBase: contentBase)
         case .setup(_, _, let transport):
           if case .interleaved(let channels) = transport.delivery { channel = channels.rtp }
