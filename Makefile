@@ -28,7 +28,7 @@ run: build ## Installs what is missing, builds, and streams (ARGS="--size 1920x1
 build: ## Builds the release binary, .build/release/nightjar.
 	@scripts/check-swift
 	@scripts/install-packages build
-	@[ -e $(BINARY) ] || echo 'building nightjar and the packages it needs: about MINUTES on two cores, and once; later builds take less' >&2
+	@[ -e $(BINARY) ] || echo 'building nightjar and the packages it needs: about five minutes on two cores; later builds take less' >&2
 	swift build $(SWIFT_RELEASE) --product nightjar
 
 install: ## Installs what was built as a service of this machine, with sudo (PREFIX=/usr/local DESTDIR=).
