@@ -2,8 +2,9 @@
 
 # gdb needs the section of the probes' base address, which gold would leave out: nothing refers to it.
 SWIFT_RELEASE = -c release --static-swift-stdlib -Xlinker -s -Xlinker -z -Xlinker now -Xlinker -u -Xlinker _.stapsdt.base
-# Where swift build puts what it makes; SWIFTPM_BUILD_DIR is its own variable.
+# Where swift build puts what it makes. SWIFTPM_BUILD_DIR is its own variable, and goes before --scratch-path.
 SCRATCH = $(or $(SWIFTPM_BUILD_DIR),.build)
+BUILD_BESIDE = env -u SWIFTPM_BUILD_DIR swift build
 WITHOUT_X264 = --disable-default-traits --scratch-path $(SCRATCH)/without-x264
 # The tests' driver for every program that looks for hardware.
 STRICT_VA = LIBVA_DRIVER_NAME=strict LIBVA_DRIVERS_PATH=$(CURDIR)/.build/strict-va LIBVA_MESSAGING_LEVEL=0 \
@@ -63,9 +64,9 @@ test-without-x264: ## Builds the hardware-only program, free of the GPL, and run
 	@scripts/check-swift
 	@scripts/install-packages build test
 	$(MAKE) --no-print-directory strict-va
-	swift build --build-tests $(WITHOUT_X264)
+	$(BUILD_BESIDE) --build-tests $(WITHOUT_X264)
 	touch .build/strict-va/renderD128
-	$(STRICT_VA) scripts/run-tests "$$(swift build --show-bin-path $(WITHOUT_X264))/nightjarPackageTests.xctest" \
+	$(STRICT_VA) scripts/run-tests "$$($(BUILD_BESIDE) --show-bin-path $(WITHOUT_X264))/nightjarPackageTests.xctest" \
 	  --filter '$(if $(NIGHTJAR_LONG),$(HARDWARE_ONLY_LONG),$(HARDWARE_ONLY))' --skip ExampleTests
 
 strict-va: ## Builds the VA-API driver that the tests use, .build/strict-va/.
@@ -100,7 +101,7 @@ examples: ## Builds the example programs on our libraries, .build/examples/debug
 	@scripts/install-packages build
 	@# SwiftPM does not see files that are new in a package beside it; without its plan it looks again.
 	@rm -f .build/examples/debug.yaml
-	swift build --package-path Examples --scratch-path $(SCRATCH)/examples
+	$(BUILD_BESIDE) --package-path Examples --scratch-path $(SCRATCH)/examples
 
 docs: ## Builds the libraries' API documentation, .build/docs/, and says how to read it.
 	@scripts/check-swift
