@@ -21,7 +21,8 @@
         users: ["alice": "correct horse"])
       let login = ["--digest", "-u", "alice:correct horse"]
       #expect(try program.curl([], "/snapshot.jpg").status == 200)
-      #expect(try program.curl([], "/camera.sdp").status == 200)
+      // A forwarded port looks like this machine itself, so whoever is behind it might get the key.
+      #expect(try program.curl([], "/camera.sdp").status == 403)
       for field in Self.passedOn {
         let asked = try program.curl(["-H", field], "/snapshot.jpg")
         #expect(asked.status == 401 && asked.headers.contains("www-authenticate: digest "), "\(field)")
@@ -34,7 +35,9 @@
     }
 
     @Test func `what a proxy or tunnel passes on is refused where nobody could log in`() throws {
-      let program = try LookedAtProgram()
+      let port = try TCPPort.free()
+      let program = try LookedAtProgram(["--to", "srtp://127.0.0.1:\(port)", "--sdp", "stream.sdp"])
+      #expect(try program.curl([], "/camera.sdp").status == 200)
       for field in Self.passedOn {
         #expect(try program.curl(["-H", field], "/snapshot.jpg").status == 403, "\(field)")
       }
