@@ -257,7 +257,7 @@ extension Refusal {
     Refusal(
       status: .forbidden,
       failure: ControlFailure(
-        "this description has the stream's key in it, and this connection is not encrypted: ask by --https, or on the "
-          + "machine itself", kind: .noPermission))
+        "this description has the stream's key in it, and this connection is not encrypted: ask by --https, or over the "
+          + "control socket", kind: .noPermission))
   }
 }
