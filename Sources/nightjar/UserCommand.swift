@@ -91,7 +91,7 @@ struct UserCommand: ParsableCommand {
         try writeOutput(
           """
           \(wasThere ? "\(name) has a new password" : "added \(name)") in \(file.path), role \(entry.role.rawValue)
-          From now on everybody logs in, on this machine too: rtsp://\(name):PASSWORD@localhost:8554/camera
+          A stream that begins, or reloads, has everybody log in, on this machine too: rtsp://\(name):PASSWORD@localhost:8554/camera
           Next: nightjar stream --rtsp\(option)
           Or, where it runs already: \(ServiceAccount.reloading)
 
