@@ -57,8 +57,8 @@ import Testing
     let key = try Self.keyFile(Self.key, in: directory)
     // In packets that are as small as can be.
     let reception = try Reception.ofClip(
-      Self.noise(in: directory), ["--control", "none", "--bitrate", "12M"], size: (320, 240), times: 22, scheme: "srtp",
-      options: "?key-file=\(key)&mtu=230", in: directory)
+      Self.noise(in: directory), ["--control", "none", "--bitrate", "12M"], size: (320, 240), times: 22, losses: 33,
+      scheme: "srtp", options: "?key-file=\(key)&mtu=230", in: directory)
     try #require(reception.figure("packets") > 65_536, "\(reception.figure("packets"))")
     try expectProtected(reception)
     #expect(reception.figure("frames", "sent") == 330)

@@ -46,10 +46,10 @@ public struct Reception {
   }
 
   /// The same of the y4m clip at `path`, no picture of which is lost, however slow the machine is: the program gets each one only
-  /// once ffmpeg has decoded those before. It gets the clip so many `times`, as one.
+  /// once ffmpeg has decoded those before, but for as many as it may miss, `losses`. It gets the clip so many `times`, as one.
   public static func ofClip(
-    _ path: String, _ arguments: [String], size: (width: Int, height: Int), times: Int = 1, scheme: String = "rtp",
-    host: String = "127.0.0.1", options: String = "", in directory: TemporaryDirectory
+    _ path: String, _ arguments: [String], size: (width: Int, height: Int), times: Int = 1, losses: Int = 0,
+    scheme: String = "rtp", host: String = "127.0.0.1", options: String = "", in directory: TemporaryDirectory
   ) throws -> Reception {
     let pacing = ["--loop", "1", "--rate", "max"]
     let receiver = try Receiver(
@@ -75,7 +75,7 @@ public struct Reception {
     write(clip[..<first])
     for written in 0..<frames * times where running.isRunning {
       // ffmpeg's parser and decoder keep two or three.
-      _ = eventually { receiver.pictureCount + 5 > written || !running.isRunning }
+      _ = eventually { receiver.pictureCount + 5 + losses > written || !running.isRunning }
       let start = first + written % frames * frameBytes
       write(clip[start..<start + frameBytes])
     }
@@ -133,7 +133,9 @@ private final class Receiver {
       [
         // No probing, whose packets would be missing, and one thread, which holds no picture back.
         "ffmpeg", "-nostdin", "-v", "warning", "-protocol_whitelist", "file,udp,rtp,srtp,crypto", "-probesize", "32",
-        "-analyzeduration", "0", "-threads", "1", "-flags", "low_delay", "-buffer_size", "4000000", "-i", listened,
+        "-analyzeduration", "0", "-threads", "1", "-flags", "low_delay", "-buffer_size", "4000000",
+        // Loopback keeps the order, and another source would be taken for packets that are late.
+        "-reorder_queue_size", "0", "-i", listened,
         "-map", "0:v", "-fps_mode", "passthrough", "-f", "rawvideo", "-pix_fmt", "yuv420p", "-flush_packets", "1", "-y",
         pictures.path,
       ], in: directory)
