@@ -56,7 +56,7 @@ test: build-tests ## Installs what the tests need and runs them, with real playe
 	scripts/run-tests "$$(swift build --show-bin-path)/nightjarPackageTests.xctest" --skip '^RigTests'
 
 # Of the build without x264, what x264's absence changes; `make check-long` runs all that encodes.
-HARDWARE_ONLY = ^EncodingTests|^StreamingTests\.PictureTurnTests|^PlayerTests\.(Adaptation|CommandLine|Encoder|FFmpeg|NetworkTrouble|Orientation|SlowLink)Tests
+HARDWARE_ONLY = ^EncodingTests|^StreamingTests\.PictureTurnTests|^PlayerTests\.(CommandLine|Encoder|FFmpeg|NetworkTrouble|Orientation|SlowLink)Tests
 HARDWARE_ONLY_LONG = ^(Encoding|Streaming|Player)Tests
 
 test-without-x264: export NIGHTJAR_TEST_TARGETS = EncodingTests,StreamingTests,PlayerTests

@@ -53,11 +53,14 @@ public struct RetransmissionLimiter: Sendable {
     available = Double(limits.burstBytes)
   }
 
-  /// Whether packet `sequenceNumber` of `bytes` may be retransmitted at `time`; counts it where it may.
+  /// Returns whether a packet may be retransmitted; counts it where it may.
   ///
   /// - Parameters:
+  ///   - sequenceNumber: The packet's.
+  ///   - bytes: How long the packet is.
   ///   - sent: When it was sent first.
   ///   - path: The way to the viewer.
+  ///   - time: When it is asked for.
   public mutating func allows(
     _ sequenceNumber: UInt16, bytes: Int, sent: MediaTime, path: ReportedPath, at time: MediaTime
   ) -> Bool {
