@@ -1,3 +1,4 @@
+import Dispatch
 import Foundation
 import Media
 import Synchronization
@@ -22,6 +23,12 @@ import Threading
     var mediumEnded: ContinuousClock.Instant?
   }
 
+  private static func ownTime() -> Int {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return time.tv_nsec + time.tv_sec * 1_000_000_000
+  }
+
   /// A thread of low priority holds the lock and has work to do; one of high priority waits for it; one of medium priority never
   /// stops meanwhile. Without inheritance the first would not run before the last has ended.
   ///
@@ -31,34 +38,33 @@ import Threading
     final class Shared: Sendable {
       let course = Mutex(Course())
       let isRefused = Atomic(false)
+      let mediumRuns = DispatchSemaphore(value: 0)
     }
     let shared = Shared()
-    // Real-time threads have 95 % of each second at most: the one in the way ends before the rest of it comes.
-    let inTheWay = Duration.milliseconds(600)
+    // Real-time threads have 95 % of each second at most: the one in the way and the work end before the rest of it comes. The
+    // work is more than that rest, which a thread without priority may get.
+    let (inTheWay, work) = (Duration.milliseconds(600), 200_000_000)
     try processor.confining {
       let low = try NamedThread("nj-low") {
         withLock {
           shared.course.withLock { $0.isHeld = true }
           // Work, not sleep: it has to get the processor. By its own time, whoever else runs.
-          while shared.course.withLock({ !$0.highWaits }) {}
-          var time = timespec()
-          clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-          let end = time.tv_nsec + time.tv_sec * 1_000_000_000 + 50_000_000
-          repeat {
-            clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
-          } while time.tv_nsec + time.tv_sec * 1_000_000_000 < end
+          while shared.course.withLock({ !$0.highWaits }), !shared.isRefused.load(ordering: .relaxed) {}
+          let end = Self.ownTime() + work
+          while Self.ownTime() < end {}
         }
       }
       guard eventually({ shared.course.withLock { $0.isHeld } }) else { return }
       let high = try NamedThread("nj-high") {
         guard Self.become(30) else { return shared.isRefused.store(true, ordering: .relaxed) }
+        shared.mediumRuns.wait()
         shared.course.withLock { $0.highWaits = true }
         withLock { shared.course.withLock { $0.highHasIt = .now } }
       }
       let medium = try NamedThread("nj-medium") {
-        guard Self.become(20) else { return shared.isRefused.store(true, ordering: .relaxed) }
-        // Until then it leaves the processor to the one of low priority.
-        while shared.course.withLock({ !$0.highWaits }), !shared.isRefused.load(ordering: .relaxed) { usleep(100) }
+        if !Self.become(20) { shared.isRefused.store(true, ordering: .relaxed) }
+        // From here on it is in the way of all below: the one of high priority runs at once, until it waits for the lock.
+        shared.mediumRuns.signal()
         let end = ContinuousClock.now + inTheWay
         while .now < end {}
         shared.course.withLock { $0.mediumEnded = .now }
