@@ -14,9 +14,12 @@ func target(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target 
   .target(name: name, dependencies: dependencies, swiftSettings: settings)
 }
 
-func test(_ name: String, _ dependencies: [Target.Dependency]) -> Target {
+func test(_ name: String, _ dependencies: [Target.Dependency], _ settings: [SwiftSetting] = settings) -> Target {
   .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
 }
+
+/// Of tests that go through pictures byte by byte, which takes ten times as long in code that is not optimized.
+let optimized = settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 
 /// The test targets to build, separated by commas; all of them where the variable is not set.
 let testTargets = Context.environment["NIGHTJAR_TEST_TARGETS"].map { $0.split(separator: ",").map(String.init) }
@@ -147,13 +150,14 @@ let package = Package(
 
     // What several test targets share; never linked into the program.
     .target(
-      name: "TestSupport", dependencies: ["SRTP", "CSRTP", "Media"], path: "Tests/TestSupport", swiftSettings: settings),
+      name: "TestSupport", dependencies: ["SRTP", "CSRTP", "Media"], path: "Tests/TestSupport", swiftSettings: optimized
+    ),
     test("MediaTests", ["Media", "TestSupport"]),
-    test("PixelConversionTests", ["PixelConversion", "Media", "TestSupport"]),
+    test("PixelConversionTests", ["PixelConversion", "Media", "TestSupport"], optimized),
     test("FrameTracingTests", ["FrameTracing", "CTracing", "Threading", "Media", "TestSupport", "nightjar"]),
     test("ThreadingTests", ["Threading", "Media", "TestSupport", "nightjar"]),
     test("CaptureTests", ["Capture", "PixelConversion", "Media", "CLinux", "TestSupport"]),
-    test("X264Tests", ["X264", "Encoding", "Media", "TestSupport"]),
+    test("X264Tests", ["X264", "Encoding", "Media", "TestSupport"], optimized),
     // libva reads its environment once a process, so each test of it is a process.
     .executableTarget(
       name: "VAEncodeTool", dependencies: ["VAAPI", "Media"], path: "Tests/VAEncodeTool", exclude: ["Meter"],

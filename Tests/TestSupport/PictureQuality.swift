@@ -1,4 +1,4 @@
-import Glibc
+public import Glibc
 
 /// What ffmpeg's `psnr` filter says at its end, over all planes, in dB; infinite where the pictures are the same.
 public struct PictureQuality: Sendable {
@@ -33,7 +33,7 @@ public struct PictureQuality: Sendable {
 }
 
 /// Peak signal-to-noise ratio of samples in decibels; infinite where both are the same, 0 where their counts differ.
-public func psnr(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Double {
+@inlinable public func psnr(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Double {
   guard left.count == right.count, !left.isEmpty else { return 0 }
   var sum = 0
   for (a, b) in zip(left, right) { sum += (Int(a) - Int(b)) * (Int(a) - Int(b)) }
