@@ -31,6 +31,15 @@ struct MemberTable: Sendable {
     return true
   }
 
+  /// Returns whether more than one receiver was heard of late: several share the address.
+  func isGroup(at time: MediaTime) -> Bool {
+    var count = 0
+    for index in members.indices {
+      if let lastHeard = members[index].lastHeard, time - lastHeard < Self.memory { count += 1 }
+    }
+    return count > 1
+  }
+
   /// Forgets a receiver that said BYE.
   mutating func remove(_ ssrc: UInt32) {
     for index in members.indices where members[index].ssrc == ssrc { members[index].lastHeard = nil }

@@ -52,7 +52,7 @@ public final class ViewerFeedback {
   public private(set) var media: UInt32
   /// What the viewer last reported.
   public private(set) var reception = ReportedReception()
-  /// The way to it as its reports show it.
+  /// The way to it as its last report shows it; of a multicast group that of whichever receiver reported last.
   public private(set) var path = ReportedPath()
   /// What it did so far.
   public private(set) var counts = Counts()
@@ -185,6 +185,8 @@ public final class ViewerFeedback {
     _ sequenceNumber: UInt16, at time: MediaTime, history: borrowing PacketHistory,
     send: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Void
   ) -> Bool {
+    // Reports of a group are of many ways: the trouble of one receiver is no reason to refuse the others.
+    let path = members.isGroup(at: time) ? ReportedPath() : path
     let outcome = history.withPacket(sequenceNumber, at: time) { packet, sent -> Bool in
       guard limiter.allows(sequenceNumber, bytes: packet.count, sent: sent, path: path, at: time) else { return false }
       if retransmissions != nil {

@@ -126,6 +126,23 @@ final class Viewer {
     #expect(counts.packetsRefused + counts.packetsRetransmitted + counts.packetsGone == counts.packetsRequested)
   }
 
+  @Test func `in a group one receiver with heavy loss does not take retransmission from the others`() throws {
+    func report(from sender: UInt32, lost: UInt8) throws -> [UInt8] {
+      return try written {
+        try $0.appendReceiverReport(sender: sender, blocks: [ReportBlock(ssrc: 7, fractionLost: lost)])
+      }
+    }
+    let viewer = Viewer()
+    for number in UInt16(1)...3 { viewer.append(packet(number, ssrc: 7, [0x41])) }
+    _ = try viewer.receive(report(from: 5, lost: 128))
+    _ = try viewer.receive(Self.nack([NACKEntry(packetID: 1)]))
+    #expect(viewer.sent.isEmpty, "half of what goes to one viewer is lost: more packets would lose more")
+    _ = try viewer.receive(report(from: 6, lost: 0))
+    _ = try viewer.receive(report(from: 5, lost: 128))
+    _ = try viewer.receive(Self.nack([NACKEntry(packetID: 2)]))
+    #expect(viewer.sent.count == 1)
+  }
+
   @Test func `the same packet goes out three times at most, and not twice within 10 ms`() throws {
     let viewer = Viewer()
     viewer.append(packet(3, ssrc: 7, [0x41]))
