@@ -35,7 +35,9 @@ enum RequestOrigin {
   static func isCrossSite(_ request: Request) -> Bool {
     guard let site = request.field("Sec-Fetch-Site") else {
       let hasSource = request.headers[.origin] != nil || request.headers[.referer] != nil
-      return hasSource && !isOfSameMachine(request) && request.headers[.accept]?.contains("text/html") != true
+      // Browsers send this field with every link that is followed, and no page may add it without asking first.
+      let isLink = request.field("Upgrade-Insecure-Requests") == "1"
+      return hasSource && !isLink && !isOfSameMachine(request)
     }
     let isLink = request.field("Sec-Fetch-Mode") == "navigate" && request.field("Sec-Fetch-Dest") == "document"
     return site == "cross-site" && !isLink && !isOfSameMachine(request)

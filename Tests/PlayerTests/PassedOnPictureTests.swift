@@ -53,7 +53,9 @@
       for arguments in [
         cross, cross + ["-e", "https://evil.example/"], cross + ["-H", "Origin: null"],
         ["-e", "http://evil.example/page"], ["-e", "http://127.0.0.1.evil.example/"],
-        ["-e", "http://localhost@evil.example/"], ["-H", "Origin: https://evil.example"], ["-H", "Origin: null"],
+        // What a script of a page may say.
+        ["-e", "http://evil.example/page", "-H", "Accept: text/html"], ["-e", "http://localhost@evil.example/"],
+        ["-H", "Origin: https://evil.example"], ["-H", "Origin: null"],
       ] {
         let answer = try program.curl(arguments, "/snapshot.jpg")
         #expect(answer.status == 403, "\(arguments)")
@@ -69,7 +71,7 @@
       ]
       for arguments in [
         [], link, ["-H", "Sec-Fetch-Site: same-origin"] + image, ["-H", "Sec-Fetch-Site: none"],
-        ["-e", "http://evil.example/", "-H", "Accept: text/html,*/*"],
+        ["-e", "http://evil.example/", "-H", "Upgrade-Insecure-Requests: 1"],
       ] + pages {
         let answer = try program.curl(arguments, "/snapshot.jpg")
         #expect(answer.status == 200, "\(arguments)")
