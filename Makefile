@@ -77,7 +77,7 @@ check-arm64: ## Checks on x86-64 that the sources are right for arm64, as far as
 	@scripts/install-packages build arm64
 	@scripts/check-arm64
 
-check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, viewers for five minutes, an idle service.
+check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, viewers for minutes, fuzzing, an idle service.
 	@scripts/check-swift
 	@scripts/install-packages build test
 	swift build --build-tests
@@ -88,6 +88,7 @@ check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, v
 	NIGHTJAR_LONG=1 swift test --skip-build --filter ViewerChurnTests
 	NIGHTJAR_LONG=1 swift test --skip-build --filter ConnectionChurnTests
 	$(MAKE) --no-print-directory test-without-x264 NIGHTJAR_LONG=1
+	$(MAKE) --no-print-directory fuzz SECONDS=120
 	@# A camera unplugged and plugged in fifty times.
 	@if [ "$$(uname -m)" = x86_64 ]; then $(MAKE) --no-print-directory rig; \
 	  NIGHTJAR_LONG=1 NIGHTJAR_RIG=1 rig/run --seconds 900 "$$(swift build --show-bin-path)/nightjarPackageTests.xctest" \
