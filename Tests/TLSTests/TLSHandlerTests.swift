@@ -50,7 +50,7 @@ import Testing
   ])
   func `what is older is refused, and the next client served`(options: String) throws {
     let server = try SecureServer(.echo)
-    let result = try openssl(server, options)
+    let result = try openssl(server, options, input: "await alert")
     #expect(result.outputText.contains("alert") && result.status != 0, "\(result.outputText)")
     #expect(eventually { server.report.now.closures == 1 })
     guard case .handshake? = server.report.now.errors.first else { throw CocoaError(.featureUnsupported) }
