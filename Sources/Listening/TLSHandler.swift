@@ -66,6 +66,8 @@ package final class TLSHandler: ChannelDuplexHandler {
   private var hasDelivered = false
   /// Whether the peer sends nothing more, and upstream knows.
   private var isInputClosed = false
+  /// Whether the socket has failed: nothing can be sent any more.
+  private var isBroken = false
   private var wantsOutputClosed = false
   private var isOutputClosed = false
   /// Whether `close_notify` is with the kernel, and all before it.
@@ -141,6 +143,12 @@ package final class TLSHandler: ChannelDuplexHandler {
     closePromise?.succeed()
     closePromise = nil
     context.fireChannelInactive()
+  }
+
+  package func errorCaught(context: ChannelHandlerContext, error: any Error) {
+    // A reset, as a rule. NIO closes the channel behind it, whatever upstream does.
+    if error is IOError { isBroken = true }
+    context.fireErrorCaught(error)
   }
 
   /// Ends the connection at once for a fault of the peer's, and says so upstream.
@@ -398,7 +406,7 @@ package final class TLSHandler: ChannelDuplexHandler {
       pump(context)
     case (.all, .active):
       closePromise = promise
-      guard isEstablished else { return closeNow(context) }
+      guard isEstablished, !isBroken else { return closeNow(context) }
       phase = .closing
       schedule(context, in: Self.closeTime) { $0.closeNow(context) }
       pending.mark()

@@ -129,6 +129,14 @@ import Testing
     #expect(server.report.now.halfClosures == (halfClosure ? 2 : 0))
   }
 
+  @Test func `a connection that is reset is over, and the next client served`() throws {
+    let server = try SecureServer(.echo)
+    #expect(try server.client("reset").status == 0)
+    #expect(eventually { server.report.now.closures == 1 })
+    #expect(server.report.now.errors.isEmpty, "\(server.report.now.errors)")
+    #expect(try server.client("clean").status == 0)
+  }
+
   private static let bytes = 12 << 20
   private static let digest = HashFunction.sha256.digest(of: [UInt8](repeating: 0x5A, count: bytes))
     .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()

@@ -5,6 +5,7 @@ import hashlib
 import signal
 import socket
 import ssl
+import struct
 import sys
 
 CONTEXT = ssl.create_default_context()
@@ -86,6 +87,14 @@ def truncated(port, _):
     peer = Peer(port)
     peer.do(peer.tls.write, b"half a request")
     peer.read()
+    peer.socket.close()
+
+
+def reset(port, _):
+    peer = Peer(port)
+    peer.do(peer.tls.write, b"half a request")
+    peer.read()
+    peer.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     peer.socket.close()
 
 
