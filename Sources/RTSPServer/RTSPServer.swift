@@ -76,19 +76,24 @@ public final class RTSPServer: Sendable {
   ) -> ServerBootstrap {
     ServerBootstrap(group: group)
       .serverChannelOption(.backlog, value: 64)
-      // Small frames must not wait for more; and what the kernel holds for one viewer is delay that nobody sees.
-      .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
-      .childChannelOption(.socketOption(.so_sndbuf), value: 1 << 17)
-      .childChannelOption(.tcpOption(.init(rawValue: TCP_NOTSENT_LOWAT)), value: Self.unsentBytes)
-      // A client that floods gets its turn for so much at a time, and the viewers theirs in between.
-      .childChannelOption(.maxMessagesPerRead, value: 1)
-      .childChannelOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 4096))
       .childChannelInitializer { channel in
         channel.eventLoop.makeCompletedFuture {
+          // By `childChannelOption` each would cost futures of its own.
+          if let options = channel.syncOptions { try Self.set(options) }
           if let tls { try channel.pipeline.syncOperations.addHandler(TLSHandler(tls)) }
           try channel.pipeline.syncOperations.addHandler(ConnectionHandler(service.value, isEncrypted: tls != nil))
         }
       }
+  }
+
+  private static func set(_ options: any NIOSynchronousChannelOptions) throws {
+    // Small frames must not wait for more; and what the kernel holds for one viewer is delay that nobody sees.
+    try options.setOption(.tcpOption(.tcp_nodelay), value: 1)
+    try options.setOption(.socketOption(.so_sndbuf), value: 1 << 17)
+    try options.setOption(.tcpOption(.init(rawValue: TCP_NOTSENT_LOWAT)), value: Self.unsentBytes)
+    // A client that floods gets its turn for so much at a time, and the viewers theirs in between.
+    try options.setOption(.maxMessagesPerRead, value: 1)
+    try options.setOption(.recvAllocator, value: FixedSizeRecvByteBufferAllocator(capacity: 4096))
   }
 
   /// What happened so far. Not for NIO's own thread.
