@@ -9,6 +9,8 @@ struct ServedSession {
   let presentation: ServedPresentation
   /// Who set it up, or has it play, as that was proved; nil where nobody is asked.
   var user: UsersFile.User?
+  /// Whether it has played before: what it had then does not come again.
+  var hasPlayed = false
 }
 
 /// A session that plays.

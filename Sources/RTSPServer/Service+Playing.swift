@@ -13,12 +13,12 @@ extension Service {
   ) {
     sessions[session]?.user = connection.user
     guard let entry = table[session], let transport = entry.transports[0], playing[session] == nil,
-      let presentation = sessions[session]?.presentation
+      let served = sessions[session]
     else {
       // It plays already and goes on.
       return connection.answered(response)
     }
-    let pipeline = presentation.pipeline
+    let (presentation, pipeline) = (served.presentation, served.presentation.pipeline)
     lastPlay += 1
     let number = lastPlay
     let key = presentation.keys[session]
@@ -43,7 +43,7 @@ extension Service {
           .datagrams(to: address, control: control, timeToLive: nil),
           name: name, peer: peer, stream: key?.stream, controlKey: key?.controlKey,
           // Whoever asks for AVPF has read what it offers; others know packets that come again as they were.
-          hasRetransmissionStream: transport.profile == .avpf, onGoodbye: onGoodbye
+          hasRetransmissionStream: transport.profile == .avpf, isReturning: served.hasPlayed, onGoodbye: onGoodbye
         ) { start in
           handover.put { service.value.started(session, number, start) }
         }
@@ -60,7 +60,8 @@ extension Service {
         viewer.interleaved = interleaved
         viewer.viewer = try pipeline.admit(
           .interleaved(interleaved),
-          name: name, peer: peer, stream: key?.stream, controlKey: key?.controlKey, onGoodbye: onGoodbye
+          name: name, peer: peer, stream: key?.stream, controlKey: key?.controlKey,
+          isReturning: served.hasPlayed, onGoodbye: onGoodbye
         ) { start in
           handover.put { service.value.started(session, number, start) }
         }
@@ -72,6 +73,7 @@ extension Service {
       return connection.answered(Response(.serviceUnavailable, to: request))
     }
     playing[session] = viewer
+    sessions[session]?.hasPlayed = true
     events.add(.came(viewer: name, camera: viewer.camera))
     countSessions()
     if transport.delivery == .multicast { return started(session, number, nil) }

@@ -119,7 +119,8 @@ extension Service {
       response = Response(status, to: request)
     }
     guard let presentation = table[session].flatMap({ presentations[$0.path] }) else { return refuse(.notFound) }
-    sessions[session] = ServedSession(presentation: presentation, user: connection.user)
+    sessions[session] = ServedSession(
+      presentation: presentation, user: connection.user, hasPlayed: sessions[session]?.hasPlayed ?? false)
     guard let server = serverSide(of: transport, presentation, for: connection) else {
       return refuse(.unsupportedTransport)
     }

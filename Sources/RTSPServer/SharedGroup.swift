@@ -11,6 +11,8 @@ struct SharedGroup {
   private let stream: ProtectedStream?
   private var members = 0
   private var viewer: ViewerID?
+  /// Whether it got the stream before: who pauses comes back to it.
+  private var hasPlayed = false
 
   init(_ group: ServerConfiguration.Group?, _ pipeline: Pipeline, stream: ProtectedStream?) {
     self.group = group
@@ -34,8 +36,10 @@ struct SharedGroup {
         .datagrams(to: address, control: control, timeToLive: group.timeToLive),
         name: "\(stream == nil ? "rtsp" : "rtsp srtp") multicast \(group.address):\(group.port)",
         peer: ViewerPeer(
-          .multicast, address: group.address, port: Int(group.port), isEncrypted: stream != nil), stream: stream
+          .multicast, address: group.address, port: Int(group.port), isEncrypted: stream != nil), stream: stream,
+        isReturning: hasPlayed
       ) { _ in }
+      hasPlayed = true
     } else {
       pipeline.requestKeyFrameForGuest()
     }

@@ -190,7 +190,7 @@ extension Pipeline {
   /// Makes a viewer of `transport`.
   func start(
     _ figures: ViewerFigures, _ transport: any PacketTransport, _ kind: RTPOutput.Kind,
-    controlKey: SRTPKey? = nil, hasRetransmissionStream: Bool = false,
+    controlKey: SRTPKey? = nil, hasRetransmissionStream: Bool = false, isReturning: Bool = false,
     onStart: (@Sendable (StreamStart) -> Void)? = nil, onGoodbye: (@Sendable () -> Void)? = nil
   ) {
     figures.update { $0.progress = kind.protection?.progress }
@@ -198,7 +198,8 @@ extension Pipeline {
     sendStage.add(
       SendStage.Newcomer(
         transport: transport, figures: figures, kind: kind, controlKey: controlKey,
-        hasRetransmissionStream: hasRetransmissionStream, onStart: onStart, onGoodbye: onGoodbye))
+        hasRetransmissionStream: hasRetransmissionStream, isReturning: isReturning, onStart: onStart,
+        onGoodbye: onGoodbye))
     requests.setWanted(true)
   }
 

@@ -26,7 +26,8 @@ extension Pipeline {
   }
 
   /// Sends H.264 to a viewer that came by itself. Its first packet is that of a key frame: of a new one where the limit
-  /// on requests allows it, else the last one, and what followed it, again. Any thread, at any time.
+  /// on requests allows it, else the last one, and what followed it, again. One that returns gets the new one, as soon as the limit
+  /// allows. Any thread, at any time.
   ///
   /// - Parameters:
   ///   - name: Who it is, for a person.
@@ -35,13 +36,15 @@ extension Pipeline {
   ///   - controlKey: What it protects RTCP by; nil is the stream's key.
   ///   - hasRetransmissionStream: Whether what it asks for again comes by a stream of its own (RFC 4588), of payload type
   ///     ``RTPPayloadType/retransmission``, instead of as it was. In the clear only.
+  ///   - isReturning: Whether it may have got packets of the stream before. Then no sequence number comes to it twice: they go on
+  ///     across a pause (RFC 2326 appendix B), and a receiver of SRTP refuses what comes again.
   ///   - onGoodbye: Is told once, on another thread, that the viewer has said BYE; it gets the stream until it is removed.
   ///   - onStart: Is told of the first packet, on another thread, just before it leaves.
   /// - Throws: ``StreamDestinationError`` where there are too many, or the system gives no socket.
   public func admit(
     _ transport: GuestTransport, name: String, peer: ViewerPeer? = nil, stream: ProtectedStream? = nil,
-    controlKey: SRTPKey? = nil, hasRetransmissionStream: Bool = false, onGoodbye: (@Sendable () -> Void)? = nil,
-    onStart: @escaping @Sendable (StreamStart) -> Void
+    controlKey: SRTPKey? = nil, hasRetransmissionStream: Bool = false, isReturning: Bool = false,
+    onGoodbye: (@Sendable () -> Void)? = nil, onStart: @escaping @Sendable (StreamStart) -> Void
   ) throws(StreamDestinationError) -> ViewerID {
     try viewerList.withLock { list throws(StreamDestinationError) in
       guard list.count < Self.viewerLimit else { throw .tooMany(limit: Self.viewerLimit) }
@@ -56,7 +59,8 @@ extension Pipeline {
         payload: .h264, packetSize: Self.guestPacketSize, protection: stream?.protection)
       start(
         ViewerFigures(id: id, name: name, peer: peer), way, kind, controlKey: controlKey,
-        hasRetransmissionStream: hasRetransmissionStream && stream == nil, onStart: onStart, onGoodbye: onGoodbye)
+        hasRetransmissionStream: hasRetransmissionStream && stream == nil, isReturning: isReturning, onStart: onStart,
+        onGoodbye: onGoodbye)
       list.guests.insert(id)
       return id
     }

@@ -54,9 +54,10 @@ extension SendStage {
     // Where the kernel watches no more, this viewer gets the stream, and what it says is not heard.
     if let descriptor = transport.descriptors.input { try? input.insert(descriptor, token: viewer.id.number) }
     output.add(viewer)
-    // A fresh key frame where the limit allows one, else the last one, which is not older than the limit is long.
+    // A fresh key frame where the limit allows one, else the last one, which is not older than the limit is long: but not to who
+    // may have got that before.
     guard hasHadPicture else { return }
-    if !limiter.isOpen(at: now),
+    if !newcomer.isReturning, !limiter.isOpen(at: now),
       output.replay(to: viewer, bitrate: bitrate.load(ordering: .relaxed), at: now)
     {
       return

@@ -144,6 +144,8 @@ final class SendStage: @unchecked Sendable {
     var controlKey: SRTPKey?
     /// Whether packets come again by a stream of their own (RFC 4588).
     var hasRetransmissionStream = false
+    /// Whether it may have got packets of the stream before, which must not come to it twice.
+    var isReturning = false
     /// Is told of the first packet.
     var onStart: (@Sendable (StreamStart) -> Void)?
     /// Is told when the viewer says BYE.

@@ -1,6 +1,7 @@
 #if X264
   import Foundation
   import Media
+  import RTP
   import RTSPServer
   import Streaming
   import TestSupport
@@ -92,6 +93,34 @@
         #expect(stream.first.sequence == start.sequence)
         try stream.expectDecodable(missed: camera.pipeline.missedFrames)
       }
+    }
+
+    @Test(arguments: [true, false])
+    func `no number comes twice to who pauses, or sets its session up again`(overTCP: Bool) throws {
+      let camera = try ServedCamera()
+      let client = try camera.client()
+      let ports = try DatagramPair()
+      let transport = overTCP ? Self.interleaved : ports.transport
+      let session = "Session: \(try #require(try client.play(transport).setup.session))"
+      var numbers: Set<UInt16> = []
+      func take(_ count: Int) throws {
+        for packet in overTCP ? client.take(count) : ports.take(count) {
+          let number = try packet.withUnsafeBytes { try RTPPacket(parsing: $0).header.sequenceNumber }
+          #expect(numbers.insert(number).inserted, "\(number)")
+        }
+      }
+      // At once too, while another key frame may not be asked for yet.
+      for count in [20, 1, 1, 20] {
+        try take(count)
+        #expect(try client.request("PAUSE", nil, [session]).status == 200)
+        #expect(eventually { camera.pipeline.statistics.destinations.isEmpty })
+        if count == 20 {
+          let again = try client.request("SETUP", client.url + "/trackID=0", [session, "Transport: \(transport)"])
+          #expect(again.status == 200, "\(again)")
+        }
+        #expect(try client.request("PLAY", nil, [session]).start != nil)
+      }
+      try take(20)
     }
 
     @Test func `nothing of before a pause comes behind the answer that starts anew`() throws {
