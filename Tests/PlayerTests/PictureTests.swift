@@ -77,7 +77,7 @@
         [
           "sh", "-c",
           "exec timeout 60 gst-launch-1.0 souphttpsrc location=\(program.url("/stream.mjpg?fps=10")) "
-            + "! multipartdemux ! image/jpeg ! jpegdec ! identity eos-after=8 ! fakesink sync=false",
+            + "! multipartdemux ! image/jpeg ! jpegdec ! \(countingSink(8))",
         ], in: program.directory)
       #expect(played.hasPlayed, "\(played.outputText)\(played.error)")
       // Within five seconds there can be no more than so many; how many fewer is the machine's affair.

@@ -94,8 +94,7 @@ import Testing
     for command in [
       ffplay.replacingOccurrences(of: "ffplay ", with: "ffmpeg -nostdin -v warning -threads 1 ")
         + " -frames:v 300 -fps_mode passthrough -f framecrc -",
-      gstreamer.replacingOccurrences(
-        of: "autovideosink sync=false", with: "identity eos-after=300 ! fakesink sync=false"),
+      gstreamer.replacingOccurrences(of: "autovideosink sync=false", with: countingSink(300)),
     ] {
       let before = try packets()
       let viewer = try Subprocess.run(["sh", "-c", command], in: directory, limit: 120)
@@ -122,7 +121,7 @@ import Testing
     let line = try #require(program.errorSoFar.split(separator: "\n").first { $0.contains("GStreamer (") })
     // No display here: the same pipeline, counting pictures instead of showing them.
     let command = line.split(separator: ": ", maxSplits: 1)[1].replacingOccurrences(
-      of: "autovideosink sync=false", with: "identity eos-after=20 ! fakesink sync=false")
+      of: "autovideosink sync=false", with: countingSink(20))
     let viewer = try Subprocess.run(["sh", "-c", command], in: directory, limit: 60)
     #expect(viewer.hasPlayed, "\(viewer.outputText)\(viewer.error)")
   }

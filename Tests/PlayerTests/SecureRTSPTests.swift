@@ -31,7 +31,7 @@ import Testing
       return line?.contains("autovideosink sync=false") == true
     }
     let command = try #require(line).split(separator: ": ", maxSplits: 1)[1].replacingOccurrences(
-      of: "autovideosink sync=false", with: "identity eos-after=20 ! fakesink sync=false")
+      of: "autovideosink sync=false", with: countingSink(20))
     #expect(!command.contains("protocols"))
     try expectPlayed(try Subprocess(["sh", "-c", command], in: program.directory))
   }

@@ -86,7 +86,7 @@ final class ServedProgram {
       network + [
         "sh", "-c",
         "exec gst-launch-1.0 rtspsrc location=\(url) protocols=\(protocols) latency=100 \(options) ! rtph264depay ! "
-          + "avdec_h264 ! identity eos-after=20 ! fakesink sync=false",
+          + "avdec_h264 ! \(countingSink(20))",
       ], in: directory)
   }
 }

@@ -114,7 +114,7 @@
       let line = try #require(program.errorSoFar.split(separator: "\n").first { $0.contains("GStreamer") })
       // No display here: the same pipeline, counting pictures instead of showing them.
       let command = line.split(separator: ": ", maxSplits: 1)[1].replacingOccurrences(
-        of: "autovideosink sync=false", with: "identity eos-after=20 ! fakesink sync=false")
+        of: "autovideosink sync=false", with: countingSink(20))
       let viewer = try Subprocess.run(["sh", "-c", command], in: directory, limit: 60)
       #expect(viewer.hasPlayed, "\(viewer.outputText)\(viewer.error)")
     }

@@ -86,7 +86,7 @@
         [
           "sh", "-c",
           "exec gst-launch-1.0 -v rtspsrc location=\(url) protocols=\(protocols) latency=100 \(options) ! rtph264depay ! "
-            + "avdec_h264 ! identity eos-after=\(frames) ! fakesink sync=false",
+            + "avdec_h264 ! \(countingSink(frames))",
         ], in: directory)
     }
   }
