@@ -61,12 +61,13 @@ import Testing
         until: "https      ")
       let process = program.process
       /// Those that each camera has.
-      let each = ["nj-capture", "nj-encode", "nj-send", "nj-announce"]
+      let each = ["nj-capture", "nj-encode", "nj-send", "nj-announce"] + (StrictVADriver.isBuilt ? ["nj-driver"] : [])
+      // The most of each that there were at a time: a driver that a busy machine keeps from answering is given up, and taken back later.
+      var threads: [String: Int] = [:]
       let isComplete = try eventually(within: 120) {
-        let threads = try Self.threads(of: process.identifier)
-        return each.allSatisfy { threads[$0] == 8 }
+        threads.merge(try Self.threads(of: process.identifier), uniquingKeysWith: max)
+        return each.allSatisfy { threads[$0, default: 0] >= 8 }
       }
-      let threads = try Self.threads(of: process.identifier)
       #expect(isComplete, "\(threads) \(process.errorSoFar)")
       let count = threads.values.reduce(0, +)
       print("eight cameras: \(count) threads, \(threads.sorted { $0.key < $1.key })")
