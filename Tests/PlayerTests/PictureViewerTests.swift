@@ -175,9 +175,12 @@
       // Pasted, the pictures come. Of this machine's own name there need not be an address.
       for url in urls where url.hasPrefix("http://") && url.contains(/\/\/[0-9.]+:/) {
         let answer = try Subprocess.run(
-          ["curl", "-sS", "--digest", "-u", "alice:correct horse", "--max-time", "2", "-D", "-", "-o", "/dev/null"]
-            + [String(url)], in: directory)
-        #expect(answer.outputText.contains("200 OK"), "\(url): \(answer.outputText)\(answer.error)")
+          [
+            "sh", "-c",
+            "curl -sS --digest -u 'alice:correct horse' --max-time 100 -D /dev/stderr \"$0\" | head -c 100 >/dev/null",
+            String(url),
+          ], in: directory)
+        #expect(answer.error.contains("200 OK"), "\(url): \(answer.error)")
       }
       let hint = try #require(lines.first { $0.hasPrefix("control    ") })
       for command in hint.dropFirst(11).components(separatedBy: "; ") {

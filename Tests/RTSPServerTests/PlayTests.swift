@@ -38,9 +38,9 @@
       // The second gets a new one; the third comes too soon for another.
       let early = try DatagramPair()
       let second = try camera.client()
+      let begin = MediaTime.now()
       let last = try #require(try second.play(early.transport).play.start)
       let packets = early.take(1)
-      let begin = MediaTime.now()
       let client = try camera.client()
       let ports = try DatagramPair()
       let start = try #require(try client.play(overTCP ? Self.interleaved : ports.transport).play.start)
@@ -48,7 +48,7 @@
       let stream = try ReceivedStream(overTCP ? client.take(30) : ports.take(30))
       #expect(stream.first.sequence == start.sequence)
       // Where the machine was too busy for it, a new one.
-      #expect(elapsed.seconds > 0.3 || start.sequence == last.sequence, "\(elapsed.seconds)")
+      #expect(elapsed.seconds > 0.5 || start.sequence == last.sequence, "\(elapsed.seconds)")
       try stream.expectDecodable(missed: camera.pipeline.missedFrames)
       try ReceivedStream(packets + early.take(30)).expectDecodable()
     }
