@@ -80,7 +80,7 @@ import Testing
   private func `is refused in one line, with an exit code that says why`(refusal: Refusal) throws {
     let directory = try TemporaryDirectory()
     let result = try Subprocess.run(
-      [nightjarPath, "stream", "--duration", "1s"] + refusal.arguments, in: directory, limit: 30)
+      [nightjarPath, "stream", "--duration", "1s"] + refusal.arguments, in: directory)
     #expect(result.status == refusal.status, "\(result.error)")
     #expect(result.error.contains(refusal.words), "\(result.error)")
     #expect(!result.error.contains("Fatal error"))
@@ -95,7 +95,7 @@ import Testing
     try Data(header.utf8).write(to: URL(fileURLWithPath: path))
     let result = try Subprocess.run(
       [nightjarPath, "stream", "--source", "file:\(path)", "--loop", "1", "--sdp", directory.path("x.sdp")],
-      in: directory, limit: 30)
+      in: directory)
     #expect(result.status == 65, "\(result.error)")
     #expect(result.error.hasPrefix("nightjar: ") && result.error.split(separator: "\n").count == 1, "\(result.error)")
     #expect(!FileManager.default.fileExists(atPath: directory.path("x.sdp")))
@@ -133,7 +133,7 @@ import Testing
       [
         nightjarPath, "stream", "--source", "test", "--size", "320x240", "--duration", "300ms", "--to",
         "rtp://\(host):\(try UDPPort.free())",
-      ] + (name.isEmpty ? [] : ["--sdp", directory.path(name)]), in: directory, limit: 30)
+      ] + (name.isEmpty ? [] : ["--sdp", directory.path(name)]), in: directory)
     #expect(result.status == 0, "\(result.error)")
     let command = try #require(result.error.split(separator: "\n").first { $0.contains("ffplay:") })
     #expect(command.hasSuffix(file), "\(command)")
@@ -152,7 +152,7 @@ import Testing
     let description = directory.path("nightjar-\(program.identifier).sdp")
     #expect(FileManager.default.fileExists(atPath: description))
     program.send(signal)
-    let result = try program.wait(limit: 30)
+    let result = try program.wait()
     #expect(result.status == 0)
     #expect(result.error.contains("0 dropped") || result.error.contains("dropped "))
     #expect(!FileManager.default.fileExists(atPath: description))
@@ -170,7 +170,7 @@ import Testing
     #expect(eventually { (try? openFiles(of: program.identifier).contains(pipe)) ?? false })
     let begin = Date()
     program.send(signal)
-    let result = try program.wait(limit: 30)
+    let result = try program.wait()
     #expect(result.status == signal)
     // It would give up by itself after 10 s.
     #expect(Date().timeIntervalSince(begin) < 8)
@@ -200,7 +200,7 @@ import Testing
     usleep(1_000_000)
     #expect(program.isRunning)
     program.send(SIGTERM)
-    #expect(try program.wait(limit: 30).status == 0)
+    #expect(try program.wait().status == 0)
   }
 
   @Test func `devices says what to do where there is no camera, and is JSON on request`() throws {

@@ -82,7 +82,7 @@ import Testing
     #expect(viewer.status == 0)
     #expect(viewer.error.contains("320x240"))
     program.send(SIGINT)
-    let result = try program.wait(limit: 20)
+    let result = try program.wait()
     #expect(result.status == 0, "\(result.error)")
     #expect(result.error.contains("frames captured"))
   }
@@ -107,7 +107,7 @@ import Testing
     #expect(program.status == 0, "\(program.error)")
     usleep(500_000)
     receiver.send(SIGKILL)
-    let log = try receiver.wait(limit: 30).error
+    let log = try receiver.wait().error
     #expect(!log.contains("Continuity") && !log.contains("corrupt"), "\(log)")
     return path
   }

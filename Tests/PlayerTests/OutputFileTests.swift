@@ -106,7 +106,7 @@ import Testing
     let reader = try Subprocess(["cat", pipe], in: directory)
     let result = try stream(["--stats-json", pipe], in: directory)
     #expect(result.status == 0, "\(result.error)")
-    #expect(try figures(try reader.wait(limit: 30).output)["frames"] != nil)
+    #expect(try figures(try reader.wait().output)["frames"] != nil)
     #expect(try type(of: pipe) != .typeRegular)
     let unread = try stream(["--stats-json", pipe], in: directory)
     #expect(unread.status == 74, "\(unread.error)")

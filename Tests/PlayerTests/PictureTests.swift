@@ -355,7 +355,7 @@
         ], in: program.directory)
       #expect(played.status == 0 && played.error.contains("320x240"), "\(played.error)")
       program.process.send(SIGTERM)
-      let told = try program.process.wait(limit: 30).error.split(separator: "\n")
+      let told = try program.process.wait().error.split(separator: "\n")
       #expect(told.contains { $0.contains("http: ") && $0.contains("from \(address) failed") }, "\(told)")
     }
 

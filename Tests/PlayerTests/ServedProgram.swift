@@ -55,7 +55,7 @@ final class ServedProgram {
   func end() throws -> Subprocess.Result {
     isEnded = true
     process.send(SIGTERM)
-    return try process.wait(limit: 30)
+    return try process.wait()
   }
 
   /// The camera's URL.
