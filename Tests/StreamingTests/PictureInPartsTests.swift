@@ -335,7 +335,8 @@ import Threading
     pipeline.stop()
     _ = pipeline.waitUntilEnd()
     let figures = pipeline.statistics
-    #expect(figures.captured == figures.sent + figures.dropped)
+    // A camera that a busy machine keeps from its time has not captured those frames.
+    #expect(figures.captured == figures.sent + figures.dropped - (figures.drops[.driver] ?? 0))
     let datagrams = recorder.finish()
     #expect(datagrams.count == figures.sent * 2 + 1)
     #expect(datagrams.count { $0[1] & 0x80 != 0 } == figures.sent)
