@@ -166,7 +166,9 @@ struct AnnouncementTroubleTests {
     let program = try AnnouncedProgram(["--config", file], on: hosts)
     #expect(
       eventually(within: 200) { source.outputSoFar.components(separatedBy: "failed").count > 4 }, "\(program.log)")
-    #expect(program.log.contains("bad: no y4m clip"), "\(program.log)")
+    // Where the next one has opened the pipe before the program saw the end of the last, it waits longer, and in vain.
+    let failures = ["bad: no y4m clip", "bad: nothing came out of the pipe"]
+    #expect(failures.contains { program.log.contains($0) }, "\(program.log)")
     #expect(program.log.components(separatedBy: "announced as 'bad on boxa'").count <= 2, "\(program.log)")
     #expect(try eventually(within: 100) { try Set(seen().map(\.name)) == ["good on boxa"] }, "\(program.log)")
     _ = try program.end()
