@@ -63,7 +63,8 @@ struct NetworkTroubleTests {
       try Data(text.utf8).write(to: directory.url.appendingPathComponent("\(host).sdp"))
       return [
         "ffmpeg", "-nostdin", "-v", "warning", "-protocol_whitelist", "file,udp,rtp", "-probesize", "32",
-        "-analyzeduration", "0", "-threads", "1", "-flags", "low_delay", "-i", "\(host).sdp", "-map", "0:v",
+        "-analyzeduration", "0", "-threads", "1", "-flags", "low_delay", "-buffer_size", "4000000", "-i", "\(host).sdp",
+        "-map", "0:v",
         "-fps_mode", "passthrough", "-f", "framecrc", "-flush_packets", "1", "-y", "\(host).txt",
       ]
     }
