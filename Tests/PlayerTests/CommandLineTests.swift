@@ -105,13 +105,15 @@ import Testing
     let directory = try TemporaryDirectory()
     let help = try Subprocess.run([nightjarPath, "stream", "--help"], in: directory)
     #expect(help.outputText.contains("FILE.sdp") && help.outputText.contains("FILE-2.sdp"))
-    let program = try Subprocess.run(
+    let running = try Subprocess(
       [
-        nightjarPath, "stream", "--control", "none", "--source", "test", "--size", "320x240", "--duration", "300ms",
-        "--to",
+        nightjarPath, "stream", "--control", "none", "--source", "test", "--size", "320x240", "--to",
         "rtp://127.0.0.1:\(UDPPort.free())", "--to", "rtp://127.0.0.1:\(UDPPort.free())", "--sdp",
         directory.path("FILE.sdp"),
       ], in: directory)
+    #expect(eventually { running.errorSoFar.contains("streaming") })
+    running.send(SIGTERM)
+    let program = try running.wait()
     #expect(program.status == 0, "\(program.error)")
     for name in ["FILE.sdp", "FILE-2.sdp"] {
       #expect(FileManager.default.fileExists(atPath: directory.path(name)), "\(name)")

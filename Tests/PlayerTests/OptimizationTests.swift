@@ -17,9 +17,8 @@
     func `ffmpeg decodes every picture without it`(optimization: Optimization) throws {
       let directory = try TemporaryDirectory()
       let reception = try Reception.ofH264(
-        Self.options + [
-          "--size", "320x240", "--duration", "1s", "--without", optimization.rawValue,
-        ], size: (320, 240), in: directory)
+        Self.options + ["--size", "320x240", "--without", optimization.rawValue], size: (320, 240), for: 1,
+        in: directory)
       #expect(reception.receiverLog.isEmpty, "\(reception.receiverLog)")
       let sent = reception.figure("frames", "sent")
       #expect(sent > 10)

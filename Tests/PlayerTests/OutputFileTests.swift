@@ -8,8 +8,12 @@ import Testing
 
   private func stream(_ arguments: [String], in directory: TemporaryDirectory) throws -> Subprocess.Result {
     let port = try UDPPort.free()
-    return try Subprocess.run(
-      [nightjarPath] + Self.short + ["--to", "rtp://127.0.0.1:\(port)"] + arguments, in: directory, limit: 60)
+    // As long as it takes to stream: a busy machine may have no picture within a time that is given.
+    let program = try Subprocess(
+      [nightjarPath] + Self.short.dropLast(2) + ["--to", "rtp://127.0.0.1:\(port)"] + arguments, in: directory)
+    _ = eventually(within: 60) { program.errorSoFar.contains("streaming") || !program.isRunning }
+    program.send(SIGTERM)
+    return try program.wait()
   }
 
   private func type(of path: String) throws -> FileAttributeType? {

@@ -34,8 +34,8 @@ import Testing
     let directory = try TemporaryDirectory()
     let key = try Self.keyFile(Self.key, in: directory)
     let reception = try Reception.ofH264(
-      ["--control", "none", "--source", "test", "--size", "640x360", "--duration", "2s"], size: (640, 360),
-      scheme: "srtp", options: "?key-file=\(key)", in: directory)
+      ["--control", "none", "--source", "test", "--size", "640x360"], size: (640, 360), scheme: "srtp",
+      options: "?key-file=\(key)", for: 2, in: directory)
     try expectProtected(reception)
     #expect(reception.isWhole && reception.pictureCount > 10, "\(reception.receiverLog)")
   }
@@ -133,11 +133,14 @@ import Testing
     _ = FileManager.default.createFile(atPath: description, contents: nil, attributes: [.posixPermissions: 0o644])
     var keys: Set<String> = []
     for _ in 0..<2 {
-      let program = try Subprocess.run(
+      let running = try Subprocess(
         [
-          nightjarPath, "stream", "--control", "none", "--source", "test", "--size", "320x240", "--duration", "300ms",
-          "--to", "srtp://127.0.0.1:\(UDPPort.free())?rtcp=mux", "--sdp", description,
+          nightjarPath, "stream", "--control", "none", "--source", "test", "--size", "320x240", "--to",
+          "srtp://127.0.0.1:\(UDPPort.free())?rtcp=mux", "--sdp", description,
         ], in: directory)
+      #expect(eventually { running.errorSoFar.contains("streaming") })
+      running.send(SIGTERM)
+      let program = try running.wait()
       #expect(program.status == 0, "\(program.error)")
       #expect(try Self.mode(of: description) == 0o600)
       let crypto = try Self.crypto(description)

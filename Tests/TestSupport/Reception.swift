@@ -32,16 +32,23 @@ public struct Reception {
   ///
   /// - Parameters:
   ///   - scheme: `rtp` or `srtp`.
+  ///   - seconds: After how long the stream is ended, from its first picture on; nil where `arguments` or `body` end it. With
+  ///     `--duration` the time runs from the program's start, and a busy machine may have no picture by then.
   ///   - body: What is done while the program streams.
   public static func ofH264(
     _ arguments: [String], size: (width: Int, height: Int), scheme: String = "rtp", host: String = "127.0.0.1",
-    options: String = "", in directory: TemporaryDirectory, whileStreaming body: (Subprocess) throws -> Void = { _ in }
+    options: String = "", for seconds: Double? = nil, in directory: TemporaryDirectory,
+    whileStreaming body: (Subprocess) throws -> Void = { _ in }
   ) throws -> Reception {
     let receiver = try Receiver(
       arguments, size: size, scheme: scheme, host: host, options: options, in: directory)
     let running = try receiver.stream(arguments)
     _ = eventually { running.errorSoFar.contains("streaming") || !running.isRunning }
     try body(running)
+    if let seconds {
+      usleep(UInt32(seconds * 1_000_000))
+      running.send(SIGTERM)
+    }
     return try receiver.finish(running)
   }
 
