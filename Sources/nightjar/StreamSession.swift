@@ -113,6 +113,8 @@ final class StreamSession {
       }
       stream.introduce()
     }
+    // Who asks a server as soon as it listens is to find the camera.
+    publish()
     controlServer = try startControl()
     defer { controlServer?.stop() }
     if let servingAPI { api = try serveAPI(servingAPI) }

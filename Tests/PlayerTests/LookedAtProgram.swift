@@ -34,9 +34,6 @@ final class LookedAtProgram {
     try #require(
       eventually { process.errorSoFar.contains("http       ") || !process.isRunning } && process.isRunning,
       "\(process.errorSoFar)")
-    // It serves a moment before it has the camera.
-    try #require(
-      try eventually { try !String(decoding: curl([], "/camera.sdp").body, as: UTF8.self).contains("no camera now") })
   }
 
   deinit {
