@@ -125,7 +125,7 @@ rig: ## Builds the kernel with V4L2 test cameras, once a machine.
 	@if [ "$$(uname -m)" = x86_64 ]; then scripts/install-packages rig; fi
 	@rig/build-kernel || { status=$$?; [ $$status -eq 3 ] || exit $$status; }
 
-rig-test: rig ## Boots that kernel and streams from its cameras.
+rig-test: build rig ## Boots that kernel and streams from its cameras.
 	@scripts/check-swift
 	@scripts/install-packages build test
 	@rig/test
