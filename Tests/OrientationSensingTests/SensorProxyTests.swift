@@ -19,8 +19,10 @@ import Testing
       let socket = directory.url.appendingPathComponent("bus").path
       address = "unix:path=\(socket)"
       daemon = try Subprocess(
-        ["dbus-daemon", "--session", "--nofork", "--nopidfile", "--address=\(address)"], in: directory)
-      try wait("the bus") { FileManager.default.fileExists(atPath: socket) }
+        ["dbus-daemon", "--session", "--nofork", "--nopidfile", "--print-address", "--address=\(address)"],
+        in: directory)
+      // The socket is there before anybody may connect to it; the address is printed afterwards.
+      try wait("the bus") { [daemon] in daemon.outputSoFar.contains("unix:") }
     }
 
     deinit {
@@ -171,13 +173,15 @@ import Testing
     let mute = try Subprocess(
       [
         "/usr/bin/python3", "-c",
-        "import socket, sys, time; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); time.sleep(600)",
+        """
+        import socket, sys, time; s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen()
+        print("listens", flush=True); time.sleep(600)
+        """,
         path,
       ], in: directory)
     defer { mute.send(SIGKILL) }
-    for _ in 0..<2000 where !FileManager.default.fileExists(atPath: path) { usleep(10_000) }
     // Between bind and listen it refuses.
-    usleep(200_000)
+    #expect(eventually { mute.outputSoFar.contains("listens") })
     let start = MediaTime.now()
     #expect(throws: SensorError.bus("connecting", reason: "Connection timed out")) {
       try SensorProxy(busAddress: "unix:path=\(path)")
