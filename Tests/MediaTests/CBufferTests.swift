@@ -1,4 +1,5 @@
 import Media
+import Platform
 import Testing
 
 @Suite struct CBufferTests {

@@ -1,5 +1,6 @@
 import Foundation
 import Media
+import Platform
 import TestSupport
 import Testing
 
@@ -24,7 +25,7 @@ import Testing
   }
 
   @Test(arguments: ["baseline", "main", "high", "high444"])
-  func `it is what ffmpeg reads`(profile: String) throws {
+  func `the idr_pic_id equals ffmpeg's reading`(profile: String) throws {
     let sample = try EncodedSample(
       frames: 12,
       ["-profile:v", profile, "-g", "3", "-keyint_min", "1", "-bf", "0", "-threads", "1", "-x264-params", "slices=1"]
@@ -41,7 +42,7 @@ import Testing
     #expect(identifiers.compactMap { $0 } == (profile == "high444" ? [] : expected))
   }
 
-  @Test func `whatever is cut off has none`() throws {
+  @Test func `a truncated slice has no idr_pic_id`() throws {
     let sets: [[UInt8]] = [[0x67, 66, 0xc0, 30, 0xda], [0x67], [0x67, 100, 0, 30], [0x67, 66, 0, 30, 0, 0, 0, 0]]
     for set in sets {
       for slice in [[0x65], [0x65, 0x88], [0x65, 0, 0, 3, 0, 0, 3]] as [[UInt8]] {

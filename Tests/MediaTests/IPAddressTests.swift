@@ -1,5 +1,6 @@
 import Foundation
 import Media
+import Platform
 import Testing
 
 @Suite struct IPAddressTests {
@@ -28,7 +29,7 @@ import Testing
     ("224.0.0.1", "group"),
     ("239.255.255.255", "group"), ("240.0.0.1", ""), ("223.255.255.255", ""), ("ff02::1", "group"), ("fe00::1", ""),
   ])
-  func `What it is good for is what the RFCs say`(text: String, kind: String) throws {
+  func `The kind of an address follows the RFCs`(text: String, kind: String) throws {
     let address = try #require(IPAddress(text))
     #expect(address.isLoopback == (kind == "loopback"))
     #expect(address.isIPv6LinkLocal == (kind == "link"))

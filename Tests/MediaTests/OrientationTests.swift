@@ -13,7 +13,7 @@ import Testing
 
     var mirrored: Grid { Grid(rows: rows.map { $0.reversed() }) }
 
-    func laid(_ orientation: Orientation) -> Grid {
+    func rotated(_ orientation: Orientation) -> Grid {
       var grid = self
       for _ in 0..<orientation.rotation.degrees / 90 { grid = grid.turned }
       return orientation.isMirrored ? grid.mirrored : grid
@@ -21,33 +21,33 @@ import Testing
   }
 
   @Test func `a quarter is clockwise`() {
-    #expect(Grid().laid(Orientation(.quarter)).rows == [[4, 1], [5, 2], [6, 3]])
-    #expect(Grid().laid(Orientation(.quarter, mirrored: true)).rows == [[1, 4], [2, 5], [3, 6]])
+    #expect(Grid().rotated(Orientation(.quarter)).rows == [[4, 1], [5, 2], [6, 3]])
+    #expect(Grid().rotated(Orientation(.quarter, mirrored: true)).rows == [[1, 4], [2, 5], [3, 6]])
   }
 
   @Test(arguments: Orientation.all, Orientation.all)
-  func `one orientation after another is what both do to a picture`(first: Orientation, second: Orientation) {
-    #expect(Grid().laid(first).laid(second) == Grid().laid(first.then(second)))
+  func `two orientations combine into the effect of both`(first: Orientation, second: Orientation) {
+    #expect(Grid().rotated(first).rotated(second) == Grid().rotated(first.then(second)))
   }
 
   @Test(arguments: Orientation.all)
   func `the inverse undoes it`(orientation: Orientation) {
     #expect(orientation.then(orientation.inverse) == .upright)
     #expect(orientation.inverse.then(orientation) == .upright)
-    #expect(Grid().laid(orientation).laid(orientation.inverse) == Grid())
+    #expect(Grid().rotated(orientation).rotated(orientation.inverse) == Grid())
   }
 
   @Test(arguments: Orientation.all)
   func `width and height change places with a quarter and three`(orientation: Orientation) {
     let size = PictureSize(width: 3, height: 2)
-    let rows = Grid().laid(orientation).rows
+    let rows = Grid().rotated(orientation).rows
     #expect(orientation.size(of: size) == PictureSize(width: rows[0].count, height: rows.count))
     #expect(orientation.swapsSides == (rows.count == 3))
   }
 
   @Test func `all eight are different`() {
     #expect(Set(Orientation.all).count == 8)
-    #expect(Set(Orientation.all.map { Grid().laid($0).rows }).count == 8)
+    #expect(Set(Orientation.all.map { Grid().rotated($0).rows }).count == 8)
   }
 
   @Test func `degrees are 0, 90, 180 or 270, and nothing else`() throws {

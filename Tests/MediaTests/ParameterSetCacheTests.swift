@@ -1,5 +1,6 @@
 import Foundation
 import Media
+import Platform
 import TestSupport
 import Testing
 
@@ -17,10 +18,10 @@ import Testing
     let isKeyFrame = units.contains { $0[0] & 0x1f == 5 }
     try nalUnits.withUnsafeBufferPointer { pointer throws in
       let unit = AccessUnit(
-        nalUnits: pointer, isKeyFrame: isKeyFrame, timestamp: MediaTime(seconds: 1), captured: MediaTime(seconds: 2))
+        nalUnits: pointer, isKeyFrame: isKeyFrame, timestamp: Instant(seconds: 1), captured: Instant(seconds: 2))
       try cache.complete(unit) { completed in
         #expect(completed.isKeyFrame == isKeyFrame)
-        #expect(completed.timestamp == MediaTime(seconds: 1) && completed.captured == MediaTime(seconds: 2))
+        #expect(completed.timestamp == Instant(seconds: 1) && completed.captured == Instant(seconds: 2))
         result = completed.nalUnits.map { Array($0.bytes) }
       }
     }
@@ -50,6 +51,23 @@ import Testing
     #expect(cache.changes == 3)
   }
 
+  @Test func `others read both sets at once, and how often these were exchanged`() throws {
+    let cache = ParameterSetCache()
+    #expect(cache.current == nil)
+    cache.update(try #require(ParameterSets(sequence: Self.sequence, picture: Self.picture)))
+    #expect(cache.current?.revision == 1)
+    // The same again are no change; two others are one.
+    _ = try Self.complete(cache, [Self.sequence, Self.picture, Self.key])
+    #expect(cache.current?.revision == 1)
+    let (sequence, picture) = (Self.sequence + [0x80], [0x68, 0xee] as [UInt8])
+    _ = try Self.complete(cache, [sequence, picture, Self.key])
+    #expect(cache.current?.revision == 2)
+    #expect(cache.current?.sets == ParameterSets(sequence: sequence, picture: picture))
+    _ = try Self.complete(cache, [Self.picture, Self.key])
+    #expect(cache.current?.revision == 3)
+    #expect(cache.current?.sets == ParameterSets(sequence: sequence, picture: Self.picture))
+  }
+
   @Test func `a new peer gets them at once, a new stream not those of the old one`() throws {
     let cache = ParameterSetCache()
     let sets = try #require(ParameterSets(sequence: Self.sequence, picture: Self.picture))
@@ -67,12 +85,12 @@ import Testing
     #expect(try Self.complete(cache, [Self.key]) == [other, Self.picture, Self.key])
   }
 
-  @Test func `what is too long is refused and changes nothing`() throws {
+  @Test func `a set that is too long is refused and changes nothing`() throws {
     let cache = ParameterSetCache()
     let long = [0x67] + [UInt8](repeating: 1, count: ParameterSets.lengthLimit)
     #expect(throws: ParameterSetError.self) { try Self.complete(cache, [Self.picture, long, Self.key]) }
     #expect(throws: ParameterSetError.self) {
-      try Self.complete(cache, Array(repeating: Self.delta, count: ParameterSetCache.nalUnitLimit - 1))
+      try Self.complete(cache, Array(repeating: Self.delta, count: AccessUnit.nalUnitLimit - 1))
     }
     #expect(cache.changes == 0 && !cache.isComplete)
   }

@@ -21,7 +21,7 @@ import Testing
   @Test(arguments: [
     ("1920x1080", "baseline", UInt8(66)), ("642x362", "main", 77), ("640x480", "high", 100),
   ])
-  func `what x264 wrote by way of ffmpeg is read back`(size: String, profile: String, identifier: UInt8) throws {
+  func `an SPS that x264 wrote through ffmpeg is read back`(size: String, profile: String, identifier: UInt8) throws {
     let bytes = try Self.parameterSet(
       size: size,
       arguments: [
@@ -50,7 +50,7 @@ import Testing
     }
   }
 
-  @Test func `no beginning of a parameter set, and none with a bit turned, does harm`() throws {
+  @Test func `a truncated parameter set, or one with a flipped bit, does no harm`() throws {
     let bytes = try Self.parameterSet(size: "1920x1080", arguments: ["-pix_fmt", "yuv420p", "-c:v", "libx264"])
     var refused = 0
     for length in 0..<bytes.count {

@@ -1,4 +1,5 @@
 import Media
+import Platform
 import TestSupport
 import Testing
 
@@ -33,7 +34,7 @@ import Testing
     #expect(parse(wide)?.identifier.origin == origin)
   }
 
-  @Test func `what is no announcement is not taken for one`() throws {
+  @Test func `a packet that is no announcement is refused`() throws {
     let whole = AnnouncementPacket.bytes(announcing: "", from: [1, 2, 3, 4])
     for count in 0..<9 { #expect(parse(Array(whole[..<count])) == nil) }
     var other = whole
@@ -58,7 +59,7 @@ import Testing
     #expect(AnnouncementPacket.group(for: address) == expected)
   }
 
-  @Test func `one receiver is no group`() throws {
+  @Test func `a unicast address has no group`() throws {
     for host in ["192.0.2.1", "2001:db8::1"] {
       let address = try #require(ConnectionAddress(host))
       #expect(AnnouncementPacket.group(for: address) == nil)
@@ -74,22 +75,22 @@ import Testing
   @Test func `all together have 4000 bits a second, and none comes more often than every 300 s`() throws {
     var schedule = AnnouncementSchedule()
     #expect(schedule.deadline(bytes: 500) == nil)
-    #expect(schedule.interval(bytes: 500) == MediaTime(seconds: 300))
+    #expect(schedule.interval(bytes: 500) == Duration(seconds: 300))
     // 8 * 299 * 500 / 4000 = 299 s; one more makes it 300, two more 301.
     for number in 0..<300 { schedule.note(try other(number), at: .zero) }
-    #expect(schedule.interval(bytes: 500) == MediaTime(seconds: 301))
+    #expect(schedule.interval(bytes: 500) == Duration(seconds: 301))
     // Again, and taken back.
     for number in 0..<300 { schedule.note(try other(number), at: .zero) }
     #expect(schedule.count == 300)
     for number in 0..<100 { schedule.note(try other(number, isDeletion: true), at: .zero) }
-    #expect(schedule.count == 200 && schedule.interval(bytes: 500) == MediaTime(seconds: 300))
+    #expect(schedule.count == 200 && schedule.interval(bytes: 500) == Duration(seconds: 300))
     // A flood of them has an end.
     for number in 0..<100_000 { schedule.note(try other(number), at: .zero) }
     #expect(schedule.count == AnnouncementSchedule.limit)
     #expect(schedule.interval(bytes: 500).seconds == Double(8 * (AnnouncementSchedule.limit + 1) * 500) / 4000)
     var generator = SeededGenerator(seed: 1)
     // Ten intervals of 2099 s without a word.
-    schedule.sent(at: MediaTime(seconds: 30_000), using: &generator)
+    schedule.sent(at: Instant(seconds: 30_000), using: &generator)
     #expect(schedule.count == 0)
   }
 
@@ -99,8 +100,8 @@ import Testing
       var times: [Double] = []
       var now = start
       for _ in 0..<5 {
-        schedule.sent(at: MediaTime(seconds: now), using: &generator)
-        now = try #require(schedule.deadline(bytes: 450)).seconds
+        schedule.sent(at: Instant(seconds: now), using: &generator)
+        now = try (#require(schedule.deadline(bytes: 450)) - .zero).seconds
         times.append(now - start)
       }
       return times
@@ -124,7 +125,7 @@ import Testing
     for _ in 1..<AnnouncementSchedule.firstCount { schedule.sent(at: .zero, using: &generator) }
     for _ in 0..<500 {
       schedule.sent(at: .zero, using: &generator)
-      times.append(try #require(schedule.deadline(bytes: 500)).seconds)
+      times.append(try (#require(schedule.deadline(bytes: 500)) - .zero).seconds)
     }
     let (least, most) = (times.min() ?? 0, times.max() ?? 0)
     #expect(least >= 200 && least < 210 && most <= 400 && most > 390, "\(least) \(most)")

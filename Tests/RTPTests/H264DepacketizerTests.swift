@@ -1,4 +1,5 @@
 import Media
+import Platform
 import RTP
 import TestSupport
 import Testing
@@ -161,7 +162,7 @@ import Testing
       for frame in 0..<4 {
         let nalUnits = Self.nalUnits(packetSize: packetSize, using: &random)
         let time = Int64(frame) * 33_333_333
-        let timestamp = stream.rtpTimestamp(of: MediaTime(nanoseconds: time))
+        let timestamp = stream.rtpTimestamp(of: Instant(nanoseconds: time))
         batch.removeAll()
         let packets = withAccessUnit(nalUnits, at: time) { unit in
           packetizer.packetize(unit, into: batch)

@@ -1,4 +1,5 @@
 import Media
+import Platform
 import RTP
 import Testing
 
@@ -198,11 +199,11 @@ struct H264Case: CustomTestStringConvertible, Sendable {
   @Test func `timestamps follow the time taken and wrap`() throws {
     let stream = RTPStream(payloadType: .h264, ssrc: 1, firstSequenceNumber: 1, timestampOffset: 0xffff_ffff)
     #expect(stream.rtpTimestamp(of: .zero) == 0xffff_ffff)
-    #expect(stream.rtpTimestamp(of: MediaTime(nanoseconds: 11_111)) == 0)
-    #expect(stream.rtpTimestamp(of: MediaTime(nanoseconds: 1_000_000_000)) == 89_999)
+    #expect(stream.rtpTimestamp(of: Instant(nanoseconds: 11_111)) == 0)
+    #expect(stream.rtpTimestamp(of: Instant(nanoseconds: 1_000_000_000)) == 89_999)
     // 2^32 ticks: some 13 hours and 15 minutes.
-    #expect(stream.rtpTimestamp(of: MediaTime(nanoseconds: 47_721_858_844_444)) == 0xffff_ffff)
-    #expect(stream.rtpTimestamp(of: MediaTime(nanoseconds: -1_000_000_000)) == 0xffff_ffff &- 90_000)
+    #expect(stream.rtpTimestamp(of: Instant(nanoseconds: 47_721_858_844_444)) == 0xffff_ffff)
+    #expect(stream.rtpTimestamp(of: Instant(nanoseconds: -1_000_000_000)) == 0xffff_ffff &- 90_000)
   }
 
   @Test(arguments: [127, 0, -1, 65_508, Int.max])

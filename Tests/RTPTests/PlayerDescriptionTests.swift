@@ -9,12 +9,13 @@ import Testing
   private static func description(
     _ isTransportStream: Bool, _ announcement: SessionDescription.Announcement, _ address: String
   ) throws -> SessionDescription {
-    let payload: SessionDescription.Payload =
-      isTransportStream ? .transportStream : .h264(try SessionDescriptionTests.parameterSets())
+    let payload: PayloadDescription =
+      isTransportStream
+      ? .transportStream
+      : .h264(try SessionDescriptionTests.parameterSets(), frameRate: FrameRate(30_000, 1001))
     return SessionDescription(
       payload: payload, announcement: announcement, address: try SessionDescriptionTests.address(address), port: 5004,
-      timeToLive: 4, sessionID: 7, name: "Porch 2", tool: "nightjar 0.1", frameRate: FrameRate(30_000, 1001),
-      kilobitsPerSecond: 2000)
+      timeToLive: 4, sessionID: 7, name: "Porch 2", tool: "nightjar 0.1", kilobitsPerSecond: 2000)
   }
 
   /// What both make of `description`: one medium with its codec, and its way to SETUP.
@@ -45,11 +46,11 @@ import Testing
     for address in ["192.0.2.7", "2001:db8::7", "239.1.2.3", "ff15::7"] {
       let plain = try Self.description(isTransportStream, announcement, address)
       var (multiplexed, filtered, encrypted, keyed) = (plain, plain, plain, plain)
-      multiplexed.multiplexesControl = true
+      multiplexed.media[0].multiplexesControl = true
       filtered.sourceFilter = address.contains(":") ? .loopback6 : .loopback
-      encrypted.cryptography = ["1 AES_CM_128_HMAC_SHA1_80 inline:PS1uQCVeeCFCanVmcjkpPywjNWhcYD0mXXtxaVBR"]
-      encrypted.source = .init(ssrc: 7, canonicalName: "nightjar@192.0.2.1")
-      keyed.keyManagement = ["AQAFgAAAAAA="]
+      encrypted.media[0].cryptography = ["1 AES_CM_128_HMAC_SHA1_80 inline:PS1uQCVeeCFCanVmcjkpPywjNWhcYD0mXXtxaVBR"]
+      encrypted.media[0].source = .init(ssrc: 7, canonicalName: "nightjar@192.0.2.1")
+      keyed.media[0].keyManagement = ["AQAFgAAAAAA="]
       for (description, isProtected) in [
         (plain, false), (multiplexed, false), (filtered, false), (encrypted, true), (keyed, true),
       ] {
@@ -62,8 +63,8 @@ import Testing
   /// As openRTSP says of it, and as Media3 throws: the reason why it is offered to nobody who is not known to read it.
   @Test(arguments: [false, true]) func `neither reads AVPF with retransmissions`(isProtected: Bool) throws {
     var description = try Self.description(false, .rtsp, "192.0.2.7")
-    description.profile = .avpf(retransmission: .init(payloadType: try #require(RTPPayloadType(rawValue: 97))))
-    if isProtected { description.keyManagement = ["AQAFgAAAAAA="] }
+    description.media[0].profile = .avpf(retransmission: .init(payloadType: try #require(RTPPayloadType(rawValue: 97))))
+    if isProtected { description.media[0].keyManagement = ["AQAFgAAAAAA="] }
     let profile = isProtected ? "RTP/SAVPF" : "RTP/AVPF"
     let live555 = try Live555Description(description.text)
     #expect(live555.complaints == ["Bad SDP \"m=\" line: m=video 0 \(profile) 96 97"] && live555.media.isEmpty)

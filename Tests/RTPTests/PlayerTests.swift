@@ -1,5 +1,6 @@
 import Foundation
 import Media
+import Platform
 import RTP
 import TestSupport
 import Testing
@@ -110,8 +111,8 @@ import Testing
     for (index, unit) in units.enumerated() {
       let time = 95_440_000_000_000 + Int64(index) * 250_000_000
       withAccessUnit(unit, isKeyFrame: Self.isKeyFrame(unit), at: time) { muxer.mux($0, into: &arena) }
-      muxer.clockPacket(at: MediaTime(nanoseconds: time + 90_000_000), into: &arena)
-      muxer.clockPacket(at: MediaTime(nanoseconds: time + 180_000_000), into: &arena)
+      muxer.clockPacket(at: Instant(nanoseconds: time + 90_000_000), into: &arena)
+      muxer.clockPacket(at: Instant(nanoseconds: time + 180_000_000), into: &arena)
     }
     let stream = Array(arena.bytes)
     #expect(TransportStreamReader(stream).faults.isEmpty)

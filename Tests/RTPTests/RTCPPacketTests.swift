@@ -1,4 +1,5 @@
 import Media
+import Platform
 import RTP
 import TestSupport
 import Testing
@@ -177,7 +178,7 @@ private func describe(_ packet: RTCPPacket) -> String {
     #expect(taken > 20_000)
   }
 
-  @Test func `what does not fit is not begun`() throws {
+  @Test func `a packet that does not fit is not started`() throws {
     let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 20, alignment: 8)
     defer { memory.deallocate() }
     var writer = RTCPWriter(into: memory)
@@ -226,7 +227,7 @@ private func describe(_ packet: RTCPPacket) -> String {
     // 1,700,000,000 + 2,208,988,800, and a quarter of 2^32.
     #expect(time.rawValue == 0xe8fe_6f80_4000_0000)
     #expect(time.compact == 0x6f80_4000)
-    #expect((time + MediaTime(seconds: 1.5)).rawValue == 0xe8fe_6f81_c000_0000)
-    #expect((time + MediaTime(seconds: -0.5)).rawValue == 0xe8fe_6f7f_c000_0000)
+    #expect((time + Duration(seconds: 1.5)).rawValue == 0xe8fe_6f81_c000_0000)
+    #expect((time + Duration(seconds: -0.5)).rawValue == 0xe8fe_6f7f_c000_0000)
   }
 }

@@ -1,4 +1,5 @@
 import Media
+import Platform
 import RTP
 import TestSupport
 import Testing
@@ -7,7 +8,7 @@ import Testing
   static func intervals(_ schedule: inout RTCPSchedule, _ count: Int, bytes: Int, seed: UInt64) -> [Double] {
     var random = SeededGenerator(seed: seed)
     var intervals: [Double] = []
-    var last = MediaTime.zero
+    var last = Instant.zero
     while intervals.count < count {
       let time = schedule.deadline
       guard schedule.expire(at: time, using: &random) else { continue }
@@ -71,10 +72,10 @@ import Testing
     schedule.setMembers(2000, at: .zero)
     #expect(schedule.deadline == first)
     let isDue = schedule.expire(at: first, using: &random)
-    #expect(!isDue && schedule.deadline.seconds > first.seconds * 10)
+    #expect(!isDue && (schedule.deadline - .zero).seconds > (first - .zero).seconds * 10)
     let late = schedule.deadline
     schedule.setMembers(200, at: .zero)
-    #expect(abs(schedule.deadline.seconds - late.seconds / 10) < 1e-6)
+    #expect(abs((schedule.deadline - .zero).seconds - (late - .zero).seconds / 10) < 1e-6)
   }
 
   @Test func `a sender reports while it sends, is a receiver after two silent intervals, and says goodbye`() throws {
@@ -85,7 +86,7 @@ import Testing
       stream: RTPStream(payloadType: .h264, ssrc: 7, firstSequenceNumber: 0, timestampOffset: 100))
     let batch = PacketBatch()
     // The stream's clock may show another time, as that of a file does: what is due is not due by that.
-    let lead = MediaTime(seconds: 3600)
+    let lead = Duration(seconds: 3600)
     func report(_ control: inout SenderControl) throws -> [String] {
       var count = 0
       while count == 0 {
@@ -99,7 +100,7 @@ import Testing
     withAccessUnit([hex("65 0102")]) { packetizer.packetize($0, into: batch) }
     let deadline = control.schedule.deadline
     let early = control.writeReport(
-      of: packetizer.stream, into: memory, at: .zero, streamTime: lead, ntp: NTPTimestamp(rawValue: 9))
+      of: packetizer.stream, into: memory, at: .zero, streamTime: .zero + lead, ntp: NTPTimestamp(rawValue: 9))
     #expect(early == 0)
     let first = try report(&control)
     #expect(first[0].hasPrefix("SR 7 ntp 9 rtp ") && first[0].hasSuffix(" sent 1/3") && first[1] == "SDES 7 1=abc")

@@ -47,7 +47,7 @@ import Testing
     ("a0 60 0001 00000002 00000003 00", .padding(0, available: 1)),
     ("a0 60 0001 00000002 00000003 0003", .padding(3, available: 2)),
   ])
-  func `what is no RTP packet is refused by name`(bytes: String, error: RTPPacketError) {
+  func `a datagram that is no RTP packet is refused by name`(bytes: String, error: RTPPacketError) {
     #expect(throws: error) { try Self.parse(hex(bytes)) { _ in } }
   }
 

@@ -1,4 +1,5 @@
 import Media
+import Platform
 import RTP
 import TestSupport
 import Testing
@@ -68,7 +69,7 @@ final class Link {
     memory.deallocate()
   }
 
-  private var time: MediaTime { MediaTime(seconds: now / 1000) }
+  private var time: Instant { Instant(seconds: now / 1000) }
 
   /// Sends `frames` pictures, 30 a second, of some 5 kB, and lets the network run on for `tail` milliseconds.
   func run(frames: Int, tail: Double = 0) {
@@ -135,7 +136,9 @@ final class Link {
     }
     for flight in take(&back) {
       flight.bytes.withUnsafeBytes { bytes in
-        let requests = try? viewer.receive(bytes, at: time, ntp: NTPTimestamp(rawValue: 0) + time, history: history) {
+        let requests = try? viewer.receive(
+          bytes, at: time, ntp: NTPTimestamp(rawValue: 0) + (time - .zero), history: history
+        ) {
           send(Array($0) + Array($1))
         }
         if requests?.keyFrame == true, limiter.request(at: time) { grant() }
@@ -152,7 +155,7 @@ final class Link {
 
   /// A sender report on the way to the receiver.
   func sendReport() throws {
-    let report = SenderReport(packetizer.stream, at: time, ntp: NTPTimestamp(rawValue: 0) + time)
+    let report = SenderReport(packetizer.stream, at: time, ntp: NTPTimestamp(rawValue: 0) + (time - .zero))
     send(try written { try $0.append(report) })
   }
 }
@@ -253,7 +256,7 @@ final class Link {
     var units: [Delivered] = []
     for (index, packet) in packets.enumerated() {
       packet.withUnsafeBytes { bytes in
-        try? receiver.receive(bytes, at: MediaTime(nanoseconds: (time + Int64(index)) * 1_000_000)) {
+        try? receiver.receive(bytes, at: Instant(nanoseconds: (time + Int64(index)) * 1_000_000)) {
           units.append(Delivered($0))
         }
       }
@@ -283,7 +286,7 @@ final class Link {
     #expect(receiver.counts.packetsDropped == 1 && receiver.statistics?.received == 2)
   }
 
-  @Test func `what is not ours is refused by name`() throws {
+  @Test func `a packet of another stream is refused by name`() throws {
     let receiver = try RTPReceiver(.init(source: 1), at: .zero)
     func refusal(_ bytes: [UInt8]) -> RTPReceiverError? {
       bytes.withUnsafeBytes { buffer in
@@ -331,7 +334,7 @@ final class Link {
       sequenceNumber &+= jump == 0 ? .random(in: 0 ... .max, using: &random) : UInt16.random(in: 0...3, using: &random)
       let bytes = packet(sequenceNumber, timestamp: UInt32(step), random.bytes(Int.random(in: 0...300, using: &random)))
       _ = Self.take([bytes], receiver, from: Int64(step))
-      receiver.poll(at: MediaTime(nanoseconds: Int64(step) * 1_000_000)) { _ in }
+      receiver.poll(at: Instant(nanoseconds: Int64(step) * 1_000_000)) { _ in }
     }
     #expect(receiver.memoryBytes <= before + 32_000)
     #expect(receiver.counts.packetsLost > 1000)
@@ -343,7 +346,7 @@ final class Link {
     let receiver = link.receiver
     let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: RTPReceiver.feedbackRoom, alignment: 8)
     defer { memory.deallocate() }
-    var time = MediaTime(seconds: 3.334)
+    var time = Instant(seconds: 3.334)
     for _ in 0..<50 {
       while receiver.writeFeedback(into: memory, at: time) > 0 {}
       receiver.poll(at: time) { _ in }
@@ -351,7 +354,7 @@ final class Link {
       let deadline = receiver.nextDeadline
       #expect(deadline > time)
       let lost = receiver.counts.packetsLost
-      let before = MediaTime(nanoseconds: deadline.nanoseconds - 1)
+      let before = Instant(nanoseconds: deadline.nanoseconds - 1)
       receiver.poll(at: before) { _ in }
       #expect(receiver.counts.packetsLost == lost && receiver.writeFeedback(into: memory, at: before) == 0)
       time = deadline

@@ -1,4 +1,5 @@
 import Media
+import Platform
 import RTP
 import TestSupport
 import Testing
@@ -9,22 +10,22 @@ import Testing
     roundTrip: Int64, jitter: Int64 = 0, loss: Double = 0, before: Int64? = nil
   ) -> ReportedPath {
     var path = ReportedPath()
-    if let before { path.take(roundTrip: milliseconds(before), jitter: .zero, fractionLost: 0) }
-    for _ in 0..<40 { path.take(roundTrip: milliseconds(roundTrip), jitter: milliseconds(jitter), fractionLost: loss) }
+    if let before { path.take(roundTrip: .milliseconds(before), jitter: .zero, fractionLost: 0) }
+    for _ in 0..<40 {
+      path.take(roundTrip: .milliseconds(roundTrip), jitter: .milliseconds(jitter), fractionLost: loss)
+    }
     return path
   }
-
-  private static func milliseconds(_ count: Int64) -> MediaTime { MediaTime(nanoseconds: count * 1_000_000) }
 
   /// When a packet sent at 0 is retransmitted, in ms, where a NACK of it comes every millisecond.
   private static func answers(_ path: ReportedPath, until limit: Int64 = 500) -> [Int64] {
     var limiter = RetransmissionLimiter()
     return (0..<limit).filter {
-      limiter.allows(7, bytes: 1000, sent: .zero, path: path, at: milliseconds($0))
+      limiter.allows(7, bytes: 1000, sent: .zero, path: path, at: Instant.zero + .milliseconds($0))
     }
   }
 
-  @Test func `where nothing is known, and where packets keep their order, the first NACK is answered`() {
+  @Test func `the first NACK is answered if nothing is known, or if packets keep their order`() {
     #expect(Self.answers(ReportedPath()) == [0, 10, 20])
     // Not again before the answer can have come.
     #expect(Self.answers(Self.path(roundTrip: 40)) == [0, 40, 80])
@@ -45,7 +46,7 @@ import Testing
     #expect(Self.answers(Self.path(roundTrip: 250, loss: 0.05, before: 20)) == [])
     // It is over once a report says so.
     var path = Self.path(roundTrip: 250, loss: 0.05, before: 20)
-    path.take(roundTrip: Self.milliseconds(20), jitter: .zero, fractionLost: 0)
+    path.take(roundTrip: .milliseconds(20), jitter: .zero, fractionLost: 0)
     #expect(!path.isCongested)
   }
 
@@ -55,7 +56,7 @@ import Testing
     for _ in 0..<100 {
       // 20 ms and up to 30 each way.
       path.take(
-        roundTrip: Self.milliseconds(20 + .random(in: 0...60, using: &random)), jitter: Self.milliseconds(12),
+        roundTrip: .milliseconds(20 + .random(in: 0...60, using: &random)), jitter: .milliseconds(12),
         fractionLost: 0.05)
     }
     #expect(!path.isCongested)
@@ -65,14 +66,14 @@ import Testing
     let viewer = Viewer()
     func isNew(_ source: UInt32, at seconds: Double) throws -> Bool {
       let bytes = try written { try $0.appendReceiverReport(sender: source) }
-      return try viewer.receive(bytes, at: MediaTime(seconds: seconds)).newReceiver
+      return try viewer.receive(bytes, at: Instant(seconds: seconds)).newReceiver
     }
     #expect(try isNew(5, at: 0) && !isNew(5, at: 5) && isNew(6, at: 5) && !isNew(5, at: 100))
     _ = try viewer.receive(
       written {
         try $0.appendReceiverReport(sender: 5)
         try $0.appendGoodbye([SynchronizationSource(5)])
-      }, at: MediaTime(seconds: 101))
+      }, at: Instant(seconds: 101))
     #expect(try isNew(5, at: 102) && isNew(6, at: 300))
     // A group larger than is remembered, whose members all report again and again.
     var asked = 0
@@ -81,7 +82,7 @@ import Testing
     }
     #expect(asked <= 64, "\(asked)")
     // Some name themselves after our source.
-    viewer.feedback.changeMedia(to: 77, at: MediaTime(seconds: 1000))
+    viewer.feedback.changeMedia(to: 77, at: Instant(seconds: 1000))
     #expect(try !isNew(78, at: 1003) && isNew(79, at: 1030))
     #expect(viewer.feedback.media == 77)
   }

@@ -1,5 +1,7 @@
+import Foundation
 import Media
 import RTP
+import TestSupport
 import Testing
 
 @Suite struct SessionDescriptionTests {
@@ -12,9 +14,9 @@ import Testing
 
   @Test func `H.264 to an IPv4 host`() throws {
     let description = SessionDescription(
-      payload: .h264(try Self.parameterSets()), address: try Self.address("192.0.2.7"), port: 5004,
-      origin: try Self.address("192.0.2.1"), sessionID: 3_973_526_400, version: 2, name: "Porch",
-      tool: "nightjar 0.1", frameRate: FrameRate(30_000, 1001), kilobitsPerSecond: 3200)
+      payload: .h264(try Self.parameterSets(), frameRate: FrameRate(30_000, 1001)),
+      address: try Self.address("192.0.2.7"), port: 5004, origin: try Self.address("192.0.2.1"),
+      sessionID: 3_973_526_400, version: 2, name: "Porch", tool: "nightjar 0.1", kilobitsPerSecond: 3200)
     let expected = """
       v=0\r
       o=- 3973526400 2 IN IP4 192.0.2.1\r
@@ -34,8 +36,9 @@ import Testing
 
   @Test func `H.264 to an IPv4 group has the time to live`() throws {
     let description = SessionDescription(
-      payload: .h264(try Self.parameterSets(), payloadType: try #require(RTPPayloadType(rawValue: 97))),
-      address: try Self.address("239.1.2.3"), port: 5006, timeToLive: 16, sessionID: 1, frameRate: .thirty)
+      payload: .h264(
+        try Self.parameterSets(), payloadType: try #require(RTPPayloadType(rawValue: 97)), frameRate: .thirty),
+      address: try Self.address("239.1.2.3"), port: 5006, timeToLive: 16, sessionID: 1)
     let expected = """
       v=0\r
       o=- 1 1 IN IP4 127.0.0.1\r
@@ -103,7 +106,7 @@ import Testing
     "1:2:3:4:5:6:7", "1:2:3:4:5:6:7:8:9", "1::2::3", "12345::", "g::", "+1::", "::1:", ":1::", "1:2:3:4:5:6:7:8::",
     "::1\r\na=x", "[::1]", "1.2.3.4::", "%eth0", "1:2:3:4:5:6:7:1.2.3.4", "::\u{0665}", "\u{0665}.1.1.1",
   ])
-  func `what is no address is refused`(text: String) {
+  func `a text that is no address is refused`(text: String) {
     #expect(ConnectionAddress(text) == nil)
   }
 
@@ -126,9 +129,9 @@ import Testing
 extension SessionDescriptionTests {
   @Test func `for RTSP, SETUP settles where the stream goes`() throws {
     let description = SessionDescription(
-      payload: .h264(try Self.parameterSets()), announcement: .rtsp, address: try Self.address("192.0.2.7"),
-      port: 5004, origin: try Self.address("192.0.2.1"), sessionID: 3_973_526_400, name: "Porch", frameRate: .thirty,
-      kilobitsPerSecond: 3200)
+      payload: .h264(try Self.parameterSets(), frameRate: .thirty), announcement: .rtsp,
+      address: try Self.address("192.0.2.7"), port: 5004, origin: try Self.address("192.0.2.1"),
+      sessionID: 3_973_526_400, name: "Porch", kilobitsPerSecond: 3200)
     let expected = """
       v=0\r
       o=- 3973526400 1 IN IP4 192.0.2.1\r
@@ -176,19 +179,67 @@ extension SessionDescriptionTests {
       a=control:trackID=0\r\n
       """
     #expect(description.text == expected)
-    description.profile = .avpf()
-    #expect(description.text.contains("m=video 0 RTP/AVPF 96\r\n"))
+    description.media[0].profile = .avpf()
+    #expect(DescriptionLines(description.text)["m"] == ["video 0 RTP/AVPF 96"])
     #expect(!description.text.contains("rtx"))
-    description.payload = .transportStream
+    description.media[0].payload = .transportStream
+    let media = try #require(description.text.components(separatedBy: "m=").last)
     #expect(
-      description.text.contains("m=video 0 RTP/AVPF 33\r\na=rtpmap:33 MP2T/90000\r\na=rtcp-fb:33 nack\r\na=control"))
+      media.components(separatedBy: "\r\n") == [
+        "video 0 RTP/AVPF 33", "a=rtpmap:33 MP2T/90000", "a=rtcp-fb:33 nack", "a=control:trackID=0", "",
+      ])
+  }
+
+  @Test func `several media have a line each, with their own control URLs`() throws {
+    var sound = PayloadDescription(
+      .audio, payloadType: try #require(RTPPayloadType(rawValue: 98)), encodingName: "opus", clockRate: 48_000,
+      channels: 2)
+    sound.parameters = "sprop-stereo=1"
+    sound.attributes = ["ptime:20"]
+    let retransmission = MediaDescription.Retransmission(
+      payloadType: try #require(RTPPayloadType(rawValue: 99)), milliseconds: 1000)
+    var description = SessionDescription(
+      media: [
+        MediaDescription(.h264(try Self.parameterSets()), port: 5004, kilobitsPerSecond: 3200),
+        MediaDescription(sound, profile: .avpf(retransmission: retransmission), port: 5006, kilobitsPerSecond: 80),
+      ], announcement: .rtsp, address: try Self.address("192.0.2.7"), sessionID: 1, tool: "")
+    let expected = """
+      v=0\r
+      o=- 1 1 IN IP4 127.0.0.1\r
+      s=nightjar\r
+      c=IN IP4 0.0.0.0\r
+      t=0 0\r
+      a=recvonly\r
+      a=control:*\r
+      a=range:npt=now-\r
+      m=video 0 RTP/AVP 96\r
+      b=AS:3200\r
+      a=rtpmap:96 H264/90000\r
+      a=fmtp:96 packetization-mode=1;profile-level-id=42000A;sprop-parameter-sets=Z0IACpZTBYmI,aMljiA==\r
+      a=control:trackID=0\r
+      m=audio 0 RTP/AVPF 98 99\r
+      b=AS:80\r
+      a=rtpmap:98 opus/48000/2\r
+      a=fmtp:98 sprop-stereo=1\r
+      a=ptime:20\r
+      a=rtcp-fb:98 nack\r
+      a=rtpmap:99 rtx/48000\r
+      a=fmtp:99 apt=98;rtx-time=1000\r
+      a=control:trackID=1\r\n
+      """
+    #expect(description.text == expected)
+    // Where SETUP settles nothing, each has its port.
+    description.announcement = .plain
+    #expect(DescriptionLines(description.text)["m"] == ["video 5004 RTP/AVP 96", "audio 5006 RTP/AVPF 98 99"])
+    #expect(!description.text.contains("control"))
   }
 
   @Test func `a group's address and port are written for RTSP too`() throws {
     let description = SessionDescription(
       payload: .transportStream, announcement: .rtsp, address: try Self.address("239.255.1.1"), port: 5004,
       timeToLive: 4, sessionID: 1)
-    #expect(description.text.contains("c=IN IP4 239.255.1.1/4\r\n"))
-    #expect(description.text.contains("m=video 5004 RTP/AVP 33\r\n"))
+    let lines = DescriptionLines(description.text)
+    #expect(lines["c"] == ["IN IP4 239.255.1.1/4"])
+    #expect(lines["m"] == ["video 5004 RTP/AVP 33"])
   }
 }

@@ -1,4 +1,5 @@
 import Media
+import Platform
 import RTP
 
 /// The bytes of hexadecimal digits; everything else between them is for the reader.
@@ -21,7 +22,7 @@ func withAccessUnit<Result>(
       return NALUnit(UnsafeRawBufferPointer(rebasing: bytes[start..<start + unit.count]))
     }
     return units.withUnsafeBufferPointer { units in
-      let time = MediaTime(nanoseconds: nanoseconds)
+      let time = Instant(nanoseconds: nanoseconds)
       return body(AccessUnit(nalUnits: units, isKeyFrame: isKeyFrame, timestamp: time, captured: time))
     }
   }

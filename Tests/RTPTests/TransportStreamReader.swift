@@ -9,7 +9,17 @@ struct TransportStreamReader {
     var hasClock = false
   }
 
+  /// One PES packet of the sound.
+  struct Sound {
+    var bytes: [UInt8] = []
+    var pts: UInt64 = 0
+    /// After how many video units it came.
+    var place = 0
+  }
+
   var units: [Unit] = []
+  /// Opus packets, without what is around them.
+  var sounds: [Sound] = []
   /// Every PCR in 27 MHz ticks, in order.
   var clocks: [UInt64] = []
   /// Sections by PID, in order.
@@ -18,14 +28,17 @@ struct TransportStreamReader {
   var tablePlaces: [Int] = []
   /// What is against the rules.
   var faults: [String] = []
+  private let hasSound: Bool
 
-  init(_ stream: [UInt8]) {
+  init(_ stream: [UInt8], hasSound: Bool = false) {
+    self.hasSound = hasSound
     if !stream.count.isMultiple(of: 188) { faults.append("\(stream.count) bytes are no whole packets") }
     var counters: [Int: UInt8] = [:]
     for start in stride(from: 0, to: stream.count - 187, by: 188) {
       read(Array(stream[start..<start + 188]), &counters)
     }
     for index in units.indices { openPES(index) }
+    for index in sounds.indices { openSound(index) }
   }
 
   private mutating func read(_ packet: [UInt8], _ counters: inout [Int: UInt8]) {
@@ -67,6 +80,10 @@ struct TransportStreamReader {
     case 0x100:
       if isStart { units.append(unit) } else if units.isEmpty { faults.append("a PES packet without a start") }
       if !units.isEmpty { units[units.count - 1].bytes += payload }
+    case 0x101 where hasSound:
+      if unit.hasClock || unit.isDiscontinuous { faults.append("a clock beside the video's") }
+      if isStart { sounds.append(Sound(place: units.count)) }
+      if sounds.isEmpty { faults.append("sound without a start") } else { sounds[sounds.count - 1].bytes += payload }
     case 0, 0x1000:
       if pid == 0 { tablePlaces.append(units.count) }
       if !isStart || payload.first != 0 { faults.append("a section starts after its pointer field") }
@@ -86,8 +103,28 @@ struct TransportStreamReader {
       faults.append("PES header \(Array(head))")
       return
     }
-    let parts = [head[9] >> 1 & 7, head[10], head[11] >> 1, head[12], head[13] >> 1].map(UInt64.init)
-    units[index].pts = parts[0] << 30 | parts[1] << 22 | parts[2] << 15 | parts[3] << 7 | parts[4]
+    units[index].pts = Self.timestamp(Array(head))
     units[index].bytes.removeFirst(14)
+  }
+
+  private static func timestamp(_ head: [UInt8]) -> UInt64 {
+    let parts = [head[9] >> 1 & 7, head[10], head[11] >> 1, head[12], head[13] >> 1].map(UInt64.init)
+    return parts[0] << 30 | parts[1] << 22 | parts[2] << 15 | parts[3] << 7 | parts[4]
+  }
+
+  /// A PES packet of private_stream_1 with one access unit, by ETSI's draft of Opus in MPEG-TS.
+  private mutating func openSound(_ index: Int) {
+    let bytes = sounds[index].bytes
+    guard bytes.count > 17, bytes.starts(with: [0, 0, 1, 0xbd]), Int(bytes[4]) << 8 | Int(bytes[5]) == bytes.count - 6,
+      Array(bytes[6..<9]) == [0x84, 0x80, 5], bytes[9] >> 4 == 2, bytes[9] & bytes[11] & bytes[13] & 1 == 1,
+      bytes[14] == 0x7f, bytes[15] == 0xe0, let end = bytes[16...].firstIndex(where: { $0 != 0xff })
+    else {
+      faults.append("sound \(bytes.prefix(20))")
+      return
+    }
+    let size = bytes[16...end].reduce(0) { $0 + Int($1) }
+    sounds[index].pts = Self.timestamp(bytes)
+    sounds[index].bytes.removeFirst(end + 1)
+    if sounds[index].bytes.count != size { faults.append("\(sounds[index].bytes.count) bytes of sound, said \(size)") }
   }
 }

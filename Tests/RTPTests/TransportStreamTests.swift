@@ -1,4 +1,5 @@
 import Media
+import Platform
 import RTP
 import Testing
 
@@ -66,9 +67,9 @@ import Testing
     let gaps = zip(reader.tablePlaces, reader.tablePlaces.dropFirst()).map { place, next in
       rate.time(ofFrame: Int64(next)) - rate.time(ofFrame: Int64(place))
     }
-    #expect(gaps.allSatisfy { $0 <= MediaTime(nanoseconds: 100_000_000) })
+    #expect(gaps.allSatisfy { $0 <= Duration.milliseconds(100) })
     // Not with every frame either where frames come often.
-    if rate.framesPerSecond >= 60 { #expect(gaps.allSatisfy { $0 > MediaTime(nanoseconds: 80_000_000) }) }
+    if rate.framesPerSecond >= 60 { #expect(gaps.allSatisfy { $0 > Duration.milliseconds(80) }) }
     #expect(zip(reader.clocks, reader.clocks.dropFirst()).allSatisfy { $1 > $0 && $1 - $0 <= 2_700_000 })
   }
 
@@ -92,7 +93,7 @@ import Testing
     var arena = ByteArena(capacity: 0)
     for time in [Int64.max, Int64.min, -1, 0, Int64.max - 1, Int64.min + 1] {
       withAccessUnit([[0x41, 1]], at: time) { unit in muxer.mux(unit, into: &arena) }
-      muxer.clockPacket(at: MediaTime(nanoseconds: time), into: &arena)
+      muxer.clockPacket(at: Instant(nanoseconds: time), into: &arena)
     }
     let reader = TransportStreamReader(Array(arena.bytes))
     #expect(reader.faults.isEmpty)
@@ -130,10 +131,10 @@ import Testing
       }
       for step in Int64(1)...3 {
         // The last one comes after the next picture was taken.
-        packetizer.keepAlive(at: MediaTime(nanoseconds: (frame * 250 + step * 90) * millisecond), into: batch)
+        packetizer.keepAlive(at: Instant(nanoseconds: (frame * 250 + step * 90) * millisecond), into: batch)
       }
       let before = batch.count
-      packetizer.keepAlive(at: MediaTime(nanoseconds: (frame * 250 + 90) * millisecond), into: batch)
+      packetizer.keepAlive(at: Instant(nanoseconds: (frame * 250 + 90) * millisecond), into: batch)
       #expect(batch.count == before)
     }
     let packets = batch.packets

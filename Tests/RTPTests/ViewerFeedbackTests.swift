@@ -1,4 +1,5 @@
 import Media
+import Platform
 import RTP
 import TestSupport
 import Testing
@@ -17,22 +18,22 @@ final class Viewer {
     feedback = ViewerFeedback(media: 7, retransmissions: retransmissions, limits: limits)
   }
 
-  func append(_ packet: [UInt8], at time: MediaTime = .zero) {
+  func append(_ packet: [UInt8], at time: Instant = .zero) {
     packet.withUnsafeBytes { bytes in
       let header = UnsafeRawBufferPointer(rebasing: bytes[..<12])
       history.append(header: header, payload: UnsafeRawBufferPointer(rebasing: bytes[12...]), at: time)
     }
   }
 
-  func receive(_ bytes: [UInt8], at time: MediaTime = .zero) throws -> ViewerFeedback.Requests {
+  func receive(_ bytes: [UInt8], at time: Instant = .zero) throws -> ViewerFeedback.Requests {
     try bytes.withUnsafeBytes { buffer in
-      try feedback.receive(buffer, at: time, ntp: NTPTimestamp(rawValue: 0) + time, history: history) {
+      try feedback.receive(buffer, at: time, ntp: NTPTimestamp(rawValue: 0) + (time - .zero), history: history) {
         sent.append(Array($0) + Array($1))
       }
     }
   }
 
-  func find(_ sequenceNumber: UInt16, at time: MediaTime = .zero) -> [UInt8]? {
+  func find(_ sequenceNumber: UInt16, at time: Instant = .zero) -> [UInt8]? {
     history.withPacket(sequenceNumber, at: time) { Array($0) }
   }
 }
@@ -70,13 +71,13 @@ final class Viewer {
     #expect(viewer.history.memoryBytes == memory)
   }
 
-  @Test func `what is too large or too old is not found`() {
+  @Test func `a packet that is too large or too old is not found`() {
     let viewer = Viewer(bytes: 1000)
     viewer.append(packet(1, H264Case.run(0, 1000)))
     viewer.append(packet(2, [1]))
     #expect(viewer.find(1) == nil)
-    #expect(viewer.find(2, at: MediaTime(seconds: 1)) != nil)
-    #expect(viewer.find(2, at: MediaTime(seconds: 1.001)) == nil)
+    #expect(viewer.find(2, at: Instant(seconds: 1)) != nil)
+    #expect(viewer.find(2, at: Instant(seconds: 1.001)) == nil)
   }
 }
 
@@ -118,7 +119,7 @@ final class Viewer {
     for number in UInt16(0)..<1000 { viewer.append(packet(number, ssrc: 7, H264Case.run(0, 988))) }
     let flood = try Self.nack((0..<400).map { NACKEntry(packetID: UInt16($0 * 2), followers: 0xffff) })
     for step in 0..<100 {
-      _ = try viewer.receive(flood, at: MediaTime(seconds: Double(step) / 100))
+      _ = try viewer.receive(flood, at: Instant(seconds: Double(step) / 100))
     }
     let counts = viewer.feedback.counts
     #expect(counts.packetsRequested == 400 * 17 * 100)
@@ -149,7 +150,7 @@ final class Viewer {
     var times: [Int] = []
     for millisecond in 0..<500 {
       let before = viewer.sent.count
-      _ = try viewer.receive(Self.nack([NACKEntry(packetID: 3)]), at: MediaTime(seconds: Double(millisecond) / 1000))
+      _ = try viewer.receive(Self.nack([NACKEntry(packetID: 3)]), at: Instant(seconds: Double(millisecond) / 1000))
       if viewer.sent.count > before { times.append(millisecond) }
     }
     #expect(times == [0, 10, 20])
@@ -178,11 +179,11 @@ final class Viewer {
       try $0.appendReceiverReport(
         sender: 5, blocks: [ReportBlock(ssrc: 8, fractionLost: 255), RTCPPacketTests.block])
     }
-    _ = try viewer.receive(bytes, at: MediaTime(seconds: 3))
+    _ = try viewer.receive(bytes, at: Instant(seconds: 3))
     let reception = viewer.feedback.reception
     #expect(reception.reports == 1 && reception.fractionLost == 0.25 && reception.cumulativeLost == -2)
     #expect(reception.highestSequenceNumber == 65538 && reception.jitter.nanoseconds == 100_000)
-    #expect(reception.lastReport == MediaTime(seconds: 3))
+    #expect(reception.lastReport == Instant(seconds: 3))
   }
 
   @Test func `BYE is passed on, and garbage counted`() throws {
@@ -197,15 +198,15 @@ final class Viewer {
     var limiter = KeyFrameRequestLimiter()
     var granted: [Int] = []
     for millisecond in 0..<2000 {
-      if limiter.request(at: MediaTime(seconds: Double(millisecond) / 1000)) { granted.append(millisecond) }
+      if limiter.request(at: Instant(seconds: Double(millisecond) / 1000)) { granted.append(millisecond) }
     }
     #expect(granted == [0, 500, 1000, 1500])
     #expect(limiter.requests == 2000 && limiter.granted == 4)
     // One is kept: granted at the end of the interval, unless a key frame went meanwhile.
-    #expect(limiter.deadline == MediaTime(seconds: 2))
+    #expect(limiter.deadline == Instant(seconds: 2))
     var answered = limiter
     answered.keyFrameSent()
-    let (kept, gone) = (limiter.poll(at: MediaTime(seconds: 2)), answered.poll(at: MediaTime(seconds: 2)))
+    let (kept, gone) = (limiter.poll(at: Instant(seconds: 2)), answered.poll(at: Instant(seconds: 2)))
     #expect(kept && !gone && limiter.deadline == nil)
   }
 }

@@ -1,0 +1,22 @@
+/// The difference between two words, to suggest the intended one.
+package enum EditDistance {
+  /// Returns the number of letters to insert, delete, replace or swap with their neighbour to turn one word into the
+  /// other (optimal string alignment, Damerau 1964).
+  package static func between(_ left: [UInt8], _ right: [UInt8]) -> Int {
+    var before: [Int] = []
+    var last = Array(0...right.count)
+    for (row, letter) in left.enumerated() {
+      var current = [row + 1]
+      for (column, other) in right.enumerated() {
+        var best = min(last[column + 1] + 1, current[column] + 1, last[column] + (letter == other ? 0 : 1))
+        if row > 0, column > 0, letter == right[column - 1], left[row - 1] == other {
+          best = min(best, before[column - 1] + 1)
+        }
+        current.append(best)
+      }
+      before = last
+      last = current
+    }
+    return last[right.count]
+  }
+}

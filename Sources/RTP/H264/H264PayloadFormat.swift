@@ -1,0 +1,55 @@
+public import Media
+
+/// H.264 by RFC 6184, packetization-mode 1.
+package struct H264PayloadFormat: PayloadFormat {
+  /// Creates the format.
+  package init() {}
+
+  package var name: String { "h264" }
+  package var title: String { "H.264" }
+  package var keyFrameRule: KeyFrameRule { .keyFrames }
+  package var takesParts: Bool { true }
+  package var players: PlayerSupport {
+    PlayerSupport(
+      gstreamerElements: "rtph264depay ! avdec_h264", needsDescription: true, isReadEncryptedByFFmpeg: true)
+  }
+
+  package func description(of track: TrackProperties) -> PayloadDescription {
+    track.parameterSets.map { .h264($0, frameRate: track.frameRate) } ?? .h264(payloadType: .h264)
+  }
+
+  package func makePacketizer(
+    of stream: RTPStream, maximumPacketSize: Int
+  ) throws(PacketizerError) -> H264Packetizer {
+    try H264Packetizer(stream: stream, maximumPacketSize: maximumPacketSize)
+  }
+}
+
+extension H264Packetizer: Packetizer {}
+
+extension PayloadDescription {
+  /// Returns what does not depend on the stream, RFC 6184 section 8.1.
+  fileprivate static func h264(payloadType: RTPPayloadType) -> PayloadDescription {
+    var description = PayloadDescription(.video, payloadType: payloadType, encodingName: "H264")
+    // Picture loss indication (RFC 4585), full intra request (RFC 5104 section 7.1).
+    description.feedback = ["nack pli", "ccm fir"]
+    return description
+  }
+
+  /// Returns the description of H.264 by RFC 6184 section 8.2, packetization-mode 1.
+  ///
+  /// - Parameters:
+  ///   - sets: The parameter sets of the stream.
+  ///   - payloadType: The payload type.
+  ///   - frameRate: The frame rate in frames per second; omitted if unknown.
+  public static func h264(
+    _ sets: ParameterSets, payloadType: RTPPayloadType = .h264, frameRate: FrameRate? = nil
+  ) -> PayloadDescription {
+    var description = h264(payloadType: payloadType)
+    description.parameters =
+      "packetization-mode=1;profile-level-id=\(sets.profileLevelID);"
+      + "sprop-parameter-sets=\(Base64.encode(sets.sequence)),\(Base64.encode(sets.picture))"
+    if let frameRate { description.attributes = ["framerate:\(frameRate)"] }
+    return description
+  }
+}

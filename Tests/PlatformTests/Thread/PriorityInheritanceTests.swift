@@ -1,0 +1,109 @@
+import Dispatch
+import Foundation
+import Media
+import Platform
+import Synchronization
+import TestSupport
+import Testing
+
+/// No real-time thread waits for an ordinary one that does not get a processor: each lock of the frame path lends its holder the
+/// priority of who waits for it.
+@Suite(.serialized) struct PriorityInheritanceTests {
+  /// Threads at real-time priority by the kernel's own call, all on one processor.
+  private static func become(_ priority: Int32) -> Bool {
+    var parameters = sched_param()
+    parameters.sched_priority = priority
+    return pthread_setschedparam(pthread_self(), priority == 0 ? SCHED_OTHER : SCHED_FIFO, &parameters) == 0
+  }
+
+  private struct Course: Sendable {
+    var isHeld = false
+    var highWaits = false
+    var highHasIt: ContinuousClock.Instant?
+    var mediumEnded: ContinuousClock.Instant?
+  }
+
+  private static func ownTime() -> Int {
+    var time = timespec()
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time)
+    return time.tv_nsec + time.tv_sec * 1_000_000_000
+  }
+
+  /// A thread of low priority holds the lock and has work to do; one of high priority waits for it; one of medium priority never
+  /// stops meanwhile. Without inheritance the first would not run before the last has ended.
+  ///
+  /// - Parameter withLock: Runs its argument with the lock held.
+  private func highGoesFirst(_ withLock: @escaping @Sendable (() -> Void) -> Void) throws -> Bool {
+    let processor = try #require(ProcessorSet.ofThread().flatMap { ProcessorSet([$0.numbers[0]]) })
+    final class Shared: Sendable {
+      let course = Mutex(Course())
+      let isRefused = Atomic(false)
+      let mediumRuns = DispatchSemaphore(value: 0)
+    }
+    let shared = Shared()
+    // Real-time threads have 95 % of each second at most: the one in the way and the work end before the rest of it comes. The
+    // work is more than that rest, which a thread without priority may get.
+    let (inTheWay, work) = (Swift.Duration.milliseconds(600), 200_000_000)
+    try processor.confining {
+      let low = try NamedThread("nj-low") {
+        withLock {
+          shared.course.withLock { $0.isHeld = true }
+          // Work, not sleep: it has to get the processor. By its own time, whoever else runs.
+          while shared.course.withLock({ !$0.highWaits }), !shared.isRefused.load(ordering: .relaxed) {}
+          let end = Self.ownTime() + work
+          while Self.ownTime() < end {}
+        }
+      }
+      guard eventually({ shared.course.withLock { $0.isHeld } }) else { return }
+      let high = try NamedThread("nj-high") {
+        guard Self.become(30) else { return shared.isRefused.store(true, ordering: .relaxed) }
+        shared.mediumRuns.wait()
+        shared.course.withLock { $0.highWaits = true }
+        withLock { shared.course.withLock { $0.highHasIt = .now } }
+      }
+      let medium = try NamedThread("nj-medium") {
+        if !Self.become(20) { shared.isRefused.store(true, ordering: .relaxed) }
+        // From here on it is in the way of all below: the one of high priority runs at once, until it waits for the lock.
+        shared.mediumRuns.signal()
+        let end = ContinuousClock.now + inTheWay
+        while .now < end {}
+        shared.course.withLock { $0.mediumEnded = .now }
+      }
+      _ = consume low
+      _ = consume high
+      _ = consume medium
+    }
+    let isRefused = shared.isRefused.load(ordering: .relaxed)
+    try #require(!isRefused)
+    let now = shared.course.withLock { $0 }
+    let (high, medium) = (try #require(now.highHasIt), try #require(now.mediumEnded))
+    return high < medium
+  }
+
+  @Test(.enabled(if: SchedulingTests.givesRealTime)) func `a monitor lends its holder the priority`() throws {
+    final class Shared: Sendable { let monitor = Monitor() }
+    let shared = Shared()
+    #expect(try highGoesFirst { body in shared.monitor.locked { body() } })
+  }
+
+  @Test(.enabled(if: SchedulingTests.givesRealTime)) func `the standard library's mutex does so too`() throws {
+    final class Shared: Sendable { let mutex = Mutex(()) }
+    let shared = Shared()
+    #expect(try highGoesFirst { body in shared.mutex.withLock { _ in body() } })
+  }
+
+  /// That the course of the two others proves anything.
+  @Test(.enabled(if: SchedulingTests.givesRealTime)) func `a lock without inheritance does not`() throws {
+    final class Shared: Sendable {
+      // A lock that spins with pauses knows nobody's priority.
+      let isHeld = Atomic(false)
+    }
+    let shared = Shared()
+    #expect(
+      try !highGoesFirst { body in
+        while shared.isHeld.exchange(true, ordering: .acquiring) { usleep(1000) }
+        body()
+        shared.isHeld.store(false, ordering: .releasing)
+      })
+  }
+}
