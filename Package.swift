@@ -28,7 +28,7 @@ let package = Package(
   name: "nightjar",
   products: [
     .executable(name: "nightjar", targets: ["nightjar"]),
-    .library(name: "NightjarMedia", targets: ["Media"]),
+    .library(name: "NightjarMedia", targets: ["Media", "Platform"]),
     .library(name: "NightjarCapture", targets: ["Capture"]),
     .library(name: "NightjarEncoding", targets: ["Encoding", "VAAPI", "X264"]),
     .library(name: "NightjarRTP", targets: ["RTP"]),
@@ -44,7 +44,6 @@ let package = Package(
     .package(url: "https://github.com/apple/swift-nio", from: "2.100.0"),
     .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
     .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0", traits: []),
-    .package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0"),
   ],
   targets: [
     // The C side: one shim of our own, and one module map per system library.
@@ -58,57 +57,34 @@ let package = Package(
     .systemLibrary(name: "CSystemd"),
     .systemLibrary(name: "CSRTP"),
     .systemLibrary(name: "COpenSSL"),
+    .systemLibrary(name: "CALSA"),
+    .systemLibrary(name: "COpus"),
+    .systemLibrary(name: "CLAME"),
+    .systemLibrary(name: "CSpeexDSP"),
 
     // Data moves left to right; nothing here imports anything below it.
-    target("Media", ["CLinux"]),
-    target("PixelConversion", ["Media", "CYUV", "CTurboJPEG"]),
-    target("Threading", ["Media", "CLinux"]),
-    target("FrameTracing", ["Media", "Threading", "CTracing"]),
-    target("Capture", ["Media", "PixelConversion", "Threading", "CLinux", "CTracing", "CV4L"]),
-    target("X264", ["Media", .target(name: "CX264", condition: .when(traits: ["X264"]))]),
-    target("VAAPI", ["Media", "CVA"]),
+    target("Platform", ["CLinux"]),
+    target("Media", ["Platform"]),
+    target("PixelConversion", ["Media", "Platform", "CYUV", "CTurboJPEG"]),
+    target("Capture", ["Media", "PixelConversion", "Platform", "CLinux", "CTracing", "CV4L"]),
+    target("Sound", ["Platform", "CALSA", "COpus", "CLAME", "CSpeexDSP"]),
+    target("X264", ["Media", "Platform", .target(name: "CX264", condition: .when(traits: ["X264"]))]),
+    target("VAAPI", ["Media", "Platform", "CVA"]),
     target(
       "Encoding",
-      ["Media", "PixelConversion", "Threading", "VAAPI", .target(name: "X264", condition: .when(traits: ["X264"]))]),
-    target("SystemBus", ["Media", "CLinux", "CSystemd"]),
-    target("Discovery", ["Media", "Threading", "CLinux", "SystemBus"]),
-    target("OrientationSensing", ["Media", "SystemBus"]),
-    target("ThermalSensing", ["Media"]),
-    target("SystemService", ["Media", "CLinux", "CSystemd"]),
-    target(
-      "Diagnosis",
-      ["Media", "Threading", "Capture", "Encoding", "VAAPI", "ThermalSensing", "Credentials", "CLinux"]),
-    target("TLS", ["Media", "COpenSSL"]),
-    target("RTP", ["Media"]),
-    target("SRTP", ["Media", "RTP", "CLinux", "CSRTP"]),
-    target("RTSP", ["Media", "RTP"]),
-    target("Credentials", ["Media", "CLinux", "TLS"]),
-    target("Settings", ["Media", "CLinux", .product(name: "TOMLKit", package: "TOMLKit")]),
+      ["Media", "PixelConversion", "Platform", "VAAPI", .target(name: "X264", condition: .when(traits: ["X264"]))]),
+    target("RTP", ["Media", "Platform"]),
+    target("SRTP", ["RTP", "Platform", "CSRTP"]),
+    target("RTSP", ["RTP", "Platform"]),
+    target("TLS", ["Platform", "COpenSSL"]),
+    target("Host", ["Media", "Platform", "CLinux", "CSystemd"]),
     target(
       "Streaming",
-      [
-        "Media", "PixelConversion", "Threading", "FrameTracing", "Capture", "Encoding", "RTP", "SRTP", "CLinux",
-        "CTracing",
-      ]),
+      ["Encoding", "Sound", "PixelConversion", "SRTP", "RTP", "Media", "Platform", "CLinux", "CTracing"]),
     target(
-      "Listening",
+      "Serving",
       [
-        "Media", "Credentials", "TLS",
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
-      ]),
-    target(
-      "RTSPServer",
-      [
-        "RTSP", "Credentials", "Listening", "TLS", "Streaming", "SRTP", "RTP", "Threading", "Media",
-        "CLinux",
-        .product(name: "NIOCore", package: "swift-nio"),
-        .product(name: "NIOPosix", package: "swift-nio"),
-      ]),
-    target(
-      "Control",
-      [
-        "Media", "CLinux", "Credentials", "Listening", "TLS",
+        "Streaming", "RTSP", "SRTP", "RTP", "TLS", "Media", "Platform", "CLinux",
         .product(name: "Hummingbird", package: "hummingbird"),
         .product(name: "HummingbirdCore", package: "hummingbird"),
         .product(name: "NIOCore", package: "swift-nio"),
@@ -117,12 +93,16 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ]),
+    target(
+      "Appliance",
+      [
+        "Serving", "Streaming", "Host", "Encoding", "VAAPI", "Capture", "Sound", "SRTP", "RTP", "Media", "Platform",
+        "CLinux",
+      ]),
     .executableTarget(
       name: "nightjar",
       dependencies: [
-        "Control", "RTSPServer", "Listening", "Settings", "Credentials", "Streaming", "Capture", "Encoding",
-        "OrientationSensing", "Diagnosis", "Discovery",
-        "ThermalSensing", "SystemService", "VAAPI", "RTP", "SRTP", "Threading", "FrameTracing", "Media", "CLinux",
+        "Appliance", "Serving", "Streaming", "Host", "Encoding", "VAAPI", "Capture", "Media", "Platform", "CLinux",
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: settings),
@@ -130,82 +110,98 @@ let package = Package(
     .executableTarget(
       name: "encoder-cost",
       dependencies: [
-        "Encoding", "Threading", "VAAPI", "Media", .target(name: "X264", condition: .when(traits: ["X264"])),
+        "Encoding", "VAAPI", "Media", "Platform", .target(name: "X264", condition: .when(traits: ["X264"])),
       ],
       path: "Benchmarks/EncoderCost", swiftSettings: settings),
     .executableTarget(
-      name: "rotation-cost", dependencies: ["PixelConversion", "Media"], path: "Benchmarks/RotationCost",
+      name: "rotation-cost", dependencies: ["PixelConversion", "Media", "Platform"], path: "Benchmarks/RotationCost",
       swiftSettings: settings),
 
     .executableTarget(
-      name: "stillness-cost", dependencies: ["Capture", "Media"], path: "Benchmarks/StillnessCost",
+      name: "stillness-cost", dependencies: ["Capture", "Media", "Platform"], path: "Benchmarks/StillnessCost",
       swiftSettings: settings),
 
     .executableTarget(
-      name: "trace-cost", dependencies: ["FrameTracing", "CTracing", "Media"], path: "Benchmarks/TraceCost",
+      name: "trace-cost", dependencies: ["Streaming", "CTracing", "Media", "Platform"], path: "Benchmarks/TraceCost",
       swiftSettings: settings),
 
     .executableTarget(
-      name: "srtp-cost", dependencies: ["SRTP", "RTP", "Media"], path: "Benchmarks/SRTPCost", swiftSettings: settings),
+      name: "srtp-cost", dependencies: ["SRTP", "RTP", "Media", "Platform"], path: "Benchmarks/SRTPCost",
+      swiftSettings: settings),
+
+    .executableTarget(
+      name: "mp3-cost", dependencies: ["Sound", "Platform"], path: "Benchmarks/MP3Cost", swiftSettings: settings),
 
     // What several test targets share; never linked into the program.
     .target(
-      name: "TestSupport", dependencies: ["SRTP", "CSRTP", "Media"], path: "Tests/TestSupport", swiftSettings: optimized
+      name: "TestSupport", dependencies: ["SRTP", "CSRTP", "Media", "Platform"], path: "Tests/TestSupport",
+      swiftSettings: optimized
     ),
-    test("MediaTests", ["Media", "TestSupport"]),
-    test("PixelConversionTests", ["PixelConversion", "Media", "TestSupport"], optimized),
-    test("FrameTracingTests", ["FrameTracing", "CTracing", "Threading", "Media", "TestSupport", "nightjar"]),
-    test("ThreadingTests", ["Threading", "Media", "TestSupport", "nightjar"]),
-    test("CaptureTests", ["Capture", "PixelConversion", "Media", "CLinux", "TestSupport"]),
-    test("X264Tests", ["X264", "Encoding", "Media", "TestSupport"], optimized),
+    test("PlatformTests", ["Platform", "TestSupport", "nightjar"]),
+    test("MediaTests", ["Media", "Platform", "TestSupport"]),
+    test("PixelConversionTests", ["PixelConversion", "Media", "Platform", "TestSupport"], optimized),
+    test("CaptureTests", ["Capture", "PixelConversion", "Media", "Platform", "CLinux", "TestSupport"]),
+    test("SoundTests", ["Sound", "Platform", "TestSupport"], optimized),
+    test("X264Tests", ["X264", "Encoding", "Media", "Platform", "TestSupport"], optimized),
     // libva reads its environment once a process, so each test of it is a process.
     .executableTarget(
-      name: "VAEncodeTool", dependencies: ["VAAPI", "Media"], path: "Tests/VAEncodeTool", exclude: ["Meter"],
+      name: "VAEncodeTool", dependencies: ["VAAPI", "Media", "Platform"], path: "Tests/VAEncodeTool",
+      exclude: ["Meter"],
       swiftSettings: settings),
     test("StrictVADriverTests", ["TestSupport"]),
-    test("VAAPITests", ["VAAPI", "VAEncodeTool", "Media", "TestSupport"]),
+    test("VAAPITests", ["VAAPI", "VAEncodeTool", "Media", "Platform", "TestSupport"]),
     test(
       "EncodingTests",
-      ["Encoding", "Media", "TestSupport", .target(name: "X264", condition: .when(traits: ["X264"]))]),
-    .executableTarget(
-      name: "ServiceTool", dependencies: ["SystemService", "Media"], path: "Tests/ServiceTool", swiftSettings: settings),
-    test("SystemServiceTests", ["ServiceTool", "TestSupport", "nightjar"]),
-    test("DiscoveryTests", ["Discovery", "TestSupport", "nightjar"]),
-    test("OrientationSensingTests", ["OrientationSensing", "Media", "TestSupport"]),
-    test("ThermalSensingTests", ["ThermalSensing", "Media", "TestSupport"]),
-    test("DiagnosisTests", ["Diagnosis", "ThermalSensing", "Media", "TestSupport", "nightjar"]),
-    test("RTPTests", ["RTP", "Media", "TestSupport"]),
-    test("SRTPTests", ["SRTP", "RTP", "Media", "TestSupport", "COpenSSL"]),
+      ["Encoding", "Media", "Platform", "TestSupport", .target(name: "X264", condition: .when(traits: ["X264"]))]),
+    test("RTPTests", ["RTP", "Media", "Platform", "TestSupport"]),
+    test("SRTPTests", ["SRTP", "RTP", "Media", "Platform", "TestSupport", "COpenSSL"]),
+    .testTarget(
+      name: "RTSPTests", dependencies: ["RTSP", "RTP", "Media", "Platform", "TestSupport"], exclude: ["Captures"],
+      swiftSettings: settings),
     .testTarget(
       name: "TLSTests",
       dependencies: [
-        "TLS", "Listening", "Credentials", "Media", "TestSupport", "nightjar",
+        "Serving", "TLS", "Media", "Platform", "TestSupport", "nightjar",
         .product(name: "NIOCore", package: "swift-nio"),
         .product(name: "NIOPosix", package: "swift-nio"),
       ], exclude: ["Clients"], swiftSettings: settings),
-    .testTarget(
-      name: "RTSPTests", dependencies: ["RTSP", "RTP", "Media", "TestSupport"], exclude: ["Captures"],
-      swiftSettings: settings),
-    test("SettingsTests", ["Settings", "Media", "TestSupport", "nightjar"]),
-    test("CredentialsTests", ["Credentials", "Media", "TestSupport", "nightjar"]),
+    .executableTarget(
+      name: "ServiceTool", dependencies: ["Host", "Media", "Platform"], path: "Tests/ServiceTool",
+      swiftSettings: settings
+    ),
+    test("HostTests", ["Host", "ServiceTool", "Media", "Platform", "TestSupport", "nightjar"]),
     test(
-      "RTSPServerTests",
+      "StreamingTests",
       [
-        "RTSPServer", "RTSP", "Credentials", "Listening", "Streaming", "Capture", "Encoding", "SRTP", "RTP", "Media",
+        "Streaming", "Encoding", "Capture", "Sound", "SRTP", "RTP", "Media", "Platform", "CTracing", "TestSupport",
+        "nightjar",
+      ]),
+    .executableTarget(
+      name: "ControlServerTool", dependencies: ["Serving", "Streaming", "Media", "Platform"],
+      path: "Tests/ControlServerTool", swiftSettings: settings),
+    test(
+      "ServingTests",
+      [
+        "Serving", "ControlServerTool", "Streaming", "Encoding", "Capture", "RTSP", "SRTP", "RTP", "Media", "Platform",
         "TestSupport", "nightjar",
       ]),
-    test("StreamingTests", ["Streaming", "Threading", "Capture", "Encoding", "SRTP", "RTP", "Media", "TestSupport"]),
+    .testTarget(
+      name: "ApplianceTests",
+      dependencies: [
+        "Appliance", "Serving", "Streaming", "Sound", "Host", "Media", "Platform", "TestSupport", "nightjar",
+      ],
+      exclude: ["Configuration/TOMLTest"], swiftSettings: settings),
     .executableTarget(
-      name: "ControlServerTool", dependencies: ["Control", "Credentials", "Listening", "Media"],
-      path: "Tests/ControlServerTool", swiftSettings: settings),
-    test("ControlTests", ["Control", "ControlServerTool", "Media", "TestSupport", "nightjar"]),
-    .executableTarget(
-      name: "RTPReceiverTool", dependencies: ["RTP", "Media"], path: "Tests/RTPReceiverTool", swiftSettings: settings),
-    test("PlayerTests", ["Control", "SRTP", "RTP", "Streaming", "TestSupport", "nightjar"]),
+      name: "RTPReceiverTool", dependencies: ["RTP", "Media", "Platform"], path: "Tests/RTPReceiverTool",
+      swiftSettings: settings),
+    test(
+      "PlayerTests",
+      ["Appliance", "Serving", "Streaming", "SRTP", "RTP", "Media", "Platform", "TestSupport", "nightjar"]),
     // A USB camera for the rig's kernel.
     .executableTarget(
-      name: "UVCCameraTool", dependencies: ["Media", "CLinux"], path: "Tests/UVCCameraTool", swiftSettings: settings),
-    test("RigTests", ["TestSupport", "RTPReceiverTool", "UVCCameraTool", "nightjar"]),
+      name: "UVCCameraTool", dependencies: ["Media", "Platform", "CLinux"], path: "Tests/UVCCameraTool",
+      swiftSettings: settings),
+    test("RigTests", ["RTPReceiverTool", "UVCCameraTool", "Platform", "TestSupport", "nightjar"]),
   ]
 )
 

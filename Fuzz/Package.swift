@@ -10,7 +10,7 @@ let instrumented: [SwiftSetting] = [
   .unsafeFlags(["-sanitize=fuzzer", "-parse-as-library"]),
 ]
 
-func fuzzer(_ name: String, _ libraries: [Target.Dependency] = ["RTP", "Media"]) -> Target {
+func fuzzer(_ name: String, _ libraries: [Target.Dependency] = ["RTP", "Media", "Platform"]) -> Target {
   .executableTarget(
     name: name, dependencies: libraries + ["CFuzzer"], swiftSettings: instrumented,
     linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])])
@@ -18,13 +18,13 @@ func fuzzer(_ name: String, _ libraries: [Target.Dependency] = ["RTP", "Media"])
 
 let package = Package(
   name: "nightjar-fuzz",
-  dependencies: [.package(url: "https://github.com/LebJe/TOMLKit", from: "0.6.0")],
   targets: [
     // The library's own sources, by symbolic link.
     .target(name: "CLinux"),
-    .target(name: "Media", dependencies: ["CLinux"], swiftSettings: instrumented),
-    .target(name: "RTP", dependencies: ["Media"], swiftSettings: instrumented),
-    .target(name: "RTSP", dependencies: ["Media", "RTP"], swiftSettings: instrumented),
+    .target(name: "Platform", dependencies: ["CLinux"], swiftSettings: instrumented),
+    .target(name: "Media", dependencies: ["Platform"], swiftSettings: instrumented),
+    .target(name: "RTP", dependencies: ["Media", "Platform"], swiftSettings: instrumented),
+    .target(name: "RTSP", dependencies: ["RTP", "Platform"], swiftSettings: instrumented),
     .systemLibrary(name: "CFuzzer"),
     fuzzer("FuzzRTCP"),
     fuzzer("FuzzNetwork"),
@@ -32,10 +32,10 @@ let package = Package(
     fuzzer("FuzzRTSPInterleaved", ["RTSP"]),
     fuzzer("FuzzRTSPTransport", ["RTSP", "RTP"]),
     fuzzer("FuzzRTSPURL", ["RTSP"]),
-    fuzzer("FuzzRTSPSession", ["RTSP", "RTP", "Media"]),
+    fuzzer("FuzzRTSPSession", ["RTSP", "RTP", "Media", "Platform"]),
     // The parsers alone.
     .target(
-      name: "CredentialsParsing", dependencies: ["Media"], path: "Sources/Credentials",
+      name: "CredentialsParsing", dependencies: ["Platform"], path: "Sources/Access",
       sources: [
         "DigestAlgorithm.swift", "DigestAuthorization.swift", "DigestAuthorizationError.swift", "Role.swift",
         "UserName.swift",
@@ -45,20 +45,25 @@ let package = Package(
     fuzzer("FuzzCredentials", ["CredentialsParsing"]),
     // Without what needs libsrtp2.
     .target(
-      name: "KeyParsing", dependencies: ["RTP", "Media"], path: "Sources/SRTP",
+      name: "KeyParsing", dependencies: ["RTP", "Platform"], path: "Sources/SRTP",
       sources: [
         "CryptoAttribute.swift", "MIKEYMessage.swift", "MIKEYMessage+Parsing.swift", "SRTPKey.swift",
         "SRTPKeyError.swift", "SRTPSuite.swift",
       ],
       swiftSettings: instrumented),
-    fuzzer("FuzzKeys", ["KeyParsing", "RTP", "Media"]),
+    fuzzer("FuzzKeys", ["KeyParsing", "RTP", "Media", "Platform"]),
     .systemLibrary(name: "COpenSSL"),
-    .target(name: "TLS", dependencies: ["Media", "COpenSSL"], swiftSettings: instrumented),
+    .target(name: "TLS", dependencies: ["Platform", "COpenSSL"], swiftSettings: instrumented),
     fuzzer("FuzzTLS", ["TLS", "COpenSSL"]),
-    // The TOML library itself is not instrumented.
+    // The file and its layers, without the values of the settings.
     .target(
-      name: "Settings", dependencies: ["Media", "CLinux", .product(name: "TOMLKit", package: "TOMLKit")],
+      name: "Configuration", dependencies: ["Platform", "CLinux"],
+      sources: [
+        "TOML", "ConfigurationError.swift", "ConfigurationFaults.swift", "ConfigurationFile.swift",
+        "ConfigurationFile+Reading.swift", "ConfigurationLimits.swift", "ConfigurationMerge.swift",
+        "ConfigurationOption.swift", "ConfigurationReader.swift", "EnvironmentSettings.swift", "OptionLayer.swift",
+      ],
       swiftSettings: instrumented),
-    fuzzer("FuzzSettings", ["Settings"]),
+    fuzzer("FuzzConfiguration", ["Configuration"]),
   ]
 )

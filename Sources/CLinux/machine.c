@@ -30,8 +30,8 @@ int64_t nightjar_lockable_bytes(void) {
     getrlimit(RLIMIT_MEMLOCK, &limit);
   }
   if (limit.rlim_cur == RLIM_INFINITY) return INT64_MAX;
-  // A privilege within a container's own users counts for nothing here, so it is not asked for but tried: more than the limit
-  // allows, of memory that nobody may touch, so that none of it is used.
+  // A privilege within a container's user namespace has no effect here. So the code does not ask for it, but tries: it maps
+  // more memory than the limit, without access, so that no page is used.
   size_t beyond = ((size_t)limit.rlim_cur + (1 << 20)) & ~(size_t)4095;
   void *mapped = mmap(NULL, beyond, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_LOCKED, -1, 0);
   if (mapped == MAP_FAILED) return (int64_t)limit.rlim_cur;

@@ -78,7 +78,7 @@ static inline int nightjar_is_reason(unsigned long error, int library, int reaso
   return ERR_GET_LIB(error) == library && ERR_GET_REASON(error) == reason;
 }
 
-// Whether the processor has instructions for AES; without them ChaCha20 is several times as fast.
+// Returns 1 if the processor has AES instructions. Without them, ChaCha20 is several times as fast.
 static inline int nightjar_has_aes(void) {
 #if defined(__x86_64__) || defined(__i386__)
   return __builtin_cpu_supports("aes") != 0;

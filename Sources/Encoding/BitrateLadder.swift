@@ -1,9 +1,9 @@
 public import Media
 
-/// The bitrate that `--bitrate auto` stands for.
+/// The bitrate that `--bitrate auto` selects.
 public enum BitrateLadder {
-  /// Bits a second for pictures of `size` at `frameRate`: by size at 30 frames a second, and in proportion to the
-  /// rate; within ``/Media/EncoderConfiguration/bitrateLimits``.
+  /// Returns the bitrate in bits per second for pictures of `size` at `frameRate`. It follows from the size at 30
+  /// frames per second and is proportional to the rate, within ``/Media/EncoderConfiguration/bitrateLimits``.
   ///
   /// | pixels | Mbit/s at 30 fps |
   /// |---|---|

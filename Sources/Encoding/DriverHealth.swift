@@ -1,38 +1,41 @@
 public import Media
+import Platform
 import Synchronization
 
-/// The hangs of one driver, shared by all encoders on it. After a hang no encoder calls the driver for 1, 2, 4, … 60 s; then a
-/// new thread opens a new connection. At most ``stuckLimit`` threads are stuck in the driver at a time.
+/// The hangs of one driver, shared by all encoders on it. After a hang no encoder calls the driver for 1, 2, 4, … 60 s.
+/// Then a new thread opens a new connection. At most ``stuckLimit`` threads are stuck in the driver at a time.
 public final class DriverHealth: Sendable {
   private struct State {
-    /// Why it was left alone last.
+    /// The reason of the last hang.
     var reason: EncoderError?
-    /// When it may be asked again.
-    var nextAttempt = MediaTime.zero
-    /// The wait before that.
-    var retry = MediaTime.zero
+    /// The time of the next permitted attempt.
+    var nextAttempt = Instant.zero
+    /// The wait before ``nextAttempt``.
+    var retry = Duration.zero
     var backOff = RetryBackOff()
-    /// How many hangs there were; the next hang gets this number.
+    /// The number of hangs so far; the next hang gets this number.
     var hangs = 0
-    /// The numbers of the hangs whose threads have not come back.
+    /// The numbers of the hangs whose threads have not returned.
     var stuck: Set<Int> = []
-    /// Hangs that no statistics have counted yet.
+    /// The number of hangs that no statistics have counted yet.
     var uncounted = 0
     var isTold = false
   }
   private let state = Mutex(State())
-  private let clock: @Sendable () -> MediaTime
+  private let clock: @Sendable () -> Instant
 
-  /// The most threads that may be stuck in the driver; then no encoder calls it until one of them comes back.
+  /// The maximum number of stuck threads. At this number no encoder calls the driver until one of them returns.
   public static let stuckLimit = 3
 
-  /// A driver that has never hung.
+  /// Creates the record of a driver that has never hung.
   public convenience init() { self.init { .now() } }
 
-  /// - Parameter clock: what tells the time, for the waits between attempts.
-  init(clock: @escaping @Sendable () -> MediaTime) { self.clock = clock }
+  /// Creates the record of a driver that has never hung, with the given clock.
+  ///
+  /// - Parameter clock: A closure that returns the time, for the waits between attempts.
+  init(clock: @escaping @Sendable () -> Instant) { self.clock = clock }
 
-  /// Why it is not spoken to now; nil while it is.
+  /// The reason why the driver must not be called now; nil while it may be called.
   public var reason: EncoderError? {
     let now = clock()
     return state.withLock { state in
@@ -42,21 +45,21 @@ public final class DriverHealth: Sendable {
   }
 
   /// The wait between the last hang and the next attempt; nil while ``stuckLimit`` threads are stuck.
-  var retryDelay: MediaTime? {
+  var retryDelay: Duration? {
     state.withLock { $0.stuck.count >= Self.stuckLimit ? nil : $0.retry }
   }
 
-  /// How many hangs there were.
+  /// The number of hangs so far.
   var hangs: Int { state.withLock { $0.hangs } }
 
-  /// Returns whether a thread is stuck that hung after a connection was opened, when ``hangs`` was `opening`: a call by that
-  /// connection might hang too.
+  /// Returns `true` if a thread is stuck that hung after the connection was opened, when ``hangs`` was `opening`. A
+  /// call by that connection might hang too.
   func isStale(since opening: Int) -> Bool {
     state.withLock { state in state.stuck.contains { $0 >= opening } }
   }
 
-  /// Notes a hang after `worked` of work; returns its number.
-  func abandon(_ reason: EncoderError, after worked: MediaTime) -> Int {
+  /// Records a hang after `worked` of work; returns its number.
+  func abandon(_ reason: EncoderError, after worked: Duration) -> Int {
     let now = clock()
     return state.withLock { state in
       defer { state.hangs += 1 }
@@ -70,7 +73,7 @@ public final class DriverHealth: Sendable {
     }
   }
 
-  /// Notes that there was no thread for another attempt.
+  /// Postpones the next attempt because the system had no thread for it.
   func postpone() {
     let now = clock()
     state.withLock { state in
@@ -79,7 +82,7 @@ public final class DriverHealth: Sendable {
     }
   }
 
-  /// Returns the hangs since the last call, also those of an encoder that is not active.
+  /// Returns the number of hangs since the last call, including those of encoders that are not live.
   func takeHangs() -> Int {
     state.withLock { state in
       defer { state.uncounted = 0 }
@@ -87,25 +90,25 @@ public final class DriverHealth: Sendable {
     }
   }
 
-  /// Notes that the thread of that number came back, and that its encoder is freed.
+  /// Records that the thread of hang `number` returned and freed its encoder.
   func comeBack(_ number: Int) {
     state.withLock { _ = $0.stuck.remove(number) }
   }
 
-  /// Ends `encoder`. Where another thread is stuck in the driver since its `opening`, the encoder stays as it is, for good:
-  /// its end would get this thread stuck too.
+  /// Stops `encoder`. If another thread that hung in the driver after `opening` is still stuck, the encoder is never
+  /// freed, because its end would block this thread too.
   ///
   /// - Parameters:
-  ///   - opening: the ``hangs`` when it was opened.
-  ///   - own: the number of its own thread, where that had been left behind.
+  ///   - opening: The value of ``hangs`` when the encoder was opened.
+  ///   - own: The number of the hang of the encoder's own thread, if that thread was abandoned.
   func end(_ encoder: any StagedVideoEncoder, since opening: Int, own: Int?) {
     let isInTheWay = state.withLock { state in state.stuck.contains { $0 >= opening && $0 != own } }
     guard isInTheWay else { return encoder.stop() }
-    // Never let go: that would end it.
+    // Never released: the release would end the encoder.
     _ = Unmanaged.passRetained(encoder as AnyObject)
   }
 
-  /// Returns `true` once after each hang: the caller tells of it.
+  /// Returns `true` once after each hang; the caller reports it.
   func takeNotice() -> Bool {
     state.withLock { state in
       defer { state.isTold = true }

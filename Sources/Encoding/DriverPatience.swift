@@ -1,17 +1,16 @@
-import Media
+import Platform
 
-/// How long a driver may take for a frame before it counts as hung.
+/// The time that a driver has for a frame before it counts as hung.
 struct DriverPatience {
-  /// While frames follow one another.
-  let working: MediaTime
-  /// For the first frame after a rest: hardware that the kernel has suspended meanwhile wakes up first, which takes up to
-  /// some seconds.
-  let waking: MediaTime
+  /// The limit while frames follow one another.
+  let working: Duration
+  /// The limit for the first frame after a rest. Hardware that the kernel has suspended wakes up first, which takes up
+  /// to some seconds.
+  let waking: Duration
 
-  /// What has not been asked for anything for this long has rested. Drivers let the kernel suspend a GPU after 5 or 10 s
-  /// without work.
-  static let rest = MediaTime(nanoseconds: 1_000_000_000)
+  /// The time without work that counts as a rest. Drivers let the kernel suspend a GPU after 5 or 10 s without work.
+  static let rest = Duration.seconds(1)
 
-  /// The time for a frame that comes after `idle` without any.
-  func limit(after idle: MediaTime) -> MediaTime { idle < Self.rest ? working : max(working, waking) }
+  /// Returns the limit for a frame that comes `idle` after the last work.
+  func limit(after idle: Duration) -> Duration { idle < Self.rest ? working : max(working, waking) }
 }

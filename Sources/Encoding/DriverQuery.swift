@@ -1,15 +1,15 @@
 public import Media
-import Threading
+public import Platform
 public import VAAPI
 
-/// Asks a driver what it can do, and waits no longer than an encoder would for its opening.
+/// A query of a driver's capabilities with the time limit of an encoder's opening.
 public enum DriverQuery {
-  /// What the driver of `node` can do. One that hangs is left behind on its thread.
+  /// Returns the capabilities of the driver of `node`. A driver that hangs is abandoned on its thread.
   ///
   /// - Throws: ``/Media/EncoderError`` as `VAAPICapabilities.init(of:)` does, or
   ///   ``/Media/EncoderError/hung(library:after:)``.
   public static func capabilities(
-    of node: RenderNode, within limit: MediaTime = FailoverEncoder.Policy().openingLimit
+    of node: RenderNode, within limit: Duration = EncoderLineup.Policy().openingLimit
   ) throws(EncoderError) -> VAAPICapabilities {
     let call: BlockingCall<VAAPICapabilities, EncoderError>
     do throws(SystemFailure) {

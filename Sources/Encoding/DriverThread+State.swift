@@ -1,42 +1,43 @@
 import Media
+import Platform
 
 extension DriverThread {
-  /// Where the thread is.
+  /// The state of the thread.
   enum State {
-    /// The encoder is being made and warmed up, or the thread waits before it does so.
+    /// The thread opens and prepares the encoder, or waits before it does.
     case opening
-    /// The input is mapped; the thread sleeps until an order comes.
+    /// The input is mapped; the thread sleeps until a request comes.
     case ready
-    /// The thread is in the driver's hands.
+    /// The thread is in a call to the driver.
     case working
-    /// The thread is held, and the access unit lent.
+    /// The thread is blocked while the access unit is lent.
     case lending
-    /// The frame's DMA-BUF was of no use; the thread sleeps until the frame was loaded once more.
+    /// The driver could not use the frame's DMA-BUF; the thread sleeps until the frame is loaded again.
     case refused
-    /// The thread is at its end.
+    /// The thread has ended.
     case ended
   }
 
   enum Order {
     case encode(keyFrame: Bool)
-    /// The caller could not load the frame: as if the driver had failed.
+    /// The caller could not load the frame; handled like a failure of the driver.
     case fail(EncoderError)
   }
 
-  /// What is wanted of the encoder, by the last ``change(bitrate:frameRate:)``.
-  struct Wish {
+  /// The rates requested by the last ``change(bitrate:frameRate:)``.
+  struct Rates {
     let bitrate: Int
     let frameRate: FrameRate
   }
 
-  /// What an encoder is.
+  /// The properties of an encoder.
   struct Description {
     let name: String
     let parameterSets: ParameterSets
-    /// What it lays by itself; the caller takes away what it fails on.
+    /// The orientations that the encoder applies; the caller removes those that fail.
     var turns: OrientationSet
 
-    /// That of `encoder`, to be asked by whoever may speak to it.
+    /// Reads the properties of `encoder`. The calling thread must own the encoder.
     init(of encoder: any VideoEncoder) {
       name = encoder.name
       parameterSets = encoder.parameterSets
@@ -44,18 +45,18 @@ extension DriverThread {
     }
   }
 
-  /// The parts of an access unit, while the thread is held.
+  /// The parts of an access unit, while the thread is blocked.
   struct Loan {
     let nalUnits: UnsafeBufferPointer<NALUnit>
     let isKeyFrame: Bool
-    let timestamp: MediaTime
-    let captured: MediaTime
+    let timestamp: Instant
+    let captured: Instant
   }
 }
 
 extension EncoderError {
-  /// Whether the same call may go better later. What this machine has not got, or not for these settings, it will not
-  /// have while the program runs.
+  /// `true` if the same call may succeed later. A capability that is missing on this host, or for these settings, stays
+  /// missing while the program runs.
   var mayPass: Bool {
     switch self {
     case .open, .call, .importRefused, .encode, .output: true

@@ -1,144 +1,143 @@
 import Media
-import Threading
+import Platform
 
-/// An encoder on hardware, on a thread of its own: every call that a driver could hang in is made there, and whoever
-/// waits for one waits no longer than a deadline.
+/// A hardware encoder on its own thread. This thread makes every call that may hang in the driver, so each wait for
+/// such a call has a deadline.
 ///
-/// The frame stays with the caller, which loads it into memory that the thread has mapped. The access unit is lent
-/// to the caller while the thread stands still:
+/// The caller loads the frame into memory that the thread has mapped. The access unit is lent to the caller while the
+/// thread is blocked:
 ///
 /// ```
 /// caller   load ─► encode ┄┄┄┄┄┄┄┄┄┄┄┄► deliver ─► return
 /// thread                └► encodeLoaded ─► (held)   └► encodeLoaded returns ─► mapInput ─► ready
 /// ```
 ///
-/// A driver that misses a deadline is abandoned: this thread never speaks to it again, and delivers nothing. Should it ever
-/// come back, its encoder is stopped and the thread ends; another thread may open the driver anew. After an error a new
-/// encoder is opened on the same thread, which is why there is never more than one.
+/// A driver that misses a deadline is abandoned: this thread never calls it again and delivers nothing. If the call
+/// returns later, the encoder is stopped and the thread ends; another thread may open the driver again. After an error
+/// the same thread opens a new encoder, so there is never more than one.
 final class DriverThread: @unchecked Sendable {
-  // Sendable: what is mutable is touched under the monitor alone. The encoder belongs to the thread, and in state
-  // `ready`, in which the thread sleeps, to the caller.
+  // Sendable: mutable state is used under the monitor only. The encoder belongs to the thread, and in state `ready`, in
+  // which the thread sleeps, to the caller.
   //
-  // `any`, and not generic: three calls a frame through a witness table are nothing beside two wake-ups, and the
-  // selector learns only at run time what hardware there is.
+  // `any` instead of a generic: three calls per frame through a witness table cost nothing beside two wake-ups, and the
+  // selector learns only at run time which hardware exists.
 
-  /// What the hardware is, for messages.
-  let library: String
-  private let makeEncoder: @Sendable () throws(EncoderError) -> any StagedVideoEncoder
-  private let health: DriverHealth
-  private let onRetryFailed: @Sendable (EncoderError, MediaTime) -> Void
+  private let makers: EncoderMakers
+  private let configuration: EncoderConfiguration
   private let monitor = Monitor()
   private var thread: NamedThread?
   private var state = State.opening
   private var order: Order?
   private var loan: Loan?
   private var encoder: (any StagedVideoEncoder)?
-  /// What became of the encoder that the caller used; the caller takes it away.
+  /// The failure of the encoder that the caller used; the caller reads and clears it.
   private var failure: EncoderError?
-  /// How long the thread waits before it opens another encoder, after the last failure.
-  private var retry = MediaTime.zero
+  /// The wait before the thread opens another encoder after the last failure.
+  private var retry = Duration.zero
   private var isStopping = false
   private var isAbandoned = false
-  /// The number that ``DriverHealth`` has given to that.
+  /// The number that ``DriverHealth`` gave to the hang.
   private var abandonment: Int?
-  /// The hangs of the driver when the present encoder was opened.
+  /// The driver's number of hangs when the present encoder was opened.
   private var opening = 0
-  /// When the driver did what it was asked to do last.
-  private var lastAnswer = MediaTime.zero
-  private var wish: Wish?
+  /// The time of the driver's last completed work.
+  private var lastAnswer = Instant.zero
+  private var requestedRates: Rates?
   private var backOff = RetryBackOff()
-  /// Whether an encoder was opened, or is to be although the first attempt failed.
+  /// `true` if an encoder was opened, or if the thread tries again after a failed first attempt.
   private var wasOpened = false
   private let outlivesFirstFailure: Bool
-  /// What the present encoder is, told by it before the caller may use it.
+  /// The properties of the present encoder, set before the caller may use the encoder.
   private var description: Description?
-  /// Since when the thread has been in the driver's hands to end a failed encoder or to open the next one.
-  private var reopeningSince: MediaTime?
-  /// Since when the present encoder has delivered pictures.
-  private var workingSince: MediaTime?
-  private var nextAttempt = MediaTime.zero
-  private var counters = EncoderCounters()
-  private var formerCounters = EncoderCounters()
+  /// The time since which the thread ends a failed encoder or opens the next one.
+  private var reopeningSince: Instant?
+  /// The time since which the present encoder has delivered pictures.
+  private var workingSince: Instant?
+  private var nextAttempt = Instant.zero
 
-  /// How long `stop` waits for a driver that is at work.
-  private static let patience = MediaTime(nanoseconds: 2_000_000_000)
+  /// The maximum time that `stop` waits for a busy driver.
+  private static let patience = Duration.seconds(2)
 
-  /// Starts the thread, which begins to open an encoder.
+  /// Starts the thread, which opens an encoder.
   ///
   /// - Parameters:
-  ///   - library: what the hardware is, for messages.
-  ///   - health: what all encoders on the same driver know of it.
-  ///   - outlivesFirstFailure: whether it is tried again where the first attempt fails by what may pass.
-  ///   - isReplacement: whether it follows a thread that was abandoned, so that nobody waits for the first attempt.
-  ///   - onRetryFailed: told on the thread of a later attempt that failed, and how long it is to the next.
-  ///   - makeEncoder: opens an encoder; called on the thread.
-  /// - Throws: ``SystemFailure`` where the system has no thread left.
+  ///   - configuration: The encoder's configuration.
+  ///   - makers: Opens the hardware; called on the thread.
+  ///   - outlivesFirstFailure: `true` tries again if the first attempt fails for a reason that may pass.
+  ///   - isReplacement: `true` if the thread replaces an abandoned one, so that no caller waits for the first attempt.
+  /// - Throws: ``EncoderError/unavailable(_:)`` if the system has no thread left.
   init(
-    library: String, health: DriverHealth, outlivesFirstFailure: Bool = false, isReplacement: Bool = false,
-    onRetryFailed: @escaping @Sendable (EncoderError, MediaTime) -> Void,
-    makeEncoder: @escaping @Sendable () throws(EncoderError) -> any StagedVideoEncoder
-  ) throws(SystemFailure) {
-    self.library = library
-    self.health = health
+    _ configuration: EncoderConfiguration, _ makers: EncoderMakers, outlivesFirstFailure: Bool = false,
+    isReplacement: Bool = false
+  ) throws(EncoderError) {
+    self.configuration = configuration
+    self.makers = makers
     self.outlivesFirstFailure = outlivesFirstFailure
-    self.onRetryFailed = onRetryFailed
-    self.makeEncoder = makeEncoder
     wasOpened = isReplacement
-    let thread = try NamedThread("nj-driver") { [self] in run() }
-    self.thread = consume thread
+    do throws(SystemFailure) {
+      let thread = try NamedThread("nj-driver") { [self] in run() }
+      self.thread = consume thread
+    } catch {
+      throw .unavailable("no thread for \(library): \(error)")
+    }
   }
+
+  private var library: String { makers.library }
+  private var health: DriverHealth { makers.health }
 
   // MARK: the caller's side
 
-  /// Waits for the first encoder; what it is.
+  /// Waits for the first encoder and returns its properties.
   ///
-  /// - Throws: ``EncoderError``: why there is none. The thread is at its end then, abandoned, or going to try again.
-  func waitUntilOpen(within limit: MediaTime) throws(EncoderError) -> Description {
+  /// - Throws: ``EncoderError`` with the reason if there is no encoder. The thread has then ended, was abandoned, or
+  ///   will try again.
+  func waitUntilOpen(within limit: Duration) throws(EncoderError) -> Description {
     _ = try waitUntilReady(deadline: .now() + limit, limit: limit)
-    guard let description = ready else { throw .stopped }
+    // The hang of another encoder ends the thread before it calls the driver.
+    guard let description = ready else { throw health.reason ?? .stopped }
     return description
   }
 
-  /// What the encoder is that is ready for a frame; nil where none is.
+  /// The properties of the encoder if it is ready for a frame; nil otherwise.
   var ready: Description? { monitor.locked { state == .ready && !isAbandoned ? description : nil } }
 
-  /// Whether there will be no encoder any more: another thread is needed.
+  /// `true` if no encoder will become ready on this thread: another thread is needed.
   var isOver: Bool { monitor.locked { isAbandoned || state == .ended } }
 
-  /// Whether the encoder is ready, and a thread hangs in the driver that got there since it was opened.
+  /// `true` if the encoder is ready, but a thread has hung in the driver since the encoder was opened.
   var isStale: Bool {
     guard health.hangs > 0, let opening = monitor.locked({ state == .ready ? opening : nil }) else { return false }
     return health.isStale(since: opening)
   }
 
-  /// Gives a driver up that has been busy with the end of a failed encoder, or the opening of another, for longer than
-  /// `limit`; whether it was given up now.
-  func abandonReopening(after limit: MediaTime) -> Bool {
+  /// Abandons a driver that has taken longer than `limit` to end a failed encoder or to open another. Returns `true` if
+  /// this call abandoned it.
+  func abandonReopening(after limit: Duration) -> Bool {
     monitor.locked {
-      guard !isAbandoned, let reopeningSince, MediaTime.now() - reopeningSince > limit else { return false }
+      guard !isAbandoned, let reopeningSince, Instant.now() - reopeningSince > limit else { return false }
       abandon(.hung(library: library, after: limit))
       return true
     }
   }
 
-  /// Leaves the driver alone, under the monitor.
+  /// Abandons the driver. Called under the monitor.
   private func abandon(_ reason: EncoderError) {
     guard !isAbandoned else { return }
     isAbandoned = true
-    let now = MediaTime.now()
+    let now = Instant.now()
     abandonment = health.abandon(reason, after: workingSince.map { now - $0 } ?? .zero)
     monitor.signal()
   }
 
   /// Encodes `frame` and lends the access unit to `deliver`, on the caller's thread.
   ///
-  /// - Throws: ``EncoderError``; then `deliver` was not called. With ``EncoderError/hung(library:after:)`` the driver was
-  ///   abandoned; with ``EncoderError/notTurned(_:reason:)`` the encoder goes on with another frame; with any other the
-  ///   thread opens another encoder after ``retryDelay``.
+  /// - Throws: ``EncoderError``; `deliver` was then not called. With ``EncoderError/hung(library:after:)`` the driver
+  ///   was abandoned. With ``EncoderError/notTurned(_:reason:)`` the encoder continues with another frame. With any
+  ///   other error the thread opens another encoder after ``retryDelay``.
   func encode(
     _ frame: borrowing Frame, keyFrame: Bool, within patience: DriverPatience, deliver: (borrowing AccessUnit) -> Void
   ) throws(EncoderError) {
-    let now = MediaTime.now()
+    let now = Instant.now()
     let limit = patience.limit(after: now - monitor.locked { lastAnswer })
     let deadline = now + limit
     let encoder = try waitUntilReady(deadline: deadline, limit: limit)
@@ -148,7 +147,7 @@ final class DriverThread: @unchecked Sendable {
         try encoder.load(frame)
       } catch {
         if case .notTurned = error {
-          // Nothing was loaded, and the input is mapped still: the next frame may come.
+          // No frame was loaded and the input is still mapped, so the next frame may come.
           monitor.locked { state = .ready }
           throw error
         }
@@ -170,23 +169,20 @@ final class DriverThread: @unchecked Sendable {
     }
   }
 
-  /// From the next frame on `bitrate` bits a second at `frameRate`, which are possible ones.
+  /// Sets the bitrate, in bits per second, and the frame rate from the next frame on. Both must be valid.
   func change(bitrate: Int, frameRate: FrameRate) {
-    monitor.locked { wish = Wish(bitrate: bitrate, frameRate: frameRate) }
+    monitor.locked { requestedRates = Rates(bitrate: bitrate, frameRate: frameRate) }
   }
 
   /// The wait between the last failure and the next attempt.
-  var retryDelay: MediaTime { monitor.locked { retry } }
+  var retryDelay: Duration { monitor.locked { retry } }
 
-  /// What happened within, over all encoders that there have been.
-  var totals: EncoderCounters { monitor.locked { formerCounters + counters } }
-
-  /// Ends the encoder and the thread. A driver that does not come back within two seconds is left behind.
+  /// Ends the encoder and the thread. A driver that does not return within two seconds is abandoned.
   func stop() {
     let hasEnded = monitor.locked { () -> Bool in
       isStopping = true
       monitor.signal()
-      let deadline = MediaTime.now() + Self.patience
+      let deadline = Instant.now() + Self.patience
       while state != .ended, !isAbandoned {
         if !monitor.wait(until: deadline), state != .ended {
           abandon(.hung(library: library, after: Self.patience))
@@ -211,7 +207,7 @@ final class DriverThread: @unchecked Sendable {
     }
   }
 
-  private func waitUntilReady(deadline: MediaTime, limit: MediaTime) throws(EncoderError) -> any StagedVideoEncoder {
+  private func waitUntilReady(deadline: Instant, limit: Duration) throws(EncoderError) -> any StagedVideoEncoder {
     try monitor.locked { () throws(EncoderError) -> any StagedVideoEncoder in
       try wait(for: .ready, or: .ready, deadline: deadline, limit: limit)
       guard let encoder else { throw .stopped }
@@ -219,16 +215,16 @@ final class DriverThread: @unchecked Sendable {
     }
   }
 
-  /// The access unit; nil where the frame is to be loaded once more.
-  private func waitForLoan(deadline: MediaTime, limit: MediaTime) throws(EncoderError) -> Loan? {
+  /// Returns the access unit; nil if the frame must be loaded again.
+  private func waitForLoan(deadline: Instant, limit: Duration) throws(EncoderError) -> Loan? {
     try monitor.locked { () throws(EncoderError) -> Loan? in
       try wait(for: .lending, or: .refused, deadline: deadline, limit: limit)
       return loan
     }
   }
 
-  /// Waits, under the monitor, for `wanted` or `other`, a failure or the deadline.
-  private func wait(for wanted: State, or other: State, deadline: MediaTime, limit: MediaTime) throws(EncoderError) {
+  /// Waits for `wanted` or `other`, a failure or the deadline. Called under the monitor.
+  private func wait(for wanted: State, or other: State, deadline: Instant, limit: Duration) throws(EncoderError) {
     var isLate = false
     while true {
       if isAbandoned { throw .stopped }
@@ -255,7 +251,7 @@ final class DriverThread: @unchecked Sendable {
         end(encoder)
       } catch {
         noteFailure(error)
-        // Only now: whoever waits goes on while a driver that has just failed takes its time.
+        // After the failure is published: the caller continues while a driver that has just failed takes its time.
         end(encoder)
       }
     }
@@ -271,12 +267,12 @@ final class DriverThread: @unchecked Sendable {
     health.end(encoder, since: state.opening, own: state.own)
   }
 
-  /// The next encoder, warmed up and ready for a frame; nil where there is to be none.
+  /// Returns the next encoder, prepared and ready for a frame; nil if none is to be opened.
   private func open() -> (any StagedVideoEncoder)? {
     while waitForTurn() {
       var opened: (any StagedVideoEncoder)?
       do throws(EncoderError) {
-        let encoder = try makeEncoder()
+        guard let encoder = try makers.hardware?(configuration) else { throw EncoderError.stopped }
         opened = encoder
         try encoder.prepare()
         try encoder.mapInput()
@@ -291,14 +287,14 @@ final class DriverThread: @unchecked Sendable {
           if outlivesFirstFailure && error.mayPass { continue } else { return nil }
         }
         if let opened { end(opened) }
-        onRetryFailed(error, retry)
+        makers.events.add(.retryFailed(reason: error, retry: retry))
       }
     }
     return nil
   }
 
-  /// Sets the time of the next attempt; nil where the first one failed, after which there is none.
-  private func retryAfterFailedOpening() -> MediaTime? {
+  /// Sets the time of the next attempt. Returns nil if the first attempt failed and no other follows.
+  private func retryAfterFailedOpening() -> Duration? {
     monitor.locked {
       guard wasOpened else { return nil }
       let retry = backOff.failed(after: .zero)
@@ -307,11 +303,11 @@ final class DriverThread: @unchecked Sendable {
     }
   }
 
-  /// Waits out the back-off; false where no encoder is wanted any more.
+  /// Waits for the end of the back-off. Returns `false` if no encoder is needed any more.
   private func waitForTurn() -> Bool {
     monitor.locked {
       reopeningSince = nil
-      while !isStopping, !isAbandoned, MediaTime.now() < nextAttempt { _ = monitor.wait(until: nextAttempt) }
+      while !isStopping, !isAbandoned, Instant.now() < nextAttempt { _ = monitor.wait(until: nextAttempt) }
       guard !isStopping, !isAbandoned, health.reason == nil else { return false }
       if wasOpened { reopeningSince = .now() }
       opening = health.hangs
@@ -319,7 +315,7 @@ final class DriverThread: @unchecked Sendable {
     }
   }
 
-  /// Makes a new encoder known to the caller; false where none is wanted any more.
+  /// Publishes a new encoder to the caller. Returns `false` if no encoder is needed any more.
   private func publish(_ encoder: any StagedVideoEncoder, _ description: Description) -> Bool {
     monitor.locked {
       guard !isStopping, !isAbandoned else { return false }
@@ -334,31 +330,31 @@ final class DriverThread: @unchecked Sendable {
     }
   }
 
-  /// Makes a failure known to the caller, and sets the time of the next attempt.
+  /// Publishes a failure to the caller and sets the time of the next attempt.
   private func noteFailure(_ error: EncoderError) {
     monitor.locked {
-      let now = MediaTime.now()
+      let now = Instant.now()
       retry = backOff.failed(after: workingSince.map { now - $0 } ?? .zero)
       nextAttempt = now + retry
       workingSince = nil
       if wasOpened { reopeningSince = now }
       encoder = nil
       order = nil
-      formerCounters = formerCounters + counters
-      counters = EncoderCounters()
       failure = error
       state = .opening
       monitor.signal()
     }
   }
 
-  /// Carries out orders until there is an end.
+  /// Handles requests until the thread must end.
   private func serve(_ encoder: any StagedVideoEncoder) throws(EncoderError) {
     var current = (bitrate: encoder.configuration.bitrate, frameRate: encoder.configuration.frameRate)
-    while let (order, wish) = nextOrder() {
-      if let wish, wish.bitrate != current.bitrate || wish.frameRate != current.frameRate {
-        try encoder.change(bitrate: wish.bitrate, frameRate: wish.frameRate)
-        current = (wish.bitrate, wish.frameRate)
+    var counted = encoder.counters
+    while let (order, requestedRates) = nextOrder() {
+      if let requestedRates, requestedRates.bitrate != current.bitrate || requestedRates.frameRate != current.frameRate
+      {
+        try encoder.change(bitrate: requestedRates.bitrate, frameRate: requestedRates.frameRate)
+        current = (requestedRates.bitrate, requestedRates.frameRate)
       }
       switch order {
       case .fail(let error): throw error
@@ -371,16 +367,17 @@ final class DriverThread: @unchecked Sendable {
           continue
         }
       }
-      let figures = encoder.counters
+      let counters = encoder.counters
+      makers.ledger.add(counters, since: counted)
+      counted = counters
       let isWanted = monitor.locked { () -> Bool in
-        counters = figures
         if workingSince == nil { workingSince = .now() }
         return !isStopping && !isAbandoned
       }
       guard isWanted else { return }
       try encoder.mapInput()
       monitor.locked {
-        // A driver that comes back late must not look as if it could be used.
+        // An abandoned driver that returns late must not appear ready.
         if !isAbandoned { state = .ready }
         lastAnswer = .now()
         monitor.signal()
@@ -388,17 +385,17 @@ final class DriverThread: @unchecked Sendable {
     }
   }
 
-  /// The next order, and what is wanted of the encoder; nil at the end.
-  private func nextOrder() -> (Order, Wish?)? {
+  /// Returns the next request and the requested rates; nil at the end.
+  private func nextOrder() -> (Order, Rates?)? {
     monitor.locked {
       while order == nil, !isStopping, !isAbandoned { monitor.wait() }
       guard !isStopping, !isAbandoned, let next = order else { return nil }
       order = nil
-      return (next, wish)
+      return (next, requestedRates)
     }
   }
 
-  /// Lends `unit` to the caller and waits until it gives it back. Nothing where nobody waits for it any more.
+  /// Lends `unit` to the caller and waits until the caller returns it. Does nothing if no caller waits.
   private func lend(_ unit: borrowing AccessUnit) {
     let lent = Loan(
       nalUnits: unit.nalUnits, isKeyFrame: unit.isKeyFrame, timestamp: unit.timestamp, captured: unit.captured)

@@ -1,6 +1,7 @@
 import Media
+import Platform
 
-/// What a stream is for. Each stands for a whole set of values: see ``settings``.
+/// The purpose of a stream. Each preset selects a set of values: see ``settings``.
 ///
 /// | | ultra-low-latency | live-capture | active-transcoding | background-transcoding |
 /// |---|---|---|---|---|
@@ -9,22 +10,22 @@ import Media
 /// | rate control | CBR | CBR | VBR | VBR |
 /// | VBV buffer | 0.1 s | 0.5 s | 1 s | 2 s |
 /// | slices | 4 | 1 | 1 | 1 |
-/// | slices leave one by one | yes | – | – | – |
+/// | slices sent one by one | yes | – | – | – |
 /// | threads | auto | auto | auto | auto |
 /// | lookahead | – | – | 10 frames | 40 frames |
 /// | x264 preset | ultrafast | ultrafast | veryfast | medium |
 /// | VA-API quality | 7 | the driver's | 4 | 1 |
 public enum EncoderPreset: String, CaseIterable, Sendable {
-  /// Somebody steers by the picture: no frame is much larger than another, and its slices leave one by one.
+  /// A viewer steers by the picture: no frame is much larger than another, and its slices are sent one by one.
   case ultraLowLatency = "ultra-low-latency"
-  /// A camera that somebody watches; what is used unless told otherwise.
+  /// A camera that viewers watch; the default.
   case liveCapture = "live-capture"
-  /// Somebody watches while it is made, but nobody acts on it: some frames of delay buy better pictures.
+  /// Viewers watch live but do not react to the picture: some frames of delay give better pictures.
   case activeTranscoding = "active-transcoding"
-  /// Nobody waits: the best pictures for the bits.
+  /// No viewer waits: the best pictures for the bits.
   case backgroundTranscoding = "background-transcoding"
 
-  /// The values that it stands for.
+  /// The preset's values.
   public var settings: EncoderSettings {
     var settings = EncoderSettings()
     switch self {
@@ -43,7 +44,7 @@ public enum EncoderPreset: String, CaseIterable, Sendable {
       settings.vaapiQuality = 4
     case .backgroundTranscoding:
       settings.profile = .high
-      settings.keyFrameInterval = MediaTime(seconds: 10)
+      settings.keyFrameInterval = Duration(seconds: 10)
       settings.rateControl = .variableBitrate
       settings.bufferSeconds = 2
       settings.lookahead = 40

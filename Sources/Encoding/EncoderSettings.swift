@@ -1,39 +1,40 @@
 public import Media
+public import Platform
 
-/// How to encode, whatever the picture: ``EncoderPreset/settings`` or ``init()``, and any of it changed. With a size, a
-/// rate and a bitrate it becomes an `EncoderConfiguration`.
+/// The settings of an encoder, independent of the picture: ``EncoderPreset/settings`` or ``init()``, which the caller
+/// may change. With a size, a rate and a bitrate they become an `EncoderConfiguration`.
 public struct EncoderSettings: Hashable, Sendable {
-  /// What a decoder must be able to do; the SPS says so.
+  /// The H.264 profile that a decoder must support; the SPS states it.
   public var profile = H264Profile.baseline
-  /// The longest time from one key frame to the next, for a ``KeyFrameClock``: encoders make none of their own.
-  public var keyFrameInterval = MediaTime(seconds: 2)
-  /// How the bits are spent.
+  /// The maximum time from one key frame to the next, for a ``KeyFrameClock``: encoders insert none by themselves.
+  public var keyFrameInterval = Duration(seconds: 2)
+  /// The rate control.
   public var rateControl = RateControl.constantBitrate
-  /// The VBV buffer in seconds of the bitrate: no frame is larger than this much of the stream.
+  /// The VBV buffer in seconds of the bitrate. No frame is larger than the buffer.
   public var bufferSeconds = 0.5
-  /// Slices in a picture; fewer where it has not so many rows of macroblocks. Several threads of x264 make a multiple
-  /// of their number.
+  /// The number of slices in a picture; fewer if the picture has fewer rows of macroblocks. Several threads of x264
+  /// make a multiple of their number.
   public var slices = 1
-  /// x264's threads; nil for ``EncoderSelector/threads(for:at:processors:)``.
+  /// The number of x264's threads; nil for ``EncoderSelector/threads(for:at:processors:)``.
   public var threads: Int?
-  /// How many frames x264 may hold back to plan its bits.
+  /// The number of frames that x264 may hold back to plan its bits.
   public var lookahead = 0
-  /// x264's name for speed against quality.
+  /// The name of x264's preset, a choice of speed against quality.
   public var x264Preset = "ultrafast"
-  /// VA-API's quality level, 1 for the best; nil leaves it to the driver. A driver that offers fewer takes its last.
+  /// The VA-API quality level, 1 for the best; nil for the driver's default. A driver with fewer levels uses its last.
   public var vaapiQuality: Int?
-  /// Whether VA-API's low-power entry point is preferred where a driver has both.
+  /// `true` prefers VA-API's low-power entry point if a driver has both.
   public var prefersLowPower = false
-  /// Whether x264's slices leave one by one, each as soon as it is coded.
+  /// `true` sends x264's slices one by one, each as soon as it is coded.
   public var streamsSlices = false
-  /// The most bytes of a slice, in place of ``slices``; nil for no such limit. x264 alone.
+  /// The maximum number of bytes in a slice, instead of ``slices``; nil for no limit. x264 only.
   public var sliceBytes: Int?
-  /// Whether pictures are refreshed column by column within ``keyFrameInterval``, and key frames come on request alone.
-  /// x264 alone.
+  /// `true` refreshes pictures column by column within ``keyFrameInterval``; key frames then come on request only. x264
+  /// only.
   public var refreshes = false
 
-  /// When key frames come by the clock, for a ``KeyFrameClock``: never where pictures are refreshed instead.
-  public var clockedKeyFrameInterval: MediaTime { refreshes ? MediaTime(seconds: 1e9) : keyFrameInterval }
+  /// The interval of a ``KeyFrameClock``. With ``refreshes`` it is so long that the clock requests no key frame.
+  public var clockedKeyFrameInterval: Duration { refreshes ? Duration(seconds: 1e9) : keyFrameInterval }
 
   private func refreshFrames(at frameRate: FrameRate) -> Int {
     let limits = EncoderConfiguration.refreshLimits
@@ -41,12 +42,12 @@ public struct EncoderSettings: Hashable, Sendable {
     return min(max(Int(frames), limits.lowerBound), limits.upperBound)
   }
 
-  /// The values of ``EncoderPreset/liveCapture``.
+  /// Creates the settings of ``EncoderPreset/liveCapture``.
   public init() {}
 
-  /// These settings for pictures of `size` at `frameRate`. `bitrate` is in bits a second, nil for
-  /// ``BitrateLadder/bitrate(for:at:)``; `processors` is how many this machine has. Nothing is checked here:
-  /// `EncoderConfiguration.check()` does, and every encoder calls it.
+  /// Returns these settings for pictures of `size` at `frameRate`. `bitrate` is in bits per second, nil for
+  /// ``BitrateLadder/bitrate(for:at:)``; `processors` is the number of the host's processors. This function checks
+  /// nothing: `EncoderConfiguration.check()` does, and every encoder calls it.
   public func configuration(
     size: PictureSize, frameRate: FrameRate, bitrate: Int? = nil, color: ColorDescription, processors: Int
   ) -> EncoderConfiguration {

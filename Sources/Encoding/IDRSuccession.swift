@@ -1,25 +1,22 @@
 import Media
 
-/// Keeps `idr_pic_id` of two IDR pictures in a row apart, as ITU-T H.264 clause 7.4.3 wants it, where they come from two
-/// encoders, each of which counts for itself: a turn, or a fail-over, in the very frame after a key frame.
+/// A sink that keeps the `idr_pic_id` of two consecutive IDR pictures different, as ITU-T H.264 clause 7.4.3 requires.
+/// Two encoders count independently, so the values can repeat when the live encoder changes directly after a key frame.
 final class IDRSuccession: AccessUnitSink {
-  /// That of the last picture; nil where it was no IDR.
+  /// The `idr_pic_id` of the last picture; nil if that was not an IDR picture.
   private var last: Int?
-  /// Where pictures go on to.
+  /// The sink that pictures are passed on to.
   private var sink: (any AccessUnitSink)?
-  /// Whether the picture is a new encoder's first one.
+  /// `true` if the picture is the first one of a new encoder.
   private var isFirst = false
-  /// Whether the picture was handed on whose parts come.
+  /// `true` if the parts of the current picture are passed on.
   private var isPassing = true
 
-  /// None yet.
-  init() {}
-
-  /// Encodes a picture by `encode`, which is told whether it is to be a key frame and gives it to this object, and hands
-  /// it on to `sink`. Where it is a new encoder's first one and repeats the id of the one before, it is kept back and
-  /// encoded once more as a key frame: then it has another.
+  /// Encodes a picture by `encode`, which delivers to this object, and passes it on to `sink`. The argument of `encode`
+  /// requests a key frame. If the first picture of a new encoder repeats the previous id, it is dropped and encoded
+  /// again as a key frame, which then has another id.
   ///
-  /// - Throws: What `encode` throws.
+  /// - Throws: The error that `encode` throws.
   func pass(
     ofNewEncoder isFirst: Bool, keyFrame: Bool, to sink: any AccessUnitSink,
     encode: (_ keyFrame: Bool) throws(EncoderError) -> Void
@@ -32,17 +29,16 @@ final class IDRSuccession: AccessUnitSink {
     try encode(true)
   }
 
-  /// Notes a picture that was handed on otherwise.
+  /// Records a picture that was delivered another way.
   func note(_ unit: borrowing AccessUnit) {
     if unit.isFirstPart { last = unit.isKeyFrame ? unit.idrPictureID : nil }
   }
 
-  /// Takes what is encoded. A picture's first part decides for the others.
+  /// Takes an encoded part of a picture. A picture's first part decides for the others.
   func take(_ unit: borrowing AccessUnit) {
     if unit.isFirstPart {
-      let identifier = unit.isKeyFrame ? unit.idrPictureID : nil
-      isPassing = !(isFirst && identifier != nil && identifier == last)
-      if isPassing { last = identifier }
+      isPassing = !isFirst || last == nil || !unit.isKeyFrame || unit.idrPictureID != last
+      if isPassing { note(unit) }
     }
     if isPassing { sink?.take(unit) }
   }

@@ -1,14 +1,14 @@
-public import Media
+public import Platform
 
-/// Decides by time which frames become key frames: at least one in every interval, and at once when asked.
+/// A clock that decides which frames become key frames: at least one in every interval, and at once on request.
 public struct KeyFrameClock: Sendable {
-  /// The longest time from one key frame to the next.
-  public let interval: MediaTime
-  private var last: MediaTime?
+  /// The maximum time from one key frame to the next.
+  public let interval: Duration
+  private var last: Instant?
   private var isRequested = false
 
-  /// A clock whose first frame is a key frame.
-  public init(interval: MediaTime) {
+  /// Creates a clock whose first frame is a key frame.
+  public init(interval: Duration) {
     self.interval = interval
   }
 
@@ -17,18 +17,18 @@ public struct KeyFrameClock: Sendable {
     isRequested = true
   }
 
-  /// Whether the frame of `timestamp` is to be a key frame.
+  /// Returns `true` if the frame of `timestamp` must be a key frame.
   ///
-  /// Half a frame of tolerance either way: camera clocks jitter, and 60 frames at 30 fps are to be one interval
+  /// The tolerance is half a frame either way, because camera clocks jitter: 60 frames at 30 fps must be one interval
   /// of 2 s, neither 59 nor 61.
-  public func isDue(at timestamp: MediaTime, frameInterval: MediaTime) -> Bool {
+  public func isDue(at timestamp: Instant, frameInterval: Duration) -> Bool {
     guard !isRequested, let last else { return true }
-    let slack = MediaTime(nanoseconds: frameInterval.nanoseconds / 2)
+    let slack = Duration(nanoseconds: frameInterval.nanoseconds / 2)
     return timestamp - last + slack >= interval
   }
 
-  /// Notes that the frame of `timestamp` became a key frame.
-  public mutating func keyFrameDelivered(at timestamp: MediaTime) {
+  /// Records that the frame of `timestamp` became a key frame.
+  public mutating func keyFrameDelivered(at timestamp: Instant) {
     last = timestamp
     isRequested = false
   }

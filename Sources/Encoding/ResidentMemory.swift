@@ -1,8 +1,8 @@
 import Glibc
 
-/// What this process holds in memory.
+/// The resident memory of this process.
 enum ResidentMemory {
-  /// The resident set in bytes, by `/proc/self/statm` (proc(5)); 0 where that is not to be had.
+  /// The resident set in bytes, from `/proc/self/statm` (proc(5)); 0 if it cannot be read.
   static var bytes: Int {
     let file = open("/proc/self/statm", O_RDONLY | O_CLOEXEC)
     guard file >= 0 else { return 0 }

@@ -1,10 +1,11 @@
 import Media
 
 extension StagedVideoEncoder {
-  /// Encodes what was loaded, which is to come to one picture, and lends that to `deliver`; false where the frame is to be
-  /// loaded once more, because the driver did not read it where it was, or did not turn it.
+  /// Encodes the loaded frame, which must give one picture, and lends that to `deliver`. Returns `false` if the frame
+  /// must be loaded again, because the driver did not read it in place or did not rotate it.
   ///
-  /// - Throws: ``EncoderError``; ``EncoderError/output(library:_:)``, by the name of `library`, for none or several.
+  /// - Throws: ``EncoderError``. ``EncoderError/output(library:_:)``, with the name `library`, for no picture or
+  ///   several.
   func encodeOne(
     keyFrame: Bool, library: String, deliver: (borrowing AccessUnit) -> Void
   ) throws(EncoderError) -> Bool {
@@ -12,7 +13,7 @@ extension StagedVideoEncoder {
     do throws(EncoderError) {
       try encodeLoaded(keyFrame: keyFrame) { unit in
         deliveries += 1
-        // Nobody waits for a second one.
+        // The caller expects one picture only.
         if deliveries == 1 { deliver(unit) }
       }
     } catch {

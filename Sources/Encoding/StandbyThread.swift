@@ -1,181 +1,148 @@
 import Media
-import Threading
+import Platform
 
-/// Readies the encoder of the other orientation, on a thread of its own, and ends the ones that are not used any more.
+/// The thread that prepares the standby slots and ends slots that are no longer used.
 ///
-/// There is never more than one encoder here: who wants one while it is being made waits for that one, and what is to
-/// be ended is ended before the next is made.
+/// The thread holds at most one pair of slots. A caller that needs slots in preparation waits for them. Unused slots
+/// are ended before the next are made.
 final class StandbyThread: @unchecked Sendable {
-  // Sendable: what is mutable is touched under the monitor alone. The encoder belongs to the thread while it works, and
-  // to whoever took it afterwards.
+  // Sendable: mutable state is used under the monitor only. The slots belong to the thread while it works, and to the
+  // caller that took them afterwards.
 
   private enum State {
     case empty
-    /// The thread is at work since then.
-    case preparing(since: MediaTime)
-    /// It was there before, or it was made anew.
-    case ready(any VideoEncoder, isFormer: Bool)
+    /// The thread has worked since this time.
+    case preparing(since: Instant)
+    case ready(EncoderSlots)
     case failed
     case ended
   }
 
-  private enum Order {
-    case make(EncoderConfiguration)
-    /// Warms up one that was flushed; where that fails, makes another.
-    case warm(any VideoEncoder, EncoderConfiguration)
-    case end
+  /// The slots to make, instead of former slots if those cannot be prepared again. Without a configuration the thread
+  /// only ends retired slots.
+  private struct Order {
+    var configuration: EncoderConfiguration?
+    var former: EncoderSlots?
   }
 
-  /// What it answers where there is no encoder.
+  /// The error that callers get if there are no slots.
   private var failure: EncoderError?
   private var state = State.empty
   private var order: Order?
-  /// What is to be ended before anything else is done.
-  private var retired: [any VideoEncoder] = []
+  /// The slots to end before any other work.
+  private var retired: [EncoderSlots] = []
   private var isStopping = false
   private var memory: Int?
   private var thread: NamedThread?
   private let monitor = Monitor()
-  private let makeEncoder: OrientedEncoder.MakeEncoder
-  private let onFailed: @Sendable (PictureSize, EncoderError) -> Void
+  private let makers: EncoderMakers
 
-  /// How long `stop` waits for what the thread is at.
-  private static let patience = MediaTime(nanoseconds: 2_000_000_000)
+  /// The maximum time that `stop` waits for the thread's current work.
+  private static let patience = Duration.seconds(2)
 
   /// Starts the thread, which sleeps.
   ///
-  /// - Parameters:
-  ///   - makeEncoder: opens an encoder; called on the thread.
-  ///   - onFailed: told on the thread where none can be had, once until one could be.
-  /// - Throws: ``SystemFailure`` where the system has no thread left.
-  init(
-    makeEncoder: @escaping OrientedEncoder.MakeEncoder,
-    onFailed: @escaping @Sendable (PictureSize, EncoderError) -> Void
-  ) throws(SystemFailure) {
-    self.makeEncoder = makeEncoder
-    self.onFailed = onFailed
+  /// - Throws: ``SystemFailure`` if the system has no thread left.
+  init(_ makers: EncoderMakers) throws(SystemFailure) {
+    self.makers = makers
     let thread = try NamedThread("nj-standby") { [self] in run() }
     self.thread = consume thread
   }
 
   // MARK: the caller's side
 
-  /// By how much the process's resident memory grew, in bytes, while the last encoder was made; nil before that.
+  /// The growth of the process's resident memory, in bytes, during the creation of the last slots; nil before that.
   var residentGrowth: Int? { monitor.locked { memory } }
 
-  /// Whether an encoder is there that can be taken without a wait.
-  var isReady: Bool {
-    monitor.locked {
-      if case .ready = state { true } else { false }
-    }
-  }
+  /// `true` if slots can be taken without a wait.
+  var isReady: Bool { monitor.locked { ready != nil } }
 
-  /// Whether that one is as `configuration` has it.
+  /// Returns `true` if the ready slots match `configuration`.
   func isReady(for configuration: EncoderConfiguration) -> Bool {
-    monitor.locked {
-      if case .ready(let encoder, _) = state { encoder.isMade(for: configuration) } else { false }
-    }
+    monitor.locked { ready?.configuration.isMade(for: configuration) ?? false }
   }
 
-  /// Whether the last one could not be made.
+  /// `true` if the last slots could not be made.
   var hasFailed: Bool {
     monitor.locked {
       if case .failed = state { true } else { false }
     }
   }
 
-  /// Begins to make an encoder, after it has ended the one that is here.
-  func make(_ configuration: EncoderConfiguration) {
+  /// The ready slots. Read under the monitor.
+  private var ready: EncoderSlots? {
+    if case .ready(let slots) = state { slots } else { nil }
+  }
+
+  /// Starts `task`, with the slots that were live before.
+  func perform(_ task: LineupState.Standby, _ former: EncoderSlots? = nil) {
     monitor.locked {
-      if case .ready(let encoder, _) = state { retired.append(encoder) }
-      begin(.make(configuration))
-    }
-  }
-
-  /// Has the one that is here, or is being made, be one of `configuration`; makes one where it cannot be changed.
-  func adopt(_ configuration: EncoderConfiguration) {
-    let isChanged = monitor.locked { () -> Bool in
-      guard case .ready(let encoder, _) = state, encoder.configuration.size == configuration.size else { return false }
-      // Whatever the reason, another is made instead, and why that fails is told.
-      return (try? encoder.change(x264Preset: configuration.x264Preset)) ?? false
-    }
-    if !isChanged { make(configuration) }
-  }
-
-  /// Ends the one that is here.
-  func clear() {
-    monitor.locked {
-      if case .ready(let encoder, _) = state { retired.append(encoder) }
-      begin(.end)
-    }
-  }
-
-  /// Keeps `encoder`, which is warm.
-  func keep(_ encoder: any VideoEncoder) {
-    monitor.locked { state = .ready(encoder, isFormer: true) }
-  }
-
-  /// Keeps `encoder`, which was flushed, and begins to warm it up. Where that fails, one of `configuration` is made.
-  func warm(_ encoder: any VideoEncoder, _ configuration: EncoderConfiguration) {
-    monitor.locked { begin(.warm(encoder, configuration)) }
-  }
-
-  /// Ends `encoder`, and then makes one of `configuration` where that is wanted.
-  func retire(_ encoder: any VideoEncoder, thenMake configuration: EncoderConfiguration?) {
-    monitor.locked {
-      retired.append(encoder)
-      if let configuration {
-        begin(.make(configuration))
-      } else {
-        begin(.end)
+      switch task {
+      case .keep:
+        if let former { state = .ready(former) }
+        return
+      case .adopt(let configuration):
+        if let ready, ready.configuration.size == configuration.size, ready.configuration.color == configuration.color,
+          ready.change(effort: configuration.effort)
+        {
+          return
+        }
+      case .warm, .make, .end: break
       }
+      if let ready { retired.append(ready) }
+      switch task {
+      case .warm(let configuration): return begin(Order(configuration: configuration, former: former))
+      case .make(let configuration), .adopt(let configuration): begin(Order(configuration: configuration))
+      case .keep, .end: begin(Order())
+      }
+      if let former { retired.append(former) }
     }
   }
 
-  /// Takes the encoder of `configuration`, waiting for it where it is being made, or has it made where there is none or
-  /// another; and whether it is the one that was kept here last.
+  /// Takes the slots of `configuration`. Waits for them if they are in preparation; requests them and waits if there
+  /// are none or others.
   ///
-  /// - Parameter limit: how long the thread may be at it.
-  /// - Throws: ``EncoderError`` where it cannot be had; ``EncoderError/hung(library:after:)`` where it is not there in
-  ///   time, and then it is still being made.
+  /// - Parameter limit: The maximum time that the thread may work on the slots.
+  /// - Throws: ``EncoderError`` if the slots cannot be made. ``EncoderError/hung(library:after:)`` if they are not
+  ///   ready in time; the thread then continues to make them.
   func take(
-    or configuration: EncoderConfiguration, within limit: MediaTime
-  ) throws(EncoderError) -> (encoder: any VideoEncoder, isFormer: Bool) {
-    try monitor.locked { () throws(EncoderError) in
+    or configuration: EncoderConfiguration, within limit: Duration
+  ) throws(EncoderError) -> EncoderSlots {
+    try monitor.locked { () throws(EncoderError) -> EncoderSlots in
       var hasAsked = false
       while true {
         switch state {
-        case .ready(let encoder, let isFormer):
-          guard encoder.isMade(for: configuration) else {
+        case .ready(let slots):
+          guard slots.configuration.isMade(for: configuration) else {
             hasAsked = true
-            retired.append(encoder)
-            begin(.make(configuration))
+            retired.append(slots)
+            begin(Order(configuration: configuration))
             continue
           }
           state = .empty
-          return (encoder, isFormer)
+          return slots
         case .preparing(let since):
           let deadline = since + limit
-          guard MediaTime.now() < deadline else {
+          guard Instant.now() < deadline else {
             throw .hung(library: "the encoder for \(configuration.size)", after: limit)
           }
           _ = monitor.wait(until: deadline)
         case .failed where hasAsked: throw failure ?? .stopped
         case .empty, .failed:
           hasAsked = true
-          begin(.make(configuration))
+          begin(Order(configuration: configuration))
         case .ended: throw .stopped
         }
       }
     }
   }
 
-  /// Ends the thread and what it holds. What does not come back within two seconds is left behind.
+  /// Ends the thread and the slots that it holds. Work that does not end within two seconds is abandoned.
   func stop() {
     let hasEnded = monitor.locked { () -> Bool in
       isStopping = true
       monitor.signal()
-      let deadline = MediaTime.now() + Self.patience
+      let deadline = Instant.now() + Self.patience
       while true {
         if case .ended = state { return true }
         if !monitor.wait(until: deadline) { break }
@@ -191,11 +158,11 @@ final class StandbyThread: @unchecked Sendable {
     }
   }
 
-  /// Gives the thread an order, under the monitor.
+  /// Gives the thread a request. Called under the monitor.
   private func begin(_ next: Order) {
-    if case .warm(let encoder, _)? = order { retired.append(encoder) }
+    if let former = order?.former { retired.append(former) }
     order = next
-    if case .end = next { state = .empty } else { state = .preparing(since: .now()) }
+    state = next.configuration == nil ? .empty : .preparing(since: .now())
     monitor.signal()
   }
 
@@ -203,30 +170,24 @@ final class StandbyThread: @unchecked Sendable {
 
   private func run() {
     while let (order, retired) = nextOrder() {
-      for encoder in retired { encoder.stop() }
-      switch order {
-      case .make(let configuration): make(configuration, insteadOf: nil)
-      case .warm(let encoder, let configuration): make(configuration, insteadOf: encoder)
-      case .end: break
-      }
+      for slots in retired { slots.stop() }
+      if let configuration = order.configuration { make(configuration, insteadOf: order.former) }
     }
-    let rest = monitor.locked { () -> [any VideoEncoder] in
-      var rest = retired
-      if case .ready(let encoder, _) = state { rest.append(encoder) }
-      if case .warm(let encoder, _)? = order { rest.append(encoder) }
+    let rest = monitor.locked { () -> [EncoderSlots] in
+      let rest = retired + [ready, order?.former].compactMap { $0 }
       (retired, order) = ([], nil)
       state = .empty
       return rest
     }
-    for encoder in rest { encoder.stop() }
+    for slots in rest { slots.stop() }
     monitor.locked {
       state = .ended
       monitor.signal()
     }
   }
 
-  /// What is to be done, and what is to be ended before; nil at the end.
-  private func nextOrder() -> (Order, [any VideoEncoder])? {
+  /// Returns the next request and the slots to end before it; nil at the end.
+  private func nextOrder() -> (Order, [EncoderSlots])? {
     monitor.locked {
       while order == nil, !isStopping { monitor.wait() }
       guard !isStopping, let next = order else { return nil }
@@ -235,57 +196,51 @@ final class StandbyThread: @unchecked Sendable {
     }
   }
 
-  /// Readies `former`, or an encoder of `configuration`.
-  private func make(_ configuration: EncoderConfiguration, insteadOf former: (any VideoEncoder)?) {
+  /// Prepares `former`, or makes slots of `configuration`.
+  private func make(_ configuration: EncoderConfiguration, insteadOf former: EncoderSlots?) {
     if let former {
       do throws(EncoderError) {
         try former.prepare()
-        return publish(former, isFormer: true)
+        return publish(former)
       } catch {
         former.stop()
       }
     }
     let before = ResidentMemory.bytes
     do throws(EncoderError) {
-      let encoder = try makeEncoder(configuration)
+      let slots = try EncoderSlots.open(configuration, makers, isStandby: true)
       do throws(EncoderError) {
-        try encoder.prepare()
+        try slots.prepare()
       } catch {
-        encoder.stop()
+        slots.stop()
         throw error
       }
       let growth = max(0, ResidentMemory.bytes - before)
       monitor.locked { memory = growth }
-      publish(encoder, isFormer: false)
+      publish(slots)
     } catch {
       let isNew = monitor.locked { failure == nil }
-      if isNew { onFailed(configuration.size, error) }
+      // Reported once, until slots could be made again.
+      if isNew { makers.events.add(.standbyFailed(size: configuration.size, reason: error)) }
       monitor.locked {
         failure = error
-        // Whoever wants another by now waits for that one.
+        // If other slots were requested meanwhile, callers wait for those.
         if order == nil { state = .failed }
         monitor.signal()
       }
     }
   }
 
-  private func publish(_ encoder: any VideoEncoder, isFormer: Bool) {
+  private func publish(_ slots: EncoderSlots) {
     monitor.locked {
       failure = nil
       if order == nil {
-        state = .ready(encoder, isFormer: isFormer)
+        state = .ready(slots)
       } else {
-        // Another is wanted by now.
-        retired.append(encoder)
+        // Other slots were requested meanwhile.
+        retired.append(slots)
       }
       monitor.signal()
     }
-  }
-}
-
-extension VideoEncoder {
-  /// Whether it encodes what `configuration` has it encode, but for what changes while it runs.
-  func isMade(for configuration: EncoderConfiguration) -> Bool {
-    self.configuration.size == configuration.size && self.configuration.x264Preset == configuration.x264Preset
   }
 }

@@ -1,19 +1,19 @@
 import CYUV
 public import Media
 
-/// Planar Cb and Cr of any subsampling, from 4:4:4 down, into the interleaved 4:2:0 chroma of an NV12 frame.
+/// Converts planar Cb and Cr of any subsampling, from 4:4:4 down, to the interleaved 4:2:0 chroma of an NV12 frame.
 ///
-/// It is used by one thread at a time. Its scratch memory is reserved once, and only what a picture really needs
-/// of it is ever touched. Samples are averaged or interpolated as if sited midway between the luma samples, as
-/// JPEG has them (JFIF 1.02, page 4); for 4:2:0 nothing is resampled at all.
+/// One thread at a time uses it. Its scratch memory is reserved once, and only the part that a picture needs is ever
+/// touched. Samples are averaged or interpolated as if sited midway between the luma samples, as in JPEG (JFIF 1.02,
+/// page 4). For 4:2:0 nothing is resampled.
 public final class ChromaInterleaver: @unchecked Sendable {
-  // Sendable: it may move between threads; `scratch` belongs to whichever one is in `interleave`.
+  // Sendable: it may move between threads; `scratch` belongs to the thread that is in `interleave`.
 
   /// The size of the frames in luma samples.
   public let size: PictureSize
   private let scratch: UnsafeMutablePointer<UInt8>
 
-  /// One for frames of `size`.
+  /// Creates an interleaver for frames of `size`.
   ///
   /// - Throws: ``ConversionError/size(_:)``.
   public init(size: PictureSize) throws(ConversionError) {
@@ -27,9 +27,9 @@ public final class ChromaInterleaver: @unchecked Sendable {
     scratch.deallocate()
   }
 
-  /// Fills the chroma of `planes` from `cb` and `cr`, both of `chroma` samples; at most one for each of luma.
+  /// Fills the chroma of `planes` from `cb` and `cr`, both of `chroma` samples; at most one per luma sample.
   ///
-  /// - Throws: ``ConversionError``; then the chroma of `planes` is as it was.
+  /// - Throws: ``ConversionError``; then the chroma of `planes` is unchanged.
   public func interleave(
     cb: SourcePlane, cr: SourcePlane, of chroma: PictureSize, into planes: NV12Planes
   ) throws(ConversionError) {
@@ -55,10 +55,10 @@ public final class ChromaInterleaver: @unchecked Sendable {
       CInt(width), CInt(height))
   }
 
-  /// `plane` at half the frame's width and height: itself where it is of that size, else at `target`.
+  /// Returns `plane` at half the frame's width and height: `plane` itself if it has that size, else a copy at `target`.
   ///
-  /// First vertically, then horizontally: libyuv's way of doing both at once allocates row buffers for every
-  /// picture, and these two do not for any subsampling that JPEG and y4m know.
+  /// It scales first vertically, then horizontally. libyuv's single step for both allocates row buffers for every
+  /// picture. The two steps allocate none for any subsampling that JPEG and y4m have.
   private func resampled(
     _ plane: SourcePlane, of chroma: PictureSize, into target: UnsafeMutablePointer<UInt8>
   ) -> SourcePlane {
@@ -72,7 +72,7 @@ public final class ChromaInterleaver: @unchecked Sendable {
       (source, stride) = (UnsafePointer(between), chroma.width)
     }
     if chroma.width == size.width {
-      // libyuv halves both ways at once or not at all: a row and itself make a picture two rows high.
+      // libyuv halves both dimensions or none: a row with itself makes a picture two rows high.
       for row in 0..<height {
         ScalePlane(
           source + row * stride, 0, CInt(chroma.width), 2, target + row * width, CInt(width), CInt(width), 1,
@@ -90,12 +90,12 @@ public final class ChromaInterleaver: @unchecked Sendable {
 }
 
 extension NV12Planes {
-  /// Fills the chroma with the value that has no colour.
+  /// Fills the chroma with the value for no colour.
   func clearChroma() {
     SetPlane(chroma, CInt(chromaStride), CInt(size.width), CInt(size.height / 2), 128)
   }
 
-  /// Copies luma from `plane`, which must hold it.
+  /// Copies luma from `plane`, which must hold all of it.
   func copyLuma(from plane: SourcePlane) {
     CopyPlane(
       plane.base, CInt(plane.stride), luma, CInt(lumaStride), CInt(size.width), CInt(size.height))

@@ -1,25 +1,26 @@
 public import Media
+public import Platform
 
-/// Why a picture could not become NV12.
+/// A reason why a picture could not be converted to NV12.
 public enum ConversionError: Failure, Hashable {
-  /// The format is none that is converted here.
+  /// The converter does not support the format.
   case unsupported(PixelFormat)
   /// The size is odd, too small or too large.
   case size(PictureSize)
-  /// The frame to write to is not of the size that the converter was made for.
+  /// The target frame does not have the converter's size.
   case frameSize(PictureSize, expected: PictureSize)
   /// The picture came in fewer memory planes than its format has.
   case planes(got: Int, expected: Int)
-  /// The rows are closer together than they are long, or absurdly far apart.
+  /// The distance between rows is smaller than their length, or implausibly large.
   case stride(Int, minimum: Int)
   /// The buffer holds fewer bytes than the picture has.
   case short(got: Int, expected: Int)
-  /// The compressed picture is broken; the reason in the decoder's words.
+  /// The compressed picture is broken; with the decoder's reason.
   case corrupt(String)
-  /// The library gave no decoder.
+  /// The library created no decoder.
   case unavailable(library: String)
 
-  /// One line for the person at the terminal.
+  /// One line for the user at the terminal.
   public var description: String {
     switch self {
     case .unsupported(let format):
@@ -35,7 +36,7 @@ public enum ConversionError: Failure, Hashable {
     }
   }
 
-  /// What kind of failure it is.
+  /// The kind of the failure.
   public var kind: FailureKind {
     switch self {
     case .unsupported, .size: .usage

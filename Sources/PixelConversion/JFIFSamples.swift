@@ -1,19 +1,19 @@
 import Media
 
-/// Y'CbCr of another matrix or range into what JFIF means by it: BT.601 in full range.
+/// Converts Y'CbCr of another matrix or range to that of JFIF: BT.601 in full range.
 ///
-/// By way of R'G'B' it is one linear step, so that none has to be made: Y' gets a share of Cb and Cr, and those are mixed.
-/// (libyuv's factors end at 2, which BT.709 needs more than.)
+/// The path through R'G'B' is linear, so one step replaces it: Y' gets a share of Cb and Cr, and those are mixed.
+/// (libyuv's factors end at 2, but BT.709 needs larger ones.)
 struct JFIFSamples {
-  // In 1/16384.
+  // In units of 1/16384.
   private let luma: Int32
   private let lumaOffset: Int32
   private let lumaOfCb, lumaOfCr: Int32
   private let cbOfCb, cbOfCr, crOfCb, crOfCr: Int32
 
-  /// Nil where samples of `color` in a picture of `size` mean that already.
+  /// Creates a converter; nil if samples of `color` in a picture of `size` already have that meaning.
   init?(_ color: ColorDescription, size: PictureSize) {
-    // Where nothing is known, what players take pictures of that size for.
+    // For an unknown matrix, the one that players assume for pictures of that size.
     let isUnknown = color.matrix == 2
     let matrix: UInt8 = isUnknown ? (color.isFullRange || min(size.width, size.height) <= 576 ? 6 : 1) : color.matrix
     let (red, blue) = Self.weights(of: matrix)
@@ -33,7 +33,7 @@ struct JFIFSamples {
     (crOfCb, crOfCr) = (fixed(-ofCb * chromaScale / 1.402), fixed((redOfCr - ofCr) * chromaScale / 1.402))
   }
 
-  /// Kr and Kb by `matrix_coefficients`, H.264 table E-5; of those that no camera has, BT.601's.
+  /// Returns Kr and Kb of `matrix_coefficients`, H.264 table E-5; BT.601's for matrices that no camera has.
   private static func weights(of matrix: UInt8) -> (red: Double, blue: Double) {
     switch matrix {
     case 1: (0.2126, 0.0722)
@@ -44,7 +44,7 @@ struct JFIFSamples {
     }
   }
 
-  /// Converts `planes` into planes without padding, chroma of half the width and height.
+  /// Converts `planes` to planes without padding, with chroma of half the width and height.
   func convert(
     _ planes: NV12Planes, luma target: UnsafeMutablePointer<UInt8>, cb: UnsafeMutablePointer<UInt8>,
     cr: UnsafeMutablePointer<UInt8>
@@ -69,10 +69,10 @@ struct JFIFSamples {
     }
   }
 
-  /// 128, in 1/16384.
+  /// The value 128 in units of 1/16384.
   private static let middle: Int32 = 128 << 14
 
-  /// Rounded.
+  /// Returns a sample, rounded and clamped.
   @inline(__always)
   private static func sample(_ value: Int32) -> UInt8 {
     UInt8(truncatingIfNeeded: min(max((value &+ 8192) >> 14, 0), 255))

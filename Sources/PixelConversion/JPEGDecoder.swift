@@ -1,21 +1,22 @@
 import CTurboJPEG
 import Media
 
-/// JPEG pictures of one size into NV12 frames, by libjpeg-turbo: luma straight into the frame, chroma by way of
-/// scratch memory; what is turned is all decoded into scratch memory first, since a JPEG comes out whole or not at all.
+/// Decodes JPEG pictures of one size into NV12 frames, by libjpeg-turbo: luma directly into the frame, chroma through
+/// scratch memory. A picture to be rotated is first decoded into scratch memory as a whole, because a JPEG cannot be
+/// decoded in parts.
 ///
-/// Pictures without Huffman tables, as UVC cameras send them, are decoded with the tables of ITU-T T.81 annex K.3.
-/// RGB and CMYK pictures are refused: no camera sends them. libjpeg itself allocates a little for every picture.
+/// Pictures without Huffman tables, as UVC cameras send them, are decoded with the tables of ITU-T T.81 annex K.3. RGB
+/// and CMYK pictures are refused: no camera sends them. libjpeg itself allocates a little for every picture.
 final class JPEGDecoder {
   private let size: PictureSize
   private let interleaver: ChromaInterleaver
   private let turner: PictureTurner?
   private let scratch: UnsafeMutablePointer<UInt8>
-  /// Bytes of one of the three planes in `scratch`.
+  /// The number of bytes of one of the three planes in `scratch`.
   private let planeBytes: Int
   private var handle: tjhandle?
 
-  /// A decoder of pictures of `size`, laid anew by `turner` where there is one.
+  /// Creates a decoder for pictures of `size`, which `turner` rotates if it is not nil.
   ///
   /// - Throws: ``ConversionError``.
   init(size: PictureSize, turner: PictureTurner?) throws(ConversionError) {
@@ -24,13 +25,13 @@ final class JPEGDecoder {
     interleaver = try ChromaInterleaver(size: size)
     guard let handle = tjInitDecompress() else { throw .unavailable(library: "libjpeg-turbo") }
     self.handle = handle
-    // Planes are padded to whole chroma samples, of which the largest covers 4 luma samples (TurboJPEG's
-    // "YUV Image Format Notes"). Room for 4:4:4 is reserved; what 4:2:0 does not need of it is never touched.
+    // Planes are padded to whole chroma samples; the largest sample covers 4 luma samples (TurboJPEG's "YUV Image
+    // Format Notes"). Room for 4:4:4 is reserved; the part that 4:2:0 does not need is never touched.
     planeBytes = Self.padded(size.width) * Self.padded(size.height)
-    // Behind the planes, what is turned as NV12.
+    // After the planes, the NV12 picture to be rotated.
     scratch = .allocate(capacity: planeBytes * 3 + (turner == nil ? 0 : size.pixels * 3 / 2))
     if turner != nil {
-      // Touched, as far as 4:2:2 needs it, so that the first picture after a turn pays for no page fault.
+      // Touches the part that 4:2:2 needs, so that the first picture after a rotation causes no page fault.
       scratch.initialize(repeating: 0, count: planeBytes / 2)
       (scratch + planeBytes).initialize(repeating: 0, count: planeBytes / 2)
       (scratch + planeBytes * 3).initialize(repeating: 0, count: size.pixels * 3 / 2)
@@ -42,9 +43,9 @@ final class JPEGDecoder {
     if let handle { tjDestroy(handle) }
   }
 
-  /// Decodes the `byteCount` bytes at `source` into `planes`, which are of the decoder's size once turned.
+  /// Decodes the `byteCount` bytes at `source` into `planes`, which have the decoder's size after the rotation.
   ///
-  /// - Throws: ``ConversionError/corrupt(_:)`` for anything that is not a whole picture of that size.
+  /// - Throws: ``ConversionError/corrupt(_:)`` for anything but a complete picture of that size.
   func decode(_ source: SourcePlane, into planes: NV12Planes) throws(ConversionError) {
     guard let turner else { return try decodeUpright(source, into: planes) }
     let luma = scratch + planeBytes * 3
@@ -65,8 +66,8 @@ final class JPEGDecoder {
     do throws(ConversionError) {
       try decode(source, into: planes, handle: handle)
     } catch {
-      // A decoder remembers tables from one picture to the next, and those of a broken picture would spoil every
-      // later one that brings none of its own.
+      // A decoder keeps tables from one picture to the next. Those of a broken picture would spoil every later one that
+      // has no tables of its own.
       tjDestroy(handle)
       self.handle = nil
       throw error
@@ -87,7 +88,7 @@ final class JPEGDecoder {
     }
     let isGrey = subsampling == TJSAMP_GRAY.rawValue
 
-    // Where luma comes padded, it has no place in the frame.
+    // Padded luma does not fit into the frame.
     let lumaWidth = Int(tjPlaneWidth(0, width, subsampling))
     let lumaHeight = Int(tjPlaneHeight(0, height, subsampling))
     let chroma =
@@ -120,8 +121,8 @@ final class JPEGDecoder {
     }
     if result != 0 {
       try check(handle)
-      // Only the first warning is told, so what came after the harmless one is unknown; that the end is there
-      // can be seen.
+      // libjpeg-turbo reports only the first warning, so a later error may be hidden. The presence of the end can be
+      // checked.
       guard source.endsInEOI else { throw .corrupt("the JPEG has no end") }
     }
 
@@ -133,8 +134,8 @@ final class JPEGDecoder {
     }
   }
 
-  /// Throws what the library found wrong, except the one thing that many webcams do in every picture: a few bytes
-  /// between the end of the coded data and the next marker.
+  /// Throws the library's error, with one exception that many webcams cause in every picture: a few bytes between the
+  /// end of the coded data and the next marker.
   private func check(_ handle: tjhandle) throws(ConversionError) {
     guard let text = tjGetErrorStr2(handle) else { throw .corrupt("libjpeg-turbo gave no reason") }
     let isWarning = tjGetErrorCode(handle) == TJERR_WARNING.rawValue
@@ -143,7 +144,7 @@ final class JPEGDecoder {
     }
   }
 
-  /// `text.contains(words)`, without an allocation.
+  /// Returns `text.contains(words)`, without an allocation.
   private static func contains(_ text: UnsafePointer<CChar>, _ words: StaticString) -> Bool {
     var start = text
     while start.pointee != 0 {
@@ -159,12 +160,12 @@ final class JPEGDecoder {
 
   private static func padded(_ length: Int) -> Int { (length + 3) / 4 * 4 }
 
-  /// SOI and EOI.
+  /// The number of bytes of SOI and EOI.
   private static let shortest = 4
 }
 
 extension SourcePlane {
-  /// Whether an EOI marker (T.81 table B.1) is the last marker; cameras pad behind it.
+  /// `true` if an EOI marker (T.81 table B.1) is the last marker; cameras add padding after it.
   fileprivate var endsInEOI: Bool {
     var index = byteCount - 2
     while index >= 0 {

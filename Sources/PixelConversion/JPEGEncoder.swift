@@ -2,23 +2,24 @@ import CTurboJPEG
 import CYUV
 public import Media
 
-/// NV12 pictures into JPEG as JFIF has it: Y'CbCr of BT.601 in full range, 4:2:0, by libjpeg-turbo.
+/// Encodes NV12 pictures as JPEG by JFIF: Y'CbCr of BT.601 in full range, 4:2:0, by libjpeg-turbo.
 ///
-/// Samples that mean that already are coded as they are; all others are converted first. Primaries and transfer stay what
-/// they are: JFIF has no word for them. Of one thread at a time; memory is made for the first picture of a size and kept.
+/// Samples that already have that meaning are coded unchanged; all others are converted first. Primaries and transfer
+/// stay unchanged: JFIF cannot express them. One thread at a time uses it. Memory is allocated for the first picture of
+/// a size and kept.
 public final class JPEGEncoder {
-  /// 1…100, as libjpeg counts.
+  /// The quality, 1…100 on libjpeg's scale.
   public let quality: Int
 
   private let handle: tjhandle
-  /// The chroma planes, and luma where it is converted; and the coded picture.
+  /// The chroma planes, and luma if it is converted; then the coded picture.
   private var samples = Scratch()
   private var coded = Scratch()
-  /// What lays pictures that are not upright yet, and where to.
+  /// The converter that rotates pictures, and their size before the rotation.
   private var turning: (converter: PixelConverter, size: PictureSize)?
   private var turned = Scratch()
 
-  /// An encoder without memory for pictures so far.
+  /// Creates an encoder, as yet without memory for pictures.
   ///
   /// - Throws: ``ConversionError/unavailable(library:)``.
   public init(quality: Int = 80) throws(ConversionError) {
@@ -32,9 +33,9 @@ public final class JPEGEncoder {
     tjDestroy(handle)
   }
 
-  /// Codes `planes`, whose samples mean `color`, once they are laid by `orientation`.
+  /// Encodes `planes`, whose samples have the meaning `color`, rotated by `orientation`.
   ///
-  /// - Returns: a whole JPEG, SOI to EOI.
+  /// - Returns: a complete JPEG, SOI to EOI.
   /// - Throws: ``ConversionError``.
   public func encode(
     _ planes: NV12Planes, color: ColorDescription, orientation: Orientation = .upright
@@ -61,7 +62,9 @@ public final class JPEGEncoder {
     return Array(UnsafeBufferPointer(start: target, count: Int(count)))
   }
 
-  /// - Parameter meaning: what samples are converted by; nil where they are coded as they are.
+  /// Compresses `planes` to `target`. Returns `false` if the library fails.
+  ///
+  /// - Parameter meaning: the conversion of the samples; nil codes them unchanged.
   private func compress(
     _ planes: NV12Planes, _ meaning: JFIFSamples?, to target: inout UnsafeMutablePointer<UInt8>?, _ count: inout UInt
   ) -> Bool {
@@ -105,7 +108,7 @@ private struct Scratch: ~Copyable {
     memory?.deallocate()
   }
 
-  /// At least `count` bytes, whatever is in them.
+  /// Returns at least `count` bytes with undefined contents.
   mutating func reserve(_ count: Int) -> UnsafeMutablePointer<UInt8> {
     if let memory, capacity >= count { return memory }
     memory?.deallocate()

@@ -1,10 +1,10 @@
-/// A JPEG as a camera sends it, made into one that every program reads.
+/// Completes a JPEG from a camera, so that every program can read it.
 public enum JPEGStream {
-  /// The bytes of a JPEG from SOI to its last EOI, with the Huffman tables of ITU-T T.81 annex K.3 where it has none:
-  /// UVC cameras leave them out, and browsers need them. Everything else stays as it is. Nil where the markers before the
-  /// coded data cannot be followed, or the end is not there.
+  /// Returns the bytes of a JPEG from SOI to its last EOI. If the JPEG has no Huffman tables, adds those of ITU-T T.81
+  /// annex K.3: UVC cameras omit them, and browsers need them. Everything else stays unchanged. Returns nil if the
+  /// markers before the coded data are invalid, or if the end is missing.
   ///
-  /// Only syntax is looked at. Whether the picture can be decoded is for a decoder to say.
+  /// The function checks only the syntax. Only a decoder can tell if the picture is valid.
   public static func complete(_ bytes: UnsafeBufferPointer<UInt8>) -> [UInt8]? {
     guard let end = endOfPicture(bytes), bytes[0] == 0xff, bytes[1] == 0xd8 else { return nil }
     var index = 2
@@ -30,7 +30,7 @@ public enum JPEGStream {
   private static let dht: UInt8 = 0xc4
   private static let sos: UInt8 = 0xda
 
-  /// Behind the last EOI, if that is the last marker; cameras pad behind it.
+  /// Returns the index after the last EOI, if that is the last marker; cameras add padding after it.
   private static func endOfPicture(_ bytes: UnsafeBufferPointer<UInt8>) -> Int? {
     var index = bytes.count - 2
     while index >= 2 {

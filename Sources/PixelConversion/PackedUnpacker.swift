@@ -1,13 +1,14 @@
 import CYUV
 import Media
 
-/// Packed 4:2:2 (YUYV, UYVY, YVYU, VYUY) into NV12, in any orientation; each chroma sample is the mean of two rows'.
+/// Converts packed 4:2:2 (YUYV, UYVY, YVYU, VYUY) to NV12 in any orientation. Each chroma sample is the mean of two
+/// rows' samples.
 ///
-/// libyuv has a direct way for YUYV and UYVY only. The one for UYVY allocates for every picture, so that the other
-/// three go by way of planar chroma, a few rows at a time so that it stays in the cache. So does what is turned,
-/// luma too: it is read from memory once, and written there once.
+/// libyuv converts only YUYV and UYVY directly, and its UYVY function allocates for every picture. So the other three
+/// go through planar chroma, a few rows at a time, so that it stays in the cache. Rotated pictures take that path too,
+/// with their luma: each sample is read from memory once and written to memory once.
 final class PackedUnpacker {
-  /// In which order a pair of pixels is packed.
+  /// The order in which a pair of pixels is packed.
   enum Order {
     case yuyv, yvyu, uyvy, vyuy
   }
@@ -16,21 +17,21 @@ final class PackedUnpacker {
   private let size: PictureSize
   private let turner: PictureTurner?
   private let scratch: UnsafeMutablePointer<UInt8>
-  /// Rows at a time; even. More where they become columns: libyuv interleaves rows of chroma that are no multiple of
-  /// its widest vector three times as slowly.
+  /// The number of rows at a time; even. It is larger if rows become columns: libyuv interleaves rows of chroma three
+  /// times as slowly if their length is no multiple of its widest vector.
   private let stripRows: Int
 
-  /// One for pictures of `size`, laid anew by `turner` where there is one.
+  /// Creates an unpacker for pictures of `size`, which `turner` rotates if it is not nil.
   init(_ order: Order, size: PictureSize, turner: PictureTurner?) {
     self.order = order
     self.size = size
     self.turner = turner
     stripRows = turner?.transposes == true ? 64 : 16
-    // Cb and Cr at half width and half height: as much as half the rows of a strip. Luma that is turned comes too.
+    // Cb and Cr at half width and half height: as much as half the rows of a strip. Rotated luma comes in addition.
     let chroma = size.width * stripRows / 2
     let samples = turner == nil ? chroma : chroma + size.width * stripRows
     scratch = .allocate(capacity: samples)
-    // Touched, so that the first picture pays for no page fault.
+    // Touches the memory, so that the first picture causes no page fault.
     scratch.initialize(repeating: 0, count: samples)
   }
 
@@ -38,9 +39,9 @@ final class PackedUnpacker {
     scratch.deallocate()
   }
 
-  /// Fills `planes`, which are of the right size, from `source`.
+  /// Fills `planes`, which have the right size, from `source`.
   ///
-  /// - Throws: ``ConversionError`` where `source` is too short.
+  /// - Throws: ``ConversionError`` if `source` is too short.
   func unpack(_ source: SourcePlane, into planes: NV12Planes) throws(ConversionError) {
     let source = try source.holding(rows: size.height, width: size.width * 2)
     if case .yuyv = order, turner == nil {
@@ -51,8 +52,8 @@ final class PackedUnpacker {
   }
 
   private func unpackYUYV(_ source: SourcePlane, into planes: NV12Planes) {
-    // libyuv 1857 spoils the last columns where 18 to 30 remain after the last 32, and older ones may. Columns that
-    // are a multiple of its step are right; the last ones come out twice, once with each step.
+    // libyuv 1857 spoils the last columns if 18 to 30 remain after the last 32, and older versions may do so too.
+    // Columns that are a multiple of its step are right. The last ones are converted twice, once with each step.
     let step = size.width < 32 ? 16 : 32
     let whole = size.width / step * step
     unpackYUYV(source, columns: 0..<whole, into: planes)
@@ -60,7 +61,7 @@ final class PackedUnpacker {
   }
 
   private func unpackYUYV(_ source: SourcePlane, columns: Range<Int>, into planes: NV12Planes) {
-    // It refuses null pointers and empty pictures only, of which there are none here.
+    // libyuv refuses only null pointers and empty pictures, which do not occur here.
     _ = YUY2ToNV12(
       source.base + columns.lowerBound * 2, CInt(source.stride), planes.luma + columns.lowerBound,
       CInt(planes.lumaStride), planes.chroma + columns.lowerBound, CInt(planes.chromaStride), CInt(columns.count),
@@ -71,7 +72,7 @@ final class PackedUnpacker {
     let half = size.width / 2
     let samples = half * stripRows / 2
     let (first, second, turned) = (scratch, scratch + samples, scratch + samples * 2)
-    // Where Cr comes first, what libyuv takes for Cb is Cr.
+    // If Cr comes first, libyuv takes Cr for Cb.
     let (isUYVY, isSwapped) =
       switch order {
       case .yuyv: (false, false)
@@ -85,7 +86,7 @@ final class PackedUnpacker {
       let rows = min(stripRows, size.height - row)
       let luma = turner == nil ? planes.luma + row * planes.lumaStride : turned
       let lumaStride = turner == nil ? planes.lumaStride : size.width
-      // It refuses null pointers and empty pictures only, of which there are none here.
+      // libyuv refuses only null pointers and empty pictures, which do not occur here.
       _ = unpack(
         source.base + row * source.stride, CInt(source.stride), luma, CInt(lumaStride), first, CInt(half), second,
         CInt(half), CInt(size.width), CInt(rows))

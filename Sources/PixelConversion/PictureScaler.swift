@@ -1,17 +1,17 @@
 import CYUV
 public import Media
 
-/// NV12 pictures of one size into frames of another: whole, as large as they fit, with black bars where the aspect
-/// differs.
+/// Scales NV12 pictures of one size into frames of another: complete, as large as they fit, with black bars if the
+/// aspect differs.
 ///
-/// Each output sample is the mean of the samples that it covers where the picture shrinks, and is interpolated where it
-/// grows. Nothing is allocated here; libyuv takes some rows of memory for each picture.
+/// If the picture shrinks, each output sample is the mean of the samples that it covers. If the picture grows, output
+/// samples are interpolated. The scaler allocates nothing; libyuv allocates some rows for each picture.
 public final class PictureScaler: Sendable {
   /// The size of the pictures.
   public let size: PictureSize
   /// The size of the frames.
   public let frameSize: PictureSize
-  /// Where in the frame the picture lies, in luma samples, all even.
+  /// The picture's place in the frame, in luma samples, all even.
   let content: Area
 
   /// An upright rectangle in luma samples.
@@ -19,9 +19,9 @@ public final class PictureScaler: Sendable {
     var x, y, width, height: Int
   }
 
-  /// From pictures of `size` to frames of `frameSize`.
+  /// Creates a scaler from pictures of `size` to frames of `frameSize`.
   ///
-  /// - Throws: ``ConversionError/size(_:)`` where either cannot be encoded.
+  /// - Throws: ``ConversionError/size(_:)`` if either size cannot be encoded.
   public init(from size: PictureSize, to frameSize: PictureSize) throws(ConversionError) {
     for size in [size, frameSize] where !size.isEncodable { throw .size(size) }
     self.size = size
@@ -29,9 +29,9 @@ public final class PictureScaler: Sendable {
     content = Self.content(of: size, in: frameSize)
   }
 
-  /// Scales `picture`, which must be of ``size``, into `planes`, which must be of ``frameSize``. The two may not overlap.
+  /// Scales `picture`, which must have ``size``, into `planes`, which must have ``frameSize``. The two may not overlap.
   ///
-  /// - Throws: ``ConversionError/frameSize(_:expected:)`` where they are not, `.corrupt` where libyuv refuses.
+  /// - Throws: ``ConversionError/frameSize(_:expected:)`` if a size differs, `.corrupt` if libyuv refuses.
   public func scale(_ picture: NV12Planes, into planes: NV12Planes) throws(ConversionError) {
     guard picture.size == size else { throw .frameSize(picture.size, expected: size) }
     guard planes.size == frameSize else { throw .frameSize(planes.size, expected: frameSize) }
@@ -48,9 +48,9 @@ public final class PictureScaler: Sendable {
     guard result == 0 else { throw .corrupt("libyuv does not scale \(size) to \(content.width)x\(content.height)") }
   }
 
-  /// The largest place for `size` in the middle of `frameSize`, to even samples.
+  /// Returns the largest place for `size` in the middle of `frameSize`, at even samples.
   static func content(of size: PictureSize, in frameSize: PictureSize) -> Area {
-    // As wide as the frame where the picture is the wider one of the two, else as high.
+    // As wide as the frame if the picture is the wider one of the two, else as high.
     let isWider = size.width * frameSize.height >= frameSize.width * size.height
     let width = isWider ? frameSize.width : even(size.width * frameSize.height, by: size.height, limit: frameSize.width)
     let height =
@@ -59,7 +59,7 @@ public final class PictureScaler: Sendable {
       x: (frameSize.width - width) / 4 * 2, y: (frameSize.height - height) / 4 * 2, width: width, height: height)
   }
 
-  /// The even number nearest to `dividend / divisor`, from 2 to `limit`.
+  /// Returns the even number nearest to `dividend / divisor`, from 2 to `limit`.
   private static func even(_ dividend: Int, by divisor: Int, limit: Int) -> Int {
     min(max((dividend + divisor) / (2 * divisor) * 2, 2), limit)
   }

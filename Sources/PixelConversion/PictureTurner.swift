@@ -1,32 +1,31 @@
 import CYUV
 import Media
 
-/// Planes of 4:2:0 into an NV12 frame in another orientation: whole pictures, or strips of rows as they come out of
-/// a conversion.
+/// Rotates planes of 4:2:0 into an NV12 frame: whole pictures, or strips of rows from a conversion.
 ///
-/// Its scratch memory is reserved once; nothing here allocates, in this class or in libyuv: `RotatePlane180` would
-/// (a row for each picture), so that a half turn is a mirror whose rows are written from the last to the first.
+/// Its scratch memory is reserved once. Neither this class nor libyuv allocates anything: `RotatePlane180` would
+/// allocate a row for each picture. So a half turn mirrors the picture and writes its rows from the last to the first.
 final class PictureTurner {
-  /// Every orientation is at most three steps: source rows taken from the last to the first, then either mirrored or
-  /// transposed, then target rows written from the last to the first.
+  /// Every orientation takes at most three steps: read source rows from the last to the first, then mirror or
+  /// transpose, then write target rows from the last to the first.
   private let reversesSource: Bool
   private let mirrors: Bool
-  /// Whether rows become columns.
+  /// `true` if rows become columns.
   let transposes: Bool
   private let reversesTarget: Bool
 
   private let size: PictureSize
   private let scratch: UnsafeMutablePointer<UInt8>
-  /// Samples of each of Cb and Cr in `scratch`.
+  /// The number of samples of each of Cb and Cr in `scratch`.
   private let scratchSamples: Int
 
-  /// Columns of a transposed plane at a time: one cache line of each source row, and target rows few enough to stay
-  /// in the cache together.
+  /// The number of columns of a transposed plane at a time: one cache line of each source row, and few enough target
+  /// rows to stay in the cache together.
   private static let columns = 64
-  /// Rows of planar chroma that are mirrored at a time.
+  /// The number of rows of planar chroma that are mirrored at a time.
   private static let rows = 16
 
-  /// One that lays pictures of `size` so.
+  /// Creates a turner that rotates pictures of `size` by `orientation`.
   init(_ orientation: Orientation, size: PictureSize) {
     self.size = size
     transposes = orientation.swapsSides
@@ -39,7 +38,7 @@ final class PictureTurner {
       reversesSource = true
       reversesTarget = false
     case .quarter:
-      // Transposing a picture that stands on its head turns it clockwise; one that does not comes out mirrored.
+      // Transposing a picture with its rows reversed rotates it clockwise. Without the reversal the result is mirrored.
       reversesSource = !orientation.isMirrored
       reversesTarget = false
     case .threeQuarters:
@@ -48,7 +47,7 @@ final class PictureTurner {
     }
     scratchSamples = max(size.width / 2 * Self.rows, size.height / 2 * Self.columns / 2)
     scratch = .allocate(capacity: scratchSamples * 2)
-    // Touched, so that the first picture pays for no page fault.
+    // Touches the memory, so that the first picture causes no page fault.
     scratch.initialize(repeating: 0, count: scratchSamples * 2)
   }
 
@@ -56,7 +55,7 @@ final class PictureTurner {
     scratch.deallocate()
   }
 
-  /// Lays the luma of `rows` of the picture, whose first sample is at `source`, into `planes`.
+  /// Rotates the luma of `rows` of the picture into `planes`. The first sample is at `source`.
   func turnLuma(_ source: SourcePlane, rows: Range<Int>, into planes: NV12Planes) {
     let target = target(planes.luma, planes.lumaStride, rows: rows, of: size, bytesPerSample: 1)
     let source = self.source(source, rows: rows.count)
@@ -74,9 +73,9 @@ final class PictureTurner {
     }
   }
 
-  /// Lays interleaved chroma into `planes`: `rows` of its rows, the first pair at `source`.
+  /// Rotates interleaved chroma into `planes`: `rows` of its rows, the first pair at `source`.
   ///
-  /// - Parameter isSwapped: whether Cr comes first.
+  /// - Parameter isSwapped: `true` if Cr comes first.
   func turnChroma(pairs source: SourcePlane, isSwapped: Bool, rows: Range<Int>, into planes: NV12Planes) {
     let chroma = PictureSize(width: size.width / 2, height: size.height / 2)
     let target = target(planes.chroma, planes.chromaStride, rows: rows, of: chroma, bytesPerSample: 2)
@@ -93,7 +92,7 @@ final class PictureTurner {
           target.base + column * target.stride, to, height, count)
       }
     } else if mirrors {
-      // Bytes in reverse are pairs in reverse with their members exchanged.
+      // Reversed bytes are reversed pairs with exchanged members.
       if isSwapped {
         MirrorPlane(source.base, from, target.base, to, width * 2, height)
       } else {
@@ -106,7 +105,7 @@ final class PictureTurner {
     }
   }
 
-  /// Lays planar chroma into `planes`: `rows` of its rows, the first samples at `cb` and `cr`.
+  /// Rotates planar chroma into `planes`: `rows` of its rows, the first samples at `cb` and `cr`.
   func turnChroma(cb: SourcePlane, cr: SourcePlane, rows: Range<Int>, into planes: NV12Planes) {
     let chroma = PictureSize(width: size.width / 2, height: size.height / 2)
     let target = target(planes.chroma, planes.chromaStride, rows: rows, of: chroma, bytesPerSample: 2)
@@ -136,12 +135,12 @@ final class PictureTurner {
     }
   }
 
-  /// Where reading begins, and how far it is to the next row.
+  /// Returns the start of the source and the distance to its next row.
   private func source(_ plane: SourcePlane, rows: Int) -> (base: UnsafePointer<UInt8>, stride: Int) {
     reversesSource ? (plane.base + (rows - 1) * plane.stride, -plane.stride) : (plane.base, plane.stride)
   }
 
-  /// Where writing of `rows` of a plane of `size` begins, and how far it is to the next row of the target.
+  /// Returns the start of the target for `rows` of a plane of `size`, and the distance to the target's next row.
   private func target(
     _ base: UnsafeMutablePointer<UInt8>, _ stride: Int, rows: Range<Int>, of size: PictureSize, bytesPerSample: Int
   ) -> (base: UnsafeMutablePointer<UInt8>, stride: Int) {

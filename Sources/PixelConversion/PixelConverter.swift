@@ -1,15 +1,15 @@
 import CYUV
 public import Media
 
-/// Pictures of one pixel format and size into NV12 frames of one orientation.
+/// Converts pictures of one pixel format and size to NV12 frames of one orientation.
 ///
-/// A turn is part of the conversion: each sample is read and written once, except of a JPEG, which is decoded first
-/// and turned then. Nothing is allocated for a picture here or in libyuv; libjpeg itself allocates a little.
+/// Rotation is part of the conversion: each sample is read and written once. Only a JPEG is decoded first and then
+/// rotated. Neither the converter nor libyuv allocates memory for a picture; libjpeg itself allocates a little.
 ///
-/// It is used by one thread at a time. Samples keep their values: what they mean is told by the frame's
-/// ``ColorDescription``, which is the caller's to set. Nothing is read beyond a plane's `byteCount`.
+/// One thread at a time uses it. Samples keep their values; the caller sets their meaning as the frame's
+/// ``ColorDescription``. Nothing is read beyond a plane's `byteCount`.
 public final class PixelConverter: @unchecked Sendable {
-  // Sendable: it may move between threads; its scratch memory belongs to whichever one is in `convert`.
+  // Sendable: it may move between threads; its scratch memory belongs to the thread that is in `convert`.
 
   private enum Layout {
     case semiplanar(swapped: Bool, planes: Int)
@@ -19,9 +19,9 @@ public final class PixelConverter: @unchecked Sendable {
     case jpeg
   }
 
-  /// The size of the frames: that of the pictures, or their height and width.
+  /// The size of the frames: that of the pictures, or with width and height exchanged.
   public let frameSize: PictureSize
-  /// How pictures are laid into frames.
+  /// The orientation of the frames.
   public let orientation: Orientation
 
   private let layout: Layout
@@ -30,12 +30,12 @@ public final class PixelConverter: @unchecked Sendable {
   private let unpacker: PackedUnpacker?
   private let jpeg: JPEGDecoder?
 
-  /// Whether `format` is converted here, without libv4l.
+  /// Returns `true` if the converter supports `format` without libv4l.
   public static func supports(_ format: PixelFormat) -> Bool {
     layout(of: format) != nil
   }
 
-  /// A converter from `format` at `size`, the camera's, into frames whose size is `orientation`'s of it.
+  /// Creates a converter from `format` at the camera's `size`. The frames have the size that `orientation` makes of it.
   ///
   /// - Throws: ``ConversionError``.
   public init(
@@ -53,10 +53,10 @@ public final class PixelConverter: @unchecked Sendable {
     jpeg = if case .jpeg = layout { try JPEGDecoder(size: size, turner: turner) } else { nil }
   }
 
-  /// Converts `picture` into `planes`, which must be of ``frameSize``. Of a JPEG the first plane's
-  /// `byteCount` is the compressed length, and its stride means nothing.
+  /// Converts `picture` into `planes`, which must have ``frameSize``. For a JPEG the first plane's `byteCount` is the
+  /// compressed length; its stride has no meaning.
   ///
-  /// - Throws: ``ConversionError``; then the contents of `planes` are of no use.
+  /// - Throws: ``ConversionError``; then the contents of `planes` are undefined.
   public func convert(_ picture: SourcePicture, into planes: NV12Planes) throws(ConversionError) {
     guard planes.size == frameSize else { throw .frameSize(planes.size, expected: frameSize) }
     switch layout {
@@ -127,12 +127,12 @@ public final class PixelConverter: @unchecked Sendable {
     }
   }
 
-  // V4L2's codes of packed 4:2:2 with Cr before Cb, and of luma alone.
+  // V4L2's codes of packed 4:2:2 with Cr before Cb, and of luma only.
   private static let yvyu = PixelFormat("YVYU")
   private static let vyuy = PixelFormat("VYUY")
   private static let grey = PixelFormat("GREY")
 
-  /// Luma and interleaved chroma, wherever they lie.
+  /// Returns luma and interleaved chroma, from one memory plane or two.
   private func semiplanes(
     of picture: SourcePicture, required: Int
   ) throws(ConversionError) -> (luma: SourcePlane, chroma: SourcePlane) {
@@ -146,7 +146,7 @@ public final class PixelConverter: @unchecked Sendable {
     return (luma, chroma)
   }
 
-  /// Luma and the two chroma planes in the order of the format, wherever they lie.
+  /// Returns luma and the two chroma planes in the format's order, from one memory plane or three.
   private func planarPlanes(
     of picture: SourcePicture, required: Int
   ) throws(ConversionError) -> (luma: SourcePlane, second: SourcePlane, third: SourcePlane) {

@@ -1,22 +1,22 @@
 public import Media
 
-/// One memory plane of a picture as the device delivered it, lent for the length of a call.
+/// One memory plane of a picture as the device delivered it, valid for the duration of a call.
 public struct SourcePlane {
   /// The first byte of the first row.
   public let base: UnsafePointer<UInt8>
-  /// Bytes from one row to the next.
+  /// The number of bytes from one row to the next.
   public let stride: Int
-  /// How many bytes may be read from ``base``; nothing behind them is touched.
+  /// The number of bytes that may be read from ``base``; no byte after them is touched.
   public let byteCount: Int
 
-  /// `byteCount` bytes at `base` whose rows begin every `stride` bytes.
+  /// Creates a plane of `byteCount` bytes at `base`, whose rows begin every `stride` bytes.
   public init(base: UnsafePointer<UInt8>, stride: Int, byteCount: Int) {
     self.base = base
     self.stride = stride
     self.byteCount = byteCount
   }
 
-  /// The same plane, if it holds `rows` rows of `width` bytes; the last row needs no padding.
+  /// Returns this plane if it holds `rows` rows of `width` bytes; the last row needs no padding.
   ///
   /// - Throws: ``ConversionError/stride(_:minimum:)`` or ``ConversionError/short(got:expected:)``.
   func holding(rows: Int, width: Int) throws(ConversionError) -> SourcePlane {
@@ -25,7 +25,7 @@ public struct SourcePlane {
     return self
   }
 
-  /// What is left of this plane from `offset` on, as a plane of its own, if it holds `rows` rows of `width` bytes.
+  /// Returns the rest of this plane from `offset` on as a plane of its own, if it holds `rows` rows of `width` bytes.
   ///
   /// - Throws: ``ConversionError/short(got:expected:)``, with the bytes of the whole buffer.
   func following(offset: Int, stride: Int, rows: Int, width: Int) throws(ConversionError) -> SourcePlane {
@@ -37,31 +37,31 @@ public struct SourcePlane {
     return SourcePlane(base: base + offset, stride: stride, byteCount: byteCount - offset)
   }
 
-  /// Bytes of `rows` rows, the last one without padding.
+  /// Returns the number of bytes of `rows` rows, the last one without padding.
   private static func bytes(rows: Int, width: Int, stride: Int) throws(ConversionError) -> Int {
-    // libyuv counts in 32-bit integers, and so must the whole plane for its row pointers.
+    // libyuv counts in 32-bit integers, and the whole plane must fit them for its row pointers.
     guard stride >= width, stride <= strideLimit else { throw .stride(stride, minimum: width) }
     return stride * (rows - 1) + width
   }
 
-  /// 4 bytes a sample of the widest picture, and as much again for padding.
+  /// 4 bytes per sample of the widest picture, and as much again for padding.
   private static let strideLimit = 131_072
 }
 
-/// One picture as the device delivered it, lent for the length of a call.
+/// One picture as the device delivered it, valid for the duration of a call.
 ///
-/// Formats that keep their planes in one buffer (NV12, YU12 and their like) may give one plane: the converter finds
-/// the others behind it by V4L2's rule, in which the chroma stride of YU12 and YV12 is half of luma's, and that of
-/// NV12 and NV21 the same. NM12, NM21, YM12 and YM21 give one plane for each.
+/// Formats that keep their planes in one buffer (NV12, YU12 and similar ones) may give one plane. The converter finds
+/// the other planes after it by V4L2's rule: the chroma stride of YU12 and YV12 is half of luma's, that of NV12 and
+/// NV21 equals luma's. NM12, NM21, YM12 and YM21 give one plane each for luma and chroma.
 public struct SourcePicture {
   /// Luma, packed samples or compressed bytes.
   public let first: SourcePlane
-  /// Chroma: interleaved, or whichever of Cb and Cr the format names first.
+  /// Interleaved chroma, or the one of Cb and Cr that the format names first.
   public let second: SourcePlane?
   /// The other chroma plane.
   public let third: SourcePlane?
 
-  /// A picture of up to three planes.
+  /// Creates a picture of up to three planes.
   public init(first: SourcePlane, second: SourcePlane? = nil, third: SourcePlane? = nil) {
     self.first = first
     self.second = second
@@ -70,7 +70,7 @@ public struct SourcePicture {
 }
 
 extension SourcePicture {
-  /// An NV12 picture, such as a frame.
+  /// Creates an NV12 picture, such as one from a frame.
   public init(_ planes: NV12Planes) {
     let size = planes.size
     self.init(

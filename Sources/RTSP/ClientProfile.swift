@@ -1,29 +1,30 @@
-/// What a client is told of by a session description: RFC 3551's profile AVP, or AVPF of RFC 4585 with a stream of
-/// retransmissions (RFC 4588); with a key for SRTP, or in the clear.
+/// The form of the session description for one client. The profile is AVP of RFC 3551, or AVPF of RFC 4585 with a
+/// retransmission stream (RFC 4588). The description has a key for SRTP, or none.
 ///
-/// Clients with live555 (VLC, recorders) and Media3 (Android) refuse a description whose media is `RTP/AVPF`, or of more
-/// than one payload type. So AVP is for all, and AVPF for who is known to read it or asks for it. RTCP feedback of any
-/// client is answered; one that was told of AVP sends none by itself.
+/// Clients based on live555 (VLC, recorders) and on Media3 (Android) refuse a description whose media is `RTP/AVPF`,
+/// or has more than one payload type. All clients therefore get AVP, except for those that are known to read AVPF or
+/// request it. The server answers RTCP feedback of any client; a client with AVP sends none by itself.
 ///
-/// live555 reads a key, but takes four bytes of each SRTP packet for the identifier of one, whether there is one or not.
-/// What it gets within an encrypted connection needs no other protection.
+/// live555 reads a key, but takes four bytes of each SRTP packet for a key identifier (MKI), even if there is none.
+/// Data on an encrypted connection needs no other protection.
 public struct ClientProfile: Hashable, Sendable {
-  /// Whether the client reads AVPF with two payload types.
+  /// `true` if the client reads AVPF with two payload types.
   public let takesFeedback: Bool
-  /// Whether the client decrypts SRTP by a key of the description.
+  /// `true` if the client decrypts SRTP by a key in the description.
   public let takesKey: Bool
 
-  /// What a client's `User-Agent` begins with that reads AVPF.
+  /// The start of the `User-Agent` of clients that read AVPF.
   private static let feedbackAgent = "GStreamer/"
-  /// What a client's `User-Agent` has that is made of live555: `LibVLC/3.0.20 (LIVE555 Streaming Media v2016.11.28)`.
+  /// The part of `User-Agent` that marks clients based on live555: `LibVLC/3.0.20 (LIVE555 Streaming Media
+  /// v2016.11.28)`.
   private static let live555Agent = "LIVE555 Streaming Media"
 
-  /// The profile of a client.
+  /// Creates the profile of a client.
   ///
   /// - Parameters:
   ///   - userAgent: The value of `User-Agent`.
-  ///   - query: What follows `?` in the URL. `profile=avpf` and `profile=avp` in it go before the user agent; any other
-  ///     value says nothing.
+  ///   - query: The text after `?` in the URL. `profile=avpf` and `profile=avp` in it take precedence over the user
+  ///     agent; any other value has no effect.
   public init(userAgent: String?, query: String?) {
     let asked = query?.split(separator: "&").last { $0.asciiLowercased.hasPrefix("profile=avp") }?.asciiLowercased
     switch asked {

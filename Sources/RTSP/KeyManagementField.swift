@@ -1,37 +1,36 @@
-public import Media
+public import Platform
 import RTP
 
-/// Why a `KeyMgmt` header is not taken.
+/// The reason why a `KeyMgmt` header is refused.
 public enum KeyManagementError: Failure, Hashable {
-  /// It is not written as RFC 4567 section 4.1.2 says, is there twice, or is of another protocol than MIKEY.
+  /// A header that violates RFC 4567 section 4.1.2, occurs twice, or has a protocol other than MIKEY.
   case field(String)
 
-  /// One line for the log.
+  /// A one-line description for the log.
   public var description: String {
     switch self {
     case .field(let what): "\(what) in a KeyMgmt header; send prot=mikey;uri=\"URL\";data=\"BASE64\" once"
     }
   }
 
-  /// What kind of failure it is.
+  /// The kind of failure.
   public var kind: FailureKind { .data }
 }
 
-/// The `KeyMgmt` header of RTSP, RFC 4567 section 4.1.2: a key that goes along with SETUP. What it says is for
-/// `MIKEYMessage` to read.
+/// The `KeyMgmt` header of RTSP, RFC 4567 section 4.1.2: a key sent with SETUP. `MIKEYMessage` parses its data.
 public struct KeyManagementField: Hashable, Sendable, CustomStringConvertible {
-  /// The URL that it belongs to.
+  /// The URL that the key belongs to.
   public var url: String
   /// The MIKEY message in base64.
   public var data: String
 
-  /// A field; see the properties.
+  /// Creates a field; see the properties.
   public init(url: String, data: String) {
     self.url = url
     self.data = data
   }
 
-  /// The field of a request; nil where there is none.
+  /// Parses the field of a request; `nil` if there is none.
   ///
   /// - Throws: ``KeyManagementError``.
   public init?(_ request: Request) throws(KeyManagementError) {
@@ -53,6 +52,6 @@ public struct KeyManagementField: Hashable, Sendable, CustomStringConvertible {
     self.init(url: fields["uri"] ?? "", data: data)
   }
 
-  /// As in the header.
+  /// The text as written in the header.
   public var description: String { "prot=mikey;uri=\"\(url)\";data=\"\(data)\"" }
 }

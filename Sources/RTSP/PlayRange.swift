@@ -1,14 +1,14 @@
-public import Media
+public import Platform
 
-/// Why a `Range` cannot be played from a camera.
+/// The reason why a `Range` cannot be played from a camera.
 public enum PlayRangeError: Failure, Hashable {
   /// A unit other than npt, smpte and clock.
   case unit(String)
-  /// A range that is none of RFC 2326 section 3.5 to 3.7, one that ends before it begins, or one of clock or time code,
-  /// by which nothing is recorded.
+  /// A range that violates RFC 2326 section 3.5 to 3.7, or that ends before it begins. Also a range by clock or time
+  /// code, because no recording exists by those.
   case range(String)
 
-  /// The answer to it: section 12.29 asks for 501 where the unit is unknown.
+  /// The status of the response: section 12.29 requires 501 for an unknown unit.
   public var status: ResponseStatus {
     switch self {
     case .unit: .notImplemented
@@ -16,7 +16,7 @@ public enum PlayRangeError: Failure, Hashable {
     }
   }
 
-  /// One line for the log.
+  /// A one-line description for the log.
   public var description: String {
     switch self {
     case .unit(let text): "the range \(excerpt(text)) has an unknown unit; play npt=now-"
@@ -24,22 +24,24 @@ public enum PlayRangeError: Failure, Hashable {
     }
   }
 
-  /// What kind of failure it is.
+  /// The kind of failure.
   public var kind: FailureKind { .data }
 }
 
 /// A `Range` that a live camera can play: from any time on (RFC 2326 section 12.29).
 ///
-/// A camera has one time to play from, now. A start in seconds is taken too, because players send `npt=0.000-` for "from
-/// the start" and continue after a pause from where they were; and an end, after which a player asks to stop by itself
-/// (live555's, told to play for five seconds, sends `npt=0.000-5.000`). The answer's `npt=now-` says what is played.
+/// A camera can only play from now. A start in seconds is accepted too: players send `npt=0.000-` for "from the
+/// start", and continue from their last position after a pause. An end is accepted as well, because a player stops by
+/// itself after it: live555's, told to play for five seconds, sends `npt=0.000-5.000`. The response's `npt=now-`
+/// states the played range.
 public struct PlayRange: Hashable, Sendable {
-  /// What the answer says is played.
+  /// The played range in the response.
   public static let answer = "npt=now-"
 
-  /// Reads the value of a `Range` header.
+  /// Parses the value of a `Range` header.
   ///
-  /// - Throws: ``PlayRangeError`` for a unit that is unknown or not served, and where a live camera has no such range.
+  /// - Throws: ``PlayRangeError`` for a unit that is unknown or not served, and for a range that a live camera does
+  ///   not have.
   public init(_ text: String) throws(PlayRangeError) {
     let parts = text.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
     let unit = parts[0].trimmed.asciiLowercased
@@ -52,7 +54,8 @@ public struct PlayRange: Hashable, Sendable {
     guard let end = Self.seconds(last[...]), start == .infinity || start <= end else { throw .range(text) }
   }
 
-  /// A time of section 3.6 in seconds: `npt-sec`, `npt-hhmmss`, or `now`, which is infinite; nil for anything else.
+  /// Returns a time of section 3.6 in seconds: `npt-sec`, `npt-hhmmss`, or `now`, which is infinite. Returns `nil`
+  /// for other text.
   private static func seconds(_ text: Substring) -> Double? {
     if text == "now" { return .infinity }
     let parts = text.split(separator: ":", omittingEmptySubsequences: false)

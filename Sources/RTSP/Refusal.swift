@@ -1,18 +1,18 @@
-public import Media
+public import Platform
 
-/// Why a request is not carried out.
+/// The reason why a request is not carried out.
 public enum Refusal: Failure, Hashable {
-  /// Another version than RTSP/1.0.
+  /// A version other than RTSP/1.0.
   case version(ProtocolVersion)
   /// No `CSeq`, two of them, or one that is no number of 1…20 digits.
   case sequenceNumber(String?)
-  /// A method that the RFC does not know.
+  /// A method outside the RFC.
   case unknownMethod(String)
   /// A method of the RFC that is not served.
   case method(RequestMethod)
   /// Options in `Require` that the server does not have.
   case options([String])
-  /// A URI that cannot be read.
+  /// A URI that cannot be parsed.
   case url(RequestURLError)
   /// A method that needs a path, without one.
   case noPath(RequestMethod)
@@ -22,26 +22,26 @@ public enum Refusal: Failure, Hashable {
   case track(Int, of: Int)
   /// `Accept` without `application/sdp`.
   case accept(String)
-  /// A `Transport` without a way to send.
+  /// A `Transport` without a usable transport.
   case transport(TransportError)
-  /// A range that is not on a camera.
+  /// A range that a camera cannot play.
   case range(PlayRangeError)
-  /// No `Session`, or one that is unknown, has timed out or is another client's or path's.
+  /// No `Session`, or one that is unknown, has timed out, or belongs to another client or path.
   case session(String?)
   /// A method that is not valid in the session's state.
   case state(SessionState, RequestMethod)
   /// SETUP of a presentation with more than one stream, or of a second presentation in one session.
   case aggregate(String)
-  /// PLAY or PAUSE of one of the streams that a session has.
+  /// PLAY or PAUSE of only one of a session's streams.
   case onlyAggregate(track: Int)
   /// Parameters that the server does not have.
   case parameters
-  /// As many sessions as there may be.
+  /// The maximum number of sessions is reached.
   case sessions(limit: Int)
-  /// As many sessions as one address may have.
+  /// The maximum number of sessions of one address is reached.
   case sessionsPerAddress(limit: Int)
 
-  /// The answer to it.
+  /// The status of the response.
   public var status: ResponseStatus {
     switch self {
     case .version: .versionNotSupported
@@ -62,7 +62,7 @@ public enum Refusal: Failure, Hashable {
     }
   }
 
-  /// What the answer says besides.
+  /// The additional header fields of the response.
   var headers: [HeaderFields.Field] {
     switch self {
     case .method: [.init("Allow", RequestMethod.served.map(\.description).joined(separator: ", "))]
@@ -73,7 +73,7 @@ public enum Refusal: Failure, Hashable {
     }
   }
 
-  /// Whether the session that the request names is there.
+  /// `true` if the session that the request names exists.
   var isOfSession: Bool {
     switch self {
     case .state, .onlyAggregate, .range, .parameters: true
@@ -81,19 +81,19 @@ public enum Refusal: Failure, Hashable {
     }
   }
 
-  /// One line for the log.
+  /// A one-line description for the log.
   public var description: String {
     switch self {
-    case .version(let version): "a request of \(version): only \(ProtocolVersion.rtsp1) is spoken"
+    case .version(let version): "a request of \(version): only \(ProtocolVersion.rtsp1) is supported"
     case .sequenceNumber(let text):
       text.map { "a CSeq of \(excerpt($0)): one number of 1 to \(Request.sequenceNumberDigits) digits" }
         ?? "a request without a CSeq; send one number"
-    case .unknownMethod(let name): "the method \(excerpt(name)) is none of RTSP 1.0"
+    case .unknownMethod(let name): "the method \(excerpt(name)) is unknown to RTSP 1.0"
     case .method(let method): "\(method) is not served: this server only sends"
-    case .options(let options): "the options \(excerpt(options.joined(separator: ", "))) are required and not there"
+    case .options(let options): "the options \(excerpt(options.joined(separator: ", "))) are required but not supported"
     case .url(let error): error.description
     case .noPath(let method): "\(method) of '*'; name a path"
-    case .path(let path): "nothing is served at \(excerpt(path)); ask for the camera's path"
+    case .path(let path): "there is no stream at \(excerpt(path)); request the camera's path"
     case .track(let track, let count): "no stream \(RequestURL.trackPrefix)\(track): there are \(count), from 0 on"
     case .accept(let text): "a description as \(excerpt(text)): only application/sdp is written"
     case .transport(let error): error.description
@@ -109,7 +109,7 @@ public enum Refusal: Failure, Hashable {
     }
   }
 
-  /// What kind of failure it is.
+  /// The kind of failure.
   public var kind: FailureKind {
     switch self {
     case .sessions, .sessionsPerAddress: .temporary

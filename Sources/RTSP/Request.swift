@@ -1,40 +1,40 @@
-/// The version of the protocol that a request is written in.
+/// The RTSP version of a request.
 public struct ProtocolVersion: Hashable, Sendable, CustomStringConvertible {
   /// The number before the point.
   public let major: UInt8
-  /// The number behind it.
+  /// The number after the point.
   public let minor: UInt8
 
-  /// RFC 2326.
+  /// RTSP 1.0, RFC 2326.
   public static let rtsp1 = ProtocolVersion(major: 1, minor: 0)
 
-  /// A version.
+  /// Creates a version.
   public init(major: UInt8, minor: UInt8) {
     self.major = major
     self.minor = minor
   }
 
-  /// As in a request line.
+  /// The version as written in a request line.
   public var description: String { "RTSP/\(major).\(minor)" }
 }
 
 /// A request, RFC 2326 section 6.
 public struct Request: Hashable, Sendable {
-  /// What is asked for.
+  /// The method.
   public var method: RequestMethod
-  /// The request URI as it was sent: what a Digest is calculated of. ``RequestTarget`` reads it.
+  /// The request URI as it was sent, the input of a Digest. ``RequestTarget`` parses it.
   public var uri: String
-  /// Its version.
+  /// The RTSP version.
   public var version: ProtocolVersion
-  /// Its header fields.
+  /// The header fields.
   public var headers: HeaderFields
-  /// What follows the header, `Content-Length` bytes.
+  /// The body: `Content-Length` bytes after the header.
   public var body: [UInt8]
 
-  /// The most digits that a `CSeq` may have.
+  /// The maximum number of digits of a `CSeq`.
   public static let sequenceNumberDigits = 20
 
-  /// A request; see the properties.
+  /// Creates a request; see the properties.
   public init(
     _ method: RequestMethod, _ uri: String, version: ProtocolVersion = .rtsp1, headers: HeaderFields = [],
     body: [UInt8] = []
@@ -46,12 +46,12 @@ public struct Request: Hashable, Sendable {
     self.body = body
   }
 
-  /// `CSeq`, digit for digit as it was sent; nil where it is missing, sent twice, or no number of 1…20 digits.
+  /// The `CSeq`, digit for digit as it was sent; `nil` if it is missing, sent twice, or no number of 1…20 digits.
   public var sequenceNumber: String? { headers.sequenceNumber }
 }
 
 extension HeaderFields {
-  /// The text of the one `CSeq`, if it is a number.
+  /// The text of the only `CSeq`, if it is a number.
   var sequenceNumber: String? {
     let values = values(of: "CSeq")
     guard values.count == 1, (1...Request.sequenceNumberDigits).contains(values[0].utf8.count),
@@ -61,33 +61,33 @@ extension HeaderFields {
   }
 }
 
-/// What a client sends on its connection.
+/// A message that a client sends on its connection.
 public enum ClientMessage: Hashable, Sendable {
   /// A request.
   case request(Request)
-  /// Binary data between requests, RFC 2326 section 10.12: RTCP, in practice.
+  /// Binary data between requests, RFC 2326 section 10.12: in practice, RTCP.
   case interleaved(InterleavedFrame)
 }
 
 /// Binary data on an RTSP connection, RFC 2326 section 10.12: `$`, the channel, the length, and that many bytes.
 public struct InterleavedFrame: Hashable, Sendable {
-  /// Bytes before the payload.
+  /// The number of bytes before the payload.
   public static let headerByteCount = 4
-  /// What a frame begins with: `$`.
+  /// The first byte of a frame: `$`.
   public static let marker: UInt8 = 0x24
 
-  /// Which stream, as `interleaved=` in `Transport` says.
+  /// The channel of the stream, as in `interleaved=` of `Transport`.
   public var channel: UInt8
   /// One RTP or RTCP packet.
   public var payload: [UInt8]
 
-  /// A frame.
+  /// Creates a frame.
   public init(channel: UInt8, payload: [UInt8]) {
     self.channel = channel
     self.payload = payload
   }
 
-  /// The four bytes before a payload of `payloadBytes`.
+  /// Returns the four bytes before a payload of `payloadBytes`.
   public static func header(channel: UInt8, payloadBytes: UInt16) -> (UInt8, UInt8, UInt8, UInt8) {
     (marker, channel, UInt8(payloadBytes >> 8), UInt8(truncatingIfNeeded: payloadBytes))
   }

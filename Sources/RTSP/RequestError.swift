@@ -1,23 +1,23 @@
-public import Media
+public import Platform
 
-/// Why what a client sent is no request. The connection cannot be read any further: where the next message
-/// would begin is unknown.
+/// The reason why a client's message is no request. The connection cannot be read any further, because the start of
+/// the next message is unknown.
 public enum RequestError: Failure, Hashable {
-  /// A line of more bytes than are read.
+  /// A request line of more bytes than the limit.
   case requestLine(limit: Int)
-  /// A header line of more bytes than are read.
+  /// A header line of more bytes than the limit.
   case headerLine(limit: Int)
-  /// More header fields than are read.
+  /// More header fields than the limit.
   case headerFields(limit: Int)
-  /// A request line and header fields of more bytes together than are read.
+  /// A request line and header fields of more bytes together than the limit.
   case head(limit: Int)
-  /// A `Content-Length` beyond what is read.
+  /// A `Content-Length` beyond the limit.
   case body(Int, limit: Int)
-  /// Interleaved data beyond what is read.
+  /// Interleaved data beyond the limit.
   case interleaved(Int, limit: Int)
-  /// More empty lines between messages than are passed over.
+  /// More empty lines between messages than the limit.
   case emptyLines(limit: Int)
-  /// A byte that no line may have, a carriage return without a line feed among them.
+  /// A byte that is not allowed in a line, such as a carriage return without a line feed.
   case character(UInt8)
   /// A request line that is not `METHOD URI RTSP/x.y`.
   case malformedRequestLine(String)
@@ -26,7 +26,7 @@ public enum RequestError: Failure, Hashable {
   /// A `Content-Length` that is no number, or two that differ.
   case contentLength(String)
 
-  /// The answer to it.
+  /// The status of the response.
   public var status: ResponseStatus {
     switch self {
     case .requestLine: .uriTooLarge
@@ -35,7 +35,7 @@ public enum RequestError: Failure, Hashable {
     }
   }
 
-  /// One line for the log.
+  /// A one-line description for the log.
   public var description: String {
     switch self {
     case .requestLine(let limit): "an RTSP request line of more than \(limit) bytes; shorten the URL"
@@ -54,11 +54,11 @@ public enum RequestError: Failure, Hashable {
     }
   }
 
-  /// What kind of failure it is.
+  /// The kind of failure.
   public var kind: FailureKind { .data }
 }
 
-/// The first characters of what a client sent, in quotes, without anything that a terminal would obey.
+/// Returns the first characters of a client's text, in quotes and without terminal control characters.
 func excerpt(_ text: some StringProtocol) -> String {
   let limit = 60
   let start = text.unicodeScalars.prefix(limit).map { scalar in

@@ -1,26 +1,26 @@
-/// Reads a client's requests and interleaved data out of the bytes of its connection, however they are split.
+/// A parser of a client's requests and interleaved data, independent of how the connection splits the bytes.
 ///
-/// It holds the message that is not complete yet and nothing else, so its memory is bounded by its ``Limits``. Lines may
-/// end with a line feed alone, and header lines may be folded (RFC 2326 section 4, RFC 2068 section 4.2).
+/// The parser holds only the incomplete message, so that its ``Limits`` bound its memory. Lines may end with a line
+/// feed alone, and header lines may be folded (RFC 2326 section 4, RFC 2068 section 4.2).
 public struct RequestParser: Sendable {
-  /// What is read at most.
+  /// The limits of a parser.
   public struct Limits: Hashable, Sendable {
-    /// Bytes of a request line.
+    /// The maximum number of bytes of a request line.
     public var requestLineBytes: Int
-    /// Bytes of a header line.
+    /// The maximum number of bytes of a header line.
     public var headerLineBytes: Int
-    /// Header fields.
+    /// The maximum number of header fields.
     public var headerFields: Int
-    /// Bytes of request line and header lines together, without their ends.
+    /// The maximum number of bytes of request line and header lines together, without line ends.
     public var headBytes: Int
-    /// Bytes of a body.
+    /// The maximum number of bytes of a body.
     public var bodyBytes: Int
-    /// Bytes of one interleaved packet.
+    /// The maximum number of bytes of one interleaved packet.
     public var interleavedBytes: Int
-    /// Empty lines before a message.
+    /// The maximum number of empty lines before a message.
     public var emptyLines: Int
 
-    /// Limits that every player stays far below.
+    /// Creates limits that every player stays far below.
     public init(
       requestLineBytes: Int = 2048, headerLineBytes: Int = 4096, headerFields: Int = 64, headBytes: Int = 16_384,
       bodyBytes: Int = 4096, interleavedBytes: Int = 4096, emptyLines: Int = 8
@@ -35,7 +35,7 @@ public struct RequestParser: Sendable {
     }
   }
 
-  /// Where in a message the next byte is.
+  /// The position of the next byte in a message.
   private enum Place: Hashable {
     case start
     case requestLine
@@ -45,7 +45,7 @@ public struct RequestParser: Sendable {
     case interleaved(channel: UInt8, count: Int)
   }
 
-  /// What is read at most.
+  /// The parser's limits.
   public let limits: Limits
   private var place = Place.start
   private var buffer: [UInt8] = []
@@ -54,15 +54,15 @@ public struct RequestParser: Sendable {
   private var emptyLines = 0
   private var failure: RequestError?
 
-  /// A parser at the start of a connection.
+  /// Creates a parser at the start of a connection.
   public init(limits: Limits = Limits()) {
     self.limits = limits
   }
 
-  /// Whether a message has begun and is not complete: a time-out is running then.
+  /// `true` if a message has begun and is incomplete, so that a timeout runs.
   public var isInsideMessage: Bool { place != .start }
 
-  /// `CSeq` of the request that is being read, for the answer to one that fails; nil where it is not known.
+  /// The `CSeq` of the request being read, for the response to a failed request; `nil` if unknown.
   public var sequenceNumber: String? {
     switch place {
     case .headers, .body: request.headers.sequenceNumber
@@ -70,7 +70,7 @@ public struct RequestParser: Sendable {
     }
   }
 
-  /// Bytes that are held of a message that is not complete.
+  /// The number of bytes held of an incomplete message.
   public var bufferedBytes: Int {
     switch place {
     case .headers, .body: headBytes + buffer.count
@@ -78,10 +78,10 @@ public struct RequestParser: Sendable {
     }
   }
 
-  /// The next message; nil where all `bytes` are read and it is not complete.
+  /// Returns the next message; `nil` if all `bytes` are read and the message is incomplete.
   ///
-  /// - Parameter bytes: What the connection received. Those that were read are taken from its start.
-  /// - Throws: Why the connection cannot be read, and again at every further call.
+  /// - Parameter bytes: The received bytes. The parser removes those that it has read from the start.
+  /// - Throws: ``RequestError`` if the connection cannot be read, and again at every later call.
   public mutating func next(from bytes: inout UnsafeRawBufferPointer) throws(RequestError) -> ClientMessage? {
     if let failure { throw failure }
     do throws(RequestError) {
@@ -123,8 +123,8 @@ public struct RequestParser: Sendable {
     return nil
   }
 
-  /// Adds `byte` to the line; true where it ends it. One byte after the other, so that the first fault is the one that
-  /// is reported wherever the input is split.
+  /// Appends `byte` to the line. Returns `true` if the byte ends the line. The parser takes one byte at a time, so
+  /// that it reports the same first error wherever the input is split.
   private mutating func takeLineByte(_ byte: UInt8) throws(RequestError) -> Bool {
     let isRequestLine = place == .requestLine
     if byte == 0x0a {
@@ -145,7 +145,7 @@ public struct RequestParser: Sendable {
     return false
   }
 
-  /// Takes up to `count` bytes in all into the buffer; what it holds then, once it has them all.
+  /// Adds bytes to the buffer up to `count` in all. Returns the buffer's contents when it is complete.
   private mutating func takeBlock(_ count: Int, from bytes: inout UnsafeRawBufferPointer) -> [UInt8]? {
     let part = min(count - buffer.count, bytes.count)
     buffer.append(contentsOf: bytes.prefix(part))

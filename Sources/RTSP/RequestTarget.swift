@@ -1,32 +1,32 @@
-public import Media
+public import Platform
 
-/// What a request is about: the server, or a URL.
+/// The target of a request: the server, or a URL.
 public enum RequestTarget: Hashable, Sendable {
-  /// `*`.
+  /// The server itself, `*`.
   case server
   /// A presentation or one of its streams.
   case resource(RequestURL)
 
-  /// Reads a request URI: `*`, an absolute URL, or a path alone.
+  /// Parses a request URI: `*`, an absolute URL, or a path alone.
   ///
-  /// - Throws: ``RequestURLError`` with the part that cannot be read.
+  /// - Throws: ``RequestURLError`` with the part that cannot be parsed.
   public init(_ text: String) throws(RequestURLError) {
     self = text == "*" ? .server : .resource(try RequestURL(text))
   }
 }
 
-/// Why a request URI names nothing.
+/// The reason why a request URI is invalid.
 public enum RequestURLError: Failure, Hashable {
-  /// Another scheme than rtsp or rtsps, or no path either.
+  /// A scheme other than rtsp and rtsps, and no path either.
   case scheme(String)
-  /// No host name or address where one should be.
+  /// A missing host name or address.
   case host(String)
-  /// No port from 1 to 65535.
+  /// A port outside 1 to 65535.
   case port(String)
-  /// A path with what no path may have: a bad escape, a control character, an escaped slash, `.` or `..`.
+  /// A path with an invalid part: a bad escape, a control character, an escaped slash, `.` or `..`.
   case path(String)
 
-  /// One line for the log.
+  /// A one-line description for the log.
   public var description: String {
     switch self {
     case .scheme(let text): "the URL \(excerpt(text)) is neither rtsp://… nor rtsps://… nor a path"
@@ -37,38 +37,39 @@ public enum RequestURLError: Failure, Hashable {
     }
   }
 
-  /// What kind of failure it is.
+  /// The kind of failure.
   public var kind: FailureKind { .data }
 }
 
-/// A URL in a request, RFC 2326 section 3.2: absolute, or a path alone as some clients send. User info is passed over.
+/// A URL in a request, RFC 2326 section 3.2: absolute, or a path alone as some clients send. User information is
+/// ignored.
 public struct RequestURL: Hashable, Sendable {
-  /// How the connection is made.
+  /// The kind of connection.
   public enum Scheme: String, Hashable, Sendable {
-    /// Over TCP, RFC 2326 section 3.2.
+    /// Plain TCP, RFC 2326 section 3.2.
     case rtsp
-    /// Over TLS.
+    /// TLS.
     case rtsps
   }
 
-  /// The scheme; nil where the URL is a path.
+  /// The scheme; `nil` if the URL is a path.
   public let scheme: Scheme?
-  /// The host with a port, if one was given, as the client wrote it: `192.0.2.1:8554`, `[2001:db8::1]`; nil where the
-  /// URL is a path.
+  /// The host, with a port if given, as the client wrote it: `192.0.2.1:8554`, `[2001:db8::1]`. `nil` if the URL is a
+  /// path.
   public let authority: String?
-  /// The presentation's path, without escapes, without a slash at its end and without the track: `/camera`.
+  /// The presentation's path without escapes, without a slash at its end and without the track: `/camera`.
   public internal(set) var path: String
-  /// The stream within the presentation, of `trackID=` at the URL's end; nil for the whole.
+  /// The stream within the presentation, from `trackID=` at the URL's end; `nil` for the whole presentation.
   public let track: Int?
-  /// What follows `?`, as it was sent and without the track; nil where there is none.
+  /// The text after `?`, as it was sent and without the track; `nil` if there is none.
   public let query: String?
 
-  /// What comes before the number of a stream.
+  /// The prefix of a stream's number.
   public static let trackPrefix = "trackID="
 
-  /// Reads an absolute URL or a path; a track at its end is taken off.
+  /// Parses an absolute URL or a path, and separates a track at its end.
   ///
-  /// - Throws: ``RequestURLError`` with the part that cannot be read.
+  /// - Throws: ``RequestURLError`` with the part that cannot be parsed.
   public init(_ text: String) throws(RequestURLError) {
     let whole = text.utf8[...]
     var rest = whole
@@ -97,7 +98,7 @@ public struct RequestURL: Hashable, Sendable {
     } else if let found = query, let slash = found.lastIndex(of: UInt8(ascii: "/")),
       let number = Self.track(String(decoding: found[found.index(after: slash)...], as: UTF8.self))
     {
-      // A client that appends the track to a base with a query.
+      // Some clients append the track to a base with a query.
       track = number
       query = found[..<slash]
     }
@@ -106,11 +107,11 @@ public struct RequestURL: Hashable, Sendable {
     path = "/" + segments.joined(separator: "/")
   }
 
-  /// The presentation's URL with a slash at its end, which the tracks' are relative to (`Content-Base`).
+  /// Returns the presentation's URL with a slash at its end, to which the tracks' URLs are relative (`Content-Base`).
   ///
   /// - Parameters:
-  ///   - authority: Host and port where the URL has none.
-  ///   - scheme: The scheme where it has none.
+  ///   - authority: The host and port to use if the URL has none.
+  ///   - scheme: The scheme to use if the URL has none.
   public func base(authority: String, scheme: Scheme) -> String {
     var text = "\((self.scheme ?? scheme).rawValue)://\(self.authority ?? authority)"
     for byte in path.utf8 {
@@ -134,7 +135,7 @@ public struct RequestURL: Hashable, Sendable {
     return segment.dropFirst(trackPrefix.count).decimal(digits: 3)
   }
 
-  /// Host and port; neither can end a header line or a URL.
+  /// Returns the host and port. Neither can end a header line or a URL.
   private static func authority(_ bytes: Substring.UTF8View, of text: String) throws(RequestURLError) -> String {
     let start = bytes.lastIndex(of: UInt8(ascii: "@")).map { bytes.index(after: $0) } ?? bytes.startIndex
     let hostAndPort = bytes[start...]
@@ -158,7 +159,7 @@ public struct RequestURL: Hashable, Sendable {
     return "\(host):\(port)"
   }
 
-  /// A part of the path without its escapes.
+  /// Returns a path segment without its escapes.
   private static func segment(_ part: Substring.UTF8View, of text: String) throws(RequestURLError) -> String {
     var bytes: [UInt8] = []
     var rest = part
@@ -169,7 +170,7 @@ public struct RequestURL: Hashable, Sendable {
         continue
       }
       let digits = rest.prefix(2)
-      // UInt8(_:radix:) takes a sign.
+      // UInt8(_:radix:) accepts a sign.
       guard digits.count == 2, digits.allSatisfy(\.isLetterOrDigit),
         let value = UInt8(String(decoding: digits, as: UTF8.self), radix: 16),
         value >= 0x20, value != 0x7f, value != UInt8(ascii: "/")

@@ -1,15 +1,15 @@
-/// An answer, RFC 2326 section 7.
+/// A response, RFC 2326 section 7.
 public struct Response: Hashable, Sendable {
-  /// What became of the request.
+  /// The status of the request.
   public var status: ResponseStatus
-  /// `CSeq` of the request; nil where it had none that can be repeated.
+  /// The `CSeq` of the request; `nil` if it has none that can be repeated.
   public var sequenceNumber: String?
-  /// Further header fields, but for `Content-Length`.
+  /// The other header fields, without `Content-Length`.
   public var headers: HeaderFields
-  /// What follows the header.
+  /// The body.
   public var body: [UInt8]
 
-  /// An answer to a request with that `CSeq`.
+  /// Creates a response to a request with that `CSeq`.
   public init(
     _ status: ResponseStatus, sequenceNumber: String?, headers: HeaderFields = [], body: [UInt8] = []
   ) {
@@ -19,18 +19,18 @@ public struct Response: Hashable, Sendable {
     self.body = body
   }
 
-  /// An answer to `request`.
+  /// Creates a response to `request`.
   public init(_ status: ResponseStatus, to request: Request, headers: HeaderFields = []) {
     self.init(status, sequenceNumber: request.sequenceNumber, headers: headers)
   }
 
-  /// The answer to what is no request; the server closes the connection after it.
+  /// Creates the response to bytes that are no request. The server closes the connection after it.
   public init(to error: RequestError, sequenceNumber: String?) {
     self.init(error.status, sequenceNumber: sequenceNumber, headers: [.init("Connection", "close")])
   }
 
-  /// The answer as it is sent. Whatever control characters a header value has become spaces: nothing that is repeated
-  /// from a request can begin a line of its own.
+  /// The response as it is sent. Control characters in header values become spaces, so that text repeated from a
+  /// request cannot begin a new line.
   public var bytes: [UInt8] {
     var text = "RTSP/1.0 \(status)\r\n"
     if let sequenceNumber { text += "CSeq: \(sequenceNumber)\r\n" }
@@ -40,7 +40,7 @@ public struct Response: Hashable, Sendable {
   }
 
   private static func printable(_ value: String) -> String {
-    // By scalar: CR LF is one character.
+    // By scalar, because CR LF is one character.
     var result = ""
     for scalar in value.unicodeScalars {
       result.unicodeScalars.append(scalar.value < 0x20 || scalar.value == 0x7f ? " " : scalar)
@@ -48,52 +48,52 @@ public struct Response: Hashable, Sendable {
     return result
   }
 
-  /// Makes it the answer to DESCRIBE, RFC 2326 section 10.2.
+  /// Turns the response into the one to DESCRIBE, RFC 2326 section 10.2.
   ///
   /// - Parameters:
   ///   - text: A session description whose media have relative control URLs.
-  ///   - base: What these are relative to; ``SessionTable/Effect/describe(path:contentBase:for:)`` gives it.
+  ///   - base: The base of these URLs, from ``SessionTable/Effect/describe(path:contentBase:for:)``.
   public mutating func setDescription(_ text: String, contentBase base: String) {
     headers["Content-Base"] = base
     headers["Content-Type"] = "application/sdp"
     body = Array(text.utf8)
   }
 
-  /// Adds lines for a person; none where `text` is empty.
+  /// Adds lines for a person; none if `text` is empty.
   mutating func setText(_ text: String) {
     guard !text.isEmpty else { return }
     headers["Content-Type"] = "text/plain; charset=utf-8"
     body = Array(text.utf8)
   }
 
-  /// Makes it the answer to SETUP, RFC 2326 section 10.4.
+  /// Turns the response into the one to SETUP, RFC 2326 section 10.4.
   public mutating func setTransport(_ answer: TransportAnswer) {
     headers["Transport"] = answer.description
   }
 
-  /// Makes it the answer to PLAY, RFC 2326 section 12.33: where each stream begins.
+  /// Turns the response into the one to PLAY, RFC 2326 section 12.33, with the start of each stream.
   public mutating func setRTPInformation(_ streams: [RTPInformation]) {
     headers["RTP-Info"] = streams.map(\.description).joined(separator: ",")
   }
 }
 
-/// Where a stream begins that is about to play: one stream of `RTP-Info`, RFC 2326 section 12.33.
+/// The start of one stream in `RTP-Info`, RFC 2326 section 12.33.
 public struct RTPInformation: Hashable, Sendable, CustomStringConvertible {
   /// The stream's control URL.
   public var url: String
-  /// The first packet's sequence number; nil where it is not known.
+  /// The first packet's sequence number; `nil` if unknown.
   public var sequenceNumber: UInt16?
-  /// The first packet's timestamp; nil where it is not known.
+  /// The first packet's timestamp; `nil` if unknown.
   public var timestamp: UInt32?
 
-  /// A stream; see the properties.
+  /// Creates a stream's information; see the properties.
   public init(url: String, sequenceNumber: UInt16? = nil, timestamp: UInt32? = nil) {
     self.url = url
     self.sequenceNumber = sequenceNumber
     self.timestamp = timestamp
   }
 
-  /// As in the header.
+  /// The text as written in the header.
   public var description: String {
     var text = "url=\(url)"
     if let sequenceNumber { text += ";seq=\(sequenceNumber)" }

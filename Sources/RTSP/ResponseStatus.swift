@@ -1,20 +1,20 @@
 /// A status code, RFC 2326 section 7.1.1.
 public struct ResponseStatus: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-  /// Three digits.
+  /// The code, three digits.
   public let rawValue: Int
 
-  /// The status of a code.
+  /// Creates the status of a code.
   public init(rawValue: Int) {
     self.rawValue = rawValue
   }
 
-  /// The code and its reason, as in a status line.
+  /// The code and its reason phrase, as in a status line.
   public var description: String { "\(rawValue) \(reasonPhrase)" }
 
-  /// Whether the request was carried out: 2xx.
+  /// `true` if the request succeeded: 2xx.
   public var isSuccess: Bool { (200..<300).contains(rawValue) }
 
-  /// The RFC's reason for a code; the name of its class where the RFC has none.
+  /// The RFC's reason phrase for the code, or the name of its class if the RFC has none.
   public var reasonPhrase: String {
     if let phrase = Self.reasonPhrases[rawValue] { return phrase }
     return switch rawValue / 100 {
@@ -26,21 +26,21 @@ public struct ResponseStatus: RawRepresentable, Hashable, Sendable, CustomString
     }
   }
 
-  /// 200: done.
+  /// 200: success.
   public static let ok = ResponseStatus(rawValue: 200)
-  /// 400: what was sent cannot be understood.
+  /// 400: a request that cannot be understood.
   public static let badRequest = ResponseStatus(rawValue: 400)
-  /// 401: the server's own doing, before a ``SessionTable`` sees the request.
+  /// 401: missing authentication. The server itself sends it, before a ``SessionTable`` sees the request.
   public static let unauthorized = ResponseStatus(rawValue: 401)
-  /// 403: this client may not.
+  /// 403: this client has no permission.
   public static let forbidden = ResponseStatus(rawValue: 403)
   /// 404: no such path or track.
   public static let notFound = ResponseStatus(rawValue: 404)
   /// 405: a method of the RFC that this server has for no URL.
   public static let methodNotAllowed = ResponseStatus(rawValue: 405)
-  /// 406: nothing that `Accept` allows.
+  /// 406: no format that `Accept` allows.
   public static let notAcceptable = ResponseStatus(rawValue: 406)
-  /// 408: half a request, and no more for too long.
+  /// 408: an incomplete request, with no further bytes for too long.
   public static let requestTimeout = ResponseStatus(rawValue: 408)
   /// 413: a body beyond the limit.
   public static let entityTooLarge = ResponseStatus(rawValue: 413)
@@ -50,15 +50,15 @@ public struct ResponseStatus: RawRepresentable, Hashable, Sendable, CustomString
   public static let parameterNotUnderstood = ResponseStatus(rawValue: 451)
   /// 454: the session is missing, unknown, or has timed out.
   public static let sessionNotFound = ResponseStatus(rawValue: 454)
-  /// 455: not in this state.
+  /// 455: a method that is not valid in this state.
   public static let methodNotValidInThisState = ResponseStatus(rawValue: 455)
   /// 457: a range that cannot be played.
   public static let invalidRange = ResponseStatus(rawValue: 457)
-  /// 459: not for a whole presentation.
+  /// 459: a method that is not allowed on a whole presentation.
   public static let aggregateNotAllowed = ResponseStatus(rawValue: 459)
-  /// 460: only for a whole presentation.
+  /// 460: a method that is allowed on a whole presentation only.
   public static let onlyAggregateAllowed = ResponseStatus(rawValue: 460)
-  /// 461: none of the transports offered.
+  /// 461: none of the offered transports.
   public static let unsupportedTransport = ResponseStatus(rawValue: 461)
   /// 500: a defect.
   public static let internalServerError = ResponseStatus(rawValue: 500)
@@ -66,7 +66,7 @@ public struct ResponseStatus: RawRepresentable, Hashable, Sendable, CustomString
   public static let notImplemented = ResponseStatus(rawValue: 501)
   /// 503: too many sessions.
   public static let serviceUnavailable = ResponseStatus(rawValue: 503)
-  /// 505: another version than RTSP/1.0.
+  /// 505: a version other than RTSP/1.0.
   public static let versionNotSupported = ResponseStatus(rawValue: 505)
   /// 551: an option that the server does not have.
   public static let optionNotSupported = ResponseStatus(rawValue: 551)

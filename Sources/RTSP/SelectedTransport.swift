@@ -1,38 +1,39 @@
 public import RTP
 
-/// The ways in which a server sends.
+/// The transports that a server supports.
 public struct TransportCapabilities: Hashable, Sendable {
-  /// The RTP profiles. A client that reads an AVPF description may ask for AVP: it then sends no early feedback. The
-  /// protected ones are served on encrypted connections alone, whatever is given here: their keys go over those.
+  /// The RTP profiles. A client that reads an AVPF description may request AVP, and then sends no early feedback. The
+  /// secure profiles are served on encrypted connections only, regardless of this set, because their keys go over the
+  /// connection.
   public var profiles: Set<TransportProfile>
-  /// Whether over UDP to the client.
+  /// `true` if the server sends over UDP to the client.
   public var isUDPServed: Bool
-  /// Whether over the RTSP connection.
+  /// `true` if the server sends over the RTSP connection.
   public var isTCPServed: Bool
-  /// Whether to a group.
+  /// `true` if the server sends to a multicast group.
   public var isMulticastServed: Bool
-  /// Whether RTP and RTCP may share a port.
+  /// `true` if RTP and RTCP may share a port.
   public var isMultiplexingServed: Bool
-  /// Whether nothing is sent that others on the way can read: without SRTP only over the RTSP connection, and only where
-  /// that is encrypted itself.
+  /// `true` if the server sends nothing that others on the path can read. Without SRTP it then sends only over an
+  /// encrypted RTSP connection.
   public var requiresEncryption = false
-  /// Whether the connection is encrypted that is asked on.
+  /// `true` if the connection of the request is encrypted.
   private(set) var isConnectionEncrypted = false
 
-  /// The ways that are left to a client of a connection that is encrypted, or is not.
+  /// Returns the transports that remain for a client on a connection that is encrypted, or is not.
   func onConnection(isEncrypted: Bool) -> TransportCapabilities {
     var rest = self
     rest.isConnectionEncrypted = isEncrypted
     return rest
   }
 
-  /// Whether packets may go that way as far as keeping them secret matters.
+  /// Returns `true` if the transport meets the secrecy requirements.
   fileprivate func isSecretEnough(_ specification: TransportSpecification) -> Bool {
     if specification.profile.isProtected { return isConnectionEncrypted }
     return !requiresEncryption || isConnectionEncrypted && specification.lower == .tcp
   }
 
-  /// The ways given.
+  /// Creates the given capabilities.
   public init(
     profiles: Set<TransportProfile> = [.avp, .avpf], isUDPServed: Bool = true, isTCPServed: Bool = true,
     isMulticastServed: Bool = false, isMultiplexingServed: Bool = false
@@ -45,32 +46,33 @@ public struct TransportCapabilities: Hashable, Sendable {
   }
 }
 
-/// How one stream of a session is sent.
+/// The transport of one stream of a session.
 public struct SelectedTransport: Hashable, Sendable {
-  /// Where the packets of a stream go.
+  /// The destination of a stream's packets.
   public enum Delivery: Hashable, Sendable {
-    /// To these ports of the address that the RTSP connection came from.
+    /// These ports of the address that the RTSP connection came from.
     case udp(PortPair)
-    /// On these channels of the RTSP connection.
+    /// These channels of the RTSP connection.
     case interleaved(ChannelPair)
-    /// To the server's group.
+    /// The server's multicast group.
     case multicast
   }
 
-  /// The profile that the client asked for.
+  /// The profile that the client requested.
   public var profile: TransportProfile
-  /// Where its packets go.
+  /// The destination of the packets.
   public var delivery: Delivery
-  /// Whether the client named a destination. It gets the stream at its own address, and the answer says so.
+  /// `true` if the client named a destination. The client gets the stream at its own address, and the response says
+  /// so.
   public var hasDestination: Bool
 
-  /// The first of the alternatives that the server has, RFC 2326 section 12.39.
+  /// Selects the first alternative that the server supports, RFC 2326 section 12.39.
   ///
   /// - Parameters:
   ///   - header: The values of `Transport`.
-  ///   - capabilities: The ways in which the server sends.
-  ///   - usedChannels: Channels of this connection that carry another stream.
-  /// - Throws: Where there is none: with 461 if they could be read, otherwise 400.
+  ///   - capabilities: The server's transports.
+  ///   - usedChannels: The channels of this connection that carry another stream.
+  /// - Throws: ``TransportError`` if there is none: with 461 if the alternatives could be parsed, otherwise 400.
   public init(
     choosingFrom header: [String], capabilities: TransportCapabilities, usedChannels: Set<UInt8> = []
   ) throws(TransportError) {
@@ -112,11 +114,11 @@ public struct SelectedTransport: Hashable, Sendable {
     case (.udp, false):
       guard capabilities.isUDPServed, var ports = specification.clientPorts else { return nil }
       if specification.isMultiplexed, capabilities.isMultiplexingServed { ports.rtcp = ports.rtp }
-      // Without RTCP-mux the same port twice is no pair; RTCP would be taken for RTP.
+      // Without RTCP-mux, equal ports are no pair: RTCP would be taken for RTP.
       if ports.rtp == ports.rtcp, !(specification.isMultiplexed && capabilities.isMultiplexingServed) { return nil }
       return .udp(ports)
     case (.udp, true):
-      // All share one group, which is protected for all or for none.
+      // All viewers share one group, which is protected for all or for none.
       return capabilities.isMulticastServed && specification.profile.isProtected == capabilities.requiresEncryption
         ? .multicast : nil
     case (.tcp, true):
@@ -124,7 +126,7 @@ public struct SelectedTransport: Hashable, Sendable {
     }
   }
 
-  /// The client's channels where they are free; otherwise the first free pair. Nil where there is none.
+  /// Returns the client's channels if they are free, otherwise the first free pair; `nil` if there is none.
   private static func channels(_ asked: ChannelPair?, _ used: Set<UInt8>) -> ChannelPair? {
     if let asked, asked.rtp != asked.rtcp, !used.contains(asked.rtp), !used.contains(asked.rtcp) { return asked }
     for channel in stride(from: UInt8(0), through: 254, by: 2)
@@ -134,39 +136,39 @@ public struct SelectedTransport: Hashable, Sendable {
     return nil
   }
 
-  /// The channels that it takes up.
+  /// The channels that the transport uses.
   var usedChannels: [UInt8] {
     if case .interleaved(let channels) = delivery { [channels.rtp, channels.rtcp] } else { [] }
   }
 }
 
-/// The `Transport` header of the answer to SETUP, RFC 2326 section 12.39.
+/// The `Transport` header of the response to SETUP, RFC 2326 section 12.39.
 public struct TransportAnswer: Hashable, Sendable, CustomStringConvertible {
-  /// What the server adds to what the client asked for.
+  /// The server's addition to the client's request.
   public enum Server: Hashable, Sendable {
-    /// The ports it sends from and receives RTCP at.
+    /// The ports from which the server sends and at which it receives RTCP.
     case udp(PortPair, client: ConnectionAddress)
     /// The RTSP connection itself, which has no ports.
     case interleaved
-    /// The group, its ports, and the routers that its packets may pass.
+    /// The group, its ports, and the maximum number of routers that its packets may pass.
     case multicast(ConnectionAddress, PortPair, timeToLive: UInt8)
   }
 
-  /// What was chosen.
+  /// The selected transport.
   public var transport: SelectedTransport
-  /// The server's side of it; of the same kind as the transport's delivery.
+  /// The server's side, of the same kind as the transport's delivery.
   public var server: Server
-  /// The stream's synchronization source; nil where it is not known. Unicast only, says the RFC.
+  /// The stream's synchronization source; `nil` if unknown. The RFC allows it for unicast only.
   public var ssrc: UInt32?
 
-  /// An answer; see the properties.
+  /// Creates an answer; see the properties.
   public init(_ transport: SelectedTransport, server: Server, ssrc: UInt32? = nil) {
     self.transport = transport
     self.server = server
     self.ssrc = ssrc
   }
 
-  /// As in the header.
+  /// The text as written in the header.
   public var description: String {
     var text = transport.profile.rawValue
     switch server {

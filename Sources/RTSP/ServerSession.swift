@@ -1,4 +1,4 @@
-public import Media
+public import Platform
 public import RTP
 
 /// The server's state of a session, RFC 2326 appendix A.2.
@@ -10,11 +10,11 @@ public enum SessionState: Hashable, Sendable {
   /// Streams play.
   case playing
 
-  /// The state after `method` has been carried out; nil where it is not valid in this state (455). Methods that are in
-  /// no table of the appendix change nothing.
+  /// Returns the state after `method`; `nil` if the method is not valid in this state (455). Methods outside the
+  /// appendix's tables change nothing.
   ///
-  /// SETUP while playing, which the table has and section 10.4 leaves to the server, is refused: the streams of a session
-  /// start together.
+  /// SETUP while playing is refused, because the streams of a session start together. The table has it, and section
+  /// 10.4 leaves it to the server.
   public func next(after method: RequestMethod) -> SessionState? {
     switch (self, method) {
     case (_, .options), (_, .describe), (_, .getParameter), (_, .setParameter): self
@@ -26,7 +26,7 @@ public enum SessionState: Hashable, Sendable {
     }
   }
 
-  /// The methods that are valid, for the `Allow` of a refusal.
+  /// The valid methods, for the `Allow` of a refusal.
   public var methods: [RequestMethod] {
     RequestMethod.served.filter { next(after: $0) != nil }
   }
@@ -34,21 +34,21 @@ public enum SessionState: Hashable, Sendable {
 
 /// One viewer's session.
 public struct ServerSession: Hashable, Sendable {
-  /// What the `Session` header calls it.
+  /// The identifier in the `Session` header.
   public let identifier: SessionIdentifier
   /// The presentation's path.
   public let path: String
-  /// The address that it was made from, the only one that may use it and that media goes to.
+  /// The address of the client that created the session. Only this address may use the session, and media goes there.
   public let client: ConnectionAddress
-  /// The connection that its first SETUP came on; interleaved data goes there.
+  /// The connection of the first SETUP; interleaved data goes there.
   public let connection: UInt64
-  /// Where it is in the server's table of states.
+  /// The state in the server's state table.
   public internal(set) var state: SessionState
-  /// How each of its streams is sent, by track.
+  /// The transport of each stream, by track.
   public internal(set) var transports: [Int: SelectedTransport]
-  /// When it ends unless it is kept alive.
-  public internal(set) var deadline: MediaTime
+  /// The time at which the session ends unless it is kept alive.
+  public internal(set) var deadline: Instant
 
-  /// Whether a stream of it goes over ``connection``, and so ends with it.
+  /// `true` if a stream of the session goes over ``connection``, so that the session ends with the connection.
   public var isInterleaved: Bool { transports.values.contains { !$0.usedChannels.isEmpty } }
 }

@@ -1,9 +1,11 @@
-import Media
+import Platform
 
 extension SessionTable {
-  /// Carries out a request, or says why not.
+  /// Carries out a request.
+  ///
+  /// - Throws: ``Refusal`` with the reason why the request is not carried out.
   mutating func carryOut(
-    _ request: Request, on connection: Connection, at time: MediaTime
+    _ request: Request, on connection: Connection, at time: Instant
   ) throws(Refusal) -> Answer {
     guard request.version == .rtsp1 else { throw .version(request.version) }
     guard request.sequenceNumber != nil else {
@@ -16,7 +18,7 @@ extension SessionTable {
       .flatMap { $0.unquotedParts(at: UInt8(ascii: ",")) }
     guard required.isEmpty else { throw .options(required) }
     let target = try Self.refusing(Refusal.url) { () throws(RequestURLError) in try RequestTarget(request.uri) }
-    // A request that names its session keeps it alive, whatever becomes of it.
+    // A request that names its session keeps it alive, whatever its outcome.
     let session = try session(of: request, on: connection, at: time)
 
     switch request.method {
@@ -38,9 +40,9 @@ extension SessionTable {
     }
   }
 
-  /// The session that the request names; nil where it names none.
+  /// Returns the session that the request names; `nil` if it names none.
   private mutating func session(
-    of request: Request, on connection: Connection, at time: MediaTime
+    of request: Request, on connection: Connection, at time: Instant
   ) throws(Refusal) -> ServerSession? {
     let names = request.headers.values(of: "Session")
     guard let name = names.first else { return nil }
@@ -61,7 +63,8 @@ extension SessionTable {
     }
   }
 
-  /// The URL of a presentation that is served. The root is the session's own, else that of the only one.
+  /// Returns the URL of a served presentation. The root stands for the session's presentation, otherwise for the only
+  /// one.
   private func resource(
     _ target: RequestTarget, _ method: RequestMethod, _ session: ServerSession? = nil
   ) throws(Refusal) -> RequestURL {
@@ -71,7 +74,7 @@ extension SessionTable {
       url.path = session?.path ?? only ?? "/"
     }
     guard let tracks = configuration.presentations[url.path] else {
-      // A session outlives the path that it was made for.
+      // A session outlives the path that it was created for.
       if sessions.values.contains(where: { $0.path == url.path }), method != .describe, method != .setup { return url }
       throw .path(url.path)
     }
@@ -93,7 +96,7 @@ extension SessionTable {
   private func parameters(
     _ request: Request, _ target: RequestTarget, _ session: ServerSession?
   ) throws(Refusal) -> Answer {
-    // Without a path it asks whether the server is there.
+    // Without a path, the request only tests whether the server responds.
     if case .resource = target { _ = try resource(target, request.method, session) }
     guard request.body.isEmpty else { throw .parameters }
     var response = Response(.ok, to: request)
@@ -121,11 +124,11 @@ extension SessionTable {
 
   private mutating func setup(
     _ request: Request, _ target: RequestTarget, _ former: ServerSession?, on connection: Connection,
-    at time: MediaTime
+    at time: Instant
   ) throws(Refusal) -> Answer {
     let url = try resource(target, request.method, former)
     if let former, former.path != url.path { throw .aggregate(url.path) }
-    // A presentation of one stream is set up by its own URL too, as some clients do.
+    // Some clients set up a presentation of one stream by the presentation's own URL.
     let tracks = configuration.presentations[url.path] ?? 0
     guard let track = url.track ?? (tracks == 1 ? 0 : nil) else { throw .aggregate(url.path) }
     let state = former?.state ?? .initial
@@ -137,7 +140,7 @@ extension SessionTable {
     let transport = try Self.refusing(Refusal.transport) { () throws(TransportError) in
       try SelectedTransport(choosingFrom: header, capabilities: capabilities, usedChannels: used)
     }
-    // Interleaved data has no way from another connection to the one that the session is on.
+    // Interleaved data cannot move from another connection to the session's connection.
     if let former, former.connection != connection.identifier, !transport.usedChannels.isEmpty {
       throw .session("\(former.identifier)")
     }
@@ -159,7 +162,9 @@ extension SessionTable {
       effect: .setup(session.identifier, track: track, transport))
   }
 
-  /// Refuses a session beyond the limits.
+  /// Checks the limits on sessions.
+  ///
+  /// - Throws: ``Refusal`` for a session beyond the limits.
   private func makeRoom(for connection: Connection) throws(Refusal) {
     guard sessions.count < configuration.maximumSessions else {
       throw .sessions(limit: configuration.maximumSessions)
@@ -170,7 +175,7 @@ extension SessionTable {
     }
   }
 
-  /// Channels of a connection that other streams than this one go on.
+  /// Returns the channels of a connection that other streams than this one use.
   private func usedChannels(
     on connection: Connection, exceptTrack track: Int, of identifier: SessionIdentifier?
   ) -> Set<UInt8> {
@@ -194,13 +199,13 @@ extension SessionTable {
     return Answer(response: Response(.ok, to: request), effect: .teardown(session.identifier))
   }
 
-  /// PLAY and PAUSE of a whole session.
+  /// Carries out PLAY or PAUSE of a whole session.
   private mutating func control(
     _ request: Request, _ session: ServerSession, _ url: RequestURL, _ next: SessionState, on connection: Connection
   ) throws(Refusal) -> Answer {
     var response = Response(.ok, to: request, headers: [sessionHeader(session)])
     if let range = request.headers["Range"] {
-      // Of PAUSE too, where it says when: now is all there is (section 10.6).
+      // PAUSE may also have a range, as the time of the pause: the only valid time is now (section 10.6).
       _ = try Self.refusing(Refusal.range) { () throws(PlayRangeError) in try PlayRange(range) }
     }
     guard request.method == .play else {
@@ -208,7 +213,7 @@ extension SessionTable {
       return Answer(response: response, effect: .pause(session.identifier))
     }
     response.headers["Range"] = PlayRange.answer
-    // A camera's picture has one speed, and the answer says so (section 12.34, 12.35).
+    // A camera's picture has only one speed, and the response says so (section 12.34, 12.35).
     for name in ["Scale", "Speed"] where request.headers[name] != nil { response.headers[name] = "1.0" }
     sessions[session.identifier]?.state = next
     let base = url.base(authority: connection.authority, scheme: connection.scheme)

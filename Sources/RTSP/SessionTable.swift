@@ -1,28 +1,29 @@
-public import Media
+public import Platform
 public import RTP
 
-/// All sessions of an RTSP server, apart from its sockets: takes requests, gives answers and what is to be done.
+/// All sessions of an RTSP server, independent of its sockets. The table takes requests, and returns responses and
+/// their effects.
 ///
-/// The server reads requests with a ``RequestParser``, sees to authentication, and hands them over one by one in the order
-/// of their arrival. A session is its client's, not its connection's (RFC 2326 section 3.2.5.1): a client may come back
-/// on another connection, but from no other address. Requests that are pipelined need nothing more.
+/// The server reads requests with a ``RequestParser``, authenticates them, and passes them on one by one in the order
+/// of their arrival. A session belongs to its client, not to its connection (RFC 2326 section 3.2.5.1). A client may
+/// return on another connection, but only from the same address. Pipelined requests need no special treatment.
 public struct SessionTable: Sendable {
-  /// What is served, and how much of it.
+  /// The presentations of a server, and its limits.
   public struct Configuration: Hashable, Sendable {
-    /// The presentations: path (`/camera`) and number of streams, `trackID=0` and up.
+    /// The presentations: the path (`/camera`) and the number of streams, from `trackID=0` up.
     public var presentations: [String: Int]
-    /// The ways to send.
+    /// The supported transports.
     public var transports: TransportCapabilities
-    /// The ways to send of presentations that have others than ``transports``, by path.
+    /// The transports of presentations that differ from ``transports``, by path.
     public var transportsByPath: [String: TransportCapabilities] = [:]
-    /// Seconds without a sign of life after which a session ends; `timeout=` in `Session`.
+    /// The time in seconds after which a session without keep-alive ends; `timeout=` in `Session`.
     public var timeoutSeconds: Int
-    /// Sessions at a time.
+    /// The maximum number of sessions at a time.
     public var maximumSessions: Int
-    /// Sessions at a time from one address.
+    /// The maximum number of sessions at a time from one address.
     public var maximumSessionsPerAddress: Int
 
-    /// A configuration; see the properties.
+    /// Creates a configuration; see the properties.
     public init(
       presentations: [String: Int], transports: TransportCapabilities = TransportCapabilities(),
       timeoutSeconds: Int = 60, maximumSessions: Int = 128, maximumSessionsPerAddress: Int = 16
@@ -35,18 +36,18 @@ public struct SessionTable: Sendable {
     }
   }
 
-  /// The connection that a request came on.
+  /// The connection of a request.
   public struct Connection: Hashable, Sendable {
     /// A number that no other connection of the server has or had.
     public var identifier: UInt64
-    /// Where it comes from.
+    /// The client's address.
     public var client: ConnectionAddress
-    /// Host and port that it goes to, for clients that send a path instead of a URL.
+    /// The host and port that the client connected to, for clients that send a path instead of a URL.
     public var authority: String
-    /// Whether it is encrypted: rtsp or rtsps.
+    /// The scheme: rtsps if the connection is encrypted, otherwise rtsp.
     public var scheme: RequestURL.Scheme
 
-    /// A connection; see the properties.
+    /// Creates a connection; see the properties.
     public init(
       identifier: UInt64, client: ConnectionAddress, authority: String, scheme: RequestURL.Scheme = .rtsp
     ) {
@@ -57,52 +58,53 @@ public struct SessionTable: Sendable {
     }
   }
 
-  /// What the server has to do before it sends the response. Where it cannot, it calls ``end(_:)`` for what was set up
-  /// and sends a response of its own.
+  /// The server's task before it sends the response. If the task fails, the server calls ``end(_:)`` for the session
+  /// that was set up, and sends a response of its own.
   public enum Effect: Hashable, Sendable {
-    /// Nothing.
+    /// No task.
     case none
-    /// Make the session description, and put it into the response by ``Response/setDescription(_:contentBase:)``.
+    /// Create the session description, and add it to the response by ``Response/setDescription(_:contentBase:)``.
     case describe(path: String, contentBase: String, for: ClientProfile)
-    /// Make ready to send this stream in this way, instead of the way of an earlier SETUP; put the server's side into
-    /// the response by ``Response/setTransport(_:)``.
+    /// Prepare to send this stream by this transport, which replaces that of an earlier SETUP. Add the server's side
+    /// to the response by ``Response/setTransport(_:)``.
     case setup(SessionIdentifier, track: Int, SelectedTransport)
-    /// Start, or go on, after the response; put in where the streams begin by ``Response/setRTPInformation(_:)``. The
-    /// URLs are those of the streams by track. A session that plays already goes on playing.
+    /// Start or continue after the response. Add the start of each stream by ``Response/setRTPInformation(_:)``. The
+    /// URLs are those of the streams, by track. A session that plays already continues to play.
     case play(SessionIdentifier, urls: [Int: String])
     /// Stop sending, and stay ready.
     case pause(SessionIdentifier)
-    /// Let go of one stream of a session that has more.
+    /// Release one stream of a session that has more.
     case release(SessionIdentifier, track: Int)
-    /// Let go of all: the session is over.
+    /// Release all streams: the session has ended.
     case teardown(SessionIdentifier)
   }
 
-  /// What becomes of a request.
+  /// The outcome of a request.
   public struct Answer: Sendable {
-    /// What to send, completed as the effect says.
+    /// The response to send, completed as the effect requires.
     public var response: Response
-    /// What to do.
+    /// The server's task.
     public var effect: Effect
-    /// Why the request was refused, for the log; nil where it was not.
+    /// The reason for a refusal, for the log; `nil` if the request was not refused.
     public var refusal: Refusal?
   }
 
-  /// What is served. A change holds for later requests; sessions of a path that is gone go on until they end.
+  /// The served presentations. A change applies to later requests. Sessions of a removed path continue until they
+  /// end.
   public var configuration: Configuration
-  /// The sessions there are.
+  /// The current sessions.
   public internal(set) var sessions: [SessionIdentifier: ServerSession] = [:]
 
-  /// A table without sessions.
+  /// Creates a table without sessions.
   public init(configuration: Configuration) {
     self.configuration = configuration
   }
 
-  /// A session that was set up and has not ended.
+  /// Returns a session that was set up and has not ended.
   public subscript(identifier: SessionIdentifier) -> ServerSession? { sessions[identifier] }
 
-  /// Whose interleaved data comes on this channel of this connection: RTCP from a viewer, which is a sign of life too.
-  /// Nil where no stream has the channel.
+  /// Returns the stream whose interleaved data comes on this channel of this connection: RTCP from a viewer, which
+  /// also keeps the session alive. Returns `nil` if no stream has the channel.
   public func stream(
     onChannel channel: UInt8, of connection: UInt64
   ) -> (session: SessionIdentifier, track: Int, isRTCP: Bool)? {
@@ -119,10 +121,10 @@ public struct SessionTable: Sendable {
   /// Answers a request.
   ///
   /// - Parameters:
-  ///   - request: A request whose sender may make it.
-  ///   - connection: The connection that it came on.
-  ///   - time: Now.
-  public mutating func answer(_ request: Request, on connection: Connection, at time: MediaTime) -> Answer {
+  ///   - request: A request from an authorized sender.
+  ///   - connection: The request's connection.
+  ///   - time: The current time.
+  public mutating func answer(_ request: Request, on connection: Connection, at time: Instant) -> Answer {
     do throws(Refusal) {
       return try carryOut(request, on: connection, at: time)
     } catch {
@@ -136,7 +138,7 @@ public struct SessionTable: Sendable {
     }
   }
 
-  /// The URLs of what is served, one a line, as the client of `request` reaches them.
+  /// Returns the URLs of the presentations, one per line, as the client of `request` reaches them.
   private func presentationURLs(of request: Request, on connection: Connection) -> String {
     let url = try? RequestURL(request.uri)
     return configuration.presentations.keys.sorted().compactMap { path in
@@ -146,32 +148,44 @@ public struct SessionTable: Sendable {
     }.joined()
   }
 
-  /// A sign of life of a session, such as RTCP from its viewer.
-  public mutating func keepAlive(_ identifier: SessionIdentifier, at time: MediaTime) {
+  /// Keeps a session alive, for example after RTCP from its viewer.
+  public mutating func keepAlive(_ identifier: SessionIdentifier, at time: Instant) {
     let deadline = deadline(from: time)
     sessions[identifier]?.deadline = deadline
   }
 
-  /// Ends a session for a reason of the server's own; false where it has ended before.
+  /// Ends a session for the server's own reasons. Returns `false` if it has ended before.
   @discardableResult
   public mutating func end(_ identifier: SessionIdentifier) -> Bool {
     sessions.removeValue(forKey: identifier) != nil
   }
 
-  /// Ends the sessions that gave no sign of life for too long.
+  /// Releases one stream of a session for the server's own reasons. Ends a session that has no other.
   ///
-  /// - Returns: Those that have ended: the server lets go of their streams.
-  public mutating func expire(at time: MediaTime) -> [SessionIdentifier] {
+  /// - Returns: `true` if the session continues with other streams.
+  public mutating func release(_ identifier: SessionIdentifier, track: Int) -> Bool {
+    sessions[identifier]?.transports[track] = nil
+    guard sessions[identifier]?.transports.isEmpty == false else {
+      end(identifier)
+      return false
+    }
+    return true
+  }
+
+  /// Ends the sessions that were not kept alive.
+  ///
+  /// - Returns: The ended sessions, whose streams the server must release.
+  public mutating func expire(at time: Instant) -> [SessionIdentifier] {
     end { $0.deadline <= time }
   }
 
-  /// When the next session would end without a sign of life; nil where there is none.
-  public var nextDeadline: MediaTime? { sessions.values.map(\.deadline).min() }
+  /// The time at which the next session ends unless it is kept alive; `nil` without sessions.
+  public var nextDeadline: Instant? { sessions.values.map(\.deadline).min() }
 
-  /// Ends the sessions that cannot go on without a connection: those whose streams went over it. Others go on: their
-  /// client may come back.
+  /// Ends the sessions whose streams went over a closed connection. Other sessions continue, because their client may
+  /// return.
   ///
-  /// - Returns: Those that have ended: the server lets go of their streams.
+  /// - Returns: The ended sessions, whose streams the server must release.
   public mutating func connectionClosed(_ connection: UInt64) -> [SessionIdentifier] {
     end { $0.connection == connection && $0.isInterleaved }
   }
@@ -182,7 +196,7 @@ public struct SessionTable: Sendable {
     return over
   }
 
-  func deadline(from time: MediaTime) -> MediaTime {
-    time + MediaTime(nanoseconds: Int64(configuration.timeoutSeconds) * 1_000_000_000)
+  func deadline(from time: Instant) -> Instant {
+    time + Duration(nanoseconds: Int64(configuration.timeoutSeconds) * 1_000_000_000)
   }
 }

@@ -1,25 +1,25 @@
-public import Media
+public import Platform
 
-/// Two ports or two channels: RTP's and RTCP's.
+/// A pair of ports or channels, for RTP and RTCP.
 public struct TransportPair<Number: FixedWidthInteger & Sendable>: Hashable, Sendable, CustomStringConvertible {
-  /// RTP's.
+  /// The number for RTP.
   public var rtp: Number
-  /// RTCP's; the same as RTP's where both share one (RFC 5761).
+  /// The number for RTCP; equal to RTP's if both share one (RFC 5761).
   public var rtcp: Number
 
-  /// A pair.
+  /// Creates a pair.
   public init(rtp: Number, rtcp: Number) {
     self.rtp = rtp
     self.rtcp = rtcp
   }
 
-  /// As in a `Transport` header.
+  /// The text as written in a `Transport` header.
   public var description: String { rtp == rtcp ? "\(rtp)" : "\(rtp)-\(rtcp)" }
 }
 
-/// Two UDP ports.
+/// A pair of UDP ports.
 public typealias PortPair = TransportPair<UInt16>
-/// Two channels of interleaved data.
+/// A pair of channels of interleaved data.
 public typealias ChannelPair = TransportPair<UInt8>
 
 /// The RTP profile in a `Transport` header.
@@ -33,26 +33,26 @@ public enum TransportProfile: String, Hashable, Sendable, CaseIterable {
   /// RTP/SAVPF, RFC 5124: encrypted, with early feedback.
   case savpf = "RTP/SAVPF"
 
-  /// Whether its packets are encrypted themselves.
+  /// `true` if the packets themselves are encrypted.
   public var isProtected: Bool { self == .savp || self == .savpf }
 }
 
-/// Why a `Transport` header gives no way to send.
+/// The reason why a `Transport` header offers no usable transport.
 public enum TransportError: Failure, Hashable {
   /// SETUP without the header.
   case missing
-  /// More alternatives than are read.
+  /// More alternatives than the limit.
   case alternatives(Int, limit: Int)
-  /// A parameter that cannot be read, where no other alternative can be used.
+  /// A parameter that cannot be parsed, if no other alternative is usable.
   case parameter(String)
-  /// Alternatives that can be read and are none of those served.
+  /// Valid alternatives, none of which is served.
   case unsupported(String)
-  /// The same, where nothing is served that others can read.
+  /// Valid alternatives that others on the path could read, while the server requires encryption.
   case unencrypted(String)
   /// SRTP on a connection whose keys others could read.
   case keyInTheClear(String)
 
-  /// The answer to it.
+  /// The status of the response.
   public var status: ResponseStatus {
     switch self {
     case .unsupported, .unencrypted, .keyInTheClear: .unsupportedTransport
@@ -60,7 +60,7 @@ public enum TransportError: Failure, Hashable {
     }
   }
 
-  /// One line for the log.
+  /// A one-line description for the log.
   public var description: String {
     switch self {
     case .missing: "SETUP without a Transport header; send one, such as RTP/AVP;unicast;client_port=5004-5005"
@@ -75,15 +75,15 @@ public enum TransportError: Failure, Hashable {
     }
   }
 
-  /// What kind of failure it is.
+  /// The kind of failure.
   public var kind: FailureKind { .data }
 }
 
-/// One alternative of a `Transport` header, RFC 2326 section 12.39. What it does not say is nil.
+/// One alternative of a `Transport` header, RFC 2326 section 12.39. Absent parameters are `nil`.
 public struct TransportSpecification: Hashable, Sendable {
-  /// What carries RTP.
+  /// The protocol below RTP.
   public enum LowerTransport: Hashable, Sendable {
-    /// UDP, to the client or to a group; what a specification that names none means.
+    /// UDP, to the client or to a group: the default.
     case udp
     /// The RTSP connection itself.
     case tcp
@@ -91,12 +91,12 @@ public struct TransportSpecification: Hashable, Sendable {
 
   /// The RTP profile.
   public var profile: TransportProfile
-  /// What carries it.
+  /// The protocol below RTP.
   public var lower: LowerTransport
-  /// Whether it goes to a group. Where the header does not say (multicast, says the RFC), it does unless it is TCP or
-  /// the client names ports of its own.
+  /// `true` if the destination is a multicast group. The RFC's default is multicast. Here the default is unicast for
+  /// TCP, and for a client that names its own ports.
   public var isMulticast: Bool
-  /// `destination=`: where the client wants the stream.
+  /// `destination=`: the client's requested destination.
   public var destination: String?
   /// `source=`.
   public var source: String?
@@ -104,7 +104,7 @@ public struct TransportSpecification: Hashable, Sendable {
   public var clientPorts: PortPair?
   /// `server_port=`.
   public var serverPorts: PortPair?
-  /// `port=`: a group's.
+  /// `port=`: the ports of a group.
   public var groupPorts: PortPair?
   /// `interleaved=`.
   public var channels: ChannelPair?
@@ -112,23 +112,23 @@ public struct TransportSpecification: Hashable, Sendable {
   public var timeToLive: UInt8?
   /// `ssrc=`.
   public var ssrc: UInt32?
-  /// Whether `mode=` names PLAY, or there is none.
+  /// `true` if `mode=` names PLAY, or is absent.
   public var isPlay: Bool
-  /// Whether RTP and RTCP share a port: `RTCP-mux`, RFC 7826 section 18.54.
+  /// `true` if RTP and RTCP share a port: `RTCP-mux`, RFC 7826 section 18.54.
   public var isMultiplexed: Bool
 
-  /// The most alternatives that are read.
+  /// The maximum number of alternatives.
   public static let alternativesLimit = 16
 
-  /// One alternative as it was read.
+  /// One parsed alternative.
   enum Alternative {
     case specification(TransportSpecification)
-    /// Something else than RTP, whose parameters mean who knows what.
+    /// A protocol other than RTP, whose parameters are unknown.
     case foreign
     case malformed(parameter: String)
   }
 
-  /// The alternatives of a header, the client's favourite first.
+  /// Returns the alternatives of a header, in the client's order of preference.
   static func alternatives(_ header: String) throws(TransportError) -> [Alternative] {
     let parts = header.unquotedParts(at: UInt8(ascii: ","))
     guard parts.count <= alternativesLimit else { throw .alternatives(parts.count, limit: alternativesLimit) }
@@ -173,7 +173,8 @@ public struct TransportSpecification: Hashable, Sendable {
     isMultiplexed = false
   }
 
-  /// False where the value cannot be read. Parameters without a meaning here (`append`, `layers`, extensions) are left.
+  /// Sets a parameter. Returns `false` if the value cannot be parsed. Parameters without a meaning here (`append`,
+  /// `layers`, extensions) are ignored.
   private mutating func set(_ name: String, to value: String) -> Bool {
     switch name {
     case "destination": destination = value.isEmpty ? nil : value
@@ -186,7 +187,7 @@ public struct TransportSpecification: Hashable, Sendable {
       timeToLive = value.decimal(digits: 3)
       return timeToLive != nil
     case "ssrc":
-      // Eight hexadecimal digits; some clients leave the leading zeros away.
+      // Eight hexadecimal digits; some clients omit leading zeros.
       guard (1...8).contains(value.utf8.count), value.utf8.allSatisfy(\.isLetterOrDigit) else { return false }
       ssrc = UInt32(value, radix: 16)
       return ssrc != nil
@@ -207,7 +208,7 @@ public struct TransportSpecification: Hashable, Sendable {
       guard let second: Number = parts[1].trimmed.decimal(digits: 5) else { return false }
       pair = TransportPair(rtp: first, rtcp: second)
     } else {
-      // One number: RTCP has the next one, if there is one.
+      // A single number: RTCP has the next one, if there is one.
       let (next, isTooLarge) = first.addingReportingOverflow(1)
       guard !isTooLarge else { return false }
       pair = TransportPair(rtp: first, rtcp: next)

@@ -1,61 +1,75 @@
 import RTP
 
-/// Makes RTCP of the SRTCP that one viewer sends, and refuses what is forged or came before. Used by one thread.
+/// An unprotector that turns the SRTCP of one viewer into RTCP, and refuses forged and replayed datagrams. Use it
+/// from one thread.
 ///
-/// One for each viewer, also where several share a key: two may choose the same source, and one's packets would
-/// pass for the other's repeated.
-public final class ControlUnprotector {
-  /// Datagrams that were refused, by cause.
-  public struct Counts: Hashable, Sendable {
-    /// Without the right tag: forged, damaged, in the clear, of another key; or too short to have one.
-    public var forged: UInt64 = 0
-    /// They came before, or are too old to tell.
-    public var replayed: UInt64 = 0
-    /// With our own source: what we have sent, sent back; by a group too, where this machine is a member.
-    public var reflected: UInt64 = 0
-    /// Of one source more than are listened to, which a key's holder can make up as he likes.
-    public var excess: UInt64 = 0
+/// Use one unprotector per viewer, even if several share a key. Two viewers may choose the same source, and the
+/// packets of one would count as replays of the other.
+package final class ControlUnprotector {
+  /// The numbers of refused datagrams, by cause.
+  package struct Counts: Hashable, Sendable {
+    /// Datagrams without the right tag: forged, damaged, unencrypted, under another key, or too short for a tag.
+    package var forged: UInt64 = 0
+    /// Replayed datagrams, and those too old to be checked for replay.
+    package var replayed: UInt64 = 0
+    /// Datagrams with our own source, which were reflected, perhaps by a group of which this host is a member.
+    package var reflected: UInt64 = 0
+    /// Datagrams of sources beyond the limit. Any holder of the key can invent sources.
+    package var excess: UInt64 = 0
 
-    /// Nothing yet.
-    public init() {}
+    /// Creates counts of 0.
+    package init() {}
+
+    /// Returns the sums of both.
+    package static func + (left: Counts, right: Counts) -> Counts {
+      var sum = left
+      sum.forged &+= right.forged
+      sum.replayed &+= right.replayed
+      sum.reflected &+= right.reflected
+      sum.excess &+= right.excess
+      return sum
+    }
   }
 
-  /// What was refused so far.
-  public private(set) var counts = Counts()
+  /// The datagrams refused so far.
+  package private(set) var counts = Counts()
   private var session: SRTPSession
   private let key: SRTPKey
-  /// The sources of what was taken so far.
+  /// The sources of the accepted datagrams.
   private var sources: Set<UInt32> = []
   private var media: UInt32
   private let least: Int
 
-  /// The most sources: the members of a group that are heard.
-  public static let sourceLimit = 256
+  /// The maximum number of sources: the members of a group that are heard.
+  package static let sourceLimit = 256
 
+  /// Creates an unprotector.
+  ///
   /// - Parameters:
-  ///   - key: The viewer's, which is the stream's.
-  ///   - media: The stream's source: SRTCP that bears it is our own.
+  ///   - key: The viewer's key, which is the stream's.
+  ///   - media: The stream's source. SRTCP with this source is our own.
   /// - Throws: ``SRTPError/library(_:)``.
-  public init(_ key: SRTPKey, media: UInt32) throws(SRTPError) {
+  package init(_ key: SRTPKey, media: UInt32) throws(SRTPError) {
     session = try SRTPSession(key, .incoming)
     self.key = key
     self.media = media
     least = 8 + key.suite.controlOverhead
   }
 
-  /// The stream goes on as another source. Some receivers are another one each time then: before there are too many, all are
-  /// forgotten, and with them what they have sent. What is sent once more then speaks of a source that is gone.
-  public func changeMedia(to ssrc: UInt32) {
+  /// Changes the stream's source. Some receivers change their own source each time. Before there are too many, the
+  /// unprotector discards all sources and their replay state. A datagram replayed after that refers to a source that
+  /// no longer exists.
+  package func changeMedia(to ssrc: UInt32) {
     media = ssrc
     guard sources.count > Self.sourceLimit / 2, let anew = try? SRTPSession(key, .incoming) else { return }
     session = anew
     sources.removeAll()
   }
 
-  /// Makes RTCP of the datagram in the first `count` bytes of `memory`, in place; its new length.
+  /// Unprotects the datagram in the first `count` bytes of `memory` in place. Returns the new length.
   ///
-  /// - Throws: ``SRTPError``, and counts it.
-  public func unprotect(_ memory: UnsafeMutableRawBufferPointer, count: Int) throws(SRTPError) -> Int {
+  /// - Throws: ``SRTPError``, which is also counted.
+  package func unprotect(_ memory: UnsafeMutableRawBufferPointer, count: Int) throws(SRTPError) -> Int {
     guard count >= least, count <= memory.count, let base = memory.baseAddress else {
       counts.forged &+= 1
       throw .tooShort(count)

@@ -1,28 +1,28 @@
 import RTP
 
-/// The value of an SDP's `a=crypto`, RFC 4568 section 9.1: `TAG SUITE inline:BASE64`.
-public struct CryptoAttribute: Hashable, Sendable {
-  /// Which of several offers it is, 0 to 999,999,999.
-  public var tag: Int
+/// The value of an `a=crypto` attribute in SDP, RFC 4568 section 9.1: `TAG SUITE inline:BASE64`.
+package struct CryptoAttribute: Hashable, Sendable {
+  /// The tag that identifies one of several offers, 0 to 999,999,999.
+  package var tag: Int
   /// The key with its suite.
-  public var key: SRTPKey
+  package var key: SRTPKey
 
-  /// The longest value that is read, in bytes.
-  public static let lengthLimit = 512
+  /// The maximum length of a value in bytes.
+  package static let lengthLimit = 512
 
-  /// An offer of `key`.
-  public init(tag: Int = 1, key: SRTPKey) {
+  /// Creates an offer of `key`.
+  package init(tag: Int = 1, key: SRTPKey) {
     self.tag = tag
     self.key = key
   }
 
   /// The value as text, without `a=crypto:`.
-  public var text: String { "\(tag) \(key.suite.rawValue) inline:\(key.inlineText)" }
+  package var text: String { "\(tag) \(key.suite.rawValue) inline:\(key.inlineText)" }
 
-  /// Reads a value, without `a=crypto:`.
+  /// Parses a value, without `a=crypto:`.
   ///
-  /// - Throws: ``SRTPKeyError``; what would have to be kept and is not is refused, not left out.
-  public init(parsing text: String) throws(SRTPKeyError) {
+  /// - Throws: ``SRTPKeyError``. An unsupported parameter is refused, not ignored.
+  package init(parsing text: String) throws(SRTPKeyError) {
     guard text.utf8.count <= Self.lengthLimit else {
       throw .syntax("\(text.utf8.count) bytes are more than \(Self.lengthLimit)")
     }
@@ -34,19 +34,19 @@ public struct CryptoAttribute: Hashable, Sendable {
     key = try Self.key(parts.dropFirst())
   }
 
-  /// Reads `SUITE inline:BASE64`.
+  /// Parses `SUITE inline:BASE64`.
   static func key(_ parts: ArraySlice<Substring>) throws(SRTPKeyError) -> SRTPKey {
     guard let name = parts.first else { throw .syntax("the suite is missing") }
     guard let suite = SRTPSuite(rawValue: String(name)) else { throw .suite }
     guard let parameters = parts.dropFirst().first else { throw .syntax("inline: is missing") }
     guard parts.count == 2 else { throw .unsupported("a session parameter") }
-    guard parameters.hasPrefix("inline:") else { throw .syntax("there is no key method but inline:") }
+    guard parameters.hasPrefix("inline:") else { throw .syntax("the only key method is inline:") }
     guard !parameters.contains(";") else { throw .unsupported("a second key") }
     let fields = parameters.dropFirst(7).split(separator: "|", omittingEmptySubsequences: false)
     guard fields.count == 1 else {
       throw .unsupported(fields[1].contains(":") ? "a master key identifier" : "a lifetime")
     }
-    guard let bytes = Base64.decode(fields[0].utf8) else { throw .syntax("what follows inline: is no base64") }
+    guard let bytes = Base64.decode(fields[0].utf8) else { throw .syntax("inline: is not followed by base64") }
     return try SRTPKey(suite: suite, bytes: bytes)
   }
 }

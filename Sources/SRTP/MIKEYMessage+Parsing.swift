@@ -1,17 +1,17 @@
-public import Media
+package import Platform
 import RTP
 
-/// Why a MIKEY message is not taken. No case carries any part of a key.
-public enum MIKEYError: Failure, Hashable {
-  /// It is not base64, ends early, is too long, or is not of version 1.
+/// The reason why a MIKEY message is refused. No case carries any part of a key.
+package enum MIKEYError: Failure, Hashable {
+  /// The message is not base64, ends early, is too long, or has a version other than 1.
   case syntax(String)
-  /// It asks for what is not done here: a key that is encrypted for somebody, a cipher that is none of ``SRTPSuite``.
+  /// The message requires an unsupported feature: an encrypted key, or a cipher outside ``SRTPSuite``.
   case unsupported(String)
-  /// Its key is of another length than its suite's.
+  /// The length of the key differs from the suite's.
   case key(SRTPKeyError)
 
-  /// One line.
-  public var description: String {
+  /// A one-line description.
+  package var description: String {
     switch self {
     case .syntax(let what): "a MIKEY message (RFC 3830) that cannot be read: \(what)"
     case .unsupported(let what):
@@ -20,24 +20,24 @@ public enum MIKEYError: Failure, Hashable {
     }
   }
 
-  /// What kind of failure it is.
-  public var kind: FailureKind { .data }
+  /// The kind of failure.
+  package var kind: FailureKind { .data }
 }
 
 extension MIKEYMessage {
-  /// Reads a message in base64.
+  /// Parses a message in base64.
   ///
   /// - Throws: ``MIKEYError``.
-  public init(text: some StringProtocol) throws(MIKEYError) {
+  package init(text: some StringProtocol) throws(MIKEYError) {
     guard text.utf8.count <= Self.lengthLimit * 2 else { throw .syntax("\(text.utf8.count) characters") }
     guard let bytes = Base64.decode(text.utf8) else { throw .syntax("no base64") }
     try self.init(parsing: bytes)
   }
 
-  /// Reads a message.
+  /// Parses a message.
   ///
-  /// - Throws: ``MIKEYError``; what would have to be kept and is not is refused, not left out.
-  public init(parsing bytes: [UInt8]) throws(MIKEYError) {
+  /// - Throws: ``MIKEYError``. An unsupported requirement is refused, not ignored.
+  package init(parsing bytes: [UInt8]) throws(MIKEYError) {
     guard bytes.count <= Self.lengthLimit else { throw .syntax("\(bytes.count) bytes") }
     var rest = Reader(bytes: bytes[...])
     guard try rest.byte() == 1 else { throw .syntax("another version than 1") }
@@ -74,7 +74,7 @@ extension MIKEYMessage {
         guard try rest.byte() == 0 else { throw .unsupported("an encrypted key") }
         guard keyData == nil else { throw .unsupported("a second key transport") }
         keyData = try rest.take(Int(try rest.number() as UInt16))
-        guard try rest.byte() == 0 else { throw .unsupported("a MAC by a key that nobody has") }
+        guard try rest.byte() == 0 else { throw .unsupported("a MAC with an unknown key") }
       default: throw .unsupported("a payload of type \(type)")
       }
     }
@@ -95,7 +95,7 @@ extension MIKEYMessage {
     while !rest.bytes.isEmpty {
       let type = try rest.byte()
       let value = try rest.take(Int(try rest.byte()))
-      // What is known here is a number below 256; longer ones only if they are.
+      // All supported values are below 256; longer ones are accepted only with leading zeros.
       guard let last = value.last, value.dropLast().allSatisfy({ $0 == 0 }) else {
         throw .unsupported("a large value of parameter \(type)")
       }
@@ -104,7 +104,8 @@ extension MIKEYMessage {
     return policy
   }
 
-  /// What a policy asks for; what it leaves out is as RFC 3830 section 6.10.1 says: AES-CM-128, HMAC-SHA1-80.
+  /// Returns the suite of a policy. Missing parameters have the defaults of RFC 3830 section 6.10.1: AES-CM-128,
+  /// HMAC-SHA1-80.
   private static func suite(_ policy: [UInt8: UInt8]) throws(MIKEYError) -> SRTPSuite {
     for (type, value) in policy {
       switch type {
@@ -121,7 +122,7 @@ extension MIKEYMessage {
     func isEither(_ type: UInt8, _ values: UInt8...) -> Bool { policy[type].map(values.contains) ?? true }
     switch (policy[Parameter.cipher] ?? counterMode, policy[Parameter.cipherKeyLength] ?? 16) {
     case (counterMode, 16):
-      // GStreamer writes the length of the tag for that of the authentication's key.
+      // GStreamer writes the tag length as the length of the authentication key.
       guard isEither(Parameter.authentication, 1), isEither(Parameter.authenticationKeyLength, 20, 10),
         isEither(Parameter.tagLength, 10), isEither(Parameter.saltLength, 14)
       else { throw .unsupported("another authentication") }
@@ -135,7 +136,7 @@ extension MIKEYMessage {
     }
   }
 
-  /// Key and salt of the first key, be they together or apart.
+  /// Returns key and salt of the first key, whether they are joined or separate.
   private static func key(_ bytes: ArraySlice<UInt8>) throws(MIKEYError) -> [UInt8] {
     var rest = Reader(bytes: bytes)
     guard try rest.byte() == 0 else { throw .unsupported("a second key") }
@@ -149,7 +150,7 @@ extension MIKEYMessage {
     return Array(key) + Array(try rest.take(Int(try rest.number() as UInt16)))
   }
 
-  /// What has not been read.
+  /// The unread part of a message.
   private struct Reader {
     var bytes: ArraySlice<UInt8>
 

@@ -1,39 +1,39 @@
-public import RTP
+package import RTP
 
-/// A key by MIKEY (RFC 3830), as RTSP carries it (RFC 4567): the pre-shared-key message without encryption or
-/// authentication of its own. Whatever carries it must do both; here it is TLS, and nothing else.
+/// A MIKEY message with a key (RFC 3830), as RTSP carries it (RFC 4567): the pre-shared-key message without its own
+/// encryption or authentication. Its carrier must provide both; here only TLS does.
 ///
-/// Key and salt go together as one traffic-encrypting key, as GStreamer, live555 and others write it.
-public struct MIKEYMessage: Hashable, Sendable {
-  /// A stream that the key is for: one crypto session, RFC 3830 section 6.1.1.
-  public struct Stream: Hashable, Sendable {
-    /// Its source.
-    public var ssrc: UInt32
-    /// How often its sequence number has begun anew.
-    public var rolloverCounter: UInt32
+/// Key and salt are joined in one traffic-encrypting key (TEK), as in GStreamer, live555 and others.
+package struct MIKEYMessage: Hashable, Sendable {
+  /// A stream that uses the key: one crypto session, RFC 3830 section 6.1.1.
+  package struct Stream: Hashable, Sendable {
+    /// The stream's source.
+    package var ssrc: UInt32
+    /// The rollover counter (ROC): the number of wraps of the sequence number.
+    package var rolloverCounter: UInt32
 
-    /// A stream.
-    public init(ssrc: UInt32, rolloverCounter: UInt32 = 0) {
+    /// Creates a stream.
+    package init(ssrc: UInt32, rolloverCounter: UInt32 = 0) {
       self.ssrc = ssrc
       self.rolloverCounter = rolloverCounter
     }
   }
 
   /// The key with its suite.
-  public var key: SRTPKey
-  /// The streams that it is for.
-  public var streams: [Stream]
+  package var key: SRTPKey
+  /// The streams that use the key.
+  package var streams: [Stream]
 
-  /// The longest message that is read, in bytes.
-  public static let lengthLimit = 2048
+  /// The maximum length of a message in bytes.
+  package static let lengthLimit = 2048
 
-  /// A message; see the properties.
-  public init(key: SRTPKey, streams: [Stream]) {
+  /// Creates a message; see the properties.
+  package init(key: SRTPKey, streams: [Stream]) {
     self.key = key
     self.streams = streams
   }
 
-  /// What a payload is, RFC 3830 table 6.1.b.
+  /// The payload types, RFC 3830 table 6.1.b.
   enum PayloadType {
     static let last: UInt8 = 0
     static let keyTransport: UInt8 = 1
@@ -62,23 +62,23 @@ public struct MIKEYMessage: Hashable, Sendable {
     static let sealedTagLength: UInt8 = 20
   }
 
-  /// AES in counter mode and AES-GCM, as ``Parameter/cipher`` numbers them.
+  /// AES in counter mode and AES-GCM, by their numbers in ``Parameter/cipher``.
   static let counterMode: UInt8 = 1
   static let galoisCounterMode: UInt8 = 6
 
-  /// The message as base64: the value of `a=key-mgmt` behind `mikey `, and of `data=` in `KeyMgmt`.
+  /// Returns the message as base64: the value of `a=key-mgmt` after `mikey `, and of `data=` in `KeyMgmt`.
   ///
   /// - Parameters:
-  ///   - time: now, which the message carries.
-  ///   - generator: for the message's number and nonce; no key comes from it.
-  public func text(at time: NTPTimestamp, using generator: inout some RandomNumberGenerator) -> String {
+  ///   - time: The current time, which the message carries.
+  ///   - generator: The source of the message's number and nonce; no key comes from it.
+  package func text(at time: NTPTimestamp, using generator: inout some RandomNumberGenerator) -> String {
     Base64.encode(bytes(at: time, using: &generator))
   }
 
-  /// The message, RFC 3830 section 6.
-  public func bytes(at time: NTPTimestamp, using generator: inout some RandomNumberGenerator) -> [UInt8] {
+  /// Returns the message, RFC 3830 section 6.
+  package func bytes(at time: NTPTimestamp, using generator: inout some RandomNumberGenerator) -> [UInt8] {
     let identifier = UInt32.random(in: 0 ... .max, using: &generator)
-    // Version 1, pre-shared key, what follows, no answer wanted, and the standard's pseudorandom function.
+    // Version 1, pre-shared key, the next payload, no response requested, and the standard's pseudorandom function.
     var bytes: [UInt8] = [1, 0, PayloadType.timestamp, 0]
     bytes.append(bigEndian: identifier)
     bytes += [UInt8(streams.count), 0]
@@ -95,7 +95,7 @@ public struct MIKEYMessage: Hashable, Sendable {
     bytes += [PayloadType.keyTransport, 0, 0]
     bytes.append(bigEndian: UInt16(policy.count * 3))
     for (type, value) in policy { bytes += [type, 1, value] }
-    // A key transport without cipher and MAC, of one traffic-encrypting key without a time of its own.
+    // A key transport without cipher and MAC, with one traffic-encrypting key without a validity period.
     bytes += [PayloadType.last, 0]
     bytes.append(bigEndian: UInt16(4 + key.bytes.count))
     bytes += [PayloadType.last, Self.trafficKey << 4]
@@ -105,7 +105,7 @@ public struct MIKEYMessage: Hashable, Sendable {
     return bytes
   }
 
-  /// Types of key data, RFC 3830 section 6.13.
+  /// The types of key data, RFC 3830 section 6.13.
   static let trafficKey: UInt8 = 2
   static let trafficKeyWithSalt: UInt8 = 3
 
@@ -128,7 +128,7 @@ public struct MIKEYMessage: Hashable, Sendable {
 }
 
 extension [UInt8] {
-  /// Appends a number, its most significant byte first.
+  /// Appends a number, most significant byte first.
   mutating func append(bigEndian value: some FixedWidthInteger) {
     Swift.withUnsafeBytes(of: value.bigEndian) { append(contentsOf: $0) }
   }

@@ -1,32 +1,32 @@
-public import RTP
+package import RTP
 
-/// Makes SRTP and SRTCP of what one sender sends under one key (RFC 3711, RFC 7714): once for all who have the key.
-/// Used by one thread.
+/// A protector that turns one sender's packets into SRTP and SRTCP under one key (RFC 3711, RFC 7714), once for all
+/// receivers with that key. Use it from one thread.
 ///
-/// No second one may protect the same source under the same key: both would use the same keystream, and give it away
-/// (RFC 3711 section 9.1).
-public final class PacketProtector {
+/// Do not protect the same source under the same key by a second protector. Both would use the same keystream, which
+/// would reveal it (RFC 3711 section 9.1).
+package final class PacketProtector {
   /// The key.
-  public let key: SRTPKey
+  package let key: SRTPKey
   private let session: SRTPSession
 
-  /// What SRTCP needs behind a datagram, whatever the suite, in bytes.
-  public static let controlRoom = 32
+  /// The number of bytes that SRTCP needs behind a datagram, for any suite.
+  package static let controlRoom = 32
 
-  /// A protector for streams that begin; their packets follow in the order of their sequence numbers.
+  /// Creates a protector for new streams, whose packets must follow in the order of their sequence numbers.
   ///
   /// - Throws: ``SRTPError/library(_:)``.
-  public init(_ key: SRTPKey) throws(SRTPError) {
+  package init(_ key: SRTPKey) throws(SRTPError) {
     self.key = key
     session = try SRTPSession(key, .outgoing)
   }
 
-  /// Appends the protected packets of `packets` to `batch`, as whole packets in memory of its own; each is larger by
-  /// ``SRTPSuite/packetOverhead``.
+  /// Appends the protected packets of `packets` to `batch`, as contiguous packets in the batch's own memory. Each is
+  /// larger by ``SRTPSuite/packetOverhead``.
   ///
-  /// - Throws: ``SRTPError``; then `batch` has the packets before the one that failed, and that one as it may be: it
-  ///   must not be sent.
-  public func protect(_ packets: PacketBatch, into batch: PacketBatch) throws(SRTPError) {
+  /// - Throws: ``SRTPError``. `batch` then has the packets before the failed one, and the failed one in an undefined
+  ///   state, which must not be sent.
+  package func protect(_ packets: PacketBatch, into batch: PacketBatch) throws(SRTPError) {
     for index in 0..<packets.count {
       let packet = packets[index]
       let memory = batch.append(copying: packet, room: key.suite.packetOverhead)
@@ -35,11 +35,11 @@ public final class PacketProtector {
     }
   }
 
-  /// Protects the RTCP datagram in the first `count` bytes of `memory`, behind which there are ``controlRoom`` more at
-  /// least; its new length.
+  /// Protects the RTCP datagram in the first `count` bytes of `memory`, with at least ``controlRoom`` bytes behind
+  /// it. Returns the new length.
   ///
-  /// - Throws: ``SRTPError``; then it must not be sent.
-  public func protectControl(_ memory: UnsafeMutableRawBufferPointer, count: Int) throws(SRTPError) -> Int {
+  /// - Throws: ``SRTPError``; the datagram must then not be sent.
+  package func protectControl(_ memory: UnsafeMutableRawBufferPointer, count: Int) throws(SRTPError) -> Int {
     precondition(memory.count >= count + Self.controlRoom, "SRTCP needs room behind a datagram")
     guard count >= 8, let base = memory.baseAddress else { throw .tooShort(count) }
     return try session.protectControl(base, count: count)

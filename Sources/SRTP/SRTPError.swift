@@ -1,24 +1,24 @@
-public import Media
+package import Platform
 
-/// Why a packet was not protected, or is not taken.
-public enum SRTPError: Failure, Hashable {
-  /// It is shorter than a protected packet can be.
+/// The reason why a packet was not protected, or was refused.
+package enum SRTPError: Failure, Hashable {
+  /// The packet is shorter than any protected packet.
   case tooShort(Int)
-  /// It does not have the tag that its sender would have made: forged, damaged, in the clear, or of another key.
+  /// The packet's tag is wrong: it is forged, damaged, unencrypted, or under another key.
   case forged
-  /// It came before, or is so old that this cannot be told (RFC 3711 section 3.3.2).
+  /// The packet is a replay, or too old to be checked for replay (RFC 3711 section 3.3.2).
   case replayed
-  /// It bears our own source: what we have sent ourselves and somebody sends back.
+  /// The packet has our own source: a peer reflected a packet of ours.
   case reflected
-  /// It bears one source more than a viewer or a group may have: the library keeps something for each, for ever.
+  /// The packet's source exceeds the limit of a viewer or a group. The library keeps state for each source forever.
   case tooManySources(limit: Int)
-  /// The key has protected as many packets as it may (RFC 3711 section 9.2).
+  /// The key has protected the maximum number of packets (RFC 3711 section 9.2).
   case keyUsedUp
-  /// The library failed otherwise, with its status.
+  /// Another failure of the library, with its status.
   case library(UInt32)
 
-  /// One line.
-  public var description: String {
+  /// A one-line description.
+  package var description: String {
     switch self {
     case .tooShort(let count): "\(count) bytes are too few for a protected packet: is the sender without SRTP?"
     case .forged: "the authentication tag is wrong: another key, no SRTP, or a forgery"
@@ -30,8 +30,8 @@ public enum SRTPError: Failure, Hashable {
     }
   }
 
-  /// What kind of failure it is.
-  public var kind: FailureKind {
+  /// The kind of failure.
+  package var kind: FailureKind {
     switch self {
     case .keyUsedUp: .unavailable
     case .library: .software

@@ -1,14 +1,14 @@
-public import Media
+package import Platform
 
-/// Why a key is not taken. No case carries any part of a key.
-public enum SRTPKeyError: Failure, Hashable {
-  /// The master key and salt together are of another length than the suite's.
+/// The reason why a key is refused. No case carries any part of a key.
+package enum SRTPKeyError: Failure, Hashable {
+  /// The joint length of master key and salt differs from the suite's.
   case length(Int, suite: SRTPSuite)
-  /// The first word is none of ``SRTPSuite``; not said which word, because it may be the key.
+  /// The first word is none of ``SRTPSuite``. The error does not carry the word, because it may be the key.
   case suite
-  /// It is not written as RFC 4568 says; what is wrong with it.
+  /// The text violates RFC 4568 as described.
   case syntax(String)
-  /// It asks for something that is not kept: a lifetime, a master key identifier, several keys, session parameters.
+  /// An unsupported feature: a lifetime, a master key identifier, several keys, or session parameters.
   case unsupported(String)
   /// A key file that does not exist.
   case missing(path: String)
@@ -18,26 +18,26 @@ public enum SRTPKeyError: Failure, Hashable {
   case exposed(path: String, mode: UInt32)
   /// A key file of another user, who may change it.
   case foreign(path: String, owner: UInt32)
-  /// A key file longer than any key.
+  /// A key file that is larger than any key.
   case tooLarge(path: String, limit: Int)
-  /// A key file without a key; the reason.
+  /// A key file without a key, with the reason.
   case content(path: String, reason: String)
-  /// The system refused.
+  /// The system refused access.
   case system(path: String, reason: String, isForbidden: Bool)
 
-  /// One line for the person at the terminal.
-  public var description: String {
+  /// A one-line description for the person at the terminal.
+  package var description: String {
     switch self {
     case .length(let count, let suite):
       "key and salt of \(count) bytes: \(suite.rawValue) takes \(suite.keyLength) and \(suite.saltLength), together "
         + "\(suite.keyLength + suite.saltLength)"
     case .suite:
-      "a key is written SUITE inline:BASE64 (RFC 4568), and the first word is no suite that is known here: choose "
+      "a key is written SUITE inline:BASE64 (RFC 4568), and the first word is not a known suite: choose "
         + SRTPSuite.allCases.map(\.rawValue).joined(separator: ", ")
     case .syntax(let what): "a key is written SUITE inline:BASE64 (RFC 4568): \(what)"
-    case .unsupported(let what): "\(what) after a key is not kept: leave it out"
+    case .unsupported(let what): "\(what) after a key is not supported: leave it out"
     case .missing(let path): "there is no key file \(path): write SUITE inline:BASE64 into it"
-    case .notAFile(let path): "\(path) is no file: a key is read from a plain file"
+    case .notAFile(let path): "\(path) is not a plain file: name a plain file with the key"
     case .exposed(let path, let mode):
       "everybody can reach the key in \(path) (mode \(String(mode, radix: 8))): chmod 600 it, and make a new key"
     case .foreign(let path, let owner):
@@ -48,8 +48,8 @@ public enum SRTPKeyError: Failure, Hashable {
     }
   }
 
-  /// What kind of failure it is.
-  public var kind: FailureKind {
+  /// The kind of failure.
+  package var kind: FailureKind {
     switch self {
     case .length, .suite, .syntax, .unsupported: .usage
     case .missing: .noInput

@@ -1,6 +1,7 @@
 import CSRTP
 
-/// One of the library's sessions: the cryptographic contexts of one key in one direction. Used by one thread at a time.
+/// A session of the library: the cryptographic contexts of one key in one direction. Use it from one thread at a
+/// time.
 struct SRTPSession: ~Copyable {
   private let session: srtp_t
 
@@ -9,10 +10,12 @@ struct SRTPSession: ~Copyable {
     case incoming
   }
 
-  /// The library's own state, made once for the process.
+  /// The library's own state, initialized once per process.
   private static let initialization = srtp_init()
 
-  /// - Throws: ``SRTPError/library(_:)``, for one without a suite of ours too.
+  /// Creates a session.
+  ///
+  /// - Throws: ``SRTPError/library(_:)``, also if the library lacks the suite.
   init(_ key: SRTPKey, _ direction: Direction) throws(SRTPError) {
     try Self.check(Self.initialization)
     var policy = srtp_policy_t()
@@ -44,21 +47,21 @@ struct SRTPSession: ~Copyable {
     srtp_dealloc(session)
   }
 
-  /// Protects the RTP packet of `count` bytes at `packet`, behind which there is room for its tag; its new length.
+  /// Protects the RTP packet of `count` bytes at `packet`, with room for its tag behind it. Returns the new length.
   func protect(_ packet: UnsafeMutableRawPointer, count: Int) throws(SRTPError) -> Int {
     var length = CInt(truncatingIfNeeded: count)
     try Self.check(srtp_protect(session, packet, &length))
     return Int(length)
   }
 
-  /// As ``protect(_:count:)``, of RTCP.
+  /// Protects an RTCP packet, like ``protect(_:count:)``.
   func protectControl(_ packet: UnsafeMutableRawPointer, count: Int) throws(SRTPError) -> Int {
     var length = CInt(truncatingIfNeeded: count)
     try Self.check(srtp_protect_rtcp(session, packet, &length))
     return Int(length)
   }
 
-  /// Makes RTCP of the SRTCP packet at `packet`; its new length.
+  /// Unprotects the SRTCP packet at `packet`. Returns the new length.
   func unprotectControl(_ packet: UnsafeMutableRawPointer, count: Int) throws(SRTPError) -> Int {
     var length = CInt(truncatingIfNeeded: count)
     try Self.check(srtp_unprotect_rtcp(session, packet, &length))
@@ -68,7 +71,7 @@ struct SRTPSession: ~Copyable {
   private static func check(_ status: srtp_err_status_t) throws(SRTPError) {
     switch status {
     case srtp_err_status_ok: return
-    // A packet that says it is not encrypted cannot be checked against a key that encrypts: no sender of ours.
+    // A packet marked as unencrypted cannot be checked against a key that encrypts: no sender of ours makes one.
     case srtp_err_status_auth_fail, srtp_err_status_cant_check: throw .forged
     case srtp_err_status_replay_fail, srtp_err_status_replay_old: throw .replayed
     case srtp_err_status_key_expired: throw .keyUsedUp

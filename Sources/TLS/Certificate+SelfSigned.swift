@@ -2,25 +2,25 @@ import COpenSSL
 import Glibc
 
 extension Certificate {
-  /// What a self-signed certificate says.
+  /// The contents of a self-signed certificate.
   package struct Contents: Sendable {
-    /// The common name of subject and issuer; cut off after 64 bytes, which X.520 allows.
+    /// The common name of subject and issuer, truncated to the 64 bytes that X.520 allows.
     package var commonName: String
     /// The DNS names of the subject.
     package var names: [String]
-    /// The subject's addresses in network order, of 4 or 16 bytes.
+    /// The subject's addresses in network byte order, of 4 or 16 bytes.
     package var addresses: [[UInt8]]
-    /// From when to when it is valid, in seconds of Unix time.
+    /// The validity period, in seconds of Unix time.
     package var validity: ClosedRange<Int64>
 
-    /// What is certified; see the properties.
+    /// Creates contents; see the properties.
     package init(commonName: String, names: [String], addresses: [[UInt8]], validity: ClosedRange<Int64>) {
       (self.commonName, self.names, self.addresses) = (commonName, names, addresses)
       self.validity = validity
     }
   }
 
-  /// A self-signed certificate of a server for `key`, RFC 5280, with ECDSA and SHA-256.
+  /// Returns a self-signed server certificate for `key`, RFC 5280, with ECDSA and SHA-256.
   ///
   /// - Throws: ``OpenSSLError``.
   package static func selfSigned(_ contents: Contents, key: PrivateKey) throws(OpenSSLError) -> Certificate {
@@ -64,7 +64,7 @@ extension Certificate {
     return BN_to_ASN1_INTEGER(number, integer) != nil
   }
 
-  /// The subject's names and addresses, section 4.2.1.6.
+  /// Returns the subject's names and addresses, section 4.2.1.6.
   private static func alternativeNames(of contents: Contents) -> [(kind: CInt, bytes: [UInt8])] {
     contents.names.map { (GEN_DNS, Array($0.utf8)) } + contents.addresses.map { (GEN_IPADD, $0) }
   }
@@ -76,7 +76,7 @@ extension Certificate {
     for (kind, bytes) in names {
       let text = kind == GEN_DNS ? ASN1_IA5STRING_new() : ASN1_OCTET_STRING_new()
       let name = GENERAL_NAME_new()
-      // From here on the list frees it, and it frees the text.
+      // After the push, the list frees the name, and the name frees the text.
       try check(text != nil && name != nil && ASN1_STRING_set(text, bytes, CInt(bytes.count)) == 1)
       GENERAL_NAME_set0_value(name, kind, text)
       try check(nightjar_general_names_push(list, name) > 0)

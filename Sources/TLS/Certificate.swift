@@ -3,17 +3,17 @@ import Glibc
 
 /// A certificate, RFC 5280.
 package final class Certificate: @unchecked Sendable {
-  // Sendable: an X509 that nobody changes any more may be used by several threads.
+  // Sendable: an X509 that is no longer changed may be used by several threads.
   let pointer: OpaquePointer
 
-  /// Takes over what `pointer` leads to.
+  /// Takes ownership of the object at `pointer`.
   init(owning pointer: OpaquePointer) { self.pointer = pointer }
 
   deinit { X509_free(pointer) }
 
-  /// The certificates of a PEM file in their order; whatever else is in it is passed over.
+  /// Returns the certificates of a PEM file, in order; other contents are ignored.
   ///
-  /// - Throws: ``OpenSSLError`` where one is broken.
+  /// - Throws: ``OpenSSLError`` for a malformed certificate.
   package static func all(pem: [UInt8]) throws(OpenSSLError) -> [Certificate] {
     var certificates: [Certificate] = []
     for block in try PEMBlock.all(in: pem) where block.label == "CERTIFICATE" {
@@ -22,7 +22,7 @@ package final class Certificate: @unchecked Sendable {
     return certificates
   }
 
-  /// The certificate that `der` is.
+  /// Parses a certificate in DER.
   ///
   /// - Throws: ``OpenSSLError``.
   package init(der: [UInt8]) throws(OpenSSLError) {
@@ -61,9 +61,9 @@ package final class Certificate: @unchecked Sendable {
     get throws(OpenSSLError) { try PEMBlock.text("writing the certificate") { PEM_write_bio_X509($0, pointer) } }
   }
 
-  /// From when to when it is valid, in seconds of Unix time.
+  /// The validity period, in seconds of Unix time.
   ///
-  /// - Throws: ``OpenSSLError`` where the certificate's dates cannot be read.
+  /// - Throws: ``OpenSSLError`` if the certificate's dates cannot be read.
   package var validity: ClosedRange<Int64> {
     get throws(OpenSSLError) {
       func seconds(_ time: UnsafePointer<ASN1_TIME>?) throws(OpenSSLError) -> Int64 {
@@ -80,7 +80,7 @@ package final class Certificate: @unchecked Sendable {
     }
   }
 
-  /// Whether `key` is the one that the certificate is for.
+  /// Returns `true` if the certificate belongs to `key`.
   package func isFor(_ key: PrivateKey) -> Bool {
     defer { ERR_clear_error() }
     return X509_check_private_key(pointer, key.pointer) == 1

@@ -2,12 +2,12 @@ import COpenSSL
 
 /// A cryptographic hash function (FIPS 180-4, RFC 1321).
 package enum HashFunction: Sendable {
-  /// Digest authentication of old players alone; broken for everything else.
+  /// MD5, only for Digest authentication of old players; broken for all other uses.
   case md5
   /// SHA-256.
   case sha256
 
-  /// The bytes of a digest.
+  /// The size of a digest in bytes.
   package var byteCount: Int {
     switch self {
     case .md5: 16
@@ -15,7 +15,7 @@ package enum HashFunction: Sendable {
     }
   }
 
-  /// The digest of `bytes`.
+  /// Returns the digest of `bytes`.
   package func digest(of bytes: some Sequence<UInt8>) -> [UInt8] {
     let data = Array(bytes)
     var digest = [UInt8](repeating: 0, count: byteCount)
@@ -24,7 +24,7 @@ package enum HashFunction: Sendable {
     return digest
   }
 
-  /// HMAC (RFC 2104) of `bytes` by `key`.
+  /// Returns the HMAC (RFC 2104) of `bytes` under `key`.
   package func authenticationCode(of bytes: some Sequence<UInt8>, key: [UInt8]) -> [UInt8] {
     let data = Array(bytes)
     var code = [UInt8](repeating: 0, count: byteCount)
@@ -33,13 +33,13 @@ package enum HashFunction: Sendable {
     return code
   }
 
-  /// OpenSSL's implementation, looked up once.
+  /// OpenSSL's implementation, fetched once.
   private struct Algorithm: @unchecked Sendable {
-    // Sendable: what it points at is never changed and never freed.
+    // Sendable: the object at the pointer is never changed and never freed.
     let pointer: OpaquePointer?
 
     init(_ name: String) {
-      // A machine whose OpenSSL is confined to FIPS has MD5 all the same, in its other provider.
+      // A host whose OpenSSL is restricted to FIPS still has MD5, in its other provider.
       pointer = EVP_MD_fetch(nil, name, "-fips")
     }
 

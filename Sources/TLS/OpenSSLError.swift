@@ -1,25 +1,26 @@
 import COpenSSL
-package import Media
+package import Platform
 
-/// A refusal of OpenSSL's: its own words, as it left them in the thread's queue of errors.
+/// A failure of OpenSSL, with the text from the thread's error queue.
 package struct OpenSSLError: Failure, Hashable {
-  /// What was tried.
+  /// The step that failed.
   package let step: String
-  /// Why it failed, of the first error that was queued; `unknown` where there was none.
+  /// The reason of the first queued error; `unknown` if there was none.
   package let reason: String
 
-  /// Takes every error out of the queue, which is the thread's own: what stays would be told of the next call.
+  /// Creates an error from the thread's queue, and empties the queue. A remaining error would be attributed to the
+  /// next call.
   init(_ step: String) {
     self.step = step
     reason = Self.drain()
   }
 
-  /// A refusal of our own.
+  /// Creates an error of our own.
   init(_ step: String, reason: String) {
     (self.step, self.reason) = (step, reason)
   }
 
-  /// The words of the first error in the queue, which is empty then.
+  /// Empties the queue and returns the text of its first error.
   static func drain() -> String {
     var first: UInt = 0
     while case let next = ERR_get_error(), next != 0 {
@@ -32,9 +33,9 @@ package struct OpenSSLError: Failure, Hashable {
     return String(cBuffer: text)
   }
 
-  /// One line for the person at the terminal.
+  /// A one-line description for the person at the terminal.
   package var description: String { "\(step): \(reason)" }
 
-  /// What kind of failure it is.
+  /// The kind of failure.
   package var kind: FailureKind { .data }
 }

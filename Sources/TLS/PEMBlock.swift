@@ -1,17 +1,17 @@
 import COpenSSL
 
-/// One block of a PEM file (RFC 7468): what stands between its lines of dashes.
+/// One block of a PEM file (RFC 7468): the contents between its lines of dashes.
 struct PEMBlock {
-  /// Such as `CERTIFICATE`.
+  /// The label, such as `CERTIFICATE`.
   let label: String
   /// The block's content.
   let bytes: [UInt8]
-  /// Whether a passphrase is needed: of PKCS #8 by its label, of the older format by its header.
+  /// `true` if the block needs a passphrase: for PKCS #8 by its label, for the older format by its header.
   let isEncrypted: Bool
 
-  /// The blocks of a file in their order; text between them is passed over.
+  /// Returns the blocks of a file, in order; text between them is ignored.
   ///
-  /// - Throws: ``OpenSSLError`` where a block is broken.
+  /// - Throws: ``OpenSSLError`` for a malformed block.
   static func all(in text: [UInt8]) throws(OpenSSLError) -> [PEMBlock] {
     ERR_clear_error()
     guard let file = nightjar_memory_bio() else { throw OpenSSLError("reading PEM") }
@@ -46,7 +46,7 @@ struct PEMBlock {
       isEncrypted: name == "ENCRYPTED PRIVATE KEY" || String(cString: header).contains("ENCRYPTED"))
   }
 
-  /// What `write` puts into a file, as text.
+  /// Returns the text that `write` writes into a file.
   static func text(_ step: String, _ write: (OpaquePointer) -> CInt) throws(OpenSSLError) -> String {
     ERR_clear_error()
     guard let file = nightjar_memory_bio() else { throw OpenSSLError(step) }

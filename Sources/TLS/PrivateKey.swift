@@ -1,21 +1,21 @@
 import COpenSSL
 
-/// A private key with its public one.
+/// A private key with its public key.
 package final class PrivateKey: @unchecked Sendable {
-  // Sendable: an EVP_PKEY that nobody changes any more may be used by several threads.
+  // Sendable: an EVP_PKEY that is no longer changed may be used by several threads.
   let pointer: OpaquePointer
 
-  /// Why a file's key cannot be used.
+  /// The reason why a file's key cannot be used.
   package enum LoadError: Error, Hashable, Sendable {
-    /// There is no key in the file.
+    /// The file has no key.
     case missing
-    /// It is encrypted.
+    /// The key is encrypted.
     case encrypted
-    /// It is broken, or of a kind that no certificate of a server has.
+    /// The key is malformed, or of a kind that no server certificate has.
     case unusable(OpenSSLError)
   }
 
-  /// A fresh key of the curve P-256 (FIPS 186-4).
+  /// Creates a new key on the curve P-256 (FIPS 186-4).
   ///
   /// - Throws: ``OpenSSLError``.
   package init() throws(OpenSSLError) {
@@ -24,7 +24,7 @@ package final class PrivateKey: @unchecked Sendable {
     self.pointer = pointer
   }
 
-  /// The first key of a PEM file: PKCS #8, or the formats of EC and RSA keys that came before it.
+  /// Reads the first key of a PEM file: PKCS #8, or the older formats of EC and RSA keys.
   ///
   /// - Throws: ``LoadError``.
   package init(pem: [UInt8]) throws(LoadError) {
@@ -51,7 +51,7 @@ package final class PrivateKey: @unchecked Sendable {
 
   deinit { EVP_PKEY_free(pointer) }
 
-  /// The key in PEM, PKCS #8 without encryption. A secret.
+  /// The key in PEM, PKCS #8 without encryption. The text is secret.
   ///
   /// - Throws: ``OpenSSLError``.
   package var pem: String {

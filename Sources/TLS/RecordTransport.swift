@@ -1,11 +1,11 @@
 import COpenSSL
 
-/// A BIO between OpenSSL and whoever has the socket: it reads what was received last, and hands on what is to be sent.
-/// It keeps no bytes and does no I/O.
+/// A BIO between OpenSSL and the owner of the socket. It passes received bytes to OpenSSL, and OpenSSL's output to
+/// the owner. It stores no bytes and does no I/O.
 final class RecordTransport {
-  /// What was received and OpenSSL has not taken yet; only within the call that brought it.
+  /// The received bytes that OpenSSL has not read yet; valid only within the call that passed them.
   var input = UnsafeRawBufferPointer(start: nil, count: 0)
-  /// Whether a read takes a datagram as a whole.
+  /// `true` if a read consumes a whole datagram.
   private let isDatagram: Bool
   private let send: (UnsafeRawBufferPointer) -> Void
 
@@ -14,7 +14,7 @@ final class RecordTransport {
     self.send = send
   }
 
-  /// A BIO that is this transport's, which must live longer; nil without memory.
+  /// Creates a BIO on this transport, which must outlive the BIO; `nil` if memory is short.
   func makeBIO() -> OpaquePointer? {
     guard let method = Self.method.pointer, let bio = BIO_new(method) else { return nil }
     BIO_set_data(bio, Unmanaged.passUnretained(self).toOpaque())
@@ -33,9 +33,9 @@ final class RecordTransport {
     BIO_get_data(bio).map { Unmanaged<RecordTransport>.fromOpaque($0).takeUnretainedValue() }
   }
 
-  /// The kind of BIO, made once.
+  /// The BIO method, created once.
   private struct Method: @unchecked Sendable {
-    // Sendable: what it points at is not changed after it was made, and never freed.
+    // Sendable: the object at the pointer is not changed after its creation, and never freed.
     let pointer: OpaquePointer?
 
     init() {
@@ -57,7 +57,7 @@ final class RecordTransport {
       }
       BIO_meth_set_ctrl(pointer) { _, command, _, _ in
         switch command {
-        // Everything has been handed on already.
+        // All output has been passed on already.
         case BIO_CTRL_FLUSH, BIO_CTRL_DUP: 1
         default: 0
         }

@@ -1,20 +1,20 @@
 import COpenSSL
 
-/// What a server of TLS or DTLS shows to its clients, and what it agrees to: one for all its connections.
+/// The certificates and settings of a TLS or DTLS server, shared by all its connections.
 package final class ServerContext: @unchecked Sendable {
-  // Sendable: an SSL_CTX that nobody changes any more may be used by several threads.
+  // Sendable: an SSL_CTX that is no longer changed may be used by several threads.
   let pointer: OpaquePointer
-  /// Whether connections are DTLS.
+  /// `true` if connections use DTLS.
   let isDatagram: Bool
-  /// What is spoken within, as ALPN writes it (RFC 7301 section 3.1): each name behind a byte with its length.
+  /// The application protocols in ALPN's format (RFC 7301 section 3.1): a length byte before each name.
   private let protocols: [UInt8]
 
-  /// TLS 1.2 and 1.3 for byte streams.
+  /// Creates a context of TLS 1.2 and 1.3 for byte streams.
   ///
   /// - Parameters:
-  ///   - chain: The server's certificate first.
-  ///   - protocols: What is spoken within, by its name for ALPN, the best first. Who asks for nothing of it is served all
-  ///     the same.
+  ///   - chain: The certificate chain, the server's certificate first.
+  ///   - protocols: The ALPN names of the application protocols, the preferred one first. A client that requests none
+  ///     of them is served too.
   /// - Throws: ``OpenSSLError``.
   package convenience init(
     chain: [Certificate], key: PrivateKey, protocols: [String] = []
@@ -22,13 +22,13 @@ package final class ServerContext: @unchecked Sendable {
     try self.init(chain, key, protocols: protocols, isDatagram: false)
   }
 
-  /// DTLS 1.2 for datagrams, with keys for SRTP (RFC 5764).
+  /// Creates a context of DTLS 1.2 for datagrams, with keys for SRTP (RFC 5764).
   ///
   /// - Parameters:
-  ///   - chain: The server's certificate first.
-  ///   - profiles: How packets are protected, the best first.
-  ///   - asksForCertificate: Whether clients must show a certificate. Any will do here: compare
-  ///     ``TLSConnection/peerFingerprint`` with what was agreed elsewhere.
+  ///   - chain: The certificate chain, the server's certificate first.
+  ///   - profiles: The SRTP protection profiles, the preferred one first.
+  ///   - asksForCertificate: `true` requires a certificate of each client. Any certificate is accepted: compare
+  ///     ``TLSConnection/peerFingerprint`` with the one agreed elsewhere.
   /// - Throws: ``OpenSSLError``.
   package convenience init(
     datagramsWith chain: [Certificate], key: PrivateKey, profiles: [SRTPProtectionProfile],
@@ -39,7 +39,7 @@ package final class ServerContext: @unchecked Sendable {
     if asksForCertificate {
       SSL_CTX_set_verify(pointer, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT) { _, _ in 1 }
     }
-    // This one function returns 0 for success.
+    // This function alone returns 0 for success.
     let names = profiles.map(\.name).joined(separator: ":")
     try Self.check(profiles.isEmpty || SSL_CTX_set_tlsext_use_srtp(pointer, names) == 0, "choosing SRTP's protection")
   }
@@ -65,11 +65,12 @@ package final class ServerContext: @unchecked Sendable {
       pointer,
       nightjar_op_no_renegotiation | nightjar_op_no_compression | nightjar_op_server_preference
         | nightjar_op_prioritize_chacha | nightjar_op_no_ticket)
-    // Nothing is resumed. OpenSSL's key for tickets lives as long as the process, and whoever learns it reads what was
-    // recorded of TLS 1.2 before; its cache of sessions would grow by thousands.
+    // Session resumption is off. OpenSSL's ticket key lives as long as the process, and whoever learns the key can
+    // decrypt earlier recordings of TLS 1.2. OpenSSL's session cache would grow by thousands of entries.
     _ = SSL_CTX_set_num_tickets(pointer, 0)
     _ = nightjar_ctx_disable_session_cache(pointer)
-    // Idle connections keep no buffers, and the chain is shown as it is: OpenSSL would look for more of it in each handshake.
+    // Idle connections keep no buffers. The chain is sent unchanged: OpenSSL would otherwise search for more of it in
+    // each handshake.
     _ = nightjar_ctx_set_mode(
       pointer, Int(SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS | SSL_MODE_NO_AUTO_CHAIN))
 
@@ -88,9 +89,9 @@ package final class ServerContext: @unchecked Sendable {
     guard isDone else { throw OpenSSLError(step) }
   }
 
-  /// Lets clients who ask for one of `protocols` have the best of them.
+  /// Selects the preferred protocol among those that a client requests.
   private func answerProtocols() {
-    // The context lives as long as its connections, which hold it.
+    // The pointer stays valid: the connections hold the context.
     let own = Unmanaged.passUnretained(self).toOpaque()
     SSL_CTX_set_alpn_select_cb(
       pointer,
@@ -107,9 +108,9 @@ package final class ServerContext: @unchecked Sendable {
       }, own)
   }
 
-  // AES where the processor has instructions for it, else ChaCha20 first. A client who has ChaCha20 first gets it.
+  // AES first if the processor has instructions for it, otherwise ChaCha20. A client that prefers ChaCha20 gets it.
   private static let ciphers13 = ["TLS_AES_128_GCM_SHA256", "TLS_AES_256_GCM_SHA384", "TLS_CHACHA20_POLY1305_SHA256"]
-  // RFC 9325 section 4.2: ephemeral keys and authenticated encryption alone.
+  // RFC 9325 section 4.2: only ephemeral keys and authenticated encryption.
   private static let ciphers12 = ["AES128-GCM-SHA256", "AES256-GCM-SHA384", "CHACHA20-POLY1305"]
     .flatMap { ["ECDHE-ECDSA-" + $0, "ECDHE-RSA-" + $0] }
 
@@ -119,7 +120,7 @@ package final class ServerContext: @unchecked Sendable {
   }
 }
 
-/// How SRTP protects packets whose keys DTLS agrees on, RFC 5764 section 4.1.2 and RFC 7714 section 14.2.
+/// The SRTP protection profiles whose keys DTLS negotiates, RFC 5764 section 4.1.2 and RFC 7714 section 14.2.
 package enum SRTPProtectionProfile: UInt, CaseIterable, Sendable {
   /// AES in counter mode with an HMAC of 80 bits.
   case aes128CounterHMAC80 = 1
@@ -134,7 +135,7 @@ package enum SRTPProtectionProfile: UInt, CaseIterable, Sendable {
     }
   }
 
-  /// The bytes that are exported for it: each side's key of 16 bytes, then each side's salt.
+  /// The number of exported bytes: each side's key of 16 bytes, then each side's salt.
   package var keyingMaterialBytes: Int {
     switch self {
     case .aes128CounterHMAC80: 2 * (16 + 14)

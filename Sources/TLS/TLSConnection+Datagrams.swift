@@ -1,32 +1,33 @@
 import COpenSSL
-package import Media
+package import Platform
 
-/// What DTLS has beyond TLS: datagrams get lost, and SRTP gets its keys (RFC 6347, RFC 5764). Nothing in the program uses it yet.
+/// The functions that DTLS has beyond TLS: retransmission of lost datagrams, and keys for SRTP (RFC 6347, RFC 5764).
+/// The program does not use them yet.
 extension TLSConnection {
-  /// The time after which ``retransmit()`` is to be called, unless something arrives before; nil where nothing waits for an
-  /// answer. It runs on the machine's own clock.
-  package var retransmissionTime: MediaTime? {
+  /// The time after which ``retransmit()`` must be called unless data arrives before; `nil` if no response is
+  /// awaited. The time follows the host's own clock.
+  package var retransmissionTime: Duration? {
     var time = timeval()
     guard nightjar_dtls_get_timeout(ssl, &time) == 1 else { return nil }
-    return MediaTime(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_usec) * 1000)
+    return Duration(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_usec) * 1000)
   }
 
-  /// Sends again what was not answered in time; called early, it does nothing.
+  /// Retransmits the messages that were not answered in time; does nothing if called early.
   ///
-  /// - Throws: ``TLSConnectionError`` once that has happened too often.
+  /// - Throws: ``TLSConnectionError`` after too many retransmissions.
   package func retransmit() throws(TLSConnectionError) {
     guard state == .handshaking else { return }
     ERR_clear_error()
     guard nightjar_dtls_handle_timeout(ssl) >= 0 else { throw fail { .handshake($0) } }
   }
 
-  /// How packets are protected; nil where nothing was agreed on.
+  /// The negotiated protection profile; `nil` if none was negotiated.
   package var protectionProfile: SRTPProtectionProfile? {
     SSL_get_selected_srtp_profile(ssl).flatMap { SRTPProtectionProfile(rawValue: $0.pointee.id) }
   }
 
-  /// Keys and salts of SRTP, RFC 5764 section 4.2: the client's key, the server's key, the client's salt, the server's salt.
-  /// Nil before the handshake is complete, and where there is no ``protectionProfile``.
+  /// The SRTP keys and salts, RFC 5764 section 4.2: the client's key, the server's key, the client's salt, the
+  /// server's salt. `nil` before the end of the handshake, and without a ``protectionProfile``.
   package var keyingMaterial: [UInt8]? {
     guard state == .established, let profile = protectionProfile else { return nil }
     let label = "EXTRACTOR-dtls_srtp"
@@ -38,7 +39,7 @@ extension TLSConnection {
     return bytes
   }
 
-  /// SHA-256 of the certificate that the client has shown, in DER; nil where it has shown none.
+  /// The SHA-256 of the client's certificate in DER; `nil` if the client sent none.
   package var peerFingerprint: [UInt8]? {
     guard let certificate = SSL_get1_peer_certificate(ssl) else { return nil }
     defer { ERR_clear_error() }

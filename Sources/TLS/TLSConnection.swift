@@ -1,35 +1,36 @@
 import COpenSSL
 
-/// The server's end of one connection by TLS or DTLS: bytes go in and out, it has no socket and no clock.
+/// The server's end of one TLS or DTLS connection. Bytes go in and out; the connection has no socket and no clock.
 ///
-/// Of one thread at a time. It keeps no more than one incomplete record, and a message of the handshake of at most 128 KiB.
+/// Use it from one thread at a time. It stores at most one incomplete record, and one handshake message of at most
+/// 128 KiB.
 package final class TLSConnection {
-  /// How far it is.
+  /// The state of a connection.
   package enum State: Sendable {
-    /// Keys are being agreed on.
+    /// The handshake is in progress.
     case handshaking
     /// Data may be written.
     case established
-    /// It broke off; nothing more can be sent or received.
+    /// The connection failed; nothing more can be sent or received.
     case failed
   }
 
-  /// How far it is.
+  /// The state of the connection.
   package private(set) var state = State.handshaking
-  /// Whether the peer has said that it sends nothing more (`close_notify`).
+  /// `true` if the peer has ended its output (`close_notify`).
   package private(set) var isInputClosed = false
-  /// Whether the peer was told that nothing more is sent.
+  /// `true` if the connection has ended its own output.
   package private(set) var isOutputClosed = false
   let ssl: OpaquePointer
   private let transport: RecordTransport
   private let context: ServerContext
-  /// What is opened at once, in bytes.
+  /// The size of the read buffer in bytes.
   private static let readBytes = 4096
 
-  /// Waits for a client.
+  /// Creates a connection that waits for a client.
   ///
-  /// - Parameter send: Takes what is to be sent, in order, while another function of the connection is called; of DTLS a
-  ///   datagram each time. It must not call the connection.
+  /// - Parameter send: Takes the bytes to send, in order, while another function of the connection is called; for
+  ///   DTLS, one datagram per call. The closure must not call the connection.
   /// - Throws: ``OpenSSLError``.
   package init(_ context: ServerContext, send: @escaping (UnsafeRawBufferPointer) -> Void) throws(OpenSSLError) {
     self.context = context
@@ -48,13 +49,13 @@ package final class TLSConnection {
 
   deinit { SSL_free(ssl) }
 
-  /// The most bytes of a datagram that is sent, without IP's and UDP's headers.
+  /// The maximum size of a sent datagram in bytes, without IP and UDP headers.
   package static let datagramBytes = 1200
 
-  /// Takes what the peer has sent, of DTLS one datagram, and hands its plaintext to `deliver`. What comes behind the peer's
-  /// `close_notify`, or after a failure, is ignored.
+  /// Takes bytes from the peer, for DTLS one datagram, and passes their plaintext to `deliver`. Bytes after the
+  /// peer's `close_notify`, or after a failure, are ignored.
   ///
-  /// - Throws: ``TLSConnectionError``; an alert for the peer has been sent then.
+  /// - Throws: ``TLSConnectionError``, after an alert was sent to the peer.
   package func receive(
     _ bytes: UnsafeRawBufferPointer, deliver: (UnsafeRawBufferPointer) -> Void
   ) throws(TLSConnectionError) {
@@ -82,7 +83,7 @@ package final class TLSConnection {
     }
   }
 
-  /// Goes on with the handshake as far as what was received allows; whether it is complete.
+  /// Continues the handshake as far as the received bytes allow. Returns `true` if the handshake is complete.
   func shakeHands() throws(TLSConnectionError) -> Bool {
     guard state == .handshaking else { return true }
     ERR_clear_error()
@@ -95,9 +96,9 @@ package final class TLSConnection {
     return false
   }
 
-  /// Encrypts and sends `bytes`, in as many records as it needs.
+  /// Encrypts and sends `bytes`, in as many records as necessary.
   ///
-  /// - Throws: ``TLSConnectionError``, also where the handshake is not complete, or ``closeOutput()`` was called.
+  /// - Throws: ``TLSConnectionError``, also before the end of the handshake and after ``closeOutput()``.
   package func write(_ bytes: UnsafeRawBufferPointer) throws(TLSConnectionError) {
     guard state == .established, !isOutputClosed else { throw .notWritable }
     var rest = bytes[...]
@@ -105,30 +106,30 @@ package final class TLSConnection {
       let part = UnsafeRawBufferPointer(rebasing: rest)
       var count = 0
       ERR_clear_error()
-      // It never wants to wait: all that it makes is taken.
+      // The write never blocks: the transport takes all output.
       guard SSL_write_ex(ssl, part.baseAddress, part.count, &count) == 1 else { throw fail { .record($0) } }
       rest = rest.dropFirst(count)
     }
   }
 
-  /// Tells the peer that nothing more is sent (`close_notify`). It may go on sending itself.
+  /// Ends the connection's own output (`close_notify`). The peer may continue to send.
   ///
-  /// Nothing is sent before the handshake is complete, or after a failure.
+  /// Nothing is sent before the end of the handshake, or after a failure.
   package func closeOutput() {
     guard state == .established, !isOutputClosed else { return }
     isOutputClosed = true
     ERR_clear_error()
-    // Neither 0, which says that the peer has not closed yet, nor an error changes anything now.
+    // Two results change nothing now: 0, which means that the peer has not closed yet, and an error.
     _ = SSL_shutdown(ssl)
     ERR_clear_error()
   }
 
-  /// Notes a failure; the error of it.
+  /// Records a failure and returns its error.
   func fail(_ error: (String) -> TLSConnectionError) -> TLSConnectionError {
     state = .failed
     return error(OpenSSLError.drain())
   }
 
-  /// The version that was agreed on, such as `TLSv1.3`.
+  /// The negotiated version, such as `TLSv1.3`.
   package var version: String { String(cString: SSL_get_version(ssl)) }
 }

@@ -1,35 +1,35 @@
-package import Media
+package import Platform
 
-/// Why a connection by TLS ended; it concerns nobody else.
+/// The reason why a TLS connection ended. Other connections are not affected.
 package enum TLSConnectionError: Failure, Hashable {
-  /// Client and server cannot agree, or the client speaks no TLS; OpenSSL's words.
+  /// No agreement between client and server, or a client without TLS; with OpenSSL's text.
   case handshake(String)
-  /// The client takes longer than this for it, in seconds.
+  /// The client's handshake takes longer than this limit, in seconds.
   case handshakeTime(seconds: Int64)
-  /// The client has sent more than this before there were keys, in bytes.
+  /// The client has sent more than this limit before there were keys, in bytes.
   case handshakeSize(limit: Int)
-  /// A record is broken or forged; OpenSSL's words.
+  /// A malformed or forged record, with OpenSSL's text.
   case record(String)
-  /// The connection ended without `close_notify`: what was said last may have been cut off.
+  /// The connection ended without `close_notify`: the last data may have been truncated.
   case truncated
-  /// The client asks for answers of TLS itself, and takes none; so many bytes wait for it.
+  /// The client requests responses of TLS itself and does not read them; this many bytes wait for it.
   case untaken(limit: Int)
-  /// There are no keys yet, or no more is to be sent.
+  /// There are no keys yet, or the output has ended.
   case notWritable
 
-  /// One line for the person at the terminal.
+  /// A one-line description for the person at the terminal.
   package var description: String {
     switch self {
-    case .handshake(let reason): "TLS cannot be agreed on: \(reason)"
-    case .handshakeTime(let seconds): "TLS is not agreed on within \(seconds) s"
-    case .handshakeSize(let limit): "more than \(limit) bytes before TLS is agreed on"
-    case .record(let reason): "a broken record of TLS: \(reason)"
-    case .truncated: "the connection ended without TLS saying so"
-    case .untaken(let limit): "more than \(limit) bytes of TLS's own answers wait for a client that takes none"
-    case .notWritable: "nothing can be sent by TLS now"
+    case .handshake(let reason): "the TLS handshake failed: \(reason)"
+    case .handshakeTime(let seconds): "the TLS handshake did not end within \(seconds) s"
+    case .handshakeSize(let limit): "more than \(limit) bytes before the end of the TLS handshake"
+    case .record(let reason): "a broken TLS record: \(reason)"
+    case .truncated: "the connection ended without TLS's close_notify"
+    case .untaken(let limit): "more than \(limit) bytes of TLS answers wait for a client that reads none"
+    case .notWritable: "TLS can send nothing now"
     }
   }
 
-  /// What kind of failure it is.
+  /// The kind of failure.
   package var kind: FailureKind { .inputOutput }
 }

@@ -1,17 +1,16 @@
 import Media
 
-/// The parameter sets of a driver that writes its own: what it wrote, and what is sent instead, which is the same with
-/// a VUI of ours.
+/// The parameter sets of a driver that writes its own. The sent sets differ from the written ones only in the VUI.
 struct DriverParameterSets {
-  /// With our VUI.
+  /// The sent parameter sets, with the VUI replaced.
   let sent: ParameterSets
   private let written: ParameterSets
   private let parameters: SequenceParameters
 
-  /// Those of the IDR picture `coded`, in a stream that is to be described by `parameters`.
+  /// Reads the parameter sets of the IDR picture `coded`, in a stream that `parameters` describes.
   ///
-  /// - Throws: ``ParameterSetError`` where there are none in it, or none that can be read.
-  init(_ coded: CodedPicture, _ parameters: SequenceParameters) throws(ParameterSetError) {
+  /// - Throws: ``ParameterSetError`` if the picture has no parameter sets, or they cannot be read.
+  init(_ coded: CodedBuffer, _ parameters: SequenceParameters) throws(ParameterSetError) {
     guard let sequence = coded.sequence, let picture = coded.picture,
       let written = ParameterSets(sequence: Array(sequence), picture: Array(picture)),
       let sent = ParameterSets(
@@ -22,16 +21,16 @@ struct DriverParameterSets {
     self.parameters = parameters
   }
 
-  /// Whether the IDR picture `coded` goes with them: it brings the same or none. The driver's VUI does not count, since
-  /// ours is in its place.
-  func apply(to coded: CodedPicture) -> Bool {
+  /// Returns `true` if the IDR picture `coded` has the same parameter sets or none. The comparison ignores the driver's
+  /// VUI, which is replaced.
+  func apply(to coded: CodedBuffer) -> Bool {
     guard let sequence = coded.sequence, let picture = coded.picture else { return true }
     guard picture.elementsEqual(written.picture) else { return false }
     if sequence.elementsEqual(written.sequence) { return true }
     do throws(ParameterSetError) {
       return try Self.replacingVUI(in: Array(sequence), parameters) == sent.sequence
     } catch {
-      // What cannot be read is none of ours.
+      // A set that cannot be read differs from the known one.
       return false
     }
   }

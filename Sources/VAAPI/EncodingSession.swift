@@ -1,25 +1,25 @@
 import CVA
 import Media
 
-/// Everything that an encoder has with the driver; gone with it.
+/// All driver resources of one encoder, freed with this object.
 final class EncodingSession {
-  // Released in this order: what is encoded before what it is encoded from.
+  // Released in this order: the destinations of encoding before its sources.
   let buffers: PictureBuffers
-  let coded: CodedPicture
+  let coded: CodedBuffer
   let context: VAEncodingContext
   let imports: ImportedSurfaces
   let upload: SurfaceUpload
-  /// What turns frames first; nil where that is not wanted, or not to be had.
+  /// The rotation of frames before encoding; nil if it is not requested or not available.
   let turning: VideoTurning?
-  /// The entry point that it goes through, and what the driver says of it.
+  /// The entry point in use and its capabilities, as the driver lists them.
   let offer: VAAPICapabilities.Encoder
-  /// The rate control; nil where the driver says of none.
+  /// The rate control mode; nil if the driver lists none.
   let mode: VAAPICapabilities.RateControlMode?
-  /// The headers that are ours.
+  /// The packed headers that nightjar writes.
   let packed: VAAPICapabilities.PackedHeaders
   let vendor: String
 
-  /// Opens what of `offer` comes nearest to `configuration`.
+  /// Opens `offer` with the settings nearest to `configuration`.
   ///
   /// - Throws: ``EncoderError``.
   private init(
@@ -27,7 +27,7 @@ final class EncodingSession {
     turns: Bool
   ) throws(EncoderError) {
     mode = Self.mode(for: configuration.rateControl, among: offer.rateControls)
-    // Slice headers of ours go with an SPS of ours alone.
+    // Packed slice headers need a packed SPS.
     packed = offer.packedHeaders.contains(.sequence) ? offer.packedHeaders.intersection([.sequence, .slice]) : []
     let config = try VAConfiguration(display, offer, mode: mode, packed: packed)
     guard try config.surfaceLimits().takesNV12 else {
@@ -37,8 +37,9 @@ final class EncodingSession {
     context = try VAEncodingContext(config, inputs: upload.surfaces)
     imports = ImportedSurfaces(display, size: configuration.size, isPossible: offer.importsDMABuffers)
     buffers = PictureBuffers(context)
-    coded = CodedPicture(context)
-    // The caller turns what this does not: that it cannot be had is no failure of the encoder's.
+    coded = CodedBuffer(context)
+    // The caller rotates the frames that the driver does not rotate, so the encoder does not fail without video
+    // processing.
     turning =
       turns
       ? try? VideoTurning(display, size: configuration.size, imports: offer.importsDMABuffers) : nil
@@ -46,9 +47,9 @@ final class EncodingSession {
     vendor = display.vendor
   }
 
-  /// Opens the driver of `node` for `configuration`, by the preferred entry point that works, but for `excluded`.
+  /// Opens the driver of `node` for `configuration`, with the preferred entry point that works, except `excluded`.
   ///
-  /// - Throws: ``EncoderError`` with what the first one lacked, where there is none.
+  /// - Throws: ``EncoderError`` with the failure of the first entry point if none works.
   static func open(
     _ configuration: EncoderConfiguration, node: RenderNode, turns: Bool,
     without excluded: VAAPICapabilities.EntryPoint? = nil
@@ -69,7 +70,7 @@ final class EncodingSession {
     throw first ?? .unavailable("\(display.vendor) (\(node.path)) offers no H.264 encoder")
   }
 
-  /// What of the driver's has the right profile, the preferred entry point first.
+  /// Returns the driver's encoders with the right profile, the preferred entry point first.
   private static func candidates(
     _ capabilities: VAAPICapabilities, _ configuration: EncoderConfiguration
   ) throws(EncoderError) -> [VAAPICapabilities.Encoder] {
@@ -98,11 +99,12 @@ final class EncodingSession {
       throw .configuration("cannot encode \(size): \(vendor) takes at least \(offer.minimumSize)")
     }
     guard offer.referenceFrames > 0 else {
-      throw .unavailable("\(vendor) encodes key frames alone with \(offer.entryPoint.rawValue)")
+      throw .unavailable("\(vendor) encodes only key frames with \(offer.entryPoint.rawValue)")
     }
   }
 
-  /// The nearest of what is offered. Where that is a constant quantizer, ``QuantizerControl`` keeps the bitrate.
+  /// Returns the nearest mode of those offered. If that is a constant quantizer, ``QuantizerControl`` keeps the
+  /// bitrate.
   private static func mode(
     for wanted: RateControl, among offered: [VAAPICapabilities.RateControlMode]
   ) -> VAAPICapabilities.RateControlMode? {
@@ -117,15 +119,15 @@ final class EncodingSession {
 }
 
 extension EncodingSession {
-  /// The DMA-BUFs of frames that are to be laid by `orientation`.
+  /// Returns the imported DMA-BUFs of frames that are to be rotated by `orientation`.
   func imports(for orientation: Orientation) -> ImportedSurfaces {
     guard orientation != .upright, let turning else { return imports }
     return turning.imports(for: orientation)
   }
 
-  /// The surface with what was copied into ``VideoTurning/input``, laid by `orientation`.
+  /// Returns the surface with the picture from ``VideoTurning/input``, rotated by `orientation`.
   ///
-  /// - Throws: ``EncoderError/notTurned(_:reason:)``, and then nothing is turned any more.
+  /// - Throws: ``EncoderError/notTurned(_:reason:)``. After that, the driver rotates no more pictures.
   func turnedCopy(by orientation: Orientation) throws(EncoderError) -> VASurfaceID {
     try turning(by: orientation) { (turning) throws(EncoderError) in
       let source = try turning.input.finish(orientation.size(of: turning.size))
@@ -133,9 +135,10 @@ extension EncodingSession {
     }
   }
 
-  /// The same of an imported surface; `source` itself where it is not to be turned.
+  /// Returns the surface with the imported picture on `source`, rotated by `orientation`; `source` itself if the
+  /// picture is upright.
   ///
-  /// - Throws: ``EncoderError/importRefused(library:)`` too.
+  /// - Throws: ``EncoderError/notTurned(_:reason:)`` or ``EncoderError/importRefused(library:)``.
   func turned(_ source: VASurfaceID, by orientation: Orientation) throws(EncoderError) -> VASurfaceID {
     guard orientation != .upright else { return source }
     return try turning(by: orientation) { (turning) throws(EncoderError) in
@@ -146,7 +149,7 @@ extension EncodingSession {
   private func turning(
     by orientation: Orientation, _ body: (VideoTurning) throws(EncoderError) -> VASurfaceID
   ) throws(EncoderError) -> VASurfaceID {
-    guard let turning else { throw .notTurned(orientation, reason: "the driver does not turn pictures") }
+    guard let turning else { throw .notTurned(orientation, reason: "the driver does not rotate pictures") }
     do throws(EncoderError) {
       return try body(turning)
     } catch {

@@ -1,20 +1,20 @@
 import CVA
 import Media
 
-/// Where a picture stands in the stream: what ITU-T H.264 clause 7.4.3 ties it to the one before by.
+/// A picture's position in the stream: the values that ITU-T H.264 clause 7.4.3 relates to the previous picture.
 struct PicturePosition {
   var isIDR = true
   /// `frame_num`.
   var frameNumber = 0
-  /// The picture order count since the IDR; two a picture.
+  /// The picture order count since the IDR picture, which grows by two with each picture.
   var orderCount = 0
   /// `idr_pic_id`.
   var idrPictureID = 0
 
-  /// An order count must not wrap, though its lowest bits do: an IDR is due before.
+  /// The order count at which an IDR picture is due. The count must not wrap, although its lowest bits do.
   static let orderCountLimit = 1 << 30
 
-  /// The position after this one.
+  /// Returns the position after this one.
   func next(isIDR: Bool) -> PicturePosition {
     guard !isIDR else {
       return PicturePosition(isIDR: true, frameNumber: 0, orderCount: 0, idrPictureID: (idrPictureID + 1) & 0xff)
@@ -25,13 +25,13 @@ struct PicturePosition {
   }
 }
 
-/// The stream's parameters as libva's structures, made once and changed from picture to picture.
+/// The stream's parameters as libva's structures, created once and updated for each picture.
 final class H264Parameters {
   let sequenceParameters: SequenceParameters
   let pictureParameters: PictureParameterSet
-  /// SPS and PPS with start codes, for the driver to put in front of an IDR.
+  /// The SPS and PPS with start codes; the driver puts them before an IDR picture.
   let packedSets: [UInt8]
-  /// How many slices a picture has.
+  /// The number of slices in a picture.
   let sliceCount: Int
   private let rowsPerSlice: Int
   private let sequence: UnsafeMutablePointer<VAEncSequenceParameterBufferH264>
@@ -39,8 +39,8 @@ final class H264Parameters {
   private let slice: UnsafeMutablePointer<VAEncSliceParameterBufferH264>
   private var writer = BitWriter(capacity: 128)
 
-  /// The seconds between key frames that a driver's rate control is told to reckon with. Whoever calls the encoder
-  /// decides when one comes.
+  /// The key frame interval in seconds that a driver's rate control assumes. The encoder's caller decides when a key
+  /// frame comes.
   private static let nominalKeyFrameSeconds = 2.0
 
   init(_ sets: SequenceParameters, _ pictureSet: PictureParameterSet, slices: Int, powerOfTwoRows: Bool) {
@@ -81,7 +81,7 @@ final class H264Parameters {
     return units.count == 2 ? ParameterSets(sequence: units[0], picture: units[1]) : nil
   }
 
-  /// Adds the sequence's buffer; `bitrate` is 0 where the driver controls none.
+  /// Adds the sequence's buffer; `bitrate` is 0 if the driver does not control the rate.
   func addSequence(to buffers: PictureBuffers, bitrate: Int, frameRate: FrameRate) throws(EncoderError) {
     let period = max(1, (frameRate.framesPerSecond * Self.nominalKeyFrameSeconds).rounded())
     sequence.pointee.intra_period = UInt32(period)
@@ -90,8 +90,8 @@ final class H264Parameters {
     try buffers.add(VAEncSequenceParameterBufferType, sequence)
   }
 
-  /// Adds the picture's buffer: it is reconstructed in `reconstructed` and refers to `reference`, which stood at
-  /// `referencePosition`.
+  /// Adds the picture's buffer. The picture is reconstructed in `reconstructed` and refers to `reference`, whose
+  /// position was `referencePosition`.
   func addPicture(
     to buffers: PictureBuffers, _ position: PicturePosition, reconstructed: VASurfaceID, reference: VASurfaceID,
     referencePosition: PicturePosition, codedBuffer: VABufferID
@@ -109,7 +109,7 @@ final class H264Parameters {
     try buffers.add(VAEncPictureParameterBufferType, picture)
   }
 
-  /// Adds the slices, each with its header in front where `packed`.
+  /// Adds the slices; if `packed`, each follows its packed header.
   func addSlices(
     to buffers: PictureBuffers, _ position: PicturePosition, quantizer: Int, packed: Bool
   ) throws(EncoderError) {

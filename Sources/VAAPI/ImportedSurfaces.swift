@@ -2,28 +2,29 @@ import CVA
 import Glibc
 import Media
 
-/// DMA-BUFs of a camera as surfaces that the driver encodes from: each is imported when it is first seen and kept,
-/// since a camera has a handful of them that come round again.
+/// DMA-BUFs of a camera as surfaces that the driver encodes from. Each is imported at its first use and kept, since a
+/// camera reuses a small set of buffers.
 final class ImportedSurfaces {
-  /// Whether buffers are imported. Ends for good where the driver refuses one: the others are of the same kind.
+  /// `true` if buffers are imported. Becomes `false` for good when the driver refuses one, because the others are of
+  /// the same kind.
   private(set) var isPossible: Bool
   private let display: VADisplayConnection
   private let size: PictureSize
-  /// The newest last; with the number of the picture that each was last used for.
+  /// The imported buffers, the newest last. `lastUse` is the number of the picture that last used the buffer.
   private var known: [(buffer: DMABuffer, surface: VASurfaceID, lastUse: Int)] = []
   private var pictures = 0
 
-  /// How many are kept: V4L2 has at most 32 buffers a queue (`VIDEO_MAX_FRAME`).
+  /// The maximum number of buffers that are kept: V4L2 has at most 32 buffers per queue (`VIDEO_MAX_FRAME`).
   static let limit = 32
-  /// A buffer that has not come for so many pictures is of a camera that was stopped, and its memory is let go.
+  /// The number of pictures after which an unused buffer is released: its camera was stopped.
   static let staleness = 64
 
-  /// Copies from now on: the driver imports buffers and does not encode from them.
+  /// Stops importing, so that frames are copied: the driver imports buffers but does not encode from them.
   func giveUp() {
     isPossible = false
   }
 
-  /// For pictures of `size`.
+  /// Creates an empty set for pictures of `size`.
   init(_ display: VADisplayConnection, size: PictureSize, isPossible: Bool) {
     self.display = display
     self.size = size
@@ -35,7 +36,7 @@ final class ImportedSurfaces {
     for entry in known { destroy(entry.surface) }
   }
 
-  /// Whether `buffer` is worth a try.
+  /// Returns `true` if an import of `buffer` should be tried.
   func accepts(_ buffer: DMABuffer) -> Bool {
     // The pitch and the offsets are 32 bits in the descriptor; the planes must lie in the buffer.
     let highest = Int(UInt32.max)
@@ -46,15 +47,16 @@ final class ImportedSurfaces {
       && buffer.chromaOffset + buffer.chromaStride * (size.height / 2 - 1) + size.width <= buffer.byteCount
   }
 
-  /// A descriptor of our own for `buffer`, to be given to ``surface(for:_:)``; nil where the buffer is known already.
+  /// Returns a duplicated descriptor of `buffer` for ``surface(for:_:)``; nil if the buffer is already imported.
   ///
-  /// Taken while the frame is there: a driver that comes back late must not find another file under the number.
+  /// The descriptor is duplicated while the frame exists: a driver that answers late must not find another file under
+  /// the number.
   func descriptor(for buffer: DMABuffer) -> CInt? {
     for index in known.indices where known[index].buffer == buffer { return nil }
     return fcntl(buffer.fileDescriptor, F_DUPFD_CLOEXEC, 0)
   }
 
-  /// The surface for `buffer`; nil where the driver refuses it. Closes `descriptor`.
+  /// Returns the surface for `buffer`; nil if the driver refuses it. Closes `descriptor`.
   func surface(for buffer: DMABuffer, _ descriptor: CInt?) -> VASurfaceID? {
     defer { if let descriptor, descriptor >= 0 { close(descriptor) } }
     pictures += 1
@@ -74,7 +76,7 @@ final class ImportedSurfaces {
     return surface
   }
 
-  /// Lets go of one buffer that has not come for long.
+  /// Releases one buffer that was not used for more than ``staleness`` pictures.
   private func dropStale(but buffer: DMABuffer) {
     for index in known.indices {
       guard pictures - known[index].lastUse > Self.staleness, known[index].buffer != buffer else { continue }
@@ -83,7 +85,7 @@ final class ImportedSurfaces {
     }
   }
 
-  /// The one to make room with, where there is none.
+  /// The index of the buffer to replace; nil if there is room.
   private var oldest: Int? { known.count == Self.limit ? 0 : nil }
 
   private func importing(_ buffer: DMABuffer, _ descriptor: CInt) -> VASurfaceID? {

@@ -1,13 +1,15 @@
 import CVA
 import Media
 
-/// The parameter buffers of one picture: made, given to the driver, destroyed. The list's memory is kept.
+/// The parameter buffers of one picture: creates them, submits them to the driver and destroys them. The list's memory
+/// is reused.
 final class PictureBuffers {
   private let context: VAEncodingContext
   private let list: UnsafeMutablePointer<VABufferID>
   private var count = 0
 
-  /// Sequence, four miscellaneous, picture, two for the packed parameter sets, and three for each slice.
+  /// The largest number of buffers for one picture: sequence, four miscellaneous, picture, two for the packed parameter
+  /// sets, and three for each slice.
   static let limit = 8 + 3 * EncoderConfiguration.sliceLimits.upperBound
 
   init(_ context: VAEncodingContext) {
@@ -20,14 +22,14 @@ final class PictureBuffers {
     list.deallocate()
   }
 
-  /// Makes a buffer with the bytes of `value`.
+  /// Creates a buffer with the bytes of `value`.
   ///
   /// - Throws: ``EncoderError/call(library:function:code:reason:)``.
   func add<T>(_ type: VABufferType, _ value: UnsafeMutablePointer<T>) throws(EncoderError) {
     try add(type, UnsafeMutableRawPointer(value), byteCount: MemoryLayout<T>.size)
   }
 
-  /// Makes a buffer with `byteCount` bytes at `bytes`; libva copies them.
+  /// Creates a buffer with `byteCount` bytes at `bytes`; libva copies them.
   ///
   /// - Throws: ``EncoderError/call(library:function:code:reason:)``.
   func add(_ type: VABufferType, _ bytes: UnsafeMutableRawPointer, byteCount: Int) throws(EncoderError) {
@@ -40,8 +42,8 @@ final class PictureBuffers {
     count += 1
   }
 
-  /// Makes the two buffers of a packed header: `bitCount` bits of NAL units, start code and emulation prevention
-  /// included.
+  /// Creates the two buffers of a packed header: `bitCount` bits of NAL units, including the start code and emulation
+  /// prevention bytes.
   ///
   /// - Throws: ``EncoderError/call(library:function:code:reason:)``.
   func add(packed type: UInt32, _ bytes: borrowing [UInt8], bitCount: Int) throws(EncoderError) {
@@ -56,9 +58,9 @@ final class PictureBuffers {
     }
   }
 
-  /// Has the picture on `surface` encoded with these buffers, which are gone afterwards.
+  /// Encodes the picture on `surface` with these buffers, then destroys the buffers.
   ///
-  /// - Throws: ``EncoderError/call(library:function:code:reason:)``; the picture is ended then as well.
+  /// - Throws: ``EncoderError/call(library:function:code:reason:)``. The picture is ended in that case too.
   func encode(_ surface: VASurfaceID) throws(EncoderError) {
     defer { destroy() }
     let display = context.display.handle
@@ -69,7 +71,7 @@ final class PictureBuffers {
     try check(ended, "vaEndPicture")
   }
 
-  /// Drops the buffers.
+  /// Destroys the buffers.
   func destroy() {
     for index in 0..<count { vaDestroyBuffer(context.display.handle, list[index]) }
     count = 0

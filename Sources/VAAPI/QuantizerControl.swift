@@ -1,17 +1,17 @@
 import Glibc
 import Media
 
-/// Keeps a bitrate with a driver that has constant quantizers alone (Intel's without the HuC firmware): each picture's
-/// quantizer follows from what the ones before it cost, on the rule that six steps halve the bits.
+/// A rate control for drivers that offer only constant quantizers (Intel's without the HuC firmware). Each quantizer
+/// follows from the sizes of the previous pictures, on the rule that six steps halve the bits.
 struct QuantizerControl {
-  /// The quantizers that it uses: below the first one nothing is seen to get better.
+  /// The range of quantizers. Below the lower bound the picture does not get visibly better.
   static let limits = 10...51
 
-  /// What a configuration asks for.
+  /// The targets of a configuration.
   private struct Target {
     var bitsPerFrame: Double
     var bufferBits: Double
-    /// How many frames a debt is paid back over.
+    /// The number of frames over which a debt is paid back.
     var horizon: Double
 
     init(_ configuration: EncoderConfiguration) {
@@ -22,34 +22,34 @@ struct QuantizerControl {
   }
 
   private var target: Target
-  /// Bits spent beyond the bitrate; negative where some were saved.
+  /// The bits spent beyond the bitrate; negative if bits were saved.
   private var debt = 0.0
-  /// What an IDR picture, or a P picture, would cost at quantizer 0.
+  /// The bits of an IDR picture at quantizer 0; ``interCost`` is that of a P picture.
   private var intraCost: Double
   private var interCost: Double
   private var hasIntraCost = false
   private var last: Int?
 
-  /// A control that has not seen a picture yet.
+  /// Creates a control for the first picture.
   init(_ configuration: EncoderConfiguration) {
     target = Target(configuration)
-    // Half a bit a pixel at quantizer 26 is a picture with some detail.
+    // Half a bit per pixel at quantizer 26 is a picture with some detail.
     intraCost = Double(configuration.size.pixels) * 0.5 * exp2(26.0 / 6)
     interCost = intraCost / 6
   }
 
-  /// Another bitrate or frame rate; what is known of the pictures stays.
+  /// Changes the bitrate or the frame rate. The known costs of pictures stay.
   mutating func retarget(_ configuration: EncoderConfiguration) {
     target = Target(configuration)
     debt = min(max(debt, -target.bufferBits / 2), target.bufferBits)
   }
 
-  /// The quantizer for the next picture.
+  /// Returns the quantizer for the next picture.
   func quantizer(isIDR: Bool) -> Int {
     let share = target.bitsPerFrame - debt / target.horizon
     let wanted: Double
     if isIDR {
-      // What a key frame takes beyond its share is paid back by the pictures after it.
+      // The following pictures pay back the bits that a key frame takes beyond its share.
       wanted = max(target.bitsPerFrame, min(share * 6, target.bufferBits * 0.5))
     } else {
       wanted = min(max(share, target.bitsPerFrame * 0.2), target.bitsPerFrame * 2)
@@ -60,7 +60,7 @@ struct QuantizerControl {
     return min(max(quantizer, Self.limits.lowerBound), Self.limits.upperBound)
   }
 
-  /// Takes note of a picture of `bytes` at `quantizer`.
+  /// Records a picture of `bytes` at `quantizer`.
   mutating func coded(bytes: Int, quantizer: Int, isIDR: Bool) {
     let bits = Double(max(1, bytes)) * 8
     let cost = bits * exp2(Double(quantizer) / 6)

@@ -1,30 +1,30 @@
 import CVA
 import Media
 
-/// What a driver's rate control is told, as libva's structures.
+/// The driver's rate control settings, as libva's structures.
 struct RateParameters {
-  /// The driver's rate control, nil where it says of none.
+  /// The driver's rate control mode; nil if the driver lists none.
   let mode: VAAPICapabilities.RateControlMode?
-  /// The quality level, nil for the driver's own.
+  /// The quality level; nil for the driver's default.
   let quality: Int?
 
-  /// How often a picture that does not fit is tried again.
+  /// The maximum number of times that a picture is encoded again because it does not fit the coded buffer.
   static let retryLimit = 4
-  /// How much the quantizer rises with every try.
+  /// The increase of the quantizer with every retry.
   static let retryStep = 6
 
-  /// Whether the driver controls the rate.
+  /// `true` if the driver controls the rate.
   var isControlled: Bool { mode == .constantBitrate || mode == .variableBitrate }
 
-  /// The highest bitrate, which is what libva's structures ask for; 0 where the driver controls none.
+  /// Returns the peak bitrate for libva's structures; 0 if the driver does not control the rate.
   func peak(_ configuration: EncoderConfiguration, retry: Int) -> Int {
     guard isControlled else { return 0 }
     let isVariable = mode == .variableBitrate
     return Int(Double(configuration.bitrate) * (isVariable ? EncoderConfiguration.peakFactor : 1)) >> retry
   }
 
-  /// Adds rate control, buffer, frame rate and quality level. With every `retry` the bitrate is halved and a higher
-  /// quantizer is demanded.
+  /// Adds rate control, buffer, frame rate and quality level. Every `retry` halves the bitrate and raises the minimum
+  /// quantizer.
   func add(to buffers: PictureBuffers, _ configuration: EncoderConfiguration, retry: Int) throws(EncoderError) {
     if isControlled {
       try addRateControl(to: buffers, configuration, retry: retry)
@@ -59,7 +59,8 @@ struct RateParameters {
     control.value.rc_flags.bits.disable_frame_skip = 1
     control.value.rc_flags.bits.disable_bit_stuffing = 1
     if case .constantQuantizer(let quantizer) = configuration.rateControl {
-      // No constant quantizer is offered: one that has nowhere to go comes nearest.
+      // The driver offers no constant quantizer. A rate control whose minimum and maximum quantizer are equal comes
+      // nearest.
       let fixed = UInt32(min(51, quantizer + retry * Self.retryStep))
       control.value.initial_qp = fixed
       control.value.min_qp = fixed
@@ -71,7 +72,8 @@ struct RateParameters {
     try buffers.add(VAEncMiscParameterBufferType, &control)
   }
 
-  /// The rate with its numerator in the lower half and its denominator in the upper one; nearest where they do not fit.
+  /// Returns the rate with its numerator in the lower half and its denominator in the upper half; the nearest rate if
+  /// they do not fit.
   static func packed(_ rate: FrameRate) -> UInt32 {
     let largest = max(rate.numerator, rate.denominator)
     let scale = largest > 0xffff ? Double(0xffff) / Double(largest) : 1

@@ -1,30 +1,32 @@
 import Glibc
 import Media
+import Platform
 
 extension RenderNode {
-  /// Opens the node for reading and writing; the caller closes it.
+  /// Opens the node for reading and writing.
   ///
-  /// - Throws: ``EncoderError/unavailable(_:)`` where there is none or it is something else,
-  ///   ``EncoderError/permission(_:)`` where the user may not, with the group that may.
-  func open() throws(EncoderError) -> CInt {
+  /// - Throws: ``EncoderError/unavailable(_:)`` if the file does not exist or is not a render node.
+  ///   ``EncoderError/permission(_:)`` if the user has no access; the error names the group that has.
+  func open() throws(EncoderError) -> FileDescriptor {
     guard !path.isEmpty, path.utf8.count < Int(PATH_MAX) else {
       throw .unavailable("a render node's path of \(path.utf8.count) bytes: it has 1 to \(PATH_MAX - 1)")
     }
-    var descriptor: CInt
-    repeat {
-      // Non-blocking: a FIFO in its place must not stop the program.
-      descriptor = Glibc.open(path, O_RDWR | O_CLOEXEC | O_NONBLOCK)
-    } while descriptor < 0 && errno == EINTR
-    guard descriptor >= 0 else { throw openingError(errno) }
+    let descriptor: FileDescriptor
+    do throws(SystemFailure) {
+      // Non-blocking: a FIFO at this path must not block the program.
+      descriptor = try FileDescriptor(path, O_RDWR | O_NONBLOCK)
+    } catch {
+      throw openingError(error.errorNumber)
+    }
     var status = stat()
-    guard fstat(descriptor, &status) == 0, Self.isRenderNode(status) else {
-      close(descriptor)
+    guard fstat(descriptor.number, &status) == 0, Self.isRenderNode(status) else {
       throw .unavailable("\(path) is not a render node: choose one of /dev/dri/renderD128 to renderD191")
     }
     return descriptor
   }
 
-  /// Whether it is a character device of the DRM subsystem with a render node's minor number: what libdrm asks.
+  /// Returns `true` if the file is a character device of the DRM subsystem with a render node's minor number. libdrm
+  /// makes the same check.
   private static func isRenderNode(_ status: stat) -> Bool {
     guard status.st_mode & S_IFMT == S_IFCHR else { return false }
     // makedev(3)'s layout.
@@ -45,7 +47,7 @@ extension RenderNode {
         return .permission("permission denied on the way to \(path)")
       }
       let user = Self.name(ofUser: geteuid())
-      // A group that has no access itself cannot lend it.
+      // Membership in a group without access does not help.
       guard status.st_mode & 0o060 == 0o060, status.st_gid != 0 else {
         return .permission(
           "permission denied on \(path), which is of mode \(String(status.st_mode & 0o777, radix: 8)) and group "
@@ -59,13 +61,13 @@ extension RenderNode {
     }
   }
 
-  /// The group's name, or its number where it has none.
+  /// Returns the group's name, or its number if it has no name.
   private static func name(ofGroup identifier: gid_t) -> String {
     guard let entry = getgrgid(identifier), let name = entry.pointee.gr_name else { return "\(identifier)" }
     return String(cString: name)
   }
 
-  /// The user's name, or its number where it has none.
+  /// Returns the user's name, or its number if it has no name.
   private static func name(ofUser identifier: uid_t) -> String {
     guard let entry = getpwuid(identifier), let name = entry.pointee.pw_name else { return "\(identifier)" }
     return String(cString: name)

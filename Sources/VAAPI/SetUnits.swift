@@ -1,6 +1,6 @@
 import Media
 
-/// The parameter sets as NAL units in memory of their own, ready to be lent.
+/// The parameter sets as NAL units in their own memory, ready to be lent.
 final class SetUnits {
   let sequence: NALUnit
   let picture: NALUnit

@@ -1,20 +1,20 @@
 import Media
 
-/// What a stream is made with through one entry point: the headers, the rate control, and what to call it.
+/// The headers, the rate control and the name of a stream through one entry point.
 struct StreamParameters {
-  /// The entry point, and what the driver says of it.
+  /// The entry point and its capabilities, as the driver lists them.
   let offer: VAAPICapabilities.Encoder
   let parameters: H264Parameters
   let rate: RateParameters
-  /// Our parameter sets.
+  /// The parameter sets that nightjar writes.
   let parameterSets: ParameterSets
-  /// For a person.
+  /// The encoder's name, for display.
   let name: String
 
-  /// - Throws: ``EncoderError/output(library:_:)`` where the parameter sets come to nothing.
+  /// - Throws: ``EncoderError/output(library:_:)`` if the parameter sets cannot be made.
   init(_ configuration: EncoderConfiguration, _ session: EncodingSession) throws(EncoderError) {
     offer = session.offer
-    // A level that the driver does not have is its fastest one: presets are written for every driver.
+    // A level above the driver's range becomes the driver's fastest one, because presets are written for every driver.
     let levels = session.offer.qualityLevels
     rate = RateParameters(
       mode: session.mode, quality: levels > 0 ? configuration.vaapiQuality.map { min($0, levels) } : nil)

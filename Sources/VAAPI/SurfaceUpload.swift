@@ -2,29 +2,28 @@ import CVA
 import Glibc
 import Media
 
-/// A ring of input surfaces and the way of a picture into them: by an image derived from the surface, which is the
-/// surface's own memory, or, where the driver refuses that or derives another format, by an image of our own that is
-/// put into the surface.
+/// A ring of input surfaces, and the upload of pictures into them. The upload writes to an image derived from the
+/// surface, which is the surface's own memory. If the driver cannot derive an NV12 image, the upload writes to a
+/// separate image, which is put into the surface.
 ///
-/// A derived image lives from ``map()`` to ``finish()``: a driver may not encode a surface that somebody sees the
-/// memory of.
+/// A derived image exists from ``map()`` to ``finish()``: some drivers do not encode a surface whose memory is mapped.
 final class SurfaceUpload {
   let surfaces: VASurfaces
-  /// Whether images are derived.
+  /// `true` if images are derived from the surfaces.
   let derives: Bool
-  /// The picture within the surface; the rest of it repeats the last column and row.
+  /// The size of the picture within the surface. The padding repeats the last column and row.
   private let size: PictureSize
   private let display: VADisplayConnection
   private var index = 0
   private var image = VAImage()
-  /// Whether `image` exists.
+  /// `true` if `image` exists.
   private var hasImage = false
   private var memory: UnsafeMutablePointer<UInt8>?
 
-  /// How many surfaces there are: one with the driver, one being filled, one to spare.
+  /// The number of surfaces: one that the driver encodes, one being filled, one to spare.
   static let ringCount = 3
 
-  /// Makes `count` surfaces for pictures of `size` and finds out how they are filled.
+  /// Creates `count` surfaces for pictures of `size` and finds out how to fill them.
   ///
   /// - Throws: ``EncoderError``.
   init(
@@ -49,10 +48,10 @@ final class SurfaceUpload {
     if hasImage { vaDestroyImage(display.handle, image.image_id) }
   }
 
-  /// Whether a picture can be copied in.
+  /// `true` if a picture can be copied into the memory.
   var isMapped: Bool { memory != nil }
 
-  /// Makes the next surface's memory accessible; nothing where it is already.
+  /// Maps the next surface's memory. Does nothing if it is already mapped.
   ///
   /// - Throws: ``EncoderError/call(library:function:code:reason:)``.
   func map() throws(EncoderError) {
@@ -74,14 +73,14 @@ final class SurfaceUpload {
     memory = address.assumingMemoryBound(to: UInt8.self)
   }
 
-  /// Lends the corner of the mapped memory for a picture of `wanted`, no larger than the surface's own; nothing where
-  /// nothing is mapped.
+  /// Lends `body` the corner of the mapped memory for a picture of size `wanted`, which must not exceed the surface's.
+  /// Does nothing without mapped memory.
   func withPlanes(of wanted: PictureSize, _ body: (NV12Planes) -> Void) {
     guard let memory else { return }
     body(planes(memory, wanted))
   }
 
-  /// What is on the surface that comes next, lent to `body`. Nobody may have it.
+  /// Lends `body` the contents of the next surface, which must not be in use.
   ///
   /// - Throws: ``EncoderError/call(library:function:code:reason:)``.
   func read<Result>(_ body: (NV12Planes) -> Result) throws(EncoderError) -> Result {
@@ -103,7 +102,7 @@ final class SurfaceUpload {
       chroma: memory + Int(image.offsets.1), chromaStride: Int(image.pitches.1))
   }
 
-  /// Copies a picture that is smaller than the surface into its corner; the rest stays as it is.
+  /// Copies a picture that is smaller than the surface into its corner; the rest of the surface stays unchanged.
   func copyCorner(_ source: NV12Planes) {
     guard let memory else { return }
     let target = planes(memory, source.size)
@@ -116,11 +115,11 @@ final class SurfaceUpload {
     }
   }
 
-  /// Copies a picture into the mapped memory, which is written in order and never read: it may be uncached.
+  /// Copies a picture into the mapped memory. The memory may be uncached, so it is written in order and never read.
   func copy(_ planes: NV12Planes) {
     guard let memory else { return }
     let whole = surfaces.size
-    // A derived image may be smaller than the surface that was asked for, never than the picture.
+    // A derived image may be smaller than the requested surface, but never smaller than the picture.
     let columns = min(whole.width, Int(image.width) & ~1)
     let rows = min(whole.height, Int(image.height) & ~1)
     let luma = memory + Int(image.offsets.0)
@@ -161,7 +160,7 @@ final class SurfaceUpload {
     }
   }
 
-  /// Fills the mapped memory with mid grey, and luma with `luma`.
+  /// Fills the mapped memory with `luma` and neutral chroma.
   func fill(luma: UInt8) {
     guard let memory else { return }
     let columns = min(surfaces.size.width, Int(image.width) & ~1)
@@ -174,11 +173,11 @@ final class SurfaceUpload {
     }
   }
 
-  /// Gives the memory back to the driver; returns the surface with the picture. The next ``map()`` is for another one.
+  /// Unmaps the memory and returns the surface with the picture. The next ``map()`` maps the next surface.
   ///
-  /// - Parameter part: how much of the surface was written, where that is not all of it.
-  /// - Throws: ``EncoderError/call(library:function:code:reason:)``, or ``EncoderError/order(call:needs:)`` where
-  ///   nothing is mapped.
+  /// - Parameter part: The size of the written part of the surface; nil for all of it.
+  /// - Throws: ``EncoderError/call(library:function:code:reason:)``, or ``EncoderError/order(call:needs:)`` if no
+  ///   memory is mapped.
   func finish(_ part: PictureSize? = nil) throws(EncoderError) -> VASurfaceID {
     let surface = surfaces.identifiers[index]
     guard memory != nil else { throw .order(call: "finish()", needs: "map()") }
@@ -210,7 +209,7 @@ final class SurfaceUpload {
     vaDestroyImage(display.handle, image.image_id)
   }
 
-  /// Whether the driver derives NV12 images that can be mapped.
+  /// Returns `true` if the driver derives NV12 images that can be mapped.
   private static func canDerive(_ display: VADisplayConnection, _ surfaces: VASurfaces, _ size: PictureSize) -> Bool {
     var image = VAImage()
     guard vaDeriveImage(display.handle, surfaces.identifiers[0], &image) == VA_STATUS_SUCCESS else { return false }
@@ -241,7 +240,7 @@ final class SurfaceUpload {
     return image
   }
 
-  /// Whether it is NV12, holds a picture of `size`, and its planes lie within its memory.
+  /// Returns `true` if the image is NV12, holds a picture of `size`, and has its planes within its memory.
   private static func isUsable(_ image: VAImage, _ size: PictureSize) -> Bool {
     guard image.format.fourcc == UInt32(VA_FOURCC_NV12), image.num_planes == 2, Int(image.width) >= size.width,
       Int(image.height) >= size.height, image.pitches.0 >= image.width, image.pitches.1 >= image.width & ~1

@@ -1,33 +1,33 @@
 import CVA
 public import Media
 
-/// What the driver of one render node can do for this program, as it says itself.
+/// The capabilities of one render node's driver, as the driver lists them.
 public struct VAAPICapabilities: Hashable, Sendable {
-  /// A way into the hardware (`VAEntrypoint`).
+  /// An entry point of the hardware (`VAEntrypoint`).
   public enum EntryPoint: String, CaseIterable, Sendable {
-    /// The encoder that has the shaders to help: better pictures.
+    /// The encoder that also uses the shaders: better pictures.
     case slice = "EncSlice"
     /// The fixed-function encoder: less power.
     case lowPower = "EncSliceLP"
   }
 
-  /// A rate control of the driver's (`VA_RC_*`).
+  /// A rate control mode of the driver (`VA_RC_*`).
   public enum RateControlMode: String, CaseIterable, Sendable {
     /// Constant bitrate (`VA_RC_CBR`).
     case constantBitrate = "CBR"
     /// Variable bitrate (`VA_RC_VBR`).
     case variableBitrate = "VBR"
-    /// Constant quantizer, no control at all (`VA_RC_CQP`).
+    /// Constant quantizer, without rate control (`VA_RC_CQP`).
     case constantQuantizer = "CQP"
   }
 
-  /// Headers that the driver takes ready made (`VA_ENC_PACKED_HEADER_*`).
+  /// Packed headers that the driver accepts from the application (`VA_ENC_PACKED_HEADER_*`).
   public struct PackedHeaders: OptionSet, Hashable, Sendable {
     /// The bits of `VAConfigAttribEncPackedHeaders`.
     public let rawValue: UInt32
-    /// A set of these bits.
+    /// Creates a set from the bits of `VAConfigAttribEncPackedHeaders`.
     public init(rawValue: UInt32) { self.rawValue = rawValue }
-    /// SPS, and PPS with it.
+    /// The SPS and the PPS.
     public static let sequence = PackedHeaders(rawValue: 1)
     /// Slice headers.
     public static let slice = PackedHeaders(rawValue: 4)
@@ -35,45 +35,45 @@ public struct VAAPICapabilities: Hashable, Sendable {
 
   /// One H.264 profile through one entry point.
   public struct Encoder: Hashable, Sendable {
-    /// The H.264 profile that it makes.
+    /// The H.264 profile of the encoded stream.
     public var profile: H264Profile
-    /// The part of the hardware that encodes.
+    /// The entry point that encodes.
     public var entryPoint: EntryPoint
-    /// The rate controls that are offered; empty where the driver does not say.
+    /// The rate control modes that the driver lists; empty if it lists none.
     public var rateControls: [RateControlMode]
-    /// The headers that it takes from the client.
+    /// The packed headers that the driver accepts.
     public var packedHeaders: PackedHeaders
-    /// The most reference pictures of a P slice.
+    /// The maximum number of reference pictures of a P slice.
     public var referenceFrames: Int
-    /// The most slices in a picture.
+    /// The maximum number of slices in a picture.
     public var slices: Int
-    /// Whether only powers of two are taken for the macroblock rows of a slice.
+    /// `true` if the number of macroblock rows in a slice must be a power of two.
     public var needsPowerOfTwoRows: Bool
-    /// The number of quality levels, 1 being the best; 0 where there is no choice.
+    /// The number of quality levels, 1 being the best; 0 if the driver has no levels.
     public var qualityLevels: Int
-    /// The smallest picture, as far as it is said.
+    /// The smallest picture; 16x16 if the driver states no minimum.
     public var minimumSize: PictureSize
-    /// The largest picture, as far as it is said.
+    /// The largest picture; `PictureSize.limit` in both dimensions if the driver states no maximum.
     public var maximumSize: PictureSize
-    /// Whether a DMA-BUF can be read as it is (`DRM_PRIME_2`).
+    /// `true` if the driver can read a DMA-BUF in place (`DRM_PRIME_2`).
     public var importsDMABuffers: Bool
   }
 
-  /// The render node whose driver was asked.
+  /// The render node of the queried driver.
   public let node: RenderNode
-  /// What the driver says that it is.
+  /// The driver's vendor string.
   public let vendor: String
-  /// What it encodes, in the order of the profiles; empty where it has no H.264 encoder.
+  /// The driver's H.264 encoders, in the order of the profiles; empty if it has none.
   public let encoders: [Encoder]
-  /// Whether it has video processing (`VAEntrypointVideoProc`), which turns and scales.
+  /// `true` if the driver has video processing (`VAEntrypointVideoProc`), which rotates and scales.
   public let hasVideoProcessing: Bool
 
-  /// The most profiles, entry points or attributes of a driver that are believed.
+  /// The maximum number of profiles, entry points or attributes that is accepted from a driver.
   static let listLimit = 1024
 
-  /// Asks the driver of `node`.
+  /// Queries the driver of `node`.
   ///
-  /// - Throws: ``/Media/EncoderError`` where the node cannot be opened, has no driver, or the driver contradicts
+  /// - Throws: ``/Media/EncoderError`` if the node cannot be opened, has no driver, or if the driver contradicts
   ///   itself.
   public init(of node: RenderNode) throws(EncoderError) {
     try self.init(of: node, through: VADisplayConnection(node))
@@ -143,7 +143,7 @@ extension VAAPICapabilities.Encoder {
       vaGetConfigAttributes(
         display.handle, profile.vaProfile, entryPoint.vaEntryPoint, &attributes, CInt(attributes.count)),
       "vaGetConfigAttributes")
-    /// The value of an attribute, nil where the driver does not have it.
+    /// Returns the value of an attribute; nil if the driver does not support it.
     func value(_ kind: VAConfigAttribType) -> UInt32? {
       attributes.first { $0.type == kind && $0.value != UInt32(VA_ATTRIB_NOT_SUPPORTED) }?.value
     }
@@ -171,8 +171,8 @@ extension VAAPICapabilities.Encoder {
     minimumSize = PictureSize(width: 16, height: 16)
     maximumSize = PictureSize(width: widest, height: highest)
     importsDMABuffers = false
-    // The surfaces' limits belong to a config. A driver that refuses to make one, though it lists the entry point,
-    // is found out when an encoder is made; a list of devices is no reason to fail.
+    // The surfaces' limits belong to a config. A driver may list the entry point but refuse the config. The creation of
+    // an encoder reports that; a list of devices must not fail because of it.
     guard let config = try? VAConfiguration(display, self, mode: nil, packed: []) else { return }
     let limits = try config.surfaceLimits()
     minimumSize = limits.minimum ?? minimumSize
@@ -184,7 +184,7 @@ extension VAAPICapabilities.Encoder {
 }
 
 extension H264Profile {
-  /// libva's number.
+  /// The value of libva's enumeration.
   var vaProfile: VAProfile {
     switch self {
     case .baseline: VAProfileH264ConstrainedBaseline
@@ -195,7 +195,7 @@ extension H264Profile {
 }
 
 extension VAAPICapabilities.EntryPoint {
-  /// libva's number.
+  /// The value of libva's enumeration.
   var vaEntryPoint: VAEntrypoint {
     switch self {
     case .slice: VAEntrypointEncSlice
@@ -205,7 +205,7 @@ extension VAAPICapabilities.EntryPoint {
 }
 
 extension VAAPICapabilities.RateControlMode {
-  /// libva's bit.
+  /// The bit of libva's `VA_RC_*`.
   var vaMode: UInt32 {
     switch self {
     case .constantBitrate: UInt32(VA_RC_CBR)

@@ -1,28 +1,30 @@
 import CVA
 public import Media
+import Platform
 
-/// H.264 by a GPU through libva: one access unit out for each frame in, IDR and P pictures, each P with the picture
-/// before it as its one reference.
+/// An H.264 encoder on a GPU through libva. Each frame gives one access unit with an IDR or P picture. Each P picture
+/// has the previous picture as its only reference.
 ///
-/// A driver checks next to nothing of what it is told, so everything that it makes is looked at: a picture without the
-/// slices that were asked for is an error, never passed on. After any error the next picture is an IDR.
+/// Drivers check almost none of their parameters, so the encoder checks every output. A picture without the requested
+/// slices is an error and is never passed on. After any error the next picture is an IDR picture.
 public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   // Sendable: used by one thread at a time, as `VideoEncoder` demands.
 
-  /// What it makes.
+  /// The encoder's configuration.
   public private(set) var configuration: EncoderConfiguration
-  /// What it is, for a person: the driver, the entry point, the rate control.
+  /// The encoder's name for display: the driver, the entry point and the rate control.
   public private(set) var name: String
-  /// The parameter sets of what it delivers; where the driver writes its own, they are known after ``prepare()``.
+  /// The parameter sets of the stream. If the driver writes its own, they are known after ``prepare()``.
   public private(set) var parameterSets: ParameterSets {
     didSet { setUnits = SetUnits(parameterSets) }
   }
-  /// Frames imported, copied, and encoded again because they did not fit.
+  /// The numbers of imported frames, of copied frames, and of frames encoded again because they did not fit the coded
+  /// buffer.
   public private(set) var counters = EncoderCounters()
-  /// What the driver says of the entry point in use.
+  /// The capabilities of the entry point in use, as the driver lists them.
   public var capabilities: VAAPICapabilities.Encoder { stream.offer }
 
-  /// The orientations that the driver's video processing lays frames by, as it was seen to do.
+  /// The orientations that the driver's video processing applies, as verified by a test.
   public var turns: OrientationSet { session?.turning?.orientations ?? [] }
 
   private let node: RenderNode
@@ -31,50 +33,50 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   private var stream: StreamParameters
   private var setUnits: SetUnits
   private var quantizerControl: QuantizerControl
-  /// What the driver writes, where it writes its own.
+  /// The driver's parameter sets, if the driver writes its own.
   private var driverSets: DriverParameterSets?
 
   private var isPrepared = false
   private var needsKeyFrame = true
-  /// Whether the driver is to be told of the rate with the next picture.
+  /// `true` if the driver must get the new rate with the next picture.
   private var isRateStale = false
   private var position = PicturePosition()
-  /// Which of the two reconstructed surfaces the last picture is in.
+  /// The index of the reconstructed surface that has the last picture.
   private var referenceIndex = 0
   private var loaded = Loaded.nothing
-  private var timestamp = MediaTime.zero
-  private var captured = MediaTime.zero
+  private var timestamp = Instant.zero
+  private var captured = Instant.zero
 
-  /// What the next picture is made from.
+  /// The source of the next picture.
   private enum Loaded {
     case nothing
-    /// It is in the mapped surface.
+    /// The picture is in the mapped surface.
     case copy
-    /// It is in the mapped surface that pictures are turned from.
+    /// The picture is in the mapped input surface of the video processing.
     case turnedCopy(Orientation)
-    /// The driver is to read it where it is; the planes are for the case that it cannot.
+    /// The driver reads the DMA-BUF in place. If it cannot, the planes are copied.
     case buffer(DMABuffer, descriptor: CInt?, Orientation)
   }
 
   /// Opens the driver of the render node at the path `node` for `configuration`.
   ///
   /// - Parameters:
-  ///   - configuration: what it is to make.
-  ///   - node: the path of the render node, `/dev/dri/renderD128`.
-  ///   - turns: whether frames may come that are to be laid yet (``/Media/Frame/orientation``), and the driver's video
-  ///     processing is to do that. ``turns`` says what it does.
-  /// - Throws: ``/Media/EncoderError``: an impossible value, no such node, no permission, a driver without what is
-  ///   needed, or the call of libva's that failed.
+  ///   - configuration: The encoder's configuration.
+  ///   - node: The path of the render node, such as `/dev/dri/renderD128`.
+  ///   - turns: `true` if frames may need rotation (``/Media/Frame/orientation``) that the driver's video processing
+  ///     should apply. ``turns`` lists the orientations that it applies.
+  /// - Throws: ``/Media/EncoderError`` if a value is impossible, the node does not exist, permission is denied, the
+  ///   driver lacks a necessary capability, or a call to libva fails.
   public init(_ configuration: EncoderConfiguration, node: String, turns: Bool = false) throws(EncoderError) {
     try configuration.check()
     if let quality = configuration.vaapiQuality, quality < 1 {
       throw .configuration("a VA-API quality level of \(quality): choose 1 for the best, or more for faster ones")
     }
     guard configuration.sliceBytes == nil else {
-      throw .unavailable("slices of a size in bytes (--slice-size) are x264's alone; VA-API counts rows (--slices)")
+      throw .unavailable("only x264 limits slices in bytes (--slice-size); VA-API counts rows (--slices)")
     }
     guard configuration.refreshFrames == nil else {
-      throw .unavailable("pictures refreshed column by column (--intra-refresh) are x264's alone")
+      throw .unavailable("only x264 refreshes pictures column by column (--intra-refresh)")
     }
     self.node = RenderNode(path: node)
     isToTurn = turns
@@ -89,30 +91,30 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     self.session = session
   }
 
-  /// Frees everything that the driver holds.
+  /// Frees all resources of the driver.
   public func stop() {
     session = nil
     loaded = .nothing
   }
 
-  /// Encodes two grey pictures and looks at what comes out: an IDR of the right size that starts with the first
-  /// macroblock, then a P picture. Where the entry point does not do it, though the driver has made everything that it
-  /// takes, the other one is tried.
+  /// Encodes two grey pictures and checks the output: an IDR picture of the right size that starts with the first
+  /// macroblock, then a P picture. If the entry point fails the check after the driver accepted all parameters, the
+  /// encoder tries the other entry point.
   ///
-  /// - Throws: ``/Media/EncoderError``: it is stopped, a call of libva's failed, or what came out is not what was asked
-  ///   for.
+  /// - Throws: ``/Media/EncoderError`` if the encoder is stopped, a call to libva fails, or the output is not as
+  ///   requested.
   public func prepare() throws(EncoderError) {
     guard session != nil else { throw .stopped }
     guard !isPrepared else { return }
-    // Whatever was loaded before is overwritten.
+    // The next lines overwrite a frame that was loaded before.
     loaded = .nothing
     do throws(EncoderError) {
       try tryOut()
     } catch {
-      // A driver that is open twice may run out of what there is once.
+      // A driver that is open twice may run out of resources that exist once.
       session = nil
       let failed = stream.offer.entryPoint
-      // The first failure is the one to tell: that there is no second entry point is the usual case.
+      // Report the first failure: most drivers have no second entry point.
       guard let second = try? EncodingSession.open(configuration, node: node, turns: isToTurn, without: failed) else {
         throw error
       }
@@ -122,7 +124,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
       session = second
       do throws(EncoderError) { try tryOut() } catch _ { throw error }
     }
-    // The grey pictures cost nothing: they say nothing of real ones.
+    // Grey pictures need almost no bits, so their sizes say nothing about real pictures.
     quantizerControl = QuantizerControl(configuration)
     counters = EncoderCounters()
     needsKeyFrame = true
@@ -143,8 +145,8 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
 
   /// Encodes `frame`; see ``/Media/VideoEncoder``.
   ///
-  /// - Throws: ``/Media/EncoderError``: it is stopped, the frame is not what was agreed, a call of libva's failed, or
-  ///   what came out is not what was asked for.
+  /// - Throws: ``/Media/EncoderError`` if the encoder is stopped, the frame does not match the configuration, a call to
+  ///   libva fails, or the output is not as requested.
   public func encode(
     _ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink
   ) throws(EncoderError) {
@@ -161,10 +163,10 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
 
   /// Maps the next input surface.
   ///
-  /// - Throws: ``/Media/EncoderError``: it is stopped, or a call of libva's failed.
+  /// - Throws: ``/Media/EncoderError`` if the encoder is stopped or a call to libva fails.
   public func mapInput() throws(EncoderError) {
     guard let packed = session?.packed else { throw .stopped }
-    // Without packed headers the parameter sets are the driver's, and not known before something was encoded.
+    // Without packed headers the driver writes the parameter sets. They are unknown until it has encoded a picture.
     if !isPrepared, !packed.contains(.sequence) { try prepare() }
     guard let session else { throw .stopped }
     try session.upload.map()
@@ -182,7 +184,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     let (planes, orientation) = (frame.planes, frame.orientation)
     try frame.check(for: configuration.size)
     guard orientation == .upright || turns.contains(orientation) else {
-      throw .notTurned(orientation, reason: session.turning?.failure ?? "the driver does not turn pictures")
+      throw .notTurned(orientation, reason: session.turning?.failure ?? "the driver does not rotate pictures")
     }
     guard session.upload.isMapped else { throw .order(call: "load(_:)", needs: "mapInput()") }
     timestamp = frame.timestamp
@@ -199,10 +201,10 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     }
   }
 
-  /// Encodes what was loaded; see ``/Media/StagedVideoEncoder``.
+  /// Encodes the loaded frame; see ``/Media/StagedVideoEncoder``.
   ///
-  /// - Throws: ``/Media/EncoderError``: nothing was loaded, it is stopped, a call of libva's failed, or what came out
-  ///   is not what was asked for.
+  /// - Throws: ``/Media/EncoderError`` if no frame is loaded, the encoder is stopped, a call to libva fails, or the
+  ///   output is not as requested.
   public func encodeLoaded(keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
     guard let session else { throw .stopped }
     let source = loaded
@@ -223,7 +225,8 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
       do throws(EncoderError) {
         try encode(surface, session, isIDR: isIDR)
       } catch {
-        // A driver may import what it cannot encode from; once it could, the failure is another one.
+        // A driver may import buffers that it cannot encode from. If one import has succeeded before, the failure has
+        // another cause.
         guard counters.imported == 0, orientation == .upright else { throw error }
         session.imports.giveUp()
         throw .importRefused(library: "VA-API")
@@ -246,7 +249,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     coded.release()
   }
 
-  /// Tells the driver with the next picture.
+  /// Changes the bitrate and the frame rate; the driver gets both with the next picture.
   ///
   /// - Throws: ``/Media/EncoderError/configuration(_:)`` for an impossible value, or ``/Media/EncoderError/stopped``.
   public func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {
@@ -260,7 +263,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     isRateStale = true
   }
 
-  /// Nothing is held back.
+  /// Does nothing, because the encoder holds no pictures back.
   ///
   /// - Throws: ``/Media/EncoderError/stopped``.
   public func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
@@ -269,17 +272,17 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
 }
 
 extension VAAPIEncoder {
-  /// Encodes the picture on `surface` as the next one of the stream; its NAL units are in the session's coded picture
-  /// then, which is to be released.
+  /// Encodes the picture on `surface` as the next one of the stream. Its NAL units are then in the session's coded
+  /// buffer, which the caller releases.
   ///
-  /// A picture that does not fit the coded buffer is encoded again in its own place, with the reference that it had,
-  /// at a higher quantizer.
+  /// A picture that does not fit the coded buffer is encoded again at a higher quantizer, in the same position and with
+  /// the same reference.
   private func encode(
     _ surface: VASurfaceID, _ session: EncodingSession, isIDR: Bool
   ) throws(EncoderError) {
     let here = position.next(isIDR: isIDR)
     let tellsRate = isIDR || isRateStale
-    // Whatever happens on the way, the driver's state is not known then.
+    // After an error at any point below, the driver's state is unknown.
     needsKeyFrame = true
     var retry = 0
     while true {
@@ -320,7 +323,7 @@ extension VAAPIEncoder {
     referenceIndex = 1 - referenceIndex
     position = here
     needsKeyFrame = false
-    // After a retry the driver's rate control is to be told the true rate again.
+    // After a retry the driver's rate control needs the true rate again.
     isRateStale = retry > 0
   }
 
@@ -346,8 +349,8 @@ extension VAAPIEncoder {
       to: buffers, here, quantizer: quantizer, packed: session.packed.contains(.slice))
   }
 
-  /// The quantizer that the slice header says. Where the driver controls the rate, that is the PPS's own: the driver
-  /// puts its choice there.
+  /// Returns the quantizer for the slice header. If the driver controls the rate, that is the PPS's own: the driver
+  /// writes its choice there.
   private func quantizer(isIDR: Bool, retry: Int) -> Int {
     guard !stream.rate.isControlled else { return stream.parameters.pictureParameters.initialQuantizer }
     let quantizer =
@@ -357,7 +360,7 @@ extension VAAPIEncoder {
     return min(51, quantizer + retry * RateParameters.retryStep)
   }
 
-  /// Looks at the first IDR and takes the driver's parameter sets where it writes its own.
+  /// Checks the first IDR picture and takes the driver's parameter sets if the driver writes its own.
   private func examine(_ session: EncodingSession) throws(EncoderError) {
     let coded = session.coded
     do throws(ParameterSetError) {
@@ -375,7 +378,7 @@ extension VAAPIEncoder {
       if let bytes = coded.sequence {
         let size = try SequenceParameterSet(nalUnit: Array(bytes)).size
         guard size == configuration.size else {
-          throw .value("size of \(size) where \(configuration.size) was asked for")
+          throw .value("size of \(size) instead of \(configuration.size)")
         }
       }
       guard !session.packed.contains(.sequence) else { return }
@@ -387,7 +390,7 @@ extension VAAPIEncoder {
     }
   }
 
-  /// Refuses parameter sets of the driver's that are not what a receiver was told.
+  /// Throws an error if the driver's parameter sets differ from those that receivers have.
   private func checkDriverSets(_ session: EncodingSession) throws(EncoderError) {
     guard let driverSets else { return }
     guard driverSets.apply(to: session.coded) else {

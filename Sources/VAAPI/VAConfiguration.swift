@@ -1,14 +1,14 @@
 import CVA
 import Media
 
-/// A config of libva's: one profile, entry point, rate control and set of packed headers.
+/// A libva config: one profile, entry point, rate control mode and set of packed headers.
 final class VAConfiguration {
   let display: VADisplayConnection
   let identifier: VAConfigID
 
-  /// Makes the config. Without `mode` the driver has its own.
+  /// Creates the config. Without `mode` the driver uses its default rate control.
   ///
-  /// - Throws: ``EncoderError`` where the driver refuses what it lists.
+  /// - Throws: ``EncoderError`` if the driver refuses a config that it lists.
   init(
     _ display: VADisplayConnection, _ encoder: VAAPICapabilities.Encoder, mode: VAAPICapabilities.RateControlMode?,
     packed: VAAPICapabilities.PackedHeaders
@@ -36,7 +36,7 @@ final class VAConfiguration {
     vaDestroyConfig(display.handle, identifier)
   }
 
-  /// What surfaces of this config may be.
+  /// The limits of surfaces for this config.
   struct SurfaceLimits {
     var minimum: PictureSize?
     var maximum: PictureSize?
@@ -44,9 +44,9 @@ final class VAConfiguration {
     var importsDMABuffers = false
   }
 
-  /// Asks for it. A driver without an answer has no limits that we know of.
+  /// Queries the limits of surfaces. If the driver does not answer, no limits apply.
   ///
-  /// - Throws: ``EncoderError`` for an impossible answer.
+  /// - Throws: ``EncoderError`` if the answer is impossible.
   func surfaceLimits() throws(EncoderError) -> SurfaceLimits {
     var limits = SurfaceLimits()
     var count: UInt32 = 0

@@ -1,38 +1,37 @@
 import CVA
 import Glibc
 import Media
+import Platform
 
-/// A driver, opened by way of a render node: libva's display. Ends it, and closes the node, when the last of what was
-/// made with it is gone; everything that is keeps a reference.
+/// A driver that is opened through a render node: libva's display. Every object created from it keeps a reference. When
+/// the last one is released, the display is terminated and the node closed.
 final class VADisplayConnection {
-  /// libva's handle.
+  /// The display handle of libva.
   let handle: VADisplay
-  /// What the driver says that it is, at most ``textLimit`` bytes of it.
+  /// The driver's vendor string, at most ``textLimit`` bytes of it.
   let vendor: String
-  private let descriptor: CInt
+  private let descriptor: FileDescriptor
 
-  /// How much of a driver's text is taken.
+  /// The maximum number of bytes that are taken from a driver's text.
   static let textLimit = 256
 
   /// Opens `node` and loads the driver for it.
   ///
-  /// - Throws: ``EncoderError``: what ``RenderNode/open()`` throws, and where no driver takes the node.
+  /// - Throws: ``EncoderError`` as ``RenderNode/open()`` does, or if no driver accepts the node.
   init(_ node: RenderNode) throws(EncoderError) {
     let descriptor = try node.open()
-    guard let display = vaGetDisplayDRM(descriptor) else {
-      close(descriptor)
+    guard let display = vaGetDisplayDRM(descriptor.number) else {
       throw .unavailable("\(node.path) is not a render node that libva takes")
     }
-    // What libva has to say, it says in status codes as well; the program's output is its own.
+    // libva reports the same failures by status codes. It must not write to the program's output.
     vaSetInfoCallback(display, nil, nil)
     vaSetErrorCallback(display, nil, nil)
     var major: CInt = 0
     var minor: CInt = 0
     let status = vaInitialize(display, &major, &minor)
     guard status == VA_STATUS_SUCCESS else {
-      // Frees the display itself; there is no driver yet to be told.
+      // Frees the display itself; no driver is loaded yet.
       vaTerminate(display)
-      close(descriptor)
       throw .call(
         library: "VA-API", function: "vaInitialize", code: Int(status),
         reason: "\(Self.text(vaErrorStr(status))); is a driver for \(node.path) installed "
@@ -44,11 +43,11 @@ final class VADisplayConnection {
   }
 
   deinit {
+    // Before the descriptor is closed, which happens after this body.
     vaTerminate(handle)
-    close(descriptor)
   }
 
-  /// A C string of the driver's, bounded, printable characters alone; empty where there is none.
+  /// Returns a C string of the driver with bounded length and printable characters only; empty if there is none.
   static func text(_ string: UnsafePointer<CChar>?) -> String {
     guard let string else { return "" }
     let bytes = UnsafeRawBufferPointer(start: string, count: strnlen(string, textLimit))
@@ -56,15 +55,15 @@ final class VADisplayConnection {
   }
 }
 
-/// Passes success on and throws everything else.
+/// Returns if `status` is success, and throws otherwise.
 ///
-/// - Throws: ``EncoderError/call(library:function:code:reason:)`` with libva's code and words.
+/// - Throws: ``EncoderError/call(library:function:code:reason:)`` with libva's code and text.
 @inline(__always)
 func check(_ status: VAStatus, _ function: StaticString) throws(EncoderError) {
   guard status == VA_STATUS_SUCCESS else { throw failure(status, function) }
 }
 
-/// The error for a status that is none of success.
+/// Returns the error for a status other than success.
 @inline(never)
 func failure(_ status: VAStatus, _ function: StaticString) -> EncoderError {
   .call(

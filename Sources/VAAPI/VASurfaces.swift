@@ -1,13 +1,13 @@
 import CVA
 import Media
 
-/// NV12 surfaces of one size in the driver's memory; destroyed with the value.
+/// NV12 surfaces of one size in the driver's memory; destroyed with this object.
 final class VASurfaces {
   let display: VADisplayConnection
   let size: PictureSize
   let identifiers: [VASurfaceID]
 
-  /// Makes `count` of them.
+  /// Creates `count` surfaces.
   ///
   /// - Throws: ``EncoderError/call(library:function:code:reason:)``.
   init(_ display: VADisplayConnection, size: PictureSize, count: Int) throws(EncoderError) {
@@ -32,19 +32,19 @@ final class VASurfaces {
   }
 }
 
-/// An encoding context with what lives as long as it: the reconstructed pictures, of whole macroblocks, and the
-/// coded buffer.
+/// An encoding context with the coded buffer and the reconstructed pictures, whose sizes are whole macroblocks. Both
+/// are destroyed with the context.
 final class VAEncodingContext {
   let display: VADisplayConnection
   let identifier: VAContextID
-  /// Two: the reference and the picture in the making.
+  /// The two reconstructed pictures: the reference and the current picture.
   let reconstructed: VASurfaces
   let codedBuffer: VABufferID
   /// The coded buffer's size in bytes.
   let codedCapacity: Int
   private let configuration: VAConfiguration
 
-  /// Makes it for pictures that are `inputs.size` after filling up to whole macroblocks.
+  /// Creates the context for pictures that are `inputs.size` after padding to whole macroblocks.
   ///
   /// - Throws: ``EncoderError/call(library:function:code:reason:)``.
   init(_ configuration: VAConfiguration, inputs: VASurfaces) throws(EncoderError) {

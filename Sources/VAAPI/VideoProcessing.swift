@@ -1,9 +1,9 @@
 import CVA
 import Media
 
-/// The driver's video processing (`VAEntrypointVideoProc`): one NV12 surface into another, turned and mirrored.
+/// The driver's video processing (`VAEntrypointVideoProc`), which rotates and mirrors one NV12 surface into another.
 final class VideoProcessing {
-  /// A turn and a mirror as libva names them.
+  /// A rotation and a mirror in libva's values.
   struct Step: Hashable {
     /// `VA_ROTATION_*`, clockwise.
     var rotation: UInt32
@@ -15,12 +15,12 @@ final class VideoProcessing {
   private let config: VAConfigID
   private let context: VAContextID
   private let capabilities: VAProcPipelineCaps
-  // libva takes addresses that have to hold until the picture is ended.
+  // libva takes addresses that must stay valid until the picture is ended.
   private let parameters: UnsafeMutablePointer<VAProcPipelineParameterBuffer>
-  /// Of the source and of the target.
+  /// The regions of the source and of the target.
   private let regions: UnsafeMutablePointer<VARectangle>
 
-  /// Opens it for pictures into surfaces of `targets`.
+  /// Opens the video processing for pictures written to surfaces of `targets`.
   ///
   /// - Throws: ``EncoderError/call(library:function:code:reason:)``.
   init(_ display: VADisplayConnection, targets: VASurfaces) throws(EncoderError) {
@@ -62,22 +62,22 @@ final class VideoProcessing {
     regions.deallocate()
   }
 
-  /// Whether the driver lists `step`.
+  /// Returns `true` if the driver lists `step`.
   func offers(_ step: Step) -> Bool {
     (step.rotation == UInt32(VA_ROTATION_NONE) || capabilities.rotation_flags & (1 << step.rotation) != 0)
       && (step.mirror == UInt32(VA_MIRROR_NONE) || capabilities.mirror_flags & step.mirror != 0)
   }
 
-  /// Whether pictures of `size` are taken, as far as the driver says.
+  /// Returns `true` if the driver states no limit that excludes pictures of `size`.
   func takes(_ size: PictureSize) -> Bool {
     func fits(_ length: Int, _ most: UInt32) -> Bool { most == 0 || length <= Int(most) }
     return fits(size.width, capabilities.max_input_width) && fits(size.height, capabilities.max_input_height)
   }
 
-  /// Lays the picture of `size` in the corner of `source` by `step` into the corner of `target`, where it is of
-  /// `targetSize`. It is there when this returns: a failure here is none of whoever reads it.
+  /// Rotates the picture in the corner of `source`, of size `size`, by `step` into the corner of `target`, where it has
+  /// `targetSize`. The method waits for the result, so a later reader of `target` sees no failure of this step.
   ///
-  /// - Throws: ``EncoderError/call(library:function:code:reason:)``; the picture is ended then as well.
+  /// - Throws: ``EncoderError/call(library:function:code:reason:)``. The picture is ended in that case too.
   func process(
     _ source: VASurfaceID, _ size: PictureSize, into target: VASurfaceID, _ targetSize: PictureSize, by step: Step
   ) throws(EncoderError) {

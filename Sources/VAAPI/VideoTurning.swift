@@ -1,32 +1,34 @@
 import CVA
 import Media
 
-/// Frames that the driver turns and mirrors on their way to the encoder: what a frame is copied into, or a DMA-BUF that
-/// is read as it is, then the video processing, then the surface that is encoded.
+/// The rotation and mirroring of frames by the driver before encoding. A frame is copied into an input surface, or its
+/// DMA-BUF is read in place. Video processing then writes the rotated picture to the surface that is encoded.
 ///
-/// What the driver lists is tried with a picture of four colours before it is believed. Of a quarter turn with a mirror
-/// this decides as well which comes first: `va_vpp.h` says the turn, ffmpeg's `transpose_vaapi` relies on the mirror.
+/// Each operation that the driver lists is tested with a picture of four colours before it is used. The test also finds
+/// the order of a quarter turn and a mirror: `va_vpp.h` says that the rotation comes first, ffmpeg's `transpose_vaapi`
+/// relies on the mirror.
 final class VideoTurning {
-  /// What frames are copied into: room for either aspect.
+  /// The input surface that frames are copied into, with room for either aspect.
   let input: SurfaceUpload
-  /// The orientations that came out right; none after ``giveUp(_:)``.
+  /// The orientations that passed the test; empty after ``giveUp(_:)``.
   private(set) var orientations: OrientationSet = []
-  /// Why there are none any more.
+  /// The reason why ``orientations`` is empty.
   private(set) var failure = "the driver's video processing does not do it"
-  /// The size of what is encoded.
+  /// The size of the encoded pictures.
   let size: PictureSize
   private let output: SurfaceUpload
   private let processing: VideoProcessing
-  /// DMA-BUFs with the encoder's width and height, and those with the other way round.
+  /// The imported DMA-BUFs with the encoder's width and height. ``sideways`` has those with width and height swapped.
   private let level: ImportedSurfaces
   private let sideways: ImportedSurfaces
-  /// As ``Orientation/all``.
+  /// The processing step for each orientation, in the order of ``Orientation/all``.
   private var steps: [VideoProcessing.Step?] = Array(repeating: nil, count: Orientation.all.count)
   private var hasImported = false
 
-  /// Opens the video processing for frames that have `size` once they are laid, and tries what it lists.
+  /// Opens the video processing for frames that have `size` after rotation, and tests the operations that the driver
+  /// lists.
   ///
-  /// - Throws: ``EncoderError``: a call of libva's failed, or nothing of it comes out right.
+  /// - Throws: ``EncoderError`` if a call to libva fails, or if no operation gives the right result.
   init(_ display: VADisplayConnection, size: PictureSize, imports: Bool) throws(EncoderError) {
     self.size = size
     let side = max(size.width, size.height)
@@ -35,7 +37,7 @@ final class VideoTurning {
     processing = try VideoProcessing(display, targets: output.surfaces)
     level = ImportedSurfaces(display, size: size, isPossible: imports)
     sideways = ImportedSurfaces(display, size: size.turned, isPossible: imports)
-    // What fills up the last macroblocks: it is never written again.
+    // Pads the last macroblocks; the padding is never written again.
     try output.map()
     output.fill(luma: 128)
     _ = try output.finish()
@@ -43,23 +45,23 @@ final class VideoTurning {
       try tryOut(source)
     }
     guard !orientations.isEmpty else {
-      throw .unavailable("\(display.vendor) has no video processing that turns pictures of \(size)")
+      throw .unavailable("\(display.vendor) has no video processing that rotates pictures of \(size)")
     }
   }
 
-  /// The DMA-BUFs of frames that are to be laid by `orientation`.
+  /// Returns the imported DMA-BUFs of frames that are to be rotated by `orientation`.
   func imports(for orientation: Orientation) -> ImportedSurfaces { orientation.swapsSides ? sideways : level }
 
-  /// No frame is laid from now on: `error` happened.
+  /// Stops rotating frames because of `error`.
   func giveUp(_ error: EncoderError) {
     orientations = []
     failure = error.description
   }
 
-  /// Lays the picture on `source` by `orientation`; the surface that it is on then.
+  /// Rotates the picture on `source` by `orientation` and returns the surface with the result.
   ///
-  /// - Throws: ``EncoderError``; ``EncoderError/importRefused(library:)`` where the driver imports DMA-BUFs and has
-  ///   never read one.
+  /// - Throws: ``EncoderError``. ``EncoderError/importRefused(library:)`` if the driver imports DMA-BUFs but has never
+  ///   read one.
   func turn(
     _ source: VASurfaceID, isImported: Bool, by orientation: Orientation
   ) throws(EncoderError) -> VASurfaceID {
@@ -78,7 +80,7 @@ final class VideoTurning {
     return target
   }
 
-  /// Tries every orientation that makes ``size`` of pictures of `source`.
+  /// Tests every orientation that rotates pictures of size `source` to ``size``.
   private func tryOut(_ source: PictureSize) throws(EncoderError) {
     try input.map()
     input.withPlanes(of: source) { TestCard.draw(in: $0) }
@@ -86,9 +88,9 @@ final class VideoTurning {
     let target = output.surfaces.identifiers[0]
     for orientation in Orientation.all where orientation != .upright && orientation.size(of: source) == size {
       for step in Self.candidates(orientation) where processing.offers(step) {
-        // What the driver lists and does not do is no reason to do without the rest.
+        // An operation that the driver lists but fails to do does not rule out the others.
         guard (try? processing.process(surface, source, into: target, size, by: step)) != nil else { continue }
-        guard try output.read({ TestCard.isLaid(by: orientation, in: $0) }) else { continue }
+        guard try output.read({ TestCard.isRotated(by: orientation, in: $0) }) else { continue }
         steps[orientation.index] = step
         orientations.insert(OrientationSet(orientation))
         break
@@ -96,12 +98,12 @@ final class VideoTurning {
     }
   }
 
-  /// What may come to the same as `orientation`.
+  /// Returns the steps that may be equivalent to `orientation`.
   private static func candidates(_ orientation: Orientation) -> [VideoProcessing.Step] {
     let mirrors = [UInt32(VA_MIRROR_HORIZONTAL), UInt32(VA_MIRROR_VERTICAL)]
     let turn = orientation.rotation.steps
     guard orientation.isMirrored else { return [VideoProcessing.Step(rotation: turn, mirror: UInt32(VA_MIRROR_NONE))] }
-    // A mirror top to bottom is one left to right and a half turn. On its side, the order matters.
+    // A vertical mirror equals a horizontal mirror and a half turn. With a quarter turn, the order matters.
     return mirrors.flatMap { mirror in
       let own = mirror == mirrors[0] ? turn : (turn + 2) % 4
       let other = orientation.swapsSides ? [(own + 2) % 4] : []
@@ -110,13 +112,13 @@ final class VideoTurning {
   }
 }
 
-/// A picture of four quarters, of which any turn and mirror can be told.
+/// A picture of four quarters that shows which rotation and mirror were applied.
 private enum TestCard {
-  /// Luma, Cb and Cr, row by row.
+  /// The luma, Cb and Cr of the quarters, row by row.
   private static let quarters: [(luma: UInt8, cb: UInt8, cr: UInt8)] = [
     (60, 90, 160), (110, 160, 90), (160, 90, 100), (200, 150, 150),
   ]
-  /// How far a sample may be off.
+  /// The largest permitted difference of a sample from its expected value.
   private static let tolerance = 8
 
   static func draw(in planes: NV12Planes) {
@@ -136,17 +138,17 @@ private enum TestCard {
     }
   }
 
-  /// Whether the middle of each quarter in `planes` is what `orientation` makes of it.
-  static func isLaid(by orientation: Orientation, in planes: NV12Planes) -> Bool {
-    var laid = [0, 1, 2, 3]
-    for _ in 0..<orientation.rotation.steps { laid = [laid[2], laid[0], laid[3], laid[1]] }
-    if orientation.isMirrored { laid = [laid[1], laid[0], laid[3], laid[2]] }
+  /// Returns `true` if the centre of each quarter in `planes` has the colour that `orientation` puts there.
+  static func isRotated(by orientation: Orientation, in planes: NV12Planes) -> Bool {
+    var rotated = [0, 1, 2, 3]
+    for _ in 0..<orientation.rotation.steps { rotated = [rotated[2], rotated[0], rotated[3], rotated[1]] }
+    if orientation.isMirrored { rotated = [rotated[1], rotated[0], rotated[3], rotated[2]] }
     let size = planes.size
-    return laid.indices.allSatisfy { place in
+    return rotated.indices.allSatisfy { place in
       let column = size.width / 4 + place % 2 * size.width / 2
       let row = size.height / 4 + place / 2 * size.height / 2
       let pair = planes.chroma + row / 2 * planes.chromaStride + column / 2 * 2
-      let wanted = quarters[laid[place]]
+      let wanted = quarters[rotated[place]]
       return isNear(planes.luma[row * planes.lumaStride + column], wanted.luma) && isNear(pair[0], wanted.cb)
         && isNear(pair[1], wanted.cr)
     }
@@ -164,11 +166,11 @@ private enum TestCard {
 }
 
 extension PictureSize {
-  /// Width for height.
+  /// The size with width and height swapped.
   var turned: PictureSize { PictureSize(width: height, height: width) }
 }
 
 extension Rotation {
-  /// Quarters clockwise, which is libva's number (`VA_ROTATION_*`) too.
+  /// The number of clockwise quarter turns, which is also libva's value (`VA_ROTATION_*`).
   fileprivate var steps: UInt32 { UInt32(degrees / 90) }
 }

@@ -1,30 +1,31 @@
 #if X264
   import Glibc
 
-  /// Steers x264's rate factor so that the pictures come to a bitrate on average.
+  /// A control of x264's rate factor that keeps the average bitrate at a target.
   ///
-  /// Six more of it halve the bits, roughly, so its correction is a share of the logarithm of how far they are off;
-  /// the peak is x264's own affair, by its VBV.
+  /// An increase of six roughly halves the bits, so the correction is proportional to the logarithm of the error.
+  /// x264's VBV limits the peak.
   struct RateFactorControl {
-    /// What a stream starts with.
+    /// The rate factor at the start of a stream.
     static let first = 24.0
-    /// Below, a still scene would be coded without loss and the first movement burst; above, nothing is recognised.
+    /// The range of rate factors. Below it, a still scene would be coded without loss and the first movement would
+    /// burst; above it, nothing is recognisable.
     static let limits = 12.0...48.0
-    /// The share of an error that is corrected at a step: with the average's lag it settles in some five seconds
-    /// without swinging.
+    /// The share of an error that one step corrects. With the lag of the average, the control settles in some five
+    /// seconds without oscillation.
     private static let gain = 1.5
-    /// The most that one step changes: more is seen.
+    /// The largest change of one step, because larger steps are visible.
     private static let longestStep = 2.0
-    /// The time from one step to the next, seconds.
+    /// The time from one step to the next, in seconds.
     private static let stepSeconds = 0.5
-    /// The average's time constant, seconds: key frames are to vanish in it.
+    /// The average's time constant, in seconds, long enough to smooth out key frames.
     private static let averageSeconds = 1.5
 
     /// The rate factor to encode with.
     private(set) var factor = RateFactorControl.first
-    /// Bits in a picture on average.
+    /// The average number of bits in a picture.
     private var average: Double
-    /// What they are to be.
+    /// The target for ``average``.
     private var target: Double
     private var framesPerSecond: Double
     private var frames = 0
@@ -35,17 +36,17 @@
       self.framesPerSecond = framesPerSecond
     }
 
-    /// Aims at other values from now on.
+    /// Changes the target.
     mutating func change(bitrate: Int, framesPerSecond: Double) {
       let previous = target
       target = Double(bitrate) / framesPerSecond
       self.framesPerSecond = framesPerSecond
-      // The error known so far stays with the content; that of the change is known at once.
+      // The known error stays with the content; the error from the change is known at once.
       average *= target / previous
       move(by: 6 * log2(previous / target))
     }
 
-    /// Counts a picture; true where ``factor`` has changed.
+    /// Counts a picture. Returns `true` if ``factor`` has changed.
     mutating func add(bits: Int) -> Bool {
       average += (Double(bits) - average) * min(1, 1 / (Self.averageSeconds * framesPerSecond))
       frames += 1

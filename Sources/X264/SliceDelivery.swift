@@ -1,17 +1,19 @@
 #if X264
   import CX264
   import Media
+  import Platform
   import Synchronization
 
-  /// Delivers the slices of a picture while x264 codes the rest of it.
+  /// The delivery of a picture's slices while x264 codes the rest of the picture.
   ///
-  /// x264 calls ``take`` with each NAL unit once that is coded (`nalu_process`), where there is one thread on ours, else on
-  /// its own threads, several at a time and in any order. A slice that is ahead of its turn waits for those before it.
+  /// x264 calls ``take`` with each NAL unit once it is coded (`nalu_process`). With one thread, it calls on the thread
+  /// that encodes; otherwise on its own threads, several at a time and in any order. A slice that is ready early waits
+  /// for those before it.
   ///
-  /// All memory is there from the start, as much as a picture may need; pages are not touched before one does.
+  /// All memory that a picture may need is allocated at the start; its pages stay untouched until a picture needs them.
   final class SliceDelivery: @unchecked Sendable {
-    // Sendable: all that changes is under `state`, but for the bytes of a NAL unit, which the thread writes that has
-    // claimed them, before it enters the NAL unit there.
+    // Sendable: all mutable state is under `state`, except the bytes of a NAL unit. The thread that claimed them writes
+    // them before it adds the NAL unit to `state`.
 
     /// A slice in ``memory``.
     private struct Slice {
@@ -20,29 +22,29 @@
       var lastMacroblock: Int
     }
 
-    /// Where a picture's parts go.
+    /// The sink for a picture's parts.
     private struct Recipient: @unchecked Sendable {
-      // Sendable: called by one thread at a time, under the lock, while the call lasts that lent it.
+      // Sendable: called by one thread at a time, under the lock, during the call that lent the sink.
       let sink: any AccessUnitSink
     }
 
     private struct State {
       var recipient: Recipient?
-      var timestamp = MediaTime.zero
-      var captured = MediaTime.zero
-      /// Bytes of the memory that were claimed for this picture.
+      var timestamp = Instant.zero
+      var captured = Instant.zero
+      /// The number of bytes of ``memory`` that are claimed for this picture.
       var claimed = 0
-      /// Where ``nalUnits`` of the next part end.
+      /// The end index of the next part in ``nalUnits``.
       var ready = SliceDelivery.setCount
-      /// Whether a refresh begins with this picture.
+      /// `true` if a refresh begins with this picture.
       var isRecoveryPoint = false
-      /// Slices that wait for those before them.
+      /// The number of slices that wait for those before them.
       var waiting = 0
-      /// NAL units of this picture, delivered or not.
+      /// The number of NAL units of this picture, delivered or not.
       var units = 0
-      /// The macroblock with which the next slice to be delivered begins.
+      /// The first macroblock of the next slice to deliver.
       var next = 0
-      /// The macroblock with which the next part begins.
+      /// The first macroblock of the next part.
       var partStart = 0
       var isKeyFrame = false
       var failure: EncoderError?
@@ -51,28 +53,29 @@
     private let state = Mutex(State())
     private let memory: UnsafeMutableRawBufferPointer
     private let waiting: UnsafeMutableBufferPointer<Slice>
-    /// The parameter sets, and behind them the NAL units of the next part.
+    /// The parameter sets, followed by the NAL units of the next part.
     private let nalUnits: UnsafeMutableBufferPointer<NALUnit>
     private let macroblocks: Int
     private let sequence: UnsafeRawBufferPointer
     private let picture: UnsafeRawBufferPointer
 
-    /// What `x264_nal_encode` may write of one NAL unit beyond one and a half times its bytes (x264.h).
+    /// The number of bytes that `x264_nal_encode` may write for one NAL unit beyond one and a half times its size
+    /// (x264.h).
     private static let margin = 5 + 64
-    /// So many parts of a picture are enough: each one wakes the network's thread.
+    /// The maximum number of parts of a picture, because each part wakes the network's thread.
     private static let partLimit = 16
-    /// The SPS and the PPS.
+    /// The number of parameter sets: the SPS and the PPS.
     private static let setCount = 2
 
-    /// A delivery for an encoder of pictures of `size`; `sets` go before each IDR picture.
+    /// Creates a delivery for an encoder of pictures of `size`; `sets` are sent before each IDR picture.
     init(_ sets: ParameterSets, size: PictureSize) {
       macroblocks = ((size.width + 15) / 16) * ((size.height + 15) / 16)
-      // Room for the largest picture that goes out, three bytes a pixel; half as much again for x264; and some for what
-      // each slice adds. What is not needed is never touched.
+      // Room for the largest picture that is sent, three bytes per pixel; half as much again for x264; and an overhead
+      // for each slice. Unneeded pages are never touched.
       memory = .allocate(
-        byteCount: size.pixels * 5 + 65_536 + Self.margin * X264Encoder.nalUnitLimit, alignment: 16)
-      waiting = .allocate(capacity: X264Encoder.nalUnitLimit)
-      nalUnits = .allocate(capacity: X264Encoder.nalUnitLimit)
+        byteCount: size.pixels * 5 + 65_536 + Self.margin * AccessUnit.nalUnitLimit, alignment: 16)
+      waiting = .allocate(capacity: AccessUnit.nalUnitLimit)
+      nalUnits = .allocate(capacity: AccessUnit.nalUnitLimit)
       sequence = X264Encoder.copy(sets.sequence)
       picture = X264Encoder.copy(sets.picture)
       for (index, bytes) in [sequence, picture].enumerated() {
@@ -89,10 +92,11 @@
       picture.deallocate()
     }
 
-    /// What x264 is to be given with a picture, so that ``take`` finds this object; pictures without it are not delivered.
+    /// The value that x264 gets with a picture, so that ``take`` finds this object. Pictures without it are not
+    /// delivered.
     var opaque: UnsafeMutableRawPointer { Unmanaged.passUnretained(self).toOpaque() }
 
-    /// What x264 is to call.
+    /// Receives a coded NAL unit from x264.
     static func take(
       _ encoder: OpaquePointer?, _ unit: UnsafeMutablePointer<x264_nal_t>?, _ opaque: UnsafeMutableRawPointer?
     ) {
@@ -100,9 +104,9 @@
       Unmanaged<SliceDelivery>.fromOpaque(opaque).takeUnretainedValue().take(unit, from: encoder)
     }
 
-    /// Encodes a picture by `encode`, and lends its parts to `sink` until that returns.
+    /// Encodes a picture by `encode`, and lends its parts to `sink` until `encode` returns.
     func withPicture(
-      timestamp: MediaTime, captured: MediaTime, to sink: any AccessUnitSink, encode: () -> CInt
+      timestamp: Instant, captured: Instant, to sink: any AccessUnitSink, encode: () -> CInt
     ) -> CInt {
       let recipient = Recipient(sink: sink)
       state.withLock {
@@ -115,9 +119,9 @@
       return encode()
     }
 
-    /// Whether the last picture was delivered to its end.
+    /// Checks that the last picture was delivered completely.
     ///
-    /// - Throws: ``/Media/EncoderError/output(library:_:)`` where it was not.
+    /// - Throws: ``/Media/EncoderError/output(library:_:)`` if it was not.
     func check() throws(EncoderError) {
       let (failure, next) = state.withLock { ($0.failure, $0.next) }
       if let failure { throw failure }
@@ -130,7 +134,7 @@
       let needed = Int(unit.pointee.i_payload) * 3 / 2 + Self.margin
       let offset: Int? = state.withLock { state in
         guard state.failure == nil, state.recipient != nil else { return nil }
-        guard memory.count - state.claimed >= needed, state.units + Self.setCount < X264Encoder.nalUnitLimit else {
+        guard memory.count - state.claimed >= needed, state.units + Self.setCount < AccessUnit.nalUnitLimit else {
           state.failure = .output(
             library: "x264",
             "a NAL unit of \(unit.pointee.i_payload) bytes has no room behind \(state.units) of the same picture")
@@ -140,7 +144,7 @@
         return state.claimed
       }
       guard let offset else { return }
-      // The longest part of it, which several threads may do at a time.
+      // The slowest part, which several threads may do at a time.
       let claimed = memory.baseAddress.unsafelyUnwrapped + offset
       x264_nal_encode(encoder, claimed.assumingMemoryBound(to: UInt8.self), unit)
       let coded = unit.pointee
@@ -166,7 +170,7 @@
       state.waiting += 1
     }
 
-    /// Takes the slice out whose turn it is; nil where it has not come yet.
+    /// Removes and returns the next slice in order; nil if it is not coded yet.
     private func takeNext(_ state: inout State) -> Slice? {
       guard let index = waiting[..<state.waiting].firstIndex(where: { $0.firstMacroblock == state.next }) else {
         return nil
@@ -178,8 +182,8 @@
       return slice
     }
 
-    /// Delivers the slices whose turn it is, as one part: the first at once, others where they come to a sixteenth of the
-    /// picture.
+    /// Delivers the slices that are next in order, as one part: the first at once, the others once they make a
+    /// sixteenth of the picture.
     private func deliverReady(_ state: inout State) {
       while let slice = takeNext(&state) {
         add(slice.nalUnit, &state)
@@ -200,16 +204,17 @@
   }
 
   extension NALUnit {
-    /// Whether it is a message that decoding may begin with this picture (ITU-T H.264 clause D.1.8).
+    /// `true` if the unit is a recovery point SEI message: decoding may start with this picture (ITU-T H.264 clause
+    /// D.1.8).
     fileprivate var isRecoveryPoint: Bool {
       type == .supplementalEnhancementInformation && bytes.count > 1 && bytes[1] == 6
     }
   }
 
   extension x264_nal_t {
-    /// The bytes behind the start code.
+    /// The bytes after the start code.
     var bytes: UnsafeRawBufferPointer {
-      // `b_long_startcode` tells how long that is.
+      // `b_long_startcode` gives the length of the start code.
       let startCode = b_long_startcode != 0 ? 4 : 3
       return UnsafeRawBufferPointer(start: p_payload + startCode, count: Int(i_payload) - startCode)
     }

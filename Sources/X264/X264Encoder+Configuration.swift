@@ -4,7 +4,7 @@
   import Media
 
   extension X264Encoder {
-    /// Refuses what x264 would accept and do wrong, or refuse without a reason.
+    /// Throws an error for values that x264 would apply wrongly, or refuse without a reason.
     static func check(_ configuration: EncoderConfiguration) throws(EncoderError) {
       try configuration.check()
       guard presets.contains(configuration.x264Preset) else {
@@ -15,9 +15,16 @@
   }
 
   extension EncoderConfiguration {
-    /// The same in x264's terms.
+    /// The name of x264's preset: the requested one, or that for the effort. An effort out of range gives the fastest
+    /// or the slowest preset.
+    var preset: String {
+      let presets = X264Encoder.presets
+      return effort.map { presets[min(max($0.rawValue, 0), presets.count - 1)] } ?? x264Preset
+    }
+
+    /// Writes the configuration to x264's parameters.
     func fill(_ parameters: inout x264_param_t) throws(EncoderError) {
-      guard x264_param_default_preset(&parameters, x264Preset, "zerolatency") == 0 else {
+      guard x264_param_default_preset(&parameters, preset, "zerolatency") == 0 else {
         throw .open(library: "x264", code: -1)
       }
       parameters.i_log_level = X264_LOG_NONE
@@ -26,24 +33,26 @@
       parameters.i_height = CInt(size.height)
       fillSlices(&parameters)
 
-      // Nothing is held back, whatever the preset says, but for a lookahead that was asked for. The lookahead's own
-      // thread would end with the first flush.
+      // No picture is held back, whatever the preset says, except for a requested lookahead. x264's own lookahead
+      // thread stays off, because it would end with the first flush.
       parameters.i_bframe = 0
       parameters.rc.i_lookahead = CInt(lookahead)
       parameters.i_sync_lookahead = 0
-      parameters.rc.b_mb_tree = lookahead > 0 && x264Preset != "ultrafast" ? 1 : 0
-      // Key frames come by the clock and on request only; a scene cut must not burst. Of a refresh it is the length.
+      parameters.rc.b_mb_tree = lookahead > 0 && preset != "ultrafast" ? 1 : 0
+      // Key frames come by the clock and on request only; a scene cut must not cause a burst. With refresh, this is the
+      // length of a refresh.
       parameters.i_keyint_max = refreshFrames.map { CInt($0) } ?? nightjar_x264_keyint_infinite
       if refreshFrames != nil {
         parameters.b_intra_refresh = 1
-        // x264 refreshes pictures of one reference.
+        // x264's refresh needs a single reference picture.
         parameters.i_frame_reference = 1
       }
       parameters.i_scenecut_threshold = 0
-      // Ours are put before every IDR instead, with the nominal rate as their timing.
+      // The encoder puts its own parameter sets before every IDR picture instead, with the nominal rate as their
+      // timing.
       parameters.b_repeat_headers = 0
-      // The PPS has the same initial quantizer whatever the rate control has come to: an encoder that is opened again
-      // after a flush goes on under the parameter sets that it had.
+      // The PPS has the same initial quantizer whatever the state of rate control: an encoder that is opened again
+      // after a flush continues with its former parameter sets.
       parameters.b_stitchable = 1
       parameters.b_annexb = 1
       if deliversSlices { parameters.nalu_process = { SliceDelivery.take($0, $1, $2) } }
@@ -57,14 +66,14 @@
       case .constantBitrate:
         parameters.rc.i_rc_method = X264_RC_ABR
       case .variableBitrate:
-        // x264 cannot change the bitrate of its own VBR (ABR with a higher peak) in a running stream; the rate factor
-        // it can, so that is what is steered: see RateFactorControl.
+        // x264 cannot change the bitrate of its own VBR (ABR with a higher peak) in a running stream. It can change the
+        // rate factor, which RateFactorControl therefore controls.
         parameters.rc.i_rc_method = X264_RC_CRF
         parameters.rc.f_rf_constant = Float(RateFactorControl.first)
       case .constantQuantizer(let quantizer):
         parameters.rc.i_rc_method = X264_RC_CQP
         parameters.rc.i_qp_constant = CInt(quantizer)
-        // The same for every picture: key frames get no better one.
+        // The same quantizer for every picture: key frames get no better one.
         parameters.rc.f_ip_factor = 1
       }
       fillRate(&parameters, nominalRate: frameRate)
@@ -74,14 +83,14 @@
       parameters.vui.i_transfer = CInt(color.transfer)
       parameters.vui.i_colmatrix = CInt(color.matrix)
 
-      // The profile's limits last: it only ever switches tools off.
+      // The profile comes last, because it only switches tools off.
       guard x264_param_apply_profile(&parameters, profile.rawValue) == 0 else {
         throw .configuration("x264 cannot make the \(profile.rawValue) profile with these settings")
       }
     }
 
-    /// Bitrate, peak and buffer, for an x264 that takes the frame rate for `nominalRate`: what it is told is the
-    /// bitrate that comes to the same bits a frame.
+    /// Writes bitrate, peak and buffer for an x264 that assumes the frame rate `nominalRate`. The bitrate is scaled so
+    /// that a frame gets the same number of bits.
     func fillRate(_ parameters: inout x264_param_t, nominalRate: FrameRate) {
       let stretch = nominalRate.framesPerSecond / frameRate.framesPerSecond
       func kilobits(_ bitrate: Double) -> CInt {
@@ -96,30 +105,30 @@
       case .constantQuantizer:
         return
       }
-      // A frame never bursts more than the buffer holds.
+      // No frame exceeds the buffer.
       parameters.rc.i_vbv_buffer_size = kilobits(Double(bitrate) * bufferSeconds)
     }
 
-    /// Whether x264 is to hand out each slice once it is coded: where there are several, and their picture is that of the
-    /// frame it was just given.
+    /// `true` if x264 delivers each slice once it is coded: the picture has several slices, and belongs to the frame
+    /// that was just passed in.
     var deliversSlices: Bool {
       streamsSlices && lookahead == 0 && (slices > 1 || usedThreads > 1 || sliceBytes != nil)
     }
 
-    /// x264 gives a thread no fewer than four rows.
+    /// The number of threads in use: x264 gives each thread at least four rows of macroblocks.
     private var usedThreads: Int { max(1, min(threads, (size.height + 15) / 16 / 4)) }
 
-    /// Threads within a picture, not across pictures, which would hold some back. There, x264 counts its slices for
-    /// each thread: their length in macroblocks is what it obeys.
+    /// Sets threads within a picture, because threads across pictures would hold some back. In this mode x264 counts
+    /// its slices per thread, so the slices' length in macroblocks is set instead.
     private func fillSlices(_ parameters: inout x264_param_t) {
       let (columns, rows) = ((size.width + 15) / 16, (size.height + 15) / 16)
       let used = usedThreads
       parameters.i_threads = CInt(used)
       parameters.b_sliced_threads = used > 1 ? 1 : 0
       if let sliceBytes {
-        // x264 counts the start code in, four bytes; and never makes more slices than have room in a picture.
+        // x264 includes the four bytes of the start code, and never makes more slices than fit in a picture.
         parameters.i_slice_max_size = CInt(sliceBytes + 4)
-        parameters.i_slice_count_max = CInt(X264Encoder.nalUnitLimit - 24)
+        parameters.i_slice_count_max = CInt(AccessUnit.nalUnitLimit - 24)
       } else if used == 1 {
         parameters.i_slice_count = CInt(slices)
       } else if slices > used {

@@ -3,8 +3,9 @@
   import Media
 
   extension X264Encoder {
-    /// The parameter sets of an encoder that hands out slices, from one of the same parameters that does not: x264 would
-    /// hand out parameter sets too, and looks for the frame that they belong to, of which there is none.
+    /// Returns the parameter sets of an encoder that delivers slices, from a second encoder of the same parameters that
+    /// does not. The first would deliver parameter sets through `nalu_process` too, and look for their frame, which
+    /// does not exist.
     static func parameterSets(
       like parameters: x264_param_t, frameRate: FrameRate
     ) throws(EncoderError) -> ParameterSets {
@@ -15,7 +16,7 @@
       return try parameterSets(of: opened, frameRate: frameRate)
     }
 
-    /// The encoder's SPS, with the nominal frame rate as its timing, and PPS.
+    /// Returns the encoder's SPS, with the nominal frame rate as its timing, and its PPS.
     static func parameterSets(
       of encoder: OpaquePointer, frameRate: FrameRate
     ) throws(EncoderError) -> ParameterSets {

@@ -4,17 +4,17 @@
   public import Media
 
   extension X264Encoder {
-    /// Encodes flat grey pictures, until every frame that x264 will ever need has been allocated and touched.
+    /// Encodes flat grey pictures until x264 has allocated and touched every frame that it will need.
     ///
-    /// They must leave no trace in rate control either. x264 takes a key frame's quantizer from the average of those
-    /// before, so theirs are forced to be what it would start with; it compares the bits spent with those granted, so
-    /// both are next to nothing: flat pictures, and a bitrate of 1 kbit/s for as long as this lasts. With lookahead the
-    /// last of them are still held back when this returns; ``X264Encoder`` drops them when they come out, and gives the
-    /// bitrate back before it asks for the first real one.
+    /// The grey pictures must not affect rate control. x264 takes a key frame's quantizer from the average of those
+    /// before, so their quantizers are forced to x264's initial value. It also compares the spent bits with the target,
+    /// so both are near zero: flat pictures, and a bitrate of 1 kbit/s during the preparation. With lookahead, the last
+    /// of them are still held back when this method returns. ``X264Encoder`` drops them when they come out, and
+    /// restores the bitrate before the first real picture is encoded.
     ///
-    /// One whose lookahead was flushed is opened again, and warmed up.
+    /// An encoder whose lookahead was flushed is opened again and prepared.
     ///
-    /// - Throws: ``/Media/EncoderError``: it is stopped, or x264 failed.
+    /// - Throws: ``/Media/EncoderError`` if the encoder is stopped or x264 fails.
     public func prepare() throws(EncoderError) {
       guard encoder != nil else { throw .stopped }
       let isEmptied = isFlushed
@@ -23,7 +23,7 @@
       if isEmptied {
         try reopen()
       } else if nextIndex > 0 {
-        // One that has encoded is warm, and its next picture need not be a key frame.
+        // An encoder that has encoded pictures is prepared already, and its next picture need not be a key frame.
         return
       }
       guard let encoder else { throw .stopped }
@@ -59,18 +59,19 @@
       rateIndex = nextIndex + Int64(x264_encoder_delayed_frames(encoder))
     }
 
-    /// How much better a quantizer x264 gives key frames.
+    /// The difference by which x264 lowers the quantizer of key frames.
     private var keyFrameBonus: Int { Int((6 * log2(Double(parameters.rc.f_ip_factor))).rounded()) }
 
-    /// The quantizer that x264 would give the first picture (`x264_ratecontrol_new`, `rate_estimate_qscale`), if its
-    /// macroblocks had the complexity of an ordinary scene; nil where quantizers do not follow each other.
+    /// The quantizer that x264 would give the first picture (`x264_ratecontrol_new`, `rate_estimate_qscale`) if its
+    /// macroblocks had the complexity of an ordinary scene; nil if quantizers do not depend on former ones.
     private var firstQuantizer: Int? {
       let isTree = parameters.rc.b_mb_tree != 0
       let first: Double
       switch configuration.rateControl {
       case .constantQuantizer: return nil
       case .variableBitrate:
-        // The macroblock tree takes some 13.5 quantizers times the compression away again.
+        // x264 adds these quantizers for the macroblock tree, some 13.5 times the compression; the tree subtracts them
+        // again.
         let offset = isTree ? (1 - Double(parameters.rc.f_qcompress)) * 13.5 : -Double(keyFrameBonus)
         first = RateFactorControl.first + offset
       case .constantBitrate:
@@ -86,7 +87,7 @@
       return Int(max(10, min(Double(51 - keyFrameBonus), first.rounded())))
     }
 
-    /// SATD of a macroblock, as x264's lookahead measures it on the picture at half its size.
+    /// The SATD of a macroblock, as x264's lookahead measures it on the picture at half its size.
     private static let ordinaryComplexity = 500.0
   }
 #endif

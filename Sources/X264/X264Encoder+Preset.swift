@@ -3,35 +3,39 @@
   public import Media
 
   extension X264Encoder {
-    /// From the next frame on as much work for each picture as `x264Preset` has it, as far as x264 takes that while it
-    /// runs: search, refinement, references, trellis, but not what the parameter sets tell. False where one of the
-    /// presets is ultrafast, or it is slower than the one that the encoder was opened with.
+    /// Changes the effort per picture from the next frame on, as far as x264 can change it while it runs: search,
+    /// refinement, references and trellis, but not what the parameter sets contain. Returns `false` if one of the
+    /// presets is ultrafast, or if the new one is slower than the one that the encoder was opened with.
     ///
-    /// - Throws: ``/Media/EncoderError``: it is stopped, or x264 refused; then the old one goes on.
-    public func change(x264Preset: String) throws(EncoderError) -> Bool {
+    /// - Throws: ``/Media/EncoderError`` if the encoder is stopped or x264 refuses; the former effort then stays.
+    public func change(effort: EncodingEffort?) throws(EncoderError) -> Bool {
       guard encoder != nil else { throw .stopped }
-      guard x264Preset != configuration.x264Preset else { return true }
-      guard let wanted = Self.presets.firstIndex(of: x264Preset),
-        let opened = Self.presets.firstIndex(of: initial.x264Preset), wanted > 0, opened > 0, wanted <= opened
+      var requested = configuration
+      requested.effort = effort
+      guard requested.preset != configuration.preset else {
+        configuration = requested
+        return true
+      }
+      guard let wanted = Self.presets.firstIndex(of: requested.preset),
+        let opened = Self.presets.firstIndex(of: initial.preset), wanted > 0, opened > 0, wanted <= opened
       else { return false }
-      var wish = configuration
-      wish.x264Preset = x264Preset
       let before = parameters
-      try fillEffort(of: wish)
+      try fillEffort(of: requested)
       do throws(EncoderError) {
         try reconfigure()
       } catch {
         parameters = before
         throw error
       }
-      configuration = wish
+      configuration = requested
       return true
     }
 
-    /// Takes into ``parameters`` what x264_encoder_reconfig takes over of a preset; the rest stays as it was opened.
-    func fillEffort(of wish: EncoderConfiguration) throws(EncoderError) {
+    /// Copies to ``parameters`` the values of a preset that x264_encoder_reconfig accepts; the others stay as they were
+    /// at opening.
+    func fillEffort(of requested: EncoderConfiguration) throws(EncoderError) {
       var source = x264_param_t()
-      try wish.fill(&source)
+      try requested.fill(&source)
       parameters.i_frame_reference = source.i_frame_reference
       parameters.analyse.inter = source.analyse.inter
       parameters.analyse.intra = source.analyse.intra

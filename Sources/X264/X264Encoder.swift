@@ -2,73 +2,72 @@
   import CX264
   import Glibc
   public import Media
+  import Platform
 
-  /// H.264 by x264: no B-frames, and without lookahead one access unit out for each frame in.
+  /// An H.264 encoder by x264, without B-frames. Without lookahead, each frame gives one access unit.
   ///
-  /// x264 is told a constant frame rate, because with variable-rate input it holds each picture back until the next
-  /// one has come (it wants the picture's duration), and it ignores a change of that rate. So
-  /// ``change(bitrate:frameRate:)`` tells it the bitrate that gives each frame its share. Key frames are forced by the
-  /// caller's clock for the same reason: x264 counts frames.
+  /// x264 gets a constant frame rate. With variable-rate input it needs each picture's duration, so it holds each
+  /// picture back until the next one comes. It also ignores a change of the rate. So ``change(bitrate:frameRate:)``
+  /// sets the bitrate that gives each frame its share. The caller's clock forces key frames for the same reason: x264
+  /// counts frames.
   ///
-  /// The preset of a running encoder changes between superfast and the one that it was opened with: x264 does not go
-  /// back up from ultrafast's `subme 0`, and says nothing; nor does it add what was not there when it was opened.
+  /// The preset of a running encoder can change between superfast and the preset at opening. x264 cannot go back up
+  /// from ultrafast's `subme 0`, and reports no error. Nor does it add tools that were missing at opening.
   public final class X264Encoder: VideoEncoder, @unchecked Sendable {
     // Sendable: used by one thread at a time, as `VideoEncoder` demands.
 
-    /// What it makes.
+    /// The encoder's configuration.
     public internal(set) var configuration: EncoderConfiguration
-    /// What it is, for a person.
+    /// The encoder's name for display.
     public var name: String {
       let threads = parameters.i_threads
-      return "\(Self.libraryName), \(configuration.x264Preset), \(threads) thread\(threads == 1 ? "" : "s")"
+      return "\(Self.libraryName), \(configuration.preset), \(threads) thread\(threads == 1 ? "" : "s")"
     }
-    /// The parameter sets of everything that it delivers.
+    /// The parameter sets of the stream.
     public let parameterSets: ParameterSets
 
     private(set) var encoder: OpaquePointer?
-    /// As x264 understood them, and then as it was told to change them.
+    /// x264's parameters, as x264 accepted them at opening and with the later changes.
     var parameters: x264_param_t
     var picture = x264_picture_t()
-    /// The number of the next picture, which is its time to x264.
+    /// The number of the next picture, which is its time for x264.
     var nextIndex: Int64 = 0
-    /// The number of the first picture that is not of the warm-up.
+    /// The number of the first picture after the preparation.
     var firstIndex: Int64 = 0
-    /// The number of the picture before which x264 gets its bitrate back after the warm-up; -1 where it has.
+    /// The number of the picture before which x264 gets its bitrate again after the preparation; -1 if it has it.
     var rateIndex: Int64 = -1
-    /// Whether the next picture is an IDR, asked for or not.
+    /// `true` if the next picture must be an IDR picture, even without a request.
     var needsKeyFrame = false
     var isPrepared = false
 
     private let sequenceBytes: UnsafeRawBufferPointer
     private let pictureBytes: UnsafeRawBufferPointer
     private let nalUnits: UnsafeMutableBufferPointer<NALUnit>
-    /// When the pictures were taken that x264 may hold back, by number modulo the length.
-    private let times: UnsafeMutableBufferPointer<(timestamp: MediaTime, captured: MediaTime)>
-    /// As it was opened: its preset is the best one that it will ever have.
+    /// The times of the pictures that x264 may hold back, indexed by number modulo the length.
+    private let times: UnsafeMutableBufferPointer<(timestamp: Instant, captured: Instant)>
+    /// The configuration at opening: its preset is the slowest one that the encoder can use.
     let initial: EncoderConfiguration
-    /// What x264 takes for the frame rate, for ever.
+    /// The constant frame rate that x264 assumes.
     private let nominalRate: FrameRate
-    /// Hands out slices as x264 codes them; nil where it delivers whole pictures.
+    /// The delivery of slices as x264 codes them; nil if the encoder delivers whole pictures.
     private let delivery: SliceDelivery?
     private var rateFactor: RateFactorControl?
     private var isRateFactorNew = false
-    /// Whether it was flushed with a lookahead, which x264 does not fill again.
+    /// `true` if the encoder was flushed with a lookahead, which x264 does not fill again.
     private(set) var isFlushed = false
 
-    /// The most NAL units in one access unit; a slice each, and parameter sets.
-    public static let nalUnitLimit = 1024
-    /// The library, for a person: `x264 build 164`.
+    /// The name of the library for display, such as `x264 build 164`.
     public static let libraryName = "x264 build \(nightjar_x264_build)"
-    /// x264's presets that make sense in real time, fastest first.
+    /// x264's presets that are useful in real time, the fastest first.
     public static let presets = [
       "ultrafast", "superfast", "veryfast", "faster", "fast", "medium", "slow", "slower", "veryslow",
     ]
-    /// Twice what any lookahead holds.
+    /// Twice the number of pictures that any lookahead holds.
     private static let timesCapacity: Int64 = 128
 
     /// Opens x264 with `configuration`.
     ///
-    /// - Throws: ``/Media/EncoderError`` for an impossible value, or where x264 refuses to open.
+    /// - Throws: ``/Media/EncoderError`` for an impossible value, or if x264 fails to open.
     public init(_ configuration: EncoderConfiguration) throws(EncoderError) {
       try Self.check(configuration)
       var parameters = x264_param_t()
@@ -97,7 +96,7 @@
       initial = configuration
       sequenceBytes = Self.copy(sets.sequence)
       pictureBytes = Self.copy(sets.picture)
-      nalUnits = .allocate(capacity: Self.nalUnitLimit)
+      nalUnits = .allocate(capacity: AccessUnit.nalUnitLimit)
       times = .allocate(capacity: Int(Self.timesCapacity))
       times.initialize(repeating: (.zero, .zero))
       delivery = configuration.deliversSlices ? SliceDelivery(sets, size: configuration.size) : nil
@@ -123,7 +122,8 @@
 
     /// Encodes `frame` and lends the access unit; see ``/Media/VideoEncoder``.
     ///
-    /// - Throws: ``/Media/EncoderError``: it is stopped, the frame is not what was agreed, or x264 failed.
+    /// - Throws: ``/Media/EncoderError`` if the encoder is stopped, the frame does not match the configuration, or x264
+    ///   fails.
     public func encode(
       _ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink
     ) throws(EncoderError) {
@@ -168,11 +168,11 @@
       try lend(units, Int(unitCount), bytes: Int(bytes), output) { sink.take($0) }
     }
 
-    /// From the next frame on `bitrate` at `frameRate`. Parameter sets stay, the level among them, so that one who
-    /// will want more later starts with it.
+    /// Sets the bitrate and the frame rate from the next frame on. The parameter sets stay, including the level, so
+    /// open the encoder with the highest bitrate that it will need.
     ///
     /// - Throws: ``/Media/EncoderError/configuration(_:)`` for an impossible value, ``/Media/EncoderError/stopped``, or
-    ///   ``/Media/EncoderError/call(library:function:code:reason:)`` where x264 refuses; then the old ones go on.
+    ///   ``/Media/EncoderError/call(library:function:code:reason:)`` if x264 refuses; the former values then stay.
     public func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {
       guard encoder != nil else { throw .stopped }
       var wanted = configuration
@@ -194,10 +194,10 @@
       }
     }
 
-    /// Lends what the lookahead holds; nothing where there is none. The frame that follows is a key frame then: x264
-    /// does not fill a lookahead that was emptied, so it is opened again.
+    /// Lends the pictures that the lookahead holds; none without lookahead. The next frame is then a key frame, because
+    /// x264 does not fill an emptied lookahead and is opened again.
     ///
-    /// - Throws: ``/Media/EncoderError``: it is stopped, or x264 failed.
+    /// - Throws: ``/Media/EncoderError`` if the encoder is stopped or x264 fails.
     public func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
       guard let encoder else { throw .stopped }
       guard configuration.lookahead > 0 else { return }
@@ -214,7 +214,7 @@
       }
     }
 
-    /// Tells x264 ``parameters``, as far as it takes them while it runs.
+    /// Applies ``parameters`` to x264, as far as x264 can change them while it runs.
     func reconfigure() throws(EncoderError) {
       guard let encoder else { throw .stopped }
       let result = x264_encoder_reconfig(encoder, &parameters)
@@ -224,7 +224,7 @@
       }
     }
 
-    /// Gives x264 the bitrate back that the warm-up took away.
+    /// Restores the bitrate that the preparation lowered.
     private func restoreRate() throws(EncoderError) {
       guard rateIndex >= 0 else { return }
       rateIndex = -1
@@ -239,8 +239,8 @@
       try reconfigure()
     }
 
-    /// Opens x264 once more as it was opened first, and tells it what it was told since. The parameter sets are those
-    /// of before: what x264 has made of its parameters is not what makes them once more.
+    /// Opens x264 again with the parameters of its first opening, and applies the later changes. The former parameter
+    /// sets stay, because the parameters that x264 has changed itself would not give the same sets.
     func reopen() throws(EncoderError) {
       guard let open = encoder else { throw .stopped }
       var fresh = x264_param_t()
@@ -251,7 +251,7 @@
       encoder = opened
       isFlushed = false
       x264_encoder_parameters(opened, &parameters)
-      // The rate of now; what the library has taken for itself stays.
+      // The present rate; values that the library has set itself stay.
       parameters.rc.i_bitrate = rate.i_bitrate
       parameters.rc.i_vbv_max_bitrate = rate.i_vbv_max_bitrate
       parameters.rc.i_vbv_buffer_size = rate.i_vbv_buffer_size
@@ -265,9 +265,9 @@
       _ units: UnsafeMutablePointer<x264_nal_t>, _ unitCount: Int, bytes: Int, _ output: x264_picture_t,
       to deliver: (borrowing AccessUnit) -> Void
     ) throws(EncoderError) {
-      // What the warm-up left in the lookahead.
+      // A picture of the preparation that was left in the lookahead.
       guard output.i_pts >= firstIndex else { return }
-      // A refresh begins with what x264 calls a key frame too, and is one of the others.
+      // x264 also reports a key frame at the start of a refresh, but that is not an IDR picture.
       let isKeyFrame = output.i_type == X264_TYPE_IDR
       let count = try collect(units, unitCount, withSets: output.b_keyframe != 0)
       self.count(bytes: bytes)
@@ -278,19 +278,19 @@
       deliver(unit)
     }
 
-    /// Tells the rate control what a picture has come to.
+    /// Counts the picture's size in the rate control.
     private func count(bytes: Int) {
       if rateFactor?.add(bits: bytes * 8) == true { isRateFactorNew = true }
     }
 
-    /// Puts our parameter sets before an IDR's own NAL units, or those of a recovery point; returns how many there are in
-    /// all.
+    /// Puts the encoder's parameter sets before the NAL units of an IDR picture or a recovery point. Returns the total
+    /// number of NAL units.
     private func collect(
       _ units: UnsafeMutablePointer<x264_nal_t>, _ unitCount: Int, withSets: Bool
     ) throws(EncoderError) -> Int {
-      guard unitCount + 2 <= Self.nalUnitLimit else {
+      guard unitCount + 2 <= AccessUnit.nalUnitLimit else {
         throw .output(
-          library: "x264", "\(unitCount) NAL units in a picture, at most \(Self.nalUnitLimit - 2) are taken")
+          library: "x264", "\(unitCount) NAL units in a picture, at most \(AccessUnit.nalUnitLimit - 2) are taken")
       }
       var count = 0
       func append(_ bytes: UnsafeRawBufferPointer) {

@@ -1,14 +1,14 @@
+import Appliance
 import ArgumentParser
-import Credentials
 import Glibc
-import Media
-import Settings
+import Platform
+import Serving
 
 /// `nightjar config`.
 struct ConfigurationCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "config",
-    abstract: "Options in a file: check it, see what comes of it, begin one.",
+    abstract: "Check the configuration file, show its effect, or print an example.",
     discussion: """
       Examples:
         nightjar config example > nightjar.toml
@@ -19,38 +19,41 @@ struct ConfigurationCommand: ParsableCommand {
       """,
     subcommands: [CheckCommand.self, ShowCommand.self, ExampleCommand.self])
 
-  /// Which file.
+  /// The option that names the file.
   struct File: ParsableArguments {
     @Option(
       name: .customLong("config"),
       help: ArgumentHelp(
-        "The configuration file; without it $NIGHTJAR_CONFIG, else the usual one.",
+        "The configuration file; the default is $NIGHTJAR_CONFIG, else the usual file.",
         discussion: """
-          That is /etc/nightjar/nightjar.toml for root, else nightjar/nightjar.toml under $XDG_CONFIG_HOME or ~/.config.
+          The usual file is /etc/nightjar/nightjar.toml for root, else nightjar/nightjar.toml in $XDG_CONFIG_HOME or \
+          ~/.config.
           """, valueName: "file"))
     var path: String?
 
-    /// What comes of the file and the environment; it will do without a file, where none was named.
+    /// Returns the configuration of the file and the environment. Without a named file, a missing file is no error.
     ///
-    /// - Throws: ``ConfigurationError``, also where there is no file that has to be.
-    func load() throws -> BoxConfiguration {
-      let isUsual = path == nil && (ProcessEnvironment.variables[BoxConfiguration.pathVariable] ?? "").isEmpty
+    /// - Throws: ``ConfigurationError``, also if a required file is missing.
+    func load() throws -> ApplianceConfiguration {
+      let isUsual = path == nil && (ProcessEnvironment.variables[ApplianceConfiguration.pathVariable] ?? "").isEmpty
       let file = isUsual && !ConfigurationFile.mayExist(found) ? "none" : found
-      return try BoxConfiguration.load(arguments: ["--config=\(file)"], environment: ProcessEnvironment.variables)
+      return try StreamCommand.configuration(of: ["--config=\(file)"])
     }
 
-    /// What comes of the file alone, whose mistakes are noted.
+    /// Returns the configuration of the file alone, and notes its mistakes.
     ///
-    /// - Throws: ``ConfigurationError`` where it cannot be read.
-    func check(_ faults: inout ConfigurationFaults) throws -> BoxConfiguration {
-      let box = try BoxConfiguration.read(arguments: ["--config=\(found)"], environment: [:], faults: &faults)
+    /// - Throws: ``ConfigurationError`` if the file cannot be read.
+    func check(_ faults: inout ConfigurationFaults) throws -> ApplianceConfiguration {
+      let box = try ApplianceConfiguration.read(
+        arguments: ["--config=\(found)"], environment: [:], faults: &faults,
+        checkSyntax: StreamCommand.checkSyntax)
       box.noteMissingFiles(&faults)
       return box
     }
 
     private var found: String {
       if let path { return path }
-      let named = ProcessEnvironment.variables[BoxConfiguration.pathVariable] ?? ""
+      let named = ProcessEnvironment.variables[ApplianceConfiguration.pathVariable] ?? ""
       return named.isEmpty ? StandardPaths.configurationFile : named
     }
   }
@@ -59,16 +62,16 @@ struct ConfigurationCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "check", abstract: "Find the mistakes in the file.",
       discussion: """
-        Each is a line with its place. It looks at the file, whether the files of users, tokens and certificate that it \
-        names are there, and for servers that others are to reach at who may log in; cameras may be there or not. With \
-        --strict it reads users, tokens and certificate too, as they are for whoever asks: what a stream would not start \
-        with is a mistake then.
+        It prints each mistake on one line, with its place. It checks the file, whether the files of users, tokens and \
+        certificate exist that the file names, and whether anybody can log in to servers for other hosts. It does not \
+        look for cameras. --strict also reads users, tokens and certificate, with the rights of the user who runs it.
         """)
 
     @OptionGroup var file: File
 
     @Flag(
-      help: "What a stream would not start with is a mistake: servers for others without users, missing certificates.")
+      help:
+        "Treat as a mistake what keeps a stream from starting: servers for others without users, missing certificates.")
     var strict = false
 
     func run() throws {
@@ -78,11 +81,11 @@ struct ConfigurationCommand: ParsableCommand {
         let box = try file.check(&faults)
         for fault in faults.sorted { FailureOutput.write(fault) }
         if let first = faults.sorted.first { throw ExitCode(first.kind.exitCode) }
-        let open = box.box.openToNobody(asIsForUs: strict)
+        let open = box.openToNobody(asIsForUs: strict)
         for warning in box.warnings + (strict ? [] : open) { writeError("warning: \(warning)\n") }
         if strict {
-          try box.box.requireCredentials()
-          if let first = open.first { throw CommandFailure(kind: .usage, description: first) }
+          try box.requireCredentials()
+          if let first = open.first { throw ApplianceFailure(kind: .usage, description: first) }
         }
         let names = box.cameras.map(\.name).joined(separator: ", ")
         try writeOutput(
@@ -94,7 +97,7 @@ struct ConfigurationCommand: ParsableCommand {
 
   struct ShowCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "show", abstract: "Show what file and environment say together, and where it stands, as such a file."
+      commandName: "show", abstract: "Print the options of file and environment as one file, each with its place."
     )
 
     @OptionGroup var file: File
@@ -108,16 +111,16 @@ struct ConfigurationCommand: ParsableCommand {
       }
     }
 
-    private static func text(_ box: BoxConfiguration) -> String {
-      let options = StreamCommand.optionTable.options
+    private static func text(_ box: ApplianceConfiguration) -> String {
+      let options = OptionTable.stream.options
       var lines = options.compactMap { option in
-        option.scope == .box ? box.settings[0][option.name].map(line) : nil
+        option.scope == .box ? box.options[option.name].map(line) : nil
       }
-      for settings in box.settings {
+      for camera in box.cameras {
         lines += ["", "[[camera]]"]
-        lines += options.compactMap { option in option.scope == .box ? nil : settings[option.name].map(line) }
+        lines += options.compactMap { option in option.scope == .box ? nil : camera.options[option.name].map(line) }
       }
-      let isUsual = box.settings.allSatisfy { $0.isEmpty }
+      let isUsual = box.cameras.allSatisfy(\.options.isEmpty)
       if isUsual { lines = ["# nothing is set: all is as nightjar config example shows it"] + lines.suffix(1) }
       return lines.drop { $0.isEmpty }.joined(separator: "\n") + "\n"
     }
@@ -127,9 +130,10 @@ struct ConfigurationCommand: ParsableCommand {
 
   struct ExampleCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "example", abstract: "Print a file that explains every option, to begin with.")
+      commandName: "example", abstract: "Print an example file that explains every option.")
 
-    @Flag(help: "As make install writes it for the service: one camera that may come later, served by RTSP.")
+    @Flag(
+      help: "Print the service's file, as make install writes it: one camera that may appear later, served by RTSP.")
     var service = false
 
     func run() throws {
@@ -139,15 +143,15 @@ struct ConfigurationCommand: ParsableCommand {
   }
 }
 
-extension BoxConfiguration {
+extension ApplianceConfiguration {
   /// The options that name a file without which no stream starts.
   private static let requiredFiles = ["users", "tokens", "tls-cert", "tls-key"]
 
-  /// Notes files that are named and not there. Those that only their owner may look for are taken to be there, and where a
-  /// path begins is known for those from the root alone.
+  /// Notes files that are named and missing. A file that only its owner may look for is taken to exist. Only absolute
+  /// paths are checked, because the base of a relative path is unknown.
   fileprivate func noteMissingFiles(_ faults: inout ConfigurationFaults) {
     for option in Self.requiredFiles {
-      guard let setting = settings[0][option], let path = setting.text, path.hasPrefix("/"),
+      guard let setting = options[option], let path = setting.text, path.hasPrefix("/"),
         !ConfigurationFile.mayExist(path)
       else { continue }
       let mend =
@@ -162,33 +166,34 @@ extension BoxConfiguration {
   }
 }
 
-extension StreamCommand {
-  /// Reads the files that say who may log in and what the servers show, as a stream does at its start.
+extension ApplianceConfiguration {
+  /// Reads the files of users, tokens and certificates, as a stream does at its start.
   ///
-  /// - Throws: as that does.
+  /// - Throws: the errors of a stream's start.
   fileprivate func requireCredentials() throws {
-    guard serving.isServed || api.https != nil || http.http != nil else { return }
-    _ = try serving.usersFile()
+    guard rtsp.isServed || api.https != nil || http.http != nil else { return }
+    _ = try rtsp.usersFile()
     if api.https != nil { _ = try api.tokensFile() }
-    if let certificate = serving.certificate, let key = serving.key {
+    if let certificate = rtsp.certificate, let key = rtsp.key {
       _ = try TLSIdentity(certificateFile: certificate, keyFile: key)
     }
   }
 
-  /// A line for each server that others are to reach while nobody could log in: a stream would not start with it.
+  /// Returns a line for each server that is open to other hosts while nobody can log in: a stream would not start with
+  /// such a server.
   ///
-  /// - Parameter asIsForUs: whether root means a stream of its own, and not the service's.
+  /// - Parameter asIsForUs: `true` if root means a stream of its own, and not the service's.
   fileprivate func openToNobody(asIsForUs: Bool) -> [String] {
-    // What may not be read by whoever checks may be well for the service.
-    guard var hasUsers = try? (serving.usersFile(mayBeEmpty: true)?.users.isEmpty == false),
+    // The service may be able to read a file that this user may not.
+    guard var hasUsers = try? (rtsp.usersFile(mayBeEmpty: true)?.users.isEmpty == false),
       var hasTokens = try? (api.tokensFile()?.names.isEmpty == false)
     else { return [] }
     // The service's users are not those of root, who looks at the service's file.
     let isOfService = !asIsForUs && ServiceAccount.isBesideRoot
-    if isOfService, serving.users == nil { hasUsers = ServiceAccount.hasUsers == true }
+    if isOfService, rtsp.users == nil { hasUsers = ServiceAccount.hasUsers == true }
     if isOfService, api.tokens == nil { hasTokens = ServiceAccount.hasTokens == true }
     let servers = [
-      ("rtsp", serving.rtsp, hasUsers), ("rtsps", serving.rtsps, hasUsers), ("https", api.https, hasUsers || hasTokens),
+      ("rtsp", rtsp.rtsp, hasUsers), ("rtsps", rtsp.rtsps, hasUsers), ("https", api.https, hasUsers || hasTokens),
       ("http", http.http, hasUsers),
     ]
     let adding =
@@ -197,8 +202,8 @@ extension StreamCommand {
       guard let given, given.listeners(port: 1, isEncrypted: false, isOpenToOthers: hasAnybody) == nil else {
         return nil
       }
-      return "\(name) \(given): nightjar serves others only where there are users, else it does not start; there are "
-        + "none: \(adding)"
+      return "\(name) \(given): without users nightjar does not serve other hosts, and does not start. Add a user: "
+        + adding
     }
   }
 }

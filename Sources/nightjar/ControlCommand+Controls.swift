@@ -1,15 +1,16 @@
+import Appliance
 import ArgumentParser
 import Capture
-import Control
+import Serving
 
 extension ControlCommand {
   /// `nightjar ctl controls`.
   struct ControlsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "controls", abstract: "List, read and set the camera's own settings while it streams.",
+      commandName: "controls", abstract: "List, read and set the camera's controls while it streams.",
       discussion: """
-        What is set here holds until the next reload, or until the program ends; it is set again when the camera comes \
-        back after it was unplugged.
+        A value lasts until the next reload, or until the program ends. If the camera is unplugged and comes back, \
+        nightjar sets the value again.
 
         Examples:
           nightjar ctl controls
@@ -24,7 +25,7 @@ extension ControlCommand {
 
     @OptionGroup var stream: Stream
 
-    /// Refuses what is given twice, which the API cannot: its names are the keys of an object.
+    /// Refuses a name that is given twice. The API cannot express that, because names are the keys of an object.
     fileprivate static func requireDistinct(_ names: [String]) throws {
       for (index, name) in names.enumerated() where names[..<index].contains(name) {
         throw ValidationError("\(CameraControlError.twice(name: name))")
@@ -34,7 +35,7 @@ extension ControlCommand {
 
   struct ListControlsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "list", abstract: "List all, with what they are and may be.")
+      commandName: "list", abstract: "List all controls with value and range.")
 
     @OptionGroup var stream: Stream
 
@@ -49,7 +50,7 @@ extension ControlCommand {
     private static func text(_ answer: CameraControlsAnswer) -> String {
       let lock =
         switch answer.sensorLock {
-        case "settling": "the sensor is locked once it has settled\n"
+        case "settling": "the sensor will be locked once it has settled\n"
         case "locked": "the sensor is locked\n"
         default: ""
         }
@@ -58,9 +59,9 @@ extension ControlCommand {
   }
 
   struct GetControlCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "get", abstract: "Tell what one is.")
+    static let configuration = CommandConfiguration(commandName: "get", abstract: "Print the value of one control.")
 
-    @Argument(help: "Its name.") var name: String
+    @Argument(help: "The control's name.") var name: String
 
     @OptionGroup var stream: Stream
 
@@ -77,9 +78,9 @@ extension ControlCommand {
 
   struct SetControlsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "set", abstract: "Set some: automatics off, then what they set, then automatics on.")
+      commandName: "set", abstract: "Set controls: automatics off, then their values, then automatics on.")
 
-    @Argument(help: "NAME=VALUE, as in brightness=10.", transform: CameraControlOptions.assignment)
+    @Argument(help: "NAME=VALUE, as in brightness=10.", transform: SettingValues.assignment)
     var assignments: [ControlAssignment]
 
     @OptionGroup var stream: Stream
@@ -98,9 +99,10 @@ extension ControlCommand {
   struct ResetControlsCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "reset",
-      abstract: "Take back what was set so: to what the configuration says, else the camera's usual value.")
+      abstract: "Reset controls to the configuration's value, else to the camera's default.")
 
-    @Argument(help: "Which; without any all that ctl controls set has set.") var names: [String] = []
+    @Argument(help: "The controls' names; the default is all that nightjar ctl controls set has set.") var names:
+      [String] = []
 
     @OptionGroup var stream: Stream
 
@@ -127,14 +129,14 @@ extension ControlCommand {
       try stream.tell {
         try $0.lockSensor(true)
       } _: {
-        $0.sensorLock == "locked" ? "the sensor is locked\n" : "the sensor is locked once it has settled\n"
+        $0.sensorLock == "locked" ? "the sensor is locked\n" : "the sensor will be locked once it has settled\n"
       }
     }
   }
 
   struct UnlockCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "unlock", abstract: "Let the camera set them by itself again.")
+      commandName: "unlock", abstract: "Let the camera adjust exposure, gain, white balance and focus again.")
 
     @OptionGroup var stream: Stream
 
@@ -152,7 +154,7 @@ extension ControlCommand {
 }
 
 extension ControlsText {
-  /// A line for each of `names`.
+  /// Returns a line for each of `names`.
   fileprivate static func values(of names: [String], in answer: CameraControlsAnswer) -> String {
     answer.controls.filter { names.contains($0.name) }.map { "\($0.name): \(value(of: $0))\n" }.joined()
   }

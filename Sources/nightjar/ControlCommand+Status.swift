@@ -1,15 +1,17 @@
+import Appliance
 import ArgumentParser
-import Control
 import Glibc
 import Media
+import Platform
+import Serving
 
 extension ControlCommand {
   struct StatusCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "status", abstract: "Tell how the stream is.",
-      discussion: "With --watch it is shown anew each second until Ctrl-C; with --json too, one line a second.")
+      commandName: "status", abstract: "Show the state of the stream.",
+      discussion: "--watch updates it every second, until Ctrl-C. --watch --json prints one line a second.")
 
-    @Flag(help: "Show it anew each second.")
+    @Flag(help: "Update it every second.")
     var watch = false
 
     @OptionGroup var stream: Stream
@@ -36,7 +38,7 @@ extension ControlCommand {
 
   struct ViewersCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "viewers", abstract: "Tell who gets the stream, and how it arrives.")
+      commandName: "viewers", abstract: "List who receives the stream, and what is lost.")
 
     @OptionGroup var stream: Stream
 
@@ -47,24 +49,27 @@ extension ControlCommand {
         guard !answer.viewers.isEmpty else { return "nobody is watching\n" }
         let isOne = Set(answer.viewers.map(\.camera)).count == 1
         return answer.viewers.flatMap { viewer in
-          viewer.kind == "mjpeg"
-            ? [StatusText.pictureLine(of: viewer.delivery, label: isOne ? "" : "\(viewer.camera): ")]
-            : StatusText.lines(of: viewer.delivery, label: isOne ? "" : "\(viewer.camera): ", indent: "  ")
+          let label = isOne ? "" : "\(viewer.camera): "
+          return switch viewer.kind {
+          case "mjpeg": [StatusText.pictureLine(of: viewer.delivery, label: label)]
+          case "mp3": [StatusText.listenerLine(of: viewer.delivery, label: label)]
+          default: StatusText.lines(of: viewer.delivery, label: label, indent: "  ")
+          }
         }.map { $0 + "\n" }.joined()
       }
     }
   }
 }
 
-/// A status in words.
+/// The text form of a status.
 enum StatusText {
-  /// All cameras.
+  /// Returns the status of all cameras.
   static func text(_ box: BoxStatus) -> String {
-    var lines = ["running      " + StatusDisplay.clock(MediaTime(seconds: box.uptimeSeconds))]
+    var lines = ["running      " + StatusDisplay.clock(Duration(seconds: box.uptimeSeconds))]
     if box.reloads > 0 { lines.append("reloaded     \(times(box.reloads))") }
     if box.memoryLocked { lines.append("memory       locked") }
     for listener in box.listeners {
-      let address = listener.address.contains(":") ? "[\(listener.address)]" : listener.address
+      let address = IPAddress.bracketed(listener.address)
       lines.append("listening    \(listener.scheme) at \(address) port \(listener.port)")
     }
     for service in box.announcements {
@@ -85,14 +90,14 @@ enum StatusText {
     return lines.joined(separator: "\n") + "\n"
   }
 
-  /// One camera.
+  /// Returns the status of one camera.
   static func text(_ status: StreamStatus) -> String {
-    (["name         \(status.name)", "running      " + StatusDisplay.clock(MediaTime(seconds: status.uptimeSeconds))]
+    (["name         \(status.name)", "running      " + StatusDisplay.clock(Duration(seconds: status.uptimeSeconds))]
       + lines(of: status)).joined(separator: "\n") + "\n"
   }
 
   private static func lines(of status: StreamStatus) -> [String] {
-    let (source, laid, encoder) = (status.source, status.orientation, status.encoder)
+    let (source, orientation, encoder) = (status.source, status.orientation, status.encoder)
     let frames = status.frames
     var lines: [String] = []
     if let health = status.health {
@@ -101,21 +106,22 @@ enum StatusText {
     lines.append("source       \(source.name), \(source.width)x\(source.height) at \(decimal(source.fps)) fps")
     if let camera = status.camera {
       lines.append(
-        "camera       \(camera.state) for \(StatusDisplay.clock(MediaTime(seconds: camera.seconds))); lost "
+        "camera       \(camera.state) for \(StatusDisplay.clock(Duration(seconds: camera.seconds))); lost "
           + "\(times(camera.losses)), opened again \(times(camera.reopenings)), "
           + "\(camera.placeholderFrames) placeholders")
       if let obstacle = camera.obstacle { lines.append("             \(obstacle)") }
     }
+    if let sound = status.sound { lines += self.lines(of: sound) }
     lines += [
-      "orientation  \(laid.degrees) degrees\(laid.mirrored ? ", mirrored" : ""), sent as \(laid.width)x\(laid.height); "
-        + "encoders exchanged \(times(laid.switches))",
+      "orientation  \(orientation.degrees) degrees\(orientation.mirrored ? ", mirrored" : ""), sent as \(orientation.width)x\(orientation.height); "
+        + "encoders exchanged \(times(orientation.switches))",
       "encoder      \(encoder.name)\(encoder.bitrate.map { ", " + Terminal.bitrate(Double($0)) } ?? ""); failed over "
         + times(encoder.failovers),
       "frames       \(frames.captured) captured, \(frames.encoded) encoded (\(frames.keyFrames) key frames), "
         + "\(frames.sent) sent, \(frames.dropped) dropped",
     ]
     if frames.unwatched > 0 { lines.append("             \(frames.unwatched) not encoded while nobody watched") }
-    if frames.thinned > 0 { lines.append("             left out \(frames.thinned) to spare the machine") }
+    if frames.thinned > 0 { lines.append("             left out \(frames.thinned) to spare the host") }
     for (cause, count) in frames.droppedByCause.sorted(by: { $0.key < $1.key }) where count > 0 {
       let known = DropCause.allCases.first { $0.name == cause }
       lines.append("             dropped \(count): \(known?.explanation ?? cause)")
@@ -124,17 +130,19 @@ enum StatusText {
     if let adaptation = status.adaptation { lines += self.lines(of: adaptation) }
     if !status.threads.isEmpty { lines.append("threads      " + Self.text(of: status.threads)) }
     if !status.without.isEmpty { lines.append("without      " + status.without.joined(separator: ", ")) }
-    for destination in status.destinations { lines += self.lines(of: destination, label: "destination  ") }
+    for destination in status.destinations {
+      lines += self.lines(of: destination, label: destination.kind == "rtsp" ? "viewer       " : "destination  ")
+    }
     let pictures = status.pictures
     if pictures.viewers + pictures.coded + pictures.passed > 0 {
       lines.append(
-        "pictures     \(pictures.viewers) looking by MJPEG, \(pictures.coded) JPEGs made, \(pictures.passed) of the "
+        "pictures     \(pictures.viewers) watching by MJPEG, \(pictures.coded) JPEGs made, \(pictures.passed) of the "
           + "camera's own, \(pictures.skipped) frames skipped")
     }
     return lines
   }
 
-  /// `nj-capture rr 5, nj-encode, nj-send rr 5; processors 0-3`.
+  /// Returns `nj-capture rr 5, nj-encode, nj-send rr 5; processors 0-3`.
   private static func text(of threads: [StreamStatus.Thread]) -> String {
     let places = Set(threads.map(\.cpus))
     let words = threads.map { thread in
@@ -144,23 +152,26 @@ enum StatusText {
     return words.joined(separator: ", ") + (places.count == 1 ? "; processors \(threads[0].cpus)" : "")
   }
 
-  /// What one who looks at JPEG pictures gets.
+  /// Returns the line for a viewer of JPEG pictures.
   static func pictureLine(of delivery: StreamStatus.Destination, label: String) -> String {
     "\(label)\(delivery.url): \(delivery.packets) pictures, \(delivery.bytes) bytes"
   }
 
-  /// What one destination or guest gets: a line, and another for what it reports.
+  /// Returns the lines for one destination or RTSP viewer: one for the packets sent, and another for the viewer's
+  /// report.
   static func lines(of destination: StreamStatus.Destination, label: String, indent: String = "             ")
     -> [String]
   {
+    let tracks = destination.tracks ?? []
+    let sound = tracks.contains("sound") ? " (\(tracks.joined(separator: " and ")))" : ""
     var lines = [
-      "\(label)\(destination.url): \(destination.packets) packets, \(destination.bytes) bytes, "
+      "\(label)\(destination.url)\(sound): \(destination.packets) packets, \(destination.bytes) bytes, "
         + "\(destination.packetsLost) packets lost, \(destination.framesDropped) frames lost"
         + (destination.slow ? "; too slow for the stream" : "")
     ]
     if let reception = destination.reception {
       lines.append(
-        // Fewer than none: it counts what came twice, as RFC 3550 section 6.4.1 wants it.
+        // Fewer than none is possible: RFC 3550 section 6.4.1 counts duplicates as received.
         "\(indent)it reports \(max(0, reception.packetsLost)) packets lost, "
           + "\(percent(reception.fractionLost)) of late, "
           + "jitter \(Terminal.decimal(reception.jitterMs, digits: 1)) ms"
@@ -180,7 +191,7 @@ enum StatusText {
     if let rate = adaptation.maximumFps { limits.append("\(decimal(rate)) fps at most") }
     if let size = adaptation.maximumSize { limits.append("\(size) at most") }
     if adaptation.bitrateShare < 1 { limits.append("\(percent(adaptation.bitrateShare)) of the bitrate") }
-    return (machine.isEmpty ? [] : ["machine      " + machine.joined(separator: ", ")])
+    return (machine.isEmpty ? [] : ["host         " + machine.joined(separator: ", ")])
       + (limits.isEmpty ? [] : ["reduced      " + limits.joined(separator: ", ")])
   }
 
@@ -193,14 +204,14 @@ enum StatusText {
       words.append(controls.sensorLock == "locked" ? "sensor locked" : "sensor settling, to be locked")
     }
     return (words.isEmpty ? [] : ["controls     " + words.joined(separator: "; ")])
-      + controls.complaints.map { "             not so: \($0)" }
+      + controls.complaints.map { "             not set: \($0)" }
   }
 
   static func times(_ count: Int) -> String { count == 1 ? "once" : "\(count) times" }
 
   static func percent(_ share: Double) -> String { Terminal.decimal(share * 100, digits: 1) + " %" }
 
-  /// `30`, `29.97`.
+  /// Returns `30`, `29.97`.
   private static func decimal(_ value: Double) -> String {
     Terminal.decimal(value, digits: value == value.rounded() ? 0 : 2)
   }

@@ -1,12 +1,12 @@
+import Appliance
 import CLinux
-import Control
 import Glibc
-import Media
+import Platform
+import Serving
 
-/// `nightjar ctl status --watch`: asks once a second and shows what has come of it.
+/// `nightjar ctl status --watch`: requests the status once a second and shows it.
 ///
-/// On a terminal the view is drawn over the one before; in a pipe each is written after the last, with an empty line
-/// between.
+/// On a terminal each view replaces the one before. In a pipe each view follows the last, with an empty line between.
 struct StatusWatch {
   private let stream: ControlCommand.Stream
   private let isTerminal = isatty(STDOUT_FILENO) == 1
@@ -17,15 +17,15 @@ struct StatusWatch {
     self.stream = stream
   }
 
-  /// Goes on until Ctrl-C, or until nobody reads it.
+  /// Runs until Ctrl-C, or until the output's reader is gone.
   ///
-  /// - Throws: what the first question throws; after that it waits for a server that has gone.
+  /// - Throws: the errors of the first request. After that, waits for a server that is gone.
   mutating func run() throws {
     // Before the client's threads, so that they leave these signals to this one.
     let signals = nightjar_stop_signals()
     guard signals >= 0 else { throw SystemFailure("signalfd") }
     defer { close(signals) }
-    let client = stream.client(patience: MediaTime(seconds: 2))
+    let client = stream.client(patience: Duration(seconds: 2))
     var answer = try client.status()
     if let camera = stream.camera { _ = try client.status(of: camera) }
     if isTerminal, !stream.json { write("\u{1b}[?25l") }
@@ -40,7 +40,7 @@ struct StatusWatch {
       } catch {
         let text = (error as? any Failure)?.description ?? "\(error)"
         view.forget()
-        // In JSON there is nothing to say; the line that is missing says it.
+        // JSON has no form for this message; the missing line shows the failure.
         if !stream.json { isRead = draw(Self.wrapped("no answer: \(text)") + ["trying again each second"]) }
       }
     }
@@ -48,14 +48,14 @@ struct StatusWatch {
     if received != 0, received != SIGINT { nightjar_end_by_signal(received) }
   }
 
-  /// Waits a second; the signal that came meanwhile, or 0.
+  /// Waits a second. Returns the signal that came meanwhile, or 0.
   private func wait(_ signals: CInt) -> CInt {
     var descriptor = pollfd(fd: signals, events: Int16(POLLIN), revents: 0)
     _ = nightjar_poll(&descriptor, 1, 1_000_000_000)
     return descriptor.revents == 0 ? 0 : nightjar_next_signal(signals)
   }
 
-  private mutating func show(_ answer: ControlClient.Answer<BoxStatus>, at now: MediaTime) -> Bool {
+  private mutating func show(_ answer: ControlClient.Answer<BoxStatus>, at now: Instant) -> Bool {
     if stream.json { return write(String(decoding: answer.json, as: UTF8.self)) }
     return draw(view.lines(of: answer.value, only: stream.camera, at: now))
   }
@@ -65,14 +65,14 @@ struct StatusWatch {
     var size = winsize()
     let isKnown = ioctl(STDOUT_FILENO, UInt(TIOCGWINSZ), &size) == 0 && size.ws_col > 0 && size.ws_row > 1
     let (columns, rows) = isKnown ? (Int(size.ws_col), Int(size.ws_row)) : (80, 24)
-    // One that scrolls could not be drawn over.
+    // A view that scrolls could not be replaced.
     let shown = lines.prefix(rows - 1).map { $0.prefix(min(columns - 1, 80)) + "\u{1b}[K\n" }
     let back = linesDrawn > 0 ? "\u{1b}[\(min(linesDrawn, rows - 1))A\r" : ""
     linesDrawn = shown.count
     return write(back + shown.joined() + "\u{1b}[J")
   }
 
-  /// The words of a sentence in lines of 78 characters at most, longer words cut.
+  /// Returns the words of a sentence in lines of 78 characters at most; longer words are cut.
   private static func wrapped(_ text: String) -> [String] {
     var lines = [""]
     for word in text.split(separator: " ") {
@@ -88,29 +88,33 @@ struct StatusWatch {
     return lines
   }
 
-  /// Whether somebody reads it.
+  /// Writes to standard output. Returns `true` if the output still has a reader.
   @discardableResult
   private func write(_ text: String) -> Bool { writeAll(text, to: STDOUT_FILENO) == 0 }
 }
 
 /// The live view of a status: within 80 columns.
 struct StatusView {
-  private var last: (status: BoxStatus, time: MediaTime)?
+  private var last: (status: BoxStatus, time: Instant)?
 
-  /// Begins anew: rates want two answers of the same server.
+  /// Forgets the last status: rates need two answers of the same server.
   mutating func forget() { last = nil }
 
-  /// The lines for a status that came at `now`.
-  mutating func lines(of status: BoxStatus, only name: String?, at now: MediaTime) -> [String] {
-    // Another run has begun to count at nothing.
+  /// Returns the lines for a status that was received at `now`.
+  mutating func lines(of status: BoxStatus, only name: String?, at now: Instant) -> [String] {
+    // Another run counts from zero.
     if let last, status.uptimeSeconds < last.status.uptimeSeconds { forget() }
     defer { last = (status, now) }
     let cameras = status.cameras.filter { name == nil || $0.name == name }
-    let viewers = cameras.reduce(0) { $0 + $1.destinations.count + $1.pictures.viewers }
+    let destinations = cameras.reduce(0) { $0 + $1.destinations.count(where: \.isDestination) }
+    let viewers = cameras.reduce(-destinations) {
+      $0 + $1.destinations.count + $1.pictures.viewers + ($1.sound?.mp3Listeners ?? 0)
+    }
     var lines = [
-      "nightjar  " + StatusDisplay.clock(MediaTime(seconds: status.uptimeSeconds))
+      "nightjar  " + StatusDisplay.clock(Duration(seconds: status.uptimeSeconds))
         + "  \(cameras.count) \(cameras.count == 1 ? "camera" : "cameras")"
         + "  \(viewers) \(viewers == 1 ? "viewer" : "viewers")"
+        + (destinations > 0 ? "  \(destinations) \(destinations == 1 ? "destination" : "destinations")" : "")
         + (status.reloads > 0 ? "  reloaded \(StatusText.times(status.reloads))" : "")
     ]
     let absent = status.absent.filter { camera in
@@ -122,7 +126,7 @@ struct StatusView {
     return lines
   }
 
-  private func lines(of camera: StreamStatus, at now: MediaTime) -> [String] {
+  private func lines(of camera: StreamStatus, at now: Instant) -> [String] {
     let former = last?.status.cameras.first { $0.name == camera.name && $0.uptimeSeconds <= camera.uptimeSeconds }
     let seconds = last.map { (now - $0.time).seconds } ?? 0
     func rate(_ new: Int, _ old: Int?) -> Double? {
@@ -144,6 +148,10 @@ struct StatusView {
         (camera.encoder.bitrate.map { Terminal.bitrate(Double($0)) } ?? "fixed quality", 16)),
     ]
     if let health = camera.health, !health.healthy, let reason = health.reason { lines.append("  \(reason)") }
+    if let sound = camera.sound {
+      lines.append("  sound " + LevelBar.text(sound))
+      if sound.mp3Listeners > 0 { lines.append("  \(sound.mp3Listeners) listening by MP3") }
+    }
     if camera.pictures.viewers > 0 {
       let pictures = camera.pictures.coded + camera.pictures.passed
       let old = former.map { $0.pictures.coded + $0.pictures.passed }
@@ -159,12 +167,19 @@ struct StatusView {
       let loss = viewer.reception.map { "lost \(StatusText.percent($0.fractionLost))" } ?? "no report"
       lines.append(
         Self.columns(
-          ("  \(viewer.url)", 45), (viewer.slow ? "too slow" : loss, 14), (bits, 14)))
+          ("  \(viewer.url)", 45), (viewer.slow ? "too slow" : loss, 14), (bits, 13), (Self.sound(of: viewer), 8)))
     }
     return lines
   }
 
-  /// Fields side by side, each cut or filled to its width with a space behind it.
+  /// Returns `+ sound` for a viewer of picture and sound, `sound` for one that only listens, and nothing for others.
+  private static func sound(of viewer: StreamStatus.Destination) -> String {
+    let tracks = viewer.tracks ?? []
+    guard tracks.contains("sound") else { return "" }
+    return tracks.count == 1 ? "sound" : "+ sound"
+  }
+
+  /// Returns the fields side by side, each cut or filled to its width, with a space behind it.
   private static func columns(_ fields: (text: String, width: Int)...) -> String {
     var line = ""
     for (index, field) in fields.enumerated() {

@@ -1,13 +1,15 @@
+import Appliance
 import ArgumentParser
-import Control
 import Glibc
 import Media
+import Platform
+import Serving
 
 /// `nightjar ctl`.
 struct ControlCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "ctl",
-    abstract: "Ask a running stream how it is, or change it.",
+    abstract: "Show or change a running stream.",
     discussion: """
       You must be the owner of the stream's control socket or in its group.
 
@@ -17,57 +19,60 @@ struct ControlCommand: ParsableCommand {
         nightjar ctl rotate 90 --camera nursery
         nightjar ctl add rtp://192.168.1.20:5004 --sdp camera.sdp
         nightjar ctl controls set brightness=10
+        nightjar ctl audio mute
         nightjar ctl bitrate 2.5M --socket /run/nightjar/control.sock
 
-      With --json an answer is JSON on standard output, and a failure is JSON on standard error: {"error": …, \
-      "failure": …}, as docs/openapi.json describes it.
+      --json prints the answer as JSON on standard output, and a failure as JSON on standard error: {"error": …, \
+      "failure": …}. docs/openapi.json describes both.
 
-      Exit codes are those of sysexits.h: 64 wrong value, 66 no such camera, destination or control, 69 no such stream, 77 no \
-      permission.
+      Exit codes are those of sysexits.h: 64 wrong value, 66 no such camera, destination or control, 69 no such \
+      stream, 77 no permission.
       """,
     subcommands: [
       StatusCommand.self, ViewersCommand.self, RotateCommand.self, KeyFrameCommand.self, BitrateCommand.self,
-      AddCommand.self, RemoveCommand.self, ControlsCommand.self, ReloadCommand.self,
+      AddCommand.self, RemoveCommand.self, ControlsCommand.self, AudioCommand.self,
+      ReloadCommand.self,
     ])
 
-  // The subcommands have it too, for their help; ArgumentParser gives them what was parsed here, wherever it stood.
+  // The subcommands have these options too, for their help. ArgumentParser gives the subcommands the values that were
+  // parsed here, wherever the options stood.
   @OptionGroup var stream: Stream
 
-  /// Which stream, and how its answer is shown.
+  /// The options that select the stream and the form of the answer.
   struct Stream: ParsableArguments {
     @Option(
       help: ArgumentHelp(
-        "The stream's control socket; without it the usual one.",
-        discussion: "That is nightjar/control.sock under $XDG_RUNTIME_DIR, else under /run.", valueName: "path"))
+        "The stream's control socket.",
+        discussion: "The default is nightjar/control.sock in $XDG_RUNTIME_DIR, else in /run.", valueName: "path"))
     var socket: String?
 
     @Option(
-      help: ArgumentHelp("Which camera, where there are several.", valueName: "name"),
+      help: ArgumentHelp("The camera's name, if there are several.", valueName: "name"),
       completion: NameCompletion.cameras)
     var camera: String?
 
-    @Flag(help: "Write the answer as JSON, and a failure too.")
+    @Flag(help: "Print the answer, or the failure, as JSON.")
     var json = false
 
     mutating func validate() throws {
-      if camera == "" { throw ValidationError("--camera: name one, as nightjar ctl status does") }
+      if camera == "" { throw ValidationError("--camera: the name is empty; nightjar ctl status lists the names") }
     }
 
-    /// A client of it.
-    func client(patience: MediaTime = MediaTime(seconds: 10)) -> ControlClient {
+    /// Returns a client of the stream.
+    func client(patience: Duration = Duration(seconds: 10)) -> ControlClient {
       ControlClient(path: socket ?? ControlSocket.clientPath, camera: camera, patience: patience)
     }
 
-    /// Asks it; a failure becomes one line and an exit code.
+    /// Sends requests to the stream. A failure becomes one line and an exit code.
     func ask(_ body: (ControlClient) throws -> Void) throws {
-      // A reader that has seen enough would end the program with a signal, and without a word otherwise.
+      // A reader that has seen enough would otherwise end the program by a signal, silently.
       signal(SIGPIPE, SIG_IGN)
       try reportingFailures {
         try body(client())
       }
     }
 
-    /// Asks it, and writes its answer, in words unless JSON is wanted.
+    /// Sends a request, and writes its answer: in words unless JSON is requested.
     func tell<Value>(
       _ request: (ControlClient) throws -> ControlClient.Answer<Value>, _ words: (Value) -> String
     ) throws {
@@ -85,13 +90,14 @@ struct ControlCommand: ParsableCommand {
 
   struct RotateCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "rotate", abstract: "Turn the picture clockwise: 0, 90, 180 or 270 degrees from the camera's own.",
+      commandName: "rotate",
+      abstract: "Rotate the picture clockwise, by 0, 90, 180 or 270 degrees from the camera's own.",
       aliases: ["orientation"])
 
     @Argument(
       help: "0, 90, 180 or 270.", completion: .list(["0", "90", "180", "270"]),
       transform: { text in
-        guard let degrees = OptionValues.number(text[...]), let rotation = try? Rotation(degrees: degrees) else {
+        guard let degrees = SettingValues.number(text[...]), let rotation = try? Rotation(degrees: degrees) else {
           throw ValidationError("choose 0, 90, 180 or 270")
         }
         return rotation
@@ -100,7 +106,7 @@ struct ControlCommand: ParsableCommand {
 
     @Flag(
       name: [.customLong("mirror"), .customLong("mirrored")],
-      help: "Mirror it left to right too, as --mirror of nightjar stream does.")
+      help: "Also mirror it left to right, as nightjar stream --mirror does.")
     var mirror = false
 
     @OptionGroup var stream: Stream
@@ -116,7 +122,7 @@ struct ControlCommand: ParsableCommand {
 
   struct KeyFrameCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "keyframe", abstract: "Ask for a key frame, from which a viewer can begin.")
+      commandName: "keyframe", abstract: "Request a key frame, so that viewers can begin.")
 
     @OptionGroup var stream: Stream
 
@@ -134,12 +140,12 @@ struct ControlCommand: ParsableCommand {
       commandName: "bitrate", abstract: "Change the bitrate, without a gap in the picture.")
 
     @Argument(
-      help: "Bits a second, as in 2.5M or 800k.",
+      help: "Bits per second, as in 2.5M or 800k.",
       transform: { text in
         let limits = EncoderConfiguration.bitrateLimits
-        guard let bitrate = try? OptionValues.bitrate(text).value else {
+        guard let bitrate = try? SettingValues.bitrate(text) else {
           throw ValidationError(
-            "choose bits a second from \(limits.lowerBound / 1000)k to \(limits.upperBound / 1_000_000)M, as in 2.5M")
+            "choose bits per second from \(limits.lowerBound / 1000)k to \(limits.upperBound / 1_000_000)M, as in 2.5M")
         }
         return bitrate
       })
@@ -159,16 +165,18 @@ struct ControlCommand: ParsableCommand {
   struct ReloadCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "reload",
-      abstract: "Have the configuration file read again, and what it says now done.",
+      abstract: "Read the configuration file again and apply it.",
       discussion: """
-        Users, tokens and certificates are read again, too. Where a file is wrong nothing changes, and the answer says why. \
-        Where it was taken the exit code is 0; what could not be done of it is a warning.
+        The stream also reads users, tokens and certificates again. If a file is wrong, nothing changes, and the \
+        answer says why. If the files are right, the exit code is 0; a warning tells what could not be applied.
         """)
 
     @OptionGroup var stream: Stream
 
     func validate() throws {
-      guard stream.camera == nil else { throw ValidationError("--camera: a reload is of all cameras; leave it out") }
+      guard stream.camera == nil else {
+        throw ValidationError("--camera: a reload is for all cameras; leave the option out")
+      }
     }
 
     func run() throws {

@@ -1,16 +1,17 @@
+import Appliance
 import Capture
-import Control
 import FoundationEssentials
 import Glibc
-import Media
+import Platform
+import Serving
 
 extension DevicesCommand {
-  /// Lists the settings of one camera, or of all.
+  /// Lists the controls of one camera, or of all.
   func listControls() throws {
     signal(SIGPIPE, SIG_IGN)
     try reportingFailures {
       let paths = camera.map { [$0] } ?? CameraList().entries.filter { $0.capabilities != nil }.map(\.path)
-      guard !paths.isEmpty else { throw CommandFailure(kind: .noInput, description: "no camera found: plug one in") }
+      guard !paths.isEmpty else { throw ApplianceFailure(kind: .noInput, description: "no camera found: plug one in") }
       let listed = try paths.map { path in
         ControlsOfCamera(
           path: path, controls: try CameraControlList.controls(of: path).map(CameraControlsAnswer.Control.init))
@@ -23,7 +24,7 @@ extension DevicesCommand {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     encoder.keyEncodingStrategy = .convertToSnakeCase
-    // Only non-finite numbers could fail, and these are whole.
+    // Only non-finite numbers could fail, and these are integers.
     return ((try? encoder.encode(["cameras": cameras])).map { String(decoding: $0, as: UTF8.self) } ?? "{}") + "\n"
   }
 

@@ -1,3 +1,4 @@
+import Appliance
 import ArgumentParser
 import Capture
 import FoundationEssentials
@@ -8,36 +9,40 @@ import Media
 struct DevicesCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "devices",
-    abstract: "List the cameras and encoders of this machine with what they can do.",
+    abstract: "List the cameras, microphones and encoders of this host, and what they can do.",
     discussion: """
-      Every camera in the list can be given to nightjar stream --source, every format to --format, and every render \
-      node to --vaapi-device.
+      nightjar stream takes a camera of the list for --source, a format for --format, a microphone for --audio, and a \
+      render node for --vaapi-device. A microphone keeps its name when it is unplugged and plugged in again.
       """)
 
-  @Flag(help: "Write the list as JSON.")
+  @Flag(help: "Print the list as JSON.")
   var json = false
 
-  @Flag(help: "List the cameras' own settings instead, as --controls of nightjar stream takes them.")
+  @Flag(help: "List the cameras' controls instead, for nightjar stream --controls.")
   var controls = false
 
-  @Argument(help: ArgumentHelp("With --controls: this camera, and no other.", valueName: "camera"))
+  @Argument(help: ArgumentHelp("With --controls: only this camera.", valueName: "camera"))
   var camera: String?
 
-  @Option(help: ArgumentHelp("Look at this render node, and no other.", valueName: "path"))
+  @Option(help: ArgumentHelp("List only this render node.", valueName: "path"))
   var vaapiDevice: String?
 
   func validate() throws {
-    if controls, vaapiDevice != nil { throw ValidationError("--vaapi-device has nothing to do with --controls") }
+    if controls, vaapiDevice != nil { throw ValidationError("--vaapi-device and --controls exclude each other") }
     guard let camera, !controls else { return }
-    throw ValidationError("\(camera): add --controls to see its settings")
+    throw ValidationError("\(camera): add --controls to list its controls")
   }
 
   func run() throws {
     if controls { return try listControls() }
     let cameras = CameraList()
     let encoders = EncoderList(node: vaapiDevice)
-    let text = json ? Self.json(cameras, encoders) : Self.text(cameras) + "\n" + encoders.text
-    // A reader that has seen enough would end the program with a signal, and without a word otherwise.
+    let microphones = MicrophoneList(beside: cameras)
+    let text =
+      json
+      ? Self.json(cameras, microphones, encoders)
+      : Self.text(cameras) + "\n" + MicrophoneText.text(microphones) + "\n" + encoders.text
+    // A reader that has seen enough would otherwise end the program by a signal, silently.
     signal(SIGPIPE, SIG_IGN)
     try reportingFailures { try writeOutput(text) }
   }
@@ -55,7 +60,7 @@ struct DevicesCommand: ParsableCommand {
         for size in format.sizes { lines.append("    \(describe(size))") }
       }
     }
-    if lines.isEmpty { lines.append("no camera found; nightjar stream uses its built-in synthetic camera then") }
+    if lines.isEmpty { lines.append("no camera found; nightjar stream then uses its built-in synthetic camera") }
     if let first = list.firstUsable { lines.append("\nStream it: nightjar stream --source \(first.path)") }
     return lines.joined(separator: "\n") + "\n"
   }
@@ -77,20 +82,22 @@ struct DevicesCommand: ParsableCommand {
     return "\(extent): \(rates)"
   }
 
-  private static func json(_ cameras: CameraList, _ encoders: EncoderList) -> String {
+  private static func json(_ cameras: CameraList, _ microphones: MicrophoneList, _ encoders: EncoderList) -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.prettyPrinted, .sortedKeys, .withoutEscapingSlashes]
     encoder.keyEncodingStrategy = .convertToSnakeCase
-    // Only non-finite numbers could fail, and a frame rate is a quotient of whole ones.
-    guard let data = try? encoder.encode(Document(cameras: cameras.entries.map(Device.init), encoders: encoders)) else {
-      return "{}\n"
-    }
+    // Only non-finite numbers could fail, and a frame rate is a quotient of integers.
+    let document = Document(
+      cameras: cameras.entries.map(Device.init), microphones: microphones.entries.map(MicrophoneText.Entry.init),
+      encoders: encoders)
+    guard let data = try? encoder.encode(document) else { return "{}\n" }
     return String(decoding: data, as: UTF8.self) + "\n"
   }
 
   /// The whole list as JSON.
   private struct Document: Encodable {
     let cameras: [Device]
+    let microphones: [MicrophoneText.Entry]
     let encoders: EncoderList
   }
 

@@ -1,35 +1,36 @@
+import Appliance
 import ArgumentParser
-import Credentials
-import Discovery
 import FoundationEssentials
 import Glibc
-import Media
+import Host
+import Platform
+import Serving
 
 /// `nightjar discover`.
 struct DiscoverCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "discover",
-    abstract: "List the streams that are announced on the network, with the commands that play them.",
+    abstract: "List the streams announced on the network, and the commands that play them.",
     discussion: """
-      It asks Avahi for _rtsp._tcp and _rtsps._tcp (DNS-SD): the cameras of nightjar stream --announce, and whatever else \
-      announces itself so. Anybody on the network can announce anything: before you type a password, see that the address \
-      is the one of your machine.
+      It asks Avahi for _rtsp._tcp and _rtsps._tcp (DNS-SD): the cameras of nightjar stream --announce, and other \
+      devices. Anybody on the network can announce anything: before you type a password, check that the address is \
+      your host's.
 
-      Exit code: 0, also where none is found; 69 where Avahi does not run; 64 for wrong options.
+      Exit codes: 0, also if none is found; 69 if Avahi does not run; 64 for wrong options.
       """)
 
   @Option(
-    help: ArgumentHelp("How long to listen: 0.5 to 60 seconds.", valueName: "seconds"), transform: Self.seconds)
+    help: ArgumentHelp("The time to listen: 0.5 to 60 seconds.", valueName: "seconds"), transform: Self.seconds)
   var seconds = 3.0
 
-  @Flag(help: "Write the list as JSON.")
+  @Flag(help: "Print the list as JSON.")
   var json = false
 
   func run() throws {
-    // A reader that has seen enough would end the program with a signal, and without a word otherwise.
+    // A reader that has seen enough would otherwise end the program by a signal, silently.
     signal(SIGPIPE, SIG_IGN)
     try reportingFailures {
-      let findings = try ServiceBrowser.browse(for: MediaTime(seconds: seconds))
+      let findings = try ServiceBrowser.browse(for: Duration(seconds: seconds))
       try writeOutput(json ? DiscoveredStreams(findings).json() : Self.text(findings))
       if findings.services.isEmpty, !json {
         writeError("a nightjar announces its cameras with: nightjar stream --rtsp --announce (or announce = true)\n")
@@ -50,7 +51,7 @@ struct DiscoverCommand: ParsableCommand {
   static func text(_ findings: ServiceBrowser.Findings) -> String {
     var lines: [String] = []
     for service in findings.services {
-      let place = service.isLocal ? "this machine" : TerminalText.escaped(service.host)
+      let place = service.isLocal ? "this host" : TerminalText.escaped(service.host)
       lines.append("\(TerminalText.escaped(service.name))  (\(place))")
       lines.append("  \(service.url())\(service.asksForUser ? "  asks for a user: NAME and PASSWORD below" : "")")
       let url = ShellWord.quoted(service.url(login: service.asksForUser ? "NAME:PASSWORD@" : ""))
@@ -61,13 +62,13 @@ struct DiscoverCommand: ParsableCommand {
     if findings.services.isEmpty { lines.append("no stream is announced on this network") }
     if findings.unresolved > 0 {
       let count = findings.unresolved
-      lines.append("\(count) more \(count == 1 ? "is" : "are") announced, and did not tell an address in time")
+      lines.append("\(count) more \(count == 1 ? "is" : "are") announced, but sent no address in time")
     }
     return lines.joined(separator: "\n") + "\n"
   }
 }
 
-/// What was found, for programs.
+/// The streams that were found, for programs.
 private struct DiscoveredStreams: Encodable {
   struct Stream: Encodable {
     struct Address: Encodable {
@@ -102,7 +103,7 @@ private struct DiscoveredStreams: Encodable {
     (unresolved, isCut) = (findings.unresolved, findings.isCut)
   }
 
-  /// With what steers terminals escaped: JSON itself leaves much of that as it is.
+  /// Returns the JSON text with terminal control characters escaped: JSON itself leaves many of them as they are.
   func json() throws -> String {
     let encoder = JSONEncoder()
     encoder.keyEncodingStrategy = .convertToSnakeCase
@@ -113,7 +114,7 @@ private struct DiscoveredStreams: Encodable {
       if scalar == "\n" || TerminalText.isHarmless(scalar) {
         result.unicodeScalars.append(scalar)
       } else {
-        // Only texts hold such: JSON writes them in UTF-16 (RFC 8259 section 7).
+        // Only strings contain such characters: JSON writes them in UTF-16 (RFC 8259 section 7).
         for unit in String(scalar).utf16 {
           let hex = String(unit, radix: 16)
           result += "\\u" + String(repeating: "0", count: 4 - hex.count) + hex

@@ -1,20 +1,20 @@
+import Appliance
 import ArgumentParser
-import Diagnosis
 import FoundationEssentials
 import Glibc
-import Media
+import Platform
 
 /// `nightjar doctor`.
 struct DoctorCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "doctor",
-    abstract: "Look for what keeps this machine from streaming, and say what mends it.",
+    abstract: "Find what keeps this host from streaming, and the commands that mend it.",
     discussion: """
-      It looks at the machine and at all that the configuration asks for: cameras and the rate that they reach, who else \
-      holds them, groups and permissions, VA-API, how fast the encoder is, ports, users, certificate, clock, heat, and \
-      nightjar.service. Each is one line, ok, warning or problem, and below it the commands that mend it; nothing is \
-      changed by itself. A camera that nobody uses is opened for two seconds; of one that nightjar streams already, that \
-      stream is asked, and goes on undisturbed.
+      It checks the host and everything that the configuration asks for: cameras, the rate that they reach and who \
+      uses them, microphones and their level, groups and permissions, VA-API, the encoder's speed, ports, users, \
+      certificate, clock, heat, and nightjar.service. Each check prints one line, ok, warning or problem, and below it \
+      the commands that mend it. The doctor changes nothing. It opens an unused camera, and an unused microphone, for \
+      two seconds. If nightjar streams a camera already, the doctor asks that stream, which continues undisturbed.
 
       Examples:
         nightjar doctor
@@ -22,50 +22,57 @@ struct DoctorCommand: ParsableCommand {
         nightjar doctor -- --source /dev/video2 --size 1920x1080
         nightjar doctor --json | jq '.findings[] | select(.status != "ok")'
 
-      Exit code: 0 where all is well or there are warnings only, 1 with a problem, 64 for wrong options of its own. \
-      nightjar doctor --lines prints every line there may be; docs/doctor.md, installed below share/doc/nightjar, \
+      Exit codes: 0 without a problem, also with warnings; 1 with a problem; 64 for wrong options of nightjar doctor \
+      itself. nightjar doctor --lines prints every possible line. docs/doctor.md, installed below share/doc/nightjar, \
       explains them.
       """)
 
   @Option(
     help: ArgumentHelp(
-      "The configuration file, or none; without it what nightjar stream would read.", valueName: "file"))
+      "The configuration file, or none; the default is the file that nightjar stream reads.", valueName: "file"))
   var config: String?
 
   @Option(
-    help: ArgumentHelp("The control socket of the stream that may run; without it the usual one.", valueName: "path"))
+    help: ArgumentHelp("The control socket of a running stream; the default is the usual one.", valueName: "path"))
   var socket: String?
 
-  @Flag(help: "Write all as one JSON object: status, and findings with key, status, camera, text, mends, figures.")
+  @Flag(help: "Print one JSON object: status, and findings with key, status, camera, text, mends, figures.")
   var json = false
 
-  @Flag(help: "Write a table of all that it can find, and look at nothing.")
+  @Flag(help: "Print the table of all findings, and check nothing.")
   var lines = false
 
   @Argument(
     parsing: .postTerminator,
-    help: ArgumentHelp("Options of nightjar stream that are to be looked at.", valueName: "options"))
+    help: ArgumentHelp("Options of nightjar stream to check.", valueName: "options"))
   var options: [String] = []
 
   func validate() throws {
     guard lines, json || config != nil || socket != nil || !options.isEmpty else { return }
-    throw ValidationError("--lines looks at nothing: leave the others out")
+    throw ValidationError("--lines checks nothing: leave the other options out")
   }
 
   func run() throws {
-    // A reader that has seen enough would end the program with a signal, and without a word otherwise.
+    // A reader that has seen enough would otherwise end the program by a signal, silently.
     signal(SIGPIPE, SIG_IGN)
     if lines { return try reportingFailures { try writeOutput(FindingKind.table) } }
     let display = FindingsDisplay(isJSON: json)
-    let doctor = Doctor(config: config, options: options, socket: socket, display: display)
-    doctor.examine()
+    Doctor(config: config, options: options, socket: socket, display: display) { arguments in
+      do {
+        return try StreamCommand.configuration(of: arguments)
+      } catch let failure as any Failure {
+        throw failure
+      } catch {
+        throw CommandLineError(description: Nightjar.message(for: error))
+      }
+    }.examine()
     try reportingFailures { try display.finish() }
     if display.worst == .problem { throw ExitCode(1) }
   }
 }
 
-/// Shows findings as they come, or all together as JSON.
-final class FindingsDisplay {
+/// Shows findings as they arrive, or all together as JSON.
+final class FindingsDisplay: DoctorDisplay {
   private let terminal = Terminal()
   private let isJSON: Bool
   private var findings: [Finding] = []
@@ -73,25 +80,25 @@ final class FindingsDisplay {
 
   init(isJSON: Bool) { self.isJSON = isJSON }
 
-  /// The worst so far.
+  /// The worst status so far.
   var worst: FindingStatus { findings.map(\.status).max() ?? .ok }
 
-  /// Says on a terminal what is being looked at.
+  /// Tells on a terminal which object is examined now.
   func looking(at what: String) { if !isJSON { terminal.live("looking at \(what)…") } }
 
-  /// Tells one.
+  /// Shows one finding.
   func tell(_ finding: Finding) {
     findings.append(finding)
     guard !isJSON else { return }
-    // The line that tells what is being looked at goes away, whichever of both a terminal is.
+    // Clears the live line, whether standard error or standard output is the terminal.
     terminal.live("")
     if terminal.isInteractive { writeError("\r") }
     do { try writeOutput(Self.text(finding)) } catch { failure = failure ?? error }
   }
 
-  /// Ends it: a summary, or all of it.
+  /// Ends the report: with a summary, or with all findings as JSON.
   ///
-  /// - Throws: ``CommandFailure`` where standard output could not be written.
+  /// - Throws: ``ApplianceFailure`` if standard output cannot be written.
   func finish() throws {
     if let failure { throw failure }
     guard isJSON else {

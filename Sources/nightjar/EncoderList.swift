@@ -2,9 +2,9 @@ import Encoding
 import Media
 import VAAPI
 
-/// The encoders of this machine, for `nightjar devices`.
+/// The encoders of this host, for `nightjar devices`.
 struct EncoderList: Encodable {
-  /// Hardware by its render node.
+  /// A hardware encoder, identified by its render node.
   struct Hardware: Encodable {
     let path: String
     let driver: String?
@@ -25,12 +25,12 @@ struct EncoderList: Encodable {
     let importsDmaBuffers: Bool
   }
 
-  /// x264; nil in a build without it.
+  /// The name of x264; `nil` in a build without it.
   let software: String?
   let softwarePresets: [String]
   let hardware: [Hardware]
 
-  /// Asks the drivers of every render node, or of `node` alone.
+  /// Creates the list from the drivers of every render node, or of `node` alone.
   init(node: String?) {
     software = EncoderSelector.softwareName
     softwarePresets = EncoderSelector.x264Presets
@@ -38,7 +38,7 @@ struct EncoderList: Encodable {
     hardware = nodes.map(Hardware.init)
   }
 
-  /// A few lines.
+  /// The list in a few lines.
   var text: String {
     let presets = softwarePresets.joined(separator: ", ")
     var lines = [software.map { "\($0)  profiles \(Self.profiles); presets \(presets)" } ?? "no x264 in this build"]
@@ -86,7 +86,7 @@ extension EncoderList.Mode {
     importsDmaBuffers = encoder.importsDMABuffers
   }
 
-  /// One line.
+  /// The mode in one line.
   var text: String {
     "\(profile)  \(entryPoint)  \(rateControls.isEmpty ? "rate control unknown" : rateControls.joined(separator: " "))  "
       + "\(minimum[0])x\(minimum[1]) to \(maximum[0])x\(maximum[1]), up to \(slices) slices"

@@ -1,16 +1,23 @@
+import Appliance
 import ArgumentParser
-import Control
-import Credentials
-import Media
+import Platform
+import Serving
 
-/// Names that a shell completes: those that there are now. Where they cannot be had, there is none.
+/// The names that a shell completes: the present ones, or none if they cannot be read.
 enum NameCompletion {
-  /// The cameras of the stream that runs.
+  /// The cameras of the running stream.
   static let cameras = CompletionKind.custom { words, _, _ in
     let client = ControlClient(
-      path: value(of: "--socket", in: words) ?? ControlSocket.clientPath, patience: MediaTime(seconds: 1))
+      path: value(of: "--socket", in: words) ?? ControlSocket.clientPath, patience: Duration(seconds: 1))
     guard let status = try? client.status().value else { return [] }
     return names(status.cameras.map(\.name) + status.absent.map(\.name))
+  }
+
+  /// The values of `--audio`: words, and the microphones of this host.
+  static let microphones = CompletionKind.custom { _, _, _ in
+    // zsh takes what follows a colon for a description.
+    let colon = CompletionShell.requesting == .zsh ? "\\:" : ":"
+    return ["auto", "none", "test"] + MicrophoneList.names.map { $0.replacing(":", with: colon) }
   }
 
   /// The users of the file.
@@ -25,7 +32,7 @@ enum NameCompletion {
     return names((try? TokensFile(contentsOf: path).names.map { "\($0)" }) ?? [])
   }
 
-  /// The value of an option in a command line that is not complete yet.
+  /// Returns the value of an option in an incomplete command line.
   private static func value(of option: String, in words: [String]) -> String? {
     for (index, word) in words.enumerated() {
       if word == option, index + 1 < words.count { return words[index + 1] }
@@ -34,6 +41,6 @@ enum NameCompletion {
     return nil
   }
 
-  /// Each once.
+  /// Returns each name once, sorted.
   private static func names(_ names: [String]) -> [String] { Array(Set(names)).sorted() }
 }

@@ -1,22 +1,23 @@
+import Appliance
 import ArgumentParser
-import Media
+import Platform
 
 /// The program.
 @main
 struct Nightjar: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "nightjar",
-    abstract: "Turns a Linux box with a camera into a dependable low-latency stream.",
+    abstract: "Turns a Linux host with a camera into a dependable low-latency stream.",
     discussion: """
       Start with:
-        nightjar stream                               your camera, to this machine
-        nightjar stream --to rtp://192.168.1.20:5004  to another machine
-        nightjar devices                              which cameras there are
-        nightjar ctl status                           how a running stream is
-        nightjar discover                             which streams the network has
-        nightjar doctor                               what is wrong, and its mend
-        nightjar user add alice                       who may watch
-        nightjar config example                       options in a file instead
+        nightjar stream                               streams your camera to this host
+        nightjar stream --to rtp://192.168.1.20:5004  streams it to another host
+        nightjar devices                              lists cameras and encoders
+        nightjar ctl status                           shows the state of a running stream
+        nightjar discover                             lists the streams on the network
+        nightjar doctor                               finds what is wrong and what mends it
+        nightjar user add alice                       adds a user who may watch
+        nightjar config example                       prints a file with all options
       """,
     version: version,
     subcommands: [
@@ -24,9 +25,10 @@ struct Nightjar: ParsableCommand {
       TokenCommand.self, ConfigurationCommand.self, DoctorCommand.self,
     ])
 
-  static let version = "0.1.0"
+  static let version = Program.version
 
-  /// Streaming goes by a file as well, so that its options cannot be judged before that is read; the rest is as usual.
+  /// Runs the program. The options of `stream` also come from a file, so they cannot be validated before the file is
+  /// read. All other commands are parsed as usual.
   static func main() {
     let words = Array(CommandLine.arguments.dropFirst())
     if words.first == "stream", !StreamCommand.isQuestion(words) {
@@ -36,7 +38,8 @@ struct Nightjar: ParsableCommand {
         exit(withError: error)
       }
     } else if let word = words.first, let command = command(meantBy: word) {
-      FailureOutput.exit(withError: ValidationError("there is no command '\(word)': is nightjar \(command) meant?"))
+      FailureOutput.exit(
+        withError: ValidationError("there is no command '\(word)'; the nearest one is nightjar \(command)"))
     } else {
       do {
         var command = try parseAsRoot(words)
@@ -47,7 +50,8 @@ struct Nightjar: ParsableCommand {
     }
   }
 
-  /// The command that a mistyped one is probably meant to be; nil for one that there is, and for what is like none.
+  /// Returns the command that a mistyped one probably means; `nil` for an existing command, and for a word that
+  /// resembles none.
   private static func command(meantBy word: String) -> String? {
     let names = configuration.subcommands.compactMap { $0.configuration.commandName } + ["help"]
     guard !word.hasPrefix("-"), !names.contains(word) else { return nil }

@@ -1,73 +1,28 @@
-public import ArgumentParser
-import Media
-public import OrientationSensing
+import ArgumentParser
 
-/// How pictures are laid before the viewer.
+/// The options for rotating and mirroring the pictures.
 struct OrientationOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "Turn the picture clockwise: 0, 90, 180, 270, or auto.",
-      discussion: "auto follows the box's accelerometer, its own or that of iio-sensor-proxy.", valueName: "degrees"),
-    transform: OrientationChoice.init(text:))
-  var orientation = OrientationChoice.fixed(.none)
+      "Rotate the picture clockwise: 0, 90, 180, 270, or auto.",
+      discussion: "auto follows the device's accelerometer, directly or through iio-sensor-proxy.", valueName: "degrees"
+    ))
+  var orientation: String?
 
-  @Flag(help: "Mirror the picture left to right, after the turn.")
+  @Flag(help: "Mirror the picture left to right, after the rotation.")
   var mirror = false
 
   @Option(
     help: ArgumentHelp(
-      "For auto: where the camera looks, away from whoever holds the box, or at its user.", valueName: "direction"))
-  var facing: DevicePosture.Facing?
+      "For auto: where the camera looks, away (from the user, the default) or user (at the user).",
+      valueName: "direction"))
+  var facing: String?
 
-  /// Where sysfs is mounted: for tests with sensors that are files, thermal zones too.
+  /// The path where sysfs is mounted: for tests with sensors that are files, thermal zones too.
   @Option(help: .hidden)
   var sysfs: String?
 
-  /// Where udev's database is: the same.
+  /// The path of udev's database, also for tests.
   @Option(help: .hidden)
   var udev: String?
-
-  mutating func validate() throws {
-    guard case .fixed = orientation else { return }
-    guard facing == nil else { throw ValidationError("--facing is for --orientation auto only") }
-    guard udev == nil else { throw ValidationError("--udev is for --orientation auto only") }
-  }
-
-  /// How pictures are laid at the start.
-  var initial: Orientation {
-    switch orientation {
-    case .auto: Orientation(.none, mirrored: mirror)
-    case .fixed(let rotation): Orientation(rotation, mirrored: mirror)
-    }
-  }
-}
-
-/// What `--orientation` takes.
-enum OrientationChoice: Equatable, Sendable {
-  /// As a sensor tells.
-  case auto
-  /// One for ever, or until another is asked for.
-  case fixed(Rotation)
-
-  init(text: String) throws {
-    if text == "auto" {
-      self = .auto
-      return
-    }
-    guard let degrees = OptionValues.number(text[...]), let rotation = Rotation(rawValue: degrees) else {
-      throw ValidationError("choose auto, 0, 90, 180 or 270")
-    }
-    self = .fixed(rotation)
-  }
-}
-
-extension DevicePosture.Facing: ExpressibleByArgument {
-  /// `away` or `user`.
-  public init?(argument: String) {
-    switch argument {
-    case "away": self = .away
-    case "user": self = .user
-    default: return nil
-    }
-  }
 }

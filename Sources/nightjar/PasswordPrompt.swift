@@ -1,20 +1,21 @@
+import Appliance
 import CLinux
-import Credentials
 import Glibc
-import Media
+import Platform
+import Serving
 
-/// Reads a password from standard input: on a terminal twice, unseen; else one line.
+/// Reads a password from standard input: on a terminal twice, without echo; otherwise one line.
 enum PasswordPrompt {
-  /// The password for `name`.
+  /// Returns the password for `name`.
   ///
-  /// - Throws: ``CommandFailure``.
+  /// - Throws: ``ApplianceFailure``.
   static func password(of name: UserName) throws -> String {
     guard isatty(STDIN_FILENO) == 1 else { return try line(from: STDIN_FILENO) }
     let first = try ask("Password for \(name), 8 characters or more: ")
-    // Before it is typed once more for nothing.
+    // Checked here, so that an invalid password is not typed twice for nothing.
     _ = try UsersFile.User(name: name, password: first)
     guard try ask("The same again: ") == first else {
-      throw CommandFailure(kind: .usage, description: "the two passwords differ; nothing was changed: try again")
+      throw ApplianceFailure(kind: .usage, description: "the two passwords differ; nothing was changed: try again")
     }
     return first
   }
@@ -22,13 +23,14 @@ enum PasswordPrompt {
   private static func ask(_ prompt: String) throws -> String {
     var former = termios()
     guard tcgetattr(STDIN_FILENO, &former) == 0 else { throw failure(errno) }
-    // Keys are taken one by one, and a signal's key as a key: whatever ends the question, the terminal is put right first.
+    // Keys are read one by one, and the keys of signals as keys: however the input ends, the terminal is restored
+    // first.
     var silent = former
     silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG | IEXTEN)
     let signals = nightjar_stop_signals()
     guard signals >= 0 else { throw failure(errno) }
     guard tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent) == 0 else { throw failure(errno) }
-    // Only now, so that what is typed at once is not seen either.
+    // Only now, so that text that is typed at once is not echoed either.
     writeError(prompt)
     let answer = read(endedBy: signals)
     _ = tcsetattr(STDIN_FILENO, TCSAFLUSH, &former)
@@ -38,7 +40,7 @@ enum PasswordPrompt {
       close(signals)
       return try text(bytes)
     case .signal(let number): nightjar_end_by_signal(number)
-    case .end: throw CommandFailure(kind: .usage, description: "no password was given; nothing was changed")
+    case .end: throw ApplianceFailure(kind: .usage, description: "no password was given; nothing was changed")
     }
   }
 
@@ -82,7 +84,7 @@ enum PasswordPrompt {
     while let last = typed.popLast(), last & 0xC0 == 0x80 {}
   }
 
-  /// One line, without its end; what comes after it is not looked at.
+  /// Returns one line, without its end. Input after the line is ignored.
   private static func line(from descriptor: CInt) throws -> String {
     var bytes: [UInt8] = []
     var byte: UInt8 = 0
@@ -99,12 +101,13 @@ enum PasswordPrompt {
 
   private static func text(_ bytes: [UInt8]) throws -> String {
     guard let text = String(validating: bytes, as: UTF8.self) else {
-      throw CommandFailure(kind: .usage, description: "the password is no UTF-8: set the terminal's encoding to it")
+      throw ApplianceFailure(
+        kind: .usage, description: "the password is not UTF-8: set the terminal's encoding to UTF-8")
     }
     return text
   }
 
-  private static func failure(_ errorNumber: CInt) -> CommandFailure {
-    CommandFailure(kind: .inputOutput, description: "cannot read the password: \(SystemFailure.text(errorNumber))")
+  private static func failure(_ errorNumber: CInt) -> ApplianceFailure {
+    ApplianceFailure(kind: .inputOutput, description: "cannot read the password: \(SystemFailure.text(errorNumber))")
   }
 }

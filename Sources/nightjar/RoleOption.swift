@@ -1,38 +1,39 @@
-public import ArgumentParser
-public import Credentials
-import Media
+import Appliance
+import ArgumentParser
+import Platform
+public import Serving
 
 extension Role: ExpressibleByArgument {}
 
-/// What a user or a token is to be allowed.
+/// The role that a user or a token receives.
 struct RoleOption: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "What it may do: read, view or control.",
+      "The role: read, view or control.",
       discussion: """
-        read has figures (status, metrics, health), view pictures and streams as well, control all that nightjar ctl \
-        does. Without it a new one gets view, and one that is there keeps its own.
+        read allows figures (status, metrics, health), view also pictures, sound and streams, control everything that \
+        nightjar ctl does. Without this option a new name gets view, and an existing one keeps its role.
         """))
   var role: Role?
 }
 
 /// The argument of `nightjar user role` and `nightjar token role`.
 struct RoleArgument: ParsableArguments {
-  @Argument(help: "read (figures), view (pictures too) or control (all that nightjar ctl does).")
+  @Argument(help: "read (figures), view (also pictures and sound) or control (everything that nightjar ctl does).")
   var role: Role
 
-  /// What is said once `name` has the role, in the file at `path`.
+  /// Returns the message once `name` has the role, in the file at `path`.
   func report(_ name: UserName, in path: String) -> String {
-    "\(name) has the role \(role.rawValue) in \(path); a stream that runs knows it after: \(ServiceAccount.reloading)\n"
+    "\(name) has the role \(role.rawValue) in \(path). For a running stream: \(ServiceAccount.reloading)\n"
   }
 }
 
-extension CommandFailure {
-  /// A name that is not in the file at `path`.
+extension ApplianceFailure {
+  /// Returns the failure for a name that is missing in the file at `path`.
   ///
-  /// - Parameter kind: what it would be: `user` or `token`.
-  static func unknown(_ kind: String, _ name: UserName, in path: String) -> CommandFailure {
-    CommandFailure(
-      kind: .noInput, description: "there is no \(kind) \(name) in \(path): see nightjar \(kind) list")
+  /// - Parameter kind: the kind of the name: `user` or `token`.
+  static func unknown(_ kind: String, _ name: UserName, in path: String) -> ApplianceFailure {
+    ApplianceFailure(
+      kind: .noInput, description: "there is no \(kind) \(name) in \(path). List the names: nightjar \(kind) list")
   }
 }

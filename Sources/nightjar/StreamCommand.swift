@@ -1,10 +1,7 @@
-public import ArgumentParser
-public import Capture
-import Control
-import Encoding
-import Glibc
-import Media
-import Streaming
+import Appliance
+import ArgumentParser
+import Platform
+import Serving
 
 /// `nightjar stream`.
 struct StreamCommand: ParsableCommand {
@@ -12,12 +9,12 @@ struct StreamCommand: ParsableCommand {
     commandName: "stream",
     abstract: "Stream a camera, the built-in synthetic camera, or a file.",
     discussion: """
-      Without --to and --rtsp it streams to this machine: H.264 to port 5004 and MPEG-TS to port 5006, and prints the \
+      Without --to and --rtsp it streams to this host: H.264 to port 5004 and MPEG-TS to port 5006. It prints the \
       commands that show the picture. Ctrl-C ends it with a summary.
 
-      Each option may stand in a file too (--config), where several cameras can be told apart, and in the environment: \
-      NIGHTJAR_KEYFRAME_INTERVAL=1s is --keyframe-interval 1s, lists are separated by spaces, and flags are true or \
-      false. The command line goes before the environment, and the environment before the file.
+      Each option may also stand in a file (--config), which may have several cameras, and in the environment: \
+      NIGHTJAR_KEYFRAME_INTERVAL=1s is --keyframe-interval 1s. There, spaces separate the items of a list, and flags \
+      are true or false. The command line overrides the environment, and the environment overrides the file.
 
       Examples:
         nightjar stream --to rtp://192.168.1.20:5004 --sdp camera.sdp
@@ -27,75 +24,73 @@ struct StreamCommand: ParsableCommand {
         nightjar stream --source file:clip.y4m --rate max --loop 1
         nightjar user add alice; nightjar stream --rtsp
 
-      Exit codes are those of sysexits.h: 64 wrong options, 65 a broken configuration or clip, 66 no such camera or \
-      file, 68 no such host, 69 the camera or encoder is gone (with --on-loss exit), 73 a file cannot be made, 74 nor \
-      written, 75 the camera or a port is taken, 77 no permission.
+      Exit codes are those of sysexits.h: 64 wrong options, 65 broken configuration or clip, 66 no such camera or \
+      file, 68 no such host, 69 lost camera (with --on-loss exit) or encoder, 73 a file cannot be created, 74 a file \
+      cannot be written, 75 the camera or a port is in use, 77 no permission.
       """)
 
   @Option(
     help: ArgumentHelp(
-      "A configuration file: options as nightjar config example shows them; or none.",
+      "A configuration file, as nightjar config example prints it; or none.",
       discussion: """
-        Without it /etc/nightjar/nightjar.toml for root, else nightjar/nightjar.toml under $XDG_CONFIG_HOME or \
-        ~/.config, where it is there. nightjar config check finds mistakes in it.
+        The default, if it exists, is /etc/nightjar/nightjar.toml for root, else nightjar/nightjar.toml in \
+        $XDG_CONFIG_HOME or ~/.config. nightjar config check finds mistakes in the file.
         """, valueName: "file"))
   var config: String?
 
   @Option(
     help: ArgumentHelp(
-      "What the camera is called, in its URL too: 1 to 64 letters, digits, '-', '_' and '.'.", valueName: "name"),
-    transform: OptionValues.cameraName)
-  var name = "camera"
+      "The camera's name, also in its URL: 1 to 64 letters, digits, '-', '_' and '.'.", valueName: "name"))
+  var name: String?
 
   @Option(
     help: ArgumentHelp(
-      "Where pictures come from: auto, test, /dev/videoN, /dev/v4l/by-id/… or file:CLIP.y4m.",
-      discussion: "auto is the first camera, or the built-in synthetic camera (test) where there is none.",
-      valueName: "source"),
-    transform: SourceSelection.init(text:))
-  var source = SourceSelection.auto
+      "The source of the pictures: auto, test, /dev/videoN, /dev/v4l/by-id/… or file:CLIP.y4m.",
+      discussion: "auto is the first camera, or the built-in synthetic camera (test) if there is none.",
+      valueName: "source"))
+  var source: String?
 
   @Option(
     help: ArgumentHelp(
-      "Picture size; without it 1280x720, or the nearest that the camera has.", valueName: "WxH"),
-    transform: OptionValues.size)
-  var size: PictureSize?
+      "The picture size; the default is 1280x720, or the camera's nearest.", valueName: "WxH"))
+  var size: String?
 
   @Option(
     help: ArgumentHelp(
-      "Frames a second, as in 30 or 29.97; without it 30, or the nearest that the camera has.", valueName: "rate"),
-    transform: OptionValues.frameRate)
-  var fps: FrameRate?
+      "Frames per second, as in 30 or 29.97; the default is 30, or the camera's nearest.", valueName: "rate"))
+  var fps: String?
 
   @Option(
     help: ArgumentHelp(
       "The camera's pixel format: auto, nv12, yuyv, uyvy, nv21, yu12, mjpeg, … (see nightjar devices).",
-      discussion: "auto takes the cheapest that reaches size and rate.", valueName: "format"),
-    transform: OptionValues.pixelFormat)
-  var format = Choice<PixelFormat>.auto
+      discussion: "auto takes the cheapest format that reaches size and rate.", valueName: "format"))
+  var format: String?
 
-  @OptionGroup(title: "Options for cameras that come and go")
+  @OptionGroup(title: "Options for lost and missing cameras")
   var survival: SurvivalOptions
 
-  @OptionGroup(title: "Options for the camera's own settings")
+  @OptionGroup(title: "Camera control options")
   var settings: CameraControlOptions
+
+  @OptionGroup(title: "Sound options")
+  var sound: SoundOptions
 
   @OptionGroup(title: "Orientation options")
   var orientation: OrientationOptions
 
   @Option(
     help: ArgumentHelp(
-      "Where nightjar ctl reaches this stream: a socket's path, or none.",
+      "The path of the control socket for nightjar ctl, or none.",
       discussion: """
-        Without it \(ControlSocket.defaultPath), if no other stream listens there; under $XDG_RUNTIME_DIR for a user who \
-        has one, else /run/nightjar.
+        The default is \(ControlSocket.defaultPath), if no other stream listens there: in $XDG_RUNTIME_DIR for a user \
+        that has one, else in /run/nightjar.
         """, valueName: "path"))
   var control: String?
 
   @OptionGroup(title: "Encoder options")
   var encoding: EncoderOptions
 
-  @OptionGroup(title: "Options for a machine at its limits")
+  @OptionGroup(title: "Options for a hot or overloaded host")
   var adaptation: AdaptationOptions
 
   @OptionGroup(title: "Scheduling options")
@@ -116,124 +111,101 @@ struct StreamCommand: ParsableCommand {
   @OptionGroup(title: "HTTP options")
   var http: HTTPOptions
 
-  @Option(help: ArgumentHelp("For file: only: at the clip's own pace (realtime) or as fast as it goes (max)."))
-  var rate: Y4MFile.Pacing?
+  @Option(help: ArgumentHelp("For file: only: at the clip's own rate (realtime) or as fast as possible (max)."))
+  var rate: String?
 
-  @Option(help: ArgumentHelp("For file: only: how often the clip is played; without it for ever.", valueName: "times"))
-  var loop: Int?
+  @Option(
+    help: ArgumentHelp(
+      "For file: only: the number of times to play the clip; the default is for ever.", valueName: "times"))
+  var loop: String?
 
   @Option(
     name: .customLong("to"),
     help: ArgumentHelp(
-      "A destination, rtp://HOST:PORT, or srtp://HOST:PORT for encrypted packets; may be given several times.",
+      "A destination: rtp://HOST:PORT, or srtp://HOST:PORT for encrypted packets; repeat for more.",
       discussion: """
-        Behind it, as in ?payload=mp2t&ttl=4: payload is h264 (the usual one) or mp2t (MPEG-TS), \
-        mtu the largest RTP packet in bytes (1200), ttl how many routers a packet may pass. RTCP goes to the next \
-        port, or with rtcp=mux to the same one. srtp:// has suite=AES_CM_128_HMAC_SHA1_80 (the default), \
-        AEAD_AES_128_GCM or AEAD_AES_256_GCM, and key-file=FILE; without a file each start makes a new key. Players \
-        read the key from the session description. A multicast group may have interface=NAME, loop=1 for receivers on \
-        this machine, ssm=1 for receivers that join it for this sender alone, and sap=1 to announce it (not srtp://). \
-        A host without an address, or a group without its route or interface, is tried again after 1, 2, 4, … 60 s \
-        while the stream goes on to others, to RTSP and to HTTP. With no other, it ends the start, but for a service and \
-        with --wait.
+        Parameters follow the URL, as in ?payload=mp2t&ttl=4. payload is h264 (the default) or mp2t (MPEG-TS). mtu is \
+        the largest RTP packet in bytes (1200). ttl is the number of routers that a packet may pass. RTCP goes to the \
+        next port, or with rtcp=mux to the same port. mp2t carries picture and sound together. With h264, the sound \
+        goes to the port plus 4, or with audio=PORT to that port; audio=none sends no sound. srtp:// has \
+        suite=AES_CM_128_HMAC_SHA1_80 (the default), AEAD_AES_128_GCM or AEAD_AES_256_GCM, and key-file=FILE. \
+        Without a key file, each start makes a new key. Players read the key from the session description. A multicast \
+        group may have interface=NAME, loop=1 for receivers on this host, ssm=1 for receivers that join the group for \
+        this sender alone, and sap=1 to announce it (not srtp://). If a host has no address, or a group no route or \
+        interface, nightjar tries again after 1, 2, 4, … 60 s. Meanwhile the stream continues to other destinations, \
+        to RTSP and to HTTP. If there are none, the start fails, except for a service and with --wait.
         """,
-      valueName: "url"),
-    transform: OptionValues.destination)
-  var destinations: [StreamDestination] = []
+      valueName: "url"))
+  var destinations: [String] = []
 
   @Option(
     name: .customLong("pacing"),
     help: ArgumentHelp(
-      "Spread the packets of a large frame over this part of the frame interval: 0 to 1, 0 sends them at once.",
+      "Spread the packets of a large frame over this part of the frame interval: 0 to 1; 0 sends them at once.",
       discussion: """
-        Without it 0.25, and 0 with --preset ultra-low-latency: it keeps bursts from the queues on the way and costs \
-        some milliseconds, and slices leave with their picture. Large is what is more than twice an average frame. The first frame after a turn or a \
-        fail-over is never spread.
-        """, valueName: "part"),
-    transform: OptionValues.pacing)
-  var pacingPart: Double?
+        The default is 0.25, and 0 with --preset ultra-low-latency. Spreading avoids bursts in the network's queues, \
+        costs some milliseconds, and makes slices leave with their picture. A frame is large above twice the average. \
+        The first frame after a rotation or a fail-over is never spread.
+        """, valueName: "part"))
+  var pacingPart: String?
 
   @Option(
     help: ArgumentHelp(
-      "Write the session description that players of H.264 need to this file.",
-      discussion: "Of several H.264 destinations the first one's is FILE.sdp, the second one's FILE-2.sdp, and so on.",
+      "Write the session description, which players of H.264 need, to this file.",
+      discussion: "With several H.264 destinations, the first has FILE.sdp, the second FILE-2.sdp, and so on.",
       valueName: "file"))
   var sdp: String?
 
   @Option(
-    help: ArgumentHelp("Stop after this time, as in 10s or 5m.", valueName: "time"),
-    transform: { try OptionValues.duration($0, within: 0.1...31_536_000, example: "10s or 5m") })
-  var duration: MediaTime?
+    help: ArgumentHelp("Stop after this time, as in 10s or 5m.", valueName: "time"))
+  var duration: String?
 
   @Option(
     name: .customLong("stats-json"),
-    help: ArgumentHelp("Write the final figures to this file; - is standard output.", valueName: "file"))
+    help: ArgumentHelp("Write the final figures as JSON to this file; - is standard output.", valueName: "file"))
   var statisticsPath: String?
 
-  /// The part of a frame interval over which a large frame is spread.
-  var pacing: Double {
-    if let pacingPart { return pacingPart }
-    return encoding.preset == .ultraLowLatency || rate == .maximum ? 0 : 0.25
-  }
+  /// Runs until a signal, or until there is nothing more to stream.
+  ///
+  /// - Parameter arguments: the arguments after `nightjar stream`. The other options come from the environment and a
+  ///   file.
+  static func run(_ arguments: [String]) throws {
+    let started = Instant.now()
+    try reportingFailures {
+      do {
+        try StreamSession(started: started) {
+          try configuration(of: arguments)
+        }.run()
+      } catch let error as CommandLineError {
+        writeError(
+          """
+          Error: \(error)
+          Usage: nightjar stream <options>
+            See 'nightjar stream --help' for more information.
 
-  /// The most bytes of a slice that goes as one packet to all.
-  var payloadLimit: Int { StreamDestination.payloadLimit(of: destinations) }
-
-  /// Whether the stream does with less where it has to. A file at full speed takes all that there is.
-  var adapts: Bool { rate != .maximum && (adaptation.followsLoad || adaptation.thermal != .off) }
-
-  mutating func validate() throws {
-    try announcing.validate(with: serving)
-    try api.validate(with: serving)
-    try http.validate(with: serving, api)
-    if !source.isFile {
-      guard rate == nil else { throw ValidationError("--rate is for --source file: only") }
-      guard loop == nil else { throw ValidationError("--loop is for --source file: only") }
-    } else {
-      guard size == nil else { throw ValidationError("--size: a file has the size that it has") }
-      guard fps == nil else { throw ValidationError("--fps: a file has the rate that it has") }
-    }
-    if !source.isCamera, survival.areGiven { throw ValidationError("--wait and --on-loss are for cameras only") }
-    if !source.isCamera, settings.areGiven {
-      throw ValidationError("--controls, --sensor-lock, --power-line and --night are for cameras only")
-    }
-    if !source.isCamera, format.value != nil { throw ValidationError("--format is for cameras only") }
-    guard sdp != "" else { throw ValidationError("--sdp: name a file") }
-    guard statisticsPath != "" else { throw ValidationError("--stats-json: name a file, or - for standard output") }
-    if let loop, loop < 1 { throw ValidationError("--loop: choose 1 or more") }
-    for (index, destination) in destinations.enumerated() {
-      for other in destinations[..<index] where other.host == destination.host && other.port == destination.port {
-        throw ValidationError("--to: \(destination.host) port \(destination.port) is given twice")
+          """)
+        throw ExitCode(error.kind.exitCode)
       }
     }
   }
 
-  /// Runs until a signal, or until there is nothing more to stream.
-  ///
-  /// - Parameter arguments: what follows `nightjar stream`; what else there is to know is in the environment and a file.
-  static func run(_ arguments: [String]) throws {
-    let started = MediaTime.now()
-    try reportingFailures {
-      try StreamSession(started: started) {
-        try BoxConfiguration.load(arguments: arguments, environment: ProcessEnvironment.variables)
-      }.run()
-    }
+  /// Reads the configuration: arguments, environment and file.
+  static func configuration(of arguments: [String]) throws -> ApplianceConfiguration {
+    try ApplianceConfiguration.load(
+      arguments: arguments, environment: ProcessEnvironment.variables, checkSyntax: checkSyntax)
   }
 
-  /// Whether it is asked what it can do, and not to stream.
+  /// Checks that all words are options, and have values where they need them. The configuration reads the values.
+  ///
+  /// - Throws: the errors of ArgumentParser.
+  static func checkSyntax(_ arguments: [String]) throws {
+    let command = try Nightjar.parseAsRoot([configuration.commandName ?? "stream"] + arguments)
+    guard command is StreamCommand else { throw CleanExit.helpRequest(StreamCommand.self) }
+  }
+
+  /// Returns `true` if the arguments request help or the version, and no stream.
   static func isQuestion(_ arguments: [String]) -> Bool {
     let questions: Set = ["--help", "-help", "-h", "--help-hidden", "--version", "--experimental-dump-help"]
     return arguments.prefix { $0 != "--" }.contains { questions.contains($0) }
-  }
-}
-
-extension Y4MFile.Pacing: ExpressibleByArgument {
-  /// `realtime` or `max`.
-  public init?(argument: String) {
-    switch argument {
-    case "realtime": self = .realtime
-    case "max": self = .maximum
-    default: return nil
-    }
   }
 }

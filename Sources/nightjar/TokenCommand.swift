@@ -1,13 +1,14 @@
+import Appliance
 import ArgumentParser
-import Credentials
 import Glibc
-import Media
+import Platform
+import Serving
 
 /// `nightjar token`.
 struct TokenCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "token",
-    abstract: "Say which programs may use the control API over the network.",
+    abstract: "Manage tokens for programs that use the control API over the network.",
     discussion: """
       Examples:
         nightjar token add doorbell
@@ -16,27 +17,28 @@ struct TokenCommand: ParsableCommand {
         nightjar token list
         nightjar token remove doorbell
 
-      The file holds hashes, from which no token can be found. Exit codes are those of sysexits.h: 64 wrong name or one that \
-      is taken, 65 broken file, 66 no such file or token, 77 no permission.
+      The file holds hashes, not tokens. Exit codes are those of sysexits.h: 64 wrong or existing name, 65 broken \
+      file, 66 no such file or token, 77 no permission.
       """,
     subcommands: [AddCommand.self, RoleCommand.self, RemoveCommand.self, ListCommand.self])
 
-  /// Which file.
+  /// The option that names the file.
   struct File: ParsableArguments {
     @Option(
       help: ArgumentHelp(
-        "The tokens file; without it the usual one.",
-        discussion: "That is /etc/nightjar/tokens for root, else nightjar/tokens under $XDG_CONFIG_HOME or ~/.config.",
+        "The tokens file.",
+        discussion:
+          "The default is /etc/nightjar/tokens for root, else nightjar/tokens in $XDG_CONFIG_HOME or ~/.config.",
         valueName: "path"))
     var tokens: String?
 
     var path: String { tokens ?? StandardPaths.tokensFile }
 
-    /// The option again, for a command that is to be pasted.
+    /// The option again, for a command that a person pastes.
     var option: String { tokens.map { " --tokens \(ShellWord.quoted($0))" } ?? "" }
   }
 
-  /// A token of the file.
+  /// The name of a token in the file.
   struct KnownName: ParsableArguments {
     @Argument(help: "The token's name.", completion: NameCompletion.tokens, transform: UserCommand.Name.checked)
     var name: UserName
@@ -45,15 +47,15 @@ struct TokenCommand: ParsableCommand {
   struct AddCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "add",
-      abstract: "Make a token.",
+      abstract: "Add a token, or replace one.",
       discussion: """
-        The token is written to standard output, this once: (umask 077; nightjar token add doorbell > doorbell.token). It is sent as \
-        Authorization: Bearer TOKEN, or for reading as ?token=TOKEN.
+        It prints the token on standard output, only once: (umask 077; nightjar token add doorbell > doorbell.token). \
+        A program sends the token as Authorization: Bearer TOKEN, or to read as ?token=TOKEN.
         """)
 
     @OptionGroup var user: UserCommand.Name
     @OptionGroup var role: RoleOption
-    @Flag(help: "Make another token in place of that of this name, which is void then.")
+    @Flag(help: "Replace the token of this name; the old one becomes void.")
     var replace = false
     @OptionGroup var file: File
 
@@ -64,11 +66,11 @@ struct TokenCommand: ParsableCommand {
         let (token, role, wasThere) = try TokensFile.edit(file.path, mayCreate: true) { tokens in
           let former = tokens.role(of: name)
           guard former == nil || replace else {
-            throw CommandFailure(
+            throw ApplianceFailure(
               kind: .usage,
               description:
-                "there is a token \(name) in \(file.path) already, which would be void: choose another name, or "
-                + "run nightjar token add \(name) --replace\(file.option)")
+                "a token \(name) exists in \(file.path) already. Choose another name, or make the old token void: "
+                + "nightjar token add \(name) --replace\(file.option)")
           }
           let role = self.role.role ?? former ?? .unnamed
           return (try tokens.make(for: name, role: role), role, former != nil)
@@ -79,9 +81,11 @@ struct TokenCommand: ParsableCommand {
             : "added \(name) to \(file.path), role \(role.rawValue)\n")
         if file.tokens == nil, ServiceAccount.isBesideRoot {
           writeError(
-            "these are root's own tokens; the service's: sudo -u \(ServiceAccount.name) nightjar token add \(name)\n")
+            "this file is for streams that root starts. For the service: sudo -u \(ServiceAccount.name) nightjar token add "
+              + "\(name)\n"
+          )
         }
-        writeError("Next: nightjar stream --rtsp --https; or, where it runs already: \(ServiceAccount.reloading)\n")
+        writeError("Next: nightjar stream --rtsp --https; or, if it runs already: \(ServiceAccount.reloading)\n")
         try writeOutput(token + "\n")
       }
     }
@@ -89,7 +93,7 @@ struct TokenCommand: ParsableCommand {
 
   struct RoleCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "role", abstract: "Change what a token may do; the token stays.")
+      commandName: "role", abstract: "Change the role of a token; the token stays.")
 
     @OptionGroup var user: KnownName
     @OptionGroup var role: RoleArgument
@@ -101,7 +105,7 @@ struct TokenCommand: ParsableCommand {
         let name = user.name
         try TokensFile.edit(file.path, mayCreate: false) { tokens in
           guard tokens.setRole(role.role, of: name) else {
-            throw CommandFailure.unknown("token", name, in: file.path)
+            throw ApplianceFailure.unknown("token", name, in: file.path)
           }
         }
         try writeOutput(role.report(name, in: file.path))
@@ -121,18 +125,18 @@ struct TokenCommand: ParsableCommand {
         let name = user.name
         try TokensFile.edit(file.path, mayCreate: false) { tokens in
           guard tokens.remove(name) else {
-            throw CommandFailure.unknown("token", name, in: file.path)
+            throw ApplianceFailure.unknown("token", name, in: file.path)
           }
         }
         try writeOutput(
-          "removed \(name) from \(file.path); a stream that runs takes it until nightjar ctl reload, or a new start\n")
+          "removed \(name) from \(file.path). A running stream accepts the token until: nightjar ctl reload\n")
       }
     }
   }
 
   struct ListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "list", abstract: "List the tokens, one a line, with the role of each.")
+      commandName: "list", abstract: "List the tokens, one a line, with name and role.")
 
     @OptionGroup var file: File
 

@@ -1,13 +1,14 @@
+import Appliance
 import ArgumentParser
-import Credentials
 import Glibc
-import Media
+import Platform
+import Serving
 
 /// `nightjar user`.
 struct UserCommand: ParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "user",
-    abstract: "Say who may watch, and who may change something.",
+    abstract: "Manage the users, who may watch or change the stream.",
     discussion: """
       Examples:
         nightjar user add alice
@@ -15,17 +16,18 @@ struct UserCommand: ParsableCommand {
         nightjar user list
         nightjar user remove alice
 
-      The file holds no passwords, but what is as good as them: keep it from others. Exit codes are those of sysexits.h: \
-      64 wrong name or password, 65 broken file, 66 no such file or user, 77 no permission.
+      The file holds hashes that serve as well as passwords: keep it secret. Exit codes are those of sysexits.h: 64 \
+      wrong name or password, 65 broken file, 66 no such file or user, 77 no permission.
       """,
     subcommands: [AddCommand.self, RoleCommand.self, RemoveCommand.self, ListCommand.self])
 
-  /// Which file.
+  /// The option that names the file.
   struct File: ParsableArguments {
     @Option(
       help: ArgumentHelp(
-        "The users file; without it the usual one.",
-        discussion: "That is /etc/nightjar/users for root, else nightjar/users under $XDG_CONFIG_HOME or ~/.config.",
+        "The users file.",
+        discussion:
+          "The default is /etc/nightjar/users for root, else nightjar/users in $XDG_CONFIG_HOME or ~/.config.",
         valueName: "path"))
     var users: String?
 
@@ -34,11 +36,11 @@ struct UserCommand: ParsableCommand {
 
   struct Name: ParsableArguments {
     @Argument(
-      help: "1 to 64 visible ASCII characters without : \" and \\.",
+      help: "The name: 1 to 64 visible ASCII characters without : \" and \\.",
       transform: Self.checked)
     var name: UserName
 
-    /// - Throws: `ValidationError` for what cannot be a name.
+    /// - Throws: `ValidationError` for a text that is no valid name.
     static func checked(_ text: String) throws -> UserName {
       do throws(UserNameError) {
         return try UserName(text)
@@ -48,7 +50,7 @@ struct UserCommand: ParsableCommand {
     }
   }
 
-  /// A user of the file.
+  /// The name of a user in the file.
   struct KnownName: ParsableArguments {
     @Argument(help: "The user's name.", completion: NameCompletion.users, transform: Name.checked)
     var name: UserName
@@ -57,13 +59,13 @@ struct UserCommand: ParsableCommand {
   struct AddCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "add",
-      abstract: "Add a user, or give one another password.",
+      abstract: "Add a user, or change a user's password.",
       discussion: """
-        The password is asked for twice and not shown. Where standard input is no terminal, its first line is the \
-        password: pass show camera | nightjar user add alice
+        It asks for the password twice, and does not show it. If standard input is not a terminal, its first line is \
+        the password: pass show camera | nightjar user add alice
 
-        A password has 8 to 256 characters: who overhears one login can try passwords at home. Players that take it in a \
-        URL want it percent-encoded; letters and digits need no encoding.
+        A password has 8 to 256 characters: an eavesdropper of one login can try passwords offline. In a URL, \
+        percent-encode the password; letters and digits need no encoding.
         """)
 
     @OptionGroup var user: Name
@@ -74,7 +76,7 @@ struct UserCommand: ParsableCommand {
       signal(SIGPIPE, SIG_IGN)
       try reportingFailures {
         let name = user.name
-        // Before anybody types a password for nothing.
+        // Before a person types a password for nothing.
         if access(file.path, F_OK) == 0 { _ = try UsersFile(contentsOf: file.path) }
         var entry = try UsersFile.User(name: name, password: PasswordPrompt.password(of: name))
         let wasThere = try UsersFile.edit(file.path, mayCreate: true) { users in
@@ -85,15 +87,16 @@ struct UserCommand: ParsableCommand {
         let isRootsOwn = file.users == nil && ServiceAccount.isBesideRoot
         if isRootsOwn {
           writeError(
-            "these are root's own users; the service's: sudo -u \(ServiceAccount.name) nightjar user add \(name) && sudo "
-              + "systemctl reload nightjar\n")
+            "this file is for streams that root starts. For the service: sudo -u \(ServiceAccount.name) nightjar user add "
+              + "\(name) && sudo systemctl reload nightjar\n")
         }
         try writeOutput(
           """
           \(wasThere ? "\(name) has a new password" : "added \(name)") in \(file.path), role \(entry.role.rawValue)
-          A stream that begins, or reloads, has everybody log in, on this machine too: rtsp://\(name):PASSWORD@localhost:8554/camera
+          From the next start or reload everybody must log in, on this host too: \
+          rtsp://\(name):PASSWORD@localhost:8554/camera
           Next: nightjar stream --rtsp\(option)
-          Or, where it runs already: \(ServiceAccount.reloading)
+          Or, if it runs already: \(ServiceAccount.reloading)
 
           """)
       }
@@ -102,7 +105,7 @@ struct UserCommand: ParsableCommand {
 
   struct RoleCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
-      commandName: "role", abstract: "Change what a user may do; the password stays.")
+      commandName: "role", abstract: "Change the role of a user; the password stays.")
 
     @OptionGroup var user: KnownName
     @OptionGroup var role: RoleArgument
@@ -114,7 +117,7 @@ struct UserCommand: ParsableCommand {
         let name = user.name
         try UsersFile.edit(file.path, mayCreate: false) { users in
           guard var entry = users[name] else {
-            throw CommandFailure.unknown("user", name, in: file.path)
+            throw ApplianceFailure.unknown("user", name, in: file.path)
           }
           entry.role = role.role
           try users.set(entry)
@@ -136,13 +139,13 @@ struct UserCommand: ParsableCommand {
         let name = user.name
         let left = try UsersFile.edit(file.path, mayCreate: false) { users in
           guard users.remove(name) else {
-            throw CommandFailure.unknown("user", name, in: file.path)
+            throw ApplianceFailure.unknown("user", name, in: file.path)
           }
           return users.users.count
         }
-        let next = left > 0 ? "" : "Nobody is left who may watch: nightjar user add NAME\n"
+        let next = left > 0 ? "" : "No users are left. Add one: nightjar user add NAME\n"
         try writeOutput(
-          "removed \(name) from \(file.path); a stream that runs lets them in until: nightjar ctl reload\n\(next)")
+          "removed \(name) from \(file.path). A running stream accepts the user until: nightjar ctl reload\n\(next)")
       }
     }
   }
@@ -150,7 +153,7 @@ struct UserCommand: ParsableCommand {
   struct ListCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
       commandName: "list",
-      abstract: "List the users, one a line, with the role of each and the algorithms that it can log in with.")
+      abstract: "List the users, one a line, with name, role and login algorithms.")
 
     @OptionGroup var file: File
 

@@ -1,5 +1,6 @@
 import Foundation
 import Media
+import Platform
 import Synchronization
 import TestSupport
 import Testing
@@ -228,7 +229,7 @@ private enum Told {
     try camera.get().stop()
   }
 
-  @Test func `who holds too many frames gets copies, then none, and the driver goes on`() throws {
+  @Test func `a holder of too many frames gets copies, then no frames, and the driver continues`() throws {
     let camera = try Self.camera(0)
     try camera.start()
     let lent = V4L2BufferQueue.zeroCopyCount - V4L2BufferQueue.driverShare

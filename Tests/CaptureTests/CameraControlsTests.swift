@@ -2,10 +2,10 @@ import CLinux
 import Dispatch
 import Glibc
 import Media
+import Platform
 import Synchronization
 import TestSupport
 import Testing
-import Threading
 
 @testable import Capture
 
@@ -39,7 +39,7 @@ import Threading
     #expect(controls.takeEvents().isEmpty)
   }
 
-  @Test func `what cannot be had is a line, once, and the rest is set`() async throws {
+  @Test func `a control that cannot be set causes one warning, and the others are set`() async throws {
     let device = ScriptedControls()
     device.state.withLock { state in
       state.refusals = ["white_balance_automatic": EIO]
@@ -58,7 +58,7 @@ import Threading
       "no control 'brigthness'; the nearest is brightness", "auto_exposure cannot be '2': choose 1 (Manual Mode), 3",
       "exposure_time_absolute is inactive while auto_exposure is 3 (Aperture Priority Mode): set auto_exposure=1",
       "serial cannot be set: it is read-only", "the driver refuses white_balance_automatic=0: Input/output error",
-      "the driver made exposure_dynamic_framerate=1 of 0",
+      "the driver changed exposure_dynamic_framerate=0 to 1",
     ] {
       #expect(lines.count { $0.contains(words) } == 1, "\(words): \(lines)")
     }
@@ -96,7 +96,7 @@ import Threading
     #expect(device.value("exposure_time_absolute") == 9)
   }
 
-  @Test func `what was set by ctl survives a replug, and is taken back by nil or another profile`() async throws {
+  @Test func `values set by ctl survive a replug, and a reset or another profile undoes them`() async throws {
     let device = ScriptedControls()
     let controls = try CameraControls(ControlProfile(values: assignments([("brightness", "3")])))
     controls.attach(device)
@@ -145,7 +145,7 @@ import Threading
     while (try? await controls.list()) == nil { try await Task.sleep(nanoseconds: 10_000_000) }
   }
 
-  @Test func `of the orders that somebody waits for a driver that hangs collects no more than 64`() throws {
+  @Test func `at most 64 requests with an answer wait for a driver that hangs`() throws {
     // Without a thread that takes them.
     let core = try CameraControls.Core(ControlProfile())
     let taken = (0..<100).map { _ in core.ask(.list(.init())) }

@@ -67,7 +67,7 @@ import Testing
     #expect(traits.matches(in: machine.nodes).map(\.path) == ["/dev/video7"])
   }
 
-  @Test func `one without is known by its port, and elsewhere by its name if that was its own`() throws {
+  @Test func `a camera without a serial number is identified by its port, or by a name that no other has`() throws {
     let machine = try Machine()
     try machine.plug("Cheap", port: "1-1", serial: nil, nodes: [0])
     let alone = try machine.traits(0)

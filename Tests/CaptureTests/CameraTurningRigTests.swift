@@ -1,6 +1,7 @@
 import Foundation
 import Media
 import PixelConversion
+import Platform
 import TestSupport
 import Testing
 
@@ -68,7 +69,7 @@ import Testing
   }
 
   @Test(arguments: [(0, "NV12"), (1, "NV12"), (1, "NM12"), (0, "YUYV"), (0, "YU12"), (0, "RGB3")], [false, true])
-  func `a camera turns between any two pictures`(node: (index: Int, format: String), isPrepared: Bool) throws {
+  func `a camera rotates between any two pictures`(node: (index: Int, format: String), isPrepared: Bool) throws {
     try Self.withStill(node.index) { path, _ in
       let camera = try Self.camera(path, node.format)
       #expect(camera.mounting == .upright && camera.warnings.isEmpty)
@@ -77,13 +78,13 @@ import Testing
       let upright = try Self.shot(camera)
       // Otherwise the rest says nothing.
       for orientation in Orientation.all where orientation != .upright {
-        #expect(try !upright.laid(orientation).looksLike(upright), "\(orientation)")
+        #expect(try !upright.rotated(orientation).looksLike(upright), "\(orientation)")
       }
       var last = upright.timestamp
       for orientation in Orientation.all + Orientation.all.reversed() + [Orientation(.half), .upright] {
         camera.orient(orientation)
         let shot = try Self.shot(camera)
-        #expect(try upright.laid(orientation).looksLike(shot), "\(orientation)")
+        #expect(try upright.rotated(orientation).looksLike(shot), "\(orientation)")
         #expect(shot.timestamp > last && shot.captured <= .now())
         last = shot.timestamp
         // Without a copy as long as nothing is turned.
@@ -96,7 +97,7 @@ import Testing
   }
 
   @Test(arguments: ["NV12", "YUYV"])
-  func `turned frames that are held do not starve the driver`(format: String) throws {
+  func `rotated frames that are held do not starve the driver`(format: String) throws {
     try Self.withStill(0) { path, _ in
       let camera = try Self.camera(path, format, capacity: 1)
       camera.orient(Orientation(.quarter))
@@ -122,7 +123,7 @@ import Testing
   }
 
   @Test(arguments: [Orientation(.half), Orientation(.none, mirrored: true), Orientation(.half, mirrored: true)])
-  func `the driver makes half turns and mirrors as they are made here, without a copy`(fixed: Orientation) throws {
+  func `the driver's flips equal our half rotations and mirrors, without a copy`(fixed: Orientation) throws {
     try Self.withStill(0) { path, directory in
       var upright: Shot?
       do {
@@ -131,7 +132,7 @@ import Testing
         upright = try Self.shot(camera)
         camera.stop()
       }
-      let expected = try #require(upright).laid(fixed)
+      let expected = try #require(upright).rotated(fixed)
       #expect(Self.difference(try #require(upright), expected) > 0.2)
       let camera = try Self.camera(path, "NV12", fixed: fixed)
       #expect(camera.format.conversion == "no copy" && camera.warnings.isEmpty)
@@ -153,7 +154,7 @@ import Testing
         for orientation in Orientation.all {
           camera.orient(orientation)
           let turned = try Self.shot(camera)
-          #expect(try shot.laid(fixed.inverse.then(orientation)).looksLike(turned), "\(orientation)")
+          #expect(try shot.rotated(fixed.inverse.then(orientation)).looksLike(turned), "\(orientation)")
         }
         camera.orient(fixed)
         camera.stop()
@@ -177,7 +178,7 @@ import Testing
         let camera = try Self.camera(path, "NV12", fixed: Orientation(.half))
         #expect(try Self.flips(path, in: directory) == ["1", "0"])
         try camera.start()
-        #expect(try Self.difference(Self.shot(camera), before.laid(Orientation(.half))) < 0.02)
+        #expect(try Self.difference(Self.shot(camera), before.rotated(Orientation(.half))) < 0.02)
       }
       // By the camera's end alone.
       #expect(try Self.flips(path, in: directory) == ["0", "1"])
@@ -191,7 +192,7 @@ import Testing
     }
   }
 
-  @Test func `a quarter turn that is fixed is made here`() throws {
+  @Test func `a fixed rotation by 90 degrees is done in software`() throws {
     try Self.withStill(0) { path, directory in
       let camera = try Self.camera(path, "NV12", fixed: Orientation(.quarter))
       #expect(camera.format.conversion == "libyuv" && camera.format.size == Self.size)
@@ -199,7 +200,7 @@ import Testing
       try camera.start()
       let turned = try Self.shot(camera)
       camera.orient(.upright)
-      #expect(try Self.shot(camera).laid(Orientation(.quarter)).looksLike(turned))
+      #expect(try Self.shot(camera).rotated(Orientation(.quarter)).looksLike(turned))
       camera.stop()
     }
   }

@@ -1,5 +1,6 @@
 import CLinux
 import Media
+import Platform
 import Testing
 
 @testable import Capture
@@ -9,33 +10,33 @@ import Testing
 
   @Test func theDriversTimestampIsTaken() {
     var clock = CaptureClock()
-    let now = MediaTime(nanoseconds: 100 * Self.second)
-    let taken = MediaTime(nanoseconds: 100 * Self.second - 20_000_000)
+    let now = Instant(nanoseconds: 100 * Self.second)
+    let taken = Instant(nanoseconds: 100 * Self.second - 20_000_000)
     #expect(clock.stamp(driver: taken, now: now) == taken)
   }
 
   @Test func withoutOneItIsTheTimeOfDequeuing() {
     var clock = CaptureClock()
-    let now = MediaTime(nanoseconds: 100 * Self.second)
+    let now = Instant(nanoseconds: 100 * Self.second)
     #expect(clock.stamp(driver: nil, now: now) == now)
   }
 
   @Test(arguments: [Int64.min, -5, 0, 89, 102, 1_000_000_000_000, Int64.max])
   func aTimestampFarFromNowIsNotBelieved(_ value: Int64) {
     var clock = CaptureClock()
-    let now = MediaTime(nanoseconds: 100 * Self.second)
-    let driver = MediaTime(nanoseconds: value > 1000 || value < -5 ? value : value * Self.second)
+    let now = Instant(nanoseconds: 100 * Self.second)
+    let driver = Instant(nanoseconds: value > 1000 || value < -5 ? value : value * Self.second)
     #expect(clock.stamp(driver: driver, now: now) == now)
   }
 
   @Test func timestampsRiseByATickOfTheRTPClockAtLeast() {
     var clock = CaptureClock()
-    var previous: MediaTime?
+    var previous: Instant?
     // A driver that repeats itself, jumps back and rounds.
     for offset: Int64 in [0, 0, -5_000_000, 1, 33_000_000, 33_000_001, 32_000_000, 66_000_000] {
       let base = 100 * Self.second
       let time = clock.stamp(
-        driver: MediaTime(nanoseconds: base + offset), now: MediaTime(nanoseconds: base + 70_000_000))
+        driver: Instant(nanoseconds: base + offset), now: Instant(nanoseconds: base + 70_000_000))
       if let previous { #expect(time.ticks(rate: 90_000) > previous.ticks(rate: 90_000)) }
       previous = time
     }

@@ -61,7 +61,7 @@ private final class FakeControls: ControlledDevice {
     [horizontal: 0, rotate: 180], [vertical: 1, rotate: 0], [rotate: 0], [rotate: 270], [horizontal: 1], [vertical: 0],
     [horizontal: 1, vertical: 1, rotate: 90], [:],
   ])
-  func `what the driver says that it did is what its controls do, and they are put back`(
+  func `the reported orientation equals the effect of the controls, and the controls are restored`(
     controls: [UInt32: CInt]
   ) throws {
     let before = try Self.effect(controls)
@@ -82,7 +82,7 @@ private final class FakeControls: ControlledDevice {
     }
   }
 
-  @Test func `a driver with flips makes every half turn and mirror, and no quarter turn`() throws {
+  @Test func `a driver with flips does every half rotation and mirror, and no quarter rotation`() throws {
     for orientation in Orientation.all {
       for controls in [[Self.horizontal: CInt(0), Self.vertical: 0], [Self.horizontal: 0, Self.rotate: 0]] {
         let device = FakeControls(controls)
@@ -94,7 +94,7 @@ private final class FakeControls: ControlledDevice {
     }
   }
 
-  @Test func `a refusal is told in one line, and leaves the controls as they were`() throws {
+  @Test func `a refusal is one line, and leaves the controls unchanged`() throws {
     let controls = [Self.horizontal: CInt(0), Self.vertical: 0]
     let device = FakeControls(controls, refusing: [Self.vertical: EBUSY])
     let turn = DriverTurn(Orientation(.half), device: device)

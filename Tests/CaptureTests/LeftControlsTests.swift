@@ -1,7 +1,8 @@
 import Media
+import Platform
 import Synchronization
+import TestSupport
 import Testing
-import Threading
 
 @testable import Capture
 
@@ -83,7 +84,10 @@ import Threading
     worker.look(at: .zero, minute: Self.noon)
     device.state.withLock { $0.refusals = ["brightness": 5] }
     attach(device, to: core, &worker)
-    #expect(core.events.take().contains { $0.isWarning && "\($0)".contains("refuses brightness=11") })
+    let refusal = CameraControlError.refused(name: "brightness", value: "11", errorNumber: 5)
+    let warning = CameraEvent.warning("controls: \(refusal)")
+    #expect(core.events.take().count { $0 == warning } == 1 && warning.isWarning)
+    #expect(refusal.description == "the driver refuses brightness=11: Input/output error")
   }
 
   @Test func `a reload while the camera is away undoes what ctl has set and unlocked`() throws {
@@ -103,7 +107,7 @@ import Threading
     #expect(core.status.withLock { $0.sensorLock } == "settling")
   }
 
-  @Test func `what another run has locked is settled anew, and unlocking unlocks it`() throws {
+  @Test func `values that a former run has locked settle again, and unlocking unlocks them`() throws {
     let device = ScriptedControls()
     for (name, value) in [("auto_exposure", 1), ("exposure_time_absolute", 900), ("white_balance_automatic", 0)] {
       try set(name, Int64(value), in: device)
@@ -129,7 +133,7 @@ import Threading
     #expect(device.value("auto_exposure") == 3 && device.value("white_balance_automatic") == 1)
   }
 
-  @Test func `what was locked at night is locked again by day`() throws {
+  @Test func `controls that were locked at night are locked again by day`() throws {
     let device = ScriptedControls()
     let values = [
       ControlAssignment(name: "auto_exposure", value: "1"),
@@ -145,7 +149,7 @@ import Threading
     worker.follow(.list(.init()))
     #expect(core.status.withLock { $0.sensorLock } == "locked")
     #expect(device.value("exposure_time_absolute") == 2000 && device.value("white_balance_automatic") == 0)
-    worker.look(at: MediaTime(seconds: 100), minute: Self.midnight)
+    worker.look(at: Instant(seconds: 100), minute: Self.midnight)
     #expect(device.value("auto_exposure") == 3)
     #expect(core.status.withLock { $0.sensorLock } == "settling")
     // What was locked already stays so meanwhile.
@@ -169,7 +173,7 @@ import Threading
     #expect(core.status.withLock { $0.sensorLock } == "locked")
   }
 
-  @Test func `an order whose answer was given is not carried out, and a turn is no control`() async throws {
+  @Test func `a request is ignored after its answer, and the flips are no controls`() async throws {
     let device = ScriptedControls()
     let core = try core(ControlProfile())
     var worker = ControlWorker(core)

@@ -1,4 +1,5 @@
 import Media
+import Platform
 import Testing
 
 @testable import Capture
@@ -21,7 +22,7 @@ import Testing
   }
 
   @Test(arguments: [Y4MFile.Pacing.maximum, .realtime])
-  func `a clip's pictures are turned here only where the encoder does not do it`(pacing: Y4MFile.Pacing) throws {
+  func `a clip's pictures are rotated here only if the encoder does not rotate`(pacing: Y4MFile.Pacing) throws {
     let clip = try Clip(testClip(Self.size, "yuv420p", frames: 4))
     let upright = try TurningTests.expected(clip.path, .upright)
     let turned = try TurningTests.expected(clip.path, Self.quarter)
@@ -48,7 +49,7 @@ import Testing
     file.stop()
   }
 
-  @Test func `the synthetic camera draws upright what the encoder turns`() throws {
+  @Test func `the synthetic camera draws upright if the encoder rotates`() throws {
     let camera = try SyntheticCamera(size: Self.size, frameRate: .thirty)
     #expect(camera.format.turnsApart)
     let offer = TurnOffer()
@@ -67,7 +68,7 @@ import Testing
     }
   }
 
-  @Test func `where the encoder gives up and nobody else can turn, that is told, and pictures are as before`() throws {
+  @Test func `if neither encoder nor converter can rotate, a message says so and pictures stay as before`() throws {
     // No pool has room for none: stands for memory that is not there.
     let pool = try FramePool(size: Self.size, capacity: 1)
     let converter = try OrientedConverter(from: .nv12, size: Self.size, upright: pool, capacity: 0)
@@ -75,15 +76,15 @@ import Testing
     converter.offer = offer
     let mirrored = Orientation(.none, mirrored: true)
     converter.orient(mirrored)
-    #expect(converter.laying() == (mirrored, .upright))
+    #expect(converter.rotationPlan() == (mirrored, .upright))
     converter.orient(Self.quarter)
     for _ in 0..<2 {
       offer.set(OrientationSet(Self.quarter), for: Self.quarter.size(of: Self.size))
-      #expect(converter.laying() == (.upright, Self.quarter))
-      #expect(converter.laid == Self.quarter && converter.failure == nil)
+      #expect(converter.rotationPlan() == (.upright, Self.quarter))
+      #expect(converter.lastOrientation == Self.quarter && converter.failure == nil)
       offer.set([], for: Self.quarter.size(of: Self.size))
-      for _ in 0..<3 { #expect(converter.laying() == (mirrored, .upright)) }
-      #expect(converter.laid == mirrored && converter.failure is FramePoolError)
+      for _ in 0..<3 { #expect(converter.rotationPlan() == (mirrored, .upright)) }
+      #expect(converter.lastOrientation == mirrored && converter.failure is FramePoolError)
     }
   }
 

@@ -3,6 +3,7 @@ import CV4L
 import Glibc
 import Media
 import PixelConversion
+import Platform
 import Testing
 
 @testable import Capture

@@ -1,6 +1,7 @@
 import Capture
 import Glibc
 import Media
+import Platform
 import Synchronization
 
 /// A camera that does what a test tells it, in memory that the test can look at.
@@ -46,9 +47,9 @@ final class ScriptedCamera: VideoSource, @unchecked Sendable {
   func next(interrupt: borrowing Interrupt) throws -> CaptureEvent {
     let script = script.withLock { $0 }
     if let failure = script.failure { throw failure }
-    guard interrupt.wait(until: .now() + MediaTime(nanoseconds: 5_000_000)), script.delivers else { return .idle }
+    guard interrupt.wait(until: .now() + Duration.milliseconds(5)), script.delivers else { return .idle }
     if let cause = script.drop { return .dropped(cause, count: 1) }
-    let now = MediaTime.now()
+    let now = Instant.now()
     guard let frame = pool.checkout(color: .bt709, timestamp: now, captured: now) else {
       return .dropped(.poolExhausted, count: 1)
     }

@@ -2,7 +2,9 @@ import CLinux
 import Dispatch
 import Glibc
 import Media
+import Platform
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Capture
@@ -114,7 +116,7 @@ extension ControlWorker {
     }
     for index in 0..<60 {
       for _ in 0..<5 { core.pictures.note(frame.planes, isFullRange: true, at: .zero) }
-      look(at: MediaTime(seconds: begin + Double(index) / 10), minute: minute)
+      look(at: Instant(seconds: begin + Double(index) / 10), minute: minute)
     }
   }
 }

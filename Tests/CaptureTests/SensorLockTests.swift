@@ -1,16 +1,16 @@
 import CLinux
 import Glibc
 import Media
+import Platform
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import Capture
 
 /// The sensor lock and the night, by steps of time that the tests make.
 @Suite struct SensorLockTests {
-  private func seconds(_ value: Double) -> MediaTime { MediaTime(seconds: value) }
-
-  @Test func `it waits until all hold still for a second, and fixes them there`() throws {
+  @Test func `the lock waits until all values are stable for a second, and fixes them`() throws {
     let device = ScriptedControls()
     device.state.withLock { $0.target = 600 }
     var lock = SensorLock()
@@ -18,7 +18,7 @@ import Testing
     #expect(!lock.maySettle(pictures: 14) && lock.maySettle(pictures: 15))
     // 156 to 600 in steps of 40 a look, ten looks a second.
     var looks = 0
-    while !lock.isSettled(device.controls(), except: [], at: seconds(Double(looks) / 10)) { looks += 1 }
+    while !lock.isSettled(device.controls(), except: [], at: Instant(seconds: Double(looks) / 10)) { looks += 1 }
     #expect((18...30).contains(looks), "\(looks)")
     #expect(ControlWriter(device: device).write(lock.fix(device.controls(), except: [])).isEmpty)
     #expect(device.value("auto_exposure") == 1 && device.value("exposure_time_absolute") == 600)
@@ -34,14 +34,14 @@ import Testing
     var lock = SensorLock()
     lock.begin(after: 0)
     var time = 0.0
-    while !lock.isSettled(device.controls(), except: [], at: seconds(time)) {
+    while !lock.isSettled(device.controls(), except: [], at: Instant(seconds: time)) {
       device.state.withLock { $0.target = $0.target == 250 ? 900 : 250 }
       time += 0.1
     }
     #expect((9.9...10.2).contains(time))
   }
 
-  @Test func `what somebody wants otherwise is left to him`() {
+  @Test func `the lock leaves controls alone that the profile sets otherwise`() {
     let device = ScriptedControls()
     var lock = SensorLock()
     lock.begin(after: 0)
@@ -95,7 +95,7 @@ import Testing
     var night = NightDetector(.darkness(below: 20, above: 30))
     func run(_ luma: Int?, from begin: Int, seconds count: Int) -> Int? {
       for second in begin..<begin + count
-      where night.note(minute: 0, luma: luma, at: seconds(Double(second))) { return second - begin }
+      where night.note(minute: 0, luma: luma, at: Instant(seconds: Double(second))) { return second - begin }
       return nil
     }
     #expect(run(100, from: 0, seconds: 10) == nil)
@@ -142,11 +142,11 @@ import Testing
     }
     let watch = PictureWatch()
     watch.isMeasuring = true
-    for second in [10.0, 15, 20] { watch.note(frame.planes, isFullRange: true, at: seconds(second)) }
-    #expect(watch.brightness(at: seconds(29)) != nil && watch.brightness(at: seconds(31)) == nil)
+    for second in [10.0, 15, 20] { watch.note(frame.planes, isFullRange: true, at: Instant(seconds: second)) }
+    #expect(watch.brightness(at: Instant(seconds: 29)) != nil && watch.brightness(at: Instant(seconds: 31)) == nil)
     // A camera that was away for an hour, and goes again.
-    watch.note(frame.planes, isFullRange: true, at: seconds(3620))
-    #expect(watch.brightness(at: seconds(3622)) != nil && watch.brightness(at: seconds(3624)) == nil)
+    watch.note(frame.planes, isFullRange: true, at: Instant(seconds: 3620))
+    #expect(watch.brightness(at: Instant(seconds: 3622)) != nil && watch.brightness(at: Instant(seconds: 3624)) == nil)
   }
 
   @Test func `brightness is the mean of the picture, whatever its range, and of one picture a second`() throws {
@@ -162,16 +162,16 @@ import Testing
     #expect((126...129).contains(PictureWatch.meanLuma(of: planes, isFullRange: false)))
     #expect((124...127).contains(PictureWatch.meanLuma(of: planes, isFullRange: true)))
     let watch = PictureWatch()
-    watch.note(planes, isFullRange: false, at: seconds(10))
-    #expect(watch.brightness(at: seconds(10)) == nil && watch.pictures == 1)
+    watch.note(planes, isFullRange: false, at: Instant(seconds: 10))
+    #expect(watch.brightness(at: Instant(seconds: 10)) == nil && watch.pictures == 1)
     watch.isMeasuring = true
-    watch.note(planes, isFullRange: false, at: seconds(11))
-    let first = watch.brightness(at: seconds(11))
+    watch.note(planes, isFullRange: false, at: Instant(seconds: 11))
+    let first = watch.brightness(at: Instant(seconds: 11))
     memset(planes.luma, 16, planes.lumaStride * 70)
-    watch.note(planes, isFullRange: false, at: seconds(11.5))
-    #expect(watch.brightness(at: seconds(11.5)) == first)
-    watch.note(planes, isFullRange: false, at: seconds(12.1))
-    #expect(watch.brightness(at: seconds(12.1)) == 0)
-    #expect(watch.brightness(at: seconds(16)) == nil)
+    watch.note(planes, isFullRange: false, at: Instant(seconds: 11.5))
+    #expect(watch.brightness(at: Instant(seconds: 11.5)) == first)
+    watch.note(planes, isFullRange: false, at: Instant(seconds: 12.1))
+    #expect(watch.brightness(at: Instant(seconds: 12.1)) == 0)
+    #expect(watch.brightness(at: Instant(seconds: 16)) == nil)
   }
 }

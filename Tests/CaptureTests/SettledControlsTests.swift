@@ -1,8 +1,8 @@
 import Media
+import Platform
 import Synchronization
 import TestSupport
 import Testing
-import Threading
 
 @testable import Capture
 
@@ -26,7 +26,7 @@ import Threading
     #expect(device.value("exposure_time_absolute") == 250)
   }
 
-  @Test func `what an automatic has taken over can be taken back`() async throws {
+  @Test func `a value that an automatic control has overwritten can be reset`() async throws {
     let device = ScriptedControls()
     let controls = try attached(ControlProfile(), to: device)
     for names in [["exposure_time_absolute"], ["exposure_time_absolute", "auto_exposure"]] {
@@ -43,7 +43,7 @@ import Threading
     #expect(wanted.status.complaints.isEmpty)
   }
 
-  @Test func `a refused reset is told, and the wish is gone`() async throws {
+  @Test func `a refused reset is reported, and the requested value is forgotten`() async throws {
     let device = ScriptedControls()
     let controls = try attached(ControlProfile(), to: device)
     _ = try await controls.change([("brightness", "20")])
@@ -80,7 +80,7 @@ import Threading
     #expect(presses() == 3)
   }
 
-  @Test func `what becomes settable by an order is set`() async throws {
+  @Test func `a control that a request makes settable gets its configured value`() async throws {
     let device = ScriptedControls()
     let controls = try attached(ControlProfile(values: Self.manual), to: device)
     _ = try await controls.change([("auto_exposure", "3")])
@@ -93,7 +93,7 @@ import Threading
     #expect(device.state.withLock { $0.writes.count } == writes + 1)
   }
 
-  @Test func `whoever does what a complaint asks for is rid of it`() async throws {
+  @Test func `a complaint ends after its advice is followed`() async throws {
     let device = ScriptedControls()
     let controls = try attached(ControlProfile(values: [Self.manual[1]]), to: device)
     _ = try await controls.list()
@@ -137,10 +137,11 @@ import Threading
     core.device.withLock { $0.device = device }
     worker.follow(.attached)
     for begin in [0.0, 10, 20] { try worker.lookAtPictures(core, from: begin, minute: Self.noon) }
-    #expect(core.events.take().count { "\($0)".contains("sensor locked") } == 1)
+    let told = core.events.take().filter { $0.description.contains("sensor locked") }
+    #expect(told.count == 1 && told.allSatisfy { $0.description.hasPrefix("sensor locked: ") }, "\(told)")
   }
 
-  @Test func `what an automatic sets that is wanted on is no complaint`() async throws {
+  @Test func `a value under automatic control causes no complaint if the profile wants that`() async throws {
     let device = ScriptedControls()
     let night = NightProfile(
       .time(from: 20 * 60, to: 6 * 60), values: [ControlAssignment(name: "auto_exposure", value: "3")])

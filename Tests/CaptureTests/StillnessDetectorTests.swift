@@ -1,5 +1,6 @@
 import Glibc
 import Media
+import Platform
 import TestSupport
 import Testing
 
@@ -8,8 +9,8 @@ import Testing
 /// Whether a picture that no longer changes is found, and only that.
 @Suite struct StillnessDetectorTests {
   private static let size = PictureSize(width: 322, height: 182)
-  private static func time(_ number: Int) -> MediaTime {
-    FrameRate.thirty.time(ofFrame: Int64(number)) + MediaTime(seconds: 5)
+  private static func time(_ number: Int) -> Instant {
+    Instant(seconds: 5) + FrameRate.thirty.time(ofFrame: Int64(number))
   }
 
   private static func noise(_ planes: NV12Planes, seed: UInt64) {
@@ -56,7 +57,7 @@ import Testing
     }
   }
 
-  @Test func `what lies between the rows of the picture does not count`() throws {
+  @Test func `bytes between the rows of the picture do not count`() throws {
     let frame = try FramePool(size: Self.size, capacity: 1).frame()
     Self.noise(frame.planes, seed: 4)
     try #require(frame.planes.lumaStride > Self.size.width)
@@ -76,7 +77,7 @@ import Testing
     var detector = StillnessDetector()
     var frozenAt: Int?
     for number in 0..<60 {
-      let time = MediaTime(seconds: Double(number) + 1)
+      let time = Instant(seconds: Double(number) + 1)
       if detector.note(frame.planes, at: time) != .none, frozenAt == nil { frozenAt = number }
     }
     #expect(frozenAt == 2 * StillnessDetector.stripCount)

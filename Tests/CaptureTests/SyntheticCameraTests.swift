@@ -1,5 +1,6 @@
 import Glibc
 import Media
+import Platform
 import TestSupport
 import Testing
 
@@ -144,9 +145,9 @@ import Testing
     #expect(camera.format.frameRate == rate && camera.format.pixelFormat == .nv12 && camera.isLive)
     #expect(camera.name == "synthetic camera")
     let interrupt = try Interrupt()
-    let before = MediaTime.now()
+    let before = Instant.now()
     camera.start()
-    var start: MediaTime?
+    var start: Instant?
     var tick: Int64 = 0
     var pictures = 0
     let wanted = rate.framesPerSecond > 2 ? 20 : 2
@@ -158,7 +159,7 @@ import Testing
         #expect(origin >= before)
         #expect(frame.timestamp == origin + rate.time(ofFrame: tick))
         #expect(frame.captured == frame.timestamp)
-        #expect(MediaTime.now() >= frame.timestamp)
+        #expect(Instant.now() >= frame.timestamp)
         tick += 1
         pictures += 1
       case .dropped(let cause, let count):
@@ -233,7 +234,7 @@ import Testing
     let last = second.timestamp
     _ = consume first
     let third = try Self.picture(of: camera, interrupt)
-    #expect(third.timestamp >= last + rate.time(ofFrame: 2) - MediaTime(nanoseconds: 1))
+    #expect(third.timestamp >= last + rate.time(ofFrame: 2) - Duration(nanoseconds: 1))
   }
 
   @Test func `no size makes it paint outside of the picture`() throws {
@@ -290,16 +291,16 @@ import Testing
     ]
     for (numerator, denominator) in rates {
       let rate = try #require(FrameRate(numerator, denominator))
-      for start in [MediaTime.zero, MediaTime(nanoseconds: 1_234_567_890_123)] {
+      for start in [Instant.zero, Instant(nanoseconds: 1_234_567_890_123)] {
         let schedule = FrameSchedule(start: start, rate: rate)
-        #expect(schedule.lastTick(at: start - MediaTime(nanoseconds: 1)) == -1)
+        #expect(schedule.lastTick(at: start - Duration(nanoseconds: 1)) == -1)
         for tick in [Int64(0), 1, 2, 29, 30, 1000, 30_001, 1_000_000, 1 << 40, .max] {
           let time = schedule.time(ofTick: tick)
           #expect(time >= start)
           if numerator <= 1_000_000, tick <= 30_001, denominator <= 1001 {
             #expect(time == start + rate.time(ofFrame: tick))
             #expect(schedule.lastTick(at: time) == tick)
-            #expect(schedule.lastTick(at: time - MediaTime(nanoseconds: 1)) == tick - 1)
+            #expect(schedule.lastTick(at: time - Duration(nanoseconds: 1)) == tick - 1)
           }
         }
       }

@@ -1,6 +1,7 @@
 import Foundation
 import Media
 import PixelConversion
+import Platform
 import TestSupport
 import Testing
 
@@ -11,8 +12,8 @@ struct Shot: Equatable {
   var size: PictureSize
   var luma: [UInt8]
   var chroma: [UInt8]
-  var timestamp = MediaTime.zero
-  var captured = MediaTime.zero
+  var timestamp = Instant.zero
+  var captured = Instant.zero
   var isInDriverMemory = false
   var slot = 0
 
@@ -38,7 +39,7 @@ struct Shot: Equatable {
   }
 
   /// The same laid by `orientation`, by the pixel converter, which has tests of its own against ffmpeg.
-  func laid(_ orientation: Orientation) throws -> Shot {
+  func rotated(_ orientation: Orientation) throws -> Shot {
     let pool = try FramePool(size: orientation.size(of: size), capacity: 1)
     guard let frame = pool.checkout(color: .bt709, timestamp: timestamp, captured: captured) else {
       throw SystemFailure("no frame", errorNumber: ENOMEM)
@@ -86,7 +87,7 @@ struct Shot: Equatable {
   }
 
   @Test(arguments: [false, true])
-  func `a clip is turned as ffmpeg turns it, and turned again between any two pictures`(isPrepared: Bool) throws {
+  func `a clip is rotated as by ffmpeg, and rotated again between any two pictures`(isPrepared: Bool) throws {
     let order = Orientation.all + Orientation.all.reversed() + [.upright, Orientation(.half), .upright]
     let clip = try Clip(testClip(Self.size, "yuv420p", frames: order.count))
     let expected = try Dictionary(
@@ -103,7 +104,7 @@ struct Shot: Equatable {
       file.orient(orientation)
       let shot = try Self.shot(of: file, interrupt)
       #expect(try #require(expected[orientation])[index].looksLike(shot), "\(index): \(orientation)")
-      #expect(shot.timestamp == FrameRate.thirty.time(ofFrame: Int64(index)))
+      #expect(shot.timestamp == Instant.zero + FrameRate.thirty.time(ofFrame: Int64(index)))
     }
     #expect(file.turningFailure == nil)
     #expect(file.format.size == Self.size)
@@ -114,7 +115,7 @@ struct Shot: Equatable {
   }
 
   @Test(arguments: [Orientation(.quarter), Orientation(.half)])
-  func `turned pictures without memory are lost and counted, and come again`(orientation: Orientation) throws {
+  func `rotated pictures without memory are lost and counted, until there is memory`(orientation: Orientation) throws {
     let clip = try Clip(testClip(Self.size, "yuv420p", frames: 50, rate: "50"))
     let file = try Y4MFile(path: clip.path, capacity: 2)
     file.orient(orientation)
@@ -195,7 +196,7 @@ struct Shot: Equatable {
     camera.start()
     let order = [Orientation.upright, Orientation(.half), .upright] + Orientation.all + Orientation.all.reversed()
     var tick: Int64 = 0
-    var last = MediaTime.zero
+    var last = Instant.zero
     for orientation in order + order {
       camera.orient(orientation)
       var shot: Shot?
@@ -210,27 +211,27 @@ struct Shot: Equatable {
       }
       let picture = try #require(shot)
       #expect(picture.size == orientation.size(of: size))
-      #expect(try Self.differences(picture.laid(orientation.inverse), Self.scene(tick, size)) == 0, "\(orientation)")
+      #expect(try Self.differences(picture.rotated(orientation.inverse), Self.scene(tick, size)) == 0, "\(orientation)")
       #expect(picture.timestamp > last && picture.captured == picture.timestamp)
       last = picture.timestamp
       tick += 1
     }
   }
 
-  @Test func `a turn applies to the picture that is waited for`() throws {
+  @Test func `a rotation applies to the picture that the caller waits for`() throws {
     let camera = try SyntheticCamera(size: Self.size, frameRate: try #require(FrameRate(1, 3)))
     let interrupt = try Interrupt()
     camera.start()
     _ = try SyntheticCameraTests.picture(of: camera, interrupt)
-    let before = MediaTime.now()
+    let before = Instant.now()
     DispatchQueue.global().asyncAfter(deadline: .now() + 0.05) { camera.orient(Orientation(.quarter)) }
     var shot: Shot?
     while shot == nil { if case .frame(let frame) = camera.next(interrupt: interrupt) { shot = Shot(frame) } }
-    #expect(MediaTime.now() > before)
+    #expect(Instant.now() > before)
     #expect(shot?.size == PictureSize(width: 50, height: 98))
   }
 
-  @Test func `where there is no memory to turn, frames come as before, and the reason is told`() throws {
+  @Test func `without memory for a rotation, frames stay as before, and the reason is reported`() throws {
     // No pool has room for none: stands for memory that is not there.
     let pool = try FramePool(size: Self.size, capacity: 1)
     let converter = try OrientedConverter(from: .nv12, size: Self.size, upright: pool, capacity: 0)
@@ -242,7 +243,7 @@ struct Shot: Equatable {
       Issue.record("\(String(describing: converter.failure))")
       return
     }
-    #expect(converter.laid == Orientation(.half))
+    #expect(converter.lastOrientation == Orientation(.half))
     // Asked once more, it is tried once more.
     converter.orient(Orientation(.quarter))
     #expect(converter.failure == nil)
@@ -260,7 +261,7 @@ struct Shot: Equatable {
     for (index, orientation) in Orientation.all.enumerated() { #expect(orientation.index == index) }
   }
 
-  @Test func `what a picture is turned by beforehand comes first`() throws {
+  @Test func `the base orientation applies before the requested one`() throws {
     let pool = try FramePool(size: Self.size, capacity: 1)
     for base in Orientation.all {
       let converter = try OrientedConverter(from: .nv12, size: Self.size, upright: pool, capacity: 1)

@@ -1,5 +1,6 @@
 import Glibc
 import Media
+import Platform
 import TestSupport
 import Testing
 
@@ -9,10 +10,10 @@ import Testing
   static let small = PictureSize(width: 64, height: 48)
 
   /// All events of a clip until it ends, at full speed.
-  static func timestamps(of file: Y4MFile, limit: Int = 1000) throws -> [MediaTime] {
+  static func timestamps(of file: Y4MFile, limit: Int = 1000) throws -> [Instant] {
     let interrupt = try Interrupt()
     try file.start()
-    var result: [MediaTime] = []
+    var result: [Instant] = []
     while result.count < limit {
       switch try file.next(interrupt: interrupt) {
       case .frame(let frame): result.append(frame.timestamp)
@@ -54,7 +55,7 @@ import Testing
     let interrupt = try Interrupt()
     try file.start()
     for index in 0..<3 {
-      let before = MediaTime.now()
+      let before = Instant.now()
       guard case .frame(let frame) = try file.next(interrupt: interrupt) else {
         Issue.record("no frame \(index)")
         return
@@ -77,7 +78,7 @@ import Testing
     let clip = try Clip(testClip(Self.small, "yuv420p", frames: 4, rate: "30000/1001"))
     let rate = try #require(FrameRate(30_000, 1001))
     let file = try Y4MFile(path: clip.path, pacing: .maximum, loops: 3)
-    let expected = (0..<12).map { rate.time(ofFrame: $0) }
+    let expected = (0..<12).map { Instant.zero + rate.time(ofFrame: $0) }
     #expect(try Self.timestamps(of: file) == expected)
     // Anew after a stop.
     file.stop()
@@ -165,7 +166,7 @@ import Testing
     }
   }
 
-  @Test func `what is no clip is refused with its reason`() throws {
+  @Test func `a file that is no clip is refused with the reason`() throws {
     let clip = try Clip()
     #expect(throws: Y4MError.open(path: "/nonexistent/a.y4m", errorNumber: ENOENT)) {
       try Y4MFile(path: "/nonexistent/a.y4m")

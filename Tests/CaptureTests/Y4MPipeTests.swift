@@ -1,5 +1,6 @@
 import Glibc
 import Media
+import Platform
 import TestSupport
 import Testing
 
@@ -22,7 +23,7 @@ import Testing
       let reference = try Y4MFile(path: whole.path, pacing: .maximum, loops: 1)
       try file.start()
       try reference.start()
-      var times: [MediaTime] = []
+      var times: [Instant] = []
       for index in 0..<5 {
         guard case .frame(let frame) = try file.next(interrupt: interrupt),
           case .frame(let other) = try reference.next(interrupt: interrupt)
@@ -48,10 +49,10 @@ import Testing
     try #require(mkfifo(pipe, 0o600) == 0)
     // One and a half pictures, and then nothing while somebody still could write.
     try #require(system("(exec >\(pipe); head -c 7000 \(whole.path); sleep 3) &") == 0)
-    let bell = try Bell()
+    let interrupt = try SharedInterrupt()
     let file = try Y4MFile(path: pipe, pacing: .maximum, loops: 1)
     try file.start()
-    guard case .frame = try file.next(interrupt: bell.interrupt) else {
+    guard case .frame = try file.next(interrupt: interrupt.interrupt) else {
       Issue.record("no frame")
       return
     }
@@ -61,16 +62,16 @@ import Testing
       { context in
         guard let context else { return nil }
         usleep(50_000)
-        Unmanaged<Bell>.fromOpaque(context).takeRetainedValue().interrupt.fire()
+        Unmanaged<SharedInterrupt>.fromOpaque(context).takeRetainedValue().interrupt.fire()
         return nil
-      }, Unmanaged.passRetained(bell).toOpaque())
-    guard case .idle = try file.next(interrupt: bell.interrupt) else {
+      }, Unmanaged.passRetained(interrupt).toOpaque())
+    guard case .idle = try file.next(interrupt: interrupt.interrupt) else {
       Issue.record("not interrupted")
       return
     }
     pthread_join(thread, nil)
     // Half a picture is gone, and there is no way on from the middle of it.
-    guard case .ended = try file.next(interrupt: bell.interrupt) else {
+    guard case .ended = try file.next(interrupt: interrupt.interrupt) else {
       Issue.record("not ended")
       return
     }
@@ -78,7 +79,7 @@ import Testing
 }
 
 /// An interrupt that two threads hold.
-final class Bell: Sendable {
+final class SharedInterrupt: Sendable {
   let interrupt: Interrupt
 
   init() throws {

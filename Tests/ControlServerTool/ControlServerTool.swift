@@ -1,8 +1,8 @@
-import Control
-import Credentials
 import Glibc
-import Listening
 import Media
+import Platform
+import Serving
+import Streaming
 
 /// Serves the control API of a target that only tells what it is asked:
 /// `ControlServerTool PATH [REQUEST-SECONDS [CONNECTIONS [CAMERA…]]]`, until SIGTERM.
@@ -21,7 +21,7 @@ struct ControlServerTool {
     var limits = ControlServer.Limits()
     var networkLimits = ControlServer.Limits.network
     if arguments.count > 2, let seconds = Double(arguments[2]) {
-      limits.requestTime = MediaTime(seconds: seconds)
+      limits.requestTime = Duration(seconds: seconds)
       networkLimits.requestTime = limits.requestTime
     }
     if arguments.count > 3, let count = Int(arguments[3]) {
@@ -89,6 +89,7 @@ struct ControlServerTool {
 /// Cameras that write down what they are asked.
 private struct Box: ControlTarget {
   let cameras: [String]
+  let changes = ChangeSignal()
 
   func camera(_ name: String) -> (any CameraTarget)? {
     // With one camera its lines are as short as its routes.
@@ -131,7 +132,8 @@ private struct Box: ControlTarget {
   }
 }
 
-/// Writes down what it is asked. It can do anything but 270 degrees and a million bits a second.
+/// Writes down what it is asked. It can do anything but 270 degrees and a million bits a second. The camera `silent` has
+/// no sound, `loud` is loud and muted, and `deaf` lacks its microphone. The camera `shared` has a destination and viewers.
 private struct Witness: CameraTarget {
   let name: String
   let prefix: String
@@ -153,6 +155,7 @@ private struct Witness: CameraTarget {
     StreamStatus(
       name: name, health: .init(name: name, state: .streaming),
       source: .init(name: "test", width: 1280, height: 720, fps: 30000.0 / 1001),
+      sound: try? sound(),
       orientation: .init(degrees: 90, mirrored: true, width: 720, height: 1280, switches: 3),
       encoder: .init(name: "x264", bitrate: 2_500_000, failovers: 1, busySeconds: 2.5),
       frames: .init(
@@ -166,13 +169,31 @@ private struct Witness: CameraTarget {
         .init(name: "nj-encode", policy: "other", priority: 0, timerSlackNs: 1, cpus: "0-1"),
         .init(name: "nj-send", policy: "rr", priority: 5, timerSlackNs: 1, cpus: "0-1"),
       ],
-      destinations: [.init(url: "rtp://127.0.0.1:5004", packets: 700, bytes: 840_000, packetsLost: 5)],
+      destinations: name == "shared"
+        ? [
+          .init(
+            url: "rtp://127.0.0.1:5004", kind: "destination", tracks: ["picture", "sound"], packets: 7, bytes: 840,
+            packetsLost: 0),
+          .init(
+            url: "rtsp tcp 192.0.2.1:50000", kind: "rtsp", tracks: ["picture", "sound"], packets: 7, bytes: 840,
+            packetsLost: 0),
+          .init(
+            url: "rtsp tcp 192.0.2.2:50000", kind: "rtsp", tracks: ["sound"], packets: 7, bytes: 840, packetsLost: 0),
+          .init(
+            url: "rtsp tcp 192.0.2.3:50000", kind: "rtsp", tracks: ["picture"], packets: 7, bytes: 840, packetsLost: 0),
+        ] : [.init(url: "rtp://127.0.0.1:5004", packets: 700, bytes: 840_000, packetsLost: 5)],
       uptimeSeconds: 3723.5)
   }
 
   func look(_ peer: ViewerPeer, isSnapshot: Bool) throws -> any PictureSequence {
     ControlServerTool.say(prefix + "look")
     return NoPictures(of: name)
+  }
+
+  func listen(_ peer: ViewerPeer) throws -> any MP3Sequence {
+    if name == "silent" { throw ControlFailure.noSound(name) }
+    ControlServerTool.say(prefix + "listen")
+    return NoSound()
   }
 
   func sessionDescription(ofDestination number: Int?) -> DescribedDestination? {
@@ -197,6 +218,20 @@ private struct Witness: CameraTarget {
     if url.contains("taken") { throw Unable(description: "\(url) is taken", kind: .usage) }
     ControlServerTool.say(prefix + "add \(url)")
     return "v=0\r\n"
+  }
+
+  func sound() throws -> StreamStatus.Sound {
+    if name == "silent" { throw Unable(description: "camera silent has no sound", kind: .unavailable) }
+    let isLoud = name == "loud"
+    return StreamStatus.Sound(
+      present: name != "deaf", name: "C920", rmsDbfs: isLoud ? -6 : -42.5, peakDbfs: isLoud ? 0 : -20, muted: isLoud,
+      gainDb: 3, clipped: 7, silenceSeconds: 0.5, driftPpm: -12.5, overruns: 1, losses: 0, encoded: 500)
+  }
+
+  func changeSound(muted: Bool?, gain: Double?) throws -> StreamStatus.Sound {
+    _ = try sound()
+    ControlServerTool.say(prefix + "sound" + (muted.map { " muted \($0)" } ?? "") + (gain.map { " gain \($0)" } ?? ""))
+    return try sound()
   }
 
   func controls() async throws -> CameraControlsAnswer {
@@ -239,7 +274,7 @@ private final class NoPictures: PictureSequence {
 
   init(of camera: String) { self.camera = camera }
 
-  func next(until deadline: MediaTime) async throws -> ServedPicture {
+  func next(until deadline: Instant) async throws -> ServedPicture {
     try await Task.sleep(nanoseconds: 100_000_000)
     if camera == "broken" { throw Witness.Unable(description: "the picture is damaged", kind: .data) }
     return ServedPicture(
@@ -248,4 +283,14 @@ private final class NoPictures: PictureSequence {
   }
 
   func noteSent(_ bytes: Int) { ControlServerTool.say("sent \(bytes)") }
+}
+
+/// A sound of which each part is one byte of nothing, every tenth of a second.
+private final class NoSound: MP3Sequence {
+  func next(until deadline: Instant) async throws -> MP3Frames {
+    try await Task.sleep(nanoseconds: 100_000_000)
+    return MP3Frames(bytes: [0xff], frames: 1)
+  }
+
+  func noteSent(_ sound: MP3Frames) { ControlServerTool.say("sent sound") }
 }

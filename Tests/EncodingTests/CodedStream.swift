@@ -1,12 +1,13 @@
 import Foundation
 import Media
+import Platform
 import TestSupport
 import Testing
 
 /// What an encoder delivered, and what ffmpeg makes of it.
 struct CodedStream {
   /// The pictures' timestamps, in the order of delivery.
-  private(set) var timestamps: [MediaTime] = []
+  private(set) var timestamps: [Instant] = []
   /// Which of them were key frames.
   private(set) var keyFrames: [Int] = []
   /// `profile_idc` of each key frame's SPS: it tells the encoders apart.

@@ -1,5 +1,6 @@
 #if X264
   import Media
+  import Platform
   import Synchronization
   import TestSupport
   import Testing
@@ -11,7 +12,7 @@
     private static let configuration = EncoderConfiguration(
       size: PictureSize(width: 320, height: 240), frameRate: .thirty, bitrate: 500_000, color: .bt709)
 
-    private static let software: FailoverEncoder.MakeFallback = { configuration throws(EncoderError) in
+    private static let software: EncoderLineup.MakeSoftware = { configuration throws(EncoderError) in
       try X264Encoder(configuration)
     }
 
@@ -22,10 +23,10 @@
     }
 
     private static func select(
-      _ choice: EncoderChoice, _ scripts: [ScriptedHardware.Script], software: FailoverEncoder.MakeFallback? = software
+      _ choice: EncoderChoice, _ scripts: [ScriptedHardware.Script], software: EncoderLineup.MakeSoftware? = software
     ) throws(EncoderError) -> EncoderSelection {
       try EncoderSelector.select(
-        choice, configuration, hardware: scripts.map(candidate), policy: FailoverEncoder.Policy(), software: software)
+        choice, configuration, hardware: scripts.map(candidate), policy: EncoderLineup.Policy(), software: software)
     }
 
     private static func broken() -> ScriptedHardware.Script {
@@ -45,7 +46,7 @@
     }
 
     @Test(arguments: ["--slice-size", "--intra-refresh"])
-    func `what is x264's alone is not left to VA-API, and it is said why`(option: String) throws {
+    func `an option that only x264 has selects x264, and the reason is reported`(option: String) throws {
       var configuration = Self.configuration
       if option == "--slice-size" { configuration.sliceBytes = 600 } else { configuration.refreshFrames = 30 }
       let selection = try EncoderSelector.select(.auto, configuration, node: "/dev/null")
@@ -65,15 +66,15 @@
       #expect(bare.explanation?.hasPrefix("no VA-API: no render node in /dev/dri") == true)
     }
 
-    @Test func `who wants VA-API alone gets it or the reason`() throws {
+    @Test func `a request for VA-API alone gives VA-API or the reason`() throws {
       let error = #expect(throws: EncoderError.self) { try Self.select(.vaapi, [Self.broken()]) }
-      #expect(error?.description.contains("it was told to") == true)
+      #expect(error?.description == "scripted: open failed: it was told to (code 1)")
       let selection = try Self.select(.vaapi, [ScriptedHardware.Script()])
-      #expect(selection.explanation?.hasPrefix("nothing stands behind it") == true)
+      #expect(selection.explanation?.hasPrefix("there is no fallback") == true)
       selection.encoder.stop()
     }
 
-    @Test func `who wants x264 gets it without a look at the hardware`() throws {
+    @Test func `a request for x264 does not open the hardware`() throws {
       let script = ScriptedHardware.Script()
       let selection = try Self.select(.x264, [script])
       #expect(selection.encoder.name.hasPrefix("x264"))
@@ -83,7 +84,7 @@
 
     @Test func `a build without x264 says so`() throws {
       let error = #expect(throws: EncoderError.self) { try Self.select(.x264, [], software: nil) }
-      #expect(error?.description.contains("has no x264") == true)
+      #expect(error?.description == "this build of nightjar has no x264 (package trait X264)")
     }
 
     @Test func `an impossible configuration is refused before anything is opened`() throws {
@@ -92,7 +93,7 @@
       let script = ScriptedHardware.Script()
       #expect(throws: EncoderError.self) {
         try EncoderSelector.select(
-          .auto, configuration, hardware: [Self.candidate(script)], policy: FailoverEncoder.Policy(),
+          .auto, configuration, hardware: [Self.candidate(script)], policy: EncoderLineup.Policy(),
           software: Self.software)
       }
       #expect(script.state.withLock { $0.opened } == 0)

@@ -1,5 +1,7 @@
 import Encoding
 import Media
+import Platform
+import TestSupport
 import Testing
 
 @Suite struct EncodingTests {
@@ -14,13 +16,13 @@ import Testing
 
   @Test func `key frames come by time, whatever the rate`() {
     for (rate, expected) in [(30.0, [0, 60, 120]), (29.97, [0, 60, 120]), (15.0, [0, 30, 60]), (7.5, [0, 15, 30])] {
-      var clock = KeyFrameClock(interval: MediaTime(seconds: 2))
-      let interval = MediaTime(seconds: 1 / rate)
+      var clock = KeyFrameClock(interval: Duration(seconds: 2))
+      let interval = Duration(seconds: 1 / rate)
       var keys: [Int] = []
       for index in 0..<(expected[2] + 1) {
         // A camera's clock jitters.
         let jitter = index.isMultiple(of: 2) ? 1e-3 : -1e-3
-        let time = MediaTime(seconds: Double(index) / rate + jitter)
+        let time = Instant(seconds: Double(index) / rate + jitter)
         if clock.isDue(at: time, frameInterval: interval) {
           keys.append(index)
           clock.keyFrameDelivered(at: time)
@@ -31,17 +33,17 @@ import Testing
   }
 
   @Test func `a request makes the next frame a key frame, once`() {
-    var clock = KeyFrameClock(interval: MediaTime(seconds: 10))
-    let interval = MediaTime(seconds: 0.04)
+    var clock = KeyFrameClock(interval: Duration(seconds: 10))
+    let interval = Duration(seconds: 0.04)
     clock.keyFrameDelivered(at: .zero)
-    #expect(!clock.isDue(at: interval, frameInterval: interval))
+    #expect(!clock.isDue(at: Instant.zero + interval, frameInterval: interval))
     clock.request()
-    #expect(clock.isDue(at: interval * 2, frameInterval: interval))
-    clock.keyFrameDelivered(at: interval * 2)
-    #expect(!clock.isDue(at: interval * 3, frameInterval: interval))
+    #expect(clock.isDue(at: Instant.zero + interval * 2, frameInterval: interval))
+    clock.keyFrameDelivered(at: Instant.zero + interval * 2)
+    #expect(!clock.isDue(at: Instant.zero + interval * 3, frameInterval: interval))
   }
 
-  @Test func `one thread encodes what one core can`() throws {
+  @Test func `one thread is used while one core can encode the picture`() throws {
     let thirty = FrameRate.thirty
     let sixty = try #require(FrameRate(60))
     func threads(_ width: Int, _ height: Int, _ rate: FrameRate, _ processors: Int) -> Int {

@@ -1,6 +1,7 @@
 #if X264
   import Foundation
   import Media
+  import Platform
   import Synchronization
   import TestSupport
   import Testing
@@ -21,14 +22,16 @@
 
     private static func encoder(
       _ configuration: EncoderConfiguration = configuration(), log: EncoderLog = EncoderLog(), keepsStandby: Bool = true
-    ) throws -> OrientedEncoder {
-      var policy = OrientedEncoder.Policy()
+    ) throws -> EncoderLineup {
+      var policy = EncoderLineup.Policy()
       policy.keepsStandby = keepsStandby
-      let encoder = try OrientedEncoder(active: X264Encoder(configuration), policy: policy) {
-        configuration throws(EncoderError) in
-        try log.enter(configuration)
-        return try X264Encoder(configuration)
-      }
+      let makers = EncoderMakers(
+        policy: policy,
+        software: { configuration throws(EncoderError) in
+          try log.enter(configuration)
+          return try X264Encoder(configuration)
+        })
+      let encoder = try EncoderLineup(active: EncoderSlots(X264Encoder(configuration), makers), makers, .both)
       try encoder.prepare()
       return encoder
     }
@@ -82,7 +85,7 @@
     }
 
     @Test(arguments: [true, false])
-    func `other colours come from another encoder, laid either way, and none is missing`(keepsStandby: Bool) throws {
+    func `other colours come from another encoder, rotated or not, and none is missing`(keepsStandby: Bool) throws {
       let encoder = try Self.encoder(keepsStandby: keepsStandby)
       var turning = try TurningStream(encoder)
       try turning.encode(5, Self.landscape)
@@ -101,7 +104,7 @@
       #expect(ranges == (0..<turning.next).map { $0 < change ? "tv" : "pc" })
     }
 
-    @Test func `a turn while the smaller encoder is made is a turn to the smaller one`() throws {
+    @Test func `a rotation while the smaller encoder is prepared goes to the smaller size`() throws {
       let log = EncoderLog()
       let encoder = try Self.encoder(log: log)
       var turning = try TurningStream(encoder)
@@ -131,7 +134,7 @@
       try turning.check()
     }
 
-    @Test func `where the smaller encoder cannot be had the stream goes on as it was`() throws {
+    @Test func `if no smaller encoder can be made, the stream continues unchanged`() throws {
       let log = EncoderLog()
       let encoder = try Self.encoder(log: log, keepsStandby: false)
       var turning = try TurningStream(encoder)
@@ -154,7 +157,7 @@
       try turning.encode(5, Self.landscape)
       let sets = encoder.parameterSets
       for preset in ["superfast", "veryfast", nil] {
-        encoder.restrict(EncoderRestrictions(x264Preset: preset))
+        encoder.restrict(EncoderRestrictions(effort: preset.flatMap(EncoderSelector.effort)))
         try turning.encode(5, encoder.frameSize(for: Self.landscape))
         #expect(encoder.name.contains(preset ?? "fast"))
       }
@@ -174,7 +177,7 @@
       var turning = try TurningStream(encoder)
       try turning.encode(3, Self.landscape)
       for (preset, name) in [("ultrafast", "ultrafast"), (nil, "veryfast")] {
-        encoder.restrict(EncoderRestrictions(x264Preset: preset))
+        encoder.restrict(EncoderRestrictions(effort: preset.flatMap(EncoderSelector.effort)))
         #expect(
           try eventually {
             try turning.encode(1, encoder.frameSize(for: Self.landscape))
@@ -194,11 +197,11 @@
         configuration.rateControl = .constantQuantizer(26)
         let encoder = try X264Encoder(configuration)
         try encoder.prepare()
-        if let preset { #expect(try encoder.change(x264Preset: preset)) }
+        if let preset { #expect(try encoder.change(effort: EncoderSelector.effort(ofPreset: preset))) }
         let pool = try FramePool(size: Self.landscape)
         var bytes = 0
         for index in 0..<30 {
-          let frame = try pool.frame(at: FrameRate.thirty.time(ofFrame: Int64(index)))
+          let frame = try pool.frame(at: Instant.zero + FrameRate.thirty.time(ofFrame: Int64(index)))
           let planes = frame.planes
           for row in 0..<Self.landscape.height {
             for column in 0..<Self.landscape.width {
@@ -219,12 +222,13 @@
     }
 
     @Test(arguments: [("ultrafast", "superfast"), ("veryfast", "ultrafast"), ("superfast", "medium"), ("fast", "no")])
-    func `what a running x264 does not do it says`(opened: String, wanted: String) throws {
+    func `a running x264 refuses a change of effort that it does not support`(opened: String, wanted: String) throws {
       let encoder = try X264Encoder(Self.configuration(preset: opened))
-      #expect(try !encoder.change(x264Preset: wanted))
-      #expect(encoder.configuration.x264Preset == opened)
+      let effort = EncoderSelector.effort(ofPreset: wanted) ?? EncodingEffort(rawValue: 99)
+      #expect(try !encoder.change(effort: effort))
+      #expect(encoder.configuration.effort == nil && encoder.name.contains(opened))
       encoder.stop()
-      #expect(throws: EncoderError.self) { try encoder.change(x264Preset: "superfast") }
+      #expect(throws: EncoderError.self) { try encoder.change(effort: EncoderSelector.effort(ofPreset: "superfast")) }
     }
   }
 #endif

@@ -1,6 +1,7 @@
 #if X264
   import Glibc
   import Media
+  import Platform
   import Synchronization
   import X264
 

@@ -1,5 +1,6 @@
 import Foundation
 import Media
+import Platform
 import Synchronization
 import TestSupport
 import Testing
@@ -28,7 +29,7 @@ struct TurningStream {
     for index in 0..<count {
       if pools[size] == nil { pools[size] = try FramePool(size: size) }
       let pool = try #require(pools[size])
-      let frame = try pool.frame(at: FrameRate.thirty.time(ofFrame: Int64(next)))
+      let frame = try pool.frame(at: Instant.zero + FrameRate.thirty.time(ofFrame: Int64(next)))
       (frame.planes.luma + next % 100 * frame.planes.lumaStride).update(repeating: 200, count: size.width)
       var delivered = stream
       try encoder.encode(frame, keyFrame: keyFrame && index == 0) { delivered.append($0) }
@@ -47,7 +48,7 @@ struct TurningStream {
 
   /// Checks that every frame came out once, in order, and that ffmpeg decodes each in its size.
   func check() throws {
-    #expect(stream.timestamps == (0..<next).map { FrameRate.thirty.time(ofFrame: Int64($0)) })
+    #expect(stream.timestamps == (0..<next).map { Instant.zero + FrameRate.thirty.time(ofFrame: Int64($0)) })
     #expect(try stream.decodedSizes() == sizes)
     #expect(try stream.decodedCount() == next)
     if encoder.configuration.lookahead == 0 { #expect(try stream.repeatedPictureIDs().isEmpty) }

@@ -1,6 +1,7 @@
 import Glibc
 import Media
 import PixelConversion
+import Platform
 import TestSupport
 import Testing
 

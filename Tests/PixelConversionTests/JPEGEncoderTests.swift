@@ -79,7 +79,7 @@ import Testing
   }
 
   @Test(arguments: Orientation.all)
-  func `a picture that is to be turned is turned first`(orientation: Orientation) throws {
+  func `a picture to rotate is rotated before the coding`(orientation: Orientation) throws {
     let size = PictureSize(width: 320, height: 240)
     let pool = try FramePool(size: size, capacity: 1)
     let frame = try pool.anyFrame()

@@ -200,7 +200,7 @@ import Testing
     _ = consume frame
   }
 
-  @Test func `what is not converted here is said so`() throws {
+  @Test func `a format without a conversion is reported`() throws {
     let size = PictureSize(width: 640, height: 480)
     for code in ["RGB3", "H264", "BA81", "Y16"] {
       let format = try #require(PixelFormat(code))

@@ -26,7 +26,7 @@ import Testing
   ]
 
   @Test(arguments: formats, sizes)
-  func `a raw picture is turned as ffmpeg turns it`(format: Format, size: PictureSize) throws {
+  func `a raw picture is rotated as by ffmpeg`(format: Format, size: PictureSize) throws {
     let picture = noise(size.pixels * (format.bytesPerSample == 2 ? 4 : 3) / 2)
     let all = try ffmpegTurns(picture, size, from: format.name)
     let code = try #require(PixelFormat(format.code))
@@ -41,7 +41,7 @@ import Testing
   }
 
   @Test(arguments: ["NV12", "NV21", "YU12", "YV12", "YUYV", "UYVY", "YVYU", "VYUY", "GREY"], sizes)
-  func `a turn changes no sample of the picture that is not turned`(code: String, size: PictureSize) throws {
+  func `a rotation changes no sample`(code: String, size: PictureSize) throws {
     let format = try #require(PixelFormat(code))
     let rows = RawFormatTests.rows(of: format, size)
     let memory = try GuardedBytes(noise(rows.reduce(0) { $0 + $1.width }))
@@ -55,7 +55,7 @@ import Testing
   }
 
   @Test(arguments: JPEGTests.kinds, [PictureSize(width: 642, height: 362), PictureSize(width: 18, height: 22)])
-  func `a JPEG of any subsampling is turned as ffmpeg turns it`(kind: JPEGTests.Kind, size: PictureSize) throws {
+  func `a JPEG of any subsampling is rotated as by ffmpeg`(kind: JPEGTests.Kind, size: PictureSize) throws {
     let jpeg = try output(of: kind.command(size))
     let memory = try GuardedBytes(jpeg)
     let source = SourcePicture(first: memory.plane(stride: 0))
@@ -83,9 +83,9 @@ import Testing
         let upright = try turn(source, size, from: format, .upright)
         for orientation in Orientation.all {
           let result = try turn(source, size, from: format, orientation)
-          #expect(result.luma == laid(upright.luma, size, orientation, bytes: 1), "\(size) \(orientation)")
+          #expect(result.luma == rotated(upright.luma, size, orientation, bytes: 1), "\(size) \(orientation)")
           let half = PictureSize(width: size.width / 2, height: size.height / 2)
-          #expect(result.chroma == laid(upright.chroma, half, orientation, bytes: 2), "\(size) \(orientation)")
+          #expect(result.chroma == rotated(upright.chroma, half, orientation, bytes: 2), "\(size) \(orientation)")
         }
         withExtendedLifetime(memory) {}
       }
@@ -121,7 +121,7 @@ import Testing
     withExtendedLifetime((exact, wide, short)) {}
   }
 
-  @Test func `a window of a larger picture is turned alone`() throws {
+  @Test func `a window of a larger picture is rotated alone`() throws {
     let (whole, size) = (PictureSize(width: 400, height: 300), PictureSize(width: 130, height: 74))
     let picture = noise(whole.pixels * 3 / 2)
     let (x, y) = (38, 22)
@@ -142,7 +142,7 @@ import Testing
     withExtendedLifetime((luma, chroma)) {}
   }
 
-  @Test func `formats of several memory planes are turned like those of one`() throws {
+  @Test func `formats of several memory planes are rotated like those of one`() throws {
     let size = PictureSize(width: 330, height: 246)
     let picture = noise(size.pixels * 3 / 2)
     let all = try ffmpegTurns(picture, size, from: "yuv420p")
@@ -220,7 +220,7 @@ private func ffmpegTurns(_ picture: [UInt8], _ size: PictureSize, from name: Str
 }
 
 /// A plane whose samples are of `bytes` bytes, laid anew by the definition.
-private func laid(_ plane: [UInt8], _ size: PictureSize, _ orientation: Orientation, bytes: Int) -> [UInt8] {
+private func rotated(_ plane: [UInt8], _ size: PictureSize, _ orientation: Orientation, bytes: Int) -> [UInt8] {
   let target = orientation.size(of: size)
   var result: [UInt8] = []
   result.reserveCapacity(plane.count)

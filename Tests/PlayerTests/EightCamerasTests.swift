@@ -19,8 +19,7 @@ import Testing
 
     /// The number behind `TasksMax=` in the unit.
     private static func tasksMaximum() throws -> Int {
-      let unit = URL(fileURLWithPath: #filePath).appendingPathComponent("../../../systemd/nightjar.service")
-        .standardized
+      let unit = packageRoot.appendingPathComponent("systemd/nightjar.service")
       let lines = try String(contentsOf: unit, encoding: .utf8).split(separator: "\n")
       let line = try #require(lines.first { $0.hasPrefix("TasksMax=") })
       return try #require(Int(line.dropFirst("TasksMax=".count)))

@@ -2,6 +2,22 @@ import Foundation
 import TestSupport
 import Testing
 
+/// What `nightjar devices --json` says of encoders.
+private struct Devices: Decodable {
+  struct Mode: Decodable, Equatable {
+    let profile: String
+    let entry_point: String
+    let rate_controls: [String]
+  }
+  struct Hardware: Decodable {
+    let path: String
+    let obstacle: String?
+    let modes: [Mode]
+  }
+  struct Encoders: Decodable { let hardware: [Hardware] }
+  let encoders: Encoders
+}
+
 /// The program on VA-API hardware that fails: the strict test driver's.
 @Suite(.serialized) struct EncoderTests {
   /// What became of one run.
@@ -10,6 +26,15 @@ import Testing
     let log: String
     let violations: [String]
     let packets: [Data]
+
+    /// The lines that tell of hardware that has failed: the reason, and what encodes until it is tried again.
+    var failovers: [(reason: String, end: String)] {
+      ProgramLog(log).lines.compactMap { line in
+        let parts = line.components(separatedBy: "; ")
+        guard parts.count == 2, parts[0].hasPrefix("VA-API") else { return nil }
+        return (parts[0], parts[1])
+      }
+    }
 
     func figure(_ group: String, _ name: String) -> Int {
       ((statistics[group] as? [String: Any])?[name] as? NSNumber)?.intValue ?? -1
@@ -63,7 +88,9 @@ import Testing
       environment: StrictVADriver.environment(
         node: directory.path("node"), log: directory.path("log"), knobs: ["FAIL_AT": "10"]))
     #expect(program.status == 69)
-    #expect(program.error.contains("the encoder is lost"), "\(program.error)")
+    let failures = program.log.failures
+    #expect(failures.count == 1, "\(program.error)")
+    #expect(failures.allSatisfy { $0.hasPrefix("the encoder has failed and there is no fallback: VA-API: ") })
   }
 
   @Test func `a driver that hangs does not hold up the list of devices`() throws {
@@ -71,19 +98,38 @@ import Testing
     let directory = try TemporaryDirectory()
     let node = directory.path("node")
     try Data().write(to: directory.url.appending(path: "node"))
-    func devices(_ knobs: [String: String]) throws -> Subprocess.Result {
-      try Subprocess.run(
+    func devices(_ knobs: [String: String]) throws -> Devices.Hardware {
+      let result = try Subprocess.run(
+        [nightjarPath, "devices", "--json", "--vaapi-device", node], in: directory,
+        environment: StrictVADriver.environment(node: node, log: directory.path("log"), knobs: knobs))
+      #expect(result.status == 0, "\(result.error)")
+      let list = try JSONDecoder().decode(Devices.self, from: result.output).encoders.hardware
+      #expect(list.map(\.path) == [node])
+      return try #require(list.first)
+    }
+    func text(_ knobs: [String: String]) throws -> ProgramLog {
+      let result = try Subprocess.run(
         [nightjarPath, "devices", "--vaapi-device", node], in: directory,
         environment: StrictVADriver.environment(node: node, log: directory.path("log"), knobs: knobs))
+      #expect(result.status == 0, "\(result.error)")
+      return result.listing
     }
+    let hungText = try text(["HANG_IN": "init", "HANG_AT": "1", "HANG_SECONDS": "600"])
+    #expect(hungText.count(of: "  unusable VA-API (\(node)) did not answer for 5000 ms") == 1, "\(hungText)")
+    let listedText = try text([:])
+    #expect(listedText.lines.count { $0.hasPrefix("  high  EncSlice  CBR VBR CQP") } == 1, "\(listedText)")
     let hung = try devices(["HANG_IN": "init", "HANG_AT": "1", "HANG_SECONDS": "600"])
-    #expect(hung.status == 0)
-    #expect(hung.outputText.contains("did not answer for 5000 ms"), "\(hung.outputText)")
+    #expect(hung.obstacle == "VA-API (\(node)) did not answer for 5000 ms" && hung.modes == [])
     let listed = try devices([:])
-    #expect(listed.outputText.contains("high  EncSlice  CBR VBR CQP"), "\(listed.outputText)")
+    let high = Devices.Mode(profile: "high", entry_point: "EncSlice", rate_controls: ["CBR", "VBR", "CQP"])
+    #expect(listed.obstacle == nil && listed.modes.count { $0 == high } == 1, "\(listed)")
   }
 
   #if X264
+    private static let takeover = " takes over, and nightjar tries the hardware again in 1 s"
+
+    private static func isTakeover(_ text: String) -> Bool { text.hasPrefix("x264") && text.hasSuffix(takeover) }
+
     @Test(arguments: ["error", "lost"])
     func `hardware that fails in mid-stream costs at most one picture`(failure: String) throws {
       let directory = try TemporaryDirectory()
@@ -99,7 +145,8 @@ import Testing
       #expect(try StreamRecording(run.packets).pictures.count == run.figure("frames", "sent"))
       #expect(counts["encoder_error"] == 0)
       #expect(run.violations.isEmpty, "\(run.violations)")
-      #expect(run.log.contains("goes on, and the hardware is tried again in 1 s"), "\(run.log)")
+      let failover = try #require(run.failovers.first, "\(run.log)")
+      #expect(Self.isTakeover(failover.end), "\(run.log)")
     }
 
     @Test func `hardware that hangs in mid-stream is left behind`() throws {
@@ -110,8 +157,9 @@ import Testing
       #expect(run.figure("encoder", "hangs") == 1)
       #expect(run.figure("encoder", "recoveries") == 0)
       #expect(try StreamRecording(run.packets).pictures.count == run.figure("frames", "sent"))
-      #expect(run.log.contains("did not answer for"), "\(run.log)")
-      #expect(run.log.contains("goes on, and the hardware is tried again in 1 s"), "\(run.log)")
+      let failover = try #require(run.failovers.first, "\(run.log)")
+      #expect(failover.reason.hasPrefix("VA-API (\(directory.path("node"))) did not answer for "), "\(run.log)")
+      #expect(Self.isTakeover(failover.end), "\(run.log)")
     }
 
     @Test func `hardware that hung is taken back on another connection, while the first one hangs still`() throws {
@@ -122,8 +170,9 @@ import Testing
       #expect(eventually { recorder.count > 30 }, "\(program.errorSoFar)")
       // One call hangs for good, those after it do not.
       try driver.order("hang=sync\nhang_seconds=600\nhang_frames=1\n")
-      #expect(eventually(within: 60) { program.errorSoFar.contains("the hardware is tried again in 1 s") })
-      #expect(eventually(within: 60) { program.errorSoFar.contains("encodes again") }, "\(program.errorSoFar)")
+      func lines(_ end: String) -> Int { program.log.lines.count { $0.hasPrefix("VA-API") && $0.hasSuffix(end) } }
+      #expect(eventually(within: 60) { lines(Self.takeover) == 1 }, "\(program.errorSoFar)")
+      #expect(eventually(within: 60) { lines(" encodes again") == 1 }, "\(program.errorSoFar)")
       let figures = try driver.end(program)
       #expect(figures["hangs"] == 1 && figures["failovers"] == 1 && figures["recoveries"] == 1, "\(figures)")
       #expect(driver.violations.isEmpty, "\(driver.violations)")
@@ -134,7 +183,7 @@ import Testing
       let driver = try HeldDriver()
       let port = try TCPPort.free()
       let program = try driver.stream(["--rtsp", "127.0.0.1:\(port)", "--hang-limit", "30"])
-      #expect(eventually { program.errorSoFar.contains("rtsp       ") }, "\(program.errorSoFar)")
+      #expect(eventually { !program.log.values(of: "rtsp").isEmpty }, "\(program.errorSoFar)")
       // Nobody watches: it rests.
       usleep(1_500_000)
       try driver.order("hang=sync\nhang_seconds=2\nhang_frames=1\n")
@@ -155,26 +204,35 @@ import Testing
         until: "encodes again", in: directory)
       #expect(run.figure("encoder", "recoveries") == 1)
       #expect(try StreamRecording(run.packets).pictures.count == run.figure("frames", "sent"))
-      #expect(run.log.contains("encodes again"), "\(run.log)")
       let encoder = try #require(run.statistics["encoder"] as? [String: Any])
-      #expect((encoder["name"] as? String)?.hasPrefix("VA-API") == true)
+      let name = try #require(encoder["name"] as? String)
+      #expect(name.hasPrefix("VA-API"))
+      #expect(ProgramLog(run.log).count(of: "\(name) encodes again") == 1, "\(run.log)")
     }
 
     @Test func `without hardware it is said why x264 was taken`() throws {
       let directory = try TemporaryDirectory()
-      func encoderLine(_ node: String, _ knobs: [String: String] = [:]) throws -> String {
+      // What stands in brackets behind the encoder and its rate.
+      func explanation(_ node: String, _ knobs: [String: String] = [:]) throws -> String? {
         let program = try Subprocess.run(
           [nightjarPath, "stream", "--source", "test", "--duration", "300ms", "--vaapi-device", node], in: directory,
           environment: StrictVADriver.environment(
             node: directory.path("node"), log: directory.path("log"), knobs: knobs))
         #expect(program.status == 0, "\(program.error)")
-        return program.error.split(separator: "\n").first { $0.hasPrefix("encoder") }.map(String.init) ?? ""
+        let encoder = try #require(program.log.values(of: "encoder").first)
+        return encoder.components(separatedBy: " s (").last.map { String($0.dropLast()) }
       }
       try Data().write(to: directory.url.appending(path: "node"))
-      #expect(try encoderLine("/dev/null").contains("not a render node"))
-      #expect(try encoderLine(directory.path("none")).contains("no render node"))
-      #expect(try encoderLine(directory.path("node"), ["ENTRYPOINT": "none"]).contains("no H.264 encode"))
-      #expect(try encoderLine(directory.path("node")).contains("x264 stands by"))
+      let (node, none) = (directory.path("node"), directory.path("none"))
+      #expect(
+        try explanation("/dev/null")
+          == "no VA-API: /dev/null is not a render node: choose one of /dev/dri/renderD128 to renderD191")
+      #expect(
+        try explanation(none) == "no VA-API: no render node \(none): is there a GPU, and its kernel driver loaded?")
+      #expect(
+        try explanation(node, ["ENTRYPOINT": "none"])
+          == "no VA-API: nightjar strict test driver (\(node)) offers no H.264 encoder")
+      #expect(try explanation(node) == "x264 stands by")
     }
 
     /// The figures of the specification: a hundred times out of a hundred. The first pictures are the preparation's.

@@ -32,7 +32,7 @@ final class LookedAtProgram {
       environment: ["STATE_DIRECTORY": directory.path("state")])
     let process = process
     try #require(
-      eventually { process.errorSoFar.contains("http       ") || !process.isRunning } && process.isRunning,
+      eventually { !process.log.values(of: "http").isEmpty || !process.isRunning } && process.isRunning,
       "\(process.errorSoFar)")
   }
 

@@ -145,8 +145,9 @@ struct NetworkTroubleTests {
     checkNear(outcome)
     #expect(outcome.far > 5 && outcome.far < outcome.frames * 9 / 10, "\(outcome.far) of \(outcome.frames)")
     #expect(outcome.farComplaints.isEmpty, "\(outcome.farComplaints)")
-    #expect(outcome.log.contains("rtp://10.9.0.2:5004: too slow for the stream"), "\(outcome.log)")
-    #expect(!outcome.log.contains("rtp://127.0.0.1:5004: too slow"))
+    let slow = ProgramLog(outcome.log).lines.filter { $0.hasSuffix(": too slow for the stream, losing frames") }
+    #expect(
+      Set(slow) == ["rtp://10.9.0.2:5004: too slow for the stream, losing frames"], "\(outcome.log)")
   }
 
   @Test func `an interface that is too narrow for segmentation offload gets fragments, and loses nothing`() throws {
@@ -173,7 +174,8 @@ struct NetworkTroubleTests {
     #expect(outcome.far > outcome.frames * 40 / 100, "\(outcome.far) of \(outcome.frames): \(outcome.log)")
     #expect(outcome.far < outcome.near - 10)
     #expect(outcome.farComplaints.isEmpty, "\(outcome.farComplaints)")
-    #expect(outcome.log.contains("rtp://10.9.0.2:5004: reachable"), "\(outcome.log)")
-    #expect(!outcome.log.contains("too slow for the stream"), "\(outcome.log)")
+    let log = ProgramLog(outcome.log)
+    #expect(log.count(of: "rtp://10.9.0.2:5004: reachable") >= 1, "\(outcome.log)")
+    #expect(!log.lines.contains { $0.hasSuffix(": too slow for the stream, losing frames") }, "\(outcome.log)")
   }
 }

@@ -11,7 +11,7 @@ import Testing
     // As long as it takes to stream: a busy machine may have no picture within a time that is given.
     let program = try Subprocess(
       [nightjarPath] + Self.short.dropLast(2) + ["--to", "rtp://127.0.0.1:\(port)"] + arguments, in: directory)
-    _ = eventually(within: 60) { program.errorSoFar.contains("streaming") || !program.isRunning }
+    _ = eventually(within: 60) { program.log.isStreaming || !program.isRunning }
     program.send(SIGTERM)
     return try program.wait()
   }
@@ -88,7 +88,8 @@ import Testing
       for path in ["\(shared)/\(name)", directory.path("to-\(name)")] {
         let result = try stream(["--stats-json", path], in: directory)
         #expect(result.status == 77, "\(path): \(result.error)")
-        #expect(result.error.contains("cannot write \(path): "), "\(result.error)")
+        let failures = result.log.failures
+        #expect(failures.count == 1 && failures.allSatisfy { $0.hasPrefix("cannot write \(path): ") }, "\(failures)")
       }
     }
     #expect(try String(contentsOfFile: own, encoding: .utf8) == "mine")
@@ -114,7 +115,7 @@ import Testing
     #expect(try type(of: pipe) != .typeRegular)
     let unread = try stream(["--stats-json", pipe], in: directory)
     #expect(unread.status == 74, "\(unread.error)")
-    #expect(unread.error.contains("nobody reads"))
+    #expect(unread.log.failures == ["cannot write \(pipe): nobody reads from this pipe"])
   }
 
   @Test func `a device is written to, and its refusal told`() throws {
@@ -141,7 +142,13 @@ import Testing
       let full = try Subprocess.run(
         ["sh", "-c", "exec \"$0\" \(command) >/dev/full", nightjarPath], in: directory, limit: 60)
       #expect(full.status == 74, "\(command): \(full.error)")
-      #expect(full.error.contains("cannot write standard output: No space left on device"))
+      let reason = "cannot write standard output: No space left on device"
+      if command.hasSuffix(" --json") {
+        let failure = try JSONSerialization.jsonObject(with: Data(full.error.utf8)) as? [String: Any]
+        #expect(failure?["error"] as? String == reason, "\(full.error)")
+      } else {
+        #expect(full.log.failures == [reason], "\(full.error)")
+      }
       // A reader that goes away early is not the program's affair.
       let gone = try Subprocess.run(
         ["bash", "-c", "set -o pipefail; \"$0\" \(command) | exec 0<&-", nightjarPath], in: directory, limit: 60)
@@ -168,7 +175,8 @@ import Testing
     for name in names {
       let result = try stream(["--sdp", directory.path("x"), "--stats-json", directory.path(name)], in: directory)
       #expect(result.status == 64, "\(result.error)")
-      #expect(result.error.contains("the same file"), "\(result.error)")
+      let failures = result.log.failures
+      #expect(failures == ["--sdp and --stats-json are the same file, \(directory.path("x"))"], "\(result.error)")
       #expect(!FileManager.default.fileExists(atPath: directory.path("x")))
     }
   }
@@ -178,7 +186,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let result = try stream([option, ""], in: directory)
     #expect(result.status == 64, "\(result.error)")
-    #expect(!result.error.contains("streaming"))
+    #expect(!result.error.contains("streaming"), "\(result.error)")
   }
 
   @Test func `nothing stays in the directory for temporary files`() throws {

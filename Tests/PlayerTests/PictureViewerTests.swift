@@ -34,11 +34,12 @@
           "curl", "-sS", "--max-time", "120", "-o", "/dev/null", "--unix-socket", program.directory.path("control"),
           "http://localhost/cameras/camera/stream.mjpg",
         ], in: program.directory)
-      #expect(eventually { process.errorSoFar.contains("viewer mjpeg unix this machine is watching\n") })
+      #expect(eventually { process.log.count(of: "viewer mjpeg unix this host is watching") == 1 })
       let own = try #require(try viewers(program).first)
       #expect(own["transport"] as? String == "unix" && own["address"] == nil && own["user"] == nil, "\(own)")
       local.send(SIGKILL)
-      #expect(eventually { process.errorSoFar.contains("viewer mjpeg unix this machine left after ") })
+      let left = "viewer mjpeg unix this host left after "
+      #expect(eventually { process.log.lines.count { $0.hasPrefix(left) && $0.hasSuffix(" pictures") } == 1 })
       #expect(process.errorSoFar.components(separatedBy: " is watching").count == 3, "\(process.errorSoFar)")
     }
 
@@ -57,10 +58,8 @@
           ["curl", "-sS", "-k"] + login + ["https://\(address):\(secure)/stream.mjpg"],
         ]
         + ["udp", "tcp"].map { transport in
-          [
-            "ffmpeg", "-nostdin", "-v", "error", "-rtsp_transport", transport, "-i",
-            "rtsp://alice:correct%20horse@\(address):\(plain)/camera", "-f", "null", "-",
-          ]
+          ["ffmpeg", "-nostdin", "-v", "error"] + FFmpegTransport.options(transport)
+            + ["-i", "rtsp://alice:correct%20horse@\(address):\(plain)/camera", "-f", "null", "-"]
         }
       let players = try commands.map { try Subprocess($0, in: program.directory) }
       defer { for player in players { player.send(SIGKILL) } }
@@ -95,14 +94,14 @@
       let present = try LookedAtProgram()
       for path in ["/snapshot.jpg", "/snapshot.jpg?live=1", "/snapshot.jpg?live=0"] {
         let answer = try present.curl([], path)
-        #expect(answer.status == 200 && answer.headers.contains("nightjar-picture: live"), "\(path) \(answer.headers)")
+        #expect(answer.status == 200 && HTTPFields(answer.headers)["nightjar-picture"] == "live", "\(path) \(answer)")
       }
       #expect(try present.curl([], "/snapshot.jpg?live=maybe").status == 400)
       let absent = try LookedAtProgram(["--source", "/dev/video-none", "--size", "320x240", "--wait"])
       let shown = try absent.curl([], "/snapshot.jpg")
-      #expect(shown.status == 200 && shown.headers.contains("nightjar-picture: placeholder"), "\(shown.headers)")
+      #expect(shown.status == 200 && HTTPFields(shown.headers)["nightjar-picture"] == "placeholder")
       let refused = try absent.curl([], "/snapshot.jpg?live=1")
-      #expect(refused.status == 503 && refused.headers.contains("nightjar-picture: placeholder"), "\(refused.headers)")
+      #expect(refused.status == 503 && HTTPFields(refused.headers)["nightjar-picture"] == "placeholder")
       let reason = try #require(try JSONSerialization.jsonObject(with: refused.body) as? [String: String])
       #expect(reason["failure"] == "unavailable" && reason["error"]?.contains("placeholder") == true, "\(reason)")
     }
@@ -132,11 +131,11 @@
       #expect(watched.outputText.contains(try Regex("\ncamera +\(state) ")), "\(state): \(watched.outputText)")
       if isAbsent {
         let picture = try program.curl([], "/snapshot.jpg?live=1")
-        #expect(picture.status == 503 && picture.headers.contains("nightjar-picture: substitute"), "\(picture.headers)")
+        #expect(picture.status == 503 && HTTPFields(picture.headers)["nightjar-picture"] == "substitute")
       }
     }
 
-    @Test func `what is printed at the start works with two cameras, and has an address`() throws {
+    @Test func `the URLs printed at the start work with two cameras, and contain an address`() throws {
       let ports = try (0..<3).map { _ in try TCPPort.free() }
       let directory = try TemporaryDirectory()
       let added = try Subprocess.run(
@@ -188,8 +187,7 @@
           ["sh", "-c", command.replacing("nightjar ", with: "\"$0\" "), nightjarPath], in: directory)
         #expect(result.status == 0, "\(command): \(result.error)")
       }
-      let curl = try #require(lines.first { $0.contains("curl: curl ") && $0.contains("snapshot.jpg") })
-      let command = try #require(curl.components(separatedBy: "curl: ").last)
+      let command = try #require(process.log.commands(for: "curl").first { $0.hasSuffix("/snapshot.jpg") })
       let result = try Subprocess.run(
         [
           "sh", "-c",

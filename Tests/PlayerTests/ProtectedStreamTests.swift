@@ -22,6 +22,9 @@ import Testing
     return path
   }
 
+  /// What stands before the command for GStreamer.
+  private static let gstreamer = "GStreamer (its key shows in that host's list of processes)"
+
   private static let key = "AES_CM_128_HMAC_SHA1_80 inline:PS1uQCVeeCFCanVmcjkpPywjNWhcYD0mXXtxaVBR"
 
   private func expectProtected(_ reception: Reception) throws {
@@ -87,9 +90,8 @@ import Testing
       return ((camera?["destinations"] as? [[String: Any]])?.first?["packets"] as? NSNumber)?.intValue ?? 0
     }
     try #require(try eventually(within: 120) { try packets() > 65_536 }, "\(program.errorSoFar)")
-    let lines = program.errorSoFar.split(separator: "\n")
-    let ffplay = try #require(lines.first { $0.contains("ffplay: ") }?.split(separator: ": ", maxSplits: 1).last)
-    let gstreamer = try #require(lines.first { $0.contains("GStreamer (") }?.split(separator: ": ", maxSplits: 1).last)
+    let ffplay = try #require(program.log.commands(for: "ffplay").first)
+    let gstreamer = try #require(program.log.commands(for: Self.gstreamer).first)
     // No display here: the same, counting pictures instead of showing them; long enough for two more sources.
     for command in [
       ffplay.replacingOccurrences(of: "ffplay ", with: "ffmpeg -nostdin -v warning -threads 1 ")
@@ -116,12 +118,12 @@ import Testing
         "1s", "--to", "srtp://127.0.0.1:\(port)?suite=\(suite)\(options)", "--sdp", directory.path("g s.sdp"),
       ], in: directory)
     defer { program.send(SIGTERM) }
-    #expect(eventually { program.errorSoFar.contains("GStreamer (") })
-    #expect(program.errorSoFar.contains("ffplay: ") == (suite == "AES_CM_128_HMAC_SHA1_80" && options.isEmpty))
-    let line = try #require(program.errorSoFar.split(separator: "\n").first { $0.contains("GStreamer (") })
+    #expect(eventually { !program.log.commands(for: Self.gstreamer).isEmpty })
+    let hasFFplay = !program.log.commands(for: "ffplay").isEmpty
+    #expect(hasFFplay == (suite == "AES_CM_128_HMAC_SHA1_80" && options.isEmpty))
+    let line = try #require(program.log.commands(for: Self.gstreamer).first)
     // No display here: the same pipeline, counting pictures instead of showing them.
-    let command = line.split(separator: ": ", maxSplits: 1)[1].replacingOccurrences(
-      of: "autovideosink sync=false", with: countingSink(20))
+    let command = line.replacingOccurrences(of: "autovideosink sync=false", with: countingSink(20))
     let viewer = try Subprocess.run(["sh", "-c", command], in: directory, limit: 60)
     #expect(viewer.hasPlayed, "\(viewer.outputText)\(viewer.error)")
   }
@@ -138,7 +140,7 @@ import Testing
           nightjarPath, "stream", "--control", "none", "--source", "test", "--size", "320x240", "--to",
           "srtp://127.0.0.1:\(UDPPort.free())?rtcp=mux", "--sdp", description,
         ], in: directory)
-      #expect(eventually { running.errorSoFar.contains("streaming") })
+      #expect(eventually { running.log.isStreaming })
       running.send(SIGTERM)
       let program = try running.wait()
       #expect(program.status == 0, "\(program.error)")
@@ -154,7 +156,7 @@ import Testing
 
   @Test(arguments: [
     (key, 0o644, "", 77, "chmod 600"), ("AES_CM_128_HMAC_SHA1_80 inline:AAAA", 0o600, "", 65, "3 bytes"),
-    ("RC4 inline:AAAA", 0o600, "", 65, "no suite"), ("", 0o600, "", 65, "0 lines"),
+    ("RC4 inline:AAAA", 0o600, "", 65, "not a known suite"), ("", 0o600, "", 65, "0 lines"),
     (key, 0o600, "&suite=AEAD_AES_128_GCM", 64, "another file"), (key, 0o600, "&suite=RC4", 64, "AEAD_AES_128_GCM"),
   ])
   func `a bad key is refused before anything is sent`(

@@ -6,9 +6,7 @@ import Testing
 @Suite struct RecordingTests {
   /// The options of the recipe's ffmpeg before and behind the URL, without those of segments.
   private static func recipe() throws -> (input: [String], output: [String]) {
-    let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .deletingLastPathComponent()
-    let text = try String(contentsOf: root.appendingPathComponent("docs/recipes.md"), encoding: .utf8)
+    let text = try String(contentsOf: packageRoot.appendingPathComponent("docs/recipes.md"), encoding: .utf8)
     let section = try #require(text.components(separatedBy: "\n## Recording to files\n").dropFirst().first)
     let line = try #require(section.split(separator: "\n").first { $0.hasPrefix("    ffmpeg ") })
     let words = line.split(separator: " ").map(String.init).filter { $0 != "\\" }

@@ -25,13 +25,12 @@ import Testing
   @Test func `the printed GStreamer pipeline plays`() throws {
     let program = try ServedProgram(["--require-encryption"], option: "--rtsps")
     // It comes behind the URL that was waited for.
-    var line: Substring?
+    var line: String?
     _ = eventually {
-      line = program.process.errorSoFar.split(separator: "\n").first { $0.contains("GStreamer: ") }
-      return line?.contains("autovideosink sync=false") == true
+      line = program.process.log.commands(for: "GStreamer, picture only").first
+      return line?.hasSuffix(" ! autovideosink sync=false") == true
     }
-    let command = try #require(line).split(separator: ": ", maxSplits: 1)[1].replacingOccurrences(
-      of: "autovideosink sync=false", with: countingSink(20))
+    let command = try #require(line).replacingOccurrences(of: "autovideosink sync=false", with: countingSink(20))
     #expect(!command.contains("protocols"))
     try expectPlayed(try Subprocess(["sh", "-c", command], in: program.directory))
   }

@@ -43,7 +43,7 @@ final class ServedProgram {
       ] + arguments, in: directory, environment: ["STATE_DIRECTORY": directory.path("state")])
     let process = process
     try #require(
-      eventually { process.errorSoFar.contains("rtsp       ") || !process.isRunning } && process.isRunning,
+      eventually { !process.log.values(of: "rtsp").isEmpty || !process.isRunning } && process.isRunning,
       "\(process.errorSoFar)")
   }
 
@@ -76,7 +76,7 @@ final class ServedProgram {
   ) throws -> Subprocess {
     try Subprocess(
       network + ["ffmpeg", "-nostdin", "-v", "info", "-err_detect", "explode"]
-        + (transport.map { ["-rtsp_transport", $0] } ?? []) + options
+        + FFmpegTransport.options(transport) + options
         + ["-i", url, "-frames:v", "\(frames)", "-f", "null", "-"], in: directory)
   }
 

@@ -4,6 +4,31 @@ import Testing
 
 /// A stream whose camera is not there yet.
 @Suite struct WaitingTests {
+  @Test(arguments: [[], ["--audio", "none"]])
+  func `the stream has sound for the microphone of the camera that it waits for`(options: [String]) throws {
+    let directory = try TemporaryDirectory()
+    let (port, socket) = (try UDPPort.free(), directory.path("control"))
+    let program = try Subprocess(
+      [
+        nightjarPath, "stream", "--source", directory.path("camera"), "--wait", "--size", "320x240", "--control",
+        socket,
+        "--to", "rtp://127.0.0.1:\(port)",
+      ] + options, in: directory)
+    defer { program.send(SIGTERM) }
+    func sound() throws -> Subprocess.Result {
+      try Subprocess.run([nightjarPath, "ctl", "audio", "show", "--json", "--socket", socket], in: directory)
+    }
+    #expect(try eventually { try [0, 69].contains(sound().status) && program.log.isStreaming })
+    let answer = try sound()
+    guard options.isEmpty else {
+      #expect(answer.status == 69, "\(answer.outputText)")
+      return
+    }
+    #expect(answer.status == 0, "\(answer.error)")
+    let status = try #require(JSONSerialization.jsonObject(with: Data(answer.outputText.utf8)) as? [String: Any])
+    #expect(status["present"] as? Bool == false, "\(status)")
+  }
+
   @Test(arguments: [(0, 640, 360), (90, 360, 640)])
   func `a player sees a placeholder with text and a clock that ticks`(
     degrees: Int, width: Int, height: Int
@@ -19,7 +44,8 @@ import Testing
     #expect(sent >= 20 && reception.pictureCount == sent, "\(reception.log)")
     #expect(reception.figure("camera", "placeholder_frames") >= sent)
     #expect((reception.statistics["camera"] as? [String: Any])?["state"] as? String == "waiting")
-    #expect(reception.log.contains("no camera yet"), "\(reception.log)")
+    let warnings = ProgramLog(reception.log).warnings.filter { $0.hasPrefix("no camera yet: ") }
+    #expect(warnings.count == 1, "\(reception.log)")
 
     let pictures = try Data(contentsOf: reception.pictures)
     let bytes = width * height * 3 / 2

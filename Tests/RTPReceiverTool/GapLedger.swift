@@ -1,4 +1,5 @@
 import Media
+import Platform
 
 /// Which packets were missing and when they came, from the sequence numbers alone: apart from the receiver, whose own
 /// count this is to check.
@@ -11,18 +12,18 @@ struct GapLedger {
   private(set) var inTime = 0
   /// Those that came after it.
   private(set) var late = 0
-  private var delays: [MediaTime] = []
+  private var delays: [Duration] = []
   private var highest: UInt16?
-  private var missingSince = [MediaTime?](repeating: nil, count: 65_536)
+  private var missingSince = [Instant?](repeating: nil, count: 65_536)
 
   /// How soon a missing packet has to come.
-  static let limit = MediaTime(nanoseconds: 200_000_000)
+  static let limit = Duration.milliseconds(200)
 
   /// The median of how long the missing packets that came took; zero for none.
-  var medianDelay: MediaTime { delays.isEmpty ? .zero : delays.sorted()[delays.count / 2] }
+  var medianDelay: Duration { delays.isEmpty ? .zero : delays.sorted()[delays.count / 2] }
 
   /// Takes an RTP packet that came at `time`.
-  mutating func note(_ packet: UnsafeRawBufferPointer, at time: MediaTime) {
+  mutating func note(_ packet: UnsafeRawBufferPointer, at time: Instant) {
     guard packet.count >= 12 else { return }
     packets += 1
     let number = UInt16(packet[2]) << 8 | UInt16(packet[3])

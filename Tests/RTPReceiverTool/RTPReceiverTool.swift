@@ -1,5 +1,6 @@
 import Glibc
 import Media
+import Platform
 import RTP
 
 /// Receives one H.264 stream as a viewer, and prints as JSON what came of it:
@@ -23,7 +24,7 @@ struct RTPReceiverTool {
     do {
       let reception = try Reception(port: port, asksAgain: arguments.count == 3)
       say("ready")
-      reception.run(until: .now() + MediaTime(seconds: seconds), signals: signals)
+      reception.run(until: .now() + Duration(seconds: seconds), signals: signals)
       say(reception.json)
     } catch {
       fail("\(error)", status: 1)

@@ -1,5 +1,6 @@
 import Glibc
 import Media
+import Platform
 import RTP
 
 /// One viewer: two sockets, a receiver, and what is written down about it.
@@ -49,19 +50,19 @@ final class Reception {
   }
 
   /// Receives until `end`, or until one of `signals` comes.
-  func run(until end: MediaTime, signals: sigset_t) {
+  func run(until end: Instant, signals: sigset_t) {
     var signals = signals
     var none = timespec()
-    while MediaTime.now() < end, sigtimedwait(&signals, nil, &none) < 0 {
-      wait(until: min(end, receiver.nextDeadline, .now() + MediaTime(nanoseconds: 100_000_000)))
+    while Instant.now() < end, sigtimedwait(&signals, nil, &none) < 0 {
+      wait(until: min(end, receiver.nextDeadline, .now() + Duration.milliseconds(100)))
       while let datagram = take(from: media) {
-        let now = MediaTime.now()
+        let now = Instant.now()
         gaps.note(datagram, at: now)
         try? receiver.receive(datagram, at: now) { _ in }
         note(at: now)
       }
       while let datagram = take(from: control) { try? receiver.receiveControl(datagram, at: .now()) }
-      let now = MediaTime.now()
+      let now = Instant.now()
       receiver.poll(at: now) { _ in }
       note(at: now)
       sendFeedback(at: now)
@@ -71,7 +72,7 @@ final class Reception {
     send(receiver.writeGoodbye(into: memory, at: .now()))
   }
 
-  private func wait(until deadline: MediaTime) {
+  private func wait(until deadline: Instant) {
     var descriptors = [
       pollfd(fd: media, events: Int16(POLLIN), revents: 0), pollfd(fd: control, events: Int16(POLLIN), revents: 0),
     ]
@@ -97,7 +98,7 @@ final class Reception {
     return UnsafeRawBufferPointer(rebasing: memory[..<count])
   }
 
-  private func sendFeedback(at now: MediaTime) {
+  private func sendFeedback(at now: Instant) {
     while true {
       let asked = receiver.counts.pictureLossesSent
       let count = receiver.writeFeedback(into: memory, at: now)
@@ -116,14 +117,14 @@ final class Reception {
     }
   }
 
-  private func note(at now: MediaTime) {
+  private func note(at now: Instant) {
     guard receiver.needsKeyFrame != isBroken else { return }
     isBroken = receiver.needsKeyFrame
     if isBroken { Self.append(now, to: &brokenAt) } else { Self.append(now, to: &wholeAt) }
   }
 
-  private static func append(_ time: MediaTime, to times: inout [Double]) {
-    if times.count < timesLimit { times.append(time.seconds) }
+  private static func append(_ time: Instant, to times: inout [Double]) {
+    if times.count < timesLimit { times.append((time - .zero).seconds) }
   }
 
   /// Everything, as JSON.

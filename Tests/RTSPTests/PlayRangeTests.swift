@@ -16,7 +16,7 @@ import Testing
     "npt=1:00:60-", "npt=1:2-", "npt=1.2.3-", "npt=1.x-", "npt=9999999999-", "npt=now-;time=19970123T143720Z",
     "clock=19961108T143720.25Z-", "smpte=0:10:20-", "smpte-25=0:10:20-", "smpte-30-drop=10:07:00-10:07:33:05.01",
   ])
-  func `what a camera cannot play is an invalid range`(text: String) {
+  func `a range that a camera cannot play is an invalid range`(text: String) {
     #expect(throws: PlayRangeError.range(text)) { try PlayRange(text) }
     #expect(PlayRangeError.range(text).status == .invalidRange)
   }

@@ -1,6 +1,7 @@
 import Foundation
 import Glibc
 import Media
+import Platform
 import RTP
 import RTSP
 import Synchronization
@@ -19,7 +20,7 @@ final class Listener: Sendable {
   /// Method and status of what was answered so far.
   var answers: [String] { log.withLock { $0 } }
 
-  init(transports: TransportCapabilities, profile: SessionDescription.Profile) throws {
+  init(transports: TransportCapabilities, profile: MediaDescription.Profile) throws {
     let sets = try #require(
       ParameterSets(
         sequence: [0x67, 0x42, 0x00, 0x0a, 0x96, 0x53, 0x05, 0x89, 0x88], picture: [0x68, 0xc9, 0x63, 0x88]))
@@ -109,7 +110,7 @@ final class Listener: Sendable {
 @Suite(.serialized) struct RTSPClientTests {
   /// Runs a player until it has got as far as `last`.
   static func run(
-    _ player: [String], profile: SessionDescription.Profile = .avp, transports: TransportCapabilities = .init(),
+    _ player: [String], profile: MediaDescription.Profile = .avp, transports: TransportCapabilities = .init(),
     until last: String
   ) throws -> [String] {
     let listener = try Listener(transports: transports, profile: profile)
@@ -137,7 +138,7 @@ final class Listener: Sendable {
     ("udp", "RTP/AVP"), ("tcp", "RTP/AVP/TCP"), ("udp_multicast", "RTP/AVP"),
   ])
   func `ffmpeg plays`(transport: String, answered: String) throws {
-    for profile in [SessionDescription.Profile.avp, .avpf()] {
+    for profile in [MediaDescription.Profile.avp, .avpf()] {
       let answers = try Self.run(
         Self.ffmpeg(transport), profile: profile, transports: .init(isMulticastServed: true), until: "PLAY 200")
       #expect(answers.starts(with: ["OPTIONS 200", "DESCRIBE 200", "SETUP 200 \(answered)", "PLAY 200"]))
@@ -150,7 +151,7 @@ final class Listener: Sendable {
   func `GStreamer plays with early feedback and retransmissions, and keeps its session alive`(
     protocols: String, answered: String
   ) throws {
-    let retransmission = SessionDescription.Retransmission(
+    let retransmission = MediaDescription.Retransmission(
       payloadType: try #require(RTPPayloadType(rawValue: 97)), milliseconds: 1000)
     // Over TCP without a picture it waits without a word.
     let answers = try Self.run(

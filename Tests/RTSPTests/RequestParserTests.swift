@@ -56,7 +56,7 @@ import Testing
   }
 
   @Test(arguments: Conversations.players + ["vlc-satip"])
-  func `what players send is the same however it is split`(name: String) throws {
+  func `requests of players are the same however they are split`(name: String) throws {
     let bytes = try Conversations.recording(name)
     let whole = try messages(bytes)
     #expect(whole.count >= 3)
@@ -88,7 +88,7 @@ import Testing
   }
 
   @Test(arguments: ["", "x", "-1", "+1", "1 2", "0x1", "100000000000000000000", "１"])
-  func `what is no CSeq is none`(text: String) throws {
+  func `an invalid CSeq is refused`(text: String) throws {
     #expect(try request("OPTIONS * RTSP/1.0\nCSeq: \(text)").sequenceNumber == nil)
     #expect(try request("OPTIONS * RTSP/1.0\nCSeq: 1\nCSeq: \(text)").sequenceNumber == nil)
   }
@@ -197,7 +197,7 @@ import Testing
       "OPTIONS * RTSP/1.0\r\nA: 4\r\n b\r\n c\r\n d\r\n\r\n", .head(limit: 26))
   }
 
-  @Test func `what is held of a message without an end is bounded`() {
+  @Test func `the memory for an endless message is limited`() {
     let limits = RequestParser.Limits(headBytes: 3000, bodyBytes: 500)
     var random = SeededGenerator(seed: 4)
     for _ in 0..<300 {

@@ -75,7 +75,7 @@ import Testing
     ("/%2e%2e/b", .path("/%2e%2e/b")), ("/a/.", .path("/a/.")), ("/%ff", .path("/%ff")), ("/a#b", .path("/a#b")),
     ("/a?b#c", .path("/a?b#c")), ("/a\"", .path("/a\"")),
   ])
-  func `what is no URL is refused`(text: String, error: RequestURLError) {
+  func `a text that is no URL is refused`(text: String, error: RequestURLError) {
     #expect(throws: error) { try RequestTarget(text) }
     #expect(error.description.count < 200)
   }

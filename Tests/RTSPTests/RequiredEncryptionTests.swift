@@ -1,4 +1,5 @@
 import Media
+import Platform
 import RTP
 import RTSP
 import Testing

@@ -1,4 +1,5 @@
 import Media
+import Platform
 import RTP
 import RTSP
 import Testing
@@ -11,7 +12,7 @@ import Testing
   struct Server {
     var table = SessionTable(
       configuration: .init(presentations: ["/camera": 1, "/two": 2], transports: transports, timeoutSeconds: 60))
-    var time = MediaTime.zero
+    var time = Instant.zero
 
     mutating func answer(
       _ text: String, session: SessionIdentifier? = nil, connection: UInt64 = 1, from client: String = "192.0.2.9"
@@ -164,7 +165,7 @@ import Testing
   }
 
   /// Section 12.32.
-  @Test func `what is required and not there is named`() throws {
+  @Test func `a required feature that is missing is named`() throws {
     var server = Server()
     let response = try server.answer(
       "SETUP rtsp://h/camera RTSP/1.0\nRequire: funky-feature, other\nProxy-Require: third"
@@ -272,7 +273,7 @@ import Testing
   @Test func `a session ends without a sign of life`() throws {
     var server = Server()
     let session = try server.setUp()
-    func at(_ seconds: Int64) -> MediaTime { MediaTime(nanoseconds: seconds * Self.second) }
+    func at(_ seconds: Int64) -> Instant { Instant(nanoseconds: seconds * Self.second) }
     #expect(server.table.nextDeadline == at(60))
     for (start, request) in [
       (59, "GET_PARAMETER rtsp://h/camera RTSP/1.0"), (118, "OPTIONS * RTSP/1.0"),
@@ -388,7 +389,7 @@ import Testing
     }
   }
 
-  @Test func `what is repeated from a request cannot begin a line`() {
+  @Test func `text repeated from a request cannot start a new header`() {
     let response = Response(
       ResponseStatus(rawValue: 599), sequenceNumber: nil,
       headers: [

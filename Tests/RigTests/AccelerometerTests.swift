@@ -37,7 +37,7 @@ import Testing
       ] + arguments, in: directory)
   }
 
-  @Test func `a sensor with one axis is told once, and the stream goes on as it is laid`() throws {
+  @Test func `a sensor with one axis is reported once, and the stream keeps its orientation`() throws {
     let directory = try TemporaryDirectory()
     let dummy = try Dummy(in: directory)
     defer { dummy.remove() }
@@ -54,7 +54,7 @@ import Testing
     #expect(frames?["sent"] as? Int ?? 0 > 30, "\(result.error)")
   }
 
-  @Test func `the kernel's readings turn the picture, and a sensor that is removed leaves it so`() throws {
+  @Test func `the kernel's readings rotate the picture, and a removed sensor leaves it so`() throws {
     let directory = try TemporaryDirectory()
     let dummy = try Dummy(in: directory)
     defer { dummy.remove() }
@@ -70,11 +70,12 @@ import Testing
     }
     let program = try Self.stream(["--sysfs", directory.url.path], in: directory)
     #expect(
-      eventually(within: 60) { program.errorSoFar.contains("orientation 90: 240x320") }, "\(program.errorSoFar)")
-    #expect(program.errorSoFar.contains("orientation follows the accelerometer nightjar"))
+      eventually(within: 60) { program.log.count(of: "orientation 90: 240x320") > 0 }, "\(program.errorSoFar)")
+    let start = "orientation follows the accelerometer nightjar"
+    #expect(program.log.lines.contains { $0.hasPrefix(start) })
     dummy.remove()
     #expect(
-      eventually(within: 60) { program.errorSoFar.contains("is gone: the last orientation stays") },
+      eventually(within: 60) { program.log.lines.contains { $0.hasSuffix(" is gone: the last orientation stays") } },
       "\(program.errorSoFar)")
     program.send(SIGINT)
     let result = try program.wait(limit: 60)

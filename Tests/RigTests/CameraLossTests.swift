@@ -223,7 +223,7 @@ import Testing
     #expect(try flip().hasSuffix("0\n"))
   }
 
-  @Test func `it turns while its camera is gone, and the camera comes back turned`() throws {
+  @Test func `a rotation without a camera applies to the placeholder and to the returning camera`() throws {
     let directory = try TemporaryDirectory()
     let stream = try LoggedStream(["--source", try Vivid.node(0), "--size", "640x360"], in: directory)
     #expect(stream.says("streaming"), "\(stream.program.errorSoFar)")
@@ -236,7 +236,9 @@ import Testing
     let before = stream.packets.units.count
     #expect(eventually { stream.packets.units.count > before + 30 && stream.state == "live" })
     let status = try Subprocess.run([nightjarPath, "ctl", "--socket", stream.socket, "status"], in: directory)
-    #expect(status.outputText.contains("90 degrees, sent as 360x640; encoders exchanged once"), "\(status.outputText)")
+    #expect(
+      status.listing.values(of: "orientation") == ["90 degrees, sent as 360x640; encoders exchanged once"],
+      "\(status.outputText)")
     let figures = try stream.finish()
     #expect((figures["camera"] as? [String: Any])?["reopenings"] as? Int == 1)
     #expect(stream.packets.sequenceGaps == 0 && stream.packets.sourceCount == 1)
@@ -262,7 +264,7 @@ import Testing
   }
 
   @Test(arguments: [["--size", "648x482"], ["--size", "640x360", "--format", "mjpeg"]])
-  func `a camera without the size or format that was asked for is waited for, as one that is not there`(
+  func `with --wait, a camera without the requested size or format counts as missing`(
     wanted: [String]
   ) throws {
     let directory = try TemporaryDirectory()

@@ -29,9 +29,10 @@ import Testing
   }
 
   @Test func `a camera that is well reaches its rate, and its format and driver are told`() throws {
-    let report = try doctor(try Vivid.node(0), ["--size", "640x360"])
+    // So slow that a machine that is held up reaches it too.
+    let report = try doctor(try Vivid.node(0), ["--size", "640x360", "--fps", "5"])
     let rate = try #require(report["rate"], "\(report.findings)")
-    #expect(abs((rate.figures["fps"] ?? 0) - (rate.figures["fps_agreed"] ?? 100)) < 5, "\(rate)")
+    #expect(rate.figures["fps_agreed"] == 5 && abs((rate.figures["fps"] ?? 0) - 5) < 0.8, "\(rate)")
     #expect(report["camera"]?.text.contains("vivid") == true && rate.text.contains("640x360"))
     #expect(report.seconds < 150)
   }
@@ -44,12 +45,12 @@ import Testing
         directory.path("h.sdp"),
       ], in: directory)
     defer { holder.send(SIGKILL) }
-    #expect(eventually { holder.errorSoFar.contains("streaming") })
+    #expect(eventually { holder.log.isStreaming })
     let busy = try problem("camera-busy", in: doctor(node))
     #expect(busy.text.contains("nightjar (process \(holder.identifier))"), "\(busy)")
     try mend(busy.commands.first)
     #expect(try holder.wait(limit: 60).status == 0)
-    let mended = try doctor(node)
+    let mended = try doctor(node, ["--fps", "5"])
     #expect(mended.has("rate") && !mended.has("camera-busy"), "\(mended.findings)")
   }
 
@@ -69,7 +70,7 @@ import Testing
     #expect(stream.packets.sequenceGaps == 0)
   }
 
-  @Test func `a codec, a size that there is not, and a driver that refuses`() throws {
+  @Test func `a codec, a size that does not exist and a refusing driver are reported`() throws {
     // vim2m and vicodec come before vivid.
     let codec = try problem("camera-other", in: doctor("/dev/video0"))
     #expect(codec.commands == ["nightjar devices"])
@@ -97,7 +98,7 @@ import Testing
     #expect(try !doctor(node).has("camera-signal"))
   }
 
-  @Test func `who may not open a camera is told why: another mode, another group, a login before that`() throws {
+  @Test func `a user who may not open a camera gets the reason: mode, group or an old login`() throws {
     let node = try Vivid.node(0)
     func shell(_ text: String) throws {
       #expect(try Subprocess.run(["sh", "-c", text], in: directory).status == 0)
@@ -180,13 +181,15 @@ import Testing
     #expect(lost.text.contains("disconnected") && lost.mends.first?.advice == "plug it in again", "\(lost)")
     try camera.command("plug")
     #expect(stream.says("camera is back after"))
-    #expect(try !doctor(node, options, own: own).has("camera-lost"))
+    // The node has another number where the stream closed the old one after the camera was plugged in.
+    let returned = try #require(camera.node)
+    #expect(try !doctor(returned, options, own: own).has("camera-lost"))
     try camera.command("freeze")
     #expect(stream.says("picture frozen since"))
-    _ = try problem("camera-frozen", in: doctor(node, options, own: own))
+    _ = try problem("camera-frozen", in: doctor(returned, options, own: own))
     try camera.command("resume")
     #expect(eventually { stream.state == "live" })
-    let mended = try doctor(node, options, own: own)
+    let mended = try doctor(returned, options, own: own)
     #expect(mended["camera"]?.status == "ok" && !mended.has("camera-frozen"), "\(mended.findings)")
     _ = try stream.finish()
   }

@@ -15,6 +15,7 @@ final class PacketLog: @unchecked Sendable {
   }
 
   let port: UInt16
+  private let clockRate: Double
   private let socket: Int32
   private let lock = NSLock()
   private var list: [Unit] = []
@@ -23,8 +24,8 @@ final class PacketLog: @unchecked Sendable {
   private var sources: Set<UInt32> = []
   private var isEnding = false
 
-  init(port: UInt16) throws {
-    self.port = port
+  init(port: UInt16, clockRate: Double = 90_000) throws {
+    (self.port, self.clockRate) = (port, clockRate)
     socket = try loopbackSocket(port: port)
     Thread { [self] in record() }.start()
   }
@@ -68,7 +69,9 @@ final class PacketLog: @unchecked Sendable {
   /// The longest and the shortest step from one RTP timestamp to the next since `start`, in seconds.
   func steps(since start: Double) -> (shortest: Double, longest: Double) {
     let units = units.filter { $0.time >= start }
-    let steps = zip(units, units.dropFirst()).map { Double(Int32(bitPattern: $1.timestamp &- $0.timestamp)) / 90_000 }
+    let steps = zip(units, units.dropFirst()).map {
+      Double(Int32(bitPattern: $1.timestamp &- $0.timestamp)) / clockRate
+    }
     return (steps.min() ?? 0, steps.max() ?? 0)
   }
 

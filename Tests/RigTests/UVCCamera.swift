@@ -21,12 +21,24 @@ final class UVCCamera {
     let corrupted: Int
     /// See ``corrupted``.
     let shortened: Int
+    /// What its microphone does; nil for a camera without one.
+    let sound: Sound?
     /// Values as they are in the camera.
     let controls: [String: Int]
   }
 
+  /// What its microphone says of itself.
+  struct Sound: Decodable, Sendable {
+    /// Whether the host wants sound.
+    let listening: Bool
+    /// How many packets of a millisecond it has sent.
+    let packets: Int
+    /// How many it could not send, because the host took none.
+    let lost: Int
+  }
+
   /// Its serial number, by which a camera is known wherever it is plugged in.
-  let serial = "NJ\(UInt32.random(in: 0...UInt32.max))"
+  let serial: String
   private let socket: String
   private let tool: Subprocess
   private let directory: TemporaryDirectory
@@ -36,13 +48,19 @@ final class UVCCamera {
   /// - Parameters:
   ///   - sizes: Of the JPEGs that it offers.
   ///   - clips: Files of other JPEGs that it offers.
-  init(jpegs sizes: [String] = ["1280x720"], clips: [String] = [], in directory: TemporaryDirectory) throws {
-    self.directory = directory
-    socket = directory.path("camera-\(serial).sock")
+  ///   - tone: What its microphone hears, in Hz; nil for a camera without one.
+  ///   - port: Of the bus, from 0 to 7.
+  init(
+    jpegs sizes: [String] = ["1280x720"], clips: [String] = [], tone: Int? = nil, port: Int = 0,
+    serial: String = newSerial(), in directory: TemporaryDirectory
+  ) throws {
+    (self.directory, self.serial) = (directory, serial)
+    socket = directory.path("camera-\(serial)-\(port).sock")
     let path = URL(fileURLWithPath: nightjarPath).deletingLastPathComponent().appendingPathComponent("UVCCameraTool")
-    var arguments = [path.path, socket, "--serial", serial]
+    var arguments = [path.path, socket, "--serial", serial, "--port", "\(port)"]
     for size in sizes { arguments += ["--mjpeg", try NumberedPictures.clip(of: size, in: directory)] }
     for clip in clips { arguments += ["--mjpeg", clip] }
+    if let tone { arguments += ["--microphone", "\(tone)"] }
     tool = try Subprocess(arguments, in: directory)
     guard eventually({ tool.outputSoFar.contains("ready") }) else {
       throw Failed(text: "the camera could not be plugged in: \(tool.errorSoFar)")
@@ -52,6 +70,9 @@ final class UVCCamera {
       throw Failed(text: "the kernel made no node of the camera:\n\(kernel.joined(separator: "\n"))")
     }
   }
+
+  /// A number that no other camera has.
+  static func newSerial() -> String { "NJ\(UInt32.random(in: 0...UInt32.max))" }
 
   deinit {
     tool.send(SIGKILL)
@@ -69,6 +90,21 @@ final class UVCCamera {
       // The second node, of index 1, is for metadata.
       guard attribute("device/../serial") == serial, attribute("index") == "0" else { continue }
       if FileManager.default.fileExists(atPath: "/dev/\(entry)") { return "/dev/\(entry)" }
+    }
+    return nil
+  }
+
+  /// The name of its microphone by the kernel's own files, as `--audio` takes it; nil while there is none.
+  var microphone: String? {
+    let root = "/sys/class/sound"
+    for entry in (try? FileManager.default.contentsOfDirectory(atPath: root).sorted()) ?? [] {
+      func attribute(_ name: String) -> String? {
+        let text = try? String(contentsOfFile: "\(root)/\(entry)/\(name)", encoding: .utf8)
+        return text?.trimmingCharacters(in: .whitespacesAndNewlines)
+      }
+      // The folder of the card, not those of its devices.
+      guard entry.hasPrefix("card"), attribute("device/../serial") == serial else { continue }
+      if let id = attribute("id") { return "hw:CARD=\(id),DEV=0" }
     }
     return nil
   }

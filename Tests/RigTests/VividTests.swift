@@ -22,7 +22,9 @@ import Testing
     // 150 at the full rate; a loaded machine may lose some, and then says so.
     #expect(sent + reception.figure("frames", "dropped") >= 120, "\(reception.log)")
     #expect(sent >= 50, "\(reception.log)")
-    #expect(reception.log.contains("1280x720 at 30 fps, \(format.uppercased()) (\(conversion)"), "\(reception.log)")
+    let formats = ProgramLog(reception.log).values(of: "format")
+    let expected = "1280x720 at 30 fps, \(format.uppercased()) (\(conversion)"
+    #expect(formats.count == 1 && formats.allSatisfy { $0.hasPrefix(expected) }, "\(reception.log)")
 
     // vivid draws colour bars from the left edge on, white first: neither black nor coloured.
     let pictures = try Data(contentsOf: reception.pictures)
@@ -41,14 +43,16 @@ import Testing
       in: directory)
     #expect(result.status == 0, "\(result.error)")
     #expect(result.error.contains("vivid"))
-    #expect(result.error.contains("1280x720 at 30 fps, NV12 (no copy"), "\(result.error)")
+    let formats = result.log.values(of: "format")
+    let expected = "1280x720 at 30 fps, NV12 (no copy"
+    #expect(formats.count == 1 && formats.allSatisfy { $0.hasPrefix(expected) }, "\(formats)")
   }
 
   @Test(arguments: [
     ("--size 1282x722", Int32(64), "nearest"), ("--size 1280x720 --fps 200", 64, "nearest"),
     ("--format mjpeg", 64, "MJPG"),
   ])
-  func `what the camera cannot do is refused with what it can`(
+  func `a request that the camera cannot serve is refused, with the choices`(
     arguments: String, status: Int32, words: String
   ) throws {
     let directory = try TemporaryDirectory()
@@ -65,7 +69,7 @@ import Testing
     let holder = try Subprocess(
       [nightjarPath, "stream", "--source", node, "--to", "rtp://127.0.0.1:5004", "--sdp", directory.path("h.sdp")],
       in: directory)
-    #expect(eventually { holder.errorSoFar.contains("streaming") })
+    #expect(eventually { holder.log.isStreaming })
     let second = try Subprocess.run([nightjarPath, "stream", "--source", node, "--duration", "1s"], in: directory)
     holder.send(SIGINT)
     #expect(try holder.wait(limit: 30).status == 0)
@@ -90,7 +94,7 @@ import Testing
         nightjarPath, "stream", "--source", node, "--to", "rtp://127.0.0.1:5004", "--sdp", directory.path("e.sdp"),
         "--stats-json", figures,
       ], in: directory)
-    #expect(eventually { program.errorSoFar.contains("streaming") })
+    #expect(eventually { program.log.isStreaming })
     try Vivid.set(node, "inject_v4l2_buf_flag_error=1", in: directory)
     #expect(eventually { program.errorSoFar.contains("marked some as broken") }, "\(program.errorSoFar)")
     usleep(1_500_000)
@@ -117,7 +121,7 @@ import Testing
         nightjarPath, "stream", "--source", node, "--on-loss", "exit", "--to", "rtp://127.0.0.1:5004", "--sdp",
         directory.path("s.sdp"),
       ], in: directory)
-    #expect(eventually { program.errorSoFar.contains("streaming") })
+    #expect(eventually { program.log.isStreaming })
     try Vivid.control(node, ["-c", "dv_timings=0", "-c", "dv_timings_signal_mode=4"], in: directory)
     let result = try program.wait(limit: 30)
     #expect(result.status == 69, "\(result.error)")
@@ -137,18 +141,18 @@ import Testing
       "rtp://127.0.0.1:5004", "--sdp", directory.path("k.sdp"),
     ]
     let killed = try Subprocess(arguments, in: directory)
-    #expect(eventually { killed.errorSoFar.contains("streaming") })
+    #expect(eventually { killed.log.isStreaming })
     killed.send(SIGKILL)
     _ = try killed.wait(limit: 30)
     #expect(!killed.errorSoFar.contains("already"))
     let next = try Subprocess.run(arguments + ["--duration", "1s"], in: directory)
     #expect(next.status == 0, "\(next.error)")
     let mend = "v4l2-ctl -d \(node) -c horizontal_flip=0"
-    #expect(next.error.contains("horizontal_flip is 1 already") && next.error.contains(mend), "\(next.error)")
+    #expect(next.error.contains("horizontal_flip is already 1") && next.error.contains(mend), "\(next.error)")
     // As it found it.
     try Vivid.set(node, "horizontal_flip=0", in: directory)
     let vertical = try Subprocess.run(arguments + ["--duration", "1s"], in: directory)
-    #expect(vertical.error.contains("vertical_flip is 1 already"), "\(vertical.error)")
+    #expect(vertical.error.contains("vertical_flip is already 1"), "\(vertical.error)")
     try Vivid.set(node, "vertical_flip=0", in: directory)
     let last = try Subprocess.run(arguments + ["--duration", "1s"], in: directory)
     #expect(last.status == 0 && !last.error.contains("already"), "\(last.error)")
@@ -162,7 +166,7 @@ import Testing
         nightjarPath, "stream", "--source", node, "--on-loss", "exit", "--to", "rtp://127.0.0.1:5004", "--sdp",
         directory.path("u.sdp"),
       ], in: directory)
-    #expect(eventually { program.errorSoFar.contains("streaming") })
+    #expect(eventually { program.log.isStreaming })
     try Vivid.set(node, "disconnect=1", in: directory)
     let result = try program.wait(limit: 30)
     #expect(result.status == 69, "\(result.error)")

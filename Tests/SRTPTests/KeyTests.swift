@@ -1,5 +1,6 @@
 import Foundation
 import Media
+import Platform
 import TestSupport
 import Testing
 
@@ -31,7 +32,7 @@ import Testing
 
   @Test(arguments: [
     ("", "tag"), ("x \(text)", "tag"), ("1234567890 \(text)", "tag"), ("-1 \(text)", "tag"), ("1", "suite"),
-    ("1 AES_CM_128_HMAC_SHA1_32 inline:PS1u", "no suite"),
+    ("1 AES_CM_128_HMAC_SHA1_32 inline:PS1u", "not a known suite"),
     ("1 aes_cm_128_hmac_sha1_80 inline:A", "suite"),
     ("1 AES_CM_128_HMAC_SHA1_80", "inline:"), ("1 AES_CM_128_HMAC_SHA1_80 uri:abc", "inline:"),
     ("1 AES_CM_128_HMAC_SHA1_80 inline:", "0 bytes"), ("1 AES_CM_128_HMAC_SHA1_80 inline:PS1u", "3 bytes"),
@@ -42,7 +43,7 @@ import Testing
     ("1 \(text);inline:AAAA", "second key"), ("1 \(text) KDR=4", "session parameter"),
     ("1 \(text) UNENCRYPTED_SRTP", "session parameter"), ("1 \(text)" + String(repeating: "A", count: 600), "512"),
   ])
-  func `what is wrong or would not be kept is refused with the reason`(text: String, reason: String) {
+  func `an attribute that is wrong or not supported is refused with the reason`(text: String, reason: String) {
     let error = #expect(throws: SRTPKeyError.self) { try CryptoAttribute(parsing: text) }
     let description = error?.description ?? ""
     #expect(description.contains(reason), "\(description)")
@@ -71,13 +72,22 @@ import Testing
     let directory = try TemporaryDirectory()
     for mode in [0o644, 0o604, 0o602, 0o666] {
       let error = try refusal(Self.text, mode: mode, of: directory)
-      #expect(error?.description.contains("chmod 600") == true)
+      #expect(error == .exposed(path: directory.path("key"), mode: UInt32(mode)))
       #expect(error?.kind == .noPermission)
     }
     #expect(try refusal("", of: directory)?.kind == .data)
-    #expect(try refusal("\(Self.text)\n\(Self.text)", of: directory)?.description.contains("2 lines") == true)
-    #expect(try refusal("AES_CM_128_HMAC_SHA1_80 inline:AAAA", of: directory)?.description.contains("3 bytes") == true)
-    #expect(try refusal("RC4 inline:AAAA", of: directory)?.description.contains("no suite") == true)
+    for (content, reason) in [
+      ("\(Self.text)\n\(Self.text)", "2 lines instead of one with a key"),
+      (
+        "AES_CM_128_HMAC_SHA1_80 inline:AAAA",
+        SRTPKeyError.length(3, suite: .aes128CounterHMAC80).description
+      ), ("RC4 inline:AAAA", SRTPKeyError.suite.description),
+    ] {
+      #expect(try refusal(content, of: directory) == .content(path: directory.path("key"), reason: reason))
+    }
+    #expect(
+      SRTPKeyError.exposed(path: "k", mode: 0o644).description
+        == "everybody can reach the key in k (mode 644): chmod 600 it, and make a new key")
     // A slip shows no key: this goes to terminals and journals.
     for slip in ["inline:\(Self.secret)", Self.secret, "a=crypto:1 inline:\(Self.secret)", "SUITE:\(Self.secret)"] {
       #expect(try refusal(slip, of: directory)?.description.contains("PS1u") == false)

@@ -45,7 +45,7 @@ import Testing
     #expect(Array(bytes.suffix(39)) == [0, 0, 0, 34, 0, 0x20, 0, 30] + key.bytes + [0])
   }
 
-  @Test func `what GStreamer's rtspsrc writes is read`() throws {
+  @Test func `the message of GStreamer's rtspsrc is read`() throws {
     // gst_mikey_message_new_from_caps: the length of the tag stands where that of the authentication's key belongs.
     let key = (0..<30).map { UInt8($0) }
     let bytes = Self.message(policy: "00 01 01 01 01 10 02 01 01 03 01 0a 07 01 01 08 01 01 0a 01 01", key: key)

@@ -1,6 +1,7 @@
 import Glibc
+import Host
 import Media
-import SystemService
+import Platform
 
 /// What a service says and gets, for tests to look at from outside: the environment that it depends on is a process's own.
 @main

@@ -112,7 +112,7 @@ import Testing
     ("srtp://239.1.2.3:5004?sap=1", "key"), ("rtp://239.1.2.3:5004?sap=0", "sap=1"),
     ("rtp://239.1.2.3:5004?sap", "sap=1"),
   ])
-  func `what cannot be announced is refused`(url: String, reason: String) {
+  func `a destination that cannot be announced is refused`(url: String, reason: String) {
     let error = #expect(throws: StreamDestinationError.self) { try StreamDestination(url: url) }
     #expect(error?.description.contains(reason) == true, "\(String(describing: error))")
   }

@@ -1,6 +1,7 @@
 import Capture
 import Foundation
 import Media
+import Platform
 import RTP
 import TestSupport
 import Testing
@@ -11,7 +12,7 @@ import Testing
 @Suite(.serialized) struct DestinationChangeTests {
   private func isRTCP(_ bytes: [UInt8]) -> Bool { bytes.count > 1 && (200...207).contains(bytes[1]) }
 
-  @Test func `one that is added begins with a key frame, one that is removed hears BYE`() throws {
+  @Test func `an added destination starts with a key frame, and a removed one gets BYE`() throws {
     let first = try TestSocket.pair()
     let second = try TestSocket.pair()
     let running = try RunningPipeline(
@@ -38,12 +39,12 @@ import Testing
     #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
   }
 
-  @Test func `what would be in another's way is refused, and nothing changes`() throws {
+  @Test func `a destination in conflict with another is refused, and nothing changes`() throws {
     let port = try UDPPort.free()
     let pipeline = try Pipeline(
       source: try SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: .thirty),
       encoder: try SizedEncoder(keyBytes: 10, bytes: 10),
-      destinations: [StreamDestination(host: "127.0.0.1", port: port)], keyFrameInterval: MediaTime(seconds: 1))
+      destinations: [StreamDestination(host: "127.0.0.1", port: port)], keyFrameInterval: Duration(seconds: 1))
     let refused: [(StreamDestination, String)] = [
       // The same, and the same by another name, of another kind.
       (StreamDestination(host: "127.0.0.1", port: port), "the same address"),

@@ -2,6 +2,7 @@
   import Encoding
   import Foundation
   import Media
+  import Platform
   import TestSupport
   import Testing
 
@@ -51,7 +52,7 @@
     }
 
     @Test func `a hundred viewers come and go for five minutes, and nothing grows`() throws {
-      let duration = MediaTime(seconds: 300)
+      let duration = Duration(seconds: 300)
       let places = try Places(count: 100)
       let size = PictureSize(width: 640, height: 360)
       let camera = try SyntheticCamera(size: size, frameRate: .thirty)
@@ -59,17 +60,17 @@
         size: size, frameRate: .thirty, bitrate: 1_000_000, color: .bt709, processors: 1)
       let encoder = try EncoderSelector.select(.x264, configuration, node: nil).encoder
       let pipeline = try Pipeline(
-        source: camera, encoder: encoder, destinations: [], keyFrameInterval: MediaTime(seconds: 2), pacing: 0.25)
+        source: camera, encoder: encoder, destinations: [], keyFrameInterval: Duration(seconds: 2), pacing: 0.25)
       try pipeline.start()
       var generator = SeededGenerator(seed: 5)
       var present: [Int: ViewerID] = [:]
       var (changes, received) = (0, 0)
       var watch = GrowthWatch()
-      let begin = MediaTime.now()
-      var next = begin + MediaTime(seconds: 5)
+      let begin = Instant.now()
+      var next = begin + Duration(seconds: 5)
 
       // Each round is 20 ms at least, so that there is an end to them.
-      for _ in 0..<Int(duration.seconds * 50) where MediaTime.now() - begin < duration {
+      for _ in 0..<Int(duration.seconds * 50) where Instant.now() - begin < duration {
         let index = Int.random(in: places.destinations.indices, using: &generator)
         if let id = present.removeValue(forKey: index) {
           #expect(pipeline.remove(id))
@@ -79,8 +80,8 @@
         changes += 1
         received += places.drain()
         usleep(20_000)
-        guard MediaTime.now() >= next else { continue }
-        next = .now() + MediaTime(seconds: 5)
+        guard Instant.now() >= next else { continue }
+        next = .now() + Duration(seconds: 5)
         // With the same number of viewers each time: none.
         for id in present.values { #expect(pipeline.remove(id)) }
         let latency = pipeline.recentLatency().median
@@ -99,7 +100,7 @@
       let statistics = pipeline.statistics
       print(
         """
-        \(changes) changes in \((MediaTime.now() - begin).seconds) s, \(received) datagrams received, \
+        \(changes) changes in \((Instant.now() - begin).seconds) s, \(received) datagrams received, \
         \(statistics.sent) frames sent, \(statistics.dropped) dropped; \(growth)
         """)
       #expect(received > 0)

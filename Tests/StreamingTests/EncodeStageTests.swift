@@ -1,11 +1,11 @@
 import Capture
 import Encoding
 import Media
+import Platform
 import RTP
 import Synchronization
 import TestSupport
 import Testing
-import Threading
 
 @testable import Streaming
 
@@ -21,7 +21,7 @@ import Threading
     let parameterSets: ParameterSets
     private let delay: Int
     private let isLost: Bool
-    private var held: [(time: MediaTime, isKey: Bool)] = []
+    private var held: [(time: Instant, isKey: Bool)] = []
     private(set) var changes: [EncoderConfiguration] = []
     private let slice = UnsafeMutableRawBufferPointer.allocate(byteCount: 2, alignment: 1)
 
@@ -70,13 +70,13 @@ import Threading
   private static func run(
     _ encoder: PatientEncoder, _ times: [Double], requests: EncoderRequests = EncoderRequests(),
     keyFrameInterval: Double = 1000
-  ) throws -> (pictures: [(time: MediaTime, isKey: Bool)], figures: StreamStatistics, error: (any Error)?) {
+  ) throws -> (pictures: [(time: Instant, isKey: Bool)], figures: StreamStatistics, error: (any Error)?) {
     let mailbox = Mailbox<WaitingFrame>()
     let pictures = try CodedPictureQueue(capacity: 1000)
     let statistics = StatisticsRecorder(encoderName: encoder.name, started: .now())
     let stage = EncodeStage(
-      encoder: encoder, keyFrameInterval: MediaTime(seconds: keyFrameInterval), mailbox: mailbox, pictures: pictures,
-      statistics: statistics, requests: requests, reducer: FrameReducer(),
+      encoder: encoder, keyFrameInterval: Duration(seconds: keyFrameInterval), mailbox: mailbox,
+      consumers: CodedPictureConsumers(pictures), statistics: statistics, requests: requests, reducer: FrameReducer(),
       turn: PictureTurn(try SyntheticCamera(size: size, frameRate: .thirty), .upright),
       pictureStage: PictureStage(size: size))
     let pool = try FramePool(size: size)
@@ -89,14 +89,14 @@ import Threading
     }
     let producer = try NamedThread("producer") {
       for time in times {
-        guard let frame = try? pool.frame(at: MediaTime(seconds: time)) else { continue }
+        guard let frame = try? pool.frame(at: Instant(seconds: time)) else { continue }
         _ = mailbox.putWaiting(WaitingFrame(frame: frame, since: .now()))
       }
       mailbox.close()
     }
-    var received: [(MediaTime, Bool)] = []
+    var received: [(Instant, Bool)] = []
     loop: while true {
-      switch pictures.next(until: .now() + MediaTime(seconds: 60)) {
+      switch pictures.next(until: .now() + Duration(seconds: 60)) {
       case .picture(let picture):
         received.append((picture.accessUnit.timestamp, picture.accessUnit.isKeyFrame))
         pictures.release(picture)
@@ -112,7 +112,7 @@ import Threading
   @Test func `an encoder that looks ahead loses nothing, and is asked for one key frame at a time`() throws {
     let times = (0..<50).map { Double($0) / 30 }
     let result = try Self.run(try PatientEncoder(delay: 7), times, keyFrameInterval: 1)
-    #expect(result.pictures.map(\.time) == times.map(MediaTime.init(seconds:)))
+    #expect(result.pictures.map(\.time) == times.map(Instant.init(seconds:)))
     #expect(result.pictures.indices.filter { result.pictures[$0].isKey } == [0, 30])
     #expect(result.figures.encoded == 50)
     #expect(result.figures.keyFrames == 2)

@@ -1,5 +1,6 @@
 import Foundation
 import Media
+import Platform
 import RTP
 import TestSupport
 import Testing
@@ -87,7 +88,7 @@ import Testing
       relay.run(seconds: 1, loss: round % 3 == 2 ? 1 : 20, until: isAllHeard)
     }
     let (reception, feedback) = (figures().reception, figures().feedback)
-    #expect(reception.reports > 0 && reception.roundTrip ?? MediaTime(seconds: 100) < MediaTime(seconds: 5))
+    #expect(reception.reports > 0 && reception.roundTrip ?? Duration(seconds: 100) < Duration(seconds: 5))
     #expect(reception.highestSequenceNumber > 0)
     #expect(feedback.refused == 0, "all of it is RTCP")
     #expect(feedback.packetsRequested > 0 && feedback.packetsRetransmitted > 0)

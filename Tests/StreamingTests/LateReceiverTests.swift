@@ -1,5 +1,6 @@
 import Foundation
 import Media
+import Platform
 import RTP
 import TestSupport
 import Testing
@@ -9,22 +10,20 @@ import Testing
 @Suite struct PortReachabilityTests {
   private var port = PortReachability()
 
-  private func seconds(_ value: Double) -> MediaTime { MediaTime(seconds: value) }
-
   @Test mutating func `on this machine each packet is refused, and the first frames that are not show a listener`() {
-    #expect(!port.noteSent(at: seconds(1)) && !port.isRefused)
-    for frame in 0..<30 { port.noteRefusal(at: seconds(1 + Double(frame) / 30)) }
+    #expect(!port.noteSent(at: Instant(seconds: 1)) && !port.isRefused)
+    for frame in 0..<30 { port.noteRefusal(at: Instant(seconds: 1 + Double(frame) / 30)) }
     #expect(port.isRefused)
-    let told = (30..<60).filter { port.noteSent(at: seconds(1 + Double($0) / 30)) }
+    let told = (30..<60).filter { port.noteSent(at: Instant(seconds: 1 + Double($0) / 30)) }
     #expect(told.count == 1 && told[0] <= 34, "\(told)")
     #expect(!port.isRefused)
   }
 
-  @Test mutating func `over a network a host answers once a second, and what leaves between is no listener`() {
+  @Test mutating func `over a network a host refuses once a second, and packets between show no listener`() {
     // The first six at once (Linux: XRLIM_BURST_FACTOR), then one a second.
     var told: [Int] = []
     for frame in 0..<600 {
-      let now = seconds(Double(frame) / 30)
+      let now = Instant(seconds: Double(frame) / 30)
       if frame < 6 || frame.isMultiple(of: 30) {
         port.noteRefusal(at: now)
       } else if port.noteSent(at: now) {
@@ -33,7 +32,7 @@ import Testing
     }
     // Once before it is known how seldom it answers.
     #expect(told.count <= 1, "\(told)")
-    let here = (600..<900).first { port.noteSent(at: seconds(Double($0) / 30)) }
+    let here = (600..<900).first { port.noteSent(at: Instant(seconds: Double($0) / 30)) }
     #expect((here ?? 0) < 600 + 90)
   }
 }
@@ -41,7 +40,7 @@ import Testing
 /// Who comes in the middle of a stream that has a key frame once in 1000 s.
 @Suite(.serialized) struct LateReceiverTests {
   @Test(arguments: [StreamPayload.h264, .mp2t], [false, true])
-  func `who begins to listen gets a key frame`(payload: StreamPayload, isMuxed: Bool) throws {
+  func `a receiver that starts to listen gets a key frame`(payload: StreamPayload, isMuxed: Bool) throws {
     let port = try UDPPort.free()
     let encoder = try SizedEncoder(keyBytes: 3000, bytes: 500)
     let running = try RunningPipeline(
@@ -86,7 +85,7 @@ import Testing
     }
   }
 
-  @Test func `what a guest gets again is spread, and it gets every packet once`() throws {
+  @Test func `a key frame that is sent again to a guest is paced, and each packet arrives once`() throws {
     let encoder = try SizedEncoder(keyBytes: 70_000, bytes: 10_000)
     let running = try RunningPipeline(encoder, to: [])
     defer { running.end() }

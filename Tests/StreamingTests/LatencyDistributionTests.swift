@@ -1,4 +1,5 @@
 import Media
+import Platform
 import Testing
 
 @testable import Streaming
@@ -14,7 +15,7 @@ import Testing
       values += [limit - 1, limit, limit + 1]
     }
     values += (0..<1000).map { _ in Int64.random(in: 0..<3_000_000_000, using: &generator) }
-    for value in values { distribution.record(MediaTime(nanoseconds: value)) }
+    for value in values { distribution.record(Duration(nanoseconds: value)) }
     for index in LatencyDistribution.limits.indices {
       let limit = LatencyDistribution.limits[index]
       #expect(distribution.cumulative(upTo: index) == UInt64(values.count { $0 <= limit }), "\(limit)")
@@ -26,7 +27,7 @@ import Testing
   @Test func `the sum of two is what one would have counted`() {
     var (left, right, both) = (LatencyDistribution(), LatencyDistribution(), LatencyDistribution())
     for value in stride(from: Int64(1), to: 2_000_000_000, by: 7_777_777) {
-      let time = MediaTime(nanoseconds: value)
+      let time = Duration(nanoseconds: value)
       both.record(time)
       if value.isMultiple(of: 3) { left.record(time) } else { right.record(time) }
     }
@@ -36,10 +37,10 @@ import Testing
 
   @Test func `a histogram keeps the same in few buckets, and forgets it too`() {
     var histogram = LatencyHistogram()
-    histogram.record(MediaTime(nanoseconds: 3_000_000))
-    histogram.record(MediaTime(nanoseconds: -5))
+    histogram.record(Duration.milliseconds(3))
+    histogram.record(Duration(nanoseconds: -5))
     #expect(histogram.distribution.count == 2)
-    #expect(histogram.distribution.sum == MediaTime(nanoseconds: 3_000_000))
+    #expect(histogram.distribution.sum == Duration.milliseconds(3))
     histogram.removeAll()
     #expect(histogram.distribution == LatencyDistribution())
   }

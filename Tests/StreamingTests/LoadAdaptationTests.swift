@@ -1,4 +1,6 @@
 import Media
+import Platform
+import TestSupport
 import Testing
 
 @testable import Streaming
@@ -7,50 +9,58 @@ import Testing
   private static let presets = ["ultrafast", "superfast", "veryfast", "faster", "fast", "medium"]
   private static let size = PictureSize(width: 1920, height: 1080)
 
+  private static func effort(_ preset: String) -> EncodingEffort? {
+    presets.firstIndex(of: preset).map { EncodingEffort(rawValue: $0) }
+  }
+
+  private static func step(_ preset: String) throws -> LoadAdaptation.Step {
+    .effort(try #require(effort(preset)))
+  }
+
   /// Feeds one load a second; at which seconds the level changed, and to which.
   private static func changes(
     _ adaptation: inout LoadAdaptation, from start: Int, seconds: Int, load: (Int) -> Double
   ) -> [[Int]] {
     (start..<start + seconds).compactMap { second in
       let level = adaptation.level
-      return adaptation.note(load: load(level), at: MediaTime(seconds: Double(second)))
+      return adaptation.note(load: load(level), at: Instant(seconds: Double(second)))
         ? [second, adaptation.level] : nil
     }
   }
 
   @Test func `the ladder goes from cheaper presets by fewer frames to smaller pictures`() throws {
-    #expect(
-      LoadAdaptation.ladder(preset: "veryfast", of: Self.presets, size: Self.size, frameRate: .thirty) == [
-        .preset("superfast"), .preset("ultrafast"), .frameRate(20), .frameRate(15),
+    try #expect(
+      LoadAdaptation.ladder(effort: Self.effort("veryfast"), size: Self.size, frameRate: .thirty) == [
+        Self.step("superfast"), Self.step("ultrafast"), .frameRate(20), .frameRate(15),
         .size(PictureSize(width: 1280, height: 720)), .size(PictureSize(width: 960, height: 540)),
         .size(PictureSize(width: 640, height: 360)),
       ])
     #expect(
       LoadAdaptation.ladder(
-        preset: "ultrafast", of: Self.presets, size: PictureSize(width: 640, height: 480),
+        effort: Self.effort("ultrafast"), size: PictureSize(width: 640, height: 480),
         frameRate: try #require(FrameRate(15, 1))) == [.frameRate(10), .size(PictureSize(width: 640, height: 360))])
   }
 
-  @Test func `what takes too long for a while is made cheaper, a moment's trouble is not`() {
+  @Test func `lasting overload makes encoding cheaper, a short one does not`() {
     var adaptation = LoadAdaptation(
-      steps: LoadAdaptation.ladder(preset: "fast", of: Self.presets, size: Self.size, frameRate: .thirty))
+      steps: LoadAdaptation.ladder(effort: Self.effort("fast"), size: Self.size, frameRate: .thirty))
     #expect(Self.changes(&adaptation, from: 0, seconds: 4) { _ in 0.9 }.isEmpty)
     #expect(Self.changes(&adaptation, from: 4, seconds: 1) { _ in 0.5 }.isEmpty)
     // Five seconds of trouble, three to settle.
     #expect(Self.changes(&adaptation, from: 5, seconds: 20) { 0.95 - Double($0) * 0.1 } == [[10, 1], [18, 2]])
-    #expect(adaptation.restrictions.encoder.x264Preset == "veryfast")
+    #expect(adaptation.restrictions.encoder.effort == Self.effort("veryfast"))
   }
 
-  @Test func `where frames are lost already it goes two steps at once, and ends at the last`() {
-    var adaptation = LoadAdaptation(steps: [.preset("superfast"), .preset("ultrafast"), .frameRate(15)])
+  @Test func `where frames are lost already it goes two steps at once, and ends at the last`() throws {
+    var adaptation = try LoadAdaptation(steps: [Self.step("superfast"), Self.step("ultrafast"), .frameRate(15)])
     #expect(Self.changes(&adaptation, from: 0, seconds: 60) { _ in 1 }.map { $0[1] } == [2, 3])
     #expect(
       adaptation.restrictions
-        == StreamRestrictions(encoder: EncoderRestrictions(x264Preset: "ultrafast"), maximumFrameRate: 15))
+        == StreamRestrictions(encoder: EncoderRestrictions(effort: Self.effort("ultrafast")), maximumFrameRate: 15))
   }
 
-  @Test func `what is taken back in vain waits twice as long the next time`() {
-    var adaptation = LoadAdaptation(steps: [.preset("ultrafast")])
+  @Test func `after a failed attempt to raise the quality, the next attempt waits twice as long`() throws {
+    var adaptation = try LoadAdaptation(steps: [Self.step("ultrafast")])
     let changes = Self.changes(&adaptation, from: 0, seconds: 600) { $0 == 0 ? 0.9 : 0.2 }
     #expect(changes.map { $0[1] } == [1, 0, 1, 0, 1, 0, 1, 0, 1].prefix(changes.count).map { $0 })
     let raised = changes.filter { $0[1] == 0 }.map { $0[0] }
@@ -58,7 +68,7 @@ import Testing
     #expect(zip(raised, lowered).map { $0 - $1 - 3 } == [30, 60, 120, 240].prefix(raised.count).map { $0 })
   }
 
-  @Test func `what was before nobody watched does not count`() {
+  @Test func `load from before a pause without viewers does not count`() {
     var adaptation = LoadAdaptation(steps: [.frameRate(20), .frameRate(15)])
     #expect(Self.changes(&adaptation, from: 0, seconds: 3) { _ in 0.95 }.isEmpty)
     #expect(Self.changes(&adaptation, from: 3600, seconds: 4) { _ in 0.95 }.isEmpty)
@@ -77,10 +87,11 @@ import Testing
       StreamRestrictions(
         encoder: EncoderRestrictions(maximumSize: PictureSize(width: 1280, height: 720)), maximumFrameRate: 25,
         bitrateShare: 0.7),
-      StreamRestrictions(encoder: EncoderRestrictions(x264Preset: "ultrafast"), maximumFrameRate: 15)
+      StreamRestrictions(encoder: EncoderRestrictions(effort: Self.effort("ultrafast")), maximumFrameRate: 15)
     )
     let joined = StreamRestrictions(
-      encoder: EncoderRestrictions(maximumSize: PictureSize(width: 1280, height: 720), x264Preset: "ultrafast"),
+      encoder: EncoderRestrictions(
+        maximumSize: PictureSize(width: 1280, height: 720), effort: Self.effort("ultrafast")),
       maximumFrameRate: 15, bitrateShare: 0.7)
     #expect(hot.joined(with: slow) == joined)
     #expect(slow.joined(with: hot) == joined)
@@ -93,13 +104,13 @@ import Testing
   func `so many frames a second pass, evenly`(from: Double, to rate: Double) {
     let thinning = FrameThinning()
     thinning.limit(to: rate)
-    var due: MediaTime?
+    var due: Instant?
     let frames = Int(from * 10)
     var passed: [Int] = []
     for frame in 0..<frames {
       // A camera trembles.
       let tremble = frame.isMultiple(of: 3) ? 0.002 : -0.001
-      if thinning.passes(MediaTime(seconds: 5 + Double(frame) / from + tremble), due: &due) { passed.append(frame) }
+      if thinning.passes(Instant(seconds: 5 + Double(frame) / from + tremble), due: &due) { passed.append(frame) }
     }
     #expect(abs(Double(passed.count) - rate * 10) <= 2)
     let gaps = zip(passed.dropFirst(), passed).map { $0 - $1 }
@@ -108,14 +119,14 @@ import Testing
 
   @Test func `without a limit all pass, and after a pause it begins anew`() {
     let thinning = FrameThinning()
-    var due: MediaTime?
-    for frame in 0..<30 { #expect(thinning.passes(MediaTime(seconds: Double(frame) / 30), due: &due)) }
+    var due: Instant?
+    for frame in 0..<30 { #expect(thinning.passes(Instant(seconds: Double(frame) / 30), due: &due)) }
     thinning.limit(to: 10)
-    #expect(thinning.passes(MediaTime(seconds: 1), due: &due))
-    #expect(!thinning.passes(MediaTime(seconds: 1.03), due: &due))
-    #expect(thinning.passes(MediaTime(seconds: 60), due: &due))
-    #expect(!thinning.passes(MediaTime(seconds: 60.03), due: &due))
+    #expect(thinning.passes(Instant(seconds: 1), due: &due))
+    #expect(!thinning.passes(Instant(seconds: 1.03), due: &due))
+    #expect(thinning.passes(Instant(seconds: 60), due: &due))
+    #expect(!thinning.passes(Instant(seconds: 60.03), due: &due))
     // A clock that was set back, which CLOCK_MONOTONIC is not, but a clip's may be.
-    #expect(thinning.passes(MediaTime(seconds: 2), due: &due))
+    #expect(thinning.passes(Instant(seconds: 2), due: &due))
   }
 }

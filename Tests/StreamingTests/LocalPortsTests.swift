@@ -1,8 +1,8 @@
 import Foundation
 import Media
+import Platform
 import TestSupport
 import Testing
-import Threading
 
 @testable import Streaming
 
@@ -19,7 +19,7 @@ import Threading
     }
   }
 
-  @Test func `they are free again when nobody needs them, and nothing is left open`() throws {
+  @Test func `ports are free again after their last user, and no descriptor stays open`() throws {
     func descriptors() throws -> Int { try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count }
     // Once before, for what is opened once a process.
     _ = try LocalPorts(family: AF_INET)
@@ -31,7 +31,7 @@ import Threading
     #expect(port.isMultiple(of: 2))
   }
 
-  @Test func `what strangers send is taken and counted, a bounded number at a time`() throws {
+  @Test func `datagrams of unknown senders are discarded and counted, a limited number at a time`() throws {
     let ports = try LocalPorts(family: AF_INET)
     for _ in 0..<5 { try UDPPort.send([1, 2, 3], to: "127.0.0.1", port: ports.port) }
     for _ in 0..<3 { try UDPPort.send([0x80, 200], to: "127.0.0.1", port: ports.port + 1) }
@@ -42,33 +42,35 @@ import Threading
 }
 
 @Suite struct DescriptorSetTests {
-  @Test func `those that are ready are told, until they are no longer`() throws {
+  @Test func `descriptors that are ready are returned until they are no longer ready`() throws {
     let set = try DescriptorSet(.input)
-    let bells = [try InterruptBox(), try InterruptBox(), try InterruptBox()]
-    for (index, bell) in bells.enumerated() { try set.insert(bell.descriptor, token: UInt64(index) + 100) }
+    let interrupts = [try InterruptBox(), try InterruptBox(), try InterruptBox()]
+    for (index, interrupt) in interrupts.enumerated() {
+      try set.insert(interrupt.descriptor, token: UInt64(index) + 100)
+    }
     #expect(ready(set).tokens == [])
     #expect(!isReadable(set.fileDescriptor))
-    bells[0].fire()
-    bells[2].fire()
+    interrupts[0].fire()
+    interrupts[2].fire()
     #expect(isReadable(set.fileDescriptor))
     #expect(ready(set).tokens == [100, 102])
     #expect(ready(set).tokens == [100, 102], "nobody has answered")
-    bells[0].clear()
+    interrupts[0].clear()
     #expect(ready(set).tokens == [102])
-    set.remove(bells[2].descriptor)
+    set.remove(interrupts[2].descriptor)
     #expect(ready(set).tokens == [])
     #expect(!isReadable(set.fileDescriptor))
-    set.remove(bells[2].descriptor)
-    #expect(throws: SystemFailure.self) { try set.insert(bells[0].descriptor, token: 7) }
+    set.remove(interrupts[2].descriptor)
+    #expect(throws: SystemFailure.self) { try set.insert(interrupts[0].descriptor, token: 7) }
     #expect(throws: SystemFailure.self) { try set.insert(-1, token: 7) }
   }
 
-  @Test func `more than fit at a time take turns`() throws {
+  @Test func `more descriptors than fit are returned in turns`() throws {
     let set = try DescriptorSet(.input, capacity: 4)
-    let bells = try (0..<10).map { _ in try InterruptBox() }
-    for (index, bell) in bells.enumerated() {
-      try set.insert(bell.descriptor, token: UInt64(index))
-      bell.fire()
+    let interrupts = try (0..<10).map { _ in try InterruptBox() }
+    for (index, interrupt) in interrupts.enumerated() {
+      try set.insert(interrupt.descriptor, token: UInt64(index))
+      interrupt.fire()
     }
     var seen: Set<UInt64> = []
     for _ in 0..<10 {
@@ -77,7 +79,7 @@ import Threading
       seen.formUnion(tokens)
     }
     #expect(seen.count == 10)
-    for bell in bells.dropFirst(3) { bell.clear() }
+    for interrupt in interrupts.dropFirst(3) { interrupt.clear() }
     #expect(ready(set).isAll)
   }
 
@@ -112,9 +114,9 @@ import Threading
 
 /// A ``Interrupt`` in an array.
 private final class InterruptBox {
-  private let bell: Interrupt
-  init() throws { bell = try Interrupt() }
-  var descriptor: CInt { bell.fileDescriptor }
-  func fire() { bell.fire() }
-  func clear() { bell.clear() }
+  private let interrupt: Interrupt
+  init() throws { interrupt = try Interrupt() }
+  var descriptor: CInt { interrupt.fileDescriptor }
+  func fire() { interrupt.fire() }
+  func clear() { interrupt.clear() }
 }

@@ -1,8 +1,8 @@
 import Foundation
 import Media
+import Platform
 import TestSupport
 import Testing
-import Threading
 
 @testable import Streaming
 
@@ -28,7 +28,7 @@ import Threading
     #expect(pool.available == 2)
   }
 
-  @Test func `what is in a closed mailbox may still be taken, and then there is nothing`() {
+  @Test func `a closed mailbox gives its last element, and then nothing`() {
     let mailbox = Mailbox<Int>()
     _ = mailbox.put(7)
     mailbox.close()
@@ -49,8 +49,8 @@ import Threading
     #expect(taken == Array(0..<10_000))
   }
 
-  @Test func `who waits for an element gets it, however soon the next one comes`() throws {
-    let mailbox = Mailbox<Int>(patience: MediaTime(seconds: 60))
+  @Test func `a waiting consumer gets an element, however soon the next one comes`() throws {
+    let mailbox = Mailbox<Int>(patience: Duration(seconds: 60))
     let taken = Mailbox<Int>()
     let consumer = try NamedThread("consumer") {
       while let number = mailbox.take() { _ = taken.putWaiting(number) }
@@ -102,14 +102,14 @@ import Threading
       return
     }
     queue.close()
-    guard case .closed = queue.next(until: .now() + MediaTime(seconds: 60)) else {
+    guard case .closed = queue.next(until: .now() + Duration(seconds: 60)) else {
       Issue.record("the queue should be closed")
       return
     }
     #expect(queue.beginWrite() == nil)
   }
 
-  @Test func `pictures that are still needed cost none of the depth, and come back when nobody needs them`() throws {
+  @Test func `pictures still in use take no room from the depth, and return after their last holder`() throws {
     let queue = try CodedPictureQueue(capacity: 4096, held: 2)
     var taken: [CodedPicture] = []
     for number in 0..<UInt8(CodedPictureQueue.depth + 2) {
@@ -120,7 +120,7 @@ import Threading
         Issue.record("no picture")
         return
       }
-      next.holders += 1
+      queue.addHolder(of: next)
       queue.release(next)
       taken.append(next)
     }
@@ -128,12 +128,12 @@ import Threading
     let writer = try NamedThread("writer") {
       if let picture = queue.beginWrite() { queue.commit(picture, encoded: .now()) }
     }
-    guard case .timeout = queue.next(until: .now() + MediaTime(nanoseconds: 50_000_000)) else {
+    guard case .timeout = queue.next(until: .now() + Duration.milliseconds(50)) else {
       Issue.record("there should be no room")
       return
     }
     for picture in taken { queue.release(picture) }
-    guard case .picture = queue.next(until: .now() + MediaTime(seconds: 60)) else {
+    guard case .picture = queue.next(until: .now() + Duration(seconds: 60)) else {
       Issue.record("a picture came back")
       return
     }
@@ -150,21 +150,21 @@ import Threading
 @Suite struct LatencyHistogramTests {
   @Test func `percentiles are right within three per cent`() {
     var histogram = LatencyHistogram()
-    for microseconds in 1...10_000 { histogram.record(MediaTime(nanoseconds: Int64(microseconds) * 1000)) }
+    for microseconds in 1...10_000 { histogram.record(Duration(nanoseconds: Int64(microseconds) * 1000)) }
     for (fraction, expected) in [(0.5, 5.0), (0.99, 9.9), (0.01, 0.1)] {
       let value = histogram.percentile(fraction).milliseconds
       #expect(abs(value / expected - 1) < 0.035, "\(fraction): \(value)")
     }
-    #expect(histogram.maximum == MediaTime(nanoseconds: 10_000_000))
+    #expect(histogram.maximum == Duration.milliseconds(10))
     #expect(histogram.count == 10_000)
   }
 
   @Test(arguments: [Int64.min, -1, 0, 1, 31, 32, 33, 1 << 39, 1 << 41, .max])
   func `no value is too small or too large`(nanoseconds: Int64) {
     var histogram = LatencyHistogram()
-    histogram.record(MediaTime(nanoseconds: nanoseconds))
+    histogram.record(Duration(nanoseconds: nanoseconds))
     #expect(histogram.count == 1)
-    #expect(histogram.percentile(1) <= max(.zero, MediaTime(nanoseconds: nanoseconds)))
+    #expect(histogram.percentile(1) <= max(.zero, Duration(nanoseconds: nanoseconds)))
   }
 
   @Test func `an empty one knows no percentile`() {
@@ -181,7 +181,7 @@ extension CodedPictureQueue {
   }
 
   /// Waits for the next picture as the send stage does.
-  func next(until deadline: MediaTime) -> Awaited {
+  func next(until deadline: Instant) -> Awaited {
     while true {
       switch take() {
       case .picture(let picture): return .picture(picture)

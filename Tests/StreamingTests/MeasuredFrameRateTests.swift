@@ -2,6 +2,7 @@ import Capture
 import Encoding
 import Foundation
 import Media
+import Platform
 import RTP
 import TestSupport
 import Testing
@@ -17,7 +18,7 @@ import Testing
   private mutating func frames(_ count: Int, at framesPerSecond: Double) -> [Double] {
     (0..<count).compactMap { _ in
       time += 1 / framesPerSecond
-      return rate.change(at: MediaTime(seconds: time))?.framesPerSecond
+      return rate.change(at: Instant(seconds: time))?.framesPerSecond
     }
   }
 
@@ -52,7 +53,7 @@ import Testing
     let encoder = try SizedEncoder(keyBytes: 3000, bytes: 500)
     let pipeline = try Pipeline(
       source: try SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: .thirty), encoder: encoder,
-      destinations: [], keyFrameInterval: MediaTime(seconds: 1000), restsUnwatched: true)
+      destinations: [], keyFrameInterval: Duration(seconds: 1000), restsUnwatched: true)
     try pipeline.start()
     defer {
       pipeline.stop()

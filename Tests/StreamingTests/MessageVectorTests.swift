@@ -1,6 +1,7 @@
 import CLinux
 import Foundation
 import Media
+import Platform
 import RTP
 import TestSupport
 import Testing
@@ -147,12 +148,12 @@ private final class BigPacketMaker {
 
   @Test func `packets are let go evenly, all of them by the end, at message boundaries`() throws {
     let frame = try FrameMaker().frame(packets: 100, isKeyFrame: true, isPaced: true)
-    let begin = MediaTime(seconds: 10)
+    let begin = Instant(seconds: 10)
     var paced = PacedFrame(frame: frame, begin: begin, spread: .milliseconds(20))
     var released = [frame.released]
     for millisecond in Int64(1)...20 {
       #expect(paced.deadline == begin + .milliseconds(millisecond))
-      let early = paced.release(at: begin + .milliseconds(millisecond) - MediaTime(nanoseconds: 1))
+      let early = paced.release(at: begin + .milliseconds(millisecond) - Duration(nanoseconds: 1))
       #expect(!early)
       _ = paced.release(at: begin + .milliseconds(millisecond))
       released.append(frame.released)
@@ -169,7 +170,7 @@ private final class BigPacketMaker {
   @Test func `a late call lets go of all that is due`() throws {
     let frame = try FrameMaker().frame(packets: 100, isKeyFrame: true, isPaced: true)
     var paced = PacedFrame(frame: frame, begin: .zero, spread: .milliseconds(20))
-    let isReleased = paced.release(at: MediaTime(seconds: 5))
+    let isReleased = paced.release(at: Instant(seconds: 5))
     #expect(isReleased && paced.isOver)
   }
 }

@@ -2,11 +2,11 @@ import Capture
 import Encoding
 import Foundation
 import Media
+import Platform
 import RTP
 import Synchronization
 import TestSupport
 import Testing
-import Threading
 
 @testable import Streaming
 
@@ -24,10 +24,10 @@ import Threading
     init() throws {
       pictures = try CodedPictureQueue(capacity: 1 << 20, held: 8)
       let sets = try #require(ParameterSets(sequence: [0x67, 66, 0xc0, 30, 1], picture: [0x68, 1]))
-      let encoder = EncoderConfiguration(
-        size: PictureSize(width: 64, height: 64), frameRate: .thirty, bitrate: 100_000, color: .bt709)
+      let encoder = TrackFormat(
+        payload: .h264, bitrate: 100_000, interval: FrameRate.thirty.interval, unitBytes: 1 << 20, parameterSets: sets)
       stage = try SendStage(
-        pictures: pictures, heldLimit: 8, encoder: encoder, parameterSets: sets, pacing: 1, canonicalName: "someone",
+        pictures: pictures, heldLimit: 8, track: encoder, pacing: 1, canonicalName: "someone",
         requests: EncoderRequests(), statistics: statistics)
       thread = try NamedThread("stage") { [stage] in stage.run() }
     }
@@ -42,7 +42,7 @@ import Threading
     func add(_ transport: any PacketTransport, number: UInt64, payload: StreamPayload = .h264) -> ViewerFigures {
       let figures = ViewerFigures(id: ViewerID(number: number), name: "viewer \(number)")
       let kind = RTPOutput.Kind(payload: payload, packetSize: 400)
-      stage.add(SendStage.Newcomer(transport: transport, figures: figures, kind: kind))
+      stage.add(SendStage.JoiningViewer(transport: transport, figures: figures, kind: kind))
       return figures
     }
 
@@ -55,7 +55,8 @@ import Threading
         let isLast = index == slices - 1
         try #require(
           picture.store(
-            [slice], isKeyFrame: isKeyFrame, at: .milliseconds(count * 33), captured: .now(), isFirst: index == 0,
+            [slice], isKeyFrame: isKeyFrame, at: Instant.zero + .milliseconds(count * 33), captured: .now(),
+            isFirst: index == 0,
             isLast: isLast && isEnded))
         pictures.commit(picture, encoded: .now(), isEnded: isLast && isEnded)
         between(index)
@@ -325,7 +326,7 @@ import Threading
     let pipeline = try Pipeline(
       source: try SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: .thirty), encoder: encoder,
       destinations: [StreamDestination(host: "127.0.0.1", port: recorder.port)],
-      keyFrameInterval: MediaTime(seconds: 1000))
+      keyFrameInterval: Duration(seconds: 1000))
     try pipeline.start()
     #expect(eventually { encoder.isInMiddle.load(ordering: .relaxed) && recorder.count == 2 })
     // Its first call has not returned.
@@ -349,7 +350,7 @@ import Threading
     let pipeline = try Pipeline(
       source: try SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: .thirty), encoder: encoder,
       destinations: [StreamDestination(host: "127.0.0.1", port: recorder.port)],
-      keyFrameInterval: MediaTime(seconds: 1000))
+      keyFrameInterval: Duration(seconds: 1000))
     try pipeline.start()
     #expect(eventually { pipeline.statistics.sent > 8 })
     pipeline.stop()

@@ -2,6 +2,7 @@ import Dispatch
 import Foundation
 import Media
 import PixelConversion
+import Platform
 import Synchronization
 import TestSupport
 import Testing
@@ -19,14 +20,14 @@ import Testing
   }
 
   /// Offers frames, taken at `time` or now, until `isEnough`.
-  private func offer(at time: MediaTime? = nil, until isEnough: () -> Bool) async -> Bool {
+  private func offer(at time: Instant? = nil, until isEnough: () -> Bool) async -> Bool {
     await comesTrue {
       if let frame = pool.checkout(color: .jpeg, timestamp: .zero, captured: time ?? .now()) { stage.offer(frame) }
       return isEnough()
     }
   }
 
-  private func soon(_ seconds: Double = 600) -> MediaTime { .now() + MediaTime(seconds: seconds) }
+  private func soon(_ seconds: Double = 600) -> Instant { .now() + Duration(seconds: seconds) }
 
   @Test func `nothing is made while nobody looks`() throws {
     for _ in 0..<100 {
@@ -41,10 +42,10 @@ import Testing
     #expect(!stage.demand.isWatched)
   }
 
-  @Test func `those who wait share one picture, and it is none of before`() async throws {
-    let before = MediaTime.now()
+  @Test func `waiting viewers share one picture, and none gets an older one`() async throws {
+    let before = Instant.now()
     let viewers = try (0..<3).map { try stage.admit("viewer \($0)", isSnapshot: false) }
-    let since = MediaTime.now()
+    let since = Instant.now()
     let waiting = viewers.map { viewer in Task { try await stage.next(for: viewer, since: since, until: soon()) } }
     #expect(await comesTrue { stage.isAwaited })
     // The thread is getting ready, and then finds this one too old.
@@ -60,12 +61,12 @@ import Testing
     #expect(stage.statistics.viewers.map(\.name) == ["viewer 0", "viewer 1", "viewer 2"])
   }
 
-  private func offerOne(at time: MediaTime) -> Bool {
+  private func offerOne(at time: Instant) -> Bool {
     if let frame = pool.checkout(color: .jpeg, timestamp: .zero, captured: time) { stage.offer(frame) }
     return stage.statistics.coded > 0
   }
 
-  @Test func `who waits for nothing is told in time`() async throws {
+  @Test func `a viewer that waits in vain gets an error in time`() async throws {
     let viewer = try stage.admit("viewer", isSnapshot: true)
     await #expect(throws: PictureError.noPicture) {
       try await stage.next(for: viewer, since: .now(), until: soon(0.1))
@@ -100,7 +101,7 @@ import Testing
     let isOver = Atomic(false)
   }
 
-  @Test func `who gives up while pictures are handed out holds nobody up`() async throws {
+  @Test func `a viewer that gives up during delivery delays no other viewer`() async throws {
     let executor = OwnThreads()
     let (stage, pool, course) = (self.stage, self.pool, Course())
     let rounds = 1000
@@ -114,7 +115,7 @@ import Testing
       Thread.detachNewThread {
         for round in 0..<rounds {
           let task = Task(executorPreference: executor) {
-            _ = try? await stage.next(for: viewer, since: .zero, until: .now() + MediaTime(seconds: 60))
+            _ = try? await stage.next(for: viewer, since: .zero, until: .now() + Duration(seconds: 60))
             course.ended.add(1, ordering: .relaxed)
           }
           // About as long as a picture takes.
@@ -128,7 +129,7 @@ import Testing
     #expect(stage.statistics.coded > 0 && !stage.isAwaited)
   }
 
-  @Test func `where no thread could get ready, the next one who waits has another`() async throws {
+  @Test func `after a thread fails to start, the next viewer gets another thread`() async throws {
     let course = Course()
     let stage = PictureStage(size: Self.size) { () throws(ConversionError) in
       guard course.ended.add(1, ordering: .relaxed).newValue > 1 else { throw .unavailable(library: "libjpeg") }

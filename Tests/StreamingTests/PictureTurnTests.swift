@@ -1,6 +1,7 @@
 import Capture
 import Encoding
 import Media
+import Platform
 import RTP
 import Synchronization
 import TestSupport
@@ -88,11 +89,20 @@ import Testing
     try pipeline(source, EncoderSelector.select(.x264, configuration, aspects: aspects).encoder)
   }
 
+  /// x264 for frames that are not upright.
+  private static func rotatingEncoder(_ aspects: EncoderAspects) throws -> EncoderLineup {
+    let encoder = try EncoderLineup(
+      configuration, aspects: aspects, offer: TurnOffer(),
+      software: { configuration throws(EncoderError) in try EncoderSelector.select(.x264, configuration).encoder })
+    try encoder.prepare()
+    return encoder
+  }
+
   private static func pipeline(_ source: any VideoSource, _ encoder: any VideoEncoder) throws -> Pipeline {
     let pipeline = try Pipeline(
       source: source, encoder: encoder,
       destinations: [StreamDestination(host: "127.0.0.1", port: try UDPPort.free())],
-      keyFrameInterval: MediaTime(seconds: 1000))
+      keyFrameInterval: Duration(seconds: 1000))
     try pipeline.start()
     return pipeline
   }
@@ -111,21 +121,21 @@ import Testing
   }
 
   #if X264
-    @Test func `what the source refuses is an error, the stream goes on, and asking again helps`() async throws {
+    @Test func `a refusal by the source is an error, the stream continues, and a second request works`() async throws {
       let camera = try StiffCamera(refusing: Orientation(.quarter))
       let pipeline = try Self.pipeline(camera, aspects: .both)
-      try await pipeline.turn(to: Orientation(.half), patience: MediaTime(seconds: 60))
+      try await pipeline.turn(to: Orientation(.half), patience: Duration(seconds: 60))
       #expect(pipeline.turnRefusal == nil)
       let refusal = await #expect(throws: TurnRefusal.self) {
-        try await pipeline.turn(to: Orientation(.quarter), patience: MediaTime(seconds: 60))
+        try await pipeline.turn(to: Orientation(.quarter), patience: Duration(seconds: 60))
       }
-      #expect(refusal?.description == "the picture cannot turn to 90 degrees: it is screwed down; it stays at 180")
+      #expect(refusal?.description == "the picture cannot rotate to 90 degrees: it is screwed down; it stays at 180")
       #expect(refusal?.kind == .unavailable)
       #expect(Self.streamsOn(pipeline))
       #expect(pipeline.orientation == Orientation(.half))
       #expect(pipeline.turnRefusal?.wanted == Orientation(.quarter))
       camera.relent()
-      try await pipeline.turn(to: Orientation(.quarter), patience: MediaTime(seconds: 60))
+      try await pipeline.turn(to: Orientation(.quarter), patience: Duration(seconds: 60))
       #expect(pipeline.orientation == Orientation(.quarter))
       #expect(pipeline.turnRefusal == nil)
       #expect(pipeline.encoder.configuration.size == PictureSize(width: 240, height: 320))
@@ -133,16 +143,17 @@ import Testing
       #expect(pipeline.statistics.drops[.encoderError] == 0)
     }
 
-    @Test func `what the encoder refuses turns the picture back before the stream is lost`() async throws {
+    @Test func `a refusal by the encoder restores the orientation before the stream is lost`() async throws {
       let camera = try SyntheticCamera(size: Self.size, frameRate: .thirty)
       // Made for the one aspect, x264 takes no other.
       let pipeline = try Self.pipeline(camera, aspects: .one)
       for wanted in [Orientation(.quarter), Orientation(.threeQuarters, mirrored: true)] {
-        try await pipeline.turn(to: Orientation(.half), patience: MediaTime(seconds: 60))
+        try await pipeline.turn(to: Orientation(.half), patience: Duration(seconds: 60))
         let refusal = await #expect(throws: TurnRefusal.self) {
-          try await pipeline.turn(to: wanted, patience: MediaTime(seconds: 60))
+          try await pipeline.turn(to: wanted, patience: Duration(seconds: 60))
         }
-        #expect(refusal?.description.contains("a frame of 240x320 for an encoder of 320x240") == true)
+        #expect(refusal?.wanted == wanted)
+        #expect(refusal?.reason.description == "a frame of 240x320 for an encoder of 320x240")
         #expect(refusal?.stays == Orientation(.half))
         #expect(Self.streamsOn(pipeline))
         #expect(pipeline.orientation == Orientation(.half) && camera.orientation == Orientation(.half))
@@ -152,42 +163,36 @@ import Testing
       #expect((2..<20).contains(pipeline.statistics.drops[.encoderError] ?? 0))
     }
 
-    @Test func `frames that the encoder is to lay count by the size that they are laid to`() async throws {
+    @Test func `frames that the encoder rotates count with their rotated size`() async throws {
       let camera = try UprightCamera()
-      let encoder = try OrientedEncoder(
-        active: TurningEncoder(EncoderSelector.select(.x264, Self.configuration).encoder, offer: TurnOffer())
-      ) { configuration throws(EncoderError) in
-        TurningEncoder(try EncoderSelector.select(.x264, configuration).encoder, offer: TurnOffer())
-      }
-      try encoder.prepare()
+      let encoder = try Self.rotatingEncoder(.both)
       let pipeline = try Self.pipeline(camera, encoder)
       for wanted in [Orientation(.quarter), Orientation(.half), Orientation(.threeQuarters)] {
-        let begin = MediaTime.now()
-        try await pipeline.turn(to: wanted, patience: MediaTime(seconds: 3600))
-        #expect(MediaTime.now() - begin < MediaTime(seconds: 3000))
+        let begin = Instant.now()
+        try await pipeline.turn(to: wanted, patience: Duration(seconds: 3600))
+        #expect(Instant.now() - begin < Duration(seconds: 3000))
         #expect(pipeline.orientation == wanted && pipeline.encoder.configuration.size == wanted.size(of: Self.size))
       }
       Self.end(pipeline)
       #expect(pipeline.statistics.drops[.encoderError] == 0)
     }
 
-    @Test func `an encoder that does not take the size that frames are laid to turns the picture back`() async throws {
-      let encoder = TurningEncoder(
-        try EncoderSelector.select(.x264, Self.configuration).encoder, offer: TurnOffer())
-      try encoder.prepare()
+    @Test func `an encoder that refuses the rotated size gets the former orientation back`() async throws {
+      let encoder = try Self.rotatingEncoder(.one)
       let pipeline = try Self.pipeline(try UprightCamera(), encoder)
-      try await pipeline.turn(to: Orientation(.half), patience: MediaTime(seconds: 60))
+      try await pipeline.turn(to: Orientation(.half), patience: Duration(seconds: 60))
       let refusal = await #expect(throws: TurnRefusal.self) {
-        try await pipeline.turn(to: Orientation(.quarter), patience: MediaTime(seconds: 60))
+        try await pipeline.turn(to: Orientation(.quarter), patience: Duration(seconds: 60))
       }
-      #expect(refusal?.description.contains("a frame of 240x320 for an encoder of 320x240") == true)
+      #expect(refusal?.wanted == Orientation(.quarter))
+      #expect(refusal?.reason.description == "a frame of 240x320 for an encoder of 320x240")
       #expect(refusal?.stays == Orientation(.half))
       #expect(Self.streamsOn(pipeline))
       Self.end(pipeline)
     }
   #endif
 
-  @Test func `a turn that nobody can follow is given up, and the last wish stands`() async throws {
+  @Test func `a rotation that every part refuses is given up, and the last request stands`() async throws {
     let camera = try StiffCamera(refusing: .upright)
     let turn = PictureTurn(camera, Orientation(.half))
     #expect(turn.orientation == Orientation(.half) && turn.refusal == nil)

@@ -2,6 +2,7 @@ import Capture
 import Encoding
 import Foundation
 import Media
+import Platform
 import RTP
 import TestSupport
 import Testing
@@ -36,9 +37,9 @@ import Testing
 
     func next(interrupt: borrowing Interrupt) throws -> CaptureEvent {
       guard count < limit else { return .ended }
-      guard interrupt.wait(until: .now() + MediaTime(nanoseconds: 200_000)) else { return .idle }
+      guard interrupt.wait(until: .now() + Duration(nanoseconds: 200_000)) else { return .idle }
       count += 1
-      return .frame(try pool.frame(at: MediaTime(nanoseconds: Int64(count) * 1_000_000)))
+      return .frame(try pool.frame(at: Instant(nanoseconds: Int64(count) * 1_000_000)))
     }
   }
 
@@ -98,7 +99,7 @@ import Testing
     try Pipeline(
       source: source, encoder: encoder,
       destinations: [StreamDestination(host: "127.0.0.1", port: try port ?? UDPPort.free())],
-      keyFrameInterval: MediaTime(seconds: 1000))
+      keyFrameInterval: Duration(seconds: 1000))
   }
 
   @Test func `a late encoder costs frames, all of them counted`() throws {
@@ -198,7 +199,7 @@ import Testing
       destinations: [
         // 240/4 is reserved: no route leads there.
         StreamDestination(host: "240.0.0.1", port: 5004), StreamDestination(host: "127.0.0.1", port: port),
-      ], keyFrameInterval: MediaTime(seconds: 1))
+      ], keyFrameInterval: Duration(seconds: 1))
     try pipeline.start()
     #expect(eventually { pipeline.statistics.destinations[1].packets > 5 })
     pipeline.stop()
@@ -214,7 +215,7 @@ import Testing
       source: try HastyCamera(limit: 50), encoder: try FakeEncoder(),
       // Without the right to broadcast no packet gets there.
       destinations: [StreamDestination(host: "255.255.255.255", port: 5004)],
-      keyFrameInterval: MediaTime(seconds: 1))
+      keyFrameInterval: Duration(seconds: 1))
     try pipeline.start()
     _ = pipeline.waitUntilEnd()
     let figures = pipeline.statistics
@@ -232,7 +233,7 @@ import Testing
     func make(_ hosts: [(String, UInt16)]) throws {
       _ = try Pipeline(
         source: try HastyCamera(limit: 1), encoder: try FakeEncoder(),
-        destinations: hosts.map { StreamDestination(host: $0.0, port: $0.1) }, keyFrameInterval: MediaTime(seconds: 1))
+        destinations: hosts.map { StreamDestination(host: $0.0, port: $0.1) }, keyFrameInterval: Duration(seconds: 1))
     }
     // Both as inet_aton(3) reads them, so that no name server is asked.
     let error = #expect(throws: StreamDestinationError.self) { try make([("127.0.0.1", 5004), ("127.1", 5004)]) }

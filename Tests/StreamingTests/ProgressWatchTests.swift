@@ -1,5 +1,6 @@
 import Capture
 import Media
+import Platform
 import Streaming
 import TestSupport
 import Testing
@@ -7,19 +8,19 @@ import Testing
 /// A pipeline's figures second by second, under a watch whose limit is 5 s.
 private struct Course {
   var progress = PipelineProgress()
-  var now = MediaTime(seconds: 1000)
+  var now = Instant(seconds: 1000)
   var watch: ProgressWatch
 
   init(frameInterval: Double = 1.0 / 30) {
     watch = ProgressWatch(
-      limit: MediaTime(seconds: 5), frameInterval: MediaTime(seconds: frameInterval), at: now)
+      limit: Duration(seconds: 5), frameInterval: Duration(seconds: frameInterval), at: now)
   }
 
   /// Lets `seconds` pass with a look at each; `step` says what happens in one.
   mutating func pass(_ seconds: Int, _ step: (inout PipelineProgress) -> Void = { _ in }) {
     for _ in 0..<seconds {
       step(&progress)
-      now = now + MediaTime(seconds: 1)
+      now = now + Duration(seconds: 1)
       watch.look(progress, at: now)
     }
   }
@@ -67,7 +68,7 @@ private struct Course {
     #expect(course.watch.stuck == nil)
   }
 
-  @Test func `of a sender that stands, and an encoder that waits for it, the sender is told`() {
+  @Test func `of a stuck sender and the encoder that waits for it, only the sender is reported`() {
     var course = Course()
     course.pass(10, Self.all)
     // Three pictures fill the queue; then the encode stage has no room, and takes no frame.
@@ -85,7 +86,7 @@ private struct Course {
     #expect(course.watch.stuck == .send)
   }
 
-  @Test func `nobody watching is no fault, and a stage that stands is still told then`() {
+  @Test func `an unwatched stream is no fault, and a stuck stage is still reported`() {
     var course = Course()
     course.pass(10, Self.all)
     course.pass(600) {
@@ -125,7 +126,7 @@ private struct Course {
     course.pass(10, Self.all)
     course.pass(4)
     // SIGSTOP, or a machine that slept.
-    course.now = course.now + MediaTime(seconds: 3600)
+    course.now = course.now + Duration(seconds: 3600)
     course.watch.look(course.progress, at: course.now)
     #expect(course.watch.stuck == nil)
     course.pass(1)
@@ -133,10 +134,10 @@ private struct Course {
   }
 
   @Test func `looks at the longest interval that is allowed are no pause`() {
-    var now = MediaTime.zero
-    var watch = ProgressWatch(limit: MediaTime(seconds: 1), frameInterval: MediaTime(seconds: 0.03), at: now)
+    var now = Instant.zero
+    var watch = ProgressWatch(limit: Duration(seconds: 1), frameInterval: Duration(seconds: 0.03), at: now)
     for _ in 0..<4 {
-      now = now + MediaTime(seconds: 0.25)
+      now = now + Duration(seconds: 0.25)
       watch.look(PipelineProgress(), at: now)
     }
     #expect(watch.stuck == .capture)
@@ -148,7 +149,7 @@ private struct Course {
     let source = try SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: .thirty)
     return try Pipeline(
       source: source, encoder: try SizedEncoder(keyBytes: 500, bytes: 100),
-      destinations: destinations.map { try StreamDestination(url: $0) }, keyFrameInterval: MediaTime(seconds: 2),
+      destinations: destinations.map { try StreamDestination(url: $0) }, keyFrameInterval: Duration(seconds: 2),
       restsUnwatched: restsUnwatched)
   }
 
@@ -175,7 +176,7 @@ private struct Course {
     #expect(after.sent > before.sent + 3)
   }
 
-  @Test func `where nobody watches the encode stage goes on, and nothing waits to be sent`() throws {
+  @Test func `without viewers the encode stage continues, and nothing waits for the network`() throws {
     let (before, after) = try Self.progress(of: try Self.pipeline(to: [], restsUnwatched: true))
     #expect(after.encoded > before.encoded + 3)
     #expect(after.queued == after.sent)

@@ -1,5 +1,6 @@
 import Foundation
 import Media
+import Platform
 import RTP
 import TestSupport
 import Testing
@@ -99,7 +100,7 @@ import Testing
   }
 
   @Test(arguments: [false, true])
-  func `what a viewer reports is told, and the round trip is measured`(isMuxed: Bool) throws {
+  func `a viewer's report is passed on, and the round trip is measured`(isMuxed: Bool) throws {
     let (media, control) = try TestSocket.pair()
     let running = try RunningPipeline(
       try SizedEncoder(keyBytes: 3000, bytes: 500), to: [Self.destination(media.port, isMuxed: isMuxed)])
@@ -120,7 +121,7 @@ import Testing
     #expect(reception().highestSequenceNumber == 0x1_0007)
     #expect(reception().jitter == .milliseconds(10))
     let roundTrip = try #require(reception().roundTrip)
-    #expect(roundTrip < MediaTime(seconds: 5))
+    #expect(roundTrip < Duration(seconds: 5))
     // About somebody else: not taken.
     heard.send(
       Self.report(source &+ 1, fraction: 255, lost: 1, highest: 1, jitter: 1, last: 0, delay: 0), to: report.port)
@@ -154,7 +155,7 @@ import Testing
     let feedback = running.pipeline.statistics.destinations[0].feedback
     #expect(feedback.pictureLosses == 1 && feedback.fullIntraRequests == 1)
 
-    let begin = MediaTime.now()
+    let begin = Instant.now()
     for number in 0..<300 {
       heard.send(Self.pictureLoss(source), to: report.port)
       heard.send(Self.fullIntraRequest(source, number: UInt8(truncatingIfNeeded: number + 2)), to: report.port)
@@ -163,7 +164,7 @@ import Testing
     sleep(1)
     let made = encoder.keyFrames.filter { $0 >= begin }
     #expect(made.count >= 3)
-    #expect(Double(made.count) <= (MediaTime.now() - begin).seconds * 2 + 1, "\(made.count)")
+    #expect(Double(made.count) <= (Instant.now() - begin).seconds * 2 + 1, "\(made.count)")
     for (one, next) in zip(made, made.dropFirst()) {
       // Granted half a second apart; made with the next frame.
       #expect(next - one > .milliseconds(300), "\((next - one).milliseconds) ms")
@@ -207,7 +208,7 @@ import Testing
     #expect((feedback.packetsRequested, feedback.packetsRetransmitted, feedback.packetsGone) == (3, 3, 0))
   }
 
-  @Test func `strangers are not listened to, and counted`() throws {
+  @Test func `reports of unknown senders are ignored and counted`() throws {
     let (media, control) = try TestSocket.pair()
     let encoder = try SizedEncoder(keyBytes: 3000, bytes: 500)
     let running = try RunningPipeline(encoder, to: [Self.destination(media.port)])
@@ -224,9 +225,9 @@ import Testing
     }
     // What a viewer sends from RTP's port is RTP's, even if it looks like RTCP.
     media.send(Self.pictureLoss(source), to: report.port - 1)
-    #expect(eventually { running.pipeline.statistics.strangers == 10 })
+    #expect(eventually { running.pipeline.statistics.unknownSenders == 10 })
     usleep(700_000)
-    #expect(running.pipeline.statistics.strangers == 10)
+    #expect(running.pipeline.statistics.unknownSenders == 10)
     #expect(encoder.keyFrames.count == before)
     #expect(running.pipeline.statistics.destinations[0].feedback.datagrams == 0)
   }
@@ -242,10 +243,10 @@ import Testing
     let source = UInt32(report.bytes.number(at: 4, bytes: 4))
     var generator = SeededGenerator(seed: 3)
     let garbage = generator.bytes(1400)
-    let begin = MediaTime.now()
+    let begin = Instant.now()
     let figuresBefore = running.pipeline.statistics
     var sent = 0
-    while (MediaTime.now() - begin).seconds < 3 {
+    while (Instant.now() - begin).seconds < 3 {
       for _ in 0..<50 {
         control.send(Self.pictureLoss(source), to: report.port)
         let lost = UInt16.random(in: 0 ... .max, using: &generator)
@@ -257,7 +258,7 @@ import Testing
       }
       usleep(1000)
     }
-    let span = (MediaTime.now() - begin).seconds
+    let span = (Instant.now() - begin).seconds
     let figures = running.pipeline.statistics
     let frames = figures.destinations[1].frames - figuresBefore.destinations[1].frames
     // 30 a second, if the machine is not too busy for its own camera; all that were encoded have left.
@@ -267,7 +268,7 @@ import Testing
     #expect(feedback.datagrams > 0 && feedback.refused > 0)
     // Four at a time, and then a rest of 10 ms.
     #expect(Double(feedback.datagrams) < (span + 1) * 4 / 0.010, "\(feedback.datagrams) of \(sent)")
-    #expect(Double(figures.strangers) < (span + 1) * 2 * 8 / 0.010)
+    #expect(Double(figures.unknownSenders) < (span + 1) * 2 * 8 / 0.010)
     #expect(feedback.bytesRetransmitted < UInt64((span + 2) * 250_000))
     #expect(Double(encoder.keyFrames.filter { $0 >= begin }.count) <= (span + 1) * 2 + 1)
   }

@@ -9,7 +9,7 @@ import Testing
 
 /// Protected streams beyond 65,536 packets, and who comes then.
 @Suite(.serialized) struct RolloverTests {
-  @Test func `who joins after a rollover decrypts by the counter that it is told, and not without`() throws {
+  @Test func `a viewer that joins after a rollover decrypts only with the announced counter`() throws {
     // Some 58 packets a picture, the largest that fits: 5 to 10 s.
     let running = try RunningPipeline(
       try SizedEncoder(keyBytes: 68_000, bytes: 68_000), to: [], frameRate: try #require(FrameRate(120, 1)))

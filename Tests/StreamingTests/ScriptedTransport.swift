@@ -1,5 +1,6 @@
 import Foundation
 import Media
+import Platform
 import RTP
 import Testing
 
@@ -79,7 +80,7 @@ final class ScriptedTransport: PacketTransport {
 /// Makes frames of one RTP stream without an encoder.
 final class FrameMaker {
   private var packetizer: H264Packetizer
-  private var time = MediaTime.zero
+  private var time = Instant.zero
   static let packetSize = 200
 
   init() throws { packetizer = try H264Packetizer(maximumPacketSize: Self.packetSize) }
@@ -111,7 +112,7 @@ final class FrameMaker {
 extension CodedPicture {
   /// Takes a copy of a picture of these NAL units, or of a part of one; false where it does not fit.
   func store(
-    _ nalUnits: [[UInt8]], isKeyFrame: Bool, at time: MediaTime, captured: MediaTime? = nil, isFirst: Bool = true,
+    _ nalUnits: [[UInt8]], isKeyFrame: Bool, at time: Instant, captured: Instant? = nil, isFirst: Bool = true,
     isLast: Bool = true
   ) -> Bool {
     let joined = nalUnits.flatMap { $0 }
@@ -129,8 +130,4 @@ extension CodedPicture {
       }
     }
   }
-}
-
-extension MediaTime {
-  static func milliseconds(_ count: Int64) -> MediaTime { MediaTime(nanoseconds: count * 1_000_000) }
 }

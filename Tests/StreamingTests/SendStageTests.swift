@@ -1,11 +1,11 @@
 import Encoding
 import Foundation
 import Media
+import Platform
 import RTP
 import Synchronization
 import TestSupport
 import Testing
-import Threading
 
 @testable import Streaming
 
@@ -24,10 +24,10 @@ import Threading
     init(heldLimit: Int, pacing: Double = 0) throws {
       pictures = try CodedPictureQueue(capacity: 1 << 20, held: heldLimit)
       let sets = try #require(ParameterSets(sequence: [0x67, 66, 0xc0, 30, 1], picture: [0x68, 1]))
-      let encoder = EncoderConfiguration(
-        size: PictureSize(width: 64, height: 64), frameRate: .thirty, bitrate: 100_000, color: .bt709)
+      let encoder = TrackFormat(
+        payload: .h264, bitrate: 100_000, interval: FrameRate.thirty.interval, unitBytes: 1 << 20, parameterSets: sets)
       stage = try SendStage(
-        pictures: pictures, heldLimit: heldLimit, encoder: encoder, parameterSets: sets, pacing: pacing,
+        pictures: pictures, heldLimit: heldLimit, track: encoder, pacing: pacing,
         canonicalName: "someone", requests: requests, statistics: statistics)
       thread = try NamedThread("stage") { [stage] in stage.run() }
     }
@@ -36,7 +36,7 @@ import Threading
       let figures = ViewerFigures(
         id: ViewerID(number: number), name: "viewer \(number)")
       stage.add(
-        SendStage.Newcomer(
+        SendStage.JoiningViewer(
           transport: transport, figures: figures, kind: RTPOutput.Kind(payload: .h264, packetSize: 200)))
       return figures
     }
@@ -47,7 +47,9 @@ import Threading
       guard let picture = pictures.beginWrite() else { return false }
       count += 1
       let nalUnit: [UInt8] = [isKeyFrame ? 0x65 : 0x41] + [UInt8](repeating: 7, count: packets * 184)
-      guard picture.store([nalUnit], isKeyFrame: isKeyFrame, at: .milliseconds(count * 33)) else { return false }
+      guard picture.store([nalUnit], isKeyFrame: isKeyFrame, at: Instant.zero + .milliseconds(count * 33)) else {
+        return false
+      }
       pictures.commit(picture, encoded: .now())
       return true
     }
@@ -209,16 +211,16 @@ import Threading
     return types
   }
 
-  @Test func `what is on its way at the end still goes out, and the end is not put off for ever`() throws {
+  @Test func `frames under way are sent at the end, and the end does not wait forever`() throws {
     let bench = try Bench(heldLimit: 4)
     let (slow, stuck) = (Gate(delays: 20), Gate(room: 1))
     let slowFigures = bench.add(slow, number: 1)
     _ = bench.add(stuck, number: 2)
     bench.write()
-    let begin = MediaTime.now()
+    let begin = Instant.now()
     bench.end()
     #expect(slowFigures.current.frames == 1)
-    #expect(MediaTime.now() - begin < MediaTime(seconds: 20))
+    #expect(Instant.now() - begin < Duration(seconds: 20))
     #expect(stuck.packetsPerFrame == [1])
   }
 }

@@ -1,5 +1,6 @@
 import Foundation
 import Media
+import Platform
 import RTP
 import TestSupport
 import Testing
@@ -12,7 +13,7 @@ import Testing
   /// to its last, and whether it is a key frame.
   private static func run(
     pacing: Double, changesAt: Int? = nil
-  ) throws -> [(span: MediaTime, version: UInt8?, packets: Int)] {
+  ) throws -> [(span: Duration, version: UInt8?, packets: Int)] {
     let (media, _) = try TestSocket.pair()
     // A hundred packets a key frame, against 7 of the usual frame at 1 Mbit/s.
     let encoder = try SizedEncoder(keyBytes: 60_000, bytes: 500, changesAt: changesAt)
@@ -41,7 +42,7 @@ import Testing
       // The STAP-A before the picture: its header, the length of the SPS and the SPS, whose last byte is the version.
       let first = frame[0].bytes
       let version = first.count > 20 && first[12] & 31 == 24 ? first[19] : nil
-      return (MediaTime(nanoseconds: (times.max() ?? 0) - (times.min() ?? 0)), version, frame.count)
+      return (Duration(nanoseconds: (times.max() ?? 0) - (times.min() ?? 0)), version, frame.count)
     }
   }
 

@@ -11,6 +11,14 @@ import Testing
       "rtp://239.1.2.3:5004?payload=mp2t&ttl=4&mtu=1400",
       StreamDestination(host: "239.1.2.3", port: 5004, payload: .mp2t, timeToLive: 4, maximumPacketSize: 1400)
     ),
+    (
+      "srtp://h:6000?audio=6100",
+      {
+        var destination = StreamDestination(host: "h", port: 6000, protection: .init())
+        destination.soundPort = .port(6100)
+        return destination
+      }()
+    ),
   ])
   func `a URL is read`(url: String, destination: StreamDestination) throws {
     #expect(try StreamDestination(url: url) == destination)
@@ -23,7 +31,7 @@ import Testing
     (["rtp://h:1?mtu=600&payload=mp2t"], 1172), (["srtp://h:1?mtu=600&suite=AES_CM_128_HMAC_SHA1_80"], 578),
     (["srtp://h:1?mtu=600&suite=AEAD_AES_256_GCM"], 572), (["rtp://h:1?mtu=200"], 188),
   ])
-  func `what fits one packet to everybody is known`(urls: [String], bytes: Int) throws {
+  func `the payload that fits one packet to every destination is known`(urls: [String], bytes: Int) throws {
     // 12 bytes of RTP header; an RTSP viewer's 1200 less a tag of 16.
     #expect(StreamDestination.payloadLimit(of: try urls.map { try StreamDestination(url: $0) }) == bytes)
   }
@@ -33,10 +41,10 @@ import Testing
     "udp://h:1", "rtp://u@h:1", "rtp://[::1:5004", "rtp://[::1]", "rtp://::1:5004", "rtp://h h:1", "rtp://h\n:1",
     "rtp://h:1?", "rtp://h:1?payload", "rtp://h:1?payload=x", "rtp://h:1?ttl=256", "rtp://h:1?mtu=199",
     "rtp://h:1?mtu=65508", "rtp://h:+1", "rtp://h:1?mtu=+300", "rtp://h:1?ttl=+3", "rtp://h:1?ttl=",
-    "rtp://h:1?ttl=1&ttl=2", "rtp://h:1?x=1", "rtp://h:1&ttl=2",
+    "rtp://h:1?ttl=1&ttl=2", "rtp://h:1?x=1", "rtp://h:1&ttl=2", "rtp://h:1?payload=opus",
     "rtp://" + String(repeating: "a", count: 300) + ":1", "rtp://h:1?mtu=" + String(repeating: "9", count: 2000),
   ])
-  func `what is no destination is refused`(url: String) {
+  func `a text that is no destination is refused`(url: String) {
     #expect(throws: StreamDestinationError.self) { try StreamDestination(url: url) }
   }
 }

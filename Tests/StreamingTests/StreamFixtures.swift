@@ -2,6 +2,7 @@ import Capture
 import Encoding
 import Foundation
 import Media
+import Platform
 import RTP
 import Synchronization
 import TestSupport
@@ -19,7 +20,7 @@ final class SizedEncoder: VideoEncoder, @unchecked Sendable {
   private let bytes: Int
   private let changesAt: Int?
   /// When each key frame was made.
-  private let made = Mutex<[MediaTime]>([])
+  private let made = Mutex<[Instant]>([])
   private var count = 0
   /// Made once: an encoder that is slower than the camera would change what is measured.
   private let noise: UnsafeMutableRawBufferPointer
@@ -38,7 +39,7 @@ final class SizedEncoder: VideoEncoder, @unchecked Sendable {
 
   deinit { noise.deallocate() }
 
-  var keyFrames: [MediaTime] { made.withLock { $0 } }
+  var keyFrames: [Instant] { made.withLock { $0 } }
 
   func prepare() throws(EncoderError) {}
   func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {}
@@ -82,12 +83,13 @@ final class RunningPipeline {
 
   init(
     _ encoder: SizedEncoder, to destinations: [StreamDestination], pacing: Double = 0, keyFrameInterval: Double = 1000,
-    frameRate: FrameRate = .thirty
+    frameRate: FrameRate = .thirty, from source: (any VideoSource)? = nil
   ) throws {
     self.encoder = encoder
     pipeline = try Pipeline(
-      source: try SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: frameRate), encoder: encoder,
-      destinations: destinations, keyFrameInterval: MediaTime(seconds: keyFrameInterval), pacing: pacing)
+      source: try source ?? SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: frameRate),
+      encoder: encoder, destinations: destinations, keyFrameInterval: Duration(seconds: keyFrameInterval),
+      pacing: pacing)
     try pipeline.start()
   }
 

@@ -1,6 +1,8 @@
 import Foundation
 import Media
+import Platform
 import RTP
+import TestSupport
 import Testing
 
 @testable import Streaming
@@ -10,7 +12,7 @@ import Testing
   private let transport = ScriptedTransport()
   private let maker: FrameMaker
   private let viewer: Viewer
-  private let start = MediaTime(seconds: 100)
+  private let start = Instant(seconds: 100)
 
   init() throws {
     maker = try FrameMaker()
@@ -30,7 +32,7 @@ import Testing
     return isTaken
   }
 
-  @Test func `it begins with a key frame, and what went by before is not lost`() throws {
+  @Test func `a viewer starts with a key frame, and frames before it do not count as lost`() throws {
     #expect(!send(try maker.frame()))
     #expect(!send(try maker.frame()))
     #expect(figures.framesDropped == 0 && !figures.isSlow)
@@ -68,13 +70,13 @@ import Testing
     #expect(transport.packets.count == 18)
   }
 
-  @Test func `one that lets go within a frame takes none of what follows of it`() throws {
+  @Test func `a viewer that drops a frame in the middle takes no later part of it`() throws {
     #expect(try sendInParts(isKeyFrame: true) == 3)
     #expect(send(try maker.frame(isLastPart: false)))
     transport.otherwise = (0, .full)
     let second = try maker.frame(isFirstPart: false, isLastPart: false)
     #expect(send(second) && second.holders == 1)
-    #expect(viewer.expire(at: start + MediaTime(seconds: 100)))
+    #expect(viewer.expire(at: start + Duration(seconds: 100)))
     #expect(second.holders == 0 && figures.framesDropped == 1 && figures.lost == 5)
     transport.otherwise = nil
     #expect(!send(try maker.frame(isFirstPart: false)))
@@ -95,7 +97,7 @@ import Testing
       #expect(send(try maker.frame(isLastPart: false)))
       viewer.breakOff()
       #expect(figures.framesDropped == lost, "\(end)")
-      if lost == 1 { #expect(viewer.expire(at: start + MediaTime(seconds: 100))) }
+      if lost == 1 { #expect(viewer.expire(at: start + Duration(seconds: 100))) }
       if lost != 2 { transport.otherwise = nil }
       viewer.flush(at: start)
       #expect(try sendInParts(isKeyFrame: true) == 3)
@@ -131,6 +133,24 @@ import Testing
     #expect(figures.lost == 0)
   }
 
+  @Test func `sound waits up to the limit of its track, and a lost packet takes no other with it`() throws {
+    let viewer = Viewer(
+      transport: transport, feedback: ViewerFeedback(media: 1), figures: viewer.figures, framesInFlightLimit: 25)
+    func send() throws -> Bool {
+      let unit = try maker.frame(packets: 2)
+      unit.fill(isKeyFrame: true, replacesWaiting: false, isPaced: false)
+      defer { viewer.flush(at: start) }
+      return viewer.offer(unit, at: start)
+    }
+    transport.otherwise = (0, .full)
+    for _ in 0..<25 { #expect(try send()) }
+    #expect(try !send())
+    transport.otherwise = nil
+    viewer.flush(at: start)
+    #expect(try send())
+    #expect(transport.packetsPerFrame == [Int](repeating: 2, count: 26))
+  }
+
   @Test func `frames that the kernel still holds count as on their way`() throws {
     send(try maker.frame(isKeyFrame: true))
     transport.framesInFlight = 2
@@ -156,7 +176,7 @@ import Testing
     #expect(figures.lost == 0)
   }
 
-  @Test func `a frame that makes progress is waited for, one that makes none for too long is not`() throws {
+  @Test func `a frame with progress is waited for, a frame without progress for too long is dropped`() throws {
     transport.otherwise = (1, .full)
     let frame = try maker.frame(packets: 4, isKeyFrame: true)
     // 0, 400 and 800 ms: longer than its patience, but there is progress.
@@ -228,7 +248,7 @@ import Testing
     #expect(asked == [60_000, 60_500])
   }
 
-  @Test func `what it was never sent is not sent again, and nothing while it is held up`() throws {
+  @Test func `a packet that was never sent is not sent again, and none is while the viewer is blocked`() throws {
     var history = PacketHistory()
     func frame(isKeyFrame: Bool = false) throws -> OutgoingFrame {
       let frame = try maker.frame(isKeyFrame: isKeyFrame)

@@ -100,7 +100,7 @@ import Testing
     (["ENTRYPOINT": "none"], "No usable encoding profile found"),
     (["MAX_SIZE": "320x240"], "Hardware does not support encoding at size 640x480"),
     (["RC": "cbr"], "Driver does not support CQP RC mode"),
-  ]) func `what is not there is refused where it should be`(_ knobs: [String: String], _ message: String) throws {
+  ]) func `a missing feature is refused at the right call`(_ knobs: [String: String], _ message: String) throws {
     let result = try encode(knobs)
     #expect(result.status != 0)
     #expect(result.error.contains(message), "\(result.error)")

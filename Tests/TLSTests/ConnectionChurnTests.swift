@@ -14,7 +14,7 @@ import Testing
         "127.0.0.1:\(port)",
       ], in: directory, environment: ["STATE_DIRECTORY": directory.path("state")])
     defer { program.send(SIGTERM) }
-    try #require(eventually { program.errorSoFar.contains("rtsp       ") }, "\(program.errorSoFar)")
+    try #require(eventually { !program.log.values(of: "rtsp").isEmpty }, "\(program.errorSoFar)")
     func churn(_ count: Int) throws {
       let result = try Subprocess.run(
         SecureServer.client + ["churn", "\(port)", "\(count)"], in: directory, limit: 600)

@@ -1,7 +1,7 @@
 import Foundation
-import Listening
 import NIOCore
 import NIOPosix
+import Serving
 import Synchronization
 import TLS
 import TestSupport

@@ -1,6 +1,6 @@
 import Foundation
-import Listening
 import NIOCore
+import Serving
 import TLS
 import TestSupport
 import Testing
@@ -48,7 +48,7 @@ import Testing
     // No forward secrecy, and no authenticated encryption.
     "-tls1_2 -cipher AES128-GCM-SHA256", "-tls1_2 -cipher ECDHE-ECDSA-AES128-SHA",
   ])
-  func `what is older is refused, and the next client served`(options: String) throws {
+  func `an older TLS version is refused, and the next client is served`(options: String) throws {
     let server = try SecureServer(.echo)
     let result = try openssl(server, options, input: "await alert")
     #expect(result.outputText.contains("alert") && result.status != 0, "\(result.outputText)")
@@ -141,7 +141,7 @@ import Testing
   private static let digest = HashFunction.sha256.digest(of: [UInt8](repeating: 0x5A, count: bytes))
     .map { ($0 < 16 ? "0" : "") + String($0, radix: 16) }.joined()
 
-  @Test func `who has said that it is done still gets all of the answer`() throws {
+  @Test func `a client that has closed its side still gets the whole answer`() throws {
     let server = try SecureServer(.sendAtEnd(Self.bytes))
     let result = try server.client("half_closed")
     #expect(result.outputText == "\(Self.bytes) \(Self.digest)\n", "\(result.error)")
@@ -164,7 +164,7 @@ import Testing
     #expect(server.report.now.errors.isEmpty)
   }
 
-  @Test func `who does not read makes the client wait`() throws {
+  @Test func `a server that does not read makes the client wait`() throws {
     let server = try SecureServer(.swallow)
     let pieces = 512
     let client = try server.start("pushing", pieces)
@@ -190,7 +190,7 @@ import Testing
   }
 
   @Test(arguments: [[UInt8](repeating: 0, count: 200), Array("GET / HTTP/1.1\r\nHost: x\r\n\r\n".utf8)])
-  func `what is no TLS is refused`(bytes: [UInt8]) throws {
+  func `bytes that are not TLS are refused`(bytes: [UInt8]) throws {
     let server = try SecureServer(.echo)
     let client = try RTSPClient(port: server.port)
     client.send(bytes)

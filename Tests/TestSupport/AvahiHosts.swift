@@ -1,36 +1,36 @@
-public import Foundation
+import Foundation
 
 /// Two machines on one Ethernet, made of network namespaces: `boxa` (10.77.0.1, fd77::1) and `boxb` (10.77.0.2, fd77::2).
 /// Each has a /run of its own, and there, once it is started, a system message bus and an Avahi. Nothing leaves them.
-public final class AvahiHosts: @unchecked Sendable {
+package final class AvahiHosts: @unchecked Sendable {
   // Sendable: of the one test that made it.
 
   /// One of the two.
-  public enum Host: String, CaseIterable, Sendable {
+  package enum Host: String, CaseIterable, Sendable {
     case boxa
     case boxb
     /// Its address.
-    public var address: String { self == .boxa ? "10.77.0.1" : "10.77.0.2" }
+    package var address: String { self == .boxa ? "10.77.0.1" : "10.77.0.2" }
     /// Its interface.
-    public var interface: String { self == .boxa ? "veth-a" : "veth-b" }
+    package var interface: String { self == .boxa ? "veth-a" : "veth-b" }
   }
 
   /// Where files of theirs are, at the same path for both.
-  public let directory: TemporaryDirectory
+  package let directory: TemporaryDirectory
   private let namespaces: Subprocess
   private var buses: [Host: Subprocess] = [:]
   private var daemons: [Host: Subprocess] = [:]
   private var others: [Subprocess] = []
 
   /// Whether this machine lets its users make such, and has an Avahi.
-  public static let arePossible: Bool = {
+  package static let arePossible: Bool = {
     guard let directory = try? TemporaryDirectory() else { return false }
     let script = "mount -t tmpfs none /run && avahi-daemon --version && dbus-daemon --version"
     return (try? Subprocess.run(["unshare", "-rnm", "sh", "-c", script], in: directory, limit: 60))?.status == 0
   }()
 
   /// Makes them, with a bus and without an Avahi.
-  public init() throws {
+  package init() throws {
     directory = try TemporaryDirectory()
     let script = """
       set -e
@@ -102,12 +102,12 @@ public final class AvahiHosts: @unchecked Sendable {
   }
 
   /// What did not come.
-  public struct NotThere: Error {
+  package struct NotThere: Error {
     let what: String
   }
 
   /// The command that runs another one on `host`.
-  public func words(on host: Host) -> [String] {
+  package func words(on host: Host) -> [String] {
     let pid = (try? String(contentsOfFile: directory.path("\(host.rawValue).pid"), encoding: .utf8)) ?? ""
     return [
       "nsenter", "--target", pid.trimmingCharacters(in: .whitespacesAndNewlines), "--user", "--net", "--mount",
@@ -116,19 +116,19 @@ public final class AvahiHosts: @unchecked Sendable {
   }
 
   /// Starts a program on `host`; it is killed at the end if it still runs.
-  public func start(_ arguments: [String], on host: Host, environment: [String: String] = [:]) throws -> Subprocess {
+  package func start(_ arguments: [String], on host: Host, environment: [String: String] = [:]) throws -> Subprocess {
     let process = try Subprocess(words(on: host) + arguments, in: directory, environment: environment)
     others.append(process)
     return process
   }
 
   /// Runs a program on `host` to its end.
-  public func run(_ arguments: [String], on host: Host, limit: Double = 120) throws -> Subprocess.Result {
+  package func run(_ arguments: [String], on host: Host, limit: Double = 120) throws -> Subprocess.Result {
     try Subprocess.run(words(on: host) + arguments, in: directory, limit: limit)
   }
 
   /// Starts the message bus.
-  public func startBus(on host: Host) throws {
+  package func startBus(on host: Host) throws {
     buses[host] = try Subprocess(
       words(on: host) + [
         "dbus-daemon", "--nofork", "--nopidfile", "--print-address", "--config-file=\(directory.path("bus.conf"))",
@@ -140,14 +140,14 @@ public final class AvahiHosts: @unchecked Sendable {
   }
 
   /// Ends the message bus.
-  public func stopBus(on host: Host) throws {
+  package func stopBus(on host: Host) throws {
     buses[host]?.send(SIGKILL)
     _ = try buses.removeValue(forKey: host)?.wait(limit: 20)
     _ = try run(["rm", "-f", "/run/dbus/system_bus_socket"], on: host)
   }
 
   /// Starts Avahi, and waits until it is ready.
-  public func startAvahi(on host: Host) throws {
+  package func startAvahi(on host: Host) throws {
     let options = ["--no-drop-root", "--no-chroot", "--no-rlimits", "--no-proc-title"]
     // Behind a shell: Avahi closes whatever it inherits, which Foundation takes for its end, and waits for that for ever.
     // And not behind that shell's `wait`, which never ends where this thread has SIGCHLD blocked.
@@ -162,14 +162,14 @@ public final class AvahiHosts: @unchecked Sendable {
   }
 
   /// Sends Avahi a signal.
-  public func signalAvahi(on host: Host, _ signal: Int32) {
+  package func signalAvahi(on host: Host, _ signal: Int32) {
     guard daemons[host]?.isRunning == true else { return }
     let text = try? String(contentsOfFile: directory.path("\(host.rawValue).avahi"), encoding: .utf8)
     if let text, let pid = Int32(text.trimmingCharacters(in: .whitespacesAndNewlines)) { kill(pid, signal) }
   }
 
   /// Ends Avahi: by itself, with its goodbyes, or at once.
-  public func stopAvahi(on host: Host, by signal: Int32 = SIGKILL) throws {
+  package func stopAvahi(on host: Host, by signal: Int32 = SIGKILL) throws {
     signalAvahi(on: host, signal)
     _ = try daemons.removeValue(forKey: host)?.wait(limit: 60)
     _ = try run(["rm", "-rf", "/run/avahi-daemon"], on: host)

@@ -1,11 +1,11 @@
-public import Foundation
+package import Foundation
 
 /// Listens on a UDP port of this machine and keeps what arrives.
-public final class DatagramRecorder: @unchecked Sendable {
+package final class DatagramRecorder: @unchecked Sendable {
   // Sendable: what is mutable is touched under the lock.
 
   /// The port.
-  public let port: UInt16
+  package let port: UInt16
   private let socket: Int32
   private let lock = NSLock()
   private var datagrams: [Data] = []
@@ -13,7 +13,7 @@ public final class DatagramRecorder: @unchecked Sendable {
   private let ended = DispatchSemaphore(value: 0)
 
   /// Begins to listen.
-  public init() throws {
+  package init() throws {
     port = try UDPPort.free()
     socket = try loopbackSocket(port: port)
     Thread { [self] in record() }.start()
@@ -34,10 +34,10 @@ public final class DatagramRecorder: @unchecked Sendable {
   }
 
   /// What has arrived so far.
-  public var count: Int { lock.withLock { datagrams.count } }
+  package var count: Int { lock.withLock { datagrams.count } }
 
   /// Waits until nothing more arrives, and ends.
-  public func finish() -> [Data] {
+  package func finish() -> [Data] {
     lock.withLock { isEnding = true }
     ended.wait()
     return lock.withLock { datagrams }

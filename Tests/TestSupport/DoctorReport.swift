@@ -1,32 +1,32 @@
 import Foundation
 
 /// What `nightjar doctor --json` says.
-public struct DoctorReport: Sendable {
+package struct DoctorReport: Sendable {
   /// One line of it.
-  public struct Finding: Decodable, Sendable {
+  package struct Finding: Decodable, Sendable {
     /// What mends it.
-    public struct Mend: Decodable, Sendable {
+    package struct Mend: Decodable, Sendable {
       /// For a shell.
-      public let command: String?
+      package let command: String?
       /// For a person.
-      public let advice: String?
+      package let advice: String?
     }
 
     /// What was found.
-    public let key: String
+    package let key: String
     /// `ok`, `warning` or `problem`.
-    public let status: String
+    package let status: String
     /// The camera, among several.
-    public let camera: String?
+    package let camera: String?
     /// For a person.
-    public let text: String
+    package let text: String
     /// The best first.
-    public let mends: [Mend]
+    package let mends: [Mend]
     /// What was measured.
-    public let figures: [String: Double]
+    package let figures: [String: Double]
 
     /// The commands among its mends.
-    public var commands: [String] { mends.compactMap(\.command) }
+    package var commands: [String] { mends.compactMap(\.command) }
   }
 
   private struct Document: Decodable {
@@ -35,13 +35,13 @@ public struct DoctorReport: Sendable {
   }
 
   /// The exit code.
-  public let exitCode: Int32
+  package let exitCode: Int32
   /// The worst of all.
-  public let status: String
+  package let status: String
   /// All, in order.
-  public let findings: [Finding]
+  package let findings: [Finding]
   /// Seconds that it took.
-  public let seconds: Double
+  package let seconds: Double
 
   /// Runs it in `directory`, where its state and its users are too, unless told.
   ///
@@ -49,7 +49,7 @@ public struct DoctorReport: Sendable {
   ///   - options: of the stream that is to be looked at.
   ///   - own: its own options.
   ///   - before: what goes before the program.
-  public init(
+  package init(
     _ options: [String], own: [String] = [], before: [String] = [], environment: [String: String] = [:],
     in directory: TemporaryDirectory
   ) throws {
@@ -73,19 +73,19 @@ public struct DoctorReport: Sendable {
   }
 
   /// The first of that key.
-  public subscript(key: String) -> Finding? { findings.first { $0.key == key } }
+  package subscript(key: String) -> Finding? { findings.first { $0.key == key } }
 
   /// Whether there is one of that key.
-  public func has(_ key: String) -> Bool { self[key] != nil }
+  package func has(_ key: String) -> Bool { self[key] != nil }
 
   /// What is no JSON of the doctor's.
-  public struct Unreadable: Error {
+  package struct Unreadable: Error {
     let text: String
   }
 }
 
 /// Runs a command that the doctor gave, as it stands, but that `nightjar` is the one under test and root needs no sudo.
-public func runMend(
+package func runMend(
   _ command: String, input: String = "", before: [String] = [], environment: [String: String] = [:],
   in directory: TemporaryDirectory
 ) throws -> Subprocess.Result {

@@ -2,7 +2,7 @@
 ///
 /// It says so again with each further one. `identity eos-after=` says it once, to a `multiqueue` in `decodebin`: that hands it on with
 /// its next buffer, unless another one has passed meanwhile and overwritten it. Then the pipeline plays on for ever.
-public func countingSink(_ pictures: Int) -> String { "fakesink sync=false num-buffers=\(pictures)" }
+package func countingSink(_ pictures: Int) -> String { "fakesink sync=false num-buffers=\(pictures)" }
 
 extension Subprocess.Result {
   /// Whether a pipeline of `gst-launch-1.0` (without `-q`) got all that it waits for, such as the pictures that
@@ -10,5 +10,5 @@ extension Subprocess.Result {
   ///
   /// Its status tells of its own end too. Within TLS, GStreamer 1.22 at times cancels the PAUSE that it is sending itself, and
   /// says that it could not write: "Received end-of-file".
-  public var hasPlayed: Bool { outputText.contains("Got EOS from element") }
+  package var hasPlayed: Bool { outputText.contains("Got EOS from element") }
 }

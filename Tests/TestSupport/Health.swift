@@ -1,14 +1,14 @@
 import Foundation
 
 /// What a running program tells by `/healthz`.
-public struct Health {
+package struct Health {
   /// 200 or 503.
-  public let status: Int
+  package let status: Int
   /// The JSON with it.
-  public let document: [String: Any]
+  package let document: [String: Any]
 
   /// Asks by the control socket, by curl; nil where no answer comes.
-  public init?(_ socket: String, path: String = "/healthz", in directory: TemporaryDirectory) throws {
+  package init?(_ socket: String, path: String = "/healthz", in directory: TemporaryDirectory) throws {
     let result = try Subprocess.run(
       [
         "curl", "-sS", "--max-time", "60", "--unix-socket", socket, "-w", "%{http_code}", "http://localhost\(path)",
@@ -21,5 +21,5 @@ public struct Health {
   }
 
   /// Of one camera: both in a word, as in `503 frozen`.
-  public var summary: String { "\(status) \(document["state"] as? String ?? "")" }
+  package var summary: String { "\(status) \(document["state"] as? String ?? "")" }
 }

@@ -1,9 +1,10 @@
 import Glibc
 import Media
+import Platform
 
 /// A UDP socket on a port of 127.0.0.1 that keeps as much as the kernel allows. A receive from it ends after 0.2 s, so that a
 /// thread sees when it is to end. Whoever asked closes it.
-public func loopbackSocket(port: UInt16) throws -> Int32 {
+package func loopbackSocket(port: UInt16) throws -> Int32 {
   let socket = Glibc.socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
   var size: Int32 = 8 << 20
   setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))

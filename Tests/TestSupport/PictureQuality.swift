@@ -1,16 +1,16 @@
 public import Glibc
 
 /// What ffmpeg's `psnr` filter says at its end, over all planes, in dB; infinite where the pictures are the same.
-public struct PictureQuality: Sendable {
+package struct PictureQuality: Sendable {
   /// Of all pictures together.
-  public let mean: Double
+  package let mean: Double
   /// Of the worst one.
-  public let lowest: Double
+  package let lowest: Double
 
   /// Reads what ffmpeg has logged.
   ///
   /// - Throws: ``Missing`` where the filter has said nothing.
-  public init(log: String) throws {
+  package init(log: String) throws {
     guard let words = log.split(separator: "\n").last(where: { $0.contains("PSNR") })?.split(separator: " ") else {
       throw Missing(log: log)
     }
@@ -25,15 +25,15 @@ public struct PictureQuality: Sendable {
   }
 
   /// There is no such line; the log says why.
-  public struct Missing: Error, CustomStringConvertible {
+  package struct Missing: Error, CustomStringConvertible {
     let log: String
     /// The log.
-    public var description: String { "no PSNR: \(log)" }
+    package var description: String { "no PSNR: \(log)" }
   }
 }
 
 /// Peak signal-to-noise ratio of samples in decibels; infinite where both are the same, 0 where their counts differ.
-@inlinable public func psnr(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Double {
+@inlinable package func psnr(_ left: some Collection<UInt8>, _ right: some Collection<UInt8>) -> Double {
   guard left.count == right.count, !left.isEmpty else { return 0 }
   var sum = 0
   for (a, b) in zip(left, right) { sum += (Int(a) - Int(b)) * (Int(a) - Int(b)) }

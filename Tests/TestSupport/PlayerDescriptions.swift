@@ -2,46 +2,46 @@ import Foundation
 
 /// A session description as players with live555 read it (VLC's own builds, MPlayer, openRTSP, many recorders), by the rules
 /// of `MediaSession::initializeWithSDP`, live555 2026.06.24. openRTSP says of `m=video 0 RTP/AVPF 96 97`: Bad SDP "m=" line.
-public struct Live555Description {
+package struct Live555Description {
   /// What is received of one `m=` line.
-  public struct Media {
+  package struct Media {
     /// `video`.
-    public let medium: String
+    package let medium: String
     /// The port, 0 where SETUP settles it.
-    public let port: UInt16
+    package let port: UInt16
     /// `RTP` or `SRTP`.
-    public let protocolName: String
+    package let protocolName: String
     /// The first payload type; others are not looked at.
-    public let payloadType: Int
+    package let payloadType: Int
     /// The codec in capitals, by `a=rtpmap` of the payload type or by the type itself.
-    public fileprivate(set) var codec = ""
+    package fileprivate(set) var codec = ""
     /// Hertz.
-    public fileprivate(set) var frequency = 0
+    package fileprivate(set) var frequency = 0
     /// `a=control`.
-    public fileprivate(set) var control: String?
+    package fileprivate(set) var control: String?
     /// The parameters of all `a=fmtp`, whichever their payload type, names in small letters.
-    public fileprivate(set) var parameters: [String: String] = [:]
+    package fileprivate(set) var parameters: [String: String] = [:]
     /// Whether RTCP shares the port.
-    public fileprivate(set) var isMultiplexed = false
+    package fileprivate(set) var isMultiplexed = false
     /// The messages of MIKEY.
-    public fileprivate(set) var keys: [String] = []
+    package fileprivate(set) var keys: [String] = []
   }
 
   /// A line or medium that live555 refuses.
-  public struct Refused: Error, CustomStringConvertible {
+  package struct Refused: Error, CustomStringConvertible {
     /// Its complaint.
-    public let description: String
+    package let description: String
   }
 
   /// What is received; a player plays nothing where it is empty.
-  public private(set) var media: [Media] = []
+  package private(set) var media: [Media] = []
   /// Its complaints: a bad `m=` line is left out with all that follows up to the next.
-  public private(set) var complaints: [String] = []
+  package private(set) var complaints: [String] = []
 
   /// Reads one.
   ///
   /// - Throws: ``Refused`` where live555 has no session at all.
-  public init(_ text: String) throws {
+  package init(_ text: String) throws {
     var isSkipping = false
     var isSession = true
     for line in text.split(whereSeparator: { $0 == "\r\n" || $0 == "\r" || $0 == "\n" }) {
@@ -107,30 +107,30 @@ public struct Live555Description {
 
 /// A session description as Android's Media3 reads it, the former ExoPlayer, by the rules of its
 /// `SessionDescriptionParser`, `MediaDescription` and `RtspMediaTrack`.
-public struct Media3Description {
+package struct Media3Description {
   /// A line that ends its attempt.
-  public struct Malformed: Error, CustomStringConvertible {
+  package struct Malformed: Error, CustomStringConvertible {
     /// The line, or what is missing.
-    public let description: String
+    package let description: String
   }
 
   /// What is received of one `m=` line.
-  public struct Media {
+  package struct Media {
     /// The one payload type.
-    public let payloadType: Int
+    package let payloadType: Int
     /// As `a=rtpmap` writes it.
-    public let encoding: String
+    package let encoding: String
     /// By their names; of two of one name the last.
-    public let attributes: [String: String]
+    package let attributes: [String: String]
   }
 
   /// What is received.
-  public private(set) var media: [Media] = []
+  package private(set) var media: [Media] = []
 
   /// Reads one.
   ///
   /// - Throws: ``Malformed``.
-  public init(_ text: String) throws {
+  package init(_ text: String) throws {
     var session: Set<Character> = []
     var open: (payloadType: Int, attributes: [String: String])?
     func closed() throws -> [Media] {

@@ -1,12 +1,14 @@
 import Foundation
 import Media
+import Platform
 import Synchronization
 
 /// Port numbers that no other test has. Between the look that finds a port free and the program that is told to bind it, another
-/// test, or a connection of the kernel's choice, could take it.
+/// test, or a connection of the kernel's choice, could take it. They come by eights: a destination at a port sends its RTCP to the
+/// next one, and its sound four above.
 private enum PortClaims {
-  /// The kernel chooses ports from 32,768 on.
-  static let numbers: ClosedRange<UInt16> = 10_000...32_000
+  /// The kernel chooses ports from 32,768 on. Tests that write a number take one below these.
+  static let numbers: ClosedRange<UInt16> = 20_000...32_000
   /// A byte of this file is a port. The kernel gives up a process's locks when it ends.
   private static let file: Int32 = {
     let path = FileManager.default.temporaryDirectory.appendingPathComponent("nightjar-test-ports").path
@@ -17,17 +19,20 @@ private enum PortClaims {
   /// Locks are a process's: its own claims do not keep it off.
   private static let own = Mutex<Set<UInt16>>([])
 
-  /// An even number that is this process's from now on, and the next with it, of which `isFree` holds.
+  /// How many numbers are claimed at once.
+  static let block: UInt16 = 8
+
+  /// The first of ``block`` numbers that are this process's from now on, for which `isFree` holds.
   static func take(where isFree: (UInt16) throws -> Bool) throws -> UInt16 {
     guard file >= 0 else { throw SystemFailure("open the test ports' file") }
     for _ in 0..<1000 {
-      let number = UInt16.random(in: numbers) & ~1
+      let number = UInt16.random(in: numbers) / block * block
       guard own.withLock({ $0.insert(number).inserted }) else { continue }
       var lock = flock()
       lock.l_type = Int16(F_WRLCK)
       lock.l_whence = Int16(SEEK_SET)
       lock.l_start = off_t(number)
-      lock.l_len = 1
+      lock.l_len = off_t(block)
       if fcntl(file, F_SETLK, &lock) == 0, try isFree(number) { return number }
     }
     throw CocoaError(.featureUnsupported)
@@ -35,9 +40,9 @@ private enum PortClaims {
 }
 
 /// TCP ports of this machine.
-public enum TCPPort {
+package enum TCPPort {
   /// One that nobody listens at, claimed by this process.
-  public static func free() throws -> Int {
+  package static func free() throws -> Int {
     Int(try PortClaims.take { try isFree($0) })
   }
 
@@ -56,14 +61,14 @@ public enum TCPPort {
 }
 
 /// UDP ports of this machine.
-public enum UDPPort {
-  /// An even port that is free, with its neighbour, for RTP and RTCP; both are claimed by this process.
-  public static func free() throws -> UInt16 {
-    try PortClaims.take { port in try !isBound(port) && !isBound(port | 1) }
+package enum UDPPort {
+  /// An even port that is free, with the seven behind it, for RTP and RTCP of the picture and the sound.
+  package static func free() throws -> UInt16 {
+    try PortClaims.take { port in try !(port..<port + PortClaims.block).contains { try isBound($0) } }
   }
 
   /// Sends one datagram; here an RTCP BYE (RFC 3550 section 6.6), on which receivers end.
-  public static func send(_ bytes: [UInt8], to host: String, port: UInt16) throws {
+  package static func send(_ bytes: [UInt8], to host: String, port: UInt16) throws {
     var hints = addrinfo()
     hints.ai_socktype = Int32(SOCK_DGRAM.rawValue)
     var list: UnsafeMutablePointer<addrinfo>?
@@ -79,19 +84,19 @@ public enum UDPPort {
   }
 
   /// Whether some program of this machine is bound to `port`, by the kernel's own table.
-  public static func isBound(_ port: UInt16) throws -> Bool {
+  package static func isBound(_ port: UInt16) throws -> Bool {
     try !rows(port).isEmpty
   }
 
   /// How many bytes wait in the sockets at `port` until their program takes them, by the kernel's table: as it counts, with what
   /// each packet costs itself.
-  public static func waitingBytes(_ port: UInt16) throws -> Int {
+  package static func waitingBytes(_ port: UInt16) throws -> Int {
     // Of "tx_queue:rx_queue", the latter.
     try rows(port).reduce(0) { $0 + (Int($1[4].split(separator: ":").last ?? "", radix: 16) ?? 0) }
   }
 
   /// How many datagrams the kernel had no room for in the sockets at `port`.
-  public static func droppedDatagrams(_ port: UInt16) throws -> Int {
+  package static func droppedDatagrams(_ port: UInt16) throws -> Int {
     try rows(port).reduce(0) { $0 + (Int($1.last ?? "") ?? 0) }
   }
 
@@ -106,5 +111,15 @@ public enum UDPPort {
       }
     }
     return rows
+  }
+}
+
+/// ffmpeg's options for a stream by RTSP.
+package enum FFmpegTransport {
+  /// The options for `transport`; nil leaves the choice to ffmpeg. On its own, ffmpeg takes ports from 5000 on, and so those that
+  /// a test has claimed for another program.
+  package static func options(_ transport: String?) -> [String] {
+    (transport.map { ["-rtsp_transport", $0] } ?? [])
+      + (transport == "tcp" ? [] : ["-min_port", "33000", "-max_port", "60000"])
   }
 }

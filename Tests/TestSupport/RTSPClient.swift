@@ -1,30 +1,30 @@
-public import Foundation
+package import Foundation
 
 /// A client of RTSP (RFC 2326) that says what a test wants said, right or wrong.
-public final class RTSPClient {
+package final class RTSPClient {
   /// What a server answers.
-  public struct Reply: Sendable {
+  package struct Reply: Sendable {
     /// As in `RTSP/1.0 200 OK`.
-    public let status: Int
+    package let status: Int
     /// The fields' values by their names in lower case; several of one name in the order in which they came.
-    public let headers: [String: [String]]
+    package let headers: [String: [String]]
     /// The body.
-    public let body: String
+    package let body: String
     /// How many interleaved packets had come before it, of all.
     fileprivate let packetsBefore: Int
 
     /// The first value of a field.
-    public func header(_ name: String) -> String? { headers[name.lowercased()]?.first }
+    package func header(_ name: String) -> String? { headers[name.lowercased()]?.first }
 
     /// The session without its parameters.
-    public var session: String? { header("Session").map { String($0.prefix { $0 != ";" }) } }
+    package var session: String? { header("Session").map { String($0.prefix { $0 != ";" }) } }
     /// The server's port of RTCP.
-    public var serverControlPort: UInt16? {
+    package var serverControlPort: UInt16? {
       header("Transport")?.split(separator: ";").first { $0.hasPrefix("server_port=") }
         .flatMap { UInt16($0.split(separator: "-").last ?? "") }
     }
     /// Where `RTP-Info` says that the stream begins.
-    public var start: (sequence: UInt16, timestamp: UInt32)? {
+    package var start: (sequence: UInt16, timestamp: UInt32)? {
       let parts = header("RTP-Info")?.split(separator: ";") ?? []
       guard let sequence = parts.first(where: { $0.hasPrefix("seq=") }).flatMap({ UInt16($0.dropFirst(4)) }),
         let time = parts.first(where: { $0.hasPrefix("rtptime=") }).flatMap({ UInt32($0.dropFirst(8)) })
@@ -34,11 +34,11 @@ public final class RTSPClient {
   }
 
   /// The interleaved packets that came so far, with their channels.
-  public private(set) var packets: [(channel: UInt8, bytes: Data)] = []
+  package private(set) var packets: [(channel: UInt8, bytes: Data)] = []
   /// Whether the server has closed the connection.
-  public private(set) var isClosed = false
+  package private(set) var isClosed = false
   /// The camera.
-  public let url: String
+  package let url: String
   private let socket: Int32
   private var tunnel: Process?
   private var buffer = Data()
@@ -52,7 +52,7 @@ public final class RTSPClient {
   /// - Parameters:
   ///   - source: Where from, an address of this machine.
   ///   - receiveBuffer: How much the kernel keeps of what comes.
-  public init(
+  package init(
     host: String = "127.0.0.1", port: Int, path: String = "camera", from source: String? = nil,
     receiveBuffer: Int32? = nil
   ) throws {
@@ -71,7 +71,7 @@ public final class RTSPClient {
   }
 
   /// Connects to this machine by TLS, which openssl speaks for it; certificates are not checked.
-  public init(overTLS port: Int, path: String = "camera") throws {
+  package init(overTLS port: Int, path: String = "camera") throws {
     url = "rtsps://127.0.0.1:\(port)/\(path)"
     var ends: [Int32] = [-1, -1]
     guard socketpair(AF_UNIX, Int32(SOCK_STREAM.rawValue), 0, &ends) == 0 else { throw CocoaError(.fileNoSuchFile) }
@@ -97,7 +97,7 @@ public final class RTSPClient {
 
   /// Sends bytes as they are, as far as the server takes them within `limit` seconds; how many it took.
   @discardableResult
-  public func send(_ bytes: some Collection<UInt8>, within limit: Double = 10) -> Int {
+  package func send(_ bytes: some Collection<UInt8>, within limit: Double = 10) -> Int {
     var rest = Array(bytes)[...]
     let deadline = Date(timeIntervalSinceNow: limit)
     while !rest.isEmpty, Date() < deadline {
@@ -109,20 +109,20 @@ public final class RTSPClient {
   }
 
   /// The text of a request, with the next `CSeq`.
-  public func text(_ method: String, _ uri: String? = nil, _ headers: [String] = []) -> String {
+  package func text(_ method: String, _ uri: String? = nil, _ headers: [String] = []) -> String {
     lastSequence += 1
     return (["\(method) \(uri ?? url) RTSP/1.0", "CSeq: \(lastSequence)"] + headers + ["", ""]).joined(
       separator: "\r\n")
   }
 
   /// Sends a request and waits for the answer.
-  public func request(_ method: String, _ uri: String? = nil, _ headers: [String] = []) throws -> Reply {
+  package func request(_ method: String, _ uri: String? = nil, _ headers: [String] = []) throws -> Reply {
     send(text(method, uri, headers).utf8)
     return try reply()
   }
 
   /// The next answer.
-  public func reply(within limit: Double = 30) throws -> Reply {
+  package func reply(within limit: Double = 30) throws -> Reply {
     let deadline = Date(timeIntervalSinceNow: limit)
     while replies.isEmpty, !isClosed, Date() < deadline { pump(20) }
     guard !replies.isEmpty else { throw NoReply(isClosed: isClosed) }
@@ -130,7 +130,7 @@ public final class RTSPClient {
   }
 
   /// SETUP of the one stream with `transport`, and PLAY.
-  public func play(_ transport: String, _ headers: [String] = []) throws -> (setup: Reply, play: Reply) {
+  package func play(_ transport: String, _ headers: [String] = []) throws -> (setup: Reply, play: Reply) {
     let setup = try request("SETUP", url + "/trackID=0", ["Transport: \(transport)"] + headers)
     guard setup.status == 200, let session = setup.session else { throw Refused(reply: setup) }
     let play = try request("PLAY", nil, ["Session: \(session)", "Range: npt=now-"] + headers)
@@ -139,7 +139,7 @@ public final class RTSPClient {
   }
 
   /// Waits for `count` packets of `channel`, and takes them; fewer after `limit` seconds.
-  public func take(_ count: Int, channel: UInt8 = 0, within limit: Double = 30) -> [Data] {
+  package func take(_ count: Int, channel: UInt8 = 0, within limit: Double = 30) -> [Data] {
     let deadline = Date(timeIntervalSinceNow: limit)
     while packets.count(where: { $0.channel == channel }) < count, !isClosed, Date() < deadline { pump(20) }
     defer {
@@ -150,26 +150,26 @@ public final class RTSPClient {
   }
 
   /// Forgets the packets that came before `reply`, and no other.
-  public func drop(before reply: Reply) {
+  package func drop(before reply: Reply) {
     let count = min(packets.count, max(0, reply.packetsBefore - packetsTaken))
     packets.removeFirst(count)
     packetsTaken += count
   }
 
   /// Sends an interleaved packet.
-  public func send(channel: UInt8, _ bytes: [UInt8]) {
+  package func send(channel: UInt8, _ bytes: [UInt8]) {
     send([0x24, channel, UInt8(bytes.count >> 8), UInt8(bytes.count & 255)] + bytes)
   }
 
   /// Waits until the server closes; false after `limit` seconds.
-  public func waitForClose(within limit: Double = 30) -> Bool {
+  package func waitForClose(within limit: Double = 30) -> Bool {
     let deadline = Date(timeIntervalSinceNow: limit)
     while !isClosed, Date() < deadline { pump(20) }
     return isClosed
   }
 
   /// Breaks the connection off as a machine does that loses its power and comes back: by a reset.
-  public func reset() {
+  package func reset() {
     var linger = linger(l_onoff: 1, l_linger: 0)
     setsockopt(socket, SOL_SOCKET, SO_LINGER, &linger, socklen_t(MemoryLayout<linger>.size))
     // Keeps the number taken until the end.
@@ -182,7 +182,7 @@ public final class RTSPClient {
   /// Reads what has come, waiting for at most `milliseconds`.
   ///
   /// - Parameter limit: The most bytes.
-  public func pump(_ milliseconds: Int32, limit: Int = 65_536) {
+  package func pump(_ milliseconds: Int32, limit: Int = 65_536) {
     var descriptor = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
     guard !isClosed, poll(&descriptor, 1, milliseconds) > 0 else { return }
     let count = withUnsafeTemporaryAllocation(byteCount: limit, alignment: 8) { memory in
@@ -224,27 +224,27 @@ public final class RTSPClient {
   }
 
   /// No answer came.
-  public struct NoReply: Error {
+  package struct NoReply: Error {
     /// Whether the connection was closed instead.
-    public let isClosed: Bool
+    package let isClosed: Bool
   }
 
   /// A request was refused that should not have been.
-  public struct Refused: Error {
+  package struct Refused: Error {
     /// By this.
-    public let reply: Reply
+    package let reply: Reply
   }
 }
 
 /// Two UDP ports, for RTP and RTCP.
-public final class DatagramPair {
+package final class DatagramPair {
   /// The even one.
-  public let port: UInt16
+  package let port: UInt16
   private let media: Int32
   private let control: Int32
 
   /// Of an address of this machine.
-  public init(_ host: String = "127.0.0.1", port: UInt16? = nil) throws {
+  package init(_ host: String = "127.0.0.1", port: UInt16? = nil) throws {
     let family = host.contains(":") ? AF_INET6 : AF_INET
     // What was free a moment ago may be taken, and was looked at on another address.
     for tries in (0..<(port == nil ? 10 : 1)).reversed() {
@@ -277,10 +277,10 @@ public final class DatagramPair {
   }
 
   /// `client_port=` of `Transport`.
-  public var transport: String { "RTP/AVP;unicast;client_port=\(port)-\(port + 1)" }
+  package var transport: String { "RTP/AVP;unicast;client_port=\(port)-\(port + 1)" }
 
   /// What has arrived at the port of RTP, or that of RTCP.
-  public func drain(control isControl: Bool = false) -> [Data] {
+  package func drain(control isControl: Bool = false) -> [Data] {
     var memory = [UInt8](repeating: 0, count: 65_536)
     var datagrams: [Data] = []
     for _ in 0..<4096 {
@@ -292,7 +292,7 @@ public final class DatagramPair {
   }
 
   /// Waits for `count` datagrams of RTP; fewer after `limit` seconds.
-  public func take(_ count: Int, within limit: Double = 30) -> [Data] {
+  package func take(_ count: Int, within limit: Double = 30) -> [Data] {
     var datagrams: [Data] = []
     _ = eventually(within: limit) {
       datagrams += drain()
@@ -302,7 +302,7 @@ public final class DatagramPair {
   }
 
   /// Sends from the port of RTCP.
-  public func send(_ bytes: [UInt8], to port: UInt16, host: String = "127.0.0.1") throws {
+  package func send(_ bytes: [UInt8], to port: UInt16, host: String = "127.0.0.1") throws {
     try InternetAddress(host, port).with { address, length in
       _ = sendto(control, bytes, bytes.count, 0, address, length)
     }

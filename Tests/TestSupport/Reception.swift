@@ -1,25 +1,25 @@
-public import Foundation
+package import Foundation
 
 /// A stream from the program under test to ffmpeg, from its first packet to its last.
-public struct Reception {
+package struct Reception {
   /// The program's own figures, from `--stats-json`.
-  public let statistics: [String: Any]
+  package let statistics: [String: Any]
   /// What the program wrote to standard error.
-  public let log: String
+  package let log: String
   /// What the receiver complained of.
-  public let receiverLog: String
+  package let receiverLog: String
   /// The decoded pictures as I420, if they were asked for.
-  public let pictures: URL
+  package let pictures: URL
   /// How many pictures were decoded.
-  public let pictureCount: Int
+  package let pictureCount: Int
   /// The session description that the program wrote.
-  public let description: String
+  package let description: String
 
   /// Whether every picture that was sent was decoded, without a complaint.
-  public var isWhole: Bool { receiverLog.isEmpty && figure("frames", "sent") == pictureCount }
+  package var isWhole: Bool { receiverLog.isEmpty && figure("frames", "sent") == pictureCount }
 
   /// A whole number of the program's figures, such as `["frames", "sent"]`.
-  public func figure(_ path: String...) -> Int {
+  package func figure(_ path: String...) -> Int {
     var value: Any? = statistics
     for key in path { value = (value as? [String: Any])?[key] }
     return (value as? NSNumber)?.intValue ?? -1
@@ -35,7 +35,7 @@ public struct Reception {
   ///   - seconds: After how long the stream is ended, from its first picture on; nil where `arguments` or `body` end it. With
   ///     `--duration` the time runs from the program's start, and a busy machine may have no picture by then.
   ///   - body: What is done while the program streams.
-  public static func ofH264(
+  package static func ofH264(
     _ arguments: [String], size: (width: Int, height: Int), scheme: String = "rtp", host: String = "127.0.0.1",
     options: String = "", for seconds: Double? = nil, in directory: TemporaryDirectory,
     whileStreaming body: (Subprocess) throws -> Void = { _ in }
@@ -43,7 +43,7 @@ public struct Reception {
     let receiver = try Receiver(
       arguments, size: size, scheme: scheme, host: host, options: options, in: directory)
     let running = try receiver.stream(arguments)
-    _ = eventually { running.errorSoFar.contains("streaming") || !running.isRunning }
+    _ = eventually { running.log.isStreaming || !running.isRunning }
     try body(running)
     if let seconds {
       usleep(UInt32(seconds * 1_000_000))
@@ -54,7 +54,7 @@ public struct Reception {
 
   /// The same of the y4m clip at `path`, no picture of which is lost, however slow the machine is: the program gets each one only
   /// once ffmpeg has decoded those before, but for as many as it may miss, `losses`. It gets the clip so many `times`, as one.
-  public static func ofClip(
+  package static func ofClip(
     _ path: String, _ arguments: [String], size: (width: Int, height: Int), times: Int = 1, losses: Int = 0,
     scheme: String = "rtp", host: String = "127.0.0.1", options: String = "", in directory: TemporaryDirectory
   ) throws -> Reception {
@@ -91,10 +91,10 @@ public struct Reception {
   }
 
   /// The stream could not be had; the log says why.
-  public struct Failed: Error, CustomStringConvertible {
+  package struct Failed: Error, CustomStringConvertible {
     fileprivate let log: String
     /// The log.
-    public var description: String { log }
+    package var description: String { log }
   }
 }
 
@@ -125,7 +125,7 @@ private final class Receiver {
     let bracketed = host.contains(":") ? "[\(host)]" : host
     stream = ["--to", "\(scheme)://\(bracketed):\(port)\(options)", "--sdp", description]
     let prelude = try Subprocess([nightjarPath, "stream"] + arguments + stream, in: directory)
-    _ = eventually(within: 60) { prelude.errorSoFar.contains("streaming") || !prelude.isRunning }
+    _ = eventually(within: 60) { prelude.log.isStreaming || !prelude.isRunning }
     prelude.send(SIGTERM)
     let ended = try prelude.wait()
     guard ended.status == 0, FileManager.default.fileExists(atPath: description) else {

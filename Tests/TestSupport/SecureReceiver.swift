@@ -1,13 +1,13 @@
 import CSRTP
-public import Foundation
-public import SRTP
+package import Foundation
+package import SRTP
 
 /// What a viewer does with SRTP: libsrtp2, told key, source and counter as the viewer was.
-public final class SecureReceiver {
+package final class SecureReceiver {
   private var session: srtp_t?
 
   /// A receiver of one stream.
-  public init(_ key: SRTPKey, ssrc: UInt32, rolloverCounter: UInt32 = 0) throws {
+  package init(_ key: SRTPKey, ssrc: UInt32, rolloverCounter: UInt32 = 0) throws {
     // The library is ready once there is one of our own.
     _ = try PacketProtector(key)
     guard let inline = Data(base64Encoded: key.inlineText) else { throw CocoaError(.coderReadCorrupt) }
@@ -38,7 +38,7 @@ public final class SecureReceiver {
   deinit { srtp_dealloc(session) }
 
   /// The packet in the clear; nil where its tag is wrong, or it came before.
-  public func open(_ packet: Data) -> Data? {
+  package func open(_ packet: Data) -> Data? {
     var bytes = [UInt8](packet)
     var count = Int32(bytes.count)
     guard srtp_unprotect(session, &bytes, &count) == srtp_err_status_ok else { return nil }

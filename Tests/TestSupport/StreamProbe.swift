@@ -1,17 +1,17 @@
-public import Foundation
+package import Foundation
 
 /// What ffprobe says of a stream, all of it decoded.
-public struct StreamProbe: Sendable {
+package struct StreamProbe: Sendable {
   /// The video stream's entries by ffprobe's names; the pictures that it decodes are `nb_read_frames`.
-  public let values: [String: String]
+  package let values: [String: String]
   /// What demuxer, parser and decoder complain of; empty where all is well.
-  public let complaints: String
+  package let complaints: String
 
   /// How many pictures it decodes; -1 where it does not say.
-  public var frames: Int { values["nb_read_frames"].flatMap { Int($0) } ?? -1 }
+  package var frames: Int { values["nb_read_frames"].flatMap { Int($0) } ?? -1 }
 
   /// Probes the file at `path`.
-  public init(path: String, in directory: TemporaryDirectory) throws {
+  package init(path: String, in directory: TemporaryDirectory) throws {
     let result = try Subprocess.run(
       [
         "ffprobe", "-v", "warning", "-err_detect", "explode", "-count_frames", "-select_streams", "v", "-show_entries",
@@ -27,7 +27,7 @@ public struct StreamProbe: Sendable {
   }
 
   /// Probes `stream`, H.264 in Annex B.
-  public init(_ stream: Data) throws {
+  package init(_ stream: Data) throws {
     let directory = try TemporaryDirectory()
     let file = directory.url.appendingPathComponent("s.h264")
     try stream.write(to: file)

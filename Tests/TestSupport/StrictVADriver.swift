@@ -1,17 +1,14 @@
 import Foundation
 
 /// The VA-API driver of Tests/StrictVADriver: hardware for machines that have none.
-public enum StrictVADriver {
-  private static let package = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
-    .deletingLastPathComponent().deletingLastPathComponent()
-
+package enum StrictVADriver {
   /// Where it is built.
-  public static let directory = package.appendingPathComponent(".build/strict-va").path
+  package static let directory = packageRoot.appendingPathComponent(".build/strict-va").path
 
   /// Builds it, once; whether it is there.
-  public static let isBuilt: Bool = {
+  package static let isBuilt: Bool = {
     guard let scratch = try? TemporaryDirectory() else { return false }
-    let sources = package.appendingPathComponent("Tests/StrictVADriver").path
+    let sources = packageRoot.appendingPathComponent("Tests/StrictVADriver").path
     _ = try? Subprocess.run(["make", "-s", "-C", sources, "OUT=\(directory)"], in: scratch)
     return FileManager.default.fileExists(atPath: directory + "/strict_drv_video.so")
   }()
@@ -22,7 +19,7 @@ public enum StrictVADriver {
   ///   - log: the file that the driver writes to what is wrong with its client.
   ///   - knobs: settings of the driver, without their prefix `NIGHTJAR_VA_`.
   ///   - preload: further libraries to load first.
-  public static func environment(
+  package static func environment(
     node: String, log: String, knobs: [String: String] = [:], preload: [String] = []
   ) -> [String: String] {
     var variables = [
@@ -35,11 +32,11 @@ public enum StrictVADriver {
   }
 
   /// The complaints in a driver's log.
-  public static func violations(in log: String) -> [String] {
+  package static func violations(in log: String) -> [String] {
     let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
     return text.split(separator: "\n").map(String.init).filter { $0.hasPrefix("violation:") }
   }
 }
 
 /// Whether the tests that take long run too: `make check-long`.
-public let runsLong = ProcessInfo.processInfo.environment["NIGHTJAR_LONG"] == "1"
+package let runsLong = ProcessInfo.processInfo.environment["NIGHTJAR_LONG"] == "1"

@@ -1,7 +1,7 @@
-public import Foundation
+package import Foundation
 
 /// A program that a test runs beside itself.
-public final class Subprocess: @unchecked Sendable {
+package final class Subprocess: @unchecked Sendable {
   // Sendable: `Process` is used by the one test that made it.
   private let process = Process()
   private let outputURL: URL
@@ -14,21 +14,21 @@ public final class Subprocess: @unchecked Sendable {
   }()
 
   /// What a finished program left.
-  public struct Result: Sendable {
+  package struct Result: Sendable {
     /// The exit code, or the signal that ended it.
-    public let status: Int32
+    package let status: Int32
     /// Standard output.
-    public let output: Data
+    package let output: Data
     /// Standard error.
-    public let error: String
+    package let error: String
 
     /// Standard output as text.
-    public var outputText: String { String(decoding: output, as: UTF8.self) }
+    package var outputText: String { String(decoding: output, as: UTF8.self) }
   }
 
   /// Starts `arguments[0]`, found in PATH unless it is a path. Output goes to files, so that nothing blocks on a
   /// full pipe.
-  public init(_ arguments: [String], in directory: TemporaryDirectory, environment: [String: String] = [:]) throws {
+  package init(_ arguments: [String], in directory: TemporaryDirectory, environment: [String: String] = [:]) throws {
     let name = UUID().uuidString
     outputURL = directory.url.appendingPathComponent("\(name).out")
     errorURL = directory.url.appendingPathComponent("\(name).err")
@@ -51,24 +51,24 @@ public final class Subprocess: @unchecked Sendable {
   }
 
   /// Sends a signal.
-  public func send(_ signal: Int32) {
+  package func send(_ signal: Int32) {
     if process.isRunning { kill(process.processIdentifier, signal) }
   }
 
   /// Whether it still runs.
-  public var isRunning: Bool { process.isRunning }
+  package var isRunning: Bool { process.isRunning }
 
   /// Its process ID.
-  public var identifier: Int32 { process.processIdentifier }
+  package var identifier: Int32 { process.processIdentifier }
 
   /// What was written to standard output so far.
-  public var outputSoFar: String { (try? String(contentsOf: outputURL, encoding: .utf8)) ?? "" }
+  package var outputSoFar: String { (try? String(contentsOf: outputURL, encoding: .utf8)) ?? "" }
 
   /// What it wrote to standard error so far.
-  public var errorSoFar: String { (try? String(contentsOf: errorURL, encoding: .utf8)) ?? "" }
+  package var errorSoFar: String { (try? String(contentsOf: errorURL, encoding: .utf8)) ?? "" }
 
   /// Waits for its end; kills it after `limit` seconds, whatever a test does to the wall clock. That shows in the status.
-  public func wait(limit: Double = 120) throws -> Result {
+  package func wait(limit: Double = 120) throws -> Result {
     let deadline = ContinuousClock.now + .seconds(limit)
     while process.isRunning, .now < deadline { usleep(5000) }
     if process.isRunning {
@@ -83,7 +83,7 @@ public final class Subprocess: @unchecked Sendable {
   }
 
   /// Runs a program to its end.
-  public static func run(
+  package static func run(
     _ arguments: [String], in directory: TemporaryDirectory, environment: [String: String] = [:], limit: Double = 120
   ) throws -> Result {
     try Subprocess(arguments, in: directory, environment: environment).wait(limit: limit)
@@ -91,12 +91,12 @@ public final class Subprocess: @unchecked Sendable {
 }
 
 /// A directory of the test's own, removed with the value.
-public final class TemporaryDirectory: Sendable {
+package final class TemporaryDirectory: Sendable {
   /// Where it is.
-  public let url: URL
+  package let url: URL
 
   /// Makes a fresh one.
-  public init() throws {
+  package init() throws {
     url = FileManager.default.temporaryDirectory.appendingPathComponent("nightjar-test-\(UUID().uuidString)")
     try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
   }
@@ -106,23 +106,27 @@ public final class TemporaryDirectory: Sendable {
   }
 
   /// The path of a file in it.
-  public func path(_ name: String) -> String { url.appendingPathComponent(name).path }
+  package func path(_ name: String) -> String { url.appendingPathComponent(name).path }
 
   /// Writes a file into it; its path.
-  public func write(_ bytes: some Sequence<UInt8>, as name: String) throws -> String {
+  package func write(_ bytes: some Sequence<UInt8>, as name: String) throws -> String {
     try Data(bytes).write(to: url.appendingPathComponent(name))
     return path(name)
   }
 }
 
+/// The folder of the package.
+package let packageRoot = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+  .deletingLastPathComponent()
+
 /// The program under test, built beside the test bundle.
-public let nightjarPath: String = {
+package let nightjarPath: String = {
   let bundle = URL(fileURLWithPath: CommandLine.arguments[0])
   return bundle.deletingLastPathComponent().appendingPathComponent("nightjar").path
 }()
 
 /// Waits until `condition` holds; false after `limit` seconds.
-public func eventually(within limit: Double = 30, _ condition: () throws -> Bool) rethrows -> Bool {
+package func eventually(within limit: Double = 30, _ condition: () throws -> Bool) rethrows -> Bool {
   let deadline = ContinuousClock.now + .seconds(limit)
   while .now < deadline {
     if try condition() { return true }
@@ -133,7 +137,7 @@ public func eventually(within limit: Double = 30, _ condition: () throws -> Bool
 
 /// The same for tests that are `async`: Swift's threads are few, and one that sleeps keeps the others' tasks from beginning.
 /// Those that do not, and run beside it, may take all of them for a minute.
-public func comesTrue(
+package func comesTrue(
   within limit: Double = 300, isolation: isolated (any Actor)? = #isolation, _ condition: () throws -> Bool
 ) async rethrows -> Bool {
   let deadline = ContinuousClock.now + .seconds(limit)

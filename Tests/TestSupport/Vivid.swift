@@ -1,12 +1,12 @@
 import Foundation
 
 /// The kernel's own camera, in the rig.
-public enum Vivid {
+package enum Vivid {
   /// Whether this runs in the rig.
-  public static let isHere = ProcessInfo.processInfo.environment["NIGHTJAR_RIG"] != nil
+  package static let isHere = ProcessInfo.processInfo.environment["NIGHTJAR_RIG"] != nil
 
   /// The node of vivid number `index`.
-  public static func node(_ index: Int) throws -> String {
+  package static func node(_ index: Int) throws -> String {
     let name = "vivid-00\(index)-vid-cap"
     let root = "/sys/class/video4linux"
     for entry in try FileManager.default.contentsOfDirectory(atPath: root).sorted() {
@@ -17,18 +17,18 @@ public enum Vivid {
   }
 
   /// Runs v4l2-ctl on `node`, which tells of failure only in words.
-  public static func control(_ node: String, _ arguments: [String], in directory: TemporaryDirectory) throws {
+  package static func control(_ node: String, _ arguments: [String], in directory: TemporaryDirectory) throws {
     let result = try Subprocess.run(["v4l2-ctl", "-d", node] + arguments, in: directory)
     guard result.error.isEmpty else { throw Refused(words: result.error) }
   }
 
   /// Sets a control.
-  public static func set(_ node: String, _ control: String, in directory: TemporaryDirectory) throws {
+  package static func set(_ node: String, _ control: String, in directory: TemporaryDirectory) throws {
     try self.control(node, ["-c", control], in: directory)
   }
 
   /// What v4l2-ctl had to say.
-  public struct Refused: Error {
+  package struct Refused: Error {
     let words: String
   }
 }

@@ -1,6 +1,7 @@
 import CLinux
 import Glibc
 import Media
+import Platform
 
 /// The camera: answers the host's requests and the test's commands, on one thread.
 final class Camera {
@@ -8,18 +9,22 @@ final class Camera {
   private let source: PictureSource
   private let log: HandoverLog?
   private let slowness: Int
+  private let tone: Int?
   private let descriptors: USBDescriptors
   private let commands: CommandSocket
   private var link: USBIPLink?
   private var controls = CameraControls()
   private var negotiation: StreamNegotiation
   private var stream: PictureStream
+  private var microphone: MicrophoneStream?
   /// `bRequestErrorCode` of the last request.
   private var lastError: UInt8 = 0
 
-  /// - Parameter slowness: Of its clock, in millionths.
+  /// - Parameters:
+  ///   - tone: What its microphone hears, in Hz; nil for a camera without one.
+  ///   - slowness: Of its clock, in millionths.
   init(
-    identity: CameraIdentity, source: PictureSource, log: HandoverLog?, slowness: Int, port: Int,
+    identity: CameraIdentity, source: PictureSource, tone: Int?, log: HandoverLog?, slowness: Int, port: Int,
     commands: CommandSocket
   ) {
     self.port = port
@@ -27,7 +32,8 @@ final class Camera {
     self.source = source
     self.log = log
     self.slowness = slowness
-    descriptors = USBDescriptors(identity: identity, formats: source.formats)
+    self.tone = tone
+    descriptors = USBDescriptors(identity: identity, formats: source.formats, hasMicrophone: tone != nil)
     negotiation = StreamNegotiation(formats: source.formats)
     stream = PictureStream(source: source, log: log, slowness: slowness)
   }
@@ -38,15 +44,16 @@ final class Camera {
     controls = CameraControls()
     negotiation = StreamNegotiation(formats: source.formats)
     stream = PictureStream(source: source, log: log, slowness: slowness)
+    microphone = tone.map { MicrophoneStream(frequency: $0, slowness: slowness) }
     lastError = 0
     // The kernel needs a moment to let the port go after an unplug.
-    let limit = MediaTime.now() + MediaTime(seconds: 5)
+    let limit = Instant.now() + Duration(seconds: 5)
     while true {
       do throws(CameraToolError) {
         link = try USBIPLink(port: port)
         return
       } catch {
-        guard case .system(_, errorNumber: EBUSY) = error, MediaTime.now() < limit else { throw error }
+        guard case .system(_, errorNumber: EBUSY) = error, Instant.now() < limit else { throw error }
         usleep(2000)
       }
     }
@@ -59,7 +66,11 @@ final class Camera {
       if isCommanded { commands.serve { answer($0) } }
       guard let link else { continue }
       let isThere = !isRequested || link.receive { command in handle(command, over: link) }
-      if !isThere || !stream.run(at: .now(), over: link, controls: &controls) { unplug() }
+      if !isThere || !stream.run(at: .now(), over: link, controls: &controls)
+        || microphone?.run(at: .now(), over: link) == false
+      {
+        unplug()
+      }
     }
   }
 
@@ -67,8 +78,8 @@ final class Camera {
   private func wait() -> (isCommanded: Bool, isRequested: Bool) {
     let descriptors = (link.map { [$0.descriptor] } ?? []) + commands.descriptors
     var polled = descriptors.map { pollfd(fd: $0, events: Int16(POLLIN), revents: 0) }
-    let deadline = link == nil ? nil : stream.deadline
-    let timeout = deadline.map { max(0, $0.nanoseconds - MediaTime.now().nanoseconds) } ?? -1
+    let deadline = link == nil ? nil : [stream.deadline, microphone?.deadline].compactMap(\.self).min()
+    let timeout = deadline.map { max(0, $0.nanoseconds - Instant.now().nanoseconds) } ?? -1
     guard nightjar_poll(&polled, UInt32(polled.count), timeout) > 0 else { return (false, false) }
     let isRequested = link != nil && polled[0].revents != 0
     return (polled.dropFirst(link == nil ? 0 : 1).contains { $0.revents != 0 }, isRequested)
@@ -77,6 +88,7 @@ final class Camera {
   private func unplug() {
     link = nil
     stream.stop()
+    microphone?.stop()
   }
 
   // MARK: - The host
@@ -89,8 +101,10 @@ final class Camera {
       } else {
         _ = link.complete(sequence, status: -EPIPE)
       }
+    case .isochronousIn(let transfer): microphone?.add(transfer, at: .now())
     case .unlink(let sequence, let other):
-      _ = link.unlinked(sequence, wasPending: stream.remove(other))
+      let wasPending = stream.remove(other) || microphone?.remove(other) == true
+      _ = link.unlinked(sequence, wasPending: wasPending)
     case .control(let sequence, let setup, let data):
       guard let answer = answer(setup, data) else {
         _ = link.complete(sequence, status: -EPIPE)
@@ -109,6 +123,12 @@ final class Camera {
     if setup.type & 0x60 == 0 { return answerStandard(setup) }
     guard setup.type & 0x7f == 0x21, let request = ClassRequest(rawValue: setup.request) else { return nil }
     let (unit, interface, selector) = (setup.index >> 8, setup.index & 0xff, setup.value >> 8)
+    if interface == USBDescriptors.Number.soundControlInterface {
+      guard unit == MicrophoneDescriptors.featureUnit else { return nil }
+      let channel = setup.value & 0xff
+      guard request == .set else { return microphone?.answer(request, selector: selector, channel: channel) }
+      return microphone?.set(data, selector: selector, channel: channel) == true ? [] : nil
+    }
     // VC_REQUEST_ERROR_CODE_CONTROL.
     if interface == USBDescriptors.Number.controlInterface, unit == 0, selector == 2, request == .current {
       return [lastError]
@@ -155,8 +175,13 @@ final class Camera {
       }
     case 8: return [1]
     case 10: return [0]
-    // Features, configuration, interface, exit latencies, isochronous delay: taken, and without effect here.
-    case 3, 9, 11, 0x30, 0x31: return []
+    case 11:
+      if setup.index == USBDescriptors.Number.soundStreamingInterface {
+        setup.value == 0 ? microphone?.stop() : microphone?.start(at: .now())
+      }
+      return []
+    // Features, configuration, exit latencies, isochronous delay: taken, and without effect here.
+    case 3, 9, 0x30, 0x31: return []
     default: return nil
     }
   }
@@ -202,10 +227,14 @@ final class Camera {
   private var state: String {
     let setting = stream.setting
     let format = setting.map { "\"\($0.format.coding.name) \($0.format.width)x\($0.format.height)\"" } ?? "null"
+    let sound = microphone.map {
+      "{\"listening\":\($0.isListenedTo),\"packets\":\($0.packetsSent),\"lost\":\($0.packetsLost)}"
+    }
     let values = CameraControls.all.map { "\"\($0.name)\":\(controls.values[$0.name] ?? 0)" }.joined(separator: ",")
     return "{\"plugged\":\(link != nil),\"streaming\":\(setting != nil),\"format\":\(format),"
       + "\"interval\":\(setting?.interval ?? 0),\"fault\":\"\(stream.fault.rawValue)\",\"dark\":\(stream.isDark),"
       + "\"number\":\(stream.number),\"frames\":\(stream.framesSent),\"late\":\(stream.framesLate),"
-      + "\"corrupted\":\(stream.framesDamaged),\"shortened\":\(stream.framesShortened),\"controls\":{\(values)}}"
+      + "\"corrupted\":\(stream.framesDamaged),\"shortened\":\(stream.framesShortened),"
+      + "\"sound\":\(sound ?? "null"),\"controls\":{\(values)}}"
   }
 }

@@ -17,7 +17,7 @@ enum CameraToolError: Error, CustomStringConvertible {
     switch self {
     case .usage:
       "UVCCameraTool SOCKET [--mjpeg FILE]… [--yuyv WxH:FILE]… [--serial TEXT] [--product TEXT] [--port 0…7] "
-        + "[--log FILE] [--slow PPM], or UVCCameraTool ctl SOCKET WORD…"
+        + "[--microphone HZ] [--log FILE] [--slow PPM], or UVCCameraTool ctl SOCKET WORD…"
     case .system(let call, let errorNumber): "\(call): \(String(cString: strerror(errorNumber)))"
     case .notJPEG(let path, let offset): "\(path): no whole JPEG picture at byte \(offset)"
     case .notOneSize(let path): "\(path): pictures of several sizes; give a file for each"

@@ -1,5 +1,6 @@
 import Glibc
 import Media
+import Platform
 
 /// When each picture left the camera: a line of its number, and `CLOCK_MONOTONIC` in nanoseconds when its first and its
 /// last byte were handed over.
@@ -15,7 +16,7 @@ final class HandoverLog {
   deinit { close(descriptor) }
 
   /// Writes a picture down. The line is there at once, for who reads it while the camera runs.
-  func add(_ number: Int, begin: MediaTime, end: MediaTime) {
+  func add(_ number: Int, begin: Instant, end: Instant) {
     let line = Array("\(number) \(begin.nanoseconds) \(end.nanoseconds)\n".utf8)
     _ = write(descriptor, line, line.count)
   }

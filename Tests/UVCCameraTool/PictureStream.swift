@@ -1,5 +1,6 @@
 import Glibc
 import Media
+import Platform
 
 /// The camera's pictures at their pace, into the transfers that the host has waiting.
 struct PictureStream {
@@ -31,9 +32,9 @@ struct PictureStream {
   private var drawn = 0
 
   private var transfers: [(sequence: UInt32, capacity: Int)] = []
-  private var next = MediaTime.zero
+  private var next = Instant.zero
   private var sent = 0
-  private var handoverBegin = MediaTime.zero
+  private var handoverBegin = Instant.zero
   private var isSending = false
   private var isOdd = false
   private var presentationTime: UInt32 = 0
@@ -46,9 +47,9 @@ struct PictureStream {
   }
 
   /// Begins to stream.
-  mutating func start(_ setting: StreamNegotiation.Setting, at now: MediaTime) {
+  mutating func start(_ setting: StreamNegotiation.Setting, at now: Instant) {
     self.setting = setting
-    next = now + MediaTime(nanoseconds: Int64(setting.interval) * 100)
+    next = now + Duration(nanoseconds: Int64(setting.interval) * 100)
     isSending = false
   }
 
@@ -59,7 +60,7 @@ struct PictureStream {
   }
 
   /// Ends every fault that was ordered; pictures come from now on, and none for the time between.
-  mutating func resume(at now: MediaTime) {
+  mutating func resume(at now: Instant) {
     if fault == .stalled { next = now }
     fault = .none
     isDark = false
@@ -80,16 +81,16 @@ struct PictureStream {
   }
 
   /// When ``run(at:over:controls:)`` is to be called next; nil for only when the host has sent something.
-  var deadline: MediaTime? {
+  var deadline: Instant? {
     setting == nil || fault == .stalled ? nil : next
   }
 
   /// Sends what is due as far as the host has room; false where the host has let go.
-  mutating func run(at now: MediaTime, over link: USBIPLink, controls: inout CameraControls) -> Bool {
+  mutating func run(at now: Instant, over link: USBIPLink, controls: inout CameraControls) -> Bool {
     guard let setting else { return true }
     let isSlow = isDark && controls.lowersRateInTheDark
     let nominal = Int64(setting.interval) * (isSlow ? 200 : 100)
-    let interval = MediaTime(nanoseconds: nominal + nominal * Int64(slowness) / 1_000_000)
+    let interval = Duration(nanoseconds: nominal + nominal * Int64(slowness) / 1_000_000)
     guard fault != .stalled, now >= next else { return fill(over: link) }
     let isMissed = isSending || transfers.isEmpty
     while now >= next {
@@ -105,7 +106,7 @@ struct PictureStream {
     return fill(over: link)
   }
 
-  private mutating func begin(_ format: CameraFormat, at now: MediaTime) {
+  private mutating func begin(_ format: CameraFormat, at now: Instant) {
     var damage: JPEGDamage?
     if damagesLeft > 0, format.coding == .mjpeg {
       damage = self.damage ?? JPEGDamage.allCases[framesDamaged % JPEGDamage.allCases.count]

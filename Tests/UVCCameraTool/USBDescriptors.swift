@@ -8,7 +8,8 @@ struct CameraIdentity {
   let productNumber: UInt16 = 0x0102
 }
 
-/// The descriptors of a SuperSpeed UVC 1.1 camera with one bulk endpoint (USB 3.2 section 9.6, UVC 1.1 section 3).
+/// The descriptors of a SuperSpeed UVC 1.1 camera with one bulk endpoint (USB 3.2 section 9.6, UVC 1.1 section 3), and of
+/// the microphone that it may have.
 struct USBDescriptors {
   /// Numbers that requests and descriptors share.
   enum Number {
@@ -18,6 +19,9 @@ struct USBDescriptors {
     static let controlInterface = 0
     static let streamingInterface = 1
     static let endpoint = 1
+    static let soundControlInterface = 2
+    static let soundStreamingInterface = 3
+    static let soundEndpoint = 2
     /// `dwClockFrequency`, the unit of presentation times.
     static let clockRate = 48_000_000
     /// `dwMaxPayloadTransferSize`: what uvcvideo gives one URB at most, 32 packets of 1024 bytes.
@@ -30,7 +34,7 @@ struct USBDescriptors {
   let objectStore: [UInt8]
   private let texts: [String]
 
-  init(identity: CameraIdentity, formats: [CameraFormat]) {
+  init(identity: CameraIdentity, formats: [CameraFormat], hasMicrophone: Bool) {
     var device: [UInt8] = [18, 1, 0x00, 0x03, 0xef, 2, 1, 9]
     device.append(identity.vendorNumber, bytes: 2)
     device.append(identity.productNumber, bytes: 2)
@@ -46,9 +50,10 @@ struct USBDescriptors {
     var configuration: [UInt8] = [9, 2]
     // An interface association joins both interfaces to one function.
     let association: [UInt8] = [8, 0x0b, 0, 2, 0x0e, 0x03, 0, 0]
-    configuration.append(9 + association.count + interfaces.count, bytes: 2)
-    configuration += [2, 1, 0, 0x80, 62]
-    self.configuration = configuration + association + interfaces
+    let microphone = hasMicrophone ? MicrophoneDescriptors.function : []
+    configuration.append(9 + association.count + interfaces.count + microphone.count, bytes: 2)
+    configuration += [hasMicrophone ? 4 : 2, 1, 0, 0x80, 62]
+    self.configuration = configuration + association + interfaces + microphone
   }
 
   /// String descriptor `index`; nil for one that is not there.

@@ -12,8 +12,16 @@ final class USBIPLink {
     case control(sequence: UInt32, SetupPacket, data: [UInt8])
     /// A transfer that the device may fill when it has something.
     case bulkIn(sequence: UInt32, endpoint: UInt32, capacity: Int)
+    /// The same in packets, each of which has its time.
+    case isochronousIn(IsochronousTransfer)
     /// A transfer that it does not want any more.
     case unlink(sequence: UInt32, of: UInt32)
+  }
+
+  /// An isochronous transfer, and where in its memory each packet goes.
+  struct IsochronousTransfer {
+    let sequence: UInt32
+    let packets: [(offset: Int, length: Int)]
   }
 
   let descriptor: CInt
@@ -22,6 +30,9 @@ final class USBIPLink {
   private static let headerLength = 48
   /// No control transfer of a camera is longer; a host that says otherwise is not believed.
   private static let dataLimit = 4096
+  /// The same of packets: the kernel's own limit.
+  private static let packetLimit = 1024
+  private static let packetHeaderLength = 16
 
   /// Plugs the camera into port `port` of the SuperSpeed hub.
   init(port: Int) throws(CameraToolError) {
@@ -86,6 +97,14 @@ final class USBIPLink {
       let length = Int(word(6))
       let data = isIn ? 0 : min(length, Self.dataLimit)
       guard input.count >= body + data else { return nil }
+      if endpoint == USBDescriptors.Number.soundEndpoint {
+        let count = min(Int(word(8)), Self.packetLimit)
+        guard input.count >= body + count * Self.packetHeaderLength else { return nil }
+        // Of an isochronous transfer, each packet's offset, length, actual length and status follow.
+        let packets = (0..<count).map { (offset: Int(word(12 + 4 * $0)), length: Int(word(13 + 4 * $0))) }
+        let transfer = IsochronousTransfer(sequence: sequence, packets: packets)
+        return (.isochronousIn(transfer), body + count * Self.packetHeaderLength)
+      }
       if endpoint != 0 { return (.bulkIn(sequence: sequence, endpoint: endpoint, capacity: length), body + data) }
       let setup = SetupPacket(input[(start + 40)..<(start + 48)])
       return (.control(sequence: sequence, setup, data: Array(input[body..<(body + data)])), body + data)
@@ -133,18 +152,38 @@ final class USBIPLink {
     }
   }
 
+  /// Ends isochronous transfers in one call, each with as many packets as were asked for.
+  func complete(_ transfers: [(IsochronousTransfer, [ArraySlice<UInt8>])]) -> Bool {
+    var bytes: [UInt8] = []
+    for (transfer, packets) in transfers {
+      let length = packets.reduce(0) { $0 + $1.count }
+      bytes += Self.header(3, transfer.sequence, 0, UInt32(length), packets: UInt32(packets.count))
+      for packet in packets { bytes += packet }
+      for (place, packet) in zip(transfer.packets, packets) {
+        for number in [place.offset, place.length, packet.count, 0] { Self.append(UInt32(number), to: &bytes) }
+      }
+    }
+    return send(bytes)
+  }
+
   /// Answers an unlink: `RET_UNLINK`.
   func unlinked(_ sequence: UInt32, wasPending: Bool) -> Bool {
     send(Self.header(4, sequence, wasPending ? -ECONNRESET : 0, 0))
   }
 
-  private static func header(_ command: UInt32, _ sequence: UInt32, _ status: CInt, _ length: UInt32) -> [UInt8] {
+  private static func header(
+    _ command: UInt32, _ sequence: UInt32, _ status: CInt, _ length: UInt32, packets: UInt32 = 0
+  ) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(headerLength)
-    for word in [command, sequence, 0, 0, 0, UInt32(bitPattern: status), length, 0, 0, 0, 0, 0] {
-      for shift in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: word >> UInt32(shift))) }
+    for word in [command, sequence, 0, 0, 0, UInt32(bitPattern: status), length, 0, packets, 0, 0, 0] {
+      append(word, to: &bytes)
     }
     return bytes
+  }
+
+  private static func append(_ word: UInt32, to bytes: inout [UInt8]) {
+    for shift in [24, 16, 8, 0] { bytes.append(UInt8(truncatingIfNeeded: word >> UInt32(shift))) }
   }
 
   private func send(_ bytes: [UInt8]) -> Bool { bytes.withUnsafeBytes { send([$0]) } }

@@ -1,15 +1,19 @@
 import Glibc
 
 /// A USB webcam for the rig's kernel: `UVCCameraTool SOCKET [--mjpeg FILE]… [--yuyv WxH:FILE]… [--serial TEXT]
-/// [--product TEXT] [--port 0…7] [--log FILE] [--slow PPM]`, as root. The kernel's own uvcvideo drives it, over USB/IP.
+/// [--product TEXT] [--port 0…7] [--microphone HZ] [--log FILE] [--slow PPM]`, as root. The kernel's own uvcvideo drives
+/// it, over USB/IP.
 ///
 /// It offers YUYV at 640x480 and 1280x720, and MJPEG at the size of each file of concatenated JPEGs, all at 30 and
 /// 15 fps. The YUYV pictures of a size are those of a file, if one is given. The log is that of ``HandoverLog``. With
-/// `--slow` its clock is slow, by millionths: else its pictures keep step with the kernel's timer, which is on the same clock. "ready" on standard output says that it is plugged in. Commands come as lines to SOCKET (or from
+/// `--slow` its clock is slow, by millionths: else its pictures keep step with the kernel's timer, which is on the same
+/// clock. With `--microphone` it has a microphone, which hears a tone of so many Hz; the kernel's snd-usb-audio drives it.
+///
+/// "ready" on standard output says that it is plugged in. Commands come as lines to SOCKET (or from
 /// `UVCCameraTool ctl SOCKET WORD…`) and are answered with a line, "ok", JSON, or "error: …":
 ///
-/// - `state`: format, pictures sent, faults, and every control's value, as JSON
-/// - `unplug`, `plug`: true ones; the camera forgets its controls' values
+/// - `state`: format, pictures and packets of sound sent, faults, and every control's value, as JSON
+/// - `unplug`, `plug`: true ones, of picture and sound; the camera forgets its controls' values
 /// - `stall`: no picture comes any more
 /// - `freeze`: the same picture comes, bit for bit
 /// - `rate-drop`: it is dark, and the rate is halved unless exposure_dynamic_framerate is off or exposure is manual
@@ -44,6 +48,7 @@ struct UVCCameraTool {
     var log: HandoverLog?
     var slowness = 0
     var port = 0
+    var tone: Int?
     for index in stride(from: 1, to: arguments.count, by: 2) {
       let value = arguments[index + 1]
       switch arguments[index] {
@@ -55,6 +60,9 @@ struct UVCCameraTool {
       case "--slow":
         guard let number = Int(value), (0...100_000).contains(number) else { throw .usage }
         slowness = number
+      case "--microphone":
+        guard let number = Int(value), (100...20_000).contains(number) else { throw .usage }
+        tone = number
       case "--port":
         guard let number = Int(value), (0...7).contains(number) else { throw .usage }
         port = number
@@ -67,7 +75,7 @@ struct UVCCameraTool {
       say("UVCCameraTool: no real-time priority, pictures may come late", to: STDERR_FILENO)
     }
     let camera = Camera(
-      identity: identity, source: PictureSource(clips: clips, raws: raws), log: log, slowness: slowness,
+      identity: identity, source: PictureSource(clips: clips, raws: raws), tone: tone, log: log, slowness: slowness,
       port: port, commands: try CommandSocket(path: socket))
     try camera.plug()
     say("ready", to: STDOUT_FILENO)

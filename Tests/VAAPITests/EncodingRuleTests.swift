@@ -157,8 +157,9 @@ struct EncodingRuleTests {
   func overhead(packed: String, upload: String) throws {
     let driver = try StrictDriver()
     let meter = driver.directory.path("meter.so")
-    let source = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-      .appendingPathComponent("VAEncodeTool/Meter/meter.c").path
+    let source =
+      packageRoot
+      .appendingPathComponent("Tests/VAEncodeTool/Meter/meter.c").path
     let compilation = try Subprocess.run(
       ["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", meter, source, "-ldl"],
       in: driver.directory)

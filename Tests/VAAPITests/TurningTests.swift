@@ -105,7 +105,7 @@ struct TurningTests {
   func absent() throws {
     let driver = try StrictDriver()
     let run = try driver.encode(TurnCase.all[0].arguments + Self.exact, knobs: ["PROCESS": "none"])
-    #expect(run.values["error"]?.hasPrefix("a frame to be laid by 90 is not taken") == true, "\(run.lines)")
+    #expect(run.values["error"]?.hasPrefix("a frame to rotate by 90 is refused") == true, "\(run.lines)")
     #expect(run.violations == [])
   }
 

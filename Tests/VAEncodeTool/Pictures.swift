@@ -1,5 +1,6 @@
 import Glibc
 import Media
+import Platform
 
 /// Frames in a file without a name, so that a driver can map them as it maps a camera's DMA-BUFs.
 final class ExportedFrames: FrameOwner, @unchecked Sendable {
@@ -38,7 +39,7 @@ final class ExportedFrames: FrameOwner, @unchecked Sendable {
     }
   }
 
-  func frame(_ number: Int, at time: MediaTime) -> Frame {
+  func frame(_ number: Int, at time: Instant) -> Frame {
     let slot = number % Self.count
     let luma = memory[slot]
     let planes = NV12Planes(

@@ -1,5 +1,6 @@
 import Glibc
 import Media
+import Platform
 import VAAPI
 
 /// Encodes drawn pictures by VA-API and writes the stream, for tests: libva reads its environment once a process.
@@ -117,7 +118,7 @@ final class EncodingRun {
   }
 
   func encode(_ number: Int) throws {
-    let time = options.configuration.frameRate.time(ofFrame: Int64(number))
+    let time = Instant.zero + options.configuration.frameRate.time(ofFrame: Int64(number))
     var frame: Frame
     if let exported {
       frame = exported.frame(number, at: time)

@@ -1,6 +1,7 @@
 import Encoding
 import Foundation
 import Media
+import Platform
 import TestSupport
 import Testing
 
@@ -17,7 +18,7 @@ import Testing
     #expect(
       settings.configuration(size: Self.size, frameRate: .thirty, color: .bt709, processors: 4)
         == EncoderConfiguration(size: Self.size, frameRate: .thirty, bitrate: 1_500_000, color: .bt709))
-    #expect(settings.keyFrameInterval == MediaTime(seconds: 2))
+    #expect(settings.keyFrameInterval == Duration(seconds: 2))
   }
 
   @Test func `every name is one that people can type, and every preset is possible at every size`() throws {

@@ -1,6 +1,7 @@
 #if X264
   import Foundation
   import Media
+  import Platform
   import TestSupport
   import Testing
   import X264

@@ -1,5 +1,6 @@
 import Foundation
 import Media
+import Platform
 import TestSupport
 
 /// Pictures that ffmpeg makes: its moving test pattern with a camera's noise on it.
@@ -25,8 +26,8 @@ final class Scene: Sendable {
   }
 
   /// Picture `index`, from the first again after the last.
-  func frame(_ index: Int, from pool: FramePool, at time: MediaTime? = nil) throws -> Frame {
-    let frame = try pool.frame(at: time ?? FrameRate.thirty.time(ofFrame: Int64(index)))
+  func frame(_ index: Int, from pool: FramePool, at time: Instant? = nil) throws -> Frame {
+    let frame = try pool.frame(at: time ?? Instant.zero + FrameRate.thirty.time(ofFrame: Int64(index)))
     let planes = frame.planes
     bytes.withUnsafeBytes { bytes in
       guard let base = bytes.baseAddress else { return }
@@ -46,8 +47,8 @@ final class Scene: Sendable {
 struct Recording {
   struct Picture {
     let isKeyFrame: Bool
-    let timestamp: MediaTime
-    let captured: MediaTime
+    let timestamp: Instant
+    let captured: Instant
     var types: [NALUnitType]
     var bytes: Int
     let position: Int

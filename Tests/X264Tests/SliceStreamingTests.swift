@@ -1,6 +1,7 @@
 #if X264
   import Foundation
   import Media
+  import Platform
   import Synchronization
   import TestSupport
   import Testing
@@ -55,7 +56,7 @@
         #expect(parts.pictures.contains { $0.parts > 1 })
       }
       for (index, picture) in parts.pictures.enumerated() {
-        #expect(picture.timestamp == FrameRate.thirty.time(ofFrame: Int64(index)))
+        #expect(picture.timestamp == Instant.zero + FrameRate.thirty.time(ofFrame: Int64(index)))
         #expect(
           picture.types.starts(
             with: picture.isKeyFrame ? [.sequenceParameterSet, .pictureParameterSet, .idrSlice] : [.nonIDRSlice]))
@@ -132,8 +133,8 @@
       var shares: [Double] = []
       for index in 0..<20 {
         let frame = try scene.frame(index, from: pool)
-        let begin = MediaTime.now()
-        var first: MediaTime?
+        let begin = Instant.now()
+        var first: Instant?
         var last = begin
         try encoder.encode(frame, keyFrame: false) { _ in
           last = .now()
@@ -147,7 +148,7 @@
     }
 
     @Test(arguments: [(1, 1, 0), (4, 1, 5)])
-    func `one slice, or a lookahead, gives pictures as a whole`(slices: Int, threads: Int, lookahead: Int) throws {
+    func `one slice, or a lookahead, gives whole pictures`(slices: Int, threads: Int, lookahead: Int) throws {
       let scene = try Scene(size: Self.size, frames: 10)
       let encoder = try X264Encoder(Self.configuration(slices: slices, threads: threads, lookahead: lookahead))
       let pool = try FramePool(size: Self.size)

@@ -1,6 +1,7 @@
 #if X264
   import Foundation
   import Media
+  import Platform
   import TestSupport
   import Testing
 
@@ -74,9 +75,13 @@
       }
     }
 
+    private static func effort(_ preset: String) -> EncodingEffort? {
+      X264Encoder.presets.firstIndex(of: preset).map { EncodingEffort(rawValue: $0) }
+    }
+
     /// medium has three references, which the PPS tells, and lowers chroma's quantizer for its psycho-visual search.
     @Test(arguments: [nil, "veryfast", "superfast"])
-    func `one that was flushed goes on under its parameter sets, whatever preset it came to`(preset: String?) throws {
+    func `a flushed encoder continues with its parameter sets, whatever its present preset`(preset: String?) throws {
       let scene = try Scene(size: Self.size, frames: 30)
       let pool = try FramePool(size: Self.size)
       let configuration = Self.configuration(.constantQuantizer(30), lookahead: 8, preset: "medium")
@@ -88,10 +93,11 @@
           let frame = try scene.frame(part * 10 + index, from: pool)
           try encoder.encode(frame, keyFrame: false) { recording.add($0) }
         }
-        if part == 0, let preset { #expect(try encoder.change(x264Preset: preset)) }
+        if part == 0, let preset { #expect(try encoder.change(effort: Self.effort(preset))) }
         try encoder.flush { recording.add($0) }
       }
-      #expect(encoder.configuration.x264Preset == preset ?? "medium")
+      #expect(encoder.configuration.effort == preset.flatMap(Self.effort))
+      #expect(encoder.name.contains(preset ?? "medium"))
       #expect(recording.keys == [0, 10, 20])
       let probe = try recording.probe()
       #expect(probe.complaints.isEmpty, "\(probe.complaints)")
@@ -119,7 +125,7 @@
       #expect(prepared.keys == [0])
       #expect(prepared.pictures[0].types.prefix(2) == [.sequenceParameterSet, .pictureParameterSet])
       for (index, picture) in prepared.pictures.enumerated() {
-        #expect(picture.timestamp == FrameRate.thirty.time(ofFrame: Int64(index)))
+        #expect(picture.timestamp == Instant.zero + FrameRate.thirty.time(ofFrame: Int64(index)))
       }
       let luma = (try prepared.luma(against: scene), try fresh.luma(against: scene))
       #expect(luma.0.count == 30)
@@ -150,7 +156,7 @@
       #expect(try #require(ratios.min()) < 15)
     }
 
-    @Test func `what has encoded needs no preparation and gets no key frame from it`() throws {
+    @Test func `an encoder in use needs no preparation, and preparation gives no key frame`() throws {
       let scene = try Scene(size: Self.size, frames: 3)
       let pool = try FramePool(size: Self.size)
       let encoder = try X264Encoder(Self.configuration(.constantBitrate))

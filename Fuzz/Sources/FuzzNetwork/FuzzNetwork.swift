@@ -1,6 +1,7 @@
 import CFuzzer
 import Glibc
 import Media
+import Platform
 import RTP
 
 /// Pictures are packetized, sent through a network that the input steers (loss, repetition, reordering, delay, bent
@@ -25,8 +26,8 @@ final class Session {
   private var packetizer: H264Packetizer
   private var history = PacketHistory(packets: 64, bytes: 16_384)
   private let batch = PacketBatch(packets: 16)
-  private var time = MediaTime.zero
-  private var flying: [(due: MediaTime, bytes: [UInt8])] = []
+  private var time = Instant.zero
+  private var flying: [(due: Instant, bytes: [UInt8])] = []
   private var sent: [UInt32: [UInt8]] = [:]
   private var isBent = false
   private var isFirst = true
@@ -102,14 +103,14 @@ final class Session {
   private func send(_ bytes: [UInt8]) {
     let action = next() ?? 0
     let delay = Int64(action & 0x1f) * 4_000_000
-    let due = time + MediaTime(nanoseconds: 1_000_000)
+    let due = time + Duration.milliseconds(1)
     switch action >> 5 {
     case 0: flying.append((due, bytes))
-    case 1: flying.append((due + MediaTime(nanoseconds: delay), bytes))
+    case 1: flying.append((due + Duration(nanoseconds: delay), bytes))
     case 2, 3: break
     case 4:
       flying.append((due, bytes))
-      flying.append((due + MediaTime(nanoseconds: delay), bytes))
+      flying.append((due + Duration(nanoseconds: delay), bytes))
     case 5:
       var bent = bytes
       bent[Int(next() ?? 0) % bent.count] ^= 1 << (action & 7)
@@ -123,7 +124,7 @@ final class Session {
   }
 
   private func turn(milliseconds: Int) {
-    let end = time + MediaTime(nanoseconds: Int64(milliseconds) * 1_000_000)
+    let end = time + Duration(nanoseconds: Int64(milliseconds) * 1_000_000)
     while time < end {
       let now = time
       let due = flying.filter { $0.due <= now }
@@ -139,7 +140,7 @@ final class Session {
         guard (next() ?? 0) & 3 != 1 else { continue }
         let bytes = UnsafeRawBufferPointer(rebasing: memory[..<count])
         do throws(RTCPError) {
-          _ = try viewer.receive(bytes, at: now, ntp: NTPTimestamp(rawValue: 0) + now, history: history) {
+          _ = try viewer.receive(bytes, at: now, ntp: NTPTimestamp(rawValue: 0) + (now - .zero), history: history) {
             send(Array($0) + Array($1))
           }
         } catch {
@@ -147,7 +148,7 @@ final class Session {
         }
       }
       precondition(viewer.counts.refused == 0, "a packet of our own feedback was refused")
-      time = time + MediaTime(nanoseconds: 4_000_000)
+      time = time + Duration.milliseconds(4)
     }
   }
 

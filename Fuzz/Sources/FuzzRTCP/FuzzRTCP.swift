@@ -1,6 +1,7 @@
 import CFuzzer
 import Glibc
 import Media
+import Platform
 import RTP
 
 /// Any bytes as RTCP: to the parser, to a sender's view of a viewer, and to a receiver.
@@ -95,8 +96,8 @@ import RTP
     let viewer = ViewerFeedback(media: 7, retransmissions: RetransmissionStream(stream), limits: limits)
     var sent = 0
     for step in 0..<3 {
-      let time = MediaTime(nanoseconds: Int64(step) * 20_000_000)
-      _ = try? viewer.receive(bytes, at: time, ntp: NTPTimestamp(rawValue: 0) + time, history: history) {
+      let time = Instant(nanoseconds: Int64(step) * 20_000_000)
+      _ = try? viewer.receive(bytes, at: time, ntp: NTPTimestamp(rawValue: 0) + (time - .zero), history: history) {
         sent += $0.count + $1.count
       }
     }
@@ -112,7 +113,7 @@ import RTP
     let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: RTPReceiver.feedbackRoom, alignment: 8)
     defer { memory.deallocate() }
     for step in 0..<3 {
-      let time = MediaTime(nanoseconds: Int64(step) * 100_000_000)
+      let time = Instant(nanoseconds: Int64(step) * 100_000_000)
       try? receiver.receive(bytes, at: time) { _ in }
       try? receiver.receiveControl(bytes, at: time)
       receiver.poll(at: time) { _ in }

@@ -1,6 +1,7 @@
 import CFuzzer
 import Glibc
 import Media
+import Platform
 import RTP
 import RTSP
 
@@ -50,7 +51,7 @@ struct Run {
     configuration: .init(
       presentations: ["/camera": 1, "/two": 2], transports: TransportCapabilities(isMulticastServed: true),
       timeoutSeconds: 60, maximumSessions: 5, maximumSessionsPerAddress: 3))
-  private var time = MediaTime.zero
+  private var time = Instant.zero
   private var known: [SessionIdentifier: Known] = [:]
   private var order: [SessionIdentifier] = []
   private var ended: Set<SessionIdentifier> = []
@@ -62,7 +63,7 @@ struct Run {
       identifier: number, client: Self.clients[Int(number) % Self.clients.count], authority: "h:8554")
     switch action >> 5 {
     case 0:
-      time = time + MediaTime(nanoseconds: Int64(argument) * 500_000_000)
+      time = time + Duration(nanoseconds: Int64(argument) * 500_000_000)
       let over = table.expire(at: time)
       for identifier in over { forget(identifier) }
       precondition(table.nextDeadline.map { $0 > time } ?? true)
@@ -160,7 +161,7 @@ struct Run {
   }
 
   mutating func end() {
-    time = time + MediaTime(nanoseconds: 61_000_000_000)
+    time = time + Duration.seconds(61)
     for identifier in table.expire(at: time) { forget(identifier) }
     precondition(known.isEmpty && table.sessions.isEmpty, "a session without an end")
   }

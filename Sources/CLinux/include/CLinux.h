@@ -1,4 +1,4 @@
-// What Swift cannot import from the system's headers: macros, variadic calls, GNU-only symbols.
+// Macros, variadic calls and GNU-only symbols of the system's headers, which Swift cannot import.
 // Everything is prefixed nightjar_; nothing here has logic of its own.
 #ifndef NIGHTJAR_CLINUX_H
 #define NIGHTJAR_CLINUX_H

@@ -10,8 +10,7 @@
 // udev (group 2), which speaks once its rules are done and permissions are set. -1 and errno.
 int nightjar_device_events(void);
 
-// Who sent a message: the kernel has port 0. group is 0 for what was sent to this socket alone, user UINT32_MAX where
-// the kernel did not vouch for anybody.
+// The sender of a message. The kernel has port 0. group is 0 for a unicast message; user is UINT32_MAX without credentials.
 struct nightjar_device_event_sender {
   uint32_t port;
   uint32_t group;

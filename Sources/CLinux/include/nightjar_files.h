@@ -1,4 +1,4 @@
-// What stat(2) tells, in a type of our own: struct stat belongs to whichever module's C headers a compiler run happens
+// The result of stat(2), in a type of our own: struct stat belongs to whichever module's C headers a compiler run happens
 // to read first, so that Swift files that import Glibc alone may or may not see its members.
 #ifndef NIGHTJAR_FILES_H
 #define NIGHTJAR_FILES_H

@@ -1,18 +1,18 @@
-// What the kernel knows of the machine and of what this process may do.
+// The kernel's data on the machine, and on the limits of this process.
 #ifndef NIGHTJAR_MACHINE_H
 #define NIGHTJAR_MACHINE_H
 
 #include <stddef.h>
 #include <stdint.h>
 
-// Whether something synchronizes the wall clock (adjtimex(2)): 1, 0, or -1 where the kernel does not tell.
+// Returns 1 if the wall clock is synchronized (adjtimex(2)), 0 if not, -1 if the kernel does not tell.
 int nightjar_clock_synchronized(void);
 
 // The highest real-time priority that this process may take (RLIMIT_RTPRIO); 0 for none.
 int nightjar_realtime_limit(void);
 
-// How many bytes this process may lock into memory: INT64_MAX where nothing limits it, be it the limit (RLIMIT_MEMLOCK, whose
-// soft one is raised to the hard one first) or a privilege (CAP_IPC_LOCK), which is tried.
+// The number of bytes that this process may lock into memory; INT64_MAX without a limit. Raises the soft limit
+// (RLIMIT_MEMLOCK) to the hard one first, and tries the privilege (CAP_IPC_LOCK).
 int64_t nightjar_lockable_bytes(void);
 
 // Keeps all memory that the process has and will have from being swapped out, each page from when it is first used

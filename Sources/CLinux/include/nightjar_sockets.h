@@ -37,7 +37,7 @@ static const int nightjar_segmented_bytes_limit = 65507;
 // errno.
 int nightjar_unsent_bytes(int socket);
 
-// What the kernel knows of a TCP connection.
+// The kernel's state of a TCP connection.
 struct nightjar_tcp_state {
   // Bytes that were taken and have not been sent even once.
   uint64_t unsent;
@@ -57,17 +57,17 @@ int nightjar_tcp_state(int socket, struct nightjar_tcp_state *state);
 // recv(2) without waiting, of a datagram; -1 and errno. More than capacity is the datagram's own length.
 ssize_t nightjar_receive(int socket, void *memory, size_t capacity);
 
-// Binds to a port of every local address of the family that nobody has bound, to any where port is 0, and then lets
-// others of this user bind it as well (SO_REUSEPORT). The port, or -1 and errno. With SO_REUSEPORT from the beginning the
-// kernel may give a port that another program of this user shares.
+// Binds to a port of every local address of the family that no socket has; any port if `port` is 0. Then others of this
+// user may bind it too (SO_REUSEPORT). Returns the port, or -1 and errno. With SO_REUSEPORT from the start, the kernel may
+// give a port that another program of this user shares.
 int nightjar_bind_first(int socket, int family, uint16_t port);
 
-// Binds to a port of every local address of the family that was bound by nightjar_bind_first. The port, or -1 and errno.
+// Binds to a port that nightjar_bind_first has bound, at every local address. Returns the port, or -1 and errno.
 int nightjar_bind_shared(int socket, int family, uint16_t port);
 
-// A descriptor that becomes readable when SIGINT, SIGTERM or SIGHUP (the terminal is gone, or a reload) arrives; all are blocked
-// in the calling thread and in all that it starts afterwards. SIGINT and SIGHUP stay ignored where the program was
-// started so (nohup, a shell's background job). SIGPIPE is ignored.
+// A descriptor that becomes readable when SIGINT, SIGTERM or SIGHUP (terminal closed, or reload) arrives. The calling thread
+// and all threads that it starts later block these signals. SIGINT and SIGHUP stay ignored if the program was started so
+// (nohup, a shell's background job). SIGPIPE is ignored.
 int nightjar_stop_signals(void);
 
 // Ends the process at once as the signal's default action does, so that the parent sees which one it was.

@@ -8,13 +8,12 @@
 // Names the calling thread; names of more than 15 bytes are refused by the kernel (ERANGE).
 int nightjar_thread_set_name(const char *name);
 
-// Gives the calling thread real-time priority (SCHED_RR), as far as RLIMIT_RTPRIO allows it and at most so much; 0 where it
-// has it, else an errno. Threads that it starts do not inherit it. One that was started with real-time priority keeps what it
-// has. Where the limit is 0, which is what a person has in a shell, it is left alone even where a privilege (CAP_SYS_NICE)
-// would allow it, unless is_ordered.
+// Gives the calling thread real-time priority (SCHED_RR), at most `priority` and at most RLIMIT_RTPRIO. Returns 0, or an
+// errno. New threads do not inherit the priority. A thread that already has real-time priority keeps it. If the limit is 0,
+// as in a shell, the thread stays unchanged even if a privilege (CAP_SYS_NICE) would allow more, unless is_ordered.
 int nightjar_thread_raise(int priority, int is_ordered);
 
-// Has the kernel wake the calling thread in time: to the nanosecond instead of within 50 microseconds (PR_SET_TIMERSLACK).
+// Sets the precision of the calling thread's timers to nanoseconds instead of 50 microseconds (PR_SET_TIMERSLACK).
 void nightjar_thread_be_punctual(void);
 
 // How the kernel schedules the calling thread.
@@ -33,7 +32,7 @@ enum { nightjar_processor_limit = 8192 };
 struct nightjar_processors {
   uint64_t bits[nightjar_processor_limit / 64];
 };
-// Those that the calling thread may run on; 0, or an errno.
+// Gets the processors that the calling thread may run on. Returns 0, or an errno.
 int nightjar_thread_processors(struct nightjar_processors *processors);
 // The calling thread, and all that it starts from now on, run on these alone; 0, or an errno.
 int nightjar_thread_set_processors(const struct nightjar_processors *processors);

@@ -82,7 +82,7 @@ static const unsigned int nightjar_V4L2_CTRL_FLAG_VOLATILE = V4L2_CTRL_FLAG_VOLA
 static const unsigned int nightjar_V4L2_CTRL_FLAG_HAS_PAYLOAD = V4L2_CTRL_FLAG_HAS_PAYLOAD;
 static const unsigned int nightjar_V4L2_CTRL_FLAG_NEXT_CTRL = V4L2_CTRL_FLAG_NEXT_CTRL;
 
-// What belongs together: the controls that are set automatically, and those that do it.
+// Controls with an automatic mode, each with the control that switches this mode.
 static const unsigned int nightjar_V4L2_CID_BRIGHTNESS = V4L2_CID_BRIGHTNESS;
 static const unsigned int nightjar_V4L2_CID_AUTOBRIGHTNESS = V4L2_CID_AUTOBRIGHTNESS;
 static const unsigned int nightjar_V4L2_CID_HUE = V4L2_CID_HUE;

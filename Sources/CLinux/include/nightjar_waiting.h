@@ -22,7 +22,7 @@ static const uint32_t nightjar_EPOLLOUT = EPOLLOUT;
 int nightjar_epoll_watch(int epoll, int descriptor, uint64_t token, uint32_t events);
 int nightjar_epoll_forget(int epoll, int descriptor);
 
-// What is ready now, without waiting: how many events, or -1 and errno.
+// Takes the events that are ready now, without waiting. Returns their number, or -1 and errno.
 int nightjar_epoll_take(int epoll, struct epoll_event *events, int capacity);
 static inline uint64_t nightjar_event_token(const struct epoll_event *event) { return event->data.u64; }
 

@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-// What a record tells.
+// The kinds of records.
 enum {
   // From when the picture was there to when the capture stage handed it on; origin is when it was taken.
   nightjar_trace_capture = 1,
@@ -40,8 +40,8 @@ struct nightjar_trace_record {
   uint32_t second;
 };
 
-// Records between the one thread that writes them and the one that takes them. Whoever writes neither waits nor allocates:
-// what finds no room is counted.
+// A ring of records between one writer thread and one reader thread. The writer neither waits nor allocates: records
+// without room are counted.
 struct nightjar_trace_ring;
 
 // A ring for so many records, a power of two; NULL where there is no memory.
@@ -53,16 +53,15 @@ size_t nightjar_trace_ring_take(struct nightjar_trace_ring *ring, struct nightja
 // How many records have found no room so far.
 uint64_t nightjar_trace_ring_lost(struct nightjar_trace_ring *ring);
 
-// From now on the calling thread marks frames of this camera, numbered from 1, and writes records to the ring; into none
-// where that is NULL.
+// Makes the calling thread mark frames of `camera`, numbered from 1, and write records to `ring`; NULL writes none.
 void nightjar_trace_enter(uint32_t camera, struct nightjar_trace_ring *ring);
-// From now on it marks nobody's.
+// Makes the calling thread mark no frames.
 void nightjar_trace_leave(void);
 // The kernel's number of the calling thread.
 int64_t nightjar_trace_thread(void);
 
-// Each of the following costs some nanoseconds where nobody listens. What begins returns the time for what ends, 0 where
-// there is no ring.
+// Each of these functions costs some nanoseconds while no tool listens. A begin function returns the time for its end
+// function, or 0 without a ring.
 
 // A source has a picture that was taken at `taken`.
 void nightjar_frame_captured(int64_t frame, int64_t taken, int64_t now);
@@ -82,7 +81,7 @@ void nightjar_frame_sent(int64_t frame, int64_t taken, int64_t now);
 void nightjar_frame_dropped(int64_t frame, uint32_t cause, const char *name, int64_t count);
 void nightjar_frame_skipped(int64_t frame, uint32_t reason, const char *name);
 
-// Whether this program was built with probes, for which <sys/sdt.h> must have been there.
+// Returns 1 if this program was built with probes, which need <sys/sdt.h>.
 int nightjar_has_probes(void);
 
 #endif

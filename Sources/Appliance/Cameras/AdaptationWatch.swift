@@ -1,0 +1,198 @@
+import Encoding
+import Host
+import Media
+import Platform
+import Serving
+import Streaming
+import Synchronization
+
+/// Keeps the stream within the capacity of the host, on a thread of its own: some firmware takes its time to report a
+/// temperature. The thread ends with this value.
+struct AdaptationWatch: ~Copyable {
+  // In this order: the thread is waited for before the objects that it uses are gone.
+  private let thread: NamedThread
+  /// The adaptation that runs on the thread.
+  let adaptation: StreamAdaptation
+
+  /// Begins to adapt `pipeline`.
+  ///
+  /// - Parameter sysfs: the path where sysfs is mounted.
+  /// - Throws: ``SystemFailure`` if the system has no thread left.
+  init(_ pipeline: Pipeline, _ options: CameraAdaptation, sysfs: String) throws(SystemFailure) {
+    let adaptation = try StreamAdaptation(pipeline)
+    // Before the encode thread owns the encoder.
+    let preset = pipeline.encoder.configuration.x264Preset
+    let thread = try NamedThread("nj-adapt") { adaptation.run(options, sysfs: sysfs, preset: preset) }
+    self.thread = thread
+    self.adaptation = adaptation
+  }
+
+  deinit {
+    adaptation.interrupt.fire()
+  }
+}
+
+/// The state of the host, and the restrictions that follow for the stream.
+final class StreamAdaptation: Sendable {
+  private struct State {
+    var reading: ThermalMonitor.Reading?
+    var load: Double?
+    var changes = 0
+  }
+
+  /// The messages for the main thread.
+  let notes = Notes()
+  fileprivate let interrupt: Interrupt
+  private let state = Mutex(State())
+  private let pipeline: Pipeline
+
+  private static let interval = Duration(seconds: 1)
+  /// The interval between readings of the temperature. Temperatures change slowly, and reading them costs some drivers
+  /// a bus transfer.
+  private static let thermalInterval = Duration(seconds: 2)
+  /// The interval between searches for zones that were missing or reported nothing.
+  private static let zoneInterval = Duration(seconds: 60)
+
+  /// Returns the restrictions for a thermal state.
+  static func restrictions(for state: ThermalState) -> StreamRestrictions {
+    switch state {
+    case .nominal, .fair: StreamRestrictions()
+    case .serious: StreamRestrictions(bitrateShare: 0.7)
+    case .critical:
+      StreamRestrictions(
+        encoder: EncoderRestrictions(maximumSize: PictureSize(width: 1280, height: 720)), maximumFrameRate: 25,
+        bitrateShare: 0.7)
+    }
+  }
+
+  /// Creates the adaptation of `pipeline`.
+  fileprivate init(_ pipeline: Pipeline) throws(SystemFailure) {
+    self.pipeline = pipeline
+    interrupt = try Interrupt()
+  }
+
+  /// The adaptation's status for the control API.
+  var status: StreamStatus.Adaptation {
+    let restrictions = pipeline.restrictions
+    return state.withLock { state in
+      StreamStatus.Adaptation(
+        thermalState: state.reading?.state.name, temperature: state.reading?.temperature, zone: state.reading?.zone,
+        load: state.load, maximumSize: restrictions.encoder.maximumSize?.description,
+        maximumFps: restrictions.maximumFrameRate,
+        x264Preset: restrictions.encoder.effort.flatMap(EncoderSelector.preset),
+        bitrateShare: restrictions.bitrateShare, changes: state.changes)
+    }
+  }
+
+  private static func ladder(for pipeline: Pipeline, preset: String) -> [LoadAdaptation.Step] {
+    let format = pipeline.sourceFormat
+    // Only x264 has presets: with a hardware encoder these steps would have no effect.
+    let isSoftware = EncoderSelector.softwareName.map { pipeline.statistics.encoderName.hasPrefix($0) } ?? false
+    return LoadAdaptation.ladder(
+      effort: isSoftware ? EncoderSelector.effort(ofPreset: preset) : nil, size: format.size,
+      frameRate: format.frameRate)
+  }
+
+  private func note(_ text: String, isWarning: Bool) {
+    notes.add(text, isWarning ? .warning : .info, event: "adaptation")
+  }
+
+  /// Warns of zones that are ignored, unless the zone has no thresholds.
+  private func introduce(_ monitor: ThermalMonitor) {
+    for (zone, reason) in monitor.passedOver where zone.thresholds != nil {
+      note("thermal zone \(zone.type) is not listened to: \(reason)", isWarning: true)
+    }
+  }
+
+  // MARK: The thread's side
+
+  /// Adapts the pipeline until the thread is interrupted.
+  ///
+  /// - Parameter preset: the configured preset of x264.
+  fileprivate func run(_ options: CameraAdaptation, sysfs: String, preset: String) {
+    var adaptation = options.followsLoad ? LoadAdaptation(steps: Self.ladder(for: pipeline, preset: preset)) : nil
+    var monitor: ThermalMonitor?
+    switch options.thermal {
+    case .off: break
+    case .auto: monitor = ThermalMonitor(root: sysfs)
+    case .thresholds(let thresholds): monitor = ThermalMonitor(root: sysfs, thresholds: thresholds)
+    }
+    if let monitor { introduce(monitor) }
+    var thermal = ThermalState.nominal
+    var nextThermal = Instant.now()
+    var nextZones = Instant.now() + Self.zoneInterval
+    // Restrictions that failed, and are tried again.
+    var unmet: StreamRestrictions?
+    var last = (time: Instant.now(), work: pipeline.encoderWork)
+    while interrupt.wait(until: .now() + Self.interval) {
+      let now = Instant.now()
+      var reason: String?
+      var isWorse = false
+      if now >= nextThermal {
+        nextThermal = now + Self.thermalInterval
+        if now >= nextZones {
+          nextZones = now + Self.zoneInterval
+          if let current = monitor, current.zones.isEmpty || !current.passedOver.isEmpty { monitor?.lookAgain() }
+          if let restrictions = unmet { unmet = carryOut(restrictions) ? nil : restrictions }
+        }
+        let reading = monitor?.read(at: now)
+        state.withLock { $0.reading = reading }
+        if let reading, reading.state != thermal {
+          let words = "\(reading.zone) has \(Terminal.decimal(reading.temperature, digits: 0)) °C"
+          reason = reading.state > thermal ? "the host is hot: \(words)" : "the host has cooled: \(words)"
+          isWorse = reading.state > thermal
+          thermal = reading.state
+        }
+      }
+      let work = pipeline.encoderWork
+      let isAtWork = work.frames > last.work.frames
+      let load = (work.busy - last.work.busy).seconds / (now - last.time).seconds
+      last = (now, work)
+      state.withLock { $0.load = isAtWork ? load : nil }
+      if isAtWork, let level = adaptation?.level, adaptation?.note(load: load, at: now) == true {
+        let percent = Int((load * 100).rounded())
+        let isDown = (adaptation?.level ?? 0) > level
+        isWorse = isWorse || isDown
+        let words = isDown ? "encoding takes too long" : "there is room for more"
+        reason = (reason.map { "\($0); " } ?? "") + "\(words), \(percent) % of the time"
+      }
+      guard let reason else { continue }
+      let restrictions = adaptation?.restrictions ?? StreamRestrictions()
+      let joined = Self.restrictions(for: thermal).joined(with: restrictions)
+      unmet = follow(joined, reason, isWorse: isWorse) ? nil : joined
+    }
+  }
+
+  /// Applies `restrictions`, and tells so. Returns `false` if the restrictions cannot be applied now.
+  private func follow(_ restrictions: StreamRestrictions, _ reason: String, isWorse: Bool) -> Bool {
+    guard restrictions != pipeline.restrictions else {
+      note(reason, isWarning: isWorse)
+      return true
+    }
+    let isDone = carryOut(restrictions)
+    note(
+      isDone
+        ? "\(reason): now \(Self.words(for: restrictions))"
+        : "\(reason), but memory is short: nightjar tries again later",
+      isWarning: isWorse || !isDone)
+    return isDone
+  }
+
+  private func carryOut(_ restrictions: StreamRestrictions) -> Bool {
+    // Only memory can be missing (`FramePoolError`), and the caller says so.
+    guard (try? pipeline.restrict(restrictions)) != nil else { return false }
+    state.withLock { $0.changes += 1 }
+    return true
+  }
+
+  private static func words(for restrictions: StreamRestrictions) -> String {
+    var words: [String] = []
+    if let preset = restrictions.encoder.effort.flatMap(EncoderSelector.preset) { words.append("x264's \(preset)") }
+    if let rate = restrictions.maximumFrameRate { words.append("\(Terminal.decimal(rate, digits: 1)) fps at most") }
+    if let size = restrictions.encoder.maximumSize { words.append("\(size) at most") }
+    if restrictions.bitrateShare < 1 {
+      words.append("\(Terminal.decimal(restrictions.bitrateShare * 100, digits: 0)) % of the bitrate")
+    }
+    return words.isEmpty ? "as configured" : words.joined(separator: ", ")
+  }
+}

@@ -1,0 +1,285 @@
+import CLinux
+import Capture
+import Encoding
+import Glibc
+import Host
+import Media
+import Platform
+import RTP
+import SRTP
+import Serving
+import Sound
+import Streaming
+
+/// One streaming camera of the appliance: its pipeline and the objects that manage the pipeline. Confined to the main
+/// thread.
+final class CameraStream {
+  let opened: OpenedCamera
+  let terminal: CameraTerminal
+  /// The options that were applied last.
+  private(set) var command: CameraConfiguration
+  private var descriptions: SessionDescriptionFiles
+  private var adaptationWatch: AdaptationWatch?
+  private var postureWatch: PostureWatch?
+  private var display: StatusDisplay
+  private var orientation: Orientation
+  private var refusal: String?
+  /// The destinations without sound that were told of.
+  private var soundless: Set<ViewerID> = []
+  private var toldOmissions = 0
+  private var hasLeft = false
+  private var hasToldScheduling = false
+
+  var pipeline: Pipeline { opened.pipeline }
+
+  /// Takes over an opened camera. Nothing streams before ``start()``.
+  ///
+  /// - Throws: ``ApplianceFailure`` if a session description cannot be written, ``SystemFailure``.
+  init(_ opened: OpenedCamera, _ command: CameraConfiguration, _ terminal: CameraTerminal) throws {
+    self.opened = opened
+    self.command = command
+    self.terminal = terminal
+    descriptions = try SessionDescriptionFiles(
+      path: command.descriptionPath, pipeline: opened.pipeline, wanted: opened.destinations, name: command.name)
+    display = StatusDisplay(terminal: terminal)
+    orientation = opened.pipeline.orientation
+    terminal.source = opened.sourceName
+    terminal.encoder = opened.pipeline.encoder.name
+    do {
+      try descriptions.update()
+      try startAdapting()
+      try followPosture()
+    } catch {
+      descriptions.remove(neverStreamed: true)
+      throw error
+    }
+  }
+
+  /// `true` if a camera was requested and none found: a real camera would have a condition.
+  var isSubstitute: Bool { command.source == .auto && pipeline.statistics.camera == nil }
+
+  /// Keeps the stream within the capacity of the host; `nil` if the stream does not adapt.
+  var adaptation: StreamAdaptation? {
+    switch adaptationWatch {
+    case .some(let watch): watch.adaptation
+    case .none: nil
+    }
+  }
+
+  /// Returns the path of the session description that is the same file as `report`.
+  func descriptionPath(sharedWith report: OutputFile) -> String? { descriptions.path(sharedWith: report) }
+
+  /// - Throws: ``SystemFailure`` if the system has no thread left; then nothing runs.
+  func start() throws { try command.scheduling.confine { try pipeline.start() } }
+
+  /// Tells once which scheduling the system did not allow.
+  private func tellScheduling() {
+    guard !hasToldScheduling else { return }
+    let threads = pipeline.threadScheduling
+    guard threads.count == 3 else { return }
+    hasToldScheduling = true
+    let requested = command.scheduling
+    let limit = Int(nightjar_realtime_limit())
+    let isExpected = requested.priority == .on || requested.priority == .auto && limit > 0
+    if isExpected, !threads.contains(where: \.scheduling.isRealTime) {
+      terminal.line(
+        limit > 0
+          ? "no real-time priority, though the limit is \(limit): the kernel refuses it, as in a control group that has no "
+            + "real-time time"
+          : "no real-time priority, because the system does not allow it: ulimit -r is 0, and the privilege CAP_SYS_NICE is "
+            + "not there", .warning, event: "scheduling")
+    }
+    if let wanted = requested.processors, let other = threads.first(where: { $0.scheduling.processors != wanted }) {
+      terminal.line(
+        "\(other.name) runs on the processors \(other.scheduling.processors) instead of \(wanted): the system does not allow "
+          + "another choice", .warning, event: "scheduling")
+    }
+  }
+
+  private func startAdapting() throws {
+    guard command.adapts else { return }
+    adaptationWatch = try AdaptationWatch(
+      pipeline, command.adaptation, sysfs: command.orientation.sysfs ?? "/sys")
+  }
+
+  /// Follows the orientation sensor if the configuration requests that.
+  private func followPosture() throws {
+    postureWatch = nil
+    guard command.orientation.choice == .auto else { return }
+    let mirrored = command.orientation.mirrors
+    let pipeline = pipeline
+    postureWatch = try PostureWatch(
+      facing: command.orientation.facing ?? .away, sysfs: command.orientation.sysfs ?? "/sys",
+      udev: command.orientation.udev
+    ) { pipeline.orient(Orientation($0, mirrored: mirrored)) }
+  }
+
+  /// Adopts changes that the pipeline has already changed to, and applies those that do not touch the pipeline.
+  ///
+  /// - Parameters:
+  ///   - changes: the differences from the former configuration.
+  ///   - destinations: the stream's configured destinations.
+  /// - Throws: the errors of ``init(_:_:_:)``, for changes that failed; the stream goes on in any case.
+  func follow(_ command: CameraConfiguration, _ changes: Set<CameraChange>, destinations: [StreamDestination]) throws {
+    self.command = command
+    if !changes.isDisjoint(with: [.setting(.to), .setting(.sdp)]) {
+      descriptions.remove(neverStreamed: false)
+      descriptions = try SessionDescriptionFiles(
+        path: command.descriptionPath, pipeline: pipeline, wanted: destinations, name: command.name)
+      try descriptions.update()
+    }
+    if !changes.isDisjoint(with: [.setting(.thermal), .setting(.loadAdaptation)]) {
+      adaptationWatch = nil
+      // The restrictions were the former adaptation's decision.
+      try pipeline.restrict(StreamRestrictions())
+      try startAdapting()
+    }
+    if changes.contains(.setting(.audioGain)) { pipeline.sound?.setGain(command.sound.gain) }
+    if changes.changesOrientation || changes.contains(.setting(.facing)) { try followPosture() }
+  }
+
+  /// Tells the events since the last call, a line each; called once a second. Returns the text for the live line.
+  func look() -> String? {
+    tellEvents()
+    tellScheduling()
+    pipeline.followColor()
+    if let new = pipeline.turnRefusal?.description, new != refusal {
+      refusal = new
+      terminal.line(new, .warning, event: "orientation")
+    }
+    if pipeline.orientation != orientation {
+      orientation = pipeline.orientation
+      let size = orientation.size(of: pipeline.sourceFormat.size)
+      terminal.line("orientation \(orientation): \(size)", event: "orientation")
+    }
+    let statistics = pipeline.counters
+    terminal.encoder = statistics.encoderName
+    updateDescriptions()
+    tellOmittedSounds()
+    let watching = pipeline.pictureStatistics.viewers.count { !$0.isSnapshot }
+    let sound = pipeline.sound?.figures
+    return display.show(
+      statistics, recent: pipeline.recentLatency(), watchingPictures: watching,
+      listening: sound?.mp3.listeners.count ?? 0,
+      lacksMicrophone: sound.map { !$0.condition.isPresent } ?? false)
+  }
+
+  /// Warns once of each destination that gets no sound because the port for it is in use.
+  private func tellOmittedSounds() {
+    let omissions = pipeline.soundOmissions
+    guard omissions != toldOmissions else { return }
+    toldOmissions = omissions
+    for entry in pipeline.destinations {
+      guard let port = entry.missedSoundPort, soundless.insert(entry.id).inserted else { continue }
+      terminal.warning(
+        "\(entry.destination) gets no sound: its port for sound, \(port), is in use. Add audio=PORT to the URL")
+    }
+  }
+
+  private func updateDescriptions() {
+    do {
+      try descriptions.update()
+    } catch {
+      // The stream goes on; the file was writable at the start and may be again.
+      terminal.line("session description not rewritten: \(error)", .warning)
+    }
+  }
+
+  private func tellEvents() {
+    for event in opened.encoderEvents?.take() ?? [] {
+      let isGood = if case .recovered(_) = event { true } else { false }
+      terminal.line(event.description, isGood ? .info : .warning, event: "encoder")
+    }
+    if let adaptation { terminal.tell(adaptation.notes) }
+    switch postureWatch {
+    case .some(let watch): terminal.tell(watch.notes)
+    case .none: break
+    }
+    for event in pipeline.sound?.takeEvents() ?? [] {
+      let isGood = if case .found = event { true } else { false }
+      terminal.line(event.description, isGood ? .info : .warning, event: "sound")
+    }
+    for event in pipeline.takeCameraEvents() + (opened.controls?.takeEvents() ?? []) {
+      terminal.line(event.description, event.isWarning ? .warning : .info, event: "camera")
+    }
+  }
+
+  /// Requests the end of the pipeline.
+  func stop() { pipeline.stop() }
+
+  /// Waits for the pipeline's end, tells the last events, and removes the session descriptions.
+  func finish() -> Pipeline.Outcome {
+    let outcome = pipeline.waitUntilEnd()
+    leave()
+    return outcome
+  }
+
+  /// Cleans up, and leaves the stopped pipeline to the code that waits for its end.
+  func leave() {
+    guard !hasLeft else { return }
+    hasLeft = true
+    postureWatch = nil
+    adaptationWatch = nil
+    tellEvents()
+    descriptions.remove(neverStreamed: pipeline.statistics.encoded == 0)
+  }
+
+  /// Tells camera, format, encoder and destinations, a line each, and the commands that show the picture.
+  func introduce() {
+    let format = pipeline.sourceFormat
+    let configuration = pipeline.encoder.configuration
+    terminal.line("camera     \(opened.sourceName)")
+    terminal.line(
+      "format     \(format.size) at \(format.frameRate) fps, \(format.pixelFormat) (\(format.conversion)), "
+        + "\(format.color)")
+    terminal.line(
+      "encoder    \(pipeline.encoder.name), \(Self.slices(of: configuration))\(Terminal.bitrate(Double(configuration.bitrate))), "
+        + "\(configuration.refreshFrames == nil ? "key frame" : "refresh") every "
+        + "\(Terminal.decimal(command.encoding.settings.keyFrameInterval.seconds, digits: 1)) s"
+        + (opened.explanation.map { " (\($0))" } ?? ""))
+    if let sound = introducedSound { terminal.line("sound      \(sound)") }
+    let without = command.scheduling.without.map(\.rawValue).sorted()
+    if !without.isEmpty { terminal.line("without    \(without.joined(separator: ", "))") }
+    introduceDestinations()
+  }
+
+  /// The description of the sound; nil if no sound was requested and there is none.
+  private var introducedSound: String? {
+    guard pipeline.sound != nil else {
+      let isWanted = command.sound.choice != .none && pipeline.counters.camera != nil
+      return isWanted ? "none, because there is no microphone (nightjar devices lists microphones)" : nil
+    }
+    let source =
+      switch command.sound.choice {
+      case .test: "test tone"
+      case .device(let name): name.text
+      case .auto, .none: "the microphone"
+      }
+    return "\(source), Opus, \(Terminal.bitrate(Double(command.sound.bitrate))); everybody who may watch may listen"
+  }
+
+  /// Returns a description of the slices if a picture is divided into slices.
+  private static func slices(of configuration: EncoderConfiguration) -> String {
+    if let bytes = configuration.sliceBytes { return "slices of \(bytes) bytes, " }
+    return configuration.slices > 1 ? "\(configuration.slices) slices, " : ""
+  }
+
+  /// Tells the destinations and the commands that show the stream there; all destinations, or those of `ids`.
+  func introduceDestinations(_ ids: [ViewerID]? = nil) {
+    if ids != nil { updateDescriptions() }
+    for entry in pipeline.destinations where ids?.contains(entry.id) ?? true {
+      let payload = entry.destination.payload.title
+      let protection = entry.suite.map { ", \($0.rawValue)" } ?? ""
+      terminal.line("to         \(entry.destination) (\(payload)\(protection))")
+      let players = PlayerCommands(
+        destination: entry.destination, address: entry.address, suite: entry.suite,
+        sessionDescriptionPath: descriptions.path(of: entry.destination),
+        isSessionDescriptionTemporary: descriptions.isTemporary,
+        sound: entry.soundPort.map { ($0, command.sound.settings.channels == 2 ? .stereo : .mono) })
+      if let preparation = players.preparation { terminal.line("  \(preparation)") }
+      for (player, command) in players.commands {
+        terminal.line("  \(player): \(command)")
+      }
+    }
+  }
+}

@@ -1,0 +1,246 @@
+import Capture
+import Encoding
+import Media
+import Platform
+import Sound
+import Streaming
+import Synchronization
+
+/// An open camera, an encoder that is prepared for the camera, and their pipeline, which does not run yet. All of these
+/// may take their time, so they are made on a thread of their own if other cameras already stream.
+struct OpenedCamera: Sendable {
+  /// The source's name, such as `/dev/video0`.
+  let sourceName: String
+  let pipeline: Pipeline
+  /// The camera's own controls; `nil` if the source is no camera.
+  let controls: CameraControls?
+  /// The reason for the choice of this encoder.
+  let explanation: String?
+  /// The source of the encoder's events.
+  let encoderEvents: EncoderEvents?
+  /// The stream's configured destinations, and in `missing` those that the stream does not reach yet.
+  let destinations: [StreamDestination]
+  let missing: [StreamDestination]
+
+  /// The conditions under which a camera is opened in its appliance.
+  struct Place: Sendable {
+    var circumstances: CameraCircumstances
+    /// `true` if the stream waits for missing destinations. Otherwise at least one has to be reachable, so that a
+    /// mistyped destination on a terminal fails at once.
+    var waitsForDestinations: Bool
+    /// `true` if the camera may keep standby encoders prepared.
+    var keepsStandby: Bool
+    /// The time at which the program began.
+    var started: Instant
+    /// The camera's identity in probes and traces.
+    var trace: CameraTrace
+  }
+
+  /// Opens a camera like ``init(_:in:_:_:)``. Every thread that this call starts runs on the processors configured for
+  /// the camera.
+  static func open(
+    _ command: CameraConfiguration, in place: Place, _ controls: CameraControls?, _ notes: Notes
+  ) throws -> OpenedCamera {
+    try command.scheduling.confine { try OpenedCamera(command, in: place, controls, notes) }
+  }
+
+  /// Opens the camera that `command` requests; notes in `notes` what does not prevent streaming.
+  ///
+  /// - Parameter controls: the object that manages the camera's controls; `nil` if no camera is requested.
+  /// - Throws: a `Failure`; then nothing is open.
+  private init(_ command: CameraConfiguration, in place: Place, _ controls: CameraControls?, _ notes: Notes) throws {
+    let orientation = command.orientation.initial
+    let source = try Self.source(
+      command, fixed: command.turns(in: place.circumstances) ? nil : orientation, place, controls, notes)
+    // A substitute for a camera has no controls.
+    self.controls = source is SyntheticCamera ? nil : controls
+    // Another camera may take this one's place, whose samples mean something else.
+    let isExchangeable = command.adapts || command.source.isCamera
+    let aspects: EncoderAspects = command.turns(in: place.circumstances) ? .both : isExchangeable ? .scaled : .one
+    let without = command.scheduling.without
+    let keepsStandby = place.keepsStandby && !command.encoding.noStandby && !without.contains(.standby)
+    let selection = try command.encoding.select(
+      for: source.format, orientation, payloadLimit: command.payloadLimit,
+      streamsSlices: command.pacing == 0 && !without.contains(.slices),
+      aspects: aspects, keepsStandby: keepsStandby)
+    if let offer = selection.turning { source.leaveTurning(to: offer) }
+    destinations = command.destinations(in: place.circumstances)
+    let sound = try CameraMicrophone.source(
+      command.sound, beside: source, isOneOfSeveral: place.circumstances.isOneOfSeveral)
+    pipeline = try Pipeline(
+      source: source, encoder: selection.encoder, destinations: [],
+      sound: sound.map { ($0, command.sound.settings) },
+      keyFrameInterval: command.encoding.settings.clockedKeyFrameInterval, orientation: orientation,
+      pacing: command.pacing,
+      restsUnwatched: place.circumstances.isServed && !command.alwaysEncodes, sending: command.scheduling.sending,
+      trace: place.trace,
+      realTime: command.scheduling.priority, isPunctual: command.scheduling.isPunctual,
+      started: place.started)
+    if command.turns(in: place.circumstances), keepsStandby {
+      do {
+        try source.prepareTurning()
+      } catch {
+        // Without the standby encoder the stream goes on, and another attempt follows when the picture rotates.
+        notes.warn("the picture may not rotate: \(error)")
+      }
+    }
+    missing = try Self.add(
+      destinations, to: pipeline, waits: place.waitsForDestinations || command.loss.waits)
+    sourceName = source.name
+    explanation = selection.explanation
+    encoderEvents = selection.events
+  }
+
+  /// Adds the reachable ones of `destinations` to the pipeline. Returns the others, which are searched for later.
+  ///
+  /// - Parameter waits: `true` if the stream begins without any destination. Then this function asks no name server, so
+  ///   that nothing else waits for one.
+  /// - Throws: the errors of `Pipeline.add` for a destination that the pipeline refuses, or if there is none to begin
+  ///   with.
+  private static func add(
+    _ destinations: [StreamDestination], to pipeline: Pipeline, waits: Bool
+  ) throws -> [StreamDestination] {
+    var missing: [(destination: StreamDestination, error: StreamDestinationError?)] = []
+    for destination in destinations {
+      if waits, destination.hasName {
+        missing.append((destination, nil))
+        continue
+      }
+      do {
+        try pipeline.add(destination)
+      } catch let error as StreamDestinationError where error.mayPass {
+        missing.append((destination, error))
+      }
+    }
+    if !waits, pipeline.destinations.isEmpty, let error = missing.lazy.compactMap(\.error).first { throw error }
+    return missing.map(\.destination)
+  }
+
+  /// - Parameter fixed: the orientation of the pictures, if it cannot change.
+  private static func source(
+    _ command: CameraConfiguration, fixed: Orientation?, _ place: Place, _ controls: CameraControls?, _ notes: Notes
+  ) throws -> any VideoSource {
+    var request = FormatRequest(size: command.size, frameRate: command.frameRate, format: command.pixelFormat)
+    request.memory = command.scheduling.frameMemory
+    var loss = command.loss
+    // The other cameras must not wait for this one.
+    if place.circumstances.isOneOfSeveral, loss.reaction == .placeholder { loss.waits = true }
+    let opening = CameraOpening(request: request, loss: loss, fixed: fixed, controls: controls)
+    switch command.source {
+    case .device(let path): return try opening.open(.path(path), path, notes)
+    case .file(let path):
+      return try Y4MFile(
+        path: path, pacing: command.clipPacing ?? .realtime, loops: command.clipLoops, memory: request.memory)
+    case .test:
+      return try SyntheticCamera(
+        size: request.size, frameRate: request.frameRate, memory: request.memory, flash: command.sound.flash)
+    case .auto:
+      let cameras = CameraList()
+      for entry in cameras.passedOver {
+        if let complaint = entry.complaint { notes.warn("skipped \(complaint)") }
+      }
+      if let camera = cameras.firstUsable { return try opening.open(.first, camera.path, notes) }
+      if loss.waits { return try opening.open(.first, nil, notes) }
+      let finding = cameras.passedOver.isEmpty ? "no camera found" : "no camera can be used"
+      guard command.pixelFormat == nil else {
+        throw ApplianceFailure(
+          kind: .noInput, description: "\(finding), and --format is for cameras only; plug one in, or leave it out")
+      }
+      notes.add("\(finding): streaming the built-in synthetic camera")
+      if command.controls.areGiven { notes.warn("the synthetic camera has no controls to set") }
+      return try SyntheticCamera(
+        size: request.size, frameRate: request.frameRate, memory: request.memory, flash: command.sound.flash)
+    }
+  }
+}
+
+/// The settings that `nightjar ctl` has changed.
+final class ControlledSettings: Sendable {
+  private let changes = Mutex<Set<CameraChange>>([])
+  private let sound = Mutex(SoundControl())
+
+  private struct SoundControl {
+    var isMuted = false
+    /// The stage of the present stream.
+    weak var stage: SoundStage?
+  }
+
+  /// Mutes the present stream's sound, and that of each stream that follows. A mute survives a reload: muted people
+  /// expect to stay unheard. Any thread may call it.
+  func mute(_ isMuted: Bool) {
+    // Under one lock with `follow`: a stream that begins meanwhile is muted too.
+    sound.withLock {
+      $0.isMuted = isMuted
+      $0.stage?.mute(isMuted)
+    }
+  }
+
+  /// Takes a new stream's stage, which is muted where the former one was; nil for a stream without sound.
+  func follow(_ stage: SoundStage?) {
+    sound.withLock {
+      stage?.mute($0.isMuted)
+      $0.stage = stage
+    }
+  }
+
+  /// Adds a setting that was changed. Any thread may call it.
+  func add(_ setting: CameraSetting) { changes.withLock { _ = $0.insert(.setting(setting)) } }
+
+  /// Returns the changes since the last call.
+  func take() -> Set<CameraChange> {
+    changes.withLock { changes in
+      defer { changes = [] }
+      return changes
+    }
+  }
+}
+
+extension CameraConfiguration {
+  /// Returns the stream's destinations. The default is this host if no destination is configured and no viewer can
+  /// connect.
+  func destinations(in circumstances: CameraCircumstances) -> [StreamDestination] {
+    guard destinations.isEmpty, !circumstances.isServed, !circumstances.isOneOfSeveral else { return destinations }
+    return [
+      StreamDestination(host: "127.0.0.1", port: 5004, payload: .h264),
+      StreamDestination(host: "127.0.0.1", port: 5006, payload: .mp2t),
+    ]
+  }
+
+  /// `true` if the picture may rotate while it streams.
+  func turns(in circumstances: CameraCircumstances) -> Bool { orientation.choice == .auto || circumstances.hasControl }
+}
+
+/// The parameters for opening a camera, or for waiting for one.
+private struct CameraOpening {
+  let request: FormatRequest
+  let loss: CameraLoss
+  let fixed: Orientation?
+  let controls: CameraControls?
+
+  /// - Parameter path: the camera's present device path; `nil` if there is none.
+  func open(_ selection: CameraSelection, _ path: String?, _ notes: Notes) throws -> any VideoSource {
+    let finder = CameraFinder(selection, request: request, fixedOrientation: fixed, controls: controls)
+    do {
+      guard let path else { throw CaptureError.noDevice(path: "camera") }
+      let camera = try finder.open(path)
+      for warning in camera.warnings { notes.warn("\(warning)") }
+      return try ReconnectingCamera(
+        camera, finder: finder, survival: loss.survival, pictures: controls?.pictures)
+    } catch  where loss.waits {
+      // A camera without the requested size, or without memory for its buffers, is waited for like a missing one:
+      // another camera may be plugged in, and memory may become free.
+      notes.warn(path == nil ? "no camera yet: waiting for one" : "no camera yet: \(error)")
+      var relaxed = request
+      // The stream has its size and rate before the camera's formats are known.
+      relaxed.isSizeExplicit = false
+      relaxed.isRateExplicit = false
+      let format = SourceFormat(
+        size: request.size, frameRate: request.frameRate, pixelFormat: .nv12, color: .bt709, conversion: "placeholder",
+        turnsApart: true)
+      return try ReconnectingCamera(
+        waitingFor: path ?? "the first camera", format: format,
+        finder: CameraFinder(selection, request: relaxed, fixedOrientation: fixed, controls: controls),
+        pictures: controls?.pictures)
+    }
+  }
+}

@@ -1,0 +1,63 @@
+import Platform
+import RTP
+import Serving
+import Streaming
+
+extension StreamCamera {
+  func look(_ peer: ViewerPeer, isSnapshot: Bool) throws -> any PictureSequence {
+    let name = "\(isSnapshot ? "snapshot" : "mjpeg") \(peer.place)"
+    return LivePictures(try pipeline.look(name, peer: peer, isSnapshot: isSnapshot), of: self)
+  }
+
+  func sessionDescription(ofDestination number: Int?) -> DescribedDestination? {
+    let destinations = pipeline.destinations
+    let entry =
+      if let number { destinations.indices.contains(number - 1) ? destinations[number - 1] : nil } else {
+        destinations.first { $0.destination.payload.needsDescription }
+      }
+    guard let entry, let description = pipeline.sessionDescription(for: entry.id, sessionID: sessionID) else {
+      return nil
+    }
+    return DescribedDestination(text: description.text, hasKey: entry.suite != nil)
+  }
+
+  /// Returns the viewers of JPEG pictures; a snapshot is no stream.
+  func pictureViewers(_ statistics: PictureStatistics) -> [StreamViewer] {
+    statistics.viewers.filter { !$0.isSnapshot }.map {
+      StreamViewer(
+        camera: name, isGuest: true, peer: $0.peer,
+        delivery: StreamStatus.Destination(
+          url: $0.name, kind: "mjpeg", tracks: StreamMedia.picture.names, packets: $0.pictures, bytes: $0.bytes,
+          packetsLost: 0))
+    }
+  }
+}
+
+extension StreamStatus.Pictures {
+  /// Creates the status's form of the figures.
+  init(_ statistics: PictureStatistics) {
+    self.init(
+      viewers: statistics.viewers.count { !$0.isSnapshot }, coded: statistics.coded, passed: statistics.passed,
+      skipped: statistics.skipped)
+  }
+}
+
+/// A pipeline's pictures, as the control API sees them.
+private final class LivePictures: PictureSequence {
+  private let viewer: PictureViewer
+  private let camera: StreamCamera
+
+  init(_ viewer: PictureViewer, of camera: StreamCamera) {
+    self.viewer = viewer
+    self.camera = camera
+  }
+
+  func next(until deadline: Instant) async throws -> ServedPicture {
+    let picture = try await viewer.next(until: deadline)
+    if picture.isPlaceholder { return ServedPicture(picture.bytes, .placeholder) }
+    if camera.isSubstitute { return ServedPicture(picture.bytes, .substitute) }
+    return ServedPicture(picture.bytes, camera.isFrozen ? .frozen : .live)
+  }
+
+  func noteSent(_ bytes: Int) { viewer.noteSent(bytes) }
+}

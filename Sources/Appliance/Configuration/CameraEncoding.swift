@@ -1,0 +1,129 @@
+package import Encoding
+import Glibc
+package import Media
+import Platform
+
+/// The settings of the encoder. The preset gives the values that are missing.
+package struct CameraEncoding: Hashable, Sendable {
+  /// A value of `rate-control`.
+  package enum RateControlMode: String, CaseIterable, Sendable {
+    case cbr
+    case vbr
+    case cqp
+  }
+
+  /// A value of `slice-size`.
+  package enum SliceSize: Hashable, Sendable {
+    /// The slice size that fits one packet.
+    case packet
+    case bytes(Int)
+  }
+
+  package var encoder = EncoderChoice.auto
+  package var preset = EncoderPreset.liveCapture
+  /// Bits per second; nil for the default of size and rate.
+  package var bitrate: Int?
+  package var rateControl: RateControlMode?
+  var quantizer: Int?
+  var buffer: Duration?
+  var keyFrameInterval: Duration?
+  var profile: H264Profile?
+  var slices: Int?
+  var sliceSize: SliceSize?
+  var intraRefresh = false
+  /// The number of x264's threads; nil for the default.
+  var threads: Int?
+  var lookahead: Int?
+  var x264Preset: String?
+  /// The render node; nil for the first that works.
+  package var vaapiDevice: String?
+  var vaapiQuality: Int?
+  var vaapiLowPower = false
+  var hangLimit: Int?
+  /// `true` if encoders are created only when they are needed.
+  package var noStandby = false
+
+  /// The settings of the preset, with the given ones applied.
+  package var settings: EncoderSettings {
+    var settings = preset.settings
+    if let rateControl {
+      settings.rateControl =
+        switch rateControl {
+        case .cbr: .constantBitrate
+        case .vbr: .variableBitrate
+        case .cqp: .constantQuantizer(quantizer ?? 26)
+        }
+    }
+    if let buffer { settings.bufferSeconds = buffer.seconds }
+    if let keyFrameInterval { settings.keyFrameInterval = keyFrameInterval }
+    settings.refreshes = intraRefresh
+    if let profile { settings.profile = profile }
+    if let slices { settings.slices = slices }
+    if let threads { settings.threads = threads }
+    if let lookahead { settings.lookahead = lookahead }
+    if let x264Preset { settings.x264Preset = x264Preset }
+    if let vaapiQuality { settings.vaapiQuality = vaapiQuality }
+    if vaapiLowPower { settings.prefersLowPower = true }
+    if case .bytes(let bytes) = sliceSize { settings.sliceBytes = bytes }
+    return settings
+  }
+
+  /// Returns the encoder configuration for pictures of `format` that are rotated and mirrored by the orientation.
+  ///
+  /// - Parameter payloadLimit: the maximum number of bytes of a slice that fits one packet.
+  package func configuration(
+    for format: SourceFormat, _ orientation: Orientation, payloadLimit: Int
+  ) -> EncoderConfiguration {
+    var settings = settings
+    if case .packet = sliceSize { settings.sliceBytes = payloadLimit }
+    return settings.configuration(
+      size: orientation.size(of: format.size), frameRate: format.frameRate, bitrate: bitrate, color: format.color,
+      processors: ProcessorSet.ofThread()?.numbers.count ?? max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN))))
+  }
+
+  /// Selects the encoder for pictures of `format` that are rotated and mirrored by the orientation.
+  ///
+  /// - Parameters:
+  ///   - payloadLimit: the maximum number of bytes of a slice that fits one packet.
+  ///   - streamsSlices: `true` if the encoder may output slices one by one.
+  ///   - keepsStandby: `true` if encoders are created before they are needed.
+  /// - Throws: `EncoderError`.
+  package func select(
+    for format: SourceFormat, _ orientation: Orientation, payloadLimit: Int, streamsSlices: Bool = true,
+    aspects: EncoderAspects, keepsStandby: Bool
+  ) throws -> EncoderSelection {
+    var policy = EncoderLineup.Policy()
+    if let hangLimit { policy.hangLimit = hangLimit }
+    policy.keepsStandby = keepsStandby
+    var configuration = configuration(for: format, orientation, payloadLimit: payloadLimit)
+    if !streamsSlices { configuration.streamsSlices = false }
+    return try EncoderSelector.select(
+      encoder, configuration, node: vaapiDevice, policy: policy,
+      aspects: aspects,
+      turns: format.turnsApart && (aspects == .both || orientation != .upright))
+  }
+
+  /// Reports settings that contradict each other.
+  func check(_ faults: inout SettingFaults) {
+    if quantizer != nil, rateControl != .cqp { faults.add("\(.quantizer) is for \(.rateControl) cqp only") }
+    if sliceSize != nil, slices != nil { faults.add("\(.sliceSize) and \(.slices) exclude each other") }
+    let hardware = [
+      (vaapiDevice != nil, CameraSetting.vaapiDevice), (vaapiQuality != nil, .vaapiQuality),
+      (vaapiLowPower, .vaapiLowPower), (hangLimit != nil, .hangLimit),
+    ]
+    let software = [
+      (x264Preset != nil, CameraSetting.x264Preset), (threads != nil, .threads), (lookahead != nil, .lookahead),
+      (sliceSize != nil, .sliceSize), (intraRefresh, .intraRefresh),
+    ]
+    for (isGiven, setting) in hardware where isGiven && encoder == .x264 {
+      faults.add("\(setting) is for \(.encoder) auto and vaapi only")
+    }
+    for (isGiven, setting) in software where isGiven && encoder == .vaapi {
+      faults.add("\(setting) is for \(.encoder) auto and x264 only")
+    }
+    for (isGiven, setting) in [(bitrate != nil, CameraSetting.bitrate), (buffer != nil, .buffer)]
+    where isGiven && rateControl == .cqp {
+      faults.add("\(setting) is for cbr and vbr only")
+    }
+  }
+}

@@ -1,0 +1,19 @@
+/// The faults of one configuration, in the order in which they are found.
+struct SettingFaults {
+  private(set) var faults: [SettingFault] = []
+
+  mutating func add(_ fault: SettingFault) { faults.append(fault) }
+
+  /// Adds settings that contradict each other; `reason` names them.
+  mutating func add(_ reason: SettingReason) { faults.append(SettingFault(reason: reason)) }
+
+  /// Adds a setting that is wrong in itself, or beside others.
+  mutating func add(_ setting: CameraSetting, _ reason: SettingReason) {
+    faults.append(SettingFault(subject: setting.rawValue, reason: reason))
+  }
+
+  /// Adds a setting that is wrong in itself, or beside others.
+  mutating func add(_ setting: ApplianceSetting, _ reason: SettingReason) {
+    faults.append(SettingFault(subject: setting.rawValue, reason: reason))
+  }
+}

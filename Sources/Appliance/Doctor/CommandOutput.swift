@@ -1,0 +1,61 @@
+import CLinux
+import Glibc
+import Platform
+
+/// The standard output of another program.
+enum CommandOutput {
+  /// The limit of bytes that are read.
+  static let limit = 1 << 16
+
+  /// Runs `words[0]`, found in PATH, and returns its output, whatever its exit code. Nil where it cannot be started or
+  /// takes longer than `patience`; in the latter case it is killed.
+  static func text(_ words: [String], patience: Duration) -> String? {
+    var ends: [CInt] = [-1, -1]
+    guard pipe(&ends) == 0 else { return nil }
+    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    defer { close(ends[0]) }
+    var actions = posix_spawn_file_actions_t()
+    posix_spawn_file_actions_init(&actions)
+    defer { posix_spawn_file_actions_destroy(&actions) }
+    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
+    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
+    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
+    var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) }
+    arguments.append(nil)
+    defer { for argument in arguments { free(argument) } }
+    var process = pid_t()
+    let result = posix_spawnp(&process, words[0], &actions, nil, arguments, environ())
+    close(ends[1])
+    guard result == 0 else { return nil }
+    var bytes: [UInt8] = []
+    let isDone = read(ends[0], into: &bytes, until: .now() + patience)
+    if !isDone { kill(process, SIGKILL) }
+    while waitpid(process, nil, 0) < 0, errno == EINTR {}
+    return isDone ? String(decoding: bytes, as: UTF8.self) : nil
+  }
+
+  private static func environ() -> [UnsafeMutablePointer<CChar>?] {
+    var entries: [UnsafeMutablePointer<CChar>?] = []
+    guard var next = nightjar_environment() else { return [nil] }
+    while let entry = next.pointee {
+      entries.append(UnsafeMutablePointer(mutating: entry))
+      next += 1
+    }
+    return entries + [nil]
+  }
+
+  /// Reads to the end; returns `false` where the other end was not closed in time.
+  private static func read(_ descriptor: CInt, into bytes: inout [UInt8], until deadline: Instant) -> Bool {
+    var part = [UInt8](repeating: 0, count: 4096)
+    while true {
+      var ready = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+      let rest = (deadline - .now()).nanoseconds
+      guard rest > 0 else { return false }
+      guard nightjar_poll(&ready, 1, rest) > 0 else { continue }
+      let count = Glibc.read(descriptor, &part, part.count)
+      if count < 0, errno == EINTR { continue }
+      guard count > 0 else { return true }
+      if bytes.count < limit { bytes += part[..<count] }
+    }
+  }
+}

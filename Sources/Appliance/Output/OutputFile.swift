@@ -1,0 +1,186 @@
+import Glibc
+import Platform
+
+/// A file that is replaced as a whole: readers see the old content or the new one, never a part. A link is followed to
+/// the file that is replaced, except a link of another user in a directory that everybody may write. A terminal, a pipe
+/// or a device such as `/dev/null` is written in place, and never replaced or removed.
+package struct OutputFile {
+  /// The path as the person wrote it.
+  package let path: String
+
+  private let target: Target
+  /// The permissions of the file that existed before.
+  private let mode: mode_t?
+  /// `true` if the file holds a secret: only its owner may read it, whatever the permissions before.
+  private let isSecret: Bool
+
+  private enum Target {
+    /// A file, or none yet, at the end of all links.
+    case replaced(path: String)
+    /// A device or a pipe.
+    case writtenInPlace
+  }
+
+  /// Refuses a path that cannot be written before anything is started.
+  ///
+  /// - Parameter isSecret: `true` if only the owner may read the file.
+  /// - Throws: ``ApplianceFailure`` with the reason.
+  package init(checking path: String, isSecret: Bool = false) throws {
+    self.path = path
+    self.isSecret = isSecret
+    let end = try Self.followingLinks(path)
+    var status = stat()
+    let exists = stat(path, &status) == 0
+    // After any other error the path may still lead to a file, or to another user's link to one.
+    guard exists || errno == ENOENT else { throw Self.failure(path, errno, isWriting: false) }
+    switch exists ? status.st_mode & S_IFMT : S_IFREG {
+    case S_IFREG:
+      target = .replaced(path: end)
+      mode = exists ? status.st_mode & 0o777 : nil
+      let (_, temporary, descriptor) = try create()
+      close(descriptor)
+      unlink(temporary)
+    case S_IFCHR, S_IFBLK, S_IFIFO:
+      target = .writtenInPlace
+      mode = nil
+      guard access(path, W_OK) == 0 else { throw failure(errno) }
+    case S_IFDIR:
+      throw Self.failure(path, EISDIR, isWriting: false)
+    default:
+      throw Self.failure(path, ENXIO, isWriting: false)
+    }
+  }
+
+  /// `true` if the file existed when it was checked.
+  var existed: Bool { mode != nil }
+
+  /// Returns `true` if both would replace the same file.
+  func isSameFile(as other: OutputFile) -> Bool {
+    guard case .replaced(let path) = target, case .replaced(let otherPath) = other.target else { return false }
+    let (own, others) = (Self.split(path), Self.split(otherPath))
+    var (status, otherStatus) = (stat(), stat())
+    guard own.name == others.name, stat(own.directory, &status) == 0, stat(others.directory, &otherStatus) == 0 else {
+      return false
+    }
+    return status.st_dev == otherStatus.st_dev && status.st_ino == otherStatus.st_ino
+  }
+
+  /// Replaces the file's content.
+  ///
+  /// - Throws: ``ApplianceFailure``; then a file's old content is still there.
+  package func write(_ text: String) throws {
+    guard case .replaced = target else { return try writeInPlace(text) }
+    let (real, temporary, descriptor) = try create()
+    // The new file keeps the permissions of the old one; a secret was created for its owner alone.
+    if let mode, !isSecret { fchmod(descriptor, mode) }
+    var error = writeAll(text, to: descriptor)
+    // Some file systems report only now that there was no space.
+    if close(descriptor) != 0, error == 0 { error = errno }
+    if error == 0, rename(temporary, real) != 0 { error = errno }
+    guard error == 0 else {
+      unlink(temporary)
+      throw failure(error, isWriting: true)
+    }
+  }
+
+  /// Replaces the file by an empty one, which the caller writes to.
+  ///
+  /// - Returns: The descriptor, which the caller owns.
+  /// - Throws: ``ApplianceFailure``; then a file's old content is still there.
+  func open() throws -> CInt {
+    guard case .replaced = target else { return try openInPlace() }
+    let (real, temporary, descriptor) = try create()
+    guard rename(temporary, real) == 0 else {
+      let error = errno
+      close(descriptor)
+      unlink(temporary)
+      throw failure(error, isWriting: true)
+    }
+    return descriptor
+  }
+
+  /// Removes the file. A device or a pipe stays.
+  func remove() {
+    if case .replaced(let real) = target { unlink(real) }
+  }
+
+  private func openInPlace() throws -> CInt {
+    // Without blocking: a pipe without a reader would hold up the end of the program for ever.
+    let descriptor = Glibc.open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
+    guard descriptor >= 0 else { throw failure(errno, isWriting: true) }
+    // A slow reader, in contrast, is waited for.
+    _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
+    return descriptor
+  }
+
+  private func writeInPlace(_ text: String) throws {
+    let descriptor = try openInPlace()
+    defer { close(descriptor) }
+    let error = writeAll(text, to: descriptor)
+    guard error == 0 else { throw failure(error, isWriting: true) }
+  }
+
+  /// Creates a new file beside the real one, so that `rename` stays on one file system.
+  private func create() throws -> (real: String, temporary: String, descriptor: CInt) {
+    guard case .replaced(let real) = target else { throw failure(ENXIO) }
+    let temporary = "\(real).\(getpid()).new"
+    unlink(temporary)
+    let descriptor = Glibc.open(
+      temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, isSecret ? 0o600 : 0o644)
+    guard descriptor >= 0 else { throw failure(errno) }
+    return (real, temporary, descriptor)
+  }
+
+  private func failure(_ errorNumber: CInt, isWriting: Bool = false) -> ApplianceFailure {
+    Self.failure(path, errorNumber, isWriting: isWriting)
+  }
+
+  private static func failure(_ path: String, _ errorNumber: CInt, isWriting: Bool) -> ApplianceFailure {
+    let isForbidden = errorNumber == EACCES || errorNumber == EPERM
+    let reason =
+      errorNumber == ENXIO && isWriting ? "nobody reads from this pipe" : SystemFailure.text(errorNumber)
+    return ApplianceFailure(
+      kind: isForbidden ? .noPermission : isWriting ? .inputOutput : .cannotCreate,
+      description: "cannot write \(path): \(reason)")
+  }
+
+  /// Returns the target of the links at the end of `path`, whether a file is there or not.
+  ///
+  /// - Throws: ``ApplianceFailure`` for a link that another user has created in a directory that everybody may write,
+  ///   such as /tmp: the link could lead to any file of this user. The kernel refuses such a link by the same rule if
+  ///   `fs.protected_symlinks` is set (proc(5)).
+  private static func followingLinks(_ given: String) throws -> String {
+    var path = given
+    // The kernel follows as many.
+    for _ in 0..<40 {
+      var target = [CChar](repeating: 0, count: Int(PATH_MAX))
+      guard readlink(path, &target, target.count) > 0 else {
+        guard errno == EINVAL || errno == ENOENT else { throw failure(given, errno, isWriting: false) }
+        return path
+      }
+      let directory = split(path).directory
+      try refuseLinkOfOthers(path, in: directory, given)
+      let text = String(cBuffer: target)
+      path = text.hasPrefix("/") ? text : "\(directory)/\(text)"
+    }
+    throw failure(given, ELOOP, isWriting: false)
+  }
+
+  private static func refuseLinkOfOthers(_ path: String, in directory: String, _ given: String) throws {
+    var (link, place) = (stat(), stat())
+    guard lstat(path, &link) == 0, stat(directory, &place) == 0 else { throw failure(given, errno, isWriting: false) }
+    let isForAll = place.st_mode & S_ISVTX != 0 && place.st_mode & S_IWOTH != 0
+    guard isForAll, link.st_uid != geteuid(), link.st_uid != place.st_uid else { return }
+    throw ApplianceFailure(
+      kind: .noPermission,
+      description:
+        "cannot write \(given): \(path) is a link of another user (uid \(link.st_uid)) in a directory for all; "
+        + "choose a file in a directory of your own")
+  }
+
+  private static func split(_ path: String) -> (directory: String, name: Substring) {
+    guard let slash = path.utf8.lastIndex(of: UInt8(ascii: "/")) else { return (".", path[...]) }
+    let directory = path[..<slash]
+    return (directory.isEmpty ? "/" : String(directory), path[path.utf8.index(after: slash)...])
+  }
+}

@@ -1,0 +1,5 @@
+/// The program.
+package enum Program {
+  /// The version of the program.
+  package static let version = "0.1.0"
+}

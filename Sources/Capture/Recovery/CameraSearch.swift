@@ -1,0 +1,240 @@
+import CLinux
+import Glibc
+import Media
+import Platform
+import Synchronization
+
+/// Searches for a lost camera on its own thread, because a driver may block when a camera is opened, started or
+/// stopped.
+///
+/// A camera that the search finds is started and has delivered a picture. The search tries when a video device appears
+/// (``DeviceEventSocket``), and otherwise once a second.
+final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
+  // Sendable: `order`, `found` and `condition` are locked; only the thread uses the finder while it runs.
+
+  typealias Camera = Finder.Camera
+
+  /// The settings that a camera gets before it starts.
+  struct Setting: Sendable {
+    var offer: TurnOffer?
+    var demand: PictureDemand?
+    var preparesTurning = false
+    /// The size of frames that need no scaling. Frames of other sizes are never left for the encoder to rotate.
+    var size: PictureSize
+  }
+
+  /// The time between two attempts without a device event.
+  static var interval: Duration { .seconds(1) }
+  /// The pause after the first failed opening. Each further failure doubles the pause, up to ``longestPause``.
+  static var shortestPause: Duration { .milliseconds(50) }
+  static var longestPause: Duration { .seconds(5) }
+  /// The time before a failure to open is reported. Until then the camera's node may not be ready, or viewers may still
+  /// wait for frames in the camera's memory.
+  static var tellingDelay: Duration { .milliseconds(500) }
+  /// The longest wait for the thread's end. After that the thread is detached, because the driver blocks it.
+  static var endPatience: Duration { .seconds(2) }
+
+  /// Fires when a camera is found.
+  let wakeUp: Interrupt
+  /// The reason why the camera is present but not open, and the remark for viewers; nil if there is none.
+  let obstacle = Mutex<(words: String, remark: String)?>(nil)
+  let events: EventQueue<CameraEvent>
+  let setting: Mutex<Setting>
+
+  private let finder: Finder
+  /// `true` after the missing device events were reported. Only the thread uses it.
+  private var hasToldOfDeafness = false
+  private let orders: Interrupt
+  private let order = Mutex<Order?>(nil)
+  private let found = Mutex<Camera?>(nil)
+  private let interrupt: Interrupt
+  private let ended: Interrupt
+  private let orientation: @Sendable () -> Orientation
+
+  private struct Order: Sendable {
+    /// The lost camera; nil if there was none.
+    var lost: Camera?
+    /// `true` if the lost camera is only slow to start.
+    var keeps: Bool
+  }
+
+  /// Creates a search; ``run()`` runs it.
+  ///
+  /// - Parameter orientation: returns the current orientation of pictures.
+  /// - Throws: `SystemFailure` if the system has no descriptor left.
+  init(
+    finder: Finder, setting: Setting, events: EventQueue<CameraEvent>,
+    orientation: @escaping @Sendable () -> Orientation
+  ) throws(SystemFailure) {
+    self.finder = finder
+    self.setting = Mutex(setting)
+    self.events = events
+    self.orientation = orientation
+    wakeUp = try Interrupt()
+    orders = try Interrupt()
+    interrupt = try Interrupt()
+    ended = try Interrupt()
+  }
+
+  /// Starts to search. The search first stops `lost`. If `keeps` is `true`, the search first waits for `lost` to
+  /// deliver.
+  func begin(losing lost: Camera?, keeps: Bool) {
+    order.withLock { $0 = Order(lost: lost, keeps: keeps) }
+    orders.fire()
+  }
+
+  /// Returns the camera found since the last call; nil if there is none.
+  func take() -> Camera? {
+    wakeUp.clear()
+    return found.withLock { found in
+      defer { found = nil }
+      return found
+    }
+  }
+
+  /// Ends the thread that runs ``run()``. If the driver blocks the thread, detaches it.
+  func end(_ thread: consuming NamedThread) {
+    interrupt.fire()
+    if ended.wait(until: .now() + Self.endPatience) { thread.detach() }
+  }
+
+  /// Runs the thread's loop.
+  func run() {
+    while wait(for: orders.fileDescriptor, atMost: nil) {
+      orders.clear()
+      guard
+        let order = order.withLock({ order -> Order? in
+          defer { order = nil }
+          return order
+        })
+      else { continue }
+      search(order)
+      obstacle.withLock { $0 = nil }
+    }
+    found.withLock { $0 }?.stop()
+    ended.fire()
+  }
+
+  private func search(_ order: consuming Order) {
+    // Opened before the first attempt, so that no event between the two is missed.
+    let devices = openDeviceEvents()
+    // If the slow camera fails here, the loop below opens it again and reports the reason.
+    if let camera = order.lost, order.keeps, (try? begins(camera)) == true { return deliver(camera) }
+    order.lost?.stop()
+    // Closes the camera's descriptor: while a node is open, the returning camera gets another number.
+    order.lost = nil
+    finder.noteLoss()
+    var pause = Self.shortestPause
+    var refusedSince: Instant?
+    while !interrupt.hasFired() {
+      var rest = Self.interval
+      do {
+        if let camera = try start() { return deliver(camera) }
+        pause = Self.shortestPause
+        refusedSince = nil
+        obstacle.withLock { $0 = nil }
+      } catch {
+        let since = refusedSince ?? .now()
+        refusedSince = since
+        if Instant.now() - since >= Self.tellingDelay { tell(error) }
+        rest = pause
+        pause = min(pause * 2, Self.longestPause)
+      }
+      switch devices {
+      case .some(let devices):
+        if listen(to: devices, for: rest) { pause = Self.shortestPause }
+      case .none: _ = wait(for: -1, atMost: rest)
+      }
+    }
+  }
+
+  /// Waits until a video device appears or `rest` passes. Returns `true` if a device appeared.
+  private func listen(to devices: borrowing DeviceEventSocket, for rest: Duration) -> Bool {
+    let end = Instant.now() + rest
+    while Instant.now() < end {
+      guard wait(for: devices.fileDescriptor, atMost: end - .now()) else { return false }
+      if devices.take() { return true }
+    }
+    return false
+  }
+
+  private func openDeviceEvents() -> DeviceEventSocket? {
+    do throws(SystemFailure) {
+      return try DeviceEventSocket()
+    } catch {
+      if !hasToldOfDeafness {
+        events.add(.warning("\(error): nightjar notices a returning camera up to a second later"))
+        hasToldOfDeafness = true
+      }
+      return nil
+    }
+  }
+
+  /// Opens the camera and waits for its first picture. Returns nil if the camera is absent or the search ends.
+  private func start() throws -> Camera? {
+    guard let camera = try finder.find() else { return nil }
+    let setting = setting.withLock { $0 }
+    camera.orient(orientation())
+    if camera.format.size == setting.size, let offer = setting.offer { camera.leaveTurning(to: offer) }
+    if let demand = setting.demand { camera.keepCompressed(while: demand) }
+    if setting.preparesTurning {
+      do {
+        try camera.prepareTurning()
+      } catch {
+        events.add(.warning("the picture may not rotate: \(error)"))
+      }
+    }
+    try camera.start()
+    for warning in finder.warnings(of: camera) { events.add(.warning(warning)) }
+    return try begins(camera) ? camera : nil
+  }
+
+  /// Returns `true` if a started camera delivers a picture; `false` if the search ends.
+  private func begins(_ camera: Camera) throws -> Bool {
+    let limit = max(Duration(seconds: Double(V4L2Camera.startSeconds)), camera.format.frameRate.interval * 2)
+    let deadline = Instant.now() + limit
+    var cause: DropCause?
+    while !interrupt.hasFired() {
+      switch try camera.next(interrupt: interrupt) {
+      case .frame: return true
+      case .ended: return false
+      case .idle: break
+      case .dropped(let reason, _): cause = reason
+      }
+      if .now() > deadline { throw UnusableCamera(seconds: Int(limit.seconds), cause: cause) }
+    }
+    camera.stop()
+    return false
+  }
+
+  private func deliver(_ camera: Camera) {
+    found.withLock { $0 = camera }
+    wakeUp.fire()
+  }
+
+  private func tell(_ error: any Error) {
+    let words = "\(error)"
+    let remark =
+      (error as? CaptureError)?.remark
+      ?? (error is UnusableCamera ? "it delivers no usable picture" : "it cannot be opened")
+    let isNew = obstacle.withLock { obstacle in
+      defer { obstacle = (words, remark) }
+      return obstacle?.words != words
+    }
+    if isNew { events.add(.refused(reason: words)) }
+  }
+
+  /// Waits for `descriptor`, for the end of the search or for `rest`. Returns `true` if `descriptor` is ready.
+  private func wait(for descriptor: CInt, atMost rest: Duration?) -> Bool {
+    var descriptors = (
+      pollfd(fd: interrupt.fileDescriptor, events: Int16(POLLIN), revents: 0),
+      pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    )
+    withUnsafeMutablePointer(to: &descriptors) {
+      $0.withMemoryRebound(to: pollfd.self, capacity: 2) {
+        while nightjar_poll($0, 2, rest.map { max(0, $0.nanoseconds) } ?? -1) < 0, errno == EINTR {}
+      }
+    }
+    return descriptors.0.revents == 0 && descriptors.1.revents != 0
+  }
+}

@@ -1,0 +1,194 @@
+import Media
+
+/// The decisions of an ``EncoderLineup``, without encoders, threads or clocks: which slot gets a frame, what happens to
+/// the standby slots, when the stream leaves the hardware and returns to it, and what is counted.
+struct LineupState {
+  /// The shape of the pictures for which two slots, hardware and software, are made.
+  struct Shape: Hashable {
+    var isTurned = false
+    var restrictions = EncoderRestrictions()
+    var configuration: EncoderConfiguration
+
+    var size: PictureSize { configuration.size }
+  }
+
+  /// The next task for the standby slots.
+  enum Standby: Hashable {
+    /// The former slots become the standby as they are.
+    case keep
+    /// The former slots become the standby once they are prepared again; if that fails, other slots are made.
+    case warm(EncoderConfiguration)
+    /// Other slots are made.
+    case make(EncoderConfiguration)
+    /// The standby slots change to this effort, or other slots are made.
+    case adopt(EncoderConfiguration)
+    /// The standby is ended.
+    case end
+  }
+
+  /// The slot that is live.
+  enum Kind { case hardware, software }
+
+  /// The step to take with the hardware before a frame.
+  enum HardwareStep {
+    case stay, leave, reopen, takeBack
+  }
+
+  /// The configuration at the start: the parameter sets and the level follow from it, whatever is requested later.
+  private let initial: EncoderConfiguration
+  /// The configuration at the start for the other orientation; nil for a square picture, or if pictures are not
+  /// rotated.
+  private let turned: EncoderConfiguration?
+  /// `true` if the other orientation's encoders are made before they are needed.
+  private let keepsStandby: Bool
+  private var current: Shape { didSet { isPending = wanted != current.restrictions } }
+  /// The requested restrictions; ``current`` has others while the encoders for these are being made.
+  private var wanted = EncoderRestrictions() { didSet { isPending = wanted != current.restrictions } }
+  /// `true` if other slots must take over.
+  private(set) var isPending = false
+  /// `true` if the next picture is the first one of another encoder, and so a key frame.
+  private(set) var isFirst = false
+  /// The counts of changes of the live encoder; no other events are counted.
+  private(set) var changes = EncoderCounters()
+
+  /// Creates the state for pictures of `initial`, which may be rotated if `aspects` says so.
+  init(_ initial: EncoderConfiguration, _ aspects: EncoderAspects, keepsStandby: Bool) {
+    self.initial = initial
+    turned = aspects == .one ? nil : initial.turned
+    self.keepsStandby = keepsStandby && aspects == .both
+    current = Shape(configuration: initial)
+  }
+
+  // MARK: Shapes
+
+  /// Returns the slots' shape for one orientation; nil if there is no other orientation.
+  private func shape(isTurned: Bool, _ restrictions: EncoderRestrictions) -> Shape? {
+    guard let configuration = isTurned ? turned : initial else { return nil }
+    return Shape(
+      isTurned: isTurned, restrictions: restrictions, configuration: configuration.restricted(by: restrictions))
+  }
+
+  /// The requested shape; nil if it is the current one.
+  private var pending: Shape? { isPending ? shape(isTurned: current.isTurned, wanted) : nil }
+
+  /// Returns `true` if a frame of `size` is for the live slots and no other restrictions are pending, as for most
+  /// frames.
+  func isSettled(for size: PictureSize) -> Bool { size == current.size && !isPending }
+
+  /// The first task for the standby slots.
+  var firstStandby: Standby {
+    guard keepsStandby, let other = shape(isTurned: true, current.restrictions) else { return .end }
+    return .make(other.configuration)
+  }
+
+  /// Returns the shape for a frame of `size`; nil if the live slots are for it. `isReady` returns `true` if standby
+  /// slots of a configuration are ready.
+  func next(for size: PictureSize, isReady: (EncoderConfiguration) -> Bool) -> Shape? {
+    let pending = pending
+    if let pending, pending.size == size, isReady(pending.configuration) { return pending }
+    if size == current.size { return nil }
+    let others = [
+      shape(isTurned: !current.isTurned, wanted), shape(isTurned: !current.isTurned, current.restrictions), pending,
+    ]
+    for case let other? in others where other.size == size { return other }
+    return nil
+  }
+
+  /// Returns the size that the next frame must have, for a source whose pictures have the size `upright`.
+  func frameSize(for upright: PictureSize, isReady: (EncoderConfiguration) -> Bool) -> PictureSize {
+    guard upright == initial.size || upright == turned?.size else { return upright }
+    guard (upright != initial.size) == current.isTurned else {
+      return shape(isTurned: !current.isTurned, wanted)?.size ?? upright
+    }
+    guard let pending, isReady(pending.configuration) else { return current.size }
+    return pending.size
+  }
+
+  /// Makes the slots of `next` live. `configuration` is that of the former slots; nil if they failed.
+  mutating func turn(to next: Shape, former configuration: EncoderConfiguration?) -> Standby {
+    isFirst = true
+    if next.isTurned != current.isTurned { changes.switches += 1 }
+    if next.restrictions != current.restrictions { changes.adaptations += 1 }
+    current = next
+    guard let other = pending ?? shape(isTurned: !next.isTurned, next.restrictions), keepsStandby || pending != nil
+    else { return .end }
+    guard let configuration, configuration.isMade(for: other.configuration) else { return .make(other.configuration) }
+    return other.configuration.lookahead > 0 ? .warm(other.configuration) : .keep
+  }
+
+  /// Returns the task for the standby slots after the slots of `next` failed.
+  func standby(insteadOf next: Shape) -> Standby { keepsStandby ? .make(next.configuration) : .end }
+
+  /// Requests other restrictions. If only the effort differs, `change` returns `true` if the live encoder accepted it.
+  mutating func restrict(_ restrictions: EncoderRestrictions, change: (EncodingEffort?) -> Bool) -> Standby {
+    wanted = restrictions
+    if let pending, pending.configuration.differsInEffortAlone(from: current.configuration),
+      change(pending.configuration.effort)
+    {
+      current = pending
+      changes.adaptations += 1
+    }
+    if let pending { return .make(pending.configuration) }
+    guard keepsStandby, let other = shape(isTurned: !current.isTurned, wanted) else { return .end }
+    return .adopt(other.configuration)
+  }
+
+  // MARK: Hardware and software
+
+  /// Returns the step to take before a frame while `live` is live.
+  ///
+  /// - Parameters:
+  ///   - isLeftAlone: `true` if the driver hung and must not be called for now.
+  ///   - isStale: `true` if a call by the present connection to the driver might hang, or there is no connection.
+  ///   - isDue: `true` if the frame is to be a key frame.
+  static func step(
+    _ live: Kind, isLeftAlone: Bool, isStale: @autoclosure () -> Bool, isDue: Bool
+  ) -> HardwareStep {
+    switch live {
+    case .hardware: isLeftAlone || isStale() ? .leave : .stay
+    case .software where isLeftAlone: .stay
+    case .software: isStale() ? .reopen : isDue ? .takeBack : .stay
+    }
+  }
+
+  /// Records that the software took over, after `hangs` of the driver.
+  mutating func noteFailover(hangs: Int) {
+    isFirst = true
+    changes.failovers += 1
+    changes.hangs += hangs
+  }
+
+  /// Records that the hardware took over again.
+  mutating func noteRecovery() {
+    isFirst = true
+    changes.recoveries += 1
+  }
+
+  /// Records a picture of the live encoder.
+  mutating func notePicture() { isFirst = false }
+
+  /// Counts `hangs` of the driver.
+  mutating func note(hangs: Int) { changes.hangs += hangs }
+}
+
+extension EncoderConfiguration {
+  fileprivate func differsInEffortAlone(from other: EncoderConfiguration) -> Bool {
+    var same = other
+    same.effort = effort
+    return self == same
+  }
+
+  /// Returns `true` if an encoder of this configuration fits `other`, apart from values that change while it runs.
+  func isMade(for other: EncoderConfiguration) -> Bool {
+    size == other.size && color == other.color && x264Preset == other.x264Preset && effort == other.effort
+  }
+
+  /// The configuration with width and height swapped, and no more slices than fit; nil for a square picture.
+  var turned: EncoderConfiguration? {
+    guard size.width != size.height else { return nil }
+    var turned = self
+    turned.size = PictureSize(width: size.height, height: size.width)
+    turned.slices = min(slices, max(1, (turned.size.height + 15) / 16))
+    return turned
+  }
+}

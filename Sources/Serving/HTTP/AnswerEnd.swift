@@ -1,0 +1,57 @@
+import NIOCore
+import NIOHTTP1
+
+/// Closes the connection after an answer if the client expects that: after answers to HTTP/1.0 without keep-alive, and
+/// after answers that have no other end.
+///
+/// These are endless answers without a length, which are sent without chunks as in HTTP/1.0 (the simplest picture
+/// viewers support no chunks). They are also answers to HEAD without a length, to which the encoder would add a last
+/// chunk.
+///
+/// The handler stands before the encoder, and sees requests as well.
+final class AnswerEnd: ChannelDuplexHandler {
+  typealias InboundIn = HTTPServerRequestPart
+  typealias InboundOut = HTTPServerRequestPart
+  typealias OutboundIn = HTTPServerResponsePart
+  typealias OutboundOut = HTTPServerResponsePart
+
+  /// The properties of a request that its answer depends on.
+  private struct Asked {
+    let isHead: Bool
+    let isLast: Bool
+  }
+
+  /// The requests without an answer so far: a client may send several at once.
+  private var asked = CircularBuffer<Asked>()
+  private var closes = false
+
+  func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+    if case .head(let head) = unwrapInboundIn(data) {
+      asked.append(
+        Asked(isHead: head.method == .HEAD, isLast: head.version.minor == 0 && !head.isKeepAlive))
+    }
+    context.fireChannelRead(data)
+  }
+
+  func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+    var part = unwrapOutboundIn(data)
+    if case .head(var head) = part {
+      // There is none if the input was no request.
+      let asked = asked.popFirst()
+      let hasNoLength = !head.headers.contains(name: "content-length")
+      let isEndless =
+        head.headers.first(name: "content-type")?.hasPrefix("multipart/x-mixed-replace") == true
+        || asked?.isHead == true
+      if hasNoLength, isEndless { head.version = .http1_0 }
+      closes = asked?.isLast == true || hasNoLength && isEndless
+      if closes { head.headers.replaceOrAdd(name: "connection", value: "close") }
+      part = .head(head)
+    }
+    guard closes, case .end = part else { return context.write(wrapOutboundOut(part), promise: promise) }
+    // Only once all of it has left: NIO discards what the socket has not accepted by then.
+    let sent = promise ?? context.eventLoop.makePromise()
+    let channel = context.channel
+    sent.futureResult.whenComplete { _ in channel.close(promise: nil) }
+    context.writeAndFlush(wrapOutboundOut(part), promise: sent)
+  }
+}

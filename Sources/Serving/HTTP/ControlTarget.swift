@@ -1,0 +1,60 @@
+package import Media
+package import Platform
+
+/// A program that streams one camera or several, as the control API uses it.
+///
+/// Called on threads of Swift concurrency, several at a time; no call may block for a frame.
+package protocol ControlTarget: ObservedTarget {
+  /// The names of the current cameras, in the order of their configuration.
+  var cameras: [String] { get }
+
+  /// Returns the camera of this name; nil if there is none, or none any more.
+  func camera(_ name: String) -> (any CameraTarget)?
+
+  /// Announces that the cameras have changed, or that one streams again.
+  var changes: ChangeSignal { get }
+
+  /// Returns the current state of all of it.
+  func status() -> BoxStatus
+
+  /// Reads the configuration again and applies it. Returns once that is done; if it throws, nothing has changed.
+  ///
+  /// - Throws: a `Failure`, whose line and kind the client gets.
+  func reload() async throws -> ReloadAnswer
+}
+
+/// One camera's stream, as the control API uses it.
+///
+/// Called as ``ControlTarget`` is. The stream may have ended meanwhile; then its functions report that, or do nothing.
+package protocol CameraTarget: PictureTarget, MP3Target, ControlledCamera, SoundTarget {
+  /// Returns the current state of the stream.
+  func status() -> StreamStatus
+
+  /// Returns the current viewers of the stream: the destinations in the order given, then the guests.
+  func viewers() -> [StreamViewer]
+
+  /// Rotates the pictures to `orientation` from the next frame on. May wait for that frame, without blocking its
+  /// thread.
+  ///
+  /// - Throws: a `Failure`, whose line and kind the client gets.
+  func rotate(to orientation: Orientation) async throws
+
+  /// Makes one of the next frames a key frame (IDR).
+  func requestKeyFrame()
+
+  /// Sets the bitrate from the next frame on.
+  ///
+  /// - Throws: a `Failure`, whose line and kind the client gets.
+  func changeBitrate(_ bitsPerSecond: Int) throws
+
+  /// Sends the stream to one more destination and returns the session description for its receivers (SDP). May look a
+  /// name up.
+  ///
+  /// - Throws: a `Failure`, whose line and kind the client gets.
+  func addDestination(_ url: String) async throws -> String
+
+  /// Ends the stream to a destination.
+  ///
+  /// - Throws: a `Failure`, whose line and kind the client gets.
+  func removeDestination(_ url: String) throws
+}

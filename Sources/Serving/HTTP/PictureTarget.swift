@@ -1,0 +1,72 @@
+package import Platform
+package import Streaming
+
+/// A camera that delivers JPEG pictures.
+///
+/// Called as ``ControlTarget`` is.
+package protocol PictureTarget: Sendable {
+  /// Starts to make JPEG pictures for one viewer, as long as the returned object is held.
+  ///
+  /// - Parameters:
+  ///   - peer: the viewer's connection, and the user that has logged in.
+  ///   - isSnapshot: `true` for a single picture.
+  /// - Throws: a `Failure`, whose line and kind the client gets.
+  func look(_ peer: ViewerPeer, isSnapshot: Bool) throws -> any PictureSequence
+
+  /// Returns the session description for the receivers at a destination (SDP), with the current parameter sets; nil if
+  /// there is no such destination.
+  ///
+  /// - Parameter number: the destination's number, from 1, in the order given; nil is the first that gets H.264.
+  func sessionDescription(ofDestination number: Int?) -> DescribedDestination?
+}
+
+/// The pictures of a camera from its start on, for one viewer.
+package protocol PictureSequence: AnyObject, Sendable {
+  /// Returns the next JPEG, complete: the newest one, however many were skipped.
+  ///
+  /// - Throws: a `Failure`, whose line and kind the client gets; its kind is `temporary` if no picture came in time and
+  ///   the next one may.
+  func next(until deadline: Instant) async throws -> ServedPicture
+
+  /// Notes that one picture of `bytes` bytes has been sent.
+  func noteSent(_ bytes: Int)
+}
+
+/// A JPEG picture for a client.
+package struct ServedPicture: Sendable {
+  /// The content of a picture, compared with what the camera sees now. The raw value is that of the header
+  /// `Nightjar-Picture`.
+  package enum Origin: String, CaseIterable, Sendable {
+    /// The camera's own picture.
+    case live
+    /// The camera's own picture, which has stayed the same for a while, bit for bit.
+    case frozen
+    /// The picture that replaces a camera that is away or fails.
+    case placeholder
+    /// The synthetic camera's picture, because no camera was found at the start.
+    case substitute
+  }
+
+  /// A complete JPEG.
+  package var bytes: [UInt8]
+  /// The content of the picture.
+  package var origin: Origin
+
+  /// Creates a picture from a complete JPEG and its origin.
+  package init(_ bytes: [UInt8], _ origin: Origin = .live) {
+    (self.bytes, self.origin) = (bytes, origin)
+  }
+}
+
+/// The session description of a destination.
+package struct DescribedDestination: Hashable, Sendable {
+  /// The session description.
+  package var text: String
+  /// `true` if the description contains a key.
+  package var hasKey: Bool
+
+  /// Creates a destination's description.
+  package init(text: String, hasKey: Bool) {
+    (self.text, self.hasKey) = (text, hasKey)
+  }
+}

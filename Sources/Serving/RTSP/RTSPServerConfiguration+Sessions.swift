@@ -1,0 +1,29 @@
+import Streaming
+
+extension RTSPServerConfiguration {
+  /// The permitted numbers of sessions.
+  package static let sessionLimits = 1...8192
+  /// The bytes of memory for each session of ``usualSessions(memory:descriptors:)``: a slow viewer's sockets and
+  /// packets use a quarter of them at most.
+  private static let memoryPerSession: UInt64 = 4 << 20
+  /// The descriptors of a session: its connection, two UDP sockets, and one spare.
+  private static let descriptorsPerSession: UInt64 = 4
+  /// The descriptors that cameras, encoders and other servers need.
+  private static let reservedDescriptors: UInt64 = 256
+
+  /// Returns the number of sessions for a machine with `memory` bytes and a process that may have `descriptors`
+  /// descriptors: at least 16, and no more than a camera has viewers.
+  package static func usualSessions(memory: UInt64, descriptors: UInt64) -> Int {
+    let room = descriptors > reservedDescriptors ? (descriptors - reservedDescriptors) / descriptorsPerSession : 0
+    return max(16, Int(min(memory / memoryPerSession, room, UInt64(Pipeline.viewerLimit))))
+  }
+
+  /// Limits sessions to `count`, those of one address to an eighth of that but at least 16, and connections to twice as
+  /// many. A viewer has one connection, and clients that do not watch need room too.
+  package mutating func limit(sessions count: Int) {
+    sessions = count
+    sessionsPerAddress = max(min(16, count), count / 8)
+    connections = 2 * sessions
+    connectionsPerAddress = 2 * sessionsPerAddress
+  }
+}

@@ -1,0 +1,161 @@
+import NIOCore
+import Platform
+import RTP
+import RTSP
+import SRTP
+import Streaming
+
+extension RTSPService {
+  /// Answers one request, now or after another event; the connection hands over no other request before that.
+  func answer(_ request: Request, on connection: RTSPConnection) {
+    statistics.requests += 1
+    let now = Instant.now()
+    // The methods of the server are no secret, and clients ask for them first.
+    guard authenticator != nil, request.method != .options else { return carryOut(request, on: connection, at: now) }
+    // A client without a password only gets a challenge.
+    let isLogin = request.headers["Authorization"] != nil && !connection.hasLoggedIn
+    guard let peer = connection.peer, !isLogin || failedLogins.mayTry(from: peer, at: now) else {
+      connection.answered(Response(.serviceUnavailable, to: request))
+      return connection.closeSoon()
+    }
+    let outcome = authenticator?.authenticate(
+      DigestAuthenticator.Request(
+        method: "\(request.method)", uri: request.uri, authorization: request.headers["Authorization"], peer: peer,
+        connection: connection.number), at: now)
+    switch outcome {
+    case .granted(let user):
+      let time = isLogin ? failedLogins.noteSuccess(from: peer, at: now) : now
+      if let role = configuration.users?[user]?.role, role < .view {
+        noteRefusal()
+        noteClosing(
+          of: connection,
+          "\(user) has the role \(role.rawValue), and watching needs \(Role.view.rawValue): "
+            + ServiceAccount.command("user role \(user) \(Role.view.rawValue)"))
+        return after(time, on: connection) {
+          $1.answered(Response(.forbidden, to: request))
+          $1.closeSoon()
+        }
+      }
+      connection.user = configuration.users?[user]
+      after(time, on: connection) { $0.carryOut(request, on: $1, at: .now()) }
+    case .challenge(let values, let refusal):
+      var response = Response(.unauthorized, to: request)
+      for value in values { response.headers.append("WWW-Authenticate", value) }
+      var time = now
+      if refusal == .credentials {
+        statistics.failedLogins += 1
+        connection.user = nil
+        events.loginFailed(from: connection.client)
+        time = failedLogins.noteFailure(from: peer, at: now)
+      }
+      after(time, on: connection) { $1.answered(response) }
+    case .badRequest, nil:
+      noteRefusal()
+      connection.answered(Response(.badRequest, to: request))
+    }
+  }
+
+  /// Runs `body` for a connection at `time`, or at once if that has passed.
+  private func after(
+    _ time: Instant, on connection: RTSPConnection, _ body: @escaping (RTSPService, RTSPConnection) -> Void
+  ) {
+    let rest = time - .now()
+    guard rest > .zero else { return body(self, connection) }
+    // The connection may be gone by then, and nothing would release what `body` starts for it.
+    let work = NIOLoopBound((self, connection, body), eventLoop: loop)
+    loop.scheduleTask(in: .nanoseconds(rest.nanoseconds)) {
+      let (service, connection, body) = work.value
+      if !connection.isOver { body(service, connection) }
+    }
+  }
+
+  private func carryOut(_ request: Request, on connection: RTSPConnection, at now: Instant) {
+    var answer = table.answer(request, on: connection.table, at: now)
+    if answer.refusal != nil { noteRefusal() }
+    if case .path = answer.refusal { events.missed(by: connection.client, cameras: presentations.keys.sorted()) }
+    defer { countSessions() }
+    switch answer.effect {
+    case .none: break
+    case .release(let session, let track): release(session, track: track)
+    case .describe(let path, let base, let profile):
+      // The presentation exists: the answer contains its path.
+      guard let presentation = presentations[path] else { break }
+      let text = description(of: presentation, for: profile, on: connection)
+      answer.response.setDescription(text, contentBase: base)
+    case .setup(let session, let track, let transport):
+      setUp(session, track: track, transport, request, &answer.response, on: connection)
+    case .play(let session, let urls):
+      return play(session, urls: urls, request, answer.response, on: connection)
+    case .pause(let session): letGo(session)
+    case .teardown(let session): end(session)
+    }
+    connection.answered(answer.response)
+  }
+
+  private func description(
+    of presentation: ServedPresentation, for profile: ClientProfile, on connection: RTSPConnection
+  ) -> String {
+    // The key is part of the description, so only the client may read it.
+    let offersKey = connection.table.scheme == .rtsps && profile.takesKey
+    let streams = offersKey ? presentation.keys.offer(on: connection.number) : []
+    var description = presentation.pipeline.sessionDescription(
+      forGuestsAt: connection.localAddress ?? .loopback, name: presentation.name, sessionID: presentation.sessionID,
+      protection: streams, offersFeedback: profile.takesFeedback)
+    for stream in streams { description.media[stream.track].keyManagement = [presentation.keys.message(for: stream)] }
+    return description.text
+  }
+
+  /// Prepares to send a session a track, or ends the track with a refusal, and the session with its only one.
+  private func setUp(
+    _ session: SessionIdentifier, track: Int, _ transport: SelectedTransport, _ request: Request,
+    _ response: inout Response, on connection: RTSPConnection
+  ) {
+    // Another SETUP of a session changes its transport.
+    letGo(session)
+    func refuse(_ status: ResponseStatus) {
+      noteRefusal()
+      if table.release(session, track: track) { release(session, track: track) } else { end(session) }
+      response = Response(status, to: request)
+    }
+    guard let presentation = table[session].flatMap({ presentations[$0.path] }) else { return refuse(.notFound) }
+    sessions[session] = ServedSession(
+      presentation: presentation, user: connection.user, hasPlayed: sessions[session]?.hasPlayed ?? false)
+    guard let server = serverSide(of: transport, track: track, presentation, for: connection) else {
+      return refuse(.unsupportedTransport)
+    }
+    guard transport.profile.isProtected else {
+      presentation.keys.end(session, track: track)
+      return response.setTransport(TransportAnswer(transport, server: server))
+    }
+    var controlKey: SRTPKey?
+    do {
+      controlKey = try KeyManagementField(request).map { try MIKEYMessage(text: $0.data).key }
+    } catch {
+      // The client's next attempt may use another policy than one that is not supported.
+      if case .unsupported = error as? MIKEYError { return refuse(.unsupportedTransport) }
+      return refuse(.badRequest)
+    }
+    let taken = presentation.keys.take(
+      for: session, track: track, on: connection.number, controlKey: controlKey)
+    guard let stream = taken else { return refuse(.unsupportedTransport) }
+    let ssrc = transport.delivery == .multicast ? nil : stream.ssrc
+    response.setTransport(TransportAnswer(transport, server: server, ssrc: ssrc))
+    let message = presentation.keys.message(for: stream)
+    response.headers["KeyMgmt"] = KeyManagementField(url: request.uri, data: message).description
+  }
+
+  /// Returns the server's side of a transport to a client; nil if it is not available.
+  private func serverSide(
+    of transport: SelectedTransport, track: Int, _ presentation: ServedPresentation, for connection: RTSPConnection
+  ) -> TransportAnswer.Server? {
+    switch transport.delivery {
+    case .interleaved: return .interleaved
+    case .multicast: return presentation.shared[track].server
+    case .udp:
+      guard let address = try? SocketAddress(host: connection.client, port: 1),
+        let ports = try? presentation.pipeline.guestPorts(for: address)
+      else { return nil }
+      return .udp(PortPair(rtp: ports.media, rtcp: ports.control), client: connection.table.client)
+    }
+  }
+}

@@ -1,0 +1,136 @@
+import RTP
+
+/// The packets of one access unit, or of a part of one, on their way to the viewers of one RTP stream.
+///
+/// Each part has an object of its own: the packets of earlier parts, which the kernel and viewers hold, stay in place.
+/// The object holds the coded picture with the packets' payloads until the last viewer has got them.
+final class OutgoingFrame {
+  /// The packets.
+  let batch = PacketBatch()
+  /// The packets in the form that the kernel takes.
+  private(set) var messages = MessageVector()
+  /// The picture that holds their payloads; nil while no viewer needs them.
+  var picture: CodedPicture?
+  /// `true` if these are the packets of an access unit of the track, and not of a clock or of sound beside pictures.
+  private(set) var isFrame = true
+  /// `true` if the picture begins with this part.
+  private(set) var isFirstPart = true
+  /// `true` if the picture ends with this part.
+  private(set) var isLastPart = true
+  /// `true` if decoding can begin with the picture.
+  private(set) var isKeyFrame = false
+  /// `true` if frames that have not begun to leave are of no use any more: a key frame, where other frames are not.
+  private(set) var replacesWaiting = false
+  /// The number of packets that may have left by now: all, unless they are paced.
+  private(set) var released = 0
+  /// The most packets of one message, of these packets.
+  private let segmentsLimit: Int
+  /// The most messages that one call gives to the kernel.
+  let messagesAtATime: Int
+  /// The number of objects that still need it; see ``OutgoingFramePool``.
+  private(set) var holders = 0
+  /// Takes the frame back without a holder; nil where the frame has one owner for good.
+  private unowned let pool: OutgoingFramePool?
+
+  /// The number of packets.
+  var count: Int { batch.count }
+
+  /// The RTP sequence number of the first packet; there must be one.
+  var sequenceNumber: UInt16 { UInt16(batch[0].header[2]) << 8 | UInt16(batch[0].header[3]) }
+
+  /// The most packets that go to the kernel at once, where they are paced.
+  static let pacedSegments = 8
+  /// The most packets of one message.
+  static let segments = 64
+  /// The most messages of one call: `UIO_MAXIOV`.
+  static let messagesLimit = 1024
+
+  /// Creates an empty frame.
+  ///
+  /// - Parameters:
+  ///   - sending: the limits of messages and calls.
+  ///   - pool: outlives the frame's holders.
+  init(_ sending: PacketSending = PacketSending(), pool: OutgoingFramePool? = nil) {
+    self.pool = pool
+    segmentsLimit = sending.segmentsLimit
+    messagesAtATime = sending.messagesAtATime
+  }
+
+  /// The last packets that were requested by ``interleaved(_:channel:)``.
+  private var interleaved: (packets: Range<Int>, channel: UInt8, bytes: InterleavedBytes)?
+
+  /// The objects made so far. One that nobody else holds is filled again, so that a picture costs no allocation.
+  private var made: [InterleavedBytes] = []
+  /// The number that is kept: connections hold some of them for a while.
+  private static let madeLimit = 4
+
+  /// Returns packets for a byte stream: one object for all callers that request the same packets.
+  func interleaved(_ packets: Range<Int>, channel: UInt8) -> InterleavedBytes {
+    if let interleaved, interleaved.packets == packets, interleaved.channel == channel { return interleaved.bytes }
+    interleaved = nil
+    var count = packets.count * InterleavedBytes.headerBytes
+    for index in packets { count += batch[index].count }
+    let isEnd = isFrame && isLastPart && packets.upperBound == self.count
+    let bytes = interleavedBytes(count: count, isFrame: isEnd) { memory in
+      var end = memory
+      for index in packets {
+        let packet = batch[index]
+        InterleavedBytes.append(packet.header, packet.payload, channel: channel, to: end)
+        end += InterleavedBytes.headerBytes + packet.count
+      }
+    }
+    interleaved = (packets, channel, bytes)
+    return bytes
+  }
+
+  /// Returns an object that nobody else holds any more, or a new one.
+  private func interleavedBytes(
+    count: Int, isFrame: Bool, fill: (UnsafeMutableRawPointer) -> Void
+  ) -> InterleavedBytes {
+    for index in made.indices where isKnownUniquelyReferenced(&made[index]) {
+      made[index].refill(count: count, isFrame: isFrame, fill: fill)
+      return made[index]
+    }
+    let new = InterleavedBytes(count: count, isFrame: isFrame, fill: fill)
+    if made.count < Self.madeLimit { made.append(new) }
+    return new
+  }
+
+  /// Notes another holder, which needs the frame until it calls ``removeHolder()``.
+  func addHolder() { holders += 1 }
+
+  /// Notes that a holder needs the frame no longer. The last one gives it back.
+  func removeHolder() {
+    precondition(holders > 0, "a holder leaves once")
+    holders -= 1
+    if holders == 0 { pool?.takeBack(self) }
+  }
+
+  /// Releases the picture and the interleaved packets, which are needed no longer.
+  func clear() {
+    picture = nil
+    interleaved = nil
+  }
+
+  /// Takes the packets in ``batch``. All of them may leave at once unless `isPaced`. A key frame makes waiting frames
+  /// useless unless `replacesWaiting` is `false`.
+  func fill(
+    isFrame: Bool = true, isKeyFrame: Bool, replacesWaiting: Bool = true, isPaced: Bool, isFirstPart: Bool = true,
+    isLastPart: Bool = true
+  ) {
+    self.isFrame = isFrame
+    self.isKeyFrame = isKeyFrame
+    self.replacesWaiting = isKeyFrame && replacesWaiting
+    self.isFirstPart = isFirstPart
+    self.isLastPart = isLastPart
+    interleaved = nil
+    messages.fill(from: batch, segments: min(isPaced ? Self.pacedSegments : Self.segments, segmentsLimit))
+    released = 0
+    release(isPaced ? 1 : count)
+  }
+
+  /// Releases the first `packets` packets, and those that the kernel takes in one message with them.
+  func release(_ packets: Int) {
+    released = max(released, messages.boundary(from: min(packets, count)))
+  }
+}

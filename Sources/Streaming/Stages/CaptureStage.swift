@@ -1,0 +1,67 @@
+import CTracing
+import Media
+import Platform
+import Synchronization
+
+/// An NV12 frame that waits for the encoder.
+struct WaitingFrame: ~Copyable {
+  /// The frame.
+  var frame: Frame
+  /// The time at which the wait began.
+  let since: Instant
+}
+
+/// Takes pictures from the source and puts the newest into the encoder's mailbox. Runs on its own thread.
+struct CaptureStage<Source: VideoSource>: Sendable {
+  let source: Source
+  let mailbox: Mailbox<WaitingFrame>
+  let statistics: StatisticsRecorder
+  /// Limits the frame rate of a live source.
+  let thinning: FrameThinning
+
+  /// Runs until the source ends, fails, or `interrupt` fires. The mailbox is closed at the end, and a frame in it is
+  /// still encoded.
+  func run(interrupt: borrowing Interrupt) throws {
+    defer {
+      source.stop()
+      mailbox.close()
+    }
+    try source.start()
+    let isLive = source.isLive
+    var due: Instant?
+    while !interrupt.hasFired() {
+      switch try source.next(interrupt: interrupt) {
+      case .frame(let frame):
+        let passes = !isLive || thinning.passes(frame.timestamp, due: &due)
+        handOver(frame, isLive: isLive, passes: passes)
+      case .dropped(let cause, let count):
+        statistics.drop(cause, count: count)
+        if count > 0 { FrameMark.dropped(nil, cause, count: count) }
+      case .idle: continue
+      case .ended: return
+      }
+    }
+  }
+
+  private func handOver(_ frame: consuming Frame, isLive: Bool, passes: Bool) {
+    let now = Instant.now()
+    let (captured, arrived, timestamp) = (frame.captured, frame.arrived, frame.timestamp)
+    nightjar_frame_waiting(
+      timestamp.nanoseconds, captured.nanoseconds, (arrived ?? now).nanoseconds, now.nanoseconds)
+    statistics.capture.withLock {
+      $0.frames += 1
+      $0.latency.record((arrived ?? now) - captured)
+      if let arrived { $0.conversion.record(now - arrived) }
+    }
+    guard passes else {
+      FrameMark.skipped(timestamp, .thinned)
+      return statistics.capture.withLock { $0.thinned += 1 }
+    }
+    let waiting = WaitingFrame(frame: frame, since: now)
+    // The end of a displaced frame gives its memory back to the pool or to the camera, outside any lock.
+    if let displaced = isLive ? mailbox.put(waiting) : mailbox.putWaiting(waiting) {
+      FrameMark.dropped(displaced.frame.timestamp, .encoderLate)
+      statistics.drop(.encoderLate)
+    }
+  }
+}

@@ -1,0 +1,272 @@
+import CTracing
+import Encoding
+import Media
+import Platform
+import Synchronization
+
+/// Takes the newest frame, encodes it, and hands the coded pictures to the consumers of the track. Runs on its own
+/// thread.
+struct EncodeStage<Encoder: VideoEncoder>: Sendable {
+  let encoder: Encoder
+  let keyFrameInterval: Duration
+  let mailbox: Mailbox<WaitingFrame>
+  let consumers: CodedPictureConsumers
+  let statistics: StatisticsRecorder
+  /// The requests to the encoder, which are taken with the next frame.
+  let requests: EncoderRequests
+  /// Scales frames where the encoder is restricted to smaller ones.
+  let reducer: FrameReducer
+  /// The receiver of the sizes that the encoder takes or refuses.
+  let turn: PictureTurn
+  /// The receiver of each frame that the stage has finished with.
+  let pictureStage: PictureStage
+
+  /// The number of frames in a row that may fail before the pipeline gives up.
+  static var failureLimit: Int { 30 }
+
+  /// Runs until the mailbox is closed and empty.
+  ///
+  /// - Throws: ``EncoderError`` where the encoder is lost, or ``failureLimit`` frames in a row could not be encoded.
+  func run() throws(EncoderError) {
+    defer {
+      encoder.stop()
+      consumers.close()
+    }
+    var clock = KeyFrameClock(interval: keyFrameInterval)
+    var rate = MeasuredFrameRate(nominal: encoder.configuration.frameRate)
+    var changes = 0
+    var failures = 0
+    let delivery = Delivery(consumers)
+    // Room first, frame afterwards: a frame that was taken out early would grow old while a newer one arrives.
+    while consumers.reserve() {
+      guard let waiting = mailbox.take() else { return try flush(delivery) }
+      guard requests.isWanted else {
+        // The next viewer begins with a key frame.
+        clock.request()
+        rate.rest()
+        FrameMark.skipped(waiting.frame.timestamp, .unwatched)
+        show(waiting.frame)
+        turn.noteSkipped()
+        statistics.encode.withLock {
+          $0.unwatched += 1
+          $0.handled += 1
+        }
+        continue
+      }
+      if requests.takeKeyFrame() { clock.request() }
+      if let restrictions = requests.takeRestrictions() { encoder.restrict(restrictions) }
+      let size = waiting.frame.rotatedSize
+      let timestamp = waiting.frame.timestamp
+      let reduced = encoder.frameSize(for: size)
+      do throws(EncoderError) {
+        try follow(rate.change(at: timestamp))
+        try encode(consume waiting, of: reduced, delivery, clock: &clock)
+        turn.noteEncoded(size)
+        failures = 0
+      } catch {
+        // The encoder has not followed the frame's rotation: the picture goes back to its former orientation.
+        if encoder.configuration.size != reduced { turn.refuse(size, reason: error) }
+        turn.noteSkipped()
+        FrameMark.dropped(timestamp, .encoderError)
+        statistics.encode.withLock { $0.errors += 1 }
+        if case .lost = error { throw error }
+        // The pictures after a missing one cannot be decoded without a key frame.
+        clock.request()
+        failures += 1
+        guard failures < Self.failureLimit else { throw error }
+      }
+      let counters = encoder.counters
+      let name = counters.changes == changes ? nil : encoder.name
+      changes = counters.changes
+      statistics.encode.withLock {
+        $0.handled += 1
+        $0.encoder = counters
+        if let name { $0.encoderName = name }
+      }
+    }
+  }
+
+  /// Tells the encoder a new frame rate, or a requested bitrate.
+  private func follow(_ measured: FrameRate?) throws(EncoderError) {
+    let bitrate = requests.takeBitrate()
+    guard measured != nil || bitrate != nil else { return }
+    let configuration = encoder.configuration
+    try encoder.change(
+      bitrate: bitrate ?? configuration.bitrate, frameRate: measured ?? configuration.frameRate)
+    if let measured { statistics.encode.withLock { $0.frameRate = measured } }
+  }
+
+  private func encode(
+    _ waiting: consuming WaitingFrame, of size: PictureSize, _ delivery: Delivery, clock: inout KeyFrameClock
+  ) throws(EncoderError) {
+    let begin = Instant.now()
+    let wait = begin - waiting.since
+    let timestamp = waiting.frame.timestamp
+    let isDue = clock.isDue(at: timestamp, frameInterval: encoder.configuration.frameRate.interval)
+    delivery.begin()
+    defer { delivery.end() }
+    let done: Instant
+    if size == waiting.frame.rotatedSize {
+      done = try encode(waiting.frame, keyFrame: isDue, delivery)
+      pictureStage.offer(waiting.frame)
+    } else {
+      let reduced = try reducer.reduce(waiting.frame, to: size)
+      done = try encode(reduced, keyFrame: isDue, delivery)
+      pictureStage.offer(reduced)
+    }
+    guard delivery.tooLarge == 0 else {
+      throw .output(library: encoder.name, "a picture of \(delivery.tooLarge) bytes has no room")
+    }
+    // An encoder with lookahead delivers the key frame later; another one may have made a key frame on its own.
+    if isDue || delivery.newestKeyFrame == timestamp { clock.keyFrameDelivered(at: timestamp) }
+    let duration = done - begin
+    statistics.encode.withLock {
+      delivery.count(in: &$0)
+      $0.wait.record(wait)
+      $0.latency.record(duration)
+      $0.busy = $0.busy + duration
+    }
+  }
+
+  /// Encodes `frame`.
+  ///
+  /// - Returns: The time at which the encoder was done.
+  private func encode(
+    _ frame: borrowing Frame, keyFrame isDue: Bool, _ delivery: Delivery
+  ) throws(EncoderError) -> Instant {
+    let timestamp = frame.timestamp.nanoseconds
+    let begin = nightjar_encode_begin(timestamp)
+    defer { nightjar_encode_end(timestamp, begin, Int64(delivery.bytes), Int64(delivery.keyFrames)) }
+    try encoder.encode(frame, keyFrame: isDue, to: delivery)
+    return delivery.stored ?? .now()
+  }
+
+  /// Offers a frame that is not encoded to the viewers of JPEG pictures, in the size that the encoder would give it.
+  private func show(_ frame: borrowing Frame) {
+    guard pictureStage.isAwaited else { return }
+    let size = encoder.frameSize(for: frame.rotatedSize)
+    // Where there is no memory to scale the frame, the waiting viewers are told once their time is up.
+    guard size != frame.rotatedSize else { return pictureStage.offer(frame) }
+    if let reduced = try? reducer.reduce(frame, to: size) { pictureStage.offer(reduced) }
+  }
+
+  /// Queues the pictures that the encoder has held back.
+  private func flush(_ delivery: Delivery) throws(EncoderError) {
+    delivery.begin()
+    defer { delivery.end() }
+    try encoder.flush { delivery.take($0) }
+    statistics.encode.withLock { delivery.count(in: &$0) }
+  }
+}
+
+/// The output of one encoder call: mostly one picture, or one picture in parts; with lookahead none or several.
+private final class Delivery: AccessUnitSink {
+  private let consumers: CodedPictureConsumers
+  private var openBytes = 0
+  private var frames = 0
+  /// The number of key frames among the pictures.
+  private(set) var keyFrames = 0
+  /// The bytes of the delivered pictures.
+  private(set) var bytes = 0
+  /// The size of a picture that did not fit; 0 where all fitted.
+  private(set) var tooLarge = 0
+  /// The timestamp of the newest key frame.
+  private(set) var newestKeyFrame: Instant?
+  /// The time at which the last picture was stored, which is when the encoder was done.
+  private(set) var stored: Instant?
+
+  /// Creates a sink that delivers to `consumers`.
+  init(_ consumers: CodedPictureConsumers) {
+    self.consumers = consumers
+  }
+
+  /// Begins a call for which there is room.
+  func begin() {
+    (frames, keyFrames, bytes, tooLarge) = (0, 0, 0, 0)
+    (newestKeyFrame, stored) = (nil, nil)
+  }
+
+  /// Hands `unit` on.
+  func take(_ unit: borrowing AccessUnit) {
+    if unit.isFirstPart { openBytes = 0 }
+    openBytes += unit.payloadBytes
+    // The clock is read once for each picture: the time of a part that is not the last is not needed.
+    let now: Instant = unit.isLastPart ? .now() : .zero
+    let outcome = consumers.take(unit, encoded: now)
+    if outcome == .tooLarge { tooLarge = openBytes }
+    guard outcome == .taken, unit.isLastPart else { return }
+    stored = now
+    frames += 1
+    bytes += openBytes
+    if unit.isKeyFrame {
+      keyFrames += 1
+      newestKeyFrame = unit.timestamp
+    }
+  }
+
+  /// Ends a picture that the encoder has not ended.
+  func end() { consumers.breakOff() }
+
+  func count(in figures: inout StatisticsRecorder.Encode) {
+    figures.frames += frames
+    figures.keyFrames += keyFrames
+    figures.bytes += bytes
+  }
+}
+
+/// The requests to the encoder, from any thread to the encode stage.
+final class EncoderRequests: Sendable {
+  private let keyFrame = Atomic(false)
+  /// The requested bitrate in bits a second; 0 for no request.
+  private let bitrate = Atomic(0)
+  private let wanted = Atomic(true)
+  private let isRestricted = Atomic(false)
+  private let restrictions = Mutex(EncoderRestrictions())
+
+  /// `true` if the stream has a viewer.
+  var isWanted: Bool { wanted.load(ordering: .relaxed) }
+
+  /// Sets whether the stream has a viewer. Without one the encoder rests.
+  func setWanted(_ value: Bool) {
+    wanted.store(value, ordering: .relaxed)
+  }
+
+  /// Requests a key frame.
+  func setKeyFrame() {
+    keyFrame.store(true, ordering: .relaxed)
+  }
+
+  /// Requests `value` bits a second.
+  func setBitrate(_ value: Int) {
+    bitrate.store(value, ordering: .relaxed)
+  }
+
+  /// Requests restrictions, or the end of them.
+  func setRestrictions(_ value: EncoderRestrictions) {
+    restrictions.withLock { $0 = value }
+    isRestricted.store(true, ordering: .releasing)
+  }
+
+  /// Returns the restrictions that were requested since the last call.
+  func takeRestrictions() -> EncoderRestrictions? {
+    guard isRestricted.load(ordering: .relaxed), isRestricted.exchange(false, ordering: .acquiring) else { return nil }
+    return restrictions.withLock { $0 }
+  }
+
+  /// Returns `true` if a key frame was requested since the last call.
+  func takeKeyFrame() -> Bool {
+    keyFrame.load(ordering: .relaxed) && keyFrame.exchange(false, ordering: .relaxed)
+  }
+
+  /// Returns the bitrate that was requested since the last call.
+  func takeBitrate() -> Int? {
+    guard bitrate.load(ordering: .relaxed) != 0 else { return nil }
+    let value = bitrate.exchange(0, ordering: .relaxed)
+    return value == 0 ? nil : value
+  }
+}
+
+extension EncoderCounters {
+  /// The number of times that another encoder took over.
+  fileprivate var changes: Int { failovers + recoveries + switches + adaptations }
+}

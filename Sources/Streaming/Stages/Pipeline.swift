@@ -1,0 +1,404 @@
+import Encoding
+package import Media
+package import Platform
+import RTP
+package import Sound
+import Synchronization
+
+/// One camera's way to its viewers: capture, encode and send, on a thread each, and sound on another. A stream has one
+/// or several tracks (``Track``), of which the first is that of the pictures. There is no global state, so that one
+/// process may run several pipelines.
+package final class Pipeline: @unchecked Sendable {
+  // Sendable: mutable state is either under a mutex or touched in `start` and `waitUntilEnd` alone, which the one owner
+  // calls one after the other.
+
+  /// The way in which a pipeline ended.
+  package enum Outcome: Sendable {
+    /// The pipeline was stopped.
+    case stopped
+    /// The source had no more pictures.
+    case sourceEnded
+    /// The source or the encoder failed for good.
+    case failed(any Error)
+  }
+
+  /// The encoder.
+  package let encoder: any VideoEncoder
+  /// The format that the source delivers.
+  package let sourceFormat: SourceFormat
+  /// Becomes readable once the pipeline has ended on its own or by ``stop()``.
+  package let ended: Interrupt
+
+  private let source: any VideoSource
+  private let keyFrameInterval: Duration
+  private let interrupt: Interrupt
+  let requests = EncoderRequests()
+  private let mailbox: Mailbox<WaitingFrame>
+  let statisticsRecorder: StatisticsRecorder
+  /// The tracks of the stream: that of the pictures, and the further ones.
+  package let tracks: [Track]
+  /// The sound of the stream, whose track is the last one; nil for a stream without sound.
+  package let sound: SoundStage?
+  /// The send stage of the pictures.
+  let sendStage: SendStage
+  let pictureStage: PictureStage
+  let viewerList = Mutex(ViewerList())
+  let restsUnwatched: Bool
+  private let turn: PictureTurn
+  private let thinning = FrameThinning()
+  private let reducer = FrameReducer()
+  private let rates: Mutex<Rates>
+  private let nominalRate: FrameRate
+  private let outcome = Mutex<Outcome?>(nil)
+  private let end = Mutex<Instant?>(nil)
+  private var threads: Threads?
+  private let trace: CameraTrace
+  private let realTime: RealTimePriority
+  private let isPunctual: Bool
+  /// The way in which packets are made and leave.
+  let sending: PacketSending
+  private let notedThreads = ThreadNotes()
+
+  /// The requested rates, and the part of them that is left.
+  private struct Rates {
+    var bitrate: Int
+    var restrictions = StreamRestrictions()
+    /// The color description of the samples, where it differs from the encoder's original one.
+    var color: ColorDescription?
+
+    /// The differences from the encoder's original configuration.
+    var encoder: EncoderRestrictions {
+      var encoder = restrictions.encoder
+      encoder.color = color
+      return encoder
+    }
+
+    /// Bits a second.
+    var effective: Int {
+      let limits = EncoderConfiguration.bitrateLimits
+      return min(max(Int(Double(bitrate) * restrictions.bitrateShare), limits.lowerBound), limits.upperBound)
+    }
+  }
+
+  private struct Threads: ~Copyable {
+    let capture: NamedThread
+    let encode: NamedThread
+  }
+
+  /// Connects a source with an encoder that was prepared for its format, and opens the destinations' sockets.
+  ///
+  /// - Parameters:
+  ///   - furtherTracks: the tracks beside that of the pictures, whose access units the owner of each one's encoder puts
+  ///     into ``Track``.
+  ///   - orientation: the orientation of pictures at the start. The encoder is one for pictures of this orientation.
+  ///   - pacing: the part of a frame interval over which the packets of a large frame are spread, 0…1; 0 sends them at
+  ///     once. The first frame after an orientation switch or a fail-over is never spread.
+  ///   - sound: the source of the stream's sound, and its settings; nil for none.
+  ///   - restsUnwatched: `true` lets the encoder rest while nobody takes the pictures; listeners do not count.
+  ///   - sending: the way in which packets are made and leave.
+  ///   - trace: the camera that probes and the trace file name with each frame.
+  ///   - realTime: the use of real-time priority by capture and send.
+  ///   - isPunctual: `true` wakes the threads with a precision of 1 ns, `false` with the kernel's usual one.
+  ///   - started: the time at which the program began, the base of ``StreamStatistics/firstPacket``.
+  /// - Throws: ``StreamDestinationError``, ``FramePoolError``, ``SystemFailure``.
+  package init(
+    source: any VideoSource, encoder: any VideoEncoder, destinations: [StreamDestination],
+    furtherTracks: [TrackFormat] = [], sound: (source: any SoundSource, settings: SoundSettings)? = nil,
+    keyFrameInterval: Duration, orientation: Orientation = .upright,
+    pacing: Double = 0, restsUnwatched: Bool = false, sending: PacketSending = PacketSending(),
+    trace: CameraTrace = CameraTrace(), realTime: RealTimePriority = .auto, isPunctual: Bool = true,
+    started: Instant = .now()
+  ) throws {
+    turn = PictureTurn(source, orientation)
+    self.trace = trace
+    (self.realTime, self.isPunctual) = (realTime, isPunctual)
+    self.sending = sending
+    self.source = source
+    self.encoder = encoder
+    self.keyFrameInterval = keyFrameInterval
+    sourceFormat = source.format
+    nominalRate = encoder.configuration.frameRate
+    rates = Mutex(Rates(bitrate: encoder.configuration.bitrate))
+    interrupt = try Interrupt()
+    ended = try Interrupt()
+    statisticsRecorder = StatisticsRecorder(encoderName: encoder.name, started: started)
+    let interval = encoder.configuration.frameRate.interval
+    // The wait for a consumer must not delay the next frame.
+    mailbox = Mailbox(patience: Duration(nanoseconds: min(10_000_000, interval.nanoseconds / 2)))
+    let canonicalName = Self.canonicalName()
+    // Noise at the finest quantizer has made 2.55 bytes a pixel. Unneeded memory is never touched.
+    let pictures = TrackFormat(
+      payload: .h264, bitrate: encoder.configuration.bitrate, interval: interval,
+      unitBytes: source.format.size.pixels * 3 + 65_536, parameterSets: encoder.parameterSets)
+    let muxedSound = try sound.map { _ in try MuxedSound() }
+    let first = try Track(
+      0, pictures, sound: muxedSound?.units, pacing: min(max(pacing, 0), 1), canonicalName: canonicalName,
+      requests: requests, statistics: statisticsRecorder, sending: sending)
+    let further = furtherTracks + (sound.map { [SoundStage.trackFormat($0.settings)] } ?? [])
+    tracks = try [first] + Track.further(further, canonicalName: canonicalName, started: started, sending)
+    if let muxedSound { tracks[tracks.count - 1].consumers.add(muxedSound) }
+    self.sound = sound.map { [tracks] in
+      SoundStage($0.source, $0.settings, track: tracks[tracks.count - 1], muxed: muxedSound)
+    }
+    sendStage = first.sendStage
+    pictureStage = PictureStage(size: source.format.size)
+    source.keepCompressed(while: pictureStage.demand)
+    self.restsUnwatched = restsUnwatched
+    for destination in destinations { try add(destination) }
+    requests.setWanted(!restsUnwatched || !destinations.isEmpty)
+  }
+
+  /// Starts the threads: one for capture, one for encoding, one for each track's packets, and one for sound.
+  ///
+  /// - Throws: ``SystemFailure`` where the system has no thread left; then nothing runs.
+  package func start() throws {
+    precondition(threads == nil, "a pipeline is started once")
+    // From the last stage to the first, so that each stage finds the next one ready. Where a thread cannot be started,
+    // the queues that the others wait for are closed before the threads go out of scope, because that waits for their
+    // ends.
+    do {
+      for track in tracks { try start(track) }
+      try sound?.start(realTime)
+      let encode = try startEncoding(encoder)
+      do {
+        let capture = try startCapturing(source)
+        threads = Threads(capture: capture, encode: encode)
+      } catch {
+        mailbox.close()
+        throw error
+      }
+    } catch {
+      closeTracks()
+      sound?.waitUntilEnd()
+      for track in tracks { track.waitUntilEnd() }
+      throw error
+    }
+  }
+
+  private func start(_ track: Track) throws(SystemFailure) {
+    try track.start { body throws(SystemFailure) in
+      // Traces and scheduling are told of a frame's way, which is that of the first track.
+      guard track.number > 0 else { return try thread("nj-send", .realTime(realTime), body) }
+      return try NamedThread("nj-send-\(track.number)", urgency: .realTime(realTime), isPunctual: isPunctual, body)
+    }
+  }
+
+  /// Ends the tracks after the access units that they have: no more of them come.
+  private func closeTracks() { for track in tracks { track.close() } }
+
+  /// Starts a thread of the frame path.
+  private func thread(
+    _ name: String, _ urgency: NamedThread.Urgency, _ body: @escaping @Sendable () -> Void
+  ) throws(SystemFailure) -> NamedThread {
+    try NamedThread(name, urgency: urgency, isPunctual: isPunctual) { [notedThreads, trace] in
+      notedThreads.note(name)
+      trace.follow(thread: name, body)
+    }
+  }
+
+  /// The scheduling of the threads that frames pass through, in that order, at the time when the threads began.
+  package var threadScheduling: [(name: String, scheduling: ThreadScheduling)] {
+    notedThreads.noted.withLock { noted in
+      ["nj-capture", "nj-encode", "nj-send"].compactMap { name in noted[name].map { (name, $0) } }
+    }
+  }
+
+  private func startEncoding<Encoder: VideoEncoder>(_ encoder: Encoder) throws(SystemFailure) -> NamedThread {
+    let stage = EncodeStage(
+      encoder: encoder, keyFrameInterval: keyFrameInterval, mailbox: mailbox, consumers: tracks[0].consumers,
+      statistics: statisticsRecorder, requests: requests, reducer: reducer, turn: turn, pictureStage: pictureStage)
+    return try thread("nj-encode", .punctual) { [self] in
+      do throws(EncoderError) {
+        try stage.run()
+      } catch {
+        finish(.failed(error))
+        // The capture thread would fill the mailbox in vain.
+        interrupt.fire()
+        mailbox.close()
+      }
+      // The stage has closed the first one.
+      closeTracks()
+    }
+  }
+
+  private func startCapturing<Source: VideoSource>(_ source: Source) throws(SystemFailure) -> NamedThread {
+    let stage = CaptureStage(
+      source: source, mailbox: mailbox, statistics: statisticsRecorder, thinning: thinning)
+    return try thread("nj-capture", .realTime(realTime)) { [self] in
+      do {
+        try stage.run(interrupt: interrupt)
+        finish(interrupt.hasFired() ? .stopped : .sourceEnded)
+      } catch {
+        finish(.failed(error))
+      }
+    }
+  }
+
+  /// Requests the pipeline's end: it takes no new picture and sends those on the way. Any thread, any number of times.
+  package func stop() {
+    interrupt.fire()
+    sound?.stop()
+    pictureStage.close()
+  }
+
+  /// Waits until every thread has ended, and returns how the pipeline ended. Once ``ended`` is readable, the wait takes
+  /// no longer than the pictures on the way need, and ``SoundStage/endPatience`` where the driver of a sound card hangs.
+  package func waitUntilEnd() -> Outcome {
+    threads = nil
+    // A pipeline that was never started has no stage that would have done it.
+    closeTracks()
+    sound?.waitUntilEnd()
+    for track in tracks { track.waitUntilEnd() }
+    pictureStage.close()
+    // Announced sessions are over.
+    viewerList.withLock { $0.announcer.take() }?.end()
+    end.withLock { if $0 == nil { $0 = .now() } }
+    return outcome.withLock { $0 } ?? .stopped
+  }
+
+  /// Makes the next frame a key frame.
+  package func requestKeyFrame() {
+    requests.setKeyFrame()
+  }
+
+  /// Puts the parameter sets before the next picture, of whatever kind. Every key frame has them anyway. For a receiver
+  /// that has joined and has not got them otherwise.
+  package func repeatParameterSets() {
+    sendStage.repeatParameterSets()
+  }
+
+  /// The frame rate in frames a second that the encoder assumes. Any thread may read it, unlike the encoder's.
+  package var frameRate: FrameRate { statisticsRecorder.encode.withLock { $0.frameRate } ?? nominalRate }
+
+  /// Sets the orientation of the next picture and those after it. With an encoder of one aspect alone, only half turns
+  /// and mirrors may follow. Any thread may call it, at any time.
+  package func orient(_ orientation: Orientation) {
+    turn.orient(orientation)
+  }
+
+  /// Sets the orientation like ``orient(_:)``, and waits. It returns once a picture with that orientation was encoded,
+  /// another one was requested, or the pipeline has ended; or after `patience`, with too few pictures to tell.
+  ///
+  /// - Throws: ``TurnRefusal`` where source or encoder cannot; the stream goes on as before.
+  package func turn(
+    to orientation: Orientation, patience: Duration = Duration(seconds: 3)
+  ) async throws(TurnRefusal) {
+    turn.orient(orientation)
+    try await turn.settle(orientation, by: .now() + patience)
+  }
+
+  /// The orientation of pictures: by the last ``orient(_:)``, or the former one where that cannot be done.
+  package var orientation: Orientation { turn.orientation }
+
+  /// The reason why pictures do not have the orientation of the last request; nil where they have it, or where no
+  /// picture has come since.
+  package var turnRefusal: TurnRefusal? { turn.refusal }
+
+  /// The bitrate in bits a second that the encoder aims at: that of the last ``changeBitrate(_:)``, less the part that
+  /// ``restrict(_:)`` took. Any thread may read it.
+  package var bitrate: Int { rates.withLock { $0.effective } }
+
+  /// Sets the bitrate to `bitrate` bits a second from one of the next frames on, with neither a key frame nor new
+  /// parameter sets.
+  ///
+  /// - Throws: ``EncoderError/configuration(_:)`` for an impossible value; then nothing changes.
+  package func changeBitrate(_ bitrate: Int) throws(EncoderError) {
+    try EncoderConfiguration.check(bitrate: bitrate)
+    rates.withLock {
+      $0.bitrate = bitrate
+      apply($0)
+    }
+  }
+
+  /// The restrictions of the stream, by ``restrict(_:)``.
+  package var restrictions: StreamRestrictions { rates.withLock { $0.restrictions } }
+
+  /// Restricts the stream from one of the next frames on, or lifts restrictions. Another size, or a preset that a
+  /// running x264 does not take, needs another encoder, which is made first. The stream goes on meanwhile, and no frame
+  /// is lost. Where the encoder is one of one size alone, rates change, and nothing else. Any thread may call it,
+  /// except those of the frame path.
+  ///
+  /// - Throws: ``FramePoolError`` where there is no memory to scale pictures; then nothing changes.
+  package func restrict(_ restrictions: StreamRestrictions) throws {
+    precondition(restrictions.bitrateShare > 0 && restrictions.bitrateShare <= 1, "a share of the bitrate")
+    try reducer.prepare(from: sourceFormat.size, to: restrictions.encoder.size(of: sourceFormat.size))
+    thinning.limit(to: restrictions.maximumFrameRate)
+    rates.withLock {
+      $0.restrictions = restrictions
+      requests.setRestrictions($0.encoder)
+      apply($0)
+    }
+  }
+
+  /// Updates the stream's color description, where the samples' meaning has changed. The stream may have begun with
+  /// another camera, or with none. To be called now and then. The encoder is exchanged as by ``restrict(_:)``.
+  package func followColor() {
+    guard let color = source.condition?.color else { return }
+    rates.withLock {
+      let new = color == sourceFormat.color ? nil : color
+      guard $0.color != new else { return }
+      $0.color = new
+      requests.setRestrictions($0.encoder)
+    }
+  }
+
+  private func apply(_ rates: Rates) {
+    requests.setBitrate(rates.effective)
+    sendStage.bitrate.store(rates.effective, ordering: .relaxed)
+  }
+
+  /// The statistics so far.
+  package var statistics: StreamStatistics { statistics(latencies: .summaries) }
+
+  /// The statistics so far, without ``StreamStatistics/latencies``: for a caller that reads often and keeps the
+  /// distributions.
+  package var counts: StreamStatistics { statistics(latencies: .distributions) }
+
+  /// The statistics so far, without latencies of any kind: for a caller that reads each second and allocates little.
+  package var counters: StreamStatistics { statistics(latencies: .none) }
+
+  /// The number of frames that were encoded so far, and the time for which the encoder was at work. Allocates nothing.
+  package var encoderWork: (frames: Int, busy: Duration) {
+    statisticsRecorder.encode.withLock { ($0.frames, $0.busy) }
+  }
+
+  private func statistics(latencies: StatisticsRecorder.LatencyFigures) -> StreamStatistics {
+    var statistics = statisticsRecorder.statistics(until: end.withLock { $0 } ?? .now(), latencies: latencies)
+    statistics.camera = source.condition
+    return statistics
+  }
+
+  /// Returns the camera's events since the last call, oldest first.
+  package func takeCameraEvents() -> [CameraEvent] { source.takeEvents() }
+
+  /// Returns the latency from capture to wire since the last call.
+  package func recentLatency() -> LatencySummary {
+    statisticsRecorder.recentLatency()
+  }
+
+  /// The stream's parameter sets, and the number of their changes since the start.
+  package var parameterSets: (sets: ParameterSets, changes: Int) {
+    // The cache has had the encoder's own from the start.
+    sendStage.parameterSets ?? (encoder.parameterSets, 0)
+  }
+
+  /// Notes the end. The first outcome counts: what follows a failure is its consequence.
+  private func finish(_ result: Outcome) {
+    outcome.withLock { if $0 == nil { $0 = result } }
+    pictureStage.close()
+    ended.fire()
+    turn.end()
+  }
+}
+
+/// The scheduling that the threads of a pipeline report.
+private final class ThreadNotes: Sendable {
+  // With room for the three threads, so that none of them makes it while the other two wait.
+  let noted = Mutex<[String: ThreadScheduling]>(Dictionary(minimumCapacity: 3))
+
+  /// Notes the calling thread's scheduling under its name.
+  func note(_ name: String) {
+    guard let scheduling = ThreadScheduling.current() else { return }
+    noted.withLock { $0[name] = scheduling }
+  }
+}

@@ -1,0 +1,252 @@
+import Media
+package import Platform
+import RTP
+package import Sound
+import Synchronization
+
+/// The settings of a stream's sound. Gain and mute change while the stream goes on.
+package struct SoundSettings: Hashable, Sendable {
+  /// The number of channels, 1 or 2.
+  package var channels = 1
+  /// Bits a second of Opus.
+  package var bitrate = 32_000
+  /// The gain in dB.
+  package var gain = 0.0
+  /// `true` reduces sound below 100 Hz by a high-pass filter.
+  package var usesHighPass = true
+
+  /// Creates the default settings.
+  package init() {}
+}
+
+/// The figures of a stream's sound.
+package struct SoundFigures: Hashable, Sendable {
+  /// The source's state.
+  package var condition = SoundCondition()
+  /// The level of the last tenth of a second, after gain and before mute.
+  package var level = SoundLevel.silence
+  /// The loudest level of the last second: whoever looks once a second misses nothing.
+  package var loudest = SoundLevel.silence
+  /// `true` if viewers get silence on request.
+  package var isMuted = false
+  /// The gain in dB.
+  package var gain = 0.0
+  /// Samples that were clipped, by the card or by the gain.
+  package var clipped: Int64 = 0
+  /// Opus packets of 20 ms.
+  package var encoded = 0
+  /// Frames of 20 ms that libopus refused.
+  package var failed = 0
+  /// Opus packets that a stream with sound beside the pictures had no room for, because the send stage was late.
+  package var dropped = 0
+  /// The figures of MP3 for listeners.
+  package var mp3 = MP3Statistics()
+}
+
+/// The sound for streams that carry it beside the pictures, on its way to the pictures' send stage.
+final class MuxedSound: CodedPictureConsumer, Sendable {
+  /// The access units.
+  let units: CodedPictureQueue
+
+  /// Access units without room.
+  private let dropped = Atomic<Int>(0)
+
+  /// The number of access units without room.
+  var droppedCount: Int { dropped.load(ordering: .relaxed) }
+
+  /// Creates an empty queue.
+  init() throws { units = try CodedPictureQueue(capacity: OpusEncoder.packetLimit) }
+
+  /// Copies an access unit for the send stage. Without room, the unit is dropped: late sound is useless.
+  func take(_ unit: borrowing AccessUnit) {
+    guard let copy = units.beginWriteAtOnce() else { return drop() }
+    guard copy.store(unit) else {
+      units.abandon(copy)
+      return drop()
+    }
+    units.commit(copy, encoded: .now())
+  }
+
+  private func drop() { dropped.wrappingAdd(1, ordering: .relaxed) }
+
+  func breakOff() {}
+  func close() {}
+}
+
+/// Takes sound from its source, encodes it, and puts it into its track. Runs on a thread of its own.
+package final class SoundStage: @unchecked Sendable {
+  // Sendable: `thread` belongs to the owner. All other state is constant, under a lock, or the sound thread's own.
+  private let source: any SoundSource
+  private let settings: SoundSettings
+  private let track: Track
+  private let muxed: MuxedSound?
+  private let shared: Mutex<SoundFigures>
+  private var thread: NamedThread?
+  private let hasEnded = Monitor()
+  /// Under ``hasEnded``: `true` once the thread does nothing more.
+  private var isOver = false
+  /// Encodes the sound once more, as MP3, while somebody listens by HTTP.
+  let mp3: MP3Stage
+
+  /// The channels of the sound.
+  var channels: OpusChannels { settings.channels == 2 ? .stereo : .mono }
+
+  /// The interval between two frames, and the longest wait for samples.
+  package static let interval = Duration.milliseconds(20)
+  private static let patience = Duration.milliseconds(100)
+  /// The longest wait for the thread's end: a sound card's driver may hang in it.
+  static let endPatience = Duration.seconds(2)
+
+  /// The format of a track of sound.
+  package static func trackFormat(_ settings: SoundSettings) -> TrackFormat {
+    TrackFormat(
+      payload: .opus(settings.channels == 2 ? .stereo : .mono), bitrate: settings.bitrate, interval: interval,
+      unitBytes: OpusEncoder.packetLimit)
+  }
+
+  /// Creates the stage; ``start()`` starts the thread.
+  ///
+  /// - Parameters:
+  ///   - track: a track of ``trackFormat(_:)`` with the same settings.
+  ///   - muxed: the same sound for streams that carry it beside the pictures; nil where there are none.
+  init(_ source: any SoundSource, _ settings: SoundSettings, track: Track, muxed: MuxedSound?) {
+    (self.source, self.settings, self.track, self.muxed) = (source, settings, track, muxed)
+    var figures = SoundFigures()
+    figures.gain = settings.gain
+    shared = Mutex(figures)
+    mp3 = MP3Stage(channels: settings.channels)
+  }
+
+  deinit {
+    source.stop()
+    mp3.close()
+  }
+
+  /// Starts the thread, which ends once the source was stopped or the track takes no more.
+  ///
+  /// - Throws: ``SystemFailure`` or ``OpusFailure`` where memory is short.
+  package func start(_ realTime: RealTimePriority) throws {
+    let encoder = EncoderBox(try OpusEncoder(channels: settings.channels, bitrate: settings.bitrate))
+    thread = try NamedThread("nj-audio", urgency: .realTime(realTime)) { [self] in
+      run(encoder)
+      hasEnded.locked {
+        isOver = true
+        hasEnded.signal()
+      }
+    }
+  }
+
+  /// Ends the source, and with it the thread: at once, or within 100 ms where a sound card is open. Ends every listener's
+  /// wait, too. Any thread may call it.
+  package func stop() {
+    source.stop()
+    mp3.close()
+  }
+
+  /// Ends the source, and waits for the thread. A thread that hangs in the driver of a sound card is left behind after
+  /// ``endPatience``, so that the pictures' end does not wait for it.
+  package func waitUntilEnd() {
+    stop()
+    guard let thread = thread.take() else { return }
+    let deadline = Instant.now() + Self.endPatience
+    let isOver = hasEnded.locked {
+      while !self.isOver, hasEnded.wait(until: deadline) {}
+      return self.isOver
+    }
+    if isOver {
+      _ = consume thread
+    } else {
+      thread.detach()
+    }
+  }
+
+  /// The figures so far. Any thread may call it.
+  package var figures: SoundFigures {
+    var figures = shared.withLock { $0 }
+    figures.condition = source.condition
+    figures.mp3 = mp3.statistics
+    figures.dropped = muxed?.droppedCount ?? 0
+    return figures
+  }
+
+  /// Returns the source's events since the last call, oldest first.
+  package func takeEvents() -> [SoundEvent] { source.takeEvents() }
+
+  /// Mutes the sound, or ends the mute. Any thread may call it.
+  package func mute(_ isMuted: Bool) { shared.withLock { $0.isMuted = isMuted } }
+
+  /// Sets the gain in dB. Any thread may call it.
+  package func setGain(_ decibels: Double) { shared.withLock { $0.gain = decibels } }
+
+  private final class EncoderBox: @unchecked Sendable {
+    // Sendable: passes from the thread that made it to the one that uses it.
+    var encoder: OpusEncoder
+    let lookahead: Duration
+    init(_ encoder: consuming OpusEncoder) {
+      lookahead = Duration(seconds: Double(encoder.lookahead) / Double(SoundFormat.trackRate))
+      self.encoder = encoder
+    }
+  }
+
+  private func run(_ box: EncoderBox) {
+    let timeline = SoundTimeline(channels: settings.channels, start: .now())
+    var chain = SoundChain(channels: settings.channels, usesHighPass: settings.usesHighPass)
+    var meter = LevelMeter(rate: SoundFormat.trackRate * settings.channels)
+    var hold = LevelHold()
+    let frame = UnsafeMutableBufferPointer<Int16>.allocate(capacity: OpusEncoder.frameSamples * settings.channels)
+    let packet = UnsafeMutableRawBufferPointer.allocate(byteCount: OpusEncoder.packetLimit, alignment: 8)
+    defer {
+      frame.deallocate()
+      packet.deallocate()
+      // No sound comes any more.
+      mp3.close()
+      source.end()
+    }
+    var (wasHeard, wasMuted) = (false, false)
+    // The track stays open for a while after the source was stopped.
+    while track.isOpen, source.fill(timeline, patience: Self.patience) {
+      while let time = timeline.take(frame) {
+        let (gain, isMuted) = shared.withLock { ($0.gain, $0.isMuted) }
+        chain.setGain(gain)
+        let clipped = chain.apply(frame)
+        let level = meter.note(UnsafeBufferPointer(frame))
+        let isHeard = track.isWatched
+        shared.withLock {
+          $0.clipped += Int64(clipped)
+          if let level { ($0.level, $0.loudest) = (level, hold.note(level)) }
+        }
+        // The encoder's history is of a time when nobody listened, or of the other side of a mute.
+        if isHeard, !wasHeard || isMuted != wasMuted { box.encoder.forget() }
+        (wasHeard, wasMuted) = (isHeard, isMuted)
+        guard isHeard || mp3.isWanted else { continue }
+        if isMuted { frame.update(repeating: 0) }
+        mp3.offer(UnsafeBufferPointer(frame))
+        guard isHeard else { continue }
+        guard send(UnsafeBufferPointer(frame), at: time, by: box, in: packet) else { return }
+      }
+    }
+  }
+
+  /// Encodes a frame and puts it into the track. Returns `false` once the track takes no more.
+  private func send(
+    _ frame: UnsafeBufferPointer<Int16>, at time: Instant, by box: EncoderBox, in packet: UnsafeMutableRawBufferPointer
+  ) -> Bool {
+    // A frame that libopus refuses is a defect of ours, and the line goes on.
+    guard let count = try? box.encoder.encode(frame, into: packet),
+      let unit = NALUnit(UnsafeRawBufferPointer(rebasing: packet[..<count]))
+    else {
+      shared.withLock { $0.failed += 1 }
+      return true
+    }
+    shared.withLock { $0.encoded += 1 }
+    guard track.reserve() else { return false }
+    // Decoded sound comes late by the encoder's lookahead: the packet begins with samples of the frame before.
+    let time = time - box.lookahead
+    withUnsafePointer(to: unit) { unit in
+      _ = track.take(
+        AccessUnit(
+          nalUnits: UnsafeBufferPointer(start: unit, count: 1), isKeyFrame: true, timestamp: time, captured: time))
+    }
+    return true
+  }
+}

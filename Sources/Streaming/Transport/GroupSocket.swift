@@ -1,0 +1,109 @@
+import CLinux
+import Glibc
+import Platform
+
+/// The options by which packets are sent to a multicast group.
+struct MulticastOptions: Hashable, Sendable {
+  /// The index of the interface that packets leave by, and that receivers' RTCP comes by; 0 is the route's.
+  var interface: UInt32 = 0
+  /// The interface's name, where it was named: an interface that went away comes back under another index.
+  var interfaceName: String?
+  /// `true` if receivers on this host get the packets too; nil leaves it to the system, where they do.
+  var loopsBack: Bool?
+
+  /// Returns the options with the index that the interface has now.
+  func refreshed() -> MulticastOptions {
+    guard let interfaceName else { return self }
+    var refreshed = self
+    let index = if_nametoindex(interfaceName)
+    if index != 0 { refreshed.interface = index }
+    return refreshed
+  }
+
+  /// Sets the options for packets that leave by `socket`.
+  ///
+  /// - Throws: ``SystemFailure``.
+  func apply(to socket: CInt, isIPv6: Bool) throws(SystemFailure) {
+    let level = CInt(isIPv6 ? IPPROTO_IPV6 : IPPROTO_IP)
+    if let loopsBack {
+      var value: CInt = loopsBack ? 1 : 0
+      let option = isIPv6 ? IPV6_MULTICAST_LOOP : IP_MULTICAST_LOOP
+      guard setsockopt(socket, level, option, &value, socklen_t(MemoryLayout<CInt>.size)) == 0 else {
+        throw SystemFailure("loop")
+      }
+    }
+    guard interface != 0 else { return }
+    var result: CInt
+    if isIPv6 {
+      var index = CInt(bitPattern: interface)
+      result = setsockopt(socket, level, IPV6_MULTICAST_IF, &index, socklen_t(MemoryLayout<CInt>.size))
+    } else {
+      var request = ip_mreqn()
+      request.imr_ifindex = CInt(bitPattern: interface)
+      result = setsockopt(socket, level, IP_MULTICAST_IF, &request, socklen_t(MemoryLayout<ip_mreqn>.size))
+    }
+    guard result == 0 else { throw SystemFailure("interface") }
+  }
+}
+
+/// Receives the RTCP that receivers send to their group (RFC 3550 section 6): bound to the group's address and a member
+/// of it.
+///
+/// A socket that is connected to the group receives nothing: no datagram comes *from* a group.
+struct GroupSocket: ~Copyable {
+  let fileDescriptor: CInt
+  /// `true` if the socket was a member from its creation on.
+  let hasJoined: Bool
+  private let group: SocketAddress
+
+  /// Joins `group`, whose port is that of RTCP.
+  ///
+  /// - Parameters:
+  ///   - interface: the index of the interface to join on; 0 is the system's choice.
+  ///   - mayWait: `true` leaves a group that cannot be joined yet, as without a route, to ``joinAgain(interface:)``.
+  /// - Throws: ``SystemFailure``.
+  init(joining group: SocketAddress, interface: UInt32, mayWait: Bool = false) throws(SystemFailure) {
+    let group = group.with(interface: interface)
+    let descriptor = nightjar_udp_socket(group.family)
+    guard descriptor >= 0 else { throw SystemFailure("socket") }
+    func set<Value: BitwiseCopyable>(_ level: CInt, _ option: CInt, _ value: Value) -> Bool {
+      var value = value
+      return setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Value>.size)) == 0
+    }
+    // Receivers of the group on this host have the same port.
+    _ = set(SOL_SOCKET, SO_REUSEADDR, CInt(1))
+    _ = set(SOL_SOCKET, SO_REUSEPORT, CInt(1))
+    let isBound = group.withPointer({ bind(descriptor, $0, group.length) }) == 0
+    let isMember = isBound && Self.join(descriptor, group, interface: interface)
+    guard isBound, isMember || mayWait else {
+      let failure = SystemFailure("joining the group")
+      close(descriptor)
+      throw failure
+    }
+    self.group = group
+    hasJoined = isMember
+    fileDescriptor = descriptor
+  }
+
+  /// Joins once more, after the interface was gone and with it the membership, or before it was there. Does nothing if
+  /// the socket is still a member.
+  borrowing func joinAgain(interface: UInt32) {
+    _ = Self.join(fileDescriptor, group, interface: interface)
+  }
+
+  private static func join(_ descriptor: CInt, _ group: SocketAddress, interface: UInt32) -> Bool {
+    var request = group_req()
+    request.gr_interface = interface
+    withUnsafeMutableBytes(of: &request.gr_group) { memory in
+      group.withPointer {
+        memory.copyMemory(from: UnsafeRawBufferPointer(start: $0, count: Int(group.length)))
+      }
+    }
+    let level = CInt(group.isIPv6 ? IPPROTO_IPV6 : IPPROTO_IP)
+    return setsockopt(descriptor, level, MCAST_JOIN_GROUP, &request, socklen_t(MemoryLayout<group_req>.size)) == 0
+  }
+
+  deinit {
+    close(fileDescriptor)
+  }
+}

@@ -1,0 +1,147 @@
+import Glibc
+package import Platform
+import RTP
+import Synchronization
+
+/// RTP and RTCP within a byte stream, each packet behind `$`, a channel's number and its length (RFC 2326 section
+/// 10.12). The owner of the byte stream writes the bytes that this transport makes.
+package final class InterleavedTransport: PacketTransport, @unchecked Sendable {
+  // Sendable: what the send thread does not use alone is atomic or under a mutex.
+  private let media: UInt8
+  private let control: UInt8
+  private let write: @Sendable (InterleavedBytes) -> Void
+  private let inFlight = Atomic(0)
+  private let received = Mutex<[[UInt8]]>([])
+  private let arrival: Interrupt
+
+  /// The most RTCP datagrams that wait to be read; more are lost, as in a socket's buffer.
+  private static let receiveLimit = 16
+
+  /// Creates a transport on the agreed channels.
+  ///
+  /// - Parameter write: takes the bytes to be written, on the send thread, and must not wait. Once a frame has left
+  ///   this host, or never will, ``frameHasLeft()`` is to be called.
+  /// - Throws: ``SystemFailure`` where the process has no descriptor left.
+  package init(
+    media: UInt8, control: UInt8, write: @escaping @Sendable (InterleavedBytes) -> Void
+  ) throws(SystemFailure) {
+    self.media = media
+    self.control = control
+    self.write = write
+    arrival = try Interrupt()
+  }
+
+  /// Notes that one of the frames that were to be written has left this host, or never will. Any thread.
+  package func frameHasLeft() {
+    inFlight.subtract(1, ordering: .relaxed)
+  }
+
+  /// Takes an RTCP datagram that came on the control channel. Any thread.
+  package func receive(control datagram: [UInt8]) {
+    received.withLock {
+      if $0.count < Self.receiveLimit { $0.append(datagram) }
+      // Under the lock: otherwise the other side could clear this interrupt together with the one before, and not see
+      // it.
+      arrival.fire()
+    }
+  }
+
+  // None of the frame's packets is lost here: there is always room for one frame more.
+  func send(_ frame: OutgoingFrame, _ packets: Range<Int>) -> SendProgress {
+    let bytes = frame.interleaved(packets, channel: media)
+    var progress = SendProgress(next: packets.upperBound)
+    progress.packets = packets.count
+    progress.bytes = bytes.count - packets.count * InterleavedBytes.headerBytes
+    // A paced frame comes in parts, of which the last one stands for all.
+    if bytes.isFrame { inFlight.add(1, ordering: .relaxed) }
+    write(bytes)
+    return progress
+  }
+
+  func send(header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer) -> Bool {
+    write(InterleavedBytes(channel: media, header, payload))
+    return true
+  }
+
+  func send(control bytes: UnsafeRawBufferPointer) {
+    write(InterleavedBytes(channel: control, bytes, UnsafeRawBufferPointer(start: nil, count: 0)))
+  }
+
+  func receiveControl(into memory: UnsafeMutableRawBufferPointer, hasMore: inout Bool) -> Int {
+    let datagram = received.withLock { list in
+      let datagram = list.isEmpty ? nil : list.removeFirst()
+      if list.isEmpty { arrival.clear() }
+      return datagram
+    }
+    hasMore = datagram != nil
+    guard let datagram, datagram.count <= memory.count else { return 0 }
+    memory.copyBytes(from: datagram)
+    return datagram.count
+  }
+
+  var framesInFlight: Int { inFlight.load(ordering: .relaxed) }
+  var losesBursts: Bool { false }
+  func willContinue() {}
+  func notePart(isFirst: Bool, isLast: Bool) {}
+  func isReachable() -> Bool { true }
+  var descriptors: (output: CInt?, input: CInt?) { (nil, arrival.fileDescriptor) }
+}
+
+/// Interleaved packets, made once for all viewers that agreed on the same channel.
+package final class InterleavedBytes: @unchecked Sendable {
+  // Sendable: the bytes are written in `init`, and in `refill` by the only holder of the object.
+  /// The bytes; valid for as long as this object is held.
+  package private(set) var bytes: UnsafeRawBufferPointer
+  /// `true` if the bytes end a frame: ``InterleavedTransport/frameHasLeft()`` is to be called once they have left.
+  package private(set) var isFrame: Bool
+  private var memory: UnsafeMutableRawBufferPointer
+
+  /// The size of `$`, the channel and the length.
+  static let headerBytes = 4
+
+  var count: Int { bytes.count }
+
+  /// Creates one packet of two parts, which is no frame.
+  convenience init(channel: UInt8, _ header: UnsafeRawBufferPointer, _ payload: UnsafeRawBufferPointer) {
+    self.init(count: Self.headerBytes + header.count + payload.count, isFrame: false) { memory in
+      Self.append(header, payload, channel: channel, to: memory)
+    }
+  }
+
+  init(count: Int, isFrame: Bool, fill: (UnsafeMutableRawPointer) -> Void) {
+    memory = .allocate(byteCount: max(1, count), alignment: 8)
+    fill(memory.baseAddress.unsafelyUnwrapped)
+    bytes = UnsafeRawBufferPointer(start: memory.baseAddress, count: count)
+    self.isFrame = isFrame
+  }
+
+  deinit {
+    memory.deallocate()
+  }
+
+  /// Replaces the bytes, in the same memory where they have room. The caller must be the only holder of the object.
+  func refill(count: Int, isFrame: Bool, fill: (UnsafeMutableRawPointer) -> Void) {
+    if count > memory.count {
+      memory.deallocate()
+      // More than is needed, so that a picture that is a little larger than all before soon needs no new memory.
+      memory = .allocate(byteCount: count + count / 2, alignment: 8)
+    }
+    fill(memory.baseAddress.unsafelyUnwrapped)
+    bytes = UnsafeRawBufferPointer(start: memory.baseAddress, count: count)
+    self.isFrame = isFrame
+  }
+
+  static func append(
+    _ header: UnsafeRawBufferPointer, _ payload: UnsafeRawBufferPointer, channel: UInt8,
+    to memory: UnsafeMutableRawPointer
+  ) {
+    let length = UInt16(truncatingIfNeeded: header.count + payload.count)
+    memory.storeBytes(of: 0x24, as: UInt8.self)
+    memory.storeBytes(of: channel, toByteOffset: 1, as: UInt8.self)
+    memory.storeBytes(of: length.bigEndian, toByteOffset: 2, as: UInt16.self)
+    if let base = header.baseAddress { (memory + headerBytes).copyMemory(from: base, byteCount: header.count) }
+    if let base = payload.baseAddress {
+      (memory + headerBytes + header.count).copyMemory(from: base, byteCount: payload.count)
+    }
+  }
+}

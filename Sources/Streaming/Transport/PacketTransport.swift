@@ -1,0 +1,63 @@
+/// The result of sending packets.
+struct SendProgress {
+  /// The reason why sending ended.
+  enum End {
+    /// All were sent, or lost one by one.
+    case done
+    /// There is no room; the transport's output will be ready again.
+    case full
+    /// The interface's queue has no room, for which there is no event: try again soon.
+    case busy
+    /// No route, no permission, interface gone: all further packets would fail alike.
+    case unreachable
+  }
+
+  /// The first packet that is still to be sent.
+  var next: Int
+  /// Packets that the kernel took.
+  var packets = 0
+  /// Their bytes, RTP headers included.
+  var bytes = 0
+  /// Packets that the kernel refused for good.
+  var lost = 0
+  /// The `errno` of the last refusal; 0 where there was none.
+  var errorNumber: CInt = 0
+  /// The reason why sending ended.
+  var end = End.done
+}
+
+/// The transport of packets to one viewer. Used by the send thread alone, and never waits.
+protocol PacketTransport: AnyObject {
+  /// Sends packets of `frame`. Both ends of `packets` are boundaries of the kernel's messages.
+  func send(_ frame: OutgoingFrame, _ packets: Range<Int>) -> SendProgress
+
+  /// Sends one packet. Returns `false` if there is no room; then the packet is lost.
+  func send(header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer) -> Bool
+
+  /// Sends one RTCP datagram, which is lost where there is no room.
+  func send(control: UnsafeRawBufferPointer)
+
+  /// `true` if packets that leave all at once may be lost on the way, because a queue has no room.
+  var losesBursts: Bool { get }
+
+  /// Takes one datagram from the viewer into `memory`. `hasMore` says whether to call again.
+  ///
+  /// - Returns: The datagram's length, or 0 where there is none that is RTCP.
+  func receiveControl(into memory: UnsafeMutableRawBufferPointer, hasMore: inout Bool) -> Int
+
+  /// The number of frames that were given to the transport and have not left the host.
+  var framesInFlight: Int { get }
+
+  /// Notes that another part of the last frame is about to be given to the transport.
+  func willContinue()
+
+  /// Notes that a frame, or a part of one, has been given to the transport as a whole.
+  func notePart(isFirst: Bool, isLast: Bool)
+
+  /// Returns `true` if there is a route at all. Called before a frame where the last one met
+  /// ``SendProgress/End/unreachable``.
+  func isReachable() -> Bool
+
+  /// The descriptors to watch for room, and for RTCP.
+  var descriptors: (output: CInt?, input: CInt?) { get }
+}

@@ -1,0 +1,135 @@
+import Appliance
+import ArgumentParser
+import Serving
+
+extension ControlCommand {
+  /// `nightjar ctl audio`.
+  struct AudioCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "audio", abstract: "Show the sound, mute it, or set its gain.",
+      discussion: """
+        A gain lasts until the next reload or restart of the stream. A mute lasts until unmute, or until the program \
+        ends. Reloads and restarts of the camera's stream do not end a mute.
+
+        Examples:
+          nightjar ctl audio
+          nightjar ctl audio mute
+          nightjar ctl audio gain 6
+        """,
+      subcommands: [
+        ShowSoundCommand.self, MuteCommand.self, UnmuteCommand.self, GainCommand.self,
+      ], defaultSubcommand: ShowSoundCommand.self)
+
+    @OptionGroup var stream: Stream
+  }
+
+  struct ShowSoundCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "show", abstract: "Show microphone and level.")
+
+    @OptionGroup var stream: Stream
+
+    func run() throws {
+      try stream.tell {
+        try $0.sound()
+      } _: {
+        StatusText.text($0)
+      }
+    }
+  }
+
+  struct MuteCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "mute", abstract: "Mute the sound: viewers hear silence.")
+
+    @OptionGroup var stream: Stream
+
+    func run() throws {
+      try stream.tell {
+        try $0.changeSound(muted: true)
+      } _: {
+        StatusText.text($0)
+      }
+    }
+  }
+
+  struct UnmuteCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(commandName: "unmute", abstract: "End the mute.")
+
+    @OptionGroup var stream: Stream
+
+    func run() throws {
+      try stream.tell {
+        try $0.changeSound(muted: false)
+      } _: {
+        StatusText.text($0)
+      }
+    }
+  }
+
+  struct GainCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+      commandName: "gain",
+      abstract: "Set the gain in decibels: 0 leaves the microphone's sound as it is, 6 doubles it, -6 halves it.",
+      usage: "nightjar ctl audio gain <decibels> [<options>]")
+
+    // Only a list takes -6, which looks like an option.
+    @Argument(parsing: .allUnrecognized, help: ArgumentHelp("Decibels, -30 to 30.", valueName: "decibels"))
+    var words: [String]
+
+    @OptionGroup var stream: Stream
+
+    private var decibels: Double? { words.count == 1 ? Double(words[0]) : nil }
+
+    func validate() throws {
+      guard decibels != nil else {
+        throw ValidationError("'\(words.joined(separator: " "))': write one number of decibels, as in 6 or -3")
+      }
+    }
+
+    func run() throws {
+      try stream.tell {
+        try $0.changeSound(gain: decibels)
+      } _: {
+        StatusText.text($0)
+      }
+    }
+  }
+}
+
+extension StatusText {
+  /// Returns the state of the sound, a line each.
+  static func text(_ sound: StreamStatus.Sound) -> String { lines(of: sound).joined(separator: "\n") + "\n" }
+
+  /// Returns the lines of the sound in the status.
+  static func lines(of sound: StreamStatus.Sound) -> [String] {
+    func decibels(_ value: Double) -> String { Terminal.decimal(value, digits: 1) }
+    let state = sound.present ? sound.name : "no microphone: viewers hear silence"
+    var lines = [
+      "sound        \(state)\(sound.muted ? ", muted" : "")",
+      "             level \(decibels(sound.loudestRmsDbfs)) dBFS, peak \(decibels(sound.loudestPeakDbfs)) dBFS, gain "
+        + "\(decibels(sound.gainDb)) dB, clock \(decibels(sound.driftPpm)) ppm",
+    ]
+    if sound.clipped > 0 { lines.append("             \(sound.clipped) samples clipped: choose less gain") }
+    if sound.losses > 0 || sound.overruns > 0 {
+      lines.append(
+        "             microphone lost \(times(sound.losses)), samples lost \(times(sound.overruns)), "
+          + "\(decibels(sound.silenceSeconds)) s of silence in their place")
+    }
+    if sound.failed + sound.dropped > 0 {
+      lines.append(
+        "             packets of 20 ms lost: \(sound.failed) by the encoder, \(sound.dropped) because the sender was late"
+      )
+    }
+    if sound.mp3Listeners + sound.mp3Frames > 0 {
+      lines.append(
+        "             \(sound.mp3Listeners) listening by MP3, \(sound.mp3Frames) MP3 frames made, \(sound.mp3Skipped) frames "
+          + "skipped")
+    }
+    return lines
+  }
+
+  /// Returns the line for a listener of MP3.
+  static func listenerLine(of delivery: StreamStatus.Destination, label: String) -> String {
+    "\(label)\(delivery.url): \(delivery.packets) MP3 frames, \(delivery.bytes) bytes, \(delivery.framesDropped) lost"
+  }
+}

@@ -1,0 +1,177 @@
+#if X264
+  import Foundation
+  import TestSupport
+  import Testing
+
+  /// `/listen.mp3`, as curl and ffmpeg hear it.
+  @Suite(.serialized) struct MP3Tests {
+    private func sound(_ program: LookedAtProgram) throws -> [String: Any] {
+      let text = try program.control("status", "--json", "--camera", "camera")
+      let status = try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+      return try #require(status["sound"] as? [String: Any])
+    }
+
+    @Test func `ffmpeg hears the test tone beep each second, while no picture and no Opus is encoded`() throws {
+      let program = try LookedAtProgram(["--audio", "test", "--rtsp", "127.0.0.1:\(TCPPort.free())"])
+      let heard = program.directory.path("heard.raw")
+      let player = try Subprocess.run(
+        [
+          "ffmpeg", "-nostdin", "-v", "info", "-err_detect", "explode", "-xerror", "-i", program.url("/listen.mp3"),
+          "-t", "6", "-af", "silencedetect=n=-40dB:d=0.2,volumedetect", "-f", "s16le", heard,
+        ], in: program.directory)
+      #expect(player.status == 0, "\(player.error.suffix(2000))")
+      #expect(player.error.contains("Audio: mp3, 48000 Hz, mono, fltp, 64 kb/s"), "\(player.error.suffix(2000))")
+      // Each beep begins a second after the one before, by the samples that are heard.
+      let beeps = player.error.components(separatedBy: "silence_end: ").dropFirst().compactMap {
+        Double($0.prefix { $0.isNumber || $0 == "." })
+      }
+      #expect(beeps.count >= 5, "\(beeps)")
+      // The last one is the end of the recording; the first may be one that ffmpeg has come into.
+      for (beep, next) in zip(beeps.dropFirst(), beeps.dropFirst(2)).dropLast() {
+        #expect(abs(next - beep - 1) < 0.02, "\(beeps)")
+      }
+      // A quarter of full scale.
+      let volume = player.error.components(separatedBy: "max_volume: ").dropFirst().first?.prefix { $0 != " " }
+      #expect(abs(try #require(volume.flatMap { Double($0) }) + 12) < 2)
+      let samples = try Data(contentsOf: URL(fileURLWithPath: heard)).withUnsafeBytes {
+        $0.bindMemory(to: Int16.self).map { Double($0) }
+      }
+      #expect(samples.count == 6 * 48_000)
+      // Of a whole beep: two crossings of zero upwards are a thousandth of a second apart.
+      let start = Int((beeps[1] + 0.02) * 48_000)
+      let beep = samples[start..<start + 2400]
+      let crossings = zip(beep, beep.dropFirst()).count { $0 < 0 && $1 >= 0 }
+      #expect((49...51).contains(crossings), "\(crossings)")
+      #expect(try eventually { try sound(program)["mp3_listeners"] as? Int == 0 })
+      let figures = try sound(program)
+      #expect(figures["mp3_frames"] as? Int ?? 0 >= 250 && figures["encoded"] as? Int == 0, "\(figures)")
+      let text = try program.control("status", "--json", "--camera", "camera")
+      let status = try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+      #expect((status["frames"] as? [String: Any])?["encoded"] as? Int == 0, "the encoder rests: \(text)")
+    }
+
+    @Test func `curl gets headers and an endless stream, and is counted while it listens`() throws {
+      let program = try LookedAtProgram(["--audio", "test"])
+      for path in ["/listen.mp3", "/cameras/camera/listen.mp3"] {
+        let head = try program.curl(["-I"], path)
+        let fields = HTTPFields(head.headers)
+        #expect(head.status == 200 && fields["content-type"] == "audio/mpeg", "\(head)")
+        #expect(fields["cache-control"] == "no-store" && fields["accept-ranges"] == "none", "\(head)")
+        #expect(fields["cross-origin-resource-policy"] == "same-origin", "\(head)")
+        #expect(fields.all("content-length") == [], "\(head)")
+      }
+      #expect(try sound(program)["mp3_frames"] as? Int == 0, "HEAD encodes nothing")
+      // AppleCoreMedia asks for two bytes first.
+      for arguments in [[], ["-H", "Range: bytes=0-1"], ["--http1.0"]] {
+        let answer = try program.curl(arguments, "/listen.mp3", limit: 3)
+        #expect(answer.status == 200 && answer.exit == 28 && answer.body.prefix(2) == Data([0xff, 0xfb]), "\(answer)")
+        // 8 kB a second; how long the connection took is the machine's affair.
+        #expect((1000...26_000).contains(answer.body.count), "\(answer.body.count)")
+      }
+      let listener = try Subprocess(
+        ["curl", "-sS", "--max-time", "120", "-o", "/dev/null", program.url("/listen.mp3")], in: program.directory)
+      defer { listener.send(SIGKILL) }
+      #expect(try eventually { try sound(program)["mp3_listeners"] as? Int == 1 })
+      let json = try program.control("viewers", "--json")
+      let list = try #require(JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any])
+      let viewers = try #require(list["viewers"] as? [[String: Any]])
+      #expect(viewers.count { $0["kind"] as? String == "mp3" && $0["transport"] as? String == "http" } == 1, "\(json)")
+      #expect(try program.control("viewers").contains("mp3 127.0.0.1:"))
+      let page = String(decoding: try program.curl([], "/metrics").body, as: UTF8.self)
+      #expect(page.contains(#"nightjar_viewers{camera="camera",kind="mp3"} 1"#), "\(page)")
+      listener.send(SIGKILL)
+      #expect(try eventually { try sound(program)["mp3_listeners"] as? Int == 0 })
+      #expect(program.process.errorSoFar.contains("is listening"), "\(program.process.errorSoFar)")
+      #expect(eventually { program.process.errorSoFar.contains(" MP3 frames") })
+    }
+
+    @Test func `a listener that does not read loses whole frames, is ended, and holds nobody up`() throws {
+      let program = try LookedAtProgram(["--audio", "test"])
+      let lazy = try Subprocess(
+        [
+          "python3", "-c",
+          """
+          import socket, sys, time
+          s = socket.socket()
+          s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 2048)
+          s.connect(("127.0.0.1", \(program.port)))
+          s.sendall(b"GET /listen.mp3 HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
+          time.sleep(300)
+          """,
+        ], in: program.directory)
+      defer { lazy.send(SIGKILL) }
+      #expect(try eventually { try sound(program)["mp3_listeners"] as? Int == 1 })
+      func lost() throws -> Int {
+        let json = try program.control("viewers", "--json")
+        let list = try #require(JSONSerialization.jsonObject(with: Data(json.utf8)) as? [String: Any])
+        let viewers = try #require(list["viewers"] as? [[String: Any]])
+        return viewers.filter { $0["kind"] as? String == "mp3" }.compactMap { $0["frames_dropped"] as? Int }.max() ?? 0
+      }
+      #expect(try eventually { try lost() > 0 })
+      // Another one hears whole frames meanwhile.
+      let answer = try program.curl([], "/listen.mp3", limit: 3)
+      #expect(answer.body.count > 1000)
+      for start in stride(from: 0, to: answer.body.count - 1, by: 192) {
+        #expect(answer.body[start] == 0xff && answer.body[start + 1] == 0xfb, "\(start)")
+      }
+      #expect(try eventually(within: 90) { try sound(program)["mp3_listeners"] as? Int == 0 } && lazy.isRunning)
+    }
+
+    @Test func `who listens gets silence while it is muted, and the line goes on`() throws {
+      let program = try LookedAtProgram(["--audio", "test"])
+      _ = try program.control("audio", "mute")
+      let player = try Subprocess.run(
+        [
+          "ffmpeg", "-nostdin", "-v", "info", "-i", program.url("/listen.mp3"), "-t", "2", "-af", "volumedetect", "-f",
+          "null", "-",
+        ], in: program.directory)
+      let volume = player.error.components(separatedBy: "max_volume: ").dropFirst().first?.prefix { $0 != " " }
+      #expect(try #require(volume.flatMap { Double($0) }) < -80, "\(player.error.suffix(2000))")
+    }
+
+    @Test func `a stream without sound says so, and how to mend it`() throws {
+      let silent = try LookedAtProgram(["--audio", "none"])
+      for arguments in [[], ["-I"]] {
+        #expect(try silent.curl(arguments, "/listen.mp3").status == 404)
+      }
+      let words = String(decoding: try silent.curl([], "/listen.mp3").body, as: UTF8.self)
+      #expect(words.contains("has no sound: nightjar devices lists microphones"), "\(words)")
+    }
+
+    @Test(.enabled(if: PictureTests.address != nil))
+    func `beyond loopback a listener logs in`() throws {
+      let address = try #require(PictureTests.address)
+      let program = try LookedAtProgram(
+        ["--audio", "test"], address: address, users: ["anna": "correct horse battery"])
+      #expect(try program.curl([], "/listen.mp3").status == 401)
+      let login = ["--digest", "-u", "anna:correct horse battery"]
+      let answer = try program.curl(login, "/listen.mp3", limit: 5)
+      #expect(answer.status == 200 && answer.body.count > 1000, "\(answer.status)")
+    }
+
+    @Test func `a listener who stays gets the sound of the pipeline that follows after a reload`() throws {
+      let port = try TCPPort.free()
+      func text(_ size: String) -> String {
+        "source = 'test'\nsize = '\(size)'\naudio = 'test'\nhttp = '127.0.0.1:\(port)'\n"
+      }
+      let program = try ConfiguredProgram(text("320x240"))
+      let file = program.directory.path("heard.mp3")
+      let listener = try Subprocess(
+        ["curl", "-sS", "--max-time", "120", "-o", file, "http://127.0.0.1:\(port)/listen.mp3"], in: program.directory)
+      defer { listener.send(SIGKILL) }
+      func bytes() -> Int { (try? Data(contentsOf: URL(fileURLWithPath: file)))?.count ?? 0 }
+      #expect(eventually { bytes() > 4000 })
+      try program.write(text("480x360"))
+      #expect(try program.reload() == ["camera": "restarted"])
+      let before = bytes()
+      #expect(eventually { bytes() > before + 16_000 } && listener.isRunning)
+      listener.send(SIGKILL)
+      // Frames of two encoders, one after another: none is broken.
+      let whole = try Data(contentsOf: URL(fileURLWithPath: file))
+      for start in stride(from: 0, to: whole.count - 1, by: 192) {
+        #expect(whole[start] == 0xff && whole[start + 1] == 0xfb, "\(start)")
+      }
+      try program.end()
+    }
+  }
+#endif

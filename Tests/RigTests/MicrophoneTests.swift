@@ -1,0 +1,157 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Sound from the kernel's own cards: what is played into one end of snd-aloop comes out at the other, and snd-dummy has
+/// a mixer.
+@Suite(.serialized, .enabled(if: Vivid.isHere)) struct MicrophoneTests {
+  private let directory: TemporaryDirectory
+
+  init() throws {
+    directory = try TemporaryDirectory()
+    #expect(chmod(directory.url.path, 0o777) == 0)
+  }
+
+  private func doctor(_ device: String, own: [String] = [], before: [String] = []) throws -> DoctorReport {
+    try DoctorReport(
+      ["--source", "test", "--size", "320x240", "--fps", "5", "--encoder", "x264", "--audio", device], own: own,
+      before: before, in: directory)
+  }
+
+  private func mend(_ command: String?) throws {
+    let result = try runMend(try #require(command), in: directory)
+    #expect(result.status == 0, "\(command ?? ""): \(result.error)")
+  }
+
+  @Test func `devices lists the cards with what they offer, and who uses one`() throws {
+    func microphones() throws -> [String: [String: Any]] {
+      let result = try Subprocess.run([nightjarPath, "devices", "--json"], in: directory)
+      let document = try JSONSerialization.jsonObject(with: result.output) as? [String: Any]
+      let list = try #require(document?["microphones"] as? [[String: Any]])
+      return Dictionary(uniqueKeysWithValues: list.map { ($0["device"] as? String ?? "", $0) })
+    }
+    let found = try microphones()
+    let loopback = try #require(found[LoopbackCard.microphone], "\(found)")
+    #expect(loopback["name"] as? String == "Loopback" && loopback["usable"] as? Bool == true)
+    #expect((loopback["rates"] as? [Int])?.contains(48_000) == true)
+    #expect((loopback["formats"] as? [String])?.contains("S16_LE") == true)
+    #expect(loopback["channel_range"] as? [Int] == [1, 32])
+    let text = try Subprocess.run([nightjarPath, "devices"], in: directory).outputText
+    #expect(text.contains("\(LoopbackCard.microphone)  Loopback (/dev/snd/pcmC"), "\(text)")
+    // All of the device's eight subdevices.
+    let holders = try (0..<8).map { _ in
+      try Subprocess(
+        ["arecord", "-q", "-D", LoopbackCard.microphone, "-f", "S16_LE", "-r", "48000", "-c", "2", "/dev/null"],
+        in: directory)
+    }
+    defer { for holder in holders { holder.send(SIGKILL) } }
+    #expect(eventually { (try? microphones()[LoopbackCard.microphone]?["usable"] as? Bool) == false })
+    let busy = try microphones()[LoopbackCard.microphone]?["obstacle"] as? String
+    #expect(busy?.hasPrefix("in use by arecord (process ") == true, "\(busy ?? "")")
+  }
+
+  @Test func `a microphone in use is told with who has it, and free once that is ended`() throws {
+    let device = LoopbackCard.microphone + ",SUBDEV=0"
+    let holder = try Subprocess(
+      ["arecord", "-q", "-D", device, "-f", "S16_LE", "-r", "48000", "-c", "2", "/dev/null"], in: directory)
+    defer { holder.send(SIGKILL) }
+    #expect(eventually { (try? doctor(device).has("microphone-busy")) == true })
+    let busy = try #require(try doctor(device)["microphone-busy"])
+    #expect(busy.text.contains("arecord (process \(holder.identifier))"), "\(busy)")
+    #expect(busy.commands == ["kill \(holder.identifier)"])
+    try mend(busy.commands.first)
+    _ = try holder.wait(limit: 60)
+    let mended = try doctor(device)
+    #expect(!mended.has("microphone-busy"), "\(mended.findings)")
+  }
+
+  @Test func `a mixer that mutes the card is told, until its commands have been run`() throws {
+    for change in ["nocap", "0%"] {
+      let set = try Subprocess.run(["amixer", "-c", "Dummy", "sset", "Mic", change], in: directory)
+      #expect(set.status == 0, "\(set.error)")
+    }
+    let device = "hw:CARD=Dummy"
+    for command in ["amixer -c Dummy sset Mic cap", "amixer -c Dummy sset Mic capture 80%"] {
+      let muted = try #require(try doctor(device)["microphone-muted"])
+      #expect(muted.status == "warning" && muted.commands == [command], "\(muted)")
+      try mend(muted.commands.first)
+    }
+    let mended = try doctor(device)
+    #expect(!mended.has("microphone-muted"), "\(mended.findings)")
+  }
+
+  @Test func `silence is told until something is heard`() throws {
+    let silent = try #require(try doctor(LoopbackCard.microphone)["microphone-silent"])
+    #expect(silent.figures["peak_dbfs"] == -100, "\(silent)")
+    let player = try LoopbackCard.play(in: directory)
+    defer { player.send(SIGKILL) }
+    #expect(eventually { (try? doctor(LoopbackCard.microphone)["microphone"]) != nil })
+    let heard = try #require(try doctor(LoopbackCard.microphone)["microphone"])
+    #expect(abs((heard.figures["peak_dbfs"] ?? 0) + 14) < 1, "\(heard)")
+  }
+
+  @Test func `who may not open the card is told why`() throws {
+    let nodes = ["/dev/snd/controlC", "/dev/snd/pcmC"]
+    func shell(_ text: String) throws {
+      #expect(try Subprocess.run(["sh", "-c", text], in: directory).status == 0)
+    }
+    defer { try? shell("chgrp root /dev/snd/*; chmod 600 /dev/snd/*") }
+    let stranger = ["setpriv", "--reuid=games", "--regid=65534", "--clear-groups"]
+    try shell("chgrp root /dev/snd/*; chmod 600 /dev/snd/*")
+    let modes = try doctor(LoopbackCard.microphone, before: stranger).findings.filter { $0.key == "microphone-mode" }
+    #expect(modes.count == 2 && zip(modes, nodes).allSatisfy { $0.text.hasPrefix($1) }, "\(modes)")
+    for mode in modes { try mend(mode.commands.first) }
+    let group = try doctor(LoopbackCard.microphone, before: stranger).findings.filter { $0.key.hasPrefix("microphone") }
+    #expect(group.map(\.key) == ["microphone-group"], "\(group)")
+    #expect(group.first?.commands == ["sudo usermod -aG audio games"], "\(group)")
+    let member = ["setpriv", "--reuid=games", "--regid=65534", "--groups=audio"]
+    let mended = try doctor(LoopbackCard.microphone, before: member)
+    #expect(mended.has("microphone") || mended.has("microphone-silent"), "\(mended.findings)")
+  }
+
+  @Test func `what is played into the card is heard by RTSP, and the running stream tells its level`() throws {
+    let port = try TCPPort.free()
+    let socket = directory.path("control")
+    let program = try Subprocess(
+      [
+        nightjarPath, "stream", "--source", "test", "--size", "320x240", "--fps", "5", "--control", socket, "--rtsp",
+        "127.0.0.1:\(port)", "--audio", LoopbackCard.microphone, "--no-audio-high-pass",
+      ], in: directory)
+    defer { program.send(SIGKILL) }
+    #expect(eventually { program.errorSoFar.contains("microphone: ") || !program.isRunning }, "\(program.errorSoFar)")
+    let own = ["--socket", socket]
+    let silent = try doctor(LoopbackCard.microphone, own: own)
+    #expect(silent.has("microphone-silent"), "\(silent.findings)")
+    let player = try LoopbackCard.play(in: directory)
+    defer { player.send(SIGKILL) }
+    #expect(eventually { (try? doctor(LoopbackCard.microphone, own: own)["microphone"]) != nil })
+    let heard = try #require(try doctor(LoopbackCard.microphone, own: own)["microphone"])
+    #expect(heard.text.contains("in the running stream"), "\(heard)")
+    let listener = try Subprocess.run(
+      [
+        "ffmpeg", "-nostdin", "-v", "info", "-rtsp_transport", "tcp", "-allowed_media_types", "audio", "-i",
+        "rtsp://127.0.0.1:\(port)/camera", "-t", "3", "-af", "volumedetect", "-f", "null", "-",
+      ], in: directory)
+    #expect(listener.status == 0, "\(listener.error.suffix(2000))")
+    let words = listener.error.split(separator: " ")
+    let index = try #require(words.firstIndex { $0.hasSuffix("mean_volume:") }, "\(listener.error.suffix(2000))")
+    // A sine's mean is 3 dB below its peak.
+    #expect(abs((Double(words[index + 1]) ?? 0) + 17) < 2, "\(listener.error.suffix(500))")
+    program.send(SIGTERM)
+    #expect(try program.wait(limit: 60).status == 0)
+  }
+
+  @Test func `a card that is unplugged is silence, and sound again once it is back`() throws {
+    let stream = try LoggedStream(
+      ["--source", "test", "--size", "320x240", "--fps", "5", "--audio", LoopbackCard.microphone], in: directory)
+    #expect(stream.says("microphone: "), "\(stream.program.errorSoFar)")
+    let own = ["--socket", stream.socket]
+    try LoopbackCard.plug("unbind")
+    #expect(eventually { (try? doctor(LoopbackCard.microphone, own: own).has("microphone-lost")) == true })
+    let lost = try #require(try doctor(LoopbackCard.microphone, own: own)["microphone-lost"])
+    #expect(lost.status == "problem" && lost.text.contains("viewers hear silence"), "\(lost)")
+    try LoopbackCard.plug("bind")
+    #expect(eventually { (try? doctor(LoopbackCard.microphone, own: own).has("microphone-lost")) == false })
+    _ = try stream.finish()
+  }
+}

@@ -1,0 +1,203 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// Clients that ask too much. Times are ten times what they need.
+@Suite struct ConnectionLimitTests {
+  @Test(arguments: [[], ["-H", "Transfer-Encoding: chunked"], ["-H", "Expect: 100-continue"]])
+  func `A body of a megabyte is refused, and the connection lives on`(_ headers: [String]) throws {
+    let served = try ServedControl()
+    let file = served.directory.url.appendingPathComponent("megabyte")
+    try Data(repeating: UInt8(ascii: " "), count: 1_000_000).write(to: file)
+    let answer = try served.curl(headers + ["-X", "PUT", "--data-binary", "@\(file.path)"], "/v1/bitrate")
+    #expect(answer.status == 413)
+    #expect(answer.curl == 0)
+    #expect(answer["limit"] == "4096")
+    let next = try served.curl([], "/v1/status")
+    #expect(next.status == 200)
+  }
+
+  @Test func `A body without an end is cut off`() throws {
+    let served = try ServedControl()
+    let connection = try RawConnection(served.socket)
+    defer { connection.end() }
+    _ = connection.send("PUT /v1/bitrate HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000000000\r\n\r\n")
+    let block = String(repeating: "x", count: 65_536)
+    var sent = 0
+    while sent < 10_000, connection.send(block) { sent += 1 }
+    #expect(sent < 1000, "65 MB were taken")
+    let after = try served.curl([], "/v1/status")
+    #expect(after.status == 200)
+  }
+
+  @Test(arguments: ["X-Long: ", "GET /"])
+  func `Headers without an end are cut off`(_ beginning: String) throws {
+    // What sends on and reads no refusal is held until its time is over.
+    let served = try ServedControl(requestSeconds: 2)
+    let connection = try RawConnection(served.socket)
+    defer { connection.end() }
+    if beginning.hasPrefix("X") { _ = connection.send("GET /v1/status HTTP/1.1\r\nHost: x\r\n") }
+    _ = connection.send(beginning)
+    let block = String(repeating: "x", count: 65_536)
+    var sent = 0
+    while sent < 10_000, connection.send(block) { sent += 1 }
+    #expect(sent < 1000, "65 MB were taken")
+    let after = try served.curl([], "/v1/status")
+    #expect(after.status == 200)
+  }
+
+  @Test(arguments: ["", "GET /v1/sta", "PUT /v1/bitrate HTTP/1.1\r\nHost: x\r\nContent-Length: 20\r\n\r\n{"])
+  func `A client that stops on the way is dropped`(_ beginning: String) throws {
+    let served = try ServedControl(requestSeconds: 1)
+    let connection = try RawConnection(served.socket)
+    defer { connection.end() }
+    if !beginning.isEmpty { #expect(connection.send(beginning)) }
+    #expect(connection.read(within: 30) == "")
+    #expect(try served.finish() == ["listening", "stopped"])
+  }
+
+  @Test(arguments: ["GET /v1/status HTTP/1.1\r\nX: ", "PUT /v1/bitrate HTTP/1.1\r\nContent-Length: 4000\r\n\r\n"])
+  func `A client that drips is dropped`(_ beginning: String) throws {
+    let served = try ServedControl(requestSeconds: 1)
+    let connection = try RawConnection(served.socket)
+    defer { connection.end() }
+    #expect(connection.send(beginning))
+    var drops = 0
+    while drops < 300, connection.send("x") {
+      drops += 1
+      usleep(100_000)
+    }
+    #expect(drops < 300)
+  }
+
+  @Test(arguments: ["\r\n\r\n\r\n", "hello\r\n\r\n", "GET / HTTP/9.9\r\n\r\n", "\u{16}\u{3}\u{1}\u{2}\u{0}\u{1}"])
+  func `Bytes that are not HTTP end the connection, and other clients are served`(_ text: String) throws {
+    let served = try ServedControl(requestSeconds: 1)
+    let connection = try RawConnection(served.socket)
+    defer { connection.end() }
+    #expect(connection.send(text))
+    let answer = connection.read(within: 30)
+    // Empty lines before a request are none yet (RFC 9112 section 2.2).
+    let isNothing = text.allSatisfy(\.isNewline)
+    #expect(isNothing ? answer == "" : answer?.hasPrefix("HTTP/1.1 400") == true, "\(answer ?? "still open")")
+    if !isNothing { try Self.expectRefusal(try #require(answer)) }
+    let after = try served.curl([], "/v1/status")
+    #expect(after.status == 200)
+  }
+
+  @Test func `A header that is too large is refused in words, whatever came before on the connection`() throws {
+    let served = try ServedControl()
+    let connection = try RawConnection(served.socket)
+    defer { connection.end() }
+    #expect(connection.send("GET /v1/status HTTP/1.1\r\nHost: x\r\n\r\n"))
+    #expect(connection.send("GET /v1/status HTTP/1.1\r\nHost: x\r\nX-Long: \(String(repeating: "x", count: 9000))"))
+    let answers = try #require(connection.read(within: 30))
+    #expect(answers.hasPrefix("HTTP/1.1 200"))
+    let second = try #require(answers.range(of: "HTTP/1.1 400"))
+    try Self.expectRefusal(String(answers[second.lowerBound...]))
+  }
+
+  /// Checks that `answer` is as long as it says, and JSON as all others.
+  private static func expectRefusal(_ answer: String) throws {
+    let parts = answer.components(separatedBy: "\r\n\r\n")
+    try #require(parts.count == 2, "\(answer)")
+    let fields = HTTPFields(parts[0])
+    #expect(fields["content-type"] == "application/json")
+    #expect(fields["content-length"] == "\(parts[1].utf8.count)")
+    let object = try JSONSerialization.jsonObject(with: Data(parts[1].utf8)) as? [String: Any]
+    #expect(object?["failure"] as? String == "usage")
+    let limit = try #require(object?["limit"] as? String)
+    #expect(
+      object?["error"] as? String
+        == "the request is not HTTP/1.1, or its header has more than \(limit) bytes: send one such as GET /v1/status")
+  }
+
+  @Test func `One connection too many is refused, and accepted when another has ended`() throws {
+    let served = try ServedControl(connections: 2)
+    // The one that found it listening has ended, but the server may not have seen it yet.
+    #expect(try eventually { try served.curl([], "/v1/status").status == 200 })
+    var held = [try RawConnection(served.socket), try RawConnection(served.socket)]
+    let third = try served.curl([], "/v1/status")
+    #expect(third.status == 503)
+    #expect(third["error"] == "more than 2 connections at a time: try again in a moment")
+    held.removeLast().end()
+    #expect(try eventually { try served.curl([], "/v1/status").status == 200 })
+    held.removeLast().end()
+  }
+
+  @Test func `It ends while clients are connected`() throws {
+    let served = try ServedControl()
+    let connection = try RawConnection(served.socket)
+    defer { connection.end() }
+    #expect(connection.send("GET /v1/status HTTP/1.1\r\n"))
+    #expect(try served.finish() == ["listening", "stopped"])
+    #expect(connection.read(within: 1) == "")
+  }
+
+  /// Asks for a picture of six million bytes, takes so many each tenth of a second for `seconds`, and then what is left at once;
+  /// how many came.
+  private static func read(_ bytes: Int, for seconds: Int, from served: ServedControl) throws -> Int {
+    let script = """
+      import socket, sys, time
+      s = socket.socket(socket.AF_UNIX)
+      s.connect(sys.argv[1])
+      s.sendall(b"GET /snapshot.jpg HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n")
+      count, end = 0, time.monotonic() + int(sys.argv[3])
+      s.settimeout(60)
+      try:
+          while count < 6000000:
+              is_slow = time.monotonic() < end
+              part = s.recv(int(sys.argv[2]) if is_slow else 65536)
+              if not part: break
+              count += len(part)
+              if is_slow: time.sleep(0.1)
+      except ConnectionError: pass
+      print(count)
+      """
+    let result = try Subprocess.run(
+      ["python3", "-c", script, served.socket, "\(bytes)", "\(seconds)"], in: served.directory)
+    return try #require(Int(result.outputText.trimmingCharacters(in: .newlines)), "\(result.error)")
+  }
+
+  @Test func `Who reads steadily gets all of it, however long that takes`() throws {
+    let served = try ServedControl(requestSeconds: 2, cameras: ["large"])
+    // Some five seconds.
+    #expect(try Self.read(130_000, for: 100, from: served) > 6_000_000)
+  }
+
+  @Test func `Who takes a little now and then is dropped`() throws {
+    let served = try ServedControl(requestSeconds: 1, cameras: ["large"])
+    // 10 kB a second, where 64 kB are asked for; what lay in the socket comes still.
+    let count = try Self.read(1000, for: 10, from: served)
+    #expect((1..<1_000_000).contains(count), "\(count)")
+  }
+
+  @Test func `Streams leave room for whoever asks briefly`() throws {
+    let served = try ServedControl(connections: 8)
+    // The one that found it listening has ended, but the server may not have seen it yet.
+    #expect(try eventually { try served.curl([], "/v1/status").status == 200 })
+    let streams = try (0..<6).map { _ in
+      try Subprocess(
+        ["curl", "-sS", "--unix-socket", served.socket, "-o", "/dev/null", "http://localhost/stream.mjpg"],
+        in: served.directory)
+    }
+    defer { for stream in streams { stream.send(SIGKILL) } }
+    let process = served.process
+    #expect(eventually { process.outputSoFar.components(separatedBy: "look\n").count > 6 })
+    for _ in 0..<3 {
+      let seventh = try served.curl([], "/stream.mjpg")
+      #expect(seventh.status == 429 && seventh["limit"] == "6", "\(seventh)")
+      #expect(HTTPFields(seventh.headers)["retry-after"] == "10")
+      #expect(try served.curl([], "/healthz").status == 200)
+    }
+    for stream in streams { #expect(stream.isRunning) }
+    streams[0].send(SIGKILL)
+    #expect(try eventually { try served.curl(["--max-time", "1"], "/stream.mjpg").status == 200 })
+  }
+
+  @Test func `A picture that cannot be made is no fault of who asks`() throws {
+    let served = try ServedControl(cameras: ["broken"])
+    let answer = try served.curl([], "/snapshot.jpg")
+    #expect(answer.status == 500 && answer["error"] == "the picture is damaged", "\(answer)")
+  }
+}

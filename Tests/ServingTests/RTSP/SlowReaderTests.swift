@@ -1,0 +1,159 @@
+#if X264
+  import Capture
+  import Foundation
+  import Media
+  import Platform
+  import Serving
+  import Streaming
+  import TestSupport
+  import Testing
+
+  /// One viewer that takes far less than it gets, among others.
+  @Suite(.serialized) struct SlowReaderTests {
+    /// A clip whose pictures take all the bits that there are.
+    private static func noise(in directory: TemporaryDirectory) throws -> String {
+      let (width, height) = (320, 240)
+      var generator = SeededGenerator(seed: 7)
+      var data = Data("YUV4MPEG2 W\(width) H\(height) F30:1 Ip C420jpeg\n".utf8)
+      for _ in 0..<10 {
+        data += Data("FRAME\n".utf8) + generator.bytes(width * height) + Data(repeating: 128, count: width * height / 2)
+      }
+      try data.write(to: directory.url.appending(path: "noise.y4m"))
+      return directory.path("noise.y4m")
+    }
+
+    @Test func `a reader of 1 kB/s costs nine others nothing, and in the end itself`() throws {
+      // A quarter of a megabyte a second: what the kernel keeps for the slow one is soon full.
+      let directory = try TemporaryDirectory()
+      let clip = try Y4MFile(path: try Self.noise(in: directory))
+      let camera = try ServedCamera(source: clip, bitrate: 2_000_000) {
+        $0.stallTime = Duration(seconds: 3)
+      }
+      var (overTCP, overUDP): ([RTSPClient], [(client: RTSPClient, ports: DatagramPair)]) = ([], [])
+      for index in 0..<9 {
+        // What this process does not get round to reading has room.
+        let client = try camera.client(receiveBuffer: 4 << 20)
+        if index % 2 == 0 {
+          _ = try client.play(PlayTests.interleaved)
+          overTCP.append(client)
+        } else {
+          let ports = try DatagramPair()
+          _ = try client.play(ports.transport)
+          overUDP.append((client, ports))
+        }
+      }
+      let slow = try camera.client(receiveBuffer: 4096)
+      _ = try slow.play(PlayTests.interleaved)
+      let name = "rtsp tcp"
+      let id = try #require(camera.pipeline.statistics.destinations.last { $0.name.hasPrefix(name) }).id
+      let before = try Footprint.residentBytes()
+      var received = overUDP.map { _ in [Data]() }
+      var most = 0
+      var (isDropped, isGone) = (false, false)
+      let begin = Instant.now()
+      var nextRead = begin
+      // The slow one has lost frames or its connection, and the others have seen more than enough; each round is 2 ms at least.
+      func isOver() -> Bool { (isDropped || isGone) && (Instant.now() - begin).seconds > 4 }
+      for _ in 0..<15_000 where !isOver() {
+        for client in overTCP { client.pump(0) }
+        for index in overUDP.indices { received[index] += overUDP[index].ports.drain() }
+        usleep(2000)
+        guard Instant.now() >= nextRead else { continue }
+        nextRead = .now() + Duration.milliseconds(100)
+        slow.pump(0, limit: 100)
+        most = max(most, try Footprint.residentBytes() - before)
+        let figures = camera.pipeline.statistics(of: id)
+        isGone = figures == nil
+        if let figures, figures.framesDropped > 0 { isDropped = true }
+      }
+      let viewers = camera.pipeline.statistics.destinations
+      #expect(isDropped || isGone, "\(viewers.map(\.bytes))")
+      let others = viewers.filter { $0.id != id }
+      #expect(others.count == 9)
+      // What a machine does not let the server write to a connection in time is told, and is not much.
+      for viewer in others {
+        let limit = viewer.name.hasPrefix("rtsp tcp") ? viewer.frames / 4 : 0
+        #expect(viewer.framesDropped <= limit && viewer.lost == 0, "\(viewer)")
+      }
+      let missed = others.map(\.framesDropped).max() ?? 0
+      for packets in overTCP.map({ $0.take(0) }) {
+        #expect(packets.count > 60)
+        #expect(try ReceivedStream(packets).gaps <= missed)
+      }
+      for packets in received {
+        #expect(packets.count > 60)
+        #expect(try ReceivedStream(packets).gaps == 0)
+      }
+      // What the test itself keeps, some of it in arrays twice as large as it is.
+      let kept = 3 * viewers.reduce(0) { $0 + $1.bytes }
+      #expect(most < kept + 16 << 20, "\(most >> 10) KiB, of which \(kept >> 10) may be the test's")
+    }
+
+    /// What waits for a viewer is delay: no more than three frames, wherever in this machine they are, and what the viewer
+    /// itself has taken.
+    @Test func `a viewer that reads nothing for a while has few frames to catch up with`() throws {
+      let directory = try TemporaryDirectory()
+      let camera = try ServedCamera(source: try Y4MFile(path: try Self.noise(in: directory)), bitrate: 2_000_000)
+      let client = try camera.client(receiveBuffer: 4096)
+      _ = try client.play(PlayTests.interleaved)
+      #expect(client.take(5).count >= 5)
+      let id = try #require(camera.pipeline.statistics.destinations.first).id
+      // Two seconds of pictures that find no room.
+      #expect(eventually { (camera.pipeline.statistics(of: id)?.framesDropped ?? 0) > 60 })
+      var times: [UInt32] = []
+      let deadline = Date(timeIntervalSinceNow: 30)
+      // From the first picture on that came after the gap, all that waited has been read.
+      func gap() -> Int? { times.indices.dropFirst().first { times[$0] &- times[$0 - 1] > 90_000 } }
+      while gap() == nil, Date() < deadline {
+        for packet in client.take(1) {
+          let time = packet.dropFirst(4).prefix(4).reduce(UInt32(0)) { $0 << 8 | UInt32($1) }
+          if times.last != time { times.append(time) }
+        }
+      }
+      let waited = try #require(gap(), "\(times)")
+      #expect(waited <= 9, "\(waited) frames of \(times)")
+    }
+
+    @Test func `bytes that TLS holds back for a slow viewer count as waiting`() throws {
+      let directory = try TemporaryDirectory()
+      let secure = try SecureCamera(source: try Y4MFile(path: try Self.noise(in: directory)), bitrate: 2_000_000)
+      let client = try secure.client()
+      _ = try client.play(PlayTests.interleaved)
+      #expect(client.take(5).count >= 5)
+      let pipeline = secure.camera.pipeline
+      let id = try #require(pipeline.statistics.destinations.first).id
+      #expect(eventually(within: 60) { (pipeline.statistics(of: id)?.framesDropped ?? 0) > 60 })
+    }
+
+    @Test func `a viewer that takes nothing goes, whatever it sends`() throws {
+      let directory = try TemporaryDirectory()
+      let camera = try ServedCamera(source: try Y4MFile(path: try Self.noise(in: directory)), bitrate: 2_000_000) {
+        $0.stallTime = Duration(seconds: 2)
+      }
+      let client = try camera.client(receiveBuffer: 4096)
+      let session = try #require(try client.play(PlayTests.interleaved).setup.session)
+      // One that takes what comes stays.
+      let other = try camera.client(receiveBuffer: 4 << 20)
+      _ = try other.play(PlayTests.interleaved)
+      let report: [UInt8] = [0x80, 201, 0, 1, 1, 2, 3, 4]
+      var rounds = 0
+      #expect(
+        try eventually(within: 60) {
+          other.pump(0)
+          rounds += 1
+          if rounds % 25 == 0 {
+            client.send(client.text("GET_PARAMETER", nil, ["Session: \(session)"]).utf8, within: 0.1)
+            client.send(channel: 1, report)
+          }
+          return try camera.server.statistics().connections == 1
+        })
+      #expect(try other.request("OPTIONS").status == 200)
+      let told = camera.server.events.take()
+      let reasons = told.compactMap { if case .closed(_, let reason, _) = $0 { reason } else { nil } }
+      #expect(reasons.count { $0 == "a viewer that reads nothing" } == 1, "\(told)")
+      #expect(
+        RTSPServerEvent.closed(address: "a", reason: "a viewer that reads nothing", count: 1).description
+          == "a connection from a closed: a viewer that reads nothing")
+    }
+  }
+#endif
