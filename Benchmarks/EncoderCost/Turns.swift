@@ -12,14 +12,14 @@
     var memory = 0
     var allocations = 0
     for keepsStandby in [true, false] {
-      var policy = FailoverEncoder.Policy()
+      var policy = EncoderLineup.Policy()
       policy.keepsStandby = keepsStandby
       policy.hangLimit = 100
       let selection = try EncoderSelector.select(choice, configuration, node: node, policy: policy, aspects: .both)
       let encoder = selection.encoder
-      if let oriented = encoder as? OrientedEncoder, keepsStandby {
-        while !oriented.isStandbyReady { usleep(10_000) }
-        memory = oriented.standbyMemory ?? 0
+      if let lineup = encoder as? EncoderLineup, keepsStandby {
+        while !lineup.isStandbyReady { usleep(10_000) }
+        memory = lineup.standbyMemory ?? 0
       }
       var first: [Double] = []
       var steady: [Double] = []

@@ -6,7 +6,7 @@
   import Encoding
   import Glibc
   import Media
-  import Threading
+  import Platform
   import VAAPI
   import X264
 
@@ -49,7 +49,7 @@
 
     /// The next frame, and the time that `body` took for it in milliseconds.
     func time(_ body: (borrowing Frame) throws -> Void) throws -> Double {
-      let time = FrameRate.thirty.time(ofFrame: Int64(index))
+      let time = Instant.zero + FrameRate.thirty.time(ofFrame: Int64(index))
       guard let frame = pool.checkout(color: .bt709, timestamp: time, captured: time) else { fatalError("no frame") }
       let planes = frame.planes
       let shift = index * 4 % 512
@@ -63,9 +63,9 @@
       for y in 0..<size.height / 2 {
         (planes.chroma + y * planes.chromaStride).update(repeating: 128, count: size.width)
       }
-      let start = MediaTime.now()
+      let start = Instant.now()
       try body(frame)
-      return (MediaTime.now() - start).milliseconds
+      return (Instant.now() - start).milliseconds
     }
   }
 
@@ -82,12 +82,12 @@
   /// A fresh encoder over 90 frames, the first and the sixtieth of them key frames.
   func course(_ scene: Scene, prepares: Bool, _ make: () throws -> any VideoEncoder) throws -> Course {
     var result = Course()
-    var start = MediaTime.now()
+    var start = Instant.now()
     let encoder = try make()
-    result.opening = (MediaTime.now() - start).milliseconds
+    result.opening = (Instant.now() - start).milliseconds
     start = .now()
     if prepares { try encoder.prepare() }
-    result.preparation = (MediaTime.now() - start).milliseconds
+    result.preparation = (Instant.now() - start).milliseconds
     var steady = [Double](repeating: 0, count: 59)
     var before = 0
     for index in 0..<90 {
@@ -180,7 +180,7 @@
     let parameterSets: ParameterSets
     private let bytes = UnsafeMutableRawBufferPointer.allocate(byteCount: 2, alignment: 1)
     private let units = UnsafeMutableBufferPointer<NALUnit>.allocate(capacity: 1)
-    private var time = MediaTime.zero
+    private var time = Instant.zero
 
     init(_ configuration: EncoderConfiguration) throws(EncoderError) {
       self.configuration = configuration
@@ -217,13 +217,13 @@
 
   /// What the way through a driver's thread and back costs, with 5 ms of idle time before each frame.
   func measureHandOver(_ configuration: EncoderConfiguration, frames: Int) throws {
-    var policy = FailoverEncoder.Policy()
+    var policy = EncoderLineup.Policy()
     policy.hangLimit = 100
     policy.keepsStandby = false
-    let encoder = try FailoverEncoder(
+    let encoder = try EncoderLineup(
       configuration, library: "none", policy: policy,
-      fallback: { configuration throws(EncoderError) in try X264Encoder(configuration) }
-    ) { () throws(EncoderError) in try NoHardware(configuration) }
+      software: { configuration throws(EncoderError) in try X264Encoder(configuration) }
+    ) { configuration throws(EncoderError) in try NoHardware(configuration) }
     try encoder.prepare()
     let scene = try Scene(configuration.size)
     var wall = [Double](repeating: 0, count: frames)
@@ -279,10 +279,10 @@
       var times: [Double] = []
       for _ in 0..<rounds {
         usleep(5000)
-        let start = MediaTime.now()
+        let start = Instant.now()
         _ = game.step(0, until: rounds * 2)
         game.awaitAnswer()
-        times.append((MediaTime.now() - start).milliseconds * 1000)
+        times.append((Instant.now() - start).milliseconds * 1000)
       }
       _ = consume partner
       return median(times)

@@ -4,6 +4,7 @@
 //   srtp-cost FRAME-BYTES PACKET-SIZE ROUNDS
 import Glibc
 import Media
+import Platform
 import RTP
 import SRTP
 
@@ -40,7 +41,7 @@ for suite in SRTPSuite.allCases {
     slice.withUnsafeBytes { bytes in
       guard let unit = NALUnit(bytes) else { return }
       withUnsafePointer(to: unit) { unit in
-        let time = MediaTime(nanoseconds: Int64(round) * 33_333_333)
+        let time = Instant(nanoseconds: Int64(round) * 33_333_333)
         packetizer.packetize(
           AccessUnit(
             nalUnits: UnsafeBufferPointer(start: unit, count: 1), isKeyFrame: false, timestamp: time, captured: time),

@@ -5,6 +5,7 @@
 import Capture
 import Glibc
 import Media
+import Platform
 
 /// The thread's processor time in microseconds.
 func processorTime() -> Double {
@@ -31,7 +32,7 @@ func measure(_ size: PictureSize, count: Int, rounds: Int) -> Double {
     let planes = NV12Planes(
       size: size, luma: memory, lumaStride: size.width, chroma: memory + size.pixels, chromaStride: size.width)
     let start = processorTime()
-    _ = detector.note(planes, at: FrameRate.thirty.time(ofFrame: Int64(round)))
+    _ = detector.note(planes, at: Instant.zero + FrameRate.thirty.time(ofFrame: Int64(round)))
     return processorTime() - start
   }
   return times.sorted()[rounds / 2]

@@ -3,9 +3,9 @@
 //
 //   trace-cost [FRAMES]
 import CTracing
-import FrameTracing
 import Glibc
 import Media
+import Streaming
 
 /// The thread's processor time in nanoseconds.
 func processorTime() -> Double {

@@ -17,8 +17,8 @@ def commands(nightjar, source, size, kbit, extra, others):
     `others` rows of other builds of it."""
     width, height = size.split("x")
     coding = peers.low_latency(kbit)
-    ours = [nightjar, "stream", "--source", "{node}", "--format", source, "--size", size, "--fps", "30", "--encoder",
-            "x264", "--preset", "ultra-low-latency", "--threads", "1", "--bitrate", f"{kbit}k", "--to",
+    ours = [nightjar, "stream", "--source", "{node}", "--format", source, "--size", size, "--fps", "30", "--audio",
+            "none", "--encoder", "x264", "--preset", "ultra-low-latency", "--threads", "1", "--bitrate", f"{kbit}k", "--to",
             f"rtp://127.0.0.1:{{port}}?mtu={peers.MTU}"]
     # JPEGs are of the full range: nobody has to convert them.
     pixels = {"yuyv": "yuv420p", "mjpeg": "yuvj420p"}[source]

@@ -33,6 +33,9 @@ class Stream:
         pictures of the viewer that got most, sites, pieces given back by thread."""
         viewers = [RTPViewer() for _ in self.to]
         command = [program, "stream", *self.arguments, "--control", "none", "--name", "camera"]
+        if "--audio" not in self.arguments:
+            # Some machines have a microphone.
+            command += ["--audio", "none"]
         if "--sysfs" not in self.arguments:
             # A busy machine would make another encoder meanwhile.
             command.append("--no-load-adaptation")
@@ -123,6 +126,8 @@ def all_streams(folder, strict_va):
         Stream("SRTP, AES-GCM", TEST, to=("s" + rtp + "?suite=AEAD_AES_128_GCM",)),
         Stream("RTSP over UDP", TEST, to=(), rtsp=("udp",)),
         Stream("RTSP over TCP", TEST, to=(), rtsp=("tcp",)),
+        Stream("sound by MPEG-TS", [*TEST, "--audio", "test"], to=(rtp + "?payload=mp2t",)),
+        Stream("sound by RTSP over UDP", [*TEST, "--audio", "test"], to=(), rtsp=("udp",)),
         Stream("ultra-low latency", [*TEST, "--preset", "ultra-low-latency"]),
         Stream("ultra-low latency, RTSP over TCP", [*TEST, "--preset", "ultra-low-latency"], to=(), rtsp=("tcp",)),
         Stream("two threads of x264", [*TEST, "--threads", "2"]),

@@ -48,7 +48,7 @@ class RTPViewer(Viewer):
 
 
 class RTSPViewer(Viewer):
-    """ffmpeg, which asks `url` by RTSP for packets over `transport` (tcp or udp) and tells each picture."""
+    """ffmpeg, which asks by RTSP for all tracks over `transport` (tcp or udp) and tells each picture."""
 
     def __init__(self, port, transport, name):
         super().__init__()
