@@ -4,6 +4,7 @@ import Capture
 import Encoding
 import Glibc
 import Media
+import Platform
 import RTP
 
 let arguments = CommandLine.arguments
@@ -53,8 +54,8 @@ do {
 
   // snippet.description
   let description = SessionDescription(
-    payload: .h264(encoder.parameterSets), address: address, port: port,
-    sessionID: UInt64(MediaTime.now().nanoseconds), name: camera.name, frameRate: format.frameRate)
+    payload: .h264(encoder.parameterSets, frameRate: format.frameRate), address: address, port: port,
+    sessionID: UInt64(Instant.now().nanoseconds), name: camera.name)
   print(description.text, terminator: "")
   // snippet.end
   fflush(nil)
@@ -64,11 +65,11 @@ do {
   // snippet.loop
   var packetizer = try H264Packetizer()
   let batch = PacketBatch()
-  var keyFrames = KeyFrameClock(interval: MediaTime(seconds: 2))
+  var keyFrames = KeyFrameClock(interval: Duration(seconds: 2))
   let interrupt = try Interrupt()
-  let end = MediaTime.now() + MediaTime(seconds: seconds)
+  let end = Instant.now() + Duration(seconds: seconds)
   try camera.start()
-  streaming: while MediaTime.now() < end {
+  streaming: while Instant.now() < end {
     switch try camera.next(interrupt: interrupt) {
     case .frame(let frame):
       let isDue = keyFrames.isDue(at: frame.timestamp, frameInterval: format.frameRate.interval)

@@ -3,6 +3,7 @@ import Capture
 import Encoding
 import Glibc
 import Media
+import Platform
 
 guard CommandLine.arguments.count >= 3 else {
   print("usage: encode-y4m CLIP.y4m OUT.h264 [BITS A SECOND]")
@@ -37,7 +38,7 @@ do {
 
   // snippet.encode
   // A key frame every two seconds, by time.
-  var keyFrames = KeyFrameClock(interval: MediaTime(seconds: 2))
+  var keyFrames = KeyFrameClock(interval: Duration(seconds: 2))
   var count = 0
   let interrupt = try Interrupt()
   try clip.start()

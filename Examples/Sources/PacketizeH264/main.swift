@@ -2,6 +2,7 @@
 // and prints the session description that a player needs first.
 import Glibc
 import Media
+import Platform
 import RTP
 
 guard CommandLine.arguments.count >= 4, let port = UInt16(CommandLine.arguments[3]),
@@ -48,11 +49,11 @@ guard let sets = ParameterSets(sequence: parameters.sequence, picture: parameter
   fail("no parameter sets in \(CommandLine.arguments[1])", 65)
 }
 
-let now = MediaTime.now()
+let now = Instant.now()
 print(
   SessionDescription(
     payload: .h264(sets), address: address, port: port, timeToLive: 1, sessionID: UInt64(now.nanoseconds), version: 1,
-    name: "packetize-h264", tool: "nightjar", frameRate: nil, kilobitsPerSecond: nil
+    name: "packetize-h264", tool: "nightjar", kilobitsPerSecond: nil
   ).text, terminator: "")
 fflush(nil)
 
@@ -67,11 +68,11 @@ do {
   var packetizer = try H264Packetizer()
   let batch = PacketBatch()
   for (index, nalUnits) in accessUnits.enumerated() {
-    let timestamp = MediaTime(seconds: Double(index) / framesPerSecond)
+    let position = Duration(seconds: Double(index) / framesPerSecond)
     nalUnits.withUnsafeBufferPointer { nalUnits in
       let unit = AccessUnit(
-        nalUnits: nalUnits, isKeyFrame: nalUnits.contains { $0.type == .idrSlice }, timestamp: timestamp,
-        captured: now + timestamp)
+        nalUnits: nalUnits, isKeyFrame: nalUnits.contains { $0.type == .idrSlice }, timestamp: .zero + position,
+        captured: now + position)
       batch.removeAll()
       packetizer.packetize(unit, into: batch)
     }

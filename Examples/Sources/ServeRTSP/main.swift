@@ -4,6 +4,7 @@ import Capture
 import Encoding
 import Glibc
 import Media
+import Platform
 import RTP
 import RTSP
 
@@ -44,7 +45,7 @@ func isReadable(_ descriptor: Int32, milliseconds: Int32) -> Bool {
 }
 
 signal(SIGPIPE, SIG_IGN)
-let end = MediaTime.now() + MediaTime(seconds: seconds)
+let end = Instant.now() + Duration(seconds: seconds)
 
 do {
   let camera = try SyntheticCamera(size: PictureSize(width: 640, height: 480), frameRate: .thirty)
@@ -56,8 +57,8 @@ do {
   // snippet.served
   var packetizer = try H264Packetizer()
   let description = SessionDescription(
-    payload: .h264(encoder.parameterSets), announcement: .rtsp, address: .loopback, port: 0,
-    sessionID: UInt64(MediaTime.now().nanoseconds), name: camera.name, frameRate: format.frameRate)
+    payload: .h264(encoder.parameterSets, frameRate: format.frameRate), announcement: .rtsp, address: .loopback,
+    port: 0, sessionID: UInt64(Instant.now().nanoseconds), name: camera.name)
   var sessions = SessionTable(
     configuration: SessionTable.Configuration(
       presentations: ["/camera": 1], transports: TransportCapabilities(profiles: [.avp], isUDPServed: false)))
@@ -68,7 +69,7 @@ do {
   camera.start()
 
   var connections: UInt64 = 0
-  while MediaTime.now() < end {
+  while Instant.now() < end {
     guard isReadable(listener, milliseconds: 100) else { continue }
     let socket = accept(listener, nil, nil)
     guard socket >= 0 else { continue }
@@ -113,7 +114,7 @@ do {
     // snippet.end
 
     // snippet.viewer
-    viewing: while MediaTime.now() < end {
+    viewing: while Instant.now() < end {
       if isReadable(socket, milliseconds: isPlaying ? 0 : 100) {
         var received = [UInt8](repeating: 0, count: 4096)
         let count = read(socket, &received, received.count)
