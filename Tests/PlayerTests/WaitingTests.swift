@@ -18,10 +18,10 @@ import Testing
     func sound() throws -> Subprocess.Result {
       try Subprocess.run([nightjarPath, "ctl", "audio", "show", "--json", "--socket", socket], in: directory)
     }
-    #expect(try eventually { try [0, 69].contains(sound().status) && program.log.isStreaming })
+    #expect(try eventually { try [0, 66].contains(sound().status) && program.log.isStreaming })
     let answer = try sound()
     guard options.isEmpty else {
-      #expect(answer.status == 69, "\(answer.outputText)")
+      #expect(answer.status == 66, "\(answer.outputText)")
       return
     }
     #expect(answer.status == 0, "\(answer.error)")
