@@ -44,6 +44,17 @@ import Testing
     #expect(transport.wholeFrames == 2)
   }
 
+  @Test func `a sound beside pictures is no frame on the way`() throws {
+    #expect(send(try maker.frame(isKeyFrame: true)))
+    for _ in 0..<3 {
+      let sound = try maker.frame(packets: 1)
+      sound.fill(isFrame: false, isKeyFrame: false, isPaced: false)
+      #expect(viewer.offer(sound: sound, at: start))
+      viewer.flush(at: start)
+    }
+    #expect(transport.packets.count == 8 && transport.wholeFrames == 1 && figures.frames == 1)
+  }
+
   /// Offers a frame of three parts; how many were taken.
   private func sendInParts(isKeyFrame: Bool = false) throws -> Int {
     try (0..<3).count { part in

@@ -285,7 +285,8 @@ final class Viewer {
       guard pending[0].next >= frame.count else { return }
       pending.removeFirst()
       defer { frame.removeHolder() }
-      transport.notePart(isFirst: frame.isFirstPart, isLast: frame.isLastPart)
+      // The sound beside pictures is no frame of its own here: its bytes count with the frame before it.
+      transport.notePart(isFirst: frame.isFrame && frame.isFirstPart, isLast: frame.isLastPart)
       guard frame.isLastPart else {
         if first.isBrokenOff { figures.update { $0.framesDropped += 1 } }
         continue
