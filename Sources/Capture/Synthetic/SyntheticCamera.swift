@@ -30,8 +30,13 @@ public final class SyntheticCamera: VideoSource, @unchecked Sendable {
 
   /// Creates a camera of `size` with `capacity` frames of memory.
   ///
-  /// - Parameter flash: the time for which a field in the upper left corner is white at the beginning of each second of
-  ///   the wall clock, while a test tone beeps; nil for no flash.
+  /// - Parameters:
+  ///   - size: the size of the pictures.
+  ///   - frameRate: the rate of the pictures.
+  ///   - capacity: the number of frames in the pool.
+  ///   - memory: the memory of the frames.
+  ///   - flash: the time for which a field in the upper left corner is white at the beginning of each second of the wall
+  ///     clock, while a test tone beeps; nil for no flash.
   /// - Throws: ``/Media/FramePoolError``.
   public init(
     size: PictureSize, frameRate: FrameRate, capacity: Int = FramePool.defaultCapacity,
