@@ -6,7 +6,7 @@ import NIOHTTP1
 ///
 /// These are endless answers without a length, which are sent without chunks as in HTTP/1.0 (the simplest picture
 /// viewers support no chunks). They are also answers to HEAD without a length, to which the encoder would add a last
-/// chunk.
+/// chunk. The connection of a live sound closes too, though the sound is sent in chunks.
 ///
 /// The handler stands before the encoder, and sees requests as well.
 final class AnswerEnd: ChannelDuplexHandler {
@@ -43,7 +43,9 @@ final class AnswerEnd: ChannelDuplexHandler {
         head.headers.first(name: "content-type")?.hasPrefix("multipart/x-mixed-replace") == true
         || asked?.isHead == true
       if hasNoLength, isEndless { head.version = .http1_0 }
-      closes = asked?.isLast == true || hasNoLength && isEndless
+      // A live sound counts as a stream for as long as its connection is open.
+      let isSound = head.headers.first(name: "content-type") == "audio/mpeg"
+      closes = asked?.isLast == true || hasNoLength && (isEndless || isSound)
       if closes { head.headers.replaceOrAdd(name: "connection", value: "close") }
       part = .head(head)
     }

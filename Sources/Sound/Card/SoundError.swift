@@ -43,6 +43,15 @@ package enum SoundError: Failure, Hashable {
     }
   }
 
+  /// Returns `true` if both are the same failure, whatever its figures are.
+  func isLike(_ other: SoundError) -> Bool {
+    switch (self, other) {
+    case (.stalled(let name, _), .stalled(let other, _)), (.overruns(let name, _), .overruns(let other, _)):
+      name == other
+    default: self == other
+    }
+  }
+
   /// What the user may do; nil if ``reason`` has it already.
   private var remedy: String? {
     switch self {

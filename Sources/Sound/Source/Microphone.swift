@@ -28,6 +28,10 @@ package final class Microphone: SoundSource, @unchecked Sendable {
   private var quietSince: Instant?
   /// The overruns since samples last came.
   private var overrunsInARow = 0
+  /// `true` if the open card has delivered samples.
+  private var hasDelivered = false
+  /// The last failure of a card that had delivered nothing; nil once a card delivers.
+  private var toldFailure: SoundError?
   private let memory: UnsafeMutableBufferPointer<Int16>
 
   /// The time after which a card that delivers nothing is opened again.
@@ -76,6 +80,7 @@ package final class Microphone: SoundSource, @unchecked Sendable {
   package func end() {
     stop()
     (capture, aligner) = (nil, nil)
+    _ = search.take()
     shared.withLock { $0.isPresent = false }
   }
 
@@ -95,6 +100,7 @@ package final class Microphone: SoundSource, @unchecked Sendable {
       switch try capture.pcm.read(into: block, patience: patience) {
       case .samples(let count, let first):
         (quietSince, overrunsInARow) = (nil, 0)
+        if !hasDelivered { tellFound(capture) }
         aligner.take(UnsafeBufferPointer(rebasing: block[..<(count * capture.pcm.format.channels)]), first: first)
       case .nothing: try noteQuiet(capture)
       case .overrun:
@@ -141,6 +147,13 @@ package final class Microphone: SoundSource, @unchecked Sendable {
 
   private func lose(_ error: SoundError) {
     (capture, aligner, quietSince, overrunsInARow) = (nil, nil, nil, 0)
+    guard hasDelivered else {
+      // A card that opens and delivers nothing, again and again, is told once.
+      if toldFailure?.isLike(error) != true { events.note(.lost(error)) }
+      toldFailure = error
+      return
+    }
+    hasDelivered = false
     shared.withLock {
       $0.isPresent = false
       $0.losses += 1
@@ -152,7 +165,12 @@ package final class Microphone: SoundSource, @unchecked Sendable {
     guard let found = search.take() else { return }
     guard let made = try? SoundAligner(from: found.pcm.format, onto: timeline) else { return }
     (capture, aligner) = (found, made)
-    shared.withLock { ($0.isPresent, $0.name) = (true, found.name) }
-    events.note(.found(name: found.name, format: found.pcm.format))
+  }
+
+  /// Notes the first samples of a card. Before these, an open card may be one that delivers none.
+  private func tellFound(_ card: MicrophoneSearch.OpenedCard) {
+    (hasDelivered, toldFailure) = (true, nil)
+    shared.withLock { ($0.isPresent, $0.name) = (true, card.name) }
+    events.note(.found(name: card.name, format: card.pcm.format))
   }
 }

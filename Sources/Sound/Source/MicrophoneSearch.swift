@@ -50,12 +50,9 @@ final class MicrophoneSearch: Sendable {
   /// Sleeps until `time`, or until ``stop()``.
   func sleep(until time: Instant) { _ = stopped.wait(until: time) }
 
-  /// Ends the search for good. A card that is being opened meanwhile is closed. Any thread may call it.
-  func stop() {
-    stopped.fire()
-    // Closed outside of the lock.
-    _ = take()
-  }
+  /// Ends the search for good. A card that is being opened meanwhile is closed; one that was found is left to
+  /// ``take()``, because a driver may take its time to close it. Any thread may call it.
+  func stop() { stopped.fire() }
 
   /// Returns the card that was found, once.
   func take() -> OpenedCard? { state.withLock { $0.found.take() } }
