@@ -290,6 +290,10 @@
       #expect(try program.reload() == ["camera": "restarted"])
       let sound = try program.answer("audio", "show")
       #expect(sound["muted"] as? Bool == true && sound["gain_db"] as? Double == 0, "\(sound)")
+      // The same camera under another name.
+      try program.write(text("name = 'nursery'"))
+      #expect(try program.reload() == ["camera": "removed", "nursery": "added"])
+      #expect(try program.answer("audio", "show")["muted"] as? Bool == true)
       try program.end()
     }
 

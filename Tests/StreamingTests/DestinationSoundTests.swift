@@ -65,6 +65,36 @@ import Testing
     }
   }
 
+  @Test func `a sound ends and begins with its port, and the pictures go on`() throws {
+    let pipeline = try Self.pipeline([])
+    let id = try pipeline.add(Self.destination(""))
+    let changes = pipeline.descriptionChanges
+    try pipeline.setSoundTaken(true, of: id)
+    #expect(try Self.ports(pipeline, id) == ["video 5004"])
+    #expect(!pipeline.tracks[1].isWatched && pipeline.soundOmissions == 1)
+    #expect(pipeline.destinations[0].missedSound?.contains("5008") == true)
+    try pipeline.setSoundTaken(true, of: id)
+    #expect(pipeline.descriptionChanges == changes + 1)
+    // The URL is all that a person knows of it.
+    #expect(pipeline.destinations[0].destination == (try Self.destination("")))
+    try pipeline.setSoundTaken(false, of: id)
+    #expect(try Self.ports(pipeline, id) == ["video 5004", "audio 5008"])
+    #expect(pipeline.tracks[1].isWatched && pipeline.descriptionChanges == changes + 2)
+    #expect(
+      pipeline.statistics.viewers.map(\.id) == [id] && pipeline.statistics.viewers.map(\.media) == [[.picture, .sound]])
+    // A requested port is the destination's own.
+    let other = try pipeline.add(Self.destination("?audio=7000", port: 5104))
+    try pipeline.setSoundTaken(true, of: other)
+    #expect(try Self.ports(pipeline, other) == ["video 5104", "audio 7000"])
+  }
+
+  @Test func `pictures at the last ports have no port for sound, and say so`() throws {
+    let pipeline = try Self.pipeline([])
+    try pipeline.add(Self.destination("", port: 65_532))
+    #expect(pipeline.soundOmissions == 1)
+    #expect(pipeline.destinations[0].missedSound?.contains("65532") == true)
+  }
+
   @Test func `a port that was requested is refused if it is in use, and keeps its place`() throws {
     let pipeline = try Self.pipeline([try Self.destination("?audio=6000")])
     for (options, port) in [

@@ -170,9 +170,8 @@ final class CameraStream {
     guard omissions != toldOmissions else { return }
     toldOmissions = omissions
     for entry in pipeline.destinations {
-      guard let port = entry.missedSoundPort, soundless.insert(entry.id).inserted else { continue }
-      terminal.warning(
-        "\(entry.destination) gets no sound: its port for sound, \(port), is in use. Add audio=PORT to the URL")
+      guard let reason = entry.missedSound, soundless.insert(entry.id).inserted else { continue }
+      terminal.warning("\(entry.destination) gets no sound: \(reason). Add audio=PORT to the URL")
     }
   }
 

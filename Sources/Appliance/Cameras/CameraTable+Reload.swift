@@ -22,7 +22,6 @@ extension CameraTable {
     for entry in former where self[entry.number] == nil {
       if entry.isStreaming { effects.append(.release(entry.number, entry.configuration.source)) }
       effects.append(.tell(nil, "\(entry.name): removed from the configuration", .info, event: "removed"))
-      effects.append(.remove(entry.number))
       note(entry.name, .removed, [])
     }
     var opening: [Int] = []
@@ -35,11 +34,14 @@ extension CameraTable {
         let observation = observations[number] ?? Observation()
         if follow(index, camera, changes, from: old, observation, at: now, &effects) { opening.append(index) }
       } else {
-        effects.append(.add(number))
+        // The same camera under another name.
+        let former = former.first { entry in self[entry.number] == nil && entry.configuration.source == camera.source }
+        effects.append(.add(number, after: former?.number))
         wait(entries[index].name, .added, [])
         opening.append(index)
       }
     }
+    for entry in former where self[entry.number] == nil { effects.append(.remove(entry.number)) }
     for index in opening { open(index, at: now, &effects) }
     effects.append(.close)
   }

@@ -119,8 +119,9 @@ struct CameraTable: Sendable {
   }
 
   enum Effect: Sendable {
-    /// Make the resources of a new camera, before anything else is done with it.
-    case add(Int)
+    /// Make the resources of a new camera, before anything else is done with it. `after` is the removed camera of the same
+    /// source, whose mute the new one takes over; nil for none.
+    case add(Int, after: Int?)
     /// Forget a camera, once its stream was released.
     case remove(Int)
     /// Give the camera's controls the values of its new configuration.

@@ -175,6 +175,9 @@ final class ControlledSettings: Sendable {
     }
   }
 
+  /// `true` if streams are muted.
+  var isMuted: Bool { sound.withLock { $0.isMuted } }
+
   /// Takes a new stream's stage, which is muted where the former one was; nil for a stream without sound.
   func follow(_ stage: SoundStage?) {
     sound.withLock {

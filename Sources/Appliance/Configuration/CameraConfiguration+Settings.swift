@@ -106,8 +106,10 @@ extension CameraConfiguration {
     }
     checkSource(&faults)
     for (index, destination) in destinations.enumerated() {
-      for other in destinations[..<index] where other.host == destination.host && other.port == destination.port {
-        faults.add(.to, "\(destination.host) port \(destination.port) is given twice")
+      for other in destinations[..<index] where other.host == destination.host {
+        if let port = destination.port(sharedWith: other) {
+          faults.add(.to, "\(destination.host) port \(port) is given twice: \(other) and \(destination)")
+        }
       }
     }
   }

@@ -70,6 +70,8 @@ package struct CameraConfiguration: SettingsConfiguration {
     var changed = changedSettings(from: old)
     // Slices of one packet each follow the smallest packet.
     if encoding.sliceSize == .packet, payloadLimit != old.payloadLimit { changed.insert(.sliceSize) }
+    // An unchanged destination whose port for sound another camera takes, or gives back.
+    if destinations.map(\.soundPort.isTaken) != old.destinations.map(\.soundPort.isTaken) { changed.insert(.to) }
     return Set(changed.lazy.map(CameraChange.setting))
   }
 

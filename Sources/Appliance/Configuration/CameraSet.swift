@@ -83,7 +83,7 @@ struct CameraSet {
         let destination = cameras[index].destinations[number]
         guard destination.soundPort == .automatic, !destination.payload.carriesSound,
           let port = destination.soundPort.number(beside: destination.port),
-          [port, port &+ 1].contains(where: { others.contains(portName(destination.host, $0)) })
+          destination.ports(from: port).contains(where: { others.contains(portName(destination.host, $0)) })
         else { continue }
         cameras[index].destinations[number].soundPort = .taken
       }
@@ -141,7 +141,7 @@ extension CameraConfiguration {
   fileprivate var requestedPlaces: [String] {
     placesOfGroup
       + destinations.flatMap { destination in
-        destination.requestedPorts.flatMap { [portName(destination.host, $0), portName(destination.host, $0 &+ 1)] }
+        destination.requestedPorts.flatMap(destination.ports).map { portName(destination.host, $0) }
       }
   }
 }
@@ -151,8 +151,17 @@ private func portName(_ host: String, _ port: UInt16) -> String { "\(host) port 
 
 extension StreamDestination {
   /// The ports of RTP that were requested: that of the pictures, and that of the sound.
-  fileprivate var requestedPorts: [UInt16] {
+  var requestedPorts: [UInt16] {
     guard case .port(let port) = soundPort else { return [self.port] }
     return [self.port, port]
   }
+
+  /// Returns the first port at which packets of both would arrive, RTP of at least one of them; nil for none.
+  func port(sharedWith other: StreamDestination) -> UInt16? {
+    let (own, others) = (requestedPorts, other.requestedPorts)
+    return own.first { others.flatMap(other.ports).contains($0) } ?? others.first { own.flatMap(ports).contains($0) }
+  }
+
+  /// Returns the ports of RTP and RTCP whose RTP is at `port`.
+  func ports(from port: UInt16) -> [UInt16] { multiplexesRTCP ? [port] : [port, port &+ 1] }
 }

@@ -28,7 +28,7 @@ extension StreamSession {
   /// Carries out an effect. Returns the event that comes of it at once.
   private func perform(_ effect: CameraTable.Effect) -> CameraTable.Event? {
     switch effect {
-    case .add(let number): add(number)
+    case .add(let number, let former): add(number, after: former)
     case .remove(let number): slots.removeAll { $0.number == number }
     case .follow(let number, let sourceChanged):
       if let (slot, entry) = camera(number) { slot.follow(entry.configuration, sourceChanged: sourceChanged) }
@@ -55,9 +55,11 @@ extension StreamSession {
   }
 
   /// Makes the resources of a camera.
-  func add(_ number: Int) {
+  func add(_ number: Int, after former: Int? = nil) {
     guard let entry = table[number] else { return }
-    slots.append(CameraSlot(entry, CameraTerminal(terminal, name: nil)))
+    let slot = CameraSlot(entry, CameraTerminal(terminal, name: nil))
+    if let former = slots.first(where: { $0.number == former }) { slot.controlled.mute(former.controlled.isMuted) }
+    slots.append(slot)
     followTable()
   }
 

@@ -83,6 +83,14 @@ extension StreamSession {
     let new = wanted.filter { destination in
       missing.contains(destination) || !there.contains { $0.destination == destination }
     }
+    for destination in wanted {
+      guard let entry = there.first(where: { $0.destination == destination }) else { continue }
+      do {
+        try stream.pipeline.setSoundTaken(destination.soundPort.isTaken, of: entry.id)
+      } catch {
+        handle(.complaint(slot.number, "\(destination) gets no sound: \(error)", event: "destination_missing"))
+      }
+    }
     slot.destinations = wanted
     guard !new.isEmpty else { return }
     slot.missing.add(new, at: .now())

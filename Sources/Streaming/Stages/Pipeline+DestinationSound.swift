@@ -43,13 +43,13 @@ extension Pipeline {
     guard let sound, !destination.payload.carriesSound,
       let port = destination.soundPort.number(beside: destination.port)
     else {
-      if sound != nil, destination.soundPort == .taken { list.soundOmissions += 1 }
+      if sound != nil, entry.missedSound != nil { list.soundOmissions += 1 }
       return nil
     }
     let track = tracks.count - 1
     let address = entry.address.with(port: port)
     let control = destination.multiplexesRTCP ? address : address.with(port: port &+ 1)
-    let isAutomatic = destination.soundPort == .automatic
+    let isAutomatic = destination.soundPort.isAutomatic
     let (present, own) = (list.destinations.flatMap(\.ways), entry.ways)
     for other in present + own {
       guard [other.address, other.control].contains(address) || other.address == control else { continue }
@@ -94,6 +94,34 @@ extension Pipeline {
     }
   }
 
+  /// Ends the sound of a destination whose automatic port another camera has taken, or begins the sound where the port is
+  /// free again. The pictures go on. Does nothing if there is no such destination. Any thread may call it.
+  ///
+  /// - Throws: as ``add(_:)``, where the sound cannot begin.
+  package func setSoundTaken(_ isTaken: Bool, of id: ViewerID) throws {
+    try viewerList.withLock { list in
+      guard let index = list.destinations.firstIndex(where: { $0.id == id }),
+        list.destinations[index].destination.soundPort.isAutomatic,
+        list.destinations[index].destination.soundPort.isTaken != isTaken
+      else { return }
+      list.destinations[index].destination.soundPort = isTaken ? .taken : .automatic
+      if isTaken {
+        yieldSounds(&list) { [sound = list.destinations[index].sound] in $0.id == sound?.id }
+      } else if list.destinations[index].sound == nil {
+        let entry = list.destinations[index]
+        let multicast = try entry.destination.multicastOptions(for: entry.address)
+        guard let prepared = try prepareSound(of: entry, entry.protection?.key, multicast, &list) else { return }
+        list.destinations[index].sound = prepared.sound
+        list.destinations[index].descriptionChanges += 1
+        list.soundChanges += 1
+        list.announcer?.remove(id)
+        try announce(list.destinations[index], multicast, &list)
+        start(prepared.figures, prepared.transport, prepared.kind, track: prepared.sound.track)
+      }
+      noteWatched(list)
+    }
+  }
+
   /// Stops sending sound to the automatic ports that `isInTheWay` selects, and updates the session descriptions of
   /// their destinations.
   func yieldSounds(_ list: inout ViewerList, where isInTheWay: (DestinationSound) -> Bool) {
@@ -130,13 +158,14 @@ extension PipelineDestination {
   /// The port of the packets of sound; nil if none of their own carry it.
   package var soundPort: UInt16? { sound?.port }
 
-  /// The port that the destination would get its sound at, and which is in use; nil for all other destinations.
-  package var missedSoundPort: UInt16? {
-    guard sound == nil, !destination.payload.carriesSound else { return nil }
-    switch destination.soundPort {
-    case .automatic, .taken: return StreamDestination.SoundPort.automatic.number(beside: destination.port)
-    case .none, .port: return nil
+  /// The reason why the destination gets no sound although nobody has declined it; nil for all other destinations. For
+  /// a stream that has a sound.
+  package var missedSound: String? {
+    guard sound == nil, !destination.payload.carriesSound, destination.soundPort.isAutomatic else { return nil }
+    guard let port = StreamDestination.SoundPort.automatic.number(beside: destination.port) else {
+      return "port \(destination.port) has no port for sound 4 above it"
     }
+    return "its port for sound, \(port), is in use"
   }
 
   /// The addresses of the destination's packets and of their RTCP. `isAutomatic` is `true` for those that give way.
@@ -158,6 +187,31 @@ extension StreamDestination {
     case none
     /// The port that was requested.
     case port(UInt16)
+
+    /// `true` if no port was requested.
+    var isAutomatic: Bool { self == .automatic }
+    /// `true` if another camera uses the port.
+    package var isTaken: Bool { if case .taken = self { true } else { false } }
+
+    /// Returns `true` if both were requested alike. What another camera does with the port makes no other destination.
+    package static func == (one: SoundPort, other: SoundPort) -> Bool {
+      switch (one, other) {
+      case (.automatic, .automatic), (.automatic, .taken), (.taken, .automatic), (.taken, .taken): true
+      case (.none, .none): true
+      case (.port(let one), .port(let other)): one == other
+      default: false
+      }
+    }
+
+    package func hash(into hasher: inout Hasher) {
+      switch self {
+      case .automatic, .taken: hasher.combine(0)
+      case .none: hasher.combine(1)
+      case .port(let port):
+        hasher.combine(2)
+        hasher.combine(port)
+      }
+    }
 
     /// Returns the port beside `port`, that of the pictures; nil for no sound.
     package func number(beside pictures: UInt16) -> UInt16? {

@@ -70,7 +70,7 @@ package struct PipelineDestination: Sendable {
   /// The destination's identity in the pipeline.
   package let id: ViewerID
   /// The destination as it was requested.
-  package let destination: StreamDestination
+  package internal(set) var destination: StreamDestination
   /// The address of its RTP.
   package let address: SocketAddress
   /// This side's address, where receivers must know it to join a group.

@@ -91,6 +91,7 @@ extension Pipeline {
       if let same { throw .sharedGroup(same.destination.description) }
       yieldSounds(&list) { groups.contains($0.address) }
       list.sharedGroups = groups
+      noteWatched(list)
     }
   }
 

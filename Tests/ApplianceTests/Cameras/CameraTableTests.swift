@@ -72,7 +72,8 @@ struct TableDriver {
   private mutating func note(_ effects: [CameraTable.Effect]) {
     for effect in effects {
       switch effect {
-      case .add(let number): self.effects.append("add \(number)")
+      case .add(let number, let former):
+        self.effects.append("add \(number)" + (former.map { " after \($0)" } ?? ""))
       case .remove(let number): self.effects.append("remove \(number)")
       case .open(let number): self.effects.append("open \(number)")
       case .begin(let number): self.effects.append("begin \(number)")
@@ -265,7 +266,7 @@ private func two(_ first: String = "", _ second: String = "") -> String {
         + "[[camera]]\nname = 'c'\nsource = 'test'\nto = 'rtp://127.0.0.1:6004'\n"
     }
     try driver.reload(cameras(""))
-    #expect(driver.take() == ["release 2", "remove 2", "change 1: to", "add 3", "open 3", "close"])
+    #expect(driver.take() == ["release 2", "change 1: to", "add 3", "remove 2", "open 3", "close"])
     // Without sound there is nothing that could be in the way.
     var silent = try TableDriver(
       "[[camera]]\nname = 'a'\nsource = 'test'\nto = 'rtp://127.0.0.1:6000'\naudio = 'none'\n")
@@ -282,14 +283,14 @@ private func two(_ first: String = "", _ second: String = "") -> String {
     let alone = "[[camera]]\nname = 'a'\nsource = 'test'\nto = 'rtp://127.0.0.1:6000'\n"
     try driver.reload(alone + more)
     #expect(driver.lines == ["b: removed from the configuration"])
-    #expect(driver.take() == ["release 2", "remove 2", "add 3", "open 3", "close"])
+    #expect(driver.take() == ["release 2", "add 3", "remove 2", "open 3", "close"])
     driver.open(3)
     #expect(driver.answers.map(\.text) == [["b removed", "a unchanged", "c added"]])
     // A camera that is the source of another one is released before that one opens it.
     try driver.reload("[[camera]]\nname = 'd'\nsource = 'test'\nto = 'rtp://127.0.0.1:6000'\n")
     #expect(
       driver.take().filter { !$0.hasPrefix("begin") } == [
-        "release 1", "remove 1", "release 3", "remove 3", "add 4", "open 4", "close",
+        "release 1", "release 3", "add 4 after 1", "remove 1", "remove 3", "open 4", "close",
       ])
   }
 

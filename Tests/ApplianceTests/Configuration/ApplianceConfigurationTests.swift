@@ -50,10 +50,36 @@ import Testing
       to = ['rtp://h:5008', 'rtp://h:5107', 'rtp://h:5208', 'rtp://h:5407']
       rtsp-multicast = '239.1.2.3:5306'
       """)
-    let sounds = configuration.cameras.map { $0.destinations.map(\.soundPort) }
+    let taken = configuration.cameras.map { $0.destinations.map(\.soundPort.isTaken) }
     // Only what a transport stream carries beside the pictures needs no port.
-    #expect(sounds[0] == [.taken, .taken, .automatic, .taken, .automatic])
-    #expect(sounds[1] == [.automatic, .automatic, .automatic, .automatic])
+    #expect(taken[0] == [true, true, false, true, false])
+    #expect(taken[1] == [false, false, false, false])
+    // Without the other camera, it is the same destination, and its setting has changed.
+    let (alone, _) = try load(
+      """
+      [[camera]]
+      name = 'a'
+      source = 'test'
+      to = ['rtp://h:5004', 'rtp://h:5104', 'rtp://other:5204', 'rtp://239.1.2.3:5304', 'rtp://h:5403?payload=mp2t']
+      """)
+    #expect(alone.cameras[0].destinations == configuration.cameras[0].destinations)
+    #expect(alone.cameras[0].destinations.allSatisfy { !$0.soundPort.isTaken })
+    #expect(alone.cameras[0].changes(from: configuration.cameras[0]) == [.setting(.to)])
+  }
+
+  @Test func `a sound keeps a port that RTCP beside it leaves free`() throws {
+    let (configuration, _) = try load(
+      """
+      [[camera]]
+      name = 'a'
+      source = 'test'
+      to = ['rtp://h:5004?rtcp=mux', 'rtp://h:5104', 'rtp://h:5204?rtcp=mux']
+      [[camera]]
+      name = 'b'
+      source = 'test'
+      to = ['rtp://h:5007?rtcp=mux', 'rtp://h:5107', 'rtp://h:5209']
+      """)
+    #expect(configuration.cameras[0].destinations.map(\.soundPort.isTaken) == [false, true, false])
   }
 
   @Test func `changes are those of values, whatever words give them`() throws {
@@ -88,6 +114,8 @@ import Testing
     (["--quantizer", "20"], "--quantizer is for --rate-control cqp only"),
     (["--size", "99x99"], "--size 99x99: width and height must be even"),
     (["--to", "rtp://h:2", "--to", "rtp://h:2?mtu=600"], "--to: h port 2 is given twice"),
+    (["--to", "rtp://h:4", "--to", "rtp://h:5"], "--to: h port 5 is given twice: rtp://h:4 and rtp://h:5"),
+    (["--to", "rtp://h:4?audio=6", "--to", "rtp://h:6"], "--to: h port 6 is given twice"),
     (["--trace", "-"], "--trace: name a file"),
     (["--users", "/x"], "--users is for --rtsp, --rtsps, --https and --http only"),
   ])
