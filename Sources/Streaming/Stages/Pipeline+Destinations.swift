@@ -249,6 +249,7 @@ extension Pipeline {
   /// ``restsUnwatched``.
   func noteWatched(_ list: borrowing ViewerList) {
     requests.setWanted(!restsUnwatched || list.isWatched(track: 0))
+    sound?.muxed?.setWanted(list.destinations.contains { $0.payload.format.sound != nil })
     for track in tracks.dropFirst() { track.setWatched(list.isWatched(track: track.number)) }
   }
 

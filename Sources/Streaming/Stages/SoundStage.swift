@@ -48,6 +48,9 @@ final class MuxedSound: CodedPictureConsumer, Sendable {
   /// The access units.
   let units: CodedPictureQueue
 
+  /// `true` while a stream carries sound beside the pictures. Otherwise each access unit would wake the send stage for
+  /// nothing.
+  private let wanted = Atomic(false)
   /// Access units without room.
   private let dropped = Atomic<Int>(0)
 
@@ -57,8 +60,12 @@ final class MuxedSound: CodedPictureConsumer, Sendable {
   /// Creates an empty queue.
   init() throws { units = try CodedPictureQueue(capacity: OpusEncoder.packetLimit) }
 
-  /// Copies an access unit for the send stage. Without room, the unit is dropped: late sound is useless.
+  /// Sets whether any stream carries sound beside the pictures. Any thread may call it.
+  func setWanted(_ isWanted: Bool) { wanted.store(isWanted, ordering: .relaxed) }
+
+  /// Copies an access unit for the send stage, if a stream carries it. Without room, the unit is dropped: late sound is useless.
   func take(_ unit: borrowing AccessUnit) {
+    guard wanted.load(ordering: .relaxed) else { return }
     guard let copy = units.beginWriteAtOnce() else { return drop() }
     guard copy.store(unit) else {
       units.abandon(copy)
@@ -79,7 +86,7 @@ package final class SoundStage: @unchecked Sendable {
   private let source: any SoundSource
   private let settings: SoundSettings
   private let track: Track
-  private let muxed: MuxedSound?
+  let muxed: MuxedSound?
   private let shared: Mutex<SoundFigures>
   private var thread: NamedThread?
   private let hasEnded = Monitor()
