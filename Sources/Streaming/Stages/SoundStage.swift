@@ -63,7 +63,8 @@ final class MuxedSound: CodedPictureConsumer, Sendable {
   /// Sets whether any stream carries sound beside the pictures. Any thread may call it.
   func setWanted(_ isWanted: Bool) { wanted.store(isWanted, ordering: .relaxed) }
 
-  /// Copies an access unit for the send stage, if a stream carries it. Without room, the unit is dropped: late sound is useless.
+  /// Copies an access unit for the send stage, if a stream carries it. Without room, the unit is dropped: late sound is
+  /// useless.
   func take(_ unit: borrowing AccessUnit) {
     guard wanted.load(ordering: .relaxed) else { return }
     guard let copy = units.beginWriteAtOnce() else { return drop() }
