@@ -92,7 +92,10 @@ struct NetworkTroubleTests {
       s.sendto(bytes([129, 203, 0, 2, 0, 0, 0, 0, 3]) + b"end", (sys.argv[1], 5011))'
       nsenter -t $far_id -n python3 -c "$bye" 10.9.0.2
       python3 -c "$bye" 127.0.0.1
-      for i in $(seq 200); do kill -0 $far_id $near_id 2> /dev/null || break; sleep 0.1; done
+      # One after the other: `kill -0` of two fails as soon as one of them has ended.
+      for id in $far_id $near_id; do
+        for i in $(seq 200); do kill -0 $id 2> /dev/null || break; sleep 0.1; done
+      done
       kill -9 $far_id $near_id 2> /dev/null
       wait $far_id $near_id
       cat trouble.log >&2
