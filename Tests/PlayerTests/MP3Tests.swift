@@ -85,6 +85,31 @@
       #expect(eventually { program.process.errorSoFar.contains(" MP3 frames") })
     }
 
+    @Test func `ffmpeg hears it over TLS, after a log-in`() throws {
+      let port = try TCPPort.free()
+      let program = try LookedAtProgram(
+        ["--audio", "test", "--https", "127.0.0.1:\(port)"], users: ["anna": "correct-horse"])
+      func listen(_ login: String) throws -> Subprocess.Result {
+        try Subprocess.run(
+          [
+            "ffmpeg", "-nostdin", "-v", "info", "-err_detect", "explode", "-xerror", "-tls_verify", "0", "-i",
+            "https://\(login)127.0.0.1:\(port)/listen.mp3", "-t", "3", "-af", "volumedetect", "-f", "null", "-",
+          ], in: program.directory)
+      }
+      let player = try listen("anna:correct-horse@")
+      #expect(player.status == 0, "\(player.error.suffix(2000))")
+      #expect(player.error.contains("Audio: mp3, 48000 Hz, mono, fltp, 64 kb/s"), "\(player.error.suffix(2000))")
+      // The beep's, a quarter of full scale.
+      let volume = player.error.components(separatedBy: "max_volume: ").dropFirst().first?.prefix { $0 != " " }
+      #expect(abs(try #require(volume.flatMap { Double($0) }) + 12) < 2)
+      let isTold = eventually { program.process.errorSoFar.contains("viewer mp3 https 127.0.0.1:") }
+      #expect(isTold, "\(program.process.errorSoFar)")
+      for login in ["", "anna:wrong-horse@"] {
+        let refused = try listen(login)
+        #expect(refused.status != 0 && refused.error.contains("401"), "\(refused.error.suffix(2000))")
+      }
+    }
+
     @Test func `a listener that does not read loses whole frames, is ended, and holds nobody up`() throws {
       let program = try LookedAtProgram(["--audio", "test"])
       let lazy = try Subprocess(
