@@ -10,8 +10,8 @@ let settings: [SwiftSetting] = [
 ]
 
 /// A target of ours: Swift 6 mode, warnings are errors.
-func target(_ name: String, _ dependencies: [Target.Dependency] = []) -> Target {
-  .target(name: name, dependencies: dependencies, swiftSettings: settings)
+func target(_ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource] = []) -> Target {
+  .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: settings)
 }
 
 func test(_ name: String, _ dependencies: [Target.Dependency], _ settings: [SwiftSetting] = settings) -> Target {
@@ -77,6 +77,7 @@ let package = Package(
     target("SRTP", ["RTP", "Platform", "CSRTP"]),
     target("RTSP", ["RTP", "Platform"]),
     target("TLS", ["Platform", "COpenSSL"]),
+    target("WebRTC", ["TLS", "SRTP", "RTP", "Media", "Platform"]),
     target("Host", ["Media", "Platform", "CLinux", "CSystemd"]),
     target(
       "Streaming",
@@ -84,7 +85,7 @@ let package = Package(
     target(
       "Serving",
       [
-        "Streaming", "RTSP", "SRTP", "RTP", "TLS", "Media", "Platform", "CLinux",
+        "Streaming", "WebRTC", "RTSP", "SRTP", "RTP", "TLS", "Media", "Platform", "CLinux",
         .product(name: "Hummingbird", package: "hummingbird"),
         .product(name: "HummingbirdCore", package: "hummingbird"),
         .product(name: "NIOCore", package: "swift-nio"),
@@ -92,7 +93,9 @@ let package = Package(
         .product(name: "NIOHTTP1", package: "swift-nio"),
         .product(name: "Logging", package: "swift-log"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
-      ]),
+      ],
+      // The page, within the binary.
+      resources: [.embedInCode("Page")]),
     target(
       "Appliance",
       [
@@ -154,6 +157,9 @@ let package = Package(
       "EncodingTests",
       ["Encoding", "Media", "Platform", "TestSupport", .target(name: "X264", condition: .when(traits: ["X264"]))]),
     test("RTPTests", ["RTP", "Media", "Platform", "TestSupport"]),
+    .testTarget(
+      name: "WebRTCTests", dependencies: ["WebRTC", "TLS", "SRTP", "RTP", "Platform", "TestSupport"],
+      exclude: ["Offers"], swiftSettings: settings),
     test("SRTPTests", ["SRTP", "RTP", "Media", "Platform", "TestSupport", "COpenSSL"]),
     .testTarget(
       name: "RTSPTests", dependencies: ["RTSP", "RTP", "Media", "Platform", "TestSupport"], exclude: ["Captures"],
@@ -194,9 +200,11 @@ let package = Package(
     .executableTarget(
       name: "RTPReceiverTool", dependencies: ["RTP", "Media", "Platform"], path: "Tests/RTPReceiverTool",
       swiftSettings: settings),
-    test(
-      "PlayerTests",
-      ["Appliance", "Serving", "Streaming", "SRTP", "RTP", "Media", "Platform", "TestSupport", "nightjar"]),
+    .testTarget(
+      name: "PlayerTests",
+      dependencies: [
+        "Appliance", "Serving", "Streaming", "SRTP", "RTP", "Media", "Platform", "TestSupport", "nightjar",
+      ], exclude: ["Clients"], swiftSettings: settings),
     // A USB camera for the rig's kernel.
     .executableTarget(
       name: "UVCCameraTool", dependencies: ["Media", "Platform", "CLinux"], path: "Tests/UVCCameraTool",

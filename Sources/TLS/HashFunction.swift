@@ -4,6 +4,8 @@ import COpenSSL
 package enum HashFunction: Sendable {
   /// MD5, only for Digest authentication of old players; broken for all other uses.
   case md5
+  /// SHA-1, only for the message integrity of STUN (RFC 8489 section 14.5); broken for signatures.
+  case sha1
   /// SHA-256.
   case sha256
 
@@ -11,6 +13,7 @@ package enum HashFunction: Sendable {
   package var byteCount: Int {
     switch self {
     case .md5: 16
+    case .sha1: 20
     case .sha256: 32
     }
   }
@@ -44,12 +47,14 @@ package enum HashFunction: Sendable {
     }
 
     static let md5 = Algorithm("MD5")
+    static let sha1 = Algorithm("SHA1")
     static let sha256 = Algorithm("SHA256")
   }
 
   private var algorithm: Algorithm {
     switch self {
     case .md5: .md5
+    case .sha1: .sha1
     case .sha256: .sha256
     }
   }

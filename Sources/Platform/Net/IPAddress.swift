@@ -23,6 +23,27 @@ package struct IPAddress: Hashable, Sendable {
     }
   }
 
+  /// Creates an address of its bytes in network order; `nil` unless they are four or sixteen.
+  package init?(bytes: [UInt8]) {
+    guard bytes.count == 4 || bytes.count == 16 else { return nil }
+    self.bytes = bytes
+  }
+
+  /// Returns the address of all interfaces.
+  package static func unspecified(isIPv6: Bool) -> IPAddress { IPAddress(count: isIPv6 ? 16 : 4) }
+
+  private init(count: Int) { bytes = [UInt8](repeating: 0, count: count) }
+
+  /// The numeric address, as `inet_ntop` writes it.
+  package var text: String {
+    withUnsafeTemporaryAllocation(of: CChar.self, capacity: Self.lengthLimit + 1) { buffer in
+      guard inet_ntop(isIPv6 ? AF_INET6 : AF_INET, bytes, buffer.baseAddress, socklen_t(buffer.count)) != nil,
+        let base = buffer.baseAddress
+      else { return "?" }
+      return String(cString: base)
+    }
+  }
+
   /// Returns `host` in the form that precedes a port, also in a URL: an IPv6 address is in brackets (RFC 3986 section
   /// 3.2.2).
   package static func bracketed(_ host: String) -> String { host.contains(":") ? "[\(host)]" : host }

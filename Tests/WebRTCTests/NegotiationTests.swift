@@ -1,0 +1,146 @@
+import Foundation
+import Platform
+import RTP
+import Testing
+
+@testable import WebRTC
+
+/// Offers as Chromium and aiortc make them, what is found in them, and the answers.
+@Suite struct NegotiationTests {
+  static let directory = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appending(path: "Offers")
+
+  static func text(_ name: String) throws -> String {
+    try String(contentsOf: directory.appending(path: "\(name).sdp"), encoding: .utf8)
+  }
+
+  private static let tracks = SentTracks(profileLevelID: "42c01f", sound: .mono)
+
+  private func negotiate(_ text: String, _ tracks: SentTracks = Self.tracks) throws(OfferError) -> Negotiation {
+    try Negotiation(SessionOffer(parsing: text), sending: tracks)
+  }
+
+  private func answer(_ negotiation: Negotiation) -> String {
+    SessionAnswer(
+      negotiation, credentials: ICECredentials(), fingerprint: [UInt8](repeating: 0xab, count: 32),
+      candidates: [
+        Candidate(address: IPAddressFixture.v4, port: 8189), Candidate(address: IPAddressFixture.v6, port: 8189),
+      ],
+      sources: negotiation.sent.map {
+        .init(ssrc: UInt32($0.index + 1), retransmission: $0.retransmission.map { _ in 77 })
+      }, canonicalName: "nightjar-x", sessionID: 7
+    ).text
+  }
+
+  @Test func `Chromium's offer has the codecs that a stream of Constrained Baseline needs`() throws {
+    let negotiation = try negotiate(Self.text("chromium"))
+    #expect(negotiation.media.map(\.type) == [.video, .audio])
+    let video = negotiation.media[0]
+    // 42e01f with packetization-mode 1, and the retransmissions of that payload type.
+    #expect(video.codec.payloadType == 108 && video.retransmission == 109)
+    #expect(video.parameters == "level-asymmetry-allowed=1;packetization-mode=1;profile-level-id=42c01f")
+    #expect(video.feedback == ["goog-remb", "ccm fir", "nack", "nack pli"])
+    #expect(negotiation.media[1].codec.name == "opus" && negotiation.media[1].codec.channels == 2)
+    #expect(negotiation.fingerprints.count == 1 && negotiation.fingerprints[0].count == 32)
+  }
+
+  @Test func `aiortc's offer is understood as well`() throws {
+    let negotiation = try negotiate(Self.text("aiortc"))
+    #expect(negotiation.media.map(\.type) == [.video, .audio])
+    #expect(negotiation.media[0].codec.payloadType == 101 && negotiation.media[0].codec.name == "h264")
+  }
+
+  @Test func `the answer has the lines that RFC 8829 asks for`() throws {
+    let text = answer(try negotiate(Self.text("chromium")))
+    #expect(text.hasSuffix("\r\n") && !text.replacing("\r\n", with: "").contains { $0.isNewline })
+    let lines = text.components(separatedBy: "\r\n")
+    #expect(lines.first == "v=0")
+    for line in [
+      "a=group:BUNDLE 0 1", "a=ice-lite", "a=setup:passive", "a=sendonly", "a=rtcp-mux", "a=mid:0", "a=mid:1",
+      "m=video 8189 UDP/TLS/RTP/SAVPF 108 109", "a=fmtp:109 apt=108", "a=ssrc-group:FID 1 77",
+      "a=candidate:1 1 udp 2122318079 192.0.2.7 8189 typ host",
+      "a=candidate:2 1 udp 2122317823 2001:db8::7 8189 typ host",
+    ] {
+      #expect(lines.contains(line), "\(line) is not in \(text)")
+    }
+    // Read as an offer it has the same media: what is written can be read.
+    let again = try SessionOffer(parsing: text)
+    #expect(
+      again.media.map(\.type) == ["video", "audio"] && again.media.allSatisfy { $0.isLite && $0.setup == .passive })
+  }
+
+  @Test func `sound that there is not is inactive, and what is neither picture nor sound is refused in its place`()
+    throws
+  {
+    let data = "m=application 9 UDP/DTLS/SCTP webrtc-datachannel\r\na=mid:2\r\na=sctp-port:5000\r\n"
+    let offer = try Self.text("chromium").replacing("BUNDLE 0 1", with: "BUNDLE 0 1 2") + data
+    let lines = answer(try negotiate(offer, SentTracks(profileLevelID: "42c01f"))).components(separatedBy: "\r\n")
+    #expect(lines.count { $0.hasPrefix("m=") } == 3 && lines.contains { $0.hasPrefix("m=audio 8189 ") })
+    #expect(lines.contains("m=application 0 UDP/DTLS/SCTP webrtc-datachannel"))
+    #expect(lines.count { $0 == "a=inactive" } == 2 && lines.count { $0 == "a=sendonly" } == 1)
+    #expect(lines.contains("a=group:BUNDLE 0 1"))
+  }
+
+  @Test(
+    arguments: [
+      ("64001f", "the profile of the stream is offered by nobody", nil), ("4d001f", "Main", 116), ("42c01f", "", 108),
+      ("42001f", "Baseline, which may have what Constrained Baseline has not", 102),
+    ] as [(String, String, Int?)])
+  func `the payload type is one whose profile decodes the stream`(
+    profile: String, comment: String, payloadType: Int?
+  ) throws {
+    let offer = try Self.text("chromium")
+    let tracks = SentTracks(profileLevelID: profile)
+    guard let payloadType else {
+      // High 4:4:4 Predictive decodes High (H.264 annex A.2.11), and Chromium offers that.
+      #expect(try negotiate(offer, tracks).media[0].codec.payloadType == 41)
+      return
+    }
+    #expect(try Int(negotiate(offer, tracks).media[0].codec.payloadType) == payloadType, "\(comment)")
+  }
+
+  /// What is wrong with Chromium's offer after a change.
+  private func fault(_ change: (String) -> String) throws -> OfferError? {
+    do throws(OfferError) {
+      _ = try negotiate(change(Self.chromium))
+      return nil
+    } catch { return error }
+  }
+
+  private static let chromium = (try? text("chromium")) ?? ""
+
+  private static func without(_ prefix: String) -> (String) -> String {
+    { text in text.components(separatedBy: "\r\n").filter { !$0.hasPrefix(prefix) }.joined(separator: "\r\n") }
+  }
+
+  @Test func `what an offer lacks is named`() throws {
+    #expect(try fault { $0 } == nil)
+    #expect(try fault { _ in "" } == .noDescription)
+    #expect(try fault { _ in "v=0\r\n" } == .noMedia)
+    #expect(try fault(Self.without("a=fingerprint")) == .noFingerprint)
+    #expect(try fault(Self.without("a=ice-ufrag")) == .noCredentials)
+    #expect(try fault(Self.without("a=rtcp-mux")) == .noMultiplexing)
+    #expect(try fault { $0.replacing("a=setup:actpass", with: "a=setup:passive") } == .setup)
+    #expect(try fault { $0.replacing("a=mid:1", with: "a=mid:0") } == .repeatedIdentifier)
+    #expect(try fault { $0.replacing("a=recvonly", with: "a=sendonly") } == .nothingToSend)
+    #expect(try fault { $0.replacing("v=0\r\n", with: "v=0\r\na=ice-lite\r\n") } == .lite)
+    #expect(try fault { $0.replacing("H264/90000", with: "H263/90000") }.map { "\($0)" }?.contains("VP8, VP9") == true)
+  }
+
+  @Test func `limits hold before anything is kept`() throws {
+    let medium = "m=video 9 UDP/TLS/RTP/SAVPF 96\r\n"
+    #expect(try fault { _ in "v=0\r\n" + String(repeating: medium, count: 17) } == .media(limit: 16))
+    #expect(
+      try fault { $0 + String(repeating: "a=x\r\n", count: 20_000) }
+        == .length(Self.chromium.utf8.count + 100_000, limit: 65_536))
+    #expect(try fault { $0 + "a=" + String(repeating: "x", count: 5000) + "\r\n" } == .line(204, limit: 4096))
+    let types = (0..<129).map { " \($0 % 128)" }.joined()
+    #expect(
+      try fault { _ in "v=0\r\nm=video 9 UDP/TLS/RTP/SAVPF\(types)\r\n" } == .payloadTypes(line: 2, limit: 128))
+  }
+
+  @Test func `no line of an offer gets into the answer as it came`() throws {
+    // A lone carriage return ends a line for some readers.
+    #expect(try fault { $0.replacing("a=mid:0", with: "a=mid:0\ra=ice-pwd:x") } != nil)
+    #expect(try fault { $0.replacing("UDP/TLS/RTP/SAVPF", with: "UDP/TLS/RTP/SAVPF\rx") } != nil)
+  }
+}
