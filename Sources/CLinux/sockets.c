@@ -36,7 +36,7 @@ int nightjar_udp_socket(int family) {
   return descriptor;
 }
 
-void nightjar_set_segment_size(struct nightjar_message *message, struct nightjar_segment_control *control,
+void nightjar_set_segment_size(struct nightjar_message *message, struct nightjar_message_control *control,
                                uint16_t size) {
   message->header.msg_control = control;
   message->header.msg_controllen = CMSG_LEN(sizeof size);
@@ -46,6 +46,35 @@ void nightjar_set_segment_size(struct nightjar_message *message, struct nightjar
   header->cmsg_len = CMSG_LEN(sizeof size);
   memcpy(CMSG_DATA(header), &size, sizeof size);
   message->header.msg_controllen = CMSG_SPACE(sizeof size);
+}
+
+void nightjar_set_source(struct nightjar_message *message, struct nightjar_message_control *control,
+                         const void *address, size_t count) {
+  size_t before = message->header.msg_control ? message->header.msg_controllen : 0;
+  struct cmsghdr *header = (struct cmsghdr *)((char *)control + before);
+  if (count == sizeof(struct in_addr)) {
+    struct in_pktinfo information = {.ipi_ifindex = 0};
+    memcpy(&information.ipi_spec_dst, address, count);
+    *header = (struct cmsghdr){.cmsg_level = IPPROTO_IP, .cmsg_type = IP_PKTINFO, .cmsg_len = CMSG_LEN(sizeof information)};
+    memcpy(CMSG_DATA(header), &information, sizeof information);
+    message->header.msg_controllen = before + CMSG_SPACE(sizeof information);
+  } else if (count == sizeof(struct in6_addr)) {
+    struct in6_pktinfo information = {.ipi6_ifindex = 0};
+    memcpy(&information.ipi6_addr, address, count);
+    *header =
+        (struct cmsghdr){.cmsg_level = IPPROTO_IPV6, .cmsg_type = IPV6_PKTINFO, .cmsg_len = CMSG_LEN(sizeof information)};
+    memcpy(CMSG_DATA(header), &information, sizeof information);
+    message->header.msg_controllen = before + CMSG_SPACE(sizeof information);
+  } else {
+    return;
+  }
+  message->header.msg_control = control;
+}
+
+int nightjar_tell_local_address(int socket, int family) {
+  int one = 1;
+  return family == AF_INET6 ? setsockopt(socket, IPPROTO_IPV6, IPV6_RECVPKTINFO, &one, sizeof one)
+                            : setsockopt(socket, IPPROTO_IP, IP_PKTINFO, &one, sizeof one);
 }
 
 int nightjar_unsent_bytes(int socket) {
@@ -76,6 +105,31 @@ int nightjar_tcp_state(int socket, struct nightjar_tcp_state *state) {
 
 ssize_t nightjar_receive(int socket, void *memory, size_t capacity) {
   return recv(socket, memory, capacity, MSG_DONTWAIT | MSG_TRUNC);
+}
+
+ssize_t nightjar_receive_from(int socket, void *memory, size_t capacity, struct nightjar_datagram_way *way) {
+  struct iovec vector = {.iov_base = memory, .iov_len = capacity};
+  size_t control[32];
+  struct msghdr header = {.msg_name = &way->sender, .msg_namelen = sizeof way->sender, .msg_iov = &vector,
+                          .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
+  ssize_t count = recvmsg(socket, &header, MSG_DONTWAIT | MSG_TRUNC);
+  way->sender_length = header.msg_namelen;
+  way->local_count = 0;
+  if (count < 0) return count;
+  for (struct cmsghdr *item = CMSG_FIRSTHDR(&header); item; item = CMSG_NXTHDR(&header, item)) {
+    if (item->cmsg_level == IPPROTO_IP && item->cmsg_type == IP_PKTINFO) {
+      struct in_pktinfo information;
+      memcpy(&information, CMSG_DATA(item), sizeof information);
+      way->local_count = sizeof information.ipi_spec_dst;
+      memcpy(way->local, &information.ipi_spec_dst, way->local_count);
+    } else if (item->cmsg_level == IPPROTO_IPV6 && item->cmsg_type == IPV6_PKTINFO) {
+      struct in6_pktinfo information;
+      memcpy(&information, CMSG_DATA(item), sizeof information);
+      way->local_count = sizeof information.ipi6_addr;
+      memcpy(way->local, &information.ipi6_addr, way->local_count);
+    }
+  }
+  return count;
 }
 
 static int share(int socket) {

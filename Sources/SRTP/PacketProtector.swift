@@ -15,10 +15,11 @@ package final class PacketProtector {
 
   /// Creates a protector for new streams, whose packets must follow in the order of their sequence numbers.
   ///
+  /// - Parameter allowsRepetition: `true` protects one of the last 128 packets once more if it is given again, unchanged.
   /// - Throws: ``SRTPError/library(_:)``.
-  package init(_ key: SRTPKey) throws(SRTPError) {
+  package init(_ key: SRTPKey, allowsRepetition: Bool = false) throws(SRTPError) {
     self.key = key
-    session = try SRTPSession(key, .outgoing)
+    session = try SRTPSession(key, .outgoing, allowsRepetition: allowsRepetition)
   }
 
   /// Appends the protected packets of `packets` to `batch`, as contiguous packets in the batch's own memory. Each is
@@ -27,12 +28,20 @@ package final class PacketProtector {
   /// - Throws: ``SRTPError``. `batch` then has the packets before the failed one, and the failed one in an undefined
   ///   state, which must not be sent.
   package func protect(_ packets: PacketBatch, into batch: PacketBatch) throws(SRTPError) {
-    for index in 0..<packets.count {
-      let packet = packets[index]
-      let memory = batch.append(copying: packet, room: key.suite.packetOverhead)
-      let count = try session.protect(memory, count: packet.count)
-      assert(count == packet.count + key.suite.packetOverhead)
-    }
+    for index in 0..<packets.count { try protect(packets[index], into: batch) { _ in } }
+  }
+
+  /// Appends the protected `packet` to `batch`, as ``protect(_:into:)`` does.
+  ///
+  /// - Parameter change: changes the copy of the packet before it is protected.
+  /// - Throws: ``SRTPError``.
+  package func protect(
+    _ packet: PacketBatch.Packet, into batch: PacketBatch, change: (UnsafeMutableRawPointer) -> Void
+  ) throws(SRTPError) {
+    let memory = batch.append(copying: packet, room: key.suite.packetOverhead)
+    change(memory)
+    let count = try session.protect(memory, count: packet.count)
+    assert(count == packet.count + key.suite.packetOverhead)
   }
 
   /// Protects the RTCP datagram in the first `count` bytes of `memory`, with at least ``controlRoom`` bytes behind

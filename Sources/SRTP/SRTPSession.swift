@@ -16,7 +16,7 @@ struct SRTPSession: ~Copyable {
   /// Creates a session.
   ///
   /// - Throws: ``SRTPError/library(_:)``, also if the library lacks the suite.
-  init(_ key: SRTPKey, _ direction: Direction) throws(SRTPError) {
+  init(_ key: SRTPKey, _ direction: Direction, allowsRepetition: Bool = false) throws(SRTPError) {
     try Self.check(Self.initialization)
     var policy = srtp_policy_t()
     switch key.suite {
@@ -32,6 +32,7 @@ struct SRTPSession: ~Copyable {
     }
     policy.ssrc.type = direction == .outgoing ? ssrc_any_outbound : ssrc_any_inbound
     policy.window_size = 128
+    policy.allow_repeat_tx = allowsRepetition ? 1 : 0
     var bytes = key.bytes
     var made: srtp_t?
     let status = bytes.withUnsafeMutableBufferPointer { bytes in

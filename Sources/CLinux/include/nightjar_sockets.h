@@ -20,14 +20,34 @@ int nightjar_send_messages(int socket, struct nightjar_message *messages, unsign
 // A UDP socket of the family, close-on-exec and non-blocking; of IPv6 alone where it is of that family.
 int nightjar_udp_socket(int family);
 
-// Room for the control message of nightjar_set_segment_size, aligned as that is.
-struct nightjar_segment_control {
-  size_t bytes[(CMSG_SPACE(sizeof(uint16_t)) + sizeof(size_t) - 1) / sizeof(size_t)];
+// Room for the control messages of nightjar_set_segment_size and nightjar_set_source, aligned as these are. A struct
+// in6_pktinfo, which the headers hide without _GNU_SOURCE, has 20 bytes.
+struct nightjar_message_control {
+  size_t bytes[(CMSG_SPACE(sizeof(uint16_t)) + CMSG_SPACE(20) + sizeof(size_t) - 1) / sizeof(size_t)];
 };
 
 // Has the kernel cut the message into datagrams of size bytes each, the last one of the rest (UDP_SEGMENT, udp(7)).
-void nightjar_set_segment_size(struct nightjar_message *message, struct nightjar_segment_control *control,
+void nightjar_set_segment_size(struct nightjar_message *message, struct nightjar_message_control *control,
                                uint16_t size);
+
+// Has the message leave from a local address, 4 or 16 bytes (IP_PKTINFO, ip(7); IPV6_PKTINFO, RFC 3542 section 6.2). Called
+// after nightjar_set_segment_size, with the same control, where the message has both.
+void nightjar_set_source(struct nightjar_message *message, struct nightjar_message_control *control,
+                         const void *address, size_t count);
+
+// Has the socket of the family tell at which local address a datagram came. 0, or -1 and errno.
+int nightjar_tell_local_address(int socket, int family);
+
+// Where a datagram came from, and at which local address; local_count is 4, 16, or 0 where that is not known.
+struct nightjar_datagram_way {
+  struct sockaddr_storage sender;
+  socklen_t sender_length;
+  unsigned char local[16];
+  size_t local_count;
+};
+
+// Like nightjar_receive, and tells the datagram's way.
+ssize_t nightjar_receive_from(int socket, void *memory, size_t capacity, struct nightjar_datagram_way *way);
 
 // The most segments of one message, and its most bytes: the kernel's limit since 4.18, and an IPv4 packet's.
 static const int nightjar_segment_limit = 64;

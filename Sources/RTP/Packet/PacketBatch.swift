@@ -17,6 +17,11 @@ public final class PacketBatch {
     public let payload: UnsafeRawBufferPointer
     /// The number of bytes of both parts.
     public var count: Int { header.count + payload.count }
+
+    /// Creates a packet of bytes that lie elsewhere.
+    package init(header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer) {
+      (self.header, self.payload) = (header, payload)
+    }
   }
 
   // Offsets instead of addresses, because the arenas may move while the batch grows.

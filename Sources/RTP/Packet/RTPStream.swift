@@ -46,6 +46,15 @@ public struct RTPStream: Sendable {
       timestampOffset: .random(in: 0 ... .max, using: &generator))
   }
 
+  /// Creates a stream of a source that was told before, or of a random one, for receivers of SRTP: the first sequence
+  /// number is in the lower half, so that a receiver that loses the first packets does not miss a wrap (RFC 3711
+  /// section 3.3.1).
+  package init(protected payloadType: RTPPayloadType, clockRate: Int64, ssrc: UInt32?) {
+    self.init(
+      payloadType: payloadType, clockRate: clockRate, ssrc: ssrc ?? .random(in: 0 ... .max),
+      firstSequenceNumber: .random(in: 0..<0x8000), timestampOffset: .random(in: 0 ... .max))
+  }
+
   /// Creates a stream whose initial values come from the system's random numbers.
   public init(payloadType: RTPPayloadType, clockRate: Int64 = RTPStream.videoClockRate) {
     var generator = SystemRandomNumberGenerator()

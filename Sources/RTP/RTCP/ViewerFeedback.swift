@@ -155,6 +155,8 @@ public final class ViewerFeedback {
           for block in blocks where block.ssrc == media { take(block, at: time, ntp: ntp) }
         case .receiverReport(let sender, let blocks):
           for block in blocks where block.ssrc == media { take(block, at: time, ntp: ntp) }
+          // A browser reports each medium under another source; the one about another medium is no receiver of this one.
+          if !blocks.isEmpty, !blocks.contains(where: { $0.ssrc == media }) { continue }
           if members.note(sender, at: time), time >= renaming ?? time { requests.newReceiver = true }
         case .pictureLoss(_, media):
           counts.pictureLosses &+= 1

@@ -24,7 +24,7 @@ final class OutgoingFrame {
   /// The number of packets that may have left by now: all, unless they are paced.
   private(set) var released = 0
   /// The most packets of one message, of these packets.
-  private let segmentsLimit: Int
+  let segmentsLimit: Int
   /// The most messages that one call gives to the kernel.
   let messagesAtATime: Int
   /// The number of objects that still need it; see ``OutgoingFramePool``.

@@ -17,12 +17,15 @@ final class RTPOutput {
     let packetSize: Int
     /// The protection of the packets; nil for none.
     var protection: StreamProtection?
+    /// `true` for the stream of all WebRTC peers, each of which has keys of its own.
+    var isForPeers = false
     /// The stream's only viewer, where each viewer is to have a stream of its own (``PacketSending/sharesPackets``).
     var viewer: ViewerID?
 
     /// Returns `true` if the stream goes on without viewers: a viewer by RTSP that pauses comes back to the same one.
     /// Such viewers get `guestPayload`.
     func isKept(forGuestsOf guestPayload: StreamPayload) -> Bool {
+      if isForPeers { return true }
       if let protection { return protection.progress.isHeld.load(ordering: .relaxed) }
       return viewer == nil && payload == guestPayload && packetSize == Pipeline.guestPacketSize
     }
@@ -73,6 +76,7 @@ final class RTPOutput {
   /// Creates a stream without viewers.
   ///
   /// - Parameters:
+  ///   - numbering: the numbering of a stream whose source was told before; nil for a new one.
   ///   - canonicalName: this side's CNAME in RTCP.
   ///   - bitrate: bits a second of the stream. RTCP's interval follows from it, and the amount that is kept for
   ///     retransmission: about a second.
@@ -81,8 +85,8 @@ final class RTPOutput {
   ///   - sending: the way in which packets are made and leave.
   /// - Throws: ``PacketizerError``, ``SRTPError``.
   init(
-    _ kind: Kind, canonicalName: String, bitrate: Int, pictures: CodedPictureQueue, blocked: BlockedViewers,
-    _ sending: PacketSending = PacketSending(), at now: Instant
+    _ kind: Kind, numbering: RTPStream? = nil, canonicalName: String, bitrate: Int, pictures: CodedPictureQueue,
+    blocked: BlockedViewers, _ sending: PacketSending = PacketSending(), at now: Instant
   ) throws {
     self.kind = kind
     clockPackets = OutgoingFrame(sending)
@@ -96,7 +100,7 @@ final class RTPOutput {
     keyFrameRule = format.keyFrameRule
     let encoding = format.encoding
     let numbering =
-      kind.protection?.stream(encoding)
+      numbering ?? kind.protection?.stream(encoding)
       ?? RTPStream(payloadType: encoding.payloadType, clockRate: encoding.clockRate)
     firstSequenceNumber = numbering.nextSequenceNumber
     packetizer = try format.packetizer(of: numbering, maximumPacketSize: size)

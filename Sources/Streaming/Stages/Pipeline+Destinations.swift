@@ -229,7 +229,8 @@ extension Pipeline {
   /// Creates a viewer on `transport`, of the first track unless given.
   func start(
     _ figures: ViewerFigures, _ transport: any PacketTransport, _ kind: RTPOutput.Kind, track: Int = 0,
-    controlKey: SRTPKey? = nil, hasRetransmissionStream: Bool = false, isReturning: Bool = false,
+    controlKey: SRTPKey? = nil, hasRetransmissionStream: Bool = false, retransmissionSource: UInt32? = nil,
+    isReturning: Bool = false,
     onStart: (@Sendable (StreamStart) -> Void)? = nil, onGoodbye: (@Sendable () -> Void)? = nil
   ) {
     let media = kind.payload.media
@@ -241,8 +242,8 @@ extension Pipeline {
     tracks[track].sendStage.add(
       SendStage.JoiningViewer(
         transport: transport, figures: figures, kind: kind, controlKey: controlKey,
-        hasRetransmissionStream: hasRetransmissionStream, isReturning: isReturning, onStart: onStart,
-        onGoodbye: onGoodbye))
+        hasRetransmissionStream: hasRetransmissionStream, retransmissionSource: retransmissionSource,
+        isReturning: isReturning, onStart: onStart, onGoodbye: onGoodbye))
   }
 
   /// Updates which tracks have clients. The encoder of a track without clients rests; that of the pictures only if

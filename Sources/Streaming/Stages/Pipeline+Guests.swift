@@ -9,11 +9,19 @@ package enum GuestTransport: Sendable {
   case datagrams(to: SocketAddress, control: SocketAddress?, timeToLive: UInt8?)
   /// A part of a byte stream that another object writes.
   case interleaved(InterleavedTransport)
+  /// SRTP to a WebRTC peer. `retransmissions` is the source of its retransmission stream; nil where it takes none.
+  case peer(PeerTransport, retransmissions: UInt32?)
 }
 
 extension Pipeline {
   /// The packet size of viewers that joined on their own.
   package static let guestPacketSize = StreamDestination.defaultMaximumPacketSize
+  /// The packet size of WebRTC peers. With the tag of SRTP and the two bytes of a retransmission, a datagram has at most
+  /// 1200 bytes, as browsers' own have: larger ones are lost in tunnels.
+  static let peerPacketSize = 1200 - 16 - 2
+
+  /// The sources (SSRC) of the tracks for WebRTC peers, in the order of the tracks.
+  package var peerSources: [UInt32] { tracks.map(\.sendStage.peerNumbering.ssrc) }
 
   /// Returns this side's UDP ports of RTP and RTCP for viewers at addresses of the family of `address`.
   ///
@@ -57,18 +65,23 @@ extension Pipeline {
       let way: any PacketTransport =
         switch transport {
         case .interleaved(let transport): transport
+        case .peer(let transport, _): transport
         case .datagrams(let address, let control, let timeToLive):
           try datagramTransport(to: address, control: control, timeToLive: timeToLive, name: name, &list)
         }
       let id = list.nextID()
-      let kind = RTPOutput.Kind(
-        payload: tracks[track].sendStage.guestPayload, packetSize: Self.guestPacketSize,
-        protection: stream?.protection)
+      let payload = tracks[track].sendStage.guestPayload
+      var kind = RTPOutput.Kind(payload: payload, packetSize: Self.guestPacketSize, protection: stream?.protection)
+      var retransmissionSource: UInt32?
+      if case .peer(_, let source) = transport {
+        kind = RTPOutput.Kind(payload: payload, packetSize: Self.peerPacketSize, isForPeers: true)
+        retransmissionSource = source
+      }
       start(
         ViewerFigures(id: id, name: name, peer: peer, track: track, client: client, isGuest: true), way, kind,
         track: track, controlKey: controlKey,
-        hasRetransmissionStream: hasRetransmissionStream && stream == nil, isReturning: isReturning, onStart: onStart,
-        onGoodbye: onGoodbye)
+        hasRetransmissionStream: hasRetransmissionStream && stream == nil || retransmissionSource != nil,
+        retransmissionSource: retransmissionSource, isReturning: isReturning, onStart: onStart, onGoodbye: onGoodbye)
       list.guests[id] = track
       noteWatched(list)
       return id

@@ -256,6 +256,9 @@ package final class Pipeline: @unchecked Sendable {
     return outcome.withLock { $0 } ?? .stopped
   }
 
+  /// This side's CNAME in RTCP.
+  package var canonicalName: String { sendStage.canonicalName }
+
   /// Makes the next frame a key frame.
   package func requestKeyFrame() {
     requests.setKeyFrame()

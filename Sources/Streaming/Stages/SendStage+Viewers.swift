@@ -34,17 +34,20 @@ extension SendStage {
     let transport = joining.transport
     guard let output = output(joining.kind, at: now) else { return }
     var unprotector: ControlUnprotector?
-    if let protection = joining.kind.protection {
+    if let key = joining.controlKey ?? joining.kind.protection?.key {
       // The key was tried when the destination was added. Sending in the clear was not requested.
       guard
-        let made = try? ControlUnprotector(joining.controlKey ?? protection.key, media: output.stream.ssrc)
+        let made = try? ControlUnprotector(key, media: output.stream.ssrc)
       else { return letGoIfUnwatched(output) }
       unprotector = made
     }
     // Each viewer's own: a shared stream would have gaps for each viewer.
     let retransmissions =
       joining.hasRetransmissionStream && joining.kind.protection == nil
-      ? RetransmissionStream(RTPStream(payloadType: .retransmission, clockRate: output.stream.clockRate)) : nil
+      ? RetransmissionStream(
+        RTPStream(
+          protected: .retransmission, clockRate: output.stream.clockRate, ssrc: joining.retransmissionSource))
+      : nil
     let viewer = Viewer(
       transport: transport,
       feedback: ViewerFeedback(
@@ -73,7 +76,8 @@ extension SendStage {
     // The packet size was checked when the destination was.
     guard
       let output = try? RTPOutput(
-        kind, canonicalName: canonicalName, bitrate: bitrate.load(ordering: .relaxed), pictures: pictures,
+        kind, numbering: kind.isForPeers ? peerNumbering : nil, canonicalName: canonicalName,
+        bitrate: bitrate.load(ordering: .relaxed), pictures: pictures,
         blocked: blocked, sending, at: now)
     else { return nil }
     outputs.append(output)

@@ -24,6 +24,8 @@ final class SendStage: @unchecked Sendable {
   let requests: EncoderRequests
   /// The payload of viewers by RTSP.
   let guestPayload: StreamPayload
+  /// The numbering of the stream of all WebRTC peers, whose source their answers tell.
+  let peerNumbering: RTPStream
   /// The parameter sets of the stream; nil where the track's codec has none. Other threads read
   /// ``ParameterSetCache/current``.
   let parameterSetCache: ParameterSetCache?
@@ -99,6 +101,8 @@ final class SendStage: @unchecked Sendable {
   ) throws {
     self.sending = sending
     guestPayload = track.payload
+    let encoding = track.payload.format.encoding
+    peerNumbering = RTPStream(protected: encoding.payloadType, clockRate: encoding.clockRate, ssrc: nil)
     frameInterval = track.interval
     bitrate = Atomic(track.bitrate)
     self.requests = requests
@@ -159,6 +163,8 @@ final class SendStage: @unchecked Sendable {
     var controlKey: SRTPKey?
     /// `true` if packets are retransmitted in a stream of their own (RFC 4588).
     var hasRetransmissionStream = false
+    /// The source of that stream; nil for any.
+    var retransmissionSource: UInt32?
     /// `true` if the viewer may have got packets of the stream before. These must not come to the viewer twice.
     var isReturning = false
     /// A closure that is told of the first packet.

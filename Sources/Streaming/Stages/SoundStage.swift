@@ -1,6 +1,6 @@
 import Media
 package import Platform
-import RTP
+package import RTP
 package import Sound
 import Synchronization
 
@@ -97,7 +97,7 @@ package final class SoundStage: @unchecked Sendable {
   let mp3: MP3Stage
 
   /// The channels of the sound.
-  var channels: OpusChannels { settings.channels == 2 ? .stereo : .mono }
+  package var channels: OpusChannels { settings.channels == 2 ? .stereo : .mono }
 
   /// The interval between two frames, and the longest wait for samples.
   package static let interval = Duration.milliseconds(20)

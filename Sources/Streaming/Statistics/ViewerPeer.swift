@@ -10,6 +10,8 @@ package struct ViewerPeer: Hashable, Sendable {
     case tcp
     /// RTP in datagrams to a multicast group.
     case multicast
+    /// SRTP to a browser (WebRTC).
+    case webrtc
     /// JPEG pictures or MP3 by plain HTTP.
     case http
     /// JPEG pictures or MP3 by HTTP within TLS.

@@ -1,5 +1,6 @@
 import CLinux
 import Glibc
+import Platform
 import RTP
 
 /// The packets of one access unit in the form that the kernel takes; made once and sent to every viewer.
@@ -11,7 +12,9 @@ struct MessageVector: ~Copyable {
   private var vectors: UnsafeMutableBufferPointer<iovec>
   private var plain: UnsafeMutableBufferPointer<nightjar_message>
   private var grouped: UnsafeMutableBufferPointer<nightjar_message>
-  private var controls: UnsafeMutableBufferPointer<nightjar_segment_control>
+  private var controls: UnsafeMutableBufferPointer<nightjar_message_control>
+  /// The control message of all plain messages: they have the same.
+  private let plainControl: UnsafeMutablePointer<nightjar_message_control>
   /// The first packet of each grouped message, and at the end the number of packets.
   private var firsts: UnsafeMutableBufferPointer<Int>
   private var capacity: Int
@@ -28,6 +31,7 @@ struct MessageVector: ~Copyable {
     plain = .allocate(capacity: capacity)
     grouped = .allocate(capacity: capacity)
     controls = .allocate(capacity: capacity)
+    plainControl = .allocate(capacity: 1)
     firsts = .allocate(capacity: capacity + 1)
   }
 
@@ -36,6 +40,7 @@ struct MessageVector: ~Copyable {
     plain.deallocate()
     grouped.deallocate()
     controls.deallocate()
+    plainControl.deallocate()
     firsts.deallocate()
   }
 
@@ -89,6 +94,21 @@ struct MessageVector: ~Copyable {
     message.header.msg_iov = vectors.baseAddress.unsafelyUnwrapped + packets.lowerBound * 2
     message.header.msg_iovlen = packets.count * 2
     return message
+  }
+
+  /// Writes the address into every message; a connected socket's messages need none.
+  ///
+  /// - Parameters:
+  ///   - name: the address, which must stay until the last send.
+  ///   - source: the local address to send from; nil leaves it to the kernel.
+  mutating func address(to name: UnsafeMutablePointer<sockaddr_storage>, length: socklen_t, from source: IPAddress?) {
+    func write(_ message: inout nightjar_message, _ control: UnsafeMutablePointer<nightjar_message_control>) {
+      message.header.msg_name = UnsafeMutableRawPointer(name)
+      message.header.msg_namelen = length
+      if let source { nightjar_set_source(&message, control, source.bytes, source.bytes.count) }
+    }
+    for index in 0..<count { write(&plain[index], plainControl) }
+    for index in 0..<groups { write(&grouped[index], controls.baseAddress.unsafelyUnwrapped + index) }
   }
 
   /// Returns the messages of one packet each for `packets`.

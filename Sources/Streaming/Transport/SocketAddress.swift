@@ -1,4 +1,6 @@
+import CLinux
 import Glibc
+package import Platform
 
 /// An IPv4 or IPv6 address with a port, in the form that the kernel takes.
 package struct SocketAddress: Equatable, @unchecked Sendable {
@@ -31,6 +33,32 @@ package struct SocketAddress: Equatable, @unchecked Sendable {
       $0.copyMemory(from: UnsafeRawBufferPointer(start: address, count: Int(first.ai_addrlen)))
     }
     length = first.ai_addrlen
+  }
+
+  /// Creates an address that the kernel has given.
+  init(_ storage: sockaddr_storage, length: socklen_t) {
+    (self.storage, self.length) = (storage, length)
+  }
+
+  /// Creates an address of its parts.
+  package init(_ address: IPAddress, port: UInt16) {
+    storage = sockaddr_storage()
+    storage.ss_family = sa_family_t(address.isIPv6 ? AF_INET6 : AF_INET)
+    let size = address.isIPv6 ? MemoryLayout<sockaddr_in6>.size : MemoryLayout<sockaddr_in>.size
+    length = socklen_t(size)
+    withUnsafeMutableBytes(of: &storage) {
+      $0.storeBytes(of: port.bigEndian, toByteOffset: 2, as: UInt16.self)
+      // Behind the port comes IPv4's address, or IPv6's flow and then its address.
+      UnsafeMutableRawBufferPointer(rebasing: $0[(address.isIPv6 ? 8 : 4)...]).copyBytes(from: address.bytes)
+    }
+  }
+
+  /// The address without the port.
+  package var address: IPAddress { IPAddress(bytes: networkBytes) ?? .unspecified(isIPv6: isIPv6) }
+
+  /// The port.
+  package var port: UInt16 {
+    withUnsafeBytes(of: storage) { UInt16(bigEndian: $0.load(fromByteOffset: 2, as: UInt16.self)) }
   }
 
   /// Returns `true` if `host` is an IPv4 or IPv6 address, which needs no name server. `fe80::1%eth0` is one where there
