@@ -43,18 +43,22 @@ let package = Package(
       ],
       swiftSettings: instrumented),
     fuzzer("FuzzCredentials", ["CredentialsParsing"]),
-    // Without what needs libsrtp2.
+    // The keys alone, without what needs libsrtp2.
     .target(
-      name: "KeyParsing", dependencies: ["RTP", "Platform"], path: "Sources/SRTP",
+      name: "SRTP", dependencies: ["RTP", "Platform"],
       sources: [
         "CryptoAttribute.swift", "MIKEYMessage.swift", "MIKEYMessage+Parsing.swift", "SRTPKey.swift",
         "SRTPKeyError.swift", "SRTPSuite.swift",
       ],
       swiftSettings: instrumented),
-    fuzzer("FuzzKeys", ["KeyParsing", "RTP", "Media", "Platform"]),
+    fuzzer("FuzzKeys", ["SRTP", "RTP", "Media", "Platform"]),
     .systemLibrary(name: "COpenSSL"),
     .target(name: "TLS", dependencies: ["Platform", "COpenSSL"], swiftSettings: instrumented),
     fuzzer("FuzzTLS", ["TLS", "COpenSSL"]),
+    .target(name: "WebRTC", dependencies: ["TLS", "SRTP", "RTP", "Media", "Platform"], swiftSettings: instrumented),
+    fuzzer("FuzzSessionOffer", ["WebRTC", "RTP", "Platform"]),
+    fuzzer("FuzzSTUN", ["WebRTC", "TLS", "Platform"]),
+    fuzzer("FuzzPeers", ["WebRTC", "TLS", "Platform", "COpenSSL"]),
     // The file and its layers, without the values of the settings.
     .target(
       name: "Configuration", dependencies: ["Platform", "CLinux"],

@@ -1,9 +1,9 @@
 import CFuzzer
 import Glibc
-import KeyParsing
 import Media
 import Platform
 import RTP
+import SRTP
 
 /// Any bytes as a MIKEY message and as an announcement, any text as `a=crypto` and as base64: what is read is the same when
 /// it is written and read again.
