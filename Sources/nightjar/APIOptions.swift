@@ -19,4 +19,16 @@ struct APIOptions: ParsableArguments {
       "The tokens file, written by nightjar token. Programs with a token may use --https.",
       discussion: "The default is the usual file, if it exists.", valueName: "file"))
   var tokens: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The UDP port of all browsers that watch by WebRTC (https).",
+      discussion: "The default is 8189; 0 takes any free one.", valueName: "port"))
+  var webrtcPort: Int?
+
+  @Option(
+    help: ArgumentHelp(
+      "An address at which browsers reach this host, beside those of its interfaces.",
+      discussion: "Name the address of a router that forwards --webrtc-port, or of a VPN.", valueName: "address"))
+  var webrtcAddress: [String] = []
 }

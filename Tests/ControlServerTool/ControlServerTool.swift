@@ -143,6 +143,14 @@ private struct Witness: CameraTarget {
     let kind: FailureKind
   }
 
+  func watch(
+    _ offer: String, _ peer: ViewerPeer, isAllowed: @escaping @Sendable () -> Bool
+  ) throws -> PeerServer.Answer {
+    throw PeerServerError.notServed
+  }
+
+  func endWatching(_ session: String) -> Bool { false }
+
   func viewers() -> [StreamViewer] {
     status().destinations.map {
       StreamViewer(

@@ -16,16 +16,7 @@ final class LookedAtProgram {
     port = try TCPPort.free()
     self.address = address
     control = directory.path("control")
-    var arguments = arguments
-    for (name, password) in users {
-      let result = try Subprocess.run(
-        [
-          "sh", "-c", "printf '%s\\n' \"$2\" | \"$0\" user add \"$1\" --users \"$3\"", nightjarPath, name, password,
-          directory.path("users"),
-        ], in: directory)
-      #expect(result.status == 0, "\(result.error)")
-    }
-    if !users.isEmpty { arguments += ["--users", directory.path("users")] }
+    var arguments = arguments + (try UsersFile.options(users, in: directory))
     if !arguments.contains("--source") { arguments += ["--source", "test", "--size", "320x240"] }
     process = try Subprocess(
       [nightjarPath, "stream", "--control", control, "--http", "\(address):\(port)"] + arguments, in: directory,

@@ -22,19 +22,7 @@ final class ServedProgram {
     directory = try TemporaryDirectory()
     port = try TCPPort.free()
     control = directory.path("control")
-    var arguments = arguments
-    if !users.isEmpty {
-      let file = directory.path("users")
-      for (name, password) in users {
-        let result = try Subprocess.run(
-          [
-            "sh", "-c", "printf '%s\\n' \"$2\" | \"$0\" user add \"$1\" --users \"$3\"", nightjarPath, name, password,
-            file,
-          ], in: directory)
-        #expect(result.status == 0, "\(result.error)")
-      }
-      arguments += ["--users", file]
-    }
+    let arguments = arguments + (try UsersFile.options(users, in: directory))
     let bracketed = address.contains(":") ? "[\(address)]" : address
     process = try Subprocess(
       network + [

@@ -27,13 +27,18 @@ final class StreamCamera: CameraTarget {
   let isSubstitute: Bool
   /// The figures with the stream's health.
   private let figures: ApplianceFigures
+  /// The server of browsers; nil if there is none.
+  let peers: PeerServer?
   let sessionID = SessionDescription.presentSessionID()
 
   /// The optimizations that are switched off, by name.
   private let without: [String]
 
-  /// - Parameter figures: the figures with the stream's health.
-  init(_ stream: CameraStream, of slot: CameraSlot, figures: ApplianceFigures) {
+  /// - Parameters:
+  ///   - figures: the figures with the stream's health.
+  ///   - peers: the server of browsers; nil if there is none.
+  init(_ stream: CameraStream, of slot: CameraSlot, figures: ApplianceFigures, peers: PeerServer?) {
+    self.peers = peers
     name = slot.name
     pipeline = stream.pipeline
     sourceName = stream.opened.sourceName
@@ -198,8 +203,9 @@ extension StreamStatus.Destination {
       "reflected": statistics.refused.reflected, "excess": statistics.refused.excess,
     ]
     self.init(
-      url: statistics.name, kind: statistics.isGuest ? "rtsp" : "destination", tracks: statistics.media.names,
-      packets: statistics.packets, bytes: statistics.bytes, packetsLost: statistics.lost,
+      url: statistics.name, kind: StreamViewer.kind(isGuest: statistics.isGuest, statistics.peer?.transport),
+      tracks: statistics.media.names, packets: statistics.packets, bytes: statistics.bytes,
+      packetsLost: statistics.lost,
       framesDropped: statistics.framesDropped, slow: statistics.isSlow,
       keyFrameRequests: statistics.feedback.pictureLosses + statistics.feedback.fullIntraRequests,
       packetsRetransmitted: statistics.feedback.packetsRetransmitted,

@@ -12,6 +12,8 @@ package struct ApplianceConfiguration: SettingsConfiguration {
   package var rtsp = RTSPSettings()
   /// The control API.
   package var api = APISettings()
+  /// The settings of the browsers' UDP port.
+  package var webrtc = WebRTCSettings()
   /// The HTTP server.
   package var http = HTTPSettings()
   /// `true` if the streams are announced on the network.
@@ -83,6 +85,10 @@ package struct ApplianceConfiguration: SettingsConfiguration {
     .flag(.announce, kind: .invertibleFlag, .box, \.announces),
     .address(.https, \.api.https),
     .text(.tokens, .box, \.api.tokens),
+    .text(.webrtcPort, kind: .integer, .box, \.webrtc.port) { text throws(ValueError) in
+      UInt16(try SettingValues.number(text, within: 0...65_535))
+    },
+    .list(.webrtcAddress, .box, \.webrtc.addresses, WebRTCSettings.address),
     .address(.http, \.http.http),
     .text(.duration, kind: .number, .box, \.duration) { text throws(ValueError) in
       try SettingValues.duration(text, within: 0.1...31_536_000, example: "10s or 5m")
@@ -100,6 +106,7 @@ package struct ApplianceConfiguration: SettingsConfiguration {
     rtsp.check(&faults)
     if announces, !rtsp.isServed { faults.add("\(.announce) is for \(.rtsp) and \(.rtsps) only") }
     api.check(beside: rtsp, &faults)
+    webrtc.check(beside: api, options, &faults)
     http.check(beside: rtsp, api, &faults)
     if tracePath == "-" { faults.add(.trace, "name a file, which standard output is not") }
     if options[ApplianceSetting.traceLimit.rawValue] != nil, tracePath == nil {

@@ -70,6 +70,8 @@ package enum ApplianceSetting: String, CaseIterable, Hashable, Sendable {
   case announce
   case https
   case tokens
+  case webrtcPort = "webrtc-port"
+  case webrtcAddress = "webrtc-address"
   case http
   case duration
   case statistics = "stats-json"

@@ -63,8 +63,13 @@ package enum ExampleConfiguration {
 
     # Serve the control API at https://HOST:8443/v1/status: true, or an address and port. It serves users, and programs with
     # a token from the tokens file, written by nightjar token. A role limits each of them.
+    # Browsers watch at https://HOST:8443/.
     #https = true
     #tokens = "/etc/nightjar/tokens"
+    # The UDP port at which they get picture and sound, and addresses at which they reach this host beside its own: that of
+    # a router that forwards this port, or of a VPN.
+    #webrtc-port = 8189
+    #webrtc-address = ["203.0.113.7"]
 
     # Serve pictures at http://127.0.0.1:8080/snapshot.jpg and /stream.mjpg, and sound at /listen.mp3: true, or an
     # address and port. Other hosts need a user, and everybody on the way can see and hear the stream.

@@ -16,6 +16,7 @@ extension StreamSession {
     }
     for url in urls { terminal.line("https      \(url)") }
     if let url = server.listeners.first.map({ "https://\($0.hostForOthers):\($0.port)" }) {
+      terminal.line("  browser: \(url)/")
       // curl rejects a self-signed certificate: compare the fingerprint if that matters.
       let login =
         configuration.users != nil ? "-u NAME " : configuration.tokens != nil ? "-H 'Authorization: Bearer TOKEN' " : ""

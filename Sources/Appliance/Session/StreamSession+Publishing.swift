@@ -18,8 +18,9 @@ extension StreamSession {
       complainOnce("\(error)", about: "cameras")
     }
     announce()
+    peers?.serve(slots.compactMap { $0.stream?.pipeline })
     let cameras = slots.compactMap { slot in
-      slot.stream.map { StreamCamera($0, of: slot, figures: control.figures) }
+      slot.stream.map { StreamCamera($0, of: slot, figures: control.figures, peers: peers) }
     }
     let absent = table.entries.compactMap { entry in
       entry.absence.map { BoxStatus.Absent(name: entry.name, reason: $0) }

@@ -48,6 +48,7 @@ extension StreamSession {
     perform(effects)
     serveAnew(old.rtsp)
     serveAPIAnew(old.api)
+    servePeers()
     serveHTTPAnew(old.http)
     handle(.serversFollowed)
   }

@@ -94,6 +94,7 @@ extension StreamSession {
     if api == nil, let servingAPI {
       trying("HTTPS") { api = try serveAPI(servingAPI) }
     }
+    servePeers()
     if http == nil, let servingHTTP {
       trying("HTTP") { http = try serveHTTP(servingHTTP) }
     }

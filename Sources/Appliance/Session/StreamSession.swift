@@ -27,6 +27,8 @@ package final class StreamSession {
   var rtsp: RTSPServer?
   var servingAPI: NetworkControlServer.Configuration?
   var api: NetworkControlServer?
+  /// The server of browsers; nil if no page is served, or its port is in use.
+  var peers: PeerServer?
   var servingHTTP: ReadingServer.Configuration?
   var http: ReadingServer?
   /// The server that `nightjar ctl` sends its requests to.
@@ -120,6 +122,11 @@ package final class StreamSession {
     defer { controlServer?.stop() }
     if let servingAPI { api = try serveAPI(servingAPI) }
     defer { api?.stop() }
+    servePeers()
+    defer {
+      peers?.close()
+      tellPeerEvents()
+    }
     if let servingHTTP { http = try serveHTTP(servingHTTP) }
     defer { http?.stop() }
     if let serving { rtsp = try serve(serving) }
@@ -333,6 +340,7 @@ package final class StreamSession {
     if let controlServer { tell(controlServer.events.take(), of: "control") }
     if let api { tell(api.events.take(), of: "control") }
     if let http { tell(http.events.take(), of: "http") }
+    tellPeerEvents()
   }
 
   private func tell(_ events: [ControlEvent], of service: String) {

@@ -231,7 +231,9 @@ extension MetricsText {
   ) {
     let viewers = statistics.viewers
     add(.viewers, name + ["destination"], viewers.count { !$0.isGuest })
-    add(.viewers, name + ["rtsp"], viewers.count(where: \.isGuest))
+    let browsers = viewers.count { $0.peer?.transport == .webrtc }
+    add(.viewers, name + ["rtsp"], viewers.count(where: \.isGuest) - browsers)
+    add(.viewers, name + ["webrtc"], browsers)
     add(.slowViewers, name, viewers.count(where: \.isSlow))
     let delivered = statistics.delivered
     add(.packets, name, delivered.packets)

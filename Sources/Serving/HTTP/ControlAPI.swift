@@ -54,7 +54,8 @@ struct ControlAPI: Sendable {
       routes["/v1/cameras/{camera}/\(order)"] = methods
     }
     return routes.merging(MetricsAPI.routes) { $1 }.merging(PictureAPI.routes) { $1 }
-      .merging(MP3API.routes) { $1 }
+      .merging(MP3API.routes) { $1 }.merging(WHEPAPI.routes) { $1 }
+      .merging(PageAPI.routes) { $1 }
   }()
 
   func responder() -> RouterResponder<Context> {
@@ -80,6 +81,8 @@ struct ControlAPI: Sendable {
     MetricsAPI(target: target).add(to: router)
     PictureAPI(target: target) { context throws(HTTPRefusal) in try self.camera(context) }.add(to: router)
     MP3API(target: target) { context throws(HTTPRefusal) in try self.camera(context) }.add(to: router)
+    WHEPAPI { context throws(HTTPRefusal) in try self.camera(context) }.add(to: router)
+    PageAPI().add(to: router)
     for group in [camera, version] {
       CameraControlAPI(api: self).add(to: group)
       SoundAPI(api: self).add(to: group)
@@ -213,6 +216,7 @@ private struct Refusals: RouterMiddleware {
     var parts = path.split(separator: "/", omittingEmptySubsequences: false)
     let index = parts.count > 1 && parts[1] == "v1" ? 3 : 2
     if parts.count > index, parts[index - 1] == "cameras", !parts[index].isEmpty { parts[index] = "{camera}" }
+    if parts.count > 2, parts[parts.count - 2] == "whep", parts.last != "" { parts[parts.count - 1] = "{session}" }
     return parts.joined(separator: "/")
   }
 }

@@ -22,6 +22,9 @@ struct ControlContext: RequestContext {
   /// Returns the client's current role while it is connected; nil if it has none. An endless answer ends if that role
   /// is not enough.
   var roleOfNow: @Sendable () -> Role? = { nil }
+  /// Returns the client's current role, whether it is connected or not; nil if it has none. What outlasts the connection
+  /// ends if that role is not enough.
+  var roleAfterwards: @Sendable () -> Role? = { nil }
   /// Counts an endless answer as long as its connection lasts; returns a refusal if there may not be another.
   var admitStream: @Sendable () -> HTTPRefusal? = { nil }
   /// Lets the kernel, and this program, keep at most so many unsent bytes each for the connection: what is written

@@ -62,6 +62,7 @@ struct ControlService: Sendable {
           context.requester = try await channel.localRequester(of: request)
           context.place = "the control socket"
           context.roleOfNow = { channel.isActive ? .control : nil }
+          context.roleAfterwards = { .control }
         case .network(let authenticator):
           let question = try channel.question(of: request)
           let count = authenticator.changeCount
@@ -73,11 +74,13 @@ struct ControlService: Sendable {
           refusal = try await channel.wait(for: answer)
           if refusal == nil { refusal = context.renew(role()) }
           if request.uri.queryParameters["token"] != nil { context.isForAnyPage = true }
-          context.roleOfNow = {
+          let roleOfNow: @Sendable () -> Role? = {
             let role = role()
             channel.unlessActive { authenticator.forget(question.connection) }
-            return channel.isActive ? role : nil
+            return role
           }
+          context.roleAfterwards = roleOfNow
+          context.roleOfNow = { roleOfNow().flatMap { channel.isActive ? $0 : nil } }
         case .reading(let authenticator):
           let question = try channel.question(of: request)
           // A forwarded port of this machine passes on any Host without a sign of it.

@@ -26,7 +26,7 @@ package protocol ControlTarget: ObservedTarget {
 /// One camera's stream, as the control API uses it.
 ///
 /// Called as ``ControlTarget`` is. The stream may have ended meanwhile; then its functions report that, or do nothing.
-package protocol CameraTarget: PictureTarget, MP3Target, ControlledCamera, SoundTarget {
+package protocol CameraTarget: PictureTarget, MP3Target, PeerTarget, ControlledCamera, SoundTarget {
   /// Returns the current state of the stream.
   func status() -> StreamStatus
 

@@ -101,7 +101,8 @@ final class RequestAuthenticator: Sendable {
 
   /// Checks one request; its body need not have been read.
   func check(_ question: Question, at now: Instant) -> Answer {
-    let isReading = Self.reading.contains(question.request.method)
+    let isReading = Self.reading.contains(question.request.method) || WHEPAPI.isWatching(question.request)
+    if PageAPI.isPublic(question.request) { return .granted(.unknown, at: now) }
     if !isReading, let refusal = Self.crossSite(question.request) {
       events.refusedCrossSite()
       return .refused(refusal, at: now)

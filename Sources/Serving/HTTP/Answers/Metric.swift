@@ -165,7 +165,8 @@ package enum Metric: String, CaseIterable, Sendable {
     case .switches: "Rotations at which another encoder took over."
     case .adaptations: "Switches to an encoder of another size or preset, to spare the host."
     case .viewers:
-      "Current viewers: given destinations, clients by RTSP, and clients that watch JPEG pictures or listen to MP3."
+      "Current viewers: given destinations, clients by RTSP, browsers by WebRTC, and clients that watch JPEG pictures or listen to "
+        + "MP3."
     case .slowViewers: "Viewers that lose frames because they are too slow."
     case .packets: "RTP packets that the network accepted, for all viewers."
     case .bytes: "Bytes of the packets sent, RTP headers included, without UDP and IP."

@@ -6,9 +6,9 @@ package struct StreamViewer: Codable, Hashable, Sendable {
   package var camera: String
   /// `true` if the viewer joined by RTSP or HTTP; `false` for a given destination.
   package var isGuest: Bool
-  /// The viewer's kind: `destination`, `rtsp`, `mjpeg` or `mp3`. The ``StreamStatus/Destination/packets`` of `mjpeg`
+  /// The viewer's kind: `destination`, `rtsp`, `webrtc`, `mjpeg` or `mp3`. The ``StreamStatus/Destination/packets`` of `mjpeg`
   /// are pictures, those of `mp3` are MP3 frames.
-  package var kind: String { delivery.kind ?? (isGuest ? "rtsp" : "destination") }
+  package var kind: String { delivery.kind ?? Self.kind(isGuest: isGuest, transport) }
   /// The transport of the stream; nil if it is not known.
   package var transport: ViewerPeer.Transport?
   /// The numeric address of the viewer or its group, without brackets; nil for the control socket.
@@ -30,6 +30,11 @@ package struct StreamViewer: Codable, Hashable, Sendable {
     case port
     case user
     case isEncrypted = "encrypted"
+  }
+
+  /// Returns the kind of a viewer that gets RTP.
+  package static func kind(isGuest: Bool, _ transport: ViewerPeer.Transport?) -> String {
+    isGuest ? transport == .webrtc ? "webrtc" : "rtsp" : "destination"
   }
 
   /// Creates a viewer.

@@ -1,0 +1,33 @@
+package import Platform
+import Serving
+
+/// The settings of the browsers' one UDP port.
+package struct WebRTCSettings: Hashable, Sendable {
+  /// The port.
+  package var port = PeerServer.Configuration.standardPort
+  /// The addresses that browsers are told beside those of the interfaces.
+  package var addresses: [IPAddress] = []
+
+  /// Reports settings without a meaning.
+  func check(beside api: APISettings, _ options: OptionLayer, _ faults: inout SettingFaults) {
+    guard api.https == nil else { return }
+    for setting in [ApplianceSetting.webrtcPort, .webrtcAddress] where options[setting.rawValue] != nil {
+      faults.add("\(setting) is for \(.https) only")
+    }
+  }
+
+  /// Returns the server's configuration; nil if no page is served.
+  func configuration(_ api: NetworkControlServer.Configuration?) -> PeerServer.Configuration? {
+    guard let api else { return nil }
+    return PeerServer.Configuration(
+      port: port, addresses: addresses, isForThisMachineAlone: api.listeners.allSatisfy(\.isLoopback))
+  }
+
+  /// Parses the address of a router or of a VPN.
+  static func address(_ text: String) throws(ValueError) -> IPAddress {
+    guard let address = IPAddress(text), !address.isMulticast else {
+      throw ValueError("write an IP address, as in 203.0.113.7 or 2001:db8::7")
+    }
+    return address
+  }
+}

@@ -1,0 +1,71 @@
+import HTTPTypes
+import Hummingbird
+import NIOCore
+
+/// The page for browsers, and what belongs to it. It holds no secrets: anybody who reaches the server gets it, and logs
+/// in on it.
+///
+/// | request | answer |
+/// |---|---|
+/// | `GET /` | the page |
+/// | `GET /page/{file}` | its style, modules, icon and manifest |
+struct PageAPI: Sendable {
+  /// One file of the page.
+  private struct File: Sendable {
+    let type: String
+    let bytes: ByteBuffer
+
+    init(_ type: String, _ bytes: [UInt8]) { (self.type, self.bytes) = (type, ByteBuffer(bytes: bytes)) }
+  }
+
+  /// The methods that each path allows.
+  static let routes: [String: [HTTPRequest.Method]] = ["/": [.get, .head]].merging(
+    Dictionary(uniqueKeysWithValues: files.keys.map { ("/page/\($0)", [.get, .head]) })
+  ) { $1 }
+
+  private static let page = File("text/html; charset=utf-8", PackageResources.index_html)
+  private static let script = "text/javascript; charset=utf-8"
+
+  private static let files: [String: File] = [
+    "page.css": File("text/css; charset=utf-8", PackageResources.page_css),
+    "app.js": File(script, PackageResources.app_js),
+    "alarm.js": File(script, PackageResources.alarm_js),
+    "elements.js": File(script, PackageResources.elements_js),
+    "liveness.js": File(script, PackageResources.liveness_js),
+    "login.js": File(script, PackageResources.login_js),
+    "mjpeg.js": File(script, PackageResources.mjpeg_js),
+    "player.js": File(script, PackageResources.player_js),
+    "strings.js": File(script, PackageResources.strings_js),
+    "whep.js": File(script, PackageResources.whep_js),
+    "icon.svg": File("image/svg+xml", PackageResources.icon_svg),
+    "manifest.webmanifest": File("application/manifest+json", PackageResources.manifest_webmanifest),
+  ]
+
+  /// Only what the server itself sends is executed, shown or asked.
+  private static let policy = [
+    "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' blob:", "media-src 'self' blob:",
+    "connect-src 'self'", "manifest-src 'self'", "base-uri 'none'", "form-action 'none'", "frame-ancestors 'none'",
+  ].joined(separator: "; ")
+
+  /// Returns `true` if a request needs no log-in.
+  static func isPublic(_ request: Request) -> Bool {
+    let path = request.uri.path
+    return path == "/" || path.hasPrefix("/page/")
+  }
+
+  func add(to router: some RouterMethods<ControlContext>) {
+    router.add(.get, "/", for: .read) { _, _ in Self.answer(Self.page) }
+    for (name, file) in Self.files {
+      router.add(.get, "page/\(name)", for: .read) { _, _ in Self.answer(file) }
+    }
+  }
+
+  private static func answer(_ file: File) -> Response {
+    var headers: HTTPFields = [
+      .contentType: file.type, .cacheControl: "no-cache", .xContentTypeOptions: "nosniff",
+      .contentSecurityPolicy: policy, .crossOriginResourcePolicy: "same-origin",
+    ]
+    if let field = HTTPField.Name("Referrer-Policy") { headers[field] = "no-referrer" }
+    return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: file.bytes))
+  }
+}

@@ -1,0 +1,266 @@
+// The page: log-in, the cameras, and one camera.
+
+import { element, toggle } from "./elements.js";
+import { Login } from "./login.js";
+import { Player } from "./player.js";
+import { strings } from "./strings.js";
+
+const root = document.getElementById("app");
+const login = new Login();
+let shown = null;
+let wakeLock = null;
+
+function show(view) {
+  shown?.close?.();
+  shown = view;
+  root.replaceChildren(view.element);
+  root.setAttribute("aria-busy", "false");
+}
+
+/** The names of all cameras, those that are away too; or null if a log-in is needed. */
+async function cameras() {
+  const answer = await login.fetch("healthz");
+  if (answer.status === 401 || answer.status === 403) return null;
+  return (await answer.json()).cameras.map((camera) => camera.name);
+}
+
+/** The camera that the address names. */
+function wantedName() {
+  try { return decodeURIComponent(location.hash.slice(1)); } catch { return ""; }
+}
+
+async function begin() {
+  try {
+    const names = await cameras();
+    if (names === null) return show(loginView(login.isThere ? strings.loginRefused : null));
+    if (!names.length) throw new Error("no camera");
+    const wanted = wantedName();
+    if (names.includes(wanted)) return show(cameraView(wanted, names));
+    if (names.length === 1) return show(cameraView(names[0], names));
+    show(listView(names));
+  } catch {
+    show(waitingView());
+    setTimeout(begin, 2000);
+  }
+}
+
+function waitingView() {
+  return { element: element("p.login", { role: "status" }, strings.causes.unreachable) };
+}
+
+function loginView(complaint) {
+  const name = element("input", { name: "username", autocomplete: "username", required: true, autocapitalize: "off" });
+  const password = element("input", { name: "password", type: "password", autocomplete: "current-password", required: true });
+  const remember = element("input", { type: "checkbox", checked: true });
+  const form = element("form.login", {
+    onsubmit: async (event) => {
+      event.preventDefault();
+      login.set(name.value, password.value, remember.checked);
+      const names = await cameras().catch((error) => error);
+      if (Array.isArray(names)) return begin();
+      login.forget();
+      show(loginView(names === null ? strings.loginRefused : strings.loginLater));
+    },
+  },
+  element("h1", {}, strings.title),
+  complaint ? element("p.complaint", { role: "alert" }, complaint) : null,
+  element("label", {}, strings.name, name), element("label", {}, strings.password, password),
+  element("label.line", {}, remember, strings.remember),
+  element("button.main", { type: "submit" }, strings.logIn));
+  return { element: form };
+}
+
+function listView(names) {
+  const urls = [];
+  const items = names.map((name) => {
+    const image = element("img", { alt: "" });
+    login.fetch(`cameras/${encodeURIComponent(name)}/snapshot.jpg`).then(async (answer) => {
+      if (!answer.ok) return;
+      const url = URL.createObjectURL(await answer.blob());
+      urls.push(url);
+      image.src = url;
+    }).catch(() => {});
+    return element("li", {}, element("button", {
+      type: "button", onclick: () => { location.hash = encodeURIComponent(name); },
+    }, image, element("span", {}, name)));
+  });
+  return {
+    element: element("section.cameras", {}, element("h1", {}, strings.cameras), element("ul", {}, ...items)),
+    close: () => urls.forEach((url) => URL.revokeObjectURL(url)),
+  };
+}
+
+function cameraView(name, names) {
+  const video = element("video", { playsinline: true, autoplay: true, muted: true, "aria-label": name });
+  video.muted = true;
+  const image = element("img", { alt: name, hidden: true });
+  const state = element("span.state.connecting", { role: "status" }, strings.connecting);
+  const notice = element("p.notice", { hidden: true });
+  const figures = element("p.figures", { hidden: true });
+  const meter = element("meter", { min: -60, max: 0, value: -60, "aria-label": strings.level });
+  const sound = toggle("", false, (isOn) => {
+    video.muted = !isOn;
+    player.play();
+    draw(player);
+  });
+  sound.classList.add("sound");
+  const arm = toggle(strings.arm, false, async (isOn, button) => {
+    if (isOn) await player.arm(); else await player.alarm.disarm();
+    button.textContent = isOn ? strings.disarm : strings.arm;
+  });
+  const night = toggle(strings.night, document.documentElement.classList.contains("night"), (isOn) => {
+    document.documentElement.classList.toggle("night", isOn);
+    localStorage.setItem("nightjar-night", isOn ? "1" : "");
+  });
+  const touch = element("button.main.touch", { type: "button", hidden: true, onclick: () => player.play() }, strings.touch);
+  const picture = element("div.picture", {}, video, image, notice, figures, touch);
+  const button = (text, action) => element("button", { type: "button", onclick: action }, text);
+  const tools = element("div.tools", {}, arm, night,
+    button(strings.fullScreen, () => {
+      if (document.fullscreenElement) return document.exitFullscreen();
+      // With its buttons, so that the alarm can be ended there.
+      return view.requestFullscreen?.() ?? video.webkitEnterFullscreen?.();
+    }),
+    "requestPictureInPicture" in video
+      ? button(strings.pictureInPicture, () => video.requestPictureInPicture().catch(() => {})) : null,
+    button(strings.snapshot, () => saveSnapshot(name)),
+    button(strings.rotate, async () => { if (!await rotate(name)) say(strings.mayNot); }),
+    toggle(strings.figures, false, (isOn) => { figures.hidden = !isOn; }),
+    button(strings.logOut, () => { login.forget(); location.hash = ""; begin(); }));
+  const header = element("header", {},
+    names.length > 1 ? button("‹ " + strings.back, () => { location.hash = ""; }) : null,
+    element("h1", {}, name), state);
+  const view = element("section.player", {}, header, picture, element("div.controls", {}, sound, tools));
+  const dialog = element("div.dialog", { role: "alertdialog", "aria-modal": "true", hidden: true },
+    element("h2", {}, strings.alarm), element("p", {}),
+    element("button", { type: "button", onclick: () => { player.alarm.acknowledge(); draw(player); } },
+      strings.acknowledge));
+  view.append(dialog);
+
+  /** Says something for some seconds. */
+  let said = null;
+  function say(text) {
+    clearTimeout(said);
+    notice.textContent = text;
+    notice.hidden = false;
+    said = setTimeout(() => draw(player), 4000);
+  }
+
+  function draw(player) {
+    const isDead = player.state === "dead";
+    state.className = `state ${player.state === "pictures" ? "live" : player.state}`;
+    state.textContent = { live: strings.live, pictures: strings.live, connecting: strings.connecting, dead: strings.reconnecting }[player.state];
+    const cause = isDead ? strings.causes[player.cause] ?? "" : "";
+    notice.textContent = cause || (player.reason ? strings.fallback[player.reason] : "");
+    notice.hidden = !notice.textContent;
+    image.hidden = player.reason === null;
+    video.hidden = player.reason !== null;
+    sound.hidden = player.reason !== null;
+    touch.hidden = !player.needsTouch;
+    sound.setAttribute("aria-pressed", String(!video.muted));
+    sound.replaceChildren(video.muted ? strings.unmute : strings.mute, meter);
+    const rings = player.alarm.isSounding;
+    dialog.querySelector("p").textContent = isDead ? cause : strings.isBack;
+    if (rings && dialog.hidden) {
+      // A phone shows nothing of the page beside its own full screen.
+      video.webkitExitFullscreen?.();
+      dialog.hidden = false;
+      dialog.querySelector("button").focus();
+    }
+    if (!rings) dialog.hidden = true;
+    keepAwake(player.state === "live" || player.state === "pictures" || player.alarm.isArmed);
+  }
+
+  const player = new Player(name, login, video, image, draw);
+  const timer = setInterval(() => tellFigures(player, figures, meter), 500);
+  const look = () => { if (!document.hidden) draw(player); };
+  document.addEventListener("visibilitychange", look);
+  draw(player);
+  player.start();
+  // For tests, and for who is curious.
+  window.nightjar = player;
+  return {
+    element: view,
+    close: () => {
+      clearInterval(timer);
+      clearTimeout(said);
+      document.removeEventListener("visibilitychange", look);
+      player.close();
+      keepAwake(false);
+    },
+  };
+}
+
+/** The last figures, of one session. */
+let before = null;
+
+async function tellFigures(player, figures, meter) {
+  const statistics = await player.connection?.getStats().catch(() => null);
+  if (!statistics) return;
+  const lines = [];
+  for (const report of statistics.values()) {
+    if (report.type !== "inbound-rtp") continue;
+    if (report.kind === "audio" && report.audioLevel !== undefined) {
+      meter.value = report.audioLevel > 0 ? Math.max(-60, 20 * Math.log10(report.audioLevel)) : -60;
+    }
+    if (report.kind !== "video") continue;
+    if (before?.ssrc === report.ssrc && before.bytesReceived <= report.bytesReceived && before.timestamp < report.timestamp) {
+      const seconds = (report.timestamp - before.timestamp) / 1000;
+      lines.push(strings.bitrate(Math.round((report.bytesReceived - before.bytesReceived) * 8 / seconds / 1000)));
+      lines.push(strings.rate(Math.round((report.framesDecoded - before.framesDecoded) / seconds)));
+      const emitted = report.jitterBufferEmittedCount - before.jitterBufferEmittedCount;
+      const delay = report.jitterBufferDelay - before.jitterBufferDelay;
+      if (emitted > 0) lines.push(strings.delay(Math.round(delay / emitted * 1000)));
+    }
+    if (report.packetsLost > 0) lines.push(strings.lost(report.packetsLost));
+    before = report;
+  }
+  if (lines.length) figures.textContent = lines.join("\n");
+}
+
+async function saveSnapshot(name) {
+  const answer = await login.fetch(`cameras/${encodeURIComponent(name)}/snapshot.jpg`);
+  if (!answer.ok) return;
+  const url = URL.createObjectURL(await answer.blob());
+  const time = new Date().toISOString().slice(0, 19).replaceAll(":", "-");
+  element("a", { href: url, download: `${name}-${time}.jpg` }).click();
+  setTimeout(() => URL.revokeObjectURL(url), 10_000);
+}
+
+/** Turns the camera by a quarter; false if this log-in may not. */
+async function rotate(name) {
+  const path = `v1/cameras/${encodeURIComponent(name)}`;
+  try {
+    const status = await login.fetch(`${path}/status`).then((answer) => answer.json());
+    const { degrees, mirrored } = status.orientation;
+    const answer = await login.fetch(`${path}/orientation`, {
+      method: "PUT", headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ degrees: (degrees + 90) % 360, mirrored }),
+    });
+    return answer.ok;
+  } catch {
+    return false;
+  }
+}
+
+/** Keeps the screen on while pictures come. */
+async function keepAwake(isWanted) {
+  if (!("wakeLock" in navigator)) return;
+  try {
+    if (isWanted && !document.hidden) {
+      if (wakeLock && !wakeLock.released) return;
+      wakeLock = await navigator.wakeLock.request("screen");
+    } else if (!isWanted) {
+      await wakeLock?.release();
+      wakeLock = null;
+    }
+  } catch {
+    // A phone that saves power refuses.
+  }
+}
+document.documentElement.classList.toggle("night", localStorage.getItem("nightjar-night") === "1");
+addEventListener("hashchange", begin);
+addEventListener("pagehide", () => shown?.close?.());
+// A page that comes back as it was left.
+addEventListener("pageshow", (event) => { if (event.persisted) begin(); });
+begin();

@@ -1,0 +1,129 @@
+#if X264
+  import Foundation
+  import TestSupport
+  import Testing
+
+  /// WebRTC to a peer that is no browser: aiortc, whose ICE, DTLS, SRTP and RTP are its own.
+  @Suite(.serialized) struct PeerTests {
+    /// What peer.py tells.
+    private struct Told: Decodable {
+      let status: Int
+      let answer: String
+      let frames: [String: Int]
+      let sizes: [[Int]]
+      let loudest: Int
+      let lost: Int?
+      let deleted: [Int]?
+    }
+
+    private func watch(_ program: WatchedProgram, _ options: String..., path: String = "/whep") throws -> Told {
+      let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().path + "/Clients/peer.py"
+      let result = try Subprocess.run(
+        ["/usr/bin/python3", script, program.url(path)] + options, in: program.directory, limit: 120)
+      #expect(result.status == 0, "\(result.error.suffix(3000))")
+      return try JSONDecoder().decode(Told.self, from: result.output)
+    }
+
+    @Test func `a peer gets pictures and sound, until it ends its session`() throws {
+      let program = try WatchedProgram(["--audio", "test"])
+      let told = try watch(program, "seconds=5", path: "/cameras/camera/whep")
+      #expect(told.status == 201, "\(told.answer)")
+      #expect(told.sizes == [[320, 240]])
+      #expect(told.frames["video", default: 0] > 15 && told.frames["audio", default: 0] > 25, "\(told.frames)")
+      #expect(told.lost == 0)
+      // The clapper's beep, not silence.
+      #expect(told.loudest > 1000, "\(told.loudest)")
+      // The first DELETE ends it; there is nothing for the second.
+      #expect(told.deleted == [200, 404])
+      let isTold = eventually {
+        program.process.errorSoFar.firstMatch(of: /left camera after \d+ s: ended\n/) != nil
+      }
+      #expect(isTold, "\(program.process.errorSoFar)")
+    }
+
+    @Test func `a certificate other than the offer's gets nothing`() throws {
+      let program = try WatchedProgram()
+      let told = try watch(program, "offer=fingerprint")
+      #expect(told.status == 201 && told.frames == [:], "\(told.frames)")
+      let isTold = eventually { program.process.errorSoFar.contains("never got camera: ") }
+      #expect(isTold, "\(program.process.errorSoFar)")
+    }
+
+    @Test func `only who may watch gets an answer, and gets the stream only for as long`() throws {
+      let program = try WatchedProgram(users: ["anna": "correct horse"])
+      let role = { (role: String) in
+        let users = program.directory.path("users")
+        let changed = try Subprocess.run(
+          [nightjarPath, "user", "role", "anna", role, "--users", users], in: program.directory)
+        #expect(changed.status == 0, "\(changed.error)")
+        _ = try program.control("reload")
+      }
+      #expect(try watch(program).status == 401)
+      #expect(try watch(program, "login=anna:wrong horse").status == 401)
+      let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().path + "/Clients/peer.py"
+      let peer = try Subprocess(
+        ["/usr/bin/python3", script, program.url("/whep"), "login=anna:correct horse", "seconds=300"],
+        in: program.directory)
+      defer { peer.send(SIGKILL) }
+      let watches = eventually(within: 60) { program.process.errorSoFar.contains("is watching camera") }
+      try #require(watches, "\(program.process.errorSoFar) \(peer.errorSoFar)")
+      try role("read")
+      let isEnded = eventually(within: 60) {
+        program.process.errorSoFar.contains("its log-in may not watch any more")
+      }
+      #expect(isEnded, "\(program.process.errorSoFar)")
+      #expect(try watch(program, "login=anna:correct horse").status == 403)
+    }
+
+    @Test func `what is no offer that can be answered gets a status that says why`() throws {
+      let program = try WatchedProgram()
+      let told = try watch(program, "offer=noH264")
+      #expect(told.status == 406 && told.answer.contains("VP8"), "\(told.status) \(told.answer)")
+      let sdp = ["-H", "Content-Type: application/sdp", "-H", "Expect:"]
+      func post(_ body: String, _ headers: [String] = sdp, _ path: String = "/whep") throws -> Int {
+        let file = program.directory.path("offer")
+        try body.write(toFile: file, atomically: false, encoding: .utf8)
+        return try program.curl(headers + ["--data-binary", "@\(file)"], path).status
+      }
+      #expect(try post("") == 400)
+      #expect(try post("v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nt=0 0\r\n") == 400)
+      let media = "m=video 9 UDP/TLS/RTP/SAVPF 96\r\n"
+      #expect(try post("v=0\r\n" + String(repeating: media, count: 100)) == 400)
+      #expect(
+        try post("v=0\r\n" + String(repeating: "a=x:\(String(repeating: "y", count: 1000))\r\n", count: 1000)) == 413)
+      #expect(try post("v=0\r\n", ["-H", "Content-Type: application/json"]) == 415)
+      #expect(try post("v=0\r\n", sdp, "/cameras/nobody/whep") == 404)
+      // The others of the draft.
+      let options = try program.curl(["-X", "OPTIONS"], "/whep")
+      #expect(options.status == 204 && options.headers["accept-post"] == "application/sdp", "\(options)")
+      #expect(try program.curl([], "/whep").status == 405)
+      #expect(try program.curl(["-X", "DELETE"], "/whep/0123456789abcdef0123456789abcdef").status == 404)
+    }
+
+    @Test func `a peer that is gone without a word is forgotten, and half-open sessions are limited`() throws {
+      let program = try WatchedProgram()
+      let told = try watch(program, "goodbye=0", "seconds=2")
+      #expect(told.frames["video", default: 0] > 0)
+      let offer = try String(contentsOf: Self.offer, encoding: .utf8)
+      let file = program.directory.path("offer")
+      try offer.write(toFile: file, atomically: false, encoding: .utf8)
+      let asks = ["-H", "Content-Type: application/sdp", "--data-binary", "@\(file)"]
+      var statuses: [Int: Int] = [:]
+      for _ in 0..<40 { statuses[try program.curl(asks, "/whep").status, default: 0] += 1 }
+      #expect(statuses[201] == 16 && statuses[429] == 24, "\(statuses)")
+      // One that has connected is not held up, once those have expired.
+      let isExpired = eventually(within: 100) {
+        program.process.errorSoFar.components(separatedBy: "never got camera").count > 16
+      }
+      #expect(isExpired, "\(program.process.errorSoFar)")
+      #expect(try watch(program, "seconds=2").frames["video", default: 0] > 0)
+      // By now consent of the first is over.
+      let isGone = eventually(within: 100) { program.process.errorSoFar.contains("is not heard any more") }
+      #expect(isGone, "\(program.process.errorSoFar)")
+    }
+
+    /// An offer of Chromium.
+    private static let offer = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
+      .deletingLastPathComponent().appending(path: "WebRTCTests/Offers/chromium.sdp")
+  }
+#endif

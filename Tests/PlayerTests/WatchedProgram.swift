@@ -1,0 +1,55 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The program, serving the synthetic camera to browsers by `--https`.
+final class WatchedProgram {
+  let directory: TemporaryDirectory
+  let process: Subprocess
+  private let port: Int
+  private let controlPath: String
+
+  /// Starts it and waits until it serves.
+  init(_ arguments: [String] = [], users: [String: String] = [:]) throws {
+    directory = try TemporaryDirectory()
+    port = try TCPPort.free()
+    controlPath = directory.path("control")
+    let arguments = arguments + (try UsersFile.options(users, in: directory))
+    process = try Subprocess(
+      [
+        nightjarPath, "stream", "--source", "test", "--size", "320x240", "--encoder", "x264", "--control", controlPath,
+        "--https", "127.0.0.1:\(port)",
+      ] + arguments, in: directory, environment: ["STATE_DIRECTORY": directory.path("state")])
+    let process = process
+    try #require(
+      eventually { !process.log.values(of: "https").isEmpty || !process.isRunning } && process.isRunning,
+      "\(process.errorSoFar)")
+  }
+
+  deinit {
+    process.send(SIGCONT)
+    process.send(SIGTERM)
+    _ = try? process.wait(limit: 30)
+  }
+
+  func url(_ path: String) -> String { "https://127.0.0.1:\(port)\(path)" }
+
+  /// Runs `nightjar ctl`; what it says.
+  func control(_ arguments: String...) throws -> String {
+    let result = try Subprocess.run([nightjarPath, "ctl"] + arguments + ["--socket", controlPath], in: directory)
+    #expect(result.status == 0, "\(result.error)")
+    return result.outputText
+  }
+
+  /// Asks by curl.
+  func curl(_ arguments: [String], _ path: String) throws -> (status: Int, body: String, headers: HTTPFields) {
+    let body = directory.path("body-\(UUID().uuidString)")
+    let result = try Subprocess.run(
+      ["curl", "-sSk", "--max-time", "60", "-D", body + ".headers", "-w", "%{http_code}", "-o", body] + arguments
+        + [url(path)], in: directory)
+    return (
+      Int(result.outputText) ?? -1, (try? String(contentsOfFile: body, encoding: .utf8)) ?? "",
+      HTTPFields(((try? String(contentsOfFile: body + ".headers", encoding: .utf8)) ?? "").lowercased())
+    )
+  }
+}
