@@ -49,6 +49,7 @@ import Testing
         """
         rtsp = '0.0.0.0:\(ports[0])'
         https = '127.0.0.1:\(ports[1])'
+        webrtc-port = 0
         http = '127.0.0.1:\(ports[2])'
         users = '\(users)'
         announce = true

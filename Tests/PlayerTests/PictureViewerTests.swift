@@ -150,6 +150,7 @@
         users = '\(directory.path("users"))'
         rtsp = ':\(ports[0])'
         https = ':\(ports[1])'
+        webrtc-port = 0
         http = '0.0.0.0:\(ports[2])'
         [[camera]]
         name = "nursery"

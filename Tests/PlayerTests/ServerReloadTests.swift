@@ -78,7 +78,7 @@ import Testing
     }
     let (gone, kept) = (try token("gone"), try token("kept"))
     func text(_ port: Int, _ more: String = "") -> String {
-      "source = 'test'\nsize = '320x240'\nhttps = '127.0.0.1:\(port)'\ntokens = '\(tokens.path("tokens"))'\n\(more)"
+      "source = 'test'\nsize = '320x240'\nhttps = '127.0.0.1:\(port)'\nwebrtc-port = 0\ntokens = '\(tokens.path("tokens"))'\n\(more)"
     }
     let program = try ConfiguredProgram(
       text(port), environment: ["STATE_DIRECTORY": tokens.path("state")], until: "https  ")
@@ -116,7 +116,7 @@ import Testing
       [nightjarPath, "token", "add", "test", "--role", "control", "--tokens", tokens.path("tokens")], in: tokens)
     let token = made.outputText.trimmingCharacters(in: .whitespacesAndNewlines)
     func text(_ port: Int) -> String {
-      "source = 'test'\nsize = '320x240'\nhttps = '127.0.0.1:\(port)'\ntokens = '\(tokens.path("tokens"))'\n"
+      "source = 'test'\nsize = '320x240'\nhttps = '127.0.0.1:\(port)'\nwebrtc-port = 0\ntokens = '\(tokens.path("tokens"))'\n"
     }
     let program = try ConfiguredProgram(
       text(first), environment: ["STATE_DIRECTORY": tokens.path("state")], until: "https  ")

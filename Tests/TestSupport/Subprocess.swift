@@ -37,8 +37,9 @@ package final class Subprocess: @unchecked Sendable {
     process.executableURL = URL(fileURLWithPath: "/usr/bin/env")
     process.arguments = arguments
     // The machine's own configuration is none of a test's, and the browsers' port may be another test's.
-    process.environment = ProcessInfo.processInfo.environment
-      .merging(["NIGHTJAR_CONFIG": "none", "NIGHTJAR_WEBRTC_PORT": "0"]) { $1 }
+    var own = ["NIGHTJAR_CONFIG": "none"]
+    if arguments.contains(where: { $0.contains("--https") }) { own["NIGHTJAR_WEBRTC_PORT"] = "0" }
+    process.environment = ProcessInfo.processInfo.environment.merging(own) { $1 }
       .merging(environment) { $1 }
     process.standardInput = FileHandle.nullDevice
     process.standardOutput = try FileHandle(forWritingTo: outputURL)

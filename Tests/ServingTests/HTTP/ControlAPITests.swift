@@ -164,7 +164,9 @@ import Testing
 
   @Test func `A wrong path or method is told the right ones`() throws {
     let served = try ServedControl()
-    for route in ["/", "/v1", "/v1/statuses", "/v2/status", "/v1/%2e%2e/status", "/v1/status/x"] {
+    for route in [
+      "/page", "/page/nothing.js", "/whep/", "/v1", "/v1/statuses", "/v2/status", "/v1/%2e%2e/status", "/v1/status/x",
+    ] {
       let answer = try served.curl(["--path-as-is"], route)
       #expect(answer.status == 404, "\(route)")
       #expect(answer["limit"]?.contains("/v1/orientation") == true)
