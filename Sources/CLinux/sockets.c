@@ -107,26 +107,27 @@ ssize_t nightjar_receive(int socket, void *memory, size_t capacity) {
   return recv(socket, memory, capacity, MSG_DONTWAIT | MSG_TRUNC);
 }
 
-ssize_t nightjar_receive_from(int socket, void *memory, size_t capacity, struct nightjar_datagram_way *way) {
+ssize_t nightjar_receive_from(int socket, void *memory, size_t capacity, void *sender, socklen_t *sender_length,
+                              struct nightjar_local_address *local) {
   struct iovec vector = {.iov_base = memory, .iov_len = capacity};
   size_t control[32];
-  struct msghdr header = {.msg_name = &way->sender, .msg_namelen = sizeof way->sender, .msg_iov = &vector,
+  struct msghdr header = {.msg_name = sender, .msg_namelen = *sender_length, .msg_iov = &vector,
                           .msg_iovlen = 1, .msg_control = control, .msg_controllen = sizeof control};
   ssize_t count = recvmsg(socket, &header, MSG_DONTWAIT | MSG_TRUNC);
-  way->sender_length = header.msg_namelen;
-  way->local_count = 0;
+  *sender_length = header.msg_namelen;
+  local->count = 0;
   if (count < 0) return count;
   for (struct cmsghdr *item = CMSG_FIRSTHDR(&header); item; item = CMSG_NXTHDR(&header, item)) {
     if (item->cmsg_level == IPPROTO_IP && item->cmsg_type == IP_PKTINFO) {
       struct in_pktinfo information;
       memcpy(&information, CMSG_DATA(item), sizeof information);
-      way->local_count = sizeof information.ipi_spec_dst;
-      memcpy(way->local, &information.ipi_spec_dst, way->local_count);
+      local->count = sizeof information.ipi_spec_dst;
+      memcpy(local->bytes, &information.ipi_spec_dst, local->count);
     } else if (item->cmsg_level == IPPROTO_IPV6 && item->cmsg_type == IPV6_PKTINFO) {
       struct in6_pktinfo information;
       memcpy(&information, CMSG_DATA(item), sizeof information);
-      way->local_count = sizeof information.ipi6_addr;
-      memcpy(way->local, &information.ipi6_addr, way->local_count);
+      local->count = sizeof information.ipi6_addr;
+      memcpy(local->bytes, &information.ipi6_addr, local->count);
     }
   }
   return count;

@@ -38,16 +38,15 @@ void nightjar_set_source(struct nightjar_message *message, struct nightjar_messa
 // Has the socket of the family tell at which local address a datagram came. 0, or -1 and errno.
 int nightjar_tell_local_address(int socket, int family);
 
-// Where a datagram came from, and at which local address; local_count is 4, 16, or 0 where that is not known.
-struct nightjar_datagram_way {
-  struct sockaddr_storage sender;
-  socklen_t sender_length;
-  unsigned char local[16];
-  size_t local_count;
+// The local address at which a datagram came; count is 4, 16, or 0 where it is not known.
+struct nightjar_local_address {
+  unsigned char bytes[16];
+  size_t count;
 };
 
-// Like nightjar_receive, and tells the datagram's way.
-ssize_t nightjar_receive_from(int socket, void *memory, size_t capacity, struct nightjar_datagram_way *way);
+// Like nightjar_receive, and tells the datagram's sender, a struct sockaddr_storage, and its local address.
+ssize_t nightjar_receive_from(int socket, void *memory, size_t capacity, void *sender, socklen_t *sender_length,
+                              struct nightjar_local_address *local);
 
 // The most segments of one message, and its most bytes: the kernel's limit since 4.18, and an IPv4 packet's.
 static const int nightjar_segment_limit = 64;

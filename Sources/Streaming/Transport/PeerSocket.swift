@@ -77,18 +77,20 @@ package final class PeerSocket: Sendable {
   /// Takes one datagram into `memory`. One that does not fit is no packet of ours, and seems empty. Returns nil if there
   /// is none.
   package func receive(into memory: UnsafeMutableRawBufferPointer) -> Arrival? {
-    var way = nightjar_datagram_way()
+    var storage = sockaddr_storage()
+    var address = nightjar_local_address()
     while true {
-      let count = nightjar_receive_from(fileDescriptor, memory.baseAddress, memory.count, &way)
+      var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+      let count = nightjar_receive_from(
+        fileDescriptor, memory.baseAddress, memory.count, &storage, &length, &address)
       guard count >= 0 else {
         // A refusal of our own datagrams: an unconnected socket gets none, but an interface that goes does this.
         if errno == EINTR || errno == ECONNREFUSED { continue }
         return nil
       }
-      let local = withUnsafeBytes(of: way.local) { IPAddress(bytes: Array($0.prefix(way.local_count))) }
+      let local = withUnsafeBytes(of: address.bytes) { IPAddress(bytes: Array($0.prefix(address.count))) }
       return Arrival(
-        count: count <= memory.count ? count : 0, sender: SocketAddress(way.sender, length: way.sender_length),
-        local: local)
+        count: count <= memory.count ? count : 0, sender: SocketAddress(storage, length: length), local: local)
     }
   }
 }
