@@ -137,7 +137,7 @@ let package = Package(
 
     // What several test targets share; never linked into the program.
     .target(
-      name: "TestSupport", dependencies: ["SRTP", "CSRTP", "Media", "Platform"], path: "Tests/TestSupport",
+      name: "TestSupport", dependencies: ["SRTP", "CSRTP", "CLinux", "Media", "Platform"], path: "Tests/TestSupport",
       swiftSettings: optimized
     ),
     test("PlatformTests", ["Platform", "TestSupport", "nightjar"]),
@@ -179,8 +179,8 @@ let package = Package(
     test(
       "StreamingTests",
       [
-        "Streaming", "Encoding", "Capture", "Sound", "SRTP", "RTP", "Media", "Platform", "CTracing", "TestSupport",
-        "nightjar",
+        "Streaming", "Encoding", "Capture", "Sound", "SRTP", "RTP", "Media", "Platform", "CLinux", "CTracing",
+        "TestSupport", "nightjar",
       ]),
     .executableTarget(
       name: "ControlServerTool", dependencies: ["Serving", "Streaming", "Media", "Platform"],

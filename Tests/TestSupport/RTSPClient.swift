@@ -1,3 +1,4 @@
+import CLinux
 package import Foundation
 
 /// A client of RTSP (RFC 2326) that says what a test wants said, right or wrong.
