@@ -61,6 +61,7 @@ let package = Package(
     .systemLibrary(name: "COpus"),
     .systemLibrary(name: "CLAME"),
     .systemLibrary(name: "CSpeexDSP"),
+    .systemLibrary(name: "CQREncode"),
 
     // Data moves left to right; nothing here imports anything below it.
     target("Platform", ["CLinux"]),
@@ -85,7 +86,7 @@ let package = Package(
     target(
       "Serving",
       [
-        "Streaming", "WebRTC", "RTSP", "SRTP", "RTP", "TLS", "Media", "Platform", "CLinux",
+        "Streaming", "WebRTC", "RTSP", "SRTP", "RTP", "TLS", "Media", "Platform", "CLinux", "CQREncode",
         .product(name: "Hummingbird", package: "hummingbird"),
         .product(name: "HummingbirdCore", package: "hummingbird"),
         .product(name: "NIOCore", package: "swift-nio"),

@@ -20,6 +20,7 @@ struct ControlCommand: ParsableCommand {
         nightjar ctl add rtp://192.168.1.20:5004 --sdp camera.sdp
         nightjar ctl controls set brightness=10
         nightjar ctl audio mute
+        nightjar ctl phone add
         nightjar ctl bitrate 2.5M --socket /run/nightjar/control.sock
 
       --json prints the answer as JSON on standard output, and a failure as JSON on standard error: {"error": …, \
@@ -31,7 +32,7 @@ struct ControlCommand: ParsableCommand {
     subcommands: [
       StatusCommand.self, ViewersCommand.self, RotateCommand.self, KeyFrameCommand.self, BitrateCommand.self,
       AddCommand.self, RemoveCommand.self, ControlsCommand.self, AudioCommand.self,
-      ReloadCommand.self,
+      PhoneCommand.self, ReloadCommand.self,
     ])
 
   // The subcommands have these options too, for their help. ArgumentParser gives the subcommands the values that were

@@ -21,8 +21,8 @@ struct Nightjar: ParsableCommand {
       """,
     version: version,
     subcommands: [
-      StreamCommand.self, DevicesCommand.self, DiscoverCommand.self, ControlCommand.self, UserCommand.self,
-      TokenCommand.self, ConfigurationCommand.self, DoctorCommand.self,
+      SetupCommand.self, StreamCommand.self, DevicesCommand.self, DiscoverCommand.self, ControlCommand.self,
+      UserCommand.self, TokenCommand.self, ConfigurationCommand.self, DoctorCommand.self,
     ])
 
   static let version = Program.version

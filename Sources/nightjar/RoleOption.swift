@@ -24,7 +24,7 @@ struct RoleArgument: ParsableArguments {
 
   /// Returns the message once `name` has the role, in the file at `path`.
   func report(_ name: UserName, in path: String) -> String {
-    "\(name) has the role \(role.rawValue) in \(path). For a running stream: \(ServiceAccount.reloading)\n"
+    "\(name) has the role \(role.rawValue) in \(path). A running stream takes this over within a second.\n"
   }
 }
 

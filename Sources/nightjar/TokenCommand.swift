@@ -85,7 +85,8 @@ struct TokenCommand: ParsableCommand {
               + "\(name)\n"
           )
         }
-        writeError("Next: nightjar stream --rtsp --https; or, if it runs already: \(ServiceAccount.reloading)\n")
+        writeError(
+          "A stream that runs already takes the token within a second. Next: nightjar stream --rtsp --https\n")
         try writeOutput(token + "\n")
       }
     }
@@ -129,7 +130,7 @@ struct TokenCommand: ParsableCommand {
           }
         }
         try writeOutput(
-          "removed \(name) from \(file.path). A running stream accepts the token until: nightjar ctl reload\n")
+          "removed \(name) from \(file.path). A running stream refuses the token within a few seconds.\n")
       }
     }
   }

@@ -88,15 +88,14 @@ struct UserCommand: ParsableCommand {
         if isRootsOwn {
           writeError(
             "this file is for streams that root starts. For the service: sudo -u \(ServiceAccount.name) nightjar user add "
-              + "\(name) && sudo systemctl reload nightjar\n")
+              + "\(name)\n")
         }
         try writeOutput(
           """
           \(wasThere ? "\(name) has a new password" : "added \(name)") in \(file.path), role \(entry.role.rawValue)
-          From the next start or reload everybody must log in, on this host too: \
-          rtsp://\(name):PASSWORD@localhost:8554/camera
+          Everybody must log in now, on this host too: rtsp://\(name):PASSWORD@localhost:8554/camera
+          A stream that runs already takes this over within a second.
           Next: nightjar stream --rtsp\(option)
-          Or, if it runs already: \(ServiceAccount.reloading)
 
           """)
       }
@@ -145,7 +144,7 @@ struct UserCommand: ParsableCommand {
         }
         let next = left > 0 ? "" : "No users are left. Add one: nightjar user add NAME\n"
         try writeOutput(
-          "removed \(name) from \(file.path). A running stream accepts the user until: nightjar ctl reload\n\(next)")
+          "removed \(name) from \(file.path). A running stream shuts the user out within a few seconds.\n\(next)")
       }
     }
   }

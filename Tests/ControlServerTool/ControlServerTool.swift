@@ -31,7 +31,8 @@ struct ControlServerTool {
     let cameras = arguments.count > 4 ? Array(arguments[4...]) : ["camera"]
     do {
       let path = arguments.count > 1 && arguments[1] != "default" ? arguments[1] : ControlSocket.defaultPath
-      let box = Box(cameras: cameras)
+      let box = Box(
+        cameras: cameras, phones: try Phones(path: "\(path.prefix { $0 != "." }).phones"))
       let server = try ControlServer(path: path, limits: limits, target: box)
       let folder = getenv("CONTROL_HTTPS").map { String(cString: $0) }
       let network = try folder.map { try serveNetwork($0, networkLimits, box) }
@@ -66,7 +67,7 @@ struct ControlServerTool {
       NetworkControlServer.Configuration(
         listeners: [TCPListener(address: "127.0.0.1", port: 0, isEncrypted: true)],
         identity: SelfSignedIdentity(directory: folder, at: Int64(time(nil))).identity, users: try users(folder),
-        tokens: try tokens(folder), limits: limits), target: target)
+        tokens: try tokens(folder), phones: target.phones, limits: limits), target: target)
     say("https \(server.listeners[0].port)")
     return server
   }
@@ -89,6 +90,8 @@ struct ControlServerTool {
 /// Cameras that write down what they are asked.
 private struct Box: ControlTarget {
   let cameras: [String]
+  let phones: Phones?
+  var pageURL: String? { "https://192.0.2.7:8443" }
   let changes = ChangeSignal()
 
   func camera(_ name: String) -> (any CameraTarget)? {

@@ -100,6 +100,12 @@ final class Browser {
     _ = try request("POST", "/session/\(session)/element/\(element)/value", ["text": text])
   }
 
+  /// Writes what the window shows as PNG.
+  func screenshot(to path: String) throws {
+    let text = try request("GET", "/session/\(session)/screenshot") as? String
+    try #require(text.flatMap { Data(base64Encoded: $0) }).write(to: URL(fileURLWithPath: path))
+  }
+
   /// The lines of the page's console since the last call.
   func console() throws -> [String] {
     let lines = try request("POST", "/session/\(session)/se/log", ["type": "browser"]) as? [[String: Any]]

@@ -88,5 +88,102 @@
       try browser.click("Log out")
       #expect(eventually { browser.isTrue("document.querySelector('input[name=username]')") })
     }
+
+    @Test func `a phone watches by a link that works once, until it is shut out`() throws {
+      let program = try WatchedProgram(users: ["anna": "correct horse"], isOpen: true)
+      let made = try program.control("phone", "add", "--json")
+      let code = try #require((try JSONSerialization.jsonObject(with: Data(made.utf8)) as? [String: Any]))
+      let link = try #require((code["url"] as? String)?.split(separator: "/#").last)
+      // The QR code is one for those who read QR codes: zbar.
+      let bitmap = program.directory.path("code.pbm")
+      try Self.bitmap(try #require(code["qr"] as? [String])).write(toFile: bitmap, atomically: false, encoding: .utf8)
+      let read = try Subprocess.run(["zbarimg", "-q", "--raw", bitmap], in: program.directory)
+      #expect(read.outputText.trimmingCharacters(in: .newlines) == code["url"] as? String, "\(read.error)")
+
+      let browser = try Browser(in: program.directory)
+      try browser.open(program.url("/#\(link)"))
+      try #require(eventually(within: 60) { browser.isTrue("document.querySelector('input[name=device]')") })
+      try browser.run("document.querySelector('input[name=device]').value = ''")
+      try browser.type("Ännas phone", into: "device")
+      try browser.click("Watch on this device")
+      #expect(eventually(within: 60) { browser.pictures > 10 }, "\(browser.page) \(program.process.errorSoFar)")
+      #expect(try program.control("phone", "list") == "Annas-phone\n")
+      #expect(try program.control("viewers").contains("phone Annas-phone"))
+      #expect(!browser.isTrue("location.href.includes('phone')"))
+      // It may watch, and let nobody else in.
+      try browser.click("Phones")
+      #expect(eventually { browser.page.contains("You may watch, and change nothing.") }, "\(browser.page)")
+
+      try browser.open("about:blank")
+      try browser.open(program.url("/#\(link)"))
+      try #require(eventually(within: 60) { browser.isTrue("document.querySelector('input[name=device]')") })
+      try browser.click("Watch on this device")
+      #expect(eventually { browser.page.contains("This link is used") }, "\(browser.page)")
+
+      try browser.open("about:blank")
+      try browser.open(program.url("/"))
+      #expect(eventually(within: 60) { browser.pictures > 10 }, "\(browser.page)")
+      _ = try program.control("phone", "remove", "Annas-phone")
+      #expect(
+        eventually(within: 60) { browser.page.contains("You may not watch this camera any more.") },
+        "\(browser.page) \(program.process.errorSoFar)")
+      #expect(try program.control("phone") == "no phones; let one in: nightjar ctl phone add\n")
+    }
+
+    @Test func `the page shows the code for the next phone to who may change things`() throws {
+      let program = try WatchedProgram(users: ["anna": "correct horse"], isOpen: true)
+      let made = try program.control("phone", "add", "--control", "--json")
+      let code = try #require((try JSONSerialization.jsonObject(with: Data(made.utf8)) as? [String: Any]))
+      let link = try #require((code["url"] as? String)?.split(separator: "/#").last)
+      let browser = try Browser(in: program.directory)
+      try browser.open(program.url("/#\(link)"))
+      try #require(eventually(within: 60) { browser.isTrue("document.querySelector('input[name=device]')") })
+      try browser.click("Watch on this device")
+      try #require(eventually(within: 60) { browser.pictures > 10 }, "\(browser.page)")
+      try browser.click("Phones")
+      try #require(eventually { browser.isTrue("document.querySelector('dialog li button')") }, "\(browser.page)")
+      try browser.click("Let another phone in")
+      #expect(eventually { browser.isTrue("document.querySelector('dialog svg path')") }, "\(browser.page)")
+      // What a camera sees of it.
+      let picture = program.directory.path("page.png")
+      try browser.screenshot(to: picture)
+      let read = try Subprocess.run(["zbarimg", "-q", "--raw", picture], in: program.directory)
+      let url = browser.text("document.querySelector('dialog .link').textContent")
+      #expect(read.outputText.trimmingCharacters(in: .newlines) == url, "\(read.error)")
+      try browser.click("Shut out")
+      #expect(
+        eventually(within: 60) { browser.page.contains("You may not watch this camera any more.") },
+        "\(browser.page) \(program.process.errorSoFar)")
+      #expect(try browser.console().filter { !$0.contains("status of 401") } == [])
+    }
+
+    @Test func `a user who is added while the program runs may watch at once`() throws {
+      let program = try WatchedProgram(users: ["anna": "correct horse"])
+      #expect(try program.curl(["-u", "bert:looking glass"], "/v1/status").status == 401)
+      try UsersFile.add("bert", "looking glass", in: program.directory)
+      // The time that a wrong log-in waits comes on top.
+      #expect(eventually(within: 60) { (try? program.curl(["-u", "bert:looking glass"], "/v1/status").status) == 200 })
+      #expect(try program.curl(["-u", "anna:correct horse"], "/v1/status").status == 200)
+      // A file that is broken changes nothing.
+      let file = program.directory.path("users")
+      let text = try String(contentsOfFile: file, encoding: .utf8)
+      try (text + "carl\n").write(toFile: file, atomically: false, encoding: .utf8)
+      #expect(eventually(within: 60) { program.process.errorSoFar.contains("do not apply") })
+      #expect(try program.curl(["-u", "bert:looking glass"], "/v1/status").status == 200)
+    }
+
+    /// A picture of a QR code: a portable bitmap, eight dots a module, four light modules around.
+    private static func bitmap(_ rows: [String]) -> String {
+      let (quiet, scale) = (4, 8)
+      let width = rows.count + 2 * quiet
+      let empty = String(repeating: "0", count: width)
+      let side = String(repeating: "0", count: quiet)
+      let modules =
+        Array(repeating: empty, count: quiet) + rows.map { side + $0 + side } + Array(repeating: empty, count: quiet)
+      let lines = modules.flatMap { row in
+        Array(repeating: row.map { String(repeating: "\($0) ", count: scale) }.joined(), count: scale)
+      }
+      return "P1\n\(width * scale) \(width * scale)\n" + lines.joined(separator: "\n") + "\n"
+    }
   }
 #endif

@@ -10,7 +10,9 @@ final class WatchedProgram {
   private let controlPath: String
 
   /// Starts it and waits until it serves.
-  init(_ arguments: [String] = [], users: [String: String] = [:]) throws {
+  ///
+  /// - Parameter isOpen: whether other hosts reach it too.
+  init(_ arguments: [String] = [], users: [String: String] = [:], isOpen: Bool = false) throws {
     directory = try TemporaryDirectory()
     port = try TCPPort.free()
     controlPath = directory.path("control")
@@ -18,7 +20,7 @@ final class WatchedProgram {
     process = try Subprocess(
       [
         nightjarPath, "stream", "--source", "test", "--size", "320x240", "--encoder", "x264", "--control", controlPath,
-        "--https", "127.0.0.1:\(port)",
+        "--https", isOpen ? ":\(port)" : "127.0.0.1:\(port)",
       ] + arguments, in: directory, environment: ["STATE_DIRECTORY": directory.path("state")])
     let process = process
     try #require(

@@ -12,6 +12,8 @@ extension CameraTable {
   ) {
     var reload = Reload(asked: asked)
     reload.answer.warnings = warnings
+    reload.answer.server = serverChanges
+    serverChanges = []
     reload.serversFollow = true
     self.reload = reload
     let (former, old) = (entries, circumstances)

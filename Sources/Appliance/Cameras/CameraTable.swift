@@ -167,6 +167,8 @@ struct CameraTable: Sendable {
   /// The cameras, in the order of the configuration.
   var entries: [Entry] = []
   var reload: Reload?
+  /// The changes of servers since the last reload, which the next one's answer tells.
+  var serverChanges: [String] = []
   private(set) var isServed: Bool
   private var lastNumber = 0
 
@@ -219,7 +221,12 @@ struct CameraTable: Sendable {
     case .serversFollowed:
       reload?.serversFollow = false
       effects.append(.publish)
-    case .serverChanged(let text): reload?.answer.server.append(text)
+    case .serverChanged(let text):
+      if reload != nil {
+        reload?.answer.server.append(text)
+      } else if !serverChanges.contains(text) {
+        serverChanges.append(text)
+      }
     case .workEnded(let number, let outcome):
       if let index = index(number) { take(outcome, index, at: now, &effects) }
     case .workFailed(let number, let reason):

@@ -33,6 +33,9 @@ package struct APISettings: Hashable, Sendable {
     return try TokensFile(contentsOf: path)
   }
 
+  /// The path of the phones' file.
+  package static var phonesPath: String { "\(StandardPaths.stateDirectory)/\(Phones.fileName)" }
+
   /// Returns the server's configuration, from the options and the files on disk; `nil` if nothing is served.
   ///
   /// - Parameters:
@@ -40,7 +43,7 @@ package struct APISettings: Hashable, Sendable {
   ///   - rtsp: the RTSP server's configuration, with the files that are loaded already.
   ///   - former: the present configuration; see ``RTSPSettings/configuration(sockets:after:_:)``.
   /// - Throws: ``ApplianceFailure`` for an address that is open to other hosts while nobody can log in, `UsersFileError`,
-  ///   `TokensFileError`, `TLSIdentityError`.
+  ///   `TokensFileError` (also for the phones' file), `TLSIdentityError`.
   func configuration(
     _ serving: RTSPSettings, rtsp: RTSPServerConfiguration?, after former: NetworkControlServer.Configuration? = nil,
     _ notes: Notes
@@ -49,7 +52,9 @@ package struct APISettings: Hashable, Sendable {
     let users = try rtsp?.users ?? serving.usersFile(mayBeEmpty: former != nil)
     let tokens = try tokensFile()
     warnOfMissingRoles(tokens, notes)
-    let hasAnybody = users != nil || tokens?.names.isEmpty == false
+    // One object as long as the program runs: it writes the file.
+    let phones = try former?.phones ?? Phones(path: Self.phonesPath)
+    let hasAnybody = users != nil || tokens?.names.isEmpty == false || !phones.list.isEmpty
     let isOpen = hasAnybody || former?.listeners.contains { !$0.isLoopback } == true
     guard let listeners = https.listeners(port: Self.port, isEncrypted: true, isOpenToOthers: isOpen) else {
       throw ApplianceFailure(
@@ -58,7 +63,8 @@ package struct APISettings: Hashable, Sendable {
           + "add NAME, or nightjar token add NAME")
     }
     return NetworkControlServer.Configuration(
-      listeners: listeners, identity: try rtsp?.identity ?? serving.identity(notes), users: users, tokens: tokens)
+      listeners: listeners, identity: try rtsp?.identity ?? serving.identity(notes), users: users, tokens: tokens,
+      phones: phones)
   }
 }
 

@@ -1,25 +1,48 @@
 import CLinux
 import Glibc
-import Platform
+package import Platform
 
-/// The standard output of another program.
-enum CommandOutput {
+/// The output of another program.
+package enum CommandOutput {
   /// The limit of bytes that are read.
   static let limit = 1 << 16
 
   /// Runs `words[0]`, found in PATH, and returns its output, whatever its exit code. Nil where it cannot be started or
   /// takes longer than `patience`; in the latter case it is killed.
   static func text(_ words: [String], patience: Duration) -> String? {
+    run(words, patience: patience, withErrors: false)?.text
+  }
+
+  /// Runs `words[0]`, found in PATH, with `input`, and returns its exit code and its output with its errors. Nil where it
+  /// cannot be started or takes longer than `patience`; in the latter case it is killed.
+  ///
+  /// - Parameter input: less than a pipe holds, 4096 bytes.
+  package static func run(
+    _ words: [String], input: [UInt8] = [], patience: Duration, withErrors: Bool = true
+  ) -> (status: CInt, text: String)? {
+    precondition(input.count <= 4096)
     var ends: [CInt] = [-1, -1]
     guard pipe(&ends) == 0 else { return nil }
-    for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
     defer { close(ends[0]) }
+    var inputs: [CInt] = [-1, -1]
+    guard pipe(&inputs) == 0 else {
+      close(ends[1])
+      return nil
+    }
+    for end in ends + inputs { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+    _ = write(inputs[1], input, input.count)
+    close(inputs[1])
+    defer { close(inputs[0]) }
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
     posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
-    posix_spawn_file_actions_addopen(&actions, STDIN_FILENO, "/dev/null", O_RDONLY, 0)
-    posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
+    posix_spawn_file_actions_adddup2(&actions, inputs[0], STDIN_FILENO)
+    if withErrors {
+      posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO)
+    } else {
+      posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
+    }
     var arguments: [UnsafeMutablePointer<CChar>?] = words.map { strdup($0) }
     arguments.append(nil)
     defer { for argument in arguments { free(argument) } }
@@ -30,8 +53,11 @@ enum CommandOutput {
     var bytes: [UInt8] = []
     let isDone = read(ends[0], into: &bytes, until: .now() + patience)
     if !isDone { kill(process, SIGKILL) }
-    while waitpid(process, nil, 0) < 0, errno == EINTR {}
-    return isDone ? String(decoding: bytes, as: UTF8.self) : nil
+    var status: CInt = 0
+    while waitpid(process, &status, 0) < 0, errno == EINTR {}
+    // WIFEXITED and WEXITSTATUS are macros.
+    let code = status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + status & 0x7F
+    return isDone ? (code, String(decoding: bytes, as: UTF8.self)) : nil
   }
 
   private static func environ() -> [UnsafeMutablePointer<CChar>?] {

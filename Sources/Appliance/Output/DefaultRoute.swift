@@ -47,9 +47,19 @@ extension TCPListener {
   /// name may mean nothing to them.
   var hostForOthers: String {
     switch address {
-    case "0.0.0.0": DefaultRoute.address(isIPv6: false) ?? RTSPPlayerCommands.host(of: address)
-    case "::": DefaultRoute.address(isIPv6: true).map { "[\($0)]" } ?? RTSPPlayerCommands.host(of: address)
+    case "0.0.0.0":
+      DefaultRoute.address(isIPv6: false) ?? Self.interfaceAddress(isIPv6: false)
+        ?? RTSPPlayerCommands.host(of: address)
+    case "::":
+      (DefaultRoute.address(isIPv6: true) ?? Self.interfaceAddress(isIPv6: true)).map { "[\($0)]" }
+        ?? RTSPPlayerCommands.host(of: address)
     default: RTSPPlayerCommands.host(of: address)
     }
+  }
+
+  /// The first address of an interface: a network without a router has no default route.
+  private static func interfaceAddress(isIPv6: Bool) -> String? {
+    HostNames.ofMachine.addresses.lazy.compactMap { IPAddress(bytes: $0) }
+      .first { $0.isIPv6 == isIPv6 && !$0.isLoopback && !$0.isIPv6LinkLocal }?.text
   }
 }

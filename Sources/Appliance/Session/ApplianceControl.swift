@@ -18,6 +18,7 @@ final class ApplianceControl: ControlTarget {
     var names: [String] = []
     var cameras: [StreamCamera] = []
     var listeners: [BoxStatus.Listener] = []
+    var page: Page?
     var announcer: ServiceAnnouncer?
     var reloads = 0
     var isReloadDue = false
@@ -26,6 +27,12 @@ final class ApplianceControl: ControlTarget {
     var answering: [ReloadWaiter] = []
     var lastWaiter: UInt64 = 0
     var hasEnded = false
+  }
+
+  /// The page, as it is served now.
+  struct Page {
+    let phones: Phones?
+    let listeners: [TCPListener]
   }
 
   private let state = Mutex(State())
@@ -65,6 +72,13 @@ final class ApplianceControl: ControlTarget {
   }
 
   func health() -> HealthStatus { figures.health() }
+
+  var phones: Phones? { state.withLock { $0.page?.phones } }
+
+  var pageURL: String? {
+    let listener = state.withLock { $0.page?.listeners.first { !$0.isLoopback } }
+    return listener.map { "https://\($0.hostForOthers):\($0.port)" }
+  }
 
   func reload() async throws -> ReloadAnswer {
     let number = state.withLock { state in
@@ -146,15 +160,15 @@ final class ApplianceControl: ControlTarget {
   }
 
   /// Publishes the configured cameras, those that stream and those that do not, the listeners, and the state of the
-  /// announcements.
+  /// announcements, and the page.
   func publish(
     _ names: [String], _ cameras: [StreamCamera], absent: [BoxStatus.Absent], listeners: [BoxStatus.Listener],
-    _ announcer: ServiceAnnouncer?
+    _ announcer: ServiceAnnouncer?, page: Page?
   ) {
     figures.follow(names, cameras, absent: absent)
     state.withLock { state in
       (state.names, state.cameras) = (names, cameras)
-      (state.listeners, state.announcer) = (listeners, announcer)
+      (state.listeners, state.announcer, state.page) = (listeners, announcer, page)
     }
     changes.announce()
   }

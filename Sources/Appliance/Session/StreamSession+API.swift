@@ -26,7 +26,7 @@ extension StreamSession {
     if configuration.users == nil, configuration.tokens?.names.isEmpty != false {
       terminal.line(
         "  only this host may read, and change nothing; let others in: nightjar token add NAME, or nightjar user "
-          + "add NAME; then: nightjar ctl reload")
+          + "add NAME")
     }
     return server
   }

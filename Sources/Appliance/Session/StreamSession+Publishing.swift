@@ -25,7 +25,9 @@ extension StreamSession {
     let absent = table.entries.compactMap { entry in
       entry.absence.map { BoxStatus.Absent(name: entry.name, reason: $0) }
     }
-    control.publish(slots.map(\.name), cameras, absent: absent, listeners: listeners, announcer)
+    control.publish(
+      slots.map(\.name), cameras, absent: absent, listeners: listeners, announcer,
+      page: api.map { ApplianceControl.Page(phones: servingAPI?.phones, listeners: $0.listeners) })
   }
 
   /// The addresses at which the appliance listens.

@@ -19,10 +19,10 @@ extension StreamSession {
     let notes = Notes()
     do {
       let new = try loadConfiguration()
-      let rtsp = try new.rtsp.configuration(sockets: sockets, after: serving, notes)
-      let served = Served(
-        rtsp: rtsp, api: try new.api.configuration(new.rtsp, rtsp: rtsp, after: servingAPI, notes),
-        http: try new.http.configuration(new.rtsp, rtsp: rtsp, after: servingHTTP))
+      // Before the files are read: a later change is seen.
+      let files = CredentialFiles(new)
+      let served = try servers(of: new, notes)
+      credentialFiles = files
       var warnings = new.warnings + new.overridden(since: configuration)
       // Notes that a server tells once at its start are not repeated while that server goes on.
       warnings += notes.take().filter { $0.level == .warning }.map(\.text)
@@ -36,20 +36,37 @@ extension StreamSession {
     }
   }
 
-  private func apply(_ new: ApplianceConfiguration, _ served: Served, asked: Instant, _ warnings: [String]) {
+  /// Returns the configurations of the servers, from the configuration and the files that it names.
+  func servers(of new: ApplianceConfiguration, _ notes: Notes) throws -> Served {
+    let rtsp = try new.rtsp.configuration(sockets: sockets, after: serving, notes)
+    return Served(
+      rtsp: rtsp, api: try new.api.configuration(new.rtsp, rtsp: rtsp, after: servingAPI, notes),
+      http: try new.http.configuration(new.rtsp, rtsp: rtsp, after: servingHTTP))
+  }
+
+  /// Applies the configurations of the servers; a server that changes nothing but its users stays.
+  ///
+  /// - Parameter before: is called once the configurations are set, before any server follows.
+  func follow(_ served: Served, before: () -> Void = {}) {
     // The counts of servers that may be replaced now.
     control.figures.look(rtsp: rtsp, https: api, http: http)
     let old = Served(rtsp: serving, api: servingAPI, http: servingHTTP)
     (serving, servingAPI, servingHTTP) = (served.rtsp, served.api, served.http)
-    let observations = Dictionary(uniqueKeysWithValues: slots.map { ($0.number, $0.observe()) })
-    let effects = table.handle(
-      .reload(new, isServed: served.rtsp != nil, asked: asked, warnings: warnings, observations), at: .now())
-    followTable()
-    perform(effects)
+    before()
     serveAnew(old.rtsp)
     serveAPIAnew(old.api)
     servePeers()
     serveHTTPAnew(old.http)
+  }
+
+  private func apply(_ new: ApplianceConfiguration, _ served: Served, asked: Instant, _ warnings: [String]) {
+    follow(served) {
+      let observations = Dictionary(uniqueKeysWithValues: slots.map { ($0.number, $0.observe()) })
+      let effects = table.handle(
+        .reload(new, isServed: served.rtsp != nil, asked: asked, warnings: warnings, observations), at: .now())
+      followTable()
+      perform(effects)
+    }
     handle(.serversFollowed)
   }
 

@@ -31,6 +31,8 @@ package final class StreamSession {
   var peers: PeerServer?
   var servingHTTP: ReadingServer.Configuration?
   var http: ReadingServer?
+  /// The files of users and tokens, as they were when they were last read.
+  var credentialFiles: CredentialFiles
   /// The server that `nightjar ctl` sends its requests to.
   private var controlServer: ControlServer?
   /// Announces the streams on the network, if the configuration requests announcements.
@@ -60,6 +62,7 @@ package final class StreamSession {
     self.loadConfiguration = loadConfiguration
     let configuration = try loadConfiguration()
     table = CameraTable(configuration, isServed: false)
+    credentialFiles = CredentialFiles(configuration)
     let terminal = Glibc.open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
     hasTerminal = terminal >= 0
     if hasTerminal { close(terminal) }
@@ -180,8 +183,7 @@ package final class StreamSession {
     }
     if configuration.users == nil {
       terminal.line(
-        "  only this host may watch; let others in: \(ServiceAccount.addingUser); "
-          + ServiceAccount.reloading)
+        "  only this host may watch; let others in: \(ServiceAccount.addingUser)")
     }
     for presentation in presentations {
       guard let group = presentation.group else { continue }
@@ -278,6 +280,7 @@ package final class StreamSession {
       guard now >= next else { continue }
       next = now + Self.interval
       look()
+      followCredentials()
       handle(.tick)
       // The reason why a camera does not stream may have changed.
       if slots.contains(where: { $0.stream == nil }) { publish() }

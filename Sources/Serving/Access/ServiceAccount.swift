@@ -25,8 +25,6 @@ package enum ServiceAccount {
 
   /// The command that adds a user to this process's users: ready to be pasted, except for the name.
   package static var addingUser: String { isOurs ? "sudo -u \(name) nightjar user add NAME" : "nightjar user add NAME" }
-  /// The command that makes a stream of this process reload its users.
-  package static var reloading: String { isOurs ? "sudo systemctl reload nightjar" : "nightjar ctl reload" }
 
   /// Returns a command for the users and tokens of this process, ready to be pasted: as the service's account if the
   /// process runs under it.

@@ -1,4 +1,3 @@
-import FoundationEssentials
 import TLS
 
 /// The programs that may use the control API, as stored in a file: one token a line,
@@ -94,16 +93,7 @@ package struct TokensFile: Sendable {
     guard hashes[name] != nil || hashes.count < Self.tokenLimit else {
       throw TokensFileSyntaxError(line: 0, reason: .count)
     }
-    let bytes = Secrets.randomBytes(Self.tokenBytes)
-    let token = String(
-      Data(bytes).base64EncodedString().compactMap { character -> Character? in
-        switch character {
-        case "+": "-"
-        case "/": "_"
-        case "=": nil
-        default: character
-        }
-      })
+    let token = Secrets.randomText(Self.tokenBytes)
     store(Self.hash(of: token), role, for: name)
     return token
   }

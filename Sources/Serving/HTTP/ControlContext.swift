@@ -90,7 +90,7 @@ extension RouterMethods<ControlContext> {
 
 extension HTTPRefusal {
   fileprivate static func lacksRole(_ requester: Requester, needed: Role) -> HTTPRefusal {
-    let mend = requester.roleCommand.map { "; \($0) \(needed.rawValue) gives it, after nightjar ctl reload" } ?? ""
+    let mend = requester.roleCommand.map { "; \($0) \(needed.rawValue) gives it" } ?? ""
     return HTTPRefusal(
       status: .forbidden,
       failure: ControlFailure(

@@ -281,7 +281,8 @@ extension ControlContext {
   /// Applies the current role, since the answer may have waited; refuses if there is none any more.
   fileprivate mutating func renew(_ role: Role?) -> HTTPRefusal? {
     guard let role else { return .revoked }
-    requester = Requester(name: requester.name, role: role, roleCommand: requester.roleCommand)
+    requester = Requester(
+      name: requester.name, role: role, roleCommand: requester.roleCommand, hasLoggedIn: requester.hasLoggedIn)
     return nil
   }
 }

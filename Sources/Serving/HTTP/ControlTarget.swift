@@ -17,6 +17,12 @@ package protocol ControlTarget: ObservedTarget {
   /// Returns the current state of all of it.
   func status() -> BoxStatus
 
+  /// The phones that may watch; nil if no page is served.
+  var phones: Phones? { get }
+
+  /// The address of the page for other devices, as in `https://192.0.2.7:8443`; nil if they cannot reach it.
+  var pageURL: String? { get }
+
   /// Reads the configuration again and applies it. Returns once that is done; if it throws, nothing has changed.
   ///
   /// - Throws: a `Failure`, whose line and kind the client gets.

@@ -16,16 +16,18 @@ package final class NetworkControlServer: Sendable {
     package var users: UsersFile?
     /// The tokens that clients may log in with.
     package var tokens: TokensFile?
+    /// The phones that have a log-in of their own.
+    package var phones: Phones?
     /// The limits on clients and their requests.
     package var limits: ControlServer.Limits
 
     /// Creates a configuration for these listeners.
     package init(
       listeners: [TCPListener], identity: TLSIdentity, users: UsersFile? = nil, tokens: TokensFile? = nil,
-      limits: ControlServer.Limits = .network
+      phones: Phones? = nil, limits: ControlServer.Limits = .network
     ) {
       (self.listeners, self.identity, self.limits) = (listeners, identity, limits)
-      (self.users, self.tokens) = (users, tokens)
+      (self.users, self.tokens, self.phones) = (users, tokens, phones)
     }
   }
 
@@ -42,7 +44,8 @@ package final class NetworkControlServer: Sendable {
   package init(_ configuration: Configuration, target: any ControlTarget) throws {
     let tls = try configuration.identity.serverContext(protocols: ["http/1.1"])
     let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-    let authenticator = RequestAuthenticator(users: configuration.users, tokens: configuration.tokens)
+    let authenticator = RequestAuthenticator(
+      users: configuration.users, tokens: configuration.tokens, phones: configuration.phones)
     let limits = configuration.limits
     let service = ControlService(
       api: ControlAPI(target: target, bodyLimit: limits.body, namesFiles: false), limits: limits,

@@ -34,6 +34,7 @@ struct PageAPI: Sendable {
     "liveness.js": File(script, PackageResources.liveness_js),
     "login.js": File(script, PackageResources.login_js),
     "mjpeg.js": File(script, PackageResources.mjpeg_js),
+    "phones.js": File(script, PackageResources.phones_js),
     "player.js": File(script, PackageResources.player_js),
     "strings.js": File(script, PackageResources.strings_js),
     "whep.js": File(script, PackageResources.whep_js),

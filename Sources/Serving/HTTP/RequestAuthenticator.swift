@@ -47,6 +47,7 @@ final class RequestAuthenticator: Sendable {
   fileprivate struct State {
     var users: UsersFile?
     var tokens: TokensFile?
+    let phones: Phones?
     var failedLogins = FailedLogins()
     /// Connections with a successful login: only logins are delayed.
     var proven: Set<ObjectIdentifier> = []
@@ -58,9 +59,13 @@ final class RequestAuthenticator: Sendable {
   /// The methods that only read.
   private static let reading: Set<HTTPRequest.Method> = [.get, .head]
 
-  init(users: UsersFile?, tokens: TokensFile?) {
-    state = Mutex(State(users: users, tokens: tokens))
+  /// - Parameter phones: the phones that are admitted beside users and tokens, as they are at each request.
+  init(users: UsersFile?, tokens: TokensFile?, phones: Phones? = nil) {
+    state = Mutex(State(users: users, tokens: tokens, phones: phones))
+    self.phones = phones
   }
+
+  private let phones: Phones?
 
   /// The number of changes to users and tokens.
   private let changes = Atomic(0)
@@ -71,8 +76,8 @@ final class RequestAuthenticator: Sendable {
     changes.add(1, ordering: .releasing)
   }
 
-  /// The number of changes to users and tokens, for ``roleOfNow(for:_:since:)``.
-  var changeCount: Int { changes.load(ordering: .acquiring) }
+  /// The number of changes to users, tokens and phones, for ``roleOfNow(for:_:since:)``.
+  var changeCount: Int { changes.load(ordering: .acquiring) + (phones?.changeCount ?? 0) }
 
   /// Returns a closure that returns the current role of a client that ``check(_:at:)`` has admitted as `role`; nil if
   /// it has none.
@@ -81,7 +86,7 @@ final class RequestAuthenticator: Sendable {
   func roleOfNow(for question: Question, _ role: Role?, since count: Int) -> @Sendable () -> Role? {
     let last = Mutex((changes: count, role: role))
     return { [self] in
-      let now = changes.load(ordering: .acquiring)
+      let now = changeCount
       return last.withLock { last in
         guard last.changes != now else { return last.role }
         if case .granted(let requester, _) = check(question, at: .now()) {
@@ -107,6 +112,7 @@ final class RequestAuthenticator: Sendable {
       events.refusedCrossSite()
       return .refused(refusal, at: now)
     }
+    if PhonesAPI.isIntroduction(question.request) { return .granted(.unknown, at: now) }
     let login = Self.login(of: question.request, isReading: isReading)
     // Any page may contain a token, if its author knows the token; a browser sends passwords by itself.
     if isReading, !login.isToken, RequestOrigin.isCrossSite(question.request) {
@@ -181,7 +187,9 @@ extension RequestAuthenticator.Login {
 }
 
 extension RequestAuthenticator.State {
-  fileprivate var hasAnybody: Bool { users?.users.isEmpty == false || tokens?.names.isEmpty == false }
+  fileprivate var hasAnybody: Bool {
+    users?.users.isEmpty == false || tokens?.names.isEmpty == false || phones?.isEmpty == false
+  }
 
   fileprivate mutating func check(
     _ login: RequestAuthenticator.Login, _ question: RequestAuthenticator.Question, isProven: Bool, at now: Instant
@@ -197,7 +205,9 @@ extension RequestAuthenticator.State {
     case .basic(let credentials):
       who = credentials.flatMap { users?.user($0) }.flatMap { users?[$0] }.map { .user($0) }
     case .token(let token):
-      who = tokens?.name(of: token).flatMap { name in tokens?.role(of: name).map { .token(name, $0) } }
+      who =
+        tokens?.name(of: token).flatMap { name in tokens?.role(of: name).map { .token(name, $0) } }
+        ?? phones?.phone(token).map { .phone($0.name, $0.role) }
     }
     guard let who else {
       proven.remove(question.connection)

@@ -6,17 +6,30 @@ struct Requester: Sendable {
   let role: Role
   /// The command that gives the requester another role, without the role itself; nil if no command does.
   let roleCommand: String?
-  /// `true` if the requester has sent a password or a token: only such a requester can get another role.
-  var hasLoggedIn: Bool { roleCommand != nil }
+  /// `true` if the requester has sent a password or a token.
+  let hasLoggedIn: Bool
+
+  init(name: String, role: Role, roleCommand: String?, hasLoggedIn: Bool = false) {
+    (self.name, self.role, self.roleCommand, self.hasLoggedIn) = (name, role, roleCommand, hasLoggedIn)
+  }
 
   /// Returns a user that has logged in by name and password.
   static func user(_ user: UsersFile.User) -> Requester {
-    Requester(name: "\(user.name)", role: user.role, roleCommand: ServiceAccount.command("user role \(user.name)"))
+    Requester(
+      name: "\(user.name)", role: user.role, roleCommand: ServiceAccount.command("user role \(user.name)"),
+      hasLoggedIn: true)
   }
 
   /// Returns a program that has sent a token.
   static func token(_ name: UserName, _ role: Role) -> Requester {
-    Requester(name: "token \(name)", role: role, roleCommand: ServiceAccount.command("token role \(name)"))
+    Requester(
+      name: "token \(name)", role: role, roleCommand: ServiceAccount.command("token role \(name)"),
+      hasLoggedIn: true)
+  }
+
+  /// Returns a phone with a log-in of its own, which keeps the role of its one-time code.
+  static func phone(_ name: UserName, _ role: Role) -> Requester {
+    Requester(name: "phone \(name)", role: role, roleCommand: nil, hasLoggedIn: true)
   }
 
   /// An unknown requester on this machine, which need not log in to read.

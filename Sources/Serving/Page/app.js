@@ -2,6 +2,7 @@
 
 import { element, toggle } from "./elements.js";
 import { Login } from "./login.js";
+import { oneTimeCode, pairingView, phonesDialog } from "./phones.js";
 import { Player } from "./player.js";
 import { strings } from "./strings.js";
 
@@ -30,6 +31,13 @@ function wantedName() {
 }
 
 async function begin() {
+  if (oneTimeCode() !== null) {
+    return show(pairingView(login, () => {
+      // The code is of no use any more, and must not come back with the address.
+      history.replaceState(null, "", location.pathname);
+      begin();
+    }));
+  }
   try {
     const names = await cameras();
     if (names === null) return show(loginView(login.isThere ? strings.loginRefused : null));
@@ -125,6 +133,11 @@ function cameraView(name, names) {
       ? button(strings.pictureInPicture, () => video.requestPictureInPicture().catch(() => {})) : null,
     button(strings.snapshot, () => saveSnapshot(name)),
     button(strings.rotate, async () => { if (!await rotate(name)) say(strings.mayNot); }),
+    button(strings.phones, () => {
+      const phones = phonesDialog(login, say);
+      view.append(phones.element);
+      phones.open();
+    }),
     toggle(strings.figures, false, (isOn) => { figures.hidden = !isOn; }),
     button(strings.logOut, () => { login.forget(); location.hash = ""; begin(); }));
   const header = element("header", {},

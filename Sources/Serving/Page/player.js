@@ -147,7 +147,7 @@ export class Player {
     if (this.#isOver || this.#pictures) return;
     this.#end();
     this.#attempt += 1;
-    const session = new Session(this.login.headers);
+    const session = new Session(this.login);
     this.#session = session;
     const isCurrent = () => this.#session === session && !this.#isOver;
     clearTimeout(this.#timer);
@@ -209,6 +209,8 @@ export class Player {
       const answer = await this.login.fetch("healthz", { signal: AbortSignal.timeout(2000) });
       if (answer.status === 401 || answer.status === 403) return "refused";
       const { cameras } = await answer.json();
+      // A refusal of another kind, as of too many log-ins, says nothing about the camera.
+      if (!cameras) return this.cause ?? "unreachable";
       const camera = cameras?.find((one) => one.name === this.camera);
       if (!camera) return "camera";
       if (camera.sound === "present") this.#hasHadSound = true;

@@ -11,10 +11,10 @@ export class Refusal extends Error {
 export class Session {
   #connection = null;
   #url = null;
-  #headers;
+  #login;
 
-  /** @param {Record<string, string>} headers the log-in */
-  constructor(headers) { this.#headers = headers; }
+  /** @param {Login} login */
+  constructor(login) { this.#login = login; }
 
   get connection() { return this.#connection; }
 
@@ -40,9 +40,8 @@ export class Session {
     // The other side finds this one by its checks: no candidate of this side needs to be told.
     let answer;
     try {
-      answer = await fetch(url, {
-        method: "POST", body: connection.localDescription.sdp, credentials: "omit", cache: "no-store",
-        headers: { "Content-Type": "application/sdp", ...this.#headers },
+      answer = await this.#login.fetch(url, {
+        method: "POST", body: connection.localDescription.sdp, headers: { "Content-Type": "application/sdp" },
       });
     } catch {
       throw new Refusal(0, "no answer");
@@ -59,8 +58,7 @@ export class Session {
     this.#connection = null;
     if (!this.#url) return;
     // Even while the page is being closed.
-    fetch(this.#url, { method: "DELETE", keepalive: true, credentials: "omit", headers: this.#headers })
-      .catch(() => {});
+    this.#login.fetch(this.#url, { method: "DELETE", keepalive: true }).catch(() => {});
     this.#url = null;
   }
 }

@@ -391,6 +391,15 @@ private func two(_ first: String = "", _ second: String = "") -> String {
     // Without a reload a complaint is a line.
     driver.handle(.complaint(nil, "HTTP: port 80"))
     #expect(driver.lines.last == "HTTP: port 80")
+    // Users that have changed meanwhile are told by the next reload, once.
+    driver.handle(.serverChanged("users changed"))
+    driver.handle(.serverChanged("users changed"))
+    for changes in [["users changed"], []] {
+      driver.handle(
+        .reload(try TableDriver.configuration(two()), isServed: false, asked: driver.now, warnings: [], [:]))
+      driver.handle(.serversFollowed)
+      #expect(driver.answers.last?.server == changes)
+    }
   }
 }
 

@@ -15,7 +15,7 @@ import Testing
   private static let others: [String: Set<String>] = {
     let files = [
       "alarm.js", "app.js", "elements.js", "icon.svg", "liveness.js", "login.js", "manifest.webmanifest", "mjpeg.js",
-      "page.css", "player.js", "strings.js", "whep.js",
+      "page.css", "phones.js", "player.js", "strings.js", "whep.js",
     ]
     var routes: [String: Set<String>] = ["/": ["get"]]
     for file in files { routes["/page/\(file)"] = ["get"] }
@@ -35,6 +35,7 @@ import Testing
     let methods = paths.mapValues { Set($0.keys).subtracting(["parameters"]) }.merging(Self.others) { one, _ in one }
     for (path, expected) in methods {
       let route = path.replacing("{camera}", with: "camera").replacing("{session}", with: "0123")
+        .replacing("{phone}", with: "anna")
       let answer = try served.curl(["-X", "TRACE"], route)
       #expect(answer.status == 405)
       // GET is answered to HEAD as well, which OpenAPI need not say.
@@ -42,7 +43,7 @@ import Testing
       #expect(methods == expected, "\(path)")
     }
     for (path, item) in paths {
-      #expect((item["parameters"] != nil) == path.contains("{camera}"))
+      #expect((item["parameters"] != nil) == path.contains("{"))
     }
     let identifiers = paths.values.flatMap { $0.values.compactMap { ($0 as? Object)?["operationId"] as? String } }
     let operations = paths.values.reduce(0) { $0 + $1.keys.count { $0 != "parameters" } }
@@ -85,12 +86,19 @@ import Testing
       for (method, operation) in item.sorted(by: { $0.key < $1.key }) {
         guard let operation = operation as? Object else { continue }
         let route = path.replacingOccurrences(of: "{camera}", with: "camera")
+          .replacingOccurrences(of: "{phone}", with: "anna")
         var body: String?
         if let request = operation["requestBody"] as? Object {
           let content = try #require((request["content"] as? [String: Object])?["application/json"])
           let example = try #require(content["example"])
           #expect(Self.faults(example, try #require(content["schema"] as? Object), schemas, at: path) == [])
           body = String(decoding: try JSONSerialization.data(withJSONObject: example), as: UTF8.self)
+        }
+        // A phone needs a code that is true, and can be shut out only once it is there.
+        if route == "/v1/phones", method == "post" { body = try Self.introduction(server.served) }
+        if method == "delete", path.contains("{phone}") {
+          let added = try server.served.curl(["-d", try Self.introduction(server.served)], "/v1/phones")
+          #expect(added["name"] == "anna", "\(added.body)")
         }
         try ask(method, route, body: body, operation, expecting: 200)
         if body != nil { try ask(method, route, body: #"{"nonsense":1}"#, operation, expecting: 400) }
@@ -102,10 +110,20 @@ import Testing
           let unknown = path.replacingOccurrences(of: "{camera}", with: "attic")
           try ask(method, unknown, body: body, operation, expecting: 404)
         }
-        if overNetwork { try ask(method, route, body: body, operation, expecting: 401) }
+        if path.contains("{phone}") { try ask(method, "/v1/phones/nobody", body: nil, operation, expecting: 404) }
+        let isPublic = (operation["security"] as? [Object])?.isEmpty == true
+        if isPublic { try ask(method, route, body: body, operation, expecting: 403) }
+        if overNetwork, !isPublic { try ask(method, route, body: body, operation, expecting: 401) }
       }
     }
-    #expect(codes == (overNetwork ? [200, 400, 401, 404, 413] : [200, 400, 404, 413]))
+    #expect(codes == (overNetwork ? [200, 400, 401, 403, 404, 413] : [200, 400, 403, 404, 413]))
+  }
+
+  /// What a phone sends that has been given a link.
+  private static func introduction(_ served: ServedControl) throws -> String {
+    let made = try served.curl(["-d", #"{"role":"view"}"#], "/v1/phones/codes")
+    for phone in ["anna"] { _ = try served.curl(["-X", "DELETE"], "/v1/phones/\(phone)") }
+    return #"{"code":"\#(try #require(made["code"], "\(made.body)"))","name":"anna"}"#
   }
 
   @Test(
@@ -151,7 +169,7 @@ import Testing
   @Test func `Its refusals with several cameras are the server's`() throws {
     let paths = try #require(try Self.document()["paths"] as? [String: Object])
     let served = try ServedControl(cameras: ["nursery", "garden"])
-    for (path, item) in paths where !path.contains("{camera}") {
+    for (path, item) in paths where !path.contains("{camera}") && !path.hasPrefix("/v1/phones") {
       for (method, operation) in item {
         let responses = try #require((operation as? Object)?["responses"] as? Object)
         let answer = try served.curl(["-X", method.uppercased()], path)

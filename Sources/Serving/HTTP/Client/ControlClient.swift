@@ -80,7 +80,7 @@ package struct ControlClient: Sendable {
   }
 
   /// Returns a name encoded as a segment of a path: RFC 3986 section 3.3.
-  private static func encoded(_ name: String) -> String {
+  static func encoded(_ name: String) -> String {
     name.utf8.map { byte in
       switch byte {
       case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
