@@ -50,11 +50,16 @@ extension ControlCommand {
         let isOne = Set(answer.viewers.map(\.camera)).count == 1
         return answer.viewers.flatMap { viewer in
           let label = isOne ? "" : "\(viewer.camera): "
-          return switch viewer.kind {
-          case "mjpeg": [StatusText.pictureLine(of: viewer.delivery, label: label)]
-          case "mp3": [StatusText.listenerLine(of: viewer.delivery, label: label)]
-          default: StatusText.lines(of: viewer.delivery, label: label, indent: "  ")
+          var lines =
+            switch viewer.kind {
+            case "mjpeg", "snapshot": [StatusText.pictureLine(of: viewer.delivery, label: label)]
+            case "mp3": [StatusText.listenerLine(of: viewer.delivery, label: label)]
+            default: StatusText.lines(of: viewer.delivery, label: label, indent: "  ")
+            }
+          if let seconds = viewer.seconds {
+            lines[0] += "; for " + StatusDisplay.clock(Duration(seconds: seconds))
           }
+          return lines
         }.map { $0 + "\n" }.joined()
       }
     }

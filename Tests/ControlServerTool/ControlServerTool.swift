@@ -196,6 +196,8 @@ private struct Witness: CameraTarget {
       uptimeSeconds: 3723.5)
   }
 
+  func noteSnapshot(_ peer: ViewerPeer, bytes: Int) -> Bool { false }
+
   func look(_ peer: ViewerPeer, isSnapshot: Bool) throws -> any PictureSequence {
     ControlServerTool.say(prefix + "look")
     return NoPictures(of: name)

@@ -109,6 +109,9 @@
       #expect(eventually(within: 60) { browser.pictures > 10 }, "\(browser.page) \(program.process.errorSoFar)")
       #expect(try program.control("phone", "list") == "Annas-phone\n")
       #expect(try program.control("viewers").contains("phone Annas-phone"))
+      try browser.click("Viewers")
+      #expect(eventually { browser.page.contains("phone Annas-phone") && browser.page.contains("browser · 127.0.0.1") })
+      try browser.click("Close")
       #expect(!browser.isTrue("location.href.includes('phone')"))
       // It may watch, and let nobody else in.
       try browser.click("Phones")

@@ -9,6 +9,8 @@ extension StreamCamera {
     return LivePictures(try pipeline.look(name, peer: peer, isSnapshot: isSnapshot), of: self)
   }
 
+  func noteSnapshot(_ peer: ViewerPeer, bytes: Int) -> Bool { snapshots.note(peer, bytes: bytes) }
+
   func sessionDescription(ofDestination number: Int?) -> DescribedDestination? {
     let destinations = pipeline.destinations
     let entry =
@@ -21,7 +23,7 @@ extension StreamCamera {
     return DescribedDestination(text: description.text, hasKey: entry.suite != nil)
   }
 
-  /// Returns the viewers of JPEG pictures; a snapshot is no stream.
+  /// Returns the viewers of streams of JPEG pictures.
   func pictureViewers(_ statistics: PictureStatistics) -> [StreamViewer] {
     statistics.viewers.filter { !$0.isSnapshot }.map {
       StreamViewer(

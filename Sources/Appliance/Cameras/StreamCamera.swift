@@ -23,6 +23,7 @@ final class StreamCamera: CameraTarget {
   /// The configured destinations that the stream does not reach yet.
   private let missing: MissingDestinations
   let cameraControls: CameraControls?
+  let snapshots: SnapshotViewers
   /// `true` if a camera was requested and none found, so that the synthetic camera takes its place.
   let isSubstitute: Bool
   /// The figures with the stream's health.
@@ -48,6 +49,7 @@ final class StreamCamera: CameraTarget {
     cameraControls = stream.opened.controls
     controlled = slot.controlled
     missing = slot.missing
+    snapshots = slot.snapshots
     without = stream.command.scheduling.without.map(\.rawValue).sorted()
     self.figures = figures
   }
@@ -87,7 +89,7 @@ final class StreamCamera: CameraTarget {
   func viewers() -> [StreamViewer] {
     pipeline.statistics.viewers.map {
       StreamViewer(camera: name, isGuest: $0.isGuest, peer: $0.peer, delivery: StreamStatus.Destination($0))
-    } + pictureViewers(pipeline.pictureStatistics) + listeners()
+    } + pictureViewers(pipeline.pictureStatistics) + snapshots.list(name) + listeners()
   }
 
   func rotate(to orientation: Orientation) async throws {

@@ -37,6 +37,7 @@ struct PageAPI: Sendable {
     "phones.js": File(script, PackageResources.phones_js),
     "player.js": File(script, PackageResources.player_js),
     "strings.js": File(script, PackageResources.strings_js),
+    "viewers.js": File(script, PackageResources.viewers_js),
     "whep.js": File(script, PackageResources.whep_js),
     "icon.svg": File("image/svg+xml", PackageResources.icon_svg),
     "manifest.webmanifest": File("application/manifest+json", PackageResources.manifest_webmanifest),

@@ -59,7 +59,8 @@ struct PictureAPI: Sendable {
 
   private func snapshot(_ request: Request, _ context: ControlContext) async throws -> Response {
     let wantsLive = try Self.wantsLive(request)
-    let pictures = try camera(context).look(context.peer, isSnapshot: true)
+    let watched = try camera(context)
+    let pictures = try watched.look(context.peer, isSnapshot: true)
     let picture: ServedPicture
     do {
       picture = try await pictures.next(until: .now() + Self.patience)
@@ -76,6 +77,10 @@ struct PictureAPI: Sendable {
       headers[origin] = picture.origin.rawValue
     }
     pictures.noteSent(picture.bytes.count)
+    if watched.noteSnapshot(context.peer, bytes: picture.bytes.count) {
+      let name = target.cameras.count > 1 ? watched.status().name : nil
+      context.events?.add(.took(viewer: context.peer, camera: name))
+    }
     return Response(
       status: .ok, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(bytes: picture.bytes)))
   }

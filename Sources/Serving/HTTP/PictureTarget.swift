@@ -13,6 +13,9 @@ package protocol PictureTarget: Sendable {
   /// - Throws: a `Failure`, whose line and kind the client gets.
   func look(_ peer: ViewerPeer, isSnapshot: Bool) throws -> any PictureSequence
 
+  /// Notes a single picture that was sent to `peer`. Returns `true` if its requester is a new viewer.
+  func noteSnapshot(_ peer: ViewerPeer, bytes: Int) -> Bool
+
   /// Returns the session description for the receivers at a destination (SDP), with the current parameter sets; nil if
   /// there is no such destination.
   ///

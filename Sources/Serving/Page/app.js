@@ -5,6 +5,7 @@ import { Login } from "./login.js";
 import { oneTimeCode, pairingView, phonesDialog } from "./phones.js";
 import { Player } from "./player.js";
 import { strings } from "./strings.js";
+import { viewersDialog } from "./viewers.js";
 
 const root = document.getElementById("app");
 const login = new Login();
@@ -133,11 +134,8 @@ function cameraView(name, names) {
       ? button(strings.pictureInPicture, () => video.requestPictureInPicture().catch(() => {})) : null,
     button(strings.snapshot, () => saveSnapshot(name)),
     button(strings.rotate, async () => { if (!await rotate(name)) say(strings.mayNot); }),
-    button(strings.phones, () => {
-      const phones = phonesDialog(login, say);
-      view.append(phones.element);
-      phones.open();
-    }),
+    button(strings.viewers, () => open(viewersDialog(login, name))),
+    button(strings.phones, () => open(phonesDialog(login, say))),
     toggle(strings.figures, false, (isOn) => { figures.hidden = !isOn; }),
     button(strings.logOut, () => { login.forget(); location.hash = ""; begin(); }));
   const header = element("header", {},
@@ -149,6 +147,12 @@ function cameraView(name, names) {
     element("button", { type: "button", onclick: () => { player.alarm.acknowledge(); draw(player); } },
       strings.acknowledge));
   view.append(dialog);
+
+  /** Opens a dialog, which goes with this view. */
+  function open(dialog) {
+    view.append(dialog.element);
+    dialog.open();
+  }
 
   /** Says something for some seconds. */
   let said = null;

@@ -1,4 +1,4 @@
-import Platform
+package import Platform
 
 /// The client behind a stream's viewer: its connection, its address, and its login.
 package struct ViewerPeer: Hashable, Sendable {
@@ -30,14 +30,20 @@ package struct ViewerPeer: Hashable, Sendable {
   package var user: String?
   /// `true` if the stream is encrypted on its way, by SRTP or TLS.
   package var isEncrypted: Bool
+  /// The time since which the client watches.
+  package let since: Instant
 
-  /// Creates a peer; a Unix socket has neither address nor port.
+  /// Creates a peer of now; a Unix socket has neither address nor port.
   package init(
     _ transport: Transport, address: String? = nil, port: Int? = nil, user: String? = nil, isEncrypted: Bool = false
   ) {
     (self.transport, self.address, self.port) = (transport, address, port)
     (self.user, self.isEncrypted) = (user, isEncrypted)
+    since = .now()
   }
+
+  /// Address and user for a person, of whom each request comes from another port.
+  package var person: String { (address ?? "this host") + (user.map { ", \($0)" } ?? "") }
 
   /// Address, port and user for a person: `192.168.1.20:50000, anna`, `[fe80::1]:50000`, or `this host`.
   package var place: String {

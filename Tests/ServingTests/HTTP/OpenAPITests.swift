@@ -15,7 +15,7 @@ import Testing
   private static let others: [String: Set<String>] = {
     let files = [
       "alarm.js", "app.js", "elements.js", "icon.svg", "liveness.js", "login.js", "manifest.webmanifest", "mjpeg.js",
-      "page.css", "phones.js", "player.js", "strings.js", "whep.js",
+      "page.css", "phones.js", "player.js", "strings.js", "viewers.js", "whep.js",
     ]
     var routes: [String: Set<String>] = ["/": ["get"]]
     for file in files { routes["/page/\(file)"] = ["get"] }

@@ -44,6 +44,8 @@ package enum ControlEvent: Sendable, CustomStringConvertible {
   case came(viewer: ViewerPeer, EndlessAnswer, camera: String?)
   /// The client has left, after this time and this number of pictures or MP3 frames.
   case left(viewer: ViewerPeer, EndlessAnswer, camera: String?, after: Duration, units: Int)
+  /// A client takes single pictures, of this camera if there are several: the first one within a minute.
+  case took(viewer: ViewerPeer, camera: String?)
   /// The number of failed logins from an address since the last report.
   case loginsFailed(address: String, count: Int)
   /// The number of requests refused since the last report, because another site's page made a browser send them.
@@ -62,7 +64,7 @@ package enum ControlEvent: Sendable, CustomStringConvertible {
   /// `true` if a viewer joins or leaves.
   package var isOfViewer: Bool {
     switch self {
-    case .came, .left: true
+    case .came, .left, .took: true
     case .changed, .unsaid, .lacksRole, .loginsFailed, .crossSite, .turnedAway: false
     }
   }
@@ -80,6 +82,8 @@ package enum ControlEvent: Sendable, CustomStringConvertible {
     case .left(let viewer, let kind, let camera, let time, let units):
       "viewer \(kind.rawValue) \(viewer.transport.rawValue) \(viewer.place) left\(camera.map { " \($0)" } ?? "") after "
         + "\(time.nanoseconds / 1_000_000_000) s: \(units) \(kind == .sound ? "MP3 frames" : "pictures")"
+    case .took(let viewer, let camera):
+      "viewer snapshot \(viewer.transport.rawValue) \(viewer.person) takes pictures\(camera.map { " of \($0)" } ?? "")"
     case .loginsFailed(let address, let count):
       "\(count == 1 ? "a login" : "\(count) logins") from \(address) failed: wrong name, password or token"
     case .crossSite(let count):
@@ -93,7 +97,7 @@ package enum ControlEvent: Sendable, CustomStringConvertible {
   /// `true` if the event needs attention.
   package var isWarning: Bool {
     switch self {
-    case .changed, .came, .left: false
+    case .changed, .came, .left, .took: false
     case .unsaid, .lacksRole, .loginsFailed, .crossSite, .turnedAway: true
     }
   }

@@ -1,3 +1,4 @@
+import Platform
 package import Streaming
 
 /// A viewer of a stream, with its delivery statistics.
@@ -6,8 +7,8 @@ package struct StreamViewer: Codable, Hashable, Sendable {
   package var camera: String
   /// `true` if the viewer joined by RTSP or HTTP; `false` for a given destination.
   package var isGuest: Bool
-  /// The viewer's kind: `destination`, `rtsp`, `webrtc`, `mjpeg` or `mp3`. The ``StreamStatus/Destination/packets`` of `mjpeg`
-  /// are pictures, those of `mp3` are MP3 frames.
+  /// The viewer's kind: `destination`, `rtsp`, `webrtc`, `mjpeg`, `snapshot` or `mp3`. The
+  /// ``StreamStatus/Destination/packets`` of `mjpeg` and `snapshot` are pictures, those of `mp3` are MP3 frames.
   package var kind: String { delivery.kind ?? Self.kind(isGuest: isGuest, transport) }
   /// The transport of the stream; nil if it is not known.
   package var transport: ViewerPeer.Transport?
@@ -19,6 +20,8 @@ package struct StreamViewer: Codable, Hashable, Sendable {
   package var user: String?
   /// `true` if the stream is encrypted in transit.
   package var isEncrypted: Bool
+  /// The time for which the viewer has watched, in seconds; nil from an older server.
+  package var seconds: Double?
   /// The viewer's name and statistics; in JSON they stand beside the other fields.
   package var delivery: StreamStatus.Destination
 
@@ -30,6 +33,7 @@ package struct StreamViewer: Codable, Hashable, Sendable {
     case port
     case user
     case isEncrypted = "encrypted"
+    case seconds
   }
 
   /// Returns the kind of a viewer that gets RTP.
@@ -44,6 +48,8 @@ package struct StreamViewer: Codable, Hashable, Sendable {
     (self.camera, self.isGuest, self.delivery) = (camera, isGuest, delivery)
     (transport, address, port) = (peer?.transport, peer?.address, peer?.port)
     (user, isEncrypted) = (peer?.user, peer?.isEncrypted ?? false)
+    // Nobody needs more than tenths.
+    seconds = peer.map { ((Instant.now() - $0.since).seconds * 10).rounded() / 10 }
     // For clients of the API, it is a field of every viewer.
     self.delivery.kind = kind
   }
@@ -59,6 +65,7 @@ package struct StreamViewer: Codable, Hashable, Sendable {
     user = try container.decodeIfPresent(String.self, forKey: .user)
     // An older server sends none of these fields.
     isEncrypted = try container.decodeIfPresent(Bool.self, forKey: .isEncrypted) ?? false
+    seconds = try container.decodeIfPresent(Double.self, forKey: .seconds)
     delivery = try StreamStatus.Destination(from: decoder)
   }
 
@@ -73,6 +80,7 @@ package struct StreamViewer: Codable, Hashable, Sendable {
     try container.encodeIfPresent(port, forKey: .port)
     try container.encodeIfPresent(user, forKey: .user)
     try container.encode(isEncrypted, forKey: .isEncrypted)
+    try container.encodeIfPresent(seconds, forKey: .seconds)
   }
 }
 
