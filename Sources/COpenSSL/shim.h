@@ -62,10 +62,10 @@ static inline BIO *nightjar_memory_bio(void) { return BIO_new(BIO_s_mem()); }
 
 static inline long nightjar_memory_bio_contents(BIO *bio, char **contents) { return BIO_get_mem_data(bio, contents); }
 
-static inline X509V3_CTX nightjar_extension_context(X509 *certificate) {
+static inline X509V3_CTX nightjar_extension_context(X509 *issuer, X509 *certificate) {
   X509V3_CTX context;
   X509V3_set_ctx_nodb(&context);
-  X509V3_set_ctx(&context, certificate, certificate, NULL, NULL, 0);
+  X509V3_set_ctx(&context, issuer, certificate, NULL, NULL, 0);
   return context;
 }
 

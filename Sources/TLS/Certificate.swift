@@ -80,6 +80,39 @@ package final class Certificate: @unchecked Sendable {
     }
   }
 
+  /// The common name of the subject; empty if there is none.
+  package var commonName: String {
+    // RFC 5280 appendix A.1: at most 64 characters, of at most four bytes.
+    var text = [CChar](repeating: 0, count: 257)
+    defer { ERR_clear_error() }
+    X509_NAME_get_text_by_NID(X509_get_subject_name(pointer), NID_commonName, &text, CInt(text.count))
+    return text.withUnsafeBufferPointer { buffer in
+      String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+    }
+  }
+
+  /// Returns `true` if `authority` has signed the certificate.
+  package func isIssued(by authority: Certificate) -> Bool {
+    defer { ERR_clear_error() }
+    guard X509_check_issued(authority.pointer, pointer) == X509_V_OK, let key = X509_get0_pubkey(authority.pointer)
+    else {
+      return false
+    }
+    return X509_verify(pointer, key) == 1
+  }
+
+  /// Returns `true` if the certificate is for the host of this DNS name.
+  package func isFor(name: String) -> Bool {
+    defer { ERR_clear_error() }
+    return X509_check_host(pointer, name, name.utf8.count, 0, nil) == 1
+  }
+
+  /// Returns `true` if the certificate is for the host of this address, in network byte order.
+  package func isFor(address: [UInt8]) -> Bool {
+    defer { ERR_clear_error() }
+    return X509_check_ip(pointer, address, address.count, 0) == 1
+  }
+
   /// Returns `true` if the certificate belongs to `key`.
   package func isFor(_ key: PrivateKey) -> Bool {
     defer { ERR_clear_error() }

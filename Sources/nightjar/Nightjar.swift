@@ -22,7 +22,7 @@ struct Nightjar: ParsableCommand {
     version: version,
     subcommands: [
       SetupCommand.self, StreamCommand.self, DevicesCommand.self, DiscoverCommand.self, ControlCommand.self,
-      UserCommand.self, TokenCommand.self, ConfigurationCommand.self, DoctorCommand.self,
+      UserCommand.self, TokenCommand.self, CertificateCommand.self, ConfigurationCommand.self, DoctorCommand.self,
     ])
 
   static let version = Program.version

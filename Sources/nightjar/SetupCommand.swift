@@ -155,18 +155,11 @@ private struct Setup {
       return writeError("user       \(name), in \(path)\n")
     }
     // The file must belong to the service's account.
-    let adding = [Self.ownPath, "user", "add", "\(name)", "--role", Role.control.rawValue]
+    let adding = [Program.path, "user", "add", "\(name)", "--role", Role.control.rawValue]
     try Self.run(
       ["runuser", "-u", ServiceAccount.name, "--"] + adding, input: Array((password + "\n").utf8),
       "adding the user \(name)")
     writeError("user       \(name), of the service\n")
-  }
-
-  /// The path of this program.
-  private static var ownPath: String {
-    guard let path = realpath("/proc/self/exe", nil) else { return "nightjar" }
-    defer { free(path) }
-    return String(cString: path)
   }
 
   private func configure(_ path: String, _ former: String?, _ camera: String?) throws {

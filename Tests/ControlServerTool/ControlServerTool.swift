@@ -91,6 +91,7 @@ struct ControlServerTool {
 private struct Box: ControlTarget {
   let cameras: [String]
   let phones: Phones?
+  var authority: [UInt8]? { nil }
   var pageURL: String? { "https://192.0.2.7:8443" }
   let changes = ChangeSignal()
 

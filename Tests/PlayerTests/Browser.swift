@@ -16,23 +16,33 @@ final class Browser {
 
   /// Starts it.
   ///
-  /// - Parameter options: more options of Chromium's command line.
-  init(in directory: TemporaryDirectory, options: [String] = []) throws {
+  /// - Parameters:
+  ///   - options: more options of Chromium's command line.
+  ///   - trusting: the file of an authority in PEM; other certificates are refused then. Without one all are accepted.
+  init(in directory: TemporaryDirectory, options: [String] = [], trusting authority: String? = nil) throws {
     self.directory = directory
     port = try TCPPort.free()
     driver = try Subprocess(
       ["chromedriver", "--port=\(port)"], in: directory, environment: ["HOME": directory.url.path])
     let isThere = eventually(within: 60) { (try? request("GET", "/status")) != nil }
     try #require(isThere, "\(driver.errorSoFar)")
+    if let authority {
+      let store = "sql:\(directory.path(".pki/nssdb"))"
+      try FileManager.default.createDirectory(atPath: directory.path(".pki/nssdb"), withIntermediateDirectories: true)
+      for words in [["-N", "--empty-password"], ["-A", "-t", "C,,", "-n", "authority", "-i", authority]] {
+        let result = try Subprocess.run(["certutil", "-d", store] + words, in: directory)
+        try #require(result.status == 0, "\(result.error)")
+      }
+    }
     let arguments =
       [
-        "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run", "--ignore-certificate-errors",
+        "--headless=new", "--no-sandbox", "--disable-gpu", "--no-first-run",
         "--mute-audio", "--window-size=420,800", "--disable-dev-shm-usage",
         "--user-data-dir=\(directory.path("chromium"))",
-      ] + options
+      ] + options + (authority == nil ? ["--ignore-certificate-errors"] : [])
     let capabilities: [String: Any] = [
       "browserName": "chrome", "goog:chromeOptions": ["args": arguments, "binary": "/usr/bin/chromium"],
-      "goog:loggingPrefs": ["browser": "ALL"], "acceptInsecureCerts": true,
+      "goog:loggingPrefs": ["browser": "ALL"], "acceptInsecureCerts": authority == nil,
     ]
     let made = try request("POST", "/session", ["capabilities": ["alwaysMatch": capabilities]])
     session = try #require((made as? [String: Any])?["sessionId"] as? String)

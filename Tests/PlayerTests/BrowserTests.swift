@@ -160,6 +160,53 @@
       #expect(try browser.console().filter { !$0.contains("status of 401") } == [])
     }
 
+    @Test func `a browser that trusts the host's authority does not warn`() throws {
+      let program = try WatchedProgram()
+      let directory = program.directory
+      func nightjar(_ words: String...) throws -> Subprocess.Result {
+        try Subprocess.run(
+          [nightjarPath] + words, in: directory, environment: ["STATE_DIRECTORY": directory.path("state")])
+      }
+      #expect(try nightjar("certificate").status == 66)
+      #expect(try program.curl([], "/ca.crt").status == 404)
+      let made = try nightjar("certificate", "make")
+      #expect(made.status == 0, "\(made.error)")
+      let authority = directory.path("authority.pem")
+      try nightjar("certificate", "show", "--pem").output.write(to: URL(fileURLWithPath: authority))
+      // The stream that runs takes it over; nobody reloads it.
+      let isTaken = eventually(within: 60) {
+        (try? Subprocess.run(
+          ["curl", "-sS", "--cacert", authority, "-o", "/dev/null", program.url("/healthz")], in: directory
+        ).status) == 0
+      }
+      #expect(isTaken, "\(program.process.errorSoFar)")
+      let shown = try Subprocess.run(
+        ["openssl", "x509", "-in", authority, "-noout", "-fingerprint", "-sha256"], in: directory)
+      let fingerprint = try #require(shown.outputText.split(separator: "=").last).trimmingCharacters(in: .newlines)
+      #expect(made.outputText.contains(fingerprint), "\(made.outputText)")
+      let got = directory.path("ca.crt")
+      _ = try Subprocess.run(["curl", "-sk", "-o", got, program.url("/ca.crt")], in: directory)
+      let read = try Subprocess.run(
+        ["openssl", "x509", "-inform", "der", "-in", got, "-noout", "-text"], in: directory)
+      #expect(read.outputText.contains("CA:TRUE, pathlen:0") && read.outputText.contains("Permitted:"), "\(read.error)")
+
+      let trusting = try Browser(in: directory, trusting: authority)
+      try trusting.open(program.url("/"))
+      #expect(eventually(within: 60) { trusting.pictures > 10 }, "\(trusting.page) \(program.process.errorSoFar)")
+      let other = try TemporaryDirectory()
+      let strange = other.path("strange.pem")
+      let openssl = [
+        "openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-subj",
+        "/CN=other",
+        "-keyout", other.path("key.pem"), "-out", strange,
+      ]
+      #expect(try Subprocess.run(openssl, in: other).status == 0)
+      let doubting = try Browser(in: other, trusting: strange)
+      try doubting.open(program.url("/"))
+      #expect(doubting.page.contains("ERR_CERT_AUTHORITY_INVALID"), "\(doubting.page)")
+      #expect(!doubting.isTrue("document.getElementById('app')"))
+    }
+
     @Test func `a user who is added while the program runs may watch at once`() throws {
       let program = try WatchedProgram(users: ["anna": "correct horse"])
       #expect(try program.curl(["-u", "bert:looking glass"], "/v1/status").status == 401)

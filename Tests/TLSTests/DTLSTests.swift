@@ -30,7 +30,7 @@ import Testing
     in directory: TemporaryDirectory
   ) throws -> Outcome {
     let key = try PrivateKey()
-    let certificate = try Certificate.selfSigned(
+    let certificate = try Certificate.server(
       .init(commonName: "WebRTC", names: names, addresses: [], validity: 1_700_000_000...4_000_000_000), key: key)
     let context = try ServerContext(
       datagramsWith: [certificate], key: key, profiles: profiles, asksForCertificate: asksForCertificate)

@@ -54,7 +54,7 @@ final class SecureServer: Sendable {
   }
 
   static func certificate(_ key: PrivateKey) throws -> Certificate {
-    try .selfSigned(
+    try .server(
       .init(
         commonName: "localhost", names: ["localhost"], addresses: [[127, 0, 0, 1]],
         validity: 1_700_000_000...4_000_000_000), key: key)

@@ -271,7 +271,7 @@ final class Browser {
   private let toClient: OpaquePointer
 
   private static let server: ServerContext = {
-    guard let key = try? PrivateKey(), let certificate = try? Certificate.selfSigned(Browser.contents, key: key),
+    guard let key = try? PrivateKey(), let certificate = try? Certificate.server(Browser.contents, key: key),
       let context = try? ServerContext(
         datagramsWith: [certificate], key: key, profiles: [.aeadAES128GCM, .aes128CounterHMAC80],
         asksForCertificate: true)
@@ -283,7 +283,7 @@ final class Browser {
   /// OpenSSL's client, and the hash of its certificate.
   // The fuzzer has one thread.
   nonisolated(unsafe) private static let browser: (context: OpaquePointer, fingerprint: [UInt8]) = {
-    guard let key = try? PrivateKey(), let certificate = try? Certificate.selfSigned(Browser.contents, key: key),
+    guard let key = try? PrivateKey(), let certificate = try? Certificate.server(Browser.contents, key: key),
       let bytes = try? certificate.der, let text = try? key.pem, let memory = nightjar_memory_bio(),
       let context = SSL_CTX_new(DTLS_client_method())
     else { fatalError("no context") }

@@ -22,7 +22,7 @@ import TLS
 final class Conversation {
   private static let server: ServerContext = {
     guard let key = try? PrivateKey(),
-      let certificate = try? Certificate.selfSigned(
+      let certificate = try? Certificate.server(
         .init(commonName: "fuzz", names: ["fuzz"], addresses: [], validity: 0...4_000_000_000), key: key),
       let context = try? ServerContext(chain: [certificate], key: key, protocols: ["http/1.1"])
     else { fatalError("no context") }

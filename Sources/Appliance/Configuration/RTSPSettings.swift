@@ -152,7 +152,10 @@ package struct RTSPSettings: Hashable, Sendable {
     }
     let own = try SelfSignedIdentity(at: now)
     notes.add("certificate \(own.path), SHA-256 \(own.identity.fingerprint)")
-    notes.add("  accept it in a player that shows the same SHA-256")
+    notes.add(
+      own.identity.authority == nil
+        ? "  accept it in a player that shows the same SHA-256"
+        : "  signed by this host's authority: devices that trust it do not warn (nightjar certificate)")
     return own.identity
   }
 

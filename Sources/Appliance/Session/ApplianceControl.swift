@@ -33,6 +33,7 @@ final class ApplianceControl: ControlTarget {
   struct Page {
     let phones: Phones?
     let listeners: [TCPListener]
+    let authority: [UInt8]?
   }
 
   private let state = Mutex(State())
@@ -74,6 +75,8 @@ final class ApplianceControl: ControlTarget {
   func health() -> HealthStatus { figures.health() }
 
   var phones: Phones? { state.withLock { $0.page?.phones } }
+
+  var authority: [UInt8]? { state.withLock { $0.page?.authority } }
 
   var pageURL: String? {
     let listener = state.withLock { $0.page?.listeners.first { !$0.isLoopback } }

@@ -3,30 +3,45 @@ import Host
 import Platform
 import Serving
 
-/// The users and tokens, which change while the program runs.
+/// The users, tokens and certificates, which change while the program runs.
 extension StreamSession {
-  /// Applies the files of users and tokens if they have changed, as by `nightjar user add`; called once a second.
+  /// The interval at which the certificate that the host's authority has signed is compared with the host's addresses.
+  private static let certificateInterval = Duration(seconds: 3600)
+
+  /// Applies the files of users, tokens and certificates if they have changed, as by `nightjar user add`; called once a
+  /// second.
   func followCredentials() {
     // A reload reads the files itself.
     guard table.reload == nil, exchangeOfAPI == nil else { return }
     let found = CredentialFiles(configuration)
-    guard found != credentialFiles else { return }
+    let hasChanged = found != credentialFiles
+    let isDue = Instant.now() >= nextCertificateCheck && servingAPI?.identity.authority != nil
+    guard hasChanged || isDue else { return }
+    nextCertificateCheck = .now() + Self.certificateInterval
     credentialFiles = found
     do {
+      let old = servingAPI?.identity.certificate
       follow(try servers(of: configuration, Notes()))
       if isAPIStale { exchangeOfAPI = .now() }
       publish()
-      terminal.line("users, passwords or tokens have changed: they apply now", event: "credentials")
+      // What this has just written is no change.
+      credentialFiles.own = CredentialFiles(configuration).own
+      if servingAPI?.identity.certificate != old {
+        terminal.line("HTTPS has another certificate now", event: "credentials")
+      } else if hasChanged {
+        terminal.line("users, passwords or tokens have changed: they apply now", event: "credentials")
+      }
     } catch {
       terminal.line(
-        "the changed users or tokens do not apply: \(error); those before still do", .error, event: "credentials")
+        "the changed users, tokens or certificates do not apply: \(error); those before still do", .error,
+        event: "credentials")
     }
   }
 }
 
-/// The state of the files of users and tokens: another one after each change.
+/// The state of the files of users, tokens and certificates: another one after each change.
 struct CredentialFiles: Equatable {
-  private struct File: Equatable {
+  struct File: Equatable {
     let device: UInt
     let inode: UInt
     let size: Int
@@ -44,9 +59,14 @@ struct CredentialFiles: Equatable {
 
   private let users: File?
   private let tokens: File?
+  private let certificates: [File?]
+  /// The host's own certificate and its authority.
+  var own: [File?]
 
   init(_ configuration: ApplianceConfiguration) {
     users = File(configuration.rtsp.users ?? StandardPaths.usersFile)
     tokens = File(configuration.api.tokens ?? StandardPaths.tokensFile)
+    certificates = [configuration.rtsp.certificate, configuration.rtsp.key].map { $0.flatMap { File($0) } }
+    own = [SelfSignedIdentity.fileName, LocalAuthority.fileName].map { File("\(StandardPaths.stateDirectory)/\($0)") }
   }
 }

@@ -27,7 +27,10 @@ extension StreamSession {
     }
     control.publish(
       slots.map(\.name), cameras, absent: absent, listeners: listeners, announcer,
-      page: api.map { ApplianceControl.Page(phones: servingAPI?.phones, listeners: $0.listeners) })
+      page: api.map {
+        ApplianceControl.Page(
+          phones: servingAPI?.phones, listeners: $0.listeners, authority: servingAPI?.identity.authority)
+      })
   }
 
   /// The addresses at which the appliance listens.

@@ -33,6 +33,8 @@ package final class StreamSession {
   var http: ReadingServer?
   /// The files of users and tokens, as they were when they were last read.
   var credentialFiles: CredentialFiles
+  /// The time of the next look at the host's own certificate.
+  var nextCertificateCheck = Instant.now()
   /// The server that `nightjar ctl` sends its requests to.
   private var controlServer: ControlServer?
   /// Announces the streams on the network, if the configuration requests announcements.

@@ -7,7 +7,8 @@ import TLS
 /// recognizes the machine again.
 ///
 /// The certificate contains the names and addresses that the machine had then. A machine that gets another address
-/// keeps it: a new fingerprint would be the greater nuisance.
+/// keeps it: a new fingerprint would be the greater nuisance. Where the host has an authority (``LocalAuthority``), that
+/// signs the certificate, and a new one for each address.
 package struct SelfSignedIdentity: Sendable {
   /// The origin of the certificate, which explains a fingerprint that has changed.
   package enum Origin: Hashable, Sendable {
@@ -19,6 +20,8 @@ package struct SelfSignedIdentity: Sendable {
     case expired(Int64)
     /// The former certificate could not be read, or other users could read it: the reason.
     case replaced(String)
+    /// The host's authority has signed a new one: the first, or one for other addresses or a later time.
+    case issued
   }
 
   /// The certificate and its key.
@@ -47,15 +50,21 @@ package struct SelfSignedIdentity: Sendable {
       // Two programs that start for the first time at once take the same one.
       let lock = try FileLock(beside: file)
       defer { withExtendedLifetime(lock) {} }
+      let authority = try LocalAuthority(directory: directory)
       var origin: Origin
       do throws(TLSIdentityError) {
-        let kept = try TLSIdentity(certificateFile: path, keyFile: path)
-        guard case .expired(let end) = kept.validity(at: now) else {
+        var kept = try TLSIdentity(certificateFile: path, keyFile: path)
+        let isCurrent = authority?.isCurrent(kept, names: names, at: now)
+        if case .expired(let end) = kept.validity(at: now) {
+          origin = .expired(end)
+        } else if isCurrent == false {
+          origin = .issued
+        } else {
+          kept.authority = authority?.der
           identity = kept
           self.origin = .kept
           return
         }
-        origin = .expired(end)
       } catch .file(.missing) {
         origin = .first
       } catch .file(.exposed(let path, let mode)) {
@@ -66,7 +75,8 @@ package struct SelfSignedIdentity: Sendable {
       } catch {
         origin = .replaced(error.description)
       }
-      let made = try Self.make(names: names, at: now)
+      var made = try authority?.issue(names: names, at: now) ?? Self.make(names: names, at: now)
+      made.authority = authority?.der
       try file.replace(with: Array((made.privateKey + made.certificates).utf8), mode: 0o600, former: nil)
       identity = made
       self.origin = origin
@@ -85,7 +95,7 @@ package struct SelfSignedIdentity: Sendable {
     // A machine without a battery starts in 1970 and gets the time later: the certificate must not have expired by
     // then.
     let start = max(now, earliestStart)
-    let certificate = try Certificate.selfSigned(
+    let certificate = try Certificate.server(
       .init(
         commonName: names.names.first ?? "localhost", names: names.names, addresses: names.addresses,
         // A viewer's clock may be behind.

@@ -5,6 +5,9 @@ package enum ServiceAccount {
   /// The account's name, as `systemd/nightjar.sysusers` creates it.
   package static let name = "nightjar"
 
+  /// The service's state directory, as `systemd/nightjar.service` names it.
+  package static let stateDirectory = "/var/lib/nightjar"
+
   /// `true` if this process runs under the service's account.
   package static var isOurs: Bool { isService(geteuid()) }
 

@@ -13,12 +13,17 @@ package struct TLSIdentity: Sendable {
   /// The end of its validity, in seconds of Unix time.
   package let notAfter: Int64
 
+  /// The certificate of this host's own authority in DER, if that has signed this one.
+  package var authority: [UInt8]?
+
   /// The most bytes of a file with certificates or a key.
   package static let fileLimit = 1 << 18
 
   /// The certificate's SHA-256 in the form of `openssl x509 -noout -fingerprint -sha256`: pairs of upper-case
   /// hexadecimal digits with colons between.
-  package var fingerprint: String {
+  package var fingerprint: String { Self.fingerprint(of: certificate) }
+
+  static func fingerprint(of certificate: [UInt8]) -> String {
     HashFunction.sha256.digest(of: certificate).map { byte in
       let digits = String(byte, radix: 16, uppercase: true)
       return byte < 16 ? "0" + digits : digits

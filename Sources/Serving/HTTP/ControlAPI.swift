@@ -82,7 +82,7 @@ struct ControlAPI: Sendable {
     PictureAPI(target: target) { context throws(HTTPRefusal) in try self.camera(context) }.add(to: router)
     MP3API(target: target) { context throws(HTTPRefusal) in try self.camera(context) }.add(to: router)
     WHEPAPI { context throws(HTTPRefusal) in try self.camera(context) }.add(to: router)
-    PageAPI().add(to: router)
+    PageAPI(target: target).add(to: router)
     PhonesAPI(api: self).add(to: version)
     for group in [camera, version] {
       CameraControlAPI(api: self).add(to: group)

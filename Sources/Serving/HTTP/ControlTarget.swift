@@ -20,6 +20,9 @@ package protocol ControlTarget: ObservedTarget {
   /// The phones that may watch; nil if no page is served.
   var phones: Phones? { get }
 
+  /// The certificate of the host's own authority in DER; nil if there is none.
+  var authority: [UInt8]? { get }
+
   /// The address of the page for other devices, as in `https://192.0.2.7:8443`; nil if they cannot reach it.
   var pageURL: String? { get }
 

@@ -1,6 +1,7 @@
 import HTTPTypes
 import Hummingbird
 import NIOCore
+import Platform
 
 /// The page for browsers, and what belongs to it. It holds no secrets: anybody who reaches the server gets it, and logs
 /// in on it.
@@ -9,7 +10,10 @@ import NIOCore
 /// |---|---|
 /// | `GET /` | the page |
 /// | `GET /page/{file}` | its style, modules, icon and manifest |
+/// | `GET /ca.crt` | the certificate of the host's own authority, for devices that shall trust it; 404 without one |
 struct PageAPI: Sendable {
+  let target: any ControlTarget
+
   /// One file of the page.
   private struct File: Sendable {
     let type: String
@@ -19,7 +23,7 @@ struct PageAPI: Sendable {
   }
 
   /// The methods that each path allows.
-  static let routes: [String: [HTTPRequest.Method]] = ["/": [.get, .head]].merging(
+  static let routes: [String: [HTTPRequest.Method]] = ["/": [.get, .head], "/ca.crt": [.get, .head]].merging(
     Dictionary(uniqueKeysWithValues: files.keys.map { ("/page/\($0)", [.get, .head]) })
   ) { $1 }
 
@@ -52,11 +56,15 @@ struct PageAPI: Sendable {
   /// Returns `true` if a request needs no log-in.
   static func isPublic(_ request: Request) -> Bool {
     let path = request.uri.path
-    return path == "/" || path.hasPrefix("/page/")
+    return path == "/" || path == "/ca.crt" || path.hasPrefix("/page/")
   }
 
   func add(to router: some RouterMethods<ControlContext>) {
     router.add(.get, "/", for: .read) { _, _ in Self.answer(Self.page) }
+    router.add(.get, "ca.crt", for: .read) { _, _ in
+      guard let authority = target.authority else { throw HTTPRefusal.noAuthority }
+      return Self.answer(File("application/x-x509-ca-cert", authority))
+    }
     for (name, file) in Self.files {
       router.add(.get, "page/\(name)", for: .read) { _, _ in Self.answer(file) }
     }
@@ -69,5 +77,15 @@ struct PageAPI: Sendable {
     ]
     if let field = HTTPField.Name("Referrer-Policy") { headers[field] = "no-referrer" }
     return Response(status: .ok, headers: headers, body: ResponseBody(byteBuffer: file.bytes))
+  }
+}
+
+extension HTTPRefusal {
+  fileprivate static var noAuthority: HTTPRefusal {
+    HTTPRefusal(
+      status: .notFound,
+      failure: ControlFailure(
+        "this host has no authority of its own: make one with \(ServiceAccount.command("certificate make"))",
+        kind: .noInput))
   }
 }

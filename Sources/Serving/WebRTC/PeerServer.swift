@@ -84,7 +84,7 @@ package final class PeerServer: @unchecked Sendable {
   package init(_ configuration: Configuration, after former: PeerServer? = nil) throws {
     self.configuration = configuration
     let key = try PrivateKey()
-    let certificate = try Certificate.selfSigned(
+    let certificate = try Certificate.server(
       .init(commonName: "nightjar", names: [], addresses: [], validity: 0...4_102_444_800), key: key)
     fingerprint = HashFunction.sha256.digest(of: try certificate.der)
     context = try ServerContext(

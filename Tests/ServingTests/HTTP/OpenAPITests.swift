@@ -17,7 +17,7 @@ import Testing
       "alarm.js", "app.js", "elements.js", "icon.svg", "liveness.js", "login.js", "manifest.webmanifest", "mjpeg.js",
       "page.css", "phones.js", "player.js", "strings.js", "viewers.js", "whep.js",
     ]
-    var routes: [String: Set<String>] = ["/": ["get"]]
+    var routes: [String: Set<String>] = ["/": ["get"], "/ca.crt": ["get"]]
     for file in files { routes["/page/\(file)"] = ["get"] }
     for path in ["/whep", "/cameras/{camera}/whep"] {
       (routes[path], routes["\(path)/{session}"]) = (["post", "options"], ["delete"])

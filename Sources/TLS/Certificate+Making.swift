@@ -2,9 +2,9 @@ import COpenSSL
 import Glibc
 
 extension Certificate {
-  /// The contents of a self-signed certificate.
+  /// The contents of a certificate.
   package struct Contents: Sendable {
-    /// The common name of subject and issuer, truncated to the 64 bytes that X.520 allows.
+    /// The common name of the subject, truncated to the 64 bytes that X.520 allows.
     package var commonName: String
     /// The DNS names of the subject.
     package var names: [String]
@@ -20,10 +20,51 @@ extension Certificate {
     }
   }
 
-  /// Returns a self-signed server certificate for `key`, RFC 5280, with ECDSA and SHA-256.
+  /// Who signs a certificate.
+  package struct Issuer: Sendable {
+    let certificate: Certificate
+    let key: PrivateKey
+
+    /// Creates an issuer of an authority's certificate and its key.
+    package init(_ certificate: Certificate, key: PrivateKey) { (self.certificate, self.key) = (certificate, key) }
+  }
+
+  /// Returns a server certificate for `key`, RFC 5280, with SHA-256.
   ///
+  /// - Parameter issuer: who signs it; nil for `key` itself.
   /// - Throws: ``OpenSSLError``.
-  package static func selfSigned(_ contents: Contents, key: PrivateKey) throws(OpenSSLError) -> Certificate {
+  package static func server(
+    _ contents: Contents, key: PrivateKey, issuer: Issuer? = nil
+  ) throws(OpenSSLError) -> Certificate {
+    var extensions = [
+      (NID_basic_constraints, "critical,CA:FALSE"), (NID_key_usage, "critical,digitalSignature"),
+      (NID_ext_key_usage, "serverAuth"), (NID_subject_key_identifier, "hash"),
+    ]
+    if issuer != nil { extensions.append((NID_authority_key_identifier, "keyid:always")) }
+    return try make(contents, extensions, key: key, issuer: issuer)
+  }
+
+  /// Returns the certificate of an authority that signs for servers of these names and networks alone (section
+  /// 4.2.1.10), and for no further authority.
+  ///
+  /// - Parameter networks: addresses with their masks, as in `10.0.0.0/255.0.0.0`.
+  /// - Throws: ``OpenSSLError``.
+  package static func authority(
+    _ commonName: String, names: [String], networks: [String], validity: ClosedRange<Int64>, key: PrivateKey
+  ) throws(OpenSSLError) -> Certificate {
+    let permitted = names.map { "permitted;DNS:\($0)" } + networks.map { "permitted;IP:\($0)" }
+    return try make(
+      Contents(commonName: commonName, names: [], addresses: [], validity: validity),
+      [
+        (NID_basic_constraints, "critical,CA:TRUE,pathlen:0"), (NID_key_usage, "critical,keyCertSign,cRLSign"),
+        (NID_subject_key_identifier, "hash"),
+        (NID_name_constraints, (["critical"] + permitted).joined(separator: ",")),
+      ], key: key, issuer: nil)
+  }
+
+  private static func make(
+    _ contents: Contents, _ extensions: [(CInt, String)], key: PrivateKey, issuer: Issuer?
+  ) throws(OpenSSLError) -> Certificate {
     ERR_clear_error()
     guard let pointer = X509_new() else { throw OpenSSLError("making a certificate") }
     let certificate = Certificate(owning: pointer)
@@ -36,21 +77,19 @@ extension Certificate {
     try check(set(serial, of: X509_get_serialNumber(pointer)))
     try check(
       X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_UTF8, commonName, CInt(commonName.count), -1, 0) == 1)
-    try check(X509_set_issuer_name(pointer, subject) == 1)
+    let signing = issuer?.certificate.pointer ?? pointer
+    try check(X509_set_issuer_name(pointer, X509_get_subject_name(signing)) == 1)
     try check(ASN1_TIME_set(X509_getm_notBefore(pointer), time_t(contents.validity.lowerBound)) != nil)
     try check(ASN1_TIME_set(X509_getm_notAfter(pointer), time_t(contents.validity.upperBound)) != nil)
     try check(X509_set_pubkey(pointer, key.pointer) == 1)
-    for (kind, value) in [
-      (NID_basic_constraints, "critical,CA:FALSE"), (NID_key_usage, "critical,digitalSignature"),
-      (NID_ext_key_usage, "serverAuth"), (NID_subject_key_identifier, "hash"),
-    ] {
-      var context = nightjar_extension_context(pointer)
+    for (kind, value) in extensions {
+      var context = nightjar_extension_context(signing, pointer)
       let `extension` = X509V3_EXT_conf_nid(nil, &context, kind, value)
       defer { X509_EXTENSION_free(`extension`) }
       try check(`extension` != nil && X509_add_ext(pointer, `extension`, -1) == 1)
     }
     try add(alternativeNames(of: contents), to: pointer)
-    try check(X509_sign(pointer, key.pointer, EVP_sha256()) > 0)
+    try check(X509_sign(pointer, (issuer?.key ?? key).pointer, EVP_sha256()) > 0)
     return certificate
   }
 
