@@ -160,6 +160,31 @@
       #expect(try browser.console().filter { !$0.contains("status of 401") } == [])
     }
 
+    @Test func `the page by plain HTTP is for this host alone`() throws {
+      let port = try TCPPort.free()
+      let program = try WatchedProgram(["--http", "0.0.0.0:\(port)"], users: ["anna": "correct horse"])
+      let browser = try Browser(in: program.directory)
+      try browser.open("http://localhost:\(port)/")
+      #expect(eventually(within: 60) { browser.pictures > 10 }, "\(browser.page) \(program.process.errorSoFar)")
+      // Directly and by its own name; neither through a proxy, nor for a page of another site, nor to change anything.
+      func status(_ arguments: [String] = [], path: String = "/") throws -> String {
+        try Subprocess.run(
+          ["curl", "-s", "-o", "/dev/null", "-w", "%{http_code}"] + arguments + ["http://127.0.0.1:\(port)\(path)"],
+          in: program.directory
+        ).outputText
+      }
+      #expect(try status() == "200")
+      #expect(try status(["-H", "X-Forwarded-For: 192.0.2.7"]) == "404")
+      #expect(try status(["-H", "Host: box.example"]) == "404")
+      let offer = ["-X", "POST", "-H", "Content-Type: application/sdp", "-d", "v=0"]
+      #expect(try status(offer, path: "/whep") == "400")
+      #expect(
+        try status(offer + ["-H", "Origin: https://evil.example"], path: "/whep") == "403")
+      #expect(
+        try status(offer + ["-H", "Host: box.example"], path: "/whep") == "404")
+      #expect(try status(["-X", "PUT", "-d", #"{"degrees":90}"#], path: "/v1/orientation") == "404")
+    }
+
     @Test func `a browser that trusts the host's authority does not warn`() throws {
       let program = try WatchedProgram()
       let directory = program.directory

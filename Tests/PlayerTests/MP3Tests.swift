@@ -177,7 +177,7 @@
     @Test func `a listener who stays gets the sound of the pipeline that follows after a reload`() throws {
       let port = try TCPPort.free()
       func text(_ size: String) -> String {
-        "source = 'test'\nsize = '\(size)'\naudio = 'test'\nhttp = '127.0.0.1:\(port)'\n"
+        "source = 'test'\nsize = '\(size)'\naudio = 'test'\nhttp = '127.0.0.1:\(port)'\nwebrtc-port = 0\n"
       }
       let program = try ConfiguredProgram(text("320x240"))
       let file = program.directory.path("heard.mp3")

@@ -164,7 +164,8 @@
     @Test func `plain HTTP refuses the control API, with any method and any path`() throws {
       let program = try LookedAtProgram()
       let paths = [
-        "/v1/status", "/v1/reload", "/v1/cameras/camera/bitrate", "/", "/cameras//snapshot.jpg", "/../v1/status",
+        "/v1/status", "/v1/reload", "/v1/cameras/camera/bitrate", "/v1/cameras/camera/viewers/x", "/page",
+        "/cameras//snapshot.jpg", "/../v1/status",
       ]
       for path in paths {
         let answer = try program.curl(["--path-as-is"], path)
@@ -387,7 +388,7 @@
       func text(_ size: String, _ http: String) -> String {
         "source = 'test'\nsize = '\(size)'\nrtsp = '127.0.0.1:\(other)'\n\(http)"
       }
-      let program = try ConfiguredProgram(text("320x240", "http = \(port)\n"), until: "http  ")
+      let program = try ConfiguredProgram(text("320x240", "http = \(port)\nwebrtc-port = 0\n"), until: "http  ")
       let file = program.directory.path("stream")
       let viewer = try Subprocess(
         ["curl", "-sS", "--max-time", "120", "-o", file, "http://127.0.0.1:\(port)/stream.mjpg"], in: program.directory)
@@ -396,21 +397,21 @@
         return String(decoding: data, as: UTF8.self).components(separatedBy: "Content-Type: image/jpeg").count - 1
       }
       #expect(eventually { parts() > 3 })
-      try program.write(text("640x480", "http = \(port)\n"))
+      try program.write(text("640x480", "http = \(port)\nwebrtc-port = 0\n"))
       #expect(try program.reload() == ["camera": "restarted"])
       let before = parts()
       #expect(eventually { parts() > before + 5 })
       #expect(viewer.isRunning)
       // Another port, and none.
       let next = try TCPPort.free()
-      try program.write(text("640x480", "http = '127.0.0.1:\(next)'\n"))
+      try program.write(text("640x480", "http = '127.0.0.1:\(next)'\nwebrtc-port = 0\n"))
       #expect(try program.answer("reload")["server"] as? [String] == ["HTTP restarted"])
       let moved = try Subprocess.run(
         ["curl", "-sSf", "-o", file + ".jpg", "http://127.0.0.1:\(next)/snapshot.jpg"], in: program.directory)
       #expect(moved.status == 0, "\(moved.error)")
       #expect(eventually { !viewer.isRunning })
       try program.write(text("640x480", ""))
-      #expect(try program.answer("reload")["server"] as? [String] == ["HTTP ended"])
+      #expect(try program.answer("reload")["server"] as? [String] == ["WebRTC ended", "HTTP ended"])
       let gone = try Subprocess.run(["curl", "-sS", "http://127.0.0.1:\(next)/snapshot.jpg"], in: program.directory)
       #expect(gone.status == 7)
       try program.end()

@@ -38,7 +38,7 @@ package final class Subprocess: @unchecked Sendable {
     process.arguments = arguments
     // The machine's own configuration is none of a test's, and the browsers' port may be another test's.
     var own = ["NIGHTJAR_CONFIG": "none"]
-    if arguments.contains(where: { $0.contains("--https") }) { own["NIGHTJAR_WEBRTC_PORT"] = "0" }
+    if arguments.contains(where: { $0.contains("--http") }) { own["NIGHTJAR_WEBRTC_PORT"] = "0" }
     process.environment = ProcessInfo.processInfo.environment.merging(own) { $1 }
       .merging(environment) { $1 }
     process.standardInput = FileHandle.nullDevice

@@ -106,7 +106,7 @@ package struct ApplianceConfiguration: SettingsConfiguration {
     rtsp.check(&faults)
     if announces, !rtsp.isServed { faults.add("\(.announce) is for \(.rtsp) and \(.rtsps) only") }
     api.check(beside: rtsp, &faults)
-    webrtc.check(beside: api, options, &faults)
+    webrtc.check(beside: api, http, options, &faults)
     http.check(beside: rtsp, api, &faults)
     if tracePath == "-" { faults.add(.trace, "name a file, which standard output is not") }
     if options[ApplianceSetting.traceLimit.rawValue] != nil, tracePath == nil {

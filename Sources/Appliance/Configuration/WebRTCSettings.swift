@@ -9,18 +9,27 @@ package struct WebRTCSettings: Hashable, Sendable {
   package var addresses: [IPAddress] = []
 
   /// Reports settings without a meaning.
-  func check(beside api: APISettings, _ options: OptionLayer, _ faults: inout SettingFaults) {
-    guard api.https == nil else { return }
+  func check(
+    beside api: APISettings, _ http: HTTPSettings, _ options: OptionLayer, _ faults: inout SettingFaults
+  ) {
+    guard api.https == nil, http.http == nil else { return }
     for setting in [ApplianceSetting.webrtcPort, .webrtcAddress] where options[setting.rawValue] != nil {
-      faults.add("\(setting) is for \(.https) only")
+      faults.add("\(setting) is for \(.https) and \(.http) only")
     }
   }
 
   /// Returns the server's configuration; nil if no page is served.
-  func configuration(_ api: NetworkControlServer.Configuration?) -> PeerServer.Configuration? {
-    guard let api else { return nil }
+  ///
+  /// - Parameters:
+  ///   - api: the server of HTTPS, if there is one.
+  ///   - http: the server of plain HTTP, whose page is for this host alone.
+  func configuration(
+    _ api: NetworkControlServer.Configuration?, _ http: ReadingServer.Configuration?
+  ) -> PeerServer.Configuration? {
+    guard api != nil || http?.listeners.contains(where: \.isLoopback) == true else { return nil }
     return PeerServer.Configuration(
-      port: port, addresses: addresses, isForThisMachineAlone: api.listeners.allSatisfy(\.isLoopback))
+      port: port, addresses: addresses,
+      isForThisMachineAlone: api?.listeners.allSatisfy(\.isLoopback) ?? true)
   }
 
   /// Parses the address of a router or of a VPN.

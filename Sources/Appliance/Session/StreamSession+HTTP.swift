@@ -20,6 +20,9 @@ extension StreamSession {
     for listener in server.listeners where listener.isAbsent {
       terminal.warning("this host has no address \(listener.address) now; nightjar listens there as soon as it has")
     }
+    if let listener = server.listeners.first(where: \.isLoopback) {
+      terminal.line("  browser: http://localhost:\(listener.port)/ on this host")
+    }
     if let url = server.listeners.first.map({ "http://\($0.hostForOthers):\($0.port)" }) {
       let login = configuration.listeners.contains { !$0.isLoopback } ? "--digest -u NAME " : ""
       terminal.line("  curl: curl \(login)-o snapshot.jpg \(url)\(paths[0])/snapshot.jpg")

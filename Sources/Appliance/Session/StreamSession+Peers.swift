@@ -7,7 +7,7 @@ extension StreamSession {
   /// Serves browsers as the configuration says, ends them, or does nothing if nothing has changed. A port that is in use
   /// is told, and tried again.
   func servePeers() {
-    let wanted = configuration.webrtc.configuration(servingAPI)
+    let wanted = configuration.webrtc.configuration(servingAPI, servingHTTP)
     guard peers?.configuration != wanted else { return }
     let former = peers
     former?.close()

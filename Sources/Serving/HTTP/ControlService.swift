@@ -92,6 +92,7 @@ struct ControlService: Sendable {
           context.take(answer, of: question)
           if refusal == nil { refusal = context.renew(authenticator.roleOfNow(for: question)) }
           context.roleOfNow = { channel.isActive ? authenticator.roleOfNow(for: question) : nil }
+          context.roleAfterwards = { question.isFromHere ? Requester.unknown.role : nil }
         }
         let response =
           if let refusal { refusal.response } else { try await responder.respond(to: request, context: context) }

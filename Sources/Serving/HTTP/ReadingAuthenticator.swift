@@ -7,7 +7,8 @@ import Synchronization
 /// Decides who may read by plain HTTP: this machine, and others by Digest (RFC 7616), which sends no password.
 ///
 /// Only ``paths`` can be read this way, and nothing can be changed: a page in a browser could request anything that
-/// needs no login. Pages of other sites are refused (``RequestOrigin``). Requests through a proxy must log in like
+/// needs no login. This machine also gets the page, and watches by WebRTC (``WHEPAPI``), for which a browser asks no
+/// page of another origin. Pages of other sites are refused (``RequestOrigin``). Requests through a proxy must log in like
 /// those of other machines. So must requests by a name that is not the machine's own, as from a tunnel or by DNS
 /// rebinding. Failed logins wait as they do for RTSP: ``FailedLogins``.
 final class ReadingAuthenticator: Sendable {
@@ -63,7 +64,7 @@ final class ReadingAuthenticator: Sendable {
   /// Checks one request; its body need not have been read.
   func check(_ question: RequestAuthenticator.Question, at now: Instant) -> RequestAuthenticator.Answer {
     let request = question.request
-    if let refusal = Self.refusal(of: request) { return .refused(refusal, at: now) }
+    if let refusal = Self.refusal(of: request, isFromHere: question.isFromHere) { return .refused(refusal, at: now) }
     if RequestOrigin.isCrossSite(request) {
       events.refusedCrossSite()
       return .refused(.crossSiteReading, at: now)
@@ -77,11 +78,14 @@ final class ReadingAuthenticator: Sendable {
     return answer
   }
 
-  private static func refusal(of request: Request) -> HTTPRefusal? {
+  private static func refusal(of request: Request, isFromHere: Bool) -> HTTPRefusal? {
     let path = request.uri.path
+    if isFromHere, WHEPAPI.isWatching(request) { return nil }
     let parts = path.split(separator: "/", omittingEmptySubsequences: false)
     let isNamed = parts.count == 4 && parts[1] == "cameras" && !parts[2].isEmpty
-    guard paths.contains(isNamed ? "/\(parts[3])" : path) else { return .notForReading(path) }
+    let isOfPage =
+      isFromHere && (PageAPI.isPublic(request) || path.hasPrefix("/v1/cameras/") && path.hasSuffix("/viewers"))
+    guard isOfPage || paths.contains(isNamed ? "/\(parts[3])" : path) else { return .notForReading(path) }
     return request.method == .get || request.method == .head ? nil : .readingOnly(request.method)
   }
 }
