@@ -43,6 +43,8 @@ struct PageAPI: Sendable {
     "strings.js": File(script, PackageResources.strings_js),
     "viewers.js": File(script, PackageResources.viewers_js),
     "whep.js": File(script, PackageResources.whep_js),
+    // iPhones take no SVG.
+    "icon.png": File("image/png", PackageResources.icon_png),
     "icon.svg": File("image/svg+xml", PackageResources.icon_svg),
     "manifest.webmanifest": File("application/manifest+json", PackageResources.manifest_webmanifest),
   ]

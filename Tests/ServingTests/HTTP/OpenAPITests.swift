@@ -14,7 +14,8 @@ import Testing
   /// The routes that are no part of the API: the page, and WHEP, which has a specification of its own.
   private static let others: [String: Set<String>] = {
     let files = [
-      "alarm.js", "app.js", "elements.js", "icon.svg", "liveness.js", "login.js", "manifest.webmanifest", "mjpeg.js",
+      "alarm.js", "app.js", "elements.js", "icon.png", "icon.svg", "liveness.js", "login.js", "manifest.webmanifest",
+      "mjpeg.js",
       "page.css", "phones.js", "player.js", "strings.js", "viewers.js", "whep.js",
     ]
     var routes: [String: Set<String>] = ["/": ["get"], "/ca.crt": ["get"]]
