@@ -56,11 +56,13 @@ private struct Setup {
   func run() throws {
     let path = StandardPaths.configurationFile
     let former = try ConfigurationFile.mayExist(path) ? Self.text(of: path) : nil
+    // A mistake is told before anything changes.
+    let users = try former.flatMap { try Self.check($0, path: path).settings["users"]?.text }
     let camera = try chosenCamera()
-    let login = try chosenLogin()
+    let login = try chosenLogin(users)
 
     // From here on things change.
-    if let login { try add(login.name, login.password) }
+    if let login { try add(login.name, login.password, to: users) }
     try configure(path, former, camera)
     guard isForService else {
       return try writeOutput(
@@ -102,11 +104,13 @@ private struct Setup {
   private static func lasting(_ camera: CameraListing) -> String { camera.links.first ?? camera.path }
 
   /// Returns the user to add; nil if there are users.
-  private func chosenLogin() throws -> (name: UserName, password: String)? {
+  ///
+  /// - Parameter file: the users file that the configuration names.
+  private func chosenLogin(_ file: String?) throws -> (name: UserName, password: String)? {
     let hasUsers =
-      isForService
+      isForService && file == nil
       ? ServiceAccount.hasUsers == true
-      : (try? UsersFile(contentsOf: StandardPaths.usersFile).users.isEmpty) == false
+      : (try? UsersFile(contentsOf: file ?? StandardPaths.usersFile).users.isEmpty) == false
     if user == nil, hasUsers {
       writeError("user       there are users; nightjar user list lists them\n")
       return nil
@@ -144,9 +148,9 @@ private struct Setup {
 
   // MARK: Changes
 
-  private func add(_ name: UserName, _ password: String) throws {
-    guard isForService else {
-      let path = StandardPaths.usersFile
+  private func add(_ name: UserName, _ password: String, to file: String?) throws {
+    guard isForService, file == nil else {
+      let path = file ?? StandardPaths.usersFile
       try UsersFile.edit(path, mayCreate: true) { users in
         var entry = try UsersFile.User(name: name, password: password)
         entry.role = .control
