@@ -32,7 +32,7 @@ struct ControlServerTool {
     do {
       let path = arguments.count > 1 && arguments[1] != "default" ? arguments[1] : ControlSocket.defaultPath
       let box = Box(
-        cameras: cameras, phones: try Phones(path: "\(path.prefix { $0 != "." }).phones"))
+        cameras: cameras, phones: try? Phones(path: "\(path).phones"))
       let server = try ControlServer(path: path, limits: limits, target: box)
       let folder = getenv("CONTROL_HTTPS").map { String(cString: $0) }
       let network = try folder.map { try serveNetwork($0, networkLimits, box) }

@@ -13,19 +13,17 @@ extension StreamSession {
   func followCredentials() {
     // A reload reads the files itself.
     guard table.reload == nil, exchangeOfAPI == nil else { return }
-    let found = CredentialFiles(configuration)
-    let hasChanged = found != credentialFiles
+    guard serving != nil || servingAPI != nil || servingHTTP != nil else { return }
+    let hasChanged = credentialFiles.haveChanged()
     let isDue = Instant.now() >= nextCertificateCheck && servingAPI?.identity.authority != nil
     guard hasChanged || isDue else { return }
     nextCertificateCheck = .now() + Self.certificateInterval
-    credentialFiles = found
     do {
       let old = servingAPI?.identity.certificate
       follow(try servers(of: configuration, Notes()))
       if isAPIStale { exchangeOfAPI = .now() }
       publish()
-      // What this has just written is no change.
-      credentialFiles.own = CredentialFiles(configuration).own
+      credentialFiles.noteOwn()
       if servingAPI?.identity.certificate != old {
         terminal.line("HTTPS has another certificate now", event: "credentials")
       } else if hasChanged {
@@ -39,34 +37,59 @@ extension StreamSession {
   }
 }
 
-/// The state of the files of users, tokens and certificates: another one after each change.
-struct CredentialFiles: Equatable {
-  struct File: Equatable {
-    let device: UInt
-    let inode: UInt
-    let size: Int
-    let changed: [Int]
+/// The files of users, tokens and certificates, as they were at the last look. Looking allocates nothing.
+struct CredentialFiles {
+  /// The state of a file: another one after each change of content, owner or mode. All zero without a file.
+  private struct State: Equatable {
+    var device: UInt = 0
+    var inode: UInt = 0
+    var size = 0
+    var content = 0
+    var contentPart = 0
+    var status = 0
+    var statusPart = 0
 
-    /// The file behind a path; nil if there is none.
-    init?(_ path: String) {
-      var status = stat()
-      guard stat(path, &status) == 0 else { return nil }
-      (device, inode, size) = (UInt(status.st_dev), UInt(status.st_ino), Int(status.st_size))
-      // A change of owner or mode is one, too.
-      changed = [status.st_mtim.tv_sec, status.st_mtim.tv_nsec, status.st_ctim.tv_sec, status.st_ctim.tv_nsec]
+    init(_ path: [CChar]) {
+      var file = stat()
+      guard stat(path, &file) == 0 else { return }
+      (device, inode, size) = (UInt(file.st_dev), UInt(file.st_ino), Int(file.st_size))
+      (content, contentPart) = (file.st_mtim.tv_sec, file.st_mtim.tv_nsec)
+      (status, statusPart) = (file.st_ctim.tv_sec, file.st_ctim.tv_nsec)
     }
   }
 
-  private let users: File?
-  private let tokens: File?
-  private let certificates: [File?]
-  /// The host's own certificate and its authority.
-  var own: [File?]
+  private var paths: [[CChar]]
+  private var states: [State]
+  /// The number of files at the beginning that others write: those behind them are the host's own certificate and its
+  /// authority.
+  private let othersCount: Int
 
   init(_ configuration: ApplianceConfiguration) {
-    users = File(configuration.rtsp.users ?? StandardPaths.usersFile)
-    tokens = File(configuration.api.tokens ?? StandardPaths.tokensFile)
-    certificates = [configuration.rtsp.certificate, configuration.rtsp.key].map { $0.flatMap { File($0) } }
-    own = [SelfSignedIdentity.fileName, LocalAuthority.fileName].map { File("\(StandardPaths.stateDirectory)/\($0)") }
+    let rtsp = configuration.rtsp
+    let others = [
+      rtsp.users ?? StandardPaths.usersFile, configuration.api.tokens ?? StandardPaths.tokensFile, rtsp.certificate,
+      rtsp.key,
+    ].compactMap { $0 }
+    let own = [SelfSignedIdentity.fileName, LocalAuthority.fileName].map { "\(StandardPaths.stateDirectory)/\($0)" }
+    paths = (others + own).map { Array($0.utf8CString) }
+    states = paths.map { State($0) }
+    othersCount = others.count
+  }
+
+  /// Looks at the files. Returns `true` if one has changed since the last look.
+  mutating func haveChanged() -> Bool { look(from: 0) }
+
+  /// Notes the changes that nightjar itself has made.
+  mutating func noteOwn() { _ = look(from: othersCount) }
+
+  private mutating func look(from first: Int) -> Bool {
+    var hasChanged = false
+    for index in first..<paths.count {
+      let state = State(paths[index])
+      guard state != states[index] else { continue }
+      states[index] = state
+      hasChanged = true
+    }
+    return hasChanged
   }
 }
