@@ -15,8 +15,9 @@ struct SRTPSession: ~Copyable {
 
   /// Creates a session.
   ///
+  /// - Parameter repeatable: the number of last packets that may be given again.
   /// - Throws: ``SRTPError/library(_:)``, also if the library lacks the suite.
-  init(_ key: SRTPKey, _ direction: Direction, allowsRepetition: Bool = false) throws(SRTPError) {
+  init(_ key: SRTPKey, _ direction: Direction, repeatable: Int = 0) throws(SRTPError) {
     try Self.check(Self.initialization)
     var policy = srtp_policy_t()
     switch key.suite {
@@ -31,8 +32,8 @@ struct SRTPSession: ~Copyable {
       srtp_crypto_policy_set_aes_gcm_256_16_auth(&policy.rtcp)
     }
     policy.ssrc.type = direction == .outgoing ? ssrc_any_outbound : ssrc_any_inbound
-    policy.window_size = 128
-    policy.allow_repeat_tx = allowsRepetition ? 1 : 0
+    policy.window_size = UInt(max(128, repeatable))
+    policy.allow_repeat_tx = repeatable > 0 ? 1 : 0
     var bytes = key.bytes
     var made: srtp_t?
     let status = bytes.withUnsafeMutableBufferPointer { bytes in

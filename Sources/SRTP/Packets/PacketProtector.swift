@@ -15,11 +15,12 @@ package final class PacketProtector {
 
   /// Creates a protector for new streams, whose packets must follow in the order of their sequence numbers.
   ///
-  /// - Parameter allowsRepetition: `true` protects one of the last 128 packets once more if it is given again, unchanged.
+  /// - Parameter repeatable: the number of last packets of which one is protected once more if it is given again,
+  ///   unchanged; at most 32,767.
   /// - Throws: ``SRTPError/library(_:)``.
-  package init(_ key: SRTPKey, allowsRepetition: Bool = false) throws(SRTPError) {
+  package init(_ key: SRTPKey, repeatable: Int = 0) throws(SRTPError) {
     self.key = key
-    session = try SRTPSession(key, .outgoing, allowsRepetition: allowsRepetition)
+    session = try SRTPSession(key, .outgoing, repeatable: repeatable)
   }
 
   /// Appends the protected packets of `packets` to `batch`, as contiguous packets in the batch's own memory. Each is
