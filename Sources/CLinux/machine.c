@@ -2,6 +2,7 @@
 #include "nightjar_machine.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
@@ -38,6 +39,8 @@ int64_t nightjar_lockable_bytes(void) {
   munmap(mapped, beyond);
   return INT64_MAX;
 }
+
+int nightjar_set_pipe_size(int pipe, int bytes) { return fcntl(pipe, F_SETPIPE_SZ, bytes); }
 
 int nightjar_lock_memory(void) { return mlockall(MCL_CURRENT | MCL_FUTURE | MCL_ONFAULT) == 0 ? 0 : errno; }
 

@@ -1,9 +1,11 @@
 #define _GNU_SOURCE
 #include "nightjar_sockets.h"
 
+#include <errno.h>
 #include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/udp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stddef.h>
@@ -75,6 +77,41 @@ int nightjar_tell_local_address(int socket, int family) {
   int one = 1;
   return family == AF_INET6 ? setsockopt(socket, IPPROTO_IPV6, IPV6_RECVPKTINFO, &one, sizeof one)
                             : setsockopt(socket, IPPROTO_IP, IP_PKTINFO, &one, sizeof one);
+}
+
+int nightjar_tcp_listener(const struct sockaddr *address, socklen_t length, int backlog) {
+  int descriptor = socket(address->sa_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, IPPROTO_TCP);
+  if (descriptor < 0) return -1;
+  int one = 1;
+  setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  if (address->sa_family == AF_INET6) setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &one, sizeof one);
+  if (bind(descriptor, address, length) == 0 && listen(descriptor, backlog) == 0) return descriptor;
+  int error = errno;
+  close(descriptor);
+  errno = error;
+  return -1;
+}
+
+int nightjar_accept(int listener, void *client, socklen_t *length, int unsent) {
+  int descriptor = accept4(listener, client, length, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  if (descriptor < 0) return -1;
+  int one = 1;
+  setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &one, sizeof one);
+  setsockopt(descriptor, IPPROTO_TCP, TCP_NOTSENT_LOWAT, &unsent, sizeof unsent);
+  return descriptor;
+}
+
+ssize_t nightjar_send_bytes(int socket, const void *bytes, size_t count) {
+  return send(socket, bytes, count, MSG_DONTWAIT | MSG_NOSIGNAL);
+}
+
+ssize_t nightjar_receive_bytes(int socket, void *memory, size_t capacity) {
+  return recv(socket, memory, capacity, MSG_DONTWAIT);
+}
+
+int nightjar_has_room(int socket) {
+  struct pollfd descriptor = {.fd = socket, .events = POLLOUT};
+  return poll(&descriptor, 1, 0) > 0;
 }
 
 int nightjar_unsent_bytes(int socket) {

@@ -1,5 +1,7 @@
 #include "nightjar_v4l2.h"
 
+#include <linux/usb/video.h>
+#include <linux/uvcvideo.h>
 #include <string.h>
 #include <sys/ioctl.h>
 
@@ -62,4 +64,15 @@ int nightjar_menu_item(int descriptor, __u32 identifier, __u32 index, __u8 name[
   memcpy(name, item.name, sizeof item.name);
   *value = item.value;
   return result;
+}
+
+int nightjar_uvc_set(int descriptor, __u8 unit, __u8 selector, __u8 *data, __u16 size) {
+  struct uvc_xu_control_query query;
+  memset(&query, 0, sizeof query);
+  query.unit = unit;
+  query.selector = selector;
+  query.query = UVC_SET_CUR;
+  query.size = size;
+  query.data = data;
+  return ioctl(descriptor, UVCIOC_CTRL_QUERY, &query);
 }

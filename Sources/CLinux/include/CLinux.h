@@ -6,6 +6,7 @@
 #include "nightjar_devices.h"
 #include "nightjar_files.h"
 #include "nightjar_machine.h"
+#include "nightjar_processes.h"
 #include "nightjar_sockets.h"
 #include "nightjar_threads.h"
 #include "nightjar_v4l2.h"

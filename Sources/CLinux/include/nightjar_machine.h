@@ -19,6 +19,9 @@ int64_t nightjar_lockable_bytes(void);
 // (mlockall(2) with MCL_ONFAULT). 0, or an errno.
 int nightjar_lock_memory(void);
 
+// F_SETPIPE_SZ: lets a pipe hold so many bytes; -1 and errno.
+int nightjar_set_pipe_size(int pipe, int bytes);
+
 // Bytes of the file system of path that are free to this user, or -1 and errno.
 int64_t nightjar_free_bytes(const char *path);
 

@@ -1,4 +1,4 @@
-// Sending many datagrams in one call, and receiving signals by descriptor.
+// Sending many datagrams in one call, TCP connections that carry them, and receiving signals by descriptor.
 #ifndef NIGHTJAR_SOCKETS_H
 #define NIGHTJAR_SOCKETS_H
 
@@ -51,6 +51,21 @@ ssize_t nightjar_receive_from(int socket, void *memory, size_t capacity, void *s
 // The most segments of one message, and its most bytes: the kernel's limit since 4.18, and an IPv4 packet's.
 static const int nightjar_segment_limit = 64;
 static const int nightjar_segmented_bytes_limit = 65507;
+
+// A TCP socket that listens at the address, close-on-exec and non-blocking; of IPv6 alone where the address is of that family.
+// -1 and errno.
+int nightjar_tcp_listener(const struct sockaddr *address, socklen_t length, int backlog);
+
+// Takes a connection, whose client is told as a struct sockaddr_storage: close-on-exec, non-blocking, without Nagle's
+// algorithm, and with room for `unsent` bytes that have not been sent even once. -1 and errno.
+int nightjar_accept(int listener, void *client, socklen_t *length, int unsent);
+
+// send(2) and recv(2) on a connection without waiting: how many bytes, or -1 and errno.
+ssize_t nightjar_send_bytes(int socket, const void *bytes, size_t count);
+ssize_t nightjar_receive_bytes(int socket, void *memory, size_t capacity);
+
+// 1 if the connection takes bytes now, or has failed.
+int nightjar_has_room(int socket);
 
 // Bytes that were sent on the socket and have not left the machine, with what the kernel needs to keep them; -1 and
 // errno.

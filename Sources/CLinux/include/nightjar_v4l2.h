@@ -14,6 +14,9 @@ int nightjar_control_value(int descriptor, __u32 identifier, int is_wide, __s64 
 int nightjar_set_control(int descriptor, __u32 identifier, int is_wide, __s64 value);
 int nightjar_menu_item(int descriptor, __u32 identifier, __u32 index, __u8 name[32], __s64 *value);
 
+// UVCIOC_CTRL_QUERY with UVC_SET_CUR: sets a control of a webcam's extension unit. 0, or -1 with errno.
+int nightjar_uvc_set(int descriptor, __u8 unit, __u8 selector, __u8 *data, __u16 size);
+
 static const unsigned long nightjar_VIDIOC_QUERYCAP = VIDIOC_QUERYCAP;
 static const unsigned long nightjar_VIDIOC_ENUM_FMT = VIDIOC_ENUM_FMT;
 static const unsigned long nightjar_VIDIOC_ENUM_FRAMESIZES = VIDIOC_ENUM_FRAMESIZES;
@@ -72,6 +75,8 @@ static const __u64 nightjar_V4L2_STD_525_60 = V4L2_STD_525_60;
 static const unsigned int nightjar_V4L2_CID_HFLIP = V4L2_CID_HFLIP;
 static const unsigned int nightjar_V4L2_CID_VFLIP = V4L2_CID_VFLIP;
 static const unsigned int nightjar_V4L2_CID_ROTATE = V4L2_CID_ROTATE;
+static const unsigned int nightjar_V4L2_CID_MPEG_VIDEO_FORCE_KEY_FRAME = V4L2_CID_MPEG_VIDEO_FORCE_KEY_FRAME;
+static const unsigned int nightjar_V4L2_CID_MPEG_VIDEO_BITRATE = V4L2_CID_MPEG_VIDEO_BITRATE;
 static const unsigned int nightjar_V4L2_CID_CAMERA_SENSOR_ROTATION = V4L2_CID_CAMERA_SENSOR_ROTATION;
 static const unsigned int nightjar_V4L2_CTRL_FLAG_DISABLED = V4L2_CTRL_FLAG_DISABLED;
 static const unsigned int nightjar_V4L2_CTRL_FLAG_READ_ONLY = V4L2_CTRL_FLAG_READ_ONLY;

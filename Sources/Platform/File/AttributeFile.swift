@@ -11,8 +11,15 @@ package enum AttributeFile {
   /// - Throws: ``SystemFailure`` where the system refuses to read it.
   package static func text(_ path: String) throws(SystemFailure) -> String? {
     var bytes = [UInt8](repeating: 0, count: limit)
-    let count = read(path, &bytes, bytes.count)
-    guard count >= 0 else { return try absence(path, errno) }
+    let count: Int
+    do throws(SystemFailure) {
+      count = try read(path, &bytes, bytes.count)
+    } catch {
+      guard [ENOENT, ENODEV, ENXIO, ENOTDIR].contains(error.errorNumber) else {
+        throw SystemFailure(path, errorNumber: error.errorNumber)
+      }
+      return nil
+    }
     let text = String(decoding: bytes[..<count], as: UTF8.self)
     return String(text.prefix { !$0.isNewline })
   }
@@ -21,8 +28,7 @@ package enum AttributeFile {
   /// nothing, because some values are read again and again.
   package static func integer(_ path: String) -> Int? {
     var bytes = InlineArray<24, UInt8>(repeating: 0)
-    let count = read(path, &bytes, bytes.count)
-    guard count > 0 else { return nil }
+    guard let count = try? read(path, &bytes, bytes.count), count > 0 else { return nil }
     let isNegative = bytes[0] == UInt8(ascii: "-")
     var value: Int?
     for index in (isNegative ? 1 : 0)..<count {
@@ -37,29 +43,16 @@ package enum AttributeFile {
     return value
   }
 
-  /// Reads at most `size` bytes of the file into `memory`. Returns their number, or a negative number with the reason
-  /// in `errno`.
-  private static func read(_ path: String, _ memory: UnsafeMutableRawPointer, _ size: Int) -> Int {
-    // A string that is passed directly is copied into an array first.
-    let descriptor = path.withCString { open($0, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) }
-    guard descriptor >= 0 else { return -1 }
-    var count = 0
-    repeat { count = Glibc.read(descriptor, memory, size) } while count < 0 && errno == EINTR
-    let errorNumber = errno
-    close(descriptor)
-    errno = errorNumber
-    return count
+  /// Reads at most `size` bytes of the file into `memory`, and returns their number.
+  private static func read(
+    _ path: String, _ memory: UnsafeMutableRawPointer, _ size: Int
+  ) throws(SystemFailure) -> Int {
+    let file = try FileDescriptor(path, O_RDONLY | O_NONBLOCK | O_NOCTTY)
+    return try syscall("read") { Glibc.read(file.number, memory, size) }
   }
 
   /// Returns the text of a foreign file, made safe for a terminal.
   package static func printable(_ text: String) -> String {
     String(text.unicodeScalars.prefix(80).map { (" "..."~").contains(Character($0)) ? Character($0) : "?" })
-  }
-
-  private static func absence(_ path: String, _ errorNumber: CInt) throws(SystemFailure) -> String? {
-    guard [ENOENT, ENODEV, ENXIO, ENOTDIR].contains(errorNumber) else {
-      throw SystemFailure(path, errorNumber: errorNumber)
-    }
-    return nil
   }
 }

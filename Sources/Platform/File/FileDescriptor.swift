@@ -1,5 +1,15 @@
 import CLinux
-import Glibc
+public import Glibc
+
+/// Makes a system call, and repeats it while a signal interrupts it (`EINTR`). Returns its result; `errno` says more where
+/// it is less than 0.
+@inlinable
+package func uninterrupted<Result: SignedInteger>(_ call: () -> Result) -> Result {
+  while true {
+    let result = call()
+    if result >= 0 || errno != EINTR { return result }
+  }
+}
 
 /// Makes a system call, and repeats it while a signal interrupts it (`EINTR`). Returns its result, which is 0 or more.
 ///
@@ -9,12 +19,9 @@ import Glibc
 package func syscall<Result: SignedInteger>(
   _ name: String, _ call: () -> Result
 ) throws(SystemFailure) -> Result {
-  while true {
-    let result = call()
-    if result >= 0 { return result }
-    let errorNumber = errno
-    guard errorNumber == EINTR else { throw SystemFailure(name, errorNumber: errorNumber) }
-  }
+  let result = uninterrupted(call)
+  guard result >= 0 else { throw SystemFailure(name) }
+  return result
 }
 
 /// A kernel descriptor with one owner, which closes it.
@@ -29,8 +36,15 @@ package struct FileDescriptor: ~Copyable {
   ///
   /// - Throws: ``SystemFailure`` called `open`.
   package init(_ path: String, _ flags: CInt, mode: UInt32 = 0) throws(SystemFailure) {
-    number = try syscall("open") { Glibc.open(path, flags | O_CLOEXEC, mode) }
+    // A string that is passed directly is copied into an array first.
+    number = try syscall("open") { path.withCString { Glibc.open($0, flags | O_CLOEXEC, mode) } }
   }
+
+  /// Takes ownership of the descriptor that a system call opens.
+  ///
+  /// - Parameter name: the call, for the message.
+  /// - Throws: ``SystemFailure`` with the `errno` of the call.
+  package init(from name: String, _ open: () -> CInt) throws(SystemFailure) { number = try syscall(name, open) }
 
   deinit { Glibc.close(number) }
 
@@ -45,8 +59,8 @@ package struct FileDescriptor: ~Copyable {
   ///
   /// - Throws: ``SystemFailure`` called `close`.
   package consuming func close() throws(SystemFailure) {
-    let result = Glibc.close(take())
-    guard result == 0 else { throw SystemFailure("close") }
+    // Not repeated after `EINTR`: Linux has released the number, and another thread may have it already.
+    guard Glibc.close(take()) == 0 else { throw SystemFailure("close") }
   }
 
   /// Returns the next bytes of the file, at most `limit`.

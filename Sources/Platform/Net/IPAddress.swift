@@ -59,6 +59,45 @@ package struct IPAddress: Hashable, Sendable {
   /// `true` for an IPv6 link-local address: fe80::/10 (RFC 4291 section 2.5.6).
   package var isIPv6LinkLocal: Bool { isIPv6 && bytes[0] == 0xFE && bytes[1] & 0xC0 == 0x80 }
 
+  /// `true` for a link-local address of either family: 169.254.0.0/16 (RFC 3927) or fe80::/10.
+  package var isLinkLocal: Bool { isIPv6 ? isIPv6LinkLocal : bytes[0] == 169 && bytes[1] == 254 }
+
   /// `true` for a multicast address: 224.0.0.0/4 or ff00::/8.
   package var isMulticast: Bool { isIPv6 ? bytes[0] == 0xFF : bytes[0] & 0xF0 == 0xE0 }
+
+  /// `true` for an address that a host of the internet may have, by the registries of RFC 6890: no address of this host, of
+  /// a private network, of a link, of documentation or of a group. An IPv4 address within an IPv6 address counts as itself.
+  package var isPublic: Bool {
+    guard isIPv6 else { return !Self.special4.contains { $0.contains(bytes) } }
+    if Self.embedding.contains(where: { $0.contains(bytes) }) {
+      return IPAddress(bytes: Array(bytes[12...]))?.isPublic ?? false
+    }
+    // Global unicast is 2000::/3.
+    return bytes[0] & 0xE0 == 0x20 && !Self.special6.contains { $0.contains(bytes) }
+  }
+
+  /// The addresses that begin with the same bits.
+  private struct Prefix {
+    let bytes: [UInt8]
+    let length: Int
+
+    init(_ text: String, _ length: Int) { (bytes, self.length) = (IPAddress(text)?.bytes ?? [], length) }
+
+    func contains(_ address: [UInt8]) -> Bool {
+      (0..<length).allSatisfy { bit in (bytes[bit / 8] ^ address[bit / 8]) & (0x80 >> UInt8(bit % 8)) == 0 }
+    }
+  }
+
+  /// NAT64 (RFC 6052), by which a host without IPv4 reaches hosts of IPv4, and IPv4-mapped addresses.
+  private static let embedding = [Prefix("64:ff9b::", 96), Prefix("::ffff:0:0", 96)]
+  private static let special4 = [
+    Prefix("0.0.0.0", 8), Prefix("10.0.0.0", 8), Prefix("100.64.0.0", 10), Prefix("127.0.0.0", 8),
+    Prefix("169.254.0.0", 16), Prefix("172.16.0.0", 12), Prefix("192.0.0.0", 24), Prefix("192.0.2.0", 24),
+    Prefix("192.88.99.0", 24), Prefix("192.168.0.0", 16), Prefix("198.18.0.0", 15), Prefix("198.51.100.0", 24),
+    Prefix("203.0.113.0", 24), Prefix("224.0.0.0", 3),
+  ]
+  /// Teredo and other protocols' own addresses, documentation, and 6to4, which leads to an IPv4 address of any kind.
+  private static let special6 = [
+    Prefix("2001::", 23), Prefix("2001:db8::", 32), Prefix("2002::", 16), Prefix("3fff::", 20),
+  ]
 }

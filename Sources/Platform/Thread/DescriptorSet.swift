@@ -3,6 +3,7 @@ import Glibc
 
 /// A set of descriptors of which many are watched and few are ready: epoll(7), level-triggered. One thread uses it.
 package final class DescriptorSet {
+  private let descriptor: FileDescriptor
   /// The descriptor to `poll` for `POLLIN`: readable while one of the descriptors is ready.
   package let fileDescriptor: CInt
   private let readiness: UInt32
@@ -20,15 +21,14 @@ package final class DescriptorSet {
   ///
   /// - Throws: ``SystemFailure`` where the process has no descriptor left.
   package init(_ readiness: Readiness, capacity: Int = 16) throws(SystemFailure) {
-    let descriptor = nightjar_epoll()
-    guard descriptor >= 0 else { throw SystemFailure("epoll_create1") }
-    fileDescriptor = descriptor
+    let made = try FileDescriptor(from: "epoll_create1", nightjar_epoll)
+    fileDescriptor = made.number
+    descriptor = made
     self.readiness = readiness == .input ? nightjar_EPOLLIN : nightjar_EPOLLOUT
     events = .allocate(capacity: max(1, capacity))
   }
 
   deinit {
-    close(fileDescriptor)
     events.deallocate()
   }
 
@@ -36,9 +36,7 @@ package final class DescriptorSet {
   ///
   /// - Throws: ``SystemFailure`` where it is watched already, or the kernel watches no more (`fs.epoll`).
   package func insert(_ descriptor: CInt, token: UInt64) throws(SystemFailure) {
-    guard nightjar_epoll_watch(fileDescriptor, descriptor, token, readiness) == 0 else {
-      throw SystemFailure("epoll_ctl")
-    }
+    try syscall("epoll_ctl") { nightjar_epoll_watch(fileDescriptor, descriptor, token, readiness) }
   }
 
   /// Stops watching `descriptor`; does nothing where it was not watched.

@@ -9,9 +9,14 @@ public final class EventQueue<Event: Sendable>: Sendable {
   /// Creates an empty queue for at most `limit` events.
   public init(limit: Int = 64) { self.limit = limit }
 
-  /// Adds `event`. Any thread may call it.
-  public func add(_ event: Event) {
-    waiting.withLock { if $0.count < limit { $0.append(event) } }
+  /// Adds `event`. Returns `false` if there is no room, and the event is dropped. Any thread may call it.
+  @discardableResult
+  public func add(_ event: Event) -> Bool {
+    waiting.withLock { waiting in
+      guard waiting.count < limit else { return false }
+      waiting.append(event)
+      return true
+    }
   }
 
   /// Returns and removes the events since the last call.

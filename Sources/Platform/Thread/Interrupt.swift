@@ -5,6 +5,7 @@ import Synchronization
 /// A descriptor that is readable after `fire` until it is cleared. A thread that polls a device polls it too, so that
 /// another thread can stop or wake it.
 public struct Interrupt: ~Copyable, Sendable {
+  private let descriptor: FileDescriptor
   /// The descriptor to `poll` for `POLLIN`.
   public let fileDescriptor: CInt
   /// A copy of the state, readable without a system call, because the frame path reads it for each picture.
@@ -14,13 +15,9 @@ public struct Interrupt: ~Copyable, Sendable {
   ///
   /// - Throws: ``SystemFailure`` where the process has no descriptor left.
   public init() throws(SystemFailure) {
-    let descriptor = nightjar_eventfd()
-    guard descriptor >= 0 else { throw SystemFailure("eventfd") }
-    fileDescriptor = descriptor
-  }
-
-  deinit {
-    close(fileDescriptor)
+    let made = try FileDescriptor(from: "eventfd", nightjar_eventfd)
+    fileDescriptor = made.number
+    descriptor = made
   }
 
   /// Wakes every waiter until the interrupt is cleared. Any thread may call it, and so may a signal handler.
