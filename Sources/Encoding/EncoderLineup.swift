@@ -18,7 +18,8 @@ public import Platform
 /// - The first frame of the other **orientation** goes to the standby slots, after the pictures that the former encoder
 ///   held back. The former slots become the standby; an encoder with lookahead is prepared again first.
 /// - After ``restrict(_:)``, slots for smaller pictures, another effort or other colours take over once they are
-///   prepared. ``frameSize(for:)`` returns the size to which frames are to be scaled meanwhile.
+///   prepared; those of a greater effort at the next key frame that is due. ``frameSize(for:)`` returns the size to
+///   which frames are to be scaled meanwhile.
 ///
 /// A standby software encoder costs some 18 MB at 1280x720. Without ``Policy/keepsStandby`` it is opened when it is
 /// needed, and freed once the hardware works again.
@@ -158,7 +159,9 @@ public final class EncoderLineup: VideoEncoder, @unchecked Sendable {
     // Checked before any switch and before the hardware gets the frame: a frame that breaks the contract changes
     // nothing.
     let size = frame.rotatedSize
-    if !state.isSettled(for: size), let next = state.next(for: size, isReady: { standby?.isReady(for: $0) ?? false }) {
+    if !state.isSettled(for: size),
+      let next = state.next(for: size, isDue: keyFrame, isReady: { standby?.isReady(for: $0) ?? false })
+    {
       try frame.check(for: next.size)
       try turn(to: next, sink)
     } else {

@@ -15,6 +15,9 @@ import Platform
 /// | lookahead | – | – | 10 frames | 40 frames |
 /// | x264 preset | ultrafast | ultrafast | veryfast | medium |
 /// | VA-API quality | 7 | the driver's | 4 | 1 |
+///
+/// The program `nightjar` begins live-capture with another x264 preset and profile, and changes the preset while it streams
+/// (`--x264-preset auto`).
 public enum EncoderPreset: String, CaseIterable, Sendable {
   /// A viewer steers by the picture: no frame is much larger than another, and its slices are sent one by one.
   case ultraLowLatency = "ultra-low-latency"

@@ -14,6 +14,8 @@ public enum EncoderChoice: String, CaseIterable, Sendable {
   case vaapi
   /// x264, in software.
   case x264
+  /// The camera's own H.264, and the encoder of ``auto`` for pictures that the camera cannot code as requested.
+  case camera
 }
 
 /// The picture sizes that an encoder must accept.
@@ -93,7 +95,7 @@ public enum EncoderSelector {
           let offer = turns ? TurnOffer() : nil
           let encoder = try EncoderLineup(
             configuration, library: candidate.library, policy: policy, aspects: aspects, offer: offer,
-            health: DriverHealth(clock: clock), events: events, software: choice == .auto ? software : nil,
+            health: DriverHealth(clock: clock), events: events, software: choice == .vaapi ? nil : software,
             hardware: candidate.open)
           return try prepared(
             encoder, explanation: behind(choice, software, policy), events: events, turning: offer)
@@ -141,7 +143,7 @@ public enum EncoderSelector {
     _ choice: EncoderChoice, _ software: EncoderLineup.MakeSoftware?, _ policy: EncoderLineup.Policy
   ) -> String {
     guard software != nil else { return "there is no fallback: \(withoutX264)" }
-    guard choice == .auto else { return "there is no fallback; --encoder auto adds x264" }
+    guard choice != .vaapi else { return "there is no fallback; --encoder auto adds x264" }
     return policy.keepsStandby ? "x264 stands by" : "x264 takes over when needed"
   }
 

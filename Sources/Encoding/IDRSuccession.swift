@@ -29,6 +29,12 @@ final class IDRSuccession: AccessUnitSink {
     try encode(true)
   }
 
+  /// Returns `true` if `unit` is a key frame that repeats the id of the last picture, also a key frame.
+  func isRepeated(by unit: borrowing AccessUnit) -> Bool {
+    guard let last, unit.isKeyFrame else { return false }
+    return unit.idrPictureID == last
+  }
+
   /// Records a picture that was delivered another way.
   func note(_ unit: borrowing AccessUnit) {
     if unit.isFirstPart { last = unit.isKeyFrame ? unit.idrPictureID : nil }

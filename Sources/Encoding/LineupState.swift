@@ -48,6 +48,8 @@ struct LineupState {
   private(set) var isPending = false
   /// `true` if the next picture is the first one of another encoder, and so a key frame.
   private(set) var isFirst = false
+  /// The number of frames for which prepared slots of a greater effort have waited for a key frame that is due.
+  private var waited = 0
   /// The counts of changes of the live encoder; no other events are counted.
   private(set) var changes = EncoderCounters()
 
@@ -81,17 +83,30 @@ struct LineupState {
     return .make(other.configuration)
   }
 
-  /// Returns the shape for a frame of `size`; nil if the live slots are for it. `isReady` returns `true` if standby
-  /// slots of a configuration are ready.
-  func next(for size: PictureSize, isReady: (EncoderConfiguration) -> Bool) -> Shape? {
+  /// Returns the shape for a frame of `size`; nil if the live slots are for it. `isDue` is `true` if the frame is to be a
+  /// key frame. `isReady` returns `true` if standby slots of a configuration are ready.
+  mutating func next(for size: PictureSize, isDue: Bool, isReady: (EncoderConfiguration) -> Bool) -> Shape? {
     let pending = pending
-    if let pending, pending.size == size, isReady(pending.configuration) { return pending }
+    if let pending, pending.size == size, isReady(pending.configuration), isDue || !waits(for: pending) {
+      return pending
+    }
     if size == current.size { return nil }
     let others = [
       shape(isTurned: !current.isTurned, wanted), shape(isTurned: !current.isTurned, current.restrictions), pending,
     ]
     for case let other? in others where other.size == size { return other }
     return nil
+  }
+
+  /// Returns `true` if `pending` waits for a key frame that is due: nothing is urgent about a greater effort, and a key
+  /// frame of its own costs bits. After ten seconds of frames it waits no longer.
+  private mutating func waits(for pending: Shape) -> Bool {
+    let (next, now) = (pending.configuration, current.configuration)
+    guard next.differsInEffortAlone(from: now), next.effortStep > now.effortStep, next.refreshFrames == nil else {
+      return false
+    }
+    waited += 1
+    return Double(waited) <= now.frameRate.framesPerSecond * 10
   }
 
   /// Returns the size that the next frame must have, for a source whose pictures have the size `upright`.
@@ -107,6 +122,7 @@ struct LineupState {
   /// Makes the slots of `next` live. `configuration` is that of the former slots; nil if they failed.
   mutating func turn(to next: Shape, former configuration: EncoderConfiguration?) -> Standby {
     isFirst = true
+    waited = 0
     if next.isTurned != current.isTurned { changes.switches += 1 }
     if next.restrictions != current.restrictions { changes.adaptations += 1 }
     current = next
@@ -122,6 +138,7 @@ struct LineupState {
   /// Requests other restrictions. If only the effort differs, `change` returns `true` if the live encoder accepted it.
   mutating func restrict(_ restrictions: EncoderRestrictions, change: (EncodingEffort?) -> Bool) -> Standby {
     wanted = restrictions
+    waited = 0
     if let pending, pending.configuration.differsInEffortAlone(from: current.configuration),
       change(pending.configuration.effort)
     {
@@ -172,6 +189,9 @@ struct LineupState {
 }
 
 extension EncoderConfiguration {
+  /// The step of the effort in x264's presets.
+  fileprivate var effortStep: Int { (effort ?? EncoderSelector.effort(ofPreset: x264Preset))?.rawValue ?? 0 }
+
   fileprivate func differsInEffortAlone(from other: EncoderConfiguration) -> Bool {
     var same = other
     same.effort = effort

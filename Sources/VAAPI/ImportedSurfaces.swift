@@ -1,6 +1,7 @@
 import CVA
 import Glibc
 import Media
+import Platform
 
 /// DMA-BUFs of a camera as surfaces that the driver encodes from. Each is imported at its first use and kept, since a
 /// camera reuses a small set of buffers.
@@ -51,21 +52,20 @@ final class ImportedSurfaces {
   ///
   /// The descriptor is duplicated while the frame exists: a driver that answers late must not find another file under
   /// the number.
-  func descriptor(for buffer: DMABuffer) -> CInt? {
+  func descriptor(for buffer: DMABuffer) -> FileDescriptor? {
     for index in known.indices where known[index].buffer == buffer { return nil }
-    return fcntl(buffer.fileDescriptor, F_DUPFD_CLOEXEC, 0)
+    return try? FileDescriptor(from: "fcntl") { fcntl(buffer.fileDescriptor, F_DUPFD_CLOEXEC, 0) }
   }
 
-  /// Returns the surface for `buffer`; nil if the driver refuses it. Closes `descriptor`.
-  func surface(for buffer: DMABuffer, _ descriptor: CInt?) -> VASurfaceID? {
-    defer { if let descriptor, descriptor >= 0 { close(descriptor) } }
+  /// Returns the surface for `buffer`; nil if the driver refuses it.
+  func surface(for buffer: DMABuffer, _ descriptor: consuming FileDescriptor?) -> VASurfaceID? {
     pictures += 1
     dropStale(but: buffer)
     for index in known.indices where known[index].buffer == buffer {
       known[index].lastUse = pictures
       return known[index].surface
     }
-    guard let descriptor, descriptor >= 0, let surface = importing(buffer, descriptor) else {
+    guard let descriptor, let surface = importing(buffer, descriptor.number) else {
       isPossible = false
       return nil
     }

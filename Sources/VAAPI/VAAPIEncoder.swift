@@ -48,14 +48,14 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   private var captured = Instant.zero
 
   /// The source of the next picture.
-  private enum Loaded {
+  private enum Loaded: ~Copyable {
     case nothing
     /// The picture is in the mapped surface.
     case copy
     /// The picture is in the mapped input surface of the video processing.
     case turnedCopy(Orientation)
     /// The driver reads the DMA-BUF in place. If it cannot, the planes are copied.
-    case buffer(DMABuffer, descriptor: CInt?, Orientation)
+    case buffer(DMABuffer, descriptor: FileDescriptor?, Orientation)
   }
 
   /// Opens the driver of the render node at the path `node` for `configuration`.
@@ -207,11 +207,10 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   ///   output is not as requested.
   public func encodeLoaded(keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
     guard let session else { throw .stopped }
-    let source = loaded
-    loaded = .nothing
+    let source = exchange(&loaded, with: .nothing)
     let isIDR = keyFrame || needsKeyFrame || position.orderCount >= PicturePosition.orderCountLimit
     var (isImported, isTurned) = (false, false)
-    switch source {
+    switch consume source {
     case .nothing: throw .order(call: "encodeLoaded(keyFrame:deliver:)", needs: "load(_:)")
     case .copy: try encode(try session.upload.finish(), session, isIDR: isIDR)
     case .turnedCopy(let orientation):

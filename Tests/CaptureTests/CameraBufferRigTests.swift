@@ -253,6 +253,32 @@ private enum Told {
     camera.stop()
   }
 
+  /// A consumer that needs longer than a frame interval for each picture, in the camera's own buffers and converted.
+  @Test(arguments: ["NV12", "YUYV"])
+  func `a slow consumer gets the newest picture, and those before it are counted`(format: String) throws {
+    let camera = try Self.camera(0, format)
+    let interrupt = try Interrupt()
+    try camera.start()
+    var (ages, overtaken): ([Duration], Int) = ([], 0)
+    let deadline = Date(timeIntervalSinceNow: 60)
+    while ages.count < 10, Date() < deadline {
+      switch try camera.next(interrupt: interrupt) {
+      case .frame(let frame):
+        ages.append(Instant.now() - frame.captured)
+        // A queue of four buffers would make each picture as old as four intervals.
+        usleep(170_000)
+      case .dropped(let cause, let count): if cause == .captureLate { overtaken += count }
+      case .idle: break
+      case .ended: break
+      }
+    }
+    camera.stop()
+    #expect(ages.count == 10)
+    #expect(overtaken >= 10)
+    let median = ages.sorted()[ages.count / 2]
+    #expect(median < FrameRate.thirty.interval * 2, "\(ages.map(\.milliseconds))")
+  }
+
   @Test func `frames come back from many threads while the camera goes on`() throws {
     let camera = try Self.camera(0)
     for _ in 0..<3 {

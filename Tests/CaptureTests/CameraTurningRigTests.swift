@@ -34,15 +34,18 @@ import Testing
       poolCapacity: capacity, fixedOrientation: fixed)
   }
 
-  /// The next event that is neither idle nor a loss by the driver.
+  /// The next event that is neither idle, nor a loss by the driver, nor a picture that a newer one has overtaken.
   private static func event(_ camera: V4L2Camera) throws -> CaptureEvent {
     let interrupt = try Interrupt()
     let deadline = Date(timeIntervalSinceNow: 30)
     while Date() < deadline {
       switch try camera.next(interrupt: interrupt) {
       case .frame(let frame): return .frame(frame)
-      case .dropped(let cause, let count) where cause != .driver: return .dropped(cause, count: count)
-      default: break
+      case .idle: break
+      case .dropped(.driver, _): break
+      case .dropped(.captureLate, _): break
+      case .dropped(let cause, let count): return .dropped(cause, count: count)
+      case .ended: return .ended
       }
     }
     throw SystemFailure("no picture", errorNumber: ETIMEDOUT)

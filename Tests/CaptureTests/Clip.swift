@@ -1,6 +1,8 @@
 import Foundation
 import Media
+import Platform
 import TestSupport
+import Testing
 
 /// A folder with one clip in it, which goes when this value does.
 final class Clip {
@@ -22,6 +24,22 @@ func testClip(_ size: PictureSize, _ pixelFormat: String, frames: Int, rate: Str
       ffmpeg -nostdin -v error -f lavfi -i testsrc2=size=\(size):rate=\(rate) -frames:v \(frames) \
       -pix_fmt \(pixelFormat) -strict -1 -f yuv4mpegpipe -
       """)
+}
+
+/// Expects that a live source soon counts a picture as lost because all memory is in use.
+func expectExhaustion(of source: some VideoSource, _ interrupt: borrowing Interrupt) throws {
+  for _ in 0..<100 {
+    switch try source.next(interrupt: interrupt) {
+    case .dropped(.poolExhausted, let count):
+      #expect(count == 1)
+      return
+    case .dropped(.driver, _): break
+    default:
+      Issue.record("neither a drop")
+      return
+    }
+  }
+  Issue.record("the memory is never exhausted")
 }
 
 /// The picture without padding: luma and chroma.

@@ -107,13 +107,14 @@ private struct Case: Sendable, CustomTestStringConvertible {
       expected: "the camera has no size that can be encoded (even, from 16 to 16384)"),
     Case(
       offers: ["H264 1280x720@30", "HEVC 1280x720@30"],
-      expected: "the camera delivers only H264, HEVC, which nightjar does not decode"),
+      expected: "the camera delivers only H264, HEVC, which nightjar does not decode; "
+        + "--encoder camera passes its H.264 on"),
     Case(
       offers: ["H264 1280x720@30", "YUYV 1280x720@30", "HEVC 1280x720@30"], request: FormatRequest(format: .h264),
       expected: "nightjar does not decode H264: choose YUYV, or leave --format out"),
     Case(
       offers: ["H264 1280x720@30"], request: FormatRequest(format: .h264),
-      expected: "the camera delivers only H264, which nightjar does not decode"),
+      expected: "the camera delivers only H264, which nightjar does not decode; --encoder camera passes its H.264 on"),
     Case(offers: ["Z16 1280x720@30"], expected: "no way to open Z16 pictures"),
     Case(offers: [], expected: "the camera's driver names no pixel format"),
   ]

@@ -19,6 +19,9 @@ final class ScriptedControls: CameraControlDevice {
     var refusals: [String: CInt] = [:]
     /// What the driver makes of every value, by name.
     var alterations: [String: Int64] = [:]
+    /// Whether the camera is set up for its own H.264, and whether it has no controls for that.
+    var isCoding = false
+    var refusesCoding = false
     /// What moves by so much at each look while its automatic is on, and where to.
     var target: Int64 = 250
   }
@@ -76,6 +79,22 @@ final class ScriptedControls: CameraControlDevice {
       state.values[exposure] = value + (state.target - value).signum() * min(40, abs(state.target - value))
     }
     return all.map { described($0, state) }
+  }
+
+  var codesPictures: Bool { state.withLock { $0.isCoding } }
+
+  func requestKeyFrame() -> Bool {
+    state.withLock { state in
+      state.writes.append("key frame")
+      return !state.refusesCoding
+    }
+  }
+
+  func setCodedBitrate(_ bitrate: Int) -> Bool {
+    state.withLock { state in
+      state.writes.append("coded bitrate=\(bitrate)")
+      return !state.refusesCoding
+    }
   }
 
   func refreshed(_ control: CameraControl) -> CameraControl? { state.withLock { Self.described(control, $0) } }

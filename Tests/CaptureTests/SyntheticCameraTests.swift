@@ -217,19 +217,7 @@ import Testing
     camera.start()
     let first = try Self.picture(of: camera, interrupt)
     let second = try Self.picture(of: camera, interrupt)
-    var isExhausted = false
-    for _ in 0..<100 where !isExhausted {
-      switch camera.next(interrupt: interrupt) {
-      case .dropped(.poolExhausted, let count):
-        #expect(count == 1)
-        isExhausted = true
-      case .dropped(.driver, _): break
-      default:
-        Issue.record("neither a drop")
-        return
-      }
-    }
-    #expect(isExhausted)
+    try expectExhaustion(of: camera, interrupt)
     #expect(first.timestamp < second.timestamp)
     let last = second.timestamp
     _ = consume first

@@ -34,7 +34,7 @@ import Testing
     PictureSize(width: 16, height: 16),
   ]
 
-  @Test(arguments: formats, sizes)
+  @Test(arguments: pairs(formats, sizes))
   func `every picture of a clip is the one that ffmpeg reads`(
     format: (name: String, code: String, threshold: Double), size: PictureSize
   ) throws {

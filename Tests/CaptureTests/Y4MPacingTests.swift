@@ -50,19 +50,7 @@ import Testing
       Issue.record("no frame")
       return
     }
-    var isExhausted = false
-    for _ in 0..<100 where !isExhausted {
-      switch try live.next(interrupt: interrupt) {
-      case .dropped(.poolExhausted, let count):
-        #expect(count == 1)
-        isExhausted = true
-      case .dropped(.driver, _): break
-      default:
-        Issue.record("neither a drop")
-        return
-      }
-    }
-    #expect(isExhausted)
+    try expectExhaustion(of: live, interrupt)
     #expect(held.planes.size == Y4MFileTests.small)
 
     let file = try Y4MFile(path: clip.path, pacing: .maximum, loops: 1, capacity: 1)

@@ -26,7 +26,27 @@ import Testing
   }
 
   private static func next(_ state: LineupState, _ size: PictureSize, isReady: Bool = false) -> LineupState.Shape? {
-    state.next(for: size) { _ in isReady }
+    var state = state
+    return state.next(for: size, isDue: true) { _ in isReady }
+  }
+
+  /// A greater effort waits for a key frame that is due, for ten seconds of frames at most; anything else is urgent.
+  @Test func `only slots of a greater effort wait for a key frame`() throws {
+    let effort = { EncoderRestrictions(effort: EncodingEffort(rawValue: $0)) }
+    for (restrictions, waits) in [(effort(6), true), (effort(0), false), (Self.small, false)] {
+      var state = Self.state(.scaled)
+      _ = state.restrict(restrictions) { _ in false }
+      let size = restrictions.size(of: Self.wide)
+      let first = state.next(for: size, isDue: false) { _ in true }
+      #expect((first == nil) == waits)
+      let due = state.next(for: size, isDue: true) { _ in true }
+      #expect(due != nil)
+    }
+    var state = Self.state(.scaled)
+    _ = state.restrict(effort(6)) { _ in false }
+    var frames = 0
+    while state.next(for: Self.wide, isDue: false, isReady: { _ in true }) == nil, frames < 1000 { frames += 1 }
+    #expect(frames == 300)
   }
 
   private static func frameSize(_ state: LineupState, _ size: PictureSize, isReady: Bool = false) -> PictureSize {

@@ -223,8 +223,8 @@
       let task = log.state.withLock { $0.task }
       /// How often the thread went to sleep, and its processor time.
       func figures() throws -> [String] {
-        let status = try String(contentsOfFile: "/proc/\(task)/status", encoding: .utf8)
-        let stat = try String(contentsOfFile: "/proc/\(task)/stat", encoding: .utf8).split(separator: " ")
+        let status = try KernelFile.text("/proc/\(task)/status")
+        let stat = try KernelFile.text("/proc/\(task)/stat").split(separator: " ")
         let sleeps = status.split(separator: "\n").filter { $0.hasPrefix("voluntary_ctxt_switches") }.map(String.init)
         return sleeps + stat[13...14].map(String.init)
       }

@@ -72,7 +72,7 @@ final class EncoderLog: Sendable {
 
   /// Notes an encoder, waits while the gate is closed, and fails where it is told to.
   func enter(_ configuration: EncoderConfiguration) throws(EncoderError) {
-    let comm = (try? String(contentsOfFile: "/proc/thread-self/comm", encoding: .utf8)) ?? ""
+    let comm = (try? KernelFile.text("/proc/thread-self/comm")) ?? ""
     let task = (try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/thread-self")) ?? ""
     let thread = comm.trimmingCharacters(in: .whitespacesAndNewlines)
     state.withLock { state in

@@ -76,7 +76,7 @@ import Testing
   /// How many mappings this process has at `address`, as the kernel tells.
   private static func isMapped(_ address: UnsafeMutablePointer<UInt8>) throws -> Bool {
     let wanted = UInt(bitPattern: address)
-    let maps = try String(contentsOf: URL(fileURLWithPath: "/proc/self/maps"), encoding: .utf8)
+    let maps = try KernelFile.text("/proc/self/maps")
     return maps.split(separator: "\n").contains { line in
       let ends = line.prefix { $0 != " " }.split(separator: "-").compactMap { UInt($0, radix: 16) }
       return ends.count == 2 && (ends[0]..<ends[1]).contains(wanted)

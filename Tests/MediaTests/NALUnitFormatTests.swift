@@ -88,29 +88,21 @@ import Testing
 
   @Test func `an access unit goes into memory that is there, or not at all`() throws {
     let units: [[UInt8]] = [[0x67, 1, 2], [0x68, 3], [0x65, 0, 0, 3, 1]]
-    let flat = units.flatMap { $0 }
     let expected: [UInt8] = [0, 0, 0, 3, 0x67, 1, 2, 0, 0, 0, 2, 0x68, 3, 0, 0, 0, 5, 0x65, 0, 0, 3, 1]
-    try flat.withUnsafeBytes { bytes throws in
-      var position = 0
-      let nalUnits = units.compactMap { unit in
-        defer { position += unit.count }
-        return NALUnit(UnsafeRawBufferPointer(rebasing: bytes[position..<position + unit.count]))
+    try withNALUnits(units) { pointer throws in
+      let unit = AccessUnit(nalUnits: pointer, isKeyFrame: true, timestamp: .zero, captured: .zero)
+      #expect(AVCC.byteCount(of: unit) == 22)
+      var memory = [UInt8](repeating: 0xee, count: 24)
+      let count = try memory.withUnsafeMutableBytes { bytes throws in try AVCC.write(unit, into: bytes) }
+      #expect(count == 22 && memory == expected + [0xee, 0xee])
+      var short = [UInt8](repeating: 0xee, count: 21)
+      do {
+        _ = try short.withUnsafeMutableBytes { bytes throws in try AVCC.write(unit, into: bytes) }
+        Issue.record("it does not fit")
+      } catch let error as NALUnitFormatError {
+        #expect("\(error)" == "22 bytes of NAL units for a memory of 21")
       }
-      try nalUnits.withUnsafeBufferPointer { pointer throws in
-        let unit = AccessUnit(nalUnits: pointer, isKeyFrame: true, timestamp: .zero, captured: .zero)
-        #expect(AVCC.byteCount(of: unit) == 22)
-        var memory = [UInt8](repeating: 0xee, count: 24)
-        let count = try memory.withUnsafeMutableBytes { bytes throws in try AVCC.write(unit, into: bytes) }
-        #expect(count == 22 && memory == expected + [0xee, 0xee])
-        var short = [UInt8](repeating: 0xee, count: 21)
-        do {
-          _ = try short.withUnsafeMutableBytes { bytes throws in try AVCC.write(unit, into: bytes) }
-          Issue.record("it does not fit")
-        } catch let error as NALUnitFormatError {
-          #expect("\(error)" == "22 bytes of NAL units for a memory of 21")
-        }
-        #expect(short.allSatisfy { $0 == 0xee })
-      }
+      #expect(short.allSatisfy { $0 == 0xee })
     }
   }
 

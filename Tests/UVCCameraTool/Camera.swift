@@ -14,6 +14,7 @@ final class Camera {
   private let commands: CommandSocket
   private var link: USBIPLink?
   private var controls = CameraControls()
+  private var coding = CodingUnit()
   private var negotiation: StreamNegotiation
   private var stream: PictureStream
   private var microphone: MicrophoneStream?
@@ -42,6 +43,7 @@ final class Camera {
   func plug() throws(CameraToolError) {
     guard link == nil else { throw .alreadyPlugged }
     controls = CameraControls()
+    coding = CodingUnit()
     negotiation = StreamNegotiation(formats: source.formats)
     stream = PictureStream(source: source, log: log, slowness: slowness)
     microphone = tone.map { MicrophoneStream(frequency: $0, slowness: slowness) }
@@ -137,6 +139,11 @@ final class Camera {
       lastError = 0
       if interface == USBDescriptors.Number.streamingInterface {
         return try answerStreaming(request, selector: selector, data)
+      }
+      if unit == CodingUnit.number {
+        guard request == .set else { return try coding.answer(request, selector: selector) }
+        if try coding.set(data, selector: selector) { source.requestKeyFrame() }
+        return []
       }
       guard request == .set else { return try controls.answer(request, unit: unit, selector: selector) }
       try controls.set(data, unit: unit, selector: selector)
@@ -235,6 +242,7 @@ final class Camera {
       + "\"interval\":\(setting?.interval ?? 0),\"fault\":\"\(stream.fault.rawValue)\",\"dark\":\(stream.isDark),"
       + "\"number\":\(stream.number),\"frames\":\(stream.framesSent),\"late\":\(stream.framesLate),"
       + "\"corrupted\":\(stream.framesDamaged),\"shortened\":\(stream.framesShortened),"
+      + "\"key_frame_requests\":\(coding.keyFrameRequests),\"bitrate\":\(coding.bitrate),"
       + "\"sound\":\(sound ?? "null"),\"controls\":{\(values)}}"
   }
 }

@@ -2,12 +2,14 @@
 enum PictureCoding: Int {
   case mjpeg = 1
   case yuyv = 2
+  case h264 = 3
 
   /// V4L2's name.
   var name: String {
     switch self {
     case .mjpeg: "MJPG"
     case .yuyv: "YUYV"
+    case .h264: "H264"
     }
   }
 }

@@ -15,6 +15,10 @@ enum JPEGDamage: String, CaseIterable {
 final class PictureSource {
   let formats: [CameraFormat]
   private let clips: [JPEGClip]
+  private let coded: [H264Clip]
+  /// Which access unit of the H.264 comes next.
+  private var next = 0
+  private var awaitsKeyFrame = false
   /// Of YUYV, by the format's index.
   private var backgrounds: [Int: [ArraySlice<UInt8>]] = [:]
   private let memory: UnsafeMutableRawBufferPointer
@@ -26,30 +30,50 @@ final class PictureSource {
   static let bitCount = 16
 
   /// - Parameter raws: What is seen in YUYV of their sizes; other sizes show a slope.
-  init(clips: [JPEGClip], raws: [RawClip]) {
+  init(clips: [JPEGClip], raws: [RawClip], coded: [H264Clip]) {
     self.clips = clips
+    self.coded = coded
     let jpegs = clips.enumerated().map { index, clip in
       CameraFormat(coding: .mjpeg, index: index + 1, width: clip.width, height: clip.height)
     }
     let packed = [(640, 480), (1280, 720)].enumerated().map { index, size in
       CameraFormat(coding: .yuyv, index: index + 1, width: size.0, height: size.1)
     }
-    formats = jpegs + packed
+    formats =
+      jpegs + packed
+      + coded.enumerated().map { index, clip in
+        CameraFormat(coding: .h264, index: index + 1, width: clip.width, height: clip.height)
+      }
     for format in packed {
       let clip = raws.first { $0.width == format.width && $0.height == format.height }
       backgrounds[format.index] = clip?.pictures ?? [Self.background(format)[...]]
     }
-    let longest = clips.flatMap(\.pictures).map(\.count) + packed.map(\.byteLimit)
+    let longest = (clips.flatMap(\.pictures) + coded.flatMap(\.units)).map(\.count) + packed.map(\.byteLimit)
     memory = .allocate(byteCount: longest.max() ?? 0, alignment: 16)
   }
 
   deinit { memory.deallocate() }
 
-  /// Makes picture `number` the one in ``picture``.
-  func draw(_ number: Int, of format: CameraFormat, damage: JPEGDamage?) {
+  /// Begins the H.264 anew, as an encoder does when a stream starts.
+  func restart() { (next, awaitsKeyFrame) = (0, false) }
+
+  /// Makes the next access unit of the H.264 a key frame.
+  func requestKeyFrame() { awaitsKeyFrame = true }
+
+  /// Makes picture `number` the one in ``picture``. Of H.264 it is the next access unit, whatever the number.
+  ///
+  /// - Returns: The picture's number in its clip.
+  func draw(_ number: Int, of format: CameraFormat, damage: JPEGDamage?) -> Int {
     switch format.coding {
+    case .h264:
+      let clip = coded[format.index - 1]
+      while awaitsKeyFrame, !clip.isKeyFrame[next] { next = (next + 1) % clip.units.count }
+      awaitsKeyFrame = false
+      defer { next = (next + 1) % clip.units.count }
+      clip.units[next].withUnsafeBytes { fill($0) }
+      return next
     case .yuyv:
-      guard let pictures = backgrounds[format.index] else { return }
+      guard let pictures = backgrounds[format.index] else { return number }
       pictures[number % pictures.count].withUnsafeBytes { fill($0) }
       drawNumber(number, of: format)
     case .mjpeg:
@@ -57,6 +81,7 @@ final class PictureSource {
       pictures[number % pictures.count].withUnsafeBytes { fill($0) }
       if let damage { spoil(damage) }
     }
+    return number
   }
 
   private func fill(_ bytes: UnsafeRawBufferPointer) {

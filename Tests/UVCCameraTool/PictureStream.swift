@@ -49,6 +49,7 @@ struct PictureStream {
   /// Begins to stream.
   mutating func start(_ setting: StreamNegotiation.Setting, at now: Instant) {
     self.setting = setting
+    source.restart()
     next = now + Duration(nanoseconds: Int64(setting.interval) * 100)
     isSending = false
   }
@@ -113,8 +114,7 @@ struct PictureStream {
       damagesLeft -= 1
       framesDamaged += 1
     }
-    drawn = number
-    source.draw(number, of: format, damage: damage)
+    drawn = source.draw(number, of: format, damage: damage)
     if shortsLeft > 0 {
       source.shorten()
       shortsLeft -= 1

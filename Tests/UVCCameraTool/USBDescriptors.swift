@@ -46,7 +46,7 @@ struct USBDescriptors {
       + [7, 0x10, 2, 0x02, 0, 0, 0]
       // All speeds; latencies of zero keep link power management off.
       + [10, 0x10, 3, 0, 0x0e, 0, 1, 0, 0, 0]
-    let interfaces = Self.control + Self.streaming(formats)
+    let interfaces = Self.control(codes: formats.contains { $0.coding == .h264 }) + Self.streaming(formats)
     var configuration: [UInt8] = [9, 2]
     // An interface association joins both interfaces to one function.
     let association: [UInt8] = [8, 0x0b, 0, 2, 0x0e, 0x03, 0, 0]
@@ -65,8 +65,8 @@ struct USBDescriptors {
     return [UInt8(units.count + 2), 3] + units
   }
 
-  /// The video control interface: camera, processing, output to USB.
-  private static var control: [UInt8] {
+  /// The video control interface: camera, processing, coding, output to USB.
+  private static func control(codes: Bool) -> [UInt8] {
     var camera: [UInt8] = [18, 0x24, 2, UInt8(Number.cameraTerminal), 0x01, 0x02, 0, 0, 0, 0, 0, 0, 0, 0, 3]
     camera.append(CameraControls.bitmap(of: Number.cameraTerminal), bytes: 3)
     var processing: [UInt8] = [12, 0x24, 5, UInt8(Number.processingUnit), UInt8(Number.cameraTerminal), 0, 0, 2]
@@ -75,16 +75,17 @@ struct USBDescriptors {
     let output: [UInt8] = [
       9, 0x24, 3, UInt8(Number.outputTerminal), 0x01, 0x01, 0, UInt8(Number.processingUnit), 0,
     ]
+    let coding = codes ? CodingUnit.descriptor : []
     var header: [UInt8] = [13, 0x24, 1, 0x10, 0x01]
-    header.append(13 + camera.count + processing.count + output.count, bytes: 2)
+    header.append(13 + camera.count + processing.count + coding.count + output.count, bytes: 2)
     header.append(Number.clockRate, bytes: 4)
     header += [1, UInt8(Number.streamingInterface)]
-    return [9, 4, UInt8(Number.controlInterface), 0, 0, 0x0e, 1, 0, 0] + header + camera + processing + output
+    return [9, 4, UInt8(Number.controlInterface), 0, 0, 0x0e, 1, 0, 0] + header + camera + processing + coding + output
   }
 
   /// The video streaming interface: formats, sizes and the bulk endpoint.
   private static func streaming(_ formats: [CameraFormat]) -> [UInt8] {
-    let codings = [PictureCoding.mjpeg, .yuyv].filter { coding in formats.contains { $0.coding == coding } }
+    let codings = [PictureCoding.mjpeg, .yuyv, .h264].filter { coding in formats.contains { $0.coding == coding } }
     var described: [UInt8] = []
     for coding in codings {
       let sizes = formats.filter { $0.coding == coding }
@@ -92,6 +93,7 @@ struct USBDescriptors {
       switch coding {
       case .mjpeg: described += [11, 0x24, 6, number, count, 1, 1, 0, 0, 0, 0]
       case .yuyv: described += [27, 0x24, 4, number, count] + yuy2 + [16, 1, 0, 0, 0, 0]
+      case .h264: described += [28, 0x24, 0x10, number, count] + h264 + [16, 1, 0, 0, 0, 0, 1]
       }
       for size in sizes { described += frame(size) }
       // Colours of BT.709 and the matrix of BT.601, as sRGB cameras say.
@@ -108,18 +110,30 @@ struct USBDescriptors {
 
   private static func frame(_ format: CameraFormat) -> [UInt8] {
     let intervals = CameraFormat.intervals
-    let subtype: UInt8 = format.coding == .mjpeg ? 7 : 5
+    let subtype: UInt8 =
+      switch format.coding {
+      case .mjpeg: 7
+      case .yuyv: 5
+      case .h264: 0x11
+      }
     var bytes: [UInt8] = [UInt8(26 + 4 * intervals.count), 0x24, subtype, UInt8(format.index), 0]
     bytes.append(format.width, bytes: 2)
     bytes.append(format.height, bytes: 2)
     bytes.append(format.byteLimit * 8 * 15, bytes: 4)
     bytes.append(format.byteLimit * 8 * 30, bytes: 4)
-    bytes.append(format.byteLimit, bytes: 4)
+    // A frame descriptor of a frame-based format has no largest size, but bytes a line, which are 0 here.
+    if format.coding != .h264 { bytes.append(format.byteLimit, bytes: 4) }
     bytes.append(intervals[0], bytes: 4)
     bytes.append(UInt8(intervals.count), bytes: 1)
+    if format.coding == .h264 { bytes.append(0, bytes: 4) }
     for interval in intervals { bytes.append(interval, bytes: 4) }
     return bytes
   }
+
+  /// The GUID of H264 (UVC 1.1 "Frame Based Payload").
+  private static let h264: [UInt8] = [
+    0x48, 0x32, 0x36, 0x34, 0x00, 0x00, 0x10, 0x00, 0x80, 0x00, 0x00, 0xaa, 0x00, 0x38, 0x9b, 0x71,
+  ]
 
   /// The GUID of YUY2 (UVC 1.1 "Uncompressed Payload", table 2-1).
   private static let yuy2: [UInt8] = [

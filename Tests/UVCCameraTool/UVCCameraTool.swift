@@ -1,12 +1,13 @@
 import Glibc
 
-/// A USB webcam for the rig's kernel: `UVCCameraTool SOCKET [--mjpeg FILE]… [--yuyv WxH:FILE]… [--serial TEXT]
-/// [--product TEXT] [--port 0…7] [--microphone HZ] [--log FILE] [--slow PPM]`, as root. The kernel's own uvcvideo drives
-/// it, over USB/IP.
+/// A USB webcam for the rig's kernel: `UVCCameraTool SOCKET [--mjpeg FILE]… [--yuyv WxH:FILE]…
+/// [--h264 WxH:FILE]… [--serial TEXT] [--product TEXT] [--port 0…7] [--microphone HZ] [--log FILE] [--slow PPM]`, as
+/// root. The kernel's own uvcvideo drives it, over USB/IP.
 ///
 /// It offers YUYV at 640x480 and 1280x720, and MJPEG at the size of each file of concatenated JPEGs, all at 30 and
-/// 15 fps. The YUYV pictures of a size are those of a file, if one is given. The log is that of ``HandoverLog``. With
-/// `--slow` its clock is slow, by millionths: else its pictures keep step with the kernel's timer, which is on the same
+/// 15 fps. It offers H.264 too, at the size of each file of access units: it begins with the first one, and goes on with a
+/// later key frame when it is asked for one. The YUYV pictures of a size are those of a file, if one is given. The log is
+/// that of ``HandoverLog``. With `--slow` its clock is slow, by millionths: else its pictures keep step with the kernel's timer, which is on the same
 /// clock. With `--microphone` it has a microphone, which hears a tone of so many Hz; the kernel's snd-usb-audio drives it.
 ///
 /// "ready" on standard output says that it is plugged in. Commands come as lines to SOCKET (or from
@@ -45,6 +46,7 @@ struct UVCCameraTool {
     var identity = CameraIdentity()
     var clips: [JPEGClip] = []
     var raws: [RawClip] = []
+    var coded: [H264Clip] = []
     var log: HandoverLog?
     var slowness = 0
     var port = 0
@@ -54,6 +56,7 @@ struct UVCCameraTool {
       switch arguments[index] {
       case "--mjpeg": clips.append(try JPEGClip(path: value))
       case "--yuyv": raws.append(try RawClip(value))
+      case "--h264": coded.append(try H264Clip(value))
       case "--log": log = try HandoverLog(path: value)
       case "--serial": identity.serial = value
       case "--product": identity.product = value
@@ -75,8 +78,8 @@ struct UVCCameraTool {
       say("UVCCameraTool: no real-time priority, pictures may come late", to: STDERR_FILENO)
     }
     let camera = Camera(
-      identity: identity, source: PictureSource(clips: clips, raws: raws), tone: tone, log: log, slowness: slowness,
-      port: port, commands: try CommandSocket(path: socket))
+      identity: identity, source: PictureSource(clips: clips, raws: raws, coded: coded), tone: tone, log: log,
+      slowness: slowness, port: port, commands: try CommandSocket(path: socket))
     try camera.plug()
     say("ready", to: STDOUT_FILENO)
     camera.run()

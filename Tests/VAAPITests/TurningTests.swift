@@ -70,10 +70,12 @@ struct TurningTests {
   @Test("turns as ffmpeg does, where the mirror comes last", arguments: TurnCase.all.filter(\.isMirrored))
   func mirrorsLast(_ turn: TurnCase) throws { try check(turn, knobs: ["PROCESS": "mirror-last"]) }
 
-  @Test("turns what is uploaded by images of our own, with odd pitches", arguments: TurnCase.all)
+  @Test(
+    "turns what is uploaded by images of our own, with odd pitches",
+    arguments: runsLong ? TurnCase.all : TurnCase.all.filter(\.isMirrored))
   func uploads(_ turn: TurnCase) throws { try check(turn, knobs: ["DERIVE": "0", "PITCH": "odd"]) }
 
-  @Test("turns DMA-BUFs without a copy", arguments: TurnCase.all)
+  @Test("turns DMA-BUFs without a copy", arguments: runsLong ? TurnCase.all : TurnCase.all.filter(\.isMirrored))
   func imports(_ turn: TurnCase) throws { try check(turn, ["--export", "yes"]) }
 
   @Test("turns copies where DMA-BUFs are refused")

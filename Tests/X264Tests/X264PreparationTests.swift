@@ -8,13 +8,13 @@
   @testable import X264
 
   @Suite(.serialized) struct X264PreparationTests {
-    private static let size = PictureSize(width: 1280, height: 720)
+    private static let size = PictureSize(width: 640, height: 360)
 
     private static func configuration(
       _ rateControl: RateControl, lookahead: Int = 0, threads: Int = 1, preset: String = "ultrafast"
     ) -> EncoderConfiguration {
       EncoderConfiguration(
-        size: size, frameRate: .thirty, bitrate: 3_000_000, color: .bt709, rateControl: rateControl, threads: threads,
+        size: size, frameRate: .thirty, bitrate: 1_000_000, color: .bt709, rateControl: rateControl, threads: threads,
         lookahead: lookahead, x264Preset: preset)
     }
 
@@ -145,7 +145,7 @@
     func `the first frame costs a prepared encoder what the others cost`(preset: String) throws {
       let scene = try Scene(size: Self.size, frames: 30)
       var ratios: [Double] = []
-      for _ in 0..<5 {
+      for _ in 0..<3 {
         let times = try Self.record(
           scene, Self.configuration(.constantBitrate, preset: preset), prepare: true, frames: 30
         ).milliseconds

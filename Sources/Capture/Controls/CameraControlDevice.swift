@@ -10,6 +10,12 @@ protocol CameraControlDevice: AnyObject, Sendable {
   func refreshed(_ control: CameraControl) -> CameraControl?
   /// Sets a control. Returns 0, or the `errno` of the driver's refusal.
   func set(_ control: CameraControl, to value: Int64) -> CInt
+  /// `true` if the camera is set up for its own H.264.
+  var codesPictures: Bool { get }
+  /// Requests a key frame from the encoder in the camera. Returns `false` if the camera cannot be asked.
+  func requestKeyFrame() -> Bool
+  /// Sets the bitrate of the encoder in the camera, in bits a second. Returns `false` if the camera does not take it.
+  func setCodedBitrate(_ bitrate: Int) -> Bool
 }
 
 extension V4L2Device: CameraControlDevice {

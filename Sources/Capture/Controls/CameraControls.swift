@@ -90,6 +90,10 @@ public final class CameraControls: Sendable {
   /// - Throws: ``CameraControlError``.
   public func lockSensor(_ isLocked: Bool) async throws -> [Entry] { try await ask { .lock(isLocked, $0) } }
 
+  /// Hands a request to the encoder in the camera, without waiting. The bitrate is set again whenever the camera is
+  /// opened.
+  package func code(_ request: PassThrough.Request) { core.ask(.code(request)) }
+
   /// The longest wait for a driver's answer.
   private static let patience = Duration(seconds: 8)
 
@@ -143,6 +147,7 @@ extension CameraControls {
     /// A request to the thread.
     enum Order: Sendable {
       case attached
+      case code(PassThrough.Request)
       case follow(ControlProfile)
       case list(Reply)
       case change([(name: String, value: String?)], Reply)
@@ -153,7 +158,7 @@ extension CameraControls {
       var isAwaited: Bool {
         switch self {
         case .list, .change, .lock: true
-        case .attached, .follow, .end: false
+        case .attached, .code, .follow, .end: false
         }
       }
     }

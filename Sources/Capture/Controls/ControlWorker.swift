@@ -8,7 +8,7 @@ struct ControlWorker {
   private let core: CameraControls.Core
   private var profile: ControlProfile
   /// The values of ``CameraControls/change(_:)``, by name.
-  private var changes: [String: Change] = [:]
+  var changes: [String: Change] = [:]
   private var lock = SensorLock()
   private var night: NightDetector?
   /// The values of the night's controls by day, by number.
@@ -16,14 +16,16 @@ struct ControlWorker {
   /// `true` if a camera was present by day. Before that its values may be left from another run's night.
   private var hasSeenDay = false
   /// The values to restore, by number, once a camera with that control is present.
-  private var pending: [UInt32: Int64] = [:]
+  var pending: [UInt32: Int64] = [:]
   /// The present complaints: a driver's refusal is reported once.
   private var complaints: [String] = []
   /// All reported texts: a repeated one is not reported again.
   private var told: Set<String> = []
   private var hasEnded = false
+  /// The bitrate of the encoder in the camera; nil if none was requested.
+  private var codedBitrate: Int?
 
-  private struct Change {
+  struct Change {
     let identifier: UInt32
     let value: Int64
     /// The value to restore when the change is withdrawn.
@@ -38,7 +40,7 @@ struct ControlWorker {
     night = profile.night.map { NightDetector($0.condition) }
   }
 
-  private var device: (any CameraControlDevice)? { core.device.withLock { $0.device } }
+  var device: (any CameraControlDevice)? { core.device.withLock { $0.device } }
 
   mutating func run() {
     begin()
@@ -67,6 +69,8 @@ struct ControlWorker {
       lock.restart(after: core.pictures.pictures)
       if night?.isNight == true { noteDay() }
       apply(pressing: Set(profile.all.map(\.name)).union(changes.keys))
+      if let codedBitrate { code(.bitrate(codedBitrate)) }
+    case .code(let request): code(request)
     case .follow(let profile): follow(profile)
     case .list(let reply): answer(reply) { _ in }
     case .change(let values, let reply):
@@ -78,6 +82,22 @@ struct ControlWorker {
       }
     case .end: hasEnded = true
     }
+  }
+
+  /// Hands a request to the encoder in the camera, if the camera is set up for its own H.264.
+  private mutating func code(_ request: PassThrough.Request) {
+    if case .bitrate(let bitrate) = request { codedBitrate = bitrate }
+    guard let device, device.codesPictures else { return }
+    let text: String
+    switch request {
+    case .keyFrame:
+      guard !device.requestKeyFrame() else { return }
+      text = "the camera makes no key frame on request: a viewer that joins waits for the next one"
+    case .bitrate:
+      guard let codedBitrate, !device.setCodedBitrate(codedBitrate) else { return }
+      text = "the camera takes no bitrate: its own H.264 has the camera's bitrate"
+    }
+    if told.insert(text).inserted { core.events.add(.warning(text)) }
   }
 
   /// Checks whether night has come and whether the sensor has settled.
@@ -112,7 +132,7 @@ struct ControlWorker {
   }
 
   /// Locks automatics that are on although the sensor is locked: the night or ctl had turned them on.
-  private mutating func lockAgain() {
+  mutating func lockAgain() {
     guard lock.phase == .locked, let controls = device?.controls() else { return }
     if !SensorLock.groups(of: controls, except: explicit(controls)).isEmpty {
       lock.begin(after: core.pictures.pictures)
@@ -122,20 +142,20 @@ struct ControlWorker {
   // MARK: What is wanted
 
   /// The source of a value; a later one takes precedence.
-  private enum Layer: String {
+  enum Layer: String {
     case configuration
     case lock
     case night
     case ctl
   }
 
-  private struct Setting {
+  struct Setting {
     let layer: Layer
     let target: ControlWriter.Target
   }
 
   /// Returns the requested value of each control, and the errors of those that cannot have it.
-  private func settings(_ controls: [CameraControl], withChanges: Bool = true) -> (
+  func settings(_ controls: [CameraControl], withChanges: Bool = true) -> (
     settings: [Setting], errors: [CameraControlError]
   ) {
     var found: [UInt32: Setting] = [:]
@@ -200,7 +220,7 @@ struct ControlWorker {
 
   /// Sets the requested values that do not apply yet, after other controls changed. An example is a control that an
   /// automatic had set until it was turned off.
-  private mutating func settle() {
+  mutating func settle() {
     guard let device else { return }
     let controls = device.controls()
     // A camera that is just leaving has no controls.
@@ -315,80 +335,9 @@ struct ControlWorker {
     }
   }
 
-  // MARK: Who asks
-
-  private mutating func answer(
-    _ reply: CameraControls.Reply, _ body: (inout ControlWorker) throws(CameraControlError) -> Void
-  ) {
-    // A sender that was told that the driver does not answer must not see the request done later.
-    guard !reply.isGiven else { return }
-    do throws(CameraControlError) {
-      guard device != nil else { throw .absent }
-      try body(&self)
-      publish()
-      guard let device else { throw .absent }
-      let controls = device.controls()
-      guard !controls.isEmpty else { throw .none }
-      let origins = Dictionary(
-        settings(controls).settings.map { ($0.target.control.identifier, $0.layer.rawValue) }, uniquingKeysWith: { $1 })
-      reply.give(.success(CameraControls.entries(controls) { origins[$0.identifier] }))
-    } catch {
-      reply.give(.failure(error))
-    }
-  }
-
-  private mutating func change(_ values: [(name: String, value: String?)]) throws(CameraControlError) {
-    guard let device else { throw .absent }
-    let controls = device.controls()
-    guard !controls.isEmpty else { throw .none }
-    var targets: [ControlWriter.Target] = []
-    var names: Set<String> = []
-    var resets: Set<String> = []
-    let rest = settings(controls, withChanges: false).settings
-    for (name, text) in values {
-      guard names.insert(name).inserted else { throw .twice(name: name) }
-      if text == nil { resets.insert(name) }
-      let found = controls.first { $0.name == name }
-      // A requested value can be withdrawn even if this camera lacks the control, or does not let it be set.
-      if text == nil, changes[name] != nil, found?.flags.contains(.readOnly) ?? true { continue }
-      let control = try controls.named(name)
-      guard !control.flags.contains(.readOnly) else { throw .readOnly(name: name) }
-      if let text {
-        targets.append(.init(control: control, value: try control.value(text)))
-      } else if control.kind != .button {
-        let setting = rest.first { $0.target.control.identifier == control.identifier }
-        targets.append(.init(control: control, value: setting?.target.value ?? control.defaultValue))
-      }
-    }
-    for target in targets where target.control.flags.contains(.inactive) && !resets.contains(target.control.name) {
-      // An inactive control is accepted if the same request turns off its automatic.
-      let obstacle = AutomaticControl.obstacle(to: target.control, among: controls)
-      let isCleared = targets.contains { other in
-        other.control.identifier == obstacle?.automatic.identifier && obstacle?.manual.contains(other.value) == true
-      }
-      if !isCleared { throw target.control.inactivity(among: controls) }
-    }
-    for name in resets { changes[name] = nil }
-    let refused = ControlWriter(device: device).write(targets).filter { target, error in
-      // A control that an automatic sets needs no reset.
-      if resets.contains(target.control.name), case .inactive = error { false } else { true }
-    }
-    for (target, error) in refused where resets.contains(target.control.name) && error.isOfAbsence {
-      pending[target.control.identifier] = target.value
-    }
-    for target in targets where !resets.contains(target.control.name) && target.control.kind != .button {
-      guard !refused.contains(where: { $0.target.control.identifier == target.control.identifier }) else { continue }
-      changes[target.control.name] = Change(
-        identifier: target.control.identifier, value: target.value, defaultValue: target.control.defaultValue)
-    }
-    settle()
-    lockAgain()
-    if let first = refused.first { throw first.error }
-  }
-
   // MARK: What is shown
 
-  private func publish() {
+  func publish() {
     core.status.withLock { status in
       status.sensorLock = lock.phase.rawValue
       status.isNight = night.flatMap { $0.hasDecided ? $0.isNight : nil }

@@ -39,6 +39,8 @@ public final class CameraFinder: CameraFinding, @unchecked Sendable {
   private var traits: CameraTraits?
   /// The size, rate and format of the camera that was opened first. Each later opening requests them again.
   private var agreed: FormatRequest?
+  /// The link to the encoder that passes the camera's own H.264 on; nil if none does. Set before the first opening.
+  package var passThrough: PassThrough?
 
   /// Creates a finder.
   ///
@@ -116,17 +118,8 @@ public final class CameraFinder: CameraFinding, @unchecked Sendable {
   ///
   /// - Throws: ``CaptureError``, `FramePoolError` or `ConversionError`.
   public func open(_ path: String) throws -> V4L2Camera {
-    let camera: V4L2Camera
-    do {
-      camera = try V4L2Camera(path: path, request: agreed ?? request, fixedOrientation: fixedOrientation)
-    } catch let error as CaptureError {
-      guard let agreed, error.isDisagreement else { throw error }
-      var relaxed = agreed
-      relaxed.isSizeExplicit = false
-      relaxed.isRateExplicit = false
-      relaxed.format = request.format
-      camera = try V4L2Camera(path: path, request: relaxed, fixedOrientation: fixedOrientation)
-    }
+    let camera = try openCoded(path) ?? openForSamples(path)
+    passThrough?.camera = .init(base: camera.base, offersSamples: camera.offersSamples)
     if agreed == nil {
       agreed = camera.agreement
     } else if let error = camera.missingSignal {
@@ -139,6 +132,38 @@ public final class CameraFinder: CameraFinding, @unchecked Sendable {
     }
     controls?.attach(camera.device)
     return camera
+  }
+
+  /// Opens the camera for its own H.264. Returns nil if samples are wanted, or if a camera that took the place of the
+  /// first one does not offer H.264 of the stream's size and rate.
+  ///
+  /// - Throws: as ``open(_:)``.
+  private func openCoded(_ path: String) throws -> V4L2Camera? {
+    guard let passThrough, !passThrough.opensForSamples else { return nil }
+    var coded = agreed ?? request
+    coded.takesH264 = true
+    do {
+      return try V4L2Camera(path: path, request: coded, fixedOrientation: fixedOrientation)
+    } catch let error as CaptureError {
+      guard agreed != nil, error.isDisagreement else { throw error }
+      passThrough.refuse("\(error)")
+      return nil
+    }
+  }
+
+  private func openForSamples(_ path: String) throws -> V4L2Camera {
+    var wanted = agreed ?? request
+    // The format of the first camera, unless that was its own H.264.
+    if passThrough != nil { wanted.format = request.format }
+    do {
+      return try V4L2Camera(path: path, request: wanted, fixedOrientation: fixedOrientation)
+    } catch let error as CaptureError {
+      guard agreed != nil, error.isDisagreement else { throw error }
+      wanted.isSizeExplicit = false
+      wanted.isRateExplicit = false
+      wanted.format = request.format
+      return try V4L2Camera(path: path, request: wanted, fixedOrientation: fixedOrientation)
+    }
   }
 
   /// Returns `true` if `path` is not the kernel's own name of a device.

@@ -25,9 +25,8 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
 
   /// The time between two attempts without a device event.
   static var interval: Duration { .seconds(1) }
-  /// The pause after the first failed opening. Each further failure doubles the pause, up to ``longestPause``.
-  static var shortestPause: Duration { .milliseconds(50) }
-  static var longestPause: Duration { .seconds(5) }
+  /// The pauses after failed openings.
+  static var pauses: ClosedRange<Duration> { .milliseconds(50)...Duration.seconds(5) }
   /// The time before a failure to open is reported. Until then the camera's node may not be ready, or viewers may still
   /// wait for frames in the camera's memory.
   static var tellingDelay: Duration { .milliseconds(500) }
@@ -46,10 +45,16 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
   private var hasToldOfDeafness = false
   private let orders: Interrupt
   private let order = Mutex<Order?>(nil)
-  private let found = Mutex<Camera?>(nil)
+  private let found = Mutex(Found())
   private let interrupt: Interrupt
   private let ended: Interrupt
   private let orientation: @Sendable () -> Orientation
+
+  /// A camera that was found, and its first picture if the camera coded it: the pictures after it need it.
+  struct Found: ~Copyable, Sendable {
+    var camera: Camera?
+    var picture: Frame?
+  }
 
   private struct Order: Sendable {
     /// The lost camera; nil if there was none.
@@ -83,12 +88,12 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
     orders.fire()
   }
 
-  /// Returns the camera found since the last call; nil if there is none.
-  func take() -> Camera? {
+  /// Returns the camera found since the last call, if there is one.
+  func take() -> Found {
     wakeUp.clear()
     return found.withLock { found in
-      defer { found = nil }
-      return found
+      let taken = Found(camera: found.camera.take(), picture: found.picture.take())
+      return taken
     }
   }
 
@@ -100,7 +105,7 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
 
   /// Runs the thread's loop.
   func run() {
-    while wait(for: orders.fileDescriptor, atMost: nil) {
+    while wait(for: orders.fileDescriptor, until: nil) {
       orders.clear()
       guard
         let order = order.withLock({ order -> Order? in
@@ -111,7 +116,7 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
       search(order)
       obstacle.withLock { $0 = nil }
     }
-    found.withLock { $0 }?.stop()
+    take().camera?.stop()
     ended.fire()
   }
 
@@ -124,26 +129,25 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
     // Closes the camera's descriptor: while a node is open, the returning camera gets another number.
     order.lost = nil
     finder.noteLoss()
-    var pause = Self.shortestPause
+    var backOff = RetryBackOff(Self.pauses)
     var refusedSince: Instant?
     while !interrupt.hasFired() {
       var rest = Self.interval
       do {
         if let camera = try start() { return deliver(camera) }
-        pause = Self.shortestPause
+        backOff.reset()
         refusedSince = nil
         obstacle.withLock { $0 = nil }
       } catch {
         let since = refusedSince ?? .now()
         refusedSince = since
         if Instant.now() - since >= Self.tellingDelay { tell(error) }
-        rest = pause
-        pause = min(pause * 2, Self.longestPause)
+        rest = backOff.failed()
       }
       switch devices {
       case .some(let devices):
-        if listen(to: devices, for: rest) { pause = Self.shortestPause }
-      case .none: _ = wait(for: -1, atMost: rest)
+        if listen(to: devices, for: rest) { backOff.reset() }
+      case .none: _ = wait(for: -1, until: .now() + rest)
       }
     }
   }
@@ -152,7 +156,7 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
   private func listen(to devices: borrowing DeviceEventSocket, for rest: Duration) -> Bool {
     let end = Instant.now() + rest
     while Instant.now() < end {
-      guard wait(for: devices.fileDescriptor, atMost: end - .now()) else { return false }
+      guard wait(for: devices.fileDescriptor, until: end) else { return false }
       if devices.take() { return true }
     }
     return false
@@ -196,7 +200,9 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
     var cause: DropCause?
     while !interrupt.hasFired() {
       switch try camera.next(interrupt: interrupt) {
-      case .frame: return true
+      case .frame(let frame):
+        if frame.coded != nil { keep(frame) }
+        return true
       case .ended: return false
       case .idle: break
       case .dropped(let reason, _): cause = reason
@@ -207,8 +213,14 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
     return false
   }
 
+  private func keep(_ frame: consuming Frame) {
+    // A closure cannot consume what it captures, so the frame crosses in an optional.
+    var frame: Frame? = consume frame
+    found.withLock { $0.picture = frame.take() }
+  }
+
   private func deliver(_ camera: Camera) {
-    found.withLock { $0 = camera }
+    found.withLock { $0.camera = camera }
     wakeUp.fire()
   }
 
@@ -224,15 +236,15 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
     if isNew { events.add(.refused(reason: words)) }
   }
 
-  /// Waits for `descriptor`, for the end of the search or for `rest`. Returns `true` if `descriptor` is ready.
-  private func wait(for descriptor: CInt, atMost rest: Duration?) -> Bool {
+  /// Waits for `descriptor`, for the end of the search or until `deadline`. Returns `true` if `descriptor` is ready.
+  private func wait(for descriptor: CInt, until deadline: Instant?) -> Bool {
     var descriptors = (
       pollfd(fd: interrupt.fileDescriptor, events: Int16(POLLIN), revents: 0),
       pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
     )
     withUnsafeMutablePointer(to: &descriptors) {
-      $0.withMemoryRebound(to: pollfd.self, capacity: 2) {
-        while nightjar_poll($0, 2, rest.map { max(0, $0.nanoseconds) } ?? -1) < 0, errno == EINTR {}
+      $0.withMemoryRebound(to: pollfd.self, capacity: 2) { descriptors in
+        _ = uninterrupted { nightjar_poll(descriptors, 2, deadline.map { max(0, ($0 - .now()).nanoseconds) } ?? -1) }
       }
     }
     return descriptors.0.revents == 0 && descriptors.1.revents != 0

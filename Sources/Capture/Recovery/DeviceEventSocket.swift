@@ -8,7 +8,8 @@ import Platform
 /// root are ignored. Messages longer than ``lengthLimit`` are ignored too.
 struct DeviceEventSocket: ~Copyable {
   /// The descriptor to `poll` for `POLLIN`.
-  let fileDescriptor: CInt
+  var fileDescriptor: CInt { descriptor.number }
+  private let descriptor: FileDescriptor
   private let memory: UnsafeMutableRawBufferPointer
 
   /// The longest message that is read, in bytes. The kernel's messages have at most 2 KiB of variables and a path
@@ -21,14 +22,11 @@ struct DeviceEventSocket: ~Copyable {
   ///
   /// - Throws: ``SystemFailure`` if the system offers none, as under a service's `RestrictAddressFamilies=`.
   init() throws(SystemFailure) {
-    let descriptor = nightjar_device_events()
-    guard descriptor >= 0 else { throw SystemFailure("netlink socket for device events") }
-    fileDescriptor = descriptor
+    descriptor = try FileDescriptor(from: "netlink socket for device events", nightjar_device_events)
     memory = .allocate(byteCount: Self.lengthLimit, alignment: 8)
   }
 
   deinit {
-    close(fileDescriptor)
     memory.deallocate()
   }
 
@@ -37,14 +35,13 @@ struct DeviceEventSocket: ~Copyable {
     var isWorthALook = false
     for _ in 0..<Self.burst {
       var sender = nightjar_device_event_sender()
-      let length = nightjar_take_device_event(fileDescriptor, memory.baseAddress, memory.count, &sender)
+      let length = uninterrupted {
+        nightjar_take_device_event(fileDescriptor, memory.baseAddress, memory.count, &sender)
+      }
       guard length >= 0 else {
-        switch errno {
-        case EINTR: continue
+        guard errno == ENOBUFS else { return isWorthALook }
         // The kernel dropped messages; the expected event may be among them.
-        case ENOBUFS: isWorthALook = true
-        default: return isWorthALook
-        }
+        isWorthALook = true
         continue
       }
       guard length <= memory.count, Self.isTrusted(sender) else { continue }

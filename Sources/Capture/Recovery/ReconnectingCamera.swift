@@ -50,6 +50,9 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
     var orientation = Orientation.upright
     var condition: CameraCondition
     var search: CameraSearch<Finder>?
+    var link: PassThrough?
+    /// The orientation of the last picture, while the camera is opened again for another coding.
+    var exchanged: Orientation?
   }
 
   // Only the source's thread uses the following.
@@ -66,6 +69,8 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
   private var hasDelivered = false
   /// `true` if there was a camera before. `false` means that the stream waits for its first camera.
   private var hadCamera: Bool
+  /// The changes between the camera's own H.264 and samples; nil if no encoder passes H.264 on.
+  private var exchange: CodingExchange?
 
   /// Creates a source for a `camera` that is open but not started.
   ///
@@ -141,15 +146,22 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
 
   /// The orientation of the last picture.
   public var orientation: Orientation {
-    state.withLock { $0.camera?.orientation ?? $0.orientation }
+    state.withLock { $0.camera?.orientation ?? $0.exchanged ?? $0.orientation }
   }
 
   /// The reason why pictures do not have the requested orientation: memory is short. Nil if they have it.
   public var turningFailure: (any Failure)? {
     state.withLock { state in
       guard let camera = state.camera else { return bridge.failure }
-      return camera.turningFailure
+      return camera.turningFailure ?? state.link?.obstacle(to: state.orientation, of: camera.devicePath)
     }
+  }
+
+  /// Lets an encoder pass the camera's own H.264 on, as long as nothing needs samples: see ``CodingExchange``. Called
+  /// before `start`; the finder has the same link.
+  package func passOn(by link: PassThrough) {
+    exchange = CodingExchange(link)
+    state.withLock { $0.link = link }
   }
 
   /// Leaves rotations that `offer` covers to the encoder, for each camera that is found.
@@ -219,6 +231,7 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
   /// - Throws: the camera's error, if the stream does not survive it.
   public func next(interrupt: borrowing Interrupt) throws -> CaptureEvent {
     guard let search else { return .ended }
+    if let camera, exchange != nil { exchangeIfNeeded(camera, search) }
     if let camera {
       do {
         switch try camera.next(interrupt: interrupt) {
@@ -241,8 +254,15 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
       }
     }
     guard bridge.wait(for: search.wakeUp.fileDescriptor, interrupt: interrupt) else {
-      if let camera = search.take() { adopt(camera, search) }
-      return .idle
+      var found = search.take()
+      guard let camera = found.camera else { return .idle }
+      adopt(camera, search)
+      guard let picture = found.picture.take(), self.camera != nil else { return .idle }
+      return try handOn(picture)
+    }
+    if exchange?.isOverdue() == true {
+      note(.waiting, since: lastPicture)
+      state.withLock { $0.exchanged = nil }
     }
     let (condition, orientation) = state.withLock { ($0.condition, $0.orientation) }
     guard
@@ -270,6 +290,8 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
     last = frame.timestamp
     lastPicture = frame.arrived ?? .now()
     hasDelivered = true
+    // A coded picture has no samples to measure.
+    if frame.coded != nil { return .frame(frame) }
     pictures?.note(frame.planes, isFullRange: frame.color.isFullRange, at: lastPicture)
     switch stillness.note(frame.planes, at: last) {
     case .none: break
@@ -308,8 +330,30 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
       state.condition.losses += 1
     }
     events.add(.lost(reason: "\(error)"))
+    exchange?.noteLoss(orientation: state.withLock { $0.orientation }, isWatched: setting.demand?.isWatched == true)
     bridge.begin(after: last)
     search.begin(losing: lost, keeps: keeps)
+  }
+
+  /// Has the camera opened again, for samples or for its own H.264, if the present ones do not serve.
+  private func exchangeIfNeeded(_ present: Camera, _ search: CameraSearch<Finder>) {
+    let orientation = state.withLock { $0.orientation }
+    guard
+      exchange?.isDue(
+        isCoded: present.format.pixelFormat == .h264, orientation: orientation,
+        isWatched: setting.demand?.isWatched == true) == true
+    else { return }
+    for event in present.takeEvents() { events.add(event) }
+    camera = nil
+    scaler = nil
+    stillness.restart()
+    state.withLock {
+      $0.camera = nil
+      $0.exchanged = present.orientation
+    }
+    // Placeholders come only if the change takes longer than a viewer's patience.
+    bridge.begin(after: .now() + CodingExchange.patience)
+    search.begin(losing: present, keeps: false)
   }
 
   private func adopt(_ found: Camera, _ search: CameraSearch<Finder>) {
@@ -329,13 +373,18 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
     let since = state.withLock { state in
       defer {
         state.camera = found
+        state.exchanged = nil
         found.orient(state.orientation)
         state.condition.state = .live
         state.condition.since = now
         state.condition.color = found.format.color
-        if hadCamera { state.condition.reopenings += 1 }
+        if hadCamera, exchange?.isUnderWay != true { state.condition.reopenings += 1 }
       }
       return state.condition.since
+    }
+    if let event = exchange?.end(isCoded: found.format.pixelFormat == .h264) {
+      events.add(event)
+      return
     }
     events.add(.found(name: found.name, isFirst: !hadCamera, after: now - since))
     hadCamera = true
@@ -348,28 +397,4 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
     default: error is UnusableCamera ? .stalled : .failed
     }
   }
-}
-
-/// A failure of a camera that is present but delivers no usable picture.
-struct UnusableCamera: Failure {
-  /// The duration in seconds.
-  let seconds: Int
-  /// The reason why its pictures were dropped; nil if none came.
-  let cause: DropCause?
-
-  /// One line for the user at the terminal.
-  var description: String {
-    let what =
-      switch cause {
-      case nil: "no picture since it was started"
-      case .corrupt: "only corrupt pictures"
-      case .short: "only incomplete pictures"
-      case .driverError: "only pictures that the driver marks as broken"
-      default: "no picture that can be used"
-      }
-    return "\(what) for \(seconds) seconds: unplug the camera and plug it in again, or choose another --format"
-  }
-
-  /// The kind of the failure.
-  var kind: FailureKind { .unavailable }
 }

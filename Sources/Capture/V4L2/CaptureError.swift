@@ -19,6 +19,8 @@ public enum CaptureError: Failure {
   case interFrameCoded([PixelFormat])
   /// The chosen format needs a video decoder, and the camera offers other formats.
   case formatInterFrameCoded(PixelFormat, others: [PixelFormat])
+  /// The camera's own H.264 is the only format that it offers, and cannot be rotated.
+  case onlyCoded(path: String)
   /// The camera does not offer that pixel format.
   case formatNotOffered(PixelFormat, offered: [PixelFormat])
   /// The appliance opens none of these pixel formats.
@@ -76,8 +78,11 @@ public enum CaptureError: Failure {
       "the camera's driver names no pixel format"
     case .interFrameCoded(let formats):
       "the camera delivers only \(Self.list(formats)), which nightjar does not decode"
+        + (formats.contains(.h264) ? "; --encoder camera passes its H.264 on" : "")
     case .formatInterFrameCoded(let format, let others):
       "nightjar does not decode \(format): choose \(Self.list(others)), or leave --format out"
+    case .onlyCoded(let path):
+      "\(path) delivers nothing but its own H.264, which nightjar passes on and cannot rotate"
     case .formatNotOffered(let format, let offered):
       "the camera does not offer \(format); it has \(Self.list(offered))"
     case .formatNotReadable(let formats):
@@ -129,7 +134,7 @@ public enum CaptureError: Failure {
     case .noPermission: .noPermission
     case .busy: .temporary
     case .formatNotOffered, .formatInterFrameCoded, .sizeNotEncodable, .sizeNotOffered, .rateNotOffered: .usage
-    case .noFormats, .interFrameCoded, .formatNotReadable, .noUsableSize, .interlaced: .unavailable
+    case .noFormats, .interFrameCoded, .onlyCoded, .formatNotReadable, .noUsableSize, .interlaced: .unavailable
     case .implausible, .conversion, .mounting: .data
     case .disconnected, .sourceChanged, .stalled: .unavailable
     case .turnedBefore: .usage

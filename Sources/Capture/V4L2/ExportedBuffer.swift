@@ -1,12 +1,14 @@
 import CLinux
 import Glibc
+import Platform
 import Synchronization
 
 /// A driver's buffer as a DMA-BUF (`VIDIOC_EXPBUF`), until the value ends. The buffer itself lives as long as any
 /// importer keeps it.
 struct ExportedBuffer: ~Copyable {
   /// The descriptor of the exported buffer, close-on-exec and read-only.
-  let descriptor: CInt
+  var descriptor: CInt { file.number }
+  private let file: FileDescriptor
   /// An identifier that is unique among all buffers this process ever exported.
   let identifier: UInt64
 
@@ -22,11 +24,7 @@ struct ExportedBuffer: ~Copyable {
     argument.flags = UInt32(O_CLOEXEC | O_RDONLY)
     argument.fd = -1
     guard device.control(nightjar_VIDIOC_EXPBUF, &argument) == 0, argument.fd >= 0 else { return nil }
-    descriptor = argument.fd
+    file = FileDescriptor(owning: argument.fd)
     identifier = Self.lastIdentifier.wrappingAdd(1, ordering: .relaxed).newValue
-  }
-
-  deinit {
-    close(descriptor)
   }
 }

@@ -9,6 +9,8 @@ enum ConversionPath: Hashable, Sendable {
   case converter
   /// libv4lconvert converts the pictures to 4:2:0 first.
   case legacy
+  /// The camera codes the pictures, and nothing here decodes them.
+  case passThrough
 
   /// Returns the cheapest path for a format; nil if there is none.
   static func of(_ format: PixelFormat) -> ConversionPath? {
@@ -93,7 +95,10 @@ enum FormatNegotiation {
     let offered = capabilities.formats.map(\.pixelFormat)
     guard !offered.isEmpty else { throw .noFormats }
     var formats = capabilities.formats.filter { ConversionPath.of($0.pixelFormat) != nil }
-    if let wanted = request.format {
+    if request.takesH264 {
+      formats = capabilities.formats.filter { $0.pixelFormat == .h264 }
+      guard !formats.isEmpty else { throw .formatNotOffered(.h264, offered: offered) }
+    } else if let wanted = request.format {
       guard offered.contains(wanted) else { throw .formatNotOffered(wanted, offered: offered) }
       guard !wanted.isInterFrameCoded else {
         let others = formats.map(\.pixelFormat).filter { !$0.isInterFrameCoded }
@@ -108,7 +113,7 @@ enum FormatNegotiation {
     }
     var candidates: [Candidate] = []
     for format in formats {
-      guard let path = ConversionPath.of(format.pixelFormat) else { continue }
+      guard let path = request.takesH264 ? .passThrough : ConversionPath.of(format.pixelFormat) else { continue }
       for offer in format.sizes {
         guard let size = offer.nearestEncodable(to: request.size) else { continue }
         let rate = offer.rates.nearest(to: request.frameRate)

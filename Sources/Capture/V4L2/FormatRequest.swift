@@ -12,6 +12,8 @@ public struct FormatRequest: Hashable, Sendable {
   public var isRateExplicit: Bool
   /// The device's pixel format; nil takes the cheapest one that reaches size and rate.
   public var format: PixelFormat?
+  /// `true` takes the camera's own H.264, for an encoder that passes coded pictures on. Then ``format`` does not count.
+  package var takesH264 = false
   /// The handling of the frames' memory.
   public var memory = FrameMemory()
 

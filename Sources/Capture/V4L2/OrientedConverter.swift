@@ -102,6 +102,12 @@ final class OrientedConverter: @unchecked Sendable {
     return (orientation(for: requested), .upright)
   }
 
+  /// Notes a picture that is passed on as it is. It fulfils a request for the orientation that it has already.
+  func notePassedOn() {
+    let requested = wanted.load(ordering: .relaxed)
+    if base.then(Self.orientation(requested)) == .upright { served.store(requested, ordering: .relaxed) }
+  }
+
   /// Returns the orientation for the next picture if it is rotated here. That orientation is ready for use.
   func orientation() -> Orientation { orientation(for: wanted.load(ordering: .relaxed)) }
 

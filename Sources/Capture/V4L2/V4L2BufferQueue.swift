@@ -25,6 +25,7 @@ final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
   private let wanted: Int
   private let isExported: Bool
   private let turn: DriverTurn?
+  private let blank: FramePool?
   private let dequeuePlanes: UnsafeMutablePointer<v4l2_plane>
   private let enqueuePlanes: UnsafeMutablePointer<v4l2_plane>
   private var memory: BufferMemory?
@@ -35,9 +36,11 @@ final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
   /// - Parameters:
   ///   - isExported: `true` if frames shall lie in the buffers and hardware shall read them there.
   ///   - turn: the rotation that the driver applies; restored once the driver has the buffers back.
+  ///   - blank: the pool of the planes of frames that have no samples; lives as long as such a frame.
   /// - Throws: ``CaptureError``; then nothing stays allocated.
   init(
-    device: V4L2Device, format: DriverFormat, wanted: Int, isExported: Bool, turn: DriverTurn? = nil
+    device: V4L2Device, format: DriverFormat, wanted: Int, isExported: Bool, turn: DriverTurn? = nil,
+    blank: FramePool? = nil
   ) throws(CaptureError) {
     memory = try BufferMemory(device: device, format: format, wanted: wanted, isExported: isExported)
     self.device = device
@@ -45,6 +48,7 @@ final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
     self.wanted = wanted
     self.isExported = isExported
     self.turn = turn
+    self.blank = blank
     dequeuePlanes = .allocate(capacity: V4L2Device.planeLimit)
     dequeuePlanes.initialize(repeating: v4l2_plane(), count: V4L2Device.planeLimit)
     enqueuePlanes = .allocate(capacity: V4L2Device.planeLimit)

@@ -30,6 +30,8 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   static let patience = Duration.milliseconds(200)
   /// The number of copies of an NV12 camera's pictures that may be in use while all lendable buffers are out.
   static let reserveCount = 2
+  /// The wait for a picture from which on it has just arrived, so that no newer one can be waiting behind it.
+  static let freshness = Duration(nanoseconds: 500_000)
 
   /// The format that the driver granted, rotated by ``mounting``. Its `conversion` describes pictures in the
   /// orientation that the camera was opened with.
@@ -42,38 +44,44 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   /// Always `true`: the camera sets the pace.
   public var isLive: Bool { true }
 
-  private let path: String
+  let path: String
   /// The path that the device was opened by.
   public var devicePath: String? { path }
   let device: V4L2Device
-  private let request: FormatRequest
-  private let choice: FormatChoice
-  private let driverFormat: DriverFormat
-  private let queue: V4L2BufferQueue
+  let request: FormatRequest
+  let choice: FormatChoice
+  let driverFormat: DriverFormat
+  let queue: V4L2BufferQueue
   /// The layout of frames in the driver's buffers; nil if frames may not lie there.
   private let layout: NV12Layout?
   /// The converter for formats that libv4l has to open first.
   private let legacy: LegacyConverter?
-  private let converter: OrientedConverter
-  private let turn: DriverTurn?
-  private let warningList: Mutex<[CaptureError]>
-  private let stallLimit: Duration
-  private let startLimit: Duration
-  private let events = EventQueue<CameraEvent>()
+  let converter: OrientedConverter
+  let turn: DriverTurn?
+  /// The planes of frames that the camera has coded; nil for a camera that delivers samples.
+  private let blank: NV12Planes?
+  /// The number of the next coded picture. It begins with the time, so that no two cameras have the same numbers.
+  var codedNumber = UInt64(bitPattern: Instant.now().nanoseconds)
+  /// `true` if the camera offers a format of samples.
+  let offersSamples: Bool
+  let warningList: Mutex<[CaptureError]>
+  let stallLimit: Duration
+  let startLimit: Duration
+  let events = EventQueue<CameraEvent>()
 
   private let descriptors: UnsafeMutablePointer<pollfd>
   private var buffer = DequeuedBuffer()
-  /// `true` if `buffer` was dequeued, but a loss had to be reported first.
-  private var isBufferPending = false
+  /// The losses to report before ``buffer``, and `true` in it if that is to be delivered.
+  private var backlog = CaptureBacklog()
   private var demand: PictureDemand?
   private let compressed = CompressedPictures()
   private var clock = CaptureClock()
-  private var counter = SequenceCounter()
-  private var lastSign = Instant.zero
+  var counter = SequenceCounter()
+  var lastSign = Instant.zero
   /// `true` if a buffer arrived since the start of the stream.
-  private var hasDelivered = false
-  private var isBroken = false
-  private var restarts = 0
+  var hasDelivered = false
+  var isBroken = false
+  var restarts = 0
 
   /// Opens the camera at `path`, negotiates a format with its driver and maps its buffers.
   ///
@@ -108,8 +116,10 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     let tellsChanges = device.subscribeSourceChange()
     device.adoptTimings()
     let capabilities = device.capabilities(near: request.size) { format in
-      request.format == nil ? ConversionPath.of(format) != nil : format == request.format
+      if request.takesH264 { return format == .h264 }
+      return request.format == nil ? ConversionPath.of(format) != nil : format == request.format
     }
+    offersSamples = capabilities.formats.contains { ConversionPath.of($0.pixelFormat) != nil }
     let choice = try FormatNegotiation.choose(request, from: capabilities)
     let driverFormat = try device.setFormat(choice, for: request)
     let rate = try device.setRate(choice, for: request)
@@ -120,23 +130,31 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     self.driverFormat = driverFormat
     name = device.name
 
+    let isCoded = choice.path == .passThrough
+    let blankPool = isCoded ? try FramePool(size: driverFormat.size, capacity: 1) : nil
+    // The pool keeps the memory when this frame ends.
+    blank = blankPool?.checkout(color: .unspecified, timestamp: .zero, captured: .zero)?.planes
     let wanted =
-      choice.path == .none
+      choice.path == .none || isCoded
       ? max(V4L2BufferQueue.zeroCopyCount, poolCapacity) : V4L2BufferQueue.leastCount
     queue = try V4L2BufferQueue(
-      device: device, format: driverFormat, wanted: wanted, isExported: choice.path == .none, turn: turn)
+      device: device, format: driverFormat, wanted: wanted, isExported: choice.path == .none, turn: turn,
+      blank: blankPool)
     let canLend = request.memory.isLent && choice.path == .none && queue.count >= V4L2BufferQueue.leastCount
     layout = canLend ? NV12Layout(driverFormat) : nil
     legacy = choice.path == .legacy ? try LegacyConverter(device: device, format: driverFormat) : nil
     converter = try OrientedConverter(
-      from: legacy == nil ? choice.format : .yu12, size: driverFormat.size,
-      upright: try FramePool(
-        size: driverFormat.size, capacity: layout == nil ? poolCapacity : Self.reserveCount, memory: request.memory),
+      from: isCoded ? .nv12 : legacy == nil ? choice.format : .yu12, size: driverFormat.size,
+      upright: try blankPool
+        ?? FramePool(
+          size: driverFormat.size, capacity: layout == nil ? poolCapacity : Self.reserveCount, memory: request.memory),
       capacity: poolCapacity, memory: request.memory)
     converter.base = (turn?.applied ?? .upright).inverse.then(mounting)
     converter.orient(fixedOrientation ?? .upright)
     let words =
-      if legacy != nil { "libv4l" } else if choice.format.isJPEG { "libjpeg-turbo" } else {
+      if isCoded { "passed on as it is" } else if legacy != nil { "libv4l" } else if choice.format.isJPEG {
+        "libjpeg-turbo"
+      } else {
         layout != nil && converter.orientation() == .upright ? "no copy" : "libyuv"
       }
     format = SourceFormat(
@@ -211,21 +229,20 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   /// driver, and other programs may then set up the camera.
   public func stop() {
     queue.stop()
-    if isBufferPending { giveBack() }
-    isBufferPending = false
+    if backlog.takeKept() { giveBack() }
+    backlog = CaptureBacklog()
   }
 
-  /// Waits for the next picture, a loss, or `interrupt`.
+  /// Waits for the next picture, a loss, or `interrupt`. If several pictures wait, the newest one comes, and the others
+  /// are counted as ``/Media/DropCause/captureLate``: decoding them would only make the picture older.
   ///
   /// - Throws: ``CaptureError`` if the camera is gone, stalled or broken for good.
   public func next(interrupt: borrowing Interrupt) throws -> CaptureEvent {
-    if isBufferPending {
-      isBufferPending = false
-      return try deliver(at: .now())
-    }
+    if let event = try pending() { return event }
     if isBroken { return try restart(interrupt: interrupt) }
     descriptors[0].revents = 0
     descriptors[1] = pollfd(fd: interrupt.fileDescriptor, events: Int16(POLLIN), revents: 0)
+    let asked = Instant.now()
     guard nightjar_poll(descriptors, 2, Self.patience.nanoseconds) > 0 else { return try idle() }
     if descriptors[1].revents != 0 { return .idle }
     if descriptors[0].revents & Int16(POLLPRI) != 0 {
@@ -240,17 +257,12 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
       let now = Instant.now()
       lastSign = now
       hasDelivered = true
-      switch counter.note(buffer.sequence) {
-      case .next(missing: 0): return try deliver(at: now)
-      case .next(let missing):
-        isBufferPending = true
-        return .dropped(.driver, count: missing)
-      case .late:
-        // Already counted. uvcvideo copies large pictures in separate work items, and two of those may end in either
-        // order.
-        giveBack()
-        return .dropped(.driver, count: 0)
-      }
+      // A picture that was waited for is the newest. The pictures after a coded one need it.
+      backlog.take(
+        into: &buffer, limit: blank == nil && now - asked < Self.freshness ? queue.count : 0, counter: &counter,
+        dequeue: { queue.dequeue(into: &$0) }, recycle: { queue.recycle(slot: $0) })
+      // A buffer that was overtaken is counted already.
+      return try pending() ?? .dropped(.driver, count: 0)
     case ENODEV:
       throw CaptureError.disconnected(path: path)
     case EAGAIN:
@@ -262,6 +274,16 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     }
   }
 
+  /// Returns the next loss to report, or else the kept buffer's frame; nil if there is neither.
+  private func pending() throws -> CaptureEvent? {
+    if let loss = backlog.takeLoss() {
+      codedNumber &+= UInt64(loss.count)
+      return .dropped(loss.cause, count: loss.count)
+    }
+    guard backlog.takeKept() else { return nil }
+    return try deliver(at: .now())
+  }
+
   /// The format that the driver granted, to request it again.
   var agreement: FormatRequest {
     FormatRequest(size: driverFormat.size, frameRate: format.frameRate, format: driverFormat.pixelFormat)
@@ -270,28 +292,8 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   /// The camera's directory in sysfs.
   var systemDirectory: String? { device.systemDirectory }
 
-  /// The error for a missing signal at the input; nil if there is a signal, or if the device needs none.
-  public var missingSignal: CaptureError? {
-    device.lacksSignal ? .sourceChanged(path: path, agreed: driverFormat.size, current: nil) : nil
-  }
-
-  private func idle() throws(CaptureError) -> CaptureEvent {
-    let limit = hasDelivered ? stallLimit : startLimit
-    if Instant.now() - lastSign > limit { throw .stalled(path: path, seconds: Int(limit.seconds)) }
-    return .idle
-  }
-
-  /// Reads the driver's events.
-  ///
-  /// - Throws: ``CaptureError/sourceChanged(path:agreed:current:)`` if the pictures no longer have the negotiated
-  ///   format.
-  private func checkSource() throws(CaptureError) {
-    guard device.takeSourceChange(), let change = device.sourceChange(from: driverFormat) else { return }
-    throw .sourceChanged(path: path, agreed: driverFormat.size, current: change.current)
-  }
-
   /// Returns the result of `call`, or adds a warning and returns `fallback`.
-  private static func noting<Result>(
+  static func noting<Result>(
     _ warnings: inout [CaptureError], else fallback: Result, _ call: () throws(CaptureError) -> Result
   ) -> Result {
     do throws(CaptureError) {
@@ -302,57 +304,17 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     }
   }
 
-  /// Sets rotation, format and rate again, because other programs may have used the device.
-  private func agreeAgain() throws(CaptureError) {
-    if let turn {
-      warningList.withLock { Self.noting(&$0, else: (), turn.apply) }
-      converter.base = turn.applied.inverse.then(mounting)
-    }
-    let format = try device.setFormat(choice, for: request)
-    guard format == driverFormat else {
-      throw .sourceChanged(path: path, agreed: driverFormat.size, current: format.size)
-    }
-    _ = try device.setRate(choice, for: request)
-  }
-
-  /// Marks the stream as broken: the next call restarts it.
-  private func lose(_ errorNumber: CInt) throws(CaptureError) -> CaptureEvent {
-    isBroken = true
-    restarts += 1
-    if restarts > Self.restartLimit {
-      throw .broken(path: path, attempts: restarts, errorNumber: errorNumber)
-    }
-    events.add(.warning("\(path): the stream broke (\(SystemFailure.text(errorNumber))); nightjar restarts it"))
-    return .dropped(.driverError, count: 1)
-  }
-
-  /// Restarts the stream after a pause that grows with each attempt.
-  private func restart(interrupt: borrowing Interrupt) throws(CaptureError) -> CaptureEvent {
-    let pause = Duration(nanoseconds: 10_000_000 << Int64(restarts))
-    guard interrupt.wait(until: .now() + pause) else { return .idle }
-    queue.pause()
-    counter.restart()
-    lastSign = .now()
-    hasDelivered = false
-    do throws(CaptureError) {
-      try queue.start(renew: agreeAgain)
-      isBroken = false
-      return .idle
-    } catch {
-      if case .refused(_, _, let errorNumber) = error { return try lose(errorNumber) }
-      throw error
-    }
-  }
-
   /// Returns a frame for the dequeued buffer, or the reason why there is none.
   private func deliver(at now: Instant) throws -> CaptureEvent {
     if buffer.isDamaged {
       giveBack()
+      codedNumber &+= 1
       return .dropped(.driverError, count: 1)
     }
     let timestamp = clock.stamp(driver: buffer.isMonotonic ? buffer.timestamp : nil, now: now)
     let captured = min(timestamp, now)
     nightjar_frame_captured(timestamp.nanoseconds, captured.nanoseconds, now.nanoseconds)
+    if let blank { return pass(timestamp, captured, arrived: now, blank) }
     let (orientation, later) = converter.rotationPlan()
     if let layout, orientation == .upright {
       guard let planes = layout.planes(of: buffer) else {
@@ -371,6 +333,29 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     }
     return try convert(as: orientation, then: later, timestamp, captured, arrived: now)
   }
+
+  /// Returns a frame with the coded picture in the dequeued buffer.
+  private func pass(
+    _ timestamp: Instant, _ captured: Instant, arrived: Instant, _ blank: NV12Planes
+  ) -> CaptureEvent {
+    codedNumber &+= 1
+    guard let base = buffer.contents.0.base, buffer.contents.0.byteCount > 0, buffer.mayBeLent else {
+      let isEmpty = buffer.contents.0.byteCount == 0
+      giveBack()
+      return .dropped(isEmpty ? .short : .poolExhausted, count: 1)
+    }
+    restarts = 0
+    var frame = Frame(
+      planes: blank, color: format.color, timestamp: timestamp, captured: captured, slot: buffer.index, owner: queue)
+    frame.coded = CameraCodedPicture(
+      bytes: UnsafeRawBufferPointer(start: base, count: buffer.contents.0.byteCount), number: codedNumber)
+    frame.arrived = arrived
+    converter.notePassedOn()
+    return .frame(frame)
+  }
+
+  /// The rotation that makes pictures upright after the driver's own; the requested orientation is applied after it.
+  var base: Orientation { converter.base }
 
   /// Converts the dequeued buffer into a frame of a pool and returns the buffer at once.
   private func convert(

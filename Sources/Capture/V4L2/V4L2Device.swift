@@ -9,7 +9,8 @@ final class V4L2Device: @unchecked Sendable {
   /// The path that the device was opened by.
   let path: String
   /// The descriptor; non-blocking.
-  let descriptor: CInt
+  var descriptor: CInt { file.number }
+  private let file: FileDescriptor
   /// The device's description of itself.
   let identity: DeviceIdentity
   private let number: dev_t
@@ -22,31 +23,25 @@ final class V4L2Device: @unchecked Sendable {
     guard !path.utf8.contains(0), path.utf8.count < Int(PATH_MAX) else { throw .noDevice(path: path) }
     var status = stat()
     if stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFCHR { throw .notVideo(path: path) }
-    let opened = open(path, O_RDWR | O_NONBLOCK | O_CLOEXEC)
-    guard opened >= 0 else {
-      let errorNumber = errno
-      switch errorNumber {
+    let opened: FileDescriptor
+    do throws(SystemFailure) {
+      opened = try FileDescriptor(path, O_RDWR | O_NONBLOCK)
+    } catch {
+      switch error.errorNumber {
       case ENOENT, ENODEV, ENXIO, ENOTDIR: throw .noDevice(path: path)
       case EACCES, EPERM: throw .noPermission(path: path)
       case EBUSY: throw .busy(path: path, holders: DeviceHolder.holders(of: status.st_rdev, except: -1))
-      default: throw .refused(path: path, call: "open", errorNumber: errorNumber)
+      default: throw .refused(path: path, call: "open", errorNumber: error.errorNumber)
       }
     }
     var capability = v4l2_capability()
-    guard fstat(opened, &status) == 0,
-      Self.control(opened, nightjar_VIDIOC_QUERYCAP, &capability) == 0
-    else {
-      close(opened)
-      throw .notVideo(path: path)
-    }
+    guard fstat(opened.number, &status) == 0,
+      Self.control(opened.number, nightjar_VIDIOC_QUERYCAP, &capability) == 0
+    else { throw .notVideo(path: path) }
     self.path = path
-    descriptor = opened
+    file = opened
     number = status.st_rdev
     identity = DeviceIdentity(capability)
-  }
-
-  deinit {
-    close(descriptor)
   }
 
   /// The type of the device's capture queue, for every call that needs it.

@@ -55,6 +55,7 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
     var stream = try Y4MStream(path: path)
     guard stream.isSeekable || loops == 1 else { throw .pipeCannotLoop(path: path) }
     let header = try Y4MHeader(from: &stream)
+    stream.enlargePipe(toward: header.frameByteCount)
     let pool: FramePool
     do throws(FramePoolError) {
       pool = try FramePool(size: header.size, capacity: capacity, memory: memory)

@@ -53,20 +53,40 @@ struct Y4MStream: ~Copyable {
     _ count: Int, to target: UnsafeMutableRawPointer, interrupt: CInt, patience: Duration? = nil
   ) throws(SystemFailure) -> Outcome {
     var done = 0
+    // A pipe that no writer has opened yet reads as ended.
+    var mustWait = !isSeekable && offset == 0
     while done < count {
-      if !isSeekable, try !waitForInput(interrupt: interrupt, patience: patience) { return .interrupted(after: done) }
-      let result = Glibc.read(descriptor.number, target + done, count - done)
+      if mustWait, try !waitForInput(interrupt: interrupt, patience: patience) { return .interrupted(after: done) }
+      mustWait = false
+      let result = uninterrupted { Glibc.read(descriptor.number, target + done, count - done) }
       if result > 0 {
         done += result
         offset += Int64(result)
       } else if result == 0 {
         return .end(after: done)
-      } else if errno != EINTR && errno != EAGAIN {
+      } else if errno == EAGAIN {
+        mustWait = !isSeekable
+      } else {
         throw SystemFailure("read")
       }
     }
     return .complete
   }
+
+  /// Lets a pipe hold a good part of `bytes`, so that writer and reader wake each other a few times for a picture and not
+  /// for each 64 kB, which the kernel gives a pipe otherwise. The pipe never holds more, because what waits in it is late.
+  /// Where the kernel allows less, nothing changes.
+  func enlargePipe(toward bytes: Int) {
+    guard !isSeekable else { return }
+    // The kernel rounds up to a power of two.
+    var size = Self.pipeLimit
+    while size > bytes { size /= 2 }
+    while size > Self.usualPipe, nightjar_set_pipe_size(descriptor.number, Int32(size)) < 0 { size /= 2 }
+  }
+
+  /// The largest pipe that the kernel allows everybody by default (`/proc/sys/fs/pipe-max-size`), and the usual one.
+  private static let pipeLimit = 1 << 20
+  private static let usualPipe = 1 << 16
 
   /// Skips `count` bytes of a file.
   ///
@@ -94,7 +114,7 @@ struct Y4MStream: ~Copyable {
   ///
   /// - Throws: ``SystemFailure``.
   mutating func seek(to position: Int64) throws(SystemFailure) {
-    guard lseek(descriptor.number, off_t(position), SEEK_SET) >= 0 else { throw SystemFailure("lseek") }
+    try syscall("lseek") { lseek(descriptor.number, off_t(position), SEEK_SET) }
     offset = position
   }
 
@@ -107,11 +127,13 @@ struct Y4MStream: ~Copyable {
       pollfd(fd: interrupt, events: Int16(POLLIN), revents: 0)
     )
     while true {
-      let timeout = deadline.map { max(0, ($0 - .now()).nanoseconds) } ?? -1
-      let result = withUnsafeMutablePointer(to: &descriptors) {
-        $0.withMemoryRebound(to: pollfd.self, capacity: 2) { nightjar_poll($0, 2, timeout) }
+      let result = try syscall("poll") {
+        withUnsafeMutablePointer(to: &descriptors) {
+          $0.withMemoryRebound(to: pollfd.self, capacity: 2) {
+            nightjar_poll($0, 2, deadline.map { max(0, ($0 - .now()).nanoseconds) } ?? -1)
+          }
+        }
       }
-      if result < 0, errno != EINTR { throw SystemFailure("poll") }
       if result > 0 { return descriptors.1.revents == 0 }
       if let deadline, Instant.now() >= deadline { return false }
     }

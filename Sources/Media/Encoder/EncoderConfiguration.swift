@@ -6,6 +6,15 @@ public enum H264Profile: String, CaseIterable, Sendable {
   case main
   /// High (100), with CABAC and the 8x8 transform.
   case high
+
+  /// The `profile_idc` of the SPS. Of two of these profiles, the decoders of the greater one decode the lesser one too.
+  package var indication: UInt8 {
+    switch self {
+    case .baseline: 66
+    case .main: 77
+    case .high: 100
+    }
+  }
 }
 
 /// An encoder's rate control mode.

@@ -119,6 +119,12 @@ public struct EncoderCounters: Hashable, Sendable {
   public var switches = 0
   /// The number of switches to an encoder of another size or preset, because of ``EncoderRestrictions``.
   public var adaptations = 0
+  /// The number of pictures that the camera coded, and that were passed on.
+  public var passed = 0
+  /// The number of pictures that the camera coded, and that no decoder could show.
+  public var undecodable = 0
+  /// The number of switches between the camera's own pictures and those that were encoded here.
+  public var handovers = 0
 
   /// Creates counters of zero.
   public init() {}
@@ -135,6 +141,9 @@ public struct EncoderCounters: Hashable, Sendable {
     sum.recoveries += right.recoveries
     sum.switches += right.switches
     sum.adaptations += right.adaptations
+    sum.passed += right.passed
+    sum.undecodable += right.undecodable
+    sum.handovers += right.handovers
     return sum
   }
 }

@@ -18,7 +18,7 @@ extension AccessUnit {
 }
 
 /// The first 128 bits of a NAL unit's payload, without emulation prevention.
-private struct LeadingBits {
+struct LeadingBits {
   private var rest: UInt128 = 0
   private var count = 0
 
@@ -37,7 +37,7 @@ private struct LeadingBits {
   }
 
   /// Reads `u(n)`, at most 63 bits; nil where the bits are missing.
-  private mutating func bits(_ length: Int) -> Int? {
+  mutating func bits(_ length: Int) -> Int? {
     guard length <= count else { return nil }
     guard length > 0 else { return 0 }
     let value = Int(rest >> UInt128(128 - length))
@@ -47,7 +47,7 @@ private struct LeadingBits {
   }
 
   /// Reads `ue(v)`, at most 32 bits.
-  private mutating func unsigned() -> Int? {
+  mutating func unsigned() -> Int? {
     let zeros = rest.leadingZeroBitCount
     guard zeros < 32, bits(zeros) != nil, let value = bits(zeros + 1) else { return nil }
     return value - 1

@@ -18,8 +18,18 @@ public struct ParameterSets: Hashable, Sendable {
   }
 
   /// `profile_idc`, the constraint flags and `level_idc` as six hexadecimal digits: RFC 6184 `profile-level-id`.
-  public var profileLevelID: String {
+  public var profileLevelID: String { Self.hexadecimal(sequence[1...3]) }
+
+  /// Returns ``profileLevelID`` for a decoder that must support `profile` too, with the level of these sets. A stream whose
+  /// later sets have that profile is then described truthfully: the decoders of a greater profile decode the lesser ones.
+  /// Nil, and a profile that these sets have or exceed, give their own.
+  public func profileLevelID(of profile: H264Profile?) -> String {
+    guard let profile, profile.indication > sequence[1] else { return profileLevelID }
+    return Self.hexadecimal([profile.indication, 0, sequence[3]])
+  }
+
+  private static func hexadecimal(_ bytes: some Sequence<UInt8>) -> String {
     let digits = Array("0123456789ABCDEF")
-    return String(sequence[1...3].flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
+    return String(bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] })
   }
 }

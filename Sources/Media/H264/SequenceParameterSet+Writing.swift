@@ -89,7 +89,10 @@ public struct SequenceParameters: Hashable, Sendable {
   }
 
   /// Writes `vui_parameters_present_flag` and `vui_parameters()`, clause E.1.1: colours, timing, and no reordering.
-  static func writeVUI(color: ColorDescription, timing: SequenceParameterSet.Timing, to writer: inout BitWriter) {
+  static func writeVUI(
+    color: ColorDescription, timing: SequenceParameterSet.Timing, references: UInt32 = referenceFrames,
+    to writer: inout BitWriter
+  ) {
     writer.flag(true)
     writer.flag(false)  // aspect_ratio_info_present_flag
     writer.flag(false)  // overscan_info_present_flag
@@ -115,25 +118,26 @@ public struct SequenceParameters: Hashable, Sendable {
     writer.flag(true)  // motion_vectors_over_pic_boundaries_flag
     // max_bytes_per_pic_denom, max_bits_per_mb_denom, the motion vectors' lengths, max_num_reorder_frames,
     // max_dec_frame_buffering.
-    for value in [0, 0, motionVectorBits, motionVectorBits, 0, referenceFrames] { writer.unsigned(value) }
+    for value in [0, 0, motionVectorBits, motionVectorBits, 0, references] { writer.unsigned(value) }
   }
 }
 
 extension SequenceParameterSet {
   /// Returns the SPS with its VUI replaced. A driver that writes its own parameter sets omits the colours, and without
-  /// `max_num_reorder_frames` a decoder holds pictures back. It serves a stream without B-frames and with one
-  /// reference.
+  /// `max_num_reorder_frames` a decoder holds pictures back. It serves a stream without B-frames.
   ///
   /// - Throws: ``ParameterSetError`` where `nalUnit` is no SPS.
   public static func replacingVUI(
     in nalUnit: [UInt8], color: ColorDescription, frameRate: FrameRate
   ) throws(ParameterSetError) -> [UInt8] {
-    let position = try SequenceParameterSet(nalUnit: nalUnit).vuiPosition
+    let set = try SequenceParameterSet(nalUnit: nalUnit)
     var reader = BitReader(RawByteSequencePayload.removingEmulationPrevention(nalUnit.dropFirst()))
     var writer = BitWriter(capacity: nalUnit.count + 64)
     writer.begin(header: nalUnit[0])
-    for _ in 0..<position { writer.flag(try reader.flag()) }
-    SequenceParameters.writeVUI(color: color, timing: SequenceParameters.timing(of: frameRate), to: &writer)
+    for _ in 0..<set.vuiPosition { writer.flag(try reader.flag()) }
+    SequenceParameters.writeVUI(
+      color: color, timing: SequenceParameters.timing(of: frameRate), references: UInt32(max(1, set.referenceFrames)),
+      to: &writer)
     writer.trailingBits()
     return Array(writer.bytes.dropFirst(AnnexB.startCode.count))
   }

@@ -112,6 +112,9 @@ public struct Frame: ~Copyable, @unchecked Sendable {
   /// The picture in its final orientation, as its camera compressed it, where a client requests that
   /// (``VideoSource/keepCompressed(while:)``).
   public var compressed: CompressedPicture?
+  /// The picture as the camera coded it, in place of samples: then the planes are blank, and only an encoder that passes
+  /// coded pictures on accepts the frame. Nil for a picture of samples.
+  package var coded: CameraCodedPicture?
   /// `true` if the frame replaces a picture that the camera does not deliver.
   public var isPlaceholder = false
   /// The owner's slot that the frame occupies.

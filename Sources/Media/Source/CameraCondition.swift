@@ -59,6 +59,8 @@ public enum CameraEvent: Hashable, Sendable, CustomStringConvertible {
   case frozen(since: String, for: Duration)
   /// The camera's picture changes again.
   case thawed(after: Duration)
+  /// The camera was set up again: for its own H.264, which is passed on, or for pictures that are encoded here.
+  case coded(isPassedOn: Bool, reason: String, after: Duration)
   /// The camera's controls were set without a request.
   case controls(String)
   /// A warning about something that ends nothing.
@@ -75,6 +77,9 @@ public enum CameraEvent: Hashable, Sendable, CustomStringConvertible {
     case .frozen(let since, let time):
       "picture frozen since \(since): no bit of it has changed for \(time.tenths) s; check the camera"
     case .thawed(let time): "picture moves again after \(time.tenths) s"
+    case .coded(true, _, let time): "the camera's own H.264 is passed on again, after \(time.tenths) s"
+    case .coded(false, let reason, let time):
+      "the camera's pictures are encoded here: \(reason); the change took \(time.tenths) s"
     case .controls(let text): text
     case .warning(let text): "warning: \(text)"
     }
@@ -83,7 +88,7 @@ public enum CameraEvent: Hashable, Sendable, CustomStringConvertible {
   /// `true` if a person should look into the event.
   public var isWarning: Bool {
     switch self {
-    case .found, .thawed, .controls: false
+    case .found, .thawed, .coded, .controls: false
     case .lost, .refused, .scaled, .frozen, .warning: true
     }
   }

@@ -18,6 +18,10 @@ public enum DropCause: Int, CaseIterable, Sendable {
   case encoderError
   /// The frame was encoded, but the network accepted no packet of it for any destination.
   case network
+  /// A newer picture was waiting when the capture thread came for one.
+  case captureLate
+  /// The camera coded the picture, and no decoder could show it: a picture before it is missing, or it is damaged.
+  case undecodable
 
   /// The name in statistics, in `snake_case`.
   public var name: String {
@@ -30,6 +34,8 @@ public enum DropCause: Int, CaseIterable, Sendable {
     case .encoderLate: "encoder_late"
     case .encoderError: "encoder_error"
     case .network: "network"
+    case .captureLate: "capture_late"
+    case .undecodable: "undecodable"
     }
   }
 }

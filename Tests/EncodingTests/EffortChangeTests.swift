@@ -1,0 +1,51 @@
+#if X264
+  import Foundation
+  import Media
+  import Platform
+  import TestSupport
+  import Testing
+  import X264
+
+  @testable import Encoding
+
+  /// An encoder whose effort changes again and again, as a governor changes it.
+  @Suite struct EffortChangeTests {
+    @Test(arguments: [H264Profile.baseline, .high])
+    func `200 changes of the preset lose no picture, and ffmpeg decodes each`(profile: H264Profile) throws {
+      var configuration = EncoderConfiguration(
+        size: TurningStream.landscape, frameRate: .thirty, bitrate: 500_000, color: .bt709, profile: profile,
+        x264Preset: "superfast")
+      configuration.bufferSeconds = 0.5
+      let encoder = try EncoderLineup(
+        configuration, aspects: .scaled,
+        software: { configuration throws(EncoderError) in try X264Encoder(configuration) })
+      try encoder.prepare()
+      var turning = try TurningStream(encoder)
+      try turning.encode(3, TurningStream.landscape)
+      var numbers = SystemRandomNumberGenerator()
+      var step = 1
+      var exchanged = 0
+      for change in 0..<200 {
+        step = (0..<5).filter { $0 != step }.randomElement(using: &numbers) ?? 0
+        let effort = EncodingEffort(rawValue: step)
+        let name = try #require(EncoderSelector.preset(of: effort))
+        encoder.restrict(EncoderRestrictions(effort: effort))
+        if !encoder.name.contains(" \(name),") {
+          // The running encoder cannot change to it. Frames go on until the other one is ready and a key frame is due.
+          exchanged += 1
+          try turning.encode(change % 3, encoder.frameSize(for: TurningStream.landscape))
+          let isReady = eventually { encoder.isStandbyReady || encoder.name.contains(" \(name),") }
+          try #require(isReady)
+          try turning.encode(1, encoder.frameSize(for: TurningStream.landscape), keyFrame: true)
+        }
+        try #require(encoder.name.contains(" \(name),"), "\(encoder.name) instead of \(name)")
+        try turning.encode(2, encoder.frameSize(for: TurningStream.landscape), keyFrame: change.isMultiple(of: 7))
+      }
+      #expect(encoder.counters.adaptations == 200)
+      #expect(exchanged > 20 && exchanged < 200)
+      #expect(encoder.events.take().isEmpty)
+      encoder.stop()
+      try turning.check()
+    }
+  }
+#endif
