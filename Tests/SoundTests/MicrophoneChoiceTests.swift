@@ -87,12 +87,16 @@ import Testing
   @Test func `a card that was lost as soon as it was open is not opened again at once`() throws {
     let choice = Choice()
     choice.set(.device(try SoundDeviceName("null")))
-    let search = try MicrophoneSearch(channels: 1, events: SoundEventLog()) { _ in choice.take() }
+    let search = try MicrophoneSearch(events: EventQueue()) { _ in
+      choice.take()
+    } opening: { selection throws(SoundError) in
+      try MicrophoneSearch.open(selection, channels: 1)
+    }
     defer { search.stop() }
     let begin = Instant.now()
     for round in 0..<2 {
       search.begin(isAfterLoss: round > 0)
-      var found: MicrophoneSearch.OpenedCard?
+      var found: (any CardInput)?
       while found == nil, .now() < begin + Duration(seconds: 60) {
         search.sleep(until: .now() + Duration(nanoseconds: 5_000_000))
         found = search.take()

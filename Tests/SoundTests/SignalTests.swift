@@ -60,11 +60,12 @@ import Testing
       _ = samples.withUnsafeMutableBufferPointer { chain.apply($0) }
       return try #require(level(Array(samples[9600...]))).rms - before
     }
-    #expect(try change(25) < -20)
+    #expect(try change(25) < -40)
     // The mains of most countries, and those of the rest.
-    #expect(try change(50) < -12)
-    #expect(try change(60) < -9)
+    #expect(try change(50) < -23.5)
+    #expect(try change(60) < -17)
     #expect(abs(try change(100) + 3) < 0.2)
+    #expect(abs(try change(200)) < 0.1)
     #expect(abs(try change(400)) < 0.1)
   }
 

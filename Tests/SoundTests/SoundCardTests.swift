@@ -88,11 +88,14 @@ import Testing
   @Test func `a driver's time and count are taken where they are plausible`() {
     let now = Instant(nanoseconds: 5_000_000_000)
     func first(_ seconds: Int, _ nanoseconds: Int, _ available: UInt) -> Int64 {
-      PCMCapture.time(
-        ofFirst: 480, at: (seconds, nanoseconds, available), rate: 48_000, now: now
-      ).nanoseconds
+      let (time, times) = PCMCapture.time(
+        ofFirst: 480, at: (seconds, nanoseconds, available), rate: 48_000, now: now)
+      // It is said whose the time is.
+      #expect(times == ((seconds, nanoseconds) == (4, 995_000_000) && available <= 480_000 ? .driver : .wakeUp))
+      return time.nanoseconds
     }
-    #expect(PCMCapture.time(ofFirst: 480, at: nil, rate: 48_000, now: now).nanoseconds == 4_990_000_000)
+    let none = PCMCapture.time(ofFirst: 480, at: nil, rate: 48_000, now: now)
+    #expect(none.0.nanoseconds == 4_990_000_000 && none.1 == .wakeUp)
     #expect(first(4, 995_000_000, 960) == 4_975_000_000)
     // A stamp of no clock, or of another one: the count still counts.
     for (seconds, nanoseconds) in [(Int.max, 0), (.min, 0), (4, .max), (4, -1), (0, 0), (6, 0)] {
@@ -145,5 +148,17 @@ import Testing
     }
     #expect(level(0)?.isDigitalSilence == true && level(-1)?.isDigitalSilence == true)
     #expect(level(2)?.isDigitalSilence == false && level(.min)?.isDigitalSilence == false)
+  }
+
+  @Test func `the default card is ALSA's, or the first one where ALSA's records nothing`() {
+    let places = [(0, 0), (1, 0), (1, 2), (4, 1)].map { (card: $0.0, device: $0.1) }
+    func chosen(_ card: Int?, _ device: Int?) -> [Int] {
+      let place = card.map { DefaultCard.Place(card: $0, device: device) }
+      return places.first(on: place) { $0 }.map { [$0.card, $0.device] } ?? []
+    }
+    #expect(chosen(1, 2) == [1, 2] && chosen(1, 0) == [1, 0] && chosen(4, nil) == [4, 1])
+    // Another device of that card, and a card that only plays, or a sound server.
+    #expect(chosen(4, 0) == [4, 1] && chosen(7, 0) == [0, 0] && chosen(nil, nil) == [0, 0])
+    #expect([SoundCard]().preferred == nil)
   }
 }

@@ -15,8 +15,12 @@ struct PCMCapture: ~Copyable {
   let period: Duration
   private let handle: OpaquePointer
 
-  /// The time between two interrupts that the card is asked for, in microseconds.
-  static let periodTime: UInt32 = 10_000
+  /// `true` if the driver has agreed to give time stamps of `CLOCK_MONOTONIC`.
+  private let hasTimestamps: Bool
+
+  /// The times between two interrupts that the card is asked for, in microseconds, the best first. Where the card takes
+  /// neither, it is asked for what is nearest to the first.
+  static let periodTimes: [UInt32] = [10_000, 20_000]
   /// The longest accepted period: one read takes at most this much, and a longer period delays the sound.
   static let periodLimit = Duration(nanoseconds: 250_000_000)
   /// The time that the card's own memory holds, in microseconds.
@@ -31,7 +35,7 @@ struct PCMCapture: ~Copyable {
   ///
   /// - Throws: ``SoundError``.
   init(_ device: SoundDeviceName, channels: Int) throws(SoundError) {
-    (handle, format, period) = try Self.open(device, channels: channels)
+    (handle, format, period, hasTimestamps) = try Self.open(device, channels: channels)
     self.device = device
   }
 
@@ -39,15 +43,16 @@ struct PCMCapture: ~Copyable {
 
   private static func open(
     _ device: SoundDeviceName, channels: Int
-  ) throws(SoundError) -> (OpaquePointer, SoundFormat, Duration) {
+  ) throws(SoundError) -> (OpaquePointer, SoundFormat, Duration, Bool) {
     nightjar_alsa_silence()
     var opened: OpaquePointer?
     let code = snd_pcm_open(&opened, device.converting, SND_PCM_STREAM_CAPTURE, mode(for: device))
     guard code == 0, let opened else { throw SoundError(opening: device, code: code) }
     do throws(SoundError) {
       let (format, period) = try agree(with: opened, device, channels: channels)
+      let hasTimestamps = try setTimestamps(of: opened, device)
       try check(device, "snd_pcm_start", snd_pcm_start(opened))
-      return (opened, format, period)
+      return (opened, format, period, hasTimestamps)
     } catch {
       snd_pcm_close(opened)
       throw error
@@ -90,8 +95,11 @@ struct PCMCapture: ~Copyable {
       throw .format(device.text, request: "a rate of \(rates.lowerBound) to \(rates.upperBound) Hz")
     }
     guard 1...channelLimit ~= Int(count) else { throw .format(device.text, request: "1 to \(channelLimit) channels") }
-    var (period, buffer) = (periodTime, bufferTime)
-    try require("a period of 10 ms", snd_pcm_hw_params_set_period_time_near(pcm, hardware, &period, nil))
+    if !periodTimes.contains(where: { snd_pcm_hw_params_set_period_time(pcm, hardware, $0, 0) == 0 }) {
+      var period = periodTimes[0]
+      try require("a period of 10 ms", snd_pcm_hw_params_set_period_time_near(pcm, hardware, &period, nil))
+    }
+    var buffer = bufferTime
     try require("a buffer of 200 ms", snd_pcm_hw_params_set_buffer_time_near(pcm, hardware, &buffer, nil))
     try check(device, "snd_pcm_hw_params", snd_pcm_hw_params(pcm, hardware))
     // What the card took may be far from the request.
@@ -99,7 +107,6 @@ struct PCMCapture: ~Copyable {
     try check(
       device, "snd_pcm_hw_params_get_period_size", snd_pcm_hw_params_get_period_size(hardware, &frames, nil))
     let agreed = try Self.period(ofSamples: frames, rate: Int(rate), device)
-    try setTimestamps(of: pcm, device)
     return (SoundFormat(rate: Int(rate), channels: Int(count)), agreed)
   }
 
@@ -113,24 +120,26 @@ struct PCMCapture: ~Copyable {
     return period
   }
 
-  /// Requests time stamps of `CLOCK_MONOTONIC` from the driver.
-  private static func setTimestamps(of pcm: OpaquePointer, _ device: SoundDeviceName) throws(SoundError) {
+  /// Requests time stamps of `CLOCK_MONOTONIC` from the driver. Returns `false` where there are none, as in some plugins:
+  /// the time of the wake-up takes their place.
+  private static func setTimestamps(of pcm: OpaquePointer, _ device: SoundDeviceName) throws(SoundError) -> Bool {
     var allocated: OpaquePointer?
     guard snd_pcm_sw_params_malloc(&allocated) == 0, let software = allocated else {
       throw .refused(device.text, call: "snd_pcm_sw_params_malloc", errorNumber: ENOMEM)
     }
     defer { snd_pcm_sw_params_free(software) }
     try check(device, "snd_pcm_sw_params_current", snd_pcm_sw_params_current(pcm, software))
-    // Without time stamps, as in some plugins, the time of the wake-up is used.
-    _ = snd_pcm_sw_params_set_tstamp_mode(pcm, software, SND_PCM_TSTAMP_ENABLE)
-    _ = snd_pcm_sw_params_set_tstamp_type(pcm, software, SND_PCM_TSTAMP_TYPE_MONOTONIC)
+    let isSet =
+      snd_pcm_sw_params_set_tstamp_mode(pcm, software, SND_PCM_TSTAMP_ENABLE) == 0
+      && snd_pcm_sw_params_set_tstamp_type(pcm, software, SND_PCM_TSTAMP_TYPE_MONOTONIC) == 0
     try check(device, "snd_pcm_sw_params", snd_pcm_sw_params(pcm, software))
+    return isSet
   }
 
   /// The result of ``read(into:patience:)``.
   enum Result {
     /// So many samples of each channel. The first of them was recorded at that time.
-    case samples(Int, first: Instant)
+    case samples(Int, first: Instant, SampleTimes)
     /// Nothing came within the patience.
     case nothing
     /// The card has lost samples, and records again.
@@ -151,30 +160,37 @@ struct PCMCapture: ~Copyable {
     var stamp = snd_htimestamp_t()
     let code = snd_pcm_htimestamp(handle, &available, &stamp)
     let now = Instant.now()
-    let count = snd_pcm_readi(handle, memory.baseAddress, snd_pcm_uframes_t(memory.count / format.channels))
+    // Not more than there is: some plugins fail where they are asked for more than their memory holds.
+    let room = snd_pcm_uframes_t(memory.count / format.channels)
+    let asked = code == 0 && available > 0 ? min(available, room) : room
+    let count = snd_pcm_readi(handle, memory.baseAddress, asked)
     if count == -Int(EAGAIN) { return .nothing }
     // The kernel's error numbers go up to 4095.
     if count < 0 { return try recover(from: CInt(max(count, -4095)), "snd_pcm_readi") }
+    // A time stamp of another clock is worth nothing, nor is a number of samples that are not there.
+    if !hasTimestamps { stamp = snd_htimestamp_t() }
+    if count < asked { available = snd_pcm_uframes_t(count) }
     let figures = code < 0 ? nil : (seconds: stamp.tv_sec, nanoseconds: stamp.tv_nsec, available: available)
-    return .samples(count, first: Self.time(ofFirst: count, at: figures, rate: format.rate, now: now))
+    let (first, times) = Self.time(ofFirst: count, at: figures, rate: format.rate, now: now)
+    return .samples(count, first: first, times)
   }
 
-  /// Returns the time at which the first of `count` samples was recorded. The driver's figures count where they are
-  /// plausible, whatever the driver is.
+  /// Returns the time at which the first of `count` samples was recorded, and its source. The driver's figures count where
+  /// they are plausible, whatever the driver is.
   ///
   /// - Parameter figures: the time stamp, and the samples that were available then; nil where the driver has none.
   static func time(
     ofFirst count: Int, at figures: (seconds: Int, nanoseconds: Int, available: UInt)?, rate: Int, now: Instant
-  ) -> Instant {
-    var (time, available) = (now, count)
+  ) -> (Instant, SampleTimes) {
+    var (time, available, times) = (now, count, SampleTimes.wakeUp)
     if let figures, figures.available <= UInt(rate * availableSeconds) {
       available = Int(figures.available)
       // A driver without time stamps, or with those of another clock.
       if let stamp = stamp(figures.seconds, figures.nanoseconds), stamp <= now, now - stamp <= stampLimit {
-        time = stamp
+        (time, times) = (stamp, .driver)
       }
     }
-    return time - Duration(nanoseconds: Int64(available) * 1_000_000_000 / Int64(rate))
+    return (time - Duration(nanoseconds: Int64(available) * 1_000_000_000 / Int64(rate)), times)
   }
 
   /// Returns the point that a driver names; nil for a time that no clock has.

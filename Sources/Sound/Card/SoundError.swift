@@ -17,6 +17,8 @@ package enum SoundError: Failure, Hashable {
   case disconnected(String)
   /// The sound card delivered nothing for that many milliseconds.
   case stalled(String, milliseconds: Int)
+  /// The sound card's driver has not answered for that many milliseconds.
+  case hung(String, milliseconds: Int)
   /// The sound card lost samples at each attempt to read them.
   case overruns(String, count: Int)
   /// A call of alsa-lib failed.
@@ -25,7 +27,7 @@ package enum SoundError: Failure, Hashable {
   /// One line for the user at the terminal: what happened, where, and the remedy.
   package var description: String { remedy.map { "\(reason). \($0)" } ?? reason }
 
-  /// What happened, and where.
+  /// The failure, and its place.
   package var reason: String {
     switch self {
     case .name(let name):
@@ -37,6 +39,8 @@ package enum SoundError: Failure, Hashable {
     case .format(let name, let request): "the sound device \(name) does not support \(request)"
     case .disconnected(let name): "the sound device \(name) was unplugged"
     case .stalled(let name, let milliseconds): "the sound device \(name) delivered nothing for \(milliseconds) ms"
+    case .hung(let name, let milliseconds):
+      "the driver of the sound device \(name) has not answered for \(milliseconds) ms"
     case .overruns(let name, let count): "the sound device \(name) lost samples \(count) times in a row"
     case .refused(let name, let call, let errorNumber):
       "the sound device \(name): \(call): \(SystemFailure.text(errorNumber))"
@@ -46,13 +50,30 @@ package enum SoundError: Failure, Hashable {
   /// Returns `true` if both are the same failure, whatever its figures are.
   func isLike(_ other: SoundError) -> Bool {
     switch (self, other) {
-    case (.stalled(let name, _), .stalled(let other, _)), (.overruns(let name, _), .overruns(let other, _)):
+    case (.stalled(let name, _), .stalled(let other, _)), (.overruns(let name, _), .overruns(let other, _)),
+      (.hung(let name, _), .hung(let other, _)):
       name == other
     default: self == other
     }
   }
 
-  /// What the user may do; nil if ``reason`` has it already.
+  /// `true` if the device is there, and neither delivers nor fails.
+  var isStandstill: Bool {
+    switch self {
+    case .stalled, .hung: true
+    default: false
+    }
+  }
+
+  /// `true` if the device is not there.
+  var isAbsence: Bool {
+    switch self {
+    case .noDevice, .disconnected: true
+    default: false
+    }
+  }
+
+  /// The action that mends it; nil if ``reason`` has it already.
   private var remedy: String? {
     switch self {
     case .name: nil
@@ -61,7 +82,7 @@ package enum SoundError: Failure, Hashable {
     case .busy: "See who uses it: fuser -v /dev/snd/*"
     case .format(let name, _): "See what it supports: arecord -D \(name) --dump-hw-params -d 1 /dev/null"
     case .disconnected: "Plug it in again"
-    case .stalled: "Unplug it and plug it in again"
+    case .stalled, .hung: "Unplug it and plug it in again"
     case .overruns: "See what loads the host: top"
     case .refused: "See the kernel's log: sudo dmesg | tail"
     }
@@ -74,7 +95,7 @@ package enum SoundError: Failure, Hashable {
     case .noDevice: .noInput
     case .noPermission: .noPermission
     case .busy: .temporary
-    case .format, .disconnected, .stalled, .overruns: .unavailable
+    case .format, .disconnected, .stalled, .hung, .overruns: .unavailable
     case .refused: .system
     }
   }

@@ -30,7 +30,7 @@ package struct TrialRecording: Sendable {
     while level == nil {
       let result = try capture.read(into: memory, patience: .milliseconds(100))
       let now = Instant.now()
-      if case .samples(let count, let first) = result, first - begin >= Self.start {
+      if case .samples(let count, let first, _) = result, first - begin >= Self.start {
         level = meter.note(UnsafeBufferPointer(rebasing: memory[..<(count * format.channels)]))
       }
       guard level != nil || now - begin < Self.length + Self.start + Self.patience else {

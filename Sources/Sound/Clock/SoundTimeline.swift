@@ -1,13 +1,16 @@
 package import Platform
 
-/// The samples of a track of sound on the timeline of the pictures: 48 kHz by `CLOCK_MONOTONIC`, without gaps. One
-/// thread at a time uses it.
+/// The samples of a track of sound on the timeline of the pictures: 48 kHz by `CLOCK_MONOTONIC`. One thread at a time
+/// uses it.
 ///
-/// Sample number n belongs to the time `start` + n / 48 kHz. Samples wait here until a whole frame is there.
+/// Sample number n belongs to the time `start` + n / 48 kHz. `start` moves on where the timeline passes over a gap. Samples
+/// wait here until a whole frame is there.
 package final class SoundTimeline {
   /// The number of channels.
   package let channels: Int
   private var start: Instant
+  /// The start that counts for samples before that number: the timeline has passed over a gap since.
+  private var former: (start: Instant, end: Int64)?
   /// The number of samples of each channel that were appended since `start`, and of those that were taken.
   private var (appended, taken): (Int64, Int64) = (0, 0)
   /// A ring of samples; the channels of one instant lie side by side.
@@ -15,6 +18,10 @@ package final class SoundTimeline {
   /// The samples of silence in the place of samples that no card delivered.
   package private(set) var silentSamples: Int64 = 0
 
+  /// The longest silence that takes the place of missing samples at once, in samples of each channel: 200 ms, as much as
+  /// a card's memory holds. Of a longer gap, as after a pause of the machine, the silence would come late, and a player
+  /// that plays all of it stays late: docs/decisions.md.
+  static let silenceLimit = Int64(SoundFormat.trackRate / 5)
   /// The samples of each channel that the ring holds: a second.
   static let capacity = SoundFormat.trackRate
 
@@ -35,7 +42,8 @@ package final class SoundTimeline {
     // Seconds and the rest apart, so that nothing overflows in any number of months.
     let (seconds, rest) = number.quotientAndRemainder(dividingBy: Int64(SoundFormat.trackRate))
     let fraction = rest * 1_000_000_000 / Int64(SoundFormat.trackRate)
-    return start + Duration(nanoseconds: seconds * 1_000_000_000 + fraction)
+    let origin = former.map { number < $0.end ? $0.start : start } ?? start
+    return origin + Duration(nanoseconds: seconds * 1_000_000_000 + fraction)
   }
 
   /// Returns the number of samples between the end and `time`; negative where `time` is earlier.
@@ -44,7 +52,7 @@ package final class SoundTimeline {
   }
 
   /// Appends samples of all channels. The oldest ones are lost where the ring is full.
-  func append(_ samples: UnsafeBufferPointer<Int16>) {
+  package func append(_ samples: UnsafeBufferPointer<Int16>) {
     var rest = UnsafeBufferPointer(rebasing: samples[..<(samples.count / channels * channels)])
     while let source = rest.baseAddress, !rest.isEmpty {
       let room = space(upTo: rest.count)
@@ -54,17 +62,30 @@ package final class SoundTimeline {
     }
   }
 
-  /// Appends silence up to `time`.
+  /// Appends silence up to `time`. Of a gap longer than ``silenceLimit`` the timeline passes over whole frames, so that
+  /// the time of the next frame is a step later.
   package func appendSilence(until time: Instant) {
     let count = samples(until: time)
     guard count > 0 else { return }
     silentSamples += count
-    guard count <= Int64(Self.capacity) else {
-      // After a pause of the machine nobody wants the silence of hours; the timeline goes on at the present time.
-      start = time
-      (appended, taken) = (0, 0)
-      return
-    }
+    appendSilence(count <= Self.silenceLimit ? count : passOver(count))
+  }
+
+  /// Completes the last frame with silence, and passes over the whole frames of a gap of `count` samples.
+  ///
+  /// - Returns: The samples that are left of the gap.
+  private func passOver(_ count: Int64) -> Int64 {
+    let frame = Int64(OpusEncoder.frameSamples)
+    let missing = (frame - (appended - taken) % frame) % frame
+    appendSilence(missing)
+    let (frames, rest) = (count - missing).quotientAndRemainder(dividingBy: frame)
+    // Frames between two gaps, of which none was taken, belong to the later one.
+    if former.map({ $0.end <= taken }) ?? true { former = (start, appended) }
+    start = start + Duration(nanoseconds: frames * (frame * 1_000_000_000 / Int64(SoundFormat.trackRate)))
+    return rest
+  }
+
+  private func appendSilence(_ count: Int64) {
     var rest = Int(count) * channels
     while rest > 0 {
       let room = space(upTo: rest)

@@ -21,8 +21,9 @@ package struct OpusEncoder: ~Copyable {
 
   /// Creates an encoder.
   ///
-  /// In-band forward error correction is on. Discontinuous transmission is off: the packets of silence prove that the
-  /// line works.
+  /// In-band forward error correction is on for one channel. It is off for two: FFmpeg's own decoder (`opus`, version
+  /// 5.1), which ffplay and mpv use, loses the sound where such packets change between the modes of Opus. Discontinuous
+  /// transmission is off: the packets of silence prove that the line works.
   ///
   /// - Parameter bitrate: bits a second, one of ``bitrates``.
   /// - Throws: ``OpusFailure``.
@@ -45,7 +46,7 @@ package struct OpusEncoder: ~Copyable {
     for (call, code) in [
       ("bitrate", nightjar_opus_set_bitrate(made, Int32(bitrate))),
       ("complexity", nightjar_opus_set_complexity(made, complexity)),
-      ("inband_fec", nightjar_opus_set_inband_fec(made, 1)),
+      ("inband_fec", nightjar_opus_set_inband_fec(made, channels == 1 ? 1 : 0)),
       ("packet_loss_perc", nightjar_opus_set_packet_loss(made, expectedLoss)),
       ("dtx", nightjar_opus_set_dtx(made, 0)),
     ] where code != OPUS_OK {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// What happens to samples between the card's clock and the encoder: the high-pass filter, gain and mute.
+/// The processing of samples between the card's clock and the encoder: the high-pass filter, gain and mute.
 package struct SoundChain {
   private var filter: HighPassFilter?
   private let channels: Int

@@ -1,6 +1,6 @@
 import Glibc
 
-/// How loud sound is, in decibels relative to full scale: 0 dBFS is the largest sample, 32,768.
+/// The level of sound, in decibels relative to full scale: 0 dBFS is the largest sample, 32,768.
 package struct SoundLevel: Hashable, Sendable {
   /// The root mean square. A sine of full scale has −3 dBFS.
   package let rms: Double

@@ -2,7 +2,7 @@ package import Platform
 import Synchronization
 
 /// A sound card's microphone, which may come and go. While the card is away, the microphone delivers silence, and a
-/// thread of its own searches for the card.
+/// thread of its own searches for the card. Another thread reads the card: a driver that hangs is left behind.
 package final class Microphone: SoundSource, @unchecked Sendable {
   // Sendable: what is neither constant nor under the mutex belongs to the one thread that calls `fill` and `end`.
 
@@ -20,26 +20,31 @@ package final class Microphone: SoundSource, @unchecked Sendable {
   package typealias Choice = @Sendable (_ former: Selection?) -> Selection?
 
   private let search: MicrophoneSearch
-  private let events = SoundEventLog()
+  private let events = EventQueue<SoundEvent>()
   private let shared = Mutex(SoundCondition())
-  private var capture: MicrophoneSearch.OpenedCard?
+  private var urgency = NamedThread.Urgency.ordinary
+  private var reader: CardReader?
   private var aligner: SoundAligner?
-  /// The time since which the card delivers nothing.
-  private var quietSince: Instant?
-  /// The overruns since samples last came.
-  private var overrunsInARow = 0
+  /// The readers that were given up and have not closed their card yet.
+  private var leaving: [CardReader] = []
+  private var lostAt = Instant.zero
+  /// The number of the driver's answers when the last one came, and the time that has passed since.
+  private var (answers, unanswered) = (0, Duration.zero)
   /// `true` if the open card has delivered samples.
   private var hasDelivered = false
+  /// `true` if the clock paces the readings of the open card.
+  private var isPaced = false
   /// The last failure of a card that had delivered nothing; nil once a card delivers.
   private var toldFailure: SoundError?
-  private let memory: UnsafeMutableBufferPointer<Int16>
 
-  /// The time after which a card that delivers nothing is opened again.
-  static let stallLimit = Duration(nanoseconds: 2_000_000_000)
+  /// The time after which a driver that does not answer is left behind.
+  static let hangLimit = Duration(nanoseconds: 3_000_000_000)
+  /// The time that a driver has to close a card before the card is searched for again, and when the program ends.
+  static let closingTime = Duration(nanoseconds: 1_000_000_000)
+  /// The most drivers that may hang at a time; a microphone with more of them is not searched for.
+  private static let leavingLimit = 3
   /// Returns the longest permitted delay of the timeline, for a card that delivers once a `period`.
   static func lagLimit(period: Duration) -> Duration { max(Duration(nanoseconds: 100_000_000), period * 2) }
-  /// The overruns in a row after which the card is opened again.
-  static let overrunLimit = 20
 
   /// Creates a microphone that is opened by the first call of ``fill(_:patience:)``.
   ///
@@ -53,69 +58,83 @@ package final class Microphone: SoundSource, @unchecked Sendable {
   ///
   /// - Parameter choose: called on a thread of its own, once a second, until a device is open.
   /// - Throws: ``SystemFailure`` where the process has no descriptor left.
-  package init(channels: Int, choosing choose: @escaping Choice) throws(SystemFailure) {
-    search = try MicrophoneSearch(channels: channels, events: events, choosing: choose)
-    memory = .allocate(capacity: SoundFormat.trackRate * PCMCapture.channelLimit)
+  package convenience init(channels: Int, choosing choose: @escaping Choice) throws(SystemFailure) {
+    try self.init(channels: channels, choosing: choose) { selection throws(SoundError) in
+      try MicrophoneSearch.open(selection, channels: channels)
+    }
+  }
+
+  /// Creates a microphone whose devices are opened by `open`.
+  init(
+    channels: Int, choosing choose: @escaping Choice, opening open: @escaping MicrophoneSearch.Opening
+  ) throws(SystemFailure) {
+    search = try MicrophoneSearch(events: events, choosing: choose, opening: open)
   }
 
   deinit {
+    reader?.stop()
     search.stop()
-    memory.deallocate()
   }
 
   /// `true` while the card is open. The thread that calls ``fill(_:patience:)`` may ask.
-  var hasOpenCard: Bool { capture != nil }
+  var hasOpenCard: Bool { reader != nil }
 
   /// The source's state.
   package var condition: SoundCondition { shared.withLock { $0 } }
 
   /// Returns the events since the last call, oldest first.
-  package func takeEvents() -> [SoundEvent] { events.takeAll() }
+  package func takeEvents() -> [SoundEvent] { events.take() }
+
+  /// Gives the thread that reads the card real-time priority as the value says. To be called before the first call of
+  /// ``fill(_:patience:)``.
+  package func setPriority(_ priority: RealTimePriority) { urgency = .realTime(priority) }
 
   /// Ends the search, and the wait of ``fill(_:patience:)``: at once while the card is away, else after its patience at
   /// the latest. Any thread may call it.
   package func stop() { search.stop() }
 
-  /// Closes the card. A driver may take its time for it.
+  /// Closes the card. A driver that takes longer than ``closingTime`` for it is left behind.
   package func end() {
     stop()
-    (capture, aligner) = (nil, nil)
-    _ = search.take()
+    if let card = search.take() { leave(card) }
+    let last = reader.take()
+    aligner = nil
+    last?.stop()
+    let deadline = Instant.now() + Self.closingTime
+    for reader in leaving + (last.map { [$0] } ?? []) { _ = reader.waitUntilOver(by: deadline) }
+    leaving = []
     shared.withLock { $0.isPresent = false }
   }
 
   /// Waits for samples and appends them, or silence; see ``SoundSource``.
   package func fill(_ timeline: SoundTimeline, patience: Duration) -> Bool {
     guard !search.isStopped else { return false }
-    if capture == nil { takeFound(onto: timeline) }
-    guard let capture, let aligner else {
-      search.begin(isAfterLoss: shared.withLock { $0.losses > 0 })
+    if reader == nil { takeFound(onto: timeline) }
+    guard let reader, let aligner else {
+      if maySearch { search.begin(isAfterLoss: shared.withLock { $0.losses > 0 }) }
+      if search.findsNothing { shared.withLock { $0.isHung = false } }
       search.sleep(until: .now() + min(patience, Duration(nanoseconds: 20_000_000)))
       timeline.appendSilence(until: .now())
       publish(timeline)
       return true
     }
-    let block = UnsafeMutableBufferPointer(rebasing: memory[..<(aligner.blockLimit * capture.pcm.format.channels)])
-    do throws(SoundError) {
-      switch try capture.pcm.read(into: block, patience: patience) {
-      case .samples(let count, let first):
-        (quietSince, overrunsInARow) = (nil, 0)
-        if !hasDelivered { tellFound(capture) }
-        aligner.take(UnsafeBufferPointer(rebasing: block[..<(count * capture.pcm.format.channels)]), first: first)
-      case .nothing: try noteQuiet(capture)
-      case .overrun:
-        overrunsInARow += 1
-        shared.withLock { $0.overruns += 1 }
-        guard overrunsInARow <= Self.overrunLimit else {
-          throw SoundError.overruns(capture.pcm.device.text, count: overrunsInARow)
-        }
-        aligner.noteLoss()
-      }
-    } catch {
-      lose(error)
+    let begin = Instant.now()
+    switch reader.next(until: begin + patience) {
+    case .samples(let samples, let first, let times):
+      noteAnswer(of: reader)
+      if !hasDelivered { tellFound(reader, times) }
+      if times == .clock, !isPaced { tellPaced(reader, aligner) }
+      aligner.take(samples, first: first)
+      if times != .driver { shared.withLock { $0.unstampedBlocks += 1 } }
+    case .overrun:
+      noteAnswer(of: reader)
+      shared.withLock { $0.overruns += 1 }
+      aligner.noteLoss()
+    case .failed(let error): lose(error)
+    case nil: noteNothing(of: reader, for: min(Instant.now() - begin, patience))
     }
     let now = Instant.now()
-    let lagLimit = Self.lagLimit(period: capture.pcm.period)
+    let lagLimit = Self.lagLimit(period: reader.period)
     if now - timeline.end > lagLimit {
       // The line goes on; what comes late is left out.
       timeline.appendSilence(until: now - lagLimit)
@@ -125,13 +144,16 @@ package final class Microphone: SoundSource, @unchecked Sendable {
     return true
   }
 
-  private func noteQuiet(_ card: MicrophoneSearch.OpenedCard) throws(SoundError) {
-    let now = Instant.now()
-    let since = quietSince ?? now
-    quietSince = since
-    guard now - since < Self.stallLimit else {
-      throw .stalled(card.pcm.device.text, milliseconds: Int((now - since).milliseconds))
-    }
+  private func noteAnswer(of reader: CardReader) { (answers, unanswered) = (reader.answers, .zero) }
+
+  /// Notes that nothing came for `time`, and leaves a driver behind that does not answer at all. A card whose driver
+  /// answers that there is nothing is the reader's to judge.
+  private func noteNothing(of reader: CardReader, for time: Duration) {
+    let count = reader.answers
+    guard count == answers else { return noteAnswer(of: reader) }
+    unanswered = unanswered + time
+    guard unanswered >= Self.hangLimit else { return }
+    lose(.hung(reader.device.text, milliseconds: Int(unanswered.milliseconds)))
   }
 
   private func publish(_ timeline: SoundTimeline) {
@@ -146,10 +168,15 @@ package final class Microphone: SoundSource, @unchecked Sendable {
   // MARK: Loss and return
 
   private func lose(_ error: SoundError) {
-    (capture, aligner, quietSince, overrunsInARow) = (nil, nil, nil, 0)
+    if let reader = reader.take() {
+      reader.stop()
+      leaving.append(reader)
+    }
+    (aligner, lostAt) = (nil, .now())
+    shared.withLock { $0.isHung = error.isStandstill }
     guard hasDelivered else {
       // A card that opens and delivers nothing, again and again, is told once.
-      if toldFailure?.isLike(error) != true { events.note(.lost(error)) }
+      if toldFailure?.isLike(error) != true { events.add(.lost(error)) }
       toldFailure = error
       return
     }
@@ -158,19 +185,45 @@ package final class Microphone: SoundSource, @unchecked Sendable {
       $0.isPresent = false
       $0.losses += 1
     }
-    events.note(.lost(error))
+    events.add(.lost(error))
+  }
+
+  /// `true` if the card that was lost is closed, or its driver has had its time: an open card is busy.
+  private var maySearch: Bool {
+    leaving.removeAll(where: \.isOver)
+    return leaving.isEmpty || leaving.count < Self.leavingLimit && Instant.now() - lostAt >= Self.closingTime
   }
 
   private func takeFound(onto timeline: SoundTimeline) {
     guard let found = search.take() else { return }
-    guard let made = try? SoundAligner(from: found.pcm.format, onto: timeline) else { return }
-    (capture, aligner) = (found, made)
+    guard let made = try? SoundAligner(from: found.format, onto: timeline),
+      let begun = try? CardReader(found, blockLimit: made.blockLimit, urgency: urgency)
+    else { return leave(found) }
+    (reader, aligner, isPaced) = (begun, made, false)
+    (answers, unanswered) = (0, .zero)
+  }
+
+  /// Closes a card that nothing reads.
+  private func leave(_ card: any CardInput) {
+    // Without a thread for it, this one closes the card.
+    if (try? NamedThread("nj-card") { card.close() }.detach()) == nil { card.close() }
   }
 
   /// Notes the first samples of a card. Before these, an open card may be one that delivers none.
-  private func tellFound(_ card: MicrophoneSearch.OpenedCard) {
+  private func tellFound(_ card: CardReader, _ times: SampleTimes) {
     (hasDelivered, toldFailure) = (true, nil)
-    shared.withLock { ($0.isPresent, $0.name) = (true, card.name) }
-    events.note(.found(name: card.name, format: card.pcm.format))
+    shared.withLock {
+      ($0.isPresent, $0.isHung, $0.name) = (true, false, card.name)
+      ($0.period, $0.times) = (card.period, times)
+    }
+    events.add(.found(name: card.name, format: card.format, period: card.period, times: times))
+  }
+
+  /// Notes that the clock paces the card. The times of the samples so far were not true.
+  private func tellPaced(_ card: CardReader, _ aligner: SoundAligner) {
+    isPaced = true
+    aligner.noteLoss()
+    shared.withLock { $0.times = .clock }
+    events.add(.paced(name: card.name, rate: card.format.rate))
   }
 }

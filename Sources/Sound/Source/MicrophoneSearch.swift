@@ -4,30 +4,24 @@ import Synchronization
 /// The search for a microphone. Opening a card may take seconds, so a thread of its own does it. The thread owns the
 /// search. No thread waits for it, because a driver may hang.
 final class MicrophoneSearch: Sendable {
+  /// Opens the device of a selection.
+  typealias Opening = @Sendable (Microphone.Selection) throws(SoundError) -> any CardInput
+
   private let choose: Microphone.Choice
-  private let channels: Int
+  private let open: Opening
   private let stopped: Interrupt
-  private let events: SoundEventLog
+  private let events: EventQueue<SoundEvent>
   private let state = Mutex(State())
 
   private struct State {
-    var found: OpenedCard?
+    var found: (any CardInput)?
     var isRunning = false
     /// The choice whose device was opened last.
     var former: Microphone.Selection?
+    /// `true` if the last attempt found no device.
+    var findsNothing = false
     /// The time of the next attempt: a card that opens and fails at once is not opened again at once.
     var nextAttempt = Instant.zero
-  }
-
-  /// An open card, which passes from the thread that searches to the one that reads.
-  final class OpenedCard: @unchecked Sendable {
-    // Sendable: one thread has it at a time; the mutex stands between them.
-    let pcm: PCMCapture
-    let name: String
-    init(_ pcm: consuming PCMCapture, name: String) {
-      self.pcm = pcm
-      self.name = name
-    }
   }
 
   /// The shortest time between two attempts to open the card.
@@ -38,9 +32,9 @@ final class MicrophoneSearch: Sendable {
   /// - Parameter choose: see ``Microphone/init(channels:choosing:)``.
   /// - Throws: ``SystemFailure`` where the process has no descriptor left.
   init(
-    channels: Int, events: SoundEventLog, choosing choose: @escaping Microphone.Choice
+    events: EventQueue<SoundEvent>, choosing choose: @escaping Microphone.Choice, opening open: @escaping Opening
   ) throws(SystemFailure) {
-    (self.channels, self.events, self.choose) = (channels, events, choose)
+    (self.events, self.choose, self.open) = (events, choose, open)
     stopped = try Interrupt()
   }
 
@@ -54,8 +48,11 @@ final class MicrophoneSearch: Sendable {
   /// ``take()``, because a driver may take its time to close it. Any thread may call it.
   func stop() { stopped.fire() }
 
+  /// `true` if no device was there at the last attempt.
+  var findsNothing: Bool { state.withLock { $0.findsNothing } }
+
   /// Returns the card that was found, once.
-  func take() -> OpenedCard? { state.withLock { $0.found.take() } }
+  func take() -> (any CardInput)? { state.withLock { $0.found.take() } }
 
   /// Starts the thread, unless it runs or has found a card.
   ///
@@ -84,24 +81,32 @@ final class MicrophoneSearch: Sendable {
       state.withLock { $0.nextAttempt = .now() + Self.interval }
       do throws(SoundError) {
         if let selection = choose(state.withLock { $0.former }) {
-          let (device, name) = try Self.device(of: selection)
-          return deliver(OpenedCard(try PCMCapture(device, channels: channels), name: name), selection)
+          return deliver(try open(selection), selection)
         }
+        state.withLock { $0.findsNothing = true }
       } catch {
+        state.withLock { $0.findsNothing = error.isAbsence }
         // Each reason is told once.
-        if told != error.description, !isAfterLoss || told != nil { events.note(.lost(error)) }
+        if told != error.description, !isAfterLoss || told != nil { events.add(.lost(error)) }
         told = error.description
       }
     }
     state.withLock { $0.isRunning = false }
   }
 
-  private func deliver(_ card: OpenedCard, _ selection: Microphone.Selection) {
-    state.withLock { state in
-      (state.isRunning, state.former) = (false, selection)
-      // After `stop()` the card is closed instead.
+  private func deliver(_ card: any CardInput, _ selection: Microphone.Selection) {
+    let isWanted = state.withLock { state in
+      (state.isRunning, state.findsNothing, state.former) = (false, false, selection)
       if !isStopped { state.found = card }
+      return !isStopped
     }
+    if !isWanted { card.close() }
+  }
+
+  /// Opens the device of `selection` by alsa-lib.
+  static func open(_ selection: Microphone.Selection, channels: Int) throws(SoundError) -> any CardInput {
+    let (device, name) = try device(of: selection)
+    return OpenedCard(try PCMCapture(device, channels: channels), name: name)
   }
 
   /// Returns the device of a selection now, and its name for people.

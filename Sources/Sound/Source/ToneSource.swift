@@ -21,6 +21,8 @@ package final class ToneSource: SoundSource, @unchecked Sendable {
   package static let length = Duration(nanoseconds: 100_000_000)
   /// A quarter of full scale: −12 dBFS.
   private static let amplitude = 8192.0
+  /// The most samples that are computed at once. After a longer pause of the machine, the tone goes on at the present time.
+  private static let delayLimit = Int64(SoundTimeline.capacity * 9 / 10)
   /// The time that samples are late, as those of a card with periods of 10 ms.
   private static let period = Duration(nanoseconds: 10_000_000)
 
@@ -42,7 +44,7 @@ package final class ToneSource: SoundSource, @unchecked Sendable {
     }
     let count = timeline.samples(until: now)
     guard count > 0 else { return true }
-    guard count <= Int64(SoundTimeline.capacity) else {
+    guard count <= Self.delayLimit else {
       timeline.appendSilence(until: now)
       return true
     }
