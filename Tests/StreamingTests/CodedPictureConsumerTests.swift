@@ -3,6 +3,7 @@ import Foundation
 import Media
 import Platform
 import RTP
+import Sound
 import Synchronization
 import TestSupport
 import Testing
@@ -193,15 +194,9 @@ import Testing
   }
 
   @Test func `a camera that rests unwatched is encoded for a consumer`() throws {
-    let encoder = try SizedEncoder(keyBytes: 3000, bytes: 500)
-    let pipeline = try Pipeline(
-      source: try SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: .thirty), encoder: encoder,
-      destinations: [], keyFrameInterval: Duration(seconds: 1000), restsUnwatched: true)
-    try pipeline.start()
-    defer {
-      pipeline.stop()
-      _ = pipeline.waitUntilEnd()
-    }
+    let running = try RunningPipeline(SizedEncoder(keyBytes: 3000, bytes: 500), to: [], restsUnwatched: true)
+    defer { running.end() }
+    let pipeline = running.pipeline
     #expect(eventually { pipeline.statistics.unwatched > 3 })
     #expect(pipeline.statistics.encoded == 0)
     let collector = Collector()
@@ -210,5 +205,29 @@ import Testing
     #expect(pipeline.remove(collector))
     let unwatched = pipeline.statistics.unwatched
     #expect(eventually { pipeline.statistics.unwatched > unwatched + 3 })
+  }
+
+  @Test func `a consumer takes sound, another takes pictures, and each track rests without any`() throws {
+    let pipeline = try Pipeline(
+      source: try SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: .thirty),
+      encoder: try SizedEncoder(keyBytes: 3000, bytes: 500), destinations: [],
+      sound: (try ToneSource(), SoundSettings()), keyFrameInterval: Duration(seconds: 1000), restsUnwatched: true)
+    let track = try #require(pipeline.soundTrack)
+    try pipeline.start()
+    let (sound, pictures) = (Collector(), Collector())
+    pipeline.add(sound, to: track)
+    #expect(eventually { sound.units.count >= 50 })
+    #expect(pipeline.statistics.encoded == 0, "the encoder of pictures rests")
+    // One Opus packet each (RFC 6716 section 3.1): 20 ms, in one frame.
+    #expect(sound.units.allSatisfy { $0.count == 1 && ($0[0].first ?? 0xFF) & 3 == 0 })
+    pipeline.add(pictures)
+    #expect(eventually { pictures.units.count > 3 })
+    #expect(pictures.units[0].map { $0[0] & 31 } == [7, 8, 5])
+    #expect(pipeline.remove(pictures))
+    let heard = sound.units.count
+    #expect(eventually { sound.units.count > heard + 10 })
+    pipeline.stop()
+    _ = pipeline.waitUntilEnd()
+    #expect(sound.isClosed && !pictures.isClosed)
   }
 }

@@ -1,5 +1,6 @@
 import Capture
 import Encoding
+import Glibc
 import Media
 import Platform
 import RTP
@@ -23,9 +24,15 @@ import Testing
     private let isLost: Bool
     private var held: [(time: Instant, isKey: Bool)] = []
     private(set) var changes: [EncoderConfiguration] = []
+    /// The number of the first frame that takes longer than a frame interval, until the effort is less; nil for none.
+    var slowFrom: Int?
+    /// The restrictions, with the number of frames encoded before.
+    private(set) var restrictions: [(frames: Int, effort: EncodingEffort?)] = []
+    private var frames = 0
     private let slice = UnsafeMutableRawBufferPointer.allocate(byteCount: 2, alignment: 1)
 
-    init(delay: Int = 0, isLost: Bool = false) throws {
+    init(delay: Int = 0, isLost: Bool = false, frameRate: FrameRate = .thirty) throws {
+      configuration.frameRate = frameRate
       parameterSets = try #require(ParameterSets(sequence: [0x67, 66, 0xc0, 30, 1], picture: [0x68, 1]))
       self.delay = delay
       self.isLost = isLost
@@ -35,6 +42,11 @@ import Testing
 
     func prepare() throws(EncoderError) {}
     func stop() {}
+
+    func restrict(_ restrictions: EncoderRestrictions) {
+      self.restrictions.append((frames, restrictions.effort))
+      slowFrom = nil
+    }
 
     func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {
       configuration.bitrate = bitrate
@@ -46,6 +58,9 @@ import Testing
       _ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink
     ) throws(EncoderError) {
       if isLost { throw .lost(reason: "test") }
+      let interval = configuration.frameRate.interval.nanoseconds
+      if let slowFrom, frames >= slowFrom { usleep(UInt32(interval * 3 / 2 / 1000)) }
+      frames += 1
       held.append((frame.timestamp, keyFrame))
       if held.count > delay { release { sink.take($0) } }
     }
@@ -117,6 +132,21 @@ import Testing
     #expect(result.figures.encoded == 50)
     #expect(result.figures.keyFrames == 2)
     #expect(result.error == nil)
+  }
+
+  @Test func `after two late frames the encoder takes the effort that the governor has named, once`() throws {
+    // Five frames a second: no host is as slow as that by chance.
+    let encoder = try PatientEncoder(frameRate: try #require(FrameRate(5, 1)))
+    encoder.slowFrom = 4
+    let requests = EncoderRequests()
+    let lesser = EncodingEffort(rawValue: 2)
+    requests.govern(EncoderRestrictions(), fallback: lesser)
+    let result = try Self.run(encoder, (0..<12).map { Double($0) / 5 }, requests: requests)
+    #expect(result.pictures.count == 12)
+    #expect(encoder.restrictions.map(\.frames) == [6])
+    #expect(encoder.restrictions.map(\.effort) == [lesser])
+    #expect(requests.takeFallen() == lesser)
+    #expect(requests.takeFallen() == nil)
   }
 
   @Test func `the encoder is told the rate at which frames really come`() throws {

@@ -50,15 +50,9 @@ import Testing
   }
 
   @Test func `the description of a stream that has rested says the camera's rate`() throws {
-    let encoder = try SizedEncoder(keyBytes: 3000, bytes: 500)
-    let pipeline = try Pipeline(
-      source: try SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: .thirty), encoder: encoder,
-      destinations: [], keyFrameInterval: Duration(seconds: 1000), restsUnwatched: true)
-    try pipeline.start()
-    defer {
-      pipeline.stop()
-      _ = pipeline.waitUntilEnd()
-    }
+    let running = try RunningPipeline(SizedEncoder(keyBytes: 3000, bytes: 500), to: [], restsUnwatched: true)
+    defer { running.end() }
+    let pipeline = running.pipeline
     let socket = try TestSocket.pair().media
     let destination = StreamDestination(host: "127.0.0.1", port: socket.port)
     func encoded() -> Int { pipeline.statistics.encoded }

@@ -1,6 +1,8 @@
 import CLinux
 import Foundation
+import Glibc
 import Media
+import Platform
 import RTP
 import TestSupport
 import Testing
@@ -11,19 +13,21 @@ import Testing
 @Suite(.serialized) struct MulticastTests {
   /// A member of a group, at one port.
   final class Member {
-    private let descriptor: Int32
+    private let socket: FileDescriptor
+    private var descriptor: Int32 { socket.number }
     private let group: SocketAddress
     private let interface: UInt32
 
     init(_ group: String, port: UInt16, source: String? = nil) throws {
       interface = if_nametoindex(MulticastTests.interface(for: group))
       self.group = try SocketAddress(host: group, port: port).with(interface: interface)
-      descriptor = socket(self.group.family, Int32(SOCK_DGRAM.rawValue), 0)
+      let family = self.group.family
+      socket = try FileDescriptor(from: "socket") { Glibc.socket(family, Int32(SOCK_DGRAM.rawValue), 0) }
+      let descriptor = socket.number
       var one: Int32 = 1
       setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &one, 4)
       let level = Int32(self.group.isIPv6 ? IPPROTO_IPV6 : IPPROTO_IP)
       let address = self.group
-      try #require(address.withPointer { bind(descriptor, $0, address.length) } == 0)
       func fill(_ storage: inout sockaddr_storage, _ address: SocketAddress) {
         withUnsafeMutableBytes(of: &storage) { memory in
           address.withPointer {
@@ -45,10 +49,10 @@ import Testing
         let size = socklen_t(MemoryLayout<group_req>.size)
         try #require(setsockopt(descriptor, level, MCAST_JOIN_GROUP, &request, size) == 0)
       }
-      try MulticastOptions(interface: interface, loopsBack: true).apply(to: descriptor, isIPv6: address.isIPv6)
+      // Before it has joined, the kernel gives a bound socket what any other member of the group gets, from every source.
+      try #require(address.withPointer { bind(descriptor, $0, address.length) } == 0)
+      try MulticastOptions(interface: interface, loopsBack: true).apply(to: socket, isIPv6: address.isIPv6)
     }
-
-    deinit { close(descriptor) }
 
     func next(within seconds: Double = 20) -> [UInt8]? {
       var item = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
@@ -70,11 +74,10 @@ import Testing
     defer { if_freenameindex(list) }
     var entry = list
     while let name = entry.pointee.if_name {
-      let descriptor = socket(AF_INET6, Int32(SOCK_DGRAM.rawValue), 0)
-      defer { close(descriptor) }
+      let socket = FileDescriptor(owning: Glibc.socket(AF_INET6, Int32(SOCK_DGRAM.rawValue), 0))
       let options = MulticastOptions(interface: entry.pointee.if_index)
-      if (try? options.apply(to: descriptor, isIPv6: true)) != nil,
-        group.withPointer({ connect(descriptor, $0, group.length) }) == 0
+      if (try? options.apply(to: socket, isIPv6: true)) != nil,
+        group.withPointer({ connect(socket.number, $0, group.length) }) == 0
       {
         return String(cString: name)
       }

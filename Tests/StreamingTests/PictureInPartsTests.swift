@@ -12,59 +12,6 @@ import Testing
 
 /// Pictures that come in parts, from the queue to the viewers.
 @Suite(.serialized) struct PictureInPartsTests {
-  /// A send stage that runs, and the encoder's side of its queue.
-  private final class Bench: @unchecked Sendable {
-    // Sendable: a stage's thread uses the stage alone.
-    let pictures: CodedPictureQueue
-    let stage: SendStage
-    let statistics = StatisticsRecorder(encoderName: "none", started: .now())
-    private var thread: NamedThread?
-    private var count: Int64 = 0
-
-    init() throws {
-      pictures = try CodedPictureQueue(capacity: 1 << 20, held: 8)
-      let sets = try #require(ParameterSets(sequence: [0x67, 66, 0xc0, 30, 1], picture: [0x68, 1]))
-      let encoder = TrackFormat(
-        payload: .h264, bitrate: 100_000, interval: FrameRate.thirty.interval, unitBytes: 1 << 20, parameterSets: sets)
-      stage = try SendStage(
-        pictures: pictures, heldLimit: 8, track: encoder, pacing: 1, canonicalName: "someone",
-        requests: EncoderRequests(), statistics: statistics)
-      thread = try NamedThread("stage") { [stage] in stage.run() }
-    }
-
-    deinit { end() }
-
-    func end() {
-      pictures.close()
-      thread = nil
-    }
-
-    func add(_ transport: any PacketTransport, number: UInt64, payload: StreamPayload = .h264) -> ViewerFigures {
-      let figures = ViewerFigures(id: ViewerID(number: number), name: "viewer \(number)")
-      let kind = RTPOutput.Kind(payload: payload, packetSize: 400)
-      stage.add(SendStage.JoiningViewer(transport: transport, figures: figures, kind: kind))
-      return figures
-    }
-
-    /// Queues a picture of `slices` slices, one a part, and calls `between` after each; it breaks off behind the last unless `isEnded`.
-    func write(slices: Int, isKeyFrame: Bool, isEnded: Bool = true, between: (Int) -> Void = { _ in }) throws {
-      let picture = try #require(pictures.beginWrite())
-      count += 1
-      for index in 0..<slices {
-        let slice = [isKeyFrame ? 0x65 : 0x41] + [UInt8](repeating: UInt8(index + 1), count: 300 * (index + 1))
-        let isLast = index == slices - 1
-        try #require(
-          picture.store(
-            [slice], isKeyFrame: isKeyFrame, at: Instant.zero + .milliseconds(count * 33), captured: .now(),
-            isFirst: index == 0,
-            isLast: isLast && isEnded))
-        pictures.commit(picture, encoded: .now(), isEnded: isLast && isEnded)
-        between(index)
-      }
-      if !isEnded { pictures.breakOff(picture) }
-    }
-  }
-
   /// A way out that keeps what it is given, of another thread's asking.
   private final class Taker: PacketTransport, @unchecked Sendable {
     // Sendable: all is under the mutex.
@@ -144,7 +91,7 @@ import Testing
   }
 
   @Test func `parts leave as they come, and are the packets that the whole would be`() throws {
-    let bench = try Bench()
+    let bench = try SendStageBench(heldLimit: 8, pacing: 1, packetSize: 400)
     let taker = Taker()
     let figures = bench.add(taker, number: 1)
     for number in 0..<6 {
@@ -182,7 +129,7 @@ import Testing
   }
 
   @Test func `a viewer that comes in the middle of a picture gets whole ones alone`() throws {
-    let bench = try Bench()
+    let bench = try SendStageBench(heldLimit: 8, pacing: 1, packetSize: 400)
     let (first, second) = (Taker(), Taker())
     _ = bench.add(first, number: 1)
     try bench.write(slices: 3, isKeyFrame: true)
@@ -208,7 +155,7 @@ import Testing
   }
 
   @Test func `a picture that is not ended is lost, and the next key frame is whole`() throws {
-    let bench = try Bench()
+    let bench = try SendStageBench(heldLimit: 8, pacing: 1, packetSize: 400)
     let taker = Taker()
     let figures = bench.add(taker, number: 1)
     try bench.write(slices: 3, isKeyFrame: true)
@@ -232,7 +179,7 @@ import Testing
   }
 
   @Test func `one that gives up within a picture gets no more of it`() throws {
-    let bench = try Bench()
+    let bench = try SendStageBench(heldLimit: 8, pacing: 1, packetSize: 400)
     let slow = Taker()
     let figures = bench.add(slow, number: 1)
     try bench.write(slices: 2, isKeyFrame: true)
@@ -254,7 +201,7 @@ import Testing
   }
 
   @Test func `a transport stream waits for the whole picture`() throws {
-    let bench = try Bench()
+    let bench = try SendStageBench(heldLimit: 8, pacing: 1, packetSize: 400)
     let (parts, whole) = (Taker(), Taker())
     let figures = [bench.add(parts, number: 1), bench.add(whole, number: 2, payload: .mp2t)]
     try bench.write(slices: 3, isKeyFrame: true) { index in
@@ -361,5 +308,23 @@ import Testing
     // None where the send stage had not even begun.
     #expect(figures.destinations[0].framesDropped <= 1)
     #expect(recorder.finish().count { $0[1] & 0x80 != 0 } == figures.sent)
+  }
+}
+
+extension SendStageBench {
+  /// Queues a picture of `slices` slices, one a part, and calls `between` after each; it breaks off behind the last unless `isEnded`.
+  func write(slices: Int, isKeyFrame: Bool, isEnded: Bool = true, between: (Int) -> Void = { _ in }) throws {
+    let picture = try #require(pictures.beginWrite())
+    let time = nextTime()
+    for index in 0..<slices {
+      let slice = [isKeyFrame ? 0x65 : 0x41] + [UInt8](repeating: UInt8(index + 1), count: 300 * (index + 1))
+      let isLast = index == slices - 1
+      try #require(
+        picture.store(
+          [slice], isKeyFrame: isKeyFrame, at: time, captured: .now(), isFirst: index == 0, isLast: isLast && isEnded))
+      pictures.commit(picture, encoded: .now(), isEnded: isLast && isEnded)
+      between(index)
+    }
+    if !isEnded { pictures.breakOff(picture) }
   }
 }

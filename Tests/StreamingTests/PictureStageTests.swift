@@ -42,6 +42,20 @@ import Testing
     #expect(!stage.demand.isWatched)
   }
 
+  @Test func `a viewer of samples alone gets pictures, and no camera keeps its own for it`() async throws {
+    let viewer = try stage.admit("events", isSnapshot: true, demands: false)
+    #expect(!stage.demand.isWatched)
+    let other = try stage.admit("somebody", isSnapshot: false)
+    #expect(stage.demand.isWatched)
+    stage.dismiss(other)
+    #expect(!stage.demand.isWatched)
+    let waiting = Task { try await stage.next(for: viewer, since: .now(), until: soon()) }
+    #expect(await offer { stage.statistics.coded > 0 })
+    #expect(try await waiting.value.bytes.prefix(2) == [0xff, 0xd8] && !stage.demand.isWatched)
+    stage.dismiss(viewer)
+    #expect(!stage.demand.isWatched)
+  }
+
   @Test func `waiting viewers share one picture, and none gets an older one`() async throws {
     let before = Instant.now()
     let viewers = try (0..<3).map { try stage.admit("viewer \($0)", isSnapshot: false) }

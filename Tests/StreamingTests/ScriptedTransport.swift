@@ -2,6 +2,7 @@ import Foundation
 import Media
 import Platform
 import RTP
+import TestSupport
 import Testing
 
 @testable import Streaming
@@ -85,6 +86,10 @@ final class FrameMaker {
 
   init() throws { packetizer = try H264Packetizer(maximumPacketSize: Self.packetSize) }
 
+  init(_ stream: RTPStream) throws {
+    packetizer = try H264Packetizer(stream: stream, maximumPacketSize: Self.packetSize)
+  }
+
   /// A frame of `packets` packets of nearly one size, a NAL unit that is cut into fragments.
   func frame(
     packets: Int = 5, isKeyFrame: Bool = false, isPaced: Bool = false, isFirstPart: Bool = true, isLastPart: Bool = true
@@ -115,19 +120,11 @@ extension CodedPicture {
     _ nalUnits: [[UInt8]], isKeyFrame: Bool, at time: Instant, captured: Instant? = nil, isFirst: Bool = true,
     isLast: Bool = true
   ) -> Bool {
-    let joined = nalUnits.flatMap { $0 }
-    return joined.withUnsafeBytes { bytes in
-      var start = 0
-      let units = nalUnits.compactMap { unit in
-        defer { start += unit.count }
-        return NALUnit(UnsafeRawBufferPointer(rebasing: bytes[start..<start + unit.count]))
-      }
-      return units.withUnsafeBufferPointer {
-        store(
-          AccessUnit(
-            nalUnits: $0, isKeyFrame: isKeyFrame, timestamp: time, captured: captured ?? time, isFirstPart: isFirst,
-            isLastPart: isLast))
-      }
+    withNALUnits(nalUnits) {
+      store(
+        AccessUnit(
+          nalUnits: $0, isKeyFrame: isKeyFrame, timestamp: time, captured: captured ?? time, isFirstPart: isFirst,
+          isLastPart: isLast))
     }
   }
 }

@@ -11,55 +11,6 @@ import Testing
 
 /// The send stage on its own thread, with ways out that do what the test says.
 @Suite(.serialized) struct SendStageTests {
-  /// A stage that runs, and the encoder's side of its queue.
-  private final class Bench: @unchecked Sendable {
-    // Sendable: a stage's thread uses the stage alone.
-    let pictures: CodedPictureQueue
-    let stage: SendStage
-    let statistics = StatisticsRecorder(encoderName: "none", started: .now())
-    let requests = EncoderRequests()
-    private var thread: NamedThread?
-    private var count: Int64 = 0
-
-    init(heldLimit: Int, pacing: Double = 0) throws {
-      pictures = try CodedPictureQueue(capacity: 1 << 20, held: heldLimit)
-      let sets = try #require(ParameterSets(sequence: [0x67, 66, 0xc0, 30, 1], picture: [0x68, 1]))
-      let encoder = TrackFormat(
-        payload: .h264, bitrate: 100_000, interval: FrameRate.thirty.interval, unitBytes: 1 << 20, parameterSets: sets)
-      stage = try SendStage(
-        pictures: pictures, heldLimit: heldLimit, track: encoder, pacing: pacing,
-        canonicalName: "someone", requests: requests, statistics: statistics)
-      thread = try NamedThread("stage") { [stage] in stage.run() }
-    }
-
-    func add(_ transport: any PacketTransport, number: UInt64) -> ViewerFigures {
-      let figures = ViewerFigures(
-        id: ViewerID(number: number), name: "viewer \(number)")
-      stage.add(
-        SendStage.JoiningViewer(
-          transport: transport, figures: figures, kind: RTPOutput.Kind(payload: .h264, packetSize: 200)))
-      return figures
-    }
-
-    /// Queues a picture of about `packets` packets, which waits where there is no room; false once the queue is closed.
-    @discardableResult
-    func write(packets: Int = 5, isKeyFrame: Bool = true) -> Bool {
-      guard let picture = pictures.beginWrite() else { return false }
-      count += 1
-      let nalUnit: [UInt8] = [isKeyFrame ? 0x65 : 0x41] + [UInt8](repeating: 7, count: packets * 184)
-      guard picture.store([nalUnit], isKeyFrame: isKeyFrame, at: Instant.zero + .milliseconds(count * 33)) else {
-        return false
-      }
-      pictures.commit(picture, encoded: .now())
-      return true
-    }
-
-    func end() {
-      pictures.close()
-      thread = nil
-    }
-  }
-
   /// A way out that another thread may open and close.
   private final class Gate: PacketTransport, @unchecked Sendable {
     // Sendable: all is under the mutex.
@@ -127,7 +78,7 @@ import Testing
   }
 
   @Test func `an encoder is never held up by viewers that take nothing, and one that takes all gets all`() throws {
-    let bench = try Bench(heldLimit: 4)
+    let bench = try SendStageBench(heldLimit: 4, packetSize: 200)
     defer { bench.end() }
     let good = Gate()
     let goodFigures = bench.add(good, number: 1)
@@ -152,7 +103,7 @@ import Testing
   }
 
   @Test func `a viewer that is a little late with every picture keeps its patience for one that takes long`() throws {
-    let bench = try Bench(heldLimit: 4)
+    let bench = try SendStageBench(heldLimit: 4, packetSize: 200)
     defer { bench.end() }
     let gate = Gate(delays: 2)
     let figures = bench.add(gate, number: 1)
@@ -178,7 +129,7 @@ import Testing
   }
 
   @Test func `a viewer that is added hears who sends, and one that leaves hears BYE if it heard anything`() throws {
-    let bench = try Bench(heldLimit: 4)
+    let bench = try SendStageBench(heldLimit: 4, packetSize: 200)
     defer { bench.end() }
     let early = Gate()
     _ = bench.add(early, number: 1)
@@ -212,7 +163,7 @@ import Testing
   }
 
   @Test func `frames under way are sent at the end, and the end does not wait forever`() throws {
-    let bench = try Bench(heldLimit: 4)
+    let bench = try SendStageBench(heldLimit: 4, packetSize: 200)
     let (slow, stuck) = (Gate(delays: 20), Gate(room: 1))
     let slowFigures = bench.add(slow, number: 1)
     _ = bench.add(stuck, number: 2)
@@ -222,5 +173,17 @@ import Testing
     #expect(slowFigures.current.frames == 1)
     #expect(Instant.now() - begin < Duration(seconds: 20))
     #expect(stuck.packetsPerFrame == [1])
+  }
+}
+
+extension SendStageBench {
+  /// Queues a picture of about `packets` packets, which waits where there is no room; false once the queue is closed.
+  @discardableResult
+  func write(packets: Int = 5, isKeyFrame: Bool = true) -> Bool {
+    guard let picture = pictures.beginWrite() else { return false }
+    let nalUnit: [UInt8] = [isKeyFrame ? 0x65 : 0x41] + [UInt8](repeating: 7, count: packets * 184)
+    guard picture.store([nalUnit], isKeyFrame: isKeyFrame, at: nextTime()) else { return false }
+    pictures.commit(picture, encoded: .now())
+    return true
   }
 }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Streaming
 
-/// The end of the thread that takes sound from its source.
+/// The thread that takes sound from its source: its end, and what it notices.
 @Suite struct SoundStageTests {
   /// A source without sound, whose device may hang.
   private final class SilentSource: SoundSource {
@@ -37,7 +37,105 @@ import Testing
     }
   }
 
-  private func make(_ source: SilentSource) throws -> (SoundStage, Track) {
+  /// A source whose time runs faster than the clock: a tenth of a second for each call.
+  private final class QuickSource: SoundSource {
+    let sample = Mutex<Int16>(0)
+    let isPresent = Mutex(true)
+    /// The calls that are still allowed; the others wait.
+    let allowed = Atomic(0)
+    let stopped: Interrupt
+
+    init() throws { stopped = try Interrupt() }
+
+    var condition: SoundCondition {
+      var condition = SoundCondition()
+      (condition.isPresent, condition.name) = (isPresent.withLock { $0 }, "quick")
+      return condition
+    }
+    func takeEvents() -> [SoundEvent] { [] }
+    func stop() { stopped.fire() }
+    func end() {}
+
+    func fill(_ timeline: SoundTimeline, patience: Duration) -> Bool {
+      while allowed.load(ordering: .relaxed) == 0 {
+        guard stopped.wait(until: .now() + Duration.milliseconds(1)) else { return false }
+      }
+      allowed.subtract(1, ordering: .relaxed)
+      let sample = sample.withLock { $0 }
+      let block = [Int16](repeating: sample, count: 4800)
+      block.withUnsafeBufferPointer { timeline.append($0) }
+      return !stopped.hasFired()
+    }
+
+    /// Lets that many seconds go by.
+    func pass(seconds: Int) {
+      allowed.add(10 * seconds, ordering: .relaxed)
+      while allowed.load(ordering: .relaxed) > 0, !stopped.hasFired() {
+        _ = stopped.wait(until: .now() + Duration.milliseconds(1))
+      }
+    }
+  }
+
+  @Test func `a minute of digital silence is noticed whatever the gain is, and its end too`() throws {
+    let source = try QuickSource()
+    let (stage, track) = try make(source)
+    // Sound that this gain makes digital silence.
+    stage.setGain(-30)
+    source.sample.withLock { $0 = 20 }
+    try stage.start(.off)
+    defer {
+      stage.waitUntilEnd()
+      track.close()
+    }
+    /// Returns the events once a round after the last sound has gone by.
+    func events(after seconds: Int) -> [String] {
+      source.pass(seconds: seconds)
+      source.pass(seconds: 1)
+      return stage.takeEvents().map(\.description)
+    }
+    #expect(events(after: 90).isEmpty && stage.figures.digitalSilence == 0)
+    source.sample.withLock { $0 = 0 }
+    #expect(events(after: 50).isEmpty)
+    let soFar = stage.figures.digitalSilence
+    #expect((49...52).contains(soFar), "\(soFar)")
+    #expect(
+      events(after: 20) == [
+        "the microphone quick has recorded digital silence for 60 s. Look for a switch on it: nightjar doctor"
+      ])
+    #expect(events(after: 20).isEmpty && stage.figures.digitalSilence > 80)
+    source.sample.withLock { $0 = 3000 }
+    let ended = events(after: 5)
+    #expect(ended.count == 1 && ended[0].hasPrefix("the microphone quick records sound again, after "), "\(ended)")
+    #expect(stage.figures.digitalSilence == 0)
+    // A microphone that is away has a state of its own.
+    source.sample.withLock { $0 = 0 }
+    source.isPresent.withLock { $0 = false }
+    #expect(events(after: 120).isEmpty && stage.figures.digitalSilence == 0)
+  }
+
+  @Test func `a thread that stands still is noticed after ten looks, and that it goes on`() throws {
+    let source = try QuickSource()
+    let (stage, track) = try make(source)
+    try stage.start(.off)
+    defer {
+      stage.waitUntilEnd()
+      track.close()
+    }
+    source.pass(seconds: 1)
+    // The first look sees the rounds so far.
+    for _ in 0..<SoundPulse.limit { stage.look() }
+    #expect(!stage.figures.isStuck && stage.takeEvents().isEmpty)
+    // A look more than the rounds may have come between.
+    for _ in 0..<2 { stage.look() }
+    #expect(stage.figures.isStuck)
+    #expect(stage.takeEvents().map(\.description).first?.hasPrefix("the sound has stood still for 10 s") == true)
+    source.pass(seconds: 1)
+    source.pass(seconds: 1)
+    stage.look()
+    #expect(!stage.figures.isStuck && stage.takeEvents().map(\.description) == ["the sound goes on"])
+  }
+
+  private func make(_ source: any SoundSource) throws -> (SoundStage, Track) {
     let track = try Track(
       1, SoundStage.trackFormat(SoundSettings()), pacing: 0, canonicalName: "test", requests: EncoderRequests(),
       statistics: StatisticsRecorder(encoderName: "", started: .now()), sending: PacketSending())

@@ -83,13 +83,13 @@ final class RunningPipeline {
 
   init(
     _ encoder: SizedEncoder, to destinations: [StreamDestination], pacing: Double = 0, keyFrameInterval: Double = 1000,
-    frameRate: FrameRate = .thirty, from source: (any VideoSource)? = nil
+    frameRate: FrameRate = .thirty, from source: (any VideoSource)? = nil, restsUnwatched: Bool = false
   ) throws {
     self.encoder = encoder
     pipeline = try Pipeline(
       source: try source ?? SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: frameRate),
       encoder: encoder, destinations: destinations, keyFrameInterval: Duration(seconds: keyFrameInterval),
-      pacing: pacing)
+      pacing: pacing, restsUnwatched: restsUnwatched)
     try pipeline.start()
   }
 

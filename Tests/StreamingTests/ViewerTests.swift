@@ -274,7 +274,10 @@ import Testing
       try datagram.withUnsafeBytes {
         _ = try viewer.feedback.receive(
           $0, at: start, ntp: NTPTimestamp(rawValue: 0), history: history, has: viewer.takesAgain
-        ) { header, _ in again.append(UInt16(header[2]) << 8 | UInt16(header[3])) }
+        ) { header, _ in
+          again.append(UInt16(header[2]) << 8 | UInt16(header[3]))
+          return true
+        }
       }
       return again
     }

@@ -6,7 +6,8 @@ final class BlockedViewers {
   /// Readable while a viewer that waits for an event may go on.
   let room: DescriptorSet
   private var viewers: [Viewer] = []
-  private var watched: Set<ViewerID> = []
+  /// The descriptor that is watched for each viewer. A viewer's transport may use another one meanwhile.
+  private var watched: [ViewerID: CInt] = [:]
 
   /// The interval of attempts for a viewer whose transport gives no event.
   static let retryInterval = Duration.milliseconds(1)
@@ -24,20 +25,21 @@ final class BlockedViewers {
       return forget(viewer)
     }
     if !viewers.contains(where: { $0 === viewer }) { viewers.append(viewer) }
-    guard let output = viewer.transport.descriptors.output else { return }
-    if viewer.step == .full, !watched.contains(viewer.id) {
-      // Where the kernel watches no more descriptors, the viewer is tried again by the clock.
-      if (try? room.insert(output, token: viewer.id.number)) != nil { watched.insert(viewer.id) }
-    } else if viewer.step == .busy, watched.remove(viewer.id) != nil {
-      room.remove(output)
-    }
+    let output = viewer.transport.descriptors.output
+    if watched[viewer.id] != output || viewer.step == .busy { leave(viewer) }
+    guard viewer.step == .full, let output, watched[viewer.id] == nil else { return }
+    // Where the kernel watches no more descriptors, the viewer is tried again by the clock.
+    if (try? room.insert(output, token: viewer.id.number)) != nil { watched[viewer.id] = output }
   }
 
   /// Removes a viewer that leaves.
   func forget(_ viewer: Viewer) {
     viewers.removeAll { $0 === viewer }
-    guard watched.remove(viewer.id) != nil, let output = viewer.transport.descriptors.output else { return }
-    room.remove(output)
+    leave(viewer)
+  }
+
+  private func leave(_ viewer: Viewer) {
+    if let output = watched.removeValue(forKey: viewer.id) { room.remove(output) }
   }
 
   /// Returns the time of the next check without an event; nil where no viewer is blocked.
@@ -53,7 +55,7 @@ final class BlockedViewers {
     _ = room.takeReady { number in
       if let viewer = viewers.first(where: { $0.id.number == number }) { body(viewer) }
     }
-    withEach { if !watched.contains($0.id) { body($0) } }
+    withEach { if watched[$0.id] == nil { body($0) } }
   }
 
   /// Lends all viewers, the last one first, so that `body` may remove the viewer that it was lent.

@@ -59,9 +59,9 @@ final class OutgoingFrame {
   /// The last packets that were requested by ``interleaved(_:channel:)``.
   private var interleaved: (packets: Range<Int>, channel: UInt8, bytes: InterleavedBytes)?
 
-  /// The objects made so far. One that nobody else holds is filled again, so that a picture costs no allocation.
+  /// The objects made so far. An object without another holder is filled again, so that a picture costs no allocation.
   private var made: [InterleavedBytes] = []
-  /// The number that is kept: connections hold some of them for a while.
+  /// The most objects that are kept. Connections may hold some of them for a while.
   private static let madeLimit = 4
 
   /// Returns packets for a byte stream: one object for all callers that request the same packets.

@@ -205,7 +205,7 @@ final class SessionAnnouncer: Sendable {
 
   /// A socket to a session's group, and this side's address there.
   private struct Way: ~Copyable {
-    private let descriptor: CInt
+    private let descriptor: FileDescriptor
     let origin: ConnectionAddress
     let originBytes: [UInt8]
 
@@ -214,28 +214,21 @@ final class SessionAnnouncer: Sendable {
       // The interface may have come back under another index.
       let multicast = session.multicast.refreshed()
       let group = session.group.with(interface: multicast.interface)
-      let descriptor = nightjar_udp_socket(group.family)
-      guard descriptor >= 0 else { return nil }
-      var timeToLive = CInt(session.timeToLive)
+      guard let socket = try? FileDescriptor(from: "socket", { nightjar_udp_socket(group.family) }) else { return nil }
       let option = group.isIPv6 ? IPV6_MULTICAST_HOPS : IP_MULTICAST_TTL
       let level = CInt(group.isIPv6 ? IPPROTO_IPV6 : IPPROTO_IP)
-      guard setsockopt(descriptor, level, option, &timeToLive, socklen_t(MemoryLayout<CInt>.size)) == 0,
-        (try? multicast.apply(to: descriptor, isIPv6: group.isIPv6)) != nil,
-        group.withPointer({ connect(descriptor, $0, group.length) }) == 0,
-        let local = SocketAddress(localOf: descriptor), let origin = ConnectionAddress(local.text)
-      else {
-        close(descriptor)
-        return nil
-      }
-      self.descriptor = descriptor
+      guard (try? socket.set(level, option, CInt(session.timeToLive))) != nil,
+        (try? multicast.apply(to: socket, isIPv6: group.isIPv6)) != nil,
+        group.withPointer({ connect(socket.number, $0, group.length) }) == 0,
+        let local = SocketAddress(localOf: socket.number), let origin = ConnectionAddress(local.text)
+      else { return nil }
+      descriptor = socket
       self.origin = origin
       originBytes = local.networkBytes
     }
 
-    deinit { close(descriptor) }
-
     func send(_ bytes: [UInt8]) -> Bool {
-      Glibc.send(descriptor, bytes, bytes.count, 0) == bytes.count
+      Glibc.send(descriptor.number, bytes, bytes.count, 0) == bytes.count
     }
   }
 }

@@ -1,4 +1,5 @@
 import Glibc
+import Platform
 import RTP
 package import SRTP
 import Synchronization
@@ -63,12 +64,8 @@ enum SourceNumbers {
   /// The host's own offset among the 2^32 numbers, by FNV-1a of its identifier (machine-id(5)). Two hosts that start at
   /// once with the same key file do not begin with the same source.
   private static let machine: UInt32 = {
-    let descriptor = open("/etc/machine-id", O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { return 0 }
-    defer { close(descriptor) }
-    var bytes = [UInt8](repeating: 0, count: 64)
-    let count = read(descriptor, &bytes, bytes.count)
-    return bytes.prefix(max(0, count)).reduce(2_166_136_261) { ($0 ^ UInt32($1)) &* 16_777_619 }
+    guard let identifier = try? FileDescriptor("/etc/machine-id", O_RDONLY).read(upTo: 64) else { return 0 }
+    return identifier.reduce(2_166_136_261) { ($0 ^ UInt32($1)) &* 16_777_619 }
   }()
 
   /// Returns a source that was never given out.

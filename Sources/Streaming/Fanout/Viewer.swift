@@ -394,7 +394,7 @@ final class Viewer {
     return false
   }
 
-  /// Returns `true` if the viewer needs a key frame now that it could take one. Called after each frame.
+  /// Returns `true` if the viewer needs a key frame and can take it now. Called after each frame.
   func wantsKeyFrame(at now: Instant) -> Bool {
     guard awaitsKeyFrame || lacksKeyFrame, !isUnreachable, pending.isEmpty, now >= nextKeyFrameRequest,
       transport.framesInFlight == 0

@@ -18,6 +18,8 @@ struct CaptureStage<Source: VideoSource>: Sendable {
   let statistics: StatisticsRecorder
   /// Limits the frame rate of a live source.
   let thinning: FrameThinning
+  /// Looks for movement and darkness.
+  let detection: PictureDetection
 
   /// Runs until the source ends, fails, or `interrupt` fires. The mailbox is closed at the end, and a frame in it is
   /// still encoded.
@@ -32,8 +34,10 @@ struct CaptureStage<Source: VideoSource>: Sendable {
     while !interrupt.hasFired() {
       switch try source.next(interrupt: interrupt) {
       case .frame(let frame):
-        let passes = !isLive || thinning.passes(frame.timestamp, due: &due)
-        handOver(frame, isLive: isLive, passes: passes)
+        // The pictures after a coded one need it, so none is left out.
+        let mayDrop = isLive && frame.coded == nil
+        let passes = !mayDrop || thinning.passes(frame.timestamp, due: &due)
+        handOver(frame, mayDrop: mayDrop, passes: passes)
       case .dropped(let cause, let count):
         statistics.drop(cause, count: count)
         if count > 0 { FrameMark.dropped(nil, cause, count: count) }
@@ -43,7 +47,7 @@ struct CaptureStage<Source: VideoSource>: Sendable {
     }
   }
 
-  private func handOver(_ frame: consuming Frame, isLive: Bool, passes: Bool) {
+  private func handOver(_ frame: consuming Frame, mayDrop: Bool, passes: Bool) {
     let now = Instant.now()
     let (captured, arrived, timestamp) = (frame.captured, frame.arrived, frame.timestamp)
     nightjar_frame_waiting(
@@ -53,13 +57,14 @@ struct CaptureStage<Source: VideoSource>: Sendable {
       $0.latency.record((arrived ?? now) - captured)
       if let arrived { $0.conversion.record(now - arrived) }
     }
+    detection.note(frame)
     guard passes else {
       FrameMark.skipped(timestamp, .thinned)
       return statistics.capture.withLock { $0.thinned += 1 }
     }
     let waiting = WaitingFrame(frame: frame, since: now)
     // The end of a displaced frame gives its memory back to the pool or to the camera, outside any lock.
-    if let displaced = isLive ? mailbox.put(waiting) : mailbox.putWaiting(waiting) {
+    if let displaced = mayDrop ? mailbox.put(waiting) : mailbox.putWaiting(waiting) {
       FrameMark.dropped(displaced.frame.timestamp, .encoderLate)
       statistics.drop(.encoderLate)
     }

@@ -3,12 +3,13 @@ import Platform
 import Synchronization
 
 /// A receiver of a track's access units: the send stage, a recorder, or a session of another protocol
-/// (``Pipeline/add(_:)``).
+/// (``Pipeline/add(_:to:)``).
 ///
-/// The encoder's thread makes the calls, one at a time. A consumer copies what it needs before it returns, because the
-/// bytes are gone with the next access unit, and does not wait. Where a consumer has no room, it drops for itself and
-/// counts that; nothing after a dropped picture can be decoded up to the next key frame. A consumer may come in the
-/// middle of a picture: it begins with the first part of a key frame.
+/// The calls come one at a time, from the encoder's thread; the last one, ``close()``, may come from another thread. A
+/// consumer copies what it needs before it returns, because the bytes are gone with the next access unit, and does not
+/// wait. Where a consumer has no room, it drops for itself and counts that; nothing after a dropped picture can be
+/// decoded up to the next key frame. A consumer may come in the middle of a picture: it begins with the first part of a
+/// key frame.
 package protocol CodedPictureConsumer: AnyObject, Sendable {
   /// Takes a copy of an access unit, or of a part of one.
   func take(_ unit: borrowing AccessUnit)
@@ -83,6 +84,11 @@ final class CodedPictureConsumers: @unchecked Sendable {
   /// Ends the track for all.
   func close() {
     first.close()
+    closeOthers()
+  }
+
+  /// Ends the track for the consumers beside the send stage. Any thread.
+  func closeOthers() {
     let ended = others.withLock { others in
       defer { others = nil }
       return others ?? []
@@ -102,11 +108,11 @@ final class CodedPictureWriter: CodedPictureConsumer, @unchecked Sendable {
 
   /// The outcome for an access unit, or for a part of one.
   enum Outcome {
-    /// The send stage has it.
+    /// The send stage has the part.
     case taken
-    /// The queue is closed, or the part is one of an access unit that was not taken.
+    /// The queue is closed, or an earlier part of the access unit was not taken.
     case closed
-    /// It does not fit.
+    /// The access unit is larger than the queue's buffers.
     case tooLarge
   }
 

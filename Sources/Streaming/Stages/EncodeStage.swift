@@ -34,8 +34,9 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
     }
     var clock = KeyFrameClock(interval: keyFrameInterval)
     var rate = MeasuredFrameRate(nominal: encoder.configuration.frameRate)
-    var changes = 0
+    var (changes, undecodable) = (0, 0)
     var failures = 0
+    var lateness = EncodeLateness()
     let delivery = Delivery(consumers)
     // Room first, frame afterwards: a frame that was taken out early would grow old while a newer one arrives.
     while consumers.reserve() {
@@ -57,10 +58,13 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
       if let restrictions = requests.takeRestrictions() { encoder.restrict(restrictions) }
       let size = waiting.frame.rotatedSize
       let timestamp = waiting.frame.timestamp
-      let reduced = encoder.frameSize(for: size)
+      // A coded picture keeps its size, and its time says nothing about an encoder.
+      let isCoded = waiting.frame.coded != nil
+      let reduced = isCoded ? size : encoder.frameSize(for: size)
       do throws(EncoderError) {
         try follow(rate.change(at: timestamp))
-        try encode(consume waiting, of: reduced, delivery, clock: &clock)
+        let duration = try encode(consume waiting, of: reduced, delivery, clock: &clock)
+        if requests.isGoverned, !isCoded { judge(duration, &lateness) }
         turn.noteEncoded(size)
         failures = 0
       } catch {
@@ -78,6 +82,11 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
       let counters = encoder.counters
       let name = counters.changes == changes ? nil : encoder.name
       changes = counters.changes
+      if counters.undecodable > undecodable {
+        statistics.drop(.undecodable, count: counters.undecodable - undecodable)
+        FrameMark.dropped(timestamp, .undecodable)
+        undecodable = counters.undecodable
+      }
       statistics.encode.withLock {
         $0.handled += 1
         $0.encoder = counters
@@ -96,12 +105,22 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
     if let measured { statistics.encode.withLock { $0.frameRate = measured } }
   }
 
+  /// Records the encode time for the governor of the effort, and takes the lesser effort that it has named if frames are
+  /// late: its own look once a second would be too rare.
+  private func judge(_ duration: Duration, _ lateness: inout EncodeLateness) {
+    statistics.recordEncodeTime(duration)
+    guard lateness.note(duration, interval: encoder.configuration.frameRate.interval) else { return }
+    if let restrictions = requests.takeFallback() { encoder.restrict(restrictions) }
+  }
+
+  /// Encodes the frame, and returns the time that this took.
   private func encode(
     _ waiting: consuming WaitingFrame, of size: PictureSize, _ delivery: Delivery, clock: inout KeyFrameClock
-  ) throws(EncoderError) {
+  ) throws(EncoderError) -> Duration {
     let begin = Instant.now()
     let wait = begin - waiting.since
     let timestamp = waiting.frame.timestamp
+    let isCoded = waiting.frame.coded != nil
     let isDue = clock.isDue(at: timestamp, frameInterval: encoder.configuration.frameRate.interval)
     delivery.begin()
     defer { delivery.end() }
@@ -117,8 +136,9 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
     guard delivery.tooLarge == 0 else {
       throw .output(library: encoder.name, "a picture of \(delivery.tooLarge) bytes has no room")
     }
-    // An encoder with lookahead delivers the key frame later; another one may have made a key frame on its own.
-    if isDue || delivery.newestKeyFrame == timestamp { clock.keyFrameDelivered(at: timestamp) }
+    // An encoder with lookahead delivers the key frame later; another one may have made a key frame on its own. A camera
+    // that codes makes one some frames after the request.
+    if isDue && !isCoded || delivery.newestKeyFrame == timestamp { clock.keyFrameDelivered(at: timestamp) }
     let duration = done - begin
     statistics.encode.withLock {
       delivery.count(in: &$0)
@@ -126,6 +146,7 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
       $0.latency.record(duration)
       $0.busy = $0.busy + duration
     }
+    return duration
   }
 
   /// Encodes `frame`.
@@ -143,7 +164,7 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
 
   /// Offers a frame that is not encoded to the viewers of JPEG pictures, in the size that the encoder would give it.
   private func show(_ frame: borrowing Frame) {
-    guard pictureStage.isAwaited else { return }
+    guard pictureStage.isAwaited, frame.coded == nil else { return }
     let size = encoder.frameSize(for: frame.rotatedSize)
     // Where there is no memory to scale the frame, the waiting viewers are told once their time is up.
     guard size != frame.rotatedSize else { return pictureStage.offer(frame) }
@@ -214,59 +235,7 @@ private final class Delivery: AccessUnitSink {
   }
 }
 
-/// The requests to the encoder, from any thread to the encode stage.
-final class EncoderRequests: Sendable {
-  private let keyFrame = Atomic(false)
-  /// The requested bitrate in bits a second; 0 for no request.
-  private let bitrate = Atomic(0)
-  private let wanted = Atomic(true)
-  private let isRestricted = Atomic(false)
-  private let restrictions = Mutex(EncoderRestrictions())
-
-  /// `true` if the stream has a viewer.
-  var isWanted: Bool { wanted.load(ordering: .relaxed) }
-
-  /// Sets whether the stream has a viewer. Without one the encoder rests.
-  func setWanted(_ value: Bool) {
-    wanted.store(value, ordering: .relaxed)
-  }
-
-  /// Requests a key frame.
-  func setKeyFrame() {
-    keyFrame.store(true, ordering: .relaxed)
-  }
-
-  /// Requests `value` bits a second.
-  func setBitrate(_ value: Int) {
-    bitrate.store(value, ordering: .relaxed)
-  }
-
-  /// Requests restrictions, or the end of them.
-  func setRestrictions(_ value: EncoderRestrictions) {
-    restrictions.withLock { $0 = value }
-    isRestricted.store(true, ordering: .releasing)
-  }
-
-  /// Returns the restrictions that were requested since the last call.
-  func takeRestrictions() -> EncoderRestrictions? {
-    guard isRestricted.load(ordering: .relaxed), isRestricted.exchange(false, ordering: .acquiring) else { return nil }
-    return restrictions.withLock { $0 }
-  }
-
-  /// Returns `true` if a key frame was requested since the last call.
-  func takeKeyFrame() -> Bool {
-    keyFrame.load(ordering: .relaxed) && keyFrame.exchange(false, ordering: .relaxed)
-  }
-
-  /// Returns the bitrate that was requested since the last call.
-  func takeBitrate() -> Int? {
-    guard bitrate.load(ordering: .relaxed) != 0 else { return nil }
-    let value = bitrate.exchange(0, ordering: .relaxed)
-    return value == 0 ? nil : value
-  }
-}
-
 extension EncoderCounters {
   /// The number of times that another encoder took over.
-  fileprivate var changes: Int { failovers + recoveries + switches + adaptations }
+  fileprivate var changes: Int { failovers + recoveries + switches + adaptations + handovers }
 }

@@ -74,16 +74,21 @@ package final class PictureViewer: Sendable {
   private let stage: PictureStage
   private let id: UInt64
   private let since: Instant
+  private let onLeave: @Sendable () -> Void
 
-  fileprivate init(_ stage: PictureStage, _ name: String, peer: ViewerPeer?, isSnapshot: Bool) throws {
-    self.stage = stage
+  fileprivate init(
+    _ stage: PictureStage, _ name: String, peer: ViewerPeer?, isSnapshot: Bool, demands: Bool,
+    onLeave: @escaping @Sendable () -> Void
+  ) throws {
+    (self.stage, self.onLeave) = (stage, onLeave)
     // Before it is admitted: a camera's own pictures are kept from then on.
-    id = try stage.admit(name, peer: peer, isSnapshot: isSnapshot)
+    id = try stage.admit(name, peer: peer, isSnapshot: isSnapshot, demands: demands)
     since = .now()
   }
 
   deinit {
     stage.dismiss(id)
+    onLeave()
   }
 
   /// Returns the next picture: one that was taken after the viewer came, and that it has not got yet. Pictures that are
@@ -106,9 +111,16 @@ extension Pipeline {
   ///   - name: the viewer's name, for a person.
   ///   - peer: the viewer's connection.
   ///   - isSnapshot: `true` if the viewer wants one picture alone.
+  ///   - demands: `false` takes pictures from samples alone: a camera keeps no pictures of its own for the viewer, and
+  ///     H.264 of a camera passes on, without pictures.
+  ///   - onLeave: is called once the viewer has left its place to others, by the thread that released it.
   /// - Throws: ``PictureError``, `SystemFailure` where the system has no thread left.
-  package func look(_ name: String, peer: ViewerPeer? = nil, isSnapshot: Bool = false) throws -> PictureViewer {
-    try PictureViewer(pictureStage, name, peer: peer, isSnapshot: isSnapshot)
+  package func look(
+    _ name: String, peer: ViewerPeer? = nil, isSnapshot: Bool = false, demands: Bool = true,
+    onLeave: @escaping @Sendable () -> Void = {}
+  ) throws -> PictureViewer {
+    try PictureViewer(
+      pictureStage, name, peer: peer, isSnapshot: isSnapshot, demands: demands, onLeave: onLeave)
   }
 
   /// The statistics of JPEG pictures so far, with their present viewers.

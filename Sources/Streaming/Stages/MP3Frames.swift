@@ -74,14 +74,18 @@ package struct MP3ListenerStatistics: Hashable, Sendable {
 package final class MP3Listener: Sendable {
   private let stage: MP3Stage
   private let id: UInt64
+  private let onLeave: @Sendable () -> Void
 
-  fileprivate init(_ stage: MP3Stage, _ name: String, peer: ViewerPeer?) throws {
-    self.stage = stage
+  fileprivate init(
+    _ stage: MP3Stage, _ name: String, peer: ViewerPeer?, onLeave: @escaping @Sendable () -> Void
+  ) throws {
+    (self.stage, self.onLeave) = (stage, onLeave)
     id = try stage.admit(name, peer: peer)
   }
 
   deinit {
     stage.dismiss(id)
+    onLeave()
   }
 
   /// Returns the MP3 frames since the last call; waits for one where there is none. A listener that calls less than
@@ -103,9 +107,12 @@ extension Pipeline {
   /// - Parameters:
   ///   - name: the listener's name, for a person.
   ///   - peer: the listener's connection.
+  ///   - onLeave: is called once the listener has left its place to others, by the thread that released it.
   /// - Returns: nil for a stream without sound.
   /// - Throws: ``MP3Error``, `SystemFailure` where the system has no thread left.
-  package func listen(_ name: String, peer: ViewerPeer? = nil) throws -> MP3Listener? {
-    try sound.map { try MP3Listener($0.mp3, name, peer: peer) }
+  package func listen(
+    _ name: String, peer: ViewerPeer? = nil, onLeave: @escaping @Sendable () -> Void = {}
+  ) throws -> MP3Listener? {
+    try sound.map { try MP3Listener($0.mp3, name, peer: peer, onLeave: onLeave) }
   }
 }

@@ -27,6 +27,8 @@ final class PictureStage: @unchecked Sendable {
   private var state = State.absent
   private var room: PictureRoom?
   private var viewers: [UInt64: PictureViewerStatistics] = [:]
+  /// The viewers for whom a camera need not keep its own pictures.
+  private var samplers: Set<UInt64> = []
   private var waiting: [Waiting] = []
   private var lastNumber: UInt64 = 0
   private var figures = PictureStatistics()
@@ -69,7 +71,8 @@ final class PictureStage: @unchecked Sendable {
 
   /// Copies `frame` if a viewer waits for one. Never waits for the picture before.
   func offer(_ frame: borrowing Frame) {
-    guard isAwaited else { return }
+    // A viewer of JPEG makes the camera deliver samples, so a picture of samples follows a coded one.
+    guard isAwaited, frame.coded == nil else { return }
     take(frame)
   }
 
@@ -109,8 +112,10 @@ final class PictureStage: @unchecked Sendable {
 
   /// Admits a viewer.
   ///
+  /// - Parameter demands: `false` takes pictures from samples alone: a camera keeps no pictures of its own for the viewer,
+  ///   and H.264 of a camera passes on, without pictures.
   /// - Throws: ``PictureError``, `SystemFailure` where the system has no thread left.
-  func admit(_ name: String, peer: ViewerPeer? = nil, isSnapshot: Bool) throws -> UInt64 {
+  func admit(_ name: String, peer: ViewerPeer? = nil, isSnapshot: Bool, demands: Bool = true) throws -> UInt64 {
     try monitor.locked {
       guard !isClosed else { throw PictureError.ended }
       guard viewers.count < Self.viewerLimit else { throw PictureError.tooMany(limit: Self.viewerLimit) }
@@ -118,7 +123,8 @@ final class PictureStage: @unchecked Sendable {
       lastNumber += 1
       viewers[lastNumber] = PictureViewerStatistics(
         id: lastNumber, name: name, peer: peer, isSnapshot: isSnapshot)
-      demand.set(true)
+      if !demands { samplers.insert(lastNumber) }
+      demand.set(viewers.count > samplers.count)
       return lastNumber
     }
   }
@@ -134,7 +140,8 @@ final class PictureStage: @unchecked Sendable {
   func dismiss(_ viewer: UInt64) {
     let ended = monitor.locked {
       viewers[viewer] = nil
-      demand.set(!viewers.isEmpty)
+      samplers.remove(viewer)
+      demand.set(viewers.count > samplers.count)
       // The thread waits without a deadline as long as there is a viewer.
       monitor.signal()
       return takeOut { $0.viewer == viewer }

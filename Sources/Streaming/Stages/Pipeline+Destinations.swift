@@ -18,8 +18,8 @@ struct ViewerList {
   /// The announcer of destinations that request it; nil before the first one.
   var announcer: SessionAnnouncer?
 
-  /// The number of consumers of coded pictures beside the send stage.
-  var consumers = 0
+  /// The number of consumers of each track beside the send stage.
+  var consumers: [Int: Int] = [:]
   /// The number of sounds that gave way to another destination.
   var soundChanges = 0
   /// The number of times that a destination got no sound because its automatic port is in use.
@@ -32,7 +32,8 @@ struct ViewerList {
 
   /// Returns `true` if any client takes the track.
   func isWatched(track: Int) -> Bool {
-    if track == 0, !destinations.isEmpty || consumers > 0 { return true }
+    if consumers[track, default: 0] > 0 { return true }
+    if track == 0, !destinations.isEmpty { return true }
     if track > 0, destinations.contains(where: { $0.takesSound }) { return true }
     return guests.values.contains(track)
   }

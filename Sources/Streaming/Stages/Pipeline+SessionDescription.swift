@@ -50,7 +50,7 @@ extension SendStage {
     // their own key.
     let retransmission =
       protection == nil ? MediaDescription.Retransmission(payloadType: .retransmission, milliseconds: 1000) : nil
-    let track = TrackProperties(parameterSets: parameterSets?.sets, frameRate: frameRate)
+    let track = TrackProperties(parameterSets: parameterSets?.sets, frameRate: frameRate, profile: profile)
     return MediaDescription(
       guestPayload.format.description(of: track),
       profile: offersFeedback ? .avpf(retransmission: retransmission) : .avp, port: 0,
@@ -65,7 +65,8 @@ extension PipelineDestination {
   func description(of tracks: [Track], _ frameRate: FrameRate, sessionID: UInt64) -> SessionDescription? {
     guard let connection = ConnectionAddress(address.text) else { return nil }
     let current = tracks[0].sendStage.parameterSets
-    let track = TrackProperties(parameterSets: current?.sets, frameRate: frameRate)
+    let track = TrackProperties(
+      parameterSets: current?.sets, frameRate: frameRate, profile: tracks[0].sendStage.profile)
     var media = [
       medium(
         tracks[0].sendStage, destination.payload.format.description(of: track), port: destination.port, protection)

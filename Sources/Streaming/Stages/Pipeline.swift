@@ -1,3 +1,4 @@
+package import Detection
 import Encoding
 package import Media
 package import Platform
@@ -42,12 +43,14 @@ package final class Pipeline: @unchecked Sendable {
   /// The send stage of the pictures.
   let sendStage: SendStage
   let pictureStage: PictureStage
+  /// Looks for movement and darkness in the pictures.
+  package let detection: PictureDetection
   let viewerList = Mutex(ViewerList())
   let restsUnwatched: Bool
   private let turn: PictureTurn
   private let thinning = FrameThinning()
   private let reducer = FrameReducer()
-  private let rates: Mutex<Rates>
+  let rates: Mutex<Rates>
   private let nominalRate: FrameRate
   private let outcome = Mutex<Outcome?>(nil)
   private let end = Mutex<Instant?>(nil)
@@ -60,9 +63,11 @@ package final class Pipeline: @unchecked Sendable {
   private let notedThreads = ThreadNotes()
 
   /// The requested rates, and the part of them that is left.
-  private struct Rates {
+  struct Rates {
     var bitrate: Int
     var restrictions = StreamRestrictions()
+    /// The effort that a governor has chosen; restrictions override it.
+    var effort: EncodingEffort?
     /// The color description of the samples, where it differs from the encoder's original one.
     var color: ColorDescription?
 
@@ -70,6 +75,7 @@ package final class Pipeline: @unchecked Sendable {
     var encoder: EncoderRestrictions {
       var encoder = restrictions.encoder
       encoder.color = color
+      encoder.effort = encoder.effort ?? effort
       return encoder
     }
 
@@ -100,6 +106,7 @@ package final class Pipeline: @unchecked Sendable {
   ///   - realTime: the use of real-time priority by capture and send.
   ///   - isPunctual: `true` wakes the threads with a precision of 1 ns, `false` with the kernel's usual one.
   ///   - started: the time at which the program began, the base of ``StreamStatistics/firstPacket``.
+  ///   - movement: the settings of the detector of movement; nil for none.
   /// - Throws: ``StreamDestinationError``, ``FramePoolError``, ``SystemFailure``.
   package init(
     source: any VideoSource, encoder: any VideoEncoder, destinations: [StreamDestination],
@@ -107,8 +114,9 @@ package final class Pipeline: @unchecked Sendable {
     keyFrameInterval: Duration, orientation: Orientation = .upright,
     pacing: Double = 0, restsUnwatched: Bool = false, sending: PacketSending = PacketSending(),
     trace: CameraTrace = CameraTrace(), realTime: RealTimePriority = .auto, isPunctual: Bool = true,
-    started: Instant = .now()
+    started: Instant = .now(), movement: MovementDetector.Settings? = nil
   ) throws {
+    detection = PictureDetection(movement)
     turn = PictureTurn(source, orientation)
     self.trace = trace
     (self.realTime, self.isPunctual) = (realTime, isPunctual)
@@ -129,7 +137,8 @@ package final class Pipeline: @unchecked Sendable {
     // Noise at the finest quantizer has made 2.55 bytes a pixel. Unneeded memory is never touched.
     let pictures = TrackFormat(
       payload: .h264, bitrate: encoder.configuration.bitrate, interval: interval,
-      unitBytes: source.format.size.pixels * 3 + 65_536, parameterSets: encoder.parameterSets)
+      unitBytes: source.format.size.pixels * 3 + 65_536, parameterSets: encoder.parameterSets,
+      profile: encoder.configuration.profile)
     let muxedSound = try sound.map { _ in try MuxedSound() }
     let first = try Track(
       0, pictures, sound: muxedSound?.units, pacing: min(max(pacing, 0), 1), canonicalName: canonicalName,
@@ -223,7 +232,7 @@ package final class Pipeline: @unchecked Sendable {
 
   private func startCapturing<Source: VideoSource>(_ source: Source) throws(SystemFailure) -> NamedThread {
     let stage = CaptureStage(
-      source: source, mailbox: mailbox, statistics: statisticsRecorder, thinning: thinning)
+      source: source, mailbox: mailbox, statistics: statisticsRecorder, thinning: thinning, detection: detection)
     return try thread("nj-capture", .realTime(realTime)) { [self] in
       do {
         try stage.run(interrupt: interrupt)
@@ -381,8 +390,8 @@ package final class Pipeline: @unchecked Sendable {
 
   /// The stream's parameter sets, and the number of their changes since the start.
   package var parameterSets: (sets: ParameterSets, changes: Int) {
-    // The cache has had the encoder's own from the start.
-    sendStage.parameterSets ?? (encoder.parameterSets, 0)
+    guard let current = sendStage.parameterSets else { preconditionFailure("a track of pictures has parameter sets") }
+    return current
   }
 
   /// Notes the end. The first outcome counts: what follows a failure is its consequence.

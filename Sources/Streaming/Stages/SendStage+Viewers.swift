@@ -51,7 +51,8 @@ extension SendStage {
     let viewer = Viewer(
       transport: transport,
       feedback: ViewerFeedback(
-        media: output.stream.ssrc, clockRate: output.stream.clockRate, retransmissions: retransmissions),
+        media: output.stream.ssrc, clockRate: output.stream.clockRate, retransmissions: retransmissions,
+        limits: output.kind.isForPeers ? .browser : .init()),
       figures: joining.figures,
       framesInFlightLimit: output.keyFrameRule == .everyUnit ? heldLimit : Viewer.framesInFlightLimit,
       unprotector: unprotector, onStart: joining.onStart, onGoodbye: joining.onGoodbye)

@@ -24,6 +24,8 @@ final class SendStage: @unchecked Sendable {
   let requests: EncoderRequests
   /// The payload of viewers by RTSP.
   let guestPayload: StreamPayload
+  /// The H.264 profile that the session description demands of a decoder; nil for another codec.
+  let profile: H264Profile?
   /// The numbering of the stream of all WebRTC peers, whose source their answers tell.
   let peerNumbering: RTPStream
   /// The parameter sets of the stream; nil where the track's codec has none. Other threads read
@@ -101,6 +103,7 @@ final class SendStage: @unchecked Sendable {
   ) throws {
     self.sending = sending
     guestPayload = track.payload
+    profile = track.profile
     let encoding = track.payload.format.encoding
     peerNumbering = RTPStream(protected: encoding.payloadType, clockRate: encoding.clockRate, ssrc: nil)
     frameInterval = track.interval

@@ -1,3 +1,4 @@
+package import Detection
 import Media
 package import Platform
 package import RTP
@@ -14,6 +15,8 @@ package struct SoundSettings: Hashable, Sendable {
   package var gain = 0.0
   /// `true` reduces sound below 100 Hz by a high-pass filter.
   package var usesHighPass = true
+  /// The settings of the detectors of noise and crying; nil for none.
+  package var detector: SoundDetector.Settings?
 
   /// Creates the default settings.
   package init() {}
@@ -27,6 +30,10 @@ package struct SoundFigures: Hashable, Sendable {
   package var level = SoundLevel.silence
   /// The loudest level of the last second: whoever looks once a second misses nothing.
   package var loudest = SoundLevel.silence
+  /// The seconds for which the microphone has recorded nothing but digital silence; zero while it records.
+  package var digitalSilence = 0.0
+  /// `true` while the thread of the sound stands still, so that viewers get no packets.
+  package var isStuck = false
   /// `true` if viewers get silence on request.
   package var isMuted = false
   /// The gain in dB.
@@ -41,6 +48,10 @@ package struct SoundFigures: Hashable, Sendable {
   package var dropped = 0
   /// The figures of MP3 for listeners.
   package var mp3 = MP3Statistics()
+  /// The findings of the detectors; nil without detectors.
+  package var finding: SoundFinding?
+  /// The time of the sound that the findings are about.
+  package var findingTime = Instant.zero
 }
 
 /// The sound for streams that carry it beside the pictures, on its way to the pictures' send stage.
@@ -89,6 +100,10 @@ package final class SoundStage: @unchecked Sendable {
   private let track: Track
   let muxed: MuxedSound?
   private let shared: Mutex<SoundFigures>
+  private let events = EventQueue<SoundEvent>()
+  /// The rounds of the thread so far.
+  private let rounds = Atomic<Int>(0)
+  private let pulse = Mutex(SoundPulse())
   private var thread: NamedThread?
   private let hasEnded = Monitor()
   /// Under ``hasEnded``: `true` once the thread does nothing more.
@@ -134,6 +149,7 @@ package final class SoundStage: @unchecked Sendable {
   ///
   /// - Throws: ``SystemFailure`` or ``OpusFailure`` where memory is short.
   package func start(_ realTime: RealTimePriority) throws {
+    source.setPriority(realTime)
     let encoder = EncoderBox(try OpusEncoder(channels: settings.channels, bitrate: settings.bitrate))
     thread = try NamedThread("nj-audio", urgency: .realTime(realTime)) { [self] in
       run(encoder)
@@ -177,8 +193,16 @@ package final class SoundStage: @unchecked Sendable {
     return figures
   }
 
-  /// Returns the source's events since the last call, oldest first.
-  package func takeEvents() -> [SoundEvent] { source.takeEvents() }
+  /// Returns the events since the last call: those of the source, then those of the stage.
+  package func takeEvents() -> [SoundEvent] { source.takeEvents() + events.take() }
+
+  /// Looks whether the thread goes on. To be called once a second, by one thread.
+  package func look() {
+    let count = rounds.load(ordering: .relaxed)
+    guard let change = pulse.withLock({ $0.look(count) }) else { return }
+    shared.withLock { $0.isStuck = change }
+    events.add(change ? .stuck(seconds: SoundPulse.limit) : .unstuck)
+  }
 
   /// Mutes the sound, or ends the mute. Any thread may call it.
   package func mute(_ isMuted: Bool) { shared.withLock { $0.isMuted = isMuted } }
@@ -201,6 +225,9 @@ package final class SoundStage: @unchecked Sendable {
     var chain = SoundChain(channels: settings.channels, usesHighPass: settings.usesHighPass)
     var meter = LevelMeter(rate: SoundFormat.trackRate * settings.channels)
     var hold = LevelHold()
+    var detector: SoundDetector?
+    if let settings = settings.detector { detector = SoundDetector(channels: self.settings.channels, settings) }
+    var silence = DigitalSilence(rate: SoundFormat.trackRate)
     let frame = UnsafeMutableBufferPointer<Int16>.allocate(capacity: OpusEncoder.frameSamples * settings.channels)
     let packet = UnsafeMutableRawBufferPointer.allocate(byteCount: OpusEncoder.packetLimit, alignment: 8)
     defer {
@@ -213,13 +240,18 @@ package final class SoundStage: @unchecked Sendable {
     var (wasHeard, wasMuted) = (false, false)
     // The track stays open for a while after the source was stopped.
     while track.isOpen, source.fill(timeline, patience: Self.patience) {
+      rounds.add(1, ordering: .relaxed)
       while let time = timeline.take(frame) {
+        listen(UnsafeBufferPointer(frame), &silence)
         let (gain, isMuted) = shared.withLock { ($0.gain, $0.isMuted) }
         chain.setGain(gain)
         let clipped = chain.apply(frame)
         let level = meter.note(UnsafeBufferPointer(frame))
+        // Before the mute, which is for viewers.
+        let finding = detector?.note(UnsafeBufferPointer(frame))
         let isHeard = track.isWatched
         shared.withLock {
+          if let finding { ($0.finding, $0.findingTime) = (finding, time) }
           $0.clipped += Int64(clipped)
           if let level { ($0.level, $0.loudest) = (level, hold.note(level)) }
         }
@@ -232,6 +264,18 @@ package final class SoundStage: @unchecked Sendable {
         guard isHeard else { continue }
         guard send(UnsafeBufferPointer(frame), at: time, by: box, in: packet) else { return }
       }
+    }
+  }
+
+  /// Measures digital silence before the gain, which may make every sound as soft.
+  private func listen(_ frame: UnsafeBufferPointer<Int16>, _ silence: inout DigitalSilence) {
+    let condition = source.condition
+    let change = silence.note(frame, count: OpusEncoder.frameSamples, isPresent: condition.isPresent)
+    shared.withLock { $0.digitalSilence = silence.seconds }
+    switch change {
+    case .began: events.add(.silent(name: condition.name, seconds: Int(DigitalSilence.limit)))
+    case .ended(let seconds): events.add(.audible(name: condition.name, seconds: seconds))
+    case nil: break
     }
   }
 

@@ -15,16 +15,20 @@ package struct TrackFormat: Sendable {
   package var unitBytes: Int
   /// The first parameter sets of H.264; nil for another codec.
   package var parameterSets: ParameterSets?
+  /// The profile that a decoder of the pictures must support; nil for another codec.
+  package var profile: H264Profile?
 
   /// Creates a format; see the properties.
   package init(
-    payload: StreamPayload, bitrate: Int, interval: Duration, unitBytes: Int, parameterSets: ParameterSets? = nil
+    payload: StreamPayload, bitrate: Int, interval: Duration, unitBytes: Int, parameterSets: ParameterSets? = nil,
+    profile: H264Profile? = nil
   ) {
     self.payload = payload
     self.bitrate = bitrate
     self.interval = interval
     self.unitBytes = unitBytes
     self.parameterSets = parameterSets
+    self.profile = profile
   }
 }
 
@@ -105,6 +109,8 @@ package final class Track: @unchecked Sendable {
   func close() {
     closed.store(true, ordering: .relaxed)
     pictures.close()
+    // The encode stage ends the consumers of pictures, after the last one.
+    if number > 0 { consumers.closeOthers() }
   }
 
   /// Waits until the send stage has ended; the queue must be closed.

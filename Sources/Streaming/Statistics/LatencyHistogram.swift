@@ -42,6 +42,14 @@ package struct LatencyHistogram: Sendable {
     return maximum
   }
 
+  /// Adds the values of `other`; does not allocate.
+  package mutating func add(_ other: borrowing LatencyHistogram) {
+    for index in buckets.indices { buckets[index] &+= other.buckets[index] }
+    count += other.count
+    maximum = max(maximum, other.maximum)
+    distribution = distribution + other.distribution
+  }
+
   /// Removes all values, keeping the memory.
   package mutating func removeAll() {
     for index in buckets.indices { buckets[index] = 0 }

@@ -137,6 +137,8 @@ final class StatisticsRecorder: Sendable {
     var frameRate: FrameRate?
     var wait = LatencyHistogram()
     var latency = LatencyHistogram()
+    /// The encode times since the last call of ``StatisticsRecorder/takeEncodeTimes(_:)``, for a governor of the effort.
+    var recent = LatencyHistogram()
   }
 
   /// Written by the send thread.
@@ -183,6 +185,16 @@ final class StatisticsRecorder: Sendable {
   init(encoderName: String, started: Instant) {
     encode = Mutex(Encode(encoderName: encoderName))
     self.started = started
+  }
+
+  /// Records the encode time of a frame for a governor of the effort.
+  func recordEncodeTime(_ duration: Duration) {
+    encode.withLock { $0.recent.record(duration) }
+  }
+
+  /// Exchanges `times`, which is empty, for the encode times since the last call. Allocates nothing.
+  func takeEncodeTimes(_ times: inout LatencyHistogram) {
+    encode.withLock { swap(&$0.recent, &times) }
   }
 
   /// Counts lost frames.

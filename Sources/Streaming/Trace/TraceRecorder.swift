@@ -54,17 +54,20 @@ package final class TraceRecorder: Sendable {
   /// Writes to an open file from its present place on, until ``end()``, and closes it then.
   ///
   /// - Parameters:
-  ///   - descriptor: open for writing; stays the caller's where this throws.
+  ///   - file: open for writing.
   ///   - limit: the most bytes that are written.
   /// - Throws: ``/Media/SystemFailure`` where the system has no thread or descriptor left.
-  package init(descriptor: CInt, limit: Int) throws(SystemFailure) {
+  package init(_ file: consuming FileDescriptor, limit: Int) throws(SystemFailure) {
     stopping = try Interrupt()
     finished = try Interrupt()
+    // No closure can consume a noncopyable value: the thread takes the number, and the ownership with it.
+    let number = file.number
     // Detached: a disk that does not answer must not hold up the end of the program.
     try NamedThread("nj-trace") { [self] in
-      run(descriptor: descriptor, limit: limit)
+      run(FileDescriptor(owning: number), limit: limit)
       finished.fire()
     }.detach()
+    _ = file.take()
   }
 
   /// Writes the remaining records and closes the file; later marks are lost. Any number of times.
@@ -95,8 +98,8 @@ package final class TraceRecorder: Sendable {
     return lane
   }
 
-  private func run(descriptor: CInt, limit: Int) {
-    var text = TraceText(descriptor: descriptor, limit: limit)
+  private func run(_ file: consuming FileDescriptor, limit: Int) {
+    var text = TraceText(file, limit: limit)
     var records = [nightjar_trace_record](repeating: .init(), count: 512)
     var reported: UInt64 = 0
     while stopping.wait(until: .now() + Self.interval) {

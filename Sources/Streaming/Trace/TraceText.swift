@@ -1,6 +1,7 @@
 import CTracing
 import Glibc
 import Media
+import Platform
 
 /// Records as text: the Trace Event Format's JSON array, one event a line. Cameras are its processes. Used by one
 /// thread.
@@ -8,7 +9,7 @@ import Media
 /// A frame is an asynchronous slice from the picture to its last packet. It is also slices on the threads that it
 /// passes through, which arrows (flow events) join. Times are microseconds of `CLOCK_MONOTONIC`.
 struct TraceText: ~Copyable {
-  private let descriptor: CInt
+  private let file: FileDescriptor
   private let limit: Int
   private var buffer: [UInt8] = []
   private var written = 0
@@ -29,16 +30,14 @@ struct TraceText: ~Copyable {
   /// Begins the text.
   ///
   /// - Parameters:
-  ///   - descriptor: is closed in the end.
+  ///   - file: open for writing.
   ///   - limit: the most bytes that are written.
-  init(descriptor: CInt, limit: Int) {
-    self.descriptor = descriptor
+  init(_ file: consuming FileDescriptor, limit: Int) {
+    self.file = file
     self.limit = limit
     buffer.reserveCapacity(2 * Self.flushBytes)
     append("[")
   }
-
-  deinit { close(descriptor) }
 
   // MARK: What is told
 
@@ -259,17 +258,19 @@ struct TraceText: ~Copyable {
     defer { buffer.removeAll(keepingCapacity: true) }
     guard !hasFailed else { return }
     var offset = 0
-    while offset < buffer.count {
-      let count = buffer.withUnsafeBytes {
-        write(descriptor, $0.baseAddress.unsafelyUnwrapped + offset, $0.count - offset)
+    do throws(SystemFailure) {
+      while offset < buffer.count {
+        let count = try syscall("write") {
+          buffer.withUnsafeBytes {
+            write(file.number, $0.baseAddress.unsafelyUnwrapped + offset, $0.count - offset)
+          }
+        }
+        guard count > 0 else { throw SystemFailure("write", errorNumber: EIO) }
+        offset += count
       }
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else {
-        event = .failed(errorNumber: errno)
-        (hasStopped, hasFailed) = (true, true)
-        break
-      }
-      offset += count
+    } catch {
+      event = .failed(errorNumber: error.errorNumber)
+      (hasStopped, hasFailed) = (true, true)
     }
     noteComma(before: offset)
     if hasFailed { finish(at: lastComma) }
@@ -279,7 +280,7 @@ struct TraceText: ~Copyable {
   /// Finds the last comma between events that has room for the end behind it, in the buffer's bytes that were written.
   private mutating func noteComma(before offset: Int) {
     // -1 for a pipe, which takes back nothing.
-    let position = lseek(descriptor, 0, SEEK_CUR)
+    let position = lseek(file.number, 0, SEEK_CUR)
     guard position >= 0 else { return }
     var index = offset - Self.lastBytes
     while index >= 0 {
@@ -293,8 +294,8 @@ struct TraceText: ~Copyable {
 
   /// Ends a file that takes no more, behind its last whole event, so that it can be read.
   private func finish(at comma: off_t) {
-    guard comma >= 0, ftruncate(descriptor, comma) == 0, lseek(descriptor, comma, SEEK_SET) == comma else { return }
-    _ = "\n]\n".utf8.withContiguousStorageIfAvailable { write(descriptor, $0.baseAddress, $0.count) }
+    guard comma >= 0, ftruncate(file.number, comma) == 0, lseek(file.number, comma, SEEK_SET) == comma else { return }
+    _ = "\n]\n".utf8.withContiguousStorageIfAvailable { write(file.number, $0.baseAddress, $0.count) }
   }
 
   private mutating func append(_ text: StaticString) {

@@ -5,6 +5,8 @@ import Platform
 /// A UDP socket that is connected to one viewer's port. Connected, so that the kernel looks the route up once, reports
 /// that no program listens (`ECONNREFUSED`), and delivers datagrams of that viewer alone.
 struct ConnectedSocket: ~Copyable {
+  private let descriptor: FileDescriptor
+  /// The number of `descriptor`, read for each packet.
   let fileDescriptor: CInt
   private let address: SocketAddress
   private let multicast: MulticastOptions
@@ -46,51 +48,33 @@ struct ConnectedSocket: ~Copyable {
     to address: SocketAddress, timeToLive: UInt8?, _ purpose: Purpose, from ports: LocalPorts,
     multicast: MulticastOptions = MulticastOptions()
   ) throws(SystemFailure) {
-    let descriptor = try ports.socket(control: purpose.isControl)
-    func set(_ level: CInt, _ option: CInt, _ value: CInt) -> Bool {
-      var value = value
-      return setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<CInt>.size)) == 0
-    }
+    let socket = try ports.socket(control: purpose.isControl)
     // Not every kernel grants these options. Without them there is more waiting, or no precedence on the way.
-    _ = set(SOL_SOCKET, SO_SNDBUF, purpose.isControl ? 65_536 : Self.sendBufferBytes)
-    if !purpose.isRead { _ = set(SOL_SOCKET, SO_RCVBUF, 0) }
+    try? socket.set(SOL_SOCKET, SO_SNDBUF, purpose.isControl ? 65_536 : Self.sendBufferBytes)
+    if !purpose.isRead { try? socket.set(SOL_SOCKET, SO_RCVBUF, CInt(0)) }
     let level = address.isIPv6 ? CInt(IPPROTO_IPV6) : CInt(IPPROTO_IP)
-    _ = set(level, address.isIPv6 ? IPV6_TCLASS : IP_TOS, Self.trafficClass)
+    try? socket.set(level, address.isIPv6 ? IPV6_TCLASS : IP_TOS, Self.trafficClass)
     if let timeToLive {
       let (unicast, multicast) =
         address.isIPv6 ? (IPV6_UNICAST_HOPS, IPV6_MULTICAST_HOPS) : (IP_TTL, IP_MULTICAST_TTL)
-      guard set(level, address.isMulticast ? multicast : unicast, CInt(timeToLive)) else {
-        let failure = SystemFailure("ttl \(timeToLive)")
-        close(descriptor)
-        throw failure
-      }
+      try socket.set(level, address.isMulticast ? multicast : unicast, CInt(timeToLive), "ttl \(timeToLive)")
     }
-    if address.isMulticast {
-      do throws(SystemFailure) {
-        try multicast.apply(to: descriptor, isIPv6: address.isIPv6)
-      } catch {
-        close(descriptor)
-        throw error
-      }
-    }
+    if address.isMulticast { try multicast.apply(to: socket, isIPv6: address.isIPv6) }
     self.address = address
     self.multicast = multicast
-    fileDescriptor = descriptor
+    fileDescriptor = socket.number
+    descriptor = socket
   }
 
   /// This side's address as the other side sees it; nil while there is no route.
   var localAddress: SocketAddress? { isConnected ? SocketAddress(localOf: fileDescriptor) : nil }
-
-  deinit {
-    close(fileDescriptor)
-  }
 
   /// Connects if that is not done yet. Returns `false`, with ``lastRefusal``, if there is no route now.
   mutating func connectIfNeeded() -> Bool {
     if isConnected { return true }
     let now = Instant.now()
     guard now >= nextAttempt else { return false }
-    if isLost, address.isMulticast { try? multicast.refreshed().apply(to: fileDescriptor, isIPv6: address.isIPv6) }
+    if isLost, address.isMulticast { try? multicast.refreshed().apply(to: descriptor, isIPv6: address.isIPv6) }
     if address.withPointer({ connect(fileDescriptor, $0, address.length) }) == 0 {
       isConnected = true
       isLost = false

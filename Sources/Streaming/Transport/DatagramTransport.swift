@@ -81,9 +81,10 @@ final class DatagramTransport: PacketTransport {
       func packets(_ message: Int) -> Int {
         takesGroups ? frame.messages.packets(inGroup: message, from: first) : 1
       }
-      let sent = nightjar_send_messages(
-        media.fileDescriptor, messages.baseAddress.unsafelyUnwrapped + index,
-        UInt32(min(frame.messagesAtATime, messages.count - index)))
+      let (socket, limit) = (media.fileDescriptor, UInt32(min(frame.messagesAtATime, messages.count - index)))
+      let sent = uninterrupted {
+        nightjar_send_messages(socket, messages.baseAddress.unsafelyUnwrapped + index, limit)
+      }
       if sent > 0 {
         var taken = 0
         for message in 0..<Int(sent) {
@@ -98,8 +99,6 @@ final class DatagramTransport: PacketTransport {
       }
       let error = errno
       switch error {
-      case EINTR:
-        continue
       case ECONNREFUSED where refusals == 0:
         // The answer to an earlier packet, reported on this one, which was not sent: send it again.
         progress.errorNumber = error

@@ -23,26 +23,19 @@ struct MulticastOptions: Hashable, Sendable {
   /// Sets the options for packets that leave by `socket`.
   ///
   /// - Throws: ``SystemFailure``.
-  func apply(to socket: CInt, isIPv6: Bool) throws(SystemFailure) {
+  func apply(to socket: borrowing FileDescriptor, isIPv6: Bool) throws(SystemFailure) {
     let level = CInt(isIPv6 ? IPPROTO_IPV6 : IPPROTO_IP)
     if let loopsBack {
-      var value: CInt = loopsBack ? 1 : 0
-      let option = isIPv6 ? IPV6_MULTICAST_LOOP : IP_MULTICAST_LOOP
-      guard setsockopt(socket, level, option, &value, socklen_t(MemoryLayout<CInt>.size)) == 0 else {
-        throw SystemFailure("loop")
-      }
+      try socket.set(level, isIPv6 ? IPV6_MULTICAST_LOOP : IP_MULTICAST_LOOP, CInt(loopsBack ? 1 : 0), "loop")
     }
     guard interface != 0 else { return }
-    var result: CInt
+    var request = ip_mreqn()
+    request.imr_ifindex = CInt(bitPattern: interface)
     if isIPv6 {
-      var index = CInt(bitPattern: interface)
-      result = setsockopt(socket, level, IPV6_MULTICAST_IF, &index, socklen_t(MemoryLayout<CInt>.size))
+      try socket.set(level, IPV6_MULTICAST_IF, request.imr_ifindex, "interface")
     } else {
-      var request = ip_mreqn()
-      request.imr_ifindex = CInt(bitPattern: interface)
-      result = setsockopt(socket, level, IP_MULTICAST_IF, &request, socklen_t(MemoryLayout<ip_mreqn>.size))
+      try socket.set(level, IP_MULTICAST_IF, request, "interface")
     }
-    guard result == 0 else { throw SystemFailure("interface") }
   }
 }
 
@@ -51,6 +44,8 @@ struct MulticastOptions: Hashable, Sendable {
 ///
 /// A socket that is connected to the group receives nothing: no datagram comes *from* a group.
 struct GroupSocket: ~Copyable {
+  private let descriptor: FileDescriptor
+  /// The number of `descriptor`, read before each wait.
   let fileDescriptor: CInt
   /// `true` if the socket was a member from its creation on.
   let hasJoined: Bool
@@ -64,34 +59,32 @@ struct GroupSocket: ~Copyable {
   /// - Throws: ``SystemFailure``.
   init(joining group: SocketAddress, interface: UInt32, mayWait: Bool = false) throws(SystemFailure) {
     let group = group.with(interface: interface)
-    let descriptor = nightjar_udp_socket(group.family)
-    guard descriptor >= 0 else { throw SystemFailure("socket") }
-    func set<Value: BitwiseCopyable>(_ level: CInt, _ option: CInt, _ value: Value) -> Bool {
-      var value = value
-      return setsockopt(descriptor, level, option, &value, socklen_t(MemoryLayout<Value>.size)) == 0
-    }
+    let socket = try FileDescriptor(from: "socket") { nightjar_udp_socket(group.family) }
     // Receivers of the group on this host have the same port.
-    _ = set(SOL_SOCKET, SO_REUSEADDR, CInt(1))
-    _ = set(SOL_SOCKET, SO_REUSEPORT, CInt(1))
-    let isBound = group.withPointer({ bind(descriptor, $0, group.length) }) == 0
-    let isMember = isBound && Self.join(descriptor, group, interface: interface)
-    guard isBound, isMember || mayWait else {
-      let failure = SystemFailure("joining the group")
-      close(descriptor)
-      throw failure
+    try? socket.set(SOL_SOCKET, SO_REUSEADDR, CInt(1))
+    try? socket.set(SOL_SOCKET, SO_REUSEPORT, CInt(1))
+    try syscall("joining the group") { group.withPointer { bind(socket.number, $0, group.length) } }
+    do throws(SystemFailure) {
+      try Self.join(socket, group, interface: interface)
+      hasJoined = true
+    } catch {
+      guard mayWait else { throw error }
+      hasJoined = false
     }
     self.group = group
-    hasJoined = isMember
-    fileDescriptor = descriptor
+    fileDescriptor = socket.number
+    descriptor = socket
   }
 
   /// Joins once more, after the interface was gone and with it the membership, or before it was there. Does nothing if
   /// the socket is still a member.
   borrowing func joinAgain(interface: UInt32) {
-    _ = Self.join(fileDescriptor, group, interface: interface)
+    try? Self.join(descriptor, group, interface: interface)
   }
 
-  private static func join(_ descriptor: CInt, _ group: SocketAddress, interface: UInt32) -> Bool {
+  private static func join(
+    _ socket: borrowing FileDescriptor, _ group: SocketAddress, interface: UInt32
+  ) throws(SystemFailure) {
     var request = group_req()
     request.gr_interface = interface
     withUnsafeMutableBytes(of: &request.gr_group) { memory in
@@ -100,10 +93,6 @@ struct GroupSocket: ~Copyable {
       }
     }
     let level = CInt(group.isIPv6 ? IPPROTO_IPV6 : IPPROTO_IP)
-    return setsockopt(descriptor, level, MCAST_JOIN_GROUP, &request, socklen_t(MemoryLayout<group_req>.size)) == 0
-  }
-
-  deinit {
-    close(fileDescriptor)
+    try socket.set(level, MCAST_JOIN_GROUP, request, "joining the group")
   }
 }

@@ -11,11 +11,7 @@ package final class InterleavedTransport: PacketTransport, @unchecked Sendable {
   private let control: UInt8
   private let write: @Sendable (InterleavedBytes) -> Void
   private let inFlight = Atomic(0)
-  private let received = Mutex<[[UInt8]]>([])
-  private let arrival: Interrupt
-
-  /// The most RTCP datagrams that wait to be read; more are lost, as in a socket's buffer.
-  private static let receiveLimit = 16
+  private let inbox: ControlInbox
 
   /// Creates a transport on the agreed channels.
   ///
@@ -28,7 +24,7 @@ package final class InterleavedTransport: PacketTransport, @unchecked Sendable {
     self.media = media
     self.control = control
     self.write = write
-    arrival = try Interrupt()
+    inbox = try ControlInbox(limit: 16)
   }
 
   /// Notes that one of the frames that were to be written has left this host, or never will. Any thread.
@@ -37,14 +33,7 @@ package final class InterleavedTransport: PacketTransport, @unchecked Sendable {
   }
 
   /// Takes an RTCP datagram that came on the control channel. Any thread.
-  package func receive(control datagram: [UInt8]) {
-    received.withLock {
-      if $0.count < Self.receiveLimit { $0.append(datagram) }
-      // Under the lock: otherwise the other side could clear this interrupt together with the one before, and not see
-      // it.
-      arrival.fire()
-    }
-  }
+  package func receive(control datagram: [UInt8]) { inbox.add(datagram) }
 
   // None of the frame's packets is lost here: there is always room for one frame more.
   func send(_ frame: OutgoingFrame, _ packets: Range<Int>) -> SendProgress {
@@ -68,15 +57,7 @@ package final class InterleavedTransport: PacketTransport, @unchecked Sendable {
   }
 
   func receiveControl(into memory: UnsafeMutableRawBufferPointer, hasMore: inout Bool) -> Int {
-    let datagram = received.withLock { list in
-      let datagram = list.isEmpty ? nil : list.removeFirst()
-      if list.isEmpty { arrival.clear() }
-      return datagram
-    }
-    hasMore = datagram != nil
-    guard let datagram, datagram.count <= memory.count else { return 0 }
-    memory.copyBytes(from: datagram)
-    return datagram.count
+    inbox.take(into: memory, hasMore: &hasMore)
   }
 
   var framesInFlight: Int { inFlight.load(ordering: .relaxed) }
@@ -84,7 +65,7 @@ package final class InterleavedTransport: PacketTransport, @unchecked Sendable {
   func willContinue() {}
   func notePart(isFirst: Bool, isLast: Bool) {}
   func isReachable() -> Bool { true }
-  var descriptors: (output: CInt?, input: CInt?) { (nil, arrival.fileDescriptor) }
+  var descriptors: (output: CInt?, input: CInt?) { (nil, inbox.fileDescriptor) }
 }
 
 /// Interleaved packets, made once for all viewers that agreed on the same channel.

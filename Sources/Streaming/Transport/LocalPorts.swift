@@ -10,8 +10,8 @@ import Platform
 final class LocalPorts: Sendable {
   /// The port of RTP; RTCP's is the next.
   let port: UInt16
-  private let media: CInt
-  private let control: CInt
+  private let media: FileDescriptor
+  private let control: FileDescriptor
   private let family: CInt
 
   private static let attempts = 64
@@ -23,61 +23,50 @@ final class LocalPorts: Sendable {
   /// - Throws: ``SystemFailure`` where there is none, or the system has no such family.
   init(family: CInt) throws(SystemFailure) {
     self.family = family
-    var failure = EADDRINUSE
-    for _ in 0..<Self.attempts {
-      let given = nightjar_udp_socket(family)
-      guard given >= 0 else { throw SystemFailure("socket") }
-      let first = nightjar_bind_first(given, family, 0)
-      guard first >= 0 else {
-        failure = errno
-        close(given)
-        throw SystemFailure("bind", errorNumber: failure)
-      }
+    var attempt = 1
+    while true {
+      let given = try FileDescriptor(from: "socket") { nightjar_udp_socket(family) }
+      let first = try syscall("bind") { nightjar_bind_first(given.number, family, 0) }
+      let other = try FileDescriptor(from: "socket") { nightjar_udp_socket(family) }
       // The one after an even port, the one before an odd one.
-      let other = nightjar_udp_socket(family)
-      if other >= 0, nightjar_bind_first(other, family, UInt16(first) ^ 1) >= 0 {
-        (media, control) = first.isMultiple(of: 2) ? (given, other) : (other, given)
-        port = UInt16(first) & ~1
-        for descriptor in [given, other] {
-          var size = Self.receiveBuffer
-          setsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<CInt>.size))
-        }
-        return
+      guard nightjar_bind_first(other.number, family, UInt16(first) ^ 1) >= 0 else {
+        guard attempt < Self.attempts else { throw SystemFailure("bind") }
+        attempt += 1
+        continue
       }
-      failure = errno
-      if other >= 0 { close(other) }
-      close(given)
+      try? given.set(SOL_SOCKET, SO_RCVBUF, Self.receiveBuffer)
+      try? other.set(SOL_SOCKET, SO_RCVBUF, Self.receiveBuffer)
+      port = UInt16(first) & ~1
+      if first.isMultiple(of: 2) {
+        media = given
+        control = other
+      } else {
+        media = other
+        control = given
+      }
+      return
     }
-    throw SystemFailure("bind", errorNumber: failure)
-  }
-
-  deinit {
-    close(media)
-    close(control)
   }
 
   /// The descriptors to watch for datagrams from unknown senders.
-  var descriptors: (media: CInt, control: CInt) { (media, control) }
+  var descriptors: (media: CInt, control: CInt) { (media.number, control.number) }
 
   /// Takes at most `limit` datagrams from unknown senders, and returns their number.
   func discardStrangers(limit: Int) -> Int {
     var count = 0
     var byte: UInt8 = 0
-    for descriptor in [media, control] {
+    for descriptor in [media.number, control.number] {
       while count < limit, nightjar_receive(descriptor, &byte, 1) >= 0 { count += 1 }
     }
     return count
   }
 
   /// Returns a socket for a viewer on RTP's port, or on RTCP's.
-  func socket(control isControl: Bool) throws(SystemFailure) -> CInt {
-    let descriptor = nightjar_udp_socket(family)
-    guard descriptor >= 0 else { throw SystemFailure("socket") }
-    guard nightjar_bind_shared(descriptor, family, isControl ? port + 1 : port) >= 0 else {
-      let failure = SystemFailure("bind")
-      close(descriptor)
-      throw failure
-    }
+  ///
+  /// - Throws: ``SystemFailure``.
+  func socket(control isControl: Bool) throws(SystemFailure) -> FileDescriptor {
+    let descriptor = try FileDescriptor(from: "socket") { nightjar_udp_socket(family) }
+    try syscall("bind") { nightjar_bind_shared(descriptor.number, family, isControl ? port + 1 : port) }
     return descriptor
   }
 }

@@ -40,6 +40,9 @@ protocol PacketTransport: AnyObject {
   /// `true` if packets that leave all at once may be lost on the way, because a queue has no room.
   var losesBursts: Bool { get }
 
+  /// The amount by which the stream's sequence numbers exceed those of the packets that leave.
+  var sequenceOffset: UInt16 { get }
+
   /// Takes one datagram from the viewer into `memory`. `hasMore` says whether to call again.
   ///
   /// - Returns: The datagram's length, or 0 where there is none that is RTCP.
@@ -60,4 +63,9 @@ protocol PacketTransport: AnyObject {
 
   /// The descriptors to watch for room, and for RTCP.
   var descriptors: (output: CInt?, input: CInt?) { get }
+}
+
+extension PacketTransport {
+  // Other transports leave the numbers as they are.
+  var sequenceOffset: UInt16 { 0 }
 }

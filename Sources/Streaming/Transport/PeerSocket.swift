@@ -7,13 +7,14 @@ import Synchronization
 package final class PeerSocket: Sendable {
   private let descriptor: FileDescriptor
   /// The descriptor, to wait for datagrams.
-  package var fileDescriptor: CInt { descriptor.number }
+  package let fileDescriptor: CInt
   /// `true` for IPv6.
   package let isIPv6: Bool
   /// The port.
   package let port: UInt16
 
-  /// The room for packets in the kernel, in bytes: a large picture for many peers.
+  /// The room for packets in the kernel, in bytes, in each direction: a large picture for many peers, and what comes in a
+  /// flood while nobody reads.
   private static let bufferBytes = 4 << 20
 
   /// Creates a socket at `port` of all addresses of the family, or of `host` alone.
@@ -21,26 +22,17 @@ package final class PeerSocket: Sendable {
   /// - Throws: ``SystemFailure``, such as `EADDRINUSE`, and `EAFNOSUPPORT` on a host without IPv6.
   package init(isIPv6: Bool, port: UInt16, host: IPAddress? = nil) throws(SystemFailure) {
     let family = isIPv6 ? AF_INET6 : AF_INET
-    let made = nightjar_udp_socket(family)
-    guard made >= 0 else { throw SystemFailure("socket") }
-    descriptor = FileDescriptor(owning: made)
-    var size = CInt(Self.bufferBytes)
+    let made = try FileDescriptor(from: "socket") { nightjar_udp_socket(family) }
     // The kernel gives as much as it allows.
-    _ = setsockopt(made, SOL_SOCKET, SO_SNDBUF, &size, socklen_t(MemoryLayout<CInt>.size))
+    for option in [SO_SNDBUF, SO_RCVBUF] { try? made.set(SOL_SOCKET, option, CInt(Self.bufferBytes)) }
     let address = SocketAddress(host ?? IPAddress.unspecified(isIPv6: isIPv6), port: port)
-    guard address.withPointer({ bind(made, $0, address.length) }) == 0, nightjar_tell_local_address(made, family) == 0
-    else { throw SystemFailure("bind") }
+    let number = made.number
+    try syscall("bind") { address.withPointer { bind(number, $0, address.length) } }
+    try syscall("bind") { nightjar_tell_local_address(number, family) }
     self.isIPv6 = isIPv6
-    self.port = port == 0 ? Self.port(of: made) : port
-  }
-
-  private static func port(of descriptor: CInt) -> UInt16 {
-    var storage = sockaddr_storage()
-    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-    _ = withUnsafeMutableBytes(of: &storage) {
-      getsockname(descriptor, $0.assumingMemoryBound(to: sockaddr.self).baseAddress, &length)
-    }
-    return SocketAddress(storage, length: length).port
+    self.port = port == 0 ? SocketAddress(localOf: number)?.port ?? 0 : port
+    fileDescriptor = number
+    descriptor = made
   }
 
   /// Sends one datagram, which is lost if there is no room.
@@ -81,11 +73,12 @@ package final class PeerSocket: Sendable {
     var address = nightjar_local_address()
     while true {
       var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
-      let count = nightjar_receive_from(
-        fileDescriptor, memory.baseAddress, memory.count, &storage, &length, &address)
+      let count = uninterrupted {
+        nightjar_receive_from(fileDescriptor, memory.baseAddress, memory.count, &storage, &length, &address)
+      }
       guard count >= 0 else {
         // A refusal of our own datagrams: an unconnected socket gets none, but an interface that goes does this.
-        if errno == EINTR || errno == ECONNREFUSED { continue }
+        if errno == ECONNREFUSED { continue }
         return nil
       }
       let local = withUnsafeBytes(of: address.bytes) { IPAddress(bytes: Array($0.prefix(address.count))) }

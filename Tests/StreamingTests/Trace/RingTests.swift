@@ -78,7 +78,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let path = directory.path("trace.json")
     let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
-    let recorder = try TraceRecorder(descriptor: descriptor, limit: 1_000_000)
+    let recorder = try TraceRecorder(FileDescriptor(owning: descriptor), limit: 1_000_000)
     let camera = CameraTrace(number: 7, name: "a \"b\" \\ \u{1}ü", recorder: recorder)
     camera.follow(thread: "nj-send") {
       let begin = nightjar_convert_begin(42)

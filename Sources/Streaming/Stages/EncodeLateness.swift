@@ -1,0 +1,16 @@
+import Platform
+
+/// Notices frames that take longer to encode than a frame interval, two of them in a row: the next ones are dropped.
+struct EncodeLateness {
+  private var count = 0
+
+  /// Notes the encode time of a frame. Returns `true` with each second late frame in a row.
+  mutating func note(_ duration: Duration, interval: Duration) -> Bool {
+    guard duration > interval else {
+      count = 0
+      return false
+    }
+    count += 1
+    return count.isMultiple(of: 2)
+  }
+}
