@@ -40,6 +40,13 @@ static inline long nightjar_ctx_add_chain_certificate(SSL_CTX *context, X509 *ce
 
 static inline long nightjar_ssl_set_mtu(SSL *ssl, long bytes) { return SSL_set_mtu(ssl, bytes); }
 
+/// Names of the certificate's extension alone (RFC 9525 section 6.3), and no wildcard within a label.
+static inline void nightjar_ssl_check_names_strictly(SSL *ssl) {
+	SSL_set_hostflags(ssl, X509_CHECK_FLAG_NEVER_CHECK_SUBJECT | X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+}
+
+static inline long nightjar_ssl_set_server_name(SSL *ssl, const char *name) { return SSL_set_tlsext_host_name(ssl, name); }
+
 static inline long nightjar_dtls_get_timeout(SSL *ssl, struct timeval *time) { return DTLSv1_get_timeout(ssl, time); }
 
 static inline long nightjar_dtls_handle_timeout(SSL *ssl) { return DTLSv1_handle_timeout(ssl); }

@@ -20,7 +20,7 @@ extension Certificate {
     }
   }
 
-  /// Who signs a certificate.
+  /// The authority that signs a certificate.
   package struct Issuer: Sendable {
     let certificate: Certificate
     let key: PrivateKey

@@ -1,6 +1,8 @@
 import COpenSSL
+import Platform
 
-/// The server's end of one TLS or DTLS connection. Bytes go in and out; the connection has no socket and no clock.
+/// One end of a TLS connection, or the server's end of a DTLS connection. Bytes go in and out; the connection has no socket
+/// and no clock.
 ///
 /// Use it from one thread at a time. It stores at most one incomplete record, and one handshake message of at most
 /// 128 KiB.
@@ -23,7 +25,8 @@ package final class TLSConnection {
   package private(set) var isOutputClosed = false
   let ssl: OpaquePointer
   private let transport: RecordTransport
-  private let context: ServerContext
+  /// The context of ``ssl``, held as long as the connection.
+  private let context: AnyObject
   /// The size of the read buffer in bytes.
   private static let readBytes = 4096
 
@@ -33,18 +36,47 @@ package final class TLSConnection {
   ///   DTLS, one datagram per call. The closure must not call the connection.
   /// - Throws: ``OpenSSLError``.
   package init(_ context: ServerContext, send: @escaping (UnsafeRawBufferPointer) -> Void) throws(OpenSSLError) {
-    self.context = context
-    transport = RecordTransport(isDatagram: context.isDatagram, send: send)
+    (self.context, transport) = (context, RecordTransport(isDatagram: context.isDatagram, send: send))
+    ssl = try Self.connection(context.pointer, transport)
+    SSL_set_accept_state(ssl)
+    if context.isDatagram {
+      _ = nightjar_ssl_set_mtu(ssl, Self.datagramBytes)
+      DTLS_set_timer_cb(ssl) { _, former in TLSConnection.retransmissionMicroseconds(after: former) }
+    }
+  }
+
+  /// Creates a connection to a server, which ``begin()`` begins. The server needs a certificate for `host`, a name or an
+  /// address.
+  ///
+  /// - Parameter send: as for a server.
+  /// - Throws: ``OpenSSLError``.
+  package init(
+    _ context: ClientContext, host: String, send: @escaping (UnsafeRawBufferPointer) -> Void
+  ) throws(OpenSSLError) {
+    (self.context, transport) = (context, RecordTransport(isDatagram: false, send: send))
+    ssl = try Self.connection(context.pointer, transport)
+    SSL_set_connect_state(ssl)
+    nightjar_ssl_check_names_strictly(ssl)
+    let isNamed =
+      if IPAddress(host) != nil {
+        X509_VERIFY_PARAM_set1_ip_asc(SSL_get0_param(ssl), host) == 1
+      } else {
+        SSL_set1_host(ssl, host) == 1 && nightjar_ssl_set_server_name(ssl, host) == 1
+      }
+    guard isNamed else { throw OpenSSLError("naming the TLS server") }
+  }
+
+  private static func connection(
+    _ context: OpaquePointer, _ transport: RecordTransport
+  ) throws(OpenSSLError) -> OpaquePointer {
     ERR_clear_error()
-    guard let ssl = SSL_new(context.pointer) else { throw OpenSSLError("beginning TLS") }
+    guard let ssl = SSL_new(context) else { throw OpenSSLError("beginning TLS") }
     guard let bio = transport.makeBIO() else {
       SSL_free(ssl)
       throw OpenSSLError("beginning TLS")
     }
     SSL_set_bio(ssl, bio, bio)
-    SSL_set_accept_state(ssl)
-    if context.isDatagram { _ = nightjar_ssl_set_mtu(ssl, Self.datagramBytes) }
-    self.ssl = ssl
+    return ssl
   }
 
   deinit { SSL_free(ssl) }
@@ -83,6 +115,11 @@ package final class TLSConnection {
     }
   }
 
+  /// Begins the handshake, for a client.
+  ///
+  /// - Throws: ``TLSConnectionError``.
+  package func begin() throws(TLSConnectionError) { _ = try shakeHands() }
+
   /// Continues the handshake as far as the received bytes allow. Returns `true` if the handshake is complete.
   func shakeHands() throws(TLSConnectionError) -> Bool {
     guard state == .handshaking else { return true }
@@ -92,7 +129,13 @@ package final class TLSConnection {
       state = .established
       return true
     }
-    guard SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ else { throw fail { .handshake($0) } }
+    guard SSL_get_error(ssl, result) == SSL_ERROR_WANT_READ else {
+      let verdict = SSL_get_verify_result(ssl)
+      if verdict != X509_V_OK, let reason = X509_verify_cert_error_string(verdict) {
+        throw fail { _ in .certificate(String(cString: reason)) }
+      }
+      throw fail { .handshake($0) }
+    }
     return false
   }
 

@@ -4,6 +4,8 @@ package import Platform
 package enum TLSConnectionError: Failure, Hashable {
   /// No agreement between client and server, or a client without TLS; with OpenSSL's text.
   case handshake(String)
+  /// The server's certificate is not trusted, with OpenSSL's text.
+  case certificate(String)
   /// The client's handshake takes longer than this limit, in seconds.
   case handshakeTime(seconds: Int64)
   /// The client has sent more than this limit before there were keys, in bytes.
@@ -21,6 +23,7 @@ package enum TLSConnectionError: Failure, Hashable {
   package var description: String {
     switch self {
     case .handshake(let reason): "the TLS handshake failed: \(reason)"
+    case .certificate(let reason): "the server's certificate is not trusted: \(reason)"
     case .handshakeTime(let seconds): "the TLS handshake did not end within \(seconds) s"
     case .handshakeSize(let limit): "more than \(limit) bytes before the end of the TLS handshake"
     case .record(let reason): "a broken TLS record: \(reason)"

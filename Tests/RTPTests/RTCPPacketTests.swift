@@ -49,6 +49,8 @@ private func describe(_ packet: RTCPPacket) -> String {
   case .pictureLoss(let sender, let media): return "PLI \(sender) \(media)"
   case .fullIntraRequest(let sender, let entries):
     return "FIR \(sender)" + entries.map { " \($0.ssrc)#\($0.sequenceNumber)" }.joined()
+  case .extendedReport(let sender, let reference):
+    return "XR \(sender)" + (reference.map { " reference \($0.rawValue)" } ?? "")
   case .other(let type, let format): return "other \(type)/\(format)"
   }
 }
@@ -59,7 +61,8 @@ private func describe(_ packet: RTCPPacket) -> String {
     lastSenderReport: 0x1122_3344, delaySinceLastSenderReport: 0x0001_0000)
   static let blockBytes = "00000007 40fffffe 00010002 00000009 11223344 00010000"
 
-  /// What RFC 3550 sections 6.4 to 6.6, RFC 4585 section 6 and RFC 5104 section 4.3.1 draw, bit by bit.
+  /// What RFC 3550 sections 6.4 to 6.6, RFC 4585 section 6, RFC 5104 section 4.3.1, and RFC 3611
+  /// sections 4.4 and 4.5 draw, bit by bit.
   static let cases: [(bytes: String, meaning: String)] = [
     (
       "81c8000c deadbeef 83aa7e80 80000000 0001e240 00000003 00000960" + blockBytes,
@@ -76,6 +79,8 @@ private func describe(_ packet: RTCPPacket) -> String {
     ("81cd0004 00000005 00000007 000a0000 00640001", "NACK 5 7 [10, 100, 101]"),
     ("81ce0002 00000005 00000007", "PLI 5 7"),
     ("84ce0004 00000005 00000000 00000007 2a000000", "FIR 5 7#42"),
+    ("80cf0004 00000005 04000002 83aa7e80 80000000", "XR 5 reference 9487534655377768448"),
+    ("80cf0005 00000005 05000003 00000007 11223344 00010000", "XR 5"),
   ]
 
   @Test(arguments: cases) func `a packet is read as its RFC draws it`(bytes: String, meaning: String) throws {
@@ -105,10 +110,25 @@ private func describe(_ packet: RTCPPacket) -> String {
       try written {
         try $0.appendFullIntraRequest(sender: 5, entries: [FullIntraRequestEntry(ssrc: 7, sequenceNumber: 42)])
       },
+      try written {
+        try $0.appendReceiverReference(sender: 5, NTPTimestamp(unixSeconds: 0, nanoseconds: 500_000_000))
+      },
+      try written {
+        try $0.appendReceiverDelays(
+          sender: 5, [ReceiverDelay(ssrc: 7, lastReference: 0x1122_3344, delay: 0x0001_0000)])
+      },
     ]
     #expect(all == Self.cases.map { hex($0.bytes) })
     // And all in one compound packet, which a reader takes apart again.
     #expect(try read(all.flatMap { $0 }, allowReducedSize: false) == Self.cases.map(\.meaning))
+  }
+
+  @Test func `of an extended report's blocks the reference time is found, and others are passed over`() throws {
+    // Statistics (RFC 3611 section 4.6), the reference time, and a block of a type that nobody has defined.
+    let statistics = "06e00009 00000007 00010002" + String(repeating: "00000000", count: 7)
+    #expect(
+      try read(hex("80cf0010 00000005" + statistics + "04000002 83aa7e80 80000000 fe000001 00000000"))
+        == ["XR 5 reference 9487534655377768448"])
   }
 
   @Test func `feedback without a report is taken only where reduced size is`() throws {
@@ -144,6 +164,8 @@ private func describe(_ packet: RTCPPacket) -> String {
     ("81ce0001 00000005", .body(type: 206, needed: 8, available: 4)),
     ("84ce0001 00000005", .body(type: 206, needed: 8, available: 4)),
     ("82cb0001 00000005", .body(type: 203, needed: 8, available: 4)),
+    ("80cf0002 00000005 04000002", .body(type: 207, needed: 16, available: 8)),
+    ("80cf0000", .body(type: 207, needed: 4, available: 0)),
     ("81cb0002 00000005 04414141", .reason(4, available: 3)),
     ("81ca0000", .sourceDescription(offset: 0)), ("81ca0002 00000005 01036162", .sourceDescription(offset: 4)),
     ("81ca0002 00000005 01026162", .sourceDescription(offset: 8)),

@@ -18,8 +18,10 @@ import Testing
   }
 
   /// When a packet sent at 0 is retransmitted, in ms, where a NACK of it comes every millisecond.
-  private static func answers(_ path: ReportedPath, until limit: Int64 = 500) -> [Int64] {
-    var limiter = RetransmissionLimiter()
+  private static func answers(
+    _ path: ReportedPath, _ limits: RetransmissionLimiter.Limits = .init(), until limit: Int64 = 500
+  ) -> [Int64] {
+    var limiter = RetransmissionLimiter(limits)
     return (0..<limit).filter {
       limiter.allows(7, bytes: 1000, sent: .zero, path: path, at: Instant.zero + .milliseconds($0))
     }
@@ -35,6 +37,14 @@ import Testing
 
   @Test func `under jitter a packet that others have overtaken is waited for`() {
     #expect(Self.answers(Self.path(roundTrip: 60, jitter: 20)) == [140, 280, 420])
+  }
+
+  @Test func `a receiver that waits itself is answered at once, and after each shortest round trip`() {
+    let limits = RetransmissionLimiter.Limits(triesPerPacket: 4, receiverWaits: true)
+    #expect(Self.answers(Self.path(roundTrip: 60, jitter: 20), limits) == [0, 60, 120, 180])
+    #expect(Self.answers(Self.path(roundTrip: 2, jitter: 20), limits) == [0, 10, 20, 30])
+    #expect(Self.answers(Self.path(roundTrip: 60), .browser).count == 9, "ten at most, every 60 ms of 500")
+    #expect(Self.answers(Self.path(roundTrip: 20, loss: 0.3), .browser) == [])
   }
 
   @Test func `loss with a queue that has grown is congestion, loss alone is not`() {

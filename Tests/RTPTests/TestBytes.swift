@@ -1,6 +1,7 @@
 import Media
 import Platform
 import RTP
+import TestSupport
 
 /// The bytes of hexadecimal digits; everything else between them is for the reader.
 func hex(_ text: String) -> [UInt8] {
@@ -14,17 +15,9 @@ func withAccessUnit<Result>(
   _ nalUnits: [[UInt8]], isKeyFrame: Bool = false, at nanoseconds: Int64 = 0,
   _ body: (borrowing AccessUnit) -> Result
 ) -> Result {
-  let joined = nalUnits.flatMap { $0 }
-  return joined.withUnsafeBytes { bytes in
-    var start = 0
-    let units = nalUnits.compactMap { unit in
-      defer { start += unit.count }
-      return NALUnit(UnsafeRawBufferPointer(rebasing: bytes[start..<start + unit.count]))
-    }
-    return units.withUnsafeBufferPointer { units in
-      let time = Instant(nanoseconds: nanoseconds)
-      return body(AccessUnit(nalUnits: units, isKeyFrame: isKeyFrame, timestamp: time, captured: time))
-    }
+  withNALUnits(nalUnits) { units in
+    let time = Instant(nanoseconds: nanoseconds)
+    return body(AccessUnit(nalUnits: units, isKeyFrame: isKeyFrame, timestamp: time, captured: time))
   }
 }
 

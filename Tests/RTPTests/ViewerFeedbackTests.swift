@@ -9,6 +9,8 @@ final class Viewer {
   let feedback: ViewerFeedback
   var history: PacketHistory
   var sent: [[UInt8]] = []
+  /// `true` while a packet that is sent again finds room.
+  var hasRoom = true
 
   init(
     packets: Int = 64, bytes: Int = 64 << 10, retransmissions: RetransmissionStream? = nil,
@@ -29,6 +31,7 @@ final class Viewer {
     try bytes.withUnsafeBytes { buffer in
       try feedback.receive(buffer, at: time, ntp: NTPTimestamp(rawValue: 0) + (time - .zero), history: history) {
         sent.append(Array($0) + Array($1))
+        return hasRoom
       }
     }
   }
@@ -171,6 +174,33 @@ final class Viewer {
     #expect(try viewer.receive(written { try $0.appendPictureLoss(sender: 5, media: 7) }).keyFrame)
     #expect(try !viewer.receive(written { try $0.appendPictureLoss(sender: 5, media: 8) }).keyFrame)
     #expect(viewer.feedback.counts.pictureLosses == 1 && viewer.feedback.counts.fullIntraRequests == 4)
+  }
+
+  @Test func `a reference time is passed on, to be answered in a compound datagram`() throws {
+    let viewer = Viewer()
+    let extended = "80cf0004 00000005 04000002 83aa7e80 80000000"
+    let request = try viewer.receive(hex("80c90001 00000005" + extended))
+    let reference = try #require(request.reference)
+    // Not with each datagram of a browser, and not for another of its media.
+    #expect(try viewer.receive(hex("80c90001 00000005" + extended), at: Instant(seconds: 0.1)).reference == nil)
+    let other = try written { try $0.appendReceiverReport(sender: 5, blocks: [ReportBlock(ssrc: 8)]) }
+    #expect(try viewer.receive(other + hex(extended), at: Instant(seconds: 0.3)).reference == nil)
+    #expect(try viewer.receive(hex("80c90001 00000005" + extended), at: Instant(seconds: 0.3)).reference != nil)
+    #expect(reference.receiver == 5 && reference.time.rawValue == 0x83aa_7e80_8000_0000)
+    #expect(try viewer.receive(hex("80c90001 00000005")).reference == nil)
+
+    let control = try SenderControl(canonicalName: "abc", sessionBitsPerSecond: 1_000_000, at: .zero)
+    let type = try #require(RTPPayloadType(rawValue: 96))
+    let stream = RTPStream(payloadType: type, ssrc: 7, firstSequenceNumber: 0, timestampOffset: 0)
+    let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: SenderControl.room, alignment: 8)
+    defer { memory.deallocate() }
+    let delay = ReceiverDelay(ssrc: reference.receiver, reference: reference.time, delay: .milliseconds(250))
+    let count = control.writeIntroduction(
+      of: stream, answering: delay, into: memory, at: .zero, ntp: NTPTimestamp(rawValue: 0))
+    let bytes = Array(memory[..<count])
+    #expect(try read(bytes, allowReducedSize: false).last == "XR 7")
+    // The middle of the reference time, and a quarter of a second.
+    #expect(Array(bytes.suffix(24)) == hex("80cf0005 00000007 05000003 00000005 7e808000 00004000"))
   }
 
   @Test func `a report about our stream is kept, and one about another is not`() throws {

@@ -21,7 +21,7 @@ import Testing
       try #require(result.outputText == "churned\n", "\(result.error)")
     }
     func resident() throws -> Int {
-      let text = try String(contentsOfFile: "/proc/\(program.identifier)/statm", encoding: .utf8)
+      let text = try KernelFile.text("/proc/\(program.identifier)/statm")
       return try #require(text.split(separator: " ").dropFirst().first.flatMap { Int($0) }) * 4
     }
     func descriptors() throws -> Int {

@@ -1,9 +1,11 @@
+import CLinux
 import Foundation
 import Media
 import Platform
-import TLS
 import TestSupport
 import Testing
+
+@testable import TLS
 
 /// DTLS and the keys of SRTP, by openssl's program over UDP.
 @Suite struct DTLSTests {
@@ -19,15 +21,19 @@ import Testing
     var sent: [Int] = []
     var receivedBeforeAnswer = 0
     var retransmissions = 0
+    /// Seconds from the first datagram to the keys.
+    var seconds = 0.0
   }
 
   /// Serves one client: openssl with these options.
   ///
-  /// - Parameter losesFlight: whether the first answer gets lost, and all that the client says before it was repeated.
+  /// - Parameters:
+  ///   - losesFlight: whether the first answer gets lost, and all that the client says before it was repeated.
+  ///   - loss: the part of all datagrams that get lost in each direction, 0 to 1, as the seed says.
   private func serve(
     _ options: String, profiles: [SRTPProtectionProfile] = SRTPProtectionProfile.allCases.reversed(),
     names: [String] = ["localhost"], asksForCertificate: Bool = false, losesFlight: Bool = false,
-    in directory: TemporaryDirectory
+    loss: Double = 0, seed: UInt64 = 0, in directory: TemporaryDirectory
   ) throws -> Outcome {
     let key = try PrivateKey()
     let certificate = try Certificate.server(
@@ -50,10 +56,13 @@ import Testing
 
     var outcome = Outcome()
     var isAnswered = false
+    var begun: Instant?
+    var generator = SeededGenerator(seed: seed)
+    func isLost() -> Bool { Double.random(in: 0..<1, using: &generator) < loss }
     let connection = try TLSConnection(context) { bytes in
       outcome.sent.append(bytes.count)
       isAnswered = true
-      guard !losesFlight || outcome.retransmissions > 0 else { return }
+      guard !losesFlight || outcome.retransmissions > 0, !isLost() else { return }
       send(descriptor, bytes.baseAddress, bytes.count, 0)
     }
     var memory = [UInt8](repeating: 0, count: 2048)
@@ -74,7 +83,8 @@ import Testing
           recvfrom(descriptor, &memory, memory.count, 0, $0, &size)
         }
       }
-      guard count > 0 else { continue }
+      guard count > 0, !isLost() else { continue }
+      begun = begun ?? .now()
       withUnsafePointer(to: peer) { pointer in
         pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { _ = connect(descriptor, $0, size) }
       }
@@ -82,6 +92,9 @@ import Testing
       if losesFlight, isAnswered, outcome.retransmissions == 0 { continue }
       try memory[..<count].withUnsafeBytes { bytes in
         try connection.receive(bytes) { outcome.plaintext += $0 }
+      }
+      if outcome.state == .handshaking, connection.state == .established, let begun {
+        outcome.seconds = (Instant.now() - begun).seconds
       }
       outcome.state = connection.state
     }
@@ -129,6 +142,23 @@ import Testing
     let outcome = try serve("-use_srtp SRTP_AES128_CM_SHA1_80", losesFlight: true, in: directory)
     #expect(outcome.retransmissions > 0)
     #expect(outcome.state == .established && !outcome.keys.isEmpty, "\(outcome.client)")
+  }
+
+  @Test func `a flight without an answer is repeated after 150 ms, and then after twice as long each time`() {
+    var times: [UInt32] = [TLSConnection.retransmissionMicroseconds(after: 0)]
+    for _ in 0..<11 { times.append(TLSConnection.retransmissionMicroseconds(after: times[times.count - 1])) }
+    #expect(times.prefix(6) == [150_000, 300_000, 600_000, 1_200_000, 2_400_000, 4_800_000])
+    // OpenSSL gives up after twelve; a session has 40 s.
+    #expect(times.suffix(6).allSatisfy { $0 == 5_000_000 } && (38_000_000..<40_000_000).contains(times.reduce(0, +)))
+  }
+
+  @Test(arguments: 1...3 as ClosedRange<UInt64>)
+  func `a handshake gets through where every fifth datagram is lost in each direction`(seed: UInt64) throws {
+    let directory = try TemporaryDirectory()
+    let outcome = try serve("-use_srtp SRTP_AES128_CM_SHA1_80", loss: 0.2, seed: seed, in: directory)
+    #expect(outcome.state == .established && !outcome.keys.isEmpty, "\(outcome.client)")
+    // The goal is 5 s, though openssl's own client first waits a second each time.
+    #expect(outcome.seconds < 50, "\(outcome.seconds)")
   }
 
   @Test func `a client shows the certificate whose fingerprint it has`() throws {

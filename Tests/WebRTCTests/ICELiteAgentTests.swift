@@ -11,8 +11,8 @@ import Testing
 
   init() { agent = ICELiteAgent(remote: peer) }
 
-  private func path(_ last: UInt8, port: UInt16 = 5000) -> PeerPath {
-    PeerPath(address: IPAddress(bytes: [192, 0, 2, last]).unsafelyUnwrapped, port: port)
+  private func path(_ last: UInt8, port: UInt16 = 5000, at local: IPAddress? = nil) -> PeerPath {
+    PeerPath(address: IPAddress(bytes: [192, 0, 2, last]).unsafelyUnwrapped, port: port, local: local)
   }
 
   private func check() -> CheckMaker { CheckMaker(agent.local, from: peer) }
@@ -64,7 +64,7 @@ import Testing
     #expect(agent.lastCheck == start + Duration(seconds: 4))
     #expect(try answer(check(), from: path(1), after: 5) != nil && agent.selected == path(1))
     agent.forget(path(1))
-    #expect(agent.selected == nil && !agent.knows(path(1)))
+    #expect(agent.selected == path(2) && !agent.knows(path(1)))
   }
 
   @Test mutating func `a peer that nominates another path and the former no longer is followed`() throws {
@@ -74,9 +74,82 @@ import Testing
     #expect(try answer(other, from: path(2), after: 1) != nil && agent.selected == path(1))
     #expect(try answer(former, from: path(1), after: 1) != nil && agent.selected == path(1))
     #expect(try answer(other, from: path(2), after: 2) != nil && agent.selected == path(2))
-    // Checks elsewhere are no consent to get media there.
-    #expect(try answer(former, from: path(1), after: 9) != nil)
+    // Checks on a path that was never nominated are no consent to get media there.
+    #expect(try answer(former, from: path(3), after: 9) != nil && agent.selected == path(2))
     #expect(agent.lastCheck == start + Duration(seconds: 2))
+  }
+
+  @Test func `the priority of a pair is that of RFC 8445 section 6.1.2.3`() {
+    #expect(ICELiteAgent.pairPriority(controlling: 1, controlled: 2) == 0x1_0000_0004)
+    #expect(ICELiteAgent.pairPriority(controlling: 2, controlled: 1) == 0x1_0000_0005)
+    // A priority has 31 bits; anybody may claim more.
+    #expect(ICELiteAgent.pairPriority(controlling: .max, controlled: .max) == 0x7fff_ffff << 32 + 0xffff_fffe)
+  }
+
+  /// Firefox nominates every pair at an ICE-lite peer, and then checks only its own choice, without nominating it again.
+  @Test mutating func `of pairs that are all nominated, the one of the highest priority of both sides is taken`() throws
+  {
+    let (first, second) = (IPAddressFixture.v4, IPAddressFixture.v6)
+    let candidates = [Candidate(address: first, port: 8189), Candidate(address: second, port: 8189)]
+    let (best, worse) = (path(1, at: first), path(2, at: second))
+    for order in [[best, worse], [worse, best]] {
+      agent = ICELiteAgent(remote: peer, candidates: candidates)
+      for path in order { #expect(try answer(check(), from: path) != nil) }
+      // The peer's priorities are the same: this side's decide.
+      #expect(agent.selected == best)
+    }
+    // The peer's own decides where it is the smaller one.
+    agent = ICELiteAgent(remote: peer, candidates: candidates)
+    var low = check()
+    low.priority = 100
+    #expect(try answer(low, from: best) != nil)
+    #expect(try answer(check(), from: worse) != nil && agent.selected == worse)
+    #expect(try answer(low, from: best) != nil && agent.selected == worse)
+  }
+
+  @Test mutating func `a nominated path that alone is still checked is taken, and keeps the session alive`() throws {
+    var (high, low) = (check(), check())
+    (high.priority, low.priority) = (0x7e00_00ff, 0x6e00_00ff)
+    #expect(try answer(high, from: path(1)) != nil)
+    #expect(try answer(low, from: path(2)) != nil)
+    #expect(agent.selected == path(1))
+    // The peer has chosen the other one, and checks it as RFC 7675 says, each 4 to 6 s.
+    low.nominates = false
+    #expect(try answer(low, from: path(2), after: 5) != nil && agent.selected == path(1))
+    #expect(try answer(low, from: path(2), after: 10) != nil && agent.selected == path(2))
+    #expect(agent.lastCheck == start + Duration(seconds: 10))
+  }
+
+  @Test mutating func `checks on both paths leave the better one chosen`() throws {
+    var (high, low) = (check(), check())
+    (high.priority, low.priority) = (0x7e00_00ff, 0x6e00_00ff)
+    #expect(try answer(high, from: path(1)) != nil)
+    #expect(try answer(low, from: path(2)) != nil)
+    (high.nominates, low.nominates) = (false, false)
+    for second in stride(from: Int64(5), to: 60, by: 5) {
+      #expect(try answer(low, from: path(2), after: second) != nil && agent.selected == path(1))
+      #expect(try answer(high, from: path(1), after: second) != nil && agent.selected == path(1))
+    }
+  }
+
+  @Test mutating func `another address of the same candidate, as a NAT gives it, is followed at once`() throws {
+    #expect(try answer(check(), from: path(1)) != nil)
+    #expect(try answer(check(), from: path(1, port: 6000)) != nil)
+    #expect(agent.selected == path(1, port: 6000))
+  }
+
+  @Test mutating func `where the chosen path closes, the best of the nominated ones takes its place`() throws {
+    for (last, priority) in [(1, 30), (2, 10), (3, 20)] as [(UInt8, UInt32)] {
+      var check = check()
+      check.priority = priority
+      #expect(try answer(check, from: path(last), after: Int64(last)) != nil && agent.selected == path(1))
+    }
+    agent.forget(path(1))
+    #expect(agent.selected == path(3))
+    agent.forget(path(3))
+    agent.forget(path(2))
+    // The peer may come back.
+    #expect(agent.selected == nil && agent.lastCheck == start + Duration(seconds: 3))
   }
 
   @Test mutating func `the paths of one peer are limited, and the nominated one stays`() throws {

@@ -58,7 +58,7 @@ import Testing
       "a=group:BUNDLE 0 1", "a=ice-lite", "a=setup:passive", "a=sendonly", "a=rtcp-mux", "a=mid:0", "a=mid:1",
       "m=video 8189 UDP/TLS/RTP/SAVPF 108 109", "a=fmtp:109 apt=108", "a=ssrc-group:FID 1 77",
       "a=candidate:1 1 udp 2122318079 192.0.2.7 8189 typ host",
-      "a=candidate:2 1 udp 2122317823 2001:db8::7 8189 typ host",
+      "a=candidate:2 1 udp 2122317823 2001:db8::7 8189 typ host", "a=rtcp-xr:rcvr-rtt=all",
     ] {
       #expect(lines.contains(line), "\(line) is not in \(text)")
     }
@@ -66,6 +66,17 @@ import Testing
     let again = try SessionOffer(parsing: text)
     #expect(
       again.media.map(\.type) == ["video", "audio"] && again.media.allSatisfy { $0.isLite && $0.setup == .passive })
+  }
+
+  @Test func `reports for the round trip are agreed on as offered, and only where they are offered`() throws {
+    let offer = try Self.text("chromium")
+    func reports(_ attribute: String) throws -> [String] {
+      answer(try negotiate(offer.replacing("a=rtcp-xr:rcvr-rtt=all\r\n", with: attribute)))
+        .components(separatedBy: "\r\n").filter { $0.hasPrefix("a=rtcp-xr") }
+    }
+    #expect(try reports("") == [])
+    #expect(try reports("a=rtcp-xr:voip-metrics\r\n") == [])
+    #expect(try reports("a=rtcp-xr:stat-summary=loss rcvr-rtt=sender:1000\r\n").first == "a=rtcp-xr:rcvr-rtt=sender")
   }
 
   @Test func `sound that there is not is inactive, and what is neither picture nor sound is refused in its place`()

@@ -1,4 +1,4 @@
-import Media
+public import Media
 
 /// Reassembles access units from RTP packets of RFC 6184, packetization-modes 0 and 1.
 ///
@@ -16,7 +16,7 @@ public struct H264Depacketizer: ~Copyable {
     public var unitBytes: Int
 
     /// Creates limits that no camera reaches.
-    public init(nalBytes: Int = 8 << 20, nalUnits: Int = 1024, unitBytes: Int = 16 << 20) {
+    public init(nalBytes: Int = 8 << 20, nalUnits: Int = AccessUnit.nalUnitLimit, unitBytes: Int = 16 << 20) {
       self.nalBytes = nalBytes
       self.nalUnits = nalUnits
       self.unitBytes = unitBytes

@@ -15,7 +15,8 @@ package struct H264PayloadFormat: PayloadFormat {
   }
 
   package func description(of track: TrackProperties) -> PayloadDescription {
-    track.parameterSets.map { .h264($0, frameRate: track.frameRate) } ?? .h264(payloadType: .h264)
+    track.parameterSets.map { .h264($0, frameRate: track.frameRate, profile: track.profile) }
+      ?? .h264(payloadType: .h264)
   }
 
   package func makePacketizer(
@@ -42,12 +43,15 @@ extension PayloadDescription {
   ///   - sets: The parameter sets of the stream.
   ///   - payloadType: The payload type.
   ///   - frameRate: The frame rate in frames per second; omitted if unknown.
+  ///   - profile: The profile that a decoder must support, if later parameter sets may need more than `sets`; nil for
+  ///     the profile of `sets`.
   public static func h264(
-    _ sets: ParameterSets, payloadType: RTPPayloadType = .h264, frameRate: FrameRate? = nil
+    _ sets: ParameterSets, payloadType: RTPPayloadType = .h264, frameRate: FrameRate? = nil,
+    profile: H264Profile? = nil
   ) -> PayloadDescription {
     var description = h264(payloadType: payloadType)
     description.parameters =
-      "packetization-mode=1;profile-level-id=\(sets.profileLevelID);"
+      "packetization-mode=1;profile-level-id=\(sets.profileLevelID(of: profile));"
       + "sprop-parameter-sets=\(Base64.encode(sets.sequence)),\(Base64.encode(sets.picture))"
     if let frameRate { description.attributes = ["framerate:\(frameRate)"] }
     return description

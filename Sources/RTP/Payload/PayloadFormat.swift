@@ -78,11 +78,14 @@ package struct TrackProperties: Sendable {
   package var parameterSets: ParameterSets?
   /// The frame rate; nil for sound, or where it is unknown.
   package var frameRate: FrameRate?
+  /// The H.264 profile that a decoder must support, which later parameter sets may need; nil for that of the present ones.
+  package var profile: H264Profile?
 
   /// Creates properties; see there.
-  package init(parameterSets: ParameterSets? = nil, frameRate: FrameRate? = nil) {
+  package init(parameterSets: ParameterSets? = nil, frameRate: FrameRate? = nil, profile: H264Profile? = nil) {
     self.parameterSets = parameterSets
     self.frameRate = frameRate
+    self.profile = profile
   }
 }
 

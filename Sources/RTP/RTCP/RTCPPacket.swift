@@ -1,5 +1,5 @@
-/// One packet of a received RTCP datagram, with lists lent in place: RFC 3550 section 6, RFC 4585 section 6, RFC
-/// 5104.
+/// One packet of a received RTCP datagram, with lists lent in place: RFC 3550 section 6, RFC 3611, RFC 4585 section 6,
+/// RFC 5104.
 public enum RTCPPacket {
   /// The numbers of the packet types and of the feedback formats.
   enum TypeNumber {
@@ -9,9 +9,13 @@ public enum RTCPPacket {
     static let goodbye: UInt8 = 203
     static let transportFeedback: UInt8 = 205
     static let payloadFeedback: UInt8 = 206
+    static let extendedReport: UInt8 = 207
     static let nackFormat: UInt8 = 1
     static let pictureLossFormat: UInt8 = 1
     static let fullIntraFormat: UInt8 = 4
+    /// Block types of an extended report, RFC 3611 sections 4.4 and 4.5.
+    static let receiverReferenceBlock: UInt8 = 4
+    static let receiverDelayBlock: UInt8 = 5
   }
 
   /// A sender report (SR) with its report blocks, RFC 3550 section 6.4.1.
@@ -28,6 +32,8 @@ public enum RTCPPacket {
   case pictureLoss(sender: UInt32, media: UInt32)
   /// A Full Intra Request (FIR), RFC 5104 section 4.3.1.
   case fullIntraRequest(sender: UInt32, RTCPRecords<FullIntraRequestEntry>)
+  /// An extended report (XR), RFC 3611, of which only the receiver's reference time is read: `nil` if it has none.
+  case extendedReport(sender: UInt32, reference: NTPTimestamp?)
   /// Any other packet, APP included, to be skipped. `format` is the five bits after the padding bit.
   case other(type: UInt8, format: UInt8)
 
@@ -70,6 +76,19 @@ public enum RTCPPacket {
       // The media source is unused here: each entry has its own (RFC 5104 section 4.3.1.2).
       let sources = try part(0, 8)
       self = .fullIntraRequest(sender: sources.bigEndian(at: 0), RTCPRecords(try part(8, body.count - 8)))
+    case TypeNumber.extendedReport:
+      let sender: UInt32 = try part(0, 4).bigEndian(at: 0)
+      var reference: NTPTimestamp?
+      var offset = 4
+      while offset < body.count {
+        let header = try part(offset, 4)
+        let contents = try part(offset + 4, Int(header.bigEndian(at: 2) as UInt16) * 4)
+        if header[0] == TypeNumber.receiverReferenceBlock, contents.count == 8 {
+          reference = NTPTimestamp(rawValue: contents.bigEndian(at: 0))
+        }
+        offset += 4 + contents.count
+      }
+      self = .extendedReport(sender: sender, reference: reference)
     default:
       self = .other(type: type, format: format)
     }

@@ -113,3 +113,42 @@ public struct SenderReport: RTCPRecord, Hashable {
     memory.storeBigEndian(octetCount, at: 20)
   }
 }
+
+/// The answer to a receiver's reference time, from which the receiver learns its round-trip time: RFC 3611 section 4.5.
+public struct ReceiverDelay: RTCPRecord, Hashable {
+  /// The size on the wire in bytes.
+  public static let byteCount = 12
+
+  /// The receiver.
+  public var ssrc: UInt32
+  /// The compact form of the receiver's last reference time (LRR).
+  public var lastReference: UInt32
+  /// The delay since that time arrived (DLRR), in 1/65536 s.
+  public var delay: UInt32
+
+  /// Creates an answer; see the properties.
+  public init(ssrc: UInt32, lastReference: UInt32, delay: UInt32) {
+    self.ssrc = ssrc
+    self.lastReference = lastReference
+    self.delay = delay
+  }
+
+  /// Creates the answer, sent `delay` after the arrival of the time `reference`.
+  public init(ssrc: UInt32, reference: NTPTimestamp, delay: Duration) {
+    self.init(ssrc: ssrc, lastReference: reference.compact, delay: NTPTimestamp.compactSpan(delay))
+  }
+
+  /// Reads an answer.
+  public init(record bytes: UnsafeRawBufferPointer) {
+    ssrc = bytes.bigEndian(at: 0)
+    lastReference = bytes.bigEndian(at: 4)
+    delay = bytes.bigEndian(at: 8)
+  }
+
+  /// Writes the answer.
+  public func write(to memory: UnsafeMutableRawPointer) {
+    memory.storeBigEndian(ssrc, at: 0)
+    memory.storeBigEndian(lastReference, at: 4)
+    memory.storeBigEndian(delay, at: 8)
+  }
+}

@@ -140,6 +140,30 @@ public struct RTCPWriter {
     write(entries, to: body + 8)
   }
 
+  /// Appends an extended report (XR) with the receiver's reference time, RFC 3611 section 4.4.
+  ///
+  /// - Throws: ``RTCPWriterError/room(needed:available:)``.
+  public mutating func appendReceiverReference(sender: UInt32, _ time: NTPTimestamp) throws(RTCPWriterError) {
+    let body = try begin(type: RTCPPacket.TypeNumber.extendedReport, format: 0, body: 16)
+    body.storeBigEndian(sender, at: 0)
+    body.storeBigEndian(UInt32(RTCPPacket.TypeNumber.receiverReferenceBlock) << 24 | 2, at: 4)
+    body.storeBigEndian(time.rawValue, at: 8)
+  }
+
+  /// Appends an extended report (XR) that answers receivers' reference times, RFC 3611 section 4.5.
+  ///
+  /// - Throws: ``RTCPWriterError``: no room, or more than ``maximumCount`` delays.
+  public mutating func appendReceiverDelays(
+    sender: UInt32, _ delays: some Collection<ReceiverDelay>
+  ) throws(RTCPWriterError) {
+    try checkCount(delays.count)
+    let bytes = delays.count * ReceiverDelay.byteCount
+    let body = try begin(type: RTCPPacket.TypeNumber.extendedReport, format: 0, body: 8 + bytes)
+    body.storeBigEndian(sender, at: 0)
+    body.storeBigEndian(UInt32(RTCPPacket.TypeNumber.receiverDelayBlock) << 24 | UInt32(bytes / 4), at: 4)
+    write(delays, to: body + 8)
+  }
+
   private func checkCount(_ count: Int) throws(RTCPWriterError) {
     guard count <= Self.maximumCount else { throw .entries(count, limit: Self.maximumCount) }
   }

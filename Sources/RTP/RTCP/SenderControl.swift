@@ -69,13 +69,18 @@ public struct SenderControl: Sendable {
   }
 
   /// Writes a report for one new viewer outside the schedule, and returns its bytes. A unicast sender may introduce
-  /// itself at once (RFC 3550 section 6.2). Before this report, the viewer knows neither clock nor name.
+  /// itself at once (RFC 3550 section 6.2). Before this report, the viewer knows neither clock nor name. With `delay`,
+  /// the report also answers the viewer's reference time.
   public func writeIntroduction(
-    of stream: RTPStream, into memory: UnsafeMutableRawBufferPointer, at time: Instant, ntp: NTPTimestamp
+    of stream: RTPStream, answering delay: ReceiverDelay? = nil, into memory: UnsafeMutableRawBufferPointer,
+    at time: Instant, ntp: NTPTimestamp
   ) -> Int {
     precondition(memory.count >= Self.room, "a report needs \(Self.room) bytes")
     var writer = RTCPWriter(into: memory)
-    do throws(RTCPWriterError) { try write(stream, to: &writer, at: time, ntp: ntp) } catch {
+    do throws(RTCPWriterError) {
+      try write(stream, to: &writer, at: time, ntp: ntp)
+      if let delay { try writer.appendReceiverDelays(sender: stream.ssrc, CollectionOfOne(delay)) }
+    } catch {
       preconditionFailure("\(error)")
     }
     return writer.count

@@ -15,9 +15,25 @@ public final class ViewerFeedback {
     public var newReceiver = false
     /// The number of retransmitted packets.
     public var retransmissions = 0
+    /// The receiver and the reference time of its extended report, to be answered by a ``ReceiverDelay``; `nil` within
+    /// ``ViewerFeedback/referenceInterval`` of the one before.
+    public var reference: Reference?
 
     /// Creates a value without requests.
     public init() {}
+  }
+
+  /// The time that a receiver sends to learn its round-trip time, RFC 3611 section 4.4.
+  public struct Reference: Hashable, Sendable {
+    /// The receiver.
+    public var receiver: UInt32
+    /// The receiver's clock when it sent the report.
+    public var time: NTPTimestamp
+
+    /// Creates a value.
+    public init(receiver: UInt32, time: NTPTimestamp) {
+      (self.receiver, self.time) = (receiver, time)
+    }
   }
 
   /// The counts of one viewer.
@@ -38,7 +54,7 @@ public final class ViewerFeedback {
     public var bytesRetransmitted: UInt64 = 0
     /// The number of requested packets that were no longer held, or never sent.
     public var packetsGone: UInt64 = 0
-    /// The number of requested packets beyond the viewer's limits.
+    /// The number of requested packets beyond the viewer's limits, and of those that found no room on their way.
     public var packetsRefused: UInt64 = 0
 
     /// Creates counts of 0.
@@ -63,6 +79,9 @@ public final class ViewerFeedback {
   /// The maximum number of packets that one datagram may request; further ones count as refused.
   public static let requestsPerDatagram = 512
 
+  /// The time between two reference times that are passed on. Browsers add one to each datagram.
+  public static let referenceInterval = Duration.milliseconds(200)
+
   /// Our stream's source.
   public private(set) var media: UInt32
   /// The viewer's last report.
@@ -72,6 +91,9 @@ public final class ViewerFeedback {
   public private(set) var path = ReportedPath()
   /// The viewer's counts.
   public private(set) var counts = Counts()
+  /// The amount by which the stream's sequence numbers exceed those that the viewer gets, where it has a numbering of its
+  /// own.
+  package var sequenceOffset: UInt16 = 0
   /// The negotiated retransmission stream; `nil` if packets are sent again unchanged.
   public private(set) var retransmissions: RetransmissionStream?
 
@@ -82,6 +104,8 @@ public final class ViewerFeedback {
   private var members = MemberTable()
   /// The time until which receivers that seem new are taken for known ones.
   private var renaming: Instant?
+  /// The time at which a reference time was passed on.
+  private var lastReference: Instant?
 
   /// The time after a change of our source in which receivers may appear under new SSRCs. Some derive theirs from
   /// ours.
@@ -130,12 +154,13 @@ public final class ViewerFeedback {
   ///   - history: The packets sent.
   ///   - has: Returns `true` if the packet was sent to this viewer. Any other packet counts as gone.
   ///   - send: Sends one packet to this viewer, its two parts one after the other. Both are valid during the call.
+  ///     Returns `false` if the packet found no room.
   /// - Throws: ``RTCPError`` if the datagram as a whole is no RTCP. A malformed packet among others is skipped and
   ///   counted.
   public func receive(
     _ datagram: UnsafeRawBufferPointer, at time: Instant, ntp: NTPTimestamp, history: borrowing PacketHistory,
     has: (_ sequenceNumber: UInt16) -> Bool = { _ in true },
-    send: (_ header: UnsafeRawBufferPointer, _ payload: UnsafeRawBufferPointer) -> Void
+    send: (_ header: UnsafeRawBufferPointer, _ payload: UnsafeRawBufferPointer) -> Bool
   ) throws(RTCPError) -> Requests {
     counts.datagrams &+= 1
     var reader: RTCPReader
@@ -146,6 +171,7 @@ public final class ViewerFeedback {
       throw error
     }
     var requests = Requests()
+    var isAboutOther = false
     var budget = Self.requestsPerDatagram
     while true {
       do throws(RTCPError) {
@@ -156,7 +182,8 @@ public final class ViewerFeedback {
         case .receiverReport(let sender, let blocks):
           for block in blocks where block.ssrc == media { take(block, at: time, ntp: ntp) }
           // A browser reports each medium under another source; the one about another medium is no receiver of this one.
-          if !blocks.isEmpty, !blocks.contains(where: { $0.ssrc == media }) { continue }
+          isAboutOther = !blocks.isEmpty && !blocks.contains { $0.ssrc == media }
+          if isAboutOther { continue }
           if members.note(sender, at: time), time >= renaming ?? time { requests.newReceiver = true }
         case .pictureLoss(_, media):
           counts.pictureLosses &+= 1
@@ -168,7 +195,8 @@ public final class ViewerFeedback {
           }
         case .nack(_, media, let entries):
           for entry in entries {
-            for sequenceNumber in entry {
+            for requested in entry {
+              let sequenceNumber = requested &+ sequenceOffset
               counts.packetsRequested &+= 1
               guard budget > 0 else {
                 counts.packetsRefused &+= 1
@@ -186,7 +214,11 @@ public final class ViewerFeedback {
           // A BYE for our own source is not the viewer's.
           if sources.contains(where: { $0.ssrc != media }) { requests.goodbye = true }
           for source in sources { members.remove(source.ssrc) }
-        case .sourceDescription, .pictureLoss, .nack, .other:
+        case .extendedReport(let sender, let reference?):
+          if isAboutOther || lastReference.map({ time - $0 < Self.referenceInterval }) ?? false { continue }
+          lastReference = time
+          requests.reference = Reference(receiver: sender, time: reference)
+        case .sourceDescription, .pictureLoss, .nack, .extendedReport, .other:
           break
         }
       } catch {
@@ -206,18 +238,19 @@ public final class ViewerFeedback {
 
   private func retransmit(
     _ sequenceNumber: UInt16, at time: Instant, history: borrowing PacketHistory,
-    send: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Void
+    send: (UnsafeRawBufferPointer, UnsafeRawBufferPointer) -> Bool
   ) -> Bool {
     // The reports of a group describe many paths: the losses of one receiver are no reason to refuse the others.
     let path = members.isGroup(at: time) ? ReportedPath() : path
     let outcome = history.withPacket(sequenceNumber, at: time) { packet, sent -> Bool in
       guard limiter.allows(sequenceNumber, bytes: packet.count, sent: sent, path: path, at: time) else { return false }
       if retransmissions != nil {
-        guard let parts = retransmissions?.wrap(packet, into: headerMemory) else { return false }
-        send(parts.header, parts.payload)
+        guard let parts = retransmissions?.wrap(packet, into: headerMemory), send(parts.header, parts.payload) else {
+          return false
+        }
         counts.bytesRetransmitted &+= UInt64(parts.header.count + parts.payload.count)
       } else {
-        send(packet, UnsafeRawBufferPointer(rebasing: packet[packet.count...]))
+        guard send(packet, UnsafeRawBufferPointer(rebasing: packet[packet.count...])) else { return false }
         counts.bytesRetransmitted &+= UInt64(packet.count)
       }
       counts.packetsRetransmitted &+= 1

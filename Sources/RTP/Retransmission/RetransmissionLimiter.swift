@@ -3,7 +3,8 @@ public import Platform
 /// A limiter of one viewer's retransmissions: of their bytes per second, and of the number and the spacing of one
 /// packet's retransmissions.
 ///
-/// The limiter refuses a packet that may still be in transit. It refuses all packets while more packets would cause
+/// The limiter refuses a packet that may still be in transit, unless the receiver itself waits for it
+/// (``Limits/receiverWaits``). It refuses all packets while more packets would cause
 /// more loss (``ReportedPath``).
 ///
 /// A fixed table remembers the packets retransmitted last. Two packets with the same place in the table replace each
@@ -20,17 +21,24 @@ public struct RetransmissionLimiter: Sendable {
     /// The minimum time between two retransmissions of one packet. Within ``ReportedPath/answerTime``, a repeated
     /// NACK refers to the same loss.
     public var interval: Duration
+    /// `true` if the receiver itself waits before a NACK until packets can no longer overtake each other, and repeats a
+    /// NACK only after its round-trip time, as browsers do. Then the jitter delays no retransmission.
+    public var receiverWaits: Bool
 
     /// Creates limits of 2 Mbit/s of repair, half a second of it at once, and three retransmissions of each packet.
     public init(
       bytesPerSecond: Int = 250_000, burstBytes: Int = 125_000, triesPerPacket: Int = 3,
-      interval: Duration = .milliseconds(10)
+      interval: Duration = .milliseconds(10), receiverWaits: Bool = false
     ) {
       self.bytesPerSecond = bytesPerSecond
       self.burstBytes = burstBytes
       self.triesPerPacket = triesPerPacket
       self.interval = interval
+      self.receiverWaits = receiverWaits
     }
+
+    /// The limits of a browser, which requests a packet up to ten times, each time after its own round-trip time.
+    public static let browser = Limits(triesPerPacket: 10, receiverWaits: true)
   }
 
   private struct Entry {
@@ -76,8 +84,11 @@ public struct RetransmissionLimiter: Sendable {
     var entry = recent[index]
     let isSame = entry.tries > 0 && entry.sequenceNumber == sequenceNumber && time - entry.last < Self.memorySpan
     if !isSame { entry = Entry(sequenceNumber: sequenceNumber) }
+    // No answer arrives before the shortest round trip, whatever the receiver takes for its own.
+    let pause = limits.receiverWaits ? path.shortestRoundTrip ?? .zero : path.answerTime
     guard !path.isCongested, Double(bytes) <= available, Int(entry.tries) < limits.triesPerPacket,
-      time - sent >= path.overtakingTime, !isSame || time - entry.last >= max(limits.interval, path.answerTime)
+      limits.receiverWaits || time - sent >= path.overtakingTime,
+      !isSame || time - entry.last >= max(limits.interval, pause)
     else {
       refused &+= 1
       return false

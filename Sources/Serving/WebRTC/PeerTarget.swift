@@ -12,6 +12,9 @@ package protocol PeerTarget: Sendable {
     _ offer: String, _ peer: ViewerPeer, isAllowed: @escaping @Sendable () -> Bool
   ) throws -> PeerServer.Answer
 
+  /// Returns `true` if this camera has a session of this name.
+  func isWatching(_ session: String) -> Bool
+
   /// Ends a session of this camera. Returns `false` if there is none of this name.
   func endWatching(_ session: String) -> Bool
 }

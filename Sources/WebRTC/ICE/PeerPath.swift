@@ -2,7 +2,7 @@ package import Platform
 
 /// The way on which a peer's datagrams come, and ours go back: the address of the peer, and what it is reached by.
 package struct PeerPath: Hashable, Sendable {
-  /// What carries the datagrams.
+  /// The carrier of the datagrams.
   package enum Carrier: Hashable, Sendable {
     /// The UDP socket.
     case datagrams
@@ -17,7 +17,7 @@ package struct PeerPath: Hashable, Sendable {
   /// The address of this side at which the peer's datagrams come; `nil` where it is not known. A browser takes only
   /// what comes from the address that it has asked.
   package let local: IPAddress?
-  /// What carries the datagrams.
+  /// The carrier of the datagrams.
   package let carrier: Carrier
 
   /// Creates a path.
@@ -27,4 +27,7 @@ package struct PeerPath: Hashable, Sendable {
     self.local = local
     self.carrier = carrier
   }
+
+  /// `true` if the path is one of UDP.
+  package var isDatagrams: Bool { carrier == .datagrams }
 }

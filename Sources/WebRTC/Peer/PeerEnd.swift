@@ -24,7 +24,7 @@ package enum PeerEnd: Hashable, Sendable, CustomStringConvertible {
   /// A few words for the log.
   package var description: String {
     switch self {
-    case .unreached: "no packet of the browser came: is UDP blocked?"
+    case .unreached: "no packet of the browser came: is the port blocked?"
     case .handshakeTime: "the DTLS handshake took too long"
     case .handshake(let reason): "the DTLS handshake failed: \(reason)"
     case .fingerprint: "the certificate of the browser is not that of its offer"

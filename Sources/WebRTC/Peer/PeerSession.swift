@@ -21,7 +21,7 @@ package final class PeerSession: @unchecked Sendable {
     case ended(PeerEnd)
   }
 
-  /// What the owner of the sockets has to do.
+  /// An action that the session requests of the owner of the sockets.
   package enum Output: Sendable {
     /// Send a datagram.
     case send([UInt8], on: PeerPath)
@@ -47,10 +47,35 @@ package final class PeerSession: @unchecked Sendable {
   private let flight = Flight()
   /// The time by the session's clock at which DTLS wants to be called.
   private var retransmission: Instant?
+  /// The last datagrams of the handshake, to be sent again unless the peer shows that it has them; `nil` after that.
+  private var lastFlight: Repetition?
+
+  /// Datagrams that are sent several times.
+  private struct Repetition {
+    let datagrams: [[UInt8]]
+    /// The time of the next repetition.
+    var next: Instant
+    /// The pause before it.
+    var pause: Duration
+    var left: Int
+  }
 
   /// The datagrams that DTLS has just made.
   private final class Flight {
     var datagrams: [[UInt8]] = []
+
+    /// Returns the datagrams, as few as hold them (RFC 6347 section 4.1.1), and forgets them. OpenSSL puts each message
+    /// that it sends again into a datagram of its own: of five, one more often gets lost than of one.
+    func takeAll() -> [[UInt8]] {
+      defer { datagrams.removeAll() }
+      return datagrams.reduce(into: []) { all, next in
+        if let last = all.last, last.count + next.count <= TLSConnection.datagramBytes {
+          all[all.count - 1] += next
+        } else {
+          all.append(next)
+        }
+      }
+    }
   }
 
   /// The time after which a session ends that no check has reached.
@@ -59,6 +84,12 @@ package final class PeerSession: @unchecked Sendable {
   package static let handshakeTime = Duration(seconds: 40)
   /// The time without a check after which the peer does not agree any more to get media, RFC 7675 section 5.1.
   package static let consentTime = Duration(seconds: 30)
+  /// The pause before the last datagrams of the handshake are sent for the second time; each later pause is twice as
+  /// long. If they get lost, the peer waits for its own timer, which in most libraries is a second (RFC 6347 section
+  /// 4.2.4.1), and meanwhile cannot decrypt the media.
+  package static let repetitionPause = Duration.milliseconds(100)
+  /// The most repetitions of the last datagrams of the handshake.
+  package static let repetitions = 5
   /// The most bytes of SRTCP in a datagram.
   package static let controlLimit = 1500
 
@@ -66,13 +97,14 @@ package final class PeerSession: @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - fingerprints: the SHA-256 hashes of which the peer's certificate must have one.
+  ///   - candidates: this side's candidates, as the answer lists them.
   ///   - context: the server's certificate; it must ask for the peer's.
   /// - Throws: ``OpenSSLError``.
   package init(
     local: ICECredentials = ICECredentials(), remote: ICECredentials, fingerprints: [[UInt8]],
-    context: ServerContext, at time: Instant
+    candidates: [Candidate] = [], context: ServerContext, at time: Instant
   ) throws(OpenSSLError) {
-    agent = ICELiteAgent(local: local, remote: remote)
+    agent = ICELiteAgent(local: local, remote: remote, candidates: candidates)
     self.fingerprints = fingerprints
     created = time
     let flight = flight
@@ -105,6 +137,8 @@ package final class PeerSession: @unchecked Sendable {
     guard agent.knows(path) else { return }
     switch (DatagramKind(datagram), state) {
     case (.rtcp, .established):
+      // Only who has finished the handshake has keys.
+      lastFlight = nil
       if datagram.count <= Self.controlLimit { output(.control(Array(datagram))) }
     case (.dtls, .handshaking), (.dtls, .established): receive(dtls: datagram, at: time, output)
     default: break
@@ -121,9 +155,15 @@ package final class PeerSession: @unchecked Sendable {
       if state == .handshaking { end(.handshake("\(error)"), output) }
       return
     }
-    send(flightTo: output)
+    let sent = send(flightTo: output)
     retransmission = connection.retransmissionTime.map { time + $0 }
-    if state == .handshaking, connection.state == .established { begin(output) }
+    if state == .handshaking, connection.state == .established {
+      if path?.isDatagrams == true {
+        lastFlight = Repetition(
+          datagrams: sent, next: time + Self.repetitionPause, pause: Self.repetitionPause, left: Self.repetitions)
+      }
+      begin(output)
+    }
     if connection.isInputClosed { end(.peer, output) }
   }
 
@@ -151,10 +191,13 @@ package final class PeerSession: @unchecked Sendable {
     switch state {
     case .waiting: created + Self.reachTime
     case .handshaking: retransmission.map { min($0, created + Self.handshakeTime) } ?? created + Self.handshakeTime
-    case .established: (agent.lastCheck ?? created) + Self.consentTime
+    case .established: lastFlight.map { min($0.next, consentEnd) } ?? consentEnd
     case .ended: nil
     }
   }
+
+  /// The time at which the peer's consent ends unless a check comes.
+  private var consentEnd: Instant { (agent.lastCheck ?? created) + Self.consentTime }
 
   /// Does what is due: repeats datagrams of the handshake, and ends a session whose time is over.
   package func expire(at time: Instant, _ output: (Output) -> Void) {
@@ -168,9 +211,20 @@ package final class PeerSession: @unchecked Sendable {
       }
       send(flightTo: output)
       retransmission = connection.retransmissionTime.map { time + $0 }
-    case .established: if let deadline, time >= deadline { end(.consent, output) }
+    case .established:
+      if time >= consentEnd { end(.consent, output) } else { repeatLastFlight(at: time, output) }
     case .ended: break
     }
+  }
+
+  private func repeatLastFlight(at time: Instant, _ output: (Output) -> Void) {
+    guard var flight = lastFlight, time >= flight.next else { return }
+    // A repetition without a path counts too: its time would be over for good.
+    if let path { for datagram in flight.datagrams { output(.send(datagram, on: path)) } }
+    flight.left -= 1
+    flight.pause = flight.pause + flight.pause
+    flight.next = time + flight.pause
+    lastFlight = flight.left > 0 ? flight : nil
   }
 
   /// Ends the session for a reason of this side's. The peer is told by `close_notify`.
@@ -182,9 +236,12 @@ package final class PeerSession: @unchecked Sendable {
     output(.end(reason))
   }
 
-  private func send(flightTo output: (Output) -> Void) {
-    defer { flight.datagrams.removeAll() }
-    guard let path else { return }
-    for datagram in flight.datagrams { output(.send(datagram, on: path)) }
+  /// Sends what DTLS has just made, and returns the datagrams.
+  @discardableResult
+  private func send(flightTo output: (Output) -> Void) -> [[UInt8]] {
+    let datagrams = flight.takeAll()
+    guard let path else { return [] }
+    for datagram in datagrams { output(.send(datagram, on: path)) }
+    return datagrams
   }
 }

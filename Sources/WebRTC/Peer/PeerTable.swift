@@ -28,11 +28,21 @@ package struct PeerTable: ~Copyable {
     }
   }
 
+  /// The fate of a datagram.
+  package enum Reception: Hashable, Sendable {
+    /// It came from nobody that is known, and was dropped.
+    case refused
+    /// It came from a peer of the table.
+    case taken
+    /// It was a check, by which its sender has proved to be at the path.
+    case proved
+  }
+
   /// Counts of what came from nobody that is known.
   package struct Counts: Hashable, Sendable {
-    /// Datagrams that are no STUN message though they look like one.
+    /// Checks for a session that are no STUN message.
     package var malformed: UInt64 = 0
-    /// Checks for no session, or without its password.
+    /// Checks for no session, without its password, or from a path of another session.
     package var refusedChecks: UInt64 = 0
     /// Other datagrams on unknown paths.
     package var unknown: UInt64 = 0
@@ -41,7 +51,13 @@ package struct PeerTable: ~Copyable {
   private struct Entry {
     let session: PeerSession
     let network: [UInt8]
+    /// The paths that lead to the session.
+    var paths: [PeerPath] = []
   }
+
+  /// The time without a check after which another session may have the path: that of a browser that has gone without a
+  /// word, and behind a NAT another one has come.
+  package static let pathHold = Duration(seconds: 10)
 
   /// The limits.
   package let limits: Limits
@@ -79,46 +95,70 @@ package struct PeerTable: ~Copyable {
     return identity
   }
 
+  /// Returns `true` if a path leads to a session.
+  package func knows(_ path: PeerPath) -> Bool { paths[path] != nil }
+
   /// Takes a datagram from `path`.
+  @discardableResult
   package mutating func receive(
     _ datagram: UnsafeRawBufferPointer, from path: PeerPath, at time: Instant,
     _ output: (Identity, PeerSession.Output) -> Void
-  ) {
+  ) -> Reception {
     guard DatagramKind(datagram) == .stun else {
       guard let identity = paths[path], let entry = entries[identity] else {
         counts.unknown += 1
-        return
+        return .refused
       }
       entry.session.receive(datagram, from: path, at: time) { output(identity, $0) }
-      return removeIfEnded(identity)
+      removeIfEnded(identity)
+      return .taken
+    }
+    guard let fragment = STUNMessage.receiverFragment(of: datagram), let identity = identities[fragment],
+      let entry = entries[identity]
+    else {
+      counts.refusedChecks += 1
+      return .refused
     }
     let message: STUNMessage
     do throws(STUNError) { message = try STUNMessage(datagram) } catch {
       counts.malformed += 1
-      return
+      return .refused
     }
-    guard let fragment = message.username?.prefix(while: { $0 != ":" }), let identity = identities[String(fragment)],
-      let entry = entries[identity]
+    guard takeOver(path, for: identity, by: message, at: time, output),
+      entry.session.receive(check: message, from: path, at: time, { output(identity, $0) })
     else {
       counts.refusedChecks += 1
-      return
+      return .refused
     }
-    guard entry.session.receive(check: message, from: path, at: time, { output(identity, $0) }) else {
-      counts.refusedChecks += 1
-      return
-    }
-    paths[path] = identity
-    if entry.session.agent.paths.count == ICELiteAgent.pathLimit { forgetPaths(unknownTo: entry.session, identity) }
+    if paths.updateValue(identity, forKey: path) == nil { note(path, of: identity) }
+    return .proved
   }
 
-  /// Forgets the paths that a session has given up for newer ones.
-  private mutating func forgetPaths(unknownTo session: PeerSession, _ identity: Identity) {
-    paths = paths.filter { $0.value != identity || session.agent.knows($0.key) }
+  /// Adds a path of a session, and forgets those that the session has given up for it.
+  private mutating func note(_ path: PeerPath, of identity: Identity) {
+    guard let entry = entries[identity] else { return }
+    for former in entry.paths where !entry.session.agent.knows(former) { paths[former] = nil }
+    entries[identity]?.paths = entry.paths.filter(entry.session.agent.knows) + [path]
+  }
+
+  /// Takes a path away from another session that has not been heard there for ``pathHold``. Returns `false` if the check
+  /// is not of the session's peer, or the path is still another one's.
+  private mutating func takeOver(
+    _ path: PeerPath, for identity: Identity, by message: STUNMessage, at time: Instant,
+    _ output: (Identity, PeerSession.Output) -> Void
+  ) -> Bool {
+    guard let owner = paths[path], owner != identity, let other = entries[owner] else { return true }
+    guard entries[identity]?.session.agent.isProved(message) == true,
+      other.session.agent.lastCheck(on: path).map({ time - $0 > Self.pathHold }) ?? true
+    else { return false }
+    forget(path, output)
+    return true
   }
 
   /// Notes that a path is closed, such as a TCP connection.
   package mutating func forget(_ path: PeerPath, _ output: (Identity, PeerSession.Output) -> Void) {
     guard let identity = paths.removeValue(forKey: path) else { return }
+    entries[identity]?.paths.removeAll { $0 == path }
     entries[identity]?.session.forget(path) { output(identity, $0) }
   }
 
@@ -149,6 +189,6 @@ package struct PeerTable: ~Copyable {
     guard let entry = entries[identity], case .ended = entry.session.state else { return }
     entries[identity] = nil
     identities[entry.session.agent.local.fragment] = nil
-    paths = paths.filter { $0.value != identity }
+    for path in entry.paths { paths[path] = nil }
   }
 }

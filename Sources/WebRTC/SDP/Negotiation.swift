@@ -15,7 +15,7 @@ package struct SentTracks: Sendable {
   }
 }
 
-/// What an offer and the tracks of the server have in common (RFC 3264, RFC 8829 section 5.3).
+/// The media that an offer and the tracks of the server have in common (RFC 3264, RFC 8829 section 5.3).
 package struct Negotiation: Sendable {
   /// A medium that both sides know, and that is sent if the server has such a track.
   package struct Medium: Sendable {
@@ -86,7 +86,7 @@ package struct Negotiation: Sendable {
   private static let videoFeedback = ["goog-remb", "ccm fir", "nack", "nack pli"]
 
   private static func pictures(_ medium: OfferedMedium, _ index: Int, _ tracks: SentTracks) -> Medium? {
-    guard let stream = H264Profile(profileLevelID: tracks.profileLevelID) else { return nil }
+    guard let stream = ProfileLevelID(tracks.profileLevelID) else { return nil }
     let candidates = medium.codecs.filter {
       $0.name == "h264" && $0.clockRate == Int(RTPStream.videoClockRate) && $0.parameters["packetization-mode"] == "1"
         && $0.profile?.decodes(stream) == true
@@ -122,13 +122,13 @@ extension SessionOffer {
 
 extension OfferedMedium.Codec {
   /// The profile of `profile-level-id`; without that parameter, Baseline (RFC 6184 section 8.1).
-  fileprivate var profile: H264Profile? {
-    H264Profile(profileLevelID: parameters["profile-level-id"] ?? "42000a")
+  fileprivate var profile: ProfileLevelID? {
+    ProfileLevelID(parameters["profile-level-id"] ?? "42000a")
   }
 
   /// The parameters of the answer. The profile is the offered one, because a browser takes another one for another
   /// codec; the level is the stream's own, where the offer allows that (RFC 6184 section 8.2.2).
-  fileprivate func answeredParameters(of stream: String, _ profile: H264Profile) -> String {
+  fileprivate func answeredParameters(of stream: String, _ profile: ProfileLevelID) -> String {
     let offered = parameters["profile-level-id"] ?? "42000a"
     guard parameters["level-asymmetry-allowed"] == "1" else {
       return "packetization-mode=1;profile-level-id=\(offered)"

@@ -20,7 +20,7 @@ package enum OfferError: Failure, Hashable {
   case repeatedIdentifier
   /// No medium that takes pictures or sound.
   case nothingToSend
-  /// No `a=ice-ufrag` and `a=ice-pwd`, or such that RFC 8839 does not allow.
+  /// `a=ice-ufrag` or `a=ice-pwd` is missing, or breaks the rules of RFC 8839.
   case noCredentials
   /// A peer that sends no connectivity checks.
   case lite

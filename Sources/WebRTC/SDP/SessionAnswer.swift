@@ -3,7 +3,7 @@ import RTP
 
 /// The answer to an offer, RFC 8829 section 5.3, as text.
 package struct SessionAnswer: Sendable {
-  /// What offer and tracks have in common.
+  /// The media that offer and tracks have in common.
   package let negotiation: Negotiation
   /// This side's credentials.
   package let credentials: ICECredentials
@@ -90,6 +90,7 @@ package struct SessionAnswer: Sendable {
     if let identifier = offered.identifier { lines.append("a=mid:\(identifier)") }
     lines += [source == nil ? "a=inactive" : "a=sendonly"] + transportLines
     if offered.allowsReducedSize { lines.append("a=rtcp-rsize") }
+    if let reports = offered.roundTripReports { lines.append("a=rtcp-xr:rcvr-rtt=\(reports.rawValue)") }
     lines += codecLines(of: medium)
     if let source {
       lines.append("a=msid:nightjar nightjar-\(word)")

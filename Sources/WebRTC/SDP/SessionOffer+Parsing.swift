@@ -62,6 +62,7 @@ extension OfferedMedium {
     isRefused = port == 0
     (fragment, password, isLite) = (session.fragment, session.password, session.isLite)
     (fingerprints, setup, direction) = (session.fingerprints, session.setup, session.direction)
+    roundTripReports = session.roundTripReports
   }
 
   /// Takes an attribute, without `a=`. Returns `false` if it is malformed.
@@ -76,6 +77,9 @@ extension OfferedMedium {
       identifier = String(value)
     case "rtcp-mux", "rtcp-mux-only": multiplexesControl = true
     case "rtcp-rsize": allowsReducedSize = true
+    case "rtcp-xr":
+      // RFC 3611 section 5.1. Other blocks are of no use to a sender.
+      roundTripReports = value.split(separator: " ").lazy.compactMap(RoundTripReports.init(format:)).first
     case "bundle-only": isRefused = false
     case "ice-lite": isLite = true
     case "ice-ufrag": fragment = String(value)

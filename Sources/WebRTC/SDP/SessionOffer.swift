@@ -35,6 +35,17 @@ package struct OfferedMedium: Sendable {
     case active, passive, actpass, holdconn
   }
 
+  /// The participants that send reference times to learn their round-trip time, RFC 3611 section 5.1.
+  package enum RoundTripReports: String, Sendable {
+    case all, sender
+
+    /// Parses a format of `a=rtcp-xr`, such as `rcvr-rtt=all:10000`; `nil` for another one.
+    init?(format: Substring) {
+      guard format.hasPrefix("rcvr-rtt=") else { return nil }
+      self.init(rawValue: String(format.dropFirst(9).prefix { $0 != ":" }))
+    }
+  }
+
   /// The hash of a certificate, RFC 8122 section 5.
   package struct Fingerprint: Hashable, Sendable {
     /// The hash function in lower case: `sha-256`.
@@ -75,6 +86,8 @@ package struct OfferedMedium: Sendable {
   package internal(set) var multiplexesControl = false
   /// `a=rtcp-rsize` (RFC 5506).
   package internal(set) var allowsReducedSize = false
+  /// `a=rtcp-xr:rcvr-rtt=…` (RFC 3611 section 5.1), of the medium or the session; `nil` without.
+  package internal(set) var roundTripReports: RoundTripReports?
   /// `a=ice-ufrag` and `a=ice-pwd`, of the medium or the session.
   package internal(set) var fragment: String?
   package internal(set) var password: String?

@@ -91,6 +91,27 @@ package struct STUNMessage: Sendable {
     try parseAttributes(of: bytes)
   }
 
+  /// Returns the fragment of the side that a check is for, from its USERNAME, without a look at the rest: most datagrams
+  /// of a flood end here. `nil` if there is none.
+  static func receiverFragment(of bytes: UnsafeRawBufferPointer) -> String? {
+    guard (headerBytes...byteLimit).contains(bytes.count), bytes.number(UInt32.self, at: 4) == cookie else {
+      return nil
+    }
+    var offset = headerBytes
+    for _ in 0..<attributeLimit where offset + 4 <= bytes.count {
+      let length = Int(bytes.number(UInt16.self, at: offset + 2))
+      let start = offset + 4
+      guard start + length <= bytes.count else { return nil }
+      if bytes.number(UInt16.self, at: offset) == Attribute.username {
+        let value = bytes[start..<start + length]
+        guard let end = value.firstIndex(of: 0x3a), end - start <= ICECredentials.limit else { return nil }
+        return String(validating: bytes[start..<end], as: UTF8.self)
+      }
+      offset = start + (length + 3) / 4 * 4
+    }
+    return nil
+  }
+
   private mutating func parseAttributes(of bytes: UnsafeRawBufferPointer) throws(STUNError) {
     var offset = Self.headerBytes
     var count = 0

@@ -1,10 +1,10 @@
-/// A profile of H.264 as `profile-level-id` names it, RFC 6184 section 8.1.
-package enum H264Profile: Hashable, Sendable {
+/// The profile that a `profile-level-id` names, RFC 6184 section 8.1.
+package enum ProfileLevelID: Hashable, Sendable {
   case constrainedBaseline, baseline, main, extended, constrainedHigh, high, highPredictive444
 
   /// Reads a `profile-level-id`: three bytes in hexadecimal digits. `nil` for another text, and for profiles that no
   /// browser has.
-  package init?(profileLevelID text: some StringProtocol) {
+  package init?(_ text: some StringProtocol) {
     guard text.utf8.count == 6, let value = UInt32(text, radix: 16) else { return nil }
     let flags = UInt8(truncatingIfNeeded: value >> 8)
     // The first constraint flag is the highest bit (H.264 clause 7.4.2.1.1, RFC 6184 table 5).
@@ -20,7 +20,7 @@ package enum H264Profile: Hashable, Sendable {
 
   /// Returns `true` if a decoder of this profile decodes a stream of `other` (H.264 annex A.2). A High stream of ours
   /// has neither fields nor B slices, and so is what a decoder of Constrained High takes.
-  package func decodes(_ other: H264Profile) -> Bool {
+  package func decodes(_ other: ProfileLevelID) -> Bool {
     if self == other { return true }
     return switch other {
     case .constrainedBaseline: true
