@@ -1,0 +1,33 @@
+package import Alerts
+package import Platform
+
+/// A way for one event to another system, used by one thread.
+package protocol EventOutlet: Sendable {
+  /// The outlet for people, as in `webhook hooks.example.org`: without secrets.
+  var name: String { get }
+  /// The whole destination, secrets included, by which a reload finds the outlet again.
+  var destination: [String] { get }
+  /// The name of its thread.
+  var threadName: String { get }
+
+  /// Tries to deliver an event, and returns early once `stop` has fired. Blocks.
+  func deliver(_ alert: Alert, stop: borrowing Interrupt) -> DeliveryOutcome
+}
+
+/// The result of one attempt to deliver an event.
+package enum DeliveryOutcome: Hashable, Sendable {
+  /// The other side has it.
+  case delivered
+  /// The other side does not want it, and another attempt would end in the same way.
+  case refused(String)
+  /// There is no answer now, and a later attempt may succeed.
+  case failed(String)
+}
+
+/// A line about a way out, for the log.
+package struct DeliveryReport: Hashable, Sendable {
+  /// The line.
+  package let text: String
+  /// `true` if events are late or lost.
+  package let isWarning: Bool
+}
