@@ -36,13 +36,13 @@ package struct DigestAuthenticator: ~Copyable, Sendable {
     /// The request is this user's.
     case granted(UserName)
     /// No user was proved: answer 401 with both values, each in a `WWW-Authenticate` header of its own, in this order.
-    case challenge([String], Refusal)
+    case challenge([String], Rejection)
     /// The request is malformed: answer 400. RFC 7616 section 3.4.6 wants that for a URI that differs.
-    case badRequest(Refusal)
+    case badRequest(Rejection)
   }
 
   /// The reason why a request is not granted.
-  package enum Refusal: Hashable, Sendable {
+  package enum Rejection: Hashable, Sendable {
     /// There is no `Authorization` header: the usual first request.
     case missing
     /// The header cannot be read.
@@ -51,7 +51,7 @@ package struct DigestAuthenticator: ~Copyable, Sendable {
     case realm
     /// The header is for another URI.
     case uri
-    /// The password is wrong, or there is no such user, or none with this algorithm. Only this refusal counts as a
+    /// The password is wrong, or there is no such user, or none with this algorithm. Only this rejection counts as a
     /// failed login.
     case credentials
     /// The password is right, but the nonce is too old, belongs to another client, or was used with this counter. The
@@ -123,11 +123,11 @@ package struct DigestAuthenticator: ~Copyable, Sendable {
     return replays.note(nonce, count: protection.count, at: elapsed)
   }
 
-  private func challenge(_ request: Request, _ refusal: Refusal, at now: Instant) -> Outcome {
+  private func challenge(_ request: Request, _ rejection: Rejection, at now: Instant) -> Outcome {
     let nonce = issuer.make(peer: request.peer, connection: request.connection, at: now)
     return .challenge(
       DigestAlgorithm.allCases.map {
-        DigestChallenge(nonce: nonce, algorithm: $0, isStale: refusal == .stale).description
-      }, refusal)
+        DigestChallenge(nonce: nonce, algorithm: $0, isStale: rejection == .stale).description
+      }, rejection)
   }
 }

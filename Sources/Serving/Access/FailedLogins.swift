@@ -19,7 +19,7 @@ package struct FailedLogins: Sendable {
   package static let addressLimit = 4096
 
   private struct Entry {
-    var delay: Duration
+    var backOff = RetryBackOff(FailedLogins.delays)
     var nextAnswer: Instant
     var lastFailure: Instant
   }
@@ -49,10 +49,9 @@ package struct FailedLogins: Sendable {
     total += 1
     let network = peer.network
     if entries[network] == nil, entries.count >= Self.addressLimit { makeRoom(at: now) }
-    var entry = entries[network] ?? Entry(delay: Self.delays.lowerBound, nextAnswer: now, lastFailure: now)
-    if now - entry.lastFailure > Self.memory { entry.delay = Self.delays.lowerBound }
-    entry.nextAnswer = max(now, entry.nextAnswer) + entry.delay
-    entry.delay = min(entry.delay * 2, Self.delays.upperBound)
+    var entry = entries[network] ?? Entry(nextAnswer: now, lastFailure: now)
+    if now - entry.lastFailure > Self.memory { entry.backOff.reset() }
+    entry.nextAnswer = max(now, entry.nextAnswer) + entry.backOff.failed()
     entry.lastFailure = now
     entries[network] = entry
     return entry.nextAnswer

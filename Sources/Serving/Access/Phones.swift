@@ -10,7 +10,7 @@ package final class Phones: Sendable {
   package struct Phone: Codable, Hashable, Sendable {
     /// The name that its owner gave it.
     package let name: String
-    /// What the phone may do, as in `view`.
+    /// The phone's role, as in `view`.
     package let role: String
   }
 
@@ -18,7 +18,7 @@ package final class Phones: Sendable {
   package struct Login: Codable, Hashable, Sendable {
     /// The phone's name.
     package let name: String
-    /// What the phone may do, as in `view`.
+    /// The phone's role, as in `view`.
     package let role: String
     /// The token, which the phone sends as Bearer.
     package let token: String
@@ -82,11 +82,11 @@ package final class Phones: Sendable {
   /// Gives a phone its log-in for a one-time code. A name that another phone has gets a number behind it.
   ///
   /// - Throws: ``PhonesError``, ``TokensFileError``. The code is used up in any case.
-  package func add(_ wish: UserName, code: String, at now: Instant = .now()) throws -> Login {
+  package func add(_ requested: UserName, code: String, at now: Instant = .now()) throws -> Login {
     guard let role = state.withLock({ $0.codes.use(code, at: now) }) else { throw PhonesError.code }
     let login = try edit { tokens in
       guard tokens.names.count < Self.limit else { throw PhonesError.tooMany }
-      let name = Self.free(wish, among: tokens)
+      let name = Self.free(requested, among: tokens)
       return Login(name: "\(name)", role: role.rawValue, token: try tokens.make(for: name, role: role))
     }
     return login
@@ -113,11 +113,11 @@ package final class Phones: Sendable {
     return result
   }
 
-  private static func free(_ wish: UserName, among tokens: TokensFile) -> UserName {
-    guard tokens.role(of: wish) != nil else { return wish }
+  private static func free(_ requested: UserName, among tokens: TokensFile) -> UserName {
+    guard tokens.role(of: requested) != nil else { return requested }
     for number in 2...(limit + 1) {
       let suffix = "-\(number)"
-      let name = try? UserName(wish.description.prefix(UserName.limit - suffix.count) + suffix)
+      let name = try? UserName(requested.description.prefix(UserName.limit - suffix.count) + suffix)
       if let name, tokens.role(of: name) == nil { return name }
     }
     preconditionFailure("\(limit) phones have \(limit + 1) names")

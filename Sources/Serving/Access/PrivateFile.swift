@@ -44,10 +44,14 @@ struct PrivateFile {
   func replace(with bytes: [UInt8], mode: mode_t, former: nightjar_file?) throws(PrivateFileError) {
     let temporary = "\(path).\(getpid()).new"
     unlink(temporary)
-    let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o600)
-    guard descriptor >= 0 else { throw .system(step: "making", path: temporary, errorNumber: errno) }
+    let file: FileDescriptor
+    do throws(SystemFailure) {
+      file = try FileDescriptor(temporary, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, mode: 0o600)
+    } catch {
+      throw .system(step: "making", path: temporary, errorNumber: error.errorNumber)
+    }
     do throws(PrivateFileError) {
-      try fill(descriptor, with: bytes, mode: mode, former: former)
+      try fill(file, with: bytes, mode: mode, former: former)
       guard rename(temporary, path) == 0 else { throw .system(step: "replacing", path: path, errorNumber: errno) }
     } catch {
       unlink(temporary)
@@ -55,18 +59,14 @@ struct PrivateFile {
     }
     // The name belongs to the directory: only now does it survive a power cut. A file system without this operation
     // gives no better guarantee.
-    let directory = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-    guard directory >= 0 else { return }
-    fsync(directory)
-    close(directory)
+    if let directory = try? FileDescriptor(directory, O_RDONLY | O_DIRECTORY) { fsync(directory.number) }
   }
 
-  /// Writes the file and always closes the descriptor.
+  /// Writes the file and closes it.
   private func fill(
-    _ descriptor: CInt, with bytes: [UInt8], mode: mode_t, former: nightjar_file?
+    _ file: consuming FileDescriptor, with bytes: [UInt8], mode: mode_t, former: nightjar_file?
   ) throws(PrivateFileError) {
-    var isOpen = true
-    defer { if isOpen { close(descriptor) } }
+    let descriptor = file.number
     if let former {
       // Former readers stay readers; the owner changes first, because that may remove the right to change the rest.
       var made = nightjar_file()
@@ -84,12 +84,11 @@ struct PrivateFile {
     }
     do throws(SystemFailure) {
       try FileDescriptor.write(bytes.span.bytes, to: descriptor)
+      try syscall("fsync") { fsync(descriptor) }
+      try file.close()
     } catch {
       throw .system(step: "writing", path: path, errorNumber: error.errorNumber)
     }
-    guard fsync(descriptor) == 0 else { throw .system(step: "writing", path: path, errorNumber: errno) }
-    isOpen = false
-    guard close(descriptor) == 0 else { throw .system(step: "writing", path: path, errorNumber: errno) }
   }
 
   /// The directory of the file.
@@ -117,7 +116,7 @@ struct PrivateFile {
 /// lock with a process that dies.
 struct FileLock: ~Copyable {
   private let path: String
-  private let descriptor: CInt
+  private let file: FileDescriptor
 
   /// Waits for the lock, `limitSeconds` at most.
   ///
@@ -126,21 +125,25 @@ struct FileLock: ~Copyable {
     path = file.path + ".lock"
     let end = time(nil) + limitSeconds
     while true {
-      let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o600)
-      guard descriptor >= 0 else { throw .system(step: "opening the lock", path: path, errorNumber: errno) }
-      let isTaken = flock(descriptor, LOCK_EX | LOCK_NB) == 0
+      let opened: FileDescriptor
+      do throws(SystemFailure) {
+        opened = try FileDescriptor(path, O_RDWR | O_CREAT | O_NOFOLLOW | O_NONBLOCK, mode: 0o600)
+      } catch {
+        throw .system(step: "opening the lock", path: path, errorNumber: error.errorNumber)
+      }
+      let number = opened.number
+      let isTaken = uninterrupted { flock(number, LOCK_EX | LOCK_NB) } == 0
       let error = errno
       // The former holder has removed the file meanwhile: then this lock protects nothing any more.
-      var (opened, named) = (nightjar_file(), nightjar_file())
-      if isTaken, nightjar_descriptor_status(descriptor, &opened) == 0, nightjar_path_status(path, &named) == 0,
-        opened.device == named.device, opened.inode == named.inode
+      var (own, named) = (nightjar_file(), nightjar_file())
+      if isTaken, nightjar_descriptor_status(opened.number, &own) == 0, nightjar_path_status(path, &named) == 0,
+        own.device == named.device, own.inode == named.inode
       {
-        self.descriptor = descriptor
+        self.file = opened
         return
       }
-      close(descriptor)
       if isTaken { continue }
-      guard error == EWOULDBLOCK || error == EINTR else {
+      guard error == EWOULDBLOCK else {
         throw .system(step: "locking", path: path, errorNumber: error)
       }
       guard time(nil) < end else { throw .locked(path: file.path) }
@@ -150,6 +153,5 @@ struct FileLock: ~Copyable {
 
   deinit {
     unlink(path)
-    close(descriptor)
   }
 }

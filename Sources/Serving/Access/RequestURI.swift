@@ -6,7 +6,7 @@
 /// - the absolute URI and its path alone, because either may stand in a request line;
 /// - hosts and schemes in other case, the default port written or left out, a slash at the end, and a `name:password@`
 ///   that was left in;
-/// - a stream of a presentation and the presentation's own URI (`rtsp://box/camera/trackID=0`, `rtsp://box/camera/`):
+/// - a stream of a presentation and the presentation's own URI (`rtsp://host/camera/trackID=0`, `rtsp://host/camera/`):
 ///   live555, and VLC with it, hashes the latter for every request. A user that may see the one may see the other; the
 ///   method is hashed all the same.
 struct RequestURI {

@@ -24,11 +24,23 @@ final class AnswerEnd: ChannelDuplexHandler {
   /// The requests without an answer so far: a client may send several at once.
   private var asked = CircularBuffer<Asked>()
   private var closes = false
+  private let onRequest: @Sendable () -> Void
+  private let onAnswer: @Sendable () -> Void
+
+  /// Creates a handler for one connection.
+  ///
+  /// - Parameters:
+  ///   - onRequest: called when a request begins.
+  ///   - onAnswer: called when the answer to a request has left completely.
+  init(onRequest: @escaping @Sendable () -> Void, onAnswer: @escaping @Sendable () -> Void) {
+    (self.onRequest, self.onAnswer) = (onRequest, onAnswer)
+  }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
     if case .head(let head) = unwrapInboundIn(data) {
       asked.append(
         Asked(isHead: head.method == .HEAD, isLast: head.version.minor == 0 && !head.isKeepAlive))
+      onRequest()
     }
     context.fireChannelRead(data)
   }
@@ -49,11 +61,15 @@ final class AnswerEnd: ChannelDuplexHandler {
       if closes { head.headers.replaceOrAdd(name: "connection", value: "close") }
       part = .head(head)
     }
-    guard closes, case .end = part else { return context.write(wrapOutboundOut(part), promise: promise) }
+    guard case .end = part else { return context.write(wrapOutboundOut(part), promise: promise) }
     // Only once all of it has left: NIO discards what the socket has not accepted by then.
     let sent = promise ?? context.eventLoop.makePromise()
-    let channel = context.channel
-    sent.futureResult.whenComplete { _ in channel.close(promise: nil) }
-    context.writeAndFlush(wrapOutboundOut(part), promise: sent)
+    let (channel, closes, onAnswer) = (context.channel, closes, onAnswer)
+    sent.futureResult.whenComplete { _ in
+      onAnswer()
+      if closes { channel.close(promise: nil) }
+    }
+    context.write(wrapOutboundOut(part), promise: sent)
+    if closes { context.flush() }
   }
 }

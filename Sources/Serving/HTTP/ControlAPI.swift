@@ -11,7 +11,7 @@ import Platform
 ///
 /// | request | body | answer |
 /// |---|---|---|
-/// | `GET /v1/status` | | ``BoxStatus`` |
+/// | `GET /v1/status` | | ``ApplianceStatus`` |
 /// | `GET /v1/viewers` | | ``ViewersAnswer``, of all cameras |
 /// | `POST /v1/reload` | | ``ReloadAnswer`` |
 /// | `GET /v1/cameras/{camera}/status` | | ``StreamStatus`` |
@@ -27,7 +27,8 @@ import Platform
 /// | `GET /v1/cameras/{camera}/audio` | | ``StreamStatus/Sound`` |
 /// | `PUT /v1/cameras/{camera}/audio` | `{"muted":true}`, `{"gain_db":6}` | ``StreamStatus/Sound`` |
 ///
-/// ``MetricsAPI``, ``PictureAPI`` and ``MP3API`` add routes that only read, and ``PhonesAPI`` those of phones. The routes from orientation on also
+/// ``MetricsAPI``, ``PictureAPI`` and ``MP3API`` add routes that only read, ``PhonesAPI`` those of phones, and
+/// ``EventsAPI`` those of events. The routes from orientation on also
 /// exist without `/cameras/{camera}`: they mean the only camera, and are refused if there are several. A refusal is a
 /// ``ControlFailure``.
 struct ControlAPI: Sendable {
@@ -55,7 +56,7 @@ struct ControlAPI: Sendable {
     }
     return routes.merging(MetricsAPI.routes) { $1 }.merging(PictureAPI.routes) { $1 }
       .merging(MP3API.routes) { $1 }.merging(WHEPAPI.routes) { $1 }
-      .merging(PageAPI.routes) { $1 }.merging(PhonesAPI.routes) { $1 }
+      .merging(PageAPI.routes) { $1 }.merging(PhonesAPI.routes) { $1 }.merging(EventsAPI.routes) { $1 }
   }()
 
   func responder() -> RouterResponder<Context> {
@@ -84,6 +85,7 @@ struct ControlAPI: Sendable {
     WHEPAPI { context throws(HTTPRefusal) in try self.camera(context) }.add(to: router)
     PageAPI(target: target).add(to: router)
     PhonesAPI(api: self).add(to: version)
+    EventsAPI(api: self).add(to: version)
     for group in [camera, version] {
       CameraControlAPI(api: self).add(to: group)
       SoundAPI(api: self).add(to: group)
@@ -218,6 +220,7 @@ private struct Refusals: RouterMiddleware {
     let index = parts.count > 1 && parts[1] == "v1" ? 3 : 2
     if parts.count > index, parts[index - 1] == "cameras", !parts[index].isEmpty { parts[index] = "{camera}" }
     if parts.count > 2, parts[parts.count - 2] == "whep", parts.last != "" { parts[parts.count - 1] = "{session}" }
+    if parts.count == 5, parts[2] == "events", parts[3] != "" { parts[3] = "{event}" }
     if parts.count == 4, parts[2] == "phones", parts[3] != "codes", parts[3] != "" { parts[3] = "{phone}" }
     return parts.joined(separator: "/")
   }

@@ -1,4 +1,6 @@
+import CLinux
 import Glibc
+import Platform
 
 /// The address of a stream's control socket.
 package enum ControlSocket {
@@ -22,6 +24,14 @@ package enum ControlSocket {
       return [system]
     }
     return [directory + "/nightjar/control.sock", system]
+  }
+
+  /// Returns a socket that never waits.
+  ///
+  /// - Throws: `SystemFailure`.
+  static func open() throws(SystemFailure) -> FileDescriptor {
+    let type = CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
+    return try FileDescriptor(from: "socket") { socket(AF_UNIX, type, 0) }
   }
 
   /// Returns the address of `path`.

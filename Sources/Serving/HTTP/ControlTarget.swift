@@ -1,3 +1,4 @@
+package import Alerts
 package import Media
 package import Platform
 
@@ -15,7 +16,10 @@ package protocol ControlTarget: ObservedTarget {
   var changes: ChangeSignal { get }
 
   /// Returns the current state of all of it.
-  func status() -> BoxStatus
+  func status() -> ApplianceStatus
+
+  /// The last events.
+  var alerts: AlertHistory { get }
 
   /// The phones that may watch; nil if no page is served.
   var phones: Phones? { get }

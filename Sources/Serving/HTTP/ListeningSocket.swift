@@ -84,10 +84,13 @@ struct ListeningSocket: ~Copyable {
   private static func removeDead(_ path: String, _ address: sockaddr_un) throws(ControlSocketError) {
     guard let file = nightjar_file(at: path) else { return }
     guard file.mode & S_IFMT == S_IFSOCK else { throw .notASocket(path: path) }
-    let probe = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
-    guard probe >= 0 else { throw .system(step: "making", path: path, errorNumber: errno) }
-    let error = address.withAddress { connect(probe, $0, $1) == 0 ? 0 : errno }
-    close(probe)
+    let error: CInt
+    do throws(SystemFailure) {
+      let probe = try ControlSocket.open()
+      error = address.withAddress { connect(probe.number, $0, $1) == 0 ? 0 : errno }
+    } catch {
+      throw .system(step: "making", path: path, errorNumber: error.errorNumber)
+    }
     switch error {
     case ECONNREFUSED:
       guard unlink(path) == 0 || errno == ENOENT else {
@@ -103,25 +106,23 @@ struct ListeningSocket: ~Copyable {
   private static func listen(
     _ path: String, _ address: sockaddr_un, backlog: CInt
   ) throws(ControlSocketError) -> (descriptor: CInt, file: nightjar_file) {
-    let descriptor = socket(AF_UNIX, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue), 0)
-    guard descriptor >= 0 else { throw .system(step: "making", path: path, errorNumber: errno) }
-    // Linux gives the file the socket's own mode less the umask, so others can connect at no moment. The umask, which
-    // belongs to the whole process, need not change.
-    guard fchmod(descriptor, 0o660) == 0, address.withAddress({ bind(descriptor, $0, $1) }) == 0 else {
-      let error = errno
-      close(descriptor)
-      throw .system(step: "making", path: path, errorNumber: error)
+    var isBound = false
+    do throws(SystemFailure) {
+      let descriptor = try ControlSocket.open()
+      // Linux gives the file the socket's own mode less the umask, so others can connect at no moment. The umask, which
+      // belongs to the whole process, need not change.
+      try syscall("fchmod") { fchmod(descriptor.number, 0o660) }
+      try syscall("bind") { address.withAddress { bind(descriptor.number, $0, $1) } }
+      isBound = true
+      // Gives the group back what the umask took from it.
+      try syscall("fchmodat") { fchmodat(AT_FDCWD, path, 0o660, AT_SYMLINK_NOFOLLOW) }
+      try syscall("listen") { Glibc.listen(descriptor.number, backlog) }
+      guard let file = nightjar_file(at: path) else { throw SystemFailure("lstat") }
+      return (descriptor.take(), file)
+    } catch {
+      if isBound { unlink(path) }
+      throw .system(step: "making", path: path, errorNumber: error.errorNumber)
     }
-    // Gives the group back what the umask took from it.
-    if fchmodat(AT_FDCWD, path, 0o660, AT_SYMLINK_NOFOLLOW) == 0, Glibc.listen(descriptor, backlog) == 0,
-      let file = nightjar_file(at: path)
-    {
-      return (descriptor, file)
-    }
-    let error = errno
-    close(descriptor)
-    unlink(path)
-    throw .system(step: "making", path: path, errorNumber: error)
   }
 }
 

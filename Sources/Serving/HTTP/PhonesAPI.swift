@@ -33,8 +33,8 @@ struct PhonesAPI: Sendable {
     }
     version.addChange(.post, "phones/codes") { request, context, what in
       let phones = try phones()
-      let wish = try await PhoneCodeRequest(json: api.body(of: request))
-      let role = try wish.checkedRole()
+      let invitation = try await PhoneCodeRequest(json: api.body(of: request))
+      let role = try invitation.checkedRole()
       what("role \(role.rawValue)")
       guard let base = Self.base(request, context) ?? api.target.pageURL else { throw HTTPRefusal.noPage }
       let code = phones.makeCode(role)
@@ -46,10 +46,10 @@ struct PhonesAPI: Sendable {
     }
     version.add(.post, "phones", for: .read) { request, context in
       let phones = try phones()
-      let wish = try await PhoneRequest(json: api.body(of: request))
-      let name = try wish.checkedName()
+      let asking = try await PhoneRequest(json: api.body(of: request))
+      let name = try asking.checkedName()
       do {
-        let login = try phones.add(name, code: wish.code)
+        let login = try phones.add(name, code: asking.code)
         context.events?.add(
           .changed(
             ControlChange(
@@ -108,7 +108,7 @@ package struct PhoneCodeAnswer: Codable, Sendable {
   package let url: String
   /// The time in which the code can be used, in seconds.
   package let seconds: Int
-  /// What the phone may do.
+  /// The phone's role.
   package let role: String
   /// The QR code of `url`: rows of modules, `1` for dark.
   package let qr: [String]

@@ -8,7 +8,7 @@ final class ViewerPlace<Sequence: Sendable>: Sendable {
 
   init(_ sequence: Sequence) { self.sequence = Mutex(sequence) }
 
-  /// What the camera delivers to the viewer; nil once the viewer has left.
+  /// The sequence that the camera delivers to the viewer; nil once the viewer has left.
   var current: Sequence? { sequence.withLock { $0 } }
 
   func take(_ new: Sequence) { sequence.withLock { $0 = new } }
@@ -20,17 +20,10 @@ final class ViewerPlace<Sequence: Sendable>: Sendable {
 }
 
 extension ControlTarget {
-  /// Returns a place that `open` gives, once a camera streams again; nil if that takes longer than `patience`.
+  /// Returns a place that `open` gives, once a camera streams again and has room; nil if that takes longer than
+  /// `patience`. ``changes`` tells of both.
   func again<Sequence>(for patience: Duration, _ open: () throws -> Sequence) async -> Sequence? {
-    let deadline = Instant.now() + patience
-    // The time between two attempts.
-    let pause = Duration(seconds: 0.2)
-    while !Task.isCancelled, .now() < deadline {
-      // A place that another viewer leaves is announced by nobody.
-      let next = await changes.value(by: min(deadline, .now() + pause)) { try? open() }
-      if let next { return next }
-    }
-    return nil
+    await changes.value(by: .now() + patience) { try? open() }
   }
 }
 

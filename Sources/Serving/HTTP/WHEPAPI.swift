@@ -10,8 +10,10 @@ import WebRTC
 ///
 /// | request | answer |
 /// |---|---|
-/// | `OPTIONS /whep` | 204, and `Accept-Post` with the type of an offer |
+/// | `GET /whep`, `HEAD /whep`, `OPTIONS /whep` | 200 without content; the type of an offer as `Content-Type` and as
+/// `Accept-Post` |
 /// | `POST /whep` with an offer (`application/sdp`) | 201, the answer, and `Location` of the session |
+/// | `GET /whep/{session}`, `HEAD /whep/{session}` | 204 while the session exists |
 /// | `DELETE /whep/{session}` | 200: the session has ended |
 ///
 /// They exist behind `/cameras/{camera}` too.
@@ -20,8 +22,9 @@ struct WHEPAPI: Sendable {
 
   /// The methods that each path allows.
   static let routes: [String: [HTTPRequest.Method]] = [
-    "/whep": [.post, .options], "/whep/{session}": [.delete],
-    "/cameras/{camera}/whep": [.post, .options], "/cameras/{camera}/whep/{session}": [.delete],
+    "/whep": [.get, .head, .post, .options], "/whep/{session}": [.get, .head, .delete],
+    "/cameras/{camera}/whep": [.get, .head, .post, .options],
+    "/cameras/{camera}/whep/{session}": [.get, .head, .delete],
   ]
 
   /// Returns `true` for a request of these routes: it changes nothing that others see.
@@ -36,18 +39,24 @@ struct WHEPAPI: Sendable {
   func add(to router: some RouterMethods<ControlContext>) {
     for group in [router.group(), router.group("cameras/:camera")] {
       group.add(.post, "whep", for: .view) { request, context in try await answer(request, context) }
-      group.add(.options, "whep", for: .view) { _, context in
-        _ = try camera(context)
-        return Self.capabilities
+      for method in [HTTPRequest.Method.get, .options] {
+        group.add(method, "whep", for: .view) { _, context in
+          _ = try camera(context)
+          return Self.capabilities
+        }
+      }
+      group.add(.get, "whep/:session", for: .view) { _, context in
+        guard try camera(context).isWatching(context.session) else { throw HTTPRefusal.noSession }
+        return Response(status: .noContent)
       }
       group.add(.delete, "whep/:session", for: .view) { _, context in try end(context) }
     }
   }
 
   private static var capabilities: Response {
-    var headers: HTTPFields = [.allow: "OPTIONS, POST"]
+    var headers: HTTPFields = [.allow: "GET, HEAD, OPTIONS, POST", .contentType: offerType]
     if let field = HTTPField.Name("Accept-Post") { headers[field] = offerType }
-    return Response(status: .noContent, headers: headers)
+    return Response(status: .ok, headers: headers, body: ResponseBody())
   }
 
   private func answer(_ request: Request, _ context: ControlContext) async throws -> Response {
@@ -82,17 +91,23 @@ struct WHEPAPI: Sendable {
   }
 
   private func end(_ context: ControlContext) throws -> Response {
-    let name = context.parameters.get("session") ?? ""
-    guard try camera(context).endWatching(name) else {
-      throw HTTPRefusal(
-        status: .notFound,
-        failure: ControlFailure("there is no such session: it has ended", kind: .noInput, field: "session"))
-    }
+    guard try camera(context).endWatching(context.session) else { throw HTTPRefusal.noSession }
     return Response(status: .ok, headers: HTTPFields.unstored("text/plain", context), body: ResponseBody())
   }
 }
 
+extension ControlContext {
+  /// The session in the path.
+  fileprivate var session: String { parameters.get("session") ?? "" }
+}
+
 extension HTTPRefusal {
+  fileprivate static var noSession: HTTPRefusal {
+    HTTPRefusal(
+      status: .notFound,
+      failure: ControlFailure("there is no such session: it has ended", kind: .noInput, field: "session"))
+  }
+
   fileprivate static func noOffer(_ type: String) -> HTTPRefusal {
     HTTPRefusal(
       status: .unsupportedMediaType,

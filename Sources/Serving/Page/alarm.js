@@ -1,9 +1,18 @@
-// The alarm: two tones that repeat, and vibration, until somebody acknowledges. A browser lets it sound only after a
-// touch, so that it is armed by one.
+// Tones that repeat, and vibration, until somebody acknowledges. A browser lets them sound only after a touch, so that
+// they are armed by one.
 
 export class Alarm {
   #context = null;
   #timer = null;
+  /** The number of times that it has rung since it began to. */
+  rings = 0;
+  /** Is called each time that it has rung. */
+  rang = () => {};
+
+  /** The tones are in Hz, and the times in milliseconds. Without others, those of a line that is dead. */
+  constructor({ tones = [880, 660, 880], interval = 1500, vibration = [300, 100, 300] } = {}) {
+    Object.assign(this, { tones, interval, vibration });
+  }
 
   get isArmed() { return this.#context !== null; }
   get isSounding() { return this.#timer !== null; }
@@ -24,8 +33,9 @@ export class Alarm {
 
   sound() {
     if (!this.isArmed || this.isSounding) return;
+    this.rings = 0;
+    this.#timer = setInterval(() => this.#ring(), this.interval);
     this.#ring();
-    this.#timer = setInterval(() => this.#ring(), 1500);
   }
 
   acknowledge() {
@@ -38,7 +48,7 @@ export class Alarm {
     const context = this.#context;
     // A phone may have stopped it meanwhile.
     context.resume().catch(() => {});
-    for (const [index, frequency] of [880, 660, 880].entries()) {
+    for (const [index, frequency] of this.tones.entries()) {
       const start = context.currentTime + index * 0.35;
       const tone = new OscillatorNode(context, { type: "square", frequency });
       const gain = new GainNode(context, { gain: 0 });
@@ -48,6 +58,8 @@ export class Alarm {
       tone.start(start);
       tone.stop(start + 0.32);
     }
-    navigator.vibrate?.([300, 100, 300]);
+    navigator.vibrate?.(this.vibration);
+    this.rings += 1;
+    this.rang();
   }
 }

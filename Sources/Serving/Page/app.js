@@ -1,6 +1,7 @@
 // The page: log-in, the cameras, and one camera.
 
-import { element, toggle } from "./elements.js";
+import { Alerts } from "./alerts.js";
+import { element, toggle, write } from "./elements.js";
 import { Login } from "./login.js";
 import { oneTimeCode, pairingView, phonesDialog } from "./phones.js";
 import { Player } from "./player.js";
@@ -9,6 +10,7 @@ import { viewersDialog } from "./viewers.js";
 
 const root = document.getElementById("app");
 const login = new Login();
+const alerts = new Alerts(login, () => shown?.uncover?.());
 let shown = null;
 let wakeLock = null;
 
@@ -16,6 +18,13 @@ function show(view) {
   shown?.close?.();
   shown = view;
   root.replaceChildren(view.element);
+  if (view.hasAlerts) {
+    // Within the view: what is in full screen hides all else.
+    view.element.prepend(alerts.element);
+    // The alarm of a view that is closed while it sounds leaves it without touch.
+    alerts.element.inert = false;
+    alerts.start();
+  }
   root.setAttribute("aria-busy", "false");
 }
 
@@ -93,8 +102,15 @@ function listView(names) {
       type: "button", onclick: () => { location.hash = encodeURIComponent(name); },
     }, image, element("span", {}, name)));
   });
+  const view = element("section.cameras", {}, element("h1", {}, strings.cameras), element("ul", {}, ...items),
+    element("div.tools", {}, ...alerts.buttons((dialog) => {
+      view.append(dialog.element);
+      dialog.open();
+    })));
   return {
-    element: element("section.cameras", {}, element("h1", {}, strings.cameras), element("ul", {}, ...items)),
+    element: view,
+    hasAlerts: true,
+    uncover: () => closeDialogs(view),
     close: () => urls.forEach((url) => URL.revokeObjectURL(url)),
   };
 }
@@ -104,15 +120,19 @@ function cameraView(name, names) {
   video.muted = true;
   const image = element("img", { alt: name, hidden: true });
   const state = element("span.state.connecting", { role: "status" }, strings.connecting);
-  const notice = element("p.notice", { hidden: true });
+  // Shown while it has words: readers of screens say what changes in an element that is there before.
+  const notice = element("p.notice", { role: "status" });
   const figures = element("p.figures", { hidden: true });
   const meter = element("meter", { min: -60, max: 0, value: -60, "aria-label": strings.level });
-  const sound = toggle("", false, (isOn) => {
-    video.muted = !isOn;
-    player.play();
-    draw(player);
+  const sound = element("button", {
+    type: "button",
+    onclick: () => {
+      video.muted = !video.muted;
+      player.play();
+      draw(player);
+    },
   });
-  sound.classList.add("sound");
+  const hearing = element("div.sound", {}, sound, meter);
   const arm = toggle(strings.arm, false, async (isOn, button) => {
     if (isOn) await player.arm(); else await player.alarm.disarm();
     button.textContent = isOn ? strings.disarm : strings.arm;
@@ -124,26 +144,35 @@ function cameraView(name, names) {
   const touch = element("button.main.touch", { type: "button", hidden: true, onclick: () => player.play() }, strings.touch);
   const picture = element("div.picture", {}, video, image, notice, figures, touch);
   const button = (text, action) => element("button", { type: "button", onclick: action }, text);
-  const tools = element("div.tools", {}, arm, night,
+  const tools = element("div.tools", {}, arm, ...alerts.buttons(open, say), night,
     button(strings.fullScreen, () => {
       if (document.fullscreenElement) return document.exitFullscreen();
       // With its buttons, so that the alarm can be ended there.
-      return view.requestFullscreen?.() ?? video.webkitEnterFullscreen?.();
+      if (view.requestFullscreen) return view.requestFullscreen().catch(() => say(strings.noFullScreen));
+      return video.webkitEnterFullscreen ? video.webkitEnterFullscreen() : say(strings.noFullScreen);
     }),
     "requestPictureInPicture" in video
       ? button(strings.pictureInPicture, () => video.requestPictureInPicture().catch(() => {})) : null,
-    button(strings.snapshot, () => saveSnapshot(name)),
+    button(strings.snapshot, async () => { if (!await saveSnapshot(name)) say(strings.notSaved); }),
     button(strings.rotate, async () => { if (!await rotate(name)) say(strings.mayNot); }),
     button(strings.viewers, () => open(viewersDialog(login, name))),
     button(strings.phones, () => open(phonesDialog(login, say))),
     toggle(strings.figures, false, (isOn) => { figures.hidden = !isOn; }),
-    button(strings.logOut, () => { login.forget(); location.hash = ""; begin(); }));
+    button(strings.logOut, () => {
+      // The session is ended by the log-in that began it.
+      player.close();
+      alerts.stop();
+      login.forget();
+      location.hash = "";
+      begin();
+    }));
   const header = element("header", {},
     names.length > 1 ? button("‹ " + strings.back, () => { location.hash = ""; }) : null,
     element("h1", {}, name), state);
-  const view = element("section.player", {}, header, picture, element("div.controls", {}, sound, tools));
-  const dialog = element("div.dialog", { role: "alertdialog", "aria-modal": "true", hidden: true },
-    element("h2", {}, strings.alarm), element("p", {}),
+  const view = element("section.player", {}, header, picture, element("div.controls", {}, hearing, tools));
+  const dialog = element("div.dialog", {
+    role: "alertdialog", "aria-modal": "true", "aria-labelledby": "alarm-title", "aria-describedby": "alarm-cause", hidden: true,
+  }, element("h2", { id: "alarm-title" }, strings.alarm), element("p", { id: "alarm-cause" }),
     element("button", { type: "button", onclick: () => { player.alarm.acknowledge(); draw(player); } },
       strings.acknowledge));
   view.append(dialog);
@@ -159,32 +188,48 @@ function cameraView(name, names) {
   function say(text) {
     clearTimeout(said);
     notice.textContent = text;
-    notice.hidden = false;
     said = setTimeout(() => draw(player), 4000);
   }
+
+  /** A phone shows nothing of the page beside its own full screen, and a list would hide alarm and alerts. */
+  function uncover() {
+    video.webkitExitFullscreen?.();
+    closeDialogs(view);
+  }
+
+  /** What had the focus before the alarm. */
+  let former = null;
 
   function draw(player) {
     const isDead = player.state === "dead";
     state.className = `state ${player.state === "pictures" ? "live" : player.state}`;
-    state.textContent = { live: strings.live, pictures: strings.live, connecting: strings.connecting, dead: strings.reconnecting }[player.state];
+    write(state, {
+      live: strings.live, pictures: strings.live, connecting: strings.connecting,
+      dead: player.isConnected ? strings.trouble : strings.reconnecting,
+    }[player.state]);
     const cause = isDead ? strings.causes[player.cause] ?? "" : "";
-    notice.textContent = cause || (player.reason ? strings.fallback[player.reason] : "");
-    notice.hidden = !notice.textContent;
+    write(notice, cause || (player.reason ? strings.fallback[player.reason] : ""));
     image.hidden = player.reason === null;
     video.hidden = player.reason !== null;
-    sound.hidden = player.reason !== null;
+    hearing.hidden = player.reason !== null;
     touch.hidden = !player.needsTouch;
-    sound.setAttribute("aria-pressed", String(!video.muted));
-    sound.replaceChildren(video.muted ? strings.unmute : strings.mute, meter);
+    sound.disabled = player.hasSound === false;
+    meter.hidden = sound.disabled;
+    // The words say what a touch does: a state beside them would say the contrary.
+    write(sound, sound.disabled ? strings.noSound : video.muted ? strings.unmute : strings.mute);
     const rings = player.alarm.isSounding;
-    dialog.querySelector("p").textContent = isDead ? cause : strings.isBack;
+    write(dialog.querySelector("p"), isDead ? cause : strings.isBack);
+    if (rings && dialog.hidden) former = document.activeElement;
+    // What is inert loses the focus, and takes none.
+    for (const part of view.children) if (part !== dialog) part.inert = rings;
     if (rings && dialog.hidden) {
-      // A phone shows nothing of the page beside its own full screen.
-      video.webkitExitFullscreen?.();
+      uncover();
       dialog.hidden = false;
       dialog.querySelector("button").focus();
+    } else if (!rings && !dialog.hidden) {
+      dialog.hidden = true;
+      former?.focus();
     }
-    if (!rings) dialog.hidden = true;
     keepAwake(player.state === "live" || player.state === "pictures" || player.alarm.isArmed);
   }
 
@@ -198,6 +243,8 @@ function cameraView(name, names) {
   window.nightjar = player;
   return {
     element: view,
+    hasAlerts: true,
+    uncover,
     close: () => {
       clearInterval(timer);
       clearTimeout(said);
@@ -207,6 +254,8 @@ function cameraView(name, names) {
     },
   };
 }
+
+function closeDialogs(view) { for (const dialog of view.querySelectorAll("dialog")) dialog.close(); }
 
 /** The last figures, of one session. */
 let before = null;
@@ -235,13 +284,15 @@ async function tellFigures(player, figures, meter) {
   if (lines.length) figures.textContent = lines.join("\n");
 }
 
+/** Saves a picture as a file; false if none came. */
 async function saveSnapshot(name) {
-  const answer = await login.fetch(`cameras/${encodeURIComponent(name)}/snapshot.jpg`);
-  if (!answer.ok) return;
+  const answer = await login.fetch(`cameras/${encodeURIComponent(name)}/snapshot.jpg`).catch(() => null);
+  if (!answer?.ok) return false;
   const url = URL.createObjectURL(await answer.blob());
   const time = new Date().toISOString().slice(0, 19).replaceAll(":", "-");
   element("a", { href: url, download: `${name}-${time}.jpg` }).click();
   setTimeout(() => URL.revokeObjectURL(url), 10_000);
+  return true;
 }
 
 /** Turns the camera by a quarter; false if this log-in may not. */

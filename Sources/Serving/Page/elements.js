@@ -18,6 +18,11 @@ export function element(name, properties = {}, ...children) {
   return made;
 }
 
+/** Writes a text where it is another one: a reader of screens says what is written anew. */
+export function write(element, text) {
+  if (element.textContent !== text) element.textContent = text;
+}
+
 /** A button that is on or off. */
 export function toggle(text, isOn, change) {
   const button = element("button", { type: "button", "aria-pressed": String(isOn) }, text);

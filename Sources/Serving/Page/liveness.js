@@ -2,83 +2,120 @@
 
 const interval = 250;
 
-/** The time without a picture, or without a packet of sound, after which the line is called dead, in milliseconds. */
-export const patience = 3000;
+/** The time without a picture, or without a packet of sound, after which the line is dead, in milliseconds. */
+const patience = 3000;
+
+/** Packets that come so much later than the last picture belong to pictures that are not decoded. In milliseconds. */
+const packetTime = 1000;
+
+/** A page that has not run for this long was asleep: nobody knows what came meanwhile. In milliseconds. */
+const sleepTime = 5000;
 
 export class Liveness {
+  /**
+   * `null` while the line is alive, `undefined` before its first picture; otherwise what is missing: "noPicture" (never
+   * a picture yet), "undecoded" (packets come, and no picture can be decoded), "frozen", "silent".
+   */
+  cause = undefined;
   #video;
+  #tell;
+  #session = null;
+  #figures = null;
+  #isReading = false;
+  #hasPicture = false;
   #lastPicture = 0;
+  #lastPacket = -Infinity;
   #lastSound = 0;
-  #soundPackets = 0;
-  #hasSound = false;
+  #lastLook = 0;
   #timer = null;
   #frame = null;
-  #hasPicture = false;
-  #isOver = false;
 
   /**
    * @param {HTMLVideoElement} video
-   * @param {() => RTCPeerConnection | null} connection
-   * @param {(cause: "frozen" | "silent" | null) => void} tell takes each change; null is alive, which nothing is
-   *   before its first picture
+   * @param {() => void} tell is called after each change of `cause`
    */
-  constructor(video, connection, tell) {
+  constructor(video, tell) {
     this.#video = video;
-    this.connection = connection;
-    this.tell = tell;
-    this.cause = undefined;
+    this.#tell = tell;
   }
 
-  /** Begins to watch; what has not come yet is given the same time. */
   start() {
     const now = performance.now();
-    (this.#lastPicture = now), (this.#lastSound = now);
+    (this.#lastPicture = now), (this.#lastSound = now), (this.#lastLook = now);
     this.#watchFrames();
-    this.#timer ??= setInterval(() => this.#look(), interval);
+    this.#timer = setInterval(() => this.#look(), interval);
   }
 
   stop() {
-    this.#isOver = true;
     clearInterval(this.#timer);
-    if (this.#frame !== null) this.#video.cancelVideoFrameCallback?.(this.#frame);
+    this.#timer = null;
+    if (this.#frame !== null) this.#video.cancelVideoFrameCallback(this.#frame);
+  }
+
+  /** Watches this session from now on; null for pictures that come one by one, as `sawPicture` tells. */
+  follow(session) {
+    (this.#session = session), (this.#figures = null);
+    // A line that is dead is so until picture and sound really come.
+    if (this.cause === null || this.cause === undefined) this.#lastSound = performance.now();
+  }
+
+  sawPicture() {
+    this.#lastPicture = performance.now();
+    this.#hasPicture = true;
+    if (this.#timer !== null && this.cause !== null) this.#judge();
   }
 
   #watchFrames() {
-    if (this.#isOver || !this.#video.requestVideoFrameCallback) return;
+    if (!this.#video.requestVideoFrameCallback) return;
     this.#frame = this.#video.requestVideoFrameCallback(() => {
-      this.#sawPicture();
+      this.sawPicture();
       this.#watchFrames();
     });
   }
 
-  #sawPicture() {
-    this.#lastPicture = performance.now();
-    this.#hasPicture = true;
+  #look() {
+    const now = performance.now();
+    if (now - this.#lastLook > sleepTime && this.cause === null) {
+      (this.#lastPicture = now), (this.#lastSound = now);
+    }
+    this.#lastLook = now;
+    this.#read();
+    this.#judge();
   }
 
-  async #look() {
-    const connection = this.connection();
-    if (!connection || this.#isOver) return;
-    let statistics;
-    try { statistics = await connection.getStats(); } catch { return; }
+  /** Reads what the session has received since the last time. */
+  async #read() {
+    const session = this.#session;
+    if (this.#isReading || !session) return;
+    this.#isReading = true;
+    const figures = await session.figures().catch(() => null);
+    this.#isReading = false;
+    if (!figures || session !== this.#session) return;
+    const before = this.#figures ?? { sound: 0, packets: 0, decoded: 0 };
+    this.#figures = figures;
     const now = performance.now();
-    for (const report of statistics.values()) {
-      if (report.type !== "inbound-rtp") continue;
-      if (report.kind === "audio") {
-        this.#hasSound = true;
-        if (report.packetsReceived !== this.#soundPackets) this.#lastSound = now;
-        this.#soundPackets = report.packetsReceived;
-      } else if (report.kind === "video") {
-        // A page in the background draws nothing, nor does a paused video: what is decoded counts.
-        const isDrawn = !document.hidden && !this.#video.paused && this.#video.requestVideoFrameCallback;
-        if (!isDrawn && report.framesDecoded > (this.framesDecoded ?? 0)) this.#sawPicture();
-        this.framesDecoded = report.framesDecoded;
-      }
-    }
-    const cause =
-      now - this.#lastPicture > patience ? "frozen" : this.#hasSound && now - this.#lastSound > patience ? "silent" : null;
-    if (cause === this.cause || (cause === null && !this.#hasPicture)) return;
+    if (figures.sound !== before.sound) this.#lastSound = now;
+    if (figures.packets !== before.packets) this.#lastPacket = now;
+    // A page in the background draws nothing, nor does a paused video: what is decoded counts.
+    const isDrawn = !document.hidden && !this.#video.paused && this.#video.requestVideoFrameCallback;
+    if (!isDrawn && figures.decoded > before.decoded) this.sawPicture();
+  }
+
+  #judge() {
+    const cause = this.#missing();
+    if (cause === this.cause) return;
     this.cause = cause;
-    this.tell(cause);
+    this.#tell();
+  }
+
+  #missing() {
+    const now = performance.now();
+    if (now - this.#lastPicture > patience) {
+      // The packets of the last picture itself do not count.
+      if (this.#lastPacket - this.#lastPicture > packetTime) return "undecoded";
+      return this.#hasPicture ? "frozen" : "noPicture";
+    }
+    if (!this.#hasPicture) return undefined;
+    return this.#session?.hasSound && now - this.#lastSound > patience ? "silent" : null;
   }
 }

@@ -1,10 +1,53 @@
 // The pictures one by one, where WebRTC does not work. By fetch, so that the log-in goes along as a header.
 
-/**
- * Shows the pictures of `path` in `image` until `signal` ends it.
- * @param {(time: number) => void} shown is told of each picture
- */
-export async function showPictures(login, path, image, signal, shown) {
+/** The time without a picture after which they are asked for anew, in milliseconds. */
+const patience = 2500;
+/** The least time from one request to the next, in milliseconds. */
+const interval = 1000;
+
+/** Shows the pictures of a camera, and asks for them anew whenever they end or stop. */
+export class Pictures {
+  #isOver = false;
+  #request = null;
+
+  /**
+   * @param {string} path where the pictures are
+   * @param {HTMLImageElement} image shows them
+   * @param {() => void} shown is called after each picture
+   * @param {() => Promise<void>} reached comes true once a request is worth while, where one has brought no picture
+   */
+  constructor(login, path, image, shown, reached) {
+    Object.assign(this, { login, path, image, shown, reached });
+  }
+
+  async start() {
+    while (!this.#isOver) {
+      const pause = new Promise((resolve) => setTimeout(resolve, interval));
+      const request = new AbortController();
+      this.#request = request;
+      const abort = () => request.abort();
+      let timer = setTimeout(abort, patience);
+      let hasCome = false;
+      await showPictures(this.login, this.path, this.image, request.signal, () => {
+        clearTimeout(timer);
+        timer = setTimeout(abort, patience);
+        hasCome = true;
+        this.shown();
+      }).catch(() => {});
+      clearTimeout(timer);
+      await pause;
+      if (!hasCome && !this.#isOver) await this.reached();
+    }
+  }
+
+  stop() {
+    this.#isOver = true;
+    this.#request?.abort();
+  }
+}
+
+/** Shows the pictures of one request in `image`, until `signal` ends it. */
+async function showPictures(login, path, image, signal, shown) {
   const answer = await login.fetch(path, { signal });
   if (!answer.ok) throw new Error(await answer.text());
   const reader = answer.body.getReader();
@@ -29,7 +72,7 @@ export async function showPictures(login, path, image, signal, shown) {
         const former = url;
         image.src = url = URL.createObjectURL(picture);
         if (former) URL.revokeObjectURL(former);
-        shown(performance.now());
+        shown();
       }
       if (buffer.length > 16e6) throw new Error("no picture within 16 MB");
     }

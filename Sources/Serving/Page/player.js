@@ -1,24 +1,40 @@
 // One camera on the page: it connects, watches that it lives, and connects again for as long as it takes.
 
 import { Alarm } from "./alarm.js";
-import { Liveness, patience } from "./liveness.js";
-import { showPictures } from "./mjpeg.js";
+import { Liveness } from "./liveness.js";
+import { Pictures } from "./mjpeg.js";
+import { Signs } from "./reach.js";
 import { Refusal, Session } from "./whep.js";
 
-const pauses = [0, 500, 1000, 2000, 4000];
-/** The time for a connection to come about, in milliseconds. */
-const openingTime = 8000;
-/** The time after which a dead line is an alarm. */
-const alarmDelay = 1500;
-/** The interval at which the other side is asked whether the camera is well, in milliseconds. */
+/** The time from a dead line to its alarm. With the time until a line counts as dead, it is less than five seconds. */
+const alarmDelay = 1000;
+/** The interval at which the other side is asked how the camera is, and the time for its answer, in milliseconds. */
 const healthInterval = 2000;
-/** The cause that a state of the camera is (`/healthz`). */
-const causes = {
+const healthTime = 4000;
+/** The time for the answer of a line that is dead by all signs, in milliseconds. */
+const probeTime = 1500;
+/** The interval at which a dead line is tried, in milliseconds. */
+const probeInterval = 1000;
+/** After a sign, connections of before may be dead still: more than one request is sent, at this interval. */
+const askInterval = 200;
+const askCount = 6;
+/** The time without a connection after which pictures are shown one by one meanwhile, in milliseconds. */
+const firstTime = 2000;
+/** The time from the connection to its first picture, in milliseconds. */
+const pictureTime = 4000;
+/** The pauses between sessions that deliver nothing though the other side answers, in milliseconds. */
+const pauses = [500, 1000, 2000, 4000, 8000];
+/** The number of sessions without a decoded picture after which the pictures are shown one by one. */
+const undecodedLimit = 2;
+/** The trouble that a state of the camera is (`/healthz`). */
+const troubles = {
   waiting: "camera", disconnected: "camera", absent: "camera", stalled: "failed", failed: "failed", stuck: "failed",
   starting: "starting", frozen: "covered",
 };
-/** The time after which WebRTC is tried again while pictures come one by one. */
-const retryTime = 60_000;
+/** The states of the sound (`/healthz`) in which nobody hears the room, though packets of sound come. */
+const deadSound = ["absent", "silent", "stuck"];
+/** Trouble of the way to the other side: while pictures come, there is none. */
+const ofTheWay = ["unreachable", "offline"];
 
 /**
  * The player's `state`: `connecting`, `live`, `dead` with a `cause`, or `pictures` with the `reason` why there is no
@@ -28,55 +44,75 @@ export class Player {
   state = "connecting";
   cause = null;
   reason = null;
-  /** Whether the browser wants a touch before it plays. */
+  /** `true` if the browser wants a touch before it plays. */
   needsTouch = false;
+  /** `true` or `false` once it is known whether the camera has sound. */
+  hasSound = null;
+  /** The time after which WebRTC is tried again while pictures come one by one, in milliseconds. */
+  retryTime = 60_000;
   alarm = new Alarm();
   #session = null;
-  #liveness = null;
-  #attempt = 0;
-  #timer = null;
-  #alarmTimer = null;
-  #isOver = false;
+  #next = null;
+  #liveness;
   #pictures = null;
-  #hasBeenLive = false;
+  #isOver = false;
+  #isKeeping = false;
+  #isReaching = false;
+  #isAsking = false;
+  #hasPlayed = false;
+  /** What the other side has said last about the camera, or that it does not answer; null if all is well. */
+  #trouble = null;
+  #questions = 0;
+  #answered = 0;
+  #hasHadMicrophone = false;
   #isOut = false;
-  #changes = 0;
-  /** Whether the line lives, and the camera or its microphone does not. */
-  #isUnwell = false;
-  #hasHadSound = false;
+  #alarmTimer = null;
+  #healthTimer = null;
+  /** Ends the present pause. */
+  #wake = () => {};
 
   constructor(camera, login, video, image, changed) {
     Object.assign(this, { camera, login, video, image, changed });
-    this.wake = () => { if (!document.hidden && this.state === "dead") this.#again(0); };
-    addEventListener("online", this.wake);
-    document.addEventListener("visibilitychange", this.wake);
+    this.#liveness = new Liveness(video, () => {
+      this.#judge();
+      if (this.#isPlaying) this.#wake();
+      else this.#keepSession();
+    });
+    this.look = () => { if (!document.hidden) this.#wake(); };
+    addEventListener("online", this.look);
+    document.addEventListener("visibilitychange", this.look);
     // An iPhone pauses the video as it leaves full screen.
     this.resume = () => { if (!this.#isOver && !document.hidden) this.play(); };
     video.addEventListener("pause", this.resume);
-    this.healthTimer = setInterval(() => this.#checkHealth(), healthInterval);
   }
+
+  /** `true` if the line is alive, whatever the camera does. */
+  get isConnected() { return this.#liveness.cause === null; }
 
   get connection() { return this.#session?.connection ?? null; }
 
   start() {
-    if (!("RTCPeerConnection" in window)) return this.#showPictures("unsupported");
-    const codecs = RTCRtpReceiver.getCapabilities?.("video")?.codecs ?? null;
-    if (codecs && !codecs.some((codec) => codec.mimeType.toLowerCase() === "video/h264")) {
-      return this.#showPictures("noH264");
-    }
-    this.#connect();
+    this.#liveness.start();
+    this.#healthTimer = setInterval(() => this.#checkHealth(), healthInterval);
+    const codecs = window.RTCRtpReceiver?.getCapabilities?.("video")?.codecs;
+    if (!("RTCPeerConnection" in window)) this.#showPictures("unsupported");
+    else if (codecs && !codecs.some((codec) => codec.mimeType.toLowerCase() === "video/h264")) this.#showPictures("noH264");
+    else this.#keepSession();
   }
 
   close() {
+    if (this.#isOver) return;
     this.#isOver = true;
-    clearTimeout(this.#timer);
     clearTimeout(this.#alarmTimer);
-    clearInterval(this.healthTimer);
-    removeEventListener("online", this.wake);
-    document.removeEventListener("visibilitychange", this.wake);
+    clearInterval(this.#healthTimer);
+    removeEventListener("online", this.look);
+    document.removeEventListener("visibilitychange", this.look);
     this.video.removeEventListener("pause", this.resume);
-    this.#end();
-    this.#pictures?.abort();
+    this.#liveness.stop();
+    this.#session?.close();
+    this.#next?.close();
+    this.#pictures?.stop();
+    this.#wake();
     this.alarm.disarm();
   }
 
@@ -107,8 +143,18 @@ export class Player {
     this.changed(this);
   }
 
-  #set(state, cause = null) {
-    this.#changes += 1;
+  /** Derives the state from what comes, and from what the other side says. */
+  #judge() {
+    if (this.#isOver) return;
+    const missing = this.#liveness.cause;
+    const trouble = missing === null && ofTheWay.includes(this.#trouble) ? null : this.#trouble;
+    // A page that has only begun shows what it is refused for.
+    const isDead = missing === undefined ? trouble === "refused" : missing !== null || trouble !== null;
+    const alive = missing === undefined ? "connecting" : this.reason ? "pictures" : "live";
+    this.#set(isDead ? "dead" : alive, isDead ? trouble ?? missing : null);
+  }
+
+  #set(state, cause) {
     if (this.state === state && this.cause === cause) return;
     (this.state = state), (this.cause = cause);
     const isOut = state === "dead";
@@ -122,159 +168,222 @@ export class Player {
     this.changed(this);
   }
 
-  /** Says that the line is dead at once, and then what the other side says about it, if nothing has changed by then. */
-  async #die(cause) {
-    this.#set("dead", cause);
-    const change = this.#changes;
-    const found = await this.#findCause();
-    if (change === this.#changes && !this.#isOver) this.#set("dead", found === "well" ? cause : found);
-  }
-
-  #end() {
-    this.#liveness?.stop();
-    this.#session?.close();
-    (this.#liveness = null), (this.#session = null);
-  }
-
-  /** Connects again, after a pause that grows. */
-  #again(pause = pauses[Math.min(this.#attempt, pauses.length - 1)]) {
-    if (this.#isOver || this.#pictures) return;
-    clearTimeout(this.#timer);
-    this.#timer = setTimeout(() => this.#connect(), pause);
-  }
-
-  async #connect() {
-    if (this.#isOver || this.#pictures) return;
-    this.#end();
-    this.#attempt += 1;
-    const session = new Session(this.login);
-    this.#session = session;
-    const isCurrent = () => this.#session === session && !this.#isOver;
-    clearTimeout(this.#timer);
-    // A path that swallows packets says nothing.
-    this.#timer = setTimeout(() => {
-      if (!isCurrent()) return;
-      if (!this.#hasBeenLive && this.#attempt > 2) return this.#showPictures("blocked");
-      this.#again();
-      this.#die(this.cause ?? "unreachable");
-    }, openingTime);
-    try {
-      await session.open(`cameras/${encodeURIComponent(this.camera)}/whep`, (stream) => {
-        if (!isCurrent() || this.video.srcObject === stream) return;
-        this.video.srcObject = stream;
-        this.play();
-      }, (state) => {
-        if (!isCurrent()) return;
-        if (state === "connected") this.#watch(isCurrent);
-        if (state === "failed" || state === "closed") {
-          this.#again();
-          this.#die(this.cause ?? "unreachable");
-        }
-      });
-    } catch (error) {
-      if (isCurrent()) this.#refused(error instanceof Refusal ? error : new Refusal(0, String(error)));
-    }
-  }
-
-  /** Does what a refused offer asks for. */
-  #refused(refusal) {
-    clearTimeout(this.#timer);
-    if (refusal.status === 406) return this.#showPictures("noH264");
-    if (refusal.status === 501) return this.#showPictures("noServer");
-    this.#again();
-    if (refusal.status === 401 || refusal.status === 403) return this.#set("dead", "refused");
-    this.#die(this.cause ?? "unreachable");
-  }
-
-  #watch(isCurrent) {
-    if (this.#liveness) return;
-    this.#liveness = new Liveness(this.video, () => this.connection, (cause) => {
-      if (!isCurrent()) return;
-      clearTimeout(this.#timer);
-      if (cause === null) {
-        (this.#attempt = 0), (this.#hasBeenLive = true);
-        return this.#isUnwell ? this.#checkHealth() : this.#set("live");
-      }
-      // Where the other side is well and the picture stands still, the session may be the fault.
-      this.#again(Math.max(2000, pauses[Math.min(this.#attempt, pauses.length - 1)]));
-      this.#die(cause);
-    });
-    this.#liveness.start();
-  }
-
-  /** Asks the other side what is wrong: a cause, or "well". */
-  async #findCause() {
-    if (navigator.onLine === false) return "offline";
-    try {
-      const answer = await this.login.fetch("healthz", { signal: AbortSignal.timeout(2000) });
-      if (answer.status === 401 || answer.status === 403) return "refused";
-      const { cameras } = await answer.json();
-      // A refusal of another kind, as of too many log-ins, says nothing about the camera.
-      if (!cameras) return this.cause ?? "unreachable";
-      const camera = cameras?.find((one) => one.name === this.camera);
-      if (!camera) return "camera";
-      if (camera.sound === "present") this.#hasHadSound = true;
-      if (!camera.healthy) return causes[camera.state] ?? "failed";
-      return camera.sound === "absent" && this.#hasHadSound ? "microphone" : "well";
-    } catch {
-      return "unreachable";
-    }
-  }
-
-  /** Notices that the camera or its microphone is lost: pictures of a placeholder, and silence, go on. */
+  /** Asks how the camera is, unless the last question is not answered yet, or nobody can be reached. */
   async #checkHealth() {
-    const isAlive = this.state === "live" || this.state === "pictures";
-    if (!isAlive && !this.#isUnwell) return;
-    const change = this.#changes;
-    const found = await this.#findCause();
-    if (change !== this.#changes || this.#isOver) return;
-    if (found === "well") {
-      if (!this.#isUnwell) return;
-      this.#isUnwell = false;
-      if (this.#pictures) this.#set("pictures");
-      else if (this.#liveness?.cause === null) this.#set("live");
-    } else if (found !== "unreachable" && found !== "offline") {
-      this.#isUnwell = true;
-      this.#set("dead", found);
+    if (this.#isAsking || (this.#isReaching && ofTheWay.includes(this.#trouble))) return;
+    this.#isAsking = true;
+    await this.#ask(healthTime);
+    this.#isAsking = false;
+  }
+
+  /**
+   * Asks the other side how the camera is. Returns "answered", or "failed" or "silent" where no answer came; another
+   * question's answer may end it by `signal`.
+   */
+  async #ask(time, signal) {
+    const number = ++this.#questions;
+    const request = new AbortController();
+    const abort = () => request.abort();
+    const timer = setTimeout(abort, time);
+    signal?.addEventListener("abort", abort);
+    let outcome = "answered";
+    let trouble = null;
+    try {
+      trouble = await this.#findTrouble(request.signal);
+    } catch {
+      outcome = request.signal.aborted ? "silent" : "failed";
+      // A browser may wrongly say that it is not on line: this counts only where no answer came.
+      trouble = navigator.onLine === false ? "offline" : "unreachable";
+    }
+    clearTimeout(timer);
+    signal?.removeEventListener("abort", abort);
+    if (!this.#isOver && !signal?.aborted) this.#learn(number, trouble);
+    return outcome;
+  }
+
+  /** Takes the answer to a question. Answers may overtake each other: the one to the latest question counts. */
+  #learn(number, trouble) {
+    if (number <= this.#answered) return;
+    this.#answered = number;
+    this.#trouble = trouble;
+    this.#judge();
+  }
+
+  /** Returns what the other side says of the camera, null for a camera that is well. */
+  async #findTrouble(signal) {
+    const answer = await this.login.fetch("healthz", { signal });
+    if (answer.status === 401 || answer.status === 403) return "refused";
+    const { cameras } = await answer.json();
+    // A refusal of another kind, as of too many log-ins, says nothing about the camera.
+    if (!cameras) return ofTheWay.includes(this.#trouble) ? null : this.#trouble;
+    const camera = cameras.find((one) => one.name === this.camera);
+    if (!camera) return "camera";
+    if (camera.sound === "present") this.#hasHadMicrophone = true;
+    if (!camera.healthy) return troubles[camera.state] ?? "failed";
+    return deadSound.includes(camera.sound) && this.#hasHadMicrophone ? "microphone" : null;
+  }
+
+  get #isPlaying() {
+    return this.#session !== null && !this.#session.isLost && !this.reason && this.#liveness.cause === null;
+  }
+
+  /** Connects, and connects anew as long as no session delivers. */
+  async #keepSession() {
+    if (this.#isOver || this.#isPlaying) return;
+    // In the midst of a pause: it is over.
+    if (this.#isKeeping) return this.reason ? undefined : this.#wake();
+    if (["unsupported", "noH264"].includes(this.reason)) return;
+    this.#isKeeping = true;
+    let [count, undecoded] = [0, 0];
+    // The first offer asks by itself whether the other side answers.
+    let isReached = !this.#hasPlayed && this.#session === null;
+    while (!this.#isOver && !this.#isPlaying) {
+      if (!isReached) await this.#reach();
+      isReached = false;
+      // What was away may have come back by itself.
+      if (this.#isOver || this.#isPlaying) break;
+      const outcome = await this.#connect();
+      if (this.#isOver || this.#isPlaying) break;
+      if (outcome === "noH264") {
+        this.#showPictures(outcome);
+        break;
+      }
+      undecoded = outcome === "undecoded" ? undecoded + 1 : 0;
+      if (outcome === "noServer") this.#showPictures(outcome);
+      else if (outcome === "unconnected" && (!this.#hasPlayed || count > 0)) this.#showPictures("blocked");
+      else if (undecoded >= undecodedLimit) this.#showPictures("undecoded");
+      if (this.reason) {
+        this.#session?.close();
+        this.#session = null;
+      }
+      // A session with a picture gets its time for the sound.
+      const pause = Math.max(pauses[Math.min(count, pauses.length - 1)], outcome === "playing" ? 1000 : 0);
+      await this.#rest(this.reason ? this.retryTime : pause);
+      count = outcome === "noAnswer" ? 0 : count + 1;
+    }
+    this.#isKeeping = false;
+  }
+
+  #rest(time) {
+    return new Promise((resolve) => {
+      const timer = setTimeout(resolve, time);
+      this.#wake = () => { clearTimeout(timer); resolve(); };
+    });
+  }
+
+  /** Returns once the other side answers, or the session delivers again. */
+  async #reach() {
+    this.#isReaching = true;
+    // Where requests fail at once, a further one does no harm. Those that nobody answers wait for a sign.
+    const signs = new Signs();
+    for (let isSilent = false; !this.#isOver && !this.#isPlaying;) {
+      const begun = performance.now();
+      const awaitsSign = isSilent && navigator.onLine !== false;
+      if (!awaitsSign || await signs.next()) {
+        const outcome = await this.#askAgainAndAgain(awaitsSign ? askCount : 1);
+        if (outcome === "answered") break;
+        isSilent = outcome === "silent";
+      }
+      await this.#rest(begun + probeInterval - performance.now());
+    }
+    this.#isReaching = false;
+  }
+
+  /** Asks until one of `count` questions is answered. Returns "answered", "failed" or "silent". */
+  async #askAgainAndAgain(count) {
+    const isAnswered = new AbortController();
+    const questions = [];
+    for (let number = 0; number < count && !isAnswered.signal.aborted && !this.#isOver && !this.#isPlaying; number += 1) {
+      questions.push(this.#ask(probeTime, isAnswered.signal).then((outcome) => {
+        if (outcome === "answered") isAnswered.abort();
+        return outcome;
+      }));
+      await Promise.race([...questions, new Promise((resolve) => setTimeout(resolve, askInterval))]);
+    }
+    const outcomes = await Promise.all(questions);
+    return ["answered", "silent"].find((outcome) => outcomes.includes(outcome)) ?? "failed";
+  }
+
+  /** Opens a session beside the present one, which may still come back, and puts it in that one's place once it is there. */
+  async #connect() {
+    const session = new Session(this.login, () => this.#sessionChanged(session));
+    this.#next = session;
+    let early = null;
+    try {
+      early = setTimeout(() => {
+        if (session.isAnswered && !this.#hasPlayed) this.#showPictures("blocked");
+      }, firstTime);
+      await session.open(`cameras/${encodeURIComponent(this.camera)}/whep`);
+      clearTimeout(early);
+      if (this.#isOver || this.#isPlaying) {
+        session.close();
+        return "playing";
+      }
+      this.#session?.close();
+      this.#session = session;
+      if (this.video.srcObject !== session.stream) this.#attach(session);
+      if (!this.reason) this.#liveness.follow(session);
+      const outcome = await this.#firstPicture(session);
+      if (outcome === "playing") this.#plays(session);
+      return outcome;
+    } catch (error) {
+      session.close();
+      if (!(error instanceof Refusal)) return "unconnected";
+      return { 0: "noAnswer", 406: "noH264", 501: "noServer" }[error.status] ?? "refused";
+    } finally {
+      clearTimeout(early);
+      this.#next = null;
     }
   }
 
-  /** Shows pictures one by one, without sound, and asks for them again where they end. */
-  async #showPictures(reason) {
-    this.#end();
-    clearTimeout(this.#timer);
-    this.reason = reason;
-    let last = performance.now();
-    // A browser that can do more tries again; others cannot learn it.
-    const end = reason === "blocked" || reason === "noServer" ? last + retryTime : Infinity;
-    this.#pictures = new AbortController();
-    const watch = setInterval(() => {
-      if (performance.now() - last < patience) return;
-      if (!this.#isOut) this.#die("unreachable");
-      // What has come to a stop is asked for anew.
-      last = performance.now();
-      this.#pictures?.abort();
-    }, 500);
-    for (let attempt = 0; !this.#isOver && (performance.now() < end || this.#isOut); attempt += 1) {
-      this.#pictures = new AbortController();
-      const over = setTimeout(() => this.#pictures?.abort(), Math.min(end - performance.now(), 2 ** 31 - 1));
-      try {
-        const path = `cameras/${encodeURIComponent(this.camera)}/stream.mjpg?fps=10`;
-        await showPictures(this.login, path, this.image, this.#pictures.signal, (time) => {
-          (last = time), (attempt = 0);
-          if (!this.#isUnwell) this.#set("pictures");
-        });
-      } catch {
-        // Asked for again.
-      }
-      clearTimeout(over);
-      if (performance.now() >= end && !this.#isOut) break;
-      await new Promise((resolve) => setTimeout(resolve, pauses[Math.min(attempt + 1, pauses.length - 1)]));
+  #sessionChanged(session) {
+    if (session === this.#next && session.isAnswered) {
+      this.hasSound = session.hasSound;
+      // The sooner the video has it, the sooner the first picture is there.
+      if (!this.#session) this.#attach(session);
+      this.changed(this);
     }
-    clearInterval(watch);
-    if (this.#isOver) return;
-    (this.#pictures = null), (this.reason = null), (this.#attempt = 1);
-    this.#set("connecting");
-    this.#connect();
+    if (session === this.#session && session.isLost) this.#keepSession();
+  }
+
+  #attach(session) {
+    this.video.srcObject = session.stream;
+    this.play();
+  }
+
+  /** Waits for the first picture: "playing", or what there is instead. */
+  async #firstPicture(session) {
+    const end = performance.now() + pictureTime;
+    let figures = { packets: 0, decoded: 0 };
+    while (performance.now() < end && !session.isLost && !this.#isOver) {
+      figures = await session.figures();
+      if (figures.decoded > 0) return "playing";
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+    return session.isLost ? "unconnected" : figures.packets > 0 ? "undecoded" : "noPicture";
+  }
+
+  #plays(session) {
+    this.#hasPlayed = true;
+    if (!this.reason) return;
+    this.#pictures?.stop();
+    (this.#pictures = null), (this.reason = null);
+    this.#liveness.follow(session);
+    this.#judge();
+    this.changed(this);
+  }
+
+  /** Shows pictures one by one, without sound, until a session delivers. */
+  #showPictures(reason) {
+    if (this.#isOver || this.reason === reason) return;
+    this.reason = reason;
+    this.#liveness.follow(null);
+    const path = `cameras/${encodeURIComponent(this.camera)}/stream.mjpg?fps=10`;
+    if (!this.#pictures) {
+      this.#pictures = new Pictures(this.login, path, this.image, () => this.#liveness.sawPicture(), () => this.#reach());
+      this.#pictures.start();
+    }
+    this.#judge();
+    this.changed(this);
   }
 }

@@ -1,6 +1,11 @@
 // One WebRTC session with a camera: an offer by HTTP, an answer, and then picture and sound (draft-ietf-wish-whep).
 
-/** The request was refused; `status` is that of HTTP, 0 if no answer came. */
+/** The time for the answer to an offer, in milliseconds. */
+const answerTime = 4000;
+/** The time from the answer until the connection is there, in milliseconds. */
+const connectionTime = 6000;
+
+/** The offer was refused; `status` is that of HTTP, 0 if no answer came. */
 export class Refusal extends Error {
   constructor(status, message) {
     super(message);
@@ -8,52 +13,121 @@ export class Refusal extends Error {
   }
 }
 
+/** The offer was answered, and no packet came through. */
+export class Unconnected extends Error {}
+
 export class Session {
+  /** Picture and sound, from the answer on. */
+  stream = new MediaStream();
+  /** `true` if the camera sends sound. */
+  hasSound = false;
+  /** `true` from the answer on. */
+  isAnswered = false;
+  /** `true` if the connection is lost for good. */
+  isLost = false;
   #connection = null;
   #url = null;
   #login;
+  #request = new AbortController();
 
-  /** @param {Login} login */
-  constructor(login) { this.#login = login; }
+  /**
+   * @param {Login} login
+   * @param {() => void} changed is called when the answer is there, and when the connection is lost
+   */
+  constructor(login, changed) {
+    this.#login = login;
+    this.changed = changed;
+  }
 
   get connection() { return this.#connection; }
 
   /**
-   * Connects to the camera at `url`.
-   * @param {(stream: MediaStream) => void} play takes the stream once a track is there
-   * @param {(state: string) => void} changed takes the connection's states
+   * Connects to the camera at `url`; returns once packets may come.
+   * @throws {Refusal | Unconnected}
    */
-  async open(url, play, changed) {
+  async open(url) {
     const connection = new RTCPeerConnection({ bundlePolicy: "max-bundle", rtcpMuxPolicy: "require" });
     this.#connection = connection;
-    const stream = new MediaStream();
     connection.addTransceiver("video", { direction: "recvonly" });
-    connection.addTransceiver("audio", { direction: "recvonly" });
+    const sound = connection.addTransceiver("audio", { direction: "recvonly" });
     connection.ontrack = ({ track, receiver }) => {
       // Live: nothing is kept back for smoothness.
       if ("jitterBufferTarget" in receiver) receiver.jitterBufferTarget = 0;
-      stream.addTrack(track);
-      play(stream);
+      this.stream.addTrack(track);
     };
-    connection.onconnectionstatechange = () => changed(connection.connectionState);
+    const connected = this.#connected(connection);
     await connection.setLocalDescription();
     // The other side finds this one by its checks: no candidate of this side needs to be told.
-    let answer;
+    const answer = await this.#exchange(url, connection.localDescription.sdp);
+    if (this.#connection !== connection) throw new Unconnected("closed");
     try {
-      answer = await this.#login.fetch(url, {
-        method: "POST", body: connection.localDescription.sdp, headers: { "Content-Type": "application/sdp" },
-      });
-    } catch {
-      throw new Refusal(0, "no answer");
+      await connection.setRemoteDescription({ type: "answer", sdp: answer });
+    } catch (error) {
+      throw new Unconnected(String(error));
     }
-    if (!answer.ok) throw new Refusal(answer.status, await answer.text());
-    this.#url = new URL(answer.headers.get("Location"), answer.url).href;
-    if (connection.signalingState === "closed") return this.close();
-    await connection.setRemoteDescription({ type: "answer", sdp: await answer.text() });
+    this.hasSound = sound.currentDirection === "recvonly";
+    this.isAnswered = true;
+    this.changed();
+    const timer = setTimeout(() => connected.refuse(new Unconnected("no packet")), connectionTime);
+    await connected.promise.finally(() => clearTimeout(timer));
+  }
+
+  /** A promise of the connection, and the function that breaks it. */
+  #connected(connection) {
+    let refuse;
+    const promise = new Promise((resolve, reject) => {
+      refuse = reject;
+      connection.onconnectionstatechange = () => {
+        const state = connection.connectionState;
+        if (state === "connected") resolve();
+        if (state !== "failed" && state !== "closed") return;
+        reject(new Unconnected(state));
+        this.isLost = true;
+        this.changed();
+      };
+    });
+    // Nobody waits for it before the answer.
+    promise.catch(() => {});
+    this.refuse = refuse;
+    return { promise, refuse };
+  }
+
+  /** Sends the offer; the answer. */
+  async #exchange(url, offer) {
+    const timer = setTimeout(() => this.#request.abort(), answerTime);
+    try {
+      const answer = await this.#login.fetch(url, {
+        method: "POST", body: offer, headers: { "Content-Type": "application/sdp" }, signal: this.#request.signal,
+      });
+      const text = await answer.text();
+      if (!answer.ok) throw new Refusal(answer.status, text);
+      this.#url = new URL(answer.headers.get("Location"), answer.url).href;
+      if (this.#connection === null) this.close();
+      return text;
+    } catch (error) {
+      throw error instanceof Refusal ? error : new Refusal(0, "no answer");
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  /** What has come so far: packets of sound, packets of pictures, and decoded pictures. */
+  async figures() {
+    const figures = { sound: 0, packets: 0, decoded: 0 };
+    const statistics = await this.#connection?.getStats();
+    for (const report of statistics?.values() ?? []) {
+      if (report.type !== "inbound-rtp") continue;
+      if (report.kind === "audio") figures.sound = report.packetsReceived;
+      if (report.kind === "video") (figures.packets = report.packetsReceived), (figures.decoded = report.framesDecoded ?? 0);
+    }
+    return figures;
   }
 
   /** Ends the session, here and there. */
   close() {
+    this.changed = () => {};
+    this.#request.abort();
+    this.refuse?.(new Unconnected("closed"));
     this.#connection?.close();
     this.#connection = null;
     if (!this.#url) return;

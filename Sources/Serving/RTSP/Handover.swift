@@ -53,8 +53,7 @@ final class Handover: Sendable {
   /// - Throws: ``SystemFailure``, or NIO's errors.
   func attach(to group: any EventLoopGroup) throws {
     // NIO closes the descriptor, once it has a channel for it.
-    let descriptor = fcntl(wakeUp.fileDescriptor, F_DUPFD_CLOEXEC, 0)
-    guard descriptor >= 0 else { throw SystemFailure("fcntl") }
+    let descriptor = try FileDescriptor(from: "fcntl") { fcntl(wakeUp.fileDescriptor, F_DUPFD_CLOEXEC, 0) }
     let ownership = Ownership()
     do {
       _ = try NIOPipeBootstrap(group: group)
@@ -67,11 +66,12 @@ final class Handover: Sendable {
             try channel.pipeline.syncOperations.addHandler(HandoverHandler(self))
           }
         }
-        .takingOwnershipOfDescriptor(input: descriptor).wait()
+        .takingOwnershipOfDescriptor(input: descriptor.number).wait()
     } catch {
-      if !ownership.isTaken.load(ordering: .acquiring) { close(descriptor) }
+      if ownership.isTaken.load(ordering: .acquiring) { _ = descriptor.take() }
       throw error
     }
+    _ = descriptor.take()
   }
 
   /// Exchanges the waiting work for `empty`, so that neither side allocates.

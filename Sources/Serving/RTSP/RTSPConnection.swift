@@ -1,3 +1,4 @@
+import CLinux
 import NIOCore
 import Platform
 import RTP

@@ -56,10 +56,9 @@ package enum RTSPServerEvent: Sendable, CustomStringConvertible {
 /// The events at a server, handed from its thread to the reader of the log. Floods of events are summed up.
 package final class RTSPServerEvents: Sendable {
   private struct Waiting {
-    var events: [RTSPServerEvent] = []
-    var failedLogins: [String: Int] = [:]
-    var closed: [Closing: Int] = [:]
-    var missed: [String: Int] = [:]
+    var failedLogins = FloodCounts<String>(limit: RTSPServerEvents.limit)
+    var closed = FloodCounts<Closing>(limit: RTSPServerEvents.limit)
+    var missed = FloodCounts<String>(limit: RTSPServerEvents.limit)
     /// The cameras at the time of the last request for a missing one.
     var cameras: [String] = []
     var turnedAway = 0
@@ -72,6 +71,7 @@ package final class RTSPServerEvents: Sendable {
     let reason: String
   }
 
+  private let queue = EventQueue<RTSPServerEvent>(limit: RTSPServerEvents.limit)
   private let waiting = Mutex(Waiting())
 
   /// The most events that wait, and the most addresses whose failures are counted separately.
@@ -86,56 +86,45 @@ package final class RTSPServerEvents: Sendable {
   /// Takes the events since the last call, oldest first; sums of failures every ten seconds.
   package func take(at now: Instant = .now()) -> [RTSPServerEvent] {
     waiting.withLock { waiting in
-      var events = waiting.events
-      waiting.events.removeAll()
+      var events = queue.take()
       let isSilent =
         waiting.turnedAway == 0 && waiting.fromElsewhere == 0 && waiting.failedLogins.isEmpty && waiting.closed.isEmpty
         && waiting.missed.isEmpty
       guard now >= waiting.nextSum, !isSilent else { return events }
       waiting.nextSum = now + Self.sumInterval
-      for (address, count) in waiting.failedLogins.sorted(by: { $0.key < $1.key }) {
+      for (address, count) in waiting.failedLogins.take().sorted(by: { $0.key < $1.key }) {
         events.append(.loginsFailed(address: address, count: count))
       }
-      for (address, count) in waiting.missed.sorted(by: { $0.key < $1.key }) {
+      for (address, count) in waiting.missed.take().sorted(by: { $0.key < $1.key }) {
         events.append(.missed(address: address, cameras: waiting.cameras, count: count))
       }
       if waiting.turnedAway > 0 { events.append(.turnedAway(count: waiting.turnedAway)) }
-      for (closing, count) in waiting.closed {
+      for (closing, count) in waiting.closed.take() {
         events.append(.closed(address: closing.address, reason: closing.reason, count: count))
       }
       if waiting.fromElsewhere > 0 { events.append(.fromElsewhere(count: waiting.fromElsewhere)) }
-      waiting.failedLogins.removeAll()
-      waiting.closed.removeAll()
-      waiting.missed.removeAll()
       (waiting.turnedAway, waiting.fromElsewhere) = (0, 0)
       return events
     }
   }
 
-  func add(_ event: RTSPServerEvent) {
-    waiting.withLock { if $0.events.count < Self.limit { $0.events.append(event) } }
-  }
+  func add(_ event: RTSPServerEvent) { queue.add(event) }
 
   func loginFailed(from address: String) {
-    waiting.withLock { waiting in
-      let isKnown = waiting.failedLogins[address] != nil || waiting.failedLogins.count < Self.limit
-      waiting.failedLogins[isKnown ? address : Self.others, default: 0] += 1
-    }
+    waiting.withLock { $0.failedLogins.add(address, orElse: Self.others) }
   }
 
   func missed(by address: String, cameras: [String]) {
     waiting.withLock { waiting in
       waiting.cameras = cameras
-      let isKnown = waiting.missed[address] != nil || waiting.missed.count < Self.limit
-      waiting.missed[isKnown ? address : Self.others, default: 0] += 1
+      waiting.missed.add(address, orElse: Self.others)
     }
   }
 
   func closed(_ address: String, reason: String) {
-    waiting.withLock { waiting in
-      let closing = Closing(address: address, reason: reason)
-      let isKnown = waiting.closed[closing] != nil || waiting.closed.count < Self.limit
-      waiting.closed[isKnown ? closing : Closing(address: Self.others, reason: "various reasons"), default: 0] += 1
+    waiting.withLock {
+      $0.closed.add(
+        Closing(address: address, reason: reason), orElse: Closing(address: Self.others, reason: "various reasons"))
     }
   }
 

@@ -84,7 +84,7 @@ import Testing
     return users
   }
 
-  private func refusal(_ outcome: DigestAuthenticator.Outcome) -> DigestAuthenticator.Refusal? {
+  private func refusal(_ outcome: DigestAuthenticator.Outcome) -> DigestAuthenticator.Rejection? {
     switch outcome {
     case .granted: nil
     case .challenge(_, let refusal), .badRequest(let refusal): refusal
@@ -112,7 +112,7 @@ import Testing
       // Without qop: on its own connection only, there as often as it likes.
       (try answer(challenge, nc: nil), 1, .zero, nil), (try answer(challenge, nc: nil), 1, .zero, nil),
       (try answer(challenge, nc: nil), 2, .zero, .stale), (try answer(challenge, nc: nil), 1, late, .stale),
-    ] as [(String, UInt64, Instant, DigestAuthenticator.Refusal?)] {
+    ] as [(String, UInt64, Instant, DigestAuthenticator.Rejection?)] {
       let outcome = server.authenticate(request(header, connection: connection), at: time)
       #expect(refusal(outcome) == expected, "\(header)")
       if expected == nil { #expect(outcome == alice) }

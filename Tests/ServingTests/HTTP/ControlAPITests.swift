@@ -18,7 +18,8 @@ import Testing
         "source.width=1280", "source.height=720", "source.fps=29.97",
         "sound.present=True", "sound.name=C920", "sound.rms_dbfs=-42.5", "sound.peak_dbfs=-20",
         "sound.loudest_rms_dbfs=-42.5",
-        "sound.loudest_peak_dbfs=-20", "sound.muted=False",
+        "sound.loudest_peak_dbfs=-20", "sound.digital_silence_seconds=75", "sound.muted=False", "sound.period_ms=10",
+        "sound.timestamps=driver", "sound.unstamped=0",
         "sound.gain_db=3", "sound.clipped=7", "sound.silence_seconds=0.5", "sound.drift_ppm=-12.5", "sound.overruns=1",
         "sound.losses=0", "sound.encoded=500", "sound.failed=0", "sound.dropped=0",
         "orientation.degrees=90",
@@ -29,6 +30,8 @@ import Testing
         "frames.sent=97",
         "adaptation.thermal_state=serious", "adaptation.temperature=81.5", "adaptation.zone=cpu-thermal",
         "adaptation.load=0.25", "adaptation.maximum_fps=25", "adaptation.bitrate_share=0.7", "adaptation.changes=2",
+        "quality.x264_preset=veryfast", "quality.reason=room", "quality.encode_p99_ms=9.5",
+        "quality.encode_limit_ms=16.7", "quality.processors=0.42", "quality.processor_budget=2", "quality.changes=1",
         "frames.dropped=3",
         "frames.dropped_by_cause.encoder_late=2", "frames.dropped_by_cause.network=1",
         "destinations.0.url=rtp://127.0.0.1:5004", "destinations.0.packets=700", "destinations.0.bytes=840000",
@@ -165,7 +168,8 @@ import Testing
   @Test func `A wrong path or method is told the right ones`() throws {
     let served = try ServedControl()
     for route in [
-      "/page", "/page/nothing.js", "/whep/", "/v1", "/v1/statuses", "/v2/status", "/v1/%2e%2e/status", "/v1/status/x",
+      "/page", "/page/nothing.js", "/whep/x/y", "/v1", "/v1/statuses", "/v2/status", "/v1/%2e%2e/status",
+      "/v1/status/x",
     ] {
       let answer = try served.curl(["--path-as-is"], route)
       #expect(answer.status == 404, "\(route)")

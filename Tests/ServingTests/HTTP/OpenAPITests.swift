@@ -14,14 +14,14 @@ import Testing
   /// The routes that are no part of the API: the page, and WHEP, which has a specification of its own.
   private static let others: [String: Set<String>] = {
     let files = [
-      "alarm.js", "app.js", "elements.js", "icon.png", "icon.svg", "liveness.js", "login.js", "manifest.webmanifest",
-      "mjpeg.js",
-      "page.css", "phones.js", "player.js", "strings.js", "viewers.js", "whep.js",
+      "alarm.js", "alerts.js", "app.js", "elements.js", "events.js", "icon.png", "icon.svg", "liveness.js", "login.js",
+      "manifest.webmanifest", "mjpeg.js", "page.css", "phones.js", "player.js", "reach.js", "strings.js", "viewers.js",
+      "whep.js", "worker.js",
     ]
     var routes: [String: Set<String>] = ["/": ["get"], "/ca.crt": ["get"]]
     for file in files { routes["/page/\(file)"] = ["get"] }
     for path in ["/whep", "/cameras/{camera}/whep"] {
-      (routes[path], routes["\(path)/{session}"]) = (["post", "options"], ["delete"])
+      (routes[path], routes["\(path)/{session}"]) = (["get", "post", "options"], ["get", "delete"])
     }
     return routes
   }()
@@ -36,7 +36,7 @@ import Testing
     let methods = paths.mapValues { Set($0.keys).subtracting(["parameters"]) }.merging(Self.others) { one, _ in one }
     for (path, expected) in methods {
       let route = path.replacing("{camera}", with: "camera").replacing("{session}", with: "0123")
-        .replacing("{phone}", with: "anna")
+        .replacing("{phone}", with: "anna").replacing("{event}", with: "1")
       let answer = try served.curl(["-X", "TRACE"], route)
       #expect(answer.status == 405)
       // GET is answered to HEAD as well, which OpenAPI need not say.
@@ -52,7 +52,9 @@ import Testing
   }
 
   /// Returns `true` for a route whose answer has no end.
-  static func isStream(_ route: String) -> Bool { route.hasSuffix(".mjpg") || route.hasSuffix(".mp3") }
+  static func isStream(_ route: String) -> Bool {
+    [".mjpg", ".mp3", "/events"].contains { route.hasSuffix($0) }
+  }
 
   @Test(arguments: [false, true])
   func `Every request is answered as it says`(overNetwork: Bool) throws {
@@ -87,7 +89,7 @@ import Testing
       for (method, operation) in item.sorted(by: { $0.key < $1.key }) {
         guard let operation = operation as? Object else { continue }
         let route = path.replacingOccurrences(of: "{camera}", with: "camera")
-          .replacingOccurrences(of: "{phone}", with: "anna")
+          .replacingOccurrences(of: "{phone}", with: "anna").replacingOccurrences(of: "{event}", with: "1")
         var body: String?
         if let request = operation["requestBody"] as? Object {
           let content = try #require((request["content"] as? [String: Object])?["application/json"])
@@ -110,6 +112,12 @@ import Testing
         if path.contains("{camera}") {
           let unknown = path.replacingOccurrences(of: "{camera}", with: "attic")
           try ask(method, unknown, body: body, operation, expecting: 404)
+        }
+        if path.contains("{event}") {
+          for (event, code) in [("99", 404), ("x", 400)] {
+            let unknown = path.replacingOccurrences(of: "{event}", with: event)
+            try ask(method, unknown, body: nil, operation, expecting: code)
+          }
         }
         if path.contains("{phone}") { try ask(method, "/v1/phones/nobody", body: nil, operation, expecting: 404) }
         let isPublic = (operation["security"] as? [Object])?.isEmpty == true
@@ -171,9 +179,12 @@ import Testing
     let paths = try #require(try Self.document()["paths"] as? [String: Object])
     let served = try ServedControl(cameras: ["nursery", "garden"])
     for (path, item) in paths where !path.contains("{camera}") && !path.hasPrefix("/v1/phones") {
-      for (method, operation) in item {
+      for (method, operation) in item where method != "parameters" {
         let responses = try #require((operation as? Object)?["responses"] as? Object)
-        let answer = try served.curl(["-X", method.uppercased()], path)
+        // What streams for ever has answered before it is cut off.
+        let limit = Self.isStream(path) ? ["--max-time", "2"] : []
+        let route = path.replacing("{event}", with: "1")
+        let answer = try served.curl(limit + ["-X", method.uppercased()], route)
         #expect((responses["409"] != nil) == (answer.status == 409), "\(method) \(path): \(answer.status)")
       }
     }

@@ -131,7 +131,7 @@
       #expect(try camera.server.statistics().playing == 0)
       #expect(camera.pipeline.statistics.destinations.isEmpty)
       // The program's own, by what is open towards the camera's port: other tests run beside this one.
-      let table = try String(contentsOfFile: "/proc/net/tcp", encoding: .utf8)
+      let table = try KernelFile.text("/proc/net/tcp")
       let hex = String(format: "0100007F:%04X", camera.port)
       let open = table.split(separator: "\n").filter { line in
         let fields = line.split(separator: " ")

@@ -24,7 +24,7 @@ package struct ControlChange: Sendable, CustomStringConvertible {
   }
 }
 
-/// What a client gets by HTTP until it leaves.
+/// An answer of HTTP that lasts until its client leaves.
 package enum EndlessAnswer: String, Sendable {
   /// JPEG pictures, `/stream.mjpg`.
   case pictures = "mjpeg"
@@ -107,10 +107,9 @@ package enum ControlEvent: Sendable, CustomStringConvertible {
 /// summed up.
 package final class ControlEvents: Sendable {
   private struct Waiting {
-    var events: [ControlEvent] = []
     var unsaid = 0
-    var lacking: [Lacking: Int] = [:]
-    var failedLogins: [String: Int] = [:]
+    var lacking = FloodCounts<Lacking>(limit: ControlEvents.limit)
+    var failedLogins = FloodCounts<String>(limit: ControlEvents.limit)
     var crossSite = 0
     var turnedAway = 0
     var totals = Totals()
@@ -135,6 +134,7 @@ package final class ControlEvents: Sendable {
     package init() {}
   }
 
+  private let queue = EventQueue<ControlEvent>(limit: ControlEvents.eventLimit)
   private let waiting = Mutex(Waiting())
 
   /// The totals since the start, taken or not.
@@ -142,6 +142,8 @@ package final class ControlEvents: Sendable {
 
   /// The most addresses whose failures are counted separately.
   package static let limit = 64
+  /// The name that stands for further addresses once there are too many.
+  private static let others = "other addresses"
   /// The most events that wait to be reported: more than occur in a second.
   static let eventLimit = 1000
   /// The interval between sums.
@@ -152,54 +154,44 @@ package final class ControlEvents: Sendable {
   /// Takes the events since the last call, oldest first; sums every ten seconds.
   package func take(at now: Instant = .now()) -> [ControlEvent] {
     waiting.withLock { waiting in
-      var events = waiting.events
-      waiting.events.removeAll()
+      var events = queue.take()
       if waiting.unsaid > 0 { events.append(.unsaid(count: waiting.unsaid)) }
       waiting.unsaid = 0
       let isSilent =
         waiting.failedLogins.isEmpty && waiting.lacking.isEmpty && waiting.crossSite + waiting.turnedAway == 0
       guard now >= waiting.nextSum, !isSilent else { return events }
       waiting.nextSum = now + Self.sumInterval
-      for (lacking, count) in waiting.lacking.sorted(by: { $0.key.who < $1.key.who }) {
+      for (lacking, count) in waiting.lacking.take().sorted(by: { $0.key.who < $1.key.who }) {
         events.append(
           .lacksRole(who: lacking.who, place: lacking.place, needed: lacking.needed, count: count))
       }
-      waiting.lacking.removeAll()
-      for (address, count) in waiting.failedLogins.sorted(by: { $0.key < $1.key }) {
+      for (address, count) in waiting.failedLogins.take().sorted(by: { $0.key < $1.key }) {
         events.append(.loginsFailed(address: address, count: count))
       }
       if waiting.crossSite > 0 { events.append(.crossSite(count: waiting.crossSite)) }
       if waiting.turnedAway > 0 { events.append(.turnedAway(count: waiting.turnedAway)) }
-      waiting.failedLogins.removeAll()
       (waiting.crossSite, waiting.turnedAway) = (0, 0)
       return events
     }
   }
 
   func add(_ event: ControlEvent) {
-    waiting.withLock { waiting in
-      if waiting.events.count < Self.eventLimit {
-        waiting.events.append(event)
-      } else if case .changed = event {
-        waiting.unsaid += 1
-      }
-    }
+    if !queue.add(event), case .changed = event { waiting.withLock { $0.unsaid += 1 } }
   }
 
   func loginFailed(from address: String) {
     waiting.withLock { waiting in
       waiting.totals.failedLogins += 1
-      let isKnown = waiting.failedLogins[address] != nil || waiting.failedLogins.count < Self.limit
-      waiting.failedLogins[isKnown ? address : "other addresses", default: 0] += 1
+      waiting.failedLogins.add(address, orElse: Self.others)
     }
   }
 
   func lacksRole(_ who: String, at place: String, needed: Role) {
-    waiting.withLock { waiting in
-      let lacking = Lacking(who: who, place: place, needed: needed.rawValue)
-      let isKnown = waiting.lacking[lacking] != nil || waiting.lacking.count < Self.limit
-      let others = Lacking(who: "others", place: "other addresses", needed: needed.rawValue)
-      waiting.lacking[isKnown ? lacking : others, default: 0] += 1
+    let needed = needed.rawValue
+    waiting.withLock {
+      $0.lacking.add(
+        Lacking(who: who, place: place, needed: needed),
+        orElse: Lacking(who: "others", place: Self.others, needed: needed))
     }
   }
 

@@ -35,8 +35,13 @@ package struct HealthStatus: Codable, Hashable, Sendable {
     case present
     /// Viewers hear silence, as was requested.
     case muted
+    /// The microphone has recorded nothing but digital silence for a minute: it is switched off, or broken.
+    case silent
     /// The microphone is away; viewers hear silence.
     case absent
+    /// The microphone is there, but neither delivers nor fails, and viewers hear silence; or the program's thread of
+    /// sound stands still, and viewers get no sound.
+    case stuck
   }
 
   /// The health of one camera.
@@ -49,7 +54,7 @@ package struct HealthStatus: Codable, Hashable, Sendable {
     package var healthy: Bool
     /// The fault, for the user; nil if there is none.
     package var reason: String?
-    /// What viewers hear; nil for a stream without sound. Silence alone does not make a camera unhealthy.
+    /// The sound that viewers hear; nil for a stream without sound. Silence alone does not make a camera unhealthy.
     package var sound: Sound?
 
     /// Creates a camera's health.

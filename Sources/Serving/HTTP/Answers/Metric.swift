@@ -13,6 +13,7 @@ package enum Metric: String, CaseIterable, Sendable {
   case rtspRequestsRefused = "nightjar_rtsp_requests_refused_total"
   case failedLogins = "nightjar_failed_logins_total"
   case connectionsRefused = "nightjar_connections_refused_total"
+  case browserPortRefused = "nightjar_browser_port_refused_total"
 
   // A camera.
   case healthy = "nightjar_camera_healthy"
@@ -44,6 +45,9 @@ package enum Metric: String, CaseIterable, Sendable {
   case recoveries = "nightjar_encoder_recoveries_total"
   case switches = "nightjar_orientation_switches_total"
   case adaptations = "nightjar_encoder_adaptations_total"
+  case passed = "nightjar_encoder_passed_frames_total"
+  case handovers = "nightjar_encoder_handovers_total"
+  case effort = "nightjar_encoder_effort"
 
   // Its viewers.
   case viewers = "nightjar_viewers"
@@ -76,6 +80,7 @@ package enum Metric: String, CaseIterable, Sendable {
   case soundLevel = "nightjar_sound_rms_dbfs"
   case soundPeak = "nightjar_sound_peak_dbfs"
   case soundClipped = "nightjar_sound_clipped_samples_total"
+  case soundDigitalSilence = "nightjar_sound_digital_silence_seconds"
   case soundSilence = "nightjar_sound_silence_seconds_total"
   case mp3Frames = "nightjar_mp3_frames_total"
   case mp3Skipped = "nightjar_mp3_skipped_total"
@@ -113,6 +118,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case .temperature: ["zone"]
     case .thermalState: ["state"]
     case .failedLogins, .connectionsRefused: ["server"]
+    case .browserPortRefused: ["cause"]
     case .state: ["camera", "state"]
     case .dropped: ["camera", "cause"]
     case .stageLatency: ["camera", "stage"]
@@ -139,6 +145,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case .rtspRequestsRefused: "RTSP requests refused, and input that is not RTSP."
     case .failedLogins: "Logins with a wrong name, password or token."
     case .connectionsRefused: "Connections refused because there were too many."
+    case .browserPortRefused: "Datagrams and connections refused at the port of browsers."
     case .healthy: "1 if the camera's stream is healthy by /healthz, otherwise 0."
     case .state: "1 for the camera's state by /healthz, and 0 for the other states."
     case .losses: "Losses of the camera."
@@ -163,7 +170,10 @@ package enum Metric: String, CaseIterable, Sendable {
     case .hangs: "Fail-overs because a driver did not answer."
     case .recoveries: "Switches back to the hardware encoder."
     case .switches: "Rotations at which another encoder took over."
-    case .adaptations: "Switches to an encoder of another size or preset, to spare the host."
+    case .adaptations: "Changes of the encoder's size or preset while it streams."
+    case .passed: "Frames of the camera's own H.264 that were passed on."
+    case .handovers: "Changes between the camera's own H.264 and frames encoded here."
+    case .effort: "The number of x264's preset, 0 for ultrafast; absent if the preset is configured."
     case .viewers:
       "Current viewers: given destinations, clients by RTSP, browsers by WebRTC, and clients that watch JPEG pictures or listen to "
         + "MP3."
@@ -192,6 +202,8 @@ package enum Metric: String, CaseIterable, Sendable {
     case .soundLevel: "The root mean square of the last tenth of a second; 0 is full scale, -100 is silence."
     case .soundPeak: "The largest sample of the last tenth of a second, on the same scale."
     case .soundClipped: "Samples clipped by the microphone or by the gain."
+    case .soundDigitalSilence:
+      "The time for which the microphone has recorded nothing but digital silence; 0 while it records."
     case .soundSilence: "Silence in the place of samples that did not come."
     case .mp3Frames: "MP3 frames of 24 ms, encoded once for all listeners by HTTP."
     case .mp3Skipped: "Frames of 20 ms that listeners by HTTP miss because the MP3 encoder was late."

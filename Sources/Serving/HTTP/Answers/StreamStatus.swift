@@ -255,6 +255,34 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     }
   }
 
+  /// The choice of x264's preset by measurement.
+  package struct Quality: Codable, Hashable, Sendable {
+    /// x264's preset.
+    package var x264Preset: String
+    /// The reason for the last change: `room`, `late`, `slow`, `budget` or `heat`; nil before any.
+    package var reason: String?
+    /// The encode time of 99 in 100 frames in the last seconds, in milliseconds; nil before it is known.
+    package var encodeP99Ms: Double?
+    /// The limit for that time, in milliseconds: half a frame interval.
+    package var encodeLimitMs: Double
+    /// The processors that the program used in the last seconds; nil before it is known.
+    package var processors: Double?
+    /// The processors that the program may use, for all cameras and viewers together.
+    package var processorBudget: Double
+    /// The number of changes so far.
+    package var changes: Int
+
+    /// Creates a choice.
+    package init(
+      x264Preset: String, reason: String?, encodeP99Ms: Double?, encodeLimitMs: Double, processors: Double?,
+      processorBudget: Double, changes: Int
+    ) {
+      (self.x264Preset, self.reason) = (x264Preset, reason)
+      (self.encodeP99Ms, self.encodeLimitMs) = (encodeP99Ms, encodeLimitMs)
+      (self.processors, self.processorBudget, self.changes) = (processors, processorBudget, changes)
+    }
+  }
+
   /// The requested state of the camera's own settings.
   package struct Controls: Codable, Hashable, Sendable {
     /// `off`, `settling` or `locked`.
@@ -287,6 +315,8 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     package var loudestRmsDbfs: Double
     /// The largest sample of the last second, in dBFS.
     package var loudestPeakDbfs: Double
+    /// Seconds for which the microphone has recorded nothing but digital silence; zero while it records.
+    package var digitalSilenceSeconds: Double
     /// `true` if viewers get silence on request.
     package var muted: Bool
     /// The gain in dB.
@@ -297,6 +327,12 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     package var silenceSeconds: Double
     /// The deviation of the microphone's clock, in ppm.
     package var driftPpm: Double
+    /// The milliseconds between two deliveries of the microphone; nil for a source without a card.
+    package var periodMs: Double?
+    /// The source of the samples' times: `driver`, `wake-up` or `clock`; nil for a source without a card.
+    package var timestamps: String?
+    /// The number of deliveries whose time is not the driver's, because the driver had none.
+    package var unstamped: Int
     /// The number of times that samples were lost, because nobody read them in time.
     package var overruns: Int
     /// The number of times that the microphone was lost.
@@ -317,11 +353,14 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     /// Creates a status; see the properties.
     package init(
       present: Bool, name: String, rmsDbfs: Double, peakDbfs: Double, loudestRmsDbfs: Double? = nil,
-      loudestPeakDbfs: Double? = nil, muted: Bool, gainDb: Double, clipped: Int64,
-      silenceSeconds: Double, driftPpm: Double, overruns: Int, losses: Int, encoded: Int, failed: Int = 0,
+      loudestPeakDbfs: Double? = nil, digitalSilenceSeconds: Double = 0, muted: Bool, gainDb: Double, clipped: Int64,
+      silenceSeconds: Double, driftPpm: Double, periodMs: Double? = nil, timestamps: String? = nil, unstamped: Int = 0,
+      overruns: Int, losses: Int, encoded: Int, failed: Int = 0,
       dropped: Int = 0, mp3Listeners: Int = 0, mp3Frames: Int = 0, mp3Skipped: Int = 0
     ) {
       (self.failed, self.dropped) = (failed, dropped)
+      (self.periodMs, self.timestamps, self.unstamped) = (periodMs, timestamps, unstamped)
+      self.digitalSilenceSeconds = digitalSilenceSeconds
       (self.loudestRmsDbfs, self.loudestPeakDbfs) = (loudestRmsDbfs ?? rmsDbfs, loudestPeakDbfs ?? peakDbfs)
       (self.mp3Listeners, self.mp3Frames, self.mp3Skipped) = (mp3Listeners, mp3Frames, mp3Skipped)
       (self.present, self.name, self.rmsDbfs, self.peakDbfs) = (present, name, rmsDbfs, peakDbfs)
@@ -348,6 +387,8 @@ package struct StreamStatus: Codable, Hashable, Sendable {
   package var frames: Frames
   /// The adaptation to the limits of the machine; nil if it is off.
   package var adaptation: Adaptation?
+  /// The choice of x264's preset; nil if the preset is configured, or hardware encodes.
+  package var quality: Quality?
   /// The camera's own settings; nil if the source is no camera.
   package var controls: Controls?
   /// The threads that frames pass through, in that order; empty before they have started.
@@ -365,9 +406,10 @@ package struct StreamStatus: Codable, Hashable, Sendable {
   package init(
     name: String, health: HealthStatus.Camera? = nil, source: Source, camera: Camera? = nil,
     sound: Sound? = nil, orientation: PictureOrientation, encoder: Encoder, frames: Frames,
-    adaptation: Adaptation? = nil, controls: Controls? = nil, threads: [Thread] = [], without: [String] = [],
-    destinations: [Destination], pictures: Pictures = Pictures(), uptimeSeconds: Double
+    adaptation: Adaptation? = nil, quality: Quality? = nil, controls: Controls? = nil, threads: [Thread] = [],
+    without: [String] = [], destinations: [Destination], pictures: Pictures = Pictures(), uptimeSeconds: Double
   ) {
+    self.quality = quality
     (self.controls, self.pictures, self.threads, self.without) = (controls, pictures, threads, without)
     (self.name, self.health) = (name, health)
     (self.camera, self.sound, self.adaptation) = (camera, sound, adaptation)

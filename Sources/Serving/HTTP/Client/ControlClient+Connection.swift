@@ -16,27 +16,40 @@ extension ControlClient {
     }
   }
 
+  /// Connects to the control socket. HTTP's messages go to the handler that `handler` makes.
+  ///
+  /// - Throws: ``ControlClientError``; `promise` has failed then.
+  func openChannel<Value: Sendable>(
+    _ threads: MultiThreadedEventLoopGroup, _ promise: EventLoopPromise<Value>,
+    _ handler: @escaping @Sendable () -> some ChannelHandler
+  ) throws -> any Channel {
+    do {
+      _ = try ControlSocket.address(of: path)
+    } catch {
+      promise.fail(error)
+      throw error
+    }
+    do {
+      return try ClientBootstrap(group: threads).channelInitializer { channel in
+        channel.eventLoop.makeCompletedFuture {
+          let pipeline = channel.pipeline.syncOperations
+          try pipeline.addHTTPClientHandlers()
+          try pipeline.addHandler(handler())
+        }
+      }.connect(unixDomainSocketPath: path).wait()
+    } catch {
+      promise.fail(error)
+      throw ControlClientError(connecting: error, path: path)
+    }
+  }
+
   /// Sends a request and returns the body of a success.
   private func send(_ method: HTTPMethod, _ route: String, _ body: [UInt8] = []) throws -> [UInt8] {
-    _ = try ControlSocket.address(of: path)
     let threads = MultiThreadedEventLoopGroup(numberOfThreads: 1)
     // The shutdown fails only after an earlier one, and nothing else could have done that.
     defer { try? threads.syncShutdownGracefully() }
     let answer = threads.next().makePromise(of: ControlAnswer.self)
-    let path = path
-    let channel: any Channel
-    do {
-      channel = try ClientBootstrap(group: threads).channelInitializer { channel in
-        channel.eventLoop.makeCompletedFuture {
-          let pipeline = channel.pipeline.syncOperations
-          try pipeline.addHTTPClientHandlers()
-          try pipeline.addHandler(ControlAnswerCollector(answer, path: path))
-        }
-      }.connect(unixDomainSocketPath: path).wait()
-    } catch {
-      answer.fail(error)
-      throw ControlClientError(connecting: error, path: path)
-    }
+    let channel = try openChannel(threads, answer) { [path] in ControlAnswerCollector(answer, path: path) }
     let deadline = channel.eventLoop.scheduleTask(in: .nanoseconds(patience.nanoseconds)) { [patience] in
       answer.fail(ControlClientError.silent(path: path, seconds: patience.seconds))
     }

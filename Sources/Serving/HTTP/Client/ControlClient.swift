@@ -2,7 +2,7 @@ package import Media
 import NIOHTTP1
 package import Platform
 
-/// A client of a ``ControlServer``: one connection for each request; each call waits for its answer.
+/// A client of the ``HTTPServer`` at a Unix socket: one connection for each request; each call waits for its answer.
 ///
 /// Every call throws ``ControlClientError``, ``ControlSocketError`` for an impossible path, and ``ControlFailure`` for
 /// a refusal by the server.
@@ -31,7 +31,7 @@ package struct ControlClient: Sendable {
   }
 
   /// Returns the state of all cameras and of the program.
-  package func status() throws -> Answer<BoxStatus> { try ask(.GET, "/v1/status") }
+  package func status() throws -> Answer<ApplianceStatus> { try ask(.GET, "/v1/status") }
 
   /// Returns the state of one camera.
   package func status(of camera: String) throws -> Answer<StreamStatus> {

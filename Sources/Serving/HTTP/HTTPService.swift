@@ -11,29 +11,11 @@ import Streaming
 import TLS
 
 /// Accepts connections and serves each with Hummingbird.
-struct ControlService: Sendable {
-  /// The clients that are admitted.
-  enum Admission: Sendable {
-    /// A Unix socket: its owner and the members of this group may do everything. Their changes are reported here.
-    case group(gid_t, ControlEvents)
-    /// The encrypted network: the authenticator decides.
-    case network(RequestAuthenticator)
-    /// The network in the clear, for reading: the authenticator decides.
-    case reading(ReadingAuthenticator)
-
-    var events: ControlEvents {
-      switch self {
-      case .group(_, let events): events
-      case .network(let authenticator): authenticator.events
-      case .reading(let authenticator): authenticator.events
-      }
-    }
-  }
-
+struct HTTPService: Sendable {
   private let http: HTTP1Channel
-  private let limits: ControlServer.Limits
-  private let admission: Admission
-  private let open = ConnectionCount()
+  private let limits: HTTPServer.Limits
+  private let access: any AccessPolicy
+  private let open: ConnectionRoom
   private let connections: AsyncStream<HTTP1Channel.Value>
   private let queue: AsyncStream<HTTP1Channel.Value>.Continuation
   /// The largest header of a request, in bytes.
@@ -41,9 +23,11 @@ struct ControlService: Sendable {
   // Errors go to the client; nothing on a control connection is worth a line in the journal.
   private let logger = Logger(label: "control", factory: { _ in SwiftLogNoOpLogHandler() })
 
-  init(api: ControlAPI, limits: ControlServer.Limits, admission: Admission) {
+  init(api: ControlAPI, limits: HTTPServer.Limits, access: any AccessPolicy) {
     self.limits = limits
-    self.admission = admission
+    self.access = access
+    open = ConnectionRoom(
+      limits.connections, ofNetwork: limits.connectionsPerAddress, closesOthers: access.closesIdleClients)
     (connections, queue) = AsyncStream.makeStream()
     let responder = api.responder()
     let logger = logger
@@ -51,49 +35,12 @@ struct ControlService: Sendable {
     http = HTTP1Channel(
       responder: { request, writer, channel in
         var context = ControlContext(source: ApplicationRequestContextSource(channel: channel, logger: logger))
-        context.peer = Self.peer(of: channel, admission)
+        context.peer = access.peer(of: channel)
         context.admitStream = { Self.admitStream(on: channel, streams, limits) }
         context.keepUnsent = { await channel.keepUnsent($0) }
-        context.events = admission.events
+        context.events = access.events
         context.isForAnyPage = RequestOrigin.isOfNeighbour(request)
-        var refusal: HTTPRefusal?
-        switch admission {
-        case .group:
-          context.requester = try await channel.localRequester(of: request)
-          context.place = "the control socket"
-          context.roleOfNow = { channel.isActive ? .control : nil }
-          context.roleAfterwards = { .control }
-        case .network(let authenticator):
-          let question = try channel.question(of: request)
-          let count = authenticator.changeCount
-          let answer = authenticator.check(question, at: .now())
-          channel.unlessActive { authenticator.forget(question.connection) }
-          context.peer.user = answer.user
-          context.take(answer, of: question)
-          let role = authenticator.roleOfNow(for: question, context.requester.role, since: count)
-          refusal = try await channel.wait(for: answer)
-          if refusal == nil { refusal = context.renew(role()) }
-          if request.uri.queryParameters["token"] != nil { context.isForAnyPage = true }
-          let roleOfNow: @Sendable () -> Role? = {
-            let role = role()
-            channel.unlessActive { authenticator.forget(question.connection) }
-            return role
-          }
-          context.roleAfterwards = roleOfNow
-          context.roleOfNow = { roleOfNow().flatMap { channel.isActive ? $0 : nil } }
-        case .reading(let authenticator):
-          let question = try channel.question(of: request)
-          // A forwarded port of this machine passes on any Host without a sign of it.
-          context.mayGetKeys = question.isFromHere && !authenticator.hasUsers
-          let answer = authenticator.check(question, at: .now())
-          channel.unlessActive { authenticator.forget(question.connection) }
-          context.peer.user = answer.user
-          refusal = try await channel.wait(for: answer)
-          context.take(answer, of: question)
-          if refusal == nil { refusal = context.renew(authenticator.roleOfNow(for: question)) }
-          context.roleOfNow = { channel.isActive ? authenticator.roleOfNow(for: question) : nil }
-          context.roleAfterwards = { question.isFromHere ? Requester.unknown.role : nil }
-        }
+        let refusal = try await access.admit(request, on: channel, &context)
         let response =
           if let refusal { refusal.response } else { try await responder.respond(to: request, context: context) }
         // An answer to HEAD has no body (RFC 9110 section 9.3.2), and neither has a refusal: the client would take it
@@ -104,16 +51,6 @@ struct ControlService: Sendable {
       configuration: HTTP1Channel.Configuration(
         httpDecoderConfiguration: .init(
           maxHeaderFieldSize: 4096, maxHeaderListSize: Self.headerLimit, maxHeaderFieldCount: 64)))
-  }
-
-  /// Returns the transport and address of the client of `channel`.
-  private static func peer(of channel: any Channel, _ admission: Admission) -> ViewerPeer {
-    let client = channel.remoteAddress
-    return switch admission {
-    case .group: ViewerPeer(.unix)
-    case .network: ViewerPeer(.https, address: client?.ipAddress, port: client?.port, isEncrypted: true)
-    case .reading: ViewerPeer(.http, address: client?.ipAddress, port: client?.port)
-    }
   }
 
   /// Sets up connections, within TLS if there is a context for it. The connections wait for ``serve(_:)``.
@@ -137,7 +74,8 @@ struct ControlService: Sendable {
             // There is no decoder if the channel was closed meanwhile; a thrown error would drop the channel unused.
             if let decoder = try? pipeline.handler(type: ByteToMessageHandler<HTTPRequestDecoder>.self) {
               try? pipeline.addHandlers(
-                UnreadableRequestAnswer(headerLimit: Self.headerLimit), AnswerEnd(), position: .after(decoder))
+                UnreadableRequestAnswer(headerLimit: Self.headerLimit), answerEnd(of: channel),
+                position: .after(decoder))
             }
             guard case .terminated = queue.yield(connection) else { return }
             // Accepted while the listener was closed. NIO traps if such a channel is dropped unused.
@@ -203,47 +141,41 @@ struct ControlService: Sendable {
     }
   }
 
+  /// Returns the handler that notes the requests of a connection.
+  private func answerEnd(of channel: any Channel) -> AnswerEnd {
+    let identity = ObjectIdentifier(channel)
+    return AnswerEnd(onRequest: { open.begin(identity) }, onAnswer: { open.end(identity, at: .now()) })
+  }
+
   /// Returns a refusal if this connection is not served; counts the connection in any case.
   private func refusal(of channel: any Channel) throws -> RefusalHandler? {
-    let network: [UInt8]
-    switch admission {
-    case .group: network = []
-    // A peer that has already left has no address and does no harm.
-    case .network, .reading: network = channel.peerAddress?.network ?? []
-    }
-    let count = open.add(network)
     let identity = ObjectIdentifier(channel)
+    let room = open.add(identity, from: access.network(of: channel), at: .now()) {
+      // At once: a client that withholds its TLS `close_notify` would keep its place for seconds.
+      channel.triggerUserOutboundEvent(TLSHandler.CloseAtOnce(), promise: nil)
+      channel.close(promise: nil)
+    }
     channel.closeFuture.whenComplete { _ in
-      open.remove(network)
-      switch admission {
-      case .group: break
-      case .network(let authenticator): authenticator.forget(identity)
-      case .reading(let authenticator): authenticator.forget(identity)
-      }
+      open.remove(identity)
+      access.forget(identity)
     }
     // A refused connection waits for its own request before it gets the reason, so the number of refused connections
     // has a limit too.
-    if count.all > 4 * limits.connections { channel.close(promise: nil) }
-    if case .group(let group, _) = admission {
-      let peer = try channel.pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
-        PeerCredentials(socket: $0)
-      }
-      guard let peer = peer ?? nil, peer.mayUse(group: group) else { return .anotherUser }
-    }
-    if count.all > limits.connections {
+    if open.count > 4 * limits.connections { channel.close(promise: nil) }
+    if let refusal = try access.refusal(of: channel) { return refusal }
+    switch room {
+    case .admitted: return nil
+    case .full:
       return turnAway(
         "503 Service Unavailable", "more than \(limits.connections) connections at a time", limits.connections)
+    case .networkIsFull:
+      let limit = limits.connectionsPerAddress
+      return turnAway("429 Too Many Requests", "more than \(limit) connections at a time from one address", limit)
     }
-    let perAddress = limits.connectionsPerAddress
-    if !network.isEmpty, count.ofNetwork > perAddress {
-      return turnAway(
-        "429 Too Many Requests", "more than \(perAddress) connections at a time from one address", perAddress)
-    }
-    return nil
   }
 
   private func turnAway(_ status: String, _ reason: String, _ limit: Int) -> RefusalHandler {
-    admission.events.turnedAway()
+    access.events.turnedAway()
     return RefusalHandler(
       status: status, retryAfter: HTTPRefusal.retryAfter,
       ControlFailure(
@@ -253,12 +185,12 @@ struct ControlService: Sendable {
   /// Counts a stream as long as `channel` is open. Returns a refusal if the stream is not served; then it is not
   /// counted.
   private static func admitStream(
-    on channel: any Channel, _ streams: ConnectionCount, _ limits: ControlServer.Limits
+    on channel: any Channel, _ streams: ConnectionCount, _ limits: HTTPServer.Limits
   ) -> HTTPRefusal? {
     let network = channel.peerAddress?.network ?? []
     let count = streams.add(network)
-    let all = ControlServer.Limits.streams(of: limits.connections)
-    let ofAddress = ControlServer.Limits.streams(of: limits.connectionsPerAddress)
+    let all = HTTPServer.Limits.streams(of: limits.connections)
+    let ofAddress = HTTPServer.Limits.streams(of: limits.connectionsPerAddress)
     let refusal: HTTPRefusal? =
       count.all > all
       ? .tooManyStreams(limit: all)
@@ -272,22 +204,6 @@ struct ControlService: Sendable {
   }
 }
 
-extension ControlContext {
-  /// Takes over the admitted client.
-  fileprivate mutating func take(_ answer: RequestAuthenticator.Answer, of question: RequestAuthenticator.Question) {
-    if case .granted(let requester, _) = answer { self.requester = requester }
-    place = question.client
-  }
-
-  /// Applies the current role, since the answer may have waited; refuses if there is none any more.
-  fileprivate mutating func renew(_ role: Role?) -> HTTPRefusal? {
-    guard let role else { return .revoked }
-    requester = Requester(
-      name: requester.name, role: role, roleCommand: requester.roleCommand, hasLoggedIn: requester.hasLoggedIn)
-    return nil
-  }
-}
-
 extension Channel {
   /// Keeps at most so many unsent bytes in the kernel, and so many here.
   fileprivate func keepUnsent(_ bytes: Int) async {
@@ -297,54 +213,5 @@ extension Channel {
     try? await setOption(
       ChannelOptions.writeBufferWaterMark, value: ChannelOptions.Types.WriteBufferWaterMark(low: bytes / 2, high: bytes)
     ).get()
-  }
-
-  /// The client's address; nil for a Unix socket and for a client that has left.
-  fileprivate var peerAddress: PeerAddress? { remoteAddress?.ipAddress.flatMap { PeerAddress($0) } }
-}
-
-extension Channel {
-  /// Returns the request together with its client and connection.
-  ///
-  /// - Throws: an error if the client has left.
-  fileprivate func question(of request: Request) throws -> RequestAuthenticator.Question {
-    guard let peer = peerAddress else { throw CancellationError() }
-    return RequestAuthenticator.Question(
-      request: request, client: remoteAddress?.ipAddress ?? "", peer: peer, connection: ObjectIdentifier(self))
-  }
-
-  /// Runs `body` if the connection has ended while it was being noted.
-  fileprivate func unlessActive(_ body: () -> Void) {
-    if !isActive { body() }
-  }
-
-  /// Returns the process at the other end of a Unix socket, as the kernel reports it. A client that changes nothing
-  /// stays unnamed.
-  fileprivate func localRequester(of request: Request) async throws -> Requester {
-    guard request.method != .get, request.method != .head else { return .local("somebody") }
-    let peer = try await eventLoop.submit { [self] in
-      try pipeline.syncOperations.withUnsafeTransportIfAvailable(of: NIOBSDSocket.Handle.self) {
-        PeerCredentials(socket: $0)
-      }
-    }.get()
-    return .local(peer.flatMap { $0 }.map { "uid \($0.user), pid \($0.process)" } ?? "somebody")
-  }
-
-  /// Returns the refusal of a request; nil if the request is carried out. Waits until the time of the answer.
-  ///
-  /// - Throws: an error if the connection or the server ends meanwhile.
-  fileprivate func wait(for answer: RequestAuthenticator.Answer) async throws -> HTTPRefusal? {
-    let (refusal, time): (HTTPRefusal?, Instant) =
-      switch answer {
-      case .granted(_, let time): (nil, time)
-      case .refused(let refusal, let time): (refusal, time)
-      }
-    let rest = time - .now()
-    if rest > .zero {
-      try await triggerUserOutboundEvent(AnswerDelay(time: .nanoseconds(rest.nanoseconds))).get()
-      try await Task.sleep(nanoseconds: UInt64(rest.nanoseconds))
-      guard isActive else { throw CancellationError() }
-    }
-    return refusal
   }
 }

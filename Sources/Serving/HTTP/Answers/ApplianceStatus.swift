@@ -1,5 +1,5 @@
 /// The state of the program and of each of its cameras: the answer to `GET /v1/status`, its keys in `snake_case`.
-package struct BoxStatus: Codable, Hashable, Sendable {
+package struct ApplianceStatus: Codable, Hashable, Sendable {
   /// A listener for viewers or for control.
   package struct Listener: Codable, Hashable, Sendable {
     /// `rtsp`, `rtsps`, `https` or `http`.
@@ -52,7 +52,7 @@ package struct BoxStatus: Codable, Hashable, Sendable {
   }
 
   /// A camera of the configuration whose pictures are not streamed: `absent` in `/healthz`. If the synthetic camera
-  /// replaces it, the camera is also one of ``BoxStatus/cameras``.
+  /// replaces it, the camera is also one of ``ApplianceStatus/cameras``.
   package struct Absent: Codable, Hashable, Sendable {
     /// The camera's name.
     package var name: String
