@@ -10,7 +10,10 @@ let settings: [SwiftSetting] = [
 ]
 
 /// A target of ours: Swift 6 mode, warnings are errors.
-func target(_ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource] = []) -> Target {
+func target(
+  _ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource] = [],
+  _ settings: [SwiftSetting] = settings
+) -> Target {
   .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: settings)
 }
 
@@ -20,6 +23,9 @@ func test(_ name: String, _ dependencies: [Target.Dependency], _ settings: [Swif
 
 /// Of tests that go through pictures byte by byte, which takes ten times as long in code that is not optimized.
 let optimized = settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]
+
+/// The settings of targets that no frame passes through: small code instead of fast code.
+let small = settings + [.unsafeFlags(["-Osize"], .when(configuration: .release))]
 
 /// The test targets to build, separated by commas; all of them where the variable is not set.
 let testTargets = Context.environment["NIGHTJAR_TEST_TARGETS"].map { $0.split(separator: ",").map(String.init) }
@@ -65,6 +71,7 @@ let package = Package(
 
     // Data moves left to right; nothing here imports anything below it.
     target("Platform", ["CLinux"]),
+    target("Alerts", ["Platform"], small),
     target("Media", ["Platform"]),
     target("PixelConversion", ["Media", "Platform", "CYUV", "CTurboJPEG"]),
     target("Capture", ["Media", "PixelConversion", "Platform", "CLinux", "CTracing", "CV4L"]),
@@ -74,19 +81,22 @@ let package = Package(
     target(
       "Encoding",
       ["Media", "PixelConversion", "Platform", "VAAPI", .target(name: "X264", condition: .when(traits: ["X264"]))]),
+    // Every sample and pixel goes through it, and tests simulate hours.
+    .target(name: "Detection", dependencies: ["Media"], swiftSettings: optimized),
     target("RTP", ["Media", "Platform"]),
     target("SRTP", ["RTP", "Platform", "CSRTP"]),
     target("RTSP", ["RTP", "Platform"]),
     target("TLS", ["Platform", "COpenSSL"]),
+    target("Delivery", ["TLS", "Alerts", "Platform", "CLinux"], small),
     target("WebRTC", ["TLS", "SRTP", "RTP", "Media", "Platform"]),
-    target("Host", ["Media", "Platform", "CLinux", "CSystemd"]),
+    target("Host", ["Media", "Platform", "CLinux", "CSystemd"], small),
     target(
       "Streaming",
-      ["Encoding", "Sound", "PixelConversion", "SRTP", "RTP", "Media", "Platform", "CLinux", "CTracing"]),
+      ["Encoding", "Sound", "Detection", "PixelConversion", "SRTP", "RTP", "Media", "Platform", "CLinux", "CTracing"]),
     target(
       "Serving",
       [
-        "Streaming", "WebRTC", "RTSP", "SRTP", "RTP", "TLS", "Media", "Platform", "CLinux", "CQREncode",
+        "Streaming", "WebRTC", "RTSP", "SRTP", "RTP", "TLS", "Alerts", "Media", "Platform", "CLinux", "CQREncode",
         .product(name: "Hummingbird", package: "hummingbird"),
         .product(name: "HummingbirdCore", package: "hummingbird"),
         .product(name: "NIOCore", package: "swift-nio"),
@@ -96,20 +106,20 @@ let package = Package(
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
       // The page, within the binary.
-      resources: [.embedInCode("Page")]),
+      resources: [.embedInCode("Page")], small),
     target(
       "Appliance",
       [
-        "Serving", "Streaming", "Host", "Encoding", "VAAPI", "Capture", "Sound", "SRTP", "RTP", "Media", "Platform",
-        "CLinux",
-      ]),
+        "Serving", "Streaming", "Host", "Encoding", "VAAPI", "Capture", "Sound", "Detection", "SRTP", "RTP", "TLS",
+        "Delivery", "Alerts", "Media", "Platform", "CLinux",
+      ], small),
     .executableTarget(
       name: "nightjar",
       dependencies: [
-        "Appliance", "Serving", "Streaming", "Host", "Encoding", "VAAPI", "Capture", "Media", "Platform", "CLinux",
-        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "Appliance", "Serving", "Streaming", "Host", "Encoding", "VAAPI", "Capture", "Alerts", "Media", "Platform",
+        "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
-      swiftSettings: settings),
+      swiftSettings: small),
 
     .executableTarget(
       name: "encoder-cost",
@@ -138,14 +148,22 @@ let package = Package(
 
     // What several test targets share; never linked into the program.
     .target(
-      name: "TestSupport", dependencies: ["SRTP", "CSRTP", "CLinux", "Media", "Platform"], path: "Tests/TestSupport",
-      swiftSettings: optimized
+      name: "TestSupport", dependencies: ["SRTP", "RTP", "CSRTP", "CLinux", "Media", "Platform"],
+      path: "Tests/TestSupport", swiftSettings: optimized
     ),
     test("PlatformTests", ["Platform", "TestSupport", "nightjar"]),
+    // Writes a history until it is killed.
+    .executableTarget(
+      name: "HistoryTool", dependencies: ["Alerts", "Platform"], path: "Tests/HistoryTool", swiftSettings: settings),
+    test("AlertsTests", ["Alerts", "HistoryTool", "Platform", "TestSupport"]),
+    .testTarget(
+      name: "DeliveryTests", dependencies: ["Delivery", "Alerts", "Platform", "TestSupport"], exclude: ["Servers"],
+      swiftSettings: settings),
+    test("DetectionTests", ["Detection", "Media", "TestSupport"], optimized),
     test("MediaTests", ["Media", "Platform", "TestSupport"]),
     test("PixelConversionTests", ["PixelConversion", "Media", "Platform", "TestSupport"], optimized),
     test("CaptureTests", ["Capture", "PixelConversion", "Media", "Platform", "CLinux", "TestSupport"]),
-    test("SoundTests", ["Sound", "Platform", "TestSupport"], optimized),
+    test("SoundTests", ["Sound", "COpus", "Platform", "TestSupport"], optimized),
     test("X264Tests", ["X264", "Encoding", "Media", "Platform", "TestSupport"], optimized),
     // libva reads its environment once a process, so each test of it is a process.
     .executableTarget(
@@ -159,7 +177,8 @@ let package = Package(
       ["Encoding", "Media", "Platform", "TestSupport", .target(name: "X264", condition: .when(traits: ["X264"]))]),
     test("RTPTests", ["RTP", "Media", "Platform", "TestSupport"]),
     .testTarget(
-      name: "WebRTCTests", dependencies: ["WebRTC", "TLS", "SRTP", "RTP", "Platform", "TestSupport"],
+      name: "WebRTCTests",
+      dependencies: ["WebRTC", "TLS", "SRTP", "RTP", "Platform", "COpenSSL", "TestSupport"],
       exclude: ["Offers"], swiftSettings: settings),
     test("SRTPTests", ["SRTP", "RTP", "Media", "Platform", "TestSupport", "COpenSSL"]),
     .testTarget(
@@ -184,12 +203,13 @@ let package = Package(
         "TestSupport", "nightjar",
       ]),
     .executableTarget(
-      name: "ControlServerTool", dependencies: ["Serving", "Streaming", "Media", "Platform"],
+      name: "ControlServerTool", dependencies: ["Serving", "Streaming", "Alerts", "Media", "Platform"],
       path: "Tests/ControlServerTool", swiftSettings: settings),
     test(
       "ServingTests",
       [
-        "Serving", "ControlServerTool", "Streaming", "Encoding", "Capture", "RTSP", "SRTP", "RTP", "Media", "Platform",
+        "Serving", "ControlServerTool", "Streaming", "Encoding", "Capture", "WebRTC", "RTSP", "SRTP", "RTP", "Media",
+        "Platform",
         "TestSupport", "nightjar",
       ]),
     .testTarget(

@@ -22,7 +22,7 @@ struct APIOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The UDP port of all browsers that watch by WebRTC (https).",
+      "The port of all browsers that watch by WebRTC (https), for UDP and TCP.",
       discussion: "The default is 8189; 0 takes any free one.", valueName: "port"))
   var webrtcPort: Int?
 

@@ -44,11 +44,11 @@ struct ConfigurationCommand: ParsableCommand {
     ///
     /// - Throws: ``ConfigurationError`` if the file cannot be read.
     func check(_ faults: inout ConfigurationFaults) throws -> ApplianceConfiguration {
-      let box = try ApplianceConfiguration.read(
+      let appliance = try ApplianceConfiguration.read(
         arguments: ["--config=\(found)"], environment: [:], faults: &faults,
         checkSyntax: StreamCommand.checkSyntax)
-      box.noteMissingFiles(&faults)
-      return box
+      appliance.noteMissingFiles(&faults)
+      return appliance
     }
 
     private var found: String {
@@ -78,18 +78,18 @@ struct ConfigurationCommand: ParsableCommand {
       signal(SIGPIPE, SIG_IGN)
       try reportingFailures {
         var faults = ConfigurationFaults()
-        let box = try file.check(&faults)
+        let appliance = try file.check(&faults)
         for fault in faults.sorted { FailureOutput.write(fault) }
         if let first = faults.sorted.first { throw ExitCode(first.kind.exitCode) }
-        let open = box.openToNobody(asIsForUs: strict)
-        for warning in box.warnings + (strict ? [] : open) { writeError("warning: \(warning)\n") }
+        let open = appliance.openToNobody(asIsForUs: strict)
+        for warning in appliance.warnings + (strict ? [] : open) { writeError("warning: \(warning)\n") }
         if strict {
-          try box.requireCredentials()
+          try appliance.requireCredentials()
           if let first = open.first { throw ApplianceFailure(kind: .usage, description: first) }
         }
-        let names = box.cameras.map(\.name).joined(separator: ", ")
+        let names = appliance.cameras.map(\.name).joined(separator: ", ")
         try writeOutput(
-          "\(box.path ?? "none"): no mistake found; \(box.cameras.count) camera\(box.cameras.count == 1 ? "" : "s"): "
+          "\(appliance.path ?? "none"): no mistake found; \(appliance.cameras.count) camera\(appliance.cameras.count == 1 ? "" : "s"): "
             + "\(names)\n")
       }
     }
@@ -105,22 +105,24 @@ struct ConfigurationCommand: ParsableCommand {
     func run() throws {
       signal(SIGPIPE, SIG_IGN)
       try reportingFailures {
-        let box = try file.load()
-        for warning in box.warnings { writeError("warning: \(warning)\n") }
-        try writeOutput(Self.text(box))
+        let appliance = try file.load()
+        for warning in appliance.warnings { writeError("warning: \(warning)\n") }
+        try writeOutput(Self.text(appliance))
       }
     }
 
-    private static func text(_ box: ApplianceConfiguration) -> String {
+    private static func text(_ appliance: ApplianceConfiguration) -> String {
       let options = OptionTable.stream.options
       var lines = options.compactMap { option in
-        option.scope == .box ? box.options[option.name].map(line) : nil
+        option.scope == .appliance ? appliance.options[option.name].map(line) : nil
       }
-      for camera in box.cameras {
+      for camera in appliance.cameras {
         lines += ["", "[[camera]]"]
-        lines += options.compactMap { option in option.scope == .box ? nil : camera.options[option.name].map(line) }
+        lines += options.compactMap { option in
+          option.scope == .appliance ? nil : camera.options[option.name].map(line)
+        }
       }
-      let isUsual = box.cameras.allSatisfy(\.options.isEmpty)
+      let isUsual = appliance.cameras.allSatisfy(\.options.isEmpty)
       if isUsual { lines = ["# nothing is set: all is as nightjar config example shows it"] + lines.suffix(1) }
       return lines.drop { $0.isEmpty }.joined(separator: "\n") + "\n"
     }
@@ -145,7 +147,7 @@ struct ConfigurationCommand: ParsableCommand {
 
 extension ApplianceConfiguration {
   /// The options that name a file without which no stream starts.
-  private static let requiredFiles = ["users", "tokens", "tls-cert", "tls-key"]
+  private static let requiredFiles = ["users", "tokens", "tls-cert", "tls-key", "webhook-key"]
 
   /// Notes files that are named and missing. A file that only its owner may look for is taken to exist. Only absolute
   /// paths are checked, because the base of a relative path is unknown.
@@ -158,6 +160,7 @@ extension ApplianceConfiguration {
         switch option {
         case "users": "; nightjar user add NAME --users \(ShellWord.quoted(path)) makes it"
         case "tokens": "; nightjar token add NAME --tokens \(ShellWord.quoted(path)) makes it"
+        case "webhook-key": "; make a key with: echo whsec_$(openssl rand -base64 32)"
         default: ""
         }
       faults.add(
@@ -171,6 +174,7 @@ extension ApplianceConfiguration {
   ///
   /// - Throws: the errors of a stream's start.
   fileprivate func requireCredentials() throws {
+    try events.outputs.requireKey()
     guard rtsp.isServed || api.https != nil || http.http != nil else { return }
     _ = try rtsp.usersFile()
     if api.https != nil { _ = try api.tokensFile() }

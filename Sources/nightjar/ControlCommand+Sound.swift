@@ -109,6 +109,13 @@ extension StatusText {
       "             level \(decibels(sound.loudestRmsDbfs)) dBFS, peak \(decibels(sound.loudestPeakDbfs)) dBFS, gain "
         + "\(decibels(sound.gainDb)) dB, clock \(decibels(sound.driftPpm)) ppm",
     ]
+    if sound.digitalSilenceSeconds >= 1 {
+      lines.append(
+        "             digital silence for \(Int(sound.digitalSilenceSeconds)) s: a working microphone has some noise")
+    }
+    if let period = sound.periodMs, let timestamps = sound.timestamps {
+      lines.append("             a delivery every \(decibels(period)) ms, time stamps of the \(timestamps)")
+    }
     if sound.clipped > 0 { lines.append("             \(sound.clipped) samples clipped: choose less gain") }
     if sound.losses > 0 || sound.overruns > 0 {
       lines.append(

@@ -69,27 +69,27 @@ extension ControlCommand {
 /// The text form of a status.
 enum StatusText {
   /// Returns the status of all cameras.
-  static func text(_ box: BoxStatus) -> String {
-    var lines = ["running      " + StatusDisplay.clock(Duration(seconds: box.uptimeSeconds))]
-    if box.reloads > 0 { lines.append("reloaded     \(times(box.reloads))") }
-    if box.memoryLocked { lines.append("memory       locked") }
-    for listener in box.listeners {
+  static func text(_ status: ApplianceStatus) -> String {
+    var lines = ["running      " + StatusDisplay.clock(Duration(seconds: status.uptimeSeconds))]
+    if status.reloads > 0 { lines.append("reloaded     \(times(status.reloads))") }
+    if status.memoryLocked { lines.append("memory       locked") }
+    for listener in status.listeners {
       let address = IPAddress.bracketed(listener.address)
       lines.append("listening    \(listener.scheme) at \(address) port \(listener.port)")
     }
-    for service in box.announcements {
+    for service in status.announcements {
       let what = "'\(service.name)' (\(service.type), port \(service.port))"
       lines.append(
         service.state == .announced
           ? "announced    \(what)" : "not announced \(what): \(service.reason ?? service.state.rawValue)")
     }
-    for camera in box.cameras {
-      if Set(box.cameras.map(\.name) + box.absent.map(\.name)).count > 1 {
+    for camera in status.cameras {
+      if Set(status.cameras.map(\.name) + status.absent.map(\.name)).count > 1 {
         lines += ["", "name         \(camera.name)"]
       }
       lines += self.lines(of: camera)
     }
-    for camera in box.absent where !box.cameras.contains(where: { $0.name == camera.name }) {
+    for camera in status.absent where !status.cameras.contains(where: { $0.name == camera.name }) {
       lines += ["", "name         \(camera.name)", "             does not stream: \(camera.reason)"]
     }
     return lines.joined(separator: "\n") + "\n"
@@ -132,6 +132,7 @@ enum StatusText {
       lines.append("             dropped \(count): \(known?.explanation ?? cause)")
     }
     if let controls = status.controls { lines += self.lines(of: controls) }
+    if let quality = status.quality { lines += self.lines(of: quality) }
     if let adaptation = status.adaptation { lines += self.lines(of: adaptation) }
     if !status.threads.isEmpty { lines.append("threads      " + Self.text(of: status.threads)) }
     if !status.without.isEmpty { lines.append("without      " + status.without.joined(separator: ", ")) }
@@ -183,6 +184,31 @@ enum StatusText {
           + (reception.roundTripMs.map { ", round trip \(Terminal.decimal($0, digits: 1)) ms" } ?? ""))
     }
     return lines
+  }
+
+  private static func lines(of quality: StreamStatus.Quality) -> [String] {
+    var words = ["x264's \(quality.x264Preset), changed \(times(quality.changes))"]
+    if let time = quality.encodeP99Ms {
+      words.append(
+        "99 of 100 frames within \(Terminal.decimal(time, digits: 1)) ms (limit "
+          + "\(Terminal.decimal(quality.encodeLimitMs, digits: 1)))")
+    }
+    if let processors = quality.processors {
+      words.append(
+        "\(Terminal.decimal(processors, digits: 2)) processors (limit "
+          + "\(Terminal.decimal(quality.processorBudget, digits: 2)))")
+    }
+    let reason: String? =
+      switch quality.reason {
+      case "room": "there is room for more"
+      case "late": "frames took longer than a frame interval"
+      case "slow": "encoding takes too long"
+      case "budget": "the program used too many processors"
+      case "heat": "the host is hot"
+      default: nil
+      }
+    return ["quality      " + words.joined(separator: ", ")]
+      + (reason.map { ["             last change: \($0)"] } ?? [])
   }
 
   private static func lines(of adaptation: StreamStatus.Adaptation) -> [String] {

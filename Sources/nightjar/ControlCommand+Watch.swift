@@ -22,9 +22,7 @@ struct StatusWatch {
   /// - Throws: the errors of the first request. After that, waits for a server that is gone.
   mutating func run() throws {
     // Before the client's threads, so that they leave these signals to this one.
-    let signals = nightjar_stop_signals()
-    guard signals >= 0 else { throw SystemFailure("signalfd") }
-    defer { close(signals) }
+    let signals = try FileDescriptor(from: "signalfd", nightjar_stop_signals)
     let client = stream.client(patience: Duration(seconds: 2))
     var answer = try client.status()
     if let camera = stream.camera { _ = try client.status(of: camera) }
@@ -32,7 +30,7 @@ struct StatusWatch {
     var received: CInt = 0
     var isRead = show(answer, at: .now())
     while isRead {
-      received = wait(signals)
+      received = wait(signals.number)
       if received != 0 { break }
       do {
         answer = try client.status()
@@ -55,7 +53,7 @@ struct StatusWatch {
     return descriptor.revents == 0 ? 0 : nightjar_next_signal(signals)
   }
 
-  private mutating func show(_ answer: ControlClient.Answer<BoxStatus>, at now: Instant) -> Bool {
+  private mutating func show(_ answer: ControlClient.Answer<ApplianceStatus>, at now: Instant) -> Bool {
     if stream.json { return write(String(decoding: answer.json, as: UTF8.self)) }
     return draw(view.lines(of: answer.value, only: stream.camera, at: now))
   }
@@ -95,13 +93,13 @@ struct StatusWatch {
 
 /// The live view of a status: within 80 columns.
 struct StatusView {
-  private var last: (status: BoxStatus, time: Instant)?
+  private var last: (status: ApplianceStatus, time: Instant)?
 
   /// Forgets the last status: rates need two answers of the same server.
   mutating func forget() { last = nil }
 
   /// Returns the lines for a status that was received at `now`.
-  mutating func lines(of status: BoxStatus, only name: String?, at now: Instant) -> [String] {
+  mutating func lines(of status: ApplianceStatus, only name: String?, at now: Instant) -> [String] {
     // Another run counts from zero.
     if let last, status.uptimeSeconds < last.status.uptimeSeconds { forget() }
     defer { last = (status, now) }

@@ -32,7 +32,7 @@ struct ControlCommand: ParsableCommand {
     subcommands: [
       StatusCommand.self, ViewersCommand.self, RotateCommand.self, KeyFrameCommand.self, BitrateCommand.self,
       AddCommand.self, RemoveCommand.self, ControlsCommand.self, AudioCommand.self,
-      PhoneCommand.self, ReloadCommand.self,
+      PhoneCommand.self, EventsListCommand.self, ReloadCommand.self,
     ])
 
   // The subcommands have these options too, for their help. ArgumentParser gives the subcommands the values that were

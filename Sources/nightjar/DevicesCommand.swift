@@ -56,7 +56,8 @@ struct DevicesCommand: ParsableCommand {
       for link in entry.links { lines.append("  also     \(link)") }
       if let obstacle = entry.obstacle { lines.append("  unusable \(obstacle)") }
       for format in entry.capabilities?.formats ?? [] {
-        lines.append("  \(format.pixelFormat)  \(format.name)")
+        let hint = format.pixelFormat == .h264 ? " (nightjar stream --encoder camera passes it on)" : ""
+        lines.append("  \(format.pixelFormat)  \(format.name)\(hint)")
         for size in format.sizes { lines.append("    \(describe(size))") }
       }
     }

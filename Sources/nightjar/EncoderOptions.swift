@@ -7,9 +7,12 @@ public import Media
 struct EncoderOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The encoder: auto, vaapi or x264.",
+      "The encoder: auto, vaapi, x264, or camera (the camera's own H.264).",
       discussion: """
-        auto uses VA-API hardware, and x264 if there is no such hardware or it fails. vaapi and x264 have no fallback.
+        auto uses VA-API hardware, and x264 if there is no such hardware or it fails. vaapi and x264 have no fallback. \
+        camera passes the camera's own H.264 on, which takes a small part of the CPU time. nightjar opens the camera in \
+        another format and encodes as with auto if the picture is rotated, if a viewer gets JPEG pictures, or if viewers \
+        cannot show the camera's H.264. It also encodes the placeholder while the camera is away.
         """))
   var encoder = EncoderChoice.auto
 
@@ -49,7 +52,10 @@ struct EncoderOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "The H.264 profile: baseline (every decoder accepts it), main or high (better quality per bit).",
-      discussion: "x264's preset ultrafast uses nothing that main and high add."))
+      discussion: """
+        The default of live-capture is high. With --https or --http, which serve browsers, and with a named \
+        --x264-preset, it is baseline. x264's preset ultrafast uses nothing that main and high add.
+        """))
   var profile: H264Profile?
 
   @Option(
@@ -88,7 +94,13 @@ struct EncoderOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "x264: speed against quality, ultrafast (least CPU) to veryslow.", valueName: "preset"))
+      "x264: speed against quality: auto, or ultrafast (least CPU) to veryslow.",
+      discussion: """
+        auto, the default of live-capture, begins with superfast, and with ultrafast for more than 1280x720 at 30. It then \
+        takes the slowest of ultrafast, superfast, veryfast, faster and fast that encodes 99 of 100 frames within half a \
+        frame interval and keeps --cpu-budget. When frames are late, it takes a faster one within two frames. nightjar \
+        ctl status shows the preset and the reason. With --rate max, the preset stays.
+        """, valueName: "preset"))
   var x264Preset: String?
 
   @Option(

@@ -14,6 +14,7 @@ struct Nightjar: ParsableCommand {
         nightjar stream --to rtp://192.168.1.20:5004  streams it to another host
         nightjar devices                              lists cameras and encoders
         nightjar ctl status                           shows the state of a running stream
+        nightjar events                               tells what happens: alerts as they come
         nightjar discover                             lists the streams on the network
         nightjar doctor                               finds what is wrong and what mends it
         nightjar user add alice                       adds a user who may watch
@@ -22,6 +23,7 @@ struct Nightjar: ParsableCommand {
     version: version,
     subcommands: [
       SetupCommand.self, StreamCommand.self, DevicesCommand.self, DiscoverCommand.self, ControlCommand.self,
+      EventsCommand.self,
       UserCommand.self, TokenCommand.self, CertificateCommand.self, ConfigurationCommand.self, DoctorCommand.self,
     ])
 

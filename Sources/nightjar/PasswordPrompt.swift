@@ -10,6 +10,15 @@ enum PasswordPrompt {
   ///
   /// - Throws: ``ApplianceFailure``.
   static func password(of name: UserName) throws -> String {
+    do {
+      return try read(for: name)
+    } catch let error as SystemFailure {
+      let reason = SystemFailure.text(error.errorNumber)
+      throw ApplianceFailure(kind: .inputOutput, description: "cannot read the password: \(reason)")
+    }
+  }
+
+  private static func read(for name: UserName) throws -> String {
     guard isatty(STDIN_FILENO) == 1 else { return try line(from: STDIN_FILENO) }
     let first = try ask("Password for \(name), 8 characters or more: ")
     // Checked here, so that an invalid password is not typed twice for nothing.
@@ -22,23 +31,20 @@ enum PasswordPrompt {
 
   private static func ask(_ prompt: String) throws -> String {
     var former = termios()
-    guard tcgetattr(STDIN_FILENO, &former) == 0 else { throw failure(errno) }
+    try syscall("tcgetattr") { tcgetattr(STDIN_FILENO, &former) }
     // Keys are read one by one, and the keys of signals as keys: however the input ends, the terminal is restored
     // first.
     var silent = former
     silent.c_lflag &= ~tcflag_t(ECHO | ICANON | ISIG | IEXTEN)
-    let signals = nightjar_stop_signals()
-    guard signals >= 0 else { throw failure(errno) }
-    guard tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent) == 0 else { throw failure(errno) }
+    let signals = try FileDescriptor(from: "signalfd", nightjar_stop_signals)
+    try syscall("tcsetattr") { tcsetattr(STDIN_FILENO, TCSAFLUSH, &silent) }
     // Only now, so that text that is typed at once is not echoed either.
     writeError(prompt)
-    let answer = read(endedBy: signals)
+    let answer = read(endedBy: signals.number)
     _ = tcsetattr(STDIN_FILENO, TCSAFLUSH, &former)
     writeError("\n")
     switch answer {
-    case .line(let bytes):
-      close(signals)
-      return try text(bytes)
+    case .line(let bytes): return try text(bytes)
     case .signal(let number): nightjar_end_by_signal(number)
     case .end: throw ApplianceFailure(kind: .usage, description: "no password was given; nothing was changed")
     }
@@ -64,8 +70,8 @@ enum PasswordPrompt {
       }
       guard descriptors[0].revents != 0 else { continue }
       var byte: UInt8 = 0
-      let count = Glibc.read(STDIN_FILENO, &byte, 1)
-      if count < 0, errno == EINTR || errno == EAGAIN { continue }
+      let count = uninterrupted { Glibc.read(STDIN_FILENO, &byte, 1) }
+      if count < 0, errno == EAGAIN { continue }
       guard count == 1 else { return .end }
       switch byte {
       case 0x0A, 0x0D: return .line(typed)
@@ -89,9 +95,7 @@ enum PasswordPrompt {
     var bytes: [UInt8] = []
     var byte: UInt8 = 0
     while bytes.count <= UsersFile.User.passwordLimit {
-      let count = Glibc.read(descriptor, &byte, 1)
-      if count < 0, errno == EINTR { continue }
-      guard count >= 0 else { throw failure(errno) }
+      let count = try syscall("read") { Glibc.read(descriptor, &byte, 1) }
       if count == 0 || byte == 0x0A { break }
       bytes.append(byte)
     }
@@ -105,9 +109,5 @@ enum PasswordPrompt {
         kind: .usage, description: "the password is not UTF-8: set the terminal's encoding to UTF-8")
     }
     return text
-  }
-
-  private static func failure(_ errorNumber: CInt) -> ApplianceFailure {
-    ApplianceFailure(kind: .inputOutput, description: "cannot read the password: \(SystemFailure.text(errorNumber))")
   }
 }

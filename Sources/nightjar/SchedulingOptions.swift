@@ -22,6 +22,13 @@ struct SchedulingOptions: ParsableArguments {
       valueName: "list"))
   var processors: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "The part of the host's processors that --x264-preset auto may use, for all cameras and viewers (50%).",
+      discussion: "Above it, nightjar takes a faster preset of x264. No other load of the host counts.",
+      valueName: "percent"))
+  var cpuBudget: String?
+
   @Flag(
     name: .customLong("lock-memory"),
     help: ArgumentHelp(

@@ -236,7 +236,7 @@ private struct Setup {
 
   private static let advice = """
     The browser warns of the certificate once: the service has made it itself (docs/browser.md).
-    With a firewall: sudo ufw allow 8443/tcp && sudo ufw allow 8189/udp
+    With a firewall: sudo ufw allow 8443/tcp && sudo ufw allow 8189
     The next phone: sudo nightjar ctl phone add; or Phones on the page.
 
     """

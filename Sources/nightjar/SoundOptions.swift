@@ -6,8 +6,8 @@ struct SoundOptions: ParsableArguments {
     help: ArgumentHelp(
       "The microphone: auto, none, test, or a sound device such as hw:CARD=C920 (see nightjar devices).",
       discussion: """
-        auto takes the camera's own microphone. If the camera has none and is the only camera, auto takes the host's \
-        first microphone. Otherwise the stream has no sound. test beeps at the beginning of each second, while the \
+        auto takes the camera's own microphone. If the camera has none and is the only camera, auto takes ALSA's \
+        default card, or else the first card that records. Otherwise the stream has no sound. test beeps at the beginning of each second, while the \
         synthetic camera shows a white field. While a microphone is unplugged, viewers hear silence.
         """, valueName: "device"),
     completion: NameCompletion.microphones)

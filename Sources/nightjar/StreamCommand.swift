@@ -63,7 +63,10 @@ struct StreamCommand: ParsableCommand {
   @Option(
     help: ArgumentHelp(
       "The camera's pixel format: auto, nv12, yuyv, uyvy, nv21, yu12, mjpeg, … (see nightjar devices).",
-      discussion: "auto takes the cheapest format that reaches size and rate.", valueName: "format"))
+      discussion: """
+        auto takes the cheapest format that reaches size and rate. h264 is --encoder camera. With --encoder camera, this \
+        is the format of pictures that are encoded here.
+        """, valueName: "format"))
   var format: String?
 
   @OptionGroup(title: "Options for lost and missing cameras")
@@ -74,6 +77,9 @@ struct StreamCommand: ParsableCommand {
 
   @OptionGroup(title: "Sound options")
   var sound: SoundOptions
+
+  @OptionGroup(title: "Alert options")
+  var detection: DetectionOptions
 
   @OptionGroup(title: "Orientation options")
   var orientation: OrientationOptions
@@ -110,6 +116,9 @@ struct StreamCommand: ParsableCommand {
 
   @OptionGroup(title: "HTTP options")
   var http: HTTPOptions
+
+  @OptionGroup(title: "Event options")
+  var events: EventOptions
 
   @Option(help: ArgumentHelp("For file: only: at the clip's own rate (realtime) or as fast as possible (max)."))
   var rate: String?

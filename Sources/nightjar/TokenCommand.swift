@@ -20,10 +20,14 @@ struct TokenCommand: ParsableCommand {
       The file holds hashes, not tokens. Exit codes are those of sysexits.h: 64 wrong or existing name, 65 broken \
       file, 66 no such file or token, 77 no permission.
       """,
-    subcommands: [AddCommand.self, RoleCommand.self, RemoveCommand.self, ListCommand.self])
+    subcommands: [AddCommand.self, RoleCommand<File>.self, RemoveCommand<File>.self, ListCommand<File>.self])
 
   /// The option that names the file.
-  struct File: ParsableArguments {
+  struct File: RoleFile {
+    static let noun = "token"
+    static let names = NameCompletion.tokens
+    static let columns = "name and role"
+
     @Option(
       help: ArgumentHelp(
         "The tokens file.",
@@ -32,16 +36,29 @@ struct TokenCommand: ParsableCommand {
         valueName: "path"))
     var tokens: String?
 
+    var given: String? { tokens }
     var path: String { tokens ?? StandardPaths.tokensFile }
 
     /// The option again, for a command that a person pastes.
     var option: String { tokens.map { " --tokens \(ShellWord.quoted($0))" } ?? "" }
-  }
 
-  /// The name of a token in the file.
-  struct KnownName: ParsableArguments {
-    @Argument(help: "The token's name.", completion: NameCompletion.tokens, transform: UserCommand.Name.checked)
-    var name: UserName
+    func set(_ role: Role, of name: UserName) throws {
+      try TokensFile.edit(path, mayCreate: false) { tokens in
+        guard tokens.setRole(role, of: name) else { throw unknown(name) }
+      }
+    }
+
+    func remove(_ name: UserName) throws -> Int {
+      try TokensFile.edit(path, mayCreate: false) { tokens in
+        guard tokens.remove(name) else { throw unknown(name) }
+        return tokens.names.count
+      }
+    }
+
+    func list() throws -> String {
+      let tokens = try TokensFile(contentsOf: path)
+      return tokens.names.map { "\($0)\t\(tokens.role(of: $0)?.rawValue ?? "")\n" }.joined()
+    }
   }
 
   struct AddCommand: ParsableCommand {
@@ -79,73 +96,10 @@ struct TokenCommand: ParsableCommand {
           wasThere
             ? "\(name) has a new token in \(file.path), role \(role.rawValue); the old one is void\n"
             : "added \(name) to \(file.path), role \(role.rawValue)\n")
-        if file.tokens == nil, ServiceAccount.isBesideRoot {
-          writeError(
-            "this file is for streams that root starts. For the service: sudo -u \(ServiceAccount.name) nightjar token add "
-              + "\(name)\n"
-          )
-        }
+        file.tellOfService(name)
         writeError(
           "A stream that runs already takes the token within a second. Next: nightjar stream --rtsp --https\n")
         try writeOutput(token + "\n")
-      }
-    }
-  }
-
-  struct RoleCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
-      commandName: "role", abstract: "Change the role of a token; the token stays.")
-
-    @OptionGroup var user: KnownName
-    @OptionGroup var role: RoleArgument
-    @OptionGroup var file: File
-
-    func run() throws {
-      signal(SIGPIPE, SIG_IGN)
-      try reportingFailures {
-        let name = user.name
-        try TokensFile.edit(file.path, mayCreate: false) { tokens in
-          guard tokens.setRole(role.role, of: name) else {
-            throw ApplianceFailure.unknown("token", name, in: file.path)
-          }
-        }
-        try writeOutput(role.report(name, in: file.path))
-      }
-    }
-  }
-
-  struct RemoveCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "remove", abstract: "Remove a token.")
-
-    @OptionGroup var user: KnownName
-    @OptionGroup var file: File
-
-    func run() throws {
-      signal(SIGPIPE, SIG_IGN)
-      try reportingFailures {
-        let name = user.name
-        try TokensFile.edit(file.path, mayCreate: false) { tokens in
-          guard tokens.remove(name) else {
-            throw ApplianceFailure.unknown("token", name, in: file.path)
-          }
-        }
-        try writeOutput(
-          "removed \(name) from \(file.path). A running stream refuses the token within a few seconds.\n")
-      }
-    }
-  }
-
-  struct ListCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
-      commandName: "list", abstract: "List the tokens, one a line, with name and role.")
-
-    @OptionGroup var file: File
-
-    func run() throws {
-      signal(SIGPIPE, SIG_IGN)
-      try reportingFailures {
-        let tokens = try TokensFile(contentsOf: file.path)
-        try writeOutput(tokens.names.map { "\($0)\t\(tokens.role(of: $0)?.rawValue ?? "")\n" }.joined())
       }
     }
   }

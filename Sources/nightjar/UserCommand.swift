@@ -19,10 +19,14 @@ struct UserCommand: ParsableCommand {
       The file holds hashes that serve as well as passwords: keep it secret. Exit codes are those of sysexits.h: 64 \
       wrong name or password, 65 broken file, 66 no such file or user, 77 no permission.
       """,
-    subcommands: [AddCommand.self, RoleCommand.self, RemoveCommand.self, ListCommand.self])
+    subcommands: [AddCommand.self, RoleCommand<File>.self, RemoveCommand<File>.self, ListCommand<File>.self])
 
   /// The option that names the file.
-  struct File: ParsableArguments {
+  struct File: RoleFile {
+    static let noun = "user"
+    static let names = NameCompletion.users
+    static let columns = "name, role and login algorithms"
+
     @Option(
       help: ArgumentHelp(
         "The users file.",
@@ -31,7 +35,30 @@ struct UserCommand: ParsableCommand {
         valueName: "path"))
     var users: String?
 
+    var given: String? { users }
     var path: String { users ?? StandardPaths.usersFile }
+
+    func set(_ role: Role, of name: UserName) throws {
+      try UsersFile.edit(path, mayCreate: false) { users in
+        guard var entry = users[name] else { throw unknown(name) }
+        entry.role = role
+        _ = try users.set(entry)
+      }
+    }
+
+    func remove(_ name: UserName) throws -> Int {
+      try UsersFile.edit(path, mayCreate: false) { users in
+        guard users.remove(name) else { throw unknown(name) }
+        return users.users.count
+      }
+    }
+
+    func list() throws -> String {
+      try UsersFile(contentsOf: path).users.map { user in
+        let algorithms = DigestAlgorithm.allCases.filter { user.hashes[$0] != nil }.map(\.rawValue)
+        return "\(user.name)\t\(user.role.rawValue)\t\(algorithms.joined(separator: " "))\n"
+      }.joined()
+    }
   }
 
   struct Name: ParsableArguments {
@@ -48,12 +75,6 @@ struct UserCommand: ParsableCommand {
         throw ValidationError(error.description)
       }
     }
-  }
-
-  /// The name of a user in the file.
-  struct KnownName: ParsableArguments {
-    @Argument(help: "The user's name.", completion: NameCompletion.users, transform: Name.checked)
-    var name: UserName
   }
 
   struct AddCommand: ParsableCommand {
@@ -84,12 +105,7 @@ struct UserCommand: ParsableCommand {
           return try users.set(entry)
         }
         let option = file.path == StandardPaths.usersFile ? "" : " --users \(ShellWord.quoted(file.path))"
-        let isRootsOwn = file.users == nil && ServiceAccount.isBesideRoot
-        if isRootsOwn {
-          writeError(
-            "this file is for streams that root starts. For the service: sudo -u \(ServiceAccount.name) nightjar user add "
-              + "\(name)\n")
-        }
+        file.tellOfService(name)
         try writeOutput(
           """
           \(wasThere ? "\(name) has a new password" : "added \(name)") in \(file.path), role \(entry.role.rawValue)
@@ -98,73 +114,6 @@ struct UserCommand: ParsableCommand {
           Next: nightjar stream --rtsp\(option)
 
           """)
-      }
-    }
-  }
-
-  struct RoleCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
-      commandName: "role", abstract: "Change the role of a user; the password stays.")
-
-    @OptionGroup var user: KnownName
-    @OptionGroup var role: RoleArgument
-    @OptionGroup var file: File
-
-    func run() throws {
-      signal(SIGPIPE, SIG_IGN)
-      try reportingFailures {
-        let name = user.name
-        try UsersFile.edit(file.path, mayCreate: false) { users in
-          guard var entry = users[name] else {
-            throw ApplianceFailure.unknown("user", name, in: file.path)
-          }
-          entry.role = role.role
-          try users.set(entry)
-        }
-        try writeOutput(role.report(name, in: file.path))
-      }
-    }
-  }
-
-  struct RemoveCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(commandName: "remove", abstract: "Remove a user.")
-
-    @OptionGroup var user: KnownName
-    @OptionGroup var file: File
-
-    func run() throws {
-      signal(SIGPIPE, SIG_IGN)
-      try reportingFailures {
-        let name = user.name
-        let left = try UsersFile.edit(file.path, mayCreate: false) { users in
-          guard users.remove(name) else {
-            throw ApplianceFailure.unknown("user", name, in: file.path)
-          }
-          return users.users.count
-        }
-        let next = left > 0 ? "" : "No users are left. Add one: nightjar user add NAME\n"
-        try writeOutput(
-          "removed \(name) from \(file.path). A running stream shuts the user out within a few seconds.\n\(next)")
-      }
-    }
-  }
-
-  struct ListCommand: ParsableCommand {
-    static let configuration = CommandConfiguration(
-      commandName: "list",
-      abstract: "List the users, one a line, with name, role and login algorithms.")
-
-    @OptionGroup var file: File
-
-    func run() throws {
-      signal(SIGPIPE, SIG_IGN)
-      try reportingFailures {
-        let users = try UsersFile(contentsOf: file.path).users
-        try writeOutput(
-          users.map { user in
-            let algorithms = DigestAlgorithm.allCases.filter { user.hashes[$0] != nil }.map(\.rawValue)
-            return "\(user.name)\t\(user.role.rawValue)\t\(algorithms.joined(separator: " "))\n"
-          }.joined())
       }
     }
   }

@@ -16,13 +16,21 @@ struct AdaptationWatch: ~Copyable {
 
   /// Begins to adapt `pipeline`.
   ///
-  /// - Parameter sysfs: the path where sysfs is mounted.
+  /// - Parameters:
+  ///   - governing: the processors that the program may use, if the stream's effort is chosen by measurement.
+  ///   - sysfs: the path where sysfs is mounted.
   /// - Throws: ``SystemFailure`` if the system has no thread left.
-  init(_ pipeline: Pipeline, _ options: CameraAdaptation, sysfs: String) throws(SystemFailure) {
+  init(
+    _ pipeline: Pipeline, _ options: CameraAdaptation, governing budget: ProcessorBudget?, sysfs: String
+  ) throws(SystemFailure) {
     let adaptation = try StreamAdaptation(pipeline)
     // Before the encode thread owns the encoder.
-    let preset = pipeline.encoder.configuration.x264Preset
-    let thread = try NamedThread("nj-adapt") { adaptation.run(options, sysfs: sysfs, preset: preset) }
+    let configuration = pipeline.encoder.configuration
+    let (preset, threads) = (configuration.x264Preset, configuration.threads)
+    let thread = try NamedThread("nj-adapt") {
+      let effort = budget.flatMap { EffortControl(pipeline, preset: preset, threads: threads, $0) }
+      adaptation.run(options, effort, sysfs: sysfs, preset: preset)
+    }
     self.thread = thread
     self.adaptation = adaptation
   }
@@ -38,6 +46,7 @@ final class StreamAdaptation: Sendable {
     var reading: ThermalMonitor.Reading?
     var load: Double?
     var changes = 0
+    var quality: StreamStatus.Quality?
   }
 
   /// The messages for the main thread.
@@ -84,12 +93,14 @@ final class StreamAdaptation: Sendable {
     }
   }
 
-  private static func ladder(for pipeline: Pipeline, preset: String) -> [LoadAdaptation.Step] {
+  /// The choice of x264's preset; nil if the preset is configured.
+  var quality: StreamStatus.Quality? { state.withLock { $0.quality } }
+
+  private static func ladder(for pipeline: Pipeline, preset: String?) -> [LoadAdaptation.Step] {
     let format = pipeline.sourceFormat
     // Only x264 has presets: with a hardware encoder these steps would have no effect.
-    let isSoftware = EncoderSelector.softwareName.map { pipeline.statistics.encoderName.hasPrefix($0) } ?? false
     return LoadAdaptation.ladder(
-      effort: isSoftware ? EncoderSelector.effort(ofPreset: preset) : nil, size: format.size,
+      effort: pipeline.hasSoftwareEncoder ? preset.flatMap(EncoderSelector.effort) : nil, size: format.size,
       frameRate: format.frameRate)
   }
 
@@ -108,9 +119,14 @@ final class StreamAdaptation: Sendable {
 
   /// Adapts the pipeline until the thread is interrupted.
   ///
-  /// - Parameter preset: the configured preset of x264.
-  fileprivate func run(_ options: CameraAdaptation, sysfs: String, preset: String) {
-    var adaptation = options.followsLoad ? LoadAdaptation(steps: Self.ladder(for: pipeline, preset: preset)) : nil
+  /// - Parameters:
+  ///   - effort: the choice of the effort by measurement; nil if the preset is configured.
+  ///   - preset: the preset that x264 was opened with.
+  fileprivate func run(_ options: CameraAdaptation, _ effort: EffortControl?, sysfs: String, preset: String) {
+    var effort = effort
+    // A governed effort is the least when load reduces anything else.
+    let steps = Self.ladder(for: pipeline, preset: effort == nil ? preset : nil)
+    var adaptation = options.followsLoad ? LoadAdaptation(steps: steps) : nil
     var monitor: ThermalMonitor?
     switch options.thermal {
     case .off: break
@@ -148,8 +164,15 @@ final class StreamAdaptation: Sendable {
       let isAtWork = work.frames > last.work.frames
       let load = (work.busy - last.work.busy).seconds / (now - last.time).seconds
       last = (now, work)
-      state.withLock { $0.load = isAtWork ? load : nil }
-      if isAtWork, let level = adaptation?.level, adaptation?.note(load: load, at: now) == true {
+      let change = effort?.look(thermal, at: now)
+      let quality = effort?.status
+      state.withLock {
+        $0.load = isAtWork ? load : nil
+        $0.quality = quality
+      }
+      if let change { notes.add(change, .info, event: "quality") }
+      if isAtWork, effort?.isLeast ?? true, let level = adaptation?.level, adaptation?.note(load: load, at: now) == true
+      {
         let percent = Int((load * 100).rounded())
         let isDown = (adaptation?.level ?? 0) > level
         isWorse = isWorse || isDown

@@ -59,6 +59,7 @@ struct CameraFigures: Sendable {
   mutating func look(at now: Instant) {
     guard let camera else { return }
     watch?.look(camera.pipeline.progress, at: now)
+    camera.pipeline.sound?.look()
   }
 
   /// Returns the totals over all pipelines.
@@ -108,8 +109,7 @@ struct CameraFigures: Sendable {
   /// Returns the camera's health.
   func health() -> HealthStatus.Camera {
     let (state, reason) = state()
-    let now = camera?.pipeline.sound?.figures
-    let sound: HealthStatus.Sound? = now.map { !$0.condition.isPresent ? .absent : $0.isMuted ? .muted : .present }
+    let sound = (camera?.pipeline.sound?.figures).map { HealthStatus.Sound($0) }
     return HealthStatus.Camera(name: name, state: state, reason: reason, sound: sound)
   }
 
@@ -129,6 +129,22 @@ struct CameraFigures: Sendable {
     if now.captured == 0 { return (.starting, "no picture has come yet") }
     let isWatched = !now.destinations.isEmpty || pipeline.pictureStatistics.viewers.contains { !$0.isSnapshot }
     return (isWatched ? .streaming : .idle, nil)
+  }
+}
+
+extension HealthStatus.Sound {
+  /// Creates the state that the figures of a running stream's sound mean.
+  init(_ figures: SoundFigures) {
+    self =
+      if figures.isStuck || figures.condition.isHung {
+        .stuck
+      } else if !figures.condition.isPresent {
+        .absent
+      } else if figures.isMuted {
+        .muted
+      } else {
+        figures.digitalSilence >= DigitalSilence.limit ? .silent : .present
+      }
   }
 }
 

@@ -26,14 +26,16 @@ enum CameraMicrophone {
       var expectsOwn = true
       if let path = condition.devicePath {
         expectsOwn = sysfs(ofCamera: path).map { SoundCard.isExpected(beside: $0) } ?? false
-        let isThere = selection(.auto, camera: path, isOneOfSeveral: isOneOfSeveral) != nil
+        // Which one it is, is asked later: ALSA's default may be slow to answer.
+        let cards = SoundCard.all()
+        let isThere = isOneOfSeveral ? own(of: path, among: cards) != nil : !cards.isEmpty
         guard expectsOwn || isThere else { return nil }
       }
       return try microphone(sound, beside: pictures, isOneOfSeveral: isOneOfSeveral, expectsOwn: expectsOwn)
     }
   }
 
-  /// Returns a microphone that is chosen later: the camera's own as soon as it is there, else the host's first one.
+  /// Returns a microphone that is chosen later: the camera's own as soon as it is there, else the host's default one.
   ///
   /// - Parameter expectsOwn: `true` leaves ``settlingTime`` for the camera's own.
   private static func microphone(
@@ -67,9 +69,13 @@ enum CameraMicrophone {
     case .auto:
       guard let camera else { return nil }
       let cards = SoundCard.all()
-      let own = Self.sysfs(ofCamera: camera).flatMap { cards.beside(camera: $0) }
-      return (own ?? (isOneOfSeveral ? nil : cards.first)).map { .card($0) }
+      return (own(of: camera, among: cards) ?? (isOneOfSeveral ? nil : cards.preferred)).map { .card($0) }
     }
+  }
+
+  /// Returns the card in the same USB device as the camera at `path`.
+  private static func own(of path: String, among cards: [SoundCard]) -> SoundCard? {
+    sysfs(ofCamera: path).flatMap { cards.beside(camera: $0) }
   }
 
   /// The folder of sysfs that shows the camera at `path`, which may be a link.

@@ -14,7 +14,7 @@ final class CameraSlot {
   private var controls: CameraControls?
   /// The settings that `nightjar ctl` has changed since the configuration was applied.
   let controlled = ControlledSettings()
-  /// Who takes single pictures.
+  /// The clients that take single pictures.
   let snapshots = SnapshotViewers()
   /// The stream; `nil` while the camera is being opened, or waits for the next attempt.
   var stream: CameraStream? {

@@ -16,6 +16,8 @@ import Streaming
 final class CameraStream {
   let opened: OpenedCamera
   let terminal: CameraTerminal
+  /// The processors that the program may use.
+  private let budget: ProcessorBudget
   /// The options that were applied last.
   private(set) var command: CameraConfiguration
   private var descriptions: SessionDescriptionFiles
@@ -35,8 +37,11 @@ final class CameraStream {
   /// Takes over an opened camera. Nothing streams before ``start()``.
   ///
   /// - Throws: ``ApplianceFailure`` if a session description cannot be written, ``SystemFailure``.
-  init(_ opened: OpenedCamera, _ command: CameraConfiguration, _ terminal: CameraTerminal) throws {
+  init(
+    _ opened: OpenedCamera, _ command: CameraConfiguration, _ terminal: CameraTerminal, _ budget: ProcessorBudget
+  ) throws {
     self.opened = opened
+    self.budget = budget
     self.command = command
     self.terminal = terminal
     descriptions = try SessionDescriptionFiles(
@@ -97,9 +102,10 @@ final class CameraStream {
   }
 
   private func startAdapting() throws {
-    guard command.adapts else { return }
+    guard command.adapts || command.governsEffort else { return }
     adaptationWatch = try AdaptationWatch(
-      pipeline, command.adaptation, sysfs: command.orientation.sysfs ?? "/sys")
+      pipeline, command.adaptation, governing: command.governsEffort ? budget : nil,
+      sysfs: command.orientation.sysfs ?? "/sys")
   }
 
   /// Follows the orientation sensor if the configuration requests that.
@@ -195,8 +201,7 @@ final class CameraStream {
     case .none: break
     }
     for event in pipeline.sound?.takeEvents() ?? [] {
-      let isGood = if case .found = event { true } else { false }
-      terminal.line(event.description, isGood ? .info : .warning, event: "sound")
+      terminal.line(event.description, event.isWarning ? .warning : .info, event: "sound")
     }
     for event in pipeline.takeCameraEvents() + (opened.controls?.takeEvents() ?? []) {
       terminal.line(event.description, event.isWarning ? .warning : .info, event: "camera")

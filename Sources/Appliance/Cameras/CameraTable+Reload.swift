@@ -57,6 +57,12 @@ extension CameraTable {
     var changes = differences
     // Without configured destinations, the other cameras decide the default.
     if former.destinations(in: old) != camera.destinations(in: new) { changes.insert(.setting(.to)) }
+    // Browsers decide the profile.
+    if former.encoding.profile(isBaselineNeeded: old.servesBrowsers)
+      != camera.encoding.profile(isBaselineNeeded: new.servesBrowsers)
+    {
+      changes.insert(.setting(.profile))
+    }
     if entry.isStreaming {
       // Changes by `nightjar ctl` since then go back to the configured values.
       changes.formUnion(observation.controlled)

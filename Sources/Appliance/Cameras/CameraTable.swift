@@ -98,7 +98,7 @@ struct CameraTable: Sendable {
     case workEnded(Int, Outcome)
     /// The work could not begin, or its result cannot be used.
     case workFailed(Int, String)
-    /// The parts of a stream that are no pipeline have adopted the changes, or have not, for a reason.
+    /// The parts of a stream beside its pipeline have adopted the changes; with a reason if they have not.
     case adopted(Int, failure: String?)
     /// A camera's pipeline runs.
     case streams(Int)
@@ -132,7 +132,7 @@ struct CameraTable: Sendable {
     case begin(Int)
     /// Change the stream on a thread of its own.
     case change(Int, Set<CameraChange>)
-    /// Let the parts of a stream that are no pipeline adopt changes.
+    /// Let the parts of a stream beside its pipeline adopt changes: SDP files, lines, controls.
     case adopt(Int, Set<CameraChange>)
     /// Stop the stream. The pipeline ends by ``open(_:)`` or by ``close``.
     case release(Int, SourceSelection)
@@ -181,7 +181,8 @@ struct CameraTable: Sendable {
   /// The circumstances that decide what a camera needs.
   var circumstances: CameraCircumstances {
     CameraCircumstances(
-      hasControl: configuration.control != "none", isServed: isServed, isOneOfSeveral: configuration.cameras.count > 1)
+      hasControl: configuration.control != "none", isServed: isServed,
+      isOneOfSeveral: configuration.cameras.count > 1, servesBrowsers: configuration.servesBrowsers)
   }
 
   /// `true` if the end of the only camera is the end of the program.
@@ -411,4 +412,6 @@ struct CameraCircumstances: Hashable, Sendable {
   var isServed: Bool
   /// `true` if there are other cameras, which a missing camera must not hold up.
   var isOneOfSeveral: Bool
+  /// `true` if browsers may watch by WebRTC, which they do with constrained baseline.
+  var servesBrowsers = false
 }

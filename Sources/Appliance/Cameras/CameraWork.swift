@@ -98,20 +98,3 @@ extension Pipeline {
     return true
   }
 }
-
-/// Wakes the main thread, any number of times: an ``Interrupt`` that several objects share.
-final class WakeUp: Sendable {
-  private let interrupt: Interrupt
-
-  /// - Throws: ``SystemFailure`` if the process has no descriptor left.
-  init() throws(SystemFailure) { interrupt = try Interrupt() }
-
-  /// The descriptor to `poll` for `POLLIN`.
-  var fileDescriptor: CInt { interrupt.fileDescriptor }
-
-  /// Wakes the main thread. Any thread may call it.
-  func fire() { interrupt.fire() }
-
-  /// Resets the interrupt. Check for the reasons of the wake-up after this call.
-  func clear() { interrupt.clear() }
-}

@@ -50,32 +50,44 @@ struct OpenedCamera: Sendable {
   /// - Throws: a `Failure`; then nothing is open.
   private init(_ command: CameraConfiguration, in place: Place, _ controls: CameraControls?, _ notes: Notes) throws {
     let orientation = command.orientation.initial
-    let source = try Self.source(
-      command, fixed: command.turns(in: place.circumstances) ? nil : orientation, place, controls, notes)
+    let fixed = command.turns(in: place.circumstances) ? nil : orientation
+    let link =
+      !command.passesThrough
+      ? nil
+      : controls.map { controls in
+        // A driver may rotate pictures before they are coded, if they rotate never again.
+        PassThrough(needsSamples: fixed == nil && orientation != .upright) { controls.code($0) }
+      }
+    let source = try Self.source(command, fixed: fixed, place, controls, link, notes)
     // A substitute for a camera has no controls.
     self.controls = source is SyntheticCamera ? nil : controls
     // Another camera may take this one's place, whose samples mean something else.
-    let isExchangeable = command.adapts || command.source.isCamera
+    let isExchangeable = command.adapts || command.governsEffort || command.source.isCamera
     let aspects: EncoderAspects = command.turns(in: place.circumstances) ? .both : isExchangeable ? .scaled : .one
     let without = command.scheduling.without
     let keepsStandby = place.keepsStandby && !command.encoding.noStandby && !without.contains(.standby)
     let selection = try command.encoding.select(
       for: source.format, orientation, payloadLimit: command.payloadLimit,
       streamsSlices: command.pacing == 0 && !without.contains(.slices),
-      aspects: aspects, keepsStandby: keepsStandby)
+      aspects: aspects, keepsStandby: keepsStandby, isBaselineNeeded: place.circumstances.servesBrowsers)
     if let offer = selection.turning { source.leaveTurning(to: offer) }
     destinations = command.destinations(in: place.circumstances)
     let sound = try CameraMicrophone.source(
       command.sound, beside: source, isOneOfSeveral: place.circumstances.isOneOfSeveral)
+    let encoder = link.map { link in
+      PassThroughEncoder(
+        selection.encoder, size: source.format.size,
+        profile: command.encoding.profile(isBaselineNeeded: place.circumstances.servesBrowsers), link: link)
+    }
     pipeline = try Pipeline(
-      source: source, encoder: selection.encoder, destinations: [],
-      sound: sound.map { ($0, command.sound.settings) },
+      source: source, encoder: encoder ?? selection.encoder, destinations: [],
+      sound: sound.map { ($0, command.sound.settings(detector: command.detection.sound)) },
       keyFrameInterval: command.encoding.settings.clockedKeyFrameInterval, orientation: orientation,
       pacing: command.pacing,
       restsUnwatched: place.circumstances.isServed && !command.alwaysEncodes, sending: command.scheduling.sending,
       trace: place.trace,
       realTime: command.scheduling.priority, isPunctual: command.scheduling.isPunctual,
-      started: place.started)
+      started: place.started, movement: command.detection.movementSettings)
     if command.turns(in: place.circumstances), keepsStandby {
       do {
         try source.prepareTurning()
@@ -87,7 +99,7 @@ struct OpenedCamera: Sendable {
     missing = try Self.add(
       destinations, to: pipeline, waits: place.waitsForDestinations || command.loss.waits)
     sourceName = source.name
-    explanation = selection.explanation
+    explanation = link == nil ? selection.explanation : "beside the camera's own H.264, which is passed on"
     encoderEvents = selection.events
   }
 
@@ -118,14 +130,17 @@ struct OpenedCamera: Sendable {
 
   /// - Parameter fixed: the orientation of the pictures, if it cannot change.
   private static func source(
-    _ command: CameraConfiguration, fixed: Orientation?, _ place: Place, _ controls: CameraControls?, _ notes: Notes
+    _ command: CameraConfiguration, fixed: Orientation?, _ place: Place, _ controls: CameraControls?,
+    _ link: PassThrough?, _ notes: Notes
   ) throws -> any VideoSource {
-    var request = FormatRequest(size: command.size, frameRate: command.frameRate, format: command.pixelFormat)
+    var request = FormatRequest(
+      size: command.size, frameRate: command.frameRate,
+      format: command.pixelFormat == .h264 ? nil : command.pixelFormat)
     request.memory = command.scheduling.frameMemory
     var loss = command.loss
     // The other cameras must not wait for this one.
     if place.circumstances.isOneOfSeveral, loss.reaction == .placeholder { loss.waits = true }
-    let opening = CameraOpening(request: request, loss: loss, fixed: fixed, controls: controls)
+    let opening = CameraOpening(request: request, loss: loss, fixed: fixed, controls: controls, link: link)
     switch command.source {
     case .device(let path): return try opening.open(.path(path), path, notes)
     case .file(let path):
@@ -219,16 +234,18 @@ private struct CameraOpening {
   let loss: CameraLoss
   let fixed: Orientation?
   let controls: CameraControls?
+  let link: PassThrough?
 
   /// - Parameter path: the camera's present device path; `nil` if there is none.
   func open(_ selection: CameraSelection, _ path: String?, _ notes: Notes) throws -> any VideoSource {
-    let finder = CameraFinder(selection, request: request, fixedOrientation: fixed, controls: controls)
+    let finder = finder(selection, request)
     do {
       guard let path else { throw CaptureError.noDevice(path: "camera") }
       let camera = try finder.open(path)
       for warning in camera.warnings { notes.warn("\(warning)") }
-      return try ReconnectingCamera(
-        camera, finder: finder, survival: loss.survival, pictures: controls?.pictures)
+      return passing(
+        try ReconnectingCamera(
+          camera, finder: finder, survival: loss.survival, pictures: controls?.pictures))
     } catch  where loss.waits {
       // A camera without the requested size, or without memory for its buffers, is waited for like a missing one:
       // another camera may be plugged in, and memory may become free.
@@ -240,10 +257,22 @@ private struct CameraOpening {
       let format = SourceFormat(
         size: request.size, frameRate: request.frameRate, pixelFormat: .nv12, color: .bt709, conversion: "placeholder",
         turnsApart: true)
-      return try ReconnectingCamera(
-        waitingFor: path ?? "the first camera", format: format,
-        finder: CameraFinder(selection, request: relaxed, fixedOrientation: fixed, controls: controls),
-        pictures: controls?.pictures)
+      return passing(
+        try ReconnectingCamera(
+          waitingFor: path ?? "the first camera", format: format, finder: self.finder(selection, relaxed),
+          pictures: controls?.pictures))
     }
+  }
+
+  private func finder(_ selection: CameraSelection, _ request: FormatRequest) -> CameraFinder {
+    let finder = CameraFinder(selection, request: request, fixedOrientation: fixed, controls: controls)
+    finder.passThrough = link
+    return finder
+  }
+
+  /// Returns `camera`, whose own H.264 is passed on if there is a link for that.
+  private func passing(_ camera: ReconnectingCamera<CameraFinder>) -> ReconnectingCamera<CameraFinder> {
+    if let link { camera.passOn(by: link) }
+    return camera
   }
 }

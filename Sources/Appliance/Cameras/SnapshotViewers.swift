@@ -3,8 +3,8 @@ import Serving
 import Streaming
 import Synchronization
 
-/// Who takes single pictures of a camera. Each request is a connection of its own, so that a viewer is a person: an
-/// address and a login.
+/// The clients that take single pictures of a camera. Each picture is a request on a connection of its own. So an address
+/// and a login make one viewer, not a connection.
 final class SnapshotViewers: Sendable {
   private struct Person: Hashable {
     let transport: ViewerPeer.Transport

@@ -54,7 +54,8 @@ extension MetricsText {
     add(.mp3Skipped, name, counts.mp3Skipped)
     guard let now else { return }
     add(.viewers, name + ["mp3"], now.mp3.listeners.count)
-    add(.soundPresent, name, now.condition.isPresent ? 1 : 0)
+    add(.soundPresent, name, now.condition.isPresent && !now.isStuck ? 1 : 0)
+    add(.soundDigitalSilence, name, now.digitalSilence)
     add(.soundDrift, name, now.condition.drift)
     add(.soundMuted, name, now.isMuted ? 1 : 0)
     add(.soundLevel, name, now.level.rms)

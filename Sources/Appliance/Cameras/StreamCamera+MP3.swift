@@ -4,7 +4,7 @@ import Streaming
 
 extension StreamCamera {
   func listen(_ peer: ViewerPeer) throws -> any MP3Sequence {
-    guard let listener = try pipeline.listen("mp3 \(peer.place)", peer: peer) else {
+    guard let listener = try pipeline.listen("mp3 \(peer.place)", peer: peer, onLeave: changes.announce) else {
       throw ControlFailure.noSound(name)
     }
     return PipelineMP3(listener)

@@ -10,5 +10,7 @@ extension StreamCamera {
     return try peers.answer(offer, of: pipeline, camera: name, peer: peer, isAllowed: isAllowed)
   }
 
+  func isWatching(_ session: String) -> Bool { peers?.has(session, of: name) ?? false }
+
   func endWatching(_ session: String) -> Bool { peers?.end(session, of: name) ?? false }
 }

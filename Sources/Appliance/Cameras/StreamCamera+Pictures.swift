@@ -6,7 +6,8 @@ import Streaming
 extension StreamCamera {
   func look(_ peer: ViewerPeer, isSnapshot: Bool) throws -> any PictureSequence {
     let name = "\(isSnapshot ? "snapshot" : "mjpeg") \(peer.place)"
-    return LivePictures(try pipeline.look(name, peer: peer, isSnapshot: isSnapshot), of: self)
+    return LivePictures(
+      try pipeline.look(name, peer: peer, isSnapshot: isSnapshot, onLeave: changes.announce), of: self)
   }
 
   func noteSnapshot(_ peer: ViewerPeer, bytes: Int) -> Bool { snapshots.note(peer, bytes: bytes) }

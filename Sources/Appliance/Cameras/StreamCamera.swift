@@ -30,7 +30,14 @@ final class StreamCamera: CameraTarget {
   private let figures: ApplianceFigures
   /// The server of browsers; nil if there is none.
   let peers: PeerServer?
+  /// Tells viewers that wait for a place that one is free.
+  let changes: ChangeSignal
   let sessionID = SessionDescription.presentSessionID()
+
+  /// `true` if noise is an alert.
+  let alertsToNoise: Bool
+  /// `true` if events of the camera get pictures: somebody looks for noise, crying or movement.
+  let isIllustrated: Bool
 
   /// The optimizations that are switched off, by name.
   private let without: [String]
@@ -38,8 +45,11 @@ final class StreamCamera: CameraTarget {
   /// - Parameters:
   ///   - figures: the figures with the stream's health.
   ///   - peers: the server of browsers; nil if there is none.
-  init(_ stream: CameraStream, of slot: CameraSlot, figures: ApplianceFigures, peers: PeerServer?) {
-    self.peers = peers
+  ///   - changes: tells viewers that wait for a place that one is free.
+  init(
+    _ stream: CameraStream, of slot: CameraSlot, figures: ApplianceFigures, peers: PeerServer?, changes: ChangeSignal
+  ) {
+    (self.peers, self.changes) = (peers, changes)
     name = slot.name
     pipeline = stream.pipeline
     sourceName = stream.opened.sourceName
@@ -50,6 +60,8 @@ final class StreamCamera: CameraTarget {
     controlled = slot.controlled
     missing = slot.missing
     snapshots = slot.snapshots
+    alertsToNoise = stream.command.detection.noise != nil
+    isIllustrated = stream.command.detection.isOn
     without = stream.command.scheduling.without.map(\.rawValue).sorted()
     self.figures = figures
   }
@@ -76,7 +88,8 @@ final class StreamCamera: CameraTarget {
         captured: statistics.captured, encoded: statistics.encoded, keyFrames: statistics.keyFrames,
         thinned: statistics.thinned, unwatched: statistics.unwatched, sent: statistics.sent,
         droppedByCause: Dictionary(uniqueKeysWithValues: statistics.drops.map { ($0.key.name, $0.value) })),
-      adaptation: adaptation?.status, controls: cameraControls.map { StreamStatus.Controls($0.status) },
+      adaptation: adaptation?.status, quality: adaptation?.quality,
+      controls: cameraControls.map { StreamStatus.Controls($0.status) },
       threads: pipeline.threadScheduling.map { StreamStatus.Thread(name: $0.name, $0.scheduling) },
       without: without,
       destinations: statistics.viewers.map(StreamStatus.Destination.init),
@@ -162,10 +175,13 @@ extension StreamStatus.Sound {
     let condition = figures.condition
     self.init(
       present: condition.isPresent, name: condition.name, rmsDbfs: figures.level.rms, peakDbfs: figures.level.peak,
-      loudestRmsDbfs: figures.loudest.rms, loudestPeakDbfs: figures.loudest.peak, muted: figures.isMuted,
-      gainDb: figures.gain, clipped: figures.clipped,
+      loudestRmsDbfs: figures.loudest.rms, loudestPeakDbfs: figures.loudest.peak,
+      digitalSilenceSeconds: figures.digitalSilence, muted: figures.isMuted, gainDb: figures.gain,
+      clipped: figures.clipped,
       silenceSeconds: Double(condition.silentSamples) / 48_000, driftPpm: condition.drift,
-      overruns: condition.overruns, losses: condition.losses, encoded: figures.encoded,
+      periodMs: condition.times.map { _ in condition.period.milliseconds }, timestamps: condition.times?.rawValue,
+      unstamped: condition.unstampedBlocks, overruns: condition.overruns, losses: condition.losses,
+      encoded: figures.encoded,
       failed: figures.failed, dropped: figures.dropped, mp3Listeners: figures.mp3.listeners.count,
       mp3Frames: figures.mp3.encoded,
       mp3Skipped: figures.mp3.skipped)

@@ -45,9 +45,9 @@ package struct APISettings: Hashable, Sendable {
   /// - Throws: ``ApplianceFailure`` for an address that is open to other hosts while nobody can log in, `UsersFileError`,
   ///   `TokensFileError` (also for the phones' file), `TLSIdentityError`.
   func configuration(
-    _ serving: RTSPSettings, rtsp: RTSPServerConfiguration?, after former: NetworkControlServer.Configuration? = nil,
+    _ serving: RTSPSettings, rtsp: RTSPServerConfiguration?, after former: HTTPServer.Configuration? = nil,
     _ notes: Notes
-  ) throws -> NetworkControlServer.Configuration? {
+  ) throws -> HTTPServer.Configuration? {
     guard let https else { return nil }
     let users = try rtsp?.users ?? serving.usersFile(mayBeEmpty: former != nil)
     let tokens = try tokensFile()
@@ -62,7 +62,7 @@ package struct APISettings: Hashable, Sendable {
         description: "--https \(https): without users and tokens only this host may ask: add one with nightjar user "
           + "add NAME, or nightjar token add NAME")
     }
-    return NetworkControlServer.Configuration(
+    return HTTPServer.Configuration(
       listeners: listeners, identity: try rtsp?.identity ?? serving.identity(notes), users: users, tokens: tokens,
       phones: phones)
   }

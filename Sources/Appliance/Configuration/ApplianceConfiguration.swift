@@ -12,10 +12,12 @@ package struct ApplianceConfiguration: SettingsConfiguration {
   package var rtsp = RTSPSettings()
   /// The control API.
   package var api = APISettings()
-  /// The settings of the browsers' UDP port.
+  /// The settings of the browsers' port.
   package var webrtc = WebRTCSettings()
   /// The HTTP server.
   package var http = HTTPSettings()
+  /// The settings of the events.
+  package var events = EventSettings()
   /// `true` if the streams are announced on the network.
   package var announces = false
   /// The time after which the program ends; nil for no end.
@@ -29,6 +31,8 @@ package struct ApplianceConfiguration: SettingsConfiguration {
   package var traceLimit = 256_000_000
   /// `true` if no memory of the process is swapped out.
   package var locksMemory = false
+  /// The part of the host's processors, 0…1, that the choice of x264's presets may use for all cameras and viewers.
+  package var processorShare = 0.5
 
   /// The cameras, at least one, in the order of the file.
   package internal(set) var cameras: [CameraConfiguration] = []
@@ -46,6 +50,9 @@ package struct ApplianceConfiguration: SettingsConfiguration {
   /// The number of cameras, counted from the first, that may keep standby encoders prepared. The limit bounds memory
   /// and threads, whatever the number of cameras.
   package static let standbyLimit = 3
+
+  /// `true` if browsers may watch by WebRTC.
+  var servesBrowsers: Bool { api.https != nil || http.http != nil }
 
   /// Returns the settings of the appliance whose values differ from those of `old`.
   package func changes(from old: ApplianceConfiguration) -> Set<ApplianceSetting> { changedSettings(from: old) }
@@ -71,34 +78,42 @@ package struct ApplianceConfiguration: SettingsConfiguration {
 
   /// All settings of the appliance, in the order of the documentation.
   static let settings: [Setting<Self>] = [
-    .text(.control, .box, \.control),
+    .text(.control, .appliance, \.control),
     .address(.rtsp, \.rtsp.rtsp),
     .address(.rtsps, \.rtsp.rtsps),
-    .text(.users, .box, \.rtsp.users),
-    .text(.certificate, .box, \.rtsp.certificate),
-    .text(.key, .box, \.rtsp.key),
-    .text(.suite, .box, \.rtsp.suite, SettingValues.suite),
-    .flag(.requireEncryption, .box, \.rtsp.requiresEncryption),
-    .text(.sessions, kind: .integer, .box, \.rtsp.sessions) { text throws(ValueError) in
+    .text(.users, .appliance, \.rtsp.users),
+    .text(.certificate, .appliance, \.rtsp.certificate),
+    .text(.key, .appliance, \.rtsp.key),
+    .text(.suite, .appliance, \.rtsp.suite, SettingValues.suite),
+    .flag(.requireEncryption, .appliance, \.rtsp.requiresEncryption),
+    .text(.sessions, kind: .integer, .appliance, \.rtsp.sessions) { text throws(ValueError) in
       try SettingValues.number(text, within: RTSPServerConfiguration.sessionLimits)
     },
-    .flag(.announce, kind: .invertibleFlag, .box, \.announces),
+    .flag(.announce, kind: .invertibleFlag, .appliance, \.announces),
     .address(.https, \.api.https),
-    .text(.tokens, .box, \.api.tokens),
-    .text(.webrtcPort, kind: .integer, .box, \.webrtc.port) { text throws(ValueError) in
+    .text(.tokens, .appliance, \.api.tokens),
+    .text(.webrtcPort, kind: .integer, .appliance, \.webrtc.port) { text throws(ValueError) in
       UInt16(try SettingValues.number(text, within: 0...65_535))
     },
-    .list(.webrtcAddress, .box, \.webrtc.addresses, WebRTCSettings.address),
+    .list(.webrtcAddress, .appliance, \.webrtc.addresses, WebRTCSettings.address),
     .address(.http, \.http.http),
-    .text(.duration, kind: .number, .box, \.duration) { text throws(ValueError) in
+    .text(.eventsFile, .appliance, \.events.path),
+    .flag(.eventPictures, kind: .invertibleFlag, .appliance, \.events.takesPictures),
+    .text(.quietHours, .appliance, \.events.quietHours, EventSettings.quietHours),
+    .list(.webhook, .appliance, \.events.outputs.webhooks, EventOutputSettings.webhook),
+    .text(.webhookKey, .appliance, \.events.outputs.webhookKey),
+    .flag(.webhookPrivate, .appliance, \.events.outputs.allowsPrivateWebhooks),
+    .list(.eventCommand, .appliance, \.events.outputs.command) { $0 },
+    .text(.duration, kind: .number, .appliance, \.duration) { text throws(ValueError) in
       try SettingValues.duration(text, within: 0.1...31_536_000, example: "10s or 5m")
     },
-    .text(.statistics, .box, \.statisticsPath),
-    .text(.trace, .box, \.tracePath),
-    .text(.traceLimit, kind: .number, .box, \.traceLimit) { text throws(ValueError) in
+    .text(.statistics, .appliance, \.statisticsPath),
+    .text(.trace, .appliance, \.tracePath),
+    .text(.traceLimit, kind: .number, .appliance, \.traceLimit) { text throws(ValueError) in
       try SettingValues.bytes(text, within: 1_000_000...1_000_000_000_000, example: "500M or 2G")
     },
-    .flag(.lockMemory, .box, \.locksMemory),
+    .flag(.lockMemory, .appliance, \.locksMemory),
+    .text(.cpuBudget, kind: .number, .appliance, \.processorShare, SettingValues.processorShare),
   ]
 
   /// Reports settings that contradict each other.
@@ -108,6 +123,7 @@ package struct ApplianceConfiguration: SettingsConfiguration {
     api.check(beside: rtsp, &faults)
     webrtc.check(beside: api, http, options, &faults)
     http.check(beside: rtsp, api, &faults)
+    events.outputs.check(&faults)
     if tracePath == "-" { faults.add(.trace, "name a file, which standard output is not") }
     if options[ApplianceSetting.traceLimit.rawValue] != nil, tracePath == nil {
       faults.add("\(.traceLimit) is for \(.trace) only")

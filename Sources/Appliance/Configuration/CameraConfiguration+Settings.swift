@@ -85,6 +85,10 @@ extension CameraConfiguration {
       try SettingValues.number(text, within: 1...2)
     },
     .flag(.audioHighPass, kind: .invertibleFlag, shared, \.sound.usesHighPass),
+    .text(.noise, shared, \.detection.noise, CameraDetection.noise),
+    .flag(.crying, shared, \.detection.crying),
+    .text(.movement, shared, \.detection.movement, CameraDetection.movement),
+    .list(.movementMask, shared, \.detection.masks, CameraDetection.mask),
     .text(.group, own, \.group, SettingValues.group),
     .flag(.alwaysEncode, shared, \.alwaysEncodes),
   ]
@@ -93,6 +97,7 @@ extension CameraConfiguration {
   func check(in appliance: ApplianceConfiguration, _ faults: inout SettingFaults) {
     loss.check(&faults)
     controls.check(&faults)
+    detection.check(&faults)
     orientation.check(&faults)
     encoding.check(&faults)
     scheduling.check(&faults)
@@ -105,12 +110,27 @@ extension CameraConfiguration {
       faults.add("\(.requireEncryption) and \(.group): a group is encrypted by a \(.suite)")
     }
     checkSource(&faults)
+    checkPassThrough(&faults)
     for (index, destination) in destinations.enumerated() {
       for other in destinations[..<index] where other.host == destination.host {
         if let port = destination.port(sharedWith: other) {
           faults.add(.to, "\(destination.host) port \(port) is given twice: \(other) and \(destination)")
         }
       }
+    }
+  }
+
+  private func checkPassThrough(_ faults: inout SettingFaults) {
+    if pixelFormat == .h264, encoding.encoder == .x264 || encoding.encoder == .vaapi {
+      faults.add("\(.format) h264 is the camera's own encoder: choose \(.encoder) camera, or another format")
+    }
+    guard passesThrough else { return }
+    if !source.isCamera { faults.add("\(.encoder) camera is for cameras only") }
+    if case .darkness = controls.profile.night?.condition {
+      faults.add("\(.night) measures pictures, which \(.encoder) camera does not decode: choose from and to")
+    }
+    if detection.movement != nil {
+      faults.add("\(.movement) measures pictures, which \(.encoder) camera does not decode: leave one of them out")
     }
   }
 

@@ -20,6 +20,8 @@ package struct CameraConfiguration: SettingsConfiguration {
   package var frameRate: FrameRate?
   /// The camera's pixel format; nil for the cheapest that reaches size and rate.
   package var pixelFormat: PixelFormat?
+  /// `true` if the camera's own H.264 is passed on.
+  package var passesThrough: Bool { encoding.encoder == .camera || pixelFormat == .h264 }
   /// The pace of a clip; nil for its own.
   package var clipPacing: Y4MFile.Pacing?
   /// The number of times that a clip is played; nil for no end.
@@ -34,6 +36,8 @@ package struct CameraConfiguration: SettingsConfiguration {
   package var encoding = CameraEncoding()
   /// The sound.
   package var sound = CameraSound()
+  /// The settings of the detectors.
+  package var detection = CameraDetection()
   /// The restrictions of a stream on a host that is too hot or too slow.
   package var adaptation = CameraAdaptation()
   /// The scheduling of the camera's threads, and the memory of frames.
@@ -64,6 +68,9 @@ package struct CameraConfiguration: SettingsConfiguration {
 
   /// `true` if the stream may restrict itself. A file at full speed uses all of the host's capacity.
   package var adapts: Bool { clipPacing != .maximum && (adaptation.followsLoad || adaptation.thermal != .off) }
+
+  /// `true` if x264's preset is chosen by measurement. A file at full speed has no pace to measure by.
+  package var governsEffort: Bool { clipPacing != .maximum && encoding.governsEffort }
 
   /// Returns the differences from `old`.
   package func changes(from old: CameraConfiguration) -> Set<CameraChange> {

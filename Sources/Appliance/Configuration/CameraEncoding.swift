@@ -19,6 +19,13 @@ package struct CameraEncoding: Hashable, Sendable {
     case bytes(Int)
   }
 
+  /// A value of `x264-preset`.
+  package enum SoftwarePreset: Hashable, Sendable {
+    /// The preset is chosen by measurement, and changes while the stream runs.
+    case auto
+    case named(String)
+  }
+
   package var encoder = EncoderChoice.auto
   package var preset = EncoderPreset.liveCapture
   /// Bits per second; nil for the default of size and rate.
@@ -34,7 +41,7 @@ package struct CameraEncoding: Hashable, Sendable {
   /// The number of x264's threads; nil for the default.
   var threads: Int?
   var lookahead: Int?
-  var x264Preset: String?
+  var x264Preset: SoftwarePreset?
   /// The render node; nil for the first that works.
   package var vaapiDevice: String?
   var vaapiQuality: Int?
@@ -42,6 +49,22 @@ package struct CameraEncoding: Hashable, Sendable {
   var hangLimit: Int?
   /// `true` if encoders are created only when they are needed.
   package var noStandby = false
+
+  /// `true` if x264's preset is chosen by measurement while the stream runs.
+  package var governsEffort: Bool {
+    guard encoder != .vaapi, EncoderSelector.softwareName != nil else { return false }
+    return x264Preset == .auto || x264Preset == nil && preset == .liveCapture
+  }
+
+  /// Returns the profile: the configured one, or that of the preset. With live-capture and without a named x264 preset,
+  /// it is high if no viewer needs constrained baseline.
+  ///
+  /// - Parameter isBaselineNeeded: `true` if viewers may come that need constrained baseline, as browsers do.
+  func profile(isBaselineNeeded: Bool) -> H264Profile {
+    if let profile { return profile }
+    let isChosen = preset == .liveCapture && (x264Preset == nil || x264Preset == .auto)
+    return isChosen && !isBaselineNeeded ? .high : preset.settings.profile
+  }
 
   /// The settings of the preset, with the given ones applied.
   package var settings: EncoderSettings {
@@ -61,7 +84,7 @@ package struct CameraEncoding: Hashable, Sendable {
     if let slices { settings.slices = slices }
     if let threads { settings.threads = threads }
     if let lookahead { settings.lookahead = lookahead }
-    if let x264Preset { settings.x264Preset = x264Preset }
+    if case .named(let name) = x264Preset { settings.x264Preset = name }
     if let vaapiQuality { settings.vaapiQuality = vaapiQuality }
     if vaapiLowPower { settings.prefersLowPower = true }
     if case .bytes(let bytes) = sliceSize { settings.sliceBytes = bytes }
@@ -70,15 +93,26 @@ package struct CameraEncoding: Hashable, Sendable {
 
   /// Returns the encoder configuration for pictures of `format` that are rotated and mirrored by the orientation.
   ///
-  /// - Parameter payloadLimit: the maximum number of bytes of a slice that fits one packet.
+  /// - Parameters:
+  ///   - payloadLimit: the maximum number of bytes of a slice that fits one packet.
+  ///   - isBaselineNeeded: `true` if viewers may come that need constrained baseline.
   package func configuration(
-    for format: SourceFormat, _ orientation: Orientation, payloadLimit: Int
+    for format: SourceFormat, _ orientation: Orientation, payloadLimit: Int, isBaselineNeeded: Bool = true
   ) -> EncoderConfiguration {
     var settings = settings
+    settings.profile = profile(isBaselineNeeded: isBaselineNeeded)
+    if governsEffort { settings.x264Preset = Self.firstPreset(for: format) }
     if case .packet = sliceSize { settings.sliceBytes = payloadLimit }
     return settings.configuration(
       size: orientation.size(of: format.size), frameRate: format.frameRate, bitrate: bitrate, color: format.color,
       processors: ProcessorSet.ofThread()?.numbers.count ?? max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN))))
+  }
+
+  /// Returns x264's preset at the start, before anything is measured: superfast, or ultrafast for more pixels a second
+  /// than 1280x720 at 30 has.
+  private static func firstPreset(for format: SourceFormat) -> String {
+    let ordinary = 1280 * 720 * 30.5
+    return Double(format.size.pixels) * format.frameRate.framesPerSecond <= ordinary ? "superfast" : "ultrafast"
   }
 
   /// Selects the encoder for pictures of `format` that are rotated and mirrored by the orientation.
@@ -87,15 +121,17 @@ package struct CameraEncoding: Hashable, Sendable {
   ///   - payloadLimit: the maximum number of bytes of a slice that fits one packet.
   ///   - streamsSlices: `true` if the encoder may output slices one by one.
   ///   - keepsStandby: `true` if encoders are created before they are needed.
+  ///   - isBaselineNeeded: `true` if viewers may come that need constrained baseline.
   /// - Throws: `EncoderError`.
   package func select(
     for format: SourceFormat, _ orientation: Orientation, payloadLimit: Int, streamsSlices: Bool = true,
-    aspects: EncoderAspects, keepsStandby: Bool
+    aspects: EncoderAspects, keepsStandby: Bool, isBaselineNeeded: Bool = true
   ) throws -> EncoderSelection {
     var policy = EncoderLineup.Policy()
     if let hangLimit { policy.hangLimit = hangLimit }
     policy.keepsStandby = keepsStandby
-    var configuration = configuration(for: format, orientation, payloadLimit: payloadLimit)
+    var configuration = configuration(
+      for: format, orientation, payloadLimit: payloadLimit, isBaselineNeeded: isBaselineNeeded)
     if !streamsSlices { configuration.streamsSlices = false }
     return try EncoderSelector.select(
       encoder, configuration, node: vaapiDevice, policy: policy,

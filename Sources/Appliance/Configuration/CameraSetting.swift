@@ -52,6 +52,10 @@ package enum CameraSetting: String, CaseIterable, Hashable, Sendable {
   case audioGain = "audio-gain"
   case audioChannels = "audio-channels"
   case audioHighPass = "audio-high-pass"
+  case noise
+  case crying
+  case movement
+  case movementMask = "movement-mask"
   case group = "rtsp-multicast"
   case alwaysEncode = "always-encode"
 }
@@ -73,16 +77,24 @@ package enum ApplianceSetting: String, CaseIterable, Hashable, Sendable {
   case webrtcPort = "webrtc-port"
   case webrtcAddress = "webrtc-address"
   case http
+  case eventsFile = "events-file"
+  case eventPictures = "event-pictures"
+  case quietHours = "quiet-hours"
+  case webhook
+  case webhookKey = "webhook-key"
+  case webhookPrivate = "webhook-private"
+  case eventCommand = "event-command"
   case duration
   case statistics = "stats-json"
   case trace
   case traceLimit = "trace-limit"
   case lockMemory = "lock-memory"
+  case cpuBudget = "cpu-budget"
 
   /// `true` if the setting applies at the start of the program, and not at a reload.
   package var isForStart: Bool {
     switch self {
-    case .control, .duration, .statistics, .trace, .traceLimit, .lockMemory: true
+    case .control, .eventsFile, .duration, .statistics, .trace, .traceLimit, .lockMemory, .cpuBudget: true
     default: false
     }
   }

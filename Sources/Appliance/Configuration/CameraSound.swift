@@ -1,3 +1,4 @@
+package import Detection
 import Platform
 package import Sound
 package import Streaming
@@ -6,7 +7,7 @@ package import Streaming
 package struct CameraSound: Hashable, Sendable {
   /// The source of the sound.
   package enum Choice: Hashable, Sendable {
-    /// The camera's own microphone. If the only camera has none, the host's first microphone. Otherwise no sound.
+    /// The camera's own microphone. If the only camera has none, that of ALSA's default card. Otherwise no sound.
     case auto
     /// No sound.
     case none
@@ -55,6 +56,15 @@ package struct CameraSound: Hashable, Sendable {
   }
 
   /// The settings as the pipeline takes them.
+  ///
+  /// - Parameter detector: the settings of the detectors; nil for none.
+  package func settings(detector: SoundDetector.Settings?) -> SoundSettings {
+    var settings = settings
+    settings.detector = detector
+    return settings
+  }
+
+  /// The settings as the pipeline takes them, without detectors.
   package var settings: SoundSettings {
     var settings = SoundSettings()
     (settings.channels, settings.bitrate, settings.gain) = (channels, bitrate, gain)

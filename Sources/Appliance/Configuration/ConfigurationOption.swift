@@ -26,7 +26,7 @@ package struct ConfigurationOption: Hashable, Sendable {
   /// The scope of an option.
   package enum Scope: Hashable, Sendable {
     /// The whole appliance, whatever cameras it has.
-    case box
+    case appliance
     /// Each camera. Where `isShared` is false, two cameras cannot have the same value.
     case camera(isShared: Bool)
     /// A camera, on the command line of a test alone.

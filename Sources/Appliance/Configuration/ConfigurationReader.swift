@@ -109,7 +109,7 @@ struct ConfigurationReader {
       do throws(ConfigurationError) {
         try check(entry)
         guard let option = options[entry.key] else { throw unknown(entry) }
-        if isCamera, option.scope == .box {
+        if isCamera, option.scope == .appliance {
           throw refusal(
             of: entry, "this is for all cameras together; write it above the first [[camera]]")
         }

@@ -7,8 +7,8 @@ package enum ExampleConfiguration {
   /// - Parameter forService: `true` for the file that the service starts with: one camera, by the name from udev's
   ///   rule, served by RTSP.
   package static func text(forService: Bool) -> String {
-    var lines = [box, cameras, table].joined(separator: "\n").split(separator: "\n", omittingEmptySubsequences: false)
-      .map(String.init)
+    let all = [appliance, cameras, table].joined(separator: "\n")
+    var lines = all.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
     guard forService else { return lines.joined(separator: "\n") }
     for (option, line) in serviceLines {
       guard let index = lines.firstIndex(where: { $0 == option || $0.hasPrefix("\(option) = ") }) else { continue }
@@ -22,7 +22,7 @@ package enum ExampleConfiguration {
     ("#name", #"name = "camera""#), ("#source", #"source = "/dev/nightjar/camera""#),
   ]
 
-  private static let box = #"""
+  private static let appliance = #"""
     # nightjar's configuration: TOML (https://toml.io). Each option of nightjar stream is a line, without its dashes.
     # Remove the # before an option to set it. The values here are examples or defaults.
     #   nightjar config check         finds mistakes in this file
@@ -66,8 +66,8 @@ package enum ExampleConfiguration {
     # Browsers watch at https://HOST:8443/.
     #https = true
     #tokens = "/etc/nightjar/tokens"
-    # The UDP port at which they get picture and sound, and addresses at which they reach this host beside its own: that of
-    # a router that forwards this port, or of a VPN.
+    # The port, for UDP and TCP, at which they get picture and sound, and addresses at which they reach this host beside its
+    # own: that of a router that forwards this port, or of a VPN.
     #webrtc-port = 8189
     #webrtc-address = ["203.0.113.7"]
 
@@ -75,12 +75,27 @@ package enum ExampleConfiguration {
     # address and port. Other hosts need a user, and everybody on the way can see and hear the stream.
     #http = true
 
+    # The file of the last 1000 events (nightjar ctl events), or "none" for memory; a service has one. Pictures of before
+    # and after alerts are kept beside it, unless event-pictures is false. And the local times between which alerts are
+    # recorded and marked as quiet.
+    #events-file = "/var/lib/nightjar/events.log"
+    #event-pictures = false
+    #quiet-hours = "22:00-06:30"
+    # Tell other systems of each event: a request POST to a URL, signed with the key in a file, and a program with its
+    # arguments. URLs whose host has a private address, as in a home network, need webhook-private.
+    #webhook = ["https://alerts.example.org/nightjar"]
+    #webhook-key = "/etc/nightjar/webhook.key"
+    #webhook-private = true
+    #event-command = ["/usr/bin/logger", "-t", "nursery"]
+
     # Stop after this time, and write the final figures to a file.
     #duration = "8h"
     #stats-json = "/var/lib/nightjar/figures.json"
     # Write a trace of every frame to a file for ui.perfetto.dev, up to this size.
     #trace = "/var/lib/nightjar/trace.json"
     #trace-limit = "256M"
+    # The part of the host's processors that x264-preset = "auto" may use, for all cameras and viewers.
+    #cpu-budget = "50%"
     # Keep all memory in RAM once it was used. This needs unlimited locked memory (the service has that).
     #lock-memory = true
 
@@ -92,7 +107,8 @@ package enum ExampleConfiguration {
     # The picture size and frames per second; the default is 1280x720 at 30, or the camera's nearest.
     #size = "1280x720"
     #fps = 30
-    # The camera's pixel format (see nightjar devices); auto takes the cheapest format that reaches size and rate.
+    # The camera's pixel format (see nightjar devices); auto takes the cheapest format that reaches size and rate. h264 is
+    # encoder = "camera".
     #format = "auto"
 
     # Start without a camera, or without one that has this size, and stream a placeholder until one appears.
@@ -121,8 +137,8 @@ package enum ExampleConfiguration {
     #night = ["from=19:30", "to=06:30"]
     #night-controls = ["brightness=40", "gain=100"]
 
-    # The microphone: auto (the camera's own; if there is one camera only, also the host's first), none, test (a beep each
-    # second), or a sound device such as "hw:CARD=C920" (see nightjar devices).
+    # The microphone: auto (the camera's own; if there is one camera only, also ALSA's default card), none, test (a beep
+    # each second), or a sound device such as "hw:CARD=C920" (see nightjar devices).
     #audio = "auto"
     # Bits per second of the sound, "6k" to "128k"; its gain in decibels; 1 (mono) or 2 (stereo) channels.
     #audio-bitrate = "32k"
@@ -130,6 +146,14 @@ package enum ExampleConfiguration {
     #audio-channels = 1
     # Reduce sound below 100 Hz: steps, wind, mains hum.
     #audio-high-pass = true
+    # Alerts, shown by nightjar events. Noise: off, low, medium, high, or decibels above the background, as in "12dB".
+    # Crying: "probably crying", by its harmonics and rhythm.
+    #noise = "medium"
+    #crying = true
+    # Movement: off, low, medium or high; and parts of the camera's picture that do not count, in percent: left, top, width,
+    # height.
+    #movement = "medium"
+    #movement-mask = ["0,0,100,20"]
 
     # Bits per second, as in 2500000, "2.5M" or "800k"; auto depends on size and rate.
     #bitrate = "auto"
@@ -147,20 +171,22 @@ package enum ExampleConfiguration {
     #preset = "live-capture"
     # The longest time from one key frame to the next, as in "2s" or "500ms".
     #keyframe-interval = "2s"
-    # The H.264 profile: baseline (every decoder accepts it), main or high.
+    # The H.264 profile: baseline (every decoder accepts it), main or high. The default is high; with https or http, which
+    # serve browsers, it is baseline.
     #profile = "baseline"
     # The slices of a picture. With more slices, a lost packet costs less of the picture.
     #slices = 1
-    # The encoder: auto (VA-API hardware, and x264 if that fails), vaapi or x264.
+    # The encoder: auto (VA-API hardware, and x264 if that fails), vaapi, x264, or camera (the camera's own H.264, passed on
+    # as long as the picture is upright and nobody gets JPEG pictures).
     #encoder = "auto"
     # Create the fallback encoder for VA-API and the encoder for the rotated picture only when they are needed.
     #no-standby = false
 
-    # x264: threads (auto or a number), frames to hold back for a better picture, and speed against quality, ultrafast to
-    # veryslow.
+    # x264: threads (auto or a number), frames to hold back for a better picture, and speed against quality: auto (by
+    # measurement), or ultrafast to veryslow.
     #threads = "auto"
     #lookahead = 0
-    #x264-preset = "ultrafast"
+    #x264-preset = "auto"
 
     # Instead of slices: x264's largest slice in bytes, or "mtu" for one packet each. A lost packet then costs one slice.
     #slice-size = "mtu"

@@ -30,8 +30,8 @@ package struct HTTPSettings: Hashable, Sendable {
   /// - Throws: ``ApplianceFailure`` for an address that is open to other hosts while there are no users,
   ///   `UsersFileError`.
   func configuration(
-    _ serving: RTSPSettings, rtsp: RTSPServerConfiguration?, after former: ReadingServer.Configuration? = nil
-  ) throws -> ReadingServer.Configuration? {
+    _ serving: RTSPSettings, rtsp: RTSPServerConfiguration?, after former: HTTPServer.Configuration? = nil
+  ) throws -> HTTPServer.Configuration? {
     guard let http else { return nil }
     let users = try rtsp?.users ?? serving.usersFile(mayBeEmpty: former != nil)
     // Unlike the encrypted servers, this one is open to other hosts only if the options request that.
@@ -42,6 +42,6 @@ package struct HTTPSettings: Hashable, Sendable {
         description: "--http \(http): without users only this host may watch: add one with "
           + ServiceAccount.addingUser)
     }
-    return ReadingServer.Configuration(listeners: listeners, users: users)
+    return HTTPServer.Configuration(listeners: listeners, users: users)
   }
 }

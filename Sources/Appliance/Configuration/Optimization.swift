@@ -1,7 +1,7 @@
 /// A measure that makes the program fast. Each one can be left out, to see what it brings: `nightjar stream --without`.
 ///
-/// `make bench-ab` measures the effect of each one. docs/performance.md has the table, and says why ``mmsg`` stays,
-/// which brings nothing there.
+/// `make bench-ab` measures the effect of each one; docs/performance.md has the results, and the reason to keep ``mmsg``,
+/// whose effect is too small to measure there.
 package enum Optimization: String, CaseIterable, Hashable, Sendable {
   /// Frames lie in memory that exists from the start. Without it each frame's memory is mapped when the frame comes and
   /// unmapped after it.
@@ -13,8 +13,8 @@ package enum Optimization: String, CaseIterable, Hashable, Sendable {
   case slices
   /// Capture and send take real-time priority where they are allowed to. Without it they have ordinary priority.
   case rtprio
-  /// The kernel wakes the threads of the frame path with a precision of 1 ns. Without it within 50 us
-  /// (`PR_SET_TIMERSLACK`).
+  /// The kernel wakes the threads of the frame path with a precision of 1 ns (`PR_SET_TIMERSLACK`). Without it the
+  /// precision is 50 us.
   case timerslack
   /// The kernel splits messages of up to 64 packets (`UDP_SEGMENT`). Without it each packet is a message.
   case gso

@@ -1,4 +1,4 @@
-/// One setting of a configuration: the option that has its value in words, and the property that has it in its type.
+/// One setting of a configuration: an option, whose value is text, and the typed property for that value.
 struct Setting<Configuration: SettingsConfiguration>: Sendable {
   typealias Property<Value> = any WritableKeyPath<Configuration, Value> & Sendable
 
@@ -74,7 +74,7 @@ extension Setting {
 
   /// A setting that is an address to listen at: true, false, or a text.
   static func address(_ name: Configuration.SettingName, _ property: Property<ListenAddress?>) -> Setting {
-    Setting(name, .optionalText, .box, property) { value throws(SettingFault) in
+    Setting(name, .optionalText, .appliance, property) { value throws(SettingFault) in
       guard let text = value.texts.last else { return .some(value.isSet ? ListenAddress() : nil) }
       return try Self.parsed(text, of: name) { text throws(ValueError) in try ListenAddress(parsing: text) }
     }

@@ -236,12 +236,20 @@ package enum SettingValues {
     }
   }
 
-  /// Parses the name of one of x264's presets.
-  static func x264Preset(_ text: String) throws(ValueError) -> String? {
+  /// Parses the name of one of x264's presets, or `auto`.
+  static func x264Preset(_ text: String) throws(ValueError) -> CameraEncoding.SoftwarePreset? {
     let presets = EncoderSelector.x264Presets
     guard !presets.isEmpty else { throw ValueError("this build has no x264") }
-    guard presets.contains(text) else { throw ValueError("choose \(presets.joined(separator: ", "))") }
-    return text
+    if text == "auto" { return .auto }
+    guard presets.contains(text) else { throw ValueError("choose auto, \(presets.joined(separator: ", "))") }
+    return .named(text)
+  }
+
+  /// Parses `50` or `50%`: the part of the host's processors.
+  static func processorShare(_ text: String) throws(ValueError) -> Double {
+    guard let percent = decimal(text.hasSuffix("%") ? text.dropLast() : Substring(text)), (1...100).contains(percent)
+    else { throw ValueError("choose 1% to 100% of the host's processors together, as in 50%") }
+    return percent / 100
   }
 
   /// Parses `Front door`: text that other hosts show to people.

@@ -1,9 +1,9 @@
 package import Platform
 import Serving
 
-/// The settings of the browsers' one UDP port.
+/// The settings of the browsers' one port.
 package struct WebRTCSettings: Hashable, Sendable {
-  /// The port.
+  /// The number of the UDP port and of the TCP port.
   package var port = PeerServer.Configuration.standardPort
   /// The addresses that browsers are told beside those of the interfaces.
   package var addresses: [IPAddress] = []
@@ -24,7 +24,7 @@ package struct WebRTCSettings: Hashable, Sendable {
   ///   - api: the server of HTTPS, if there is one.
   ///   - http: the server of plain HTTP, whose page is for this host alone.
   func configuration(
-    _ api: NetworkControlServer.Configuration?, _ http: ReadingServer.Configuration?
+    _ api: HTTPServer.Configuration?, _ http: HTTPServer.Configuration?
   ) -> PeerServer.Configuration? {
     guard api != nil || http?.listeners.contains(where: \.isLoopback) == true else { return nil }
     return PeerServer.Configuration(

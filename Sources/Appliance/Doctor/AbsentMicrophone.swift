@@ -16,7 +16,7 @@ struct AbsentMicrophone {
   let holders: [DeviceHolder]
   /// The process of the stream.
   let stream: Int32?
-  /// What started the stream.
+  /// The origin of the stream.
   let origin: StreamOrigin
 
   /// The time in seconds after which a camera's stream has chosen and opened the microphone.

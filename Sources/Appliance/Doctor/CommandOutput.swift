@@ -21,25 +21,15 @@ package enum CommandOutput {
     _ words: [String], input: [UInt8] = [], patience: Duration, withErrors: Bool = true
   ) -> (status: CInt, text: String)? {
     precondition(input.count <= 4096)
-    var ends: [CInt] = [-1, -1]
-    guard pipe(&ends) == 0 else { return nil }
-    defer { close(ends[0]) }
-    var inputs: [CInt] = [-1, -1]
-    guard pipe(&inputs) == 0 else {
-      close(ends[1])
-      return nil
-    }
-    for end in ends + inputs { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-    _ = write(inputs[1], input, input.count)
-    close(inputs[1])
-    defer { close(inputs[0]) }
+    guard var outputs = try? Pipe(), var inputs = try? Pipe(input) else { return nil }
+    inputs.endWriting()
     var actions = posix_spawn_file_actions_t()
     posix_spawn_file_actions_init(&actions)
     defer { posix_spawn_file_actions_destroy(&actions) }
-    posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO)
-    posix_spawn_file_actions_adddup2(&actions, inputs[0], STDIN_FILENO)
+    posix_spawn_file_actions_adddup2(&actions, outputs.writing, STDOUT_FILENO)
+    posix_spawn_file_actions_adddup2(&actions, inputs.reading, STDIN_FILENO)
     if withErrors {
-      posix_spawn_file_actions_adddup2(&actions, ends[1], STDERR_FILENO)
+      posix_spawn_file_actions_adddup2(&actions, outputs.writing, STDERR_FILENO)
     } else {
       posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0)
     }
@@ -48,13 +38,13 @@ package enum CommandOutput {
     defer { for argument in arguments { free(argument) } }
     var process = pid_t()
     let result = posix_spawnp(&process, words[0], &actions, nil, arguments, environ())
-    close(ends[1])
+    outputs.endWriting()
     guard result == 0 else { return nil }
     var bytes: [UInt8] = []
-    let isDone = read(ends[0], into: &bytes, until: .now() + patience)
+    let isDone = read(outputs.reading, into: &bytes, until: .now() + patience)
     if !isDone { kill(process, SIGKILL) }
     var status: CInt = 0
-    while waitpid(process, &status, 0) < 0, errno == EINTR {}
+    _ = try? syscall("waitpid") { waitpid(process, &status, 0) }
     // WIFEXITED and WEXITSTATUS are macros.
     let code = status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + status & 0x7F
     return isDone ? (code, String(decoding: bytes, as: UTF8.self)) : nil
@@ -78,10 +68,34 @@ package enum CommandOutput {
       let rest = (deadline - .now()).nanoseconds
       guard rest > 0 else { return false }
       guard nightjar_poll(&ready, 1, rest) > 0 else { continue }
-      let count = Glibc.read(descriptor, &part, part.count)
-      if count < 0, errno == EINTR { continue }
-      guard count > 0 else { return true }
+      guard let count = try? syscall("read", { Glibc.read(descriptor, &part, part.count) }), count > 0 else {
+        return true
+      }
       if bytes.count < limit { bytes += part[..<count] }
     }
+  }
+
+  /// A pipe(2) that no other program inherits.
+  private struct Pipe: ~Copyable {
+    private let exit: FileDescriptor
+    private var entry: FileDescriptor?
+    /// The descriptor to read from.
+    var reading: CInt { exit.number }
+    /// The descriptor to write to, until ``endWriting()``.
+    let writing: CInt
+
+    /// Creates a pipe that holds `content`.
+    init(_ content: [UInt8] = []) throws(SystemFailure) {
+      var ends: [CInt] = [-1, -1]
+      try syscall("pipe") { pipe(&ends) }
+      for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+      exit = FileDescriptor(owning: ends[0])
+      entry = FileDescriptor(owning: ends[1])
+      writing = ends[1]
+      if !content.isEmpty { _ = write(writing, content, content.count) }
+    }
+
+    /// Ends the input of the pipe, so that its reader meets the end.
+    mutating func endWriting() { entry = nil }
   }
 }

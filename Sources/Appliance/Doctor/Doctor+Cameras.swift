@@ -64,7 +64,8 @@ extension Doctor {
     }
     guard let node = patient.node, NodeAccess(path: node).obstacle == nil else { return }
     patient.usb = USBLink(node: node)
-    let request = FormatRequest(size: command.size, frameRate: command.frameRate, format: command.pixelFormat)
+    var request = FormatRequest(size: command.size, frameRate: command.frameRate, format: command.pixelFormat)
+    request.takesH264 = command.passesThrough
     // Without a thread there is no trial, and later findings say so.
     patient.trial = try? CameraTrial.Running(path: node, request: request)
   }

@@ -22,6 +22,7 @@ extension Doctor {
       isOpen: hasUsers,
       adding: adding)
     examinePorts([("https", api.https, APISettings.port)], isOpen: hasUsers || hasTokens, adding: adding)
+    examineBrowserPort(configuration, isOpen: hasUsers || hasTokens)
     // Unlike the encrypted servers, this one is open to other hosts only if an address was given.
     examinePorts([("http", http, HTTPSettings.port)], isOpen: hasUsers && http?.address != nil, adding: adding)
     if configuration.announces { examineAnnouncements(hasUsers: hasUsers, adding: adding) }
@@ -161,6 +162,26 @@ extension Doctor {
       return days < 30
         ? Finding(.certificateSoon, text, mends: renewing, figures: figures)
         : Finding(.certificate, text, figures: figures)
+    }
+  }
+
+  /// Examines the port at which browsers get picture and sound, for UDP and TCP.
+  private func examineBrowserPort(_ configuration: ApplianceConfiguration, isOpen: Bool) {
+    let port = Int(configuration.webrtc.port)
+    guard port != 0, let https = configuration.api.https,
+      let listeners = https.listeners(port: APISettings.port, isEncrypted: true, isOpenToOthers: isOpen)
+    else { return }
+    let addresses = listeners.allSatisfy(\.isLoopback) ? ["127.0.0.1", "::1"] : ["0.0.0.0", "::"]
+    for transport in [PortCheck.Transport.udp, .tcp] {
+      for (index, address) in addresses.enumerated() {
+        let check = PortCheck(address: address, port: port, transport: transport)
+        // A host without IPv6 does without it.
+        let finding = check.finding(
+          service: ApplianceSetting.webrtcPort.rawValue, own: running?.process, isOptional: index > 0,
+          isPortAlone: true,
+          isUnseenOwn: listeners.contains { running?.listens(at: $0.address, port: $0.port) == true })
+        if let finding { tell(finding) }
+      }
     }
   }
 

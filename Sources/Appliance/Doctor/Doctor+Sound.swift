@@ -102,7 +102,7 @@ extension Doctor {
       guard let camera = streamed?.camera?.device ?? cameraNode(of: command) else { return nil }
       let nodes = SoundNode.all()
       let own = CameraMicrophone.sysfs(ofCamera: camera).flatMap { nodes.beside(camera: $0) }
-      return own ?? (configuration.cameras.count > 1 ? nil : nodes.first)
+      return own ?? (configuration.cameras.count > 1 ? nil : nodes.preferred)
     }
   }
 
@@ -150,7 +150,8 @@ extension Doctor {
     let card = card(of: command, in: configuration)
     let findings = MicrophoneFindings.findings(
       source, "in the running stream", level: SoundLevel(rms: louder.loudestRmsDbfs, peak: louder.loudestPeakDbfs),
-      card: card?.id, listening: .command(controlCommand("audio", camera: command.name)),
+      silence: now.digitalSilenceSeconds, card: card?.id,
+      listening: .command(controlCommand("audio", camera: command.name)),
       controls: card.map { RecordingControl.all(ofCard: $0.number) } ?? [])
     for finding in findings { tell(finding.about(camera)) }
   }

@@ -17,7 +17,7 @@ package final class Doctor {
   private var control: String?
   /// The stream that runs already.
   var running: RunningStream?
-  /// What started that stream.
+  /// The origin of that stream.
   var origin = StreamOrigin.user
   /// The trials of encoders so far.
   var encoders: [EncoderTrial] = []

@@ -15,13 +15,17 @@ package enum MicrophoneFindings {
   ///   - name: the microphone's name, for people.
   ///   - note: what follows the name.
   ///   - level: the level of the sound.
+  ///   - silence: the seconds for which the running stream has heard nothing but digital silence; nil for a trial, where
+  ///     the level tells.
   ///   - card: the name of the microphone's card for `amixer`; nil for a device that is no card's.
   ///   - listening: the command that shows the level.
   ///   - controls: the controls of that card's mixer.
   package static func findings(
-    _ name: String, _ note: String, level: SoundLevel, card: String?, listening: Mend, controls: [RecordingControl]
+    _ name: String, _ note: String, level: SoundLevel, silence: Double? = nil, card: String?, listening: Mend,
+    controls: [RecordingControl]
   ) -> [Finding] {
-    let figures = ["rms_dbfs": level.rms, "peak_dbfs": level.peak]
+    var figures = ["rms_dbfs": level.rms, "peak_dbfs": level.peak]
+    figures["digital_silence_seconds"] = silence
     guard level.peak < audible else {
       return [Finding(.microphone, "\(name), \(note), \(decibels(level))", figures: figures)]
     }
@@ -39,13 +43,14 @@ package enum MicrophoneFindings {
           mends: mends(card, control, "capture 80%"), figures: figures))
     }
     guard found.isEmpty else { return found }
-    guard level.isDigitalSilence else {
+    guard silence.map({ $0 >= 1 }) ?? level.isDigitalSilence else {
       return [Finding(.microphone, "\(name), \(note), \(decibels(level))", figures: figures)]
     }
     let mixer = card.map { [Mend.command("alsamixer --view=capture --card=\(ShellWord.quoted($0))")] } ?? []
     return [
       Finding(
-        .microphoneSilent, "\(name), \(note): it records digital silence",
+        .microphoneSilent,
+        "\(name), \(note): it records digital silence" + (silence.map { " for \(Int($0)) s now" } ?? ""),
         mends: [
           .advice("look for a switch or a cap on the microphone. Then check the level:"), listening,
         ] + mixer + [.advice("or another microphone: nightjar devices")], figures: figures)
@@ -121,7 +126,7 @@ package enum MicrophoneFindings {
       return busy(device, path: node?.path, holders: holders, stream: stream, status: status)
     case .format:
       return Finding(.microphoneFormat, error.description, mends: [list, .advice("or name another microphone")])
-    case .disconnected, .stalled, .overruns, .refused:
+    case .disconnected, .stalled, .hung, .overruns, .refused:
       return Finding(
         .microphoneUnusable, error.reason,
         mends: [.advice("unplug the microphone and plug it in again"), dmesg])

@@ -6,7 +6,7 @@ struct RunningStream {
   /// The process identifier; `nil` if the kernel does not tell.
   let process: Int32?
   /// The first status that the stream reported.
-  let status: BoxStatus
+  let status: ApplianceStatus
   private let client: ControlClient
   private let asked = Instant.now()
 
@@ -49,7 +49,7 @@ struct RunningStream {
     }
   }
 
-  private init(process: Int32?, status: BoxStatus, client: ControlClient) {
+  private init(process: Int32?, status: ApplianceStatus, client: ControlClient) {
     (self.process, self.status, self.client) = (process, status, client)
   }
 

@@ -1,4 +1,4 @@
-/// What started the running stream. The commands for the stream depend on it.
+/// The origin of the running stream, on which the commands for the stream depend.
 enum StreamOrigin: Hashable, Sendable {
   /// nightjar.service.
   case service

@@ -14,7 +14,7 @@ package struct MicrophoneListing: Hashable, Sendable {
   package let camera: String?
   /// The port of the USB device, such as `1-2`; nil for a card that is not on USB.
   package let usbPort: String?
-  /// What the microphone offers; nil where that is unknown.
+  /// The rates and channels that the microphone offers; nil where they are unknown.
   package let offer: Offer?
   /// The reason why a stream could not open the microphone now; nil if it could.
   package let obstacle: String?

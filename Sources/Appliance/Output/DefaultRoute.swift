@@ -17,16 +17,15 @@ enum DefaultRoute {
     var list: UnsafeMutablePointer<addrinfo>?
     guard getaddrinfo(far, "9", &hints, &list) == 0, let list else { return nil }
     defer { freeaddrinfo(list) }
-    let descriptor = socket(family, CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
-    guard descriptor >= 0 else { return nil }
-    defer { close(descriptor) }
-    guard connect(descriptor, list.pointee.ai_addr, list.pointee.ai_addrlen) == 0 else { return nil }
+    let type = CInt(SOCK_DGRAM.rawValue | SOCK_CLOEXEC.rawValue)
+    guard let opened = try? FileDescriptor(from: "socket", { socket(family, type, 0) }) else { return nil }
+    guard connect(opened.number, list.pointee.ai_addr, list.pointee.ai_addrlen) == 0 else { return nil }
     var local = sockaddr_storage()
     var size = socklen_t(MemoryLayout<sockaddr_storage>.size)
     return withUnsafeMutableBytes(of: &local) { bytes in
       // A sockaddr_storage begins as a sockaddr does.
       guard let address = bytes.assumingMemoryBound(to: sockaddr.self).baseAddress,
-        getsockname(descriptor, address, &size) == 0
+        getsockname(opened.number, address, &size) == 0
       else { return nil }
       var text = [CChar](repeating: 0, count: 64)
       guard getnameinfo(address, size, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST) == 0 else { return nil }

@@ -37,8 +37,8 @@ package struct OutputFile {
     case S_IFREG:
       target = .replaced(path: end)
       mode = exists ? status.st_mode & 0o777 : nil
-      let (_, temporary, descriptor) = try create()
-      close(descriptor)
+      let temporary = Self.temporary(beside: end)
+      _ = try create(temporary)
       unlink(temporary)
     case S_IFCHR, S_IFBLK, S_IFIFO:
       target = .writtenInPlace
@@ -69,34 +69,35 @@ package struct OutputFile {
   ///
   /// - Throws: ``ApplianceFailure``; then a file's old content is still there.
   package func write(_ text: String) throws {
-    guard case .replaced = target else { return try writeInPlace(text) }
-    let (real, temporary, descriptor) = try create()
-    // The new file keeps the permissions of the old one; a secret was created for its owner alone.
-    if let mode, !isSecret { fchmod(descriptor, mode) }
-    var error = writeAll(text, to: descriptor)
-    // Some file systems report only now that there was no space.
-    if close(descriptor) != 0, error == 0 { error = errno }
-    if error == 0, rename(temporary, real) != 0 { error = errno }
-    guard error == 0 else {
+    guard case .replaced(let real) = target else { return try writeInPlace(text) }
+    let temporary = Self.temporary(beside: real)
+    let file = try create(temporary)
+    do throws(SystemFailure) {
+      // The new file keeps the permissions of the old one; a secret was created for its owner alone.
+      if let mode, !isSecret { fchmod(file.number, mode) }
+      try FileDescriptor.write(text.utf8.span.bytes, to: file.number)
+      // Some file systems report only now that there was no space.
+      try file.close()
+      try syscall("rename") { rename(temporary, real) }
+    } catch {
       unlink(temporary)
-      throw failure(error, isWriting: true)
+      throw failure(error.errorNumber, isWriting: true)
     }
   }
 
   /// Replaces the file by an empty one, which the caller writes to.
   ///
-  /// - Returns: The descriptor, which the caller owns.
   /// - Throws: ``ApplianceFailure``; then a file's old content is still there.
-  func open() throws -> CInt {
-    guard case .replaced = target else { return try openInPlace() }
-    let (real, temporary, descriptor) = try create()
+  func open() throws -> FileDescriptor {
+    guard case .replaced(let real) = target else { return try openInPlace() }
+    let temporary = Self.temporary(beside: real)
+    let file = try create(temporary)
     guard rename(temporary, real) == 0 else {
-      let error = errno
-      close(descriptor)
+      let failure = failure(errno, isWriting: true)
       unlink(temporary)
-      throw failure(error, isWriting: true)
+      throw failure
     }
-    return descriptor
+    return file
   }
 
   /// Removes the file. A device or a pipe stays.
@@ -104,31 +105,34 @@ package struct OutputFile {
     if case .replaced(let real) = target { unlink(real) }
   }
 
-  private func openInPlace() throws -> CInt {
+  private func openInPlace() throws -> FileDescriptor {
     // Without blocking: a pipe without a reader would hold up the end of the program for ever.
-    let descriptor = Glibc.open(path, O_WRONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY)
-    guard descriptor >= 0 else { throw failure(errno, isWriting: true) }
+    let file = try open(O_WRONLY | O_NONBLOCK | O_NOCTTY, path, isWriting: true)
     // A slow reader, in contrast, is waited for.
-    _ = fcntl(descriptor, F_SETFL, fcntl(descriptor, F_GETFL) & ~O_NONBLOCK)
-    return descriptor
+    _ = fcntl(file.number, F_SETFL, fcntl(file.number, F_GETFL) & ~O_NONBLOCK)
+    return file
   }
 
   private func writeInPlace(_ text: String) throws {
-    let descriptor = try openInPlace()
-    defer { close(descriptor) }
-    let error = writeAll(text, to: descriptor)
+    let file = try openInPlace()
+    let error = writeAll(text, to: file.number)
     guard error == 0 else { throw failure(error, isWriting: true) }
   }
 
-  /// Creates a new file beside the real one, so that `rename` stays on one file system.
-  private func create() throws -> (real: String, temporary: String, descriptor: CInt) {
-    guard case .replaced(let real) = target else { throw failure(ENXIO) }
-    let temporary = "\(real).\(getpid()).new"
+  /// Returns the path of a new file beside the real one, so that `rename` stays on one file system.
+  private static func temporary(beside real: String) -> String { "\(real).\(getpid()).new" }
+
+  private func create(_ temporary: String) throws -> FileDescriptor {
     unlink(temporary)
-    let descriptor = Glibc.open(
-      temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, isSecret ? 0o600 : 0o644)
-    guard descriptor >= 0 else { throw failure(errno) }
-    return (real, temporary, descriptor)
+    return try open(O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW, temporary, isWriting: false)
+  }
+
+  private func open(_ flags: CInt, _ place: String, isWriting: Bool) throws -> FileDescriptor {
+    do throws(SystemFailure) {
+      return try FileDescriptor(place, flags, mode: isSecret ? 0o600 : 0o644)
+    } catch {
+      throw failure(error.errorNumber, isWriting: isWriting)
+    }
   }
 
   private func failure(_ errorNumber: CInt, isWriting: Bool = false) -> ApplianceFailure {

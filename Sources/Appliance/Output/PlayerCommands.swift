@@ -1,3 +1,4 @@
+import Platform
 import RTP
 import SRTP
 import Streaming
@@ -25,7 +26,7 @@ struct PlayerCommands {
     let options = "-protocol_whitelist file,udp,rtp -fflags nobuffer -flags low_delay -probesize 32 -analyzeduration 0"
     var commands: [(player: String, command: String)] = []
     if let path = sessionDescriptionPath {
-      commands.append(("ffplay", "ffplay \(options) -i \(quoted(place(of: path)))"))
+      commands.append(("ffplay", "ffplay \(options) -i \(ShellWord.quoted(place(of: path)))"))
     }
     commands.append(
       (
@@ -49,7 +50,7 @@ struct PlayerCommands {
   /// the caps during playback, because `srtpdec` has no other way to receive a key on a command line.
   private func protected(by suite: SRTPSuite) -> [(player: String, command: String)] {
     guard let path = sessionDescriptionPath else { return [] }
-    let file = quoted(place(of: path))
+    let file = ShellWord.quoted(place(of: path))
     let key =
       "$(sed -n 's/^a=crypto:.*inline://p' \(file) | tr -d '\\r' | base64 -d | od -An -v -tx1 | tr -d ' \\n')"
     let (cipher, tag) =
@@ -80,7 +81,8 @@ struct PlayerCommands {
   var preparation: String? {
     let isNeeded = payload.players.needsDescription || suite != nil
     guard isNeeded, let path = sessionDescriptionPath, !isHere else { return nil }
-    let mend = isSessionDescriptionTemporary ? "write it with --sdp FILE, and copy that" : "copy \(quoted(path))"
+    let mend =
+      isSessionDescriptionTemporary ? "write it with --sdp FILE, and copy that" : "copy \(ShellWord.quoted(path))"
     guard suite != nil else {
       return "ffplay needs the session description: \(mend) to where the player is"
     }
@@ -117,15 +119,5 @@ struct PlayerCommands {
   private func receiver(_ port: UInt16) -> String {
     let bound = address.isMulticast ? "address=\(address.text) " : address.isIPv6 ? "address=:: " : ""
     return "\(bound)port=\(port)"
-  }
-
-  /// Returns the text as one word of a shell.
-  private func quoted(_ text: String) -> String {
-    let isPlain = text.utf8.allSatisfy { byte in
-      (0x30...0x39).contains(byte) || (0x41...0x5a).contains(byte) || (0x61...0x7a).contains(byte)
-        || [0x2d, 0x2e, 0x2f, 0x5f].contains(byte)
-    }
-    if isPlain { return text }
-    return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "'\\''") + "'"
   }
 }

@@ -1,3 +1,4 @@
+import Alerts
 import Host
 import Platform
 import Serving
@@ -17,7 +18,7 @@ final class ApplianceControl: ControlTarget {
     /// The names of all configured cameras, streaming or not.
     var names: [String] = []
     var cameras: [StreamCamera] = []
-    var listeners: [BoxStatus.Listener] = []
+    var listeners: [ApplianceStatus.Listener] = []
     var page: Page?
     var announcer: ServiceAnnouncer?
     var reloads = 0
@@ -43,8 +44,10 @@ final class ApplianceControl: ControlTarget {
   let figures: ApplianceFigures
   let metrics: MetricsPage
   let changes = ChangeSignal()
+  let alerts: AlertHistory
 
-  init(_ wake: WakeUp, started: Instant, isMemoryLocked: Bool) {
+  init(_ wake: WakeUp, started: Instant, isMemoryLocked: Bool, alerts: AlertHistory) {
+    self.alerts = alerts
     self.wake = wake
     self.isMemoryLocked = isMemoryLocked
     self.started = started
@@ -61,15 +64,15 @@ final class ApplianceControl: ControlTarget {
     state.withLock { state in state.cameras.first { $0.name == name } }
   }
 
-  func status() -> BoxStatus {
+  func status() -> ApplianceStatus {
     let now = state.withLock { $0 }
-    return BoxStatus(
+    return ApplianceStatus(
       uptimeSeconds: (Instant.now() - started).seconds, reloads: now.reloads, memoryLocked: isMemoryLocked,
       listeners: now.listeners,
-      announcements: (now.announcer?.services ?? []).map(BoxStatus.Announcement.init),
+      announcements: (now.announcer?.services ?? []).map(ApplianceStatus.Announcement.init),
       cameras: now.cameras.map { $0.status() },
       absent: figures.health().cameras.filter { $0.state == .absent }
-        .map { BoxStatus.Absent(name: $0.name, reason: $0.reason ?? "") })
+        .map { ApplianceStatus.Absent(name: $0.name, reason: $0.reason ?? "") })
   }
 
   func health() -> HealthStatus { figures.health() }
@@ -165,7 +168,8 @@ final class ApplianceControl: ControlTarget {
   /// Publishes the configured cameras, those that stream and those that do not, the listeners, and the state of the
   /// announcements, and the page.
   func publish(
-    _ names: [String], _ cameras: [StreamCamera], absent: [BoxStatus.Absent], listeners: [BoxStatus.Listener],
+    _ names: [String], _ cameras: [StreamCamera], absent: [ApplianceStatus.Absent],
+    listeners: [ApplianceStatus.Listener],
     _ announcer: ServiceAnnouncer?, page: Page?
   ) {
     figures.follow(names, cameras, absent: absent)

@@ -2,8 +2,8 @@ import Serving
 
 extension StreamSession {
   /// Serves the control API over the network, and tells how to use it.
-  func serveAPI(_ configuration: NetworkControlServer.Configuration) throws -> NetworkControlServer {
-    let server = try NetworkControlServer(configuration, target: control)
+  func serveAPI(_ configuration: HTTPServer.Configuration) throws -> HTTPServer {
+    let server = try HTTPServer(configuration, target: control)
     var urls: [String] = []
     for listener in server.listeners {
       for host in listener.hosts {

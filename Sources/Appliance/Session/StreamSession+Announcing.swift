@@ -8,7 +8,7 @@ extension StreamSession {
     guard configuration.announces else {
       // The announcer's end withdraws all announcements.
       announcer = nil
-      servingComplaints["announcements"] = nil
+      complaints["announcements"] = nil
       return
     }
     let wanted = announcements
@@ -17,7 +17,7 @@ extension StreamSession {
         "nothing is announced: only this host may watch; add a user with \(ServiceAccount.addingUser), and serve an "
           + "address that others reach", about: "announcements")
     } else {
-      servingComplaints["announcements"] = nil
+      complaints["announcements"] = nil
     }
     do {
       if announcer == nil, !wanted.isEmpty { announcer = try ServiceAnnouncer() }
@@ -70,7 +70,7 @@ extension StreamSession {
   }
 }
 
-extension BoxStatus.Announcement {
+extension ApplianceStatus.Announcement {
   /// Creates the status of one announced service.
   init(_ service: AnnouncedService) {
     let (state, reason): (State, String?) =

@@ -7,8 +7,8 @@ extension StreamSession {
   /// Passes an event to the table, and carries out its effects and those of the events that come of them.
   func handle(_ event: CameraTable.Event) { perform(table.handle(event, at: .now())) }
 
-  /// Carries out effects, in order, and those of the events that come of them. What comes of an effect is carried out
-  /// before the effects behind it.
+  /// Carries out effects in order. An effect may lead to an event. The effects of that event come before the remaining
+  /// effects.
   func perform(_ effects: [CameraTable.Effect]) {
     waitingEffects = effects + waitingEffects
     // An effect that is being carried out has led here.
@@ -98,7 +98,7 @@ extension StreamSession {
     guard let (slot, entry) = camera(number), let opened = slot.opened else { return nil }
     slot.opened = nil
     do {
-      let stream = try CameraStream(opened, entry.configuration, slot.terminal)
+      let stream = try CameraStream(opened, entry.configuration, slot.terminal, budget)
       do {
         slot.controlled.follow(stream.pipeline.sound)
         try stream.start()

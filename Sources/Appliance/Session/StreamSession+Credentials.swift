@@ -12,19 +12,19 @@ extension StreamSession {
   /// second.
   func followCredentials() {
     // A reload reads the files itself.
-    guard table.reload == nil, exchangeOfAPI == nil else { return }
+    guard table.reload == nil, !servers.isExchanging else { return }
     guard serving != nil || servingAPI != nil || servingHTTP != nil else { return }
     let hasChanged = credentialFiles.haveChanged()
-    let isDue = Instant.now() >= nextCertificateCheck && servingAPI?.identity.authority != nil
+    let isDue = Instant.now() >= nextCertificateCheck && servingAPI?.identity?.authority != nil
     guard hasChanged || isDue else { return }
     nextCertificateCheck = .now() + Self.certificateInterval
     do {
-      let old = servingAPI?.identity.certificate
+      let old = servingAPI?.identity?.certificate
       follow(try servers(of: configuration, Notes()))
-      if isAPIStale { exchangeOfAPI = .now() }
+      handleServers(.answered(within: .zero))
       publish()
       credentialFiles.noteOwn()
-      if servingAPI?.identity.certificate != old {
+      if servingAPI?.identity?.certificate != old {
         terminal.line("HTTPS has another certificate now", event: "credentials")
       } else if hasChanged {
         terminal.line("users, passwords or tokens have changed: they apply now", event: "credentials")

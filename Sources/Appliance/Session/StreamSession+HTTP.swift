@@ -3,8 +3,8 @@ import Streaming
 
 extension StreamSession {
   /// Serves the pictures and figures over plain HTTP, and tells where.
-  func serveHTTP(_ configuration: ReadingServer.Configuration) throws -> ReadingServer {
-    let server = try ReadingServer(configuration, target: control)
+  func serveHTTP(_ configuration: HTTPServer.Configuration) throws -> HTTPServer {
+    let server = try HTTPServer(configuration, target: control)
     // With several cameras, a path without a name means none of them.
     let paths = slots.count > 1 ? slots.map { "/cameras/\($0.name)" } : [""]
     var hosts: [String] = []
@@ -39,41 +39,6 @@ extension StreamSession {
       guard let (_, entry) = camera(slot.number), entry.configuration.sound.choice != .none else { continue }
       if let stream = slot.stream, stream.pipeline.sound == nil { continue }
       terminal.line("  listen: \(url)\(slots.count > 1 ? "/cameras/\(slot.name)" : "")/listen.mp3")
-    }
-  }
-
-  /// Applies the new configuration to the HTTP server. Clients cannot request a reload by that server, so another
-  /// server replaces it at once.
-  func serveHTTPAnew(_ old: ReadingServer.Configuration?) {
-    guard let new = servingHTTP else {
-      http?.stop()
-      if http != nil { handle(.serverChanged("HTTP ended")) }
-      http = nil
-      return
-    }
-    do {
-      if let http, let old, old.listeners == new.listeners {
-        guard old.users?.users != new.users?.users else { return }
-        http.set(users: new.users)
-        handle(.serverChanged("users of HTTP changed"))
-        return
-      }
-      // A server that works must not end for one that cannot start.
-      for listener in new.listeners where old?.listeners.contains(where: { $0.port == listener.port }) != true {
-        try listener.check(service: "HTTP")
-      }
-      http?.stop()
-      http = nil
-      http = try serveHTTP(new)
-      handle(.serverChanged("HTTP restarted"))
-    } catch {
-      complain("HTTP is not changed: \(error)")
-      guard var old else { return }
-      // The new users apply in any case.
-      old.users = new.users
-      http?.set(users: new.users)
-      servingHTTP = old
-      if http == nil { serveAgain() }
     }
   }
 }

@@ -13,30 +13,32 @@ extension StreamSession {
   func publish() {
     do {
       try rtsp?.setPresentations(presentations)
-      servingComplaints["cameras"] = nil
+      complaints["cameras"] = nil
     } catch {
       complainOnce("\(error)", about: "cameras")
     }
     announce()
     peers?.serve(slots.compactMap { $0.stream?.pipeline })
     let cameras = slots.compactMap { slot in
-      slot.stream.map { StreamCamera($0, of: slot, figures: control.figures, peers: peers) }
+      slot.stream.map {
+        StreamCamera($0, of: slot, figures: control.figures, peers: peers, changes: control.changes)
+      }
     }
     let absent = table.entries.compactMap { entry in
-      entry.absence.map { BoxStatus.Absent(name: entry.name, reason: $0) }
+      entry.absence.map { ApplianceStatus.Absent(name: entry.name, reason: $0) }
     }
     control.publish(
       slots.map(\.name), cameras, absent: absent, listeners: listeners, announcer,
       page: api.map {
         ApplianceControl.Page(
-          phones: servingAPI?.phones, listeners: $0.listeners, authority: servingAPI?.identity.authority)
+          phones: servingAPI?.phones, listeners: $0.listeners, authority: servingAPI?.identity?.authority)
       })
   }
 
   /// The addresses at which the appliance listens.
-  private var listeners: [BoxStatus.Listener] {
-    func listed(_ listeners: [TCPListener], _ scheme: (TCPListener) -> String) -> [BoxStatus.Listener] {
-      listeners.map { BoxStatus.Listener(scheme: scheme($0), address: $0.address, port: $0.port) }
+  private var listeners: [ApplianceStatus.Listener] {
+    func listed(_ listeners: [TCPListener], _ scheme: (TCPListener) -> String) -> [ApplianceStatus.Listener] {
+      listeners.map { ApplianceStatus.Listener(scheme: scheme($0), address: $0.address, port: $0.port) }
     }
     return listed(rtsp?.listeners ?? []) { $0.isEncrypted ? "rtsps" : "rtsp" }
       + listed(api?.listeners ?? []) { _ in "https" } + listed(http?.listeners ?? []) { _ in "http" }

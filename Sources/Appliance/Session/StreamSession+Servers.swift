@@ -1,146 +1,126 @@
+import Platform
 import Serving
 
-/// The servers' changes after a reload.
+/// The effects of the server table, carried out.
 extension StreamSession {
-  /// Applies the new configuration to the RTSP server. If only the users have changed, the server stays; otherwise
-  /// another server replaces it.
-  func serveAnew(_ old: RTSPServerConfiguration?) {
-    guard let new = serving else {
-      rtsp?.stop()
-      if rtsp != nil { handle(.serverChanged("RTSP ended")) }
-      rtsp = nil
-      return
-    }
-    do {
-      if let rtsp, let old, old.isSame(as: new) {
-        guard old.users?.users != new.users?.users else { return }
-        try rtsp.set(users: new.users)
-        handle(.serverChanged("users changed"))
-        return
-      }
-      // A server that works must not end for one that cannot start.
-      for listener in new.listeners where old?.listeners.contains(where: { $0.overlaps(listener) }) != true {
-        try listener.check(service: "RTSP")
-      }
-      rtsp?.stop()
-      rtsp = nil
-      rtsp = try serve(new)
-      handle(.serverChanged("RTSP restarted"))
-    } catch {
-      complain("RTSP is not changed: \(error)")
-      guard var old else { return }
-      // The new users apply in any case.
-      old.users = new.users
-      old.servesThisMachineAlone = new.servesThisMachineAlone
-      serving = old
-      do { try rtsp?.set(users: new.users) } catch { complain("\(error)") }
-      if rtsp == nil { serveAgain() }
+  var serving: RTSPServerConfiguration? { servers.configurations.rtsp }
+  var servingAPI: HTTPServer.Configuration? { servers.configurations.https }
+  var servingHTTP: HTTPServer.Configuration? { servers.configurations.http }
+
+  /// Passes an event to the table of servers, and carries out its effects and those of the events that come of them.
+  func handleServers(_ event: ServerTable.Event) {
+    var waiting = servers.handle(event, at: .now())
+    while !waiting.isEmpty {
+      if let next = perform(waiting.removeFirst()) { waiting = servers.handle(next, at: .now()) + waiting }
     }
   }
 
-  /// Applies the new configuration to the network control API. Another server replaces the present one only once the
-  /// clients that requested the reload by the present one have their answer.
-  func serveAPIAnew(_ old: NetworkControlServer.Configuration?) {
-    guard let new = servingAPI else {
-      guard api != nil else { return }
-      handle(.serverChanged("HTTPS ended"))
-      isAPIStale = true
-      return
-    }
-    if let api, let old, old.isSame(as: new) {
-      let changed = [
-        old.users?.users != new.users?.users ? "users" : nil, old.tokens != new.tokens ? "tokens" : nil,
-      ].compactMap { $0 }
-      guard !changed.isEmpty else { return }
-      api.set(users: new.users, tokens: new.tokens)
-      handle(.serverChanged("\(changed.joined(separator: " and ")) of HTTPS changed"))
-      return
-    }
-    // The new users and tokens apply at once, and in any case.
-    api?.set(users: new.users, tokens: new.tokens)
-    do {
-      for listener in new.listeners where old?.listeners.contains(where: { $0.overlaps(listener) }) != true {
-        try listener.check(service: "the control API")
-      }
-      handle(.serverChanged("HTTPS restarts"))
-      isAPIStale = true
-    } catch {
-      complain("HTTPS is not changed: \(error)")
-      servingAPI = old
-      servingAPI?.users = new.users
-      servingAPI?.tokens = new.tokens
-    }
+  /// Starts a server before the program goes on.
+  ///
+  /// - Throws: the server's errors, which end the program.
+  func begin(_ server: ServerTable.Server) throws {
+    guard servers.isWanted(server) else { return }
+    try start(server)
+    handleServers(.started(server, failure: nil))
   }
 
-  /// Replaces the API server by another one.
-  func exchangeAPI() {
-    exchangeOfAPI = nil
-    isAPIStale = false
-    api?.stop()
-    // The last events of the old server are told all the same.
-    tellServerEvents()
-    api = nil
-    serveAgain()
-    publish()
-    // Reloads may have been requested meanwhile.
-    wake.fire()
+  /// Starts a server, and returns the outcome.
+  func attempt(_ server: ServerTable.Server) -> ServerTable.Event {
+    .started(server, failure: failure { try start(server) })
   }
 
-  /// Tries again to start the servers that could not listen; called every few seconds.
-  func serveAgain() {
-    if rtsp == nil, let serving {
-      trying("RTSP") { rtsp = try serve(serving) }
+  /// Lets the server of browsers follow the servers of the page.
+  func servePeers() { handleServers(.configuredPeers(configuration.webrtc.configuration(servingAPI, servingHTTP))) }
+
+  /// Carries out an effect. Returns the event that comes of it at once.
+  private func perform(_ effect: ServerTable.Effect) -> ServerTable.Event? {
+    switch effect {
+    case .check(let server, let listeners):
+      return .checked(server, failure: failure { for one in listeners { try one.check(service: server.service) } })
+    case .start(let server): return attempt(server)
+    case .stop(let server): stop(server)
+    case .setAccess(let server): setAccess(server)
+    case .tell(let text): handle(.serverChanged(text))
+    case .complain(let text, let isNew): if isNew || table.reload != nil { complain(text) }
+    case .publish: publish()
+    case .takeReloads: wake.fire()
     }
-    if api == nil, let servingAPI {
-      trying("HTTPS") { api = try serveAPI(servingAPI) }
-    }
-    servePeers()
-    if http == nil, let servingHTTP {
-      trying("HTTP") { http = try serveHTTP(servingHTTP) }
-    }
+    return nil
   }
 
-  private func trying(_ server: String, _ body: () throws -> Void) {
+  private func failure(_ body: () throws -> Void) -> String? {
     do {
       try body()
-      servingComplaints[server] = nil
-      publish()
+      return nil
     } catch {
-      complainOnce("\(error)", about: server)
+      return "\(error)"
     }
   }
 
-  /// Tells `text` if the message is new. A reload's answer always contains it.
-  func complainOnce(_ text: String, about server: String) {
-    if table.reload != nil || servingComplaints[server] != text { complain(text) }
-    servingComplaints[server] = text
+  /// Starts a server with its configuration; a present one ends before.
+  private func start(_ server: ServerTable.Server) throws {
+    let former = peers
+    stop(server)
+    let configurations = servers.configurations
+    switch server {
+    case .rtsp: rtsp = try configurations.rtsp.map(serve)
+    case .https: api = try configurations.https.map(serveAPI)
+    case .http: http = try configurations.http.map(serveHTTP)
+    case .webRTC:
+      guard let wanted = configurations.webRTC else { return }
+      do {
+        let made = try PeerServer(wanted, after: former)
+        peers = made
+        if let failure = made.listenFailure {
+          complain(
+            "browsers whose network lets no UDP through get pictures one by one: TCP port \(made.port): \(failure). "
+              + "Choose another port: \(ApplianceSetting.webrtcPort)")
+        }
+      } catch {
+        throw ApplianceFailure(
+          kind: .system,
+          description: "browsers get pictures one by one, without sound: UDP port \(wanted.port): \(error)")
+      }
+    }
+  }
+
+  /// Ends a server that another one may replace. Its last events are told all the same.
+  private func stop(_ server: ServerTable.Server) {
+    switch server {
+    case .rtsp: rtsp?.stop()
+    case .https: api?.stop()
+    case .http: http?.stop()
+    case .webRTC: peers?.close()
+    }
+    tellServerEvents()
+    switch server {
+    case .rtsp: rtsp = nil
+    case .https: api = nil
+    case .http: http = nil
+    case .webRTC: peers = nil
+    }
+  }
+
+  /// Ends all servers with the program. After the summary, only browsers' ends are told.
+  func stopServers() {
+    rtsp?.stop()
+    http?.stop()
+    peers?.close()
+    tellPeerEvents()
+    api?.stop()
+  }
+
+  private func setAccess(_ server: ServerTable.Server) {
+    switch server {
+    case .rtsp: if let reason = failure({ try rtsp?.set(users: serving?.users) }) { complain(reason) }
+    case .https: api?.set(users: servingAPI?.users, tokens: servingAPI?.tokens)
+    case .http: http?.set(users: servingHTTP?.users, tokens: nil)
+    case .webRTC: break
+    }
   }
 }
 
-extension TCPListener {
-  /// Returns `true` if both listeners cannot exist together.
-  fileprivate func overlaps(_ other: TCPListener) -> Bool { port == other.port }
-}
-
-extension NetworkControlServer.Configuration {
-  /// Returns `true` if one server serves both configurations, apart from users and tokens.
-  fileprivate func isSame(as other: Self) -> Bool {
-    listeners == other.listeners && identity.isSame(as: other.identity)
-  }
-}
-
-extension TLSIdentity {
-  /// Returns `true` if clients receive the same certificates, including those of the chain.
-  fileprivate func isSame(as other: TLSIdentity) -> Bool {
-    certificates == other.certificates && privateKey == other.privateKey
-  }
-}
-
-extension RTSPServerConfiguration {
-  /// Returns `true` if one server serves both configurations, apart from the users.
-  fileprivate func isSame(as other: RTSPServerConfiguration) -> Bool {
-    listeners == other.listeners && requiresEncryption == other.requiresEncryption && suite == other.suite
-      && sessions == other.sessions
-      && (identity == nil ? other.identity == nil : other.identity.map { identity?.isSame(as: $0) == true } == true)
-  }
+extension ServerTable.Server {
+  /// The service in messages about its addresses.
+  fileprivate var service: String { self == .https ? "the control API" : name }
 }

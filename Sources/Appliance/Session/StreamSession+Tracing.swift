@@ -1,4 +1,3 @@
-import Glibc
 import Host
 import Streaming
 
@@ -7,13 +6,7 @@ extension StreamSession {
   ///
   /// - Throws: ``ApplianceFailure`` if the file cannot be written, `SystemFailure`.
   func startTracing(to file: OutputFile) throws {
-    let descriptor = try file.open()
-    do {
-      trace = try TraceRecorder(descriptor: descriptor, limit: configuration.traceLimit)
-    } catch {
-      close(descriptor)
-      throw error
-    }
+    trace = try TraceRecorder(try file.open(), limit: configuration.traceLimit)
     terminal.line(
       "trace      \(file.path), of at most \(configuration.traceLimit / 1_000_000) MB; open it at ui.perfetto.dev")
   }

@@ -1,4 +1,6 @@
+import Alerts
 import CLinux
+import Delivery
 import Glibc
 import Host
 import Media
@@ -23,33 +25,36 @@ package final class StreamSession {
   var isPerforming = false
   /// The resources of the cameras, in the order of the table.
   var slots: [CameraSlot] = []
-  var serving: RTSPServerConfiguration?
+  /// The state of the servers, and the servers that run.
+  var servers = ServerTable(at: .now())
   var rtsp: RTSPServer?
-  var servingAPI: NetworkControlServer.Configuration?
-  var api: NetworkControlServer?
+  var api: HTTPServer?
   /// The server of browsers; nil if no page is served, or its port is in use.
   var peers: PeerServer?
-  var servingHTTP: ReadingServer.Configuration?
-  var http: ReadingServer?
+  var http: HTTPServer?
   /// The files of users and tokens, as they were when they were last read.
   var credentialFiles: CredentialFiles
   /// The time of the next look at the host's own certificate.
   var nextCertificateCheck = Instant.now()
   /// The server that `nightjar ctl` sends its requests to.
-  private var controlServer: ControlServer?
+  private var controlServer: HTTPServer?
   /// Announces the streams on the network, if the configuration requests announcements.
   var announcer: ServiceAnnouncer?
   let wake: WakeUp
+  /// The processors that the program may use for all cameras and viewers.
+  let budget: ProcessorBudget
   /// The appliance's state and requests, shared with its servers.
   let control: ApplianceControl
+  /// The watch for alerts.
+  let alertWatch: AlertWatch
+  /// The ways out of an event to other systems.
+  let outputs: EventOutputs
+  /// The reason why the history of events is in memory although a service keeps it in a file; nil if there is none.
+  private let historyError: AlertJournal.OpenError?
   /// The pipelines that have been stopped. The next work on one of their cameras waits for their end.
   var released: [Released] = []
-  /// The time at which another API server replaces the present one. By then the clients that requested the change by
-  /// that server have their answer.
-  var exchangeOfAPI: Instant?
-  var isAPIStale = false
-  /// The last message told of each server that could not be started, or not for all cameras.
-  var servingComplaints: [String: String] = [:]
+  /// The last message told of each service that lacks something.
+  var complaints: [String: String] = [:]
   var service: ServiceReport?
   /// `true` once the start is done. From then on nothing that is missing ends the program.
   private var hasBegun = false
@@ -65,11 +70,14 @@ package final class StreamSession {
     let configuration = try loadConfiguration()
     table = CameraTable(configuration, isServed: false)
     credentialFiles = CredentialFiles(configuration)
-    let terminal = Glibc.open("/dev/tty", O_RDWR | O_NOCTTY | O_CLOEXEC)
-    hasTerminal = terminal >= 0
-    if hasTerminal { close(terminal) }
+    hasTerminal = (try? FileDescriptor("/dev/tty", O_RDWR | O_NOCTTY)) != nil
     wake = try WakeUp()
-    control = ApplianceControl(wake, started: started, isMemoryLocked: configuration.locksMemory)
+    budget = ProcessorBudget(share: configuration.processorShare)
+    let (alerts, error) = try configuration.events.history()
+    historyError = error
+    control = ApplianceControl(wake, started: started, isMemoryLocked: configuration.locksMemory, alerts: alerts)
+    outputs = EventOutputs(alerts)
+    alertWatch = AlertWatch(control.figures, alerts, configuration.events)
   }
 
   /// A pipeline that has been stopped and may still hold its camera.
@@ -81,23 +89,25 @@ package final class StreamSession {
 
   package func run() throws {
     // Before any thread exists, so that all threads leave these signals to this one.
-    let signals = nightjar_stop_signals()
-    guard signals >= 0 else { throw SystemFailure("signalfd") }
-    defer { close(signals) }
+    let signals = try FileDescriptor(from: "signalfd", nightjar_stop_signals)
+    // The first thread of all, so that measurements can tell it from those that frames pass through.
+    try alertWatch.start()
+    defer { alertWatch.stop() }
+    try outputs.follow(configuration.events.outputs.plan())
+    defer { outputs.end() }
     // A destination takes two descriptors, and a shell often allows no more than 1024.
     nightjar_raise_descriptor_limit(65_536)
-    let starting = try StartGuard(signals: signals, endsByHangup: hasTerminal)
+    let starting = try StartGuard(signals: signals.number, endsByHangup: hasTerminal)
     let notes = Notes()
     if let path = configuration.path { terminal.line("config     \(path)") }
     for warning in configuration.warnings { terminal.warning(warning) }
+    if let historyError { terminal.warning("\(historyError); the history of events is in memory") }
     try configuration.lockMemory()
     let traceFile = try configuration.tracePath.map { try OutputFile(checking: $0, isSecret: true) }
     if let traceFile { try startTracing(to: traceFile) }
     defer { trace?.end() }
     sockets = try ActivationSocket.take(known: RTSPSettings.socketNames)
-    serving = try configuration.rtsp.configuration(sockets: sockets, notes)
-    servingAPI = try configuration.api.configuration(configuration.rtsp, rtsp: serving, notes)
-    servingHTTP = try configuration.http.configuration(configuration.rtsp, rtsp: serving)
+    servers = ServerTable(try servers(of: configuration, notes), at: .now())
     terminal.tell(notes)
     table = CameraTable(configuration, isServed: serving != nil)
     for entry in table.entries { add(entry.number) }
@@ -111,7 +121,7 @@ package final class StreamSession {
     }
     defer { for slot in slots { slot.stream?.leave() } }
     if let opened {
-      let stream = try CameraStream(opened, configuration.cameras[0], slots[0].terminal)
+      let stream = try CameraStream(opened, configuration.cameras[0], slots[0].terminal, budget)
       slots[0].stream = stream
       slots[0].controlled.follow(stream.pipeline.sound)
       slots[0].destinations = opened.destinations
@@ -125,23 +135,18 @@ package final class StreamSession {
     publish()
     controlServer = try startControl()
     defer { controlServer?.stop() }
-    if let servingAPI { api = try serveAPI(servingAPI) }
-    defer { api?.stop() }
-    servePeers()
-    defer {
-      peers?.close()
-      tellPeerEvents()
-    }
-    if let servingHTTP { http = try serveHTTP(servingHTTP) }
-    defer { http?.stop() }
-    if let serving { rtsp = try serve(serving) }
-    defer { rtsp?.stop() }
+    defer { stopServers() }
+    try begin(.https)
+    // Without its port, browsers get pictures one by one.
+    if servers.isWanted(.webRTC) { handleServers(attempt(.webRTC)) }
+    try begin(.http)
+    try begin(.rtsp)
     publish()
     if terminal.isInteractive { terminal.line("Ctrl-C ends it.") }
     // One of several cameras is opened on a thread of its own, so that no camera waits for another.
     if let stream = slots[0].stream { try stream.start() } else { perform(table.begin(at: .now())) }
     service = ServiceReport(at: .now())
-    let ending = follow(signals: signals)
+    let ending = follow(signals: signals.number)
     service?.stopping()
     control.end()
     announcer?.stop()
@@ -206,11 +211,11 @@ package final class StreamSession {
   ///
   /// - Throws: `ControlSocketError` if the configuration names the socket. Otherwise the stream goes on without a
   ///   control server, and a warning says so.
-  private func startControl() throws -> ControlServer? {
+  private func startControl() throws -> HTTPServer? {
     guard configuration.control != "none" else { return nil }
     do throws(ControlSocketError) {
       let path = configuration.control ?? ControlSocket.defaultPath
-      let server = try ControlServer(path: path, target: control)
+      let server = try HTTPServer(path: path, target: control)
       let option = configuration.control.map { " --socket \($0)" } ?? ""
       let camera = slots.count > 1 ? " --camera \(slots[0].name)" : ""
       terminal.line("control    nightjar ctl\(option) rotate 90\(camera); nightjar ctl\(option) status")
@@ -233,21 +238,18 @@ package final class StreamSession {
   }
 
   private static let interval = Duration(seconds: 1)
-  /// The interval between attempts to start a server that could not listen.
-  private static let servingInterval = Duration(seconds: 10)
 
   /// Waits for a signal, the end of all cameras or the end of the duration. Meanwhile shows the progress.
   private func follow(signals: CInt) -> Ending {
     let end = configuration.duration.map { Instant.now() + $0 }
     var next = Instant.now() + Self.interval
-    var nextServing = next + Self.servingInterval
     // Kept, so that polling allocates nothing.
     var polled: [pollfd] = []
     while true {
       lookForService()
       var deadline = min(next, end ?? next)
       deadline = min(deadline, service?.next ?? deadline)
-      deadline = min(deadline, exchangeOfAPI ?? deadline)
+      deadline = min(deadline, servers.deadline ?? deadline)
       polled.removeAll(keepingCapacity: true)
       polled.append(pollfd(fd: signals, events: Int16(POLLIN), revents: 0))
       polled.append(pollfd(fd: wake.fileDescriptor, events: Int16(POLLIN), revents: 0))
@@ -271,11 +273,11 @@ package final class StreamSession {
       if polled[1].revents != 0 {
         wake.clear()
         takeWork()
-        if exchangeOfAPI == nil { takeReload() }
+        if !servers.isExchanging { takeReload() }
       }
       if endStreams() { return .cameras }
       let now = Instant.now()
-      if let due = exchangeOfAPI, now >= due { exchangeAPI() }
+      if let deadline = servers.deadline, deadline <= now { handleServers(.tick) }
       if let end, now >= end { return .time }
       if let deadline = table.deadline, deadline <= now { handle(.tick) }
       for slot in slots { lookForDestinations(of: slot, at: now) }
@@ -286,10 +288,7 @@ package final class StreamSession {
       handle(.tick)
       // The reason why a camera does not stream may have changed.
       if slots.contains(where: { $0.stream == nil }) { publish() }
-      if now >= nextServing {
-        nextServing = now + Self.servingInterval
-        serveAgain()
-      }
+      handleServers(.tick)
     }
   }
 
@@ -313,7 +312,7 @@ package final class StreamSession {
   private func look() {
     tellServerEvents()
     tellTraceEvents()
-    control.figures.look(rtsp: rtsp, https: api, http: http)
+    control.figures.look(rtsp: rtsp, https: api, http: http, peers: peers)
     let live = slots.compactMap { slot -> String? in
       slot.stream?.look().map { slots.count > 1 ? "\(slot.name) \($0)" : $0 }
     }
@@ -342,10 +341,20 @@ package final class StreamSession {
     for event in announcer?.takeEvents() ?? [] {
       terminal.line(TerminalText.escaped(event.description), event.isWarning ? .warning : .info, event: "announcement")
     }
+    for report in outputs.takeReports() {
+      // The line may hold words of the other side.
+      terminal.line(TerminalText.escaped(report.text), report.isWarning ? .warning : .info, event: "delivery")
+    }
     if let controlServer { tell(controlServer.events.take(), of: "control") }
     if let api { tell(api.events.take(), of: "control") }
     if let http { tell(http.events.take(), of: "http") }
     tellPeerEvents()
+  }
+
+  func tellPeerEvents() {
+    for event in peers?.events.take() ?? [] {
+      terminal.line(event.description, event.isWarning ? .warning : .info, event: "viewer")
+    }
   }
 
   private func tell(_ events: [ControlEvent], of service: String) {

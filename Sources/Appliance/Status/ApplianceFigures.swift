@@ -1,3 +1,4 @@
+import Encoding
 import Host
 import Media
 import Platform
@@ -15,8 +16,9 @@ final class ApplianceFigures: Sendable {
     var cameras: [CameraFigures] = []
     var reloads = 0
     var rtsp = Summed<RTSPServer, RTSPCounts>()
-    var https = Summed<NetworkControlServer, ControlEvents.Totals>()
-    var http = Summed<ReadingServer, ControlEvents.Totals>()
+    var https = Summed<HTTPServer, ControlEvents.Totals>()
+    var http = Summed<HTTPServer, ControlEvents.Totals>()
+    var peers = Summed<PeerServer, PeerCounts>()
     var rtspNow: RTSPServerStatistics?
     /// The time at which the main thread last looked.
     var looked: Instant
@@ -33,7 +35,7 @@ final class ApplianceFigures: Sendable {
 
   /// Sets the configured cameras, and those of them that stream.
   func follow(
-    _ names: [String], _ cameras: [StreamCamera], absent: [BoxStatus.Absent], at now: Instant = .now()
+    _ names: [String], _ cameras: [StreamCamera], absent: [ApplianceStatus.Absent], at now: Instant = .now()
   ) {
     state.withLock { state in
       state.looked = now
@@ -49,7 +51,7 @@ final class ApplianceFigures: Sendable {
 
   /// Looks at all stages and servers; called once a second.
   func look(
-    rtsp: RTSPServer?, https: NetworkControlServer?, http: ReadingServer?, at now: Instant = .now()
+    rtsp: RTSPServer?, https: HTTPServer?, http: HTTPServer?, peers: PeerServer? = nil, at now: Instant = .now()
   ) {
     // Requested before the lock is taken, because the server's own thread answers. A server that is just ending does
     // not answer; its former counts stay.
@@ -62,6 +64,7 @@ final class ApplianceFigures: Sendable {
       if let rtsp, let served { state.rtsp.note(RTSPCounts(served), of: rtsp) }
       if let https, let events { state.https.note(events, of: https) }
       if let http, let readingEvents { state.http.note(readingEvents, of: http) }
+      if let peers { state.peers.note(peers.counts, of: peers) }
     }
   }
 
@@ -86,6 +89,17 @@ final class ApplianceFigures: Sendable {
     state.withLock { state in state.cameras.first { $0.name == name }?.health() }
   }
 
+  /// Returns the cameras as the alerts see them.
+  func readings() -> [CameraReading] { state.withLock { state in state.cameras.map { CameraReading($0) } } }
+
+  /// Returns the pipelines in which somebody looks for noise, crying or movement, by the names of their cameras.
+  func illustratedPipelines() -> [String: Pipeline] {
+    state.withLock { state in
+      let cameras = state.cameras.compactMap(\.camera).filter(\.isIllustrated)
+      return Dictionary(cameras.map { ($0.name, $0.pipeline) }) { $1 }
+    }
+  }
+
   /// Writes all present figures.
   func write(to text: inout MetricsText) {
     text.add(.buildInfo, [Program.version], 1)
@@ -102,6 +116,8 @@ final class ApplianceFigures: Sendable {
       text.add(.connectionsRefused, ["rtsp"], rtsp.turnedAway)
       text.add(.connectionsRefused, ["https"], https.turnedAway)
       text.add(.connectionsRefused, ["http"], http.turnedAway)
+      let refused = state.peers.total
+      for cause in PeerCounts.Cause.allCases { text.add(.browserPortRefused, [cause.rawValue], refused[cause]) }
       for index in state.cameras.indices { text.add(&state.cameras[index]) }
       let readings = state.cameras.lazy.compactMap { $0.camera?.adaptation?.status }
       if let reading = readings.first(where: { $0.temperature != nil }) { text.add(reading) }
@@ -142,6 +158,8 @@ extension ControlEvents.Totals: Summable {
     return sum
   }
 }
+
+extension PeerCounts: Summable {}
 
 private protocol Summable {
   init()
@@ -224,6 +242,13 @@ extension MetricsText {
     add(.recoveries, name, counters.recoveries)
     add(.switches, name, counters.switches)
     add(.adaptations, name, counters.adaptations)
+    add(.passed, name, counters.passed)
+    add(.handovers, name, counters.handovers)
+    if let preset = camera.camera?.adaptation?.quality?.x264Preset,
+      let effort = EncoderSelector.effort(ofPreset: preset)
+    {
+      add(.effort, name, effort.rawValue)
+    }
   }
 
   private mutating func addViewers(

@@ -12,12 +12,12 @@ package struct ReachabilityReport {
     package let isWarning: Bool
   }
 
-  private struct Refusal: Equatable {
+  private struct Unreached: Equatable {
     var error: CInt
     var media: StreamMedia
   }
 
-  private var refusals: [ViewerID: Refusal] = [:]
+  private var refusals: [ViewerID: Unreached] = [:]
   /// The destinations at which somebody has been.
   private var reached: Set<ViewerID> = []
   /// The packets of destinations that have refused none, at the last look.
@@ -29,7 +29,7 @@ package struct ReachabilityReport {
   /// Notes a viewer's present figures, about once a second. Returns the change to report; nil if there is none.
   package mutating func note(_ viewer: DestinationStatistics) -> Line? {
     if viewer.errorNumber == 0 { noteTaken(viewer) }
-    let refusal = viewer.errorNumber == 0 ? nil : Refusal(error: viewer.errorNumber, media: viewer.unreached)
+    let refusal = viewer.errorNumber == 0 ? nil : Unreached(error: viewer.errorNumber, media: viewer.unreached)
     let former = refusals[viewer.id]
     guard refusal != former else { return nil }
     refusals[viewer.id] = refusal

@@ -128,7 +128,7 @@ extension DropCause {
   /// and then.
   fileprivate var tolerated: Int {
     switch self {
-    case .driver, .poolExhausted, .encoderLate: 2
+    case .driver, .poolExhausted, .encoderLate, .captureLate, .undecodable: 2
     case .driverError, .short, .corrupt, .encoderError, .network: 0
     }
   }
@@ -144,6 +144,8 @@ extension DropCause {
     case .encoderLate: "the encoder is too slow for this size and rate"
     case .encoderError: "the encoder failed"
     case .network: "the network takes them for no destination"
+    case .captureLate: "a newer picture was waiting: conversion is too slow for this size and rate"
+    case .undecodable: "a picture of the camera's own H.264 is missing before them, or they are damaged"
     }
   }
 }

@@ -96,6 +96,8 @@ private struct Document: Encodable {
     let hangs: Int
     let recoveries: Int
     let switches: Int
+    let framesPassed: Int
+    let handovers: Int
     let standbyBytes: Int?
   }
 
@@ -142,7 +144,8 @@ private struct Document: Encodable {
       framesImported: counters.imported, framesCopied: counters.copied, framesTurned: counters.turned,
       overflows: counters.overflows, failovers: counters.failovers, hangs: counters.hangs,
       recoveries: counters.recoveries,
-      switches: counters.switches, standbyBytes: pipeline.encoder.standbyMemory)
+      switches: counters.switches, framesPassed: counters.passed, handovers: counters.handovers,
+      standbyBytes: pipeline.encoder.standbyMemory)
     frames = Frames(
       captured: statistics.captured, encoded: statistics.encoded, keyFrames: statistics.keyFrames,
       thinned: statistics.thinned, sent: statistics.sent, dropped: statistics.dropped,

@@ -17,7 +17,7 @@ final class AnnouncementGroups {
     var refusal: String?
     /// For a refused announcement: the time of the next attempt.
     var retry: Instant?
-    var pause = RetryPause()
+    var backOff = RetryBackOff(AnnouncementWorker.delays)
     /// The last reported refusal since the service was announced.
     var toldRefusal: String?
     var isTold = false
@@ -168,7 +168,7 @@ final class AnnouncementGroups {
       let old = former.first { $0.announcement == announcement }
       // A service that was renamed once keeps the new name, except where no name was free.
       if let old, old.asked == name, old.refusal == nil { entry.name = old.name }
-      if let old { (entry.toldRefusal, entry.pause) = (old.toldRefusal, old.pause) }
+      if let old { (entry.toldRefusal, entry.backOff) = (old.toldRefusal, old.backOff) }
       try register(&entry)
       entries.append(entry)
     }
@@ -239,7 +239,7 @@ final class AnnouncementGroups {
 
   private func refuse(_ entry: inout Entry, _ reason: String) {
     entry.refusal = reason
-    entry.retry = .now() + entry.pause.take()
+    entry.retry = .now() + entry.backOff.failed()
     guard reason != entry.toldRefusal else { return }
     entry.toldRefusal = reason
     board.tell(.refused(name: entry.name, reason: reason))
@@ -247,7 +247,7 @@ final class AnnouncementGroups {
 
   private func tell(_ entry: inout Entry) {
     entry.toldRefusal = nil
-    entry.pause = RetryPause()
+    entry.backOff.reset()
     guard !entry.isTold else { return }
     entry.isTold = true
     let (type, port) = (entry.announcement.type, entry.announcement.port)

@@ -48,11 +48,13 @@ struct AnnouncementWorker {
 
   /// The delay before a missing bus is tried again; an attempt costs almost nothing.
   private static let busPause = Duration(seconds: 3)
+  /// The delays before Avahi is asked again after a refusal.
+  static let delays = Duration(seconds: 5)...Duration(seconds: 60)
 
   init(_ board: AnnouncementBoard) { self.board = board }
 
   func run() {
-    var pause = RetryPause()
+    var backOff = RetryBackOff(Self.delays)
     while !board.isEnded {
       let began = Instant.now()
       do throws(BusError) {
@@ -60,9 +62,8 @@ struct AnnouncementWorker {
       } catch {
         let failure = DiscoveryError(error)
         board.wait(for: failure.reason, mend: "nightjar tries again; \(failure.mend)")
-        // After a while of work, a failure is a new one.
-        if .now() - began > RetryPause.longest { pause = RetryPause() }
-        if case .noBus = failure { rest(until: .now() + Self.busPause) } else { rest(until: .now() + pause.take()) }
+        let isBusMissing = if case .noBus = failure { true } else { false }
+        rest(until: .now() + (isBusMissing ? Self.busPause : backOff.failed(after: .now() - began)))
       }
     }
   }

@@ -44,18 +44,30 @@ package struct ListeningAddress: Hashable, Sendable {
   }
 }
 
-/// A listening TCP socket, from the tables of proc(5).
-struct ListeningSocket: Hashable {
+/// A listening TCP socket, or a UDP socket that is bound, in the kernel's tables, proc(5).
+struct SocketTableEntry: Hashable {
   let address: ListeningAddress
   /// The socket's inode, to which its descriptors link: `socket:[INODE]`.
   let inode: String
 
-  /// The tables of both families.
-  static let tables = ["/proc/net/tcp", "/proc/net/tcp6"]
+  /// The kind of socket.
+  enum Kind {
+    case stream
+    case datagram
+
+    /// The tables of both families.
+    var tables: [String] {
+      self == .stream ? ["/proc/net/tcp", "/proc/net/tcp6"] : ["/proc/net/udp", "/proc/net/udp6"]
+    }
+    /// The state of a socket at which clients arrive: TCP_LISTEN, or TCP_CLOSE for one that is not connected.
+    var state: Substring { self == .stream ? "0A" : "07" }
+  }
 
   /// Returns the sockets that prevent a server from listening at `address`.
-  static func inTheWay(of address: ListeningAddress, port: Int, tables: [String] = tables) -> [ListeningSocket] {
-    let all = tables.flatMap { Self.all(in: $0, port: port) }
+  static func inTheWay(
+    of address: ListeningAddress, port: Int, _ kind: Kind = .stream, tables: [String]? = nil
+  ) -> [SocketTableEntry] {
+    let all = (tables ?? kind.tables).flatMap { Self.all(in: $0, port: port, kind) }
     let sameFamily = all.filter { address.conflicts(with: $0.address) }
     guard sameFamily.isEmpty, address.isIPv4 else { return sameFamily }
     // `::` accepts IPv4 too unless the socket has IPV6_V6ONLY, which the table does not show. So it is reported only
@@ -64,21 +76,20 @@ struct ListeningSocket: Hashable {
   }
 
   /// Returns all sockets at `port` in one table.
-  static func all(in path: String, port: Int) -> [ListeningSocket] {
+  static func all(in path: String, port: Int, _ kind: Kind = .stream) -> [SocketTableEntry] {
     guard let file = fopen(path, "re") else { return [] }
     defer { fclose(file) }
-    var found: [ListeningSocket] = []
+    var found: [SocketTableEntry] = []
     var line = [CChar](repeating: 0, count: 512)
     while fgets(&line, CInt(line.count), file) != nil {
       let text = String(cBuffer: line)
       // sl local_address rem_address st tx:rx tr:when retrnsmt uid timeout inode
       let fields = text.split { $0 == " " || $0 == "\n" }
-      // 0A is TCP_LISTEN.
-      guard fields.count > 9, fields[3] == "0A" else { continue }
+      guard fields.count > 9, fields[3] == kind.state else { continue }
       let local = fields[1].split(separator: ":")
       guard local.count == 2, Int(local[1], radix: 16) == port, let address = ListeningAddress(hexadecimal: local[0])
       else { continue }
-      found.append(ListeningSocket(address: address, inode: String(fields[9])))
+      found.append(SocketTableEntry(address: address, inode: String(fields[9])))
     }
     return found
   }

@@ -1,0 +1,106 @@
+import Encoding
+import Host
+import Media
+import Platform
+import Serving
+import Streaming
+
+/// The choice of x264's preset for one stream, by measurement: reads the figures of the stream and of the process once a
+/// second, and sets the effort that the ``QualityGovernor`` chooses.
+struct EffortControl {
+  private let pipeline: Pipeline
+  private let budget: ProcessorBudget
+  private let threads: Int
+  private var governor: QualityGovernor
+  private var times = LatencyHistogram()
+  private var last: (time: Instant, busy: Duration, process: Duration, dropped: Int)
+
+  /// x264's presets in the order of their effort, and the encode times as multiples of ultrafast's. Slower presets than
+  /// these gain nothing that their time is worth without a lookahead: see docs/performance.md, "Quality".
+  private static let costs: [(preset: String, cost: Double)] = [
+    ("ultrafast", 1), ("superfast", 1.8), ("veryfast", 3.3), ("faster", 4.8), ("fast", 7.5),
+  ]
+
+  /// Begins to choose the effort of `pipeline`, whose encoder was opened with x264's `preset` and encodes by `threads`;
+  /// nil if the preset is no rung of the ladder.
+  init?(_ pipeline: Pipeline, preset: String, threads: Int, _ budget: ProcessorBudget) {
+    let rungs = Self.costs.compactMap { entry in
+      EncoderSelector.effort(ofPreset: entry.preset).map { QualityGovernor.Rung(effort: $0, cost: entry.cost) }
+    }
+    guard let effort = EncoderSelector.effort(ofPreset: preset),
+      let start = rungs.firstIndex(where: { $0.effort == effort })
+    else { return nil }
+    (self.pipeline, self.budget, self.threads) = (pipeline, budget, threads)
+    governor = QualityGovernor(rungs: rungs, start: start, budget: budget.processors)
+    last = (.now(), pipeline.encoderWork.busy, ProcessorBudget.used, pipeline.lateFrames)
+    pipeline.govern(nil, fallback: governor.fallback)
+  }
+
+  /// `true` if there is no lesser effort.
+  var isLeast: Bool { governor.rung == 0 }
+
+  /// Measures the last second, and changes the effort if that is due. Returns the change in words, with its reason.
+  mutating func look(_ thermal: ThermalState, at now: Instant) -> String? {
+    let before = governor.effort
+    if pipeline.takeFallenEffort() != nil { governor.noteFallen(at: now) }
+    let present = (
+      time: now, busy: pipeline.encoderWork.busy, process: ProcessorBudget.used, dropped: pipeline.lateFrames
+    )
+    times.removeAll()
+    pipeline.takeEncodeTimes(&times)
+    // Hardware has no presets, and its fallback begins with the present one.
+    if pipeline.hasSoftwareEncoder {
+      let measurement = QualityGovernor.Measurement(
+        times: times, interval: pipeline.frameRate.interval, elapsed: now - last.time,
+        encoderTime: (present.busy - last.busy) * Int64(threads), processTime: present.process - last.process,
+        dropped: present.dropped - last.dropped, heat: Self.heat(thermal))
+      _ = governor.note(measurement, at: now) { [budget] in budget.claim(at: now) }
+    }
+    last = present
+    guard governor.effort != before else { return nil }
+    pipeline.govern(governor.effort, fallback: governor.fallback)
+    return words(from: before)
+  }
+
+  /// The state for the control API.
+  var status: StreamStatus.Quality {
+    StreamStatus.Quality(
+      x264Preset: Self.name(governor.effort), reason: governor.reason.map(Self.name),
+      encodeP99Ms: governor.percentile99?.milliseconds,
+      encodeLimitMs: pipeline.frameRate.interval.milliseconds * QualityGovernor.limit,
+      processors: governor.processors, processorBudget: budget.processors, changes: governor.changes)
+  }
+
+  private static func heat(_ state: ThermalState) -> QualityGovernor.Heat {
+    switch state {
+    case .nominal: .none
+    case .fair: .warm
+    case .serious, .critical: .hot
+    }
+  }
+
+  private static func name(_ effort: EncodingEffort) -> String { EncoderSelector.preset(of: effort) ?? "" }
+
+  private static func name(_ reason: QualityGovernor.Reason) -> String {
+    switch reason {
+    case .room: "room"
+    case .late: "late"
+    case .slow: "slow"
+    case .budget: "budget"
+    case .heat: "heat"
+    }
+  }
+
+  private func words(from former: EncodingEffort) -> String {
+    let limit = Terminal.decimal(pipeline.frameRate.interval.milliseconds * QualityGovernor.limit, digits: 1)
+    let reason =
+      switch governor.reason {
+      case .late: "frames took longer than a frame interval"
+      case .slow: "one frame in a hundred took longer than \(limit) ms"
+      case .budget: "the program used more than \(Terminal.decimal(budget.processors, digits: 1)) processors"
+      case .heat: "the host is hot"
+      case .room, nil: "99 of 100 frames are encoded well within \(limit) ms"
+      }
+    return "x264 continues with \(Self.name(governor.effort)) instead of \(Self.name(former)): \(reason)"
+  }
+}
