@@ -145,7 +145,13 @@ import Testing
 
   @Test func `a webcam that sleeps, that is too slow in the dark, and that delivers nothing`() throws {
     let camera = try UVCCamera(jpegs: ["640x360"], in: directory)
-    let options = ["--format", "mjpeg", "--size", "640x360"]
+    // Half the camera's rate, so that a machine that is held up reaches it too.
+    let options = ["--format", "mjpeg", "--size", "640x360", "--fps", "15"]
+    /// The measured rate, in pictures a second, whether it is the agreed one or not.
+    func rate(_ report: DoctorReport) throws -> Double {
+      let finding = try #require(report["rate"] ?? report["rate-low"], "\(report.findings)")
+      return try #require(finding.figures["fps"], "\(finding)")
+    }
     var node = try #require(camera.node)
     let sleepy = try doctor(node, options)
     #expect(sleepy.has("usb"), "\(sleepy.findings)")
@@ -154,10 +160,12 @@ import Testing
       #expect(try !doctor(node, options).has("usb-sleep"))
     }
     try camera.command("rate-drop")
-    let low = try #require(try doctor(node, options)["rate-low"])
-    #expect(low.figures["fps"] ?? 30 < 20, "\(low)")
+    let dark = try doctor(node, options)
+    let low = try #require(dark["rate-low"], "\(dark.findings)")
+    #expect(try rate(dark) < 10, "\(low)")
     try mend(low.commands.first)
-    #expect(try doctor(node, options).has("rate"))
+    let full = try doctor(node, options)
+    #expect(try rate(full) > 1.3 * rate(dark), "\(full.findings)")
     try camera.command("stall")
     let none = try problem("rate-none", in: doctor(node, options))
     #expect(none.commands.first?.contains("authorized") == true, "\(none)")
@@ -165,7 +173,8 @@ import Testing
     try mend(none.commands.first)
     #expect(eventually { camera.node != nil })
     node = try #require(camera.node)
-    #expect(try doctor(node, options).has("rate"))
+    let back = try doctor(node, options)
+    #expect(back.has("rate") || back.has("rate-low"), "\(back.findings)")
   }
 
   @Test func `a stream that has lost its camera, or shows the same picture for ever, says so`() throws {
