@@ -1,3 +1,4 @@
+import Alerts
 import Glibc
 import Media
 import Platform
@@ -18,8 +19,8 @@ struct ControlServerTool {
     for signal in [SIGTERM, SIGHUP] { sigaddset(&signals, signal) }
     pthread_sigmask(SIG_BLOCK, &signals, nil)
     let arguments = CommandLine.arguments
-    var limits = ControlServer.Limits()
-    var networkLimits = ControlServer.Limits.network
+    var limits = HTTPServer.Limits()
+    var networkLimits = HTTPServer.Limits.network
     if arguments.count > 2, let seconds = Double(arguments[2]) {
       limits.requestTime = Duration(seconds: seconds)
       networkLimits.requestTime = limits.requestTime
@@ -33,7 +34,7 @@ struct ControlServerTool {
       let path = arguments.count > 1 && arguments[1] != "default" ? arguments[1] : ControlSocket.defaultPath
       let box = Box(
         cameras: cameras, phones: try? Phones(path: "\(path).phones"))
-      let server = try ControlServer(path: path, limits: limits, target: box)
+      let server = try HTTPServer(path: path, limits: limits, target: box)
       let folder = getenv("CONTROL_HTTPS").map { String(cString: $0) }
       let network = try folder.map { try serveNetwork($0, networkLimits, box) }
       say("listening")
@@ -61,10 +62,10 @@ struct ControlServerTool {
   }
 
   private static func serveNetwork(
-    _ folder: String, _ limits: ControlServer.Limits, _ target: any ControlTarget
-  ) throws -> NetworkControlServer {
-    let server = try NetworkControlServer(
-      NetworkControlServer.Configuration(
+    _ folder: String, _ limits: HTTPServer.Limits, _ target: any ControlTarget
+  ) throws -> HTTPServer {
+    let server = try HTTPServer(
+      HTTPServer.Configuration(
         listeners: [TCPListener(address: "127.0.0.1", port: 0, isEncrypted: true)],
         identity: SelfSignedIdentity(directory: folder, at: Int64(time(nil))).identity, users: try users(folder),
         tokens: try tokens(folder), phones: target.phones, limits: limits), target: target)
@@ -94,14 +95,23 @@ private struct Box: ControlTarget {
   var authority: [UInt8]? { nil }
   var pageURL: String? { "https://192.0.2.7:8443" }
   let changes = ChangeSignal()
+  let alerts: AlertHistory = {
+    let history = AlertHistory()
+    let condition = AlertCondition(
+      .crying, camera: "camera", since: .now(), confidence: 0.83, text: "probably crying: 3 bursts")
+    // A JPEG of the smallest kind: its two markers.
+    history.record([.begin(condition, suppressed: 0)], isQuiet: false) { _ in [0xff, 0xd8, 0xff, 0xd9] }
+    history.pictures.store([0xff, 0xd8, 0xff, 0xd9], .after, of: 1)
+    return history
+  }()
 
   func camera(_ name: String) -> (any CameraTarget)? {
     // With one camera its lines are as short as its routes.
     cameras.contains(name) ? Witness(name: name, prefix: cameras.count > 1 ? "\(name): " : "") : nil
   }
 
-  func status() -> BoxStatus {
-    BoxStatus(
+  func status() -> ApplianceStatus {
+    ApplianceStatus(
       uptimeSeconds: 3723.5, reloads: 2, listeners: [.init(scheme: "rtsp", address: "127.0.0.1", port: 8554)],
       announcements: [
         .init(
@@ -153,6 +163,8 @@ private struct Witness: CameraTarget {
     throw PeerServerError.notServed
   }
 
+  func isWatching(_ session: String) -> Bool { false }
+
   func endWatching(_ session: String) -> Bool { false }
 
   func viewers() -> [StreamViewer] {
@@ -176,6 +188,9 @@ private struct Witness: CameraTarget {
       adaptation: .init(
         thermalState: "serious", temperature: 81.5, zone: "cpu-thermal", load: 0.25, maximumSize: nil, maximumFps: 25,
         x264Preset: nil, bitrateShare: 0.7, changes: 2),
+      quality: .init(
+        x264Preset: "veryfast", reason: "room", encodeP99Ms: 9.5, encodeLimitMs: 16.7, processors: 0.42,
+        processorBudget: 2, changes: 1),
       threads: [
         .init(name: "nj-capture", policy: "rr", priority: 5, timerSlackNs: 1, cpus: "0-1"),
         .init(name: "nj-encode", policy: "other", priority: 0, timerSlackNs: 1, cpus: "0-1"),
@@ -238,8 +253,9 @@ private struct Witness: CameraTarget {
     if name == "silent" { throw Unable(description: "camera silent has no sound", kind: .unavailable) }
     let isLoud = name == "loud"
     return StreamStatus.Sound(
-      present: name != "deaf", name: "C920", rmsDbfs: isLoud ? -6 : -42.5, peakDbfs: isLoud ? 0 : -20, muted: isLoud,
-      gainDb: 3, clipped: 7, silenceSeconds: 0.5, driftPpm: -12.5, overruns: 1, losses: 0, encoded: 500)
+      present: name != "deaf", name: "C920", rmsDbfs: isLoud ? -6 : -42.5, peakDbfs: isLoud ? 0 : -20,
+      digitalSilenceSeconds: 75, muted: isLoud, gainDb: 3, clipped: 7, silenceSeconds: 0.5, driftPpm: -12.5,
+      periodMs: 10, timestamps: "driver", overruns: 1, losses: 0, encoded: 500)
   }
 
   func changeSound(muted: Bool?, gain: Double?) throws -> StreamStatus.Sound {

@@ -25,7 +25,7 @@ import Testing
     Subsampling(name: "yuv420p", across: 2, down: 2, threshold: .infinity),
   ]
 
-  @Test(arguments: subsamplings, sizes)
+  @Test(arguments: pairs(subsamplings, sizes))
   func `chroma of any subsampling is resampled as ffmpeg does`(
     subsampling: Subsampling, size: PictureSize
   ) throws {

@@ -56,7 +56,7 @@ import Testing
     return try PackedPicture(raw: ffmpegConverts(raw, size, from: name), size: size)
   }
 
-  @Test(arguments: kinds, sizes)
+  @Test(arguments: pairs(kinds, sizes))
   func `a JPEG of any subsampling is decoded as ffmpeg does`(kind: Kind, size: PictureSize) throws {
     let jpeg = try output(of: kind.command(size))
     let expected = try Self.reference(jpeg, size, decoded: kind.decoded)

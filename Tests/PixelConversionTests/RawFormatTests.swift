@@ -25,7 +25,7 @@ import Testing
     Format(code: "YVYU", name: "yvyu422", bytesPerSample: 2, isExact: false),
   ]
 
-  @Test(arguments: formats, sizes)
+  @Test(arguments: pairs(formats, sizes))
   func `a raw picture becomes the NV12 that ffmpeg makes of it`(format: Format, size: PictureSize) throws {
     let picture = try testPicture(size, format.name)
     let expected = try PackedPicture(raw: ffmpegConverts(picture, size, from: format.name), size: size)

@@ -1,3 +1,4 @@
+import Foundation
 import Media
 import PixelConversion
 import TestSupport
@@ -25,7 +26,7 @@ import Testing
     Format(code: "YVYU", name: "yvyu422", bytesPerSample: 2, tolerance: 1),
   ]
 
-  @Test(arguments: formats, sizes)
+  @Test(arguments: pairs(formats, sizes))
   func `a raw picture is rotated as by ffmpeg`(format: Format, size: PictureSize) throws {
     let picture = noise(size.pixels * (format.bytesPerSample == 2 ? 4 : 3) / 2)
     let all = try ffmpegTurns(picture, size, from: format.name)
@@ -40,7 +41,7 @@ import Testing
     withExtendedLifetime(memory) {}
   }
 
-  @Test(arguments: ["NV12", "NV21", "YU12", "YV12", "YUYV", "UYVY", "YVYU", "VYUY", "GREY"], sizes)
+  @Test(arguments: pairs(["NV12", "NV21", "YU12", "YV12", "YUYV", "UYVY", "YVYU", "VYUY", "GREY"], sizes))
   func `a rotation changes no sample`(code: String, size: PictureSize) throws {
     let format = try #require(PixelFormat(code))
     let rows = RawFormatTests.rows(of: format, size)
@@ -54,7 +55,7 @@ import Testing
     withExtendedLifetime(memory) {}
   }
 
-  @Test(arguments: JPEGTests.kinds, [PictureSize(width: 642, height: 362), PictureSize(width: 18, height: 22)])
+  @Test(arguments: pairs(JPEGTests.kinds, [PictureSize(width: 642, height: 362), PictureSize(width: 18, height: 22)]))
   func `a JPEG of any subsampling is rotated as by ffmpeg`(kind: JPEGTests.Kind, size: PictureSize) throws {
     let jpeg = try output(of: kind.command(size))
     let memory = try GuardedBytes(jpeg)
@@ -215,7 +216,8 @@ private func ffmpegTurns(_ picture: [UInt8], _ size: PictureSize, from name: Str
       ffmpeg -nostdin -v error -f rawvideo -pix_fmt \(name) -s \(size) -i \(file) -filter_complex '\(graph)' \(outputs)
       """)
   return try Orientation.all.enumerated().map { index, orientation in
-    try PackedPicture(raw: output(of: "cat \(folder.path("\(index)"))"), size: orientation.size(of: size))
+    let raw = try Data(contentsOf: folder.url.appendingPathComponent("\(index)"))
+    return try PackedPicture(raw: Array(raw), size: orientation.size(of: size))
   }
 }
 

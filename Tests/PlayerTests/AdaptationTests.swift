@@ -125,6 +125,35 @@ import Testing
     }
   #endif
 
+  #if X264
+    @Test func `a program that uses more than its budget takes the least preset, and loses no picture`() throws {
+      let recorder = try DatagramRecorder()
+      let stream = try Stream(
+        [
+          "--size", "640x360", "--encoder", "x264", "--cpu-budget", "1%", "--to", "rtp://127.0.0.1:\(recorder.port)",
+        ])
+      func quality() throws -> [String: Any] { try stream.status()?["quality"] as? [String: Any] ?? [:] }
+      try #require(
+        try eventually(within: 120) { try quality()["x264_preset"] as? String == "ultrafast" },
+        "\(stream.program.errorSoFar)")
+      #expect(["budget", "late", "slow"].contains(try quality()["reason"] as? String ?? ""))
+      #expect(
+        try eventually(within: 60) {
+          let encoder = try stream.status()?["encoder"] as? [String: Any]
+          return (encoder?["name"] as? String)?.contains(" ultrafast,") == true
+        })
+      let words = String(decoding: try stream.control("status").output, as: UTF8.self)
+      #expect(words.contains("quality      x264's ultrafast, changed "))
+      #expect(
+        eventually {
+          stream.program.log.lines.contains { $0.hasPrefix("x264 continues with ultrafast instead of superfast: ") }
+        })
+      let figures = try stream.end()
+      let recording = try StreamRecording(recorder.finish())
+      #expect(recording.pictures.count == (figures["frames"] as? [String: Any])?["sent"] as? Int)
+    }
+  #endif
+
   @Test(arguments: ["65,75", "80,70,90", "a,b,c", "1,2,300", "warm"])
   func `temperatures that are none are refused`(text: String) throws {
     let directory = try TemporaryDirectory()

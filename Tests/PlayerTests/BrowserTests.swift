@@ -133,6 +133,18 @@
       #expect(try program.control("phone") == "no phones; let one in: nightjar ctl phone add\n")
     }
 
+    @Test func `the terminal shows the QR code of the link for a phone`() throws {
+      let program = try WatchedProgram(users: ["anna": "correct horse"], isOpen: true)
+      let terminal = try Terminal.run(
+        [nightjarPath, "ctl", "phone", "add", "--socket", program.directory.path("control")], in: program.directory)
+      #expect(terminal.status == 0, "\(terminal.shown)")
+      let bitmap = program.directory.path("code.pbm")
+      try #require(terminal.code).write(toFile: bitmap, atomically: false, encoding: .utf8)
+      let read = try Subprocess.run(["zbarimg", "-q", "--raw", bitmap], in: program.directory)
+      let link = read.outputText.trimmingCharacters(in: .newlines)
+      #expect(link.contains("/#phone=") && terminal.shown.contains("\n\(link)\n"), "\(terminal.shown) \(read.error)")
+    }
+
     @Test func `the page shows the code for the next phone to who may change things`() throws {
       let program = try WatchedProgram(users: ["anna": "correct horse"], isOpen: true)
       let made = try program.control("phone", "add", "--control", "--json")

@@ -59,7 +59,7 @@
       #expect(page.samples["process_resident_memory_bytes"] ?? 0 > 1e6)
       #expect(page.samples["process_open_fds"] ?? 0 > 5)
       // The kernel counts the same.
-      let status = try String(contentsOfFile: "/proc/\(program.process.identifier)/limits", encoding: .utf8)
+      let status = try KernelFile.text("/proc/\(program.process.identifier)/limits")
       let limit = status.split(separator: "\n").first { $0.hasPrefix("Max open files") }?.split(separator: " ")[3]
       #expect(page.samples["process_max_fds"] == limit.flatMap { Double($0) })
       #expect(try program.end().status == 0)

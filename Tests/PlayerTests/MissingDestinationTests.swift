@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 import TestSupport
 import Testing
@@ -57,7 +58,7 @@ import Testing
     {
       let directory = try TemporaryDirectory()
       let result = try Self.run(
-        "--rtsp 127.0.0.1:8554 --to '\(url)' --sdp s.sdp",
+        "--rtsp 127.0.0.1:8554 --x264-preset ultrafast --to '\(url)' --sdp s.sdp",
         """
         \(Self.await("grep -q 'nightjar tries again' log"))
         \(Self.watching) || exit 93
@@ -180,6 +181,8 @@ import Testing
       }
       // What is missing goes as what is there does, by a reload and by ctl.
       #expect(try program.control("remove", "rtp://other.invalid:5004", "--camera", "two").status == 0)
+      let again = try program.control("remove", "rtp://other.invalid:5004", "--camera", "two")
+      #expect(again.status == 66 && again.error.contains("of camera two, which has none"), "\(again.error)")
       try program.write(text("to = \(present)", ""))
       #expect(try program.answer("reload")["warnings"] as? [String] == [])
       #expect(try program.reload() == ["one": "unchanged", "two": "unchanged"])

@@ -1,10 +1,11 @@
+import CLinux
 import Foundation
 import TestSupport
 import Testing
 
 /// Two network namespaces of the test's own, joined by a pair of interfaces: 10.9.0.1 on `v0`, where the program is, and
 /// 10.9.0.2 on the other side.
-private enum TwoNetworks {
+enum TwoNetworks {
   /// Makes them, with `$far` run in the far one once it is there; what follows runs in the near one.
   static let setup = """
     unshare -n sh -c 'touch ready; for i in $(seq 200); do test -e go && break; sleep 0.1; done

@@ -128,13 +128,13 @@
       let directory = try TemporaryDirectory()
       let program = try Subprocess(
         [
-          nightjarPath, "stream", "--source", "test", "--size", "1280x720", "--encoder", "x264", "--control",
-          directory.path("control"), "--to", "rtp://127.0.0.1:\(UDPPort.free())",
+          nightjarPath, "stream", "--source", "test", "--size", "1280x720", "--encoder", "x264", "--x264-preset",
+          "ultrafast", "--control", directory.path("control"), "--to", "rtp://127.0.0.1:\(UDPPort.free())",
         ] + (standsBy ? [] : ["--without", "standby"]), in: directory)
       defer { program.send(SIGKILL) }
       try #require(eventually { program.log.isStreaming }, "\(program.errorSoFar)")
       func megabytes() throws -> Int {
-        let status = try String(contentsOfFile: "/proc/\(program.identifier)/status", encoding: .utf8)
+        let status = try KernelFile.text("/proc/\(program.identifier)/status")
         let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS") })
         return (Int(line.filter(\.isNumber)) ?? 0) / 1024
       }

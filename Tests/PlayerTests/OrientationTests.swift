@@ -92,7 +92,7 @@ import Testing
     try stream.waitUntilReady()
     #expect(eventually { stream.program.log.isStreaming })
     // Room for all but pictures of this size.
-    let status = try String(contentsOfFile: "/proc/\(stream.program.identifier)/status", encoding: .utf8)
+    let status = try KernelFile.text("/proc/\(stream.program.identifier)/status")
     let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmSize:") })
     let used = try #require(line.split(separator: " ").compactMap { Int($0) }.first)
     func limit(_ bytes: String) throws {

@@ -14,6 +14,7 @@
       let loudest: Int
       let lost: Int?
       let deleted: [Int]?
+      let keys: [Int]?
     }
 
     private func watch(_ program: WatchedProgram, _ options: String..., path: String = "/whep") throws -> Told {
@@ -41,12 +42,77 @@
       #expect(isTold, "\(program.process.errorSoFar)")
     }
 
+    @Test func `a FIR is answered by a key frame, and its repetition by none`() throws {
+      // With a preset of its own the encoder is not exchanged for a faster one, which would begin with a key frame.
+      let program = try WatchedProgram([
+        "--keyframe-interval", "600s", "--fps", "30", "--x264-preset", "ultrafast",
+      ])
+      let told = try watch(program, "fir=1")
+      let keys = try #require(told.keys, "\(told.answer)")
+      #expect(keys.count == 4 && keys[0] > 0, "\(keys)")
+      #expect(keys.map { $0 - keys[0] } == [0, 1, 1, 2], "\(keys)")
+    }
+
     @Test func `a certificate other than the offer's gets nothing`() throws {
       let program = try WatchedProgram()
       let told = try watch(program, "offer=fingerprint")
       #expect(told.status == 201 && told.frames == [:], "\(told.frames)")
-      let isTold = eventually { program.process.errorSoFar.contains("never got camera: ") }
+      let isTold = eventually {
+        program.process.errorSoFar.contains(
+          "never got camera: the certificate of the browser is not that of its offer\n")
+      }
       #expect(isTold, "\(program.process.errorSoFar)")
+      // Without one, nobody could be told from another.
+      let without = try watch(program, "offer=noFingerprint")
+      #expect(without.status == 400 && without.answer.contains("a=fingerprint:sha-256"), "\(without.answer)")
+    }
+
+    @Test func `a token as Bearer lets a program watch`() throws {
+      let directory = try TemporaryDirectory()
+      let tokens = directory.path("tokens")
+      let made = try ["view", "read"].map { role in
+        try Subprocess.run([nightjarPath, "token", "add", role, "--role", role, "--tokens", tokens], in: directory)
+          .outputText.trimmingCharacters(in: .newlines)
+      }
+      let program = try WatchedProgram(["--tokens", tokens])
+      let told = try watch(program, "token=\(made[0])", "seconds=2")
+      #expect(
+        told.status == 201 && told.frames["video", default: 0] > 0 && told.deleted == [200, 404], "\(told.answer)")
+      #expect(try watch(program, "token=\(made[1])").status == 403)
+      #expect(try watch(program, "token=\(made[0])x").status == 401)
+    }
+
+    @Test func `without its port, and without the camera's stream, an offer is refused by 501 and 503`() throws {
+      let port = try UDPPort.free()
+      let socket = try loopbackSocket(port: port)
+      defer { close(socket) }
+      let program = try WatchedProgram(["--webrtc-port", "\(port)"])
+      let refused = try watch(program)
+      #expect(refused.status == 501 && refused.answer.contains("UDP port"), "\(refused.answer)")
+
+      let https = try TCPPort.free()
+      let configured = try ConfiguredProgram(
+        """
+        https = '127.0.0.1:\(https)'
+        rtsp = '127.0.0.1:\(try TCPPort.free())'
+        [[camera]]
+        name = 'room'
+        source = 'test'
+        size = '320x240'
+        [[camera]]
+        name = 'attic'
+        source = 'file:nothing.y4m'
+
+        """, arguments: [], environment: ["NIGHTJAR_WEBRTC_PORT": "0"], until: "https  ")
+      let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().path + "/Clients/peer.py"
+      func status(_ camera: String) throws -> Told {
+        let url = "https://127.0.0.1:\(https)/cameras/\(camera)/whep"
+        let result = try Subprocess.run(["/usr/bin/python3", script, url, "seconds=1"], in: configured.directory)
+        return try JSONDecoder().decode(Told.self, from: result.output)
+      }
+      let absent = try status("attic")
+      #expect(absent.status == 503, "\(absent.answer) \(configured.process.errorSoFar)")
+      #expect(try status("room").status == 201)
     }
 
     @Test func `only who may watch gets an answer, and gets the stream only for as long`() throws {
@@ -93,10 +159,17 @@
         try post("v=0\r\n" + String(repeating: "a=x:\(String(repeating: "y", count: 1000))\r\n", count: 1000)) == 413)
       #expect(try post("v=0\r\n", ["-H", "Content-Type: application/json"]) == 415)
       #expect(try post("v=0\r\n", sdp, "/cameras/nobody/whep") == 404)
-      // The others of the draft.
+      // The others of the draft: the type tells players that offers are taken, and nothing is shown.
       let options = try program.curl(["-X", "OPTIONS"], "/whep")
-      #expect(options.status == 204 && options.headers["accept-post"] == "application/sdp", "\(options)")
-      #expect(try program.curl([], "/whep").status == 405)
+      #expect(options.status == 200 && options.headers["accept-post"] == "application/sdp", "\(options)")
+      for request in [["-I"], []] {
+        let told = try program.curl(request, "/whep")
+        #expect(told.status == 200 && told.headers["content-type"] == "application/sdp", "\(told)")
+        #expect(told.headers["content-length"] == "0", "\(told)")
+        #expect(try program.curl(request, "/cameras/nobody/whep").status == 404)
+        #expect(try program.curl(request, "/whep/0123456789abcdef0123456789abcdef").status == 404)
+      }
+      #expect(try program.curl(["-X", "PUT"], "/whep").status == 405)
       #expect(try program.curl(["-X", "DELETE"], "/whep/0123456789abcdef0123456789abcdef").status == 404)
     }
 

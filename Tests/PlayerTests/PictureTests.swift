@@ -1,4 +1,5 @@
 #if X264
+  import CLinux
   import Foundation
   import TestSupport
   import Testing

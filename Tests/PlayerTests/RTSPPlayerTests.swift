@@ -85,6 +85,21 @@ enum OwnNetwork {
     try expectDecoded(try program.ffmpeg(program.url(user: "alice:wonder%20land@"), transport: "udp"))
   }
 
+  @Test func `as many sessions as --rtsp-sessions says, and one more is told so`() throws {
+    let program = try ServedProgram(["--rtsp-sessions", "2"])
+    // Without an end of their own: the places are taken until the players leave.
+    let players = try (0..<2).map { _ in try program.ffmpeg(program.url(), frames: 100_000) }
+    #expect(eventually { players.allSatisfy { $0.errorSoFar.contains("320x240") } })
+    let refused = try program.ffmpeg(program.url()).wait(limit: 60)
+    #expect(refused.status != 0)
+    #expect(refused.error.contains("503"), "\(refused.error)")
+    players[0].send(SIGTERM)
+    _ = try players[0].wait(limit: 60)
+    try expectDecoded(try program.ffmpeg(program.url()))
+    players[1].send(SIGTERM)
+    _ = try players[1].wait(limit: 60)
+  }
+
   /// The address that others know this machine by, as `ip` has it.
   private static let outward: String? = {
     guard let directory = try? TemporaryDirectory(),

@@ -27,31 +27,32 @@
     }
 
     @Test func `a storm of reloads changes bitrate, destinations and orientation, and loses no frame`() throws {
+      let reloads = runsLong ? 100 : 24
       let (first, second) = (try DatagramRecorder(), try DatagramRecorder())
       func text(_ number: Int) -> String {
         Self.text(number, "source = 'test'\nsize = '320x240'", first.port, second.port)
       }
       let program = try ConfiguredProgram(text(0))
-      for number in 1...100 {
+      for number in 1...reloads {
         try program.write(text(number))
         #expect(try program.reload() == ["camera": "changed"], "\(program.process.errorSoFar)")
       }
       let status = try program.answer("status")
-      #expect(status["reloads"] as? Int == 100)
+      #expect(status["reloads"] as? Int == reloads)
       let camera = try #require((status["cameras"] as? [[String: Any]])?.first)
-      #expect((camera["encoder"] as? [String: Any])?["bitrate"] as? Int == 600_000)
+      #expect((camera["encoder"] as? [String: Any])?["bitrate"] as? Int == 500_000 + reloads * 1000)
       #expect((camera["orientation"] as? [String: Any])?["degrees"] as? Int == 0)
       #expect((camera["destinations"] as? [Any])?.count == 1)
       let (frames, log) = (camera["frames"] as? [String: Any] ?? [:], program.process.errorSoFar)
       try program.end()
-      expectWhole(first.finish(), atLeast: 100, "\(frames) \(log)")
+      expectWhole(first.finish(), atLeast: 30, "\(frames) \(log)")
       #expect(!second.finish().isEmpty)
       // What a busy machine's camera or encoder comes too late for is none that a reload has lost.
       let causes = (frames["dropped_by_cause"] as? [String: Int] ?? [:]).filter { $0.value > 0 }
       #expect(Set(causes.keys).isSubset(of: ["driver", "encoder_late", "network"]), "\(causes)")
     }
 
-    @Test func `of a clip that waits for the encoder not one frame is lost in forty reloads`() throws {
+    @Test func `of a clip that waits for the encoder not one frame is lost in many reloads`() throws {
       let directory = try TemporaryDirectory()
       let clip = directory.path("clip.y4m")
       let made = try Subprocess.run(
@@ -66,7 +67,7 @@
         Self.text(number, "source = 'file:\(clip)'\nrate = 'max'", ports.0, ports.1)
       }
       let program = try ConfiguredProgram(text(0))
-      for number in 1...40 {
+      for number in 1...(runsLong ? 40 : 12) {
         try program.write(text(number))
         #expect(try program.reload() == ["camera": "changed"], "\(program.process.errorSoFar)")
       }
@@ -74,8 +75,8 @@
       let frames = camera["frames"] as? [String: Any] ?? [:]
       let (captured, encoded) = (frames["captured"] as? Int ?? 0, frames["encoded"] as? Int ?? 0)
       // Captured and not encoded yet: one that waits for the mailbox to be empty, the one in it, one at the encoder.
-      #expect(encoded > 100 && (0...3).contains(captured - encoded), "\(frames)")
-      #expect((camera["orientation"] as? [String: Any])?["switches"] as? Int ?? 0 >= 10, "\(camera)")
+      #expect(encoded > 30 && (0...3).contains(captured - encoded), "\(frames)")
+      #expect((camera["orientation"] as? [String: Any])?["switches"] as? Int ?? 0 >= 3, "\(camera)")
       // Nobody listens at the ports, which is no matter here.
       let causes = (frames["dropped_by_cause"] as? [String: Int] ?? [:]).filter { $0.value > 0 && $0.key != "network" }
       #expect(causes.isEmpty, "\(causes)")
@@ -214,6 +215,7 @@
       #expect(try program.reload()["one"] == "unchanged")
       let names = (try program.answer("status")["cameras"] as? [[String: Any]])?.compactMap { $0["name"] as? String }
       #expect(names == ["one"])
+      #expect(eventually { recorder.count >= 100 })
       program.process.send(SIGTERM)
       #expect(try program.process.wait(limit: 60).status == 0)
       expectWhole(recorder.finish(), atLeast: 100, program.process.errorSoFar)

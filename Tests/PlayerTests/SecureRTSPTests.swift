@@ -22,6 +22,35 @@ import Testing
     #expect(result.status == 0, "\(result.error)")
   }
 
+  /// Expects that GStreamer decodes 20 pictures and a second of sound.
+  private func expectBothPlayed(
+    _ program: ServedProgram, protocols: String, options: String, network: [String] = []
+  ) throws {
+    let command =
+      network + [
+        "sh", "-c",
+        "exec gst-launch-1.0 rtspsrc location=\(program.url(scheme: "rtsps")) protocols=\(protocols) latency=100 "
+          + "\(options) name=s s. ! application/x-rtp,media=video ! queue ! rtph264depay ! avdec_h264 ! "
+          + "\(countingSink(20)) s. ! application/x-rtp,media=audio ! queue ! rtpopusdepay ! opusdec ! "
+          + countingSink(50),
+      ]
+    try expectPlayed(try .branches(command, in: program.directory) { false })
+  }
+
+  @Test(arguments: ["AES_CM_128_HMAC_SHA1_80", "AEAD_AES_128_GCM"])
+  func `GStreamer decrypts picture and sound over UDP and TCP, each track with its key`(suite: String) throws {
+    let program = try ServedProgram(
+      ["--require-encryption", "--rtsps-suite", suite, "--audio", "test"], option: "--rtsps",
+      users: ["alice": "looking glass"])
+    for transport in ["udp", "tcp"] { try expectBothPlayed(program, protocols: transport, options: Self.login) }
+    let ffmpeg = try Subprocess.run(
+      ["ffmpeg", "-nostdin", "-v", "info", "-rtsp_transport", "tcp", "-t", "3", "-i"]
+        + [program.url(scheme: "rtsps", user: "alice:looking%20glass@"), "-map", "0:v", "-f", "null", "-"]
+        + ["-map", "0:a", "-ac", "1", "-f", "s16le", program.directory.path("sound")], in: program.directory)
+    #expect(ffmpeg.status == 0, "\(ffmpeg.error.suffix(2000))")
+    #expect(HeardSamples(file: program.directory.path("sound")).beeps(channels: 1) >= 2)
+  }
+
   @Test func `the printed GStreamer pipeline plays`() throws {
     let program = try ServedProgram(["--require-encryption"], option: "--rtsps")
     // It comes behind the URL that was waited for.
@@ -49,13 +78,17 @@ import Testing
     #expect(eventually { holder.outputSoFar.contains("ready") })
     let network = OwnNetwork.entering(holder)
     let program = try ServedProgram(
-      ["--rtsp-multicast", "239.1.2.3:5004", "--require-encryption"], option: "--rtsps", network: network)
+      ["--rtsp-multicast", "239.1.2.3:5004", "--require-encryption", "--audio", "test"], option: "--rtsps",
+      network: network)
     let url = program.url(scheme: "rtsps")
     let options = "tls-validation-flags=0"
     let first = try program.gstreamer(url, protocols: "udp-mcast", options: options, network: network)
     let alone = try program.gstreamer(url, protocols: "udp", options: options, network: network)
     try expectPlayed(first)
     try expectPlayed(alone)
+    // The sound of the group has ports and keys of its own.
+    try expectBothPlayed(program, protocols: "udp-mcast", options: options, network: network)
+    try expectBothPlayed(program, protocols: "udp", options: options, network: network)
     // Once more, after all have left.
     try expectPlayed(try program.gstreamer(url, protocols: "udp-mcast", options: options, network: network))
     // ffmpeg asks for RTP/AVP, is refused the group, and takes the connection.

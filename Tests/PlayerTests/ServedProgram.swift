@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 import TestSupport
 import Testing
@@ -101,19 +102,8 @@ final class TCPListener {
   private let descriptor: Int32
 
   init() throws {
-    descriptor = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = UInt32(0x7f00_0001).bigEndian
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let descriptor = descriptor
-    let result = withUnsafeMutablePointer(to: &address) {
-      $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(descriptor, $0, length) + listen(descriptor, 1) + getsockname(descriptor, $0, &length)
-      }
-    }
-    port = Int(UInt16(bigEndian: address.sin_port))
-    try #require(result == 0)
+    let listener = try loopbackListener(backlog: 1)
+    (descriptor, port) = (listener.socket, Int(listener.port))
   }
 
   deinit {

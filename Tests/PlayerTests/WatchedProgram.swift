@@ -12,7 +12,9 @@ final class WatchedProgram {
   /// Starts it and waits until it serves.
   ///
   /// - Parameter isOpen: whether other hosts reach it too.
-  init(_ arguments: [String] = [], users: [String: String] = [:], isOpen: Bool = false) throws {
+  init(
+    _ arguments: [String] = [], users: [String: String] = [:], isOpen: Bool = false, environment: [String: String] = [:]
+  ) throws {
     directory = try TemporaryDirectory()
     port = try TCPPort.free()
     controlPath = directory.path("control")
@@ -21,7 +23,8 @@ final class WatchedProgram {
       [
         nightjarPath, "stream", "--source", "test", "--size", "320x240", "--encoder", "x264", "--control", controlPath,
         "--https", isOpen ? ":\(port)" : "127.0.0.1:\(port)",
-      ] + arguments, in: directory, environment: ["STATE_DIRECTORY": directory.path("state")])
+      ] + arguments, in: directory,
+      environment: ["STATE_DIRECTORY": directory.path("state")].merging(environment) { $1 })
     let process = process
     try #require(
       eventually { !process.log.values(of: "https").isEmpty || !process.isRunning } && process.isRunning,

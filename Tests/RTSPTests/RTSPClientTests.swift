@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 import Glibc
 import Media
@@ -30,22 +31,8 @@ final class Listener: Sendable {
     table = Mutex(
       SessionTable(
         configuration: .init(presentations: ["/camera": 1], transports: transports, timeoutSeconds: 4)))
-    let socket = Glibc.socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
-    self.socket = socket
-    var address = sockaddr_in()
-    address.sin_family = sa_family_t(AF_INET)
-    address.sin_addr.s_addr = inet_addr("127.0.0.1")
-    var length = socklen_t(MemoryLayout<sockaddr_in>.size)
-    let listening = withUnsafeMutablePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) {
-        bind(socket, $0, length) == 0 && listen(socket, 4) == 0
-      }
-    }
-    try #require(listening)
-    _ = withUnsafeMutablePointer(to: &address) { pointer in
-      pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(socket, $0, &length) }
-    }
-    port = UInt16(bigEndian: address.sin_port)
+    let (socket, port) = try loopbackListener(backlog: 4)
+    (self.socket, self.port) = (socket, port)
     Thread.detachNewThread { [self] in
       var number: UInt64 = 0
       while case let connection = accept(socket, nil, nil), connection >= 0 {

@@ -278,6 +278,18 @@ import Testing
     #expect(stream.packets.sequenceGaps == 0)
   }
 
+  @Test func `with --wait, a camera that gets no memory for its buffers is waited for`() throws {
+    let directory = try TemporaryDirectory()
+    let node = try Vivid.node(0)
+    // Once for this: the driver has no buffers for the next that asks.
+    try Vivid.set(node, "inject_vidioc_reqbufs_error=1", in: directory)
+    let stream = try LoggedStream(["--source", node, "--size", "640x360", "--wait"], in: directory)
+    #expect(stream.says("VIDIOC_REQBUFS"), "\(stream.program.errorSoFar)")
+    #expect(eventually(within: 60) { stream.state == "live" }, "\(stream.camera) \(stream.program.errorSoFar)")
+    _ = try stream.finish()
+    #expect(stream.packets.sequenceGaps == 0)
+  }
+
   @Test func `setting the clock moves nothing`() throws {
     let directory = try TemporaryDirectory()
     let stream = try LoggedStream(["--source", try Vivid.node(0), "--size", "640x360"], in: directory)

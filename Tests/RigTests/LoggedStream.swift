@@ -10,13 +10,16 @@ final class LoggedStream {
   private let directory: TemporaryDirectory
   let figures: String
 
-  init(_ arguments: [String], in directory: TemporaryDirectory) throws {
+  /// Starts it.
+  ///
+  /// - Parameter environment: settings of its environment, as in `A=B`.
+  init(_ arguments: [String], in directory: TemporaryDirectory, environment: [String] = []) throws {
     self.directory = directory
     packets = try PacketLog(port: try UDPPort.free())
     socket = directory.path("control")
     figures = directory.path("figures.json")
     program = try Subprocess(
-      [
+      environment + [
         nightjarPath, "stream", "--control", socket, "--to", "rtp://127.0.0.1:\(packets.port)", "--sdp",
         directory.path("s.sdp"), "--stats-json", figures,
       ] + arguments, in: directory)
@@ -52,9 +55,17 @@ final class LoggedStream {
   }
 
   var residentKilobytes: Int {
-    let status = (try? String(contentsOfFile: "/proc/\(program.identifier)/status", encoding: .utf8)) ?? ""
+    let status = (try? KernelFile.text("/proc/\(program.identifier)/status")) ?? ""
     let line = status.split(separator: "\n").first { $0.hasPrefix("VmRSS:") } ?? ""
     return Int(line.split(whereSeparator: { $0 == " " || $0 == "\t" }).dropFirst().first ?? "") ?? 0
+  }
+
+  /// The number of its thread of that name; nil for none.
+  func thread(_ name: String) -> Int? {
+    let folder = "/proc/\(program.identifier)/task"
+    let threads = (try? FileManager.default.contentsOfDirectory(atPath: folder)) ?? []
+    return threads.first { (try? String(contentsOfFile: "\(folder)/\($0)/comm", encoding: .utf8)) == name + "\n" }
+      .flatMap { Int($0) }
   }
 
   var descriptors: Int {

@@ -121,7 +121,7 @@ import Testing
     #expect(eventually { program.errorSoFar.contains("microphone: ") || !program.isRunning }, "\(program.errorSoFar)")
     let own = ["--socket", socket]
     let silent = try doctor(LoopbackCard.microphone, own: own)
-    #expect(silent.has("microphone-silent"), "\(silent.findings)")
+    #expect((silent["microphone-silent"]?.figures["digital_silence_seconds"] ?? 0) > 1, "\(silent.findings)")
     let player = try LoopbackCard.play(in: directory)
     defer { player.send(SIGKILL) }
     #expect(eventually { (try? doctor(LoopbackCard.microphone, own: own)["microphone"]) != nil })
@@ -139,6 +139,67 @@ import Testing
     #expect(abs((Double(words[index + 1]) ?? 0) + 17) < 2, "\(listener.error.suffix(500))")
     program.send(SIGTERM)
     #expect(try program.wait(limit: 60).status == 0)
+  }
+
+  @Test func `a program that was stopped has lost samples, which is counted, and its line of sound goes on`() throws {
+    let sound = try SoundLine()
+    let stream = try LoggedStream(
+      [
+        "--source", "test", "--size", "320x240", "--fps", "5", "--audio", LoopbackCard.microphone, "--to",
+        "rtp://127.0.0.1:\(try UDPPort.free())?audio=\(sound.port)",
+      ], in: directory)
+    #expect(stream.says("microphone: "), "\(stream.program.errorSoFar)")
+    let player = try LoopbackCard.play(in: directory)
+    defer { player.send(SIGKILL) }
+    func figures() throws -> [String: Any] {
+      let result = try Subprocess.run(
+        [nightjarPath, "ctl", "--socket", stream.socket, "audio", "show", "--json"], in: directory)
+      return try JSONSerialization.jsonObject(with: result.output) as? [String: Any] ?? [:]
+    }
+    func hears() -> Bool { (try? figures()["peak_dbfs"] as? Double).map { abs($0 - LoopbackCard.peak) < 1 } ?? false }
+    #expect(eventually(within: 100) { hears() })
+    let before = try figures()
+    #expect(before["timestamps"] as? String == "driver" && before["period_ms"] as? Double == 10, "\(before)")
+    func stop(microseconds: UInt32) {
+      stream.program.send(SIGSTOP)
+      usleep(microseconds)
+      stream.program.send(SIGCONT)
+    }
+    // More than the card's memory of 200 ms.
+    stop(microseconds: 600_000)
+    #expect(eventually { (try? figures()["overruns"] as? Int).map { $0 > before["overruns"] as? Int ?? 0 } ?? false })
+    #expect(eventually(within: 100) { hears() })
+    let after = try figures()
+    #expect(after["losses"] as? Int == 0 && after["present"] as? Bool == true, "\(after)")
+    #expect((after["silence_seconds"] as? Double ?? 0) > (before["silence_seconds"] as? Double ?? 0), "\(after)")
+    // Longer than the driver's time to answer: the driver is not to blame.
+    stop(microseconds: 5_000_000)
+    #expect(eventually(within: 100) { hears() })
+    #expect(try figures()["losses"] as? Int == 0, "\(stream.program.errorSoFar)")
+    _ = try stream.finish()
+    sound.end()
+    // The silence of the pauses would come late: the time of the packets makes a step instead, as that of the pictures does.
+    #expect(sound.packets.units.count > 50 && sound.faults == [])
+    let longest = sound.packets.steps(since: 0).longest
+    #expect(longest > 4, "\(longest)")
+  }
+
+  @Test func `without a microphone of its own, a camera gets that of ALSA's default card`() throws {
+    func name(_ environment: [String]) throws -> String {
+      let stream = try LoggedStream(
+        ["--source", try Vivid.node(0), "--size", "640x360", "--format", "nv12"], in: directory,
+        environment: environment)
+      defer { _ = try? stream.finish() }
+      #expect(stream.says("microphone: "), "\(stream.program.errorSoFar)")
+      let result = try Subprocess.run(
+        [nightjarPath, "ctl", "--socket", stream.socket, "audio", "show", "--json"], in: directory)
+      let sound = try JSONSerialization.jsonObject(with: result.output) as? [String: Any]
+      return sound?["name"] as? String ?? ""
+    }
+    #expect(try name(["ALSA_CARD=Dummy"]) == "Dummy (hw:CARD=Dummy,DEV=0)")
+    #expect(try name(["ALSA_CARD=Loopback"]).hasPrefix("Loopback (hw:CARD=Loopback,DEV="))
+    // A default that does not exist is nobody's.
+    #expect(try name(["ALSA_CARD=Nowhere"]).hasSuffix(",DEV=0)"))
   }
 
   @Test func `a card that is unplugged is silence, and sound again once it is back`() throws {

@@ -4,7 +4,7 @@ import Testing
 
 /// Two cameras in one program, with the kernel's drivers of both.
 @Suite(.serialized, .enabled(if: Vivid.isHere)) struct SeveralCamerasRigTests {
-  @Test func `one camera is unplugged and plugged in twenty times, and the other loses nothing`() throws {
+  @Test func `one camera is unplugged and plugged in again and again, and the other loses nothing`() throws {
     let directory = try TemporaryDirectory()
     let webcam = try UVCCamera(jpegs: ["640x360"], in: directory)
     let (steady, moving) = (try PacketLog(port: UDPPort.free()), try PacketLog(port: UDPPort.free()))
@@ -30,7 +30,8 @@ import Testing
     }
     #expect(says("steady: streaming", times: 1) && says("moving: streaming", times: 1), "\(program.errorSoFar)")
     let start = PacketLog.now()
-    for cycle in 1...20 {
+    let cycles = runsLong ? 20 : 4
+    for cycle in 1...cycles {
       try webcam.command("unplug")
       try #require(says("moving: camera lost", times: cycle), "\(program.errorSoFar)")
       try webcam.command("plug")
@@ -48,9 +49,9 @@ import Testing
     #expect(result.status == 0, "\(result.error)")
     #expect(steady.sequenceGaps == 0 && steady.sourceCount == 1, "\(result.error)")
     #expect(moving.sequenceGaps == 0 && moving.sourceCount == 1, "\(result.error)")
-    // Nothing but what a slow machine's driver leaves out by itself.
+    // Nothing but what a slow machine's driver leaves out by itself, or what it comes too late for.
     let causes = (frames["dropped_by_cause"] as? [String: Int] ?? [:]).filter { $0.value > 0 }
-    #expect(Set(causes.keys).isSubset(of: ["driver", "encoder_late"]), "\(frames)")
-    print("20 cycles in \(PacketLog.now() - start) s; the other camera's frames: \(frames)")
+    #expect(Set(causes.keys).isSubset(of: ["driver", "capture_late", "encoder_late"]), "\(frames)")
+    print("\(cycles) cycles in \(PacketLog.now() - start) s; the other camera's frames: \(frames)")
   }
 }

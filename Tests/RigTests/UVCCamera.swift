@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 import TestSupport
 
@@ -17,6 +18,10 @@ final class UVCCamera {
     let frames: Int
     /// How many it could not send, because the host took none.
     let late: Int
+    /// How often the host asked its H.264 for a key frame.
+    let keyFrameRequests: Int
+    /// The bitrate that the host set for its H.264; 0 before.
+    let bitrate: Int
     /// How many JPEGs it damaged, and how many pictures it cut in half.
     let corrupted: Int
     /// See ``corrupted``.
@@ -25,6 +30,11 @@ final class UVCCamera {
     let sound: Sound?
     /// Values as they are in the camera.
     let controls: [String: Int]
+
+    private enum CodingKeys: String, CodingKey {
+      case plugged, streaming, format, number, frames, late, corrupted, shortened, sound, controls, bitrate
+      case keyFrameRequests = "key_frame_requests"
+    }
   }
 
   /// What its microphone says of itself.
@@ -48,10 +58,11 @@ final class UVCCamera {
   /// - Parameters:
   ///   - sizes: Of the JPEGs that it offers.
   ///   - clips: Files of other JPEGs that it offers.
+  ///   - h264: Files of H.264 that it offers, as in `640x480:FILE`.
   ///   - tone: What its microphone hears, in Hz; nil for a camera without one.
   ///   - port: Of the bus, from 0 to 7.
   init(
-    jpegs sizes: [String] = ["1280x720"], clips: [String] = [], tone: Int? = nil, port: Int = 0,
+    jpegs sizes: [String] = ["1280x720"], clips: [String] = [], h264: [String] = [], tone: Int? = nil, port: Int = 0,
     serial: String = newSerial(), in directory: TemporaryDirectory
   ) throws {
     (self.directory, self.serial) = (directory, serial)
@@ -60,6 +71,7 @@ final class UVCCamera {
     var arguments = [path.path, socket, "--serial", serial, "--port", "\(port)"]
     for size in sizes { arguments += ["--mjpeg", try NumberedPictures.clip(of: size, in: directory)] }
     for clip in clips { arguments += ["--mjpeg", clip] }
+    for clip in h264 { arguments += ["--h264", clip] }
     if let tone { arguments += ["--microphone", "\(tone)"] }
     tool = try Subprocess(arguments, in: directory)
     guard eventually({ tool.outputSoFar.contains("ready") }) else {
@@ -75,6 +87,7 @@ final class UVCCamera {
   static func newSerial() -> String { "NJ\(UInt32.random(in: 0...UInt32.max))" }
 
   deinit {
+    tool.send(SIGCONT)
     tool.send(SIGKILL)
     _ = try? tool.wait(limit: 10)
   }
@@ -108,6 +121,12 @@ final class UVCCamera {
     }
     return nil
   }
+
+  /// Lets the camera stop to answer, though it stays on the bus, until ``answer()``.
+  func hang() { tool.send(SIGSTOP) }
+
+  /// Lets the camera answer again.
+  func answer() { tool.send(SIGCONT) }
 
   /// Gives it a command, such as `corrupt 3` (see `UVCCameraTool`).
   func command(_ line: String) throws {

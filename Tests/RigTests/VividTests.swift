@@ -14,14 +14,14 @@ import Testing
     let directory = try TemporaryDirectory()
     let reception = try Reception.ofH264(
       [
-        "--source", try Vivid.node(camera), "--format", format, "--size", "1280x720", "--fps", "30", "--duration", "5s",
+        "--source", try Vivid.node(camera), "--format", format, "--size", "1280x720", "--fps", "30", "--duration", "2s",
       ], size: (1280, 720), in: directory)
     #expect(reception.receiverLog.isEmpty, "\(reception.receiverLog)")
     let sent = reception.figure("frames", "sent")
     #expect(reception.pictureCount == sent, "\(reception.log)")
-    // 150 at the full rate; a loaded machine may lose some, and then says so.
-    #expect(sent + reception.figure("frames", "dropped") >= 120, "\(reception.log)")
-    #expect(sent >= 50, "\(reception.log)")
+    // 60 at the full rate; a loaded machine may lose some, and then says so.
+    #expect(sent + reception.figure("frames", "dropped") >= 48, "\(reception.log)")
+    #expect(sent >= 20, "\(reception.log)")
     let formats = ProgramLog(reception.log).values(of: "format")
     let expected = "1280x720 at 30 fps, \(format.uppercased()) (\(conversion)"
     #expect(formats.count == 1 && formats.allSatisfy { $0.hasPrefix(expected) }, "\(reception.log)")

@@ -46,11 +46,11 @@ import Testing
   @Test func `the webcam's own microphone is heard, and heard again after the webcam was unplugged`() throws {
     let (camera, microphone) = try webcam()
     let port = try TCPPort.free()
-    let packets = try PacketLog(port: try UDPPort.free(), clockRate: 48_000)
+    let line = try SoundLine()
     let stream = try LoggedStream(
       [
         "--source", try #require(camera.node), "--format", "mjpeg", "--size", "640x360", "--rtsp", "127.0.0.1:\(port)",
-        "--to", "rtp://127.0.0.1:\(try UDPPort.free())?audio=\(packets.port)",
+        "--to", "rtp://127.0.0.1:\(try UDPPort.free())?audio=\(line.port)",
       ], in: directory)
     let found = "microphone: Rig Camera (\(microphone)), 48000 Hz mono"
     #expect(stream.says(found), "\(stream.program.errorSoFar)")
@@ -77,14 +77,45 @@ import Testing
 
     let log = stream.program.errorSoFar
     let figures = try stream.finish()["camera"] as? [String: Any]
-    #expect(figures?["losses"] as? Int == 1 && figures?["reopenings"] as? Int == 1, "\(log)")
-    packets.end()
-    for line in [stream.packets, packets] { #expect(line.sequenceGaps == 0 && line.sourceCount == 1, "\(log)") }
-    let steps = packets.steps(since: 0)
-    #expect(steps.shortest == 0.02 && steps.longest == 0.02, "\(steps)")
+    // On a busy machine the camera may have stood still besides.
+    let cameraLosses = try #require(figures?["losses"] as? Int)
+    #expect(cameraLosses >= 1 && figures?["reopenings"] as? Int == cameraLosses, "\(log)")
+    line.end()
+    #expect(stream.packets.sequenceGaps == 0 && stream.packets.sourceCount == 1, "\(log)")
+    #expect(line.faults == [], "\(log)")
     print(
       "webcam's microphone: \(state.sound.map { "\($0.packets) packets, \($0.lost) lost" } ?? "") after the replug; heard "
         + "\(listener.seconds) s, the last at \(listener.last?.frequency ?? 0) Hz, \(listener.last?.level ?? 0) dBFS")
+  }
+
+  @Test func `a microphone that answers no more, though it is there, is stuck until it answers`() throws {
+    let (camera, microphone) = try webcam()
+    // The driver waits for the camera when it closes the card.
+    defer { camera.answer() }
+    let stream = try LoggedStream(
+      ["--source", "test", "--size", "320x240", "--fps", "5", "--audio", microphone], in: directory)
+    func health() throws -> String? {
+      let cameras = try Health(stream.socket, in: directory)?.document["cameras"] as? [[String: Any]]
+      return cameras?.first?["sound"] as? String
+    }
+    #expect(try eventually(within: 60) { try health() == "present" }, "\(stream.program.errorSoFar)")
+    let count = stream.packets.units.count
+    camera.hang()
+    #expect(try eventually(within: 60) { try health() == "stuck" }, "\(stream.program.errorSoFar)")
+    #expect(stream.says("the sound device \(microphone) delivered nothing for "), "\(stream.program.errorSoFar)")
+    // The pictures go on: a second of them.
+    #expect(eventually { stream.packets.units.count > count + 5 })
+    #expect(try sound(of: stream)["present"] as? Bool == false)
+    camera.answer()
+    #expect(try eventually(within: 60) { try health() == "present" }, "\(stream.program.errorSoFar)")
+    #expect(try eventually { abs((try sound(of: stream)["peak_dbfs"] as? Double ?? 0) + 14) < 1 })
+    // One that is taken away is absent, and no longer stuck.
+    camera.hang()
+    #expect(try eventually(within: 60) { try health() == "stuck" }, "\(stream.program.errorSoFar)")
+    camera.answer()
+    try camera.command("unplug")
+    #expect(try eventually(within: 60) { try health() == "absent" }, "\(stream.program.errorSoFar)")
+    _ = try stream.finish()
   }
 
   @Test func `a webcam that comes late, or back at another port, has its own microphone`() throws {

@@ -11,3 +11,17 @@ extension FramePool {
   /// Every frame was in use.
   package struct Exhausted: Error {}
 }
+
+/// Lends NAL units with these bytes, one behind the other in memory, to `body`.
+package func withNALUnits<Result>(
+  _ nalUnits: [[UInt8]], _ body: (UnsafeBufferPointer<NALUnit>) throws -> Result
+) rethrows -> Result {
+  try nalUnits.flatMap { $0 }.withUnsafeBytes { bytes in
+    var start = 0
+    let units = nalUnits.compactMap { unit in
+      defer { start += unit.count }
+      return NALUnit(UnsafeRawBufferPointer(rebasing: bytes[start..<start + unit.count]))
+    }
+    return try units.withUnsafeBufferPointer(body)
+  }
+}

@@ -1,3 +1,5 @@
+import Glibc
+
 /// What counts pictures where there is no display, at the end of a pipeline of `gst-launch-1.0`: after so many the pipeline ends.
 ///
 /// It says so again with each further one. `identity eos-after=` says it once, to a `multiqueue` in `decodebin`: that hands it on with
@@ -11,4 +13,25 @@ extension Subprocess.Result {
   /// Its status tells of its own end too. Within TLS, GStreamer 1.22 at times cancels the PAUSE that it is sending itself, and
   /// says that it could not write: "Received end-of-file".
   package var hasPlayed: Bool { outputText.contains("Got EOS from element") }
+}
+
+extension Subprocess {
+  /// Starts a pipeline of `gst-launch-1.0` that has a branch for each of several pads, and waits until it `plays`, or has ended.
+  ///
+  /// Where two threads at once link the first pad to its branch and the second to its own, gst-launch says that it failed, stays,
+  /// and plays one of them or none. That one is ended, and another one started.
+  package static func branches(
+    _ command: [String], in directory: TemporaryDirectory, plays: () -> Bool
+  ) throws -> Subprocess {
+    var player = try Subprocess(command, in: directory)
+    func isStuck() -> Bool { (player.outputSoFar + player.errorSoFar).contains("Delayed linking failed") }
+    for _ in 1..<5 {
+      _ = eventually(within: 60) { plays() || isStuck() || !player.isRunning }
+      guard isStuck(), !plays() else { break }
+      player.send(SIGKILL)
+      _ = try player.wait(limit: 30)
+      player = try Subprocess(command, in: directory)
+    }
+    return player
+  }
 }

@@ -7,7 +7,7 @@ package import Platform
 package enum Footprint {
   /// Memory of its own in RAM, bytes.
   package static func residentBytes() throws -> Int {
-    let text = try String(contentsOfFile: "/proc/self/statm", encoding: .utf8)
+    let text = try KernelFile.text("/proc/self/statm")
     let pages = text.split(separator: " ").dropFirst().first.flatMap { Int($0) }
     guard let pages else { throw CocoaError(.fileReadCorruptFile) }
     return pages * Int(sysconf(CInt(_SC_PAGESIZE)))

@@ -1,3 +1,4 @@
+import CLinux
 import Foundation
 import Media
 import Platform
@@ -37,26 +38,40 @@ private enum PortClaims {
     }
     throw CocoaError(.featureUnsupported)
   }
+
+  /// `true` if no socket of this machine has the number, at any address. The kernel's tables in /proc/net can miss a socket: they
+  /// are read in parts, and sockets come and go in between.
+  static func canBind(_ port: UInt16, _ kind: __socket_type) -> Bool {
+    // An IPv6 socket at the unspecified address collides with those of IPv4 too.
+    var (domain, descriptor) = (AF_INET6, socket(AF_INET6, Int32(kind.rawValue), 0))
+    if descriptor < 0 { (domain, descriptor) = (AF_INET, socket(AF_INET, Int32(kind.rawValue), 0)) }
+    guard descriptor >= 0 else { return false }
+    defer { close(descriptor) }
+    var storage = sockaddr_storage()
+    return withUnsafeMutableBytes(of: &storage) { bytes in
+      if domain == AF_INET6 {
+        let address = bytes.assumingMemoryBound(to: sockaddr_in6.self)
+        address[0].sin6_family = sa_family_t(domain)
+        address[0].sin6_port = port.bigEndian
+        return bind(descriptor, address.baseAddress, MemoryLayout<sockaddr_in6>.size)
+      }
+      let address = bytes.assumingMemoryBound(to: sockaddr_in.self)
+      address[0].sin_family = sa_family_t(domain)
+      address[0].sin_port = port.bigEndian
+      return bind(descriptor, address.baseAddress, MemoryLayout<sockaddr_in>.size)
+    } == 0
+  }
+
+  private static func bind(_ descriptor: Int32, _ address: UnsafeRawPointer?, _ size: Int) -> Int32 {
+    Glibc.bind(descriptor, address?.assumingMemoryBound(to: sockaddr.self), socklen_t(size))
+  }
 }
 
 /// TCP ports of this machine.
 package enum TCPPort {
   /// One that nobody listens at, claimed by this process.
   package static func free() throws -> Int {
-    Int(try PortClaims.take { try isFree($0) })
-  }
-
-  private static func isFree(_ port: UInt16) throws -> Bool {
-    let hex = String(format: ":%04X", port)
-    for table in ["/proc/net/tcp", "/proc/net/tcp6"] {
-      guard let text = try? String(contentsOfFile: table, encoding: .utf8) else { continue }
-      let isTaken = text.split(separator: "\n").dropFirst().contains { line in
-        let fields = line.split(separator: " ")
-        return fields.count > 1 && fields[1].hasSuffix(hex)
-      }
-      if isTaken { return false }
-    }
-    return true
+    Int(try PortClaims.take { PortClaims.canBind($0, SOCK_STREAM) })
   }
 }
 
@@ -64,7 +79,7 @@ package enum TCPPort {
 package enum UDPPort {
   /// An even port that is free, with the seven behind it, for RTP and RTCP of the picture and the sound.
   package static func free() throws -> UInt16 {
-    try PortClaims.take { port in try !(port..<port + PortClaims.block).contains { try isBound($0) } }
+    try PortClaims.take { port in (port..<port + PortClaims.block).allSatisfy { PortClaims.canBind($0, SOCK_DGRAM) } }
   }
 
   /// Sends one datagram; here an RTCP BYE (RFC 3550 section 6.6), on which receivers end.
@@ -83,7 +98,8 @@ package enum UDPPort {
     }
   }
 
-  /// Whether some program of this machine is bound to `port`, by the kernel's own table.
+  /// `true` if some program of this machine is bound to `port`, by the kernel's own table. That is read in parts and can miss it once, while other
+  /// sockets come and go.
   package static func isBound(_ port: UInt16) throws -> Bool {
     try !rows(port).isEmpty
   }
@@ -92,20 +108,30 @@ package enum UDPPort {
   /// each packet costs itself.
   package static func waitingBytes(_ port: UInt16) throws -> Int {
     // Of "tx_queue:rx_queue", the latter.
-    try rows(port).reduce(0) { $0 + (Int($1[4].split(separator: ":").last ?? "", radix: 16) ?? 0) }
+    try rowsOfBound(port).reduce(0) { $0 + (Int($1[4].split(separator: ":").last ?? "", radix: 16) ?? 0) }
   }
 
   /// How many datagrams the kernel had no room for in the sockets at `port`.
   package static func droppedDatagrams(_ port: UInt16) throws -> Int {
-    try rows(port).reduce(0) { $0 + (Int($1.last ?? "") ?? 0) }
+    try rowsOfBound(port).reduce(0) { $0 + (Int($1.last ?? "") ?? 0) }
+  }
+
+  /// The fields of each socket at `port`, which some program is bound to. Where the table has none, it has missed one while other
+  /// sockets came and went, or the program has ended.
+  private static func rowsOfBound(_ port: UInt16) throws -> [[Substring]] {
+    for _ in 0..<20 {
+      let rows = try rows(port)
+      if !rows.isEmpty { return rows }
+    }
+    return []
   }
 
   /// The fields of each socket at `port`.
   private static func rows(_ port: UInt16) throws -> [[Substring]] {
     let hex = String(format: ":%04X", port)
     var rows: [[Substring]] = []
-    for table in ["/proc/net/udp", "/proc/net/udp6"] where FileManager.default.fileExists(atPath: table) {
-      for line in try String(contentsOfFile: table, encoding: .utf8).split(separator: "\n").dropFirst() {
+    for table in ["/proc/net/udp", "/proc/net/udp6"] where access(table, F_OK) == 0 {
+      for line in try KernelFile.text(table).split(separator: "\n").dropFirst() {
         let fields = line.split(separator: " ")
         if fields.count > 4, fields[1].hasSuffix(hex) { rows.append(fields) }
       }

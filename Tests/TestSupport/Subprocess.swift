@@ -127,14 +127,20 @@ package let nightjarPath: String = {
   return bundle.deletingLastPathComponent().appendingPathComponent("nightjar").path
 }()
 
+/// The pause after a question that took so long: a question that starts a program leaves the processor to what is asked about.
+private func pause(after duration: Duration) -> Duration {
+  max(.milliseconds(10), min(duration * 3, .milliseconds(300)))
+}
+
 /// Waits until `condition` holds; false after `limit` seconds.
 package func eventually(within limit: Double = 30, _ condition: () throws -> Bool) rethrows -> Bool {
   let deadline = ContinuousClock.now + .seconds(limit)
-  while .now < deadline {
+  while true {
+    let begun = ContinuousClock.now
     if try condition() { return true }
-    usleep(10_000)
+    if begun >= deadline { return false }
+    usleep(UInt32(pause(after: .now - begun) / .microseconds(1)))
   }
-  return try condition()
 }
 
 /// The same for tests that are `async`: Swift's threads are few, and one that sleeps keeps the others' tasks from beginning.
@@ -143,9 +149,10 @@ package func comesTrue(
   within limit: Double = 300, isolation: isolated (any Actor)? = #isolation, _ condition: () throws -> Bool
 ) async rethrows -> Bool {
   let deadline = ContinuousClock.now + .seconds(limit)
-  while .now < deadline {
+  while true {
+    let begun = ContinuousClock.now
     if try condition() { return true }
-    try? await Task.sleep(nanoseconds: 10_000_000)
+    if begun >= deadline { return false }
+    try? await Task.sleep(for: pause(after: .now - begun))
   }
-  return try condition()
 }

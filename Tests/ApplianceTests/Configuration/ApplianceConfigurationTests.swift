@@ -95,7 +95,9 @@ import Testing
 
   @Test func `settings of the start stay as they were, and all others follow`() throws {
     let old = try load("control = 'none'\nduration = '1m'\nrtsp = 8554\nstats-json = '-'\n").configuration
-    let new = try load("trace = 't'\ntrace-limit = '2M'\nlock-memory = true\nrtsp = 8555\n").configuration
+    let new = try load(
+      "events-file = 'e'\ntrace = 't'\ntrace-limit = '2M'\nlock-memory = true\ncpu-budget = '30%'\nrtsp = 8555\n"
+    ).configuration
     let starting = Set(ApplianceSetting.allCases.filter(\.isForStart))
     #expect(new.changes(from: old) == starting.union([.rtsp]))
     let kept = new.keepingStart(of: old)

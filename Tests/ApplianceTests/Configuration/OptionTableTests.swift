@@ -6,8 +6,8 @@ import Testing
 
 /// A small table of every kind.
 let table = OptionTable([
-  .init("rtsp", .optionalText, .box),
-  .init("users", .text, .box),
+  .init("rtsp", .optionalText, .appliance),
+  .init("users", .text, .appliance),
   .init("name", .text, .camera(isShared: false)),
   .init("source", .text, .camera(isShared: false)),
   .init("wait", .flag, .camera(isShared: true)),

@@ -176,7 +176,7 @@ import Testing
   }
 
   @Test func `a port below 1024 is told to who may not have it`() throws {
-    let first = try String(contentsOfFile: "/proc/sys/net/ipv4/ip_unprivileged_port_start", encoding: .utf8)
+    let first = try KernelFile.text("/proc/sys/net/ipv4/ip_unprivileged_port_start")
     guard let first = Int(first.trimmingCharacters(in: .newlines)), first > 554 else { return }
     let low = try problem(
       "port-low", in: doctor(Self.small + ["--rtsp", "127.0.0.1:554"], before: Self.nobody))

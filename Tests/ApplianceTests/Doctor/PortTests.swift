@@ -72,6 +72,30 @@ import Testing
     #expect(try doctor(rtsp: "[::1]:\(only.port)").has("port-held"))
   }
 
+  @Test func `the browsers' port is examined for UDP and for TCP`() throws {
+    let port = try UDPPort.free()
+    func held(by kind: String) throws -> DoctorReport.Finding? {
+      let (program, place) = try listener(
+        "127.0.0.1", port: "\(port)",
+        before: kind == "UDP port" ? "s=type('U',(socket.socket,),{'listen':lambda s:0})(type=2)" : "")
+      defer { program.send(SIGKILL) }
+      #expect(place == "\(port)", "\(program.errorSoFar)")
+      let report = try DoctorReport(
+        Self.small + ["--https", "127.0.0.1:\(port + 1)", "--webrtc-port", "\(port)"], in: directory)
+      let found = report["port-held"]
+      #expect(
+        found?.text
+          == "webrtc-port at 127.0.0.1 \(kind) \(port): python3 (process \(program.identifier)) listens there",
+        "\(report.findings)")
+      return found
+    }
+    for kind in ["UDP port", "port"] {
+      let found = try #require(try held(by: kind))
+      let advice = try #require(found.mends.last?.advice)
+      #expect(advice.firstMatch(of: /webrtc-port = \d+$/) != nil, "\(advice)")
+    }
+  }
+
   @Test func `an address that this host lacks is reported`() throws {
     let users = directory.path("users")
     let hash = String(repeating: "a", count: 64)
@@ -128,7 +152,7 @@ import Testing
     ).write(to: URL(fileURLWithPath: ipv6))
     func inodes(_ address: String, _ port: Int = 8554) throws -> [String] {
       let address = try #require(ListeningAddress(address))
-      return ListeningSocket.inTheWay(of: address, port: port, tables: [ipv4, ipv6, directory.path("none")])
+      return SocketTableEntry.inTheWay(of: address, port: port, tables: [ipv4, ipv6, directory.path("none")])
         .map(\.inode)
     }
     #expect(try inodes("127.0.0.1") == ["4711"] && inodes("127.0.0.2") == ["5712"] && inodes("127.0.0.3") == ["5711"])

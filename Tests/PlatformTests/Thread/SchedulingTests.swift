@@ -64,7 +64,7 @@ import Testing
 
     /// The lines of its status.
     func status() throws -> [String: String] {
-      let text = try String(contentsOfFile: "/proc/\(process.identifier)/status", encoding: .utf8)
+      let text = try KernelFile.text("/proc/\(process.identifier)/status")
       return Dictionary(
         text.split(separator: "\n").compactMap { line in
           let parts = line.split(separator: ":", maxSplits: 1)
@@ -141,7 +141,7 @@ import Testing
     func slack(_ thread: String) throws -> Int? {
       let identifier = try #require(try program.threads()[thread])
       return Int(
-        try String(contentsOfFile: "/proc/\(identifier)/timerslack_ns", encoding: .utf8)
+        try KernelFile.text("/proc/\(identifier)/timerslack_ns")
           .trimmingCharacters(in: .newlines))
     }
     for thread in ["nj-capture", "nj-encode", "nj-send"] { #expect(try slack(thread) ?? .max <= 1, "\(thread)") }

@@ -3,8 +3,12 @@
 It asks for picture and sound by WHEP, decodes both, and prints one JSON object. Keys:
 seconds=N       how long it watches
 login=NAME:PASSWORD
-offer=FUNCTION  what it does to its offer: fingerprint (another certificate's), noH264
+token=TOKEN     a log-in as Bearer instead
+offer=FUNCTION  what it does to its offer: fingerprint (another certificate's), noFingerprint, noH264
+port=N          it sends to this port of 127.0.0.1 instead of the answer's candidates
+tcp=1           it connects by TCP
 goodbye=0       it ends without a word
+fir=1           it asks for key frames by FIR instead of watching for `seconds`, and tells how many it had after each
 """
 
 import asyncio
@@ -13,14 +17,19 @@ import json
 import os
 import re
 import ssl
+import struct
 import sys
 import time
 import urllib.error
 import urllib.request
 
+import aiortc.rtcicetransport
 from aiortc import RTCPeerConnection, RTCSessionDescription
 
-options = {"login": "", "seconds": "4", "offer": "", "goodbye": "1", **dict(one.split("=", 1) for one in sys.argv[2:])}
+import tcp
+
+options = {"login": "", "token": "", "seconds": "4", "offer": "", "port": "", "tcp": "0", "goodbye": "1", "fir": "0",
+           **dict(one.split("=", 1) for one in sys.argv[2:])}
 context = ssl._create_unverified_context()
 
 
@@ -28,6 +37,8 @@ def request(url, method, body=None):
     headers = {"Content-Type": "application/sdp"} if body else {}
     if options["login"]:
         headers["Authorization"] = "Basic " + base64.b64encode(options["login"].encode()).decode()
+    if options["token"]:
+        headers["Authorization"] = "Bearer " + options["token"]
     wanted = urllib.request.Request(url, data=body, headers=headers, method=method)
     try:
         with urllib.request.urlopen(wanted, context=context, timeout=30) as answer:
@@ -39,6 +50,8 @@ def request(url, method, body=None):
 def changed(offer):
     if options["offer"] == "fingerprint":
         return re.sub(r"(a=fingerprint:sha-256 )(..)", lambda found: found[1] + f"{int(found[2], 16) ^ 1:02X}", offer)
+    if options["offer"] == "noFingerprint":
+        return "".join(one for one in offer.splitlines(True) if not one.startswith("a=fingerprint"))
     if options["offer"] == "noH264":
         types = re.findall(r"a=rtpmap:(\d+) H264/", offer)
         lines = [one for one in offer.split("\r\n") if not any(
@@ -49,12 +62,47 @@ def changed(offer):
     return offer
 
 
+def redirected(answer):
+    """The answer with one candidate only, at the port of a relay."""
+    lines = [one for one in answer.split("\r\n") if not one.startswith("a=candidate")]
+    place = lines.index("a=end-of-candidates")
+    return "\r\n".join(
+        [*lines[:place], f"a=candidate:1 1 udp 2130706431 127.0.0.1 {options['port']} typ host", *lines[place:]])
+
+
+async def ask_for_key_frames(peer, answer, told):
+    """A FIR, the same one again, and another one. In the pictures after each there is room for the key frame."""
+    receiver = peer.getTransceivers()[0].receiver
+    ssrc = int(re.search(r"a=ssrc:(\d+) ", answer[answer.index("m=video"):])[1])
+
+    async def pictures(count):
+        wanted = told["frames"].get("video", 0) + count
+        for _ in range(600):
+            if told["frames"].get("video", 0) >= wanted:
+                return
+            await asyncio.sleep(0.05)
+
+    def request(number):
+        # RFC 5104 section 4.3.1.1: version 2 and format 4, type 206, five words; the sender, no media source, and of the one
+        # entry the source, the number, and three reserved bytes.
+        return struct.pack("!BBHIIIB3x", 0x84, 206, 4, 5, 0, ssrc, number)
+
+    await pictures(40)
+    told["keys"] = [told["key"]]
+    for number in (7, 7, 8):
+        await receiver.transport._send_rtp(request(number))
+        await pictures(40)
+        told["keys"].append(told["key"])
+
+
 async def main():
-    told = {"frames": {}, "first": {}, "sizes": [], "loudest": 0}
+    if options["tcp"] == "1":
+        aiortc.rtcicetransport.Connection = tcp.Connection
+    told = {"frames": {}, "first": {}, "sizes": [], "loudest": 0, "gap": 0, "key": 0}
     peer = RTCPeerConnection()
     peer.addTransceiver("video", direction="recvonly")
     peer.addTransceiver("audio", direction="recvonly")
-    begun = time.monotonic()
+    begun, last = time.monotonic(), {}
 
     async def consume(track):
         while True:
@@ -62,9 +110,13 @@ async def main():
                 frame = await track.recv()
             except Exception:  # The track has ended.
                 return
-            told["first"].setdefault(track.kind, time.monotonic() - begun)
+            now = time.monotonic()
+            told["first"].setdefault(track.kind, now - begun)
             told["frames"][track.kind] = told["frames"].get(track.kind, 0) + 1
             if track.kind == "video":
+                told["gap"] = max(told["gap"], now - last.get("video", now))
+                last["video"] = now
+                told["key"] += int(frame.key_frame)
                 if [frame.width, frame.height] not in told["sizes"]:
                     told["sizes"].append([frame.width, frame.height])
             else:
@@ -78,8 +130,12 @@ async def main():
     told["answer"] = answer
     if told["status"] == 201:
         location = headers["Location"]
-        await peer.setRemoteDescription(RTCSessionDescription(answer, "answer"))
-        await asyncio.sleep(float(options["seconds"]))
+        wanted = redirected(answer) if options["port"] else answer
+        await peer.setRemoteDescription(RTCSessionDescription(wanted, "answer"))
+        if options["fir"] == "1":
+            await ask_for_key_frames(peer, answer, told)
+        else:
+            await asyncio.sleep(float(options["seconds"]))
         told["lost"] = sum(one.packetsLost for one in (await peer.getStats()).values() if one.type == "inbound-rtp")
         if options["goodbye"] == "1":
             root = re.match(r"https://[^/]+", sys.argv[1])[0]

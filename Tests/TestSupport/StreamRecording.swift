@@ -1,15 +1,25 @@
-import Foundation
+package import Foundation
 import RTP
-import TestSupport
 import Testing
 
 /// A recorded RTP stream of H.264, as ffmpeg decodes it.
-struct StreamRecording {
+package struct StreamRecording {
   /// The size of each picture that ffmpeg decodes, in order: `640x360`.
-  let pictures: [String]
+  package let pictures: [String]
+  /// The MD5 of each picture that ffmpeg decodes, in order.
+  package let checksums: [String]
+
+  /// The MD5 of each picture that ffmpeg decodes of the H.264 with start codes at `path`, in order.
+  package static func checksums(of path: String, in directory: TemporaryDirectory) throws -> [String] {
+    let result = try Subprocess.run(
+      ["ffmpeg", "-nostdin", "-v", "error", "-i", path, "-fps_mode", "passthrough", "-f", "framemd5", "-"],
+      in: directory)
+    return result.outputText.split(separator: "\n").filter { !$0.hasPrefix("#") }
+      .compactMap { $0.split(separator: ",").last.map { $0.trimmingCharacters(in: .whitespaces) } }
+  }
 
   /// Of `packets`, which must be one stream without a gap, of which ffmpeg has nothing to complain about.
-  init(_ packets: [Data]) throws {
+  package init(_ packets: [Data]) throws {
     var depacketizer = H264Depacketizer()
     var stream = Data()
     var last: (sequence: UInt16, timestamp: UInt32, source: UInt32)?
@@ -38,11 +48,12 @@ struct StreamRecording {
         "csv=p=0:s=x", path.path,
       ], in: directory)
     #expect(probe.error.isEmpty, "\(probe.error)")
+    checksums = try Self.checksums(of: path.path, in: directory)
     pictures = probe.outputText.split(separator: "\n").map { String($0.prefix { $0.isNumber || $0 == "x" }) }
   }
 
   /// The sizes in turn, each once for a run of pictures.
-  var sizes: [String] {
+  package var sizes: [String] {
     pictures.reduce(into: []) { sizes, size in if sizes.last != size { sizes.append(size) } }
   }
 }

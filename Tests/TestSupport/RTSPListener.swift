@@ -1,14 +1,13 @@
 import Foundation
-import TestSupport
 
 /// A player, ffmpeg, that hears the sound of an RTSP stream by TCP; ended with the value.
-final class RTSPListener {
+package final class RTSPListener {
   /// What is heard in a piece of sound.
-  struct Sound {
+  package struct Sound {
     /// By the changes of sign, in Hz.
-    let frequency: Double
+    package let frequency: Double
     /// The root mean square in dBFS; −200 for digital silence.
-    let level: Double
+    package let level: Double
   }
 
   private let program: Subprocess
@@ -18,7 +17,7 @@ final class RTSPListener {
   private static let pieceLength = rate / 10
 
   /// Begins to listen to the camera at `port` of this machine.
-  init(port: Int, in directory: TemporaryDirectory) throws {
+  package init(port: Int, in directory: TemporaryDirectory) throws {
     file = directory.path("heard-\(port).pcm")
     program = try Subprocess(
       [
@@ -34,17 +33,17 @@ final class RTSPListener {
   }
 
   /// Whether it still plays what it began with.
-  var isPlaying: Bool { program.isRunning }
+  package var isPlaying: Bool { program.isRunning }
 
   /// What ffmpeg had to say.
-  var log: String { program.errorSoFar }
+  package var log: String { program.errorSoFar }
 
   /// How many seconds it has heard.
-  var seconds: Double { Double(samples.count) / Double(Self.rate) }
+  package var seconds: Double { Double(samples.count) / Double(Self.rate) }
 
   /// The medians of the last five tenths of a second, so that one with a gap in it does not count; nil before there are
   /// so many.
-  var last: Sound? {
+  package var last: Sound? {
     let samples = samples
     let pieces = stride(from: samples.count - 5 * Self.pieceLength, to: samples.count, by: Self.pieceLength)
     guard samples.count >= 5 * Self.pieceLength else { return nil }
@@ -54,12 +53,28 @@ final class RTSPListener {
   }
 
   /// Whether it hears a tone of `frequency` Hz and `level` dBFS now.
-  func hears(_ frequency: Int, level: Double) -> Bool {
+  package func hears(_ frequency: Int, level: Double) -> Bool {
     last.map { abs($0.frequency - Double(frequency)) < Double(frequency) / 20 && abs($0.level - level) < 1 } ?? false
   }
 
   /// Whether it hears nothing now.
-  var hearsNothing: Bool { last.map { $0.level < -70 } ?? false }
+  package var hearsNothing: Bool { last.map { $0.level < -70 } ?? false }
+
+  /// The peak of a tone of `frequency` Hz in the last second, in dBFS: by a discrete Fourier transform of that frequency under
+  /// a Hann window. nil before there is a second of sound.
+  package func tone(_ frequency: Double) -> Double? {
+    let samples = samples.suffix(Self.rate)
+    guard samples.count == Self.rate else { return nil }
+    var (real, imaginary) = (0.0, 0.0)
+    for (index, sample) in samples.enumerated() {
+      let time = Double(index) / Double(Self.rate)
+      // The mean of the window is a half.
+      let value = Double(sample) / 32_768 * (1 - cos(2 * .pi * time))
+      real += value * cos(2 * .pi * frequency * time)
+      imaginary += value * sin(2 * .pi * frequency * time)
+    }
+    return 20 * log10(max(2 * (real * real + imaginary * imaginary).squareRoot() / Double(Self.rate), 1e-10))
+  }
 
   private var samples: [Int16] {
     let bytes = (try? Data(contentsOf: URL(fileURLWithPath: file))) ?? Data()

@@ -1,12 +1,11 @@
 import Foundation
-import TestSupport
-import Testing
 
 /// Chromium, without a window, driven through chromedriver (W3C WebDriver).
-final class Browser {
+package final class Browser {
   /// An answer of chromedriver that is an error.
-  struct Complaint: Error, CustomStringConvertible {
-    let description: String
+  package struct Complaint: Error, CustomStringConvertible {
+    /// What went wrong.
+    package let description: String
   }
 
   private let directory: TemporaryDirectory
@@ -19,19 +18,19 @@ final class Browser {
   /// - Parameters:
   ///   - options: more options of Chromium's command line.
   ///   - trusting: the file of an authority in PEM; other certificates are refused then. Without one all are accepted.
-  init(in directory: TemporaryDirectory, options: [String] = [], trusting authority: String? = nil) throws {
+  package init(in directory: TemporaryDirectory, options: [String] = [], trusting authority: String? = nil) throws {
     self.directory = directory
     port = try TCPPort.free()
     driver = try Subprocess(
       ["chromedriver", "--port=\(port)"], in: directory, environment: ["HOME": directory.url.path])
     let isThere = eventually(within: 60) { (try? request("GET", "/status")) != nil }
-    try #require(isThere, "\(driver.errorSoFar)")
+    guard isThere else { throw Complaint(description: "chromedriver does not answer: \(driver.errorSoFar)") }
     if let authority {
       let store = "sql:\(directory.path(".pki/nssdb"))"
       try FileManager.default.createDirectory(atPath: directory.path(".pki/nssdb"), withIntermediateDirectories: true)
       for words in [["-N", "--empty-password"], ["-A", "-t", "C,,", "-n", "authority", "-i", authority]] {
         let result = try Subprocess.run(["certutil", "-d", store] + words, in: directory)
-        try #require(result.status == 0, "\(result.error)")
+        guard result.status == 0 else { throw Complaint(description: "certutil: \(result.error)") }
       }
     }
     let arguments =
@@ -45,7 +44,7 @@ final class Browser {
       "goog:loggingPrefs": ["browser": "ALL"], "acceptInsecureCerts": authority == nil,
     ]
     let made = try request("POST", "/session", ["capabilities": ["alwaysMatch": capabilities]])
-    session = try #require((made as? [String: Any])?["sessionId"] as? String)
+    session = try Self.found((made as? [String: Any])?["sessionId"] as? String)
   }
 
   deinit {
@@ -71,60 +70,109 @@ final class Browser {
     return value
   }
 
+  /// Runs a script in each page from now on, before the page's own.
+  package func inject(_ script: String) throws {
+    try command("Page.enable")
+    try command("Page.addScriptToEvaluateOnNewDocument", ["source": script])
+  }
+
+  /// Sends a command of the DevTools protocol.
+  @discardableResult
+  package func command(_ name: String, _ parameters: [String: Any] = [:]) throws -> Any {
+    try request("POST", "/session/\(session)/goog/cdp/execute", ["cmd": name, "params": parameters])
+  }
+
+  /// Sets the size of the window, in pixels.
+  package func resize(width: Int, height: Int) throws {
+    _ = try request("POST", "/session/\(session)/window/rect", ["width": width, "height": height])
+  }
+
+  /// The value of an answer that has to be there.
+  private static func found<Value>(_ value: Value?) throws -> Value {
+    guard let value else { throw Complaint(description: "chromedriver's answer lacks what was asked for") }
+    return value
+  }
+
   /// Opens a page.
-  func open(_ url: String) throws { _ = try request("POST", "/session/\(session)/url", ["url": url]) }
+  package func open(_ url: String) throws { _ = try request("POST", "/session/\(session)/url", ["url": url]) }
 
   /// Runs the body of a function in the page, with `arguments`; the value that it returns.
   @discardableResult
-  func run(_ script: String, _ arguments: [Any] = []) throws -> Any {
+  package func run(_ script: String, _ arguments: [Any] = []) throws -> Any {
     try request("POST", "/session/\(session)/execute/sync", ["script": script, "args": arguments])
   }
 
   /// The number that an expression has in the page; nil where it has none.
-  func number(_ expression: String) -> Double? {
+  package func number(_ expression: String) -> Double? {
     ((try? run("return \(expression)")) as? NSNumber)?.doubleValue
   }
 
   /// The text that an expression has in the page.
-  func text(_ expression: String) -> String? { (try? run("return \(expression)")) as? String }
+  package func text(_ expression: String) -> String? { (try? run("return \(expression)")) as? String }
 
   /// Whether an expression is true in the page.
-  func isTrue(_ expression: String) -> Bool { (try? run("return !!(\(expression))")) as? Bool ?? false }
+  package func isTrue(_ expression: String) -> Bool { (try? run("return !!(\(expression))")) as? Bool ?? false }
 
   /// Clicks on the button with this text, as a finger would: what a browser allows after a touch alone is allowed.
-  func click(_ text: String) throws {
+  package func click(_ text: String) throws {
     let path = "//button[contains(normalize-space(.), \"\(text)\")]"
     let found =
       try request("POST", "/session/\(session)/element", ["using": "xpath", "value": path]) as? [String: String]
-    let element = try #require(found?.values.first)
+    let element = try Self.found(found?.values.first)
     _ = try request("POST", "/session/\(session)/element/\(element)/click", [:])
   }
 
   /// Types into the field with this name.
-  func type(_ text: String, into name: String) throws {
+  package func type(_ text: String, into name: String) throws {
     let found =
       try request(
         "POST", "/session/\(session)/element", ["using": "css selector", "value": "input[name=\(name)]"])
       as? [String: String]
-    let element = try #require(found?.values.first)
+    let element = try Self.found(found?.values.first)
     _ = try request("POST", "/session/\(session)/element/\(element)/value", ["text": text])
   }
 
   /// Writes what the window shows as PNG.
-  func screenshot(to path: String) throws {
+  package func screenshot(to path: String) throws {
     let text = try request("GET", "/session/\(session)/screenshot") as? String
-    try #require(text.flatMap { Data(base64Encoded: $0) }).write(to: URL(fileURLWithPath: path))
+    try Self.found(text.flatMap { Data(base64Encoded: $0) }).write(to: URL(fileURLWithPath: path))
   }
 
   /// The lines of the page's console since the last call.
-  func console() throws -> [String] {
+  package func console() throws -> [String] {
     let lines = try request("POST", "/session/\(session)/se/log", ["type": "browser"]) as? [[String: Any]]
     return (lines ?? []).compactMap { $0["message"] as? String }
   }
 
   /// The text that the page shows.
-  var page: String { text("document.body.innerText") ?? "" }
+  package var page: String { text("document.body.innerText") ?? "" }
+
+  /// The number that the test picture shows: in the video, or in the image of pictures that come one by one.
+  package func pictureNumber(in element: String = "video") -> Double? {
+    number("readNumber(document.querySelector('.picture \(element)'))")
+  }
+
+  /// The alarm's peak and loudest frequency, as the loudspeaker gets it.
+  package var alarm: (peak: Double, frequency: Double) { heard("hear(window.alarmAnalyser)") }
+
+  /// The camera's sound, as the page plays it.
+  package var sound: (peak: Double, frequency: Double) { heard("hearCamera()") }
+
+  private func heard(_ expression: String) -> (peak: Double, frequency: Double) {
+    let value = (try? run("return \(expression)")) as? [String: Any]
+    return ((value?["peak"] as? NSNumber)?.doubleValue ?? 0, (value?["frequency"] as? NSNumber)?.doubleValue ?? 0)
+  }
+
+  /// Whether the alarm is heard within `limit` seconds: one of its two tones, loud.
+  package func alarmSounds(within limit: Double = 50) -> Bool {
+    eventually(within: limit) {
+      let (peak, frequency) = alarm
+      return peak > 0.3 && [660, 880].contains { abs(frequency - $0) < 10 }
+    }
+  }
 
   /// The pictures that the page has played.
-  var pictures: Double { number("document.querySelector('video').getVideoPlaybackQuality().totalVideoFrames") ?? 0 }
+  package var pictures: Double {
+    number("document.querySelector('video').getVideoPlaybackQuality().totalVideoFrames") ?? 0
+  }
 }

@@ -1,0 +1,117 @@
+#if X264
+  import Foundation
+  import TestSupport
+  import Testing
+
+  /// The page's alarm, for each cause that this host can provoke, heard where the loudspeaker gets it. The rig has those of
+  /// camera and microphone: `PageAlarmRigTests`.
+  @Suite(.serialized) struct PageAlarmTests {
+    @Test func `the alarm sounds for pictures, sound and network that no longer come, and says which`() throws {
+      let port = try UDPPort.free()
+      let program = try WatchedProgram(["--audio", "test", "--webrtc-port", "\(port)"])
+      let relay = try UDPRelay(to: port, in: program.directory)
+      let browser = try Browser(in: program.directory)
+      try browser.inject(try PageFaults.script(last: "faults.relay = \(relay.port);"))
+      try browser.open(program.url("/"))
+      try #require(eventually(within: 60) { browser.pictures > 10 }, "\(browser.page)")
+      try browser.click("Wake me if the line fails")
+      #expect(eventually { browser.isTrue("nightjar.alarm.isArmed") })
+      #expect(browser.alarm.peak == 0)
+
+      func provoke(_ fault: () throws -> Void, says words: String, then mend: () throws -> Void) throws {
+        try fault()
+        let isHeard = browser.alarmSounds()
+        #expect(isHeard, "\(words): \(browser.page)")
+        let isSaid = eventually(within: 50) { browser.text("document.querySelector('.dialog p').textContent") == words }
+        #expect(isSaid, "\(browser.page)")
+        try mend()
+        let isBack = eventually(within: 60) { browser.text("nightjar.state") == "live" }
+        #expect(isBack, "\(words): \(browser.page)")
+        // A line that is back does not end the alarm: a person does.
+        #expect(browser.alarmSounds())
+        try browser.click("I am awake")
+        #expect(eventually { browser.alarm.peak == 0 })
+        #expect(browser.isTrue("nightjar.alarm.isArmed"))
+      }
+      try provoke(
+        { try relay.lose(.video) }, says: "The picture stands still.", then: { try relay.lose(.nothing) })
+      try provoke({ try relay.lose(.audio) }, says: "No sound comes any more.", then: { try relay.lose(.nothing) })
+      func setOffline(_ isOffline: Bool) throws {
+        try browser.command(
+          "Network.emulateNetworkConditions",
+          ["offline": isOffline, "latency": 0, "downloadThroughput": -1, "uploadThroughput": -1])
+      }
+      try browser.command("Network.enable")
+      try provoke(
+        {
+          try setOffline(true)
+          try relay.lose(.everything)
+        }, says: "This device has no network.",
+        then: {
+          try setOffline(false)
+          try relay.lose(.nothing)
+        })
+    }
+
+    @Test func `an alarm that is armed before any picture has come rings if none comes`() throws {
+      let port = try UDPPort.free()
+      let program = try WatchedProgram(["--audio", "test", "--webrtc-port", "\(port)"])
+      let relay = try UDPRelay(to: port, in: program.directory)
+      try relay.lose(.everything)
+      let browser = try Browser(in: program.directory)
+      // Pictures one by one do not come either, though the host answers.
+      let holds = """
+        faults.relay = \(relay.port);
+        const served = window.fetch;
+        window.fetch = (path, ...rest) =>
+          String(path).includes("stream.mjpg") ? new Promise(() => {}) : served(path, ...rest);
+        """
+      try browser.inject(try PageFaults.script(last: holds))
+      try browser.open(program.url("/"))
+      try #require(eventually(within: 60) { browser.isTrue("window.nightjar") }, "\(browser.page)")
+      try browser.click("Wake me if the line fails")
+      #expect(browser.pictures == 0 && browser.alarmSounds(), "\(browser.page)")
+      let isSaid = eventually { browser.text("document.querySelector('.dialog p').textContent") == "No picture comes." }
+      #expect(isSaid, "\(browser.page)")
+      try relay.lose(.nothing)
+      #expect(eventually(within: 60) { browser.text("nightjar.state") == "live" }, "\(browser.page)")
+      #expect(browser.pictures > 0 && browser.alarmSounds())
+      try browser.click("I am awake")
+      #expect(eventually { browser.alarm.peak == 0 })
+    }
+
+    @Test(.enabled(if: runsLong)) func `the alarm does not sound while the line is alive, for half an hour`() throws {
+      let program = try WatchedProgram(["--audio", "test"])
+      let browser = try Browser(in: program.directory)
+      try browser.open(program.url("/"))
+      try #require(eventually(within: 60) { browser.pictures > 10 }, "\(browser.page)")
+      try browser.click("Wake me if the line fails")
+      // Each state, and the longest time between two pictures.
+      try browser.run(
+        """
+        window.watched = { states: [], longest: 0 };
+        let last = performance.now();
+        const video = document.querySelector("video");
+        const seen = () => {
+          watched.longest = Math.max(watched.longest, performance.now() - last);
+          last = performance.now();
+          video.requestVideoFrameCallback(seen);
+        };
+        video.requestVideoFrameCallback(seen);
+        setInterval(() => {
+          const state = `${nightjar.state} ${nightjar.cause} ${nightjar.alarm.isSounding}`;
+          if (watched.states.at(-1) !== state) watched.states.push(state);
+        }, 100);
+        """)
+      let first = browser.pictures
+      let end = ContinuousClock.now + .seconds(1800)
+      while .now < end, program.process.isRunning { usleep(1_000_000) }
+      let states = browser.text("watched.states.join()")
+      print(
+        "no false alarm: \(browser.pictures - first) pictures, the longest pause "
+          + "\(browser.number("watched.longest") ?? -1) ms, states \(states ?? "")")
+      #expect(states == "live null false", "\(browser.page) \(program.process.errorSoFar.suffix(1000))")
+      #expect(browser.pictures > first + 1000)
+    }
+  }
+#endif

@@ -1,0 +1,101 @@
+#if X264
+  import CLinux
+  import Foundation
+  import TestSupport
+  import Testing
+
+  /// Pictures one by one on the page, for each reason that WebRTC does not work for.
+  @Suite(.serialized) struct PageFallbackTests {
+    /// Expects that the page shows pictures that go on, and says `words`.
+    private func expectPictures(_ browser: Browser, _ words: String) {
+      let says = eventually(within: 60) { browser.page.contains(words) && browser.text("nightjar.state") == "pictures" }
+      #expect(says, "\(words): \(browser.page)")
+      let first = browser.pictureNumber(in: "img")
+      let goesOn = eventually { (browser.pictureNumber(in: "img") ?? -1) > (first ?? 0) }
+      #expect(goesOn, "\(words): \(first ?? -1)")
+      #expect(!browser.isTrue("document.querySelector('.picture img').hidden"))
+      // There is no sound to turn on.
+      #expect(browser.isTrue("document.querySelector('.sound').hidden"))
+    }
+
+    @Test func `a browser without WebRTC or H.264, and a host without its UDP port, get pictures one by one`() throws {
+      let port = try UDPPort.free()
+      let program = try WatchedProgram(["--webrtc-port", "\(port)"])
+      let browser = try Browser(in: program.directory)
+      try browser.inject(
+        try PageFaults.script(
+          first: "if (location.search === '?none') delete window.RTCPeerConnection;",
+          last: """
+            if (location.search === '?codecs') RTCRtpReceiver.getCapabilities = () => ({ codecs: [{ mimeType: "video/VP8" }] });
+            if (location.search === '?offer') faults.offer = (text) => text.replaceAll("H264", "H999");
+            """))
+      try browser.open(program.url("/?none"))
+      expectPictures(browser, "This browser has no WebRTC")
+      try browser.open(program.url("/?codecs"))
+      expectPictures(browser, "This browser plays no H.264")
+      // The program itself refuses such an offer.
+      try browser.open(program.url("/?offer"))
+      expectPictures(browser, "This browser plays no H.264")
+
+      // The UDP port is another program's.
+      let holder = try Subprocess(
+        [
+          "/usr/bin/python3", "-c",
+          "import socket, time; s = socket.socket(socket.AF_INET, socket.SOCK_DGRAM); s.bind(('127.0.0.1', 0)); "
+            + "print(s.getsockname()[1], flush=True); time.sleep(600)",
+        ], in: program.directory)
+      defer { holder.send(SIGKILL) }
+      try #require(eventually { holder.outputSoFar.hasSuffix("\n") })
+      let other = try WatchedProgram(["--webrtc-port", "\(holder.outputSoFar.dropLast())"])
+      try browser.open(other.url("/"))
+      expectPictures(browser, "WebRTC is not available here")
+    }
+
+    @Test func `where UDP is blocked pictures come one by one, also after a dead line, until WebRTC is back`() throws {
+      let port = try UDPPort.free()
+      let program = try WatchedProgram(["--webrtc-port", "\(port)"])
+      let relay = try UDPRelay(to: port, in: program.directory)
+      try relay.lose(.everything)
+      let browser = try Browser(in: program.directory)
+      try browser.inject(try PageFaults.script(last: "faults.relay = \(relay.port);"))
+      try browser.open(program.url("/"))
+      expectPictures(browser, "The network lets no video through")
+      try browser.run("nightjar.retryTime = 500")
+      try browser.click("Wake me if the line fails")
+
+      // WebRTC is to be tried again while the line is dead: this used to end both for good.
+      program.process.send(SIGSTOP)
+      #expect(browser.alarmSounds(), "\(browser.page)")
+      #expect(eventually(within: 50) { browser.page.contains("does not answer") }, "\(browser.page)")
+      program.process.send(SIGCONT)
+      expectPictures(browser, "The network lets no video through")
+      try browser.click("I am awake")
+
+      try relay.lose(.nothing)
+      // The pause that was chosen before the test changed it may be the page's own of a minute.
+      try browser.run("window.dispatchEvent(new Event('online'))")
+      let isLive = eventually(within: 90) { browser.text("nightjar.state") == "live" }
+      #expect(isLive, "\(browser.page)")
+      let first = browser.pictureNumber()
+      #expect(eventually { (browser.pictureNumber() ?? -1) > (first ?? 0) })
+      #expect(!browser.page.contains("one by one"))
+    }
+
+    @Test func `a browser that decodes nothing connects anew, and then gets pictures one by one`() throws {
+      let program = try WatchedProgram()
+      let browser = try Browser(in: program.directory)
+      try browser.inject(try PageFaults.script(first: "window.transforms = true;"))
+      try browser.open(program.url("/"))
+      try #require(eventually(within: 60) { browser.pictures > 10 }, "\(browser.page)")
+      // Packets come, and hold no pictures.
+      try browser.run("nightjar.retryTime = 500; window.before = nightjar.connection; faults.corrupts = true")
+      let isNoticed = eventually(within: 50) { browser.page.contains("cannot decode the pictures") }
+      #expect(isNoticed, "\(browser.page)")
+      let isAnew = eventually(within: 50) { browser.isTrue("nightjar.connection && nightjar.connection !== before") }
+      #expect(isAnew, "\(browser.page)")
+      expectPictures(browser, "This browser cannot decode the video")
+      try browser.run("faults.corrupts = false")
+      #expect(eventually(within: 60) { browser.text("nightjar.state") == "live" }, "\(browser.page)")
+    }
+  }
+#endif

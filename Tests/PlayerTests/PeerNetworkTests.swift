@@ -1,0 +1,89 @@
+#if X264
+  import Foundation
+  import TestSupport
+  import Testing
+
+  /// Browsers behind networks that lose packets, or let no UDP through.
+  @Suite(.serialized) struct PeerNetworkTests {
+    /// The program and a relay before its port.
+    private func program(_ options: String...) throws -> (program: WatchedProgram, relay: LossyRelay) {
+      let port = try UDPPort.free()
+      let program = try WatchedProgram(["--webrtc-port", "\(port)"] + options)
+      return (program, try LossyRelay(to: port))
+    }
+
+    /// The packets that the program says to have sent again.
+    private func retransmitted(_ program: WatchedProgram) throws -> Int {
+      let text = try program.control("status", "--json", "--camera", "camera")
+      let status = try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+      let destinations = try #require(status["destinations"] as? [[String: Any]])
+      return destinations.reduce(0) { $0 + ($1["packets_retransmitted"] as? Int ?? 0) }
+    }
+
+    @Test func `packets that were lost come again, and the browser decodes all pictures`() throws {
+      let (program, relay) = try program("--size", "640x480", "--bitrate", "2M")
+      let browser = try PeerBrowser(program, port: relay.port)
+      try #require(eventually(within: 60) { browser.figures.framesDecoded > 10 }, "\(browser.figures)")
+      relay.loss = 0.05
+      let before = browser.figures
+      let isRepaired = eventually(within: 60) { browser.figures.nackCount >= before.nackCount + 10 }
+      #expect(isRepaired, "\(browser.figures)")
+      relay.loss = 0
+      let figures = browser.figures
+      let goesOn = eventually(within: 30) { browser.figures.framesDecoded > figures.framesDecoded + 10 }
+      #expect(goesOn, "\(browser.figures)")
+      // A packet that was lost counts as lost even if it came again. Few were lost twice.
+      let last = browser.figures
+      let lost = last.packetsLost - before.packetsLost
+      let repaired = last.retransmittedPacketsReceived ?? 0
+      #expect(repaired > 0 && repaired * 3 >= lost * 2, "\(last), relay \(relay.counts)")
+      #expect(try retransmitted(program) >= repaired)
+    }
+
+    @Test func `after a network that was dead, a new key frame comes by request, and pictures go on`() throws {
+      let (program, relay) = try program("--keyframe-interval", "600s")
+      let browser = try PeerBrowser(program, port: relay.port)
+      try #require(eventually(within: 60) { browser.figures.framesDecoded > 10 }, "\(browser.figures)")
+      let before = browser.figures
+      relay.loss = 1
+      // Longer than packets are kept.
+      usleep(2_500_000)
+      relay.loss = 0
+      let isBack = eventually(within: 30) { browser.figures.framesDecoded > before.framesDecoded + 10 }
+      let figures = browser.figures
+      #expect(isBack && figures.pliCount > before.pliCount, "\(figures)")
+      #expect(figures.keyFramesDecoded > before.keyFramesDecoded, "\(figures)")
+    }
+
+    @Test func `a handshake gets through a network that loses every fifth datagram`() throws {
+      let (program, relay) = try program()
+      relay.loss = 0.2
+      let browser = try PeerBrowser(program, port: relay.port)
+      #expect(eventually(within: 50) { browser.figures.state == "connected" }, "\(browser.figures)")
+      #expect(relay.counts.lost > 0)
+    }
+
+    @Test func `where no UDP gets through, a browser watches by TCP`() throws {
+      let program = try WatchedProgram(["--audio", "test", "--size", "640x480", "--bitrate", "2M"])
+      let browser = try PeerBrowser(program, isConnecting: true)
+      #expect(eventually(within: 60) { browser.figures.framesDecoded > 60 }, "\(browser.figures)")
+      let figures = browser.figures
+      #expect(figures.transport == "tcp" && figures.packetsLost == 0 && figures.nackCount == 0, "\(figures)")
+      // A connection that is closed from outside is made again by the browser, or its session ends: never another's.
+      #expect(program.process.errorSoFar.contains("is watching camera"))
+    }
+
+    @Test func `a peer that is no browser watches by TCP, until it ends its session`() throws {
+      let program = try WatchedProgram(["--audio", "test"])
+      let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().path + "/Clients/peer.py"
+      let result = try Subprocess.run(
+        ["/usr/bin/python3", script, program.url("/whep"), "seconds=4", "tcp=1"], in: program.directory, limit: 120)
+      #expect(result.status == 0, "\(result.error.suffix(3000))")
+      let told = try #require(JSONSerialization.jsonObject(with: result.output) as? [String: Any])
+      let frames = try #require(told["frames"] as? [String: Int])
+      #expect(frames["video", default: 0] > 15 && frames["audio", default: 0] > 25, "\(told)")
+      #expect(told["lost"] as? Int == 0 && told["deleted"] as? [Int] == [200, 404], "\(told)")
+      #expect(eventually { program.process.errorSoFar.contains(": ended\n") }, "\(program.process.errorSoFar)")
+    }
+  }
+#endif
