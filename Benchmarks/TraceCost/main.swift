@@ -5,6 +5,7 @@
 import CTracing
 import Glibc
 import Media
+import Platform
 import Streaming
 
 /// The thread's processor time in nanoseconds.
@@ -43,7 +44,7 @@ print("| what listens | ns a frame |\n|---|---|")
 print("| nobody | \(rounded(measure(rounds * 500, pause: false))) |")
 let path = "/tmp/trace-cost.\(getpid()).json"
 let descriptor = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-let recorder = try TraceRecorder(descriptor: descriptor, limit: 100_000_000)
+let recorder = try TraceRecorder(FileDescriptor(owning: descriptor), limit: 100_000_000)
 let traced = CameraTrace(recorder: recorder).follow(thread: "nj-capture") { measure(rounds, pause: true) }
 recorder.end()
 unlink(path)

@@ -16,6 +16,10 @@ def commands(nightjar, source, size, kbit, extra, others):
     """By name, for pictures that the camera codes as `source`; `extra` are more rows of nightjar with more options,
     `others` rows of other builds of it."""
     width, height = size.split("x")
+    reader = os.path.join(os.path.dirname(os.path.abspath(__file__)), "reader.py")
+    reading = {READER: ["python3", reader, "{node}", source, size, "{reads}"]}
+    if source == "h264":
+        return {**passing(nightjar, size, kbit, extra, others), **reading}
     coding = peers.low_latency(kbit)
     ours = [nightjar, "stream", "--source", "{node}", "--format", source, "--size", size, "--fps", "30", "--audio",
             "none", "--encoder", "x264", "--preset", "ultra-low-latency", "--threads", "1", "--bitrate", f"{kbit}k", "--to",
@@ -29,12 +33,25 @@ def commands(nightjar, source, size, kbit, extra, others):
     gstreamer = ["gst-launch-1.0", "-q", "v4l2src", "device={node}", "!",
                  f"{decode[0]},width={width},height={height},framerate=30/1", "!", decode[1], "!",
                  *peers.gstreamer(coding)]
-    reader = os.path.join(os.path.dirname(os.path.abspath(__file__)), "reader.py")
     whole = [*ours, "--without", "slices"]
     table = {"nightjar": whole, SLICES: ["prlimit", "--rtprio=5", *ours], "ffmpeg": ffmpeg, "GStreamer": gstreamer,
-             SERVICE: ["prlimit", "--rtprio=5", *whole],
-             READER: ["python3", reader, "{node}", source, size, "{reads}"]}
+             SERVICE: ["prlimit", "--rtprio=5", *whole], **reading}
     table.update({name: whole + options for name, options in extra.items()})
     table.update({name: [program, *whole[1:]] for name, program in others.items()})
     return table
 
+
+def passing(nightjar, size, kbit, extra, others):
+    """By name, for the H.264 of the camera, which nobody encodes."""
+    width, height = size.split("x")
+    ours = [nightjar, "stream", "--source", "{node}", "--encoder", "camera", "--size", size, "--fps", "30", "--audio",
+            "none", "--bitrate", f"{kbit}k", "--to", f"rtp://127.0.0.1:{{port}}?mtu={peers.MTU}"]
+    ffmpeg = ["ffmpeg", "-nostdin", "-v", "error", "-fflags", "nobuffer", "-f", "v4l2", "-input_format", "h264",
+              "-framerate", "30", "-video_size", size, "-i", "{node}", "-c:v", "copy", *peers.FFMPEG_RTP]
+    gstreamer = ["gst-launch-1.0", "-q", "v4l2src", "device={node}", "!",
+                 f"video/x-h264,width={width},height={height},framerate=30/1", "!", "h264parse", "!",
+                 *peers.GSTREAMER_RTP]
+    table = {"nightjar": ours, "ffmpeg": ffmpeg, "GStreamer": gstreamer, SERVICE: ["prlimit", "--rtprio=5", *ours]}
+    table.update({name: ours + options for name, options in extra.items()})
+    table.update({name: [program, *ours[1:]] for name, program in others.items()})
+    return table

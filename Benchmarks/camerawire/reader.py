@@ -1,6 +1,6 @@
 """Reads a camera through V4L2 and does nothing with the pictures: the least that any program waits for.
 
-  reader.py NODE yuyv|mjpeg WxH FILE     appends "NUMBER NANOSECONDS" for each picture that VIDIOC_DQBUF gave
+  reader.py NODE yuyv|mjpeg|h264 WxH FILE     appends "NUMBER NANOSECONDS" for each picture that VIDIOC_DQBUF gave
 
 The structures are those of linux/videodev2.h on 64 bits. Ends by SIGINT.
 """
@@ -24,7 +24,7 @@ def buffer(index=0):
 def main(node, source, size, path):
     width, height = map(int, size.split("x"))
     device = os.open(node, os.O_RDWR)
-    pixels = {"yuyv": b"YUYV", "mjpeg": b"MJPG"}[source]
+    pixels = {"yuyv": b"YUYV", "mjpeg": b"MJPG", "h264": b"H264"}[source]
     fcntl.ioctl(device, S_FMT, bytearray(struct.pack("<I4xII4sI", CAPTURE, width, height, pixels, 1).ljust(208, b"\0")))
     fcntl.ioctl(device, S_PARM, bytearray(struct.pack("<IIIII", CAPTURE, 0, 0, 1, 30).ljust(204, b"\0")))
     fcntl.ioctl(device, REQBUFS, bytearray(struct.pack("<III8x", 4, CAPTURE, MMAP)))
@@ -47,8 +47,8 @@ def main(node, source, size, path):
 
 
 def number(picture, source, width, height, used):
-    """The sixteen blocks of YUYV; of a JPEG its checksum, which tells them apart."""
-    if source == "mjpeg":
+    """The sixteen blocks of YUYV; of a coded picture its checksum, which tells them apart."""
+    if source != "yuyv":
         return zlib.crc32(picture[:used])
     row = height // 36 * width * 2
     return sum(1 << bit for bit in range(16) if picture[row + (2 * bit + 1) * width // 32 * 2] > 128)

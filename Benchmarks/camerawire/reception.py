@@ -58,11 +58,12 @@ def numbers(found):
 
 
 class Clip:
-    """What the camera shows in one coding: when its numbers begin again, and of JPEGs their checksums."""
+    """What the camera shows in one coding: when its numbers begin again, and the checksums of the pictures if it has
+    coded them."""
 
-    def __init__(self, source, jpegs):
-        self.modulus = len(jpegs) if source == "mjpeg" else 1 << 16
-        self.by_checksum = {zlib.crc32(jpeg): number for number, jpeg in enumerate(jpegs)}
+    def __init__(self, coded):
+        self.modulus = len(coded) if coded else 1 << 16
+        self.by_checksum = {zlib.crc32(picture): number for number, picture in enumerate(coded or [])}
 
 
 def reads(path):

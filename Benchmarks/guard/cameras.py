@@ -7,7 +7,7 @@ import sys
 
 from camerawire.guest import Camera
 from guard.streams import SIZE, Stream
-from measurement import clip
+from measurement import clip, loopback
 from measurement.conditions import ROOT
 
 WEBCAM = os.path.abspath(os.environ.get("UVC_CAMERA", os.path.join(ROOT, ".build", "release", "UVCCameraTool")))
@@ -31,13 +31,18 @@ def streams(folder):
     subprocess.run([*clip.FFMPEG, "-f", "lavfi", "-i", clip.scene(WEBCAM_SIZE), "-frames:v", "30", "-pix_fmt", "yuvj420p",
                     "-c:v", "mjpeg", "-f", "mjpeg", "-y", jpegs], check=True)
     vivid, planar = node("vivid-000-vid-cap"), node("vivid-001-vid-cap")
+    # A card, whose samples go through alsa-lib and the resampler, as those of the test tone do not.
+    beeper = loopback.Beeper(0, 100)
     webcam = Camera({"camera": WEBCAM, "camera_arguments": ["--mjpeg", jpegs]})
     try:
         yield [Stream(f"{name}, {format.upper()}", ["--source", source, "--format", format, "--size", size, "--fps", "30"])
                for name, source, format, size in [
                    ("camera", vivid, "nv12", SIZE), ("camera", vivid, "yuyv", SIZE),
                    ("camera of several planes", planar, "nv12", SIZE),
-                   ("USB camera", webcam.node(), "mjpeg", WEBCAM_SIZE)]]
+                   ("USB camera", webcam.node(), "mjpeg", WEBCAM_SIZE)]] + [
+                       Stream("camera with a microphone", ["--source", vivid, "--format", "nv12", "--size", SIZE, "--fps", "30",
+                                                           "--audio", beeper.microphone], to=(), rtsp=("udp",))]
     finally:
+        beeper.close()
         webcam.tool.kill()
         webcam.tool.wait()

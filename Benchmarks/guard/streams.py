@@ -39,6 +39,9 @@ class Stream:
         if "--sysfs" not in self.arguments:
             # A busy machine would make another encoder meanwhile.
             command.append("--no-load-adaptation")
+        if not {"--x264-preset", "--preset", "vaapi"} & set(self.arguments):
+            # A preset that is chosen by measurement changes encoders meanwhile.
+            command += ["--x264-preset", "ultrafast"]
         for destination, viewer in zip(self.to, viewers):
             command += ["--to", destination.format(port=viewer.port)]
         port = free_port() if self.rtsp else None
@@ -131,7 +134,11 @@ def all_streams(folder, strict_va):
         Stream("ultra-low latency", [*TEST, "--preset", "ultra-low-latency"]),
         Stream("ultra-low latency, RTSP over TCP", [*TEST, "--preset", "ultra-low-latency"], to=(), rtsp=("tcp",)),
         Stream("two threads of x264", [*TEST, "--threads", "2"]),
+        # More than the budget, and so at the lowest preset before the count begins.
+        Stream("a preset by measurement", [*TEST, "--x264-preset", "auto", "--cpu-budget", "1%"]),
         Stream("traced", [*TEST, "--trace", os.path.join(folder, "trace.json")]),
+        # A picture each two seconds, on threads that frames do not wait for.
+        Stream("pictures of alerts", [*TEST, "--movement", "medium"]),
     ]
     if os.path.exists(os.path.join(strict_va, "render-node.so")):
         node = os.path.join(folder, "renderD128")
