@@ -47,8 +47,8 @@ let package = Package(
     .target(
       name: "SRTP", dependencies: ["RTP", "Platform"],
       sources: [
-        "CryptoAttribute.swift", "MIKEYMessage.swift", "MIKEYMessage+Parsing.swift", "SRTPKey.swift",
-        "SRTPKeyError.swift", "SRTPSuite.swift",
+        "Keys/CryptoAttribute.swift", "Keys/MIKEYMessage.swift", "Keys/MIKEYMessage+Parsing.swift",
+        "Keys/SRTPKey.swift", "Keys/SRTPKeyError.swift", "Keys/SRTPSuite.swift",
       ],
       swiftSettings: instrumented),
     fuzzer("FuzzKeys", ["SRTP", "RTP", "Media", "Platform"]),

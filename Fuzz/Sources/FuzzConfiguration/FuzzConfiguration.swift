@@ -5,7 +5,8 @@ import Glibc
 /// Any bytes as a configuration file: what is read is written, and read the same again.
 @main enum FuzzConfiguration {
   static let options = OptionTable([
-    .init("rtsp", .optionalText, .box), .init("users", .text, .box), .init("name", .text, .camera(isShared: false)),
+    .init("rtsp", .optionalText, .appliance), .init("users", .text, .appliance),
+    .init("name", .text, .camera(isShared: false)),
     .init("source", .text, .camera(isShared: false)), .init("wait", .flag, .camera(isShared: true)),
     .init("load-adaptation", .invertibleFlag, .camera(isShared: true)),
     .init("slices", .integer, .camera(isShared: true)),

@@ -142,6 +142,7 @@ final class Session {
         do throws(RTCPError) {
           _ = try viewer.receive(bytes, at: now, ntp: NTPTimestamp(rawValue: 0) + (now - .zero), history: history) {
             send(Array($0) + Array($1))
+            return true
           }
         } catch {
           fatalError("our own feedback was refused: \(error)")

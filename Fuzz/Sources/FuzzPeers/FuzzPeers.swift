@@ -1,13 +1,12 @@
 import CFuzzer
-import COpenSSL
 import Glibc
 import Platform
 import TLS
 import WebRTC
 
 /// Browsers, whose DTLS is OpenSSL's, and others send datagrams to one table. The input says who sends what from where: true
-/// and forged checks, records of a handshake that are lost, changed or repeated, any bytes, and time between them. The table
-/// keeps its limits, and sends nothing to who has not proved to know a session's password.
+/// and forged checks, records of a handshake that are lost, changed, repeated, cut, joined or in fragments, any bytes, and time
+/// between them. The table keeps its limits, and sends nothing to who has not proved to know a session's password.
 @main enum FuzzPeers {
   static func main() {
     var count = CommandLine.argc
@@ -109,7 +108,9 @@ final class PeerScript {
     guard asked < Self.sessionLimit else { return }
     asked += 1
     let address = Self.addresses[amount % Self.addresses.count]
-    guard let browser = Browser(address: address, isHonest: amount < 16, at: time) else { fatalError("no session") }
+    guard
+      let browser = Browser(address: address, isHonest: amount < 16, isFragmented: amount & 8 != 0, at: time)
+    else { fatalError("no session") }
     let live = browsers.filter { !$0.hasEnded }
     let unestablished = live.filter { $0.session.state != .established }
     let hasRoom =
@@ -151,8 +152,15 @@ final class PeerScript {
   /// Sends a check; ``Browser/check(_:)`` has the flags.
   private func check(_ browser: Browser, from path: PeerPath, _ flags: UInt8) {
     let before = table.counts
-    let outputs = receive(browser.check(flags), from: path)
-    let isProved = !browser.hasEnded && !Browser.isForged(flags)
+    let other = owners[path].flatMap { $0 !== browser && !$0.hasEnded && $0.session.agent.knows(path) ? $0 : nil }
+    let isHeld = other?.session.agent.lastCheck(on: path).map { time - $0 <= PeerTable.pathHold } ?? false
+    var outputs = receive(browser.check(flags), from: path)
+    let isProved = !browser.hasEnded && !Browser.isForged(flags) && !isHeld
+    if isProved, let other {
+      // The other session has lost the path.
+      precondition(!other.session.agent.knows(path))
+      outputs.removeAll { $0.identity == other.identity }
+    }
     let isTaken = isProved && browser.session.agent.knows(path)
     precondition(table.counts.refusedChecks == before.refusedChecks + (isTaken ? 0 : 1))
     precondition(table.counts.malformed == before.malformed && table.counts.unknown == before.unknown)
@@ -217,6 +225,8 @@ final class PeerScript {
   private func connect(_ browser: Browser, from path: PeerPath) {
     guard !browser.hasEnded else { return }
     check(browser, from: path, Browser.nominates)
+    // Another one may have the path.
+    guard owners[path] === browser else { return }
     for _ in 0..<8 {
       while !browser.datagrams.isEmpty { deliverFirst(of: browser, from: path) }
       browser.takeAnswers()
@@ -266,9 +276,7 @@ final class Browser {
   var hasBegun = false
   var hasEnded = false
   private let own: ICECredentials
-  private let client: OpaquePointer
-  private let fromClient: OpaquePointer
-  private let toClient: OpaquePointer
+  private let client: DTLSClient
 
   private static let server: ServerContext = {
     guard let key = try? PrivateKey(), let certificate = try? Certificate.server(Browser.contents, key: key),
@@ -280,43 +288,18 @@ final class Browser {
   }()
   private static let contents = Certificate.Contents(
     commonName: "fuzz", names: [], addresses: [], validity: 0...4_000_000_000)
-  /// OpenSSL's client, and the hash of its certificate.
-  // The fuzzer has one thread.
-  nonisolated(unsafe) private static let browser: (context: OpaquePointer, fingerprint: [UInt8]) = {
-    guard let key = try? PrivateKey(), let certificate = try? Certificate.server(Browser.contents, key: key),
-      let bytes = try? certificate.der, let text = try? key.pem, let memory = nightjar_memory_bio(),
-      let context = SSL_CTX_new(DTLS_client_method())
-    else { fatalError("no context") }
-    let letters = Array(text.utf8)
-    guard BIO_write(memory, letters, CInt(letters.count)) > 0,
-      let own = PEM_read_bio_PrivateKey(memory, nil, nil, nil), SSL_CTX_use_PrivateKey(context, own) == 1,
-      SSL_CTX_use_certificate_ASN1(context, CInt(bytes.count), bytes) == 1,
-      // This function alone returns 0 for success.
-      SSL_CTX_set_tlsext_use_srtp(context, "SRTP_AEAD_AES_128_GCM:SRTP_AES128_CM_SHA1_80") == 0
-    else { fatalError("no context") }
-    _ = BIO_free(memory)
-    EVP_PKEY_free(own)
-    _ = SSL_CTX_set_options(context, nightjar_op_no_query_mtu)
-    return (context, HashFunction.sha256.digest(of: bytes))
-  }()
 
-  init?(address: IPAddress, isHonest: Bool, at time: Instant) {
+  /// - Parameter isFragmented: `true` sends messages of the handshake in small fragments.
+  init?(address: IPAddress, isHonest: Bool, isFragmented: Bool, at time: Instant) {
     let own = ICECredentials()
-    let fingerprint = isHonest ? Self.browser.fingerprint : [UInt8](repeating: 0, count: 32)
+    let fingerprint = isHonest ? DTLSClient.fingerprint : [UInt8](repeating: 0, count: 32)
     guard
       let session = try? PeerSession(remote: own, fingerprints: [fingerprint], context: Self.server, at: time),
-      let client = SSL_new(Self.browser.context), let fromClient = nightjar_memory_bio(),
-      let toClient = nightjar_memory_bio()
+      let client = isFragmented ? DTLSClient(datagramBytes: 256) : DTLSClient()
     else { return nil }
-    (self.address, self.isHonest, self.session, self.own) = (address, isHonest, session, own)
-    (self.client, self.fromClient, self.toClient) = (client, fromClient, toClient)
-    SSL_set_bio(client, toClient, fromClient)
-    _ = nightjar_ssl_set_mtu(client, TLSConnection.datagramBytes)
-    SSL_set_connect_state(client)
-    step()
+    (self.address, self.isHonest, self.session, self.own, self.client) = (address, isHonest, session, own, client)
+    takeDatagrams()
   }
-
-  deinit { SSL_free(client) }
 
   // MARK: Checks
 
@@ -355,11 +338,9 @@ final class Browser {
   // MARK: DTLS
 
   func takeAnswers() {
-    for datagram in answers {
-      _ = BIO_write(toClient, datagram, CInt(datagram.count))
-      step()
-    }
+    for datagram in answers { client.receive(datagram) }
     answers.removeAll()
+    takeDatagrams()
   }
 
   func loseAnswers() {
@@ -367,43 +348,34 @@ final class Browser {
     answers.removeAll()
   }
 
-  /// Repeats, delays or changes the first datagram.
+  /// Repeats, delays, cuts, divides or changes the first datagram, or joins it with the second, which is allowed.
   func meddle(_ way: UInt8, _ place: UInt8) {
-    guard let first = datagrams.first else { return }
+    guard let first = datagrams.first, !first.isEmpty else { return }
+    if way == 3 {
+      guard datagrams.count > 1 else { return }
+      return datagrams.replaceSubrange(0..<2, with: [first + datagrams[1]])
+    }
     isMeddledWith = true
+    let end = Int(place) % first.count
     switch way {
     case 0: datagrams.append(first)
     case 1:
       datagrams.removeFirst()
       datagrams.append(first)
-    default: datagrams[0][Int(place) % first.count] ^= 1 << (way & 7)
+    case 4: datagrams[0].removeLast(end)
+    case 5: datagrams.replaceSubrange(0..<1, with: [Array(first[..<end]), Array(first[end...])])
+    default: datagrams[0][end] ^= 1 << (way & 7)
     }
   }
 
   func close() {
-    _ = SSL_shutdown(client)
+    client.close()
     isMeddledWith = true
-    step()
+    takeDatagrams()
   }
 
-  /// Lets the client do what it can, and takes what it says.
-  private func step() {
-    ERR_clear_error()
-    if SSL_is_init_finished(client) == 0 { _ = SSL_do_handshake(client) }
-    var memory = [UInt8](repeating: 0, count: 16384)
-    let opened = SSL_read(client, &memory, CInt(memory.count))
-    precondition(opened <= 0, "data that the server has not sent")
-    var bytes: [UInt8] = []
-    while case let count = BIO_read(fromClient, &memory, CInt(memory.count)), count > 0 {
-      bytes += memory[..<Int(count)]
-    }
-    ERR_clear_error()
-    // A record has a header of 13 bytes with its length at the end, RFC 6347 section 4.1.
-    var rest = bytes[...]
-    while rest.count >= 13 {
-      let count = 13 + (Int(rest[rest.startIndex + 11]) << 8 | Int(rest[rest.startIndex + 12]))
-      datagrams.append(Array(rest.prefix(count)))
-      rest = rest.dropFirst(count)
-    }
+  private func takeDatagrams() {
+    datagrams += client.datagrams
+    client.datagrams.removeAll()
   }
 }

@@ -61,7 +61,8 @@ import RTP
     case .goodbye(let sources, let reason):
       precondition(reason.count <= 255)
       try writer.appendGoodbye(sources)
-    case .other: return false
+    case .extendedReport(let sender, let reference?): try writer.appendReceiverReference(sender: sender, reference)
+    case .extendedReport, .other: return false
     }
     return true
   }
@@ -74,6 +75,7 @@ import RTP
     case (.pictureLoss(let a, let b), .pictureLoss(let c, let d)): a == c && b == d
     case (.fullIntraRequest(let a, let b), .fullIntraRequest(let c, let d)): a == c && b.elementsEqual(d)
     case (.goodbye(let a, _), .goodbye(let b, _)): a.elementsEqual(b)
+    case (.extendedReport(let a, let b), .extendedReport(let c, let d)): a == c && b == d
     default: false
     }
   }
@@ -99,6 +101,7 @@ import RTP
       let time = Instant(nanoseconds: Int64(step) * 20_000_000)
       _ = try? viewer.receive(bytes, at: time, ntp: NTPTimestamp(rawValue: 0) + (time - .zero), history: history) {
         sent += $0.count + $1.count
+        return true
       }
     }
     precondition(sent <= 1020, "retransmissions beyond the limit")

@@ -33,9 +33,9 @@ import WebRTC
   ]
   /// The names of all attributes of an answer.
   static let attributeNames: Set<Substring> = [
-    "group", "ice-lite", "msid-semantic", "mid", "inactive", "sendonly", "rtcp-mux", "rtcp-rsize", "ice-ufrag",
-    "ice-pwd", "fingerprint", "setup", "rtpmap", "fmtp", "rtcp-fb", "msid", "ssrc-group", "ssrc", "candidate",
-    "end-of-candidates",
+    "group", "ice-lite", "msid-semantic", "mid", "inactive", "sendonly", "rtcp-mux", "rtcp-rsize", "rtcp-xr",
+    "ice-ufrag", "ice-pwd", "fingerprint", "setup", "rtpmap", "fmtp", "rtcp-fb", "msid", "ssrc-group", "ssrc",
+    "candidate", "end-of-candidates",
   ]
 
   static func take(_ input: UnsafeRawBufferPointer) {

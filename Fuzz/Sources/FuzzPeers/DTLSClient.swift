@@ -1,0 +1,1 @@
+../../../Tests/WebRTCTests/DTLSClient.swift
