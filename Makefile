@@ -1,7 +1,9 @@
 # nightjar: make run streams, make test tests. `make help` lists the rest.
 
-# gdb needs the section of the probes' base address, which gold would leave out: nothing refers to it.
-SWIFT_RELEASE = -c release --static-swift-stdlib -Xlinker -s -Xlinker -z -Xlinker now -Xlinker -u -Xlinker _.stapsdt.base
+# gdb needs the section of the probes' base address, which gold would leave out: nothing refers to it. Functions with the same
+# code become one (--icf), half a megabyte of them. No library looks the program's own symbols up, of which Swift would export three
+# megabytes.
+SWIFT_RELEASE = -c release --static-swift-stdlib -Xlinker -s -Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker now -Xlinker -u -Xlinker _.stapsdt.base
 # Where swift build puts what it makes. SWIFTPM_BUILD_DIR is its own variable, and goes before --scratch-path.
 SCRATCH = $(or $(SWIFTPM_BUILD_DIR),.build)
 BUILD_BESIDE = env -u SWIFTPM_BUILD_DIR swift build
@@ -17,8 +19,8 @@ SECONDS ?= 5
 MINUTES ?= 30
 BUSY ?=
 
-.PHONY: help run build install uninstall deb check-deb build-tests test test-without-x264 strict-va examples docs lint check check-long check-arm64 fuzz rig \
-  rig-test deb-test soak guard bench bench-parts bench-ab bench-sustained bench-rig clean
+.PHONY: help run build install uninstall deb check-deb build-tests test build-without-x264 test-without-x264 strict-va examples docs lint check check-long check-arm64 fuzz fuzz-corpus rig \
+  rig-test deb-test soak guard build-guard guard-allocations count-allocations guard-instructions bench bench-parts bench-ab bench-sustained bench-rig bench-quality bench-pipe clean
 
 help: ## Lists these targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -46,29 +48,33 @@ check-deb: deb ## Checks the package: lintian, manual pages, completions in bash
 	@scripts/install-packages package-check
 	@scripts/check-package "$$(ls -t .build/nightjar_*.deb | head -n 1)"
 
-build-tests: ## Builds the program and its tests for debugging, the example programs, and the tests' VA-API driver.
+build-tests: examples strict-va ## Builds the program and its tests for debugging, the example programs, and the tests' VA-API driver.
 	@scripts/check-swift
 	@scripts/install-packages build test
 	swift build --build-tests
-	$(MAKE) --no-print-directory examples strict-va
 
 test: build-tests ## Installs what the tests need and runs them, with real players.
 	scripts/run-tests "$$(swift build --show-bin-path)/nightjarPackageTests.xctest" --skip '^RigTests'
 
-# Of the build without x264, what x264's absence changes; `make check-long` runs all that encodes.
-HARDWARE_ONLY = ^EncodingTests|^StreamingTests\.PictureTurnTests|^PlayerTests\.(CommandLine|Encoder|FFmpeg|NetworkTrouble|Orientation|SlowLink)Tests
-HARDWARE_ONLY_LONG = ^(Encoding|Streaming|Player)Tests
+# Without x264 two targets are compiled otherwise, X264 and Encoding. `make check-long` runs the whole program's tests too.
+HARDWARE_ONLY_TARGETS = $(if $(NIGHTJAR_LONG),EncodingTests$(comma)StreamingTests$(comma)PlayerTests,EncodingTests)
+HARDWARE_ONLY = ^($(subst $(comma),|,$(HARDWARE_ONLY_TARGETS)))
+HARDWARE_ONLY_BUILD = $(if $(NIGHTJAR_LONG),--build-tests,--product nightjarPackageTests)
+comma = ,
 
-test-without-x264: export NIGHTJAR_TEST_TARGETS = EncodingTests,StreamingTests,PlayerTests
-test-without-x264: ## Builds the hardware-only program, free of the GPL, and runs the tests that differ there.
+build-without-x264: export NIGHTJAR_TEST_TARGETS = $(HARDWARE_ONLY_TARGETS)
+build-without-x264: ## Builds what is compiled otherwise without x264, free of the GPL, and its tests.
 	@scripts/check-swift
 	@scripts/install-packages build test
 	$(MAKE) --no-print-directory strict-va
-	$(BUILD_BESIDE) --build-tests $(WITHOUT_X264)
+	$(BUILD_BESIDE) $(HARDWARE_ONLY_BUILD) $(WITHOUT_X264)
+
+test-without-x264: export NIGHTJAR_TEST_TARGETS = $(HARDWARE_ONLY_TARGETS)
+test-without-x264: build-without-x264 ## Runs these tests, by the tests' VA-API driver.
 	touch .build/strict-va/renderD128
 	@# The driver encodes on the processor: a few at once, and slowness is no hang.
 	$(STRICT_VA) NIGHTJAR_SUITES_AT_ONCE=2 NIGHTJAR_HANG_LIMIT=100 scripts/run-tests "$$($(BUILD_BESIDE) --show-bin-path $(WITHOUT_X264))/nightjarPackageTests.xctest" \
-	  --filter '$(if $(NIGHTJAR_LONG),$(HARDWARE_ONLY_LONG),$(HARDWARE_ONLY))' --skip ExampleTests
+	  --filter '$(HARDWARE_ONLY)' --skip ExampleTests
 
 strict-va: ## Builds the VA-API driver that the tests use, .build/strict-va/.
 	@$(MAKE) --no-print-directory -C Tests/StrictVADriver OUT=$(CURDIR)/.build/strict-va
@@ -83,17 +89,24 @@ check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, v
 	@scripts/install-packages build test
 	swift build --build-tests
 	$(MAKE) --no-print-directory strict-va
-	NIGHTJAR_LONG=1 swift test --skip-build --filter 'VAAPITests|PlayerTests.EncoderTests|MalformedRequestTests'
+	NIGHTJAR_LONG=1 swift test --skip-build --filter 'VAAPITests|PixelConversionTests|Y4MFileTests|FFmpegControlTests|PlayerTests.(Encoder|Reload)Tests|MalformedRequestTests'
 	@# Each in a process of its own, whose memory and descriptors nothing else uses.
 	NIGHTJAR_LONG=1 swift test --skip-build --filter DestinationChurnTests
 	NIGHTJAR_LONG=1 swift test --skip-build --filter ViewerChurnTests
 	NIGHTJAR_LONG=1 swift test --skip-build --filter ConnectionChurnTests
+	@# Eight hours without a false cry, simulated, and a hundred kill -9 of a history.
+	NIGHTJAR_LONG=1 NIGHTJAR_SUITE_MINUTES=60 scripts/run-tests "$$(swift build --show-bin-path)/nightjarPackageTests.xctest" \
+	  --filter '^(DetectionTests\.CryTests|AlertsTests\.AlertHistoryTests)'
+	@# The page: half a minute without network, and half an hour without a false alarm.
+	NIGHTJAR_LONG=1 NIGHTJAR_SUITE_MINUTES=60 scripts/run-tests "$$(swift build --show-bin-path)/nightjarPackageTests.xctest" \
+	  --filter '^PlayerTests\.Page(Alarm|Reconnect)Tests'
+	rig/test passing
 	$(MAKE) --no-print-directory test-without-x264 NIGHTJAR_LONG=1
 	$(MAKE) --no-print-directory fuzz SECONDS=120
-	@# A camera and a microphone, unplugged and plugged in fifty times.
+	@# A camera and a microphone, unplugged and plugged in fifty times, and one of two cameras twenty times.
 	@if [ "$$(uname -m)" = x86_64 ]; then $(MAKE) --no-print-directory rig; \
 	  NIGHTJAR_LONG=1 NIGHTJAR_RIG=1 rig/run --seconds 900 "$$(swift build --show-bin-path)/nightjarPackageTests.xctest" \
-	    --testing-library swift-testing --no-parallel --filter 'CameraLossTests|MicrophoneLossTests'; fi
+	    --testing-library swift-testing --no-parallel --filter 'CameraLossTests|SeveralCamerasRigTests|MicrophoneLossTests|PageAlarmRigTests|SetupRigTests'; fi
 	@# The service with nobody watching, for two minutes.
 	@if [ "$$(uname -m)" = x86_64 ]; then $(MAKE) --no-print-directory rig; \
 	  NIGHTJAR_LONG=1 rig/boot --seconds 900 rig/service-test .build/debug/nightjar; fi
@@ -110,10 +123,12 @@ docs: ## Builds the libraries' API documentation, .build/docs/, and says how to 
 	@scripts/install-packages build docs
 	scripts/build-documentation
 
-lint: ## Checks the sources' format, and which module imports which.
+lint: ## Checks the sources' format, which module imports which, and the doc comments' openings.
 	swift format lint --strict --parallel --recursive Package.swift Sources Tests Examples Benchmarks \
 	  Fuzz/Package.swift Fuzz/Sources/Fuzz*
 	scripts/check-imports
+	scripts/check-comments --self-test
+	scripts/check-comments
 
 check: lint build ## Checks format, and what the release binary weighs and links.
 	scripts/check-binary $(BINARY)
@@ -123,14 +138,19 @@ fuzz: ## Throws hostile input at the parsers, for SECONDS each (5).
 	@scripts/install-packages build
 	Fuzz/run $(SECONDS)
 
+fuzz-corpus: ## Gives the parsers the stored hostile inputs and a thousand mutations of each set, the same each time.
+	@scripts/check-swift
+	@scripts/install-packages build
+	Fuzz/run --runs 1000
+
 rig: ## Builds the kernel with V4L2 test cameras, once a machine.
 	@if [ "$$(uname -m)" = x86_64 ]; then scripts/install-packages rig; fi
 	@rig/build-kernel || { status=$$?; [ $$status -eq 3 ] || exit $$status; }
 
-rig-test: build rig ## Boots that kernel and streams from its cameras.
+rig-test: build rig ## Boots that kernel and streams from its cameras (PARTS="cameras services").
 	@scripts/check-swift
 	@scripts/install-packages build test
-	@rig/test
+	@rig/test $(PARTS)
 
 deb-test: deb rig ## Boots that kernel, and installs, upgrades, removes and purges the package there.
 	@if [ "$$(uname -m)" = x86_64 ]; then rig/boot --seconds 600 rig/package-test "$$(ls -t .build/nightjar_*.deb | head -n 1)"; fi
@@ -139,13 +159,21 @@ soak: build ## Streams for MINUTES (30), and watches memory, descriptors, latenc
 	@scripts/install-packages test
 	Benchmarks/soak --minutes $(MINUTES) $(BUSY)
 
-guard: build rig ## Counts what fixed streams allocate and how many instructions a frame takes, against committed limits.
-	@scripts/install-packages test
-	@$(MAKE) --no-print-directory strict-va
-	Benchmarks/guard-allocations --self-test
+guard: guard-allocations guard-instructions ## Counts what fixed streams allocate and how many instructions a frame takes, against committed limits.
+
+build-guard: build strict-va
 	swift build $(SWIFT_RELEASE) --product UVCCameraTool
+
+guard-allocations: build-guard rig count-allocations
+
+count-allocations:
+	@scripts/install-packages test
+	Benchmarks/guard-allocations --self-test
 	@if [ "$$(uname -m)" = x86_64 ]; then rig/run --seconds 600 Benchmarks/guard-allocations --cameras; \
 	  else echo "guard: SKIPPED: User-Mode Linux needs an x86-64 host; no camera's stream was counted" >&2; fi
+
+guard-instructions: build
+	@scripts/install-packages test
 	Benchmarks/guard-instructions --self-test
 
 bench: build ## Measures beside ffmpeg, GStreamer and x264, in less than 20 minutes (ARGS=--document puts it into docs/).
@@ -161,7 +189,7 @@ bench-ab: build ## Measures what each optimization brings, alone: processor time
 	@scripts/install-packages test
 	Benchmarks/without $(ARGS)
 
-bench-parts: build ## Measures nightjar's parts, for themselves: start, memory, encoders, rotation, SRTP, reloads, scrapes.
+bench-parts: build ## Measures nightjar's parts, for themselves: start, memory, encoders, rotation, SRTP, reloads, scrapes, the page.
 	@scripts/install-packages test
 	Benchmarks/footprint
 	Benchmarks/encoders
@@ -169,10 +197,19 @@ bench-parts: build ## Measures nightjar's parts, for themselves: start, memory, 
 	Benchmarks/srtp
 	Benchmarks/reloads
 	Benchmarks/scrapes
+	Benchmarks/browser
 
 bench-sustained: build ## Streams 4K and 1080p60 for MINUTES (30) each, beside ffmpeg and GStreamer (ARGS=--document).
 	@scripts/install-packages test
 	Benchmarks/sustained --minutes $(MINUTES) $(ARGS)
+
+bench-quality: build ## Measures the picture's quality for the bits, beside ffmpeg and GStreamer (ARGS=--document).
+	@scripts/install-packages test
+	Benchmarks/quality $(ARGS)
+
+bench-pipe: build ## Measures from a pipe to the network, beside ffmpeg, GStreamer and a bare loop (ARGS=--document).
+	@scripts/install-packages test
+	Benchmarks/pipe-to-wire $(ARGS)
 
 bench-rig: build rig ## Measures from a USB camera to the network in the rig, beside ffmpeg and GStreamer (ARGS="--rounds 5 …").
 	@scripts/install-packages test
