@@ -25,6 +25,7 @@ package struct EventCommand: EventOutlet {
     (self.words, self.patience) = (words, patience)
   }
 
+  package var kind: DeliveryCounts.Outlet { .command }
   package var name: String { "event-command \(words.first ?? "")" }
   package var destination: [String] { words }
   package var threadName: String { "nj-command" }

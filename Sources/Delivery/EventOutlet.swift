@@ -3,6 +3,8 @@ package import Platform
 
 /// A way for one event to another system, used by one thread.
 package protocol EventOutlet: Sendable {
+  /// The kind by which its events are counted.
+  var kind: DeliveryCounts.Outlet { get }
   /// The outlet for people, as in `webhook hooks.example.org`: without secrets.
   var name: String { get }
   /// The whole destination, secrets included, by which a reload finds the outlet again.

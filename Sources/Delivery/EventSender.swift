@@ -7,6 +7,7 @@ package final class EventSender: Sendable {
   private let outlet: any EventOutlet
   private let history: AlertHistory
   private let reports: EventQueue<DeliveryReport>
+  private let counts: DeliveryCounts
   private let wake: WakeUp
   private let stopping: Interrupt
   /// The delay after a failure.
@@ -19,13 +20,16 @@ package final class EventSender: Sendable {
 
   /// Starts to send the events after the one with the number `last`; nil for those from now on.
   ///
-  /// - Parameter reports: takes what becomes of them, for the log.
+  /// - Parameters:
+  ///   - reports: takes what becomes of them, for the log.
+  ///   - counts: takes their numbers.
   /// - Throws: ``SystemFailure`` if the system has no thread or descriptor left.
   package init(
     _ outlet: some EventOutlet, _ history: AlertHistory, _ reports: EventQueue<DeliveryReport>,
-    after last: UInt64? = nil, delays: ClosedRange<Duration> = EventSender.delays
+    counts: DeliveryCounts = DeliveryCounts(), after last: UInt64? = nil,
+    delays: ClosedRange<Duration> = EventSender.delays
   ) throws(SystemFailure) {
-    (self.outlet, self.history, self.reports, self.delays) = (outlet, history, reports, delays)
+    (self.outlet, self.history, self.reports, self.counts, self.delays) = (outlet, history, reports, counts, delays)
     wake = try WakeUp()
     stopping = try Interrupt()
     let now = history.follow(wake)
@@ -66,10 +70,13 @@ package final class EventSender: Sendable {
         wake.clear()
         continue
       }
-      log.dropped(waiting.takeDropped(), reports)
+      let dropped = waiting.takeDropped()
+      log.dropped(dropped, reports)
+      counts.count(outlet.kind) { $0.dropped += dropped }
       let outcome = outlet.deliver(alert, stop: stopping)
       guard !stopping.hasFired() else { break }
       log.note(outcome, reports)
+      counts.count(outlet.kind) { if outcome == .delivered { $0.sent += 1 } else { $0.failed += 1 } }
       switch outcome {
       case .delivered, .refused:
         waiting.finish(alert)

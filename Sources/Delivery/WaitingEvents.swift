@@ -25,8 +25,8 @@ package struct WaitingEvents {
     return part.alerts.dropFirst(excess).first
   }
 
-  /// Notes that `alert` went out, or never will.
-  package mutating func finish(_ alert: Alert) { last = alert.id }
+  /// Notes that `alert` went out, or never will. It may have been dropped meanwhile.
+  package mutating func finish(_ alert: Alert) { last = max(last, alert.id) }
 
   /// Returns the number of the events that were dropped since the last call.
   package mutating func takeDropped() -> UInt64 {

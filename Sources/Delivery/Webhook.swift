@@ -37,6 +37,7 @@ package struct Webhook: EventOutlet {
     context = target.isSecure ? try ClientContext() : nil
   }
 
+  package var kind: DeliveryCounts.Outlet { .webhook }
   package var name: String { "webhook \(target.authority)" }
   package var destination: [String] { [target.isSecure ? "https" : "http", target.authority, target.path] }
   package var threadName: String { "nj-webhook" }

@@ -1,0 +1,130 @@
+import Alerts
+import Platform
+
+/// The messages to the broker: their order, and which of them it has acknowledged. Confined to the thread of the sender. It outlives connections.
+struct MQTTSession {
+  /// The most messages that are on their way at a time.
+  private static let limit = 16
+  /// The time that the broker may take to acknowledge a message.
+  private static let patience = Duration.seconds(10)
+  /// The least time between two answers to the same request of others at the broker.
+  private static let pause = Duration.seconds(5)
+
+  /// A message on its way.
+  private enum Item {
+    case retained(RetainedMessages.Message)
+    case event(Alert)
+    case picture
+  }
+
+  private let configuration: MQTTConfiguration
+  private let history: AlertHistory
+  private let feed: LiveFeed
+  private var state: MQTTState
+  private var retained = RetainedMessages()
+  private var waiting: WaitingEvents
+  /// The number of the last picture that was sent.
+  private var shown: UInt64 = 0
+  private var items: [CInt: (item: Item, sent: Instant)] = [:]
+  private var hasEvent = false
+  private var hasPicture = false
+  /// The times before which nothing is sent again.
+  private var (nextBirth, nextStatus) = (Instant.zero, Instant.zero)
+  private var isBirthDue = false
+
+  init(_ configuration: MQTTConfiguration, _ history: AlertHistory, _ feed: LiveFeed, after last: UInt64) {
+    (self.configuration, self.history, self.feed) = (configuration, history, feed)
+    state = MQTTState(configuration)
+    waiting = WaitingEvents(history, after: last)
+  }
+
+  /// Returns the number of the events that were dropped since the last call.
+  mutating func takeDropped() -> UInt64 {
+    _ = waiting.first()
+    return waiting.takeDropped()
+  }
+
+  /// Begins with a new connection, whose broker may have lost everything.
+  mutating func begin(_ client: MosquittoClient) throws(ExchangeError) {
+    forgetItems()
+    retained.forget()
+    // Home Assistant may have started meanwhile, and pictures are not retained.
+    shown = 0
+    try client.subscribe(configuration.topics.status)
+    guard let discovery = state.discovery else { return }
+    try client.subscribe(discovery.birthTopic)
+    try client.subscribe(discovery.filter)
+  }
+
+  /// Forgets what was on its way when the connection was lost.
+  mutating func forgetItems() {
+    items = [:]
+    (hasEvent, hasPicture) = (false, false)
+  }
+
+  /// Sends what is due, as much as may be on its way.
+  ///
+  /// - Throws: ``ExchangeError`` if the connection is lost, or the broker acknowledges nothing.
+  mutating func send(_ client: MosquittoClient, at now: Instant) throws(ExchangeError) {
+    if let oldest = items.values.map(\.sent).min(), now - oldest > Self.patience {
+      throw .time("it takes messages and acknowledges none")
+    }
+    if isBirthDue, now >= nextBirth {
+      (isBirthDue, nextBirth, shown) = (false, now + Self.pause, 0)
+      retained.forget()
+    }
+    retained.want(state.messages(feed.reading, open: history.open, at: now))
+    while items.count < Self.limit {
+      if let message = retained.next() {
+        let number = try client.publish(message.topic, message.payload, isRetained: true)
+        items[number] = (.retained(message), now)
+      } else if !hasEvent, let alert = waiting.first() {
+        hasEvent = true
+        let topic = configuration.topics.state("event", of: alert.camera)
+        // An event in a history is one that JSON can have.
+        items[try client.publish(topic, alert.json ?? [], isRetained: false)] = (.event(alert), now)
+      } else if configuration.sendsPictures, !hasPicture, let picture = feed.picture(after: shown) {
+        (hasPicture, shown) = (true, picture.number)
+        let topic = configuration.topics.state("snapshot", of: picture.camera)
+        items[try client.publish(topic, picture.bytes, isRetained: false)] = (.picture, now)
+      } else {
+        return
+      }
+    }
+  }
+
+  /// Notes that the broker has a message. Returns the event that it was; nil for another.
+  mutating func acknowledged(_ number: CInt) -> Alert? {
+    switch items.removeValue(forKey: number)?.item {
+    case .retained(let message): retained.note(message)
+    case .event(let alert):
+      hasEvent = false
+      waiting.finish(alert)
+      return alert
+    case .picture: hasPicture = false
+    case nil: break
+    }
+    return nil
+  }
+
+  /// Takes a message of others: of Home Assistant, which starts, or of an earlier run of the program.
+  mutating func take(topic: String, payload: [UInt8], isRetained: Bool, at now: Instant) {
+    if topic == configuration.topics.status {
+      // The will of a connection that the broker has given up only now.
+      guard payload != Array("online".utf8), now >= nextStatus else { return }
+      nextStatus = now + Self.pause
+      retained.forget(topic)
+    } else if topic == state.discovery?.birthTopic {
+      if payload == Array("online".utf8), !isRetained { isBirthDue = true }
+    } else if isRetained, !payload.isEmpty {
+      for topic in state.leftBehind(topic: topic, payload: payload) { retained.remove(topic) }
+    }
+  }
+
+  /// Sends the end of the availability; returns the number of the message.
+  ///
+  /// - Throws: ``ExchangeError``.
+  func end(_ client: MosquittoClient) throws(ExchangeError) -> CInt {
+    try client.publish(configuration.topics.status, Array("offline".utf8), isRetained: true)
+  }
+}

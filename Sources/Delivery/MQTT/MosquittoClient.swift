@@ -1,0 +1,180 @@
+import CMosquitto
+import Glibc
+import Platform
+
+/// One connection to an MQTT broker, by libmosquitto. Confined to one thread, whose signal mask has SIGPIPE.
+///
+/// libmosquitto's own loop waits in `select`, which no descriptor above 1023 goes through; so the owner polls ``socket``, and calls
+/// ``advance()``.
+final class MosquittoClient {
+  /// The broker's words.
+  enum Event {
+    /// It has taken the connection.
+    case connected
+    /// It has refused the connection, with this code (MQTT 3.1.1 section 3.2.2.3).
+    case refused(Int)
+    /// It has the message of this number.
+    case acknowledged(CInt)
+    case message(topic: String, payload: [UInt8], isRetained: Bool)
+  }
+
+  /// A message that the broker tells others once the connection is lost.
+  struct Will {
+    let topic: String
+    let text: String
+  }
+
+  /// The seconds without a message after which each side asks the other for a sign of life.
+  static let keepAlive: CInt = 10
+  /// The longest message of the broker that is looked at, in bytes.
+  private static let messageLimit = 4096
+  /// The most events that are kept between two calls of ``takeEvents()``.
+  private static let eventLimit = 1000
+
+  private let client: OpaquePointer
+  private var events: [Event] = []
+  /// The first error that libmosquitto has logged during this connection.
+  private var complaint: String?
+
+  /// Once in a process.
+  private static let library: Void = { _ = mosquitto_lib_init() }()
+
+  /// Creates a client that is not connected.
+  ///
+  /// - Throws: ``ExchangeError`` if there is no memory left, or the authorities cannot be read.
+  init(_ configuration: MQTTConfiguration, will: Will) throws(ExchangeError) {
+    Self.library
+    guard let client = mosquitto_new(configuration.clientIdentifier, true, nil) else {
+      throw .system("libmosquitto: \(SystemFailure.text(errno))")
+    }
+    self.client = client
+    mosquitto_user_data_set(client, Unmanaged.passUnretained(self).toOpaque())
+    mosquitto_connect_callback_set(client) { _, owner, code in
+      MosquittoClient.of(owner).add(code == 0 ? .connected : .refused(Int(code)))
+    }
+    mosquitto_publish_callback_set(client) { _, owner, number in
+      MosquittoClient.of(owner).add(.acknowledged(number))
+    }
+    mosquitto_message_callback_set(client) { _, owner, message in
+      MosquittoClient.of(owner).take(message?.pointee)
+    }
+    mosquitto_log_callback_set(client) { _, owner, level, text in
+      guard level == nightjar_MOSQ_LOG_ERR, let text else { return }
+      MosquittoClient.of(owner).note(String(cString: text))
+    }
+    _ = mosquitto_int_option(client, MOSQ_OPT_TCP_NODELAY, 1)
+    let text = Array(will.text.utf8)
+    try check(mosquitto_will_set(client, will.topic, CInt(text.count), text, 1, true))
+    if let login = configuration.login {
+      try check(mosquitto_username_pw_set(client, login.user, login.password))
+    }
+    guard configuration.target.isSecure else { return }
+    // The broker's certificate and name are checked by default, and TLS is 1.2 at least.
+    if let authorities = configuration.authorities {
+      guard mosquitto_tls_set(client, authorities, nil, nil, nil, nil) == nightjar_MOSQ_ERR_SUCCESS else {
+        throw .system("--mqtt-ca \(authorities) cannot be read")
+      }
+    } else {
+      try check(mosquitto_int_option(client, MOSQ_OPT_TLS_USE_OS_CERTS, 1))
+    }
+  }
+
+  deinit {
+    mosquitto_log_callback_set(client, nil)
+    mosquitto_destroy(client)
+  }
+
+  private static func of(_ owner: UnsafeMutableRawPointer?) -> MosquittoClient {
+    guard let owner else { preconditionFailure("libmosquitto has lost a pointer") }
+    return Unmanaged<MosquittoClient>.fromOpaque(owner).takeUnretainedValue()
+  }
+
+  private func add(_ event: Event) {
+    // Whoever floods is left unheard; acknowledgements are no more than the messages on their way.
+    if events.count < Self.eventLimit { events.append(event) }
+  }
+
+  private func take(_ message: mosquitto_message?) {
+    guard let message, let topic = message.topic, (0...CInt(Self.messageLimit)).contains(message.payloadlen) else {
+      return
+    }
+    let payload = UnsafeRawBufferPointer(start: message.payload, count: Int(message.payloadlen))
+    add(.message(topic: String(cString: topic), payload: Array(payload), isRetained: message.retain))
+  }
+
+  private func note(_ text: String) {
+    // As in "OpenSSL Error[0]: error:0A000086:SSL routines::certificate verify failed".
+    let plain = text.hasPrefix("OpenSSL Error") ? text.split(separator: ":").last.map(String.init) ?? text : text
+    if complaint == nil { complaint = String(plain.drop { $0 == " " }.prefix(200)) }
+  }
+
+  /// Begins to connect. The name is resolved once more, by libmosquitto, which may wait for a name server.
+  ///
+  /// - Parameter isIPv6: the family of the addresses to try; nil for any.
+  /// - Throws: ``ExchangeError``.
+  func connect(to target: MQTTTarget, isIPv6: Bool?) throws(ExchangeError) {
+    // An address to bind to has a family, and libmosquitto takes only addresses of the broker that go with it.
+    let own = isIPv6.map { $0 ? "::" : "0.0.0.0" }
+    try check(mosquitto_connect_bind_async(client, target.host, CInt(target.port), Self.keepAlive, own))
+    _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
+  }
+
+  /// The connection's descriptor; -1 without a connection.
+  var socket: CInt { mosquitto_socket(client) }
+
+  /// `true` if something waits for room in the socket.
+  var wantsWriting: Bool { mosquitto_want_write(client) }
+
+  /// Reads and writes as much as there is. Also continues the handshake of TLS.
+  ///
+  /// - Throws: ``ExchangeError`` if the connection is lost.
+  func advance() throws(ExchangeError) {
+    // More packets than the broker could have sent meanwhile come with the next call.
+    try check(mosquitto_loop_read(client, 1))
+    if wantsWriting { try check(mosquitto_loop_write(client, 1)) }
+    try keepAlive()
+  }
+
+  /// Asks for a sign of life where it is due.
+  ///
+  /// - Throws: ``ExchangeError`` if none has come in time.
+  func keepAlive() throws(ExchangeError) { try check(mosquitto_loop_misc(client)) }
+
+  /// Sends a message that the broker has to acknowledge (QoS 1); returns its number.
+  ///
+  /// - Throws: ``ExchangeError``.
+  func publish(_ topic: String, _ payload: [UInt8], isRetained: Bool) throws(ExchangeError) -> CInt {
+    var number: CInt = 0
+    try check(mosquitto_publish(client, &number, topic, CInt(payload.count), payload, 1, isRetained))
+    return number
+  }
+
+  /// Has the broker send the messages of the topics that `filter` selects.
+  ///
+  /// - Throws: ``ExchangeError``.
+  func subscribe(_ filter: String) throws(ExchangeError) { try check(mosquitto_subscribe(client, nil, filter, 1)) }
+
+  /// Ends the connection in order, without the will. Does not wait.
+  func disconnect() { mosquitto_disconnect(client) }
+
+  /// Returns and removes what the broker has said.
+  func takeEvents() -> [Event] {
+    defer { events.removeAll(keepingCapacity: true) }
+    return events
+  }
+
+  /// The reason for the connection's end, as libmosquitto has logged it.
+  private func check(_ result: CInt) throws(ExchangeError) {
+    guard result != nightjar_MOSQ_ERR_SUCCESS, result != nightjar_MOSQ_ERR_CONN_PENDING else { return }
+    let errorNumber = errno
+    // The code of a refusal is among the events.
+    if events.contains(where: { if case .refused = $0 { true } else { false } }) { return }
+    if let complaint { throw .system(complaint) }
+    switch result {
+    case nightjar_MOSQ_ERR_ERRNO: throw .system(SystemFailure.text(errorNumber))
+    case nightjar_MOSQ_ERR_CONN_LOST: throw .system("it has ended the connection")
+    case nightjar_MOSQ_ERR_KEEPALIVE: throw .time("it gives no sign of life")
+    default: throw .system(mosquitto_strerror(result).map { String(cString: $0) } ?? "error \(result)")
+    }
+  }
+}

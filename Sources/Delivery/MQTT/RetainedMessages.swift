@@ -1,0 +1,59 @@
+/// The retained messages of one broker: those that it ought to have, and those that it has.
+///
+/// Of each topic only the newest message counts, so nothing queues up while the broker is away. What the broker has is sent
+/// anew after each connection, because a broker may come back without it.
+struct RetainedMessages {
+  /// A message; one without a payload removes the retained message of its topic.
+  struct Message: Hashable {
+    let topic: String
+    let payload: [UInt8]
+  }
+
+  /// The most topics that wait for their removal.
+  static let removalLimit = 500
+
+  private var wanted: [Message] = []
+  private var topics: Set<String> = []
+  /// The topics whose messages are to be removed.
+  private var removed: Set<String> = []
+  /// The messages that were sent during this connection.
+  private var sent: [String: [UInt8]] = [:]
+
+  /// Sets the messages that the broker ought to have, in the order in which it gets them. Topics that are not among them any
+  /// more are removed.
+  mutating func want(_ messages: [Message]) {
+    guard messages != wanted else { return }
+    let former = topics
+    wanted = messages
+    topics = Set(messages.map(\.topic))
+    for topic in former.subtracting(topics) { remove(topic) }
+    for topic in topics where removed.remove(topic) != nil { sent[topic] = nil }
+  }
+
+  /// Removes the message of a topic that is not wanted. Beyond ``removalLimit`` it stays.
+  mutating func remove(_ topic: String) {
+    guard !topics.contains(topic), removed.count < Self.removalLimit else { return }
+    removed.insert(topic)
+    sent[topic] = nil
+  }
+
+  /// Returns the next message to send, and counts it as sent; nil if the broker has all.
+  mutating func next() -> Message? {
+    let message =
+      removed.sorted().first { sent[$0] != [] }.map { Message(topic: $0, payload: []) }
+      ?? wanted.first { sent[$0.topic] != $0.payload }
+    if let message { sent[message.topic] = message.payload }
+    return message
+  }
+
+  /// Notes that the broker has a message.
+  mutating func note(_ message: Message) {
+    guard message.payload.isEmpty, removed.remove(message.topic) != nil else { return }
+    sent[message.topic] = nil
+  }
+
+  /// Forgets what the broker has: all of it, or one topic.
+  mutating func forget(_ topic: String? = nil) {
+    if let topic { sent[topic] = nil } else { sent = [:] }
+  }
+}
