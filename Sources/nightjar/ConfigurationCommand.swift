@@ -147,7 +147,7 @@ struct ConfigurationCommand: ParsableCommand {
 
 extension ApplianceConfiguration {
   /// The options that name a file without which no stream starts.
-  private static let requiredFiles = ["users", "tokens", "tls-cert", "tls-key", "webhook-key"]
+  private static let requiredFiles = ["users", "tokens", "tls-cert", "tls-key", "webhook-key", "mqtt-ca", "mqtt-login"]
 
   /// Notes files that are named and missing. A file that only its owner may look for is taken to exist. Only absolute
   /// paths are checked, because the base of a relative path is unknown.
@@ -161,6 +161,7 @@ extension ApplianceConfiguration {
         case "users": "; nightjar user add NAME --users \(ShellWord.quoted(path)) makes it"
         case "tokens": "; nightjar token add NAME --tokens \(ShellWord.quoted(path)) makes it"
         case "webhook-key": "; make a key with: echo whsec_$(openssl rand -base64 32)"
+        case "mqtt-login": "; write the user on its first line, and the password on its second"
         default: ""
         }
       faults.add(
@@ -174,7 +175,7 @@ extension ApplianceConfiguration {
   ///
   /// - Throws: the errors of a stream's start.
   fileprivate func requireCredentials() throws {
-    try events.outputs.requireKey()
+    try events.outputs.requireFiles()
     guard rtsp.isServed || api.https != nil || http.http != nil else { return }
     _ = try rtsp.usersFile()
     if api.https != nil { _ = try api.tokensFile() }

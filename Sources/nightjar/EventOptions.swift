@@ -53,4 +53,44 @@ struct EventOptions: ParsableArguments {
         has 30 seconds, and one runs at a time. An argument with a dash needs an equals sign: --event-command=-t
         """, valueName: "word"))
   var eventCommand: [String] = []
+
+  @Option(
+    help: ArgumentHelp(
+      "An MQTT broker that gets events and states, and by which Home Assistant finds the cameras.",
+      discussion: """
+        mqtts://HOST is encrypted; mqtt://HOST is not. nightjar connects again until the broker is there; of more than \
+        100 events that wait, it drops the oldest.
+        """, valueName: "url"))
+  var mqtt: String?
+
+  @Option(
+    name: .customLong("mqtt-ca"),
+    help: ArgumentHelp(
+      "The file of the authorities that may vouch for the broker of --mqtt, in PEM; the default is those of the system.",
+      valueName: "file"))
+  var mqttCA: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The file of the user at the broker of --mqtt (first line) and the password (second line).",
+      discussion: "Nobody else may read it.", valueName: "file"))
+  var mqttLogin: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The beginning of the topics at the broker of --mqtt; the default is nightjar/ and the host's name.",
+      valueName: "topic"))
+  var mqttPrefix: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The beginning of the topics by which Home Assistant finds the cameras (default: homeassistant), or none.",
+      valueName: "topic"))
+  var mqttDiscovery: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "The pictures for the broker of --mqtt: events for those of alerts (the default), a time as in 60s for more, or none.",
+      discussion: "They are of cameras with --noise, --crying or --movement.", valueName: "which"))
+  var mqttSnapshots: String?
 }

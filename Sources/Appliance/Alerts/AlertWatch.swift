@@ -1,5 +1,6 @@
 import Alerts
 import CLinux
+import Delivery
 import Glibc
 import Platform
 import Serving
@@ -17,6 +18,7 @@ final class AlertWatch: @unchecked Sendable {
 
   private let figures: ApplianceFigures
   private let history: AlertHistory
+  private let feed: LiveFeed
   private let monitor = Monitor()
   private let state: Mutex<State>
   private var thread: NamedThread?
@@ -25,8 +27,8 @@ final class AlertWatch: @unchecked Sendable {
   /// The number of looks from one measurement of the file system's room to the next, and from one write to the disk.
   private static let settlingLooks = 10
 
-  init(_ figures: ApplianceFigures, _ history: AlertHistory, _ settings: EventSettings) {
-    (self.figures, self.history) = (figures, history)
+  init(_ figures: ApplianceFigures, _ history: AlertHistory, _ feed: LiveFeed, _ settings: EventSettings) {
+    (self.figures, self.history, self.feed) = (figures, history, feed)
     state = Mutex(State(settings: settings))
   }
 
@@ -50,7 +52,7 @@ final class AlertWatch: @unchecked Sendable {
   private func run() {
     var policy = AlertPolicy(open: history.open, at: .now())
     var alerts = ApplianceAlerts()
-    var pictures = EventPictures()
+    var pictures = EventPictures(feed)
     var room: Int?
     var looks = 0
     var next = Instant.now() + Self.interval
@@ -59,18 +61,30 @@ final class AlertWatch: @unchecked Sendable {
       let (hasEnded, settings) = state.withLock { ($0.hasEnded, $0.settings) }
       if hasEnded { break }
       if looks % Self.settlingLooks == 0 { room = history.path.flatMap(Self.room) }
-      pictures.follow(settings.takesPictures ? figures.illustratedPipelines() : [:])
+      let sent = settings.outputs.mqtt.sent
+      pictures.follow(settings.takesPictures || sent != .none ? figures.illustratedPipelines() : [:])
+      let readings = figures.readings()
+      publish(readings)
       let conditions = alerts.look(
-        figures.readings(), roomOfHistory: room, errorOfHistory: history.errorNumber, at: now)
+        readings, roomOfHistory: room, errorOfHistory: history.errorNumber, at: now)
       let isQuiet = settings.quietHours?.contains(seconds: AlertClock.seconds(of: now, at: now)) ?? false
       let decisions = policy.look(conditions, at: now)
-      pictures.record(decisions, in: history, isQuiet: isQuiet, room: room, at: now)
+      pictures.record(
+        decisions, in: history, isQuiet: isQuiet, keepsPictures: settings.takesPictures, room: room, at: now)
+      if let interval = sent.interval { pictures.show(each: interval, at: now) }
       looks += 1
       if !decisions.isEmpty || looks % Self.settlingLooks == 0 { history.settle() }
       monitor.locked { _ = monitor.wait(until: next) }
       next = max(next, .now()) + Self.interval
     }
     history.settle()
+  }
+
+  /// Hands the figures to MQTT.
+  private func publish(_ readings: [CameraReading]) {
+    let levels = readings.compactMap { reading in reading.level.map { (reading.name, $0) } }
+    feed.set(
+      levels: Dictionary(levels) { $1 }, temperature: readings.lazy.compactMap(\.temperature).first)
   }
 
   /// Returns the free bytes for this user of the file system that has the file at `path`; nil if nobody knows.

@@ -3,6 +3,7 @@ import Media
 import Platform
 import RTP
 import Serving
+import Sound
 import Streaming
 
 /// One camera as the alerts see it, once a second.
@@ -30,6 +31,8 @@ struct CameraReading: Sendable {
   /// The host's temperature, as the stream's adaptation follows it; nil if none does.
   var (thermalState, temperature): (String?, Double?)
   var viewers: [Viewer] = []
+  /// The loudest level of the last second in dBFS; nil without sound.
+  var level: Double?
   /// The findings of the detectors of sound, and the time that they are about; nil without detectors.
   var heard: (finding: SoundFinding, time: Instant)?
   /// `true` if noise itself is an alert, and not only looked for on behalf of crying.
@@ -51,6 +54,7 @@ struct CameraReading: Sendable {
     let adaptation = streaming.adaptation?.status
     (thermalState, temperature) = (adaptation?.thermalState, adaptation?.temperature)
     let figures = streaming.pipeline.sound?.figures
+    level = figures.flatMap { $0.condition.isPresent && !$0.isStuck ? $0.loudest.rms : nil }
     heard = figures.flatMap { figures in figures.finding.map { ($0, figures.findingTime) } }
     alertsToNoise = streaming.alertsToNoise
     seen = streaming.pipeline.detection.findings

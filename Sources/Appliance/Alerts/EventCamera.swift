@@ -68,6 +68,11 @@ final class EventCamera: Sendable {
     }
   }
 
+  /// Returns the newest picture; nil if there is no fresh one.
+  func newestPicture(at now: Instant) -> [UInt8]? {
+    ring.pictures.withLock { pictures in pictures.last { $0.captured >= now - Self.freshness }?.bytes }
+  }
+
   /// Returns the oldest picture that was taken at `time` or later; nil if there is none yet.
   func picture(after time: Instant) -> [UInt8]? {
     ring.pictures.withLock { pictures in pictures.first { $0.captured >= time }?.bytes }

@@ -11,8 +11,14 @@ final class EventOutputs {
   private let reports = EventQueue<DeliveryReport>()
   private var plan: EventOutputPlan?
   private var senders: [EventSender] = []
+  private var mqtt: MQTTSender?
+  private let counts: DeliveryCounts
+  /// The state beside the events, for MQTT.
+  let feed = LiveFeed()
 
-  init(_ history: AlertHistory) { (self.history, first) = (history, history.lastID) }
+  init(_ history: AlertHistory, _ counts: DeliveryCounts) {
+    (self.history, first, self.counts) = (history, history.lastID, counts)
+  }
 
   /// Runs the ways out of `plan`. One that is the same as before goes on with the events that wait.
   ///
@@ -22,18 +28,27 @@ final class EventOutputs {
     let isStart = self.plan == nil
     var places = Dictionary(grouping: senders, by: \.destination)
     var new: [EventSender] = []
+    var broker = mqtt
     do {
       for outlet in try plan.outlets() {
         let former = places[outlet.destination]?.popLast()
         let place = former?.position ?? (isStart ? first : nil)
-        new.append(try EventSender(outlet, history, reports, after: place))
+        new.append(try EventSender(outlet, history, reports, counts: counts, after: place))
+      }
+      if plan.mqtt != self.plan?.mqtt {
+        broker = try plan.mqtt.map {
+          try MQTTSender(
+            $0, history, feed, reports, counts: counts, after: mqtt?.position ?? (isStart ? first : nil),
+            following: mqtt)
+        }
       }
     } catch {
       for sender in new { sender.stop() }
       throw error
     }
-    stop()
-    (self.plan, senders) = (plan, new)
+    for sender in senders { sender.stop() }
+    if broker !== mqtt { mqtt?.stop() }
+    (self.plan, senders, mqtt) = (plan, new, broker)
   }
 
   /// Returns and removes what became of events, for the log.
@@ -44,15 +59,10 @@ final class EventOutputs {
 
   /// Ends them all at the end of the program. One that hangs, as in a name server, is left behind.
   func end() {
-    let ending = senders
-    stop()
-    let deadline = Instant.now() + Self.patience
-    while !ending.allSatisfy(\.hasEnded), .now() < deadline { usleep(5000) }
-  }
-
-  /// Ends them all, without waiting.
-  func stop() {
     for sender in senders { sender.stop() }
-    senders = []
+    mqtt?.stop()
+    let deadline = Instant.now() + Self.patience
+    while !senders.allSatisfy(\.hasEnded) || mqtt?.hasEnded == false, .now() < deadline { usleep(5000) }
+    (senders, mqtt) = ([], nil)
   }
 }

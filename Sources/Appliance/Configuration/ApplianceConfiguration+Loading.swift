@@ -44,7 +44,8 @@ extension ApplianceConfiguration {
     if let error = reading.commandLineError { throw faults.errors.first ?? reading.errors.first?.error ?? error }
     for (error, lost) in reading.errors { faults.add(error, lost: lost) }
     configuration.path = path
-    configuration.warnings = variables.warnings + relativePaths(merge.cameras)
+    configuration.warnings =
+      variables.warnings + relativePaths(merge.cameras) + configuration.events.outputs.mqtt.warnings
     configuration.overridden = merge.overridden
     CameraSet(configuration, lines: merge.cameras.map(\.line)).check(&faults)
     CameraSet.omitSoundsInTheWay(of: &configuration.cameras)
@@ -68,7 +69,7 @@ extension ApplianceConfiguration {
   }
 
   private static let pathOptions: Set = [
-    "control", "users", "tokens", "tls-cert", "tls-key", "sdp", "stats-json", "trace",
+    "control", "users", "tokens", "tls-cert", "tls-key", "sdp", "stats-json", "trace", "mqtt-ca", "mqtt-login",
   ]
 
   /// The variable that names the file.

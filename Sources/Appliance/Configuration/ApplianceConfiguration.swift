@@ -104,6 +104,12 @@ package struct ApplianceConfiguration: SettingsConfiguration {
     .text(.webhookKey, .appliance, \.events.outputs.webhookKey),
     .flag(.webhookPrivate, .appliance, \.events.outputs.allowsPrivateWebhooks),
     .list(.eventCommand, .appliance, \.events.outputs.command) { $0 },
+    .text(.mqtt, .appliance, \.events.outputs.mqtt.broker, MQTTSettings.broker),
+    .text(.mqttCA, .appliance, \.events.outputs.mqtt.authorities),
+    .text(.mqttLogin, .appliance, \.events.outputs.mqtt.login),
+    .text(.mqttPrefix, .appliance, \.events.outputs.mqtt.prefix, MQTTSettings.topic),
+    .text(.mqttDiscovery, .appliance, \.events.outputs.mqtt.discovery, MQTTSettings.topic),
+    .text(.mqttSnapshots, .appliance, \.events.outputs.mqtt.snapshots, MQTTSettings.snapshots),
     .text(.duration, kind: .number, .appliance, \.duration) { text throws(ValueError) in
       try SettingValues.duration(text, within: 0.1...31_536_000, example: "10s or 5m")
     },

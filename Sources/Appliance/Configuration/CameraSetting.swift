@@ -84,6 +84,12 @@ package enum ApplianceSetting: String, CaseIterable, Hashable, Sendable {
   case webhookKey = "webhook-key"
   case webhookPrivate = "webhook-private"
   case eventCommand = "event-command"
+  case mqtt
+  case mqttCA = "mqtt-ca"
+  case mqttLogin = "mqtt-login"
+  case mqttPrefix = "mqtt-prefix"
+  case mqttDiscovery = "mqtt-discovery"
+  case mqttSnapshots = "mqtt-snapshots"
   case duration
   case statistics = "stats-json"
   case trace

@@ -12,6 +12,8 @@ package struct EventOutputSettings: Hashable, Sendable {
   package var allowsPrivateWebhooks = false
   /// The command that runs for each event: its program and its arguments; empty for none.
   package var command: [String] = []
+  /// The connection to an MQTT broker.
+  package var mqtt = MQTTSettings()
 
   /// The most webhooks: each has a thread.
   private static let webhookLimit = 4
@@ -37,23 +39,25 @@ package struct EventOutputSettings: Hashable, Sendable {
       if webhookKey != nil { faults.add("\(.webhookKey) is for \(.webhook) only") }
       if allowsPrivateWebhooks { faults.add("\(.webhookPrivate) is for \(.webhook) only") }
     }
+    mqtt.check(&faults)
     if let program = command.first, !program.hasPrefix("/") {
       faults.add(.eventCommand, "write the whole path of the program first, as in /usr/bin/logger; there is no shell")
     }
   }
 
-  /// Reads the file of the key, as a stream does at its start.
+  /// Reads the files that the settings name, as a stream does at its start.
   ///
   /// - Throws: ``ApplianceFailure``.
-  package func requireKey() throws(ApplianceFailure) { _ = try plan() }
+  package func requireFiles() throws(ApplianceFailure) { _ = try plan() }
 
   /// Reads the files that the settings name.
   ///
   /// - Throws: ``ApplianceFailure``.
   func plan() throws(ApplianceFailure) -> EventOutputPlan {
+    let mqtt = try mqtt.configuration()
     do throws(SecretFileError) {
       let key = try webhookKey.map { path throws(SecretFileError) in try WebhookKey(contentsOf: path) }
-      return EventOutputPlan(settings: self, key: key)
+      return EventOutputPlan(settings: self, key: key, mqtt: mqtt)
     } catch {
       throw ApplianceFailure(kind: error.kind, description: "--\(ApplianceSetting.webhookKey.rawValue) \(error)")
     }
@@ -64,8 +68,10 @@ package struct EventOutputSettings: Hashable, Sendable {
 struct EventOutputPlan: Hashable, Sendable {
   let settings: EventOutputSettings
   let key: WebhookKey?
+  /// The connection to an MQTT broker; nil for none.
+  let mqtt: MQTTConfiguration?
 
-  /// Returns the outlets.
+  /// Returns the outlets that take one event at a time.
   ///
   /// - Throws: `OpenSSLError`.
   func outlets() throws(OpenSSLError) -> [any EventOutlet] {

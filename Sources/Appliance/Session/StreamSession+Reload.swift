@@ -1,3 +1,4 @@
+import Delivery
 import Host
 import Platform
 import Serving
@@ -55,6 +56,7 @@ extension StreamSession {
       .reload(new, isServed: served.rtsp != nil, asked: asked, warnings: warnings, observations), at: .now())
     followTable()
     alertWatch.set(new.events)
+    outputs.feed.set(table.configuration.cameras.map(\.forMQTT))
     perform(effects)
     follow(served)
     handle(.serversFollowed)

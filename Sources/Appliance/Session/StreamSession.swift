@@ -76,8 +76,8 @@ package final class StreamSession {
     let (alerts, error) = try configuration.events.history()
     historyError = error
     control = ApplianceControl(wake, started: started, isMemoryLocked: configuration.locksMemory, alerts: alerts)
-    outputs = EventOutputs(alerts)
-    alertWatch = AlertWatch(control.figures, alerts, configuration.events)
+    outputs = EventOutputs(alerts, control.figures.deliveries)
+    alertWatch = AlertWatch(control.figures, alerts, outputs.feed, configuration.events)
   }
 
   /// A pipeline that has been stopped and may still hold its camera.
@@ -93,6 +93,7 @@ package final class StreamSession {
     // The first thread of all, so that measurements can tell it from those that frames pass through.
     try alertWatch.start()
     defer { alertWatch.stop() }
+    outputs.feed.set(configuration.cameras.map(\.forMQTT))
     try outputs.follow(configuration.events.outputs.plan())
     defer { outputs.end() }
     // A destination takes two descriptors, and a shell often allows no more than 1024.

@@ -1,3 +1,4 @@
+import Delivery
 import Encoding
 import Host
 import Media
@@ -25,6 +26,8 @@ final class ApplianceFigures: Sendable {
   }
 
   private let state: Mutex<State>
+  /// The counters of the ways out of an event.
+  let deliveries = DeliveryCounts()
 
   /// The maximum number of a camera's viewers that have lines of their own.
   static let viewerLimit = 64
@@ -103,6 +106,7 @@ final class ApplianceFigures: Sendable {
   /// Writes all present figures.
   func write(to text: inout MetricsText) {
     text.add(.buildInfo, [Program.version], 1)
+    text.add(deliveries)
     state.withLock { state in
       text.add(.reloads, [], state.reloads)
       text.add(.rtspConnections, [], state.rtspNow?.connections ?? 0)
@@ -183,6 +187,16 @@ private struct Summed<Server: AnyObject & Sendable, Counts: Summable & Sendable>
 }
 
 extension MetricsText {
+  fileprivate mutating func add(_ deliveries: DeliveryCounts) {
+    for outlet in DeliveryCounts.Outlet.allCases {
+      let totals = deliveries[outlet]
+      add(.eventsSent, [outlet.rawValue], totals.sent)
+      add(.eventFailures, [outlet.rawValue], totals.failed)
+      add(.eventsDropped, [outlet.rawValue], totals.dropped)
+    }
+    add(.mqttConnected, [], deliveries.isConnected ? 1 : 0)
+  }
+
   fileprivate mutating func add(_ reading: StreamStatus.Adaptation) {
     if let temperature = reading.temperature { add(.temperature, [reading.zone ?? ""], temperature) }
     for state in ThermalState.allCases { add(.thermalState, [state.name], state.name == reading.thermalState ? 1 : 0) }

@@ -17,6 +17,9 @@ import Testing
     ("movement", "12", "choose off, low, medium or high"),
     ("webhook", "ftp://example.org/", "write https://HOST/PATH"), ("webhook", "https://a@b/", "without a user"),
     ("event-command", "logger -t x", "write the whole path of the program first"),
+    ("mqtt", "broker.lan", "write mqtts://HOST"), ("mqtt", "mqtt://anna:secret@a", "without a user"),
+    ("mqtt-prefix", "a/#", "without +, #"), ("mqtt-discovery", "/a", "empty levels"),
+    ("mqtt-snapshots", "often", "choose events, none, or a time"),
     ("quiet-hours", "22:00", "as in 22:00-06:30"), ("quiet-hours", "22:00-22:00", "two different local times"),
   ])
   func `A setting that cannot be met is refused`(name: String, value: String, words: String) throws {
@@ -46,6 +49,48 @@ import Testing
 
       """)
     #expect(all.status == 0, "\(all.error)")
+  }
+
+  @Test func `Settings of MQTT need a broker, its certificates TLS, and a plain connection is warned about`() throws {
+    let names = [("ca", "/dev/null"), ("login", "/dev/null"), ("prefix", "a"), ("discovery", "a"), ("snapshots", "5s")]
+    let settings = names.map { #"mqtt-\#($0) = "\#($1)""# }
+    let without = try Self.check("source = \"test\"\n" + settings.joined(separator: "\n") + "\n")
+    #expect(without.status == 65)
+    for (name, _) in names { #expect(without.error.contains("mqtt-\(name) is for mqtt only"), "\(without.error)") }
+    let plain = try Self.check("mqtt = \"mqtt://a\"\nmqtt-ca = \"/dev/null\"\nsource = \"test\"\n")
+    #expect(plain.status == 65 && plain.error.contains("for mqtts:// only"), "\(plain.error)")
+    for (url, warning) in [
+      ("mqtt://broker.lan", "reads the password, events and pictures"), ("mqtts://broker.lan", nil),
+      ("mqtt://localhost", nil),
+    ] {
+      let check = try Self.check("mqtt = \"\(url)\"\nmqtt-login = \"/dev/null\"\nsource = \"test\"\n")
+      #expect(check.status == 0, "\(check.error)")
+      if let warning {
+        #expect(check.error.contains(warning), "\(check.error)")
+      } else {
+        #expect(check.error.isEmpty, "\(check.error)")
+      }
+    }
+    let missing = try Self.check("mqtt = \"mqtt://localhost\"\nmqtt-login = \"/no/such/file\"\nsource = \"test\"\n")
+    #expect(missing.status == 66 && missing.error.contains("there is no file /no/such/file"), "\(missing.error)")
+  }
+
+  @Test func `The files of MQTT are read strictly`() throws {
+    let directory = try TemporaryDirectory()
+    let login = try directory.write("anna\nsecret\n".utf8, as: "login")
+    let authority = try directory.write("no certificate".utf8, as: "ca.pem")
+    func check(_ text: String) throws -> Subprocess.Result {
+      let file = try directory.write((text + "\nsource = \"test\"\n").utf8, as: "box.toml")
+      return try Subprocess.run([nightjarPath, "config", "check", "--strict", "--config", file], in: directory)
+    }
+    chmod(login, 0o644)
+    let exposed = try check("mqtt = \"mqtt://localhost\"\nmqtt-login = \"\(login)\"")
+    #expect(
+      exposed.status == 66 && exposed.error.contains("--mqtt-login \(login): other users may read"), "\(exposed.error)")
+    chmod(login, 0o600)
+    #expect(try check("mqtt = \"mqtt://localhost\"\nmqtt-login = \"\(login)\"").status == 0)
+    let empty = try check("mqtt = \"mqtts://localhost\"\nmqtt-ca = \"\(authority)\"")
+    #expect(empty.status == 66 && empty.error.contains("it has no certificate in PEM"), "\(empty.error)")
   }
 
   @Test func `Masks without movement are refused, and all settings together are good`() throws {

@@ -76,7 +76,7 @@ import Testing
   /// A build without x264 has no presets of x264.
   private func usable(_ text: String) -> String {
     // Files that are named have to be there.
-    let text = text.replacing(/(?m)^((?:users|tokens|tls-cert|tls-key|webhook-key) = )".*"$/) {
+    let text = text.replacing(/(?m)^((?:users|tokens|tls-cert|tls-key|webhook-key|mqtt-ca|mqtt-login) = )".*"$/) {
       "\($0.output.1)\"/dev/null\""
     }
     #if X264

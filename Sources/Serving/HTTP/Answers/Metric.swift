@@ -14,6 +14,10 @@ package enum Metric: String, CaseIterable, Sendable {
   case failedLogins = "nightjar_failed_logins_total"
   case connectionsRefused = "nightjar_connections_refused_total"
   case browserPortRefused = "nightjar_browser_port_refused_total"
+  case eventsSent = "nightjar_events_sent_total"
+  case eventFailures = "nightjar_event_failures_total"
+  case eventsDropped = "nightjar_events_dropped_total"
+  case mqttConnected = "nightjar_mqtt_connected"
 
   // A camera.
   case healthy = "nightjar_camera_healthy"
@@ -119,14 +123,15 @@ package enum Metric: String, CaseIterable, Sendable {
     case .thermalState: ["state"]
     case .failedLogins, .connectionsRefused: ["server"]
     case .browserPortRefused: ["cause"]
+    case .eventsSent, .eventFailures, .eventsDropped: ["outlet"]
     case .state: ["camera", "state"]
     case .dropped: ["camera", "cause"]
     case .stageLatency: ["camera", "stage"]
     case .encoderInfo: ["camera", "encoder"]
     case .viewers, .pictures: ["camera", "kind"]
     case .viewerLoss, .viewerJitter, .viewerRoundTrip: ["camera", "viewer"]
-    case .reloads, .rtspConnections, .rtspSessions, .rtspRequests, .rtspRequestsRefused, .processStart, .processCPU,
-      .processMemory, .processVirtualMemory, .processDescriptors, .processDescriptorLimit:
+    case .reloads, .rtspConnections, .rtspSessions, .rtspRequests, .rtspRequestsRefused, .mqttConnected, .processStart,
+      .processCPU, .processMemory, .processVirtualMemory, .processDescriptors, .processDescriptorLimit:
       []
     default: ["camera"]
     }
@@ -146,6 +151,11 @@ package enum Metric: String, CaseIterable, Sendable {
     case .failedLogins: "Logins with a wrong name, password or token."
     case .connectionsRefused: "Connections refused because there were too many."
     case .browserPortRefused: "Datagrams and connections refused at the port of browsers."
+    case .eventsSent: "Events that the webhooks, the command or the MQTT broker have taken."
+    case .eventFailures:
+      "Attempts to send events that failed or were refused; for MQTT, connections that failed or were lost."
+    case .eventsDropped: "Events dropped because too many waited."
+    case .mqttConnected: "1 while the MQTT broker has nightjar as a client, otherwise 0."
     case .healthy: "1 if the camera's stream is healthy by /healthz, otherwise 0."
     case .state: "1 for the camera's state by /healthz, and 0 for the other states."
     case .losses: "Losses of the camera."
