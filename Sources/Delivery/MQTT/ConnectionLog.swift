@@ -2,28 +2,36 @@ import Platform
 
 /// The decision which ends and beginnings of a connection the log tells: changes, and not each attempt.
 struct ConnectionLog {
-  /// The last failure that was told.
+  /// A failure that was told.
   private enum Told { case unreachable, refused }
+
+  /// The time after which a connection that is lost was a good one.
+  static let stable = Duration.seconds(10)
 
   private let name: String
   private let reports: EventQueue<DeliveryReport>
+  /// The last failure that was told, if no connection was told since.
   private var told: Told?
-  private var wasConnected = false
+  /// `true` if some connection was told, and if the present one was.
+  private var (wasConnected, isConnected) = (false, false)
+  /// `true` if the last connection was lost at once: the next one is told only once it is stable.
+  private var isShaky = false
   private var dropped: UInt64 = 0
 
   init(_ name: String, _ reports: EventQueue<DeliveryReport>) { (self.name, self.reports) = (name, reports) }
 
-  /// Notes that the connection stands.
-  mutating func connected() {
-    if told != nil || !wasConnected {
-      let lost = dropped > 0 ? ", without the \(dropped) events that were dropped" : ""
-      add("\(name): connected\(wasConnected ? " again" : "")\(lost)", isWarning: false)
-    }
-    (told, wasConnected, dropped) = (nil, true, 0)
+  /// Notes that the broker has acknowledged messages, in a connection of this age.
+  mutating func connected(for age: Duration) {
+    guard !isConnected, !isShaky || age >= Self.stable else { return }
+    let lost = dropped > 0 ? ", without the \(dropped) events that were dropped" : ""
+    add("\(name): connected\(wasConnected ? " again" : "")\(lost)", isWarning: false)
+    (told, wasConnected, isConnected, isShaky, dropped) = (nil, true, true, false, 0)
   }
 
-  /// Notes that an attempt has failed, or that the connection is lost.
-  mutating func failed(_ reason: String) {
+  /// Notes that an attempt has failed, or that a connection of this age is lost.
+  mutating func failed(_ reason: String, after age: Duration) {
+    isConnected = false
+    if age > .zero { isShaky = age < Self.stable }
     guard told == nil else { return }
     told = .unreachable
     add("\(name): \(reason); nightjar tries again", isWarning: true)
@@ -31,6 +39,7 @@ struct ConnectionLog {
 
   /// Notes that the broker does not want the connection.
   mutating func refused(_ reason: String) {
+    isConnected = false
     guard told != .refused else { return }
     told = .refused
     add("\(name): \(reason); nightjar tries again", isWarning: true)

@@ -33,8 +33,6 @@ package final class MQTTSender: Sendable {
     package init() {}
   }
 
-  /// The time after which a connection that is lost was a good one.
-  private static let stable = Duration.seconds(10)
   /// The time that the last message may take.
   private static let farewell = Duration.milliseconds(300)
   /// The time in which a former sender ends its connection.
@@ -115,8 +113,8 @@ package final class MQTTSender: Sendable {
       switch ending {
       case .stopped: return
       case .lost(let error, let duration):
-        log.failed(error.reason)
-        if duration >= Self.stable { delays.lost.reset() }
+        log.failed(error.reason, after: duration)
+        if duration >= ConnectionLog.stable { delays.lost.reset() }
         if duration > .zero { delays.refused.reset() }
         delay = delays.lost.failed()
       case .refused(let reason):
@@ -162,7 +160,6 @@ package final class MQTTSender: Sendable {
         if let refusal = try open(client) { return .refused(refusal) }
         started = .now()
         counts.setConnected(true)
-        log.connected()
         try session.begin(client)
         try serve(client, &session, &log)
         return .stopped
@@ -189,7 +186,8 @@ package final class MQTTSender: Sendable {
       let isInHandshake = isReached && configuration.target.isSecure
       let limit = isInHandshake ? min(deadline, now + .milliseconds(20)) : deadline
       let isReady = try wait(client, isWriting: isInHandshake ? false : !isReached || client.wantsWriting, until: limit)
-      if isReady, !isReached {
+      // A connection that is lost within the handshake is no error to libmosquitto.
+      if isReady, !isReached || isInHandshake {
         try Self.requireConnection(client.socket)
         isReached = true
       }
@@ -208,6 +206,7 @@ package final class MQTTSender: Sendable {
   private func serve(
     _ client: MosquittoClient, _ session: inout MQTTSession, _ log: inout ConnectionLog
   ) throws(ExchangeError) {
+    let started = Instant.now()
     while true {
       if stopping.hasFired() {
         try end(client, session)
@@ -226,6 +225,7 @@ package final class MQTTSender: Sendable {
       for event in client.takeEvents() {
         switch event {
         case .acknowledged(let number):
+          log.connected(for: .now() - started)
           guard let alert = session.acknowledged(number) else { continue }
           lastFinished.store(alert.id, ordering: .relaxed)
           counts.count(.mqtt) { $0.sent += 1 }
@@ -270,8 +270,15 @@ package final class MQTTSender: Sendable {
   private static func requireConnection(_ socket: CInt) throws(ExchangeError) {
     var (error, size): (CInt, socklen_t) = (0, 4)
     guard getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0, error == 0 else {
-      throw .system("connect: \(SystemFailure.text(error == 0 ? errno : error))")
+      throw .system("\(SystemFailure.text(error == 0 ? errno : error))")
     }
+    // TLS has tried to write before, and has got the error in this place.
+    var address = sockaddr_storage()
+    size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let isConnected = withUnsafeMutableBytes(of: &address) { bytes in
+      bytes.baseAddress.map { getpeername(socket, $0.assumingMemoryBound(to: sockaddr.self), &size) } == 0
+    }
+    guard isConnected else { throw .system("it does not take the connection") }
   }
 
   /// Returns the meaning of a code of MQTT 3.1.1 section 3.2.2.3.

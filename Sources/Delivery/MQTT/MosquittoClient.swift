@@ -104,8 +104,16 @@ final class MosquittoClient {
 
   private func note(_ text: String) {
     // As in "OpenSSL Error[0]: error:0A000086:SSL routines::certificate verify failed".
-    let plain = text.hasPrefix("OpenSSL Error") ? text.split(separator: ":").last.map(String.init) ?? text : text
-    if complaint == nil { complaint = String(plain.drop { $0 == " " }.prefix(200)) }
+    guard complaint == nil else { return }
+    let isOfOpenSSL = text.hasPrefix("OpenSSL Error")
+    let plain = isOfOpenSSL || text.hasPrefix("Error:") ? text.split(separator: ":").last ?? text[...] : text[...]
+    complaint = Self.plain(plain)
+  }
+
+  /// Returns a sentence, which may have a line feed, as a part of another one.
+  private static func plain(_ text: Substring) -> String {
+    let words = text.drop { $0 == " " }.prefix { !$0.isNewline }.prefix(200)
+    return String(words.hasSuffix(".") ? words.dropLast() : words)
   }
 
   /// Begins to connect. The name is resolved once more, by libmosquitto, which may wait for a name server.
@@ -174,7 +182,7 @@ final class MosquittoClient {
     case nightjar_MOSQ_ERR_ERRNO: throw .system(SystemFailure.text(errorNumber))
     case nightjar_MOSQ_ERR_CONN_LOST: throw .system("it has ended the connection")
     case nightjar_MOSQ_ERR_KEEPALIVE: throw .time("it gives no sign of life")
-    default: throw .system(mosquitto_strerror(result).map { String(cString: $0) } ?? "error \(result)")
+    default: throw .system(mosquitto_strerror(result).map { Self.plain(String(cString: $0)[...]) } ?? "error \(result)")
     }
   }
 }
