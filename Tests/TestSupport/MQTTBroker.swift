@@ -118,7 +118,9 @@ package final class MQTTListener {
   package func texts(_ topic: String) -> [String] { messages.filter { $0.topic == topic }.map(\.text) }
 
   static func messages(of text: String) -> [Message] {
-    text.split(separator: "\n").compactMap { line in
+    // The last line may not be whole yet.
+    let lines = text.lastIndex(of: "\n").map { text[...$0] } ?? ""
+    return lines.split(separator: "\n").compactMap { line in
       // What -d writes has other words.
       let words = line.split(separator: " ", omittingEmptySubsequences: false)
       guard words.count == 5, let time = Double(words[0]), let qos = Int(words[2]) else { return nil }

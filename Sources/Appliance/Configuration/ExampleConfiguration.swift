@@ -87,11 +87,11 @@ package enum ExampleConfiguration {
     #webhook-key = "/etc/nightjar/webhook.key"
     #webhook-private = true
     #event-command = ["/usr/bin/logger", "-t", "nursery"]
-    # Tell an MQTT broker of events and states, and so Home Assistant: mqtts://HOST, or mqtt://HOST, which is not encrypted.
-    # The file of mqtt-ca has the certificate of the broker's authority. That of mqtt-login, which nobody else may read, has
-    # the user on its first line, and the password on its second. The topics begin with mqtt-prefix, by default nightjar/HOST,
-    # and those for Home Assistant with mqtt-discovery, or there are "none". Pictures go with each alert, also at an
-    # interval as in "60s", or "none".
+    # Tell an MQTT broker of events and states, and so Home Assistant: mqtts://HOST, or mqtt://HOST, which is not
+    # encrypted. The file of mqtt-ca has the certificate of the broker's authority. That of mqtt-login, which nobody else
+    # may read, has the user on its first line, and the password on its second. The topics begin with mqtt-prefix, by
+    # default nightjar/HOST, and those for Home Assistant with mqtt-discovery, unless that is "none". Pictures go with
+    # each alert ("events"), also at an interval as in "60s", or "none" goes.
     #mqtt = "mqtts://broker.example.org"
     #mqtt-ca = "/etc/nightjar/broker-ca.crt"
     #mqtt-login = "/etc/nightjar/mqtt.login"

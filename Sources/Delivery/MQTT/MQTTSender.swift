@@ -207,11 +207,13 @@ package final class MQTTSender: Sendable {
     _ client: MosquittoClient, _ session: inout MQTTSession, _ log: inout ConnectionLog
   ) throws(ExchangeError) {
     let started = Instant.now()
+    var isHeard = false
     while true {
       if stopping.hasFired() {
         try end(client, session)
         return
       }
+      if isHeard { log.connected(for: .now() - started) }
       note(dropped: session.takeDropped(), &log)
       try session.send(client, at: .now())
       // Looks at the figures, and at the broker's signs of life, once a second.
@@ -225,7 +227,7 @@ package final class MQTTSender: Sendable {
       for event in client.takeEvents() {
         switch event {
         case .acknowledged(let number):
-          log.connected(for: .now() - started)
+          isHeard = true
           guard let alert = session.acknowledged(number) else { continue }
           lastFinished.store(alert.id, ordering: .relaxed)
           counts.count(.mqtt) { $0.sent += 1 }

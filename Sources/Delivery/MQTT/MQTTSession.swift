@@ -110,8 +110,8 @@ struct MQTTSession {
   /// Takes a message of others: of Home Assistant, which starts, or of an earlier run of the program.
   mutating func take(topic: String, payload: [UInt8], isRetained: Bool, at now: Instant) {
     if topic == configuration.topics.status {
-      // The will of a connection that the broker has given up only now.
-      guard payload != Array("online".utf8), now >= nextStatus else { return }
+      // The will of a connection that the broker has given up only now. A retained one is from before this connection.
+      guard payload != Array("online".utf8), !isRetained, now >= nextStatus else { return }
       nextStatus = now + Self.pause
       retained.forget(topic)
     } else if topic == state.discovery?.birthTopic {
