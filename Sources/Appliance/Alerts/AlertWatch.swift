@@ -64,7 +64,8 @@ final class AlertWatch: @unchecked Sendable {
       let sent = settings.outputs.mqtt.sent
       pictures.follow(settings.takesPictures || sent != .none ? figures.illustratedPipelines() : [:])
       let readings = figures.readings()
-      publish(readings)
+      // Without MQTT, nothing is allocated for it.
+      if feed.isFollowed { publish(readings) }
       let conditions = alerts.look(
         readings, roomOfHistory: room, errorOfHistory: history.errorNumber, at: now)
       let isQuiet = settings.quietHours?.contains(seconds: AlertClock.seconds(of: now, at: now)) ?? false

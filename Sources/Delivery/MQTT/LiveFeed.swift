@@ -73,6 +73,9 @@ package final class LiveFeed: Sendable {
     for wake in woken { wake.fire() }
   }
 
+  /// `true` if anybody follows.
+  package var isFollowed: Bool { state.withLock { !$0.followers.isEmpty } }
+
   /// The present state.
   var reading: Reading { state.withLock { $0.reading } }
 
