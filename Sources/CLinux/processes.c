@@ -1,6 +1,7 @@
 #define _GNU_SOURCE
 #include "nightjar_processes.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <spawn.h>
 #include <sys/syscall.h>
@@ -30,3 +31,5 @@ int nightjar_spawn(const char *path, char *const arguments[], char *const enviro
 }
 
 int nightjar_process_descriptor(pid_t process) { return (int)syscall(SYS_pidfd_open, process, 0); }
+
+int nightjar_pipe(int ends[2]) { return pipe2(ends, O_CLOEXEC); }

@@ -33,9 +33,7 @@ package struct EventCommand: EventOutlet {
   package func deliver(_ alert: Alert, stop: borrowing Interrupt) -> DeliveryOutcome {
     guard let path = words.first, let json = alert.json else { return .refused("its JSON cannot be written") }
     do throws(SystemFailure) {
-      var input = try Pipe()
-      // An event is smaller than the smallest pipe.
-      try FileDescriptor.write((json + [0x0A]).span.bytes, to: input.writing)
+      var input = try Pipe(json + [0x0A])
       input.endWriting()
       var output = try Pipe()
       var process = pid_t()
@@ -130,27 +128,5 @@ package struct EventCommand: EventOutlet {
     let strings = words.map { strdup($0) }
     defer { for string in strings { free(string) } }
     return body(strings + [nil])
-  }
-
-  /// A pipe(2) that no other program inherits.
-  private struct Pipe: ~Copyable {
-    private let exit: FileDescriptor
-    private var entry: FileDescriptor?
-    /// The descriptor to read from.
-    var reading: CInt { exit.number }
-    /// The descriptor to write to, until ``endWriting()``.
-    let writing: CInt
-
-    init() throws(SystemFailure) {
-      var ends: [CInt] = [-1, -1]
-      try syscall("pipe") { pipe(&ends) }
-      for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-      exit = FileDescriptor(owning: ends[0])
-      entry = FileDescriptor(owning: ends[1])
-      writing = ends[1]
-    }
-
-    /// Ends the input of the pipe, so that its reader meets the end.
-    mutating func endWriting() { entry = nil }
   }
 }

@@ -20,7 +20,6 @@ package enum CommandOutput {
   package static func run(
     _ words: [String], input: [UInt8] = [], patience: Duration, withErrors: Bool = true
   ) -> (status: CInt, text: String)? {
-    precondition(input.count <= 4096)
     guard var outputs = try? Pipe(), var inputs = try? Pipe(input) else { return nil }
     inputs.endWriting()
     var actions = posix_spawn_file_actions_t()
@@ -73,29 +72,5 @@ package enum CommandOutput {
       }
       if bytes.count < limit { bytes += part[..<count] }
     }
-  }
-
-  /// A pipe(2) that no other program inherits.
-  private struct Pipe: ~Copyable {
-    private let exit: FileDescriptor
-    private var entry: FileDescriptor?
-    /// The descriptor to read from.
-    var reading: CInt { exit.number }
-    /// The descriptor to write to, until ``endWriting()``.
-    let writing: CInt
-
-    /// Creates a pipe that holds `content`.
-    init(_ content: [UInt8] = []) throws(SystemFailure) {
-      var ends: [CInt] = [-1, -1]
-      try syscall("pipe") { pipe(&ends) }
-      for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-      exit = FileDescriptor(owning: ends[0])
-      entry = FileDescriptor(owning: ends[1])
-      writing = ends[1]
-      if !content.isEmpty { _ = write(writing, content, content.count) }
-    }
-
-    /// Ends the input of the pipe, so that its reader meets the end.
-    mutating func endWriting() { entry = nil }
   }
 }

@@ -1,4 +1,4 @@
-// Other programs.
+// Other programs, and pipes to them.
 #ifndef NIGHTJAR_PROCESSES_H
 #define NIGHTJAR_PROCESSES_H
 
@@ -11,5 +11,8 @@ int nightjar_spawn(const char *path, char *const arguments[], char *const enviro
 
 // A close-on-exec descriptor that is readable once the process has ended (pidfd_open(2)); -1 and errno.
 int nightjar_process_descriptor(pid_t process);
+
+// A pipe whose two ends are close-on-exec from the beginning, so that no other thread's child has them: pipe2(2).
+int nightjar_pipe(int ends[2]);
 
 #endif
