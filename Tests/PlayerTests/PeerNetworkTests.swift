@@ -55,6 +55,44 @@
       #expect(figures.keyFramesDecoded > before.keyFramesDecoded, "\(figures)")
     }
 
+    /// Whether a test may have a network of its own.
+    private static let hasNamespaces: Bool = {
+      guard let directory = try? TemporaryDirectory() else { return false }
+      return (try? Subprocess.run(["unshare", "-rn", "ip", "link", "set", "lo", "up"], in: directory))?.status == 0
+    }()
+
+    @Test(.enabled(if: hasNamespaces, "needs user namespaces"))
+    func `a host that has IPv6 alone is watched by IPv6`() throws {
+      let directory = try TemporaryDirectory()
+      let peer = URL(fileURLWithPath: #filePath).deletingLastPathComponent().path + "/Clients/peer.py"
+      let script = """
+        cd '\(directory.url.path)'
+        ip link set lo up && ip addr add fd00:9:8::7/128 dev lo || exit 90
+        echo 'correct horse' | '\(nightjarPath)' user add anna --users users > /dev/null || exit 91
+        '\(nightjarPath)' stream --source test --audio test --size 320x240 --https '[fd00:9:8::7]:8443' \
+          --users users --control none 2> log &
+        stream=$!
+        for i in $(seq 600); do grep -q '^https ' log && break; sleep 0.1; done
+        /usr/bin/python3 '\(peer)' 'https://[fd00:9:8::7]:8443/whep' seconds=4 'login=anna:correct horse'
+        status=$?
+        kill $stream
+        wait $stream
+        cat log >&2
+        exit $status
+        """
+      let result = try Subprocess.run(
+        ["unshare", "-rn", "sh", "-c", script], in: directory,
+        environment: ["STATE_DIRECTORY": directory.path("state")], limit: 200)
+      try #require(result.status == 0, "\(result.error)")
+      let told = try #require(JSONSerialization.jsonObject(with: result.output) as? [String: Any])
+      let frames = try #require(told["frames"] as? [String: Int], "\(told)")
+      #expect(frames["video", default: 0] > 15 && frames["audio", default: 0] > 25, "\(told)")
+      let answer = try #require(told["answer"] as? String)
+      let candidates = answer.components(separatedBy: "\r\n").filter { $0.hasPrefix("a=candidate:") }
+      #expect(!candidates.isEmpty && candidates.allSatisfy { $0.contains(" fd00:9:8::7 ") }, "\(candidates)")
+      #expect(result.error.contains("fd00:9:8::7"), "\(result.error)")
+    }
+
     @Test func `a handshake gets through a network that loses every fifth datagram`() throws {
       let (program, relay) = try program()
       relay.loss = 0.2

@@ -27,8 +27,7 @@
       viewer.send(SIGKILL)
       #expect(
         eventually { process.errorSoFar.contains(/viewer mjpeg http [0-9.:]+ left after [0-9]+ s: [0-9]+ pictures\n/) })
-      // By the control socket too, and one picture alone is nobody's stream.
-      _ = try program.curl([], "/snapshot.jpg")
+      // By the control socket too.
       let local = try Subprocess(
         [
           "curl", "-sS", "--max-time", "120", "-o", "/dev/null", "--unix-socket", program.directory.path("control"),
@@ -41,6 +40,22 @@
       let left = "viewer mjpeg unix this host left after "
       #expect(eventually { process.log.lines.count { $0.hasPrefix(left) && $0.hasSuffix(" pictures") } == 1 })
       #expect(process.errorSoFar.components(separatedBy: " is watching").count == 3, "\(process.errorSoFar)")
+    }
+
+    @Test func `who takes single pictures is a viewer, told once and counted by pictures`() throws {
+      let program = try LookedAtProgram()
+      let sizes = try (0..<3).map { _ in try program.curl([], "/snapshot.jpg").body.count }
+      let list = try viewers(program).filter { $0["kind"] as? String != "destination" }
+      let viewer = try #require(list.first)
+      #expect(list.count == 1 && viewer["kind"] as? String == "snapshot", "\(list)")
+      #expect(viewer["transport"] as? String == "http" && viewer["address"] as? String == "127.0.0.1", "\(viewer)")
+      #expect(viewer["packets"] as? Int == 3 && viewer["bytes"] as? Int == sizes.reduce(0, +), "\(viewer) \(sizes)")
+      let isTold = eventually {
+        program.process.log.lines.filter { $0.hasPrefix("viewer snapshot ") } == [
+          "viewer snapshot http 127.0.0.1 takes pictures"
+        ]
+      }
+      #expect(isTold, "\(program.process.errorSoFar)")
     }
 
     @Test(.enabled(if: PictureTests.address != nil))
