@@ -5,10 +5,13 @@
 #define OPENSSL_API_COMPAT 30000
 #define OPENSSL_NO_DEPRECATED
 #include <openssl/bio.h>
+#include <openssl/core_names.h>
 #include <openssl/crypto.h>
+#include <openssl/ecdsa.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
+#include <openssl/params.h>
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/ssl.h>
@@ -64,6 +67,23 @@ static const uint64_t nightjar_op_no_ticket = SSL_OP_NO_TICKET;
 static const uint64_t nightjar_op_no_query_mtu = SSL_OP_NO_QUERY_MTU;
 
 static inline EVP_PKEY *nightjar_generate_p256(void) { return EVP_EC_gen("P-256"); }
+
+// Returns the public key of an uncompressed point on P-256; NULL for one that is not on the curve.
+static inline EVP_PKEY *nightjar_p256_public_key(const unsigned char *point, size_t count) {
+  OSSL_PARAM parameters[] = {
+      OSSL_PARAM_construct_utf8_string(OSSL_PKEY_PARAM_GROUP_NAME, (char *)"P-256", 0),
+      OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, (void *)point, count), OSSL_PARAM_construct_end()};
+  EVP_PKEY *key = NULL;
+  EVP_PKEY_CTX *context = EVP_PKEY_CTX_new_from_name(NULL, "EC", NULL);
+  if (context != NULL && EVP_PKEY_fromdata_init(context) == 1)
+    EVP_PKEY_fromdata(context, &key, EVP_PKEY_PUBLIC_KEY, parameters);
+  EVP_PKEY_CTX_free(context);
+  return key;
+}
+
+static inline int nightjar_gcm_get_tag(EVP_CIPHER_CTX *context, int count, unsigned char *tag) {
+  return EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_AEAD_GET_TAG, count, tag);
+}
 
 static inline BIO *nightjar_memory_bio(void) { return BIO_new(BIO_s_mem()); }
 

@@ -30,6 +30,23 @@ import Testing
         == "750c783e6ab0b503eaa86e310a5db738")
   }
 
+  @Test func `derived keys are those of RFC 5869, appendices A.1 to A.3`() {
+    func derived(_ input: [UInt8], _ salt: [UInt8], _ info: [UInt8], _ count: Int) -> String {
+      hex(HashFunction.sha256.derivedKey(of: input, salt: salt, info: info, count: count))
+    }
+    let input = [UInt8](repeating: 0x0b, count: 22)
+    #expect(
+      derived(input, Array(0x00...0x0c), Array(0xf0...0xf9), 42)
+        == "3cb25f25faacd57a90434f64d0362f2a2d2d0a90cf1a5a4c5db02d56ecc4c5bf34007208d5b887185865")
+    #expect(
+      derived(Array(0x00...0x4f), Array(0x60...0xaf), Array(0xb0...0xff), 82)
+        == "b11e398dc80327a1c8e7f78c596a49344f012eda2d4efad8a050cc4c19afa97c59045a99cac7827271cb41c65e590e09"
+        + "da3275600c2f09b8367793a9aca3db71cc30c58179ec3e87c14c01d5c1f3434f1d87")
+    #expect(
+      derived(input, [], [], 42)
+        == "8da4e775a563c18f715f802a063c5a31b8a11f5c5ee1879ec3454e5f3c738d2d9d201395faa4b61a96c8")
+  }
+
   @Test func `secrets are compared as a whole, and random ones differ`() {
     let secret = Secrets.randomBytes(32)
     #expect(secret.count == 32 && secret != Secrets.randomBytes(32))
