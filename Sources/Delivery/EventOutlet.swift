@@ -12,8 +12,15 @@ package protocol EventOutlet: Sendable {
   /// The name of its thread.
   var threadName: String { get }
 
+  /// Returns `false` for an event that is passed over, now that its turn has come.
+  func wants(_ alert: Alert) -> Bool
+
   /// Tries to deliver an event, and returns early once `stop` has fired. Blocks.
   func deliver(_ alert: Alert, stop: borrowing Interrupt) -> DeliveryOutcome
+}
+
+extension EventOutlet {
+  package func wants(_ alert: Alert) -> Bool { true }
 }
 
 /// The result of one attempt to deliver an event.
@@ -24,6 +31,13 @@ package enum DeliveryOutcome: Hashable, Sendable {
   case refused(String)
   /// There is no answer now, and a later attempt may succeed.
   case failed(String)
+  /// The other side wants no attempt within that time.
+  case postponed(String, Duration)
+
+  /// The same without a time.
+  var plain: DeliveryOutcome {
+    if case .postponed(let reason, _) = self { .failed(reason) } else { self }
+  }
 }
 
 /// A line about a way out, for the log.

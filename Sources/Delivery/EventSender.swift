@@ -73,9 +73,14 @@ package final class EventSender: Sendable {
       let dropped = waiting.takeDropped()
       log.dropped(dropped, reports)
       counts.count(outlet.kind) { $0.dropped += dropped }
+      guard outlet.wants(alert) else {
+        waiting.finish(alert)
+        lastFinished.store(alert.id, ordering: .relaxed)
+        continue
+      }
       let outcome = outlet.deliver(alert, stop: stopping)
       guard !stopping.hasFired() else { break }
-      log.note(outcome, reports)
+      log.note(outcome.plain, reports)
       counts.count(outlet.kind) { if outcome == .delivered { $0.sent += 1 } else { $0.failed += 1 } }
       switch outcome {
       case .delivered, .refused:
@@ -84,6 +89,8 @@ package final class EventSender: Sendable {
         backOff.reset()
       case .failed:
         _ = stopping.wait(until: .now() + backOff.failed())
+      case .postponed(_, let delay):
+        _ = stopping.wait(until: .now() + max(delay, backOff.failed()))
       }
     }
   }
