@@ -97,7 +97,8 @@ let package = Package(
     target(
       "Serving",
       [
-        "Streaming", "WebRTC", "RTSP", "SRTP", "RTP", "TLS", "Alerts", "Media", "Platform", "CLinux", "CQREncode",
+        "Streaming", "WebRTC", "RTSP", "SRTP", "RTP", "TLS", "Delivery", "Alerts", "Media", "Platform", "CLinux",
+        "CQREncode",
         .product(name: "Hummingbird", package: "hummingbird"),
         .product(name: "HummingbirdCore", package: "hummingbird"),
         .product(name: "NIOCore", package: "swift-nio"),

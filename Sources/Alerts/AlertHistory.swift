@@ -104,6 +104,9 @@ package final class AlertHistory: Sendable {
     }
   }
 
+  /// Returns `true` if somebody has acknowledged the alert that began with the event `id`.
+  package func isAcknowledged(_ id: UInt64) -> Bool { state.withLock { $0.acknowledged.contains(id) } }
+
   /// Returns the newest events, at most `count`, oldest first.
   package func newest(_ count: Int) -> [Alert] { state.withLock { $0.alerts.suffix(max(0, count)) } }
 

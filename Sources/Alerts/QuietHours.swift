@@ -63,4 +63,19 @@ package enum AlertClock {
     let two = numbers.map { $0 < 10 ? "0\($0)" : "\($0)" }
     return "\(parts.tm_year + 1900)-\(two[0])-\(two[1])T\(two[2]):\(two[3]):\(two[4])Z"
   }
+
+  /// Returns the seconds since 1970 of a text as ``text(_:)`` writes it; nil for another text.
+  package static func seconds(of text: String) -> Int64? {
+    let words = text.split { "-T:Z".contains($0) }
+    let numbers = words.compactMap { word in
+      word.utf8.allSatisfy { (0x30...0x39).contains($0) } ? Int32(word) : nil
+    }
+    guard numbers.count == 6, words.count == 6, numbers[0] < 10_000 else { return nil }
+    var parts = tm()
+    (parts.tm_year, parts.tm_mon, parts.tm_mday) = (numbers[0] - 1900, numbers[1] - 1, numbers[2])
+    (parts.tm_hour, parts.tm_min, parts.tm_sec) = (numbers[3], numbers[4], numbers[5])
+    // A text of the same time is the same text.
+    let seconds = Int64(timegm(&parts))
+    return self.text(seconds) == text ? seconds : nil
+  }
 }

@@ -33,6 +33,7 @@ import Testing
     let alerts = history.newest(10)
     #expect(alerts.map(\.state) == [.began, .began, .ended] && alerts[2].of == 1 && alerts[2].quiet)
     #expect(try history.acknowledge(nil, by: "anna").map(\.of) == [2])
+    #expect(history.isAcknowledged(2) && !history.isAcknowledged(1))
     #expect(try history.acknowledge(nil, by: "anna").isEmpty)
     #expect(try history.acknowledge(1, by: "anna").map(\.of) == [1])
     #expect(throws: AcknowledgementError.unknown(3)) { try history.acknowledge(3, by: "anna") }

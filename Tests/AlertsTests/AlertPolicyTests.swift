@@ -87,4 +87,18 @@ import Testing
     "", "22:00", "22:00-22:00", "24:00-06:00", "22:60-06:00", "22-6", "2200-0630", "-1:00-02:00", "1:5-2:00",
   ])
   func `Quiet hours of another form are refused`(text: String) { #expect(QuietHours(text: text) == nil) }
+
+  @Test func `A time that was written is read again, and no other text`() throws {
+    for seconds: Int64 in [0, 951_782_399, 951_782_400, 1_764_001_234, 4_102_444_800] {
+      #expect(AlertClock.seconds(of: AlertClock.text(seconds)) == seconds)
+    }
+    // 2000 had a leap day, and 1970 begins with zero (RFC 3339 section 5.6).
+    #expect(AlertClock.seconds(of: "2000-02-29T00:00:00Z") == 951_782_400)
+    for text in [
+      "", "2026-11-21", "2026-11-21T12:03:04", "2026-11-21T12:03:04+01:00", "2026-02-30T12:03:04Z",
+      "2026-11-21T24:03:04Z", "2026-11-21T12:03:4Z", "99999999999-11-21T12:03:04Z", "2026-11-21 12:03:04Z",
+    ] {
+      #expect(AlertClock.seconds(of: text) == nil, "\(text)")
+    }
+  }
 }
