@@ -33,7 +33,8 @@ struct ControlServerTool {
     do {
       let path = arguments.count > 1 && arguments[1] != "default" ? arguments[1] : ControlSocket.defaultPath
       let box = Box(
-        cameras: cameras, phones: try? Phones(path: "\(path).phones"))
+        cameras: cameras, phones: try? Phones(path: "\(path).phones"),
+        push: try? PushSubscriptions(directory: "\(path).push"))
       let server = try HTTPServer(path: path, limits: limits, target: box)
       let folder = getenv("CONTROL_HTTPS").map { String(cString: $0) }
       let network = try folder.map { try serveNetwork($0, networkLimits, box) }
@@ -92,6 +93,7 @@ struct ControlServerTool {
 private struct Box: ControlTarget {
   let cameras: [String]
   let phones: Phones?
+  let push: PushSubscriptions?
   var authority: [UInt8]? { nil }
   var pageURL: String? { "https://192.0.2.7:8443" }
   let changes = ChangeSignal()

@@ -28,7 +28,7 @@ import Platform
 /// | `PUT /v1/cameras/{camera}/audio` | `{"muted":true}`, `{"gain_db":6}` | ``StreamStatus/Sound`` |
 ///
 /// ``MetricsAPI``, ``PictureAPI`` and ``MP3API`` add routes that only read, ``PhonesAPI`` those of phones, and
-/// ``EventsAPI`` those of events. The routes from orientation on also
+/// ``EventsAPI`` those of events, and ``PushAPI`` those of browsers whose page is closed. The routes from orientation on also
 /// exist without `/cameras/{camera}`: they mean the only camera, and are refused if there are several. A refusal is a
 /// ``ControlFailure``.
 struct ControlAPI: Sendable {
@@ -57,6 +57,7 @@ struct ControlAPI: Sendable {
     return routes.merging(MetricsAPI.routes) { $1 }.merging(PictureAPI.routes) { $1 }
       .merging(MP3API.routes) { $1 }.merging(WHEPAPI.routes) { $1 }
       .merging(PageAPI.routes) { $1 }.merging(PhonesAPI.routes) { $1 }.merging(EventsAPI.routes) { $1 }
+      .merging(PushAPI.routes) { $1 }
   }()
 
   func responder() -> RouterResponder<Context> {
@@ -86,6 +87,7 @@ struct ControlAPI: Sendable {
     PageAPI(target: target).add(to: router)
     PhonesAPI(api: self).add(to: version)
     EventsAPI(api: self).add(to: version)
+    PushAPI(api: self).add(to: version)
     for group in [camera, version] {
       CameraControlAPI(api: self).add(to: group)
       SoundAPI(api: self).add(to: group)

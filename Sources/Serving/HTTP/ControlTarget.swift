@@ -24,6 +24,9 @@ package protocol ControlTarget: ObservedTarget {
   /// The phones that may watch; nil if no page is served.
   var phones: Phones? { get }
 
+  /// The browsers that are told of alerts while their page is closed; nil if none is.
+  var push: PushSubscriptions? { get }
+
   /// The certificate of the host's own authority in DER; nil if there is none.
   var authority: [UInt8]? { get }
 

@@ -42,6 +42,7 @@ struct PageAPI: Sendable {
     "mjpeg.js": File(script, PackageResources.mjpeg_js),
     "phones.js": File(script, PackageResources.phones_js),
     "player.js": File(script, PackageResources.player_js),
+    "push.js": File(script, PackageResources.push_js),
     "reach.js": File(script, PackageResources.reach_js),
     "strings.js": File(script, PackageResources.strings_js),
     "viewers.js": File(script, PackageResources.viewers_js),

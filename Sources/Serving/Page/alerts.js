@@ -3,6 +3,7 @@
 import { Alarm } from "./alarm.js";
 import { element, toggle, write } from "./elements.js";
 import { Events } from "./events.js";
+import { Push } from "./push.js";
 import { strings } from "./strings.js";
 
 const key = "nightjar-alerts";
@@ -15,6 +16,8 @@ const leastRings = 3;
 
 const time = (text) => new Date(text).toLocaleTimeString();
 const title = (alert) => strings.alerts[alert.kind] ?? alert.text;
+/** The tag of a notification, as the worker has it. */
+const tag = (alert) => `nightjar-${alert.kind}-${alert.camera ?? ""}`;
 
 /** A line about an alert: where, when, and what the host says. */
 function details(alert) {
@@ -53,6 +56,12 @@ export class Alerts {
     }, { once: true });
     // Notifications on Android need it. A browser that does not trust the certificate has none.
     this.#worker = navigator.serviceWorker?.register("page/worker.js").catch(() => null);
+    this.push = new Push(login, this.#worker);
+    // A touch on a notification leads to its camera.
+    navigator.serviceWorker?.addEventListener("message", ({ data }) => {
+      if (typeof data?.camera === "string") location.hash = encodeURIComponent(data.camera);
+    });
+    navigator.serviceWorker?.startMessages();
   }
 
   /** `true` if this device is to sound, vibrate and notify. */
@@ -84,6 +93,7 @@ export class Alerts {
         if (await asked !== "granted") say?.(strings.noNotifications);
         this.#ring();
       }),
+      this.push.button((text) => say?.(text)),
       element("button", { type: "button", onclick: () => open(this.#list()) }, strings.events),
     ];
   }
@@ -188,18 +198,24 @@ export class Alerts {
     this.#notices.get(id)?.close();
     this.#notices.delete(id);
     const worker = await this.#worker;
-    const open = await worker?.getNotifications?.({ tag: `nightjar-${id}` }).catch(() => []) ?? [];
-    for (const notice of open) notice.close();
+    const open = await worker?.getNotifications?.().catch(() => []) ?? [];
+    for (const notice of open) if (notice.data?.id === id) notice.close();
   }
 
   async #notify(alert) {
     if (alert.quiet || !this.isWanted || globalThis.Notification?.permission !== "granted") return;
+    const { id, camera } = alert;
     const options = {
-      body: details(alert), tag: `nightjar-${alert.id}`, icon: "page/icon.png", requireInteraction: true,
+      body: details(alert), tag: tag(alert), icon: "page/icon.png", requireInteraction: true, data: { id, camera },
     };
     const worker = await this.#worker;
     try {
-      if (worker?.active) return await worker.showNotification(title(alert), options);
+      if (worker?.active) {
+        const before = await worker.getNotifications({ tag: options.tag });
+        // The same alert may have come by Web Push.
+        const isKnown = before.some((one) => one.data?.id === id);
+        return await worker.showNotification(title(alert), { ...options, renotify: !isKnown, silent: isKnown });
+      }
       const notice = new Notification(title(alert), options);
       notice.onclick = () => focus();
       this.#notices.set(alert.id, notice);

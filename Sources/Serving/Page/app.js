@@ -102,11 +102,12 @@ function listView(names) {
       type: "button", onclick: () => { location.hash = encodeURIComponent(name); },
     }, image, element("span", {}, name)));
   });
+  const notice = element("p", { role: "status" });
   const view = element("section.cameras", {}, element("h1", {}, strings.cameras), element("ul", {}, ...items),
     element("div.tools", {}, ...alerts.buttons((dialog) => {
       view.append(dialog.element);
       dialog.open();
-    })));
+    }, (text) => { notice.textContent = text; })), notice);
   return {
     element: view,
     hasAlerts: true,
@@ -158,10 +159,11 @@ function cameraView(name, names) {
     button(strings.viewers, () => open(viewersDialog(login, name))),
     button(strings.phones, () => open(phonesDialog(login, say))),
     toggle(strings.figures, false, (isOn) => { figures.hidden = !isOn; }),
-    button(strings.logOut, () => {
+    button(strings.logOut, async () => {
       // The session is ended by the log-in that began it.
       player.close();
       alerts.stop();
+      await alerts.push.end();
       login.forget();
       location.hash = "";
       begin();

@@ -1,11 +1,43 @@
-// Shows notifications while no page is in front, and leads back to the page.
+// Shows notifications while no page is in front, also those that come by Web Push, and leads back to the page.
 
 addEventListener("install", () => skipWaiting());
+
+/** What a message says; an empty object for what cannot be read. */
+function content(data) {
+  try {
+    const value = data.json();
+    return typeof value === "object" && value !== null ? value : {};
+  } catch {
+    return {};
+  }
+}
+
+async function tell({ id = 0, kind = "alert", state, camera, time, title = "nightjar" }) {
+  // The page has the same tag for it.
+  const tag = `nightjar-${kind}-${camera ?? ""}`;
+  const isOver = state === "acknowledged";
+  const before = await registration.getNotifications({ tag });
+  const isKnown = before.some((one) => one.data?.id === id);
+  const when = new Date(time);
+  const words = [camera, Number.isNaN(when.getTime()) ? null : when.toLocaleTimeString()].filter((word) => word);
+  const isSilent = isOver || isKnown;
+  await registration.showNotification(title, {
+    body: words.join(" · "), tag, icon: "icon.png", data: { id, camera }, requireInteraction: !isOver, silent: isSilent,
+    renotify: !isSilent, ...isSilent ? {} : { vibrate: [200, 100, 200, 100, 200] },
+  });
+}
+
+// Browsers demand a notification for each message.
+addEventListener("push", (event) => event.waitUntil(tell(content(event.data))));
+
 addEventListener("notificationclick", (event) => {
   event.notification.close();
+  const { camera } = event.notification.data ?? {};
   const page = new URL("../", location.href).href;
   event.waitUntil(clients.matchAll({ type: "window", includeUncontrolled: true }).then((windows) => {
     const open = windows.find((one) => one.url.startsWith(page));
-    return open ? open.focus() : clients.openWindow(page);
+    if (!open) return clients.openWindow(page + (camera ? `#${encodeURIComponent(camera)}` : ""));
+    if (camera) open.postMessage({ camera });
+    return open.focus();
   }));
 });

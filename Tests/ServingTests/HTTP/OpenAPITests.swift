@@ -15,8 +15,8 @@ import Testing
   private static let others: [String: Set<String>] = {
     let files = [
       "alarm.js", "alerts.js", "app.js", "elements.js", "events.js", "icon.png", "icon.svg", "liveness.js", "login.js",
-      "manifest.webmanifest", "mjpeg.js", "page.css", "phones.js", "player.js", "reach.js", "strings.js", "viewers.js",
-      "whep.js", "worker.js",
+      "manifest.webmanifest", "mjpeg.js", "page.css", "phones.js", "player.js", "push.js", "reach.js", "strings.js",
+      "viewers.js", "whep.js", "worker.js",
     ]
     var routes: [String: Set<String>] = ["/": ["get"], "/ca.crt": ["get"]]
     for file in files { routes["/page/\(file)"] = ["get"] }

@@ -1,0 +1,213 @@
+package import Delivery
+import FoundationEssentials
+import Glibc
+package import Platform
+import Synchronization
+import TLS
+
+/// The browsers that are told of alerts while their page is closed, and this host's key for their push services, in two files
+/// of the state directory.
+///
+/// The running program alone writes the files: that is why no reload is needed. What is in a file survives `kill -9`.
+package final class PushSubscriptions: Sendable {
+  /// The names of the files in the state directory.
+  package static let (fileName, keyFileName) = ("push-subscriptions", "push-key.pem")
+  /// The most browsers, in all and of one owner.
+  package static let (limit, ownerLimit) = (40, 8)
+  /// The largest files in bytes.
+  private static let (sizeLimit, keySizeLimit) = (256 << 10, 4096)
+
+  /// A line of the file: JSON, as a browser sends it, and the owner.
+  private struct Record: Codable {
+    let endpoint: String
+    let p256dh: String
+    let auth: String
+    let owner: String
+  }
+
+  private struct State {
+    var list: [PushSubscription]
+    var key: VAPIDKey?
+  }
+
+  private let (path, keyPath): (String, String)
+  private let state: Mutex<State>
+  /// Held while a file is written, so that readers of the list wait for no disk.
+  private let writing = Mutex(())
+  private let changes = Atomic(0)
+
+  /// Reads the browsers of the file in `directory`; without one there are none. Damaged lines are passed over.
+  ///
+  /// - Throws: ``PushSubscriptionError``.
+  package init(directory: String) throws(PushSubscriptionError) {
+    (path, keyPath) = ("\(directory)/\(Self.fileName)", "\(directory)/\(Self.keyFileName)")
+    do throws(PrivateFileError) {
+      state = Mutex(State(list: try Self.read(PrivateFile(path))))
+    } catch {
+      throw .file(error)
+    }
+  }
+
+  private static func read(_ file: PrivateFile) throws(PrivateFileError) -> [PushSubscription] {
+    let bytes: [UInt8]
+    do throws(PrivateFileError) {
+      bytes = try file.read(limit: sizeLimit).bytes
+    } catch .missing {
+      return []
+    }
+    let list = bytes.split(separator: UInt8(ascii: "\n")).compactMap { line -> PushSubscription? in
+      guard let record = try? JSONDecoder().decode(Record.self, from: Data(line)) else { return nil }
+      return try? PushSubscription(
+        endpoint: record.endpoint, publicKey: record.p256dh, secret: record.auth, owner: record.owner)
+    }
+    return Array(list.prefix(limit))
+  }
+
+  /// The browsers, in the order in which they came.
+  package var list: [PushSubscription] { state.withLock { $0.list } }
+
+  /// The number of changes to the browsers.
+  package var changeCount: Int { changes.load(ordering: .acquiring) }
+
+  /// Returns the number of browsers of this owner.
+  package func count(of owner: String) -> Int { state.withLock { $0.list.count { $0.owner == owner } } }
+
+  /// Adds a browser. One that is there with the same endpoint is replaced. Waits for the file system.
+  ///
+  /// - Throws: ``PushSubscriptionError``; then nothing has changed.
+  package func add(_ subscription: PushSubscription) throws(PushSubscriptionError) {
+    try edit { list throws(PushSubscriptionError) in
+      let index = list.firstIndex { $0.endpoint == subscription.endpoint }
+      if let index { list.remove(at: index) }
+      guard list.count < Self.limit else { throw .tooMany }
+      guard list.count(where: { $0.owner == subscription.owner }) < Self.ownerLimit else { throw .tooManyOfOwner }
+      list.insert(subscription, at: index ?? list.count)
+    }
+  }
+
+  /// Removes the browsers that match. They are told of nothing more, even if the file system refuses the change. Waits for the
+  /// file system.
+  package func remove(where isMeant: (PushSubscription) -> Bool) {
+    guard list.contains(where: isMeant) else { return }
+    do {
+      try edit { list in list.removeAll(where: isMeant) }
+    } catch {
+      // After a restart the push service or the missing owner ends them again.
+      state.withLock { $0.list.removeAll(where: isMeant) }
+      changes.add(1, ordering: .releasing)
+    }
+  }
+
+  private func edit(
+    _ change: (inout [PushSubscription]) throws(PushSubscriptionError) -> Void
+  ) throws(PushSubscriptionError) {
+    try writing.withLock { _ throws(PushSubscriptionError) in
+      do {
+        let file = try PrivateFile(path)
+        try file.makeDirectory(mode: 0o700)
+        let lock = try FileLock(beside: file)
+        defer { withExtendedLifetime(lock) {} }
+        // Another program with the same directory may have changed it.
+        let former = try Self.read(file)
+        var list = former
+        try change(&list)
+        if list != former { try file.replace(with: Self.bytes(of: list), mode: 0o600, former: nil) }
+        let isChange = state.withLock { state in
+          defer { state.list = list }
+          return state.list != list
+        }
+        if isChange { changes.add(1, ordering: .releasing) }
+      } catch let error as PrivateFileError {
+        throw .file(error)
+      } catch let error as PushSubscriptionError {
+        throw error
+      } catch {
+        throw .key(path: path, reason: "\(error)")
+      }
+    }
+  }
+
+  private static func bytes(of list: [PushSubscription]) throws -> [UInt8] {
+    let encoder = JSONEncoder()
+    encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
+    return try list.flatMap { one in
+      Array(
+        try encoder.encode(
+          Record(
+            endpoint: one.endpoint, p256dh: Base64URL.text(one.publicKey), auth: Base64URL.text(one.secret),
+            owner: one.owner))) + [UInt8(ascii: "\n")]
+    }
+  }
+
+  /// Returns the key of this host, which is made once: mode 0600. Waits for the file system at the first call.
+  ///
+  /// A key that cannot be read is not replaced: with another key, no browser could be told any more.
+  ///
+  /// - Throws: ``PushSubscriptionError``.
+  package func key() throws(PushSubscriptionError) -> VAPIDKey {
+    if let key = state.withLock({ $0.key }) { return key }
+    return try writing.withLock { _ throws(PushSubscriptionError) in
+      if let key = state.withLock({ $0.key }) { return key }
+      do {
+        let file = try PrivateFile(keyPath)
+        try file.makeDirectory(mode: 0o700)
+        let lock = try FileLock(beside: file)
+        defer { withExtendedLifetime(lock) {} }
+        let key = try Self.kept(file) ?? Self.made(file)
+        state.withLock { $0.key = key }
+        return key
+      } catch let error as PrivateFileError {
+        throw .file(error)
+      } catch {
+        throw .key(path: keyPath, reason: "\(error)")
+      }
+    }
+  }
+
+  private static func kept(_ file: PrivateFile) throws -> VAPIDKey? {
+    do {
+      return try VAPIDKey(PrivateKey(pem: file.read(limit: keySizeLimit).bytes))
+    } catch PrivateFileError.missing {
+      return nil
+    }
+  }
+
+  private static func made(_ file: PrivateFile) throws -> VAPIDKey {
+    let key = try VAPIDKey()
+    try file.replace(with: Array(key.pem.utf8), mode: 0o600, former: nil)
+    return key
+  }
+}
+
+/// The reason why a browser is not told of alerts while its page is closed.
+package enum PushSubscriptionError: Failure, Hashable {
+  /// There are too many browsers.
+  case tooMany
+  /// There are too many browsers of one owner.
+  case tooManyOfOwner
+  /// A file cannot be read or written.
+  case file(PrivateFileError)
+  /// The host's key cannot be used.
+  case key(path: String, reason: String)
+
+  /// One line for the user at the terminal.
+  package var description: String {
+    switch self {
+    case .tooMany: "\(PushSubscriptions.limit) browsers are told of alerts already: end that in another one"
+    case .tooManyOfOwner:
+      "\(PushSubscriptions.ownerLimit) browsers of this log-in are told of alerts already: end that in another one"
+    case .file(let error): "web push: \(error)"
+    case .key(let path, let reason):
+      "web push: the key \(path) cannot be used: \(reason); remove it, and let each browser subscribe again"
+    }
+  }
+
+  /// The failure's kind.
+  package var kind: FailureKind {
+    switch self {
+    case .tooMany, .tooManyOfOwner: .temporary
+    case .file(let error): error.kind
+    case .key: .data
+    }
+  }
+}

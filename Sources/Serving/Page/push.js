@@ -1,0 +1,154 @@
+// Whether this device is told of alerts while the page is closed: by Web Push, through the push service of the browser's maker.
+
+import { element } from "./elements.js";
+import { strings } from "./strings.js";
+
+/** The time in which a worker becomes active, in which the browser's push service answers, and for an end, in milliseconds. */
+const [workerTime, serviceTime, endTime] = [10_000, 30_000, 3000];
+
+/** The bytes of Base64 for URLs. */
+function bytes(text) {
+  return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (one) => one.charCodeAt(0));
+}
+
+function equal(one, other) {
+  return one.length === other.length && one.every((byte, index) => byte === other[index]);
+}
+
+/** What `promise` becomes; an error once the time is over. */
+function within(milliseconds, promise) {
+  return Promise.race([promise, new Promise((_, reject) => { setTimeout(() => reject(new Error("no answer")), milliseconds); })]);
+}
+
+/** An iPhone or iPad: an iPad says that it is a Mac, and has a touch screen. */
+const isApple = () => /iPhone|iPad/.test(navigator.userAgent)
+  || navigator.userAgent.includes("Macintosh") && navigator.maxTouchPoints > 1;
+
+export class Push {
+  #button = null;
+  #isOn = false;
+
+  /** @param {Promise<ServiceWorkerRegistration | null>} worker the worker that shows the notifications */
+  constructor(login, worker) {
+    Object.assign(this, { login, worker });
+  }
+
+  /** Why this device cannot be told, in words; null if it can. */
+  async #obstacle() {
+    const worker = await this.worker;
+    // iPhones have no PushManager outside of the home screen.
+    if (isApple() && navigator.standalone !== true) return strings.push.homeScreen;
+    // By plain HTTP a page of this host has a worker, and the host no log-ins.
+    if (location.protocol !== "https:" || !navigator.serviceWorker || !worker) return strings.push.untrusted;
+    if (!worker.pushManager || !globalThis.Notification) return strings.push.unable;
+    return null;
+  }
+
+  /** A button that turns it on or off; `say` says why that is impossible. */
+  button(say) {
+    const button = element("button", {
+      type: "button", "aria-pressed": "false", onclick: async () => {
+        if (button.disabled) return;
+        button.disabled = true;
+        // Before anything else: the browser asks by a touch alone.
+        const asked = this.#isOn ? null : globalThis.Notification?.requestPermission();
+        const complaint = await (this.#isOn ? this.end() : this.#begin(asked)).catch(() => strings.push.failed);
+        button.disabled = false;
+        this.#draw();
+        if (complaint) say(complaint);
+      },
+    });
+    this.#button = button;
+    this.#draw();
+    this.#renew().catch(() => {}).then(() => this.#draw());
+    return button;
+  }
+
+  #draw() {
+    const button = this.#button;
+    if (!button) return;
+    button.setAttribute("aria-pressed", String(this.#isOn));
+    button.textContent = this.#isOn ? strings.push.isOn : strings.push.tell;
+  }
+
+  /** What the browser has subscribed to before; null for nothing. */
+  async #present() { return await (await this.worker)?.pushManager?.getSubscription() ?? null; }
+
+  /** Tells the host again what it may have lost, and begins anew where the host has another key. */
+  async #renew() {
+    const present = await this.#present();
+    if (!present) return;
+    const key = await this.#key();
+    if (key === null) return;
+    if (globalThis.Notification?.permission === "granted" && this.#isFor(present, key)) {
+      this.#isOn = (await this.#tell("POST", present.toJSON())).ok;
+    } else {
+      await present.unsubscribe();
+    }
+  }
+
+  /** The host's key; null if it has none. */
+  async #key() {
+    const answer = await this.login.fetch("v1/push");
+    return answer.ok ? bytes((await answer.json()).key) : null;
+  }
+
+  #isFor(subscription, key) {
+    const own = subscription.options?.applicationServerKey;
+    return !own || equal(new Uint8Array(own), key);
+  }
+
+  #tell(method, { endpoint, keys }) {
+    return this.login.fetch("v1/push", {
+      method, headers: { "Content-Type": "application/json" },
+      body: JSON.stringify(keys ? { endpoint, keys: { p256dh: keys.p256dh, auth: keys.auth } } : { endpoint }),
+    });
+  }
+
+  /** Subscribes; returns a complaint, or null. */
+  async #begin(asked) {
+    const obstacle = await this.#obstacle();
+    if (obstacle) return obstacle;
+    if (await asked !== "granted") return strings.push.forbidden;
+    const key = await this.#key();
+    if (key === null) return strings.push.isOff;
+    const worker = await this.#active();
+    let subscription = await worker.pushManager.getSubscription();
+    if (subscription && !this.#isFor(subscription, key)) {
+      await subscription.unsubscribe();
+      subscription = null;
+    }
+    try {
+      subscription ??= await within(serviceTime, worker.pushManager.subscribe({
+        userVisibleOnly: true, applicationServerKey: key,
+      }));
+    } catch {
+      return strings.push.noService;
+    }
+    const answer = await this.#tell("POST", subscription.toJSON());
+    this.#isOn = answer.ok;
+    if (answer.ok) return null;
+    await subscription.unsubscribe();
+    return answer.status === 429 ? strings.push.tooMany : strings.push.failed;
+  }
+
+  /** Ends it, here and at the host; returns null. A host that does not hear of it learns it from the push service. */
+  async end() {
+    this.#isOn = false;
+    await within(endTime, this.#present().then((present) => present
+      && Promise.allSettled([this.#tell("DELETE", { endpoint: present.endpoint }), present.unsubscribe()]))).catch(() => {});
+    return null;
+  }
+
+  /** The worker's registration, once the worker is active. */
+  async #active() {
+    const registration = await this.worker;
+    const coming = registration.installing ?? registration.waiting;
+    if (!registration.active && coming) {
+      await within(workerTime, new Promise((resolve) => {
+        coming.addEventListener("statechange", () => { if (coming.state === "activated") resolve(); });
+      }));
+    }
+    return registration;
+  }
+}
