@@ -5,7 +5,7 @@ import Synchronization
 package final class DeliveryCounts: Sendable {
   /// A kind of way out.
   package enum Outlet: String, CaseIterable, Sendable {
-    case webhook, command, mqtt
+    case webhook, command, mqtt, push
   }
 
   /// The counters of one kind.

@@ -1,6 +1,6 @@
 import COpenSSL
 
-/// What keys on the curve P-256 (FIPS 186-4) can do beside TLS.
+/// Keys on the curve P-256 (FIPS 186-4) beside TLS.
 extension PrivateKey {
   /// The length of an uncompressed point in bytes (SEC 1 section 2.3.3): 4, x and y.
   package static let pointBytes = 65

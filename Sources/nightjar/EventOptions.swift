@@ -26,6 +26,23 @@ struct EventOptions: ParsableArguments {
       valueName: "from-to"))
   var quietHours: String?
 
+  @Flag(
+    name: .customLong("web-push"), inversion: .prefixedNo,
+    help: ArgumentHelp(
+      "Let browsers of --https subscribe to alerts for the time in which their page is closed.",
+      discussion: """
+        nightjar then sends each alert, encrypted, to the push service of the browser's maker. It sends nothing until \
+        somebody subscribes on the page.
+        """))
+  var webPush = true
+
+  @Option(
+    help: ArgumentHelp(
+      "A mail address or a URL https:// by which push services reach whoever runs this host.",
+      discussion: "Each message has it. Apple's service, for iPhones, refuses messages without one.",
+      valueName: "mail-or-url"))
+  var webPushContact: String?
+
   @Option(
     help: ArgumentHelp(
       "A URL that gets each event as a request POST with JSON; repeat for more.",

@@ -35,10 +35,10 @@ import Testing
 
   @Test func `A message is byte for byte that of RFC 8291`() throws {
     let key = try Self.key(Example.senderKey)
-    #expect(Base64URL.text(try key.publicPoint) == Example.sender)
-    #expect(Base64URL.text(try key.sharedSecret(with: Self.bytes(Example.receiver))) == Example.shared)
+    #expect(try Base64URL.text(key.publicPoint) == Example.sender)
+    #expect(try Base64URL.text(key.sharedSecret(with: Self.bytes(Example.receiver))) == Example.shared)
     let other = try Self.key(Example.receiverKey)
-    #expect(Base64URL.text(try other.sharedSecret(with: Self.bytes(Example.sender))) == Example.shared)
+    #expect(try Base64URL.text(other.sharedSecret(with: Self.bytes(Example.sender))) == Example.shared)
     let message = try PushMessage(
       Array(Example.message.utf8), padding: 0, to: Self.bytes(Example.receiver), secret: Self.bytes(Example.secret),
       key: key, salt: Self.bytes(Example.salt))
@@ -109,7 +109,7 @@ import Testing
   @Test func `A key that is kept is the same, and one on another curve is none`() throws {
     let key = try VAPIDKey()
     let kept = try VAPIDKey(PrivateKey(pem: Array(key.pem.utf8)))
-    #expect(kept.publicText == key.publicText && (try #require(Base64URL.bytes(key.publicText))).count == 65)
+    #expect(kept.publicText == key.publicText && Base64URL.bytes(key.publicText)?.count == 65)
     let directory = try TemporaryDirectory()
     for curve in ["secp384r1", "secp256k1"] {
       let made = try Subprocess.run(["openssl", "ecparam", "-name", curve, "-genkey", "-noout"], in: directory)

@@ -88,11 +88,11 @@ import Testing
     let early = try #require(try history.acknowledge(alert.id, by: "anna").first)
     #expect(!outlet.wants(alert) && !outlet.wants(early))
     let next = try Self.begin(.crying, in: history)
-    #expect(outlet.wants(next) && outlet.deliver(next, stop: try Interrupt()) == .delivered)
+    #expect(try outlet.wants(next) && outlet.deliver(next, stop: Interrupt()) == .delivered)
     let end = try #require(history.record([.end(next.subject, since: .now())], isQuiet: false).first)
     #expect(!outlet.wants(end))
     let late = try #require(try history.acknowledge(next.id, by: "anna").first)
-    #expect(outlet.wants(late) && outlet.deliver(late, stop: try Interrupt()) == .delivered)
+    #expect(try outlet.wants(late) && outlet.deliver(late, stop: Interrupt()) == .delivered)
     let requests = try service.requests()
     #expect(
       requests.map(\.message?.state) == ["began", "acknowledged"] && requests.map(\.message?.id) == [next.id, next.id])

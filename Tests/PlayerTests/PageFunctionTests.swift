@@ -159,7 +159,8 @@
       let buttons = tree.filter { ["button", "ToggleButton"].contains($0.role) }.map(\.name)
       #expect(
         Set(buttons) == [
-          "Turn the sound on", "Wake me if the line fails", "Tell me of alerts", "Events", "Night", "Full screen",
+          "Turn the sound on", "Wake me if the line fails", "Tell me of alerts",
+          "Tell this phone when the page is closed", "Events", "Night", "Full screen",
           "Small window", "Save a picture", "Rotate", "Viewers", "Phones", "Figures", "Log out",
         ], "\(buttons)")
       #expect(tree.contains { $0.role == "main" } && tree.contains { $0.role == "heading" && $0.name == "camera" })

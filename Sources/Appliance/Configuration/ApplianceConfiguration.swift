@@ -100,6 +100,8 @@ package struct ApplianceConfiguration: SettingsConfiguration {
     .text(.eventsFile, .appliance, \.events.path),
     .flag(.eventPictures, kind: .invertibleFlag, .appliance, \.events.takesPictures),
     .text(.quietHours, .appliance, \.events.quietHours, EventSettings.quietHours),
+    .flag(.webPush, kind: .invertibleFlag, .appliance, \.events.push.isOn),
+    .text(.webPushContact, .appliance, \.events.push.contact, PushSettings.contact),
     .list(.webhook, .appliance, \.events.outputs.webhooks, EventOutputSettings.webhook),
     .text(.webhookKey, .appliance, \.events.outputs.webhookKey),
     .flag(.webhookPrivate, .appliance, \.events.outputs.allowsPrivateWebhooks),

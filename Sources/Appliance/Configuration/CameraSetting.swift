@@ -80,6 +80,8 @@ package enum ApplianceSetting: String, CaseIterable, Hashable, Sendable {
   case eventsFile = "events-file"
   case eventPictures = "event-pictures"
   case quietHours = "quiet-hours"
+  case webPush = "web-push"
+  case webPushContact = "web-push-contact"
   case webhook
   case webhookKey = "webhook-key"
   case webhookPrivate = "webhook-private"

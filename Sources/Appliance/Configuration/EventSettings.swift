@@ -9,6 +9,8 @@ package struct EventSettings: Hashable, Sendable {
   package var path: String?
   /// The hours in which alerts wake nobody; nil for none.
   package var quietHours: QuietHours?
+  /// The way out to browsers whose page is closed.
+  package var push = PushSettings()
   /// The ways out to other systems.
   package var outputs = EventOutputSettings()
   /// `true` keeps pictures of before and after the alerts of a camera with a detector.

@@ -81,6 +81,10 @@ package enum ExampleConfiguration {
     #events-file = "/var/lib/nightjar/events.log"
     #event-pictures = false
     #quiet-hours = "22:00-06:30"
+    # Browsers whose page is closed learn of alerts by their maker's push service, once somebody wants that on the page.
+    # Some services, as Apple's, want to know whom to reach: a mail address or a page.
+    #web-push = false
+    #web-push-contact = "anna@example.org"
     # Tell other systems of each event: a request POST to a URL, signed with the key in a file, and a program with its
     # arguments. URLs whose host has a private address, as in a home network, need webhook-private.
     #webhook = ["https://alerts.example.org/nightjar"]

@@ -35,6 +35,7 @@ final class ApplianceControl: ControlTarget {
     let phones: Phones?
     let listeners: [TCPListener]
     let authority: [UInt8]?
+    let push: PushSubscriptions?
   }
 
   private let state = Mutex(State())
@@ -78,6 +79,8 @@ final class ApplianceControl: ControlTarget {
   func health() -> HealthStatus { figures.health() }
 
   var phones: Phones? { state.withLock { $0.page?.phones } }
+
+  var push: PushSubscriptions? { state.withLock { $0.page?.push } }
 
   var authority: [UInt8]? { state.withLock { $0.page?.authority } }
 

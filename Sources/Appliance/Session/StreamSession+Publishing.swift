@@ -31,7 +31,8 @@ extension StreamSession {
       slots.map(\.name), cameras, absent: absent, listeners: listeners, announcer,
       page: api.map {
         ApplianceControl.Page(
-          phones: servingAPI?.phones, listeners: $0.listeners, authority: servingAPI?.identity?.authority)
+          phones: servingAPI?.phones, listeners: $0.listeners, authority: servingAPI?.identity?.authority,
+          push: configuration.events.push.isOn ? push.subscriptions : nil)
       })
   }
 

@@ -49,6 +49,8 @@ package final class StreamSession {
   let alertWatch: AlertWatch
   /// The ways out of an event to other systems.
   let outputs: EventOutputs
+  /// The ways of alerts to browsers whose page is closed.
+  let push: PushOutputs
   /// The reason why the history of events is in memory although a service keeps it in a file; nil if there is none.
   private let historyError: AlertJournal.OpenError?
   /// The pipelines that have been stopped. The next work on one of their cameras waits for their end.
@@ -77,6 +79,7 @@ package final class StreamSession {
     historyError = error
     control = ApplianceControl(wake, started: started, isMemoryLocked: configuration.locksMemory, alerts: alerts)
     outputs = EventOutputs(alerts, control.figures.deliveries)
+    push = PushOutputs(alerts, control.figures.deliveries)
     alertWatch = AlertWatch(control.figures, alerts, outputs.feed, configuration.events)
   }
 
@@ -96,6 +99,7 @@ package final class StreamSession {
     outputs.feed.set(configuration.cameras.map(\.forMQTT))
     try outputs.follow(configuration.events.outputs.plan())
     defer { outputs.end() }
+    defer { push.stop() }
     // A destination takes two descriptors, and a shell often allows no more than 1024.
     nightjar_raise_descriptor_limit(65_536)
     let starting = try StartGuard(signals: signals.number, endsByHangup: hasTerminal)
@@ -103,6 +107,9 @@ package final class StreamSession {
     if let path = configuration.path { terminal.line("config     \(path)") }
     for warning in configuration.warnings { terminal.warning(warning) }
     if let historyError { terminal.warning("\(historyError); the history of events is in memory") }
+    if let error = push.error, configuration.api.https != nil {
+      terminal.warning("\(error); no browser is told by push")
+    }
     try configuration.lockMemory()
     let traceFile = try configuration.tracePath.map { try OutputFile(checking: $0, isSecret: true) }
     if let traceFile { try startTracing(to: traceFile) }
@@ -286,6 +293,7 @@ package final class StreamSession {
       next = now + Self.interval
       look()
       followCredentials()
+      push.follow(configuration.events.push, servingAPI)
       handle(.tick)
       // The reason why a camera does not stream may have changed.
       if slots.contains(where: { $0.stream == nil }) { publish() }
@@ -342,10 +350,11 @@ package final class StreamSession {
     for event in announcer?.takeEvents() ?? [] {
       terminal.line(TerminalText.escaped(event.description), event.isWarning ? .warning : .info, event: "announcement")
     }
-    for report in outputs.takeReports() {
+    for report in outputs.takeReports() + push.takeReports() {
       // The line may hold words of the other side.
       terminal.line(TerminalText.escaped(report.text), report.isWarning ? .warning : .info, event: "delivery")
     }
+    if let complaint = push.takeComplaint() { terminal.line(complaint, .warning, event: "delivery") }
     if let controlServer { tell(controlServer.events.take(), of: "control") }
     if let api { tell(api.events.take(), of: "control") }
     if let http { tell(http.events.take(), of: "http") }

@@ -10,7 +10,7 @@ package import TLS
 /// It tells of alerts that begin, and of those that somebody acknowledges after that. The push service learns the time of a
 /// message, and that two messages are about the same kind of alert of the same camera, but not which.
 package final class WebPush: EventOutlet {
-  /// What the ways to all browsers share.
+  /// The part that the ways to all browsers share.
   package struct Host: Sendable {
     /// The host's key.
     package var key: VAPIDKey
@@ -65,6 +65,7 @@ package final class WebPush: EventOutlet {
       target: subscription.target, context: host.context, allowsPrivate: host.allowsPrivate, privateRemedy: "")
   }
 
+  package var kind: DeliveryCounts.Outlet { .push }
   package var name: String { "web push to \(subscription.owner) at \(subscription.target.authority)" }
   package var destination: [String] {
     [subscription.endpoint, Base64URL.text(subscription.publicKey), host.key.publicText, host.contact ?? ""]
@@ -131,7 +132,7 @@ package final class WebPush: EventOutlet {
 
   // MARK: The request
 
-  /// What the browser gets.
+  /// The message that the browser gets.
   private struct Content: Encodable {
     let id: UInt64
     let kind: String

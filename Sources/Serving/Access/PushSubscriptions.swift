@@ -98,6 +98,9 @@ package final class PushSubscriptions: Sendable {
     }
   }
 
+  /// Removes the browsers of this owner, as ``remove(where:)`` does.
+  package func removeAll(of owner: String) { remove { $0.owner == owner } }
+
   private func edit(
     _ change: (inout [PushSubscription]) throws(PushSubscriptionError) -> Void
   ) throws(PushSubscriptionError) {

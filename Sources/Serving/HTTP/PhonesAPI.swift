@@ -73,7 +73,7 @@ struct PhonesAPI: Sendable {
       do {
         try phones.remove(name)
         // At once, before another phone may get the name.
-        api.target.push?.remove { $0.owner == Requester.phone(name, .view).name }
+        api.target.push?.removeAll(of: Requester.phone(name, .view).name)
       } catch let error as PhonesError {
         throw HTTPRefusal.phones(error)
       }

@@ -20,6 +20,9 @@ import Testing
     ("mqtt", "broker.lan", "write mqtts://HOST"), ("mqtt", "mqtt://anna:secret@a", "without a user"),
     ("mqtt-prefix", "a/#", "without +, #"), ("mqtt-discovery", "/a", "empty levels"),
     ("mqtt-snapshots", "often", "choose events, none, or a time"),
+    ("web-push-contact", "anna", "write a mail address or https://HOST/PATH"),
+    ("web-push-contact", "http://example.org/", "write a mail address"),
+    ("web-push-contact", "anna@b@c", "write a mail address"), ("web-push-contact", "<anna@b>", "write a mail address"),
     ("quiet-hours", "22:00", "as in 22:00-06:30"), ("quiet-hours", "22:00-22:00", "two different local times"),
   ])
   func `A setting that cannot be met is refused`(name: String, value: String, words: String) throws {
@@ -45,6 +48,8 @@ import Testing
       webhook = ["https://example.org/hook", "http://192.168.1.7:8123/api?id=1"]
       webhook-private = true
       event-command = ["/usr/bin/logger", "-t", "nursery"]
+      web-push = true
+      web-push-contact = "mailto:anna@example.org"
       source = "test"
 
       """)

@@ -1,0 +1,197 @@
+#if X264
+  import Foundation
+  import TestSupport
+  import Testing
+
+  /// What the page does for Web Push: its button, and what its worker makes of messages.
+  ///
+  /// A browser subscribes at its maker's push service, which no test reaches. So `subscribe` is replaced, and the browser's own
+  /// tools deliver the messages to the worker.
+  @Suite struct PagePushTests {
+    /// The browser's push service: `told.service` is the subscription that it gives, null for none.
+    private static let instruments = """
+      window.told = { service: null, key: null, asked: 0 };
+      let present = null;
+      PushManager.prototype.getSubscription = async () => present;
+      PushManager.prototype.subscribe = async (options) => {
+        told.asked += 1;
+        told.key = btoa(String.fromCharCode(...new Uint8Array(options.applicationServerKey)));
+        told.isVisible = options.userVisibleOnly;
+        if (!told.service) throw new DOMException("push service not available", "AbortError");
+        return present = {
+          ...told.service, options: { applicationServerKey: options.applicationServerKey.buffer },
+          toJSON: () => told.service, unsubscribe: async () => { present = null; return true; },
+        };
+      };
+      """
+
+    private static let subscription = """
+      {"endpoint":"https://push.example.net/a","keys":{"p256dh":
+      "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
+      "auth":"BTBZMqHH6r4Tts7J_aSIgg"}}
+      """
+
+    private static func browser(
+      _ program: WatchedProgram, instruments: String, permission: String = "granted"
+    ) throws -> Browser {
+      let browser = try Browser(in: program.directory)
+      if !instruments.isEmpty { try browser.inject(instruments) }
+      let origin = String(program.url("/").dropLast())
+      if permission == "granted" {
+        try browser.command("Browser.grantPermissions", ["permissions": ["notifications"], "origin": origin])
+      } else {
+        try browser.command(
+          "Browser.setPermission",
+          ["permission": ["name": "notifications"], "setting": permission, "origin": origin])
+      }
+      try browser.open(program.url("/"))
+      try browser.run("localStorage.setItem('nightjar-login', 'Basic ' + btoa('anna:correct horse'))")
+      try browser.open("about:blank")
+      try browser.open(program.url("/#camera"))
+      let worker = "navigator.serviceWorker.getRegistrations().then(([one]) => `${one?.active?.state}`)"
+      try #require(
+        eventually(within: 60) { browser.text(worker) == "activated" }, "\(browser.page) \(program.process.errorSoFar)")
+      return browser
+    }
+
+    /// What `GET /v1/push` answers.
+    private static func answer(_ program: WatchedProgram) throws -> [String: Any] {
+      let answer = try program.curl(["-u", "anna:correct horse"], "/v1/push")
+      return try JSONSerialization.jsonObject(with: Data(answer.body.utf8)) as? [String: Any] ?? [:]
+    }
+
+    private static func isPressed(_ browser: Browser, _ text: String) -> Bool {
+      browser.isTrue(
+        "[...document.querySelectorAll('button[aria-pressed=true]')].some((one) => one.textContent === '\(text)')")
+    }
+
+    @Test func `The button subscribes with the host's key and ends it, and logging out ends it too`() throws {
+      let program = try WatchedProgram(["--webrtc-port", "0"], users: ["anna": "correct horse"])
+      let browser = try Self.browser(program, instruments: Self.instruments)
+      let key = try #require(try Self.answer(program)["key"] as? String)
+      // A browser without a push service.
+      try browser.click("Tell this phone when the page is closed")
+      #expect(eventually { browser.page.contains("does not reach its push service") }, "\(browser.page)")
+      #expect(try Self.answer(program)["subscriptions"] as? Int == 0)
+      #expect(browser.isTrue("told.isVisible"))
+      #expect(browser.text("told.key.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')") == key)
+
+      try browser.run("told.service = \(Self.subscription)")
+      try browser.click("Tell this phone when the page is closed")
+      #expect(eventually { Self.isPressed(browser, "Told when the page is closed") }, "\(browser.page)")
+      #expect(try Self.answer(program)["subscriptions"] as? Int == 1)
+      try browser.click("Told when the page is closed")
+      #expect(try eventually { try Self.answer(program)["subscriptions"] as? Int == 0 }, "\(browser.page)")
+      #expect(eventually { browser.page.contains("Tell this phone when the page is closed") })
+
+      try browser.click("Tell this phone when the page is closed")
+      #expect(try eventually { try Self.answer(program)["subscriptions"] as? Int == 1 }, "\(browser.page)")
+      try browser.click("Log out")
+      #expect(try eventually { try Self.answer(program)["subscriptions"] as? Int == 0 }, "\(browser.page)")
+      let refused = try browser.console().filter { $0.contains("Content Security Policy") }
+      #expect(refused == [])
+    }
+
+    @Test func `A page that cannot be told says why`() throws {
+      let program = try WatchedProgram(["--webrtc-port", "0"], users: ["anna": "correct horse"])
+      do {
+        let phone = """
+          Object.defineProperty(navigator, 'userAgent', { value: 'Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X)' });
+          """
+        let browser = try Self.browser(program, instruments: Self.instruments + phone)
+        try browser.click("Tell this phone when the page is closed")
+        #expect(eventually { browser.page.contains("add this page to the home screen") }, "\(browser.page)")
+        #expect(browser.number("told.asked") == 0)
+      }
+      do {
+        let browser = try Self.browser(
+          program, instruments: "delete ServiceWorkerRegistration.prototype.pushManager; window.told = {};")
+        try browser.click("Tell this phone when the page is closed")
+        #expect(eventually { browser.page.contains("This browser cannot be told") }, "\(browser.page)")
+      }
+      do {
+        let browser = try Self.browser(program, instruments: Self.instruments, permission: "denied")
+        try browser.click("Tell this phone when the page is closed")
+        #expect(eventually { browser.page.contains("does not allow notifications") }, "\(browser.page)")
+        #expect(browser.number("told.asked") == 0)
+      }
+    }
+
+    @Test func `The worker shows each message, with one notification for a kind and camera`() throws {
+      let program = try WatchedProgram(["--webrtc-port", "0"], users: ["anna": "correct horse"])
+      let browser = try Self.browser(program, instruments: "")
+      let origin = String(program.url("/").dropLast())
+      try browser.command("ServiceWorker.enable")
+      func deliver(_ message: String) throws {
+        // The number of the registration: the first of a new profile, as Chromium counts.
+        try browser.command(
+          "ServiceWorker.deliverPushMessage", ["origin": origin, "registrationId": "0", "data": message])
+      }
+      func message(_ id: Int, _ kind: String, _ title: String, state: String = "began") -> String {
+        """
+        {"id":\(id),"kind":"\(kind)","state":"\(state)","camera":"camera","time":"2026-11-21T02:03:06Z","title":"\(title)"}
+        """
+      }
+      func shown() -> String {
+        browser.text(
+          """
+          navigator.serviceWorker.getRegistrations().then(async ([one]) => (await one.getNotifications())
+            .map((one) => `${one.title}|${one.tag}|${one.data?.id}|${one.silent}`).sort().join())
+          """) ?? ""
+      }
+      try deliver(message(7, "crying", "Probably crying"))
+      #expect(eventually { shown() == "Probably crying|nightjar-crying-camera|7|false" }, "\(shown())")
+      #expect(
+        browser.isTrue(
+          """
+          navigator.serviceWorker.getRegistrations().then(async ([one]) => (await one.getNotifications())
+            .every((one) => one.body.startsWith('camera · ') && one.icon.endsWith('/page/icon.png')))
+          """))
+      // The same once more makes no noise, and a newer one takes its place.
+      try deliver(message(7, "crying", "Probably crying"))
+      #expect(eventually { shown() == "Probably crying|nightjar-crying-camera|7|true" }, "\(shown())")
+      try deliver(message(9, "crying", "Probably crying"))
+      #expect(eventually { shown() == "Probably crying|nightjar-crying-camera|9|false" }, "\(shown())")
+      try deliver(message(10, "noise", "Noise"))
+      try deliver(message(9, "crying", "Probably crying: somebody takes care of it", state: "acknowledged"))
+      let both =
+        "Noise|nightjar-noise-camera|10|false,Probably crying: somebody takes care of it|nightjar-crying-camera|9|true"
+      #expect(eventually { shown() == both }, "\(shown())")
+      // What is no message of ours is shown all the same, because browsers demand it.
+      try deliver("nonsense")
+      #expect(eventually { shown().contains("nightjar|nightjar-alert-|0|false") }, "\(shown())")
+    }
+
+    @Test func `A touch on a notification leads to its camera, in the page that is open or in a new one`() throws {
+      let directory = try TemporaryDirectory()
+      let browser = try Browser(in: directory)
+      let file = packageRoot.appendingPathComponent("Sources/Serving/Page/worker.js")
+      let worker = try String(contentsOf: file, encoding: .utf8)
+      // Chromium without a window has no notification that could be touched, so that the worker's parts are stood in for.
+      let script = """
+        const [source, camera, open] = arguments;
+        const handlers = {};
+        const said = [];
+        const window = {
+          url: "https://box:8443/#other", postMessage: (data) => said.push(`sent ${data.camera}`), focus: () => said.push("focus"),
+        };
+        const clients = { matchAll: async () => (open ? [window] : []), openWindow: (url) => said.push(url) };
+        new Function("addEventListener", "clients", "location", "registration", source)(
+          (name, handler) => { handlers[name] = handler; }, clients, { href: "https://box:8443/page/worker.js" }, {});
+        let done;
+        handlers.notificationclick({
+          notification: { close: () => said.push("close"), data: camera === null ? null : { id: 7, camera } },
+          waitUntil: (promise) => { done = promise; },
+        });
+        return done.then(() => said.join());
+        """
+      func said(_ camera: Any, isOpen: Bool) throws -> String? {
+        try browser.run(script, [worker, camera, isOpen]) as? String
+      }
+      #expect(try said("front door", isOpen: false) == "close,https://box:8443/#front%20door")
+      #expect(try said("front door", isOpen: true) == "close,sent front door,focus")
+      #expect(try said(NSNull(), isOpen: false) == "close,https://box:8443/")
+      #expect(try said(NSNull(), isOpen: true) == "close,focus")
+    }
+  }
+#endif
