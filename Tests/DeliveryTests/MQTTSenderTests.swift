@@ -91,6 +91,7 @@ import Testing
       retained == [
         "nightjar/box/status": "online", "nightjar/box/problem": "OFF", "nightjar/box/nursery/noise": "OFF",
         "nightjar/box/nursery/crying": "ON", "nightjar/box/nursery/problem": "OFF",
+        "nightjar/box/nursery/level": "None", "nightjar/box/temperature": "None",
       ])
     #expect(box.stop())
     #expect(eventually { listener.texts("nightjar/box/status") == ["online", "offline"] })
@@ -128,6 +129,11 @@ import Testing
     try broker.publish(left.topic, String(decoding: left.payload, as: UTF8.self), isRetained: true)
     try broker.publish("nightjar/box/attic/noise", "ON", isRetained: true)
     try broker.publish("homeassistant/sensor/other_box/attic_level/config", "{}", isRetained: true)
+    // Of somebody who wants nightjar to publish what no broker takes.
+    for (number, camera) in ["+", "#", #"a\u0001"#, #"a\u0000"#, ""].enumerated() {
+      let message = "{\"state_topic\":\"nightjar/box/\(camera)/noise\"}"
+      try broker.publish("homeassistant/sensor/nightjar_box/x\(number)/config", message, isRetained: true)
+    }
     let door = MQTTCamera(name: "door", detected: [.movement], hasSound: false)
     let box = try Box(Self.url(broker), cameras: [Self.camera, door])
     let listener = try MQTTListener(broker)
@@ -137,6 +143,7 @@ import Testing
       try eventually {
         let entities = try entities()
         return entities.contains("\(ours)/door_movement/config") && !entities.contains(left.topic)
+          && !entities.contains { $0.contains("/x") }
       }, "\(box.lines)")
     #expect(try eventually { try broker.retained("nightjar/box/attic/#").isEmpty })
     #expect(try entities().contains("homeassistant/sensor/other_box/attic_level/config"))

@@ -61,7 +61,7 @@ final class AlertWatch: @unchecked Sendable {
       let (hasEnded, settings) = state.withLock { ($0.hasEnded, $0.settings) }
       if hasEnded { break }
       if looks % Self.settlingLooks == 0 { room = history.path.flatMap(Self.room) }
-      let sent = settings.outputs.mqtt.sent
+      let sent = settings.outputs.mqtt.sent(settings.takesPictures)
       pictures.follow(settings.takesPictures || sent != .none ? figures.illustratedPipelines() : [:])
       let readings = figures.readings()
       // Without MQTT, nothing is allocated for it.

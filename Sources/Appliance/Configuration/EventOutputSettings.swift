@@ -48,13 +48,13 @@ package struct EventOutputSettings: Hashable, Sendable {
   /// Reads the files that the settings name, as a stream does at its start.
   ///
   /// - Throws: ``ApplianceFailure``.
-  package func requireFiles() throws(ApplianceFailure) { _ = try plan() }
+  package func requireFiles() throws(ApplianceFailure) { _ = try plan(false) }
 
   /// Reads the files that the settings name.
   ///
   /// - Throws: ``ApplianceFailure``.
-  func plan() throws(ApplianceFailure) -> EventOutputPlan {
-    let mqtt = try mqtt.configuration()
+  func plan(_ takesPictures: Bool) throws(ApplianceFailure) -> EventOutputPlan {
+    let mqtt = try mqtt.configuration(takesPictures)
     do throws(SecretFileError) {
       let key = try webhookKey.map { path throws(SecretFileError) in try WebhookKey(contentsOf: path) }
       return EventOutputPlan(settings: self, key: key, mqtt: mqtt)

@@ -36,6 +36,11 @@ package struct EventSettings: Hashable, Sendable {
     }
   }
 
+  /// Reads the files that the ways out to other systems need.
+  ///
+  /// - Throws: ``ApplianceFailure`` with the file.
+  func outputPlan() throws(ApplianceFailure) -> EventOutputPlan { try outputs.plan(takesPictures) }
+
   /// Parses `22:00-06:30`.
   static func quietHours(_ text: String) throws(ValueError) -> QuietHours? {
     if text == "none" { return .none }

@@ -33,8 +33,12 @@ package struct MQTTSettings: Hashable, Sendable {
   /// The largest file of authorities in bytes: those of a whole system have a quarter of it.
   private static let fileLimit = 1 << 20
 
-  /// The pictures that go to the broker.
-  var sent: Snapshots { broker == nil ? .none : snapshots ?? .events }
+  /// Returns the pictures that go to the broker. Without a setting of its own, who wants no pictures of alerts sends none.
+  ///
+  /// - Parameter takesPictures: `true` if pictures are kept of alerts.
+  func sent(_ takesPictures: Bool) -> Snapshots {
+    broker == nil ? .none : snapshots ?? (takesPictures ? .events : .none)
+  }
 
   /// Parses the URL of a broker.
   static func broker(_ text: String) throws(ValueError) -> MQTTTarget? {
@@ -93,15 +97,17 @@ package struct MQTTSettings: Hashable, Sendable {
 
   /// Reads the files that the settings name. Returns nil without a broker.
   ///
+  /// - Parameter takesPictures: `true` if pictures are kept of alerts.
   /// - Throws: ``ApplianceFailure``.
-  func configuration() throws(ApplianceFailure) -> MQTTConfiguration? {
+  func configuration(_ takesPictures: Bool) throws(ApplianceFailure) -> MQTTConfiguration? {
     guard let broker else { return nil }
     if let authorities { try Self.requireCertificates(in: authorities) }
     do throws(SecretFileError) {
       let login = try login.map { path throws(SecretFileError) in try MQTTLogin(contentsOf: path) }
       return MQTTConfiguration(
         broker, login: login, authorities: authorities, prefix: prefix ?? MQTTTopics.usualPrefix,
-        discovery: discovery == "none" ? nil : discovery ?? "homeassistant", sendsPictures: sent != .none,
+        discovery: discovery == "none" ? nil : discovery ?? "homeassistant",
+        sendsPictures: sent(takesPictures) != .none,
         version: Program.version)
     } catch {
       throw ApplianceFailure(kind: error.kind, description: "--\(ApplianceSetting.mqttLogin.rawValue) \(error)")

@@ -16,7 +16,7 @@ extension StreamSession {
       // Before the files are read: a later change is seen.
       let files = CredentialFiles(new)
       let served = try servers(of: new, notes)
-      try outputs.follow(new.events.outputs.plan())
+      try outputs.follow(new.events.outputPlan())
       credentialFiles = files
       var warnings = new.warnings + new.overridden(since: configuration)
       // Notes that a server tells once at its start are not repeated while that server goes on.

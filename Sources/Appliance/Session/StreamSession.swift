@@ -97,7 +97,7 @@ package final class StreamSession {
     try alertWatch.start()
     defer { alertWatch.stop() }
     outputs.feed.set(configuration.cameras.map(\.forMQTT))
-    try outputs.follow(configuration.events.outputs.plan())
+    try outputs.follow(configuration.events.outputPlan())
     defer { outputs.end() }
     defer { push.stop() }
     // A destination takes two descriptors, and a shell often allows no more than 1024.

@@ -107,7 +107,6 @@ package final class MQTTSender: Sendable {
     var delays = (lost: RetryBackOff(times.delays), refused: RetryBackOff(times.refusalDelays))
     while !stopping.hasFired() {
       let ending = attempt(&session, &log)
-      counts.setConnected(false)
       session.forgetItems()
       let delay: Duration
       switch ending {
@@ -131,6 +130,8 @@ package final class MQTTSender: Sendable {
     let former = former.withLock { $0.take() }
     let deadline = Instant.now() + Self.succession
     while former?.hasEnded == false, .now() < deadline, stopping.wait(until: .now() + .milliseconds(10)) {}
+    // It has gone on until now.
+    if let former { lastFinished.store(max(position, former.position), ordering: .relaxed) }
   }
 
   private func note(dropped count: UInt64, _ log: inout ConnectionLog) {
@@ -153,6 +154,8 @@ package final class MQTTSender: Sendable {
     }
     for isIPv6 in families where !stopping.hasFired() {
       var started: Instant?
+      // Another sender may have taken the place of one that has hung without a connection.
+      defer { if started != nil { counts.setConnected(false) } }
       do throws(ExchangeError) {
         let will = MosquittoClient.Will(topic: configuration.topics.status, text: "offline")
         let client = try MosquittoClient(configuration, will: will)

@@ -28,9 +28,10 @@ struct MQTTSession {
   private var items: [CInt: (item: Item, sent: Instant)] = [:]
   private var hasEvent = false
   private var hasPicture = false
+  private var hasLostPicture = false
   /// The times before which nothing is sent again.
   private var (nextBirth, nextStatus) = (Instant.zero, Instant.zero)
-  private var isBirthDue = false
+  private var (isBirthDue, isStatusDue) = (false, false)
 
   init(_ configuration: MQTTConfiguration, _ history: AlertHistory, _ feed: LiveFeed, after last: UInt64) {
     (self.configuration, self.history, self.feed) = (configuration, history, feed)
@@ -48,8 +49,10 @@ struct MQTTSession {
   mutating func begin(_ client: MosquittoClient) throws(ExchangeError) {
     forgetItems()
     retained.forget()
-    // Home Assistant may have started meanwhile, and pictures are not retained.
-    shown = 0
+    // Home Assistant may have started meanwhile, and pictures are not retained. One that was on its way when the connection was
+    // lost may have been too large for it.
+    if !hasLostPicture { shown = 0 }
+    hasLostPicture = false
     try client.subscribe(configuration.topics.status)
     guard let discovery = state.discovery else { return }
     try client.subscribe(discovery.birthTopic)
@@ -59,6 +62,7 @@ struct MQTTSession {
   /// Forgets what was on its way when the connection was lost.
   mutating func forgetItems() {
     items = [:]
+    if hasPicture { hasLostPicture = true }
     (hasEvent, hasPicture) = (false, false)
   }
 
@@ -72,6 +76,10 @@ struct MQTTSession {
     if isBirthDue, now >= nextBirth {
       (isBirthDue, nextBirth, shown) = (false, now + Self.pause, 0)
       retained.forget()
+    }
+    if isStatusDue, now >= nextStatus {
+      (isStatusDue, nextStatus) = (false, now + Self.pause)
+      retained.forget(configuration.topics.status)
     }
     retained.want(state.messages(feed.reading, open: history.open, at: now))
     while items.count < Self.limit {
@@ -111,9 +119,7 @@ struct MQTTSession {
   mutating func take(topic: String, payload: [UInt8], isRetained: Bool, at now: Instant) {
     if topic == configuration.topics.status {
       // The will of a connection that the broker has given up only now. A retained one is from before this connection.
-      guard payload != Array("online".utf8), !isRetained, now >= nextStatus else { return }
-      nextStatus = now + Self.pause
-      retained.forget(topic)
+      if payload != Array("online".utf8), !isRetained { isStatusDue = true }
     } else if topic == state.discovery?.birthTopic {
       if payload == Array("online".utf8), !isRetained { isBirthDue = true }
     } else if isRetained, !payload.isEmpty {

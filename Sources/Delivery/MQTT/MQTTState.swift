@@ -35,7 +35,10 @@ struct MQTTState {
   {
     var isChanged = cameras != reading.cameras
     cameras = reading.cameras
-    if isChanged { heard.formIntersection(cameras.map(\.name)) }
+    if isChanged {
+      heard.formIntersection(cameras.map(\.name))
+      levels = levels.filter { heard.contains($0.key) }
+    }
     if now >= nextFigures {
       nextFigures = now + Self.interval
       levels = reading.levels.mapValues { Self.decimal($0) }
@@ -63,13 +66,13 @@ struct MQTTState {
         add(kind.rawValue, camera.name, open.contains(AlertSubject(kind: kind, camera: camera.name)))
       }
       add("problem", camera.name, troubled.contains(camera.name))
-      if heard.contains(camera.name), camera.hasSound {
-        // Home Assistant's word for an unknown state.
+      if camera.hasSound {
+        // Home Assistant's word for an unknown state. What an earlier run has left is no level of now.
         messages.append(message(topics.state("level", of: camera.name), levels[camera.name] ?? "None"))
       }
     }
     add("problem", nil, troubled.contains(nil))
-    if isWarm { messages.append(message(topics.state("temperature", of: nil), temperature ?? "None")) }
+    messages.append(message(topics.state("temperature", of: nil), temperature ?? "None"))
     return messages
   }
 
@@ -103,7 +106,7 @@ struct MQTTState {
   /// Returns the topics to clear because of a retained message of the discovery that an earlier run has left; none if the
   /// entity is wanted, or will be once its figure is known.
   func leftBehind(topic: String, payload: [UInt8]) -> [String] {
-    guard let discovery else { return [] }
+    guard let discovery, MQTTTopics.isTopic(topic) else { return [] }
     let possible = entities(hasLevel: \.hasSound) + [(.temperature, nil)]
     guard !possible.contains(where: { discovery.topic($0, of: $1) == topic }) else { return [] }
     let state = discovery.stateTopic(of: payload)

@@ -15,12 +15,15 @@ package struct MQTTTopics: Hashable, Sendable {
 
   /// `true` for a text that topics may begin with: printable ASCII without wildcards, without empty levels, and not a topic
   /// of the broker's own.
-  package static func isPrefix(_ text: String) -> Bool {
+  package static func isPrefix(_ text: String) -> Bool { text.utf8.count <= limit && isTopic(text) }
+
+  /// `true` for a topic that can be published, in printable ASCII. A broker's words may be anything.
+  static func isTopic(_ text: String) -> Bool {
     let isPlain = text.utf8.allSatisfy {
       (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "+") && $0 != UInt8(ascii: "#")
     }
     let levels = text.split(separator: "/", omittingEmptySubsequences: false)
-    return isPlain && !text.hasPrefix("$") && (1...limit).contains(text.utf8.count) && !levels.contains { $0.isEmpty }
+    return isPlain && !text.hasPrefix("$") && text.utf8.count <= 1024 && !levels.contains { $0.isEmpty }
   }
 
   /// The prefix without a setting: `nightjar/` and the first part of the host's name.
@@ -42,7 +45,7 @@ package struct MQTTTopics: Hashable, Sendable {
 
   /// Returns the camera and the name of a topic below the prefix that ``state(_:of:)`` makes for a camera; nil for another.
   func parts(of topic: String) -> (camera: String, name: String)? {
-    guard topic.hasPrefix("\(prefix)/") else { return nil }
+    guard topic.hasPrefix("\(prefix)/"), Self.isTopic(topic) else { return nil }
     let levels = topic.dropFirst(prefix.count + 1).split(separator: "/", omittingEmptySubsequences: false)
     guard levels.count == 2, !levels[0].isEmpty else { return nil }
     return (String(levels[0]), String(levels[1]))

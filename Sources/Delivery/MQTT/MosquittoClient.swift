@@ -28,8 +28,8 @@ final class MosquittoClient {
   static let keepAlive: CInt = 10
   /// The longest message of the broker that is looked at, in bytes.
   private static let messageLimit = 4096
-  /// The most events that are kept between two calls of ``takeEvents()``.
-  private static let eventLimit = 1000
+  /// The most messages that are kept between two calls of ``takeEvents()``; more topics do not wait for their removal.
+  private static let eventLimit = RetainedMessages.removalLimit + 100
 
   private let client: OpaquePointer
   private var events: [Event] = []
@@ -89,15 +89,13 @@ final class MosquittoClient {
     return Unmanaged<MosquittoClient>.fromOpaque(owner).takeUnretainedValue()
   }
 
-  private func add(_ event: Event) {
-    // Whoever floods is left unheard; acknowledgements are no more than the messages on their way.
-    if events.count < Self.eventLimit { events.append(event) }
-  }
+  private func add(_ event: Event) { events.append(event) }
 
   private func take(_ message: mosquitto_message?) {
-    guard let message, let topic = message.topic, (0...CInt(Self.messageLimit)).contains(message.payloadlen) else {
-      return
-    }
+    // Whoever floods is left unheard. Acknowledgements are no more than the messages on their way.
+    guard let message, let topic = message.topic, (0...CInt(Self.messageLimit)).contains(message.payloadlen),
+      events.count < Self.eventLimit
+    else { return }
     let payload = UnsafeRawBufferPointer(start: message.payload, count: Int(message.payloadlen))
     add(.message(topic: String(cString: topic), payload: Array(payload), isRetained: message.retain))
   }
