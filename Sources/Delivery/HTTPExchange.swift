@@ -65,14 +65,7 @@ struct HTTPExchange: Sendable {
   ) throws(ExchangeError) -> HTTPStatusReader {
     try connection.send(request)
     var answer = empty
-    while !answer.isComplete {
-      let bytes = try connection.receive()
-      guard !bytes.isEmpty else {
-        if answer.status != nil { break }
-        throw .system("it ends the connection without an answer")
-      }
-      try answer.take(bytes)
-    }
+    while !answer.isComplete, let bytes = try next(connection, after: answer) { try answer.take(bytes) }
     finish(connection)
     return answer
   }
@@ -93,11 +86,8 @@ struct HTTPExchange: Sendable {
           isSent = true
         }
         try connection.send(outgoing.take())
-        let bytes = try connection.receive()
-        guard !bytes.isEmpty, !tls.isInputClosed else {
-          if answer.status != nil { break }
-          throw ExchangeError.system("it ends the connection without an answer")
-        }
+        // The end of TLS says as much as that of the connection.
+        guard let bytes = try next(connection, after: answer, hasEnded: tls.isInputClosed) else { break }
         var plain: [UInt8] = []
         try bytes.withUnsafeBytes { try tls.receive($0) { plain += $0 } }
         try answer.take(plain)
@@ -111,6 +101,23 @@ struct HTTPExchange: Sendable {
     } catch {
       throw .system("\(error)")
     }
+  }
+
+  /// Returns the next bytes; nil for an end, or for no more in time, where the answer has a status already.
+  ///
+  /// - Throws: ``ExchangeError``.
+  private static func next(
+    _ connection: borrowing TimedConnection, after answer: HTTPStatusReader, hasEnded: Bool = false
+  ) throws(ExchangeError) -> [UInt8]? {
+    var bytes: [UInt8] = []
+    do throws(ExchangeError) {
+      if !hasEnded { bytes = try connection.receive() }
+    } catch .time(let reason) {
+      guard answer.status != nil else { throw .time(reason) }
+    }
+    if !bytes.isEmpty { return bytes }
+    guard answer.status != nil else { throw .system("it ends the connection without an answer") }
+    return nil
   }
 
   /// Reads on to the end for a moment: a connection that is closed before would make a reset out of the other side's writing.

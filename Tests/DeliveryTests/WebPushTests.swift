@@ -100,6 +100,35 @@ import Testing
     #expect(requests[0].headers["topic"] == requests[1].headers["topic"] && requests[1].headers["urgency"] == "normal")
   }
 
+  @Test func `The acknowledgement of an older alert takes no newer one's place`() throws {
+    let service = try PushService("201")
+    let (outlet, history, _, _) = try Self.way(to: service)
+    let older = try Self.begin(.crying, in: history)
+    #expect(outlet.deliver(older, stop: try Interrupt()) == .delivered)
+    let newer = try Self.begin(.crying, in: history)
+    #expect(outlet.deliver(newer, stop: try Interrupt()) == .delivered)
+    let early = try #require(try history.acknowledge(older.id, by: "anna").first)
+    #expect(!outlet.wants(early))
+    let late = try #require(try history.acknowledge(newer.id, by: "anna").first)
+    #expect(outlet.wants(late))
+  }
+
+  @Test func `A browser with another owner or another secret is another destination`() throws {
+    let service = try PushService("201")
+    let (outlet, history, _, key) = try Self.way(to: service)
+    let host = try WebPush.Host(key: key, contact: nil, agent: "nightjar/test")
+    func destination(_ subscription: PushSubscription) -> [String] {
+      WebPush(subscription, host, history) { _ in }.destination
+    }
+    let same = try Self.subscription(service.subscription)
+    #expect(destination(same) == outlet.destination)
+    #expect(try destination(Self.subscription(service.subscription, owner: "phone anna")) != outlet.destination)
+    let renewed = try PushSubscription(
+      endpoint: same.endpoint, publicKey: Base64URL.text(same.publicKey),
+      secret: Base64URL.text(Array(same.secret.reversed())), owner: same.owner)
+    #expect(destination(renewed) != outlet.destination)
+  }
+
   @Test(arguments: ["404", "410"])
   func `A subscription that the browser has ended is removed`(answer: String) throws {
     let service = try PushService(answer)

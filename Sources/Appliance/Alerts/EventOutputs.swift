@@ -57,9 +57,11 @@ final class EventOutputs {
   /// The time that the ways out have for their end at the end of the program, so that no command outlives it.
   private static let patience = Duration.milliseconds(500)
 
-  /// Ends them all at the end of the program. One that hangs, as in a name server, is left behind.
-  func end() {
+  /// Ends them all at the end of the program, and waits for `others`, which have been stopped, too. One that hangs, as in a name
+  /// server, is left behind.
+  func end(with others: [EventSender]) {
     for sender in senders { sender.stop() }
+    senders += others
     mqtt?.stop()
     let deadline = Instant.now() + Self.patience
     while !senders.allSatisfy(\.hasEnded) || mqtt?.hasEnded == false, .now() < deadline { usleep(5000) }

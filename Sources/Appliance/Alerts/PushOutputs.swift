@@ -17,6 +17,8 @@ final class PushOutputs {
   private let counts: DeliveryCounts
   private var host: WebPush.Host?
   private var senders: [EventSender] = []
+  /// The senders that have been stopped, and whose thread may wait for a name server yet.
+  private var ending: [EventSender] = []
   /// The state of the browsers and the settings that `senders` follow; nil for none.
   private var followed: (count: Int, contact: String?)?
   private var hasBegun = false
@@ -26,8 +28,10 @@ final class PushOutputs {
   init(_ history: AlertHistory, _ counts: DeliveryCounts, directory: String = StandardPaths.stateDirectory) {
     (self.history, first, self.counts) = (history, history.lastID, counts)
     do throws(PushSubscriptionError) {
-      subscriptions = try PushSubscriptions(directory: directory)
-      error = nil
+      let subscriptions = try PushSubscriptions(directory: directory)
+      // Later the main thread waits for no disk.
+      if !subscriptions.list.isEmpty { _ = try? subscriptions.key() }
+      (self.subscriptions, error) = (subscriptions, nil)
     } catch {
       subscriptions = nil
       self.error = error
@@ -38,16 +42,19 @@ final class PushOutputs {
   ///
   /// - Parameter server: the server that the page comes from; nil if there is none.
   func follow(_ settings: PushSettings, _ server: HTTPServer.Configuration?) {
-    guard let subscriptions, settings.isOn, let server else {
-      stop()
+    // Also while nobody is told: another one may get the name of an owner who is gone.
+    if let subscriptions, let server { subscriptions.drop { !server.mayWatch($0.owner) } }
+    guard let subscriptions, settings.isOn, server != nil else {
+      // Whoever is told later is told of what comes then.
+      hasBegun = true
+      _ = stop()
       return
     }
-    subscriptions.remove { !server.mayWatch($0.owner) }
     let count = subscriptions.changeCount
     if let followed, followed.count == count, followed.contact == settings.contact { return }
     do {
-      try send(to: subscriptions.list, of: subscriptions, contact: settings.contact)
-      (followed, complaint) = ((count, settings.contact), nil)
+      let areAll = try send(to: subscriptions.list, of: subscriptions, contact: settings.contact)
+      (followed, complaint) = (areAll ? (count, settings.contact) : nil, nil)
     } catch {
       // The next second tries again.
       let text = "web push: \(error)"
@@ -56,36 +63,43 @@ final class PushOutputs {
     }
   }
 
-  private func send(to list: [PushSubscription], of subscriptions: PushSubscriptions, contact: String?) throws {
+  /// Makes the senders those of `list`. Returns `false` if some of them begin later, once their former thread has ended: there is
+  /// one thread for each browser at a time.
+  private func send(to list: [PushSubscription], of subscriptions: PushSubscriptions, contact: String?) throws -> Bool {
     defer { hasBegun = true }
-    guard !list.isEmpty else {
-      stop()
-      return
-    }
+    let endpoints = Set(list.map(\.endpoint))
+    end { sender in sender.destination.first.map { !endpoints.contains($0) } ?? true }
+    guard !list.isEmpty else { return true }
     let host =
       if let host, host.contact == contact { host } else {
         try WebPush.Host(key: subscriptions.key(), contact: contact, agent: "nightjar/\(Program.version)")
       }
     self.host = host
-    let former = Dictionary(senders.map { ($0.destination.first, $0) }) { $1 }
-    var new: [EventSender] = []
-    do {
-      for subscription in list {
-        let outlet = WebPush(subscription, host, history) { gone in subscriptions.remove { $0 == gone } }
-        let before = former[outlet.destination.first]
-        if let before, before.destination == outlet.destination, !before.hasEnded {
-          new.append(before)
-        } else {
-          let place = before?.position ?? (hasBegun ? nil : first)
-          new.append(try EventSender(outlet, history, reports, counts: counts, after: place))
-        }
+    var areAll = true
+    for subscription in list {
+      let outlet = WebPush(subscription, host, history) { gone in subscriptions.drop { $0 == gone } }
+      let former = senders.first { $0.destination.first == subscription.endpoint }
+      if let former, former.destination == outlet.destination, !former.hasEnded { continue }
+      if former != nil { end { $0 === former } }
+      let before = ending.last { $0.destination.first == subscription.endpoint }
+      guard before?.hasEnded != false else {
+        areAll = false
+        continue
       }
-    } catch {
-      for sender in new where !senders.contains(where: { $0 === sender }) { sender.stop() }
-      throw error
+      let place = (former ?? before)?.position ?? (hasBegun ? nil : first)
+      senders.append(try EventSender(outlet, history, reports, counts: counts, after: place))
     }
-    for sender in senders where !new.contains(where: { $0 === sender }) { sender.stop() }
-    senders = new
+    ending.removeAll(where: \.hasEnded)
+    return areAll
+  }
+
+  /// Ends the senders that match. Their threads end by themselves.
+  private func end(where isMeant: (EventSender) -> Bool) {
+    for sender in senders where isMeant(sender) {
+      sender.stop()
+      ending.append(sender)
+    }
+    senders.removeAll(where: isMeant)
   }
 
   /// Returns and removes what became of events, for the log.
@@ -97,9 +111,11 @@ final class PushOutputs {
     return untold
   }
 
-  /// Ends them all, without waiting.
-  func stop() {
-    for sender in senders { sender.stop() }
-    (senders, host, followed) = ([], nil, nil)
+  /// Ends them all, without waiting; returns those whose thread has not ended.
+  func stop() -> [EventSender] {
+    end { _ in true }
+    (host, followed) = (nil, nil)
+    ending.removeAll(where: \.hasEnded)
+    return ending
   }
 }

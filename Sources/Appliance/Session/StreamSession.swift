@@ -98,8 +98,7 @@ package final class StreamSession {
     defer { alertWatch.stop() }
     outputs.feed.set(configuration.cameras.map(\.forMQTT))
     try outputs.follow(configuration.events.outputPlan())
-    defer { outputs.end() }
-    defer { push.stop() }
+    defer { outputs.end(with: push.stop()) }
     // A destination takes two descriptors, and a shell often allows no more than 1024.
     nightjar_raise_descriptor_limit(65_536)
     let starting = try StartGuard(signals: signals.number, endsByHangup: hasTerminal)
@@ -107,7 +106,7 @@ package final class StreamSession {
     if let path = configuration.path { terminal.line("config     \(path)") }
     for warning in configuration.warnings { terminal.warning(warning) }
     if let historyError { terminal.warning("\(historyError); the history of events is in memory") }
-    if let error = push.error, configuration.api.https != nil {
+    if let error = push.error, configuration.api.https != nil, configuration.events.push.isOn {
       terminal.warning("\(error); no browser is told by push")
     }
     try configuration.lockMemory()

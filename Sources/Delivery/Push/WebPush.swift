@@ -40,16 +40,16 @@ package final class WebPush: EventOutlet {
   package static let patience = Duration.seconds(10)
   /// The validity of a token in seconds. A day is the most (RFC 8292 section 2).
   private static let tokenLifetime: Int64 = 12 * 3600
-  /// The most alerts whose acknowledgement is told.
-  private static let sentLimit = 32
+  /// The most subjects whose acknowledgement is told.
+  private static let sentLimit = 256
 
   private let subscription: PushSubscription
   private let host: Host
   private let history: AlertHistory
   private let exchange: HTTPExchange
   private let forget: @Sendable (PushSubscription) -> Void
-  /// The numbers of the alerts that the push service has taken, the newest last.
-  private let sent = Mutex<[UInt64]>([])
+  /// The newest alert of each subject that the push service has taken.
+  private let sent = Mutex<[AlertSubject: UInt64]>([:])
 
   /// Creates a way to the browser of `subscription`.
   ///
@@ -68,7 +68,10 @@ package final class WebPush: EventOutlet {
   package var kind: DeliveryCounts.Outlet { .push }
   package var name: String { "web push to \(subscription.owner) at \(subscription.target.authority)" }
   package var destination: [String] {
-    [subscription.endpoint, Base64URL.text(subscription.publicKey), host.key.publicText, host.contact ?? ""]
+    [
+      subscription.endpoint, Base64URL.text(subscription.publicKey), Base64URL.text(subscription.secret),
+      subscription.owner, host.key.publicText, host.contact ?? "",
+    ]
   }
   package var threadName: String { "nj-push" }
 
@@ -76,7 +79,8 @@ package final class WebPush: EventOutlet {
     guard !alert.quiet else { return false }
     return switch alert.state {
     case .began: !history.isAcknowledged(alert.id) && Self.remainingLife(of: alert) > 0
-    case .acknowledged: sent.withLock { $0.contains(alert.beginning) }
+    // That of an older alert would take the place of a newer one.
+    case .acknowledged: sent.withLock { $0[alert.subject] == alert.beginning }
     case .ended: false
     }
   }
@@ -103,8 +107,8 @@ package final class WebPush: EventOutlet {
     case 200...299:
       if alert.state == .began {
         sent.withLock { sent in
-          if sent.count == Self.sentLimit { sent.removeFirst() }
-          sent.append(alert.id)
+          if sent.count == Self.sentLimit { sent = [:] }
+          sent[alert.subject] = alert.id
         }
       }
       return .delivered

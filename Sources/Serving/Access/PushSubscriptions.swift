@@ -1,3 +1,4 @@
+import CLinux
 package import Delivery
 import FoundationEssentials
 import Glibc
@@ -42,25 +43,27 @@ package final class PushSubscriptions: Sendable {
   package init(directory: String) throws(PushSubscriptionError) {
     (path, keyPath) = ("\(directory)/\(Self.fileName)", "\(directory)/\(Self.keyFileName)")
     do throws(PrivateFileError) {
-      state = Mutex(State(list: try Self.read(PrivateFile(path))))
+      state = Mutex(State(list: try Self.read(PrivateFile(path)).list))
     } catch {
       throw .file(error)
     }
   }
 
-  private static func read(_ file: PrivateFile) throws(PrivateFileError) -> [PushSubscription] {
-    let bytes: [UInt8]
+  private static func read(
+    _ file: PrivateFile
+  ) throws(PrivateFileError) -> (list: [PushSubscription], status: nightjar_file?) {
+    let (bytes, status): ([UInt8], nightjar_file)
     do throws(PrivateFileError) {
-      bytes = try file.read(limit: sizeLimit).bytes
+      (bytes, status) = try file.read(limit: sizeLimit)
     } catch .missing {
-      return []
+      return ([], nil)
     }
     let list = bytes.split(separator: UInt8(ascii: "\n")).compactMap { line -> PushSubscription? in
       guard let record = try? JSONDecoder().decode(Record.self, from: Data(line)) else { return nil }
       return try? PushSubscription(
         endpoint: record.endpoint, publicKey: record.p256dh, secret: record.auth, owner: record.owner)
     }
-    return Array(list.prefix(limit))
+    return (Array(list.prefix(limit)), status)
   }
 
   /// The browsers, in the order in which they came.
@@ -98,6 +101,19 @@ package final class PushSubscriptions: Sendable {
     }
   }
 
+  /// Removes the browsers that match, and returns at once: a thread of its own writes the file.
+  package func drop(where isMeant: (PushSubscription) -> Bool) {
+    let gone = state.withLock { state in
+      let gone = Set(state.list.filter(isMeant))
+      state.list.removeAll { gone.contains($0) }
+      return gone
+    }
+    guard !gone.isEmpty else { return }
+    changes.add(1, ordering: .releasing)
+    // Without a thread they go with the next change, or at the next start.
+    _ = try? NamedThread("nj-events") { [self] in try? edit { list in list.removeAll { gone.contains($0) } } }.detach()
+  }
+
   /// Removes the browsers of this owner, as ``remove(where:)`` does.
   package func removeAll(of owner: String) { remove { $0.owner == owner } }
 
@@ -111,10 +127,10 @@ package final class PushSubscriptions: Sendable {
         let lock = try FileLock(beside: file)
         defer { withExtendedLifetime(lock) {} }
         // Another program with the same directory may have changed it.
-        let former = try Self.read(file)
+        let (former, status) = try Self.read(file)
         var list = former
         try change(&list)
-        if list != former { try file.replace(with: Self.bytes(of: list), mode: 0o600, former: nil) }
+        if list != former { try file.replace(with: Self.bytes(of: list), mode: 0o600, former: status) }
         let isChange = state.withLock { state in
           defer { state.list = list }
           return state.list != list
@@ -156,7 +172,18 @@ package final class PushSubscriptions: Sendable {
         try file.makeDirectory(mode: 0o700)
         let lock = try FileLock(beside: file)
         defer { withExtendedLifetime(lock) {} }
-        let key = try Self.kept(file) ?? Self.made(file)
+        if let key = try Self.kept(file) {
+          state.withLock { $0.key = key }
+          return key
+        }
+        let key = try Self.made(file)
+        // Those that have subscribed with a former key can be told no more.
+        let (former, status) = try Self.read(PrivateFile(path))
+        if !former.isEmpty {
+          try PrivateFile(path).replace(with: [], mode: 0o600, former: status)
+          state.withLock { $0.list = [] }
+          changes.add(1, ordering: .releasing)
+        }
         state.withLock { $0.key = key }
         return key
       } catch let error as PrivateFileError {

@@ -51,7 +51,7 @@ struct EventsAPI: Sendable {
       what(acknowledgement.id.map { "\($0)" } ?? "all")
       let history = api.target.alerts
       let (id, name) = (acknowledgement.id, context.requester.name)
-      let alerts = try await Self.onThread { try history.acknowledge(id, by: name) }
+      let alerts = try await onThread { try history.acknowledge(id, by: name) }
       return ControlAPI.answer(EventsAnswer(events: alerts, isKept: history.path != nil))
     }
     for moment in AlertPictures.Moment.allCases {
@@ -67,31 +67,12 @@ struct EventsAPI: Sendable {
       throw HTTPRefusal.eventNumber("event", String(text.prefix(40)), "the number of an event")
     }
     let pictures = api.target.alerts.pictures
-    guard let bytes = try await Self.onThread({ pictures.picture(moment, of: id) }) else {
+    guard let bytes = try await onThread({ pictures.picture(moment, of: id) }) else {
       throw HTTPRefusal.noPicture(moment, of: id)
     }
     return Response(
       status: .ok, headers: HTTPFields.unstored("image/jpeg", context),
       body: ResponseBody(byteBuffer: ByteBuffer(bytes: bytes)))
-  }
-
-  /// Runs `work` on a thread of its own: the file system may take its time, and Swift's threads are few.
-  private static func onThread<Value: Sendable>(
-    _ work: @escaping @Sendable () throws -> Value
-  ) async throws -> Value {
-    let answer = OneAnswer<Value>()
-    return try await withTaskCancellationHandler {
-      try await withCheckedThrowingContinuation { continuation in
-        answer.wait(continuation)
-        do {
-          try NamedThread("nj-events") { answer.give(Result { try work() }) }.detach()
-        } catch {
-          answer.give(.failure(error))
-        }
-      }
-    } onCancel: {
-      answer.give(.failure(CancellationError()))
-    }
   }
 
   /// Returns the number of the last event that the client has; nil for a client that wants new ones only.

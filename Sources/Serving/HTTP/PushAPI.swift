@@ -19,7 +19,11 @@ struct PushAPI: Sendable {
   static let routes: [String: [HTTPRequest.Method]] = ["/v1/push": [.get, .head, .post, .delete]]
 
   func add(to version: RouterGroup<ControlAPI.Context>) {
-    version.add(.get, "push", for: .view) { _, context in try Self.answer(subscriptions(), context) }
+    version.add(.get, "push", for: .view) { _, context in
+      let subscriptions = try subscriptions()
+      _ = try await onThread { try subscriptions.key() }
+      return try Self.answer(subscriptions, context)
+    }
     version.add(.post, "push", for: .view) { request, context in
       let subscriptions = try subscriptions()
       let asking = try await PushRequest(json: api.body(of: request))
@@ -27,7 +31,11 @@ struct PushAPI: Sendable {
       // A page that is opened again says so again.
       let isKnown = subscriptions.list.contains(subscription)
       do {
-        try subscriptions.add(subscription)
+        // The key first: the main thread, which tells this browser next, waits for no disk.
+        try await onThread {
+          _ = try subscriptions.key()
+          try subscriptions.add(subscription)
+        }
       } catch PushSubscriptionError.tooMany, PushSubscriptionError.tooManyOfOwner {
         throw HTTPRefusal.tooManyBrowsers(subscriptions.list.count >= PushSubscriptions.limit)
       }
@@ -39,7 +47,9 @@ struct PushAPI: Sendable {
       let asking = try await PushEndRequest(json: api.body(of: request))
       let (owner, mayAll) = (Self.owner(context), context.requester.role >= .control)
       let count = subscriptions.list.count
-      subscriptions.remove { $0.endpoint == asking.endpoint && (mayAll || $0.owner == owner) }
+      try await onThread {
+        subscriptions.remove { $0.endpoint == asking.endpoint && (mayAll || $0.owner == owner) }
+      }
       if subscriptions.list.count != count { Self.tell(request, context, "a browser") }
       return try Self.answer(subscriptions, context)
     }

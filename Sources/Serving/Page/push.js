@@ -74,7 +74,7 @@ export class Push {
   /** What the browser has subscribed to before; null for nothing. */
   async #present() { return await (await this.worker)?.pushManager?.getSubscription() ?? null; }
 
-  /** Tells the host again what it may have lost, and begins anew where the host has another key. */
+  /** Tells the host again what it may have lost, and subscribes anew where the host has another key. */
   async #renew() {
     const present = await this.#present();
     if (!present) return;
@@ -82,9 +82,18 @@ export class Push {
     if (key === null) return;
     if (globalThis.Notification?.permission === "granted" && this.#isFor(present, key)) {
       this.#isOn = (await this.#tell("POST", present.toJSON())).ok;
-    } else {
-      await present.unsubscribe();
+      return;
     }
+    const isAllowed = globalThis.Notification?.permission === "granted";
+    await Promise.allSettled([this.#tell("DELETE", { endpoint: present.endpoint }), present.unsubscribe()]);
+    if (!isAllowed) return;
+    const anew = await this.#subscribe(await this.#active(), key);
+    this.#isOn = (await this.#tell("POST", anew.toJSON())).ok;
+    if (!this.#isOn) await anew.unsubscribe();
+  }
+
+  #subscribe(worker, key) {
+    return within(serviceTime, worker.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key }));
   }
 
   /** The host's key; null if it has none. */
@@ -119,9 +128,7 @@ export class Push {
       subscription = null;
     }
     try {
-      subscription ??= await within(serviceTime, worker.pushManager.subscribe({
-        userVisibleOnly: true, applicationServerKey: key,
-      }));
+      subscription ??= await this.#subscribe(worker, key);
     } catch {
       return strings.push.noService;
     }

@@ -59,13 +59,39 @@ import Testing
     #expect(try PushSubscriptions(directory: directory.path("state")).list == subscriptions.list)
   }
 
+  @Test func `Browsers that are dropped are gone at once, and from the file soon`() throws {
+    let directory = try TemporaryDirectory()
+    let folder = directory.path("state")
+    let subscriptions = try PushSubscriptions(directory: folder)
+    let browsers = [try Self.browser(1, of: "anna"), try Self.browser(2, of: "bert")]
+    for browser in browsers { try subscriptions.add(browser) }
+    subscriptions.drop { $0.owner == "anna" }
+    #expect(subscriptions.list == [browsers[1]] && subscriptions.changeCount == 3)
+    #expect(try eventually { try PushSubscriptions(directory: folder).list == [browsers[1]] })
+    subscriptions.drop { $0.owner == "anna" }
+    #expect(subscriptions.changeCount == 3)
+  }
+
+  @Test func `With a new key, browsers of the former one are forgotten`() throws {
+    let directory = try TemporaryDirectory()
+    let folder = directory.path("state")
+    let former = try PushSubscriptions(directory: folder)
+    let key = try former.key().publicText
+    try former.add(Self.browser(1, of: "anna"))
+    try FileManager.default.removeItem(atPath: "\(folder)/\(PushSubscriptions.keyFileName)")
+    let later = try PushSubscriptions(directory: folder)
+    #expect(try later.list.count == 1 && later.key().publicText != key)
+    #expect(try later.list.isEmpty && PushSubscriptions(directory: folder).list.isEmpty)
+  }
+
   @Test func `Damaged lines are passed over, and a file or a key that others may read is refused and kept`() throws {
     let directory = try TemporaryDirectory()
     let folder = directory.path("state")
     let subscriptions = try PushSubscriptions(directory: folder)
+    // Browsers subscribe with the key.
+    let key = try subscriptions.key().publicText
     try subscriptions.add(Self.browser(1, of: "anna"))
     try subscriptions.add(Self.browser(2, of: "anna"))
-    let key = try subscriptions.key().publicText
     let file = URL(fileURLWithPath: "\(folder)/\(PushSubscriptions.fileName)")
     let text = try String(contentsOf: file, encoding: .utf8)
     let lines = text.split(separator: "\n")

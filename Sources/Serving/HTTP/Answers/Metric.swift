@@ -151,7 +151,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case .failedLogins: "Logins with a wrong name, password or token."
     case .connectionsRefused: "Connections refused because there were too many."
     case .browserPortRefused: "Datagrams and connections refused at the port of browsers."
-    case .eventsSent: "Events that the webhooks, the command or the MQTT broker have taken."
+    case .eventsSent: "Events that the webhooks, the command, the MQTT broker or the push services have taken."
     case .eventFailures:
       "Attempts to send events that failed or were refused; for MQTT, connections that failed or were lost."
     case .eventsDropped: "Events dropped because too many waited."
