@@ -14,14 +14,14 @@ import Testing
     let directory = try TemporaryDirectory()
     let reception = try Reception.ofH264(
       [
-        "--source", try Vivid.node(camera), "--format", format, "--size", "1280x720", "--fps", "30", "--duration", "2s",
+        "--source", try Vivid.node(camera), "--format", format, "--size", "1280x720", "--fps", "30", "--duration", "4s",
       ], size: (1280, 720), in: directory)
     #expect(reception.receiverLog.isEmpty, "\(reception.receiverLog)")
     let sent = reception.figure("frames", "sent")
     #expect(reception.pictureCount == sent, "\(reception.log)")
-    // 60 at the full rate; a loaded machine loses some, and says so. A tenth of them shows that the format streams.
-    #expect(sent + reception.figure("frames", "dropped") >= 20, "\(reception.log)")
-    #expect(sent >= 6, "\(reception.log)")
+    // 120 at the full rate; a loaded machine may lose most of them, and then says so.
+    #expect(sent + reception.figure("frames", "dropped") >= 96, "\(reception.log)")
+    #expect(sent >= 20, "\(reception.log)")
     let formats = ProgramLog(reception.log).values(of: "format")
     let expected = "1280x720 at 30 fps, \(format.uppercased()) (\(conversion)"
     #expect(formats.count == 1 && formats.allSatisfy { $0.hasPrefix(expected) }, "\(reception.log)")
