@@ -26,7 +26,9 @@ import Testing
     var viewers = try (0..<PictureStage.viewerLimit).map { number in
       try pipeline.look("\(number)") { entry.isFound.withLock { $0 = (try? pipeline.look("another")) != nil } }
     }
-    #expect(throws: PictureError.tooMany(limit: PictureStage.viewerLimit)) { try pipeline.look("one more") }
+    #expect(throws: LiveViewerError.tooMany(.pictures, limit: PictureStage.viewerLimit)) {
+      try pipeline.look("one more")
+    }
     #expect(entry.isFound.withLock { $0 } == nil)
     viewers.removeLast()
     #expect(entry.isFound.withLock { $0 } == true)
@@ -37,7 +39,7 @@ import Testing
     var listeners = try (0..<MP3Stage.listenerLimit).map { number in
       try pipeline.listen("\(number)") { entry.isFound.withLock { $0 = (try? pipeline.listen("another")) != nil } }
     }
-    #expect(throws: MP3Error.tooMany(limit: MP3Stage.listenerLimit)) { try pipeline.listen("one more") }
+    #expect(throws: LiveViewerError.tooMany(.sound, limit: MP3Stage.listenerLimit)) { try pipeline.listen("one more") }
     #expect(entry.isFound.withLock { $0 } == nil)
     listeners.removeLast()
     #expect(entry.isFound.withLock { $0 } == true)

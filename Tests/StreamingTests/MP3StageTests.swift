@@ -57,7 +57,7 @@ import Testing
     var heard: [[[UInt8]]] = []
     for listener in both {
       let sound = try await stage.next(for: listener, until: soon())
-      stage.noteSent(sound, to: listener)
+      stage.noteSent(sound.frames, bytes: sound.bytes.count, to: listener)
       let own = try #require(frames(sound.bytes))
       #expect(own.count == sound.frames)
       heard.append(own)
@@ -68,7 +68,7 @@ import Testing
     #expect(Set(heard[0].suffix(10)).count > 1)
     let statistics = stage.statistics
     #expect(statistics.encoded == heard[1].count && statistics.listeners.map(\.name) == ["one", "two"])
-    #expect(statistics.listeners.map(\.frames) == heard.map(\.count))
+    #expect(statistics.listeners.map(\.units) == heard.map(\.count))
     #expect(statistics.listeners.map(\.bytes) == heard.map { $0.count * 192 })
   }
 
@@ -101,19 +101,19 @@ import Testing
 
   @Test func `without sound a wait ends in time, and with the listener, the task or the stage`() async throws {
     let listener = try stage.admit("listener")
-    await #expect(throws: MP3Error.late) { try await stage.next(for: listener, until: soon(0.1)) }
+    await #expect(throws: LiveViewerError.late(.sound)) { try await stage.next(for: listener, until: soon(0.1)) }
     let given = Task { try await stage.next(for: listener, until: soon()) }
     given.cancel()
-    await #expect(throws: MP3Error.ended) { try await given.value }
+    await #expect(throws: LiveViewerError.ended) { try await given.value }
     let dismissed = try stage.admit("dismissed")
     let left = Task { try await stage.next(for: dismissed, until: soon()) }
     let closed = Task { try await stage.next(for: listener, until: soon()) }
     // Whether they wait already or not, the end is the same.
     stage.dismiss(dismissed)
-    await #expect(throws: MP3Error.ended) { try await left.value }
+    await #expect(throws: LiveViewerError.ended) { try await left.value }
     stage.close()
-    await #expect(throws: MP3Error.ended) { try await closed.value }
-    #expect(throws: MP3Error.ended) { try stage.admit("late") }
+    await #expect(throws: LiveViewerError.ended) { try await closed.value }
+    #expect(throws: LiveViewerError.ended) { try stage.admit("late") }
     #expect(!stage.isWanted)
     #expect(await comesTrue { !stage.isRunning })
   }
@@ -192,7 +192,7 @@ import Testing
 
   @Test func `there is a limit of listeners, and room again once one has gone`() throws {
     let listeners = try (0..<MP3Stage.listenerLimit).map { try stage.admit("\($0)") }
-    #expect(throws: MP3Error.tooMany(limit: MP3Stage.listenerLimit)) { try stage.admit("one more") }
+    #expect(throws: LiveViewerError.tooMany(.sound, limit: MP3Stage.listenerLimit)) { try stage.admit("one more") }
     stage.dismiss(listeners[3])
     _ = try stage.admit("another")
   }

@@ -82,22 +82,22 @@ import Testing
 
   @Test func `a viewer that waits in vain gets an error in time`() async throws {
     let viewer = try stage.admit("viewer", isSnapshot: true)
-    await #expect(throws: PictureError.noPicture) {
+    await #expect(throws: LiveViewerError.late(.pictures)) {
       try await stage.next(for: viewer, since: .now(), until: soon(0.1))
     }
     // And one who is gone, has given up, or whose stream has ended.
     let given = Task { try await stage.next(for: viewer, since: .now(), until: soon()) }
     #expect(await comesTrue { stage.isAwaited })
     given.cancel()
-    await #expect(throws: PictureError.ended) { try await given.value }
+    await #expect(throws: LiveViewerError.ended) { try await given.value }
     let closed = Task { try await stage.next(for: viewer, since: .now(), until: soon()) }
     #expect(await comesTrue { stage.isAwaited })
     stage.close()
-    await #expect(throws: PictureError.ended) { try await closed.value }
+    await #expect(throws: LiveViewerError.ended) { try await closed.value }
     #expect(!stage.isAwaited)
     stage.dismiss(viewer)
-    await #expect(throws: PictureError.ended) { try await stage.next(for: viewer, since: .now(), until: soon()) }
-    #expect(throws: PictureError.ended) { try stage.admit("late", isSnapshot: false) }
+    await #expect(throws: LiveViewerError.ended) { try await stage.next(for: viewer, since: .now(), until: soon()) }
+    #expect(throws: LiveViewerError.ended) { try stage.admit("late", isSnapshot: false) }
   }
 
   /// Runs tasks on threads of its own: those of Swift concurrency are left where all of these stand still.
@@ -168,7 +168,7 @@ import Testing
 
   @Test func `there is a limit of viewers, and room again once one has gone`() throws {
     let viewers = try (0..<PictureStage.viewerLimit).map { try stage.admit("\($0)", isSnapshot: false) }
-    #expect(throws: PictureError.tooMany(limit: PictureStage.viewerLimit)) {
+    #expect(throws: LiveViewerError.tooMany(.pictures, limit: PictureStage.viewerLimit)) {
       try stage.admit("one more", isSnapshot: true)
     }
     stage.dismiss(viewers[3])
