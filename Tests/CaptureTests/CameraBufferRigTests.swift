@@ -28,7 +28,7 @@ private final class Parcel: Sendable {
   func end() { frame.withLock { $0 = nil } }
 }
 
-/// What a camera had to say, as a copyable value.
+/// The event of a camera, as a copyable value.
 private enum Told {
   case frame(Parcel)
   case dropped(DropCause, Int)
@@ -65,7 +65,7 @@ private enum Told {
     return frames
   }
 
-  /// How many DMA-BUFs this process has open.
+  /// Returns the number of DMA-BUFs that this process has open.
   private static func openBuffers() throws -> Int {
     try FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd").count { entry in
       let target = try? FileManager.default.destinationOfSymbolicLink(atPath: "/proc/self/fd/\(entry)")
@@ -73,7 +73,7 @@ private enum Told {
     }
   }
 
-  /// Whether the picture that the descriptor shows is the one in the frame's memory.
+  /// Returns `true` if the picture that the descriptor shows is the one in the frame's memory.
   private static func isSame(_ planes: NV12Planes, _ buffer: DMABuffer) -> Bool {
     guard lseek(buffer.fileDescriptor, 0, SEEK_END) >= off_t(buffer.byteCount),
       let mapped = mmap(nil, buffer.byteCount, PROT_READ, MAP_SHARED, buffer.fileDescriptor, 0), mapped != MAP_FAILED

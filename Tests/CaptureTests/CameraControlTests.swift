@@ -5,7 +5,7 @@ import Testing
 
 @testable import Capture
 
-/// What a driver says of its controls, and what is made of values.
+/// The controls as a driver describes them, and the values that follow.
 @Suite struct CameraControlTests {
   private func query(
     _ answers: [(id: UInt32, type: UInt32, name: String, flags: UInt32)], maximum: Int64 = 10,

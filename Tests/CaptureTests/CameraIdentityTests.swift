@@ -5,7 +5,7 @@ import Testing
 
 @testable import Capture
 
-/// Which camera is the one that was lost, and which message is a reason to look.
+/// The search for a lost camera, and the messages that are a reason to look.
 @Suite struct CameraIdentityTests {
   /// A sysfs of files, with devices as the kernel lays them out.
   private struct Machine {

@@ -5,7 +5,7 @@ import Testing
 
 /// A driver's buffers that wait for the capture thread: which one is kept, and what becomes of the others.
 @Suite struct CaptureBacklogTests {
-  /// What became of the buffers: the number of the kept one, those that went back, and the losses.
+  /// The fate of the buffers: the number of the kept one, those that went back, and the losses.
   private struct Outcome: Equatable {
     var kept: Int?
     var recycled: [Int]

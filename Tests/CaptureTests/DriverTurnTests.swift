@@ -39,7 +39,7 @@ private final class FakeControls: ControlledDevice {
   private static let rotate = nightjar_V4L2_CID_ROTATE
   private static let rotation = nightjar_V4L2_CID_CAMERA_SENSOR_ROTATION
 
-  /// What a driver with such controls does to a picture: its own order is unknown, and must not matter.
+  /// Returns the effect of such controls on a picture: the driver's own order is unknown, and must not matter.
   private static func effect(_ values: [UInt32: CInt]) throws -> Orientation {
     var result = try Orientation(degrees: Int(values[rotate] ?? 0))
     if values[horizontal] == 1 { result = result.then(Orientation(.none, mirrored: true)) }

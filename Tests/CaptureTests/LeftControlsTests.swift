@@ -6,7 +6,8 @@ import Testing
 
 @testable import Capture
 
-/// What another run has left in the camera, and what has to wait for the camera: the worker's steps, made by the tests.
+/// Controls that another run has left in the camera, and those that wait for the camera: the worker's steps, made by
+/// the tests.
 @Suite struct LeftControlsTests {
   private static let night = NightProfile(
     .time(from: 20 * 60, to: 6 * 60), values: [ControlAssignment(name: "brightness", value: "40")])

@@ -9,15 +9,15 @@ final class ScriptedCamera: VideoSource, @unchecked Sendable {
   // Sendable: what is mutable is locked.
 
   struct Script {
-    /// What `next` throws, until it is nil again.
+    /// The error that `next` throws, until it is nil again.
     var failure: (any Error)?
-    /// What `start` throws.
+    /// The error that `start` throws.
     var startFailure: (any Error)?
-    /// What becomes of each picture instead of being delivered.
+    /// The cause for which each picture is dropped; nil delivers it.
     var drop: DropCause?
-    /// Whether pictures come.
+    /// `true` if pictures come.
     var delivers = true
-    /// Whether each picture differs from the one before.
+    /// `true` if each picture differs from the one before.
     var moves = true
   }
 
@@ -64,7 +64,7 @@ final class ScriptedCamera: VideoSource, @unchecked Sendable {
 
 /// Finds what a test lays out for it.
 final class ScriptedFinder: CameraFinding {
-  /// What the next look finds.
+  /// The finding of the next look.
   enum Finding {
     case nothing
     case camera(ScriptedCamera)

@@ -13,23 +13,23 @@ import Testing
 final class ScriptedControls: CameraControlDevice {
   struct State {
     var values: [UInt32: Int64] = [:]
-    /// What was set, in order.
+    /// The values that were set, in order.
     var writes: [String] = []
-    /// What the driver refuses, by name.
+    /// The errors with which the driver refuses controls, by name.
     var refusals: [String: CInt] = [:]
-    /// What the driver makes of every value, by name.
+    /// The values that the driver makes of every other value, by name.
     var alterations: [String: Int64] = [:]
-    /// Whether the camera is set up for its own H.264, and whether it has no controls for that.
+    /// `true` if the camera is set up for its own H.264, and if it has no controls for that.
     var isCoding = false
     var refusesCoding = false
-    /// What moves by so much at each look while its automatic is on, and where to.
+    /// The value toward which an automatic control moves a little at each look.
     var target: Int64 = 250
   }
 
   let state: Mutex<State>
-  /// What it waits for while it hangs.
+  /// The semaphore that it waits for while it hangs.
   let hang = Mutex<DispatchSemaphore?>(nil)
-  /// Whether the camera is gone, so that nothing can be read.
+  /// `true` if the camera is gone, so that nothing can be read.
   let isGone = Mutex(false)
   private let all: [CameraControl]
 

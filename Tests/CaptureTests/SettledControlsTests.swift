@@ -6,7 +6,7 @@ import Testing
 
 @testable import Capture
 
-/// What follows from an order or a lock for the controls that it does not name.
+/// The consequences of an order or a lock for the controls that it does not name.
 @Suite struct SettledControlsTests {
   private static let (midnight, noon) = (0, 12 * 60)
   private static let manual = [

@@ -6,7 +6,7 @@ import Testing
 
 @testable import Capture
 
-/// Whether a picture that no longer changes is found, and only that.
+/// A picture that no longer changes is found, and only that.
 @Suite struct StillnessDetectorTests {
   private static let size = PictureSize(width: 322, height: 182)
   private static func time(_ number: Int) -> Instant {

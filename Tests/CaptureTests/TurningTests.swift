@@ -33,7 +33,7 @@ struct Shot: Equatable {
     chroma = Array(nv12.dropFirst(size.pixels))
   }
 
-  /// Whether the samples are the same, whenever they were taken.
+  /// Returns `true` if the samples are the same, whenever they were taken.
   func looksLike(_ other: Shot) -> Bool {
     size == other.size && luma == other.luma && chroma == other.chroma
   }
@@ -173,7 +173,7 @@ struct Shot: Equatable {
     return Shot(frame)
   }
 
-  /// How many samples outside the box of the clock differ.
+  /// Returns the number of samples outside the box of the clock that differ.
   private static func differences(_ one: Shot, _ other: Shot) -> Int {
     let box = TestPattern(size: one.size).box
     let width = one.size.width

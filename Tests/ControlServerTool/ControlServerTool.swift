@@ -8,8 +8,8 @@ import Streaming
 /// Serves the control API of a target that only tells what it is asked:
 /// `ControlServerTool PATH [REQUEST-SECONDS [CONNECTIONS [CAMERA…]]]`, until SIGTERM.
 ///
-/// With the directory `CONTROL_HTTPS` it serves HTTPS too, on a port that it tells, with a certificate kept there and to
-/// those in its files `users` and `tokens`, which it reads again at SIGHUP. At the end it tells its events.
+/// With the directory `CONTROL_HTTPS` it serves HTTPS too, on a port that it tells, with a certificate kept there and
+/// to those in its files `users` and `tokens`, which it reads again at SIGHUP. At the end it tells its events.
 @main
 struct ControlServerTool {
   static func main() {
@@ -148,8 +148,9 @@ private struct Box: ControlTarget {
   }
 }
 
-/// Writes down what it is asked. It can do anything but 270 degrees and a million bits a second. The camera `silent` has
-/// no sound, `loud` is loud and muted, and `deaf` lacks its microphone. The camera `shared` has a destination and viewers.
+/// Writes down what it is asked. It can do anything but 270 degrees and a million bits a second. The camera `silent`
+/// has no sound, `loud` is loud and muted, and `deaf` lacks its microphone. The camera `shared` has a destination and
+/// viewers.
 private struct Witness: CameraTarget {
   let name: String
   let prefix: String
@@ -299,7 +300,7 @@ private struct Witness: CameraTarget {
   }
 }
 
-/// What looks like JPEGs to those who look at their ends only, every tenth of a second; of the camera `large` six
+/// Bytes that look like JPEGs to those who look at their ends only, every tenth of a second; of the camera `large` six
 /// million bytes each, of the camera `broken` none, and of one that is called as an origin pictures of that.
 private final class NoPictures: LiveSequence {
   private let camera: String

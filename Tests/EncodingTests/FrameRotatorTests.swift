@@ -18,7 +18,7 @@
       size: wide, frameRate: .thirty, bitrate: 4_000_000, color: .bt709)
     private static let quarter = Orientation(.quarter)
 
-    /// What is to go wrong with hardware that lays frames.
+    /// The trouble that hardware has with rotated frames.
     enum Trouble: CaseIterable {
       case none, turning, encoding, hanging, never
     }

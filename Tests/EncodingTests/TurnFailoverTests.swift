@@ -19,7 +19,7 @@
     private static let configuration = EncoderConfiguration(
       size: landscape, frameRate: .thirty, bitrate: 500_000, color: .bt709)
 
-    /// What the hardware of each aspect is to do.
+    /// The scripts for the hardware of each aspect.
     private struct Scripts {
       let landscape = ScriptedHardware.Script()
       let portrait = ScriptedHardware.Script()

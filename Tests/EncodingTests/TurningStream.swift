@@ -58,7 +58,7 @@ struct TurningStream {
   var turns: [Int] { sizes.indices.dropFirst().filter { sizes[$0] != sizes[$0 - 1] } }
 }
 
-/// What was made of an encoder of either aspect, and a gate at which its making waits.
+/// The encoders that were made for either aspect, and a gate at which the making waits.
 final class EncoderLog: Sendable {
   struct State {
     var made: [PictureSize] = []

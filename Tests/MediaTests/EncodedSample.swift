@@ -48,7 +48,7 @@ struct EncodedSample {
   /// The first NAL unit of `type`.
   func first(_ type: UInt8) -> [UInt8] { nalUnits.first { $0[0] & 0x1f == type } ?? [] }
 
-  /// What ffmpeg's own parser reads in the headers: each name's first value.
+  /// Returns the headers as ffmpeg's own parser reads them: each name's first value.
   func headers() throws -> [String: Int] {
     let trace = try Subprocess.run(
       ["ffmpeg", "-v", "verbose", "-i", path, "-c", "copy", "-bsf:v", "trace_headers", "-f", "null", "-"],

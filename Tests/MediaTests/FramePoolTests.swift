@@ -73,7 +73,7 @@ import Testing
     pool.checkout(color: .unspecified, timestamp: .zero, captured: .zero)
   }
 
-  /// How many mappings this process has at `address`, as the kernel tells.
+  /// Returns `true` if this process has one mapping at `address`, as the kernel tells.
   private static func isMapped(_ address: UnsafeMutablePointer<UInt8>) throws -> Bool {
     let wanted = UInt(bitPattern: address)
     let maps = try KernelFile.text("/proc/self/maps")

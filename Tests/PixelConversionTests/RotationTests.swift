@@ -11,7 +11,7 @@ import Testing
     let code: String
     let name: String
     var bytesPerSample = 1
-    /// How far chroma may be from ffmpeg's: where it is the mean of two rows, it is rounded in another way.
+    /// The greatest distance of chroma from ffmpeg's: the mean of two rows is rounded in another way.
     var tolerance = 0
 
     var testDescription: String { code }

@@ -5,7 +5,7 @@
 
   /// The page, as Chromium shows it.
   @Suite(.serialized) struct BrowserTests {
-    /// What the page's connection has received of sound.
+    /// The number of packets of sound that the page's connection has received.
     private static let sound = """
       (async () => { for (const report of (await nightjar.connection.getStats()).values())
         if (report.type === "inbound-rtp" && report.kind === "audio") return report.totalAudioEnergy; })()

@@ -142,7 +142,7 @@ import Testing
     #expect(try StreamRecording(recorder.finish()).sizes == ["240x320"])
   }
 
-  /// What the tests' driver is told; hardware that fails for good needs x264 to go on.
+  /// The knobs of the tests' driver; hardware that fails for good needs x264 to go on.
   private static let knobs: [[String: String]] = {
     var knobs = [[:], ["PROCESS": "none"], ["FAIL": "process", "FAIL_AT": "25"]]
     #if X264

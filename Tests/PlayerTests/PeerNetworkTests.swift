@@ -55,7 +55,7 @@
       #expect(figures.keyFramesDecoded > before.keyFramesDecoded, "\(figures)")
     }
 
-    /// Whether a test may have a network of its own.
+    /// `true` if a test may have a network of its own.
     private static let hasNamespaces: Bool = {
       guard let directory = try? TemporaryDirectory() else { return false }
       return (try? Subprocess.run(["unshare", "-rn", "ip", "link", "set", "lo", "up"], in: directory))?.status == 0

@@ -5,7 +5,7 @@
 
   /// WebRTC to a peer that is no browser: aiortc, whose ICE, DTLS, SRTP and RTP are its own.
   @Suite(.serialized) struct PeerTests {
-    /// What peer.py tells.
+    /// The output of peer.py.
     private struct Told: Decodable {
       let status: Int
       let answer: String

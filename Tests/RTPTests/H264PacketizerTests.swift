@@ -9,7 +9,7 @@ struct H264Case: CustomTestStringConvertible, Sendable {
   var nalUnits: [[UInt8]]
   var packetSize: Int
   var packets: [[UInt8]]
-  /// What a receiver has of it, where that is not `nalUnits`.
+  /// The NAL units that a receiver has of it, where they are not `nalUnits`.
   var received: [[UInt8]]?
   var testDescription: String { name }
 

@@ -18,7 +18,7 @@ import Testing
       timeToLive: 4, sessionID: 7, name: "Porch 2", tool: "nightjar 0.1", kilobitsPerSecond: 2000)
   }
 
-  /// What both make of `description`: one medium with its codec, and its way to SETUP.
+  /// Expects that both read `description`: one medium with its codec, and its way to SETUP.
   static func expectRead(
     _ text: String, codec: String, isProtected: Bool = false, isRTSP: Bool = false,
     sourceLocation: SourceLocation = #_sourceLocation

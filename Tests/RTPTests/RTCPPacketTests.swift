@@ -61,7 +61,7 @@ private func describe(_ packet: RTCPPacket) -> String {
     lastSenderReport: 0x1122_3344, delaySinceLastSenderReport: 0x0001_0000)
   static let blockBytes = "00000007 40fffffe 00010002 00000009 11223344 00010000"
 
-  /// What RFC 3550 sections 6.4 to 6.6, RFC 4585 section 6, RFC 5104 section 4.3.1, and RFC 3611
+  /// The packets of RFC 3550 sections 6.4 to 6.6, RFC 4585 section 6, RFC 5104 section 4.3.1, and RFC 3611
   /// sections 4.4 and 4.5 draw, bit by bit.
   static let cases: [(bytes: String, meaning: String)] = [
     (

@@ -251,7 +251,7 @@ final class Link {
     #expect(reception.highestSequenceNumber > 0xffff)
   }
 
-  /// What one receiver makes of packets of source 1, a millisecond apart.
+  /// Returns the events of one receiver for packets of source 1, a millisecond apart.
   static func take(_ packets: [[UInt8]], _ receiver: RTPReceiver, from time: Int64 = 0) -> [Delivered] {
     var units: [Delivered] = []
     for (index, packet) in packets.enumerated() {

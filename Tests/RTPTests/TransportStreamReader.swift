@@ -26,7 +26,7 @@ struct TransportStreamReader {
   var sections: [(pid: Int, bytes: [UInt8])] = []
   /// After how many video units each PAT came.
   var tablePlaces: [Int] = []
-  /// What is against the rules.
+  /// The violations of the rules.
   var faults: [String] = []
   private let hasSound: Bool
 

@@ -13,7 +13,7 @@ import Testing
     return message.bytes(at: time, using: &generator)
   }
 
-  /// What a message is made of, by hand: RFC 3830 sections 6.1, 6.6, 6.11, 6.10, 6.2 and 6.13.
+  /// Returns the bytes of a message, by hand: RFC 3830 sections 6.1, 6.6, 6.11, 6.10, 6.2 and 6.13.
   private static func message(
     policy: String, key: [UInt8], keyKind: UInt8 = 0x20,
     header: String = "01 00 05 00 12345678 01 00 00 0000abcd 00000000", salt: [UInt8] = []

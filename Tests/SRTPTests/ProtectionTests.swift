@@ -4,7 +4,7 @@ import Testing
 @testable import RTP
 @testable import SRTP
 
-/// What leaves a protector, held against ``Reference`` and, through that, against the RFCs' examples.
+/// The output of a protector, held against ``Reference`` and, through that, against the RFCs' examples.
 @Suite struct ProtectionTests {
   static let plain = [UInt8](
     hex:

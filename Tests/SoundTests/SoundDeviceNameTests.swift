@@ -3,7 +3,7 @@ import Testing
 
 @testable import Sound
 
-/// What `--audio` takes as the name of a sound device, and what it does not let through to alsa-lib.
+/// The names of sound devices that `--audio` takes, and those that it does not let through to alsa-lib.
 @Suite struct SoundDeviceNameTests {
   @Test(arguments: [
     "hw", "hw:0", "hw:1,0", "hw:CARD=C920", "hw:CARD=C920,DEV=0", "hw:CARD=Loopback,DEV=1,SUBDEV=0", "plughw:1",

@@ -8,7 +8,7 @@ import Testing
 
 /// Announcements (RFC 2974) as they leave, on the loopback interface.
 @Suite(.serialized) struct AnnouncerTests {
-  /// What was announced: the header's first byte and hash, and the description by its lines.
+  /// An announcement: the header's first byte and hash, and the description by its lines.
   private struct Heard {
     let flags: UInt8
     let hash: UInt16

@@ -28,7 +28,7 @@ import Testing
     }
 
     var backPort: UInt16 { back.port }
-    /// How many packets have come.
+    /// The number of packets that have come.
     var count: Int { seen.count }
 
     /// Relays for `seconds`, or until `isDone`; the first copy of every `loss`th packet is lost, none where that is 0.

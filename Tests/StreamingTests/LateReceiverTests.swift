@@ -37,7 +37,7 @@ import Testing
   }
 }
 
-/// Who comes in the middle of a stream that has a key frame once in 1000 s.
+/// Receivers that come in the middle of a stream that has a key frame once in 1000 s.
 @Suite(.serialized) struct LateReceiverTests {
   @Test(arguments: [StreamPayload.h264, .mp2t], [false, true])
   func `a receiver that starts to listen gets a key frame`(payload: StreamPayload, isMuxed: Bool) throws {
@@ -133,7 +133,7 @@ import Testing
 }
 
 extension [UInt8] {
-  /// Whether an RTP packet of a transport stream has a random access point (ISO/IEC 13818-1 section 2.4.3.5).
+  /// `true` if an RTP packet of a transport stream has a random access point (ISO/IEC 13818-1 section 2.4.3.5).
   fileprivate var isTransportStreamKeyFrame: Bool {
     count >= 12 + 188
       && stride(from: 12, to: count - 187, by: 188).contains { start in

@@ -7,7 +7,7 @@ import Testing
 @testable import Sound
 @testable import Streaming
 
-/// Who gets which sound, and who gets none.
+/// The distribution of sound to listeners.
 @Suite struct MP3StageTests {
   private let stage = MP3Stage(channels: 1)
 

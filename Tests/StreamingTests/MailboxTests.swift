@@ -174,7 +174,7 @@ import Testing
 }
 
 extension CodedPictureQueue {
-  /// What came, until `deadline`.
+  /// The result of waiting until `deadline`.
   enum Awaited {
     case picture(CodedPicture)
     case timeout

@@ -8,7 +8,7 @@ import Testing
 
 @testable import Streaming
 
-/// How packets are put together for the kernel.
+/// The grouping of packets for the kernel.
 @Suite struct MessageVectorTests {
   /// The bytes that a message points at, and its segment size, 0 where it has none.
   private static func contents(_ message: nightjar_message) -> (bytes: [UInt8], segment: Int) {

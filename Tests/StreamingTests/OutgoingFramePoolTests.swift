@@ -4,7 +4,7 @@ import Testing
 
 @testable import Streaming
 
-/// Who holds frames and pictures, and when these come back.
+/// The holders of frames and pictures, and the times at which these come back.
 @Suite struct OutgoingFramePoolTests {
   /// A picture that was taken, with the taker as its only holder.
   private static func picture(of queue: CodedPictureQueue, at time: Int64 = 0) throws -> CodedPicture {

@@ -79,7 +79,7 @@ import Testing
       return pictures
     }
 
-    /// Whether sequence numbers have no gap, and each timestamp has one marker, on its last packet.
+    /// Expects that sequence numbers have no gap, and that each timestamp has one marker, on its last packet.
     func expectWhole() {
       let headers = headers
       for (one, next) in zip(headers, headers.dropFirst()) {
@@ -119,7 +119,7 @@ import Testing
     #expect(first < total)
   }
 
-  /// How many slices these packets hold: those that begin, but for none that goes on.
+  /// Returns the number of slices in these packets: those that begin, but for none that goes on.
   private static func slices(_ packets: [Data]) throws -> Int {
     packets.count { packet in
       let type = packet[12] & 0x1f
@@ -312,7 +312,8 @@ import Testing
 }
 
 extension SendStageBench {
-  /// Queues a picture of `slices` slices, one a part, and calls `between` after each; it breaks off behind the last unless `isEnded`.
+  /// Queues a picture of `slices` slices, one a part, and calls `between` after each; it breaks off behind the last
+  /// unless `isEnded`.
   func write(slices: Int, isKeyFrame: Bool, isEnded: Bool = true, between: (Int) -> Void = { _ in }) throws {
     let picture = try #require(pictures.beginWrite())
     let time = nextTime()

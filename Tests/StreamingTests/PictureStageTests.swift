@@ -9,7 +9,7 @@ import Testing
 
 @testable import Streaming
 
-/// Who gets which picture, and who gets none.
+/// The distribution of pictures to viewers.
 @Suite struct PictureStageTests {
   private static let size = PictureSize(width: 64, height: 48)
   private let stage = PictureStage(size: size)

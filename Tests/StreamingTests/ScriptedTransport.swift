@@ -9,14 +9,14 @@ import Testing
 
 /// A way out that does what a test says, and keeps what it was given.
 final class ScriptedTransport: PacketTransport {
-  /// What the next attempts come to, in order: how many packets are taken, and why no more are. After the last one, all
-  /// are taken.
+  /// The results of the next attempts, in order: the number of packets taken, and the reason for no more. After the
+  /// last one, all are taken.
   var script: [(packets: Int, end: SendProgress.End)] = []
-  /// What every attempt comes to once the script is over; nil takes all.
+  /// The result of every attempt once the script is over; nil takes all.
   var otherwise: (packets: Int, end: SendProgress.End)?
   /// Of the packets that are offered, the positions in their frame of those that are refused for good.
   var refused: Set<Int> = []
-  /// What it says of frames given to it.
+  /// The number of frames given to it that have not left, by its own account.
   var framesInFlight = 0
   var isThere = true
   private(set) var frames: [ObjectIdentifier: Int] = [:]

@@ -15,9 +15,9 @@ import Testing
   private final class Gate: PacketTransport, @unchecked Sendable {
     // Sendable: all is under the mutex.
     struct State {
-      /// How many packets may pass; nil for any.
+      /// The number of packets that may pass; nil for any.
       var room: Int?
-      /// How many attempts each frame needs before all of it passes at once, in place of `room`.
+      /// The number of attempts that each frame needs before all of it passes at once, in place of `room`.
       var delays = 0
       var attempts = 0
       var packets: [Data] = []
@@ -61,7 +61,7 @@ import Testing
     var framesInFlight: Int { 0 }
     var descriptors: (output: CInt?, input: CInt?) { (nil, nil) }
 
-    /// How many packets have passed of each frame, in order.
+    /// The number of packets of each frame that have passed, in order.
     var packetsPerFrame: [Int] {
       let packets = state.withLock { $0.packets }
       var counts: [(timestamp: Data, count: Int)] = []

@@ -7,10 +7,10 @@ import Testing
 
 @testable import Streaming
 
-/// How the packets of large frames leave, by the clock of the kernel that received them.
+/// The spreading of the packets of large frames, by the clock of the kernel that received them.
 @Suite(.serialized) struct SpreadTests {
-  /// The frames with more than `packets` packets that arrived within three seconds, each as the time from its first packet
-  /// to its last, and whether it is a key frame.
+  /// The frames with more than `packets` packets that arrived within three seconds, each as the time from its first
+  /// packet to its last, and whether it is a key frame.
   private static func run(
     pacing: Double, changesAt: Int? = nil
   ) throws -> [(span: Duration, version: UInt8?, packets: Int)] {
