@@ -4,7 +4,7 @@
   import Media
 
   /// The cost of a rotation of the picture at the encoder: the first frame after it, with the standby and without one,
-  /// against a frame like any other; 100 ms of pictures between two turns, at 30 frames a second of idle time.
+  /// against a frame like any other; 100 ms of pictures between two rotations, at 30 frames a second of idle time.
   func measureTurns(_ choice: EncoderChoice, _ configuration: EncoderConfiguration, node: String, turns: Int) throws {
     let turned = PictureSize(width: configuration.size.height, height: configuration.size.width)
     let scenes = [try Scene(configuration.size), try Scene(turned)]

@@ -1,5 +1,5 @@
 // What encoders cost around the encoding itself: the first frame with and without preparation, the hand-over to a
-// driver's thread and back, the standby's memory, a turn of the picture, allocations. `Benchmarks/encoders` runs it.
+// driver's thread and back, the standby's memory, a rotation of the picture, allocations. `Benchmarks/encoders` runs it.
 //
 //   encoder-cost ROUNDS RENDER-NODE
 #if X264

@@ -7,11 +7,11 @@ import Testing
 
 @testable import Capture
 
-/// Turned pictures of a real driver. The suite's name ends as those of the other tests for the rig do.
+/// Rotated pictures of a real driver. The suite's name ends as those of the other tests for the rig do.
 @Suite(.serialized, .enabled(if: Vivid.isHere)) struct CameraTurningRigTests {
   private static let size = PictureSize(width: 640, height: 360)
 
-  /// Runs `body` while vivid number `index` shows a still picture that no turn leaves as it is.
+  /// Runs `body` while vivid number `index` shows a still picture that no rotation leaves as it is.
   private static func withStill(_ index: Int, _ body: (_ node: String, TemporaryDirectory) throws -> Void) throws {
     let directory = try TemporaryDirectory()
     let node = try Vivid.node(index)
@@ -90,7 +90,7 @@ import Testing
         #expect(try upright.rotated(orientation).looksLike(shot), "\(orientation)")
         #expect(shot.timestamp > last && shot.captured <= .now())
         last = shot.timestamp
-        // Without a copy as long as nothing is turned.
+        // Without a copy as long as nothing is rotated.
         #expect(shot.isInDriverMemory == (upright.isInDriverMemory && orientation == .upright))
       }
       #expect(upright.isInDriverMemory == (node.format == "NV12"))
@@ -153,7 +153,7 @@ import Testing
         let shot = Shot(frame)
         #expect(shot.isInDriverMemory)
         #expect(Self.difference(shot, expected) < 0.02)
-        // It is still turned as is wanted, whatever the driver does meanwhile.
+        // It is still rotated as is wanted, whatever the driver does meanwhile.
         for orientation in Orientation.all {
           camera.orient(orientation)
           let turned = try Self.shot(camera)

@@ -32,7 +32,7 @@ private final class FakeControls: ControlledDevice {
   }
 }
 
-/// Turns that are left to the driver, and what it says about its sensor.
+/// Rotations that are left to the driver, and what it says about its sensor.
 @Suite struct DriverTurnTests {
   private static let horizontal = nightjar_V4L2_CID_HFLIP
   private static let vertical = nightjar_V4L2_CID_VFLIP

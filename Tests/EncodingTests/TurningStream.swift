@@ -54,7 +54,7 @@ struct TurningStream {
     if encoder.configuration.lookahead == 0 { #expect(try stream.repeatedPictureIDs().isEmpty) }
   }
 
-  /// Where the picture turned.
+  /// The numbers of the pictures that are rotated otherwise than the one before.
   var turns: [Int] { sizes.indices.dropFirst().filter { sizes[$0] != sizes[$0 - 1] } }
 }
 

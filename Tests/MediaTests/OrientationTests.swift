@@ -3,7 +3,7 @@ import Testing
 
 /// The eight orientations, against what they do to the corners of a picture.
 @Suite struct OrientationTests {
-  /// A picture of 2 rows and 3 columns, laid anew by the definition: sample by sample.
+  /// A picture of 2 rows and 3 columns, rotated by the definition: sample by sample.
   struct Grid: Equatable {
     var rows = [[1, 2, 3], [4, 5, 6]]
 

@@ -221,7 +221,7 @@ private func ffmpegTurns(_ picture: [UInt8], _ size: PictureSize, from name: Str
   }
 }
 
-/// A plane whose samples are of `bytes` bytes, laid anew by the definition.
+/// A plane whose samples are of `bytes` bytes, rotated by the definition.
 private func rotated(_ plane: [UInt8], _ size: PictureSize, _ orientation: Orientation, bytes: Int) -> [UInt8] {
   let target = orientation.size(of: size)
   var result: [UInt8] = []

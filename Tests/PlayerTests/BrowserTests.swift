@@ -28,7 +28,7 @@
       let complaints = try browser.console()
       #expect(complaints == [])
 
-      // A turn comes in the stream: the session stays.
+      // A rotation comes in the stream: the session stays.
       try browser.run("window.before = nightjar.connection")
       _ = try program.control("rotate", "90")
       let isTurned = eventually(within: 30) { browser.number("document.querySelector('video').videoWidth") == 240 }

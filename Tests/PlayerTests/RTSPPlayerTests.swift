@@ -162,7 +162,7 @@ enum OwnNetwork {
   @Test func `a player continues through a rotation, and a new player gets the new parameter sets`() throws {
     let program = try ServedProgram()
     let before = try RTSPClient(port: program.port).request("DESCRIBE").body
-    // Nobody encodes while nobody watches: the turn needs a viewer.
+    // Nobody encodes while nobody watches: the rotation needs a viewer.
     let player = try program.ffmpeg(program.url(), frames: 90, options: ["-autorotate", "0"])
     #expect(eventually { player.errorSoFar.contains("Press [q]") || player.errorSoFar.contains("frame=") })
     _ = try program.control("rotate", "90")

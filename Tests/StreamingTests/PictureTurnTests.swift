@@ -9,11 +9,11 @@ import Testing
 
 @testable import Streaming
 
-/// Turns that the source or the encoder refuses.
+/// Rotations that the source or the encoder refuses.
 @Suite struct PictureTurnTests {
   private static let size = PictureSize(width: 320, height: 240)
 
-  /// A synthetic camera that does not turn by what it is told to refuse.
+  /// A synthetic camera that refuses the rotations it is told to refuse.
   private final class StiffCamera: VideoSource, Sendable {
     struct Stiff: Failure {
       let description = "it is screwed down"
@@ -51,7 +51,7 @@ import Testing
     func next(interrupt: borrowing Interrupt) throws -> CaptureEvent { camera.next(interrupt: interrupt) }
   }
 
-  /// A synthetic camera that leaves all turning to the encoder.
+  /// A synthetic camera that leaves all rotation to the encoder.
   private final class UprightCamera: VideoSource, Sendable {
     private let camera: SyntheticCamera
     private let wish = Mutex(Orientation.upright)

@@ -21,7 +21,7 @@ extension V4L2Camera {
   }
 
   /// Allocates memory for rotated pictures: `poolCapacity` frames for quarter rotations, and for an NV12 camera as many
-  /// again for half turns and mirrors. Each rotation also gets the memory of its conversion. That is large only for
+  /// again for half rotations and mirrors. Each rotation also gets the memory of its conversion. That is large only for
   /// JPEG: up to 4.5 bytes per pixel of the picture.
   ///
   /// - Throws: `FramePoolError` or `ConversionError` if memory is short.

@@ -90,7 +90,7 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   ///   - request: the requested format.
   ///   - poolCapacity: the number of frames that may be in use at once. For an NV12 camera two of them are copies,
   ///     because two buffers stay with the driver.
-  ///   - fixedOrientation: the initial orientation of pictures, if it will not change. Half turns and mirrors are then
+  ///   - fixedOrientation: the initial orientation of pictures, if it will not change. Half rotations and mirrors are then
   ///     left to the driver if it offers them (`V4L2_CID_HFLIP`, `V4L2_CID_VFLIP`, `V4L2_CID_ROTATE`), so they need no
   ///     copy. The controls are set relative to their values, and restored at the end of the last frame after
   ///     ``stop()``. If the driver cannot apply the orientation, the conversion does, and ``orient(_:)`` keeps working.

@@ -282,7 +282,7 @@ package final class Pipeline: @unchecked Sendable {
   /// The frame rate in frames a second that the encoder assumes. Any thread may read it, unlike the encoder's.
   package var frameRate: FrameRate { statisticsRecorder.encode.withLock { $0.frameRate } ?? nominalRate }
 
-  /// Sets the orientation of the next picture and those after it. With an encoder of one aspect alone, only half turns
+  /// Sets the orientation of the next picture and those after it. With an encoder of one aspect alone, only half rotations
   /// and mirrors may follow. Any thread may call it, at any time.
   package func orient(_ orientation: Orientation) {
     turn.orient(orientation)
