@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import Platform
+import Streaming
 
 /// The routes of a camera's pictures: one picture, a stream of pictures, and the session description for players. They
 /// need the role ``Role/view``.

@@ -1,5 +1,3 @@
-package import Platform
-
 /// A part of the stream's sound as MP3, for one listener.
 package struct MP3Frames: Sendable {
   /// Whole MP3 frames of 24 ms, oldest first.
