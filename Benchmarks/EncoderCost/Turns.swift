@@ -3,8 +3,8 @@
   import Glibc
   import Media
 
-  /// What a turn of the picture costs at the encoder: the first frame after it, with the standby and without one,
-  /// against a frame like any other; 100 ms of pictures between two turns, at 30 frames a second of idle time.
+  /// The cost of a rotation of the picture at the encoder: the first frame after it, with the standby and without one,
+  /// against a frame like any other; 100 ms of pictures between two rotations, at 30 frames a second of idle time.
   func measureTurns(_ choice: EncoderChoice, _ configuration: EncoderConfiguration, node: String, turns: Int) throws {
     let turned = PictureSize(width: configuration.size.height, height: configuration.size.width)
     let scenes = [try Scene(configuration.size), try Scene(turned)]

@@ -1,5 +1,5 @@
 // What encoders cost around the encoding itself: the first frame with and without preparation, the hand-over to a
-// driver's thread and back, the standby's memory, a turn of the picture, allocations. `Benchmarks/encoders` runs it.
+// driver's thread and back, the standby's memory, a rotation of the picture, allocations. `Benchmarks/encoders` runs it.
 //
 //   encoder-cost ROUNDS RENDER-NODE
 #if X264
@@ -69,7 +69,7 @@
     }
   }
 
-  /// What one encoder took.
+  /// The times and counts of one encoder.
   struct Course {
     var opening = 0.0
     var preparation = 0.0
@@ -215,7 +215,7 @@
     func stop() {}
   }
 
-  /// What the way through a driver's thread and back costs, with 5 ms of idle time before each frame.
+  /// The cost of the way through a driver's thread and back, with 5 ms of idle time before each frame.
   func measureHandOver(_ configuration: EncoderConfiguration, frames: Int) throws {
     var policy = EncoderLineup.Policy()
     policy.hangLimit = 100

@@ -1,4 +1,4 @@
-// What a turn costs: the median processor time of a conversion into NV12 in each orientation, and how often it allocates where
+// What a rotation costs: the median processor time of a conversion into NV12 in each orientation, and how often it allocates where
 // a counter is preloaded. `Benchmarks/rotation` runs it.
 //
 //   rotation-cost WIDTH HEIGHT ROUNDS JPEG

@@ -22,38 +22,38 @@ final class DriverThread: @unchecked Sendable {
   // `any` instead of a generic: three calls per frame through a witness table cost nothing beside two wake-ups, and the
   // selector learns only at run time which hardware exists.
 
-  private let makers: EncoderMakers
-  private let configuration: EncoderConfiguration
-  private let monitor = Monitor()
+  let makers: EncoderMakers
+  let configuration: EncoderConfiguration
+  let monitor = Monitor()
   private var thread: NamedThread?
-  private var state = State.opening
+  var state = State.opening
   private var order: Order?
   private var loan: Loan?
-  private var encoder: (any StagedVideoEncoder)?
+  var encoder: (any StagedVideoEncoder)?
   /// The failure of the encoder that the caller used; the caller reads and clears it.
   private var failure: EncoderError?
   /// The wait before the thread opens another encoder after the last failure.
   private var retry = Duration.zero
-  private var isStopping = false
-  private var isAbandoned = false
+  var isStopping = false
+  var isAbandoned = false
   /// The number that ``DriverHealth`` gave to the hang.
   private var abandonment: Int?
   /// The driver's number of hangs when the present encoder was opened.
-  private var opening = 0
+  var opening = 0
   /// The time of the driver's last completed work.
-  private var lastAnswer = Instant.zero
+  var lastAnswer = Instant.zero
   private var requestedRates: Rates?
-  private var backOff = RetryBackOff()
+  var backOff = RetryBackOff()
   /// `true` if an encoder was opened, or if the thread tries again after a failed first attempt.
-  private var wasOpened = false
-  private let outlivesFirstFailure: Bool
+  var wasOpened = false
+  let outlivesFirstFailure: Bool
   /// The properties of the present encoder, set before the caller may use the encoder.
-  private var description: Description?
+  var description: Description?
   /// The time since which the thread ends a failed encoder or opens the next one.
-  private var reopeningSince: Instant?
+  var reopeningSince: Instant?
   /// The time since which the present encoder has delivered pictures.
   private var workingSince: Instant?
-  private var nextAttempt = Instant.zero
+  var nextAttempt = Instant.zero
 
   /// The maximum time that `stop` waits for a busy driver.
   private static let patience = Duration.seconds(2)
@@ -83,7 +83,7 @@ final class DriverThread: @unchecked Sendable {
   }
 
   private var library: String { makers.library }
-  private var health: DriverHealth { makers.health }
+  var health: DriverHealth { makers.health }
 
   // MARK: the caller's side
 
@@ -262,76 +262,13 @@ final class DriverThread: @unchecked Sendable {
     }
   }
 
-  private func end(_ encoder: any StagedVideoEncoder) {
+  func end(_ encoder: any StagedVideoEncoder) {
     let state = monitor.locked { (opening: self.opening, own: self.abandonment) }
     health.end(encoder, since: state.opening, own: state.own)
   }
 
-  /// Returns the next encoder, prepared and ready for a frame; nil if none is to be opened.
-  private func open() -> (any StagedVideoEncoder)? {
-    while waitForTurn() {
-      var opened: (any StagedVideoEncoder)?
-      do throws(EncoderError) {
-        guard let encoder = try makers.hardware?(configuration) else { throw EncoderError.stopped }
-        opened = encoder
-        try encoder.prepare()
-        try encoder.mapInput()
-        if publish(encoder, Description(of: encoder)) { return encoder }
-        end(encoder)
-        return nil
-      } catch {
-        guard let retry = retryAfterFailedOpening() else {
-          monitor.locked { wasOpened = outlivesFirstFailure && error.mayPass }
-          noteFailure(error)
-          if let opened { end(opened) }
-          if outlivesFirstFailure && error.mayPass { continue } else { return nil }
-        }
-        if let opened { end(opened) }
-        makers.events.add(.retryFailed(reason: error, retry: retry))
-      }
-    }
-    return nil
-  }
-
-  /// Sets the time of the next attempt. Returns nil if the first attempt failed and no other follows.
-  private func retryAfterFailedOpening() -> Duration? {
-    monitor.locked {
-      guard wasOpened else { return nil }
-      let retry = backOff.failed(after: .zero)
-      nextAttempt = .now() + retry
-      return retry
-    }
-  }
-
-  /// Waits for the end of the back-off. Returns `false` if no encoder is needed any more.
-  private func waitForTurn() -> Bool {
-    monitor.locked {
-      reopeningSince = nil
-      while !isStopping, !isAbandoned, Instant.now() < nextAttempt { _ = monitor.wait(until: nextAttempt) }
-      guard !isStopping, !isAbandoned, health.reason == nil else { return false }
-      if wasOpened { reopeningSince = .now() }
-      opening = health.hangs
-      return true
-    }
-  }
-
-  /// Publishes a new encoder to the caller. Returns `false` if no encoder is needed any more.
-  private func publish(_ encoder: any StagedVideoEncoder, _ description: Description) -> Bool {
-    monitor.locked {
-      guard !isStopping, !isAbandoned else { return false }
-      self.encoder = encoder
-      self.description = description
-      reopeningSince = nil
-      wasOpened = true
-      lastAnswer = .now()
-      state = .ready
-      monitor.signal()
-      return true
-    }
-  }
-
   /// Publishes a failure to the caller and sets the time of the next attempt.
-  private func noteFailure(_ error: EncoderError) {
+  func noteFailure(_ error: EncoderError) {
     monitor.locked {
       let now = Instant.now()
       retry = backOff.failed(after: workingSince.map { now - $0 } ?? .zero)

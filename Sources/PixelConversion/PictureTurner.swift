@@ -4,7 +4,7 @@ import Media
 /// Rotates planes of 4:2:0 into an NV12 frame: whole pictures, or strips of rows from a conversion.
 ///
 /// Its scratch memory is reserved once. Neither this class nor libyuv allocates anything: `RotatePlane180` would
-/// allocate a row for each picture. So a half turn mirrors the picture and writes its rows from the last to the first.
+/// allocate a row for each picture. So a half rotation mirrors the picture and writes its rows from the last to the first.
 final class PictureTurner {
   /// Every orientation takes at most three steps: read source rows from the last to the first, then mirror or
   /// transpose, then write target rows from the last to the first.

@@ -15,7 +15,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   /// The encoder's name for display: the driver, the entry point and the rate control.
   public private(set) var name: String
   /// The parameter sets of the stream. If the driver writes its own, they are known after ``prepare()``.
-  public private(set) var parameterSets: ParameterSets {
+  public internal(set) var parameterSets: ParameterSets {
     didSet { setUnits = SetUnits(parameterSets) }
   }
   /// The numbers of imported frames, of copied frames, and of frames encoded again because they did not fit the coded
@@ -30,14 +30,14 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   private let node: RenderNode
   private let isToTurn: Bool
   private var session: EncodingSession?
-  private var stream: StreamParameters
+  var stream: StreamParameters
   private var setUnits: SetUnits
   private var quantizerControl: QuantizerControl
   /// The driver's parameter sets, if the driver writes its own.
-  private var driverSets: DriverParameterSets?
+  var driverSets: DriverParameterSets?
 
   private var isPrepared = false
-  private var needsKeyFrame = true
+  var needsKeyFrame = true
   /// `true` if the driver must get the new rate with the next picture.
   private var isRateStale = false
   private var position = PicturePosition()
@@ -357,45 +357,5 @@ extension VAAPIEncoder {
         quantizerControl.quantizer(isIDR: isIDR)
       }
     return min(51, quantizer + retry * RateParameters.retryStep)
-  }
-
-  /// Checks the first IDR picture and takes the driver's parameter sets if the driver writes its own.
-  private func examine(_ session: EncodingSession) throws(EncoderError) {
-    let coded = session.coded
-    do throws(ParameterSetError) {
-      if let unit = coded.nalUnits.first(where: { $0.type == .idrSlice }) {
-        let beginning = try SliceHeader.Beginning(nalUnit: unit.bytes)
-        guard beginning.isIntra, beginning.firstMacroblock == 0 else {
-          throw .value("first slice of type \(beginning.sliceType) at macroblock \(beginning.firstMacroblock)")
-        }
-        let set = session.packed.contains(.sequence) ? parameterSets.picture : coded.picture.map { Array($0) } ?? []
-        let identifier = try PictureParameterSet.identifier(nalUnit: set)
-        guard beginning.pictureParameterSet == identifier else {
-          throw .value("first slice by PPS \(beginning.pictureParameterSet) where the PPS is \(identifier)")
-        }
-      }
-      if let bytes = coded.sequence {
-        let size = try SequenceParameterSet(nalUnit: Array(bytes)).size
-        guard size == configuration.size else {
-          throw .value("size of \(size) instead of \(configuration.size)")
-        }
-      }
-      guard !session.packed.contains(.sequence) else { return }
-      let sets = try DriverParameterSets(coded, stream.parameters.sequenceParameters)
-      driverSets = sets
-      parameterSets = sets.sent
-    } catch {
-      throw .output(library: "VA-API (\(session.vendor))", error.description)
-    }
-  }
-
-  /// Throws an error if the driver's parameter sets differ from those that receivers have.
-  private func checkDriverSets(_ session: EncodingSession) throws(EncoderError) {
-    guard let driverSets else { return }
-    guard driverSets.apply(to: session.coded) else {
-      session.coded.release()
-      needsKeyFrame = true
-      throw .output(library: "VA-API (\(session.vendor))", "the driver changed its parameter sets in mid-stream")
-    }
   }
 }

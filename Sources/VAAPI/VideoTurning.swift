@@ -5,7 +5,7 @@ import Media
 /// DMA-BUF is read in place. Video processing then writes the rotated picture to the surface that is encoded.
 ///
 /// Each operation that the driver lists is tested with a picture of four colours before it is used. The test also finds
-/// the order of a quarter turn and a mirror: `va_vpp.h` says that the rotation comes first, ffmpeg's `transpose_vaapi`
+/// the order of a quarter rotation and a mirror: `va_vpp.h` says that the rotation comes first, ffmpeg's `transpose_vaapi`
 /// relies on the mirror.
 final class VideoTurning {
   /// The input surface that frames are copied into, with room for either aspect.
@@ -103,7 +103,7 @@ final class VideoTurning {
     let mirrors = [UInt32(VA_MIRROR_HORIZONTAL), UInt32(VA_MIRROR_VERTICAL)]
     let turn = orientation.rotation.steps
     guard orientation.isMirrored else { return [VideoProcessing.Step(rotation: turn, mirror: UInt32(VA_MIRROR_NONE))] }
-    // A vertical mirror equals a horizontal mirror and a half turn. With a quarter turn, the order matters.
+    // A vertical mirror equals a horizontal mirror and a half rotation. With a quarter rotation, the order matters.
     return mirrors.flatMap { mirror in
       let own = mirror == mirrors[0] ? turn : (turn + 2) % 4
       let other = orientation.swapsSides ? [(own + 2) % 4] : []
@@ -171,6 +171,6 @@ extension PictureSize {
 }
 
 extension Rotation {
-  /// The number of clockwise quarter turns, which is also libva's value (`VA_ROTATION_*`).
+  /// The number of clockwise quarter rotations, which is also libva's value (`VA_ROTATION_*`).
   fileprivate var steps: UInt32 { UInt32(degrees / 90) }
 }

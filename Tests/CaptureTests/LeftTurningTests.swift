@@ -4,12 +4,12 @@ import Testing
 
 @testable import Capture
 
-/// Sources that leave turning to the encoder.
+/// Sources that leave rotation to the encoder.
 @Suite struct LeftTurningTests {
   private static let size = PictureSize(width: 98, height: 50)
   private static let quarter = Orientation(.quarter)
 
-  /// Asks for the next frame; what it looks like, and how it is still to be laid.
+  /// Returns the samples of the next frame, and the rotation that it still needs.
   private static func take(_ source: some VideoSource, _ interrupt: borrowing Interrupt) throws -> (Shot, Orientation) {
     while true {
       switch try source.next(interrupt: interrupt) {
@@ -41,7 +41,7 @@ import Testing
       let number = try #require((isOffered ? upright : turned).firstIndex { $0.looksLike(shot) })
       #expect(later == (isOffered ? Self.quarter : .upright), "\(number)")
     }
-    // Another turn than the one that is offered.
+    // Another rotation than the one that is offered.
     file.orient(Orientation(.threeQuarters))
     let (shot, later) = try Self.take(file, interrupt)
     #expect(later == .upright)

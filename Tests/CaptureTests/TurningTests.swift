@@ -33,12 +33,12 @@ struct Shot: Equatable {
     chroma = Array(nv12.dropFirst(size.pixels))
   }
 
-  /// Whether the samples are the same, whenever they were taken.
+  /// Returns `true` if the samples are the same, whenever they were taken.
   func looksLike(_ other: Shot) -> Bool {
     size == other.size && luma == other.luma && chroma == other.chroma
   }
 
-  /// The same laid by `orientation`, by the pixel converter, which has tests of its own against ffmpeg.
+  /// The same rotated by `orientation`, by the pixel converter, which has tests of its own against ffmpeg.
   func rotated(_ orientation: Orientation) throws -> Shot {
     let pool = try FramePool(size: orientation.size(of: size), capacity: 1)
     guard let frame = pool.checkout(color: .bt709, timestamp: timestamp, captured: captured) else {
@@ -53,7 +53,7 @@ struct Shot: Equatable {
   }
 }
 
-/// Sources whose pictures are turned.
+/// Sources whose pictures are rotated.
 @Suite struct TurningTests {
   static let size = PictureSize(width: 98, height: 50)
 
@@ -69,7 +69,7 @@ struct Shot: Equatable {
     return orientation.isMirrored ? "\(turn),hflip" : turn
   }
 
-  /// All pictures of the clip at `path` as ffmpeg lays them.
+  /// All pictures of the clip at `path` as ffmpeg rotates them.
   static func expected(_ path: String, _ orientation: Orientation) throws -> [Shot] {
     let raw = try output(
       of: "ffmpeg -nostdin -v error -i \(path) -vf \(filter(orientation)) -pix_fmt nv12 -f rawvideo -")
@@ -173,7 +173,7 @@ struct Shot: Equatable {
     return Shot(frame)
   }
 
-  /// How many samples outside the box of the clock differ.
+  /// Returns the number of samples outside the box of the clock that differ.
   private static func differences(_ one: Shot, _ other: Shot) -> Int {
     let box = TestPattern(size: one.size).box
     let width = one.size.width

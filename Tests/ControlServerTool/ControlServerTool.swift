@@ -8,8 +8,8 @@ import Streaming
 /// Serves the control API of a target that only tells what it is asked:
 /// `ControlServerTool PATH [REQUEST-SECONDS [CONNECTIONS [CAMERA…]]]`, until SIGTERM.
 ///
-/// With the directory `CONTROL_HTTPS` it serves HTTPS too, on a port that it tells, with a certificate kept there and to
-/// those in its files `users` and `tokens`, which it reads again at SIGHUP. At the end it tells its events.
+/// With the directory `CONTROL_HTTPS` it serves HTTPS too, on a port that it tells, with a certificate kept there and
+/// to those in its files `users` and `tokens`, which it reads again at SIGHUP. At the end it tells its events.
 @main
 struct ControlServerTool {
   static func main() {
@@ -148,8 +148,9 @@ private struct Box: ControlTarget {
   }
 }
 
-/// Writes down what it is asked. It can do anything but 270 degrees and a million bits a second. The camera `silent` has
-/// no sound, `loud` is loud and muted, and `deaf` lacks its microphone. The camera `shared` has a destination and viewers.
+/// Writes down what it is asked. It can do anything but 270 degrees and a million bits a second. The camera `silent`
+/// has no sound, `loud` is loud and muted, and `deaf` lacks its microphone. The camera `shared` has a destination and
+/// viewers.
 private struct Witness: CameraTarget {
   let name: String
   let prefix: String
@@ -216,12 +217,12 @@ private struct Witness: CameraTarget {
 
   func noteSnapshot(_ peer: ViewerPeer, bytes: Int) -> Bool { false }
 
-  func look(_ peer: ViewerPeer, isSnapshot: Bool) throws -> any PictureSequence {
+  func look(_ peer: ViewerPeer, isSnapshot: Bool) throws -> any LiveSequence<ServedPicture> {
     ControlServerTool.say(prefix + "look")
     return NoPictures(of: name)
   }
 
-  func listen(_ peer: ViewerPeer) throws -> any MP3Sequence {
+  func listen(_ peer: ViewerPeer) throws -> any LiveSequence<MP3Frames> {
     if name == "silent" { throw ControlFailure.noSound(name) }
     ControlServerTool.say(prefix + "listen")
     return NoSound()
@@ -299,9 +300,9 @@ private struct Witness: CameraTarget {
   }
 }
 
-/// What looks like JPEGs to those who look at their ends only, every tenth of a second; of the camera `large` six
+/// Bytes that look like JPEGs to those who look at their ends only, every tenth of a second; of the camera `large` six
 /// million bytes each, of the camera `broken` none, and of one that is called as an origin pictures of that.
-private final class NoPictures: PictureSequence {
+private final class NoPictures: LiveSequence {
   private let camera: String
 
   init(of camera: String) { self.camera = camera }
@@ -314,15 +315,15 @@ private final class NoPictures: PictureSequence {
       ServedPicture.Origin(rawValue: camera) ?? .live)
   }
 
-  func noteSent(_ bytes: Int) { ControlServerTool.say("sent \(bytes)") }
+  func noteSent(_ units: Int, bytes: Int) { ControlServerTool.say("sent \(bytes)") }
 }
 
 /// A sound of which each part is one byte of nothing, every tenth of a second.
-private final class NoSound: MP3Sequence {
+private final class NoSound: LiveSequence {
   func next(until deadline: Instant) async throws -> MP3Frames {
     try await Task.sleep(nanoseconds: 100_000_000)
     return MP3Frames(bytes: [0xff], frames: 1)
   }
 
-  func noteSent(_ sound: MP3Frames) { ControlServerTool.say("sent sound") }
+  func noteSent(_ units: Int, bytes: Int) { ControlServerTool.say("sent sound") }
 }

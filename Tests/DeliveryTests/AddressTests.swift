@@ -3,7 +3,7 @@ import Platform
 import TestSupport
 import Testing
 
-/// Which addresses count as those of the internet.
+/// The addresses that count as those of the internet.
 @Suite struct AddressTests {
   @Test(arguments: [
     "0.0.0.0", "10.1.2.3", "100.64.0.1", "100.127.255.255", "127.0.0.1", "127.255.255.255", "169.254.169.254",

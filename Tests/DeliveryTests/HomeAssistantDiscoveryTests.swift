@@ -6,8 +6,8 @@ import Testing
 
 @testable import Delivery
 
-/// Home Assistant's discovery, judged by a JSON Schema of Home Assistant's own rules (HomeAssistant/discovery.schema.json says
-/// where each is from) and by Debian's validator.
+/// Home Assistant's discovery, judged by a JSON Schema of Home Assistant's own rules
+/// (HomeAssistant/discovery.schema.json says where each is from) and by Debian's validator.
 @Suite struct HomeAssistantDiscoveryTests {
   private static let cameras = [
     MQTTCamera(name: "nursery", detected: [.noise, .crying, .movement], hasSound: true),
@@ -37,7 +37,7 @@ import Testing
     return Dictionary(uniqueKeysWithValues: messages.map { ($0.topic, String(decoding: $0.payload, as: UTF8.self)) })
   }
 
-  /// What Debian's validator says of messages, a line each.
+  /// Returns the faults that Debian's validator finds in messages, a line each.
   private static func faults(_ messages: [(topic: String, payload: [String: Any])]) throws -> [Substring] {
     let directory = try TemporaryDirectory()
     let list = messages.map { ["topic": $0.topic, "payload": $0.payload] as [String: Any] }

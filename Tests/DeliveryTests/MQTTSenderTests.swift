@@ -309,6 +309,6 @@ final class HostileBroker {
 
   deinit { process.send(SIGKILL) }
 
-  /// How many connections it has taken.
+  /// The number of connections that it has taken.
   var connections: Int { process.outputSoFar.split(separator: "\n").count { $0 == "connection" } }
 }

@@ -8,7 +8,7 @@ import Testing
 
 /// Alerts to a browser, by a push service that is not ours.
 @Suite struct WebPushTests {
-  /// What `forget` was called with.
+  /// The subscriptions that `forget` was called with.
   private final class Forgotten: Sendable {
     let queue = EventQueue<PushSubscription>()
   }

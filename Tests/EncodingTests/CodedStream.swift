@@ -4,11 +4,11 @@ import Platform
 import TestSupport
 import Testing
 
-/// What an encoder delivered, and what ffmpeg makes of it.
+/// The output of an encoder, and ffmpeg's view of it.
 struct CodedStream {
   /// The pictures' timestamps, in the order of delivery.
   private(set) var timestamps: [Instant] = []
-  /// Which of them were key frames.
+  /// The numbers of the key frames among them.
   private(set) var keyFrames: [Int] = []
   /// `profile_idc` of each key frame's SPS: it tells the encoders apart.
   private(set) var profiles: [UInt8] = []
@@ -50,7 +50,8 @@ struct CodedStream {
     return result.outputText.split(separator: "\n")
   }
 
-  /// The lowest PSNR of a picture against what ffmpeg's `filter` makes of the raw NV12 pictures of `size` in `source`, dB.
+  /// The lowest PSNR of a picture against what ffmpeg's `filter` makes of the raw NV12 pictures of `size` in `source`,
+  /// dB.
   func quality(against source: Data, of size: PictureSize, filter: String) throws -> Double {
     let directory = try TemporaryDirectory()
     try bytes.write(to: directory.url.appendingPathComponent("s.h264"))
@@ -64,7 +65,7 @@ struct CodedStream {
     return try PictureQuality(log: result.error).lowest
   }
 
-  /// How many pictures ffmpeg decodes; whatever it complains about is an issue.
+  /// Returns the number of pictures that ffmpeg decodes; whatever it complains about is an issue.
   func decodedCount() throws -> Int {
     let probe = try StreamProbe(bytes)
     #expect(probe.complaints.isEmpty, "\(probe.complaints)")
@@ -73,7 +74,8 @@ struct CodedStream {
 }
 
 extension CodedStream {
-  /// Where two IDR pictures in a row have the same `idr_pic_id`, as ffmpeg reads it, of streams with one slice a picture.
+  /// Where two IDR pictures in a row have the same `idr_pic_id`, as ffmpeg reads it, of streams with one slice a
+  /// picture.
   func repeatedPictureIDs() throws -> [Int] {
     let directory = try TemporaryDirectory()
     let file = directory.url.appendingPathComponent("s.h264")

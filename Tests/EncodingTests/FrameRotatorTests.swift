@@ -9,7 +9,7 @@
 
   @testable import Encoding
 
-  /// Frames that hardware lays by itself, until it does not.
+  /// Frames that hardware rotates by itself, until it does not.
   @Suite struct FrameRotatorTests {
     private static let wide = TurningStream.landscape
     private static let tall = TurningStream.portrait
@@ -18,7 +18,7 @@
       size: wide, frameRate: .thirty, bitrate: 4_000_000, color: .bt709)
     private static let quarter = Orientation(.quarter)
 
-    /// What is to go wrong with hardware that lays frames.
+    /// The trouble that hardware has with rotated frames.
     enum Trouble: CaseIterable {
       case none, turning, encoding, hanging, never
     }
@@ -146,7 +146,7 @@
       let counters = encoder.counters
       encoder.stop()
       #expect(counters.switches == turns.count)
-      // A half turn or a mirror needs none.
+      // A half rotation or a mirror needs none.
       #expect(Set(turns).isSubset(of: stream.keyFrames))
       #expect(stream.keyFrames.count <= turns.count + 2)
       #expect(stream.timestamps == order.indices.map { Instant.zero + FrameRate.thirty.time(ofFrame: Int64($0)) })
@@ -196,7 +196,7 @@
       try encoder.prepare()
       let (pool, laidPool) = (try FramePool(size: Self.wide), try FramePool(size: Self.tall))
       var stream = CodedStream()
-      // What is not turned comes again, laid, as from a `TurnOffer`.
+      // A frame that is not rotated comes again, rotated, as from a `TurnOffer`.
       func encode() throws {
         let number = stream.timestamps.count
         let time = Instant.zero + FrameRate.thirty.time(ofFrame: Int64(number))
@@ -225,7 +225,7 @@
           return encoder.counters.recoveries == 1
         })
       for _ in 0..<3 { try encode() }
-      // The one that failed was turned.
+      // The one that failed was rotated.
       #expect(script.state.withLock { $0.turned } == 3)
       let told = events.take().map(\.description)
       #expect(told.last == "the CPU rotates pictures from now on: the script has it so", "\(told)")

@@ -3,7 +3,7 @@ import Testing
 
 @testable import Encoding
 
-/// Which encoder is live, decided without one.
+/// The choice of the live encoder, without an encoder.
 @Suite struct LineupStateTests {
   private static let wide = PictureSize(width: 320, height: 240)
   private static let tall = PictureSize(width: 240, height: 320)

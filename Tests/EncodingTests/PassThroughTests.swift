@@ -22,7 +22,7 @@
       var number: UInt64 = 7
       private var time = 0
 
-      /// What the camera was asked for.
+      /// The requests to the camera.
       final class Requests: Sendable {
         let list = Mutex<[PassThrough.Request]>([])
         var keyFrames: Int { list.withLock { $0.count { $0 == .keyFrame } } }

@@ -5,7 +5,7 @@ import Testing
 
 @testable import Encoding
 
-/// What passes of a camera's own H.264, and what does not.
+/// Pictures of a camera's own H.264 that pass, and those that do not.
 @Suite struct PassedStreamTests {
   private static func stream(profile: H264Profile = .high) -> PassedStream {
     PassedStream(.init(size: CameraClip.size, profile: profile, frameRate: .thirty))

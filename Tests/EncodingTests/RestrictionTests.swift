@@ -68,7 +68,7 @@
       log.state.withLock { $0.isClosed = false }
       try Self.encode(&turning, Self.landscape, until: PictureSize(width: 160, height: 120))
       try turning.encode(5, encoder.frameSize(for: Self.landscape))
-      // And it turns.
+      // And it rotates.
       #expect(encoder.frameSize(for: Self.portrait) == PictureSize(width: 120, height: 160))
       try turning.encode(5, encoder.frameSize(for: Self.portrait))
       encoder.restrict(EncoderRestrictions())
@@ -164,7 +164,7 @@
       #expect(encoder.parameterSets == sets)
       #expect(turning.stream.keyFrames == [0])
       #expect(encoder.counters.adaptations == 3)
-      // The standby has followed: a turn makes no other encoder.
+      // The standby has followed: a rotation makes no other encoder.
       try turning.encode(5, encoder.frameSize(for: Self.portrait))
       #expect(encoder.name.contains("fast"))
       encoder.stop()

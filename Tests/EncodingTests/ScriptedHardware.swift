@@ -9,30 +9,30 @@
   final class ScriptedHardware: StagedVideoEncoder, @unchecked Sendable {
     // Sendable: used by one thread at a time; the script has a lock.
 
-    /// What is to go wrong, and what happened.
+    /// The troubles to come, and the events so far.
     final class Script: Sendable {
       struct State {
         /// Pictures that fail, counted over all encoders of the script.
         var failing: Set<Int> = []
         /// The picture whose call does not come back before `release`.
         var hanging: Int?
-        /// Whether no picture's call does.
+        /// `true` if every picture's call hangs.
         var hangsAlways = false
         /// The picture whose frame is to be loaded twice.
         var refusingImport: Int?
         var loads = 0
-        /// What it lays by itself, and the picture that it fails to lay.
+        /// The orientations that it applies by itself, and the number of the picture that it fails to rotate.
         var turns: OrientationSet = []
         var failingTurn: Int?
         var turned = 0
-        /// Whether opening fails.
+        /// `true` if opening fails.
         var refusesToOpen = false
-        /// Whether the size is beyond what it can do.
+        /// `true` if the size is beyond its limits.
         var hasLimit = false
-        /// Whether `stop` does not come back before `releaseStop`.
+        /// `true` if `stop` does not come back before `releaseStop`.
         var hangsAtStop = false
         var isStopReleased = false
-        /// Whether opening does not come back before `release`.
+        /// `true` if opening does not come back before `release`.
         var hangsAtOpening = false
         var isReleased = false
         var pictures = 0

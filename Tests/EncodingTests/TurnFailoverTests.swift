@@ -19,7 +19,7 @@
     private static let configuration = EncoderConfiguration(
       size: landscape, frameRate: .thirty, bitrate: 500_000, color: .bt709)
 
-    /// What the hardware of each aspect is to do.
+    /// The scripts for the hardware of each aspect.
     private struct Scripts {
       let landscape = ScriptedHardware.Script()
       let portrait = ScriptedHardware.Script()
@@ -82,7 +82,7 @@
     @Test(arguments: [false, true])
     func `a hardware failure around a rotation costs no picture`(asksForKeyFrame: Bool) throws {
       let scripts = Scripts()
-      // The last picture before the first turn, the first after it, and one in the midst.
+      // The last picture before the first rotation, the first after it, and one in the midst.
       scripts.landscape.state.withLock { $0.failing = [4] }
       scripts.portrait.state.withLock { $0.failing = [0] }
       let (events, encoder, initial) = try Self.ready(scripts)
@@ -282,7 +282,7 @@
         return
       }
       #expect(told.description.hasPrefix("240x320 is encoded in software"))
-      // It goes on to be tried, however the picture is laid, with growing pauses.
+      // It goes on to be tried, however the picture is rotated, with growing pauses.
       #expect(eventually(within: 60) { scripts.portrait.state.withLock { $0.opened } >= 3 })
       #expect(scripts.landscape.state.withLock { $0.opened } == 1)
       scripts.portrait.state.withLock { $0.refusesToOpen = false }

@@ -221,7 +221,7 @@
       var turning = try TurningStream(encoder)
       #expect(eventually { encoder.isStandbyReady })
       let task = log.state.withLock { $0.task }
-      /// How often the thread went to sleep, and its processor time.
+      /// Returns the number of times that the thread went to sleep, and its processor time.
       func figures() throws -> [String] {
         let status = try KernelFile.text("/proc/\(task)/status")
         let stat = try KernelFile.text("/proc/\(task)/stat").split(separator: " ")

@@ -54,11 +54,11 @@ struct TurningStream {
     if encoder.configuration.lookahead == 0 { #expect(try stream.repeatedPictureIDs().isEmpty) }
   }
 
-  /// Where the picture turned.
+  /// The numbers of the pictures that are rotated otherwise than the one before.
   var turns: [Int] { sizes.indices.dropFirst().filter { sizes[$0] != sizes[$0 - 1] } }
 }
 
-/// What was made of an encoder of either aspect, and a gate at which its making waits.
+/// The encoders that were made for either aspect, and a gate at which the making waits.
 final class EncoderLog: Sendable {
   struct State {
     var made: [PictureSize] = []

@@ -31,7 +31,7 @@ struct PackedPicture: Equatable {
   let luma: [UInt8]
   let chroma: [UInt8]
 
-  /// What ffmpeg writes as `-f rawvideo -pix_fmt nv12`.
+  /// Creates a picture of the bytes that ffmpeg writes as `-f rawvideo -pix_fmt nv12`.
   init(raw: [UInt8], size: PictureSize) throws {
     try #require(raw.count == size.pixels * 3 / 2)
     luma = Array(raw[..<size.pixels])

@@ -5,7 +5,7 @@ import Testing
 
 /// JPEG pictures made by programs other than ours, against ffmpeg's decoder.
 @Suite struct JPEGTests {
-  /// Who writes it, in which of ffmpeg's pixel formats it decodes, and the command.
+  /// The writer of a picture, ffmpeg's pixel format for it, and the command.
   struct Kind: CustomTestStringConvertible {
     let name: String
     let decoded: String

@@ -10,7 +10,7 @@ import Testing
     let code: String
     let name: String
     let bytesPerSample: Int
-    /// Whether the chroma of both is the same to the bit: where nothing is resampled.
+    /// `true` if the chroma of both is the same to the bit, because nothing is resampled.
     let isExact: Bool
 
     var testDescription: String { code }

@@ -11,7 +11,7 @@ import Testing
     let code: String
     let name: String
     var bytesPerSample = 1
-    /// How far chroma may be from ffmpeg's: where it is the mean of two rows, it is rounded in another way.
+    /// The greatest distance of chroma from ffmpeg's: the mean of two rows is rounded in another way.
     var tolerance = 0
 
     var testDescription: String { code }
@@ -221,7 +221,7 @@ private func ffmpegTurns(_ picture: [UInt8], _ size: PictureSize, from name: Str
   }
 }
 
-/// A plane whose samples are of `bytes` bytes, laid anew by the definition.
+/// A plane whose samples are of `bytes` bytes, rotated by the definition.
 private func rotated(_ plane: [UInt8], _ size: PictureSize, _ orientation: Orientation, bytes: Int) -> [UInt8] {
   let target = orientation.size(of: size)
   var result: [UInt8] = []

@@ -51,14 +51,14 @@ import Testing
     #expect(result.outputText.split(separator: "\n").count { $0.hasPrefix("0,") } == 20, "\(result.outputText)")
   }
 
-  /// Whether a namespace may have an interface that has a link-local address of IPv6 alone.
+  /// `true` if a namespace may have an interface that has a link-local address of IPv6 alone.
   private static let hasLinkLocal: Bool = {
     guard let directory = try? TemporaryDirectory() else { return false }
     return (try? Subprocess.run(["unshare", "-rn", "sh", "-c", linkLocal], in: directory))?.status == 0
   }()
 
-  /// A network as it is before DHCP has answered: an interface that is up, with fe80::/10 and nothing else. The resolver
-  /// takes such a machine for one without IPv4, in spite of 127.0.0.1.
+  /// A network as it is before DHCP has answered: an interface that is up, with fe80::/10 and nothing else. The
+  /// resolver takes such a machine for one without IPv4, in spite of 127.0.0.1.
   private static let linkLocal = """
     ip link set lo up && ip link add v0 type veth peer name v1 && ip link set v0 up && ip link set v1 up || exit 90
     for i in $(seq 100); do
@@ -68,7 +68,7 @@ import Testing
     ip -6 addr show dev v0 scope link | grep -q inet6 || exit 91
     """
 
-  /// What is listened on is what was asked for, whichever addresses there are at the start: viewers by UDP would otherwise
+  /// The program listens as it was asked to, whichever addresses there are at the start: viewers by UDP would otherwise
   /// get nothing from a socket of IPv6.
   @Test(.enabled(if: hasLinkLocal, "needs user namespaces, veth and IPv6"), arguments: ["0.0.0.0", "", "10.9.8.7"])
   func `a program that was started before IPv4 was there serves it`(address: String) throws {

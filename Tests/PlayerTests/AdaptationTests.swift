@@ -42,7 +42,7 @@ import Testing
       return (answer?["cameras"] as? [[String: Any]])?.first
     }
 
-    /// What is reduced.
+    /// The present reductions.
     func adaptation() throws -> [String: Any] { try status()?["adaptation"] as? [String: Any] ?? [:] }
 
     func wait(for state: String) throws {

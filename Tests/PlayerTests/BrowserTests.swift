@@ -5,7 +5,7 @@
 
   /// The page, as Chromium shows it.
   @Suite(.serialized) struct BrowserTests {
-    /// What the page's connection has received of sound.
+    /// The number of packets of sound that the page's connection has received.
     private static let sound = """
       (async () => { for (const report of (await nightjar.connection.getStats()).values())
         if (report.type === "inbound-rtp" && report.kind === "audio") return report.totalAudioEnergy; })()
@@ -28,7 +28,7 @@
       let complaints = try browser.console()
       #expect(complaints == [])
 
-      // A turn comes in the stream: the session stays.
+      // A rotation comes in the stream: the session stays.
       try browser.run("window.before = nightjar.connection")
       _ = try program.control("rotate", "90")
       let isTurned = eventually(within: 30) { browser.number("document.querySelector('video').videoWidth") == 240 }

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a person gets who asks for something that is not to be had.
+/// Messages for a person who asks for something that is not to be had.
 @Suite struct CommandLineTests {
   private struct Refusal: CustomTestStringConvertible {
     let arguments: [String]

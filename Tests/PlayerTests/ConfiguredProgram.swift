@@ -37,7 +37,7 @@ final class ConfiguredProgram {
     return try #require(try JSONSerialization.jsonObject(with: result.output) as? [String: Any])
   }
 
-  /// What became of the cameras in a reload; by curl, which starts sooner than `nightjar ctl`.
+  /// Returns the outcome of a reload for each camera; by curl, which starts sooner than `nightjar ctl`.
   func reload() throws -> [String: String] {
     let result = try Subprocess.run(
       [

@@ -60,7 +60,7 @@ import Testing
           .merging(["STATE_DIRECTORY": directory.path("state")]) { $1 },
         until: "https      ")
       let process = program.process
-      /// Those that each camera has.
+      /// The threads that each camera has.
       let each = ["nj-capture", "nj-encode", "nj-send", "nj-announce"] + (StrictVADriver.isBuilt ? ["nj-driver"] : [])
       // The most of each that there were at a time: a driver that a busy machine keeps from answering is given up, and taken back later.
       var threads: [String: Int] = [:]

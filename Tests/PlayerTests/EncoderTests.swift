@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What `nightjar devices --json` says of encoders.
+/// The encoders in the answer of `nightjar devices --json`.
 private struct Devices: Decodable {
   struct Mode: Decodable, Equatable {
     let profile: String
@@ -20,7 +20,7 @@ private struct Devices: Decodable {
 
 /// The program on VA-API hardware that fails: the strict test driver's.
 @Suite(.serialized) struct EncoderTests {
-  /// What became of one run.
+  /// The outcome of one run.
   struct Run {
     let statistics: [String: Any]
     let log: String
@@ -43,7 +43,7 @@ private struct Devices: Decodable {
 
   /// Streams with `arguments` to this test, on a driver with `knobs`.
   ///
-  /// - Parameter words: What it is ended at once it has told them; else it ends by itself.
+  /// - Parameter words: The words at which it is ended at once; else it ends by itself.
   private static func stream(
     _ arguments: [String], knobs: [String: String], until words: String? = nil, in directory: TemporaryDirectory
   ) throws -> Run {

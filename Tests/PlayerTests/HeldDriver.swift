@@ -14,7 +14,7 @@ struct HeldDriver {
     try Data().write(to: URL(fileURLWithPath: directory.path("node")))
   }
 
-  /// What it complained of.
+  /// Its complaints.
   var violations: [String] { StrictVADriver.violations(in: log) }
 
   /// Starts a stream of the synthetic camera on it.

@@ -5,7 +5,8 @@
   import TestSupport
   import Testing
 
-  /// What anybody on the network can send to the browsers' port, beside somebody who watches and must not notice.
+  /// Packets that anybody on the network can send to the browsers' port, beside somebody who watches and must not
+  /// notice.
   @Suite(.serialized) struct HostilePeerTests {
     private let program: WatchedProgram
     private let port: UInt16
@@ -15,7 +16,7 @@
       program = try WatchedProgram(["--webrtc-port", "\(port)"])
     }
 
-    /// What peer.py tells.
+    /// The output of peer.py.
     private struct Told: Decodable {
       let frames: [String: Int]
       let lost: Int?

@@ -82,7 +82,7 @@ enum KnownBars {
   ]
 
   /// Expects them in a picture, along a line near the bottom, where nothing else is painted; or along a column near the
-  /// left, as a quarter turn lays that line.
+  /// left, as a quarter rotation places that line.
   static func expect(in rgb: [UInt8], width: Int, height: Int, isTurned: Bool = false) {
     for (bar, color) in colors.enumerated() {
       let (x, y) =

@@ -4,8 +4,8 @@ import Platform
 import Synchronization
 import TestSupport
 
-/// A UDP relay on loopback between clients and one port, which loses datagrams in both directions. Which ones follows from a
-/// seed and the order in which they come.
+/// A UDP relay on loopback between clients and one port, which loses datagrams in both directions. Which ones follows
+/// from a seed and the order in which they come.
 final class LossyRelay: @unchecked Sendable {
   // Sendable: descriptors and what is under the mutex; the rest is the thread's own.
 
@@ -29,7 +29,7 @@ final class LossyRelay: @unchecked Sendable {
     set { state.withLock { $0.loss = newValue } }
   }
 
-  /// How many datagrams were passed on, and how many lost, so far.
+  /// The numbers of datagrams that were passed on and lost so far.
   var counts: (passed: Int, lost: Int) { state.withLock { ($0.passed, $0.lost) } }
 
   /// Starts it.

@@ -5,7 +5,7 @@ import Testing
 
 /// Destinations that are not there when the program starts, as before DHCP and the name server.
 @Suite struct MissingDestinationTests {
-  /// Whether this machine lets its users make networks and mount files.
+  /// `true` if this machine lets its users make networks and mount files.
   private static let isPossible: Bool = {
     guard let directory = try? TemporaryDirectory() else { return false }
     let result = try? Subprocess.run(

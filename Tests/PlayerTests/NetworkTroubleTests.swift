@@ -3,8 +3,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// Two network namespaces of the test's own, joined by a pair of interfaces: 10.9.0.1 on `v0`, where the program is, and
-/// 10.9.0.2 on the other side.
+/// Two network namespaces of the test's own, joined by a pair of interfaces: 10.9.0.1 on `v0`, where the program is,
+/// and 10.9.0.2 on the other side.
 enum TwoNetworks {
   /// Makes them, with `$far` run in the far one once it is there; what follows runs in the near one.
   static let setup = """
@@ -17,7 +17,7 @@ enum TwoNetworks {
     for i in $(seq 200); do test -e there && break; sleep 0.1; done
     """
 
-  /// Whether this machine lets its users make such networks, for a program that has x264.
+  /// `true` if this machine lets its users make such networks, for a program that has x264.
   static let isPossible: Bool = {
     #if X264
       guard let directory = try? TemporaryDirectory(),
@@ -52,7 +52,7 @@ struct NetworkTroubleTests {
 
   /// Streams for six seconds to both, while `trouble` runs in a shell of its own some seconds later.
   ///
-  /// - Parameter before: What is done to the networks before the stream begins.
+  /// - Parameter before: The commands for the networks before the stream begins.
   private func run(_ trouble: String, after seconds: Int = 2, before: String = "true") throws -> Outcome {
     let directory = try TemporaryDirectory()
     func description(_ host: String) throws -> [String] {
@@ -115,7 +115,7 @@ struct NetworkTroubleTests {
     func pictures(_ host: String) throws -> Int {
       try text("\(host).txt").split(separator: "\n").filter { !$0.hasPrefix("#") }.count
     }
-    /// What the decoder says of pictures; that packets were missed is no wonder.
+    /// Returns the decoder's complaints about pictures; that packets were missed is no wonder.
     func complaints(_ host: String) throws -> String {
       try text("\(host).err").split(separator: "\n").filter { line in
         ["conceal", "error while decoding", "corrupt", "Missing reference", "reference picture", "mmco"].contains {

@@ -4,7 +4,7 @@
   import TestSupport
   import Testing
 
-  /// What the program can do without: the stream is the same, and the system is asked otherwise.
+  /// Optimizations that the program can do without: the stream is the same, and the system is asked otherwise.
   @Suite(.serialized) struct OptimizationTests {
     private static let options = [
       "--control", "none", "--source", "test", "--encoder", "x264", "--preset", "ultra-low-latency",
@@ -40,7 +40,7 @@
       for packets in packets { #expect(try StreamRecording(packets).pictures.count > 20) }
     }
 
-    /// What the system was asked while a stream ran, a call a line.
+    /// Returns the system calls while a stream ran, a call a line.
     private static func calls(_ names: String, _ arguments: [String]) throws -> [Substring] {
       let directory = try TemporaryDirectory()
       let (recorder, path) = (try DatagramRecorder(), directory.path("calls"))

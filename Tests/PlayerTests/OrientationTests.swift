@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The program's picture turned while it streams, as players see it.
+/// The program's picture rotated while it streams, as players see it.
 @Suite(.serialized) struct OrientationTests {
   /// A program that streams and is told what to do.
   private struct Stream {
@@ -24,7 +24,7 @@ import Testing
       try Subprocess.run([nightjarPath, "ctl"] + arguments + ["--socket", socket], in: directory)
     }
 
-    /// Turns the picture; by curl, which starts sooner than `nightjar ctl`.
+    /// Rotates the picture; by curl, which starts sooner than `nightjar ctl`.
     func rotate(_ degrees: Int) throws {
       let result = try Subprocess.run(
         [
@@ -142,7 +142,7 @@ import Testing
     #expect(try StreamRecording(recorder.finish()).sizes == ["240x320"])
   }
 
-  /// What the tests' driver is told; hardware that fails for good needs x264 to go on.
+  /// The knobs of the tests' driver; hardware that fails for good needs x264 to go on.
   private static let knobs: [[String: String]] = {
     var knobs = [[:], ["PROCESS": "none"], ["FAIL": "process", "FAIL_AT": "25"]]
     #if X264

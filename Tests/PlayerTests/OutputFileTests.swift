@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What becomes of the files that a person names for output.
+/// The files that a person names for output.
 @Suite struct OutputFileTests {
   private static let short = ["stream", "--source", "test", "--size", "320x240", "--duration", "300ms"]
 

@@ -3,7 +3,7 @@
   import TestSupport
   import Testing
 
-  /// What the page's buttons do, and what it tells browsers and readers of screens about itself.
+  /// The effects of the page's buttons, and its description of itself for browsers and readers of screens.
   @Suite(.serialized) struct PageFunctionTests {
     /// Opens the page as `anna`, and waits for pictures.
     private func open(_ program: WatchedProgram, in browser: Browser) throws {

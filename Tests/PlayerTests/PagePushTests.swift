@@ -3,10 +3,10 @@
   import TestSupport
   import Testing
 
-  /// What the page does for Web Push: its button, and what its worker makes of messages.
+  /// Web Push on the page: its button, and the notifications that its worker makes of messages.
   ///
-  /// A browser subscribes at its maker's push service, which no test reaches. So `subscribe` is replaced, and the browser's own
-  /// tools deliver the messages to the worker.
+  /// A browser subscribes at its maker's push service, which no test reaches. So `subscribe` is replaced, and the
+  /// browser's own tools deliver the messages to the worker.
   @Suite struct PagePushTests {
     /// The browser's push service: `told.service` is the subscription that it gives, null for none.
     private static let instruments = """
@@ -54,7 +54,7 @@
       return browser
     }
 
-    /// What `GET /v1/push` answers.
+    /// Returns the answer to `GET /v1/push`.
     private static func answer(_ program: WatchedProgram) throws -> [String: Any] {
       let answer = try program.curl(["-u", "anna:correct horse"], "/v1/push")
       return try JSONSerialization.jsonObject(with: Data(answer.body.utf8)) as? [String: Any] ?? [:]

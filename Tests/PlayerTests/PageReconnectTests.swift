@@ -36,7 +36,7 @@ extension TwoNetworks {
 /// The page on a network that lets no UDP through: Chromium is in one network namespace, the program in another.
 @Suite(.enabled(if: TwoNetworks.isPossible, "needs x264, user namespaces, veth, and tc with its tbf"))
 struct PageBlockedTests {
-  /// What page-blocked.py tells.
+  /// The output of page-blocked.py.
   private struct Told: Decodable {
     /// The protocol of the chosen pair, and those that the program offered.
     let taken: String
@@ -56,7 +56,7 @@ struct PageBlockedTests {
 /// The page on a network that is dead for half a minute: Chromium is in one network namespace, the program in another.
 @Suite(.serialized, .enabled(if: TwoNetworks.isPossible, "needs x264, user namespaces, veth, and tc with its tbf"))
 struct PageReconnectTests {
-  /// What page-outage.py tells, in seconds.
+  /// The output of page-outage.py, in seconds.
   private struct Told: Decodable {
     /// From the end of the outage until pictures and sound come again.
     let picture: Double
@@ -72,7 +72,8 @@ struct PageReconnectTests {
       Told.self, from: TwoNetworks.watchPage("page-outage.py \(seconds)", environment: ["down": down, "up": up]))
   }
 
-  /// A link that is down, of which the browser's system knows; and a network that swallows packets, of which nobody tells it.
+  /// A link that is down, of which the browser's system knows; and a network that swallows packets, of which nobody
+  /// tells it.
   @Test(arguments: [
     ("ip link set v0 down", "ip link set v0 up"),
     ("ip route add blackhole 10.9.0.2/32", "ip route del blackhole 10.9.0.2/32"),

@@ -3,10 +3,10 @@
   import TestSupport
   import Testing
 
-  /// `--http` on loopback, where the request is not this machine's own: passed on by a proxy or tunnel, by another name, or
-  /// from a page of another site.
+  /// `--http` on loopback, where the request is not this machine's own: passed on by a proxy or tunnel, by another
+  /// name, or from a page of another site.
   @Suite(.serialized) struct PassedOnPictureTests {
-    /// What proxies and tunnels add.
+    /// The headers that proxies and tunnels add.
     private static let passedOn = [
       "X-Forwarded-For: 203.0.113.9", "Forwarded: for=203.0.113.9;proto=https", "X-Real-IP: 203.0.113.9",
       "Via: 1.1 proxy.example", "CF-Connecting-IP: 203.0.113.9", "x-forwarded-host: camera.example",
@@ -82,8 +82,8 @@
       }
     }
 
-    /// A page with the picture, which tells its own server how wide the picture is, or `none`; served by whatever name it is
-    /// asked for. At `/` pages of this machine's two names are within it.
+    /// A page with the picture, which tells its own server how wide the picture is, or `none`; served by whatever name
+    /// it is asked for. At `/` pages of this machine's two names are within it.
     private static let pages = """
       import http.server, sys
       picture = sys.argv[1]

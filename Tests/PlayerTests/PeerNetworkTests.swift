@@ -55,7 +55,7 @@
       #expect(figures.keyFramesDecoded > before.keyFramesDecoded, "\(figures)")
     }
 
-    /// Whether a test may have a network of its own.
+    /// `true` if a test may have a network of its own.
     private static let hasNamespaces: Bool = {
       guard let directory = try? TemporaryDirectory() else { return false }
       return (try? Subprocess.run(["unshare", "-rn", "ip", "link", "set", "lo", "up"], in: directory))?.status == 0
@@ -108,7 +108,7 @@
       let figures = browser.figures
       #expect(figures.transport == "tcp" && figures.packetsLost == 0 && figures.nackCount == 0, "\(figures)")
       // A connection that is closed from outside is made again by the browser, or its session ends: never another's.
-      #expect(program.process.errorSoFar.contains("is watching camera"))
+      #expect(try program.viewerKinds() == ["webrtc"])
     }
 
     @Test func `a peer that is no browser watches by TCP, until it ends its session`() throws {

@@ -5,7 +5,7 @@
 
   /// WebRTC to a peer that is no browser: aiortc, whose ICE, DTLS, SRTP and RTP are its own.
   @Suite(.serialized) struct PeerTests {
-    /// What peer.py tells.
+    /// The output of peer.py.
     private struct Told: Decodable {
       let status: Int
       let answer: String
@@ -131,7 +131,7 @@
         ["/usr/bin/python3", script, program.url("/whep"), "login=anna:correct horse", "seconds=300"],
         in: program.directory)
       defer { peer.send(SIGKILL) }
-      let watches = eventually(within: 60) { program.process.errorSoFar.contains("is watching camera") }
+      let watches = try eventually(within: 60) { try program.viewerKinds() == ["webrtc"] }
       try #require(watches, "\(program.process.errorSoFar) \(peer.errorSoFar)")
       try role("read")
       let isEnded = eventually(within: 60) {

@@ -22,7 +22,7 @@ import Testing
     return path
   }
 
-  /// What stands before the command for GStreamer.
+  /// The heading of the command for GStreamer.
   private static let gstreamer = "GStreamer (its key shows in that host's list of processes)"
 
   private static let key = "AES_CM_128_HMAC_SHA1_80 inline:PS1uQCVeeCFCanVmcjkpPywjNWhcYD0mXXtxaVBR"

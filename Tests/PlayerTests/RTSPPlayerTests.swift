@@ -10,7 +10,7 @@ enum OwnNetwork {
     "ip link set lo up multicast on && ip route add 239.0.0.0/8 dev lo && echo ready && exec sleep 300",
   ]
 
-  /// What goes before a program that is to run there.
+  /// Returns the words before a program that is to run there.
   static func entering(_ holder: Subprocess) -> [String] {
     ["nsenter", "-U", "-n", "--preserve-credentials", "-t", "\(holder.identifier)"]
   }
@@ -162,7 +162,7 @@ enum OwnNetwork {
   @Test func `a player continues through a rotation, and a new player gets the new parameter sets`() throws {
     let program = try ServedProgram()
     let before = try RTSPClient(port: program.port).request("DESCRIBE").body
-    // Nobody encodes while nobody watches: the turn needs a viewer.
+    // Nobody encodes while nobody watches: the rotation needs a viewer.
     let player = try program.ffmpeg(program.url(), frames: 90, options: ["-autorotate", "0"])
     #expect(eventually { player.errorSoFar.contains("Press [q]") || player.errorSoFar.contains("frame=") })
     _ = try program.control("rotate", "90")
@@ -202,7 +202,7 @@ enum OwnNetwork {
   }
 }
 
-/// What the command line says where RTSP cannot be had as it was asked for.
+/// Messages of the command line where RTSP cannot be had as it was asked for.
 @Suite(.serialized) struct RTSPCommandLineTests {
   private func stream(_ arguments: [String], in directory: TemporaryDirectory) throws -> Subprocess.Result {
     try Subprocess.run(

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a running program tells by `/metrics`.
+/// The metrics of a running program, by `/metrics`.
 struct Scrape {
   /// The page as it came.
   let text: String
@@ -27,7 +27,7 @@ struct Scrape {
   /// The number of a metric of the camera called `camera`; nil where it is not told.
   subscript(name: String) -> Double? { samples["\(name){camera=\"camera\"}"] }
 
-  /// What only rises: counters, and the counts and sums of histograms.
+  /// The values that only rise: counters, and the counts and sums of histograms.
   var counters: [String: Double] {
     var types: [Substring: Substring] = [:]
     for line in text.split(separator: "\n") where line.hasPrefix("# TYPE ") {

@@ -15,7 +15,7 @@ final class ServedProgram {
   ///
   /// - Parameters:
   ///   - option: `--rtsp` or `--rtsps`.
-  ///   - network: What goes before the program, as a network of its own.
+  ///   - network: The words before the program, for a network of its own.
   init(
     _ arguments: [String] = [], option: String = "--rtsp", address: String = "127.0.0.1", network: [String] = [],
     users: [String: String] = [:]

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What a reload does with the servers, watched by players.
+/// The servers in a reload, watched by players.
 @Suite struct ServerReloadTests {
   /// Adds a user, or removes one.
   private static func user(

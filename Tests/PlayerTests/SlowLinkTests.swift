@@ -8,7 +8,7 @@ private enum SlowLink {
     "ip link set lo up && ip route add 239.0.0.0/8 dev lo && tc qdisc add dev lo root tbf rate \(rate) burst 64kb latency 5s"
   }
 
-  /// Whether this machine lets its users make such a network, for a program that has x264.
+  /// `true` if this machine lets its users make such a network, for a program that has x264.
   static let isPossible: Bool = {
     #if X264
       guard let directory = try? TemporaryDirectory(),
@@ -24,8 +24,8 @@ private enum SlowLink {
 /// A network that is slower than the program.
 @Suite(.serialized, .enabled(if: SlowLink.isPossible, "needs x264, user namespaces, and tc with its tbf"))
 struct SlowLinkTests {
-  /// Streams three pictures of noise `loops` times, two a second: more than a megabyte each, in packets so small that no
-  /// socket's buffer holds them all. The figures, and what the program wrote to standard error.
+  /// Streams three pictures of noise `loops` times, two a second: more than a megabyte each, in packets so small that
+  /// no socket's buffer holds them all. The figures, and what the program wrote to standard error.
   private func stream(
     over rate: String, loops: Int = 2, in directory: TemporaryDirectory
   ) throws -> (figures: [String: Any], log: String) {

@@ -4,7 +4,7 @@ import Testing
 
 /// A relay on the way from Chromium to the program's UDP port, which loses what a test says.
 final class UDPRelay {
-  /// What is lost.
+  /// The kind of loss.
   enum Loss: String {
     case nothing = ""
     case everything = "all"

@@ -50,6 +50,12 @@ final class WatchedProgram {
     return result.outputText
   }
 
+  /// The kinds of the present viewers, such as `webrtc`.
+  func viewerKinds() throws -> [String] {
+    let list = try JSONSerialization.jsonObject(with: Data(control("viewers", "--json").utf8)) as? [String: Any]
+    return (list?["viewers"] as? [[String: Any]] ?? []).compactMap { $0["kind"] as? String }
+  }
+
   /// Asks by curl.
   func curl(_ arguments: [String], _ path: String) throws -> (status: Int, body: String, headers: HTTPFields) {
     let body = directory.path("body-\(UUID().uuidString)")

@@ -1,22 +1,22 @@
 import Media
 import Platform
 
-/// Which packets were missing and when they came, from the sequence numbers alone: apart from the receiver, whose own
-/// count this is to check.
+/// The missing packets and the times at which they came, from the sequence numbers alone: apart from the receiver,
+/// whose own count this is to check.
 struct GapLedger {
   /// Packets that came, repeated ones too.
   private(set) var packets = 0
   /// Packets after which one with a higher number was there first.
   private(set) var missing = 0
-  /// Those that came within ``limit`` of that.
+  /// The number of those that came within ``limit`` of that.
   private(set) var inTime = 0
-  /// Those that came after it.
+  /// The number of those that came after it.
   private(set) var late = 0
   private var delays: [Duration] = []
   private var highest: UInt16?
   private var missingSince = [Instant?](repeating: nil, count: 65_536)
 
-  /// How soon a missing packet has to come.
+  /// The time within which a missing packet has to come.
   static let limit = Duration.milliseconds(200)
 
   /// The median of how long the missing packets that came took; zero for none.

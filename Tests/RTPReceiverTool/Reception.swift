@@ -24,7 +24,7 @@ final class Reception {
 
   /// Opens `port` and the next of 127.0.0.1.
   ///
-  /// - Parameter asksAgain: Whether missing packets are asked for by NACK.
+  /// - Parameter asksAgain: `true` if missing packets are asked for by NACK.
   init(port: UInt16, asksAgain: Bool) throws {
     media = try Self.open(port)
     control = try Self.open(port + 1)

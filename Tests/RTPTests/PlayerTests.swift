@@ -5,7 +5,7 @@ import RTP
 import TestSupport
 import Testing
 
-/// What ffmpeg and ffprobe make of our bytes.
+/// Our bytes, as ffmpeg and ffprobe read them.
 @Suite struct PlayerTests {
   /// A program run to its end.
   static func run(_ arguments: [String]) throws -> (output: Data, errors: String) {

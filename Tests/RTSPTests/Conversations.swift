@@ -3,7 +3,7 @@ import RTP
 import RTSP
 import Testing
 
-/// What players send, and how to read it.
+/// The requests of players, and their reader.
 enum Conversations {
   static let directory = URL(fileURLWithPath: #filePath).deletingLastPathComponent().appendingPathComponent("Captures")
 

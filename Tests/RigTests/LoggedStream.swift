@@ -34,7 +34,7 @@ final class LoggedStream {
 
   var state: String { camera["state"] as? String ?? "" }
 
-  /// What `/healthz` says of it, as in `503 frozen`.
+  /// Its health by `/healthz`, as in `503 frozen`.
   var health: String {
     (try? Health(socket, path: "/cameras/camera/healthz", in: directory))?.summary ?? ""
   }

@@ -25,7 +25,7 @@ private enum LossyLoopback {
 
 /// A viewer by our own receiver on a network that loses one packet in twenty each way.
 @Suite(.serialized, .enabled(if: Vivid.isHere)) struct LossyNetworkTests {
-  /// What the viewer tells at its end.
+  /// The viewer's output at its end.
   private struct Figures: Decodable {
     let packets: Int
     let missingAtFirst: Int

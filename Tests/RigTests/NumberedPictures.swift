@@ -4,7 +4,7 @@ import TestSupport
 /// Pictures that carry their number: sixteen blocks across the upper eighteenth are its bits, black or white, the
 /// lowest one at the left.
 enum NumberedPictures {
-  /// How many JPEGs there are of a size, 0 … 63, before they begin again.
+  /// The number of JPEGs of a size, 0 … 63, before they begin again.
   static let clipLength = 64
 
   /// The path of such JPEGs, made by ffmpeg; once, since the guest's own /run keeps them as long as it lives.
@@ -27,7 +27,7 @@ enum NumberedPictures {
     return path
   }
 
-  /// How far apart the pictures are that follow one another: 1 where none is missing between them, negative where one
+  /// The distances of pictures that follow one another: 1 where none is missing between them, negative where one
   /// comes after a later one.
   static func steps(_ numbers: [Int], modulo modulus: Int) -> [Int] {
     zip(numbers.dropFirst(), numbers).map { ($0 - $1 + modulus * 3 / 2) % modulus - modulus / 2 }

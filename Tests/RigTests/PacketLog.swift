@@ -59,7 +59,7 @@ final class PacketLog: @unchecked Sendable {
     return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
   }
 
-  /// What came so far.
+  /// The access units so far.
   var units: [Unit] { lock.withLock { list } }
   /// Packets that did not follow the one before.
   var sequenceGaps: Int { lock.withLock { gaps } }

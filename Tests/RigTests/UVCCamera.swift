@@ -4,29 +4,29 @@ import TestSupport
 
 /// A USB webcam of the rig (`UVCCameraTool`) with the kernel's own uvcvideo as its driver; unplugged with the value.
 final class UVCCamera {
-  /// What the camera says of itself.
+  /// The state of the camera, by its own account.
   struct State: Decodable, Sendable {
-    /// Whether it hangs on the bus.
+    /// `true` if it hangs on the bus.
     let plugged: Bool
-    /// Whether the host wants pictures.
+    /// `true` if the host wants pictures.
     let streaming: Bool
     /// Such as `MJPG 1280x720`; nil where nothing is streamed.
     let format: String?
-    /// How many pictures it has seen since it was plugged in, sent or not, at its pace.
+    /// The number of pictures that it has seen since it was plugged in, sent or not, at its pace.
     let number: Int
-    /// How many pictures it has sent whole.
+    /// The number of pictures that it has sent whole.
     let frames: Int
-    /// How many it could not send, because the host took none.
+    /// The number of pictures that it could not send, because the host took none.
     let late: Int
-    /// How often the host asked its H.264 for a key frame.
+    /// The number of times that the host asked its H.264 for a key frame.
     let keyFrameRequests: Int
     /// The bitrate that the host set for its H.264; 0 before.
     let bitrate: Int
-    /// How many JPEGs it damaged, and how many pictures it cut in half.
+    /// The number of JPEGs that it damaged, and the number of pictures that it cut in half.
     let corrupted: Int
     /// See ``corrupted``.
     let shortened: Int
-    /// What its microphone does; nil for a camera without one.
+    /// The state of its microphone; nil for a camera without one.
     let sound: Sound?
     /// Values as they are in the camera.
     let controls: [String: Int]
@@ -37,13 +37,13 @@ final class UVCCamera {
     }
   }
 
-  /// What its microphone says of itself.
+  /// The state of its microphone, by its own account.
   struct Sound: Decodable, Sendable {
-    /// Whether the host wants sound.
+    /// `true` if the host wants sound.
     let listening: Bool
-    /// How many packets of a millisecond it has sent.
+    /// The number of packets of a millisecond that it has sent.
     let packets: Int
-    /// How many it could not send, because the host took none.
+    /// The number of packets that it could not send, because the host took none.
     let lost: Int
   }
 
@@ -59,7 +59,7 @@ final class UVCCamera {
   ///   - sizes: Of the JPEGs that it offers.
   ///   - clips: Files of other JPEGs that it offers.
   ///   - h264: Files of H.264 that it offers, as in `640x480:FILE`.
-  ///   - tone: What its microphone hears, in Hz; nil for a camera without one.
+  ///   - tone: The tone that its microphone hears, in Hz; nil for a camera without one.
   ///   - port: Of the bus, from 0 to 7.
   init(
     jpegs sizes: [String] = ["1280x720"], clips: [String] = [], h264: [String] = [], tone: Int? = nil, port: Int = 0,
@@ -164,7 +164,7 @@ final class UVCCamera {
     return String(decoding: answer.dropLast(), as: UTF8.self)
   }
 
-  /// What went wrong.
+  /// The error of a step that failed.
   struct Failed: Error, CustomStringConvertible {
     let text: String
     /// The same.

@@ -103,7 +103,7 @@ import Testing
     _ = try Self.finish(stream)
   }
 
-  /// What ffprobe says of the stream: limited (`tv`) or full (`pc`).
+  /// Returns ffprobe's range of the stream: limited (`tv`) or full (`pc`).
   private static func range(of stream: LoggedStream, in directory: TemporaryDirectory) throws -> String {
     let (url, description) = ("rtp://127.0.0.1:\(try UDPPort.free())", directory.path("probe.sdp"))
     func control(_ arguments: String...) throws {

@@ -4,7 +4,7 @@ import Testing
 
 /// A USB webcam with a microphone, both driven by the kernel, on a host whose other sound cards come first.
 @Suite(.serialized, .enabled(if: Vivid.isHere)) struct WebcamMicrophoneTests {
-  /// What the microphone hears, in Hz.
+  /// The tone that the microphone hears, in Hz.
   private static let tone = 1000
   /// Of a sine whose peak is at −14 dBFS.
   private static let level = -17.0

@@ -3,7 +3,8 @@ import Host
 import Media
 import Platform
 
-/// What a service says and gets, for tests to look at from outside: the environment that it depends on is a process's own.
+/// The lines and answers of a service, for tests to look at from outside: the environment that it depends on is a
+/// process's own.
 @main
 enum ServiceTool {
   static func main() {

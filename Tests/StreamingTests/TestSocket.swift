@@ -152,7 +152,7 @@ extension [UInt8] {
   var rtpSequenceNumber: UInt16 { UInt16(number(at: 2, bytes: 2)) }
   var rtpTimestamp: UInt32 { UInt32(number(at: 4, bytes: 4)) }
   var rtpSource: UInt32 { UInt32(number(at: 8, bytes: 4)) }
-  /// Whether it has the beginning of an IDR slice, or all of it (RFC 6184 section 5.8).
+  /// `true` if it has the beginning of an IDR slice, or all of it (RFC 6184 section 5.8).
   var isRTPKeyFrame: Bool {
     guard count > 13 else { return false }
     return self[12] & 31 == 5 || (self[12] & 31 == 28 && self[13] & 0x9f == 0x85)

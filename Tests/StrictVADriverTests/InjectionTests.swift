@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What goes wrong on demand: each knob must do what it says, or the tests of fail-over prove nothing.
+/// Faults on demand: each knob must do what it says, or the tests of fail-over prove nothing.
 @Suite struct InjectionTests {
   let driver: StrictDriver
   let pictures = Pictures(width: 640, height: 480)
@@ -92,7 +92,7 @@ import Testing
     #expect(!decoded.error.isEmpty)
   }
 
-  /// What is offered but not there, and what is not offered.
+  /// Abilities that are offered but not there, and those that are not offered.
   @Test(arguments: [
     (["LIE": "config"], "Failed to create encode pipeline configuration"),
     (["LIE": "context"], "Failed to create encode pipeline context"),

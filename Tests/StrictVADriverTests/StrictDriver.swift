@@ -33,7 +33,7 @@ struct StrictDriver {
     return try Subprocess.run(arguments, in: directory, environment: environment(knobs).merging(more) { $1 })
   }
 
-  /// What the last run's log holds.
+  /// The lines of the last run's log.
   var log: [String] {
     let text = (try? String(contentsOfFile: directory.path("log"), encoding: .utf8)) ?? ""
     return text.split(separator: "\n").map(String.init)

@@ -9,7 +9,7 @@ import Testing
 
 /// DTLS and the keys of SRTP, by openssl's program over UDP.
 @Suite struct DTLSTests {
-  /// What became of one handshake.
+  /// The outcome of one handshake.
   private struct Outcome {
     var client = ""
     var state = TLSConnection.State.handshaking

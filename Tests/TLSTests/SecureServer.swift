@@ -8,7 +8,7 @@ import TestSupport
 
 /// A server of TLS on this machine whose connections do what a test wants, and tell what happened.
 final class SecureServer: Sendable {
-  /// What a connection does.
+  /// The manner of a connection.
   enum Manner: Sendable {
     /// Sends back what it gets.
     case echo
@@ -22,7 +22,7 @@ final class SecureServer: Sendable {
     case page(String)
   }
 
-  /// What happened on all connections.
+  /// The events on all connections.
   struct Report: Sendable {
     var errors: [TLSConnectionError] = []
     var bytes = 0

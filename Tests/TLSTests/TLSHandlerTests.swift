@@ -13,7 +13,7 @@ import Testing
     touch out;
     """
 
-  /// What a client of TLS says whose input is `input`, the shell's.
+  /// Returns the result of a client of TLS whose input is `input`, the shell's.
   private func client(_ command: String, input: String) throws -> Subprocess.Result {
     let directory = try TemporaryDirectory()
     return try Subprocess.run(

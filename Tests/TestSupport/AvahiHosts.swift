@@ -1,7 +1,8 @@
 import Foundation
 
-/// Two machines on one Ethernet, made of network namespaces: `boxa` (10.77.0.1, fd77::1) and `boxb` (10.77.0.2, fd77::2).
-/// Each has a /run of its own, and there, once it is started, a system message bus and an Avahi. Nothing leaves them.
+/// Two machines on one Ethernet, made of network namespaces: `boxa` (10.77.0.1, fd77::1) and `boxb` (10.77.0.2,
+/// fd77::2). Each has a /run of its own, and there, once it is started, a system message bus and an Avahi. Nothing
+/// leaves them.
 package final class AvahiHosts: @unchecked Sendable {
   // Sendable: of the one test that made it.
 
@@ -22,7 +23,7 @@ package final class AvahiHosts: @unchecked Sendable {
   private var daemons: [Host: Subprocess] = [:]
   private var others: [Subprocess] = []
 
-  /// Whether this machine lets its users make such, and has an Avahi.
+  /// `true` if this machine lets its users make such, and has an Avahi.
   package static let arePossible: Bool = {
     guard let directory = try? TemporaryDirectory() else { return false }
     let script = "mount -t tmpfs none /run && avahi-daemon --version && dbus-daemon --version"
@@ -101,7 +102,7 @@ package final class AvahiHosts: @unchecked Sendable {
     for process in all { _ = try? process.wait(limit: 20) }
   }
 
-  /// What did not come.
+  /// The error of something that did not come.
   package struct NotThere: Error {
     let what: String
   }

@@ -4,7 +4,7 @@ import Foundation
 package final class Browser {
   /// An answer of chromedriver that is an error.
   package struct Complaint: Error, CustomStringConvertible {
-    /// What went wrong.
+    /// The failure, in words.
     package let description: String
   }
 
@@ -110,7 +110,7 @@ package final class Browser {
   /// The text that an expression has in the page.
   package func text(_ expression: String) -> String? { (try? run("return \(expression)")) as? String }
 
-  /// Whether an expression is true in the page.
+  /// Returns `true` if an expression is true in the page.
   package func isTrue(_ expression: String) -> Bool { (try? run("return !!(\(expression))")) as? Bool ?? false }
 
   /// Clicks on the button with this text, as a finger would: what a browser allows after a touch alone is allowed.
@@ -163,7 +163,7 @@ package final class Browser {
     return ((value?["peak"] as? NSNumber)?.doubleValue ?? 0, (value?["frequency"] as? NSNumber)?.doubleValue ?? 0)
   }
 
-  /// Whether the alarm is heard within `limit` seconds: one of its two tones, loud.
+  /// Returns `true` if the alarm is heard within `limit` seconds: one of its two tones, loud.
   package func alarmSounds(within limit: Double = 50) -> Bool {
     eventually(within: limit) {
       let (peak, frequency) = alarm

@@ -33,7 +33,7 @@ package final class DatagramRecorder: @unchecked Sendable {
     ended.signal()
   }
 
-  /// What has arrived so far.
+  /// The number of datagrams so far.
   package var count: Int { lock.withLock { datagrams.count } }
 
   /// Waits until nothing more arrives, and ends.

@@ -1,10 +1,10 @@
 import Foundation
 
-/// What `nightjar doctor --json` says.
+/// The report of `nightjar doctor --json`.
 package struct DoctorReport: Sendable {
   /// One line of it.
   package struct Finding: Decodable, Sendable {
-    /// What mends it.
+    /// A remedy.
     package struct Mend: Decodable, Sendable {
       /// For a shell.
       package let command: String?
@@ -12,7 +12,7 @@ package struct DoctorReport: Sendable {
       package let advice: String?
     }
 
-    /// What was found.
+    /// The name of the finding.
     package let key: String
     /// `ok`, `warning` or `problem`.
     package let status: String
@@ -22,7 +22,7 @@ package struct DoctorReport: Sendable {
     package let text: String
     /// The best first.
     package let mends: [Mend]
-    /// What was measured.
+    /// The measured values.
     package let figures: [String: Double]
 
     /// The commands among its mends.
@@ -75,10 +75,10 @@ package struct DoctorReport: Sendable {
   /// The first of that key.
   package subscript(key: String) -> Finding? { findings.first { $0.key == key } }
 
-  /// Whether there is one of that key.
+  /// Returns `true` if there is one of that key.
   package func has(_ key: String) -> Bool { self[key] != nil }
 
-  /// What is no JSON of the doctor's.
+  /// The error of a report that is no JSON of the doctor's.
   package struct Unreadable: Error {
     let text: String
   }

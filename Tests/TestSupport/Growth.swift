@@ -3,7 +3,7 @@ import Glibc
 import Media
 package import Platform
 
-/// What this process holds at the moment.
+/// The resources that this process holds at the moment.
 package enum Footprint {
   /// Memory of its own in RAM, bytes.
   package static func residentBytes() throws -> Int {
@@ -19,7 +19,7 @@ package enum Footprint {
   }
 }
 
-/// What a long run must not let grow, looked at again and again while the same work is under way.
+/// The resources that a long run must not let grow, looked at again and again while the same work is under way.
 package struct GrowthWatch {
   private struct Look {
     let residentBytes: Int
@@ -37,7 +37,7 @@ package struct GrowthWatch {
       Look(residentBytes: try Footprint.residentBytes(), descriptors: try Footprint.descriptors(), latency: latency))
   }
 
-  /// What became of it; nil after fewer than ten looks.
+  /// The growth; nil after fewer than ten looks.
   package var growth: Growth? {
     // The first fifth warms up: the heap, the sockets' memory, the encoder.
     let settled = looks.dropFirst(looks.count / 5)

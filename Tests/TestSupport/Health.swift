@@ -1,6 +1,6 @@
 import Foundation
 
-/// What a running program tells by `/healthz`.
+/// The health of a running program, by `/healthz`.
 package struct Health {
   /// 200 or 503.
   package let status: Int

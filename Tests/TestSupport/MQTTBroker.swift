@@ -33,7 +33,7 @@ package final class MQTTBroker {
     return process
   }
 
-  /// What it has logged since its last start.
+  /// The log since its last start.
   package var log: String { process.errorSoFar }
 
   /// Ends it, by a signal of the test's choice.

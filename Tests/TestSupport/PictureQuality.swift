@@ -1,6 +1,7 @@
 public import Glibc
 
-/// What ffmpeg's `psnr` filter says at its end, over all planes, in dB; infinite where the pictures are the same.
+/// The figures that ffmpeg's `psnr` filter gives at its end, over all planes, in dB; infinite where the pictures are
+/// the same.
 package struct PictureQuality: Sendable {
   /// Of all pictures together.
   package let mean: Double

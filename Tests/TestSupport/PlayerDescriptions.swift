@@ -1,9 +1,10 @@
 import Foundation
 
-/// A session description as players with live555 read it (VLC's own builds, MPlayer, openRTSP, many recorders), by the rules
-/// of `MediaSession::initializeWithSDP`, live555 2026.06.24. openRTSP says of `m=video 0 RTP/AVPF 96 97`: Bad SDP "m=" line.
+/// A session description as players with live555 read it (VLC's own builds, MPlayer, openRTSP, many recorders), by the
+/// rules of `MediaSession::initializeWithSDP`, live555 2026.06.24. openRTSP says of `m=video 0 RTP/AVPF 96 97`: Bad SDP
+/// "m=" line.
 package struct Live555Description {
-  /// What is received of one `m=` line.
+  /// The medium that is received of one `m=` line.
   package struct Media {
     /// `video`.
     package let medium: String
@@ -21,7 +22,7 @@ package struct Live555Description {
     package fileprivate(set) var control: String?
     /// The parameters of all `a=fmtp`, whichever their payload type, names in small letters.
     package fileprivate(set) var parameters: [String: String] = [:]
-    /// Whether RTCP shares the port.
+    /// `true` if RTCP shares the port.
     package fileprivate(set) var isMultiplexed = false
     /// The messages of MIKEY.
     package fileprivate(set) var keys: [String] = []
@@ -33,7 +34,7 @@ package struct Live555Description {
     package let description: String
   }
 
-  /// What is received; a player plays nothing where it is empty.
+  /// The received media; a player plays nothing where there are none.
   package private(set) var media: [Media] = []
   /// Its complaints: a bad `m=` line is left out with all that follows up to the next.
   package private(set) var complaints: [String] = []
@@ -114,7 +115,7 @@ package struct Media3Description {
     package let description: String
   }
 
-  /// What is received of one `m=` line.
+  /// The medium that is received of one `m=` line.
   package struct Media {
     /// The one payload type.
     package let payloadType: Int
@@ -124,7 +125,7 @@ package struct Media3Description {
     package let attributes: [String: String]
   }
 
-  /// What is received.
+  /// The received media.
   package private(set) var media: [Media] = []
 
   /// Reads one.

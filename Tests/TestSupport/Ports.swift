@@ -4,9 +4,9 @@ import Media
 import Platform
 import Synchronization
 
-/// Port numbers that no other test has. Between the look that finds a port free and the program that is told to bind it, another
-/// test, or a connection of the kernel's choice, could take it. They come by eights: a destination at a port sends its RTCP to the
-/// next one, and its sound four above.
+/// Port numbers that no other test has. Between the look that finds a port free and the program that is told to bind
+/// it, another test, or a connection of the kernel's choice, could take it. They come by eights: a destination at a
+/// port sends its RTCP to the next one, and its sound four above.
 private enum PortClaims {
   /// The kernel chooses ports from 32,768 on. Tests that write a number take one below these.
   static let numbers: ClosedRange<UInt16> = 20_000...32_000
@@ -20,7 +20,7 @@ private enum PortClaims {
   /// Locks are a process's: its own claims do not keep it off.
   private static let own = Mutex<Set<UInt16>>([])
 
-  /// How many numbers are claimed at once.
+  /// The number of ports that are claimed at once.
   static let block: UInt16 = 8
 
   /// The first of ``block`` numbers that are this process's from now on, for which `isFree` holds.
@@ -39,8 +39,8 @@ private enum PortClaims {
     throw CocoaError(.featureUnsupported)
   }
 
-  /// `true` if no socket of this machine has the number, at any address. The kernel's tables in /proc/net can miss a socket: they
-  /// are read in parts, and sockets come and go in between.
+  /// `true` if no socket of this machine has the number, at any address. The kernel's tables in /proc/net can miss a
+  /// socket: they are read in parts, and sockets come and go in between.
   static func canBind(_ port: UInt16, _ kind: __socket_type) -> Bool {
     // An IPv6 socket at the unspecified address collides with those of IPv4 too.
     var (domain, descriptor) = (AF_INET6, socket(AF_INET6, Int32(kind.rawValue), 0))
@@ -98,26 +98,26 @@ package enum UDPPort {
     }
   }
 
-  /// `true` if some program of this machine is bound to `port`, by the kernel's own table. That is read in parts and can miss it once, while other
-  /// sockets come and go.
+  /// `true` if some program of this machine is bound to `port`, by the kernel's own table. That is read in parts and
+  /// can miss it once, while other sockets come and go.
   package static func isBound(_ port: UInt16) throws -> Bool {
     try !rows(port).isEmpty
   }
 
-  /// How many bytes wait in the sockets at `port` until their program takes them, by the kernel's table: as it counts, with what
-  /// each packet costs itself.
+  /// Returns the bytes that wait in the sockets at `port` until their program takes them, by the kernel's table: as it
+  /// counts, with what each packet costs itself.
   package static func waitingBytes(_ port: UInt16) throws -> Int {
     // Of "tx_queue:rx_queue", the latter.
     try rowsOfBound(port).reduce(0) { $0 + (Int($1[4].split(separator: ":").last ?? "", radix: 16) ?? 0) }
   }
 
-  /// How many datagrams the kernel had no room for in the sockets at `port`.
+  /// Returns the number of datagrams that the kernel had no room for in the sockets at `port`.
   package static func droppedDatagrams(_ port: UInt16) throws -> Int {
     try rowsOfBound(port).reduce(0) { $0 + (Int($1.last ?? "") ?? 0) }
   }
 
-  /// The fields of each socket at `port`, which some program is bound to. Where the table has none, it has missed one while other
-  /// sockets came and went, or the program has ended.
+  /// The fields of each socket at `port`, which some program is bound to. Where the table has none, it has missed one
+  /// while other sockets came and went, or the program has ended.
   private static func rowsOfBound(_ port: UInt16) throws -> [[Substring]] {
     for _ in 0..<20 {
       let rows = try rows(port)
@@ -142,8 +142,8 @@ package enum UDPPort {
 
 /// ffmpeg's options for a stream by RTSP.
 package enum FFmpegTransport {
-  /// The options for `transport`; nil leaves the choice to ffmpeg. On its own, ffmpeg takes ports from 5000 on, and so those that
-  /// a test has claimed for another program.
+  /// The options for `transport`; nil leaves the choice to ffmpeg. On its own, ffmpeg takes ports from 5000 on, and so
+  /// those that a test has claimed for another program.
   package static func options(_ transport: String?) -> [String] {
     (transport.map { ["-rtsp_transport", $0] } ?? [])
       + (transport == "tcp" ? [] : ["-min_port", "33000", "-max_port", "60000"])

@@ -1,7 +1,8 @@
 import Foundation
 import Platform
 
-/// A push service that is not ours, and the browser behind it, which decrypts what comes: Python's http.server and cryptography.
+/// A push service that is not ours, and the browser behind it, which decrypts what comes: Python's http.server and
+/// cryptography.
 package final class PushService {
   /// A request as the service has seen it.
   package struct Request: Decodable {
@@ -25,11 +26,11 @@ package final class PushService {
     package let message: Message?
     /// The public key that has signed the token.
     package let key: String?
-    /// What is not as the standards want it.
+    /// The breaches of the standards.
     package let faults: [String]
   }
 
-  /// What a browser tells of its subscription: JSON with `endpoint` and `keys`.
+  /// The browser's subscription: JSON with `endpoint` and `keys`.
   package let subscription: String
   /// The file of its certificate in PEM.
   package let certificate: String

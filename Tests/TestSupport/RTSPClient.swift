@@ -3,7 +3,7 @@ package import Foundation
 
 /// A client of RTSP (RFC 2326) that says what a test wants said, right or wrong.
 package final class RTSPClient {
-  /// What a server answers.
+  /// The answer of a server.
   package struct Reply: Sendable {
     /// As in `RTSP/1.0 200 OK`.
     package let status: Int
@@ -11,7 +11,7 @@ package final class RTSPClient {
     package let headers: [String: [String]]
     /// The body.
     package let body: String
-    /// How many interleaved packets had come before it, of all.
+    /// The number of interleaved packets that had come before it, of all.
     fileprivate let packetsBefore: Int
 
     /// The first value of a field.
@@ -36,7 +36,7 @@ package final class RTSPClient {
 
   /// The interleaved packets that came so far, with their channels.
   package private(set) var packets: [(channel: UInt8, bytes: Data)] = []
-  /// Whether the server has closed the connection.
+  /// `true` if the server has closed the connection.
   package private(set) var isClosed = false
   /// The camera.
   package let url: String
@@ -45,14 +45,14 @@ package final class RTSPClient {
   private var buffer = Data()
   private var replies: [Reply] = []
   private var lastSequence = 0
-  /// How many packets came that are not in ``packets`` any more.
+  /// The number of packets that came and are not in ``packets`` any more.
   private var packetsTaken = 0
 
   /// Connects.
   ///
   /// - Parameters:
   ///   - source: Where from, an address of this machine.
-  ///   - receiveBuffer: How much the kernel keeps of what comes.
+  ///   - receiveBuffer: The bytes that the kernel keeps of what comes.
   package init(
     host: String = "127.0.0.1", port: Int, path: String = "camera", from source: String? = nil,
     receiveBuffer: Int32? = nil
@@ -226,7 +226,7 @@ package final class RTSPClient {
 
   /// No answer came.
   package struct NoReply: Error {
-    /// Whether the connection was closed instead.
+    /// `true` if the connection was closed instead.
     package let isClosed: Bool
   }
 
@@ -280,7 +280,7 @@ package final class DatagramPair {
   /// `client_port=` of `Transport`.
   package var transport: String { "RTP/AVP;unicast;client_port=\(port)-\(port + 1)" }
 
-  /// What has arrived at the port of RTP, or that of RTCP.
+  /// Returns the datagrams that have arrived at the port of RTP, or that of RTCP.
   package func drain(control isControl: Bool = false) -> [Data] {
     var memory = [UInt8](repeating: 0, count: 65_536)
     var datagrams: [Data] = []

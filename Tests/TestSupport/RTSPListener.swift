@@ -2,7 +2,7 @@ import Foundation
 
 /// A player, ffmpeg, that hears the sound of an RTSP stream by TCP; ended with the value.
 package final class RTSPListener {
-  /// What is heard in a piece of sound.
+  /// The tone in a piece of sound.
   package struct Sound {
     /// By the changes of sign, in Hz.
     package let frequency: Double
@@ -32,13 +32,13 @@ package final class RTSPListener {
     _ = try? program.wait(limit: 10)
   }
 
-  /// Whether it still plays what it began with.
+  /// `true` while it still plays what it began with.
   package var isPlaying: Bool { program.isRunning }
 
-  /// What ffmpeg had to say.
+  /// The messages of ffmpeg.
   package var log: String { program.errorSoFar }
 
-  /// How many seconds it has heard.
+  /// The seconds of sound that it has heard.
   package var seconds: Double { Double(samples.count) / Double(Self.rate) }
 
   /// The medians of the last five tenths of a second, so that one with a gap in it does not count; nil before there are
@@ -52,16 +52,16 @@ package final class RTSPListener {
       frequency: sounds.map(\.frequency).sorted()[2], level: sounds.map(\.level).sorted()[2])
   }
 
-  /// Whether it hears a tone of `frequency` Hz and `level` dBFS now.
+  /// Returns `true` if it hears a tone of `frequency` Hz and `level` dBFS now.
   package func hears(_ frequency: Int, level: Double) -> Bool {
     last.map { abs($0.frequency - Double(frequency)) < Double(frequency) / 20 && abs($0.level - level) < 1 } ?? false
   }
 
-  /// Whether it hears nothing now.
+  /// `true` if it hears nothing now.
   package var hearsNothing: Bool { last.map { $0.level < -70 } ?? false }
 
-  /// The peak of a tone of `frequency` Hz in the last second, in dBFS: by a discrete Fourier transform of that frequency under
-  /// a Hann window. nil before there is a second of sound.
+  /// The peak of a tone of `frequency` Hz in the last second, in dBFS: by a discrete Fourier transform of that
+  /// frequency under a Hann window. nil before there is a second of sound.
   package func tone(_ frequency: Double) -> Double? {
     let samples = samples.suffix(Self.rate)
     guard samples.count == Self.rate else { return nil }

@@ -4,18 +4,18 @@ package import Foundation
 package struct Reception {
   /// The program's own figures, from `--stats-json`.
   package let statistics: [String: Any]
-  /// What the program wrote to standard error.
+  /// The program's standard error.
   package let log: String
-  /// What the receiver complained of.
+  /// The complaints of the receiver.
   package let receiverLog: String
   /// The decoded pictures as I420, if they were asked for.
   package let pictures: URL
-  /// How many pictures were decoded.
+  /// The number of pictures that were decoded.
   package let pictureCount: Int
   /// The session description that the program wrote.
   package let description: String
 
-  /// Whether every picture that was sent was decoded, without a complaint.
+  /// `true` if every picture that was sent was decoded, without a complaint.
   package var isWhole: Bool { receiverLog.isEmpty && figure("frames", "sent") == pictureCount }
 
   /// A whole number of the program's figures, such as `["frames", "sent"]`.
@@ -32,9 +32,10 @@ package struct Reception {
   ///
   /// - Parameters:
   ///   - scheme: `rtp` or `srtp`.
-  ///   - seconds: After how long the stream is ended, from its first picture on; nil where `arguments` or `body` end it. With
+  /// - seconds: After how long the stream is ended, from its first picture on; nil where `arguments` or `body` end it.
+  /// With
   ///     `--duration` the time runs from the program's start, and a busy machine may have no picture by then.
-  ///   - body: What is done while the program streams.
+  ///   - body: The work while the program streams.
   package static func ofH264(
     _ arguments: [String], size: (width: Int, height: Int), scheme: String = "rtp", host: String = "127.0.0.1",
     options: String = "", for seconds: Double? = nil, in directory: TemporaryDirectory,
@@ -52,8 +53,9 @@ package struct Reception {
     return try receiver.finish(running)
   }
 
-  /// The same of the y4m clip at `path`, no picture of which is lost, however slow the machine is: the program gets each one only
-  /// once ffmpeg has decoded those before, but for as many as it may miss, `losses`. It gets the clip so many `times`, as one.
+  /// The same of the y4m clip at `path`, no picture of which is lost, however slow the machine is: the program gets
+  /// each one only once ffmpeg has decoded those before, but for as many as it may miss, `losses`. It gets the clip so
+  /// many `times`, as one.
   package static func ofClip(
     _ path: String, _ arguments: [String], size: (width: Int, height: Int), times: Int = 1, losses: Int = 0,
     scheme: String = "rtp", host: String = "127.0.0.1", options: String = "", in directory: TemporaryDirectory
@@ -103,7 +105,7 @@ private final class Receiver {
   let port: UInt16
   /// Where nothing is ever sent to but the end.
   private let otherPort: UInt16
-  /// How large a picture is, as ffmpeg writes it.
+  /// The size of a picture in bytes, as ffmpeg writes it.
   let pictureBytes: Int
   /// The pictures that ffmpeg has decoded.
   let pictures: URL
@@ -151,7 +153,7 @@ private final class Receiver {
     }
   }
 
-  /// How many pictures are decoded.
+  /// The number of decoded pictures.
   var pictureCount: Int {
     let attributes = try? FileManager.default.attributesOfItem(atPath: pictures.path)
     return ((attributes?[.size] as? NSNumber)?.intValue ?? 0) / pictureBytes

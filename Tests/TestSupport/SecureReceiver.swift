@@ -2,7 +2,7 @@ import CSRTP
 package import Foundation
 package import SRTP
 
-/// What a viewer does with SRTP: libsrtp2, told key, source and counter as the viewer was.
+/// A viewer of SRTP: libsrtp2, told key, source and counter as the viewer was.
 package final class SecureReceiver {
   private var session: srtp_t?
 

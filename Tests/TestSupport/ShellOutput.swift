@@ -1,6 +1,6 @@
 import Foundation
 
-/// What `command` writes to its standard output; it must succeed.
+/// Returns the standard output of `command`, which must succeed.
 package func output(of command: String) throws -> [UInt8] {
   let result = try Subprocess.run(["sh", "-c", command], in: TemporaryDirectory())
   guard result.status == 0 else { throw ShellFailure(command: command, status: result.status, error: result.error) }

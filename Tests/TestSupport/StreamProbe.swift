@@ -1,13 +1,13 @@
 package import Foundation
 
-/// What ffprobe says of a stream, all of it decoded.
+/// A stream as ffprobe sees it, all of it decoded.
 package struct StreamProbe: Sendable {
   /// The video stream's entries by ffprobe's names; the pictures that it decodes are `nb_read_frames`.
   package let values: [String: String]
-  /// What demuxer, parser and decoder complain of; empty where all is well.
+  /// The complaints of demuxer, parser and decoder; empty where all is well.
   package let complaints: String
 
-  /// How many pictures it decodes; -1 where it does not say.
+  /// The number of pictures that it decodes; -1 where it does not say.
   package var frames: Int { values["nb_read_frames"].flatMap { Int($0) } ?? -1 }
 
   /// Probes the file at `path`.

@@ -13,7 +13,8 @@ package enum StrictVADriver {
     return FileManager.default.fileExists(atPath: directory + "/strict_drv_video.so")
   }()
 
-  /// What a program needs in its environment to find the driver behind the file `node`, which passes for a render node.
+  /// Returns the environment in which a program finds the driver behind the file `node`, which passes for a render
+  /// node.
   ///
   /// - Parameters:
   ///   - log: the file that the driver writes to what is wrong with its client.
@@ -38,5 +39,5 @@ package enum StrictVADriver {
   }
 }
 
-/// Whether the tests that take long run too: `make check-long`.
+/// `true` if the tests that take long run too: `make check-long`.
 package let runsLong = ProcessInfo.processInfo.environment["NIGHTJAR_LONG"] == "1"

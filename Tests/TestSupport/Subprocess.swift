@@ -7,13 +7,13 @@ package final class Subprocess: @unchecked Sendable {
   private let outputURL: URL
   private let errorURL: URL
 
-  /// A program inherits which signals are ignored, and a shell's background job ignores SIGINT: the programs of such a test run
-  /// would ignore what a test sends them.
+  /// A program inherits which signals are ignored, and a shell's background job ignores SIGINT: the programs of such a
+  /// test run would ignore what a test sends them.
   private static let defaultSignals: Void = {
     for number in [SIGINT, SIGTERM, SIGHUP] { signal(number, SIG_DFL) }
   }()
 
-  /// What a finished program left.
+  /// The results of a finished program.
   package struct Result: Sendable {
     /// The exit code, or the signal that ended it.
     package let status: Int32
@@ -57,19 +57,20 @@ package final class Subprocess: @unchecked Sendable {
     if process.isRunning { kill(process.processIdentifier, signal) }
   }
 
-  /// Whether it still runs.
+  /// `true` while it still runs.
   package var isRunning: Bool { process.isRunning }
 
   /// Its process ID.
   package var identifier: Int32 { process.processIdentifier }
 
-  /// What was written to standard output so far.
+  /// The standard output so far.
   package var outputSoFar: String { (try? String(contentsOf: outputURL, encoding: .utf8)) ?? "" }
 
-  /// What it wrote to standard error so far.
+  /// The standard error so far.
   package var errorSoFar: String { (try? String(contentsOf: errorURL, encoding: .utf8)) ?? "" }
 
-  /// Waits for its end; kills it after `limit` seconds, whatever a test does to the wall clock. That shows in the status.
+  /// Waits for its end; kills it after `limit` seconds, whatever a test does to the wall clock. That shows in the
+  /// status.
   package func wait(limit: Double = 120) throws -> Result {
     let deadline = ContinuousClock.now + .seconds(limit)
     while process.isRunning, .now < deadline { usleep(5000) }
@@ -127,7 +128,8 @@ package let nightjarPath: String = {
   return bundle.deletingLastPathComponent().appendingPathComponent("nightjar").path
 }()
 
-/// The pause after a question that took so long: a question that starts a program leaves the processor to what is asked about.
+/// The pause after a question that took so long: a question that starts a program leaves the processor to what is asked
+/// about.
 private func pause(after duration: Duration) -> Duration {
   max(.milliseconds(10), min(duration * 3, .milliseconds(300)))
 }
@@ -143,8 +145,8 @@ package func eventually(within limit: Double = 30, _ condition: () throws -> Boo
   }
 }
 
-/// The same for tests that are `async`: Swift's threads are few, and one that sleeps keeps the others' tasks from beginning.
-/// Those that do not, and run beside it, may take all of them for a minute.
+/// The same for tests that are `async`: Swift's threads are few, and one that sleeps keeps the others' tasks from
+/// beginning. Those that do not, and run beside it, may take all of them for a minute.
 package func comesTrue(
   within limit: Double = 300, isolation: isolated (any Actor)? = #isolation, _ condition: () throws -> Bool
 ) async rethrows -> Bool {

@@ -4,7 +4,7 @@ import Foundation
 package struct Terminal: Decodable, Sendable {
   /// The exit status.
   package let status: Int
-  /// What the terminal showed.
+  /// The output that the terminal showed.
   package let shown: String
   /// The questions that the command did not ask.
   package let unasked: [[String]]

@@ -2,7 +2,7 @@ import Foundation
 
 /// The kernel's own camera, in the rig.
 package enum Vivid {
-  /// Whether this runs in the rig.
+  /// `true` if this runs in the rig.
   package static let isHere = ProcessInfo.processInfo.environment["NIGHTJAR_RIG"] != nil
 
   /// The node of vivid number `index`.
@@ -27,7 +27,7 @@ package enum Vivid {
     try self.control(node, ["-c", control], in: directory)
   }
 
-  /// What v4l2-ctl had to say.
+  /// The refusal of v4l2-ctl.
   package struct Refused: Error {
     let words: String
   }

@@ -22,7 +22,7 @@ final class Camera {
   private var lastError: UInt8 = 0
 
   /// - Parameters:
-  ///   - tone: What its microphone hears, in Hz; nil for a camera without one.
+  ///   - tone: The tone that its microphone hears, in Hz; nil for a camera without one.
   ///   - slowness: Of its clock, in millionths.
   init(
     identity: CameraIdentity, source: PictureSource, tone: Int?, log: HandoverLog?, slowness: Int, port: Int,
@@ -120,7 +120,7 @@ final class Camera {
     }
   }
 
-  /// What a control transfer brings back, nothing for one to the device; nil where it stalls.
+  /// Returns the answer to a control transfer, nothing for one to the device; nil where it stalls.
   private func answer(_ setup: SetupPacket, _ data: [UInt8]) -> [UInt8]? {
     if setup.type & 0x60 == 0 { return answerStandard(setup) }
     guard setup.type & 0x7f == 0x21, let request = ClassRequest(rawValue: setup.request) else { return nil }

@@ -1,4 +1,4 @@
-/// Why a request is refused: `bRequestErrorCode` (UVC 1.1 section 4.2.1.2). The request itself stalls.
+/// The reason for which a request is refused: `bRequestErrorCode` (UVC 1.1 section 4.2.1.2). The request itself stalls.
 enum RequestError: UInt8, Error {
   case wrongState = 2
   case outOfRange = 4
@@ -15,10 +15,10 @@ struct CameraControl {
   let selector: Int
   /// Its bit in the unit's `bmControls`.
   let bit: Int
-  /// How many bytes its value has.
+  /// The number of bytes of its value.
   let length: Int
   let range: ClosedRange<Int>
-  /// What `GET_RES` answers: a step, or of a bitmap the bits that are there.
+  /// The answer to `GET_RES`: a step, or of a bitmap the bits that are there.
   let resolution: Int
   let initial: Int
   var isSigned = false
@@ -93,7 +93,7 @@ struct CameraControls {
     all.filter { $0.unit == unit }.reduce(0) { $0 | 1 << $1.bit }
   }
 
-  /// Whether a low light makes the camera slower.
+  /// `true` if a low light makes the camera slower.
   var lowersRateInTheDark: Bool {
     values[Self.autoExposure] == Self.aperturePriority && values[Self.dynamicFrameRate] == 1
   }
@@ -122,7 +122,7 @@ struct CameraControls {
     return control
   }
 
-  /// What a GET request answers.
+  /// Returns the answer to a GET request.
   func answer(_ request: ClassRequest, unit: Int, selector: Int) throws(RequestError) -> [UInt8] {
     let control = try Self.control(unit: unit, selector: selector)
     var bytes: [UInt8] = []

@@ -1,4 +1,4 @@
-/// How pictures are coded on the wire; the raw value is the index of its format descriptor.
+/// The coding of pictures on the wire; the raw value is the index of its format descriptor.
 enum PictureCoding: Int {
   case mjpeg = 1
   case yuyv = 2

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Why the tool ends, or what it answers to a command that it cannot obey.
+/// The reason for which the tool ends, or its answer to a command that it cannot obey.
 enum CameraToolError: Error, CustomStringConvertible {
   case usage
   case system(String, errorNumber: CInt)

@@ -6,7 +6,7 @@ struct CodingUnit {
   private static let pictureType = 0x09
   private static let bitrateLayers = 0x0e
 
-  /// How many key frames were asked for.
+  /// The number of key frames that were asked for.
   private(set) var keyFrameRequests = 0
   /// `dwAverageBitrate`; 0 before the host has set it.
   private(set) var bitrate = 0
@@ -28,7 +28,7 @@ struct CodingUnit {
     }
   }
 
-  /// What a GET request answers.
+  /// Returns the answer to a GET request.
   func answer(_ request: ClassRequest, selector: Int) throws(RequestError) -> [UInt8] {
     let length = try Self.length(selector)
     var bytes: [UInt8] = []

@@ -6,7 +6,7 @@ final class CommandSocket {
   private let listener: CInt
   private let path: String
   private var clients: [(descriptor: CInt, line: [UInt8])] = []
-  /// What a line may have at most.
+  /// The most bytes of a line.
   private static let lineLimit = 200
 
   /// Listens at `path`; what a killed run left there goes.

@@ -9,7 +9,7 @@ struct MicrophoneControls {
   private static let volumeStep = 256
   private static let (muteSelector, volumeSelector) = (1, 2)
 
-  /// What a GET request answers; nil where it stalls. There is only the master channel.
+  /// Returns the answer to a GET request; nil where it stalls. There is only the master channel.
   func answer(_ request: ClassRequest, selector: Int, channel: Int) -> [UInt8]? {
     guard channel == 0 else { return nil }
     switch (selector, request) {

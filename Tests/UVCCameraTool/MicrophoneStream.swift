@@ -3,8 +3,8 @@ import Platform
 
 /// A tone without an end at the pace of the camera's clock, into the isochronous transfers that the host has waiting.
 ///
-/// A packet is the sound of one millisecond. The rig's processor may stall for longer than the host's transfers last, and
-/// with it the bus, which no real one does. So packets wait for transfers for a while, and are lost only then.
+/// A packet is the sound of one millisecond. The rig's processor may stall for longer than the host's transfers last,
+/// and with it the bus, which no real one does. So packets wait for transfers for a while, and are lost only then.
 struct MicrophoneStream {
   private let frequency: Int
   private let interval: Duration
@@ -17,16 +17,17 @@ struct MicrophoneStream {
   private var transfers: [USBIPLink.IsochronousTransfer] = []
   /// When the host began to listen; nil while it does not.
   private var begin: Instant?
-  /// How many packets since then were sent or lost.
+  /// The number of packets since then that were sent or lost.
   private var position = 0
-  /// Whether the host begins anew: what waits is not for it.
+  /// `true` if the host begins anew: what waits is not for it.
   private var isNew = true
   /// The packets of a second, after which all come again; empty until they are needed.
   private var second: [[UInt8]] = []
 
-  /// How many packets leave in one call, because calls are what costs in the rig. The host has transfers for twelve.
+  /// The number of packets that leave in one call, because calls are what costs in the rig. The host has transfers for
+  /// twelve.
   private static let batch = 4
-  /// How many packets wait at most.
+  /// The most packets that wait.
   private static let memory = 100
   /// A fifth of full scale: −14 dBFS.
   private static let amplitude = 0.2 * 32_768
@@ -39,7 +40,7 @@ struct MicrophoneStream {
     interval = Duration(nanoseconds: 1_000_000_000 / Int64(MicrophoneDescriptors.packetRate) + Int64(slowness))
   }
 
-  /// Whether the host listens.
+  /// `true` if the host listens.
   var isListenedTo: Bool { begin != nil }
 
   /// Begins to record.
@@ -66,7 +67,7 @@ struct MicrophoneStream {
     return true
   }
 
-  /// What a GET request to the feature unit answers; nil where it stalls.
+  /// Returns the answer to a GET request to the feature unit; nil where it stalls.
   func answer(_ request: ClassRequest, selector: Int, channel: Int) -> [UInt8]? {
     controls.answer(request, selector: selector, channel: channel)
   }

@@ -1,4 +1,4 @@
-/// How a JPEG is damaged.
+/// The damage to a JPEG.
 enum JPEGDamage: String, CaseIterable {
   /// The second half is missing.
   case truncated
@@ -16,7 +16,7 @@ final class PictureSource {
   let formats: [CameraFormat]
   private let clips: [JPEGClip]
   private let coded: [H264Clip]
-  /// Which access unit of the H.264 comes next.
+  /// The next access unit of the H.264.
   private var next = 0
   private var awaitsKeyFrame = false
   /// Of YUYV, by the format's index.
@@ -29,7 +29,7 @@ final class PictureSource {
 
   static let bitCount = 16
 
-  /// - Parameter raws: What is seen in YUYV of their sizes; other sizes show a slope.
+  /// - Parameter raws: The pictures in YUYV of their sizes; other sizes show a slope.
   init(clips: [JPEGClip], raws: [RawClip], coded: [H264Clip]) {
     self.clips = clips
     self.coded = coded

@@ -4,7 +4,7 @@ import Platform
 
 /// The camera's pictures at their pace, into the transfers that the host has waiting.
 struct PictureStream {
-  /// What was ordered to go wrong.
+  /// The trouble that was ordered.
   enum Fault: String {
     case none, stalled, frozen
   }
@@ -14,12 +14,12 @@ struct PictureStream {
   private let slowness: Int
   private(set) var setting: StreamNegotiation.Setting?
   var fault = Fault.none
-  /// Whether it is dark, so that a camera that is allowed to takes its time.
+  /// `true` if it is dark, so that a camera that is allowed to takes its time.
   var isDark = false
-  /// How many of the next JPEGs are damaged; the kind, or each kind in turn.
+  /// The number of the next JPEGs that are damaged; the kind, or one kind after another.
   var damagesLeft = 0
   var damage: JPEGDamage?
-  /// How many of the next pictures are cut in half.
+  /// The number of the next pictures that are cut in half.
   var shortsLeft = 0
 
   private(set) var framesSent = 0

@@ -1,6 +1,6 @@
 /// Probe and commit: which format at which rate (UVC 1.1 section 4.3.1.1).
 struct StreamNegotiation {
-  /// What is asked for: a format, and `dwFrameInterval` in units of 100 ns.
+  /// The requested values: a format, and `dwFrameInterval` in units of 100 ns.
   struct Setting {
     var format: CameraFormat
     var interval: Int
@@ -8,7 +8,7 @@ struct StreamNegotiation {
 
   private let formats: [CameraFormat]
   private var probe: Setting
-  /// What was committed last; nil before.
+  /// The setting that was committed last; nil before.
   private(set) var committed: Setting?
 
   private static let length = 34
@@ -19,7 +19,7 @@ struct StreamNegotiation {
     probe = Setting(format: formats[0], interval: CameraFormat.intervals[0])
   }
 
-  /// What a GET request answers.
+  /// Returns the answer to a GET request.
   func answer(_ request: ClassRequest, selector: Int) throws(RequestError) -> [UInt8] {
     guard selector == 1 || selector == 2 else { throw .invalidControl }
     switch request {
@@ -39,7 +39,7 @@ struct StreamNegotiation {
 
   /// Obeys a SET_CUR request. Probing, the nearest that the camera can do is kept; committing, nothing else is taken.
   ///
-  /// - Returns: Whether the camera is to stream.
+  /// - Returns: `true` if the camera is to stream.
   mutating func set(_ bytes: [UInt8], selector: Int) throws(RequestError) -> Bool {
     guard selector == 1 || selector == 2 else { throw .invalidControl }
     guard let coding = bytes.number(at: 2, bytes: 1), let index = bytes.number(at: 3, bytes: 1),

@@ -1,4 +1,4 @@
-/// What the camera is called: strings and numbers that udev makes its identity of.
+/// The names of the camera: strings and numbers that udev makes its identity of.
 struct CameraIdentity {
   var manufacturer = "Nightjar"
   var product = "Rig Camera"
@@ -8,8 +8,8 @@ struct CameraIdentity {
   let productNumber: UInt16 = 0x0102
 }
 
-/// The descriptors of a SuperSpeed UVC 1.1 camera with one bulk endpoint (USB 3.2 section 9.6, UVC 1.1 section 3), and of
-/// the microphone that it may have.
+/// The descriptors of a SuperSpeed UVC 1.1 camera with one bulk endpoint (USB 3.2 section 9.6, UVC 1.1 section 3), and
+/// of the microphone that it may have.
 struct USBDescriptors {
   /// Numbers that requests and descriptors share.
   enum Number {

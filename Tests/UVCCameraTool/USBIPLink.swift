@@ -6,7 +6,7 @@ import Glibc
 ///
 /// While it lives the camera is plugged in; its end is a true unplug.
 final class USBIPLink {
-  /// What the host wants.
+  /// The command of the host.
   enum Command {
     /// A control transfer, with the data of one that goes to the device.
     case control(sequence: UInt32, SetupPacket, data: [UInt8])
@@ -124,8 +124,8 @@ final class USBIPLink {
   ///
   /// - Parameters:
   ///   - status: 0, or minus an error number.
-  ///   - taken: How many bytes of one to the device were taken.
-  ///   - bytes: What the host gets.
+  ///   - taken: The number of bytes of one to the device that were taken.
+  ///   - bytes: The bytes that the host gets.
   func complete(_ sequence: UInt32, status: CInt = 0, taken: Int = 0, _ bytes: ArraySlice<UInt8> = []) -> Bool {
     send(Self.header(3, sequence, status, UInt32(taken + bytes.count)) + bytes)
   }

@@ -22,10 +22,10 @@ struct StrictDriver {
   static let tool = URL(fileURLWithPath: nightjarPath).deletingLastPathComponent()
     .appendingPathComponent("VAEncodeTool").path
 
-  /// What a run of the tool left.
+  /// The results of a run of the tool.
   struct Run {
     let status: Int32
-    /// What it printed, by key.
+    /// The printed values, by key.
     let values: [String: String]
     /// Every line of it.
     let lines: [String]
@@ -60,7 +60,7 @@ struct StrictDriver {
       violations: StrictVADriver.violations(in: log))
   }
 
-  /// What ffmpeg complains of when it decodes the stream; empty where all is well.
+  /// Returns ffmpeg's complaints when it decodes the stream; empty where all is well.
   func decodingErrors() throws -> String {
     let result = try Subprocess.run(
       ["ffmpeg", "-nostdin", "-v", "error", "-xerror", "-i", stream, "-f", "null", "-"], in: directory)

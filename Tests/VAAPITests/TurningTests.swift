@@ -1,7 +1,7 @@
 import TestSupport
 import Testing
 
-/// A turn of the frame that comes, and what ffmpeg calls it.
+/// A rotation of the frame that comes, and ffmpeg's name for it.
 struct TurnCase: CustomTestStringConvertible, Sendable {
   let degrees: Int
   let isMirrored: Bool

@@ -1,6 +1,6 @@
 import Media
 
-/// What the command line asks for: `--name value` pairs.
+/// The options of the command line: `--name value` pairs.
 struct Options {
   var node = ""
   var output = ""
@@ -11,17 +11,17 @@ struct Options {
   var keyInterval = 0
   /// The frame before which the rate changes, and to what.
   var change: (frame: Int, bitrate: Int, frameRate: UInt32)?
-  /// Whether the frames come as DMA-BUFs (files in memory, here).
+  /// `true` if the frames come as DMA-BUFs (files in memory, here).
   var exports = false
-  /// Whether `prepare()` is called.
+  /// `true` if `prepare()` is called.
   var prepares = true
   /// The size of the frames, where it is not the encoder's.
   var frameSize: PictureSize?
-  /// How the frames are still to be laid; the encoder's size is the one that they have afterwards.
+  /// The rotation that the frames still need; the encoder's size is the one that they have afterwards.
   var orientation: Orientation?
-  /// How much noise is in the pictures, 0…40.
+  /// The amount of noise in the pictures, 0…40.
   var noise = 4
-  /// Whether a frame is encoded after `stop()`.
+  /// `true` if a frame is encoded after `stop()`.
   var encodesAfterStop = false
   /// The step that is left out of every frame, `mapInput` or `load`: a client's mistake.
   var skippedStep: String?

@@ -72,7 +72,7 @@ final class EncodingRun {
   private(set) var keyFrames: [Int] = []
   private(set) var delivered = 0
   private(set) var bytes = 0
-  /// How often an SPS came that is not the first one.
+  /// The number of SPS that came and are not the first one.
   private(set) var setChanges = 0
   private let options: Options
   private let encoder: VAAPIEncoder

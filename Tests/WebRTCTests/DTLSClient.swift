@@ -3,7 +3,7 @@ import TLS
 
 /// A browser's end of DTLS, by OpenSSL: datagrams go in and out. It has no socket.
 final class DTLSClient {
-  /// What it has to send, one record in each datagram.
+  /// The records that it has to send, one in each datagram.
   var datagrams: [[UInt8]] = []
   private let client: OpaquePointer
   private let fromClient: OpaquePointer

@@ -109,7 +109,7 @@ import Testing
     #expect(try Int(negotiate(offer, tracks).media[0].codec.payloadType) == payloadType, "\(comment)")
   }
 
-  /// What is wrong with Chromium's offer after a change.
+  /// Returns the fault of Chromium's offer after a change.
   private func fault(_ change: (String) -> String) throws -> OfferError? {
     do throws(OfferError) {
       _ = try negotiate(change(Self.chromium))

@@ -43,7 +43,7 @@ final class Scene: Sendable {
   }
 }
 
-/// What an encoder delivered.
+/// The output of an encoder.
 struct Recording {
   struct Picture {
     let isKeyFrame: Bool
@@ -54,7 +54,7 @@ struct Recording {
     let position: Int
     /// In how many parts it came.
     var parts = 1
-    /// Whether the last one has come.
+    /// `true` if the last one has come.
     var isWhole: Bool
   }
 
@@ -91,10 +91,10 @@ struct Recording {
   /// The pictures' numbers that are key frames.
   var keys: [Int] { pictures.indices.filter { pictures[$0].isKeyFrame } }
 
-  /// How many slices each picture has.
+  /// The number of slices of each picture.
   var slices: [Int] { pictures.map { $0.types.count { $0 == .idrSlice || $0 == .nonIDRSlice } } }
 
-  /// What ffprobe says of the stream.
+  /// Returns ffprobe's view of the stream.
   func probe() throws -> StreamProbe { try StreamProbe(stream) }
 
   /// The planes of an NV12 picture.

@@ -99,7 +99,7 @@ final class Session {
     sent[packetizer.stream.rtpTimestamp(of: time)] = bytes
   }
 
-  /// What the next byte of the script does to a packet; without one it arrives.
+  /// Does to a packet as the next byte of the script says; without one it arrives.
   private func send(_ bytes: [UInt8]) {
     let action = next() ?? 0
     let delay = Int64(action & 0x1f) * 4_000_000

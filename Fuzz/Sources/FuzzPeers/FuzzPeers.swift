@@ -4,9 +4,10 @@ import Platform
 import TLS
 import WebRTC
 
-/// Browsers, whose DTLS is OpenSSL's, and others send datagrams to one table. The input says who sends what from where: true
-/// and forged checks, records of a handshake that are lost, changed, repeated, cut, joined or in fragments, any bytes, and time
-/// between them. The table keeps its limits, and sends nothing to who has not proved to know a session's password.
+/// Browsers, whose DTLS is OpenSSL's, and others send datagrams to one table. The input says who sends what from where:
+/// true and forged checks, records of a handshake that are lost, changed, repeated, cut, joined or in fragments, any
+/// bytes, and time between them. The table keeps its limits, and sends nothing to who has not proved to know a
+/// session's password.
 @main enum FuzzPeers {
   static func main() {
     var count = CommandLine.argc
@@ -267,9 +268,9 @@ final class Browser {
   let session: PeerSession
   /// `nil` if the table has not taken the session.
   var identity: PeerTable.Identity?
-  /// What it has to send, one record in each datagram.
+  /// The records that it has to send, one in each datagram.
   var datagrams: [[UInt8]] = []
-  /// What it is to receive.
+  /// The datagrams that it is to receive.
   var answers: [[UInt8]] = []
   /// `true` once a datagram was not delivered as it was sent, or came from elsewhere.
   var isMeddledWith = false

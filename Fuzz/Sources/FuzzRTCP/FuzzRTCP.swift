@@ -22,7 +22,7 @@ import RTP
     receive(bytes)
   }
 
-  /// What the parser reads, the writer writes, and the parser reads the same again.
+  /// Parses the bytes, writes the result, and parses that: both results are the same.
   static func rewrite(_ bytes: UnsafeRawBufferPointer) {
     guard var reader = try? RTCPReader(bytes) else { return }
     let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: 4096, alignment: 8)

@@ -36,7 +36,7 @@ final class EventCamera: Sendable {
     self.ring = ring
     task = Task.detached { [weak pipeline] in
       // A pipeline that has as many viewers as are allowed has room later.
-      var viewer: PictureViewer?
+      var viewer: LiveViewer<LivePicture>?
       while !Task.isCancelled {
         let next = Instant.now() + Self.interval
         if viewer == nil { viewer = try? pipeline?.look("events", isSnapshot: true, demands: false) }
@@ -45,7 +45,7 @@ final class EventCamera: Sendable {
           if let picture = try await viewer?.next(until: .now() + Self.patience), !picture.isPlaceholder {
             ring.add(picture)
           }
-        } catch PictureError.ended {
+        } catch LiveViewerError.ended {
           return
         } catch {
           // No picture came in time, or it cannot be encoded.

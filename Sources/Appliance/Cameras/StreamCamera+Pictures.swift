@@ -4,7 +4,7 @@ import Serving
 import Streaming
 
 extension StreamCamera {
-  func look(_ peer: ViewerPeer, isSnapshot: Bool) throws -> any PictureSequence {
+  func look(_ peer: ViewerPeer, isSnapshot: Bool) throws -> any LiveSequence<ServedPicture> {
     let name = "\(isSnapshot ? "snapshot" : "mjpeg") \(peer.place)"
     return LivePictures(
       try pipeline.look(name, peer: peer, isSnapshot: isSnapshot, onLeave: changes.announce), of: self)
@@ -26,13 +26,7 @@ extension StreamCamera {
 
   /// Returns the viewers of streams of JPEG pictures.
   func pictureViewers(_ statistics: PictureStatistics) -> [StreamViewer] {
-    statistics.viewers.filter { !$0.isSnapshot }.map {
-      StreamViewer(
-        camera: name, isGuest: true, peer: $0.peer,
-        delivery: StreamStatus.Destination(
-          url: $0.name, kind: "mjpeg", tracks: StreamMedia.picture.names, packets: $0.pictures, bytes: $0.bytes,
-          packetsLost: 0))
-    }
+    statistics.viewers.filter { !$0.isSnapshot }.map { StreamViewer($0, of: .pictures, camera: name) }
   }
 }
 
@@ -46,11 +40,11 @@ extension StreamStatus.Pictures {
 }
 
 /// A pipeline's pictures, as the control API sees them.
-private final class LivePictures: PictureSequence {
-  private let viewer: PictureViewer
+private final class LivePictures: LiveSequence {
+  private let viewer: LiveViewer<LivePicture>
   private let camera: StreamCamera
 
-  init(_ viewer: PictureViewer, of camera: StreamCamera) {
+  init(_ viewer: LiveViewer<LivePicture>, of camera: StreamCamera) {
     self.viewer = viewer
     self.camera = camera
   }
@@ -62,5 +56,5 @@ private final class LivePictures: PictureSequence {
     return ServedPicture(picture.bytes, camera.isFrozen ? .frozen : .live)
   }
 
-  func noteSent(_ bytes: Int) { viewer.noteSent(bytes) }
+  func noteSent(_ units: Int, bytes: Int) { viewer.noteSent(units, bytes: bytes) }
 }

@@ -115,7 +115,7 @@ public final class SyntheticCamera: VideoSource, @unchecked Sendable {
     if orientation == .upright {
       paint(number: number, due: due, into: frame.planes, at: frame.slot)
     } else {
-      // Half turns share the memory of upright pictures: the bars in it are gone.
+      // Half rotations share the memory of upright pictures: the bars in it are gone.
       if !orientation.swapsSides { painted[frame.slot] = nil }
       _ = converter.turn(into: frame.planes, as: orientation) { planes in
         paint(number: number, due: due, into: planes, at: painted.count - 1)

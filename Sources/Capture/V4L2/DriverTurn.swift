@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 import Media
 
-/// A half turn or a mirroring by the driver, through `V4L2_CID_HFLIP`, `V4L2_CID_VFLIP` or `V4L2_CID_ROTATE`. Often the
+/// A half rotation or a mirroring by the driver, through `V4L2_CID_HFLIP`, `V4L2_CID_VFLIP` or `V4L2_CID_ROTATE`. Often the
 /// sensor reads its rows in reverse order, which costs nothing.
 ///
 /// The rotation is relative to the controls' values, because an earlier setting had a reason. ``restore()`` or the end
@@ -97,7 +97,7 @@ final class DriverTurn: @unchecked Sendable {
   }
 
   private func canMake(_ steps: [Step]) -> Bool {
-    // At a quarter rotation nothing says whether mirroring happens before or after it. For a half turn the order makes
+    // At a quarter rotation nothing says whether mirroring happens before or after it. For a half rotation the order makes
     // no difference.
     if orientation.isMirrored, let angle = device.value(of: nightjar_V4L2_CID_ROTATE), !angle.isMultiple(of: 180) {
       return false

@@ -46,7 +46,7 @@ final class OrientedConverter: @unchecked Sendable {
   /// Creates a converter for pictures of `format` at `size`.
   ///
   /// - Parameters:
-  ///   - upright: the frames for pictures without a rotation. They serve half turns and mirrors too if there are
+  ///   - upright: the frames for pictures without a rotation. They serve half rotations and mirrors too if there are
   ///     `capacity` of them or more.
   ///   - capacity: the number of rotated frames of either aspect that may be in use at once.
   ///   - memory: the handling of the rotated frames' memory.

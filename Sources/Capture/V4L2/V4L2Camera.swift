@@ -90,7 +90,7 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   ///   - request: the requested format.
   ///   - poolCapacity: the number of frames that may be in use at once. For an NV12 camera two of them are copies,
   ///     because two buffers stay with the driver.
-  ///   - fixedOrientation: the initial orientation of pictures, if it will not change. Half turns and mirrors are then
+  ///   - fixedOrientation: the initial orientation of pictures, if it will not change. Half rotations and mirrors are then
   ///     left to the driver if it offers them (`V4L2_CID_HFLIP`, `V4L2_CID_VFLIP`, `V4L2_CID_ROTATE`), so they need no
   ///     copy. The controls are set relative to their values, and restored at the end of the last frame after
   ///     ``stop()``. If the driver cannot apply the orientation, the conversion does, and ``orient(_:)`` keeps working.
@@ -180,37 +180,10 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   /// Returns the failures that were repaired since the last call.
   public func takeEvents() -> [CameraEvent] { events.take() }
 
-  /// The orientation of the last picture, as set by ``orient(_:)``.
-  public var orientation: Orientation { converter.lastOrientation }
-
-  /// The reason why pictures do not have the requested orientation: memory is short. Nil if they have it.
-  public var turningFailure: (any Failure)? { converter.failure }
-
-  /// Sets the orientation from the next picture on, applied after ``mounting``. Any thread may call it.
-  public func orient(_ orientation: Orientation) {
-    converter.orient(orientation)
-  }
-
-  /// Leaves rotations that `offer` covers to the encoder. Frames in the driver's memory then need no copy, and a JPEG
-  /// camera's frames are decoded without a rotation. All other frames are rotated in the pass that converts them.
-  public func leaveTurning(to offer: TurnOffer) {
-    guard format.turnsApart else { return }
-    converter.offer = offer
-  }
-
   /// Keeps the compressed pictures of a JPEG camera, if they are not rotated.
   public func keepCompressed(while demand: PictureDemand) {
     guard legacy == nil, choice.format.isJPEG else { return }
     self.demand = demand
-  }
-
-  /// Allocates memory for rotated pictures: `poolCapacity` frames for quarter rotations, and for an NV12 camera as many
-  /// again for half turns and mirrors. Each rotation also gets the memory of its conversion. That is large only for
-  /// JPEG: up to 4.5 bytes per pixel of the picture.
-  ///
-  /// - Throws: `FramePoolError` or `ConversionError` if memory is short.
-  public func prepareTurning() throws {
-    try converter.prepare()
   }
 
   /// Starts the flow of pictures.

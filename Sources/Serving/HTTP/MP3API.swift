@@ -20,13 +20,9 @@ struct MP3API: Sendable {
     "/listen.mp3": [.get, .head], "/cameras/{camera}/listen.mp3": [.get, .head],
   ]
 
-  /// The longest wait for a frame, shorter than the server's idle limit.
-  private static let patience = Duration(seconds: 5)
   /// The most unsent bytes of a listener, in the kernel and again in this program: half a second of one channel. What
   /// waits there delays all later sound, because a player never catches up.
   private static let unsentBytes = 4 << 10
-  /// The pause after a failure, in nanoseconds.
-  private static let retryPause: UInt64 = 200_000_000
   private static let type = "audio/mpeg"
 
   func add(to router: some RouterMethods<ControlContext>) {
@@ -57,42 +53,16 @@ struct MP3API: Sendable {
 
   private func stream(_ context: ControlContext) throws -> Response {
     let heard = try camera(context)
-    let place = ViewerPlace<any MP3Sequence>(try heard.listen(context.peer))
-    if let refusal = context.admitStream() { throw refusal }
-    let name = target.cameras.count > 1 ? heard.status().name : nil
-    let body = ResponseBody { writer in
-      let began = Instant.now()
-      var sent = 0
+    let answer = LiveAnswer(
+      kind: .sound, context: context, target: target, camera: target.cameras.count > 1 ? heard.status().name : nil)
+    let body = try answer.body {
+      try camera(context).listen(context.peer)
+    } begin: { _ in
       await context.keepUnsent(Self.unsentBytes)
-      context.events?.add(.came(viewer: context.peer, .sound, camera: name))
-      defer {
-        place.leave()
-        context.events?.add(.left(viewer: context.peer, .sound, camera: name, after: .now() - began, units: sent))
-      }
-      while context.isStillAllowed(.view) {
-        let sound: MP3Frames
-        do {
-          guard let current = place.current else { throw CancellationError() }
-          sound = try await current.next(until: .now() + Self.patience)
-        } catch let error as any Failure where error.kind == .temporary {
-          continue
-        } catch {
-          // Another pipeline may follow, as after a reload. The former place is released first.
-          place.leave()
-          try Task.checkCancellation()
-          let next = await target.again(for: Self.patience) { try camera(context).listen(context.peer) }
-          guard let next else { break }
-          place.take(next)
-          // A pipeline whose sound fails at once is not asked in a loop.
-          try await Task.sleep(nanoseconds: Self.retryPause)
-          continue
-        }
-        // Returns once the client has taken what was written before, but for the bytes above.
-        try await writer.write(ByteBuffer(bytes: sound.bytes))
-        place.current?.noteSent(sound)
-        sent += sound.frames
-      }
-      try await writer.finish(nil)
+    } write: { sound, writer in
+      // Returns once the client has taken what was written before, but for the bytes above.
+      try await writer.write(ByteBuffer(bytes: sound.bytes))
+      return (sound.frames, sound.bytes.count)
     }
     return Response(status: .ok, headers: headers(context), body: body)
   }

@@ -2,6 +2,7 @@ import HTTPTypes
 import Hummingbird
 import NIOCore
 import Platform
+import Streaming
 
 /// The routes of a camera's pictures: one picture, a stream of pictures, and the session description for players. They
 /// need the role ``Role/view``.
@@ -27,10 +28,6 @@ struct PictureAPI: Sendable {
     return routes
   }()
 
-  /// The longest time for a picture: less than a connection may be idle.
-  private static let patience = Duration(seconds: 5)
-  /// The time between two attempts to look at a camera's pictures again.
-  private static let retryPause = Duration(seconds: 0.2)
   /// The text between parts, a line of its own: no JPEG contains it.
   private static let boundary = "nightjar"
   /// The frame rates that may be requested, in frames a second: a slower stream would look like an idle connection.
@@ -63,7 +60,7 @@ struct PictureAPI: Sendable {
     let pictures = try watched.look(context.peer, isSnapshot: true)
     let picture: ServedPicture
     do {
-      picture = try await pictures.next(until: .now() + Self.patience)
+      picture = try await pictures.next(until: .now() + LiveAnswer.patience)
     } catch let error as any Failure where error.kind.status.kind == .clientError {
       // A picture that cannot be encoded is not the client's fault.
       throw HTTPRefusal(
@@ -76,7 +73,7 @@ struct PictureAPI: Sendable {
       }
       headers[origin] = picture.origin.rawValue
     }
-    pictures.noteSent(picture.bytes.count)
+    pictures.noteSent(1, bytes: picture.bytes.count)
     if watched.noteSnapshot(context.peer, bytes: picture.bytes.count) {
       let name = target.cameras.count > 1 ? watched.status().name : nil
       context.events?.add(.took(viewer: context.peer, camera: name))
@@ -101,61 +98,24 @@ struct PictureAPI: Sendable {
   private func stream(_ request: Request, _ context: ControlContext) throws -> Response {
     let interval = try Self.interval(request)
     let watched = try camera(context)
-    let place = ViewerPlace<any PictureSequence>(try watched.look(context.peer, isSnapshot: false))
-    if let refusal = context.admitStream() { throw refusal }
-    let name = target.cameras.count > 1 ? watched.status().name : nil
-    let body = ResponseBody { writer in
-      let began = Instant.now()
-      var sent = 0
-      context.events?.add(.came(viewer: context.peer, .pictures, camera: name))
-      defer {
-        place.leave()
-        context.events?.add(.left(viewer: context.peer, .pictures, camera: name, after: .now() - began, units: sent))
-      }
-      var due = Instant.zero
+    let answer = LiveAnswer(
+      kind: .pictures, context: context, target: target, camera: target.cameras.count > 1 ? watched.status().name : nil,
+      interval: interval)
+    let body = try answer.body {
+      try camera(context).look(context.peer, isSnapshot: false)
+    } begin: { writer in
       try await writer.write(ByteBuffer(string: "--\(Self.boundary)\r\n"))
-      while context.isStillAllowed(.view) {
-        try await Self.sleep(until: due)
-        let picture: [UInt8]
-        do {
-          guard let pictures = place.current else { throw CancellationError() }
-          picture = try await pictures.next(until: .now() + Self.patience).bytes
-        } catch let error as any Failure where error.kind == .temporary {
-          continue
-        } catch {
-          // Another pipeline may follow, as after a reload. A viewer that waits longer than a connection may is gone.
-          // The former place is released first: this viewer needs only one.
-          place.leave()
-          try Task.checkCancellation()
-          let next = await target.again(for: Self.patience) {
-            try camera(context).look(context.peer, isSnapshot: false)
-          }
-          guard let next else { break }
-          place.take(next)
-          // A pipeline whose pictures fail at once is not asked in a loop.
-          due = max(due, .now() + Self.retryPause)
-          continue
-        }
-        due = max(due + interval, .now())
-        var part = ByteBuffer()
-        part.reserveCapacity(picture.count + 128)
-        part.writeString("Content-Type: image/jpeg\r\nContent-Length: \(picture.count)\r\n\r\n")
-        part.writeBytes(picture)
-        try await writer.write(part)
-        // Returns once the client has taken most of the picture: until then no other picture is requested. Viewers show
-        // a picture when they have read what follows it.
-        try await writer.write(ByteBuffer(string: "\r\n--\(Self.boundary)\r\n"))
-        place.current?.noteSent(picture.count)
-        sent += 1
-      }
-      try await writer.finish(nil)
+    } write: { picture, writer in
+      var part = ByteBuffer()
+      part.reserveCapacity(picture.bytes.count + 128)
+      part.writeString("Content-Type: image/jpeg\r\nContent-Length: \(picture.bytes.count)\r\n\r\n")
+      part.writeBytes(picture.bytes)
+      try await writer.write(part)
+      // Viewers show a picture when they have read what follows it.
+      try await writer.write(ByteBuffer(string: "\r\n--\(Self.boundary)\r\n"))
+      return (1, picture.bytes.count)
     }
     return Response(status: .ok, headers: HTTPFields.unstored(Self.streamType, context), body: body)
-  }
-
-  private static func sleep(until time: Instant) async throws {
-    let rest = time - .now()
-    if rest > .zero { try await Task.sleep(nanoseconds: UInt64(rest.nanoseconds)) }
   }
 
   /// Returns the minimum time from one picture to the next.

@@ -11,7 +11,7 @@ package protocol PictureTarget: Sendable {
   ///   - peer: the viewer's connection, and the user that has logged in.
   ///   - isSnapshot: `true` for a single picture.
   /// - Throws: a `Failure`, whose line and kind the client gets.
-  func look(_ peer: ViewerPeer, isSnapshot: Bool) throws -> any PictureSequence
+  func look(_ peer: ViewerPeer, isSnapshot: Bool) throws -> any LiveSequence<ServedPicture>
 
   /// Notes a single picture that was sent to `peer`. Returns `true` if its requester is a new viewer.
   func noteSnapshot(_ peer: ViewerPeer, bytes: Int) -> Bool
@@ -23,17 +23,23 @@ package protocol PictureTarget: Sendable {
   func sessionDescription(ofDestination number: Int?) -> DescribedDestination?
 }
 
-/// The pictures of a camera from its start on, for one viewer.
-package protocol PictureSequence: AnyObject, Sendable {
-  /// Returns the next JPEG, complete: the newest one, however many were skipped.
-  ///
-  /// - Throws: a `Failure`, whose line and kind the client gets; its kind is `temporary` if no picture came in time and
-  ///   the next one may.
-  func next(until deadline: Instant) async throws -> ServedPicture
+/// The pictures or the sound of a camera from now on, for one viewer.
+package protocol LiveSequence<Part>: AnyObject, Sendable {
+  /// A picture, or MP3 frames.
+  associatedtype Part: Sendable
 
-  /// Notes that one picture of `bytes` bytes has been sent.
-  func noteSent(_ bytes: Int)
+  /// Returns the next picture: a complete JPEG, the newest one, however many were skipped. Or returns the MP3 frames
+  /// since the last call; a listener that asks too late loses the oldest ones. Waits where there is nothing.
+  ///
+  /// - Throws: a `Failure`, whose line and kind the client gets; its kind is `temporary` if nothing came in time and the
+  ///   next part may.
+  func next(until deadline: Instant) async throws -> Part
+
+  /// Notes that `units` pictures or MP3 frames of so many bytes have been sent.
+  func noteSent(_ units: Int, bytes: Int)
 }
+
+extension LiveViewer: LiveSequence {}
 
 /// A JPEG picture for a client.
 package struct ServedPicture: Sendable {

@@ -20,7 +20,7 @@ package final class TLSHandler: ChannelDuplexHandler {
     package init() {}
   }
 
-  private enum Phase {
+  enum Phase {
     /// The handshake, and the time after it.
     case active
     /// Earlier writes are sent, then `close_notify`; the peer's is awaited.
@@ -28,7 +28,7 @@ package final class TLSHandler: ChannelDuplexHandler {
     case closed
   }
 
-  private struct Write {
+  struct Write {
     var data: ByteBuffer
     let promise: EventLoopPromise<Void>?
   }
@@ -49,10 +49,10 @@ package final class TLSHandler: ChannelDuplexHandler {
   private static let keptCapacity = 1 << 15
 
   private let handshakeTime: TimeAmount
-  private var phase = Phase.active
-  private var connection: TLSConnection?
+  var phase = Phase.active
+  var connection: TLSConnection?
   private var deadline: Scheduled<Void>?
-  private var pending = MarkedCircularBuffer<Write>(initialCapacity: 4)
+  var pending = MarkedCircularBuffer<Write>(initialCapacity: 4)
   /// The written bytes of plaintext that wait for the channel to be writable.
   package private(set) var waitingBytes = 0
   private var earlyBytes = 0
@@ -66,15 +66,15 @@ package final class TLSHandler: ChannelDuplexHandler {
   private var untakenAnswers = 0
   private var hasDelivered = false
   /// `true` if the peer sends nothing more, and upstream knows.
-  private var isInputClosed = false
+  var isInputClosed = false
   /// `true` if the socket has failed: nothing can be sent any more.
-  private var isBroken = false
-  private var wantsOutputClosed = false
-  private var isOutputClosed = false
+  var isBroken = false
+  var wantsOutputClosed = false
+  var isOutputClosed = false
   /// `true` if `close_notify` and all before it are with the kernel.
-  private var isCloseSent = false
-  private var outputPromise: EventLoopPromise<Void>?
-  private var closePromise: EventLoopPromise<Void>?
+  var isCloseSent = false
+  var outputPromise: EventLoopPromise<Void>?
+  var closePromise: EventLoopPromise<Void>?
 
   /// Creates a handler that waits for a client.
   ///
@@ -94,7 +94,7 @@ package final class TLSHandler: ChannelDuplexHandler {
     outgoing.writeBytes(bytes)
   }
 
-  private var isEstablished: Bool { connection?.state == .established }
+  var isEstablished: Bool { connection?.state == .established }
 
   // MARK: Beginning and end
 
@@ -121,7 +121,7 @@ package final class TLSHandler: ChannelDuplexHandler {
     }
   }
 
-  private func schedule(
+  func schedule(
     _ context: ChannelHandlerContext, in time: TimeAmount, _ body: @escaping (TLSHandler) -> Void
   ) {
     deadline?.cancel()
@@ -166,7 +166,7 @@ package final class TLSHandler: ChannelDuplexHandler {
     closePromise = nil
   }
 
-  private func closeNow(_ context: ChannelHandlerContext) {
+  func closeNow(_ context: ChannelHandlerContext) {
     phase = .closed
     deadline?.cancel()
     discard()
@@ -309,7 +309,7 @@ package final class TLSHandler: ChannelDuplexHandler {
   }
 
   /// Encrypts waiting writes while the channel accepts them; after the last one, does the requested close.
-  private func pump(_ context: ChannelHandlerContext) {
+  func pump(_ context: ChannelHandlerContext) {
     // The calls below may write again.
     guard !isPumping else {
       mustPumpAgain = true
@@ -374,7 +374,7 @@ package final class TLSHandler: ChannelDuplexHandler {
   }
 
   /// Gives the channel the encrypted bytes, if there are any.
-  private func writeOutgoing(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>? = nil) {
+  func writeOutgoing(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>? = nil) {
     guard !isSent, outgoing.readableBytes > 0 else {
       // In order, behind earlier writes.
       if let promise { context.write(wrapOutboundOut(ByteBuffer()), promise: promise) }
@@ -388,60 +388,5 @@ package final class TLSHandler: ChannelDuplexHandler {
       outgoing = ByteBuffer()
     }
     context.write(wrapOutboundOut(bytes), promise: promise)
-  }
-
-  // MARK: Closing
-
-  package func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
-    switch (mode, phase) {
-    case (.input, _): promise?.fail(ChannelError.operationUnsupported)
-    case (_, .closed): context.close(mode: mode, promise: promise)
-    case (_, .closing):
-      guard let promise else { break }
-      if let closePromise { closePromise.futureResult.cascade(to: promise) } else { closePromise = promise }
-    case (.output, .active):
-      guard !wantsOutputClosed else { return context.close(mode: .output, promise: promise) }
-      wantsOutputClosed = true
-      outputPromise = promise
-      pending.mark()
-      pump(context)
-    case (.all, .active):
-      closePromise = promise
-      guard isEstablished, !isBroken else { return closeNow(context) }
-      phase = .closing
-      schedule(context, in: Self.closeTime) { $0.closeNow(context) }
-      pending.mark()
-      pump(context)
-    }
-  }
-
-  package func triggerUserOutboundEvent(context: ChannelHandlerContext, event: Any, promise: EventLoopPromise<Void>?) {
-    guard event is CloseAtOnce else { return context.triggerUserOutboundEvent(event, promise: promise) }
-    if phase != .closed { closeNow(context) }
-    promise?.succeed()
-  }
-
-  /// Sends `close_notify` after everything before it has left this handler, and closes as far as requested.
-  private func closeOutput(_ context: ChannelHandlerContext) {
-    guard !isOutputClosed else { return closeIfBothHave(context) }
-    isOutputClosed = true
-    connection?.closeOutput()
-    let sent = context.eventLoop.makePromise(of: Void.self)
-    sent.futureResult.assumeIsolated().whenSuccess { [self] in
-      isCloseSent = true
-      closeIfBothHave(context)
-    }
-    writeOutgoing(context, sent)
-    context.flush()
-    guard phase == .active else { return }
-    let promise = outputPromise
-    outputPromise = nil
-    context.close(mode: .output, promise: promise)
-  }
-
-  /// Closes the connection once both sides have sent `close_notify`, but not before this side's has left: NIO would
-  /// discard it.
-  private func closeIfBothHave(_ context: ChannelHandlerContext) {
-    if isInputClosed, isCloseSent, phase != .closed { closeNow(context) }
   }
 }

@@ -40,7 +40,7 @@ final class Viewer {
   private var isInFrame = false
   /// `true` if the viewer has ever got a frame. Frames before that are not lost.
   private(set) var hasBegun = false
-  private var isUnreachable = false
+  var isUnreachable = false
   private var reachability = PortReachability()
   /// `true` if a key frame has left since the last refusal.
   private var hasKeyFrameSinceRefusal = false
@@ -53,9 +53,9 @@ final class Viewer {
   /// `true` if the viewer awaits a key frame because it took frames too slowly, and not because it was unreachable.
   private var hasFallenBehind = false
   /// The first packet since the viewer began, or began again. Packets before that are not available.
-  private var firstSequenceNumber: UInt16 = 0
+  var firstSequenceNumber: UInt16 = 0
   /// The number of packets since then, up to the limit that matters.
-  private var packetsSinceFirst = 0
+  var packetsSinceFirst = 0
   /// The time at which a packet last left, or the wait for room began.
   private var lastProgress = Instant.zero
   private var nextKeyFrameRequest = Instant.zero
@@ -63,7 +63,7 @@ final class Viewer {
   private var onStart: (@Sendable (StreamStart) -> Void)?
   private var onGoodbye: (@Sendable () -> Void)?
   /// The number of packets that have left.
-  private(set) var packetsSent = 0
+  var packetsSent = 0
   /// The result of the last attempt to send.
   private(set) var step = Step.idle
 
@@ -79,7 +79,7 @@ final class Viewer {
   static let lastRequestInterval = Duration.seconds(8)
 
   /// Half of all sequence numbers: two that are nearer can be told apart (RFC 3550 appendix A.1).
-  private static let numberSpan = 1 << 15
+  static let numberSpan = 1 << 15
 
   /// The result of an attempt to send.
   enum Step {
@@ -303,7 +303,7 @@ final class Viewer {
 
   /// Counts the result of sending packets. A refused port is reported until a program listens there: between two
   /// answers by ICMP, packets leave without one.
-  private func count(_ progress: SendProgress, at now: Instant) {
+  func count(_ progress: SendProgress, at now: Instant) {
     if progress.errorNumber == ECONNREFUSED {
       reachability.noteRefusal(at: now)
       hasKeyFrameSinceRefusal = false
@@ -323,39 +323,6 @@ final class Viewer {
     lacksClock = true
     lacksKeyFrame = !hasKeyFrameSinceRefusal
     figures.update { if $0.errorNumber == ECONNREFUSED { $0.errorNumber = 0 } }
-  }
-
-  /// Sends one packet that others have got before. Returns `false` if there is no room, and then a key frame must come.
-  func sendAgain(_ packet: UnsafeRawBufferPointer) -> Bool {
-    let isSent = transport.send(header: packet, payload: UnsafeRawBufferPointer(rebasing: packet[packet.count...]))
-    if isSent { packetsSent += 1 } else { fallBehind() }
-    figures.update {
-      if isSent {
-        $0.packets += 1
-        $0.bytes += packet.count
-      } else {
-        $0.lost += 1
-      }
-    }
-    return isSent
-  }
-
-  /// Returns `true` if a packet may be sent to the viewer again. A packet that was left out is not sent after all, and
-  /// no packet is sent while there is no room. A slow viewer requests all that it has missed, and the repetition would
-  /// hold it up for ever.
-  func takesAgain(_ sequenceNumber: UInt16) -> Bool {
-    guard !isBlocked, !awaitsKeyFrame else { return false }
-    // After so many, a packet from before the first one is no longer kept, and its number is another packet's.
-    return packetsSinceFirst >= Self.numberSpan || sequenceNumber &- firstSequenceNumber < UInt16(Self.numberSpan)
-  }
-
-  /// Sends packets that belong to no frame, such as a transport stream's clock. They are lost where there is no room.
-  func sendAside(_ packets: OutgoingFrame, at now: Instant) {
-    guard !isBlocked, !isUnreachable, !isCatchingUp else { return }
-    var progress = transport.send(packets, 0..<packets.count)
-    progress.lost += packets.count - progress.next
-    packetsSent += progress.packets
-    count(progress, at: now)
   }
 
   /// Drops everything on its way if nothing of it has left for too long. The rest of a frame that had begun is lost,
@@ -425,15 +392,5 @@ final class Viewer {
     }
     guard dropped > 0 else { return }
     figures.update { $0.framesDropped += dropped }
-  }
-}
-
-extension DestinationStatistics {
-  fileprivate mutating func count(_ progress: SendProgress) {
-    packets += progress.packets
-    bytes += progress.bytes
-    lost += progress.lost
-    // Waiting for room is no refusal.
-    errorNumber = progress.end == .full || progress.end == .busy ? 0 : progress.errorNumber
   }
 }

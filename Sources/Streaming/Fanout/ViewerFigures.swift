@@ -41,3 +41,14 @@ final class ViewerFigures: Sendable {
 
   var current: DestinationStatistics { value.withLock { $0 } }
 }
+
+extension DestinationStatistics {
+  /// Adds what was sent.
+  mutating func count(_ progress: SendProgress) {
+    packets += progress.packets
+    bytes += progress.bytes
+    lost += progress.lost
+    // Waiting for room is no refusal.
+    errorNumber = progress.end == .full || progress.end == .busy ? 0 : progress.errorNumber
+  }
+}

@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// The sound's thread offers every frame of samples. While nobody listens, that costs one load; else a copy under a
 /// lock that no other thread holds for longer than such a copy.
-final class MP3Stage: @unchecked Sendable {
+final class MP3Stage: LiveStage, @unchecked Sendable {
   // Sendable: everything is constant or under the mutex.
 
   /// The most listeners at a time.
@@ -41,7 +41,7 @@ final class MP3Stage: @unchecked Sendable {
 
   /// A listener, with the frames that wait for it, or its own wait for a frame.
   private struct Place {
-    var figures: MP3ListenerStatistics
+    var figures: LiveViewerStatistics
     var frames: [[UInt8]] = []
     var waiting: Waiting?
 
@@ -92,11 +92,13 @@ final class MP3Stage: @unchecked Sendable {
 
   /// Admits a listener, who begins with the next frame that is encoded: the last seconds would only add to the delay.
   ///
-  /// - Throws: ``MP3Error``, `SystemFailure` where the system has no thread left.
+  /// - Throws: ``LiveViewerError``, `SystemFailure` where the system has no thread left.
   func admit(_ name: String, peer: ViewerPeer? = nil) throws -> UInt64 {
     try audience.withLock { audience in
-      guard !audience.isClosed else { throw MP3Error.ended }
-      guard audience.places.count < Self.listenerLimit else { throw MP3Error.tooMany(limit: Self.listenerLimit) }
+      guard !audience.isClosed else { throw LiveViewerError.ended }
+      guard audience.places.count < Self.listenerLimit else {
+        throw LiveViewerError.tooMany(.sound, limit: Self.listenerLimit)
+      }
       let isFirst = audience.places.isEmpty
       if !audience.isRunning {
         try NamedThread("nj-listen") { [self] in run() }.detach()
@@ -107,7 +109,7 @@ final class MP3Stage: @unchecked Sendable {
         ring.open(generation: audience.generation)
       }
       audience.lastNumber += 1
-      let figures = MP3ListenerStatistics(id: audience.lastNumber, name: name, peer: peer)
+      let figures = LiveViewerStatistics(id: audience.lastNumber, name: name, peer: peer)
       audience.places[figures.id] = Place(figures: figures)
       return figures.id
     }
@@ -123,18 +125,18 @@ final class MP3Stage: @unchecked Sendable {
       }
       return place.waiting
     }
-    waiting?.continuation.resume(throwing: MP3Error.ended)
+    waiting?.continuation.resume(throwing: LiveViewerError.ended)
   }
 
   /// Returns the frames that wait for the listener, or the next one.
   ///
-  /// - Throws: ``MP3Error``, `MP3Failure`.
+  /// - Throws: ``LiveViewerError``, `MP3Failure`.
   func next(for listener: UInt64, until deadline: Instant) async throws -> MP3Frames {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         let answer: Result<MP3Frames, any Error>? = audience.withLock { audience in
           guard !audience.isClosed, !Task.isCancelled, audience.places[listener] != nil else {
-            return .failure(MP3Error.ended)
+            return .failure(LiveViewerError.ended)
           }
           if let sound = audience.places[listener]?.take() { return .success(sound) }
           audience.places[listener]?.waiting = Waiting(deadline: deadline, continuation: continuation)
@@ -143,16 +145,13 @@ final class MP3Stage: @unchecked Sendable {
         if let answer { continuation.resume(with: answer) }
       }
     } onCancel: {
-      end(takeOut { id, _ in id == listener }, MP3Error.ended)
+      end(takeOut { id, _ in id == listener }, LiveViewerError.ended)
     }
   }
 
   /// Notes what was sent to a listener.
-  func noteSent(_ sound: MP3Frames, to listener: UInt64) {
-    audience.withLock {
-      $0.places[listener]?.figures.frames += sound.frames
-      $0.places[listener]?.figures.bytes += sound.bytes.count
-    }
+  func noteSent(_ frames: Int, bytes: Int, to listener: UInt64) {
+    audience.withLock { $0.places[listener]?.figures.noteSent(frames, bytes: bytes) }
   }
 
   /// The statistics so far, with the present listeners.
@@ -175,7 +174,7 @@ final class MP3Stage: @unchecked Sendable {
       $0.isClosed = true
       ring.close()
     }
-    end(takeOut { _, _ in true }, MP3Error.ended)
+    end(takeOut { _, _ in true }, LiveViewerError.ended)
   }
 
   /// Removes the waits that `isMeant` selects, and returns them. The caller answers them once the lock is free: to
@@ -234,7 +233,7 @@ final class MP3Stage: @unchecked Sendable {
 
   /// Ends waits that have lasted too long. Returns `false` if the thread is to end.
   private func goesOn(at now: Instant) -> Bool {
-    end(takeOut { $1.deadline <= now }, MP3Error.late)
+    end(takeOut { $1.deadline <= now }, LiveViewerError.late(.sound))
     return audience.withLock { audience in
       guard audience.isClosed || audience.places.isEmpty && now >= audience.deserted + rest else { return true }
       audience.isRunning = false

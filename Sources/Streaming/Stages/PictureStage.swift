@@ -9,7 +9,7 @@ import Synchronization
 ///
 /// The encode stage offers every frame after it has encoded the frame, or skipped it unwatched. While no viewer waits,
 /// that costs one load; else the frame is copied, unless the picture before is still being made.
-final class PictureStage: @unchecked Sendable {
+final class PictureStage: LiveStage, @unchecked Sendable {
   // Sendable: everything is under the monitor but the atomic and `room`'s memory, whose owner `state` names.
 
   /// The most viewers at a time.
@@ -26,7 +26,7 @@ final class PictureStage: @unchecked Sendable {
   private let monitor = Monitor()
   private var state = State.absent
   private var room: PictureRoom?
-  private var viewers: [UInt64: PictureViewerStatistics] = [:]
+  private var viewers: [UInt64: LiveViewerStatistics] = [:]
   /// The viewers for whom a camera need not keep its own pictures.
   private var samplers: Set<UInt64> = []
   private var waiting: [Waiting] = []
@@ -114,14 +114,14 @@ final class PictureStage: @unchecked Sendable {
   ///
   /// - Parameter demands: `false` takes pictures from samples alone: a camera keeps no pictures of its own for the viewer,
   ///   and H.264 of a camera passes on, without pictures.
-  /// - Throws: ``PictureError``, `SystemFailure` where the system has no thread left.
+  /// - Throws: ``LiveViewerError``, `SystemFailure` where the system has no thread left.
   func admit(_ name: String, peer: ViewerPeer? = nil, isSnapshot: Bool, demands: Bool = true) throws -> UInt64 {
     try monitor.locked {
-      guard !isClosed else { throw PictureError.ended }
-      guard viewers.count < Self.viewerLimit else { throw PictureError.tooMany(limit: Self.viewerLimit) }
+      guard !isClosed else { throw LiveViewerError.ended }
+      guard viewers.count < Self.viewerLimit else { throw LiveViewerError.tooMany(.pictures, limit: Self.viewerLimit) }
       try startThread()
       lastNumber += 1
-      viewers[lastNumber] = PictureViewerStatistics(
+      viewers[lastNumber] = LiveViewerStatistics(
         id: lastNumber, name: name, peer: peer, isSnapshot: isSnapshot)
       if !demands { samplers.insert(lastNumber) }
       demand.set(viewers.count > samplers.count)
@@ -146,17 +146,17 @@ final class PictureStage: @unchecked Sendable {
       monitor.signal()
       return takeOut { $0.viewer == viewer }
     }
-    ended.end(PictureError.ended)
+    ended.end(LiveViewerError.ended)
   }
 
   /// Returns the next picture that was taken after `since`.
   ///
-  /// - Throws: ``PictureError``, `ConversionError`, `SystemFailure` where the system has no thread left.
+  /// - Throws: ``LiveViewerError``, `ConversionError`, `SystemFailure` where the system has no thread left.
   func next(for viewer: UInt64, since: Instant, until deadline: Instant) async throws -> LivePicture {
     try await withTaskCancellationHandler {
       try await withCheckedThrowingContinuation { continuation in
         let refusal: (any Error)? = monitor.locked {
-          guard !isClosed, viewers[viewer] != nil, !Task.isCancelled else { return PictureError.ended }
+          guard !isClosed, viewers[viewer] != nil, !Task.isCancelled else { return LiveViewerError.ended }
           // There is no thread where the former one could not get ready.
           do { try startThread() } catch { return error }
           waiting.append(
@@ -169,16 +169,13 @@ final class PictureStage: @unchecked Sendable {
         if let refusal { continuation.resume(throwing: refusal) }
       }
     } onCancel: {
-      monitor.locked { takeOut { $0.viewer == viewer } }.end(PictureError.ended)
+      monitor.locked { takeOut { $0.viewer == viewer } }.end(LiveViewerError.ended)
     }
   }
 
-  /// Notes `bytes` that were sent to a viewer.
-  func noteSent(_ bytes: Int, to viewer: UInt64) {
-    monitor.locked {
-      viewers[viewer]?.pictures += 1
-      viewers[viewer]?.bytes += bytes
-    }
+  /// Notes what was sent to a viewer.
+  func noteSent(_ pictures: Int, bytes: Int, to viewer: UInt64) {
+    monitor.locked { viewers[viewer]?.noteSent(pictures, bytes: bytes) }
   }
 
   /// The statistics so far, with the present viewers.
@@ -198,7 +195,7 @@ final class PictureStage: @unchecked Sendable {
       monitor.signal()
       return takeOut { _ in true }
     }
-    ended.end(PictureError.ended)
+    ended.end(LiveViewerError.ended)
   }
 
   /// Removes the viewers that `isMeant` selects from those that wait, and returns them; under the monitor.
@@ -247,7 +244,7 @@ final class PictureStage: @unchecked Sendable {
     var end = Instant.now() + Self.rest
     while true {
       let (late, isThere) = look(&end)
-      late.end(PictureError.noPicture)
+      late.end(LiveViewerError.late(.pictures))
       if let isThere { return isThere }
     }
   }

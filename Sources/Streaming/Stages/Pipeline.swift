@@ -30,7 +30,7 @@ package final class Pipeline: @unchecked Sendable {
   /// Becomes readable once the pipeline has ended on its own or by ``stop()``.
   package let ended: Interrupt
 
-  private let source: any VideoSource
+  let source: any VideoSource
   private let keyFrameInterval: Duration
   private let interrupt: Interrupt
   let requests = EncoderRequests()
@@ -53,7 +53,7 @@ package final class Pipeline: @unchecked Sendable {
   let rates: Mutex<Rates>
   private let nominalRate: FrameRate
   private let outcome = Mutex<Outcome?>(nil)
-  private let end = Mutex<Instant?>(nil)
+  let end = Mutex<Instant?>(nil)
   private var threads: Threads?
   private let trace: CameraTrace
   private let realTime: RealTimePriority
@@ -282,7 +282,7 @@ package final class Pipeline: @unchecked Sendable {
   /// The frame rate in frames a second that the encoder assumes. Any thread may read it, unlike the encoder's.
   package var frameRate: FrameRate { statisticsRecorder.encode.withLock { $0.frameRate } ?? nominalRate }
 
-  /// Sets the orientation of the next picture and those after it. With an encoder of one aspect alone, only half turns
+  /// Sets the orientation of the next picture and those after it. With an encoder of one aspect alone, only half rotations
   /// and mirrors may follow. Any thread may call it, at any time.
   package func orient(_ orientation: Orientation) {
     turn.orient(orientation)
@@ -357,41 +357,6 @@ package final class Pipeline: @unchecked Sendable {
   private func apply(_ rates: Rates) {
     requests.setBitrate(rates.effective)
     sendStage.bitrate.store(rates.effective, ordering: .relaxed)
-  }
-
-  /// The statistics so far.
-  package var statistics: StreamStatistics { statistics(latencies: .summaries) }
-
-  /// The statistics so far, without ``StreamStatistics/latencies``: for a caller that reads often and keeps the
-  /// distributions.
-  package var counts: StreamStatistics { statistics(latencies: .distributions) }
-
-  /// The statistics so far, without latencies of any kind: for a caller that reads each second and allocates little.
-  package var counters: StreamStatistics { statistics(latencies: .none) }
-
-  /// The number of frames that were encoded so far, and the time for which the encoder was at work. Allocates nothing.
-  package var encoderWork: (frames: Int, busy: Duration) {
-    statisticsRecorder.encode.withLock { ($0.frames, $0.busy) }
-  }
-
-  private func statistics(latencies: StatisticsRecorder.LatencyFigures) -> StreamStatistics {
-    var statistics = statisticsRecorder.statistics(until: end.withLock { $0 } ?? .now(), latencies: latencies)
-    statistics.camera = source.condition
-    return statistics
-  }
-
-  /// Returns the camera's events since the last call, oldest first.
-  package func takeCameraEvents() -> [CameraEvent] { source.takeEvents() }
-
-  /// Returns the latency from capture to wire since the last call.
-  package func recentLatency() -> LatencySummary {
-    statisticsRecorder.recentLatency()
-  }
-
-  /// The stream's parameter sets, and the number of their changes since the start.
-  package var parameterSets: (sets: ParameterSets, changes: Int) {
-    guard let current = sendStage.parameterSets else { preconditionFailure("a track of pictures has parameter sets") }
-    return current
   }
 
   /// Notes the end. The first outcome counts: what follows a failure is its consequence.

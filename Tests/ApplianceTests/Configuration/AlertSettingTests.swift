@@ -2,6 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import Appliance
+
 /// Settings of the alerts.
 @Suite struct AlertSettingTests {
   private static func check(_ text: String) throws -> Subprocess.Result {
@@ -9,6 +11,21 @@ import Testing
     let file = directory.path("box.toml")
     try text.write(toFile: file, atomically: true, encoding: .utf8)
     return try Subprocess.run([nightjarPath, "config", "check", "--config", file], in: directory)
+  }
+
+  /// The options that each fault of these settings is about, in the order of the faults.
+  private static func faults(_ words: String...) -> [[String]] { faults(of: words) }
+
+  private static func faults(of words: [String]) -> [[String]] {
+    let layer = CommandLineWords(words).layer
+    var faults = SettingFaults()
+    var appliance = ApplianceConfiguration()
+    appliance.fill(from: layer) { faults.add($0) }
+    appliance.check(&faults)
+    var camera = CameraConfiguration()
+    camera.fill(from: layer) { faults.add($0) }
+    camera.check(in: appliance, &faults)
+    return faults.faults.map(\.options)
   }
 
   @Test(arguments: [
@@ -31,18 +48,16 @@ import Testing
   }
 
   @Test(arguments: ["0,0,100", "0,0,101,20", "50,0,60,10", "0,0,0,10", "a,b,c,d", "0,0,100,20,3"])
-  func `A mask that is not within the picture is refused`(mask: String) throws {
-    let check = try Self.check("source = \"test\"\nmovement = \"low\"\nmovement-mask = [\"\(mask)\"]\n")
-    #expect(check.status == 65 && check.error.contains("within 0 to 100"), "\(check.error)")
+  func `A mask that is not within the picture is refused`(mask: String) {
+    #expect(Self.faults("--movement=low", "--movement-mask=\(mask)") == [["movement-mask"]])
   }
 
   @Test func `A key without a webhook is refused, and all settings of the ways out together are good`() throws {
-    let without = try Self.check("source = \"test\"\nwebhook-key = \"key\"\nwebhook-private = true\n")
-    #expect(without.status == 65 && without.error.contains("webhook-key is for webhook only"), "\(without.error)")
-    #expect(without.error.contains("webhook-private is for webhook only"), "\(without.error)")
-    let urls = Array(repeating: #""http://a/""#, count: 5).joined(separator: ", ")
-    let many = try Self.check("source = \"test\"\nwebhook = [\(urls)]\n")
-    #expect(many.status == 65 && many.error.contains("there are 5, and 4 are allowed"), "\(many.error)")
+    let without = Self.faults("--webhook-key=key", "--webhook-private")
+    #expect(without == [["webhook-key", "webhook"], ["webhook-private", "webhook"]])
+    let four = (1...4).map { "--webhook=http://\($0).example/" }
+    #expect(Self.faults(of: four) == [])
+    #expect(Self.faults(of: four + ["--webhook=http://5.example/"]) == [["webhook"]])
     let all = try Self.check(
       """
       webhook = ["https://example.org/hook", "http://192.168.1.7:8123/api?id=1"]
@@ -58,12 +73,10 @@ import Testing
 
   @Test func `Settings of MQTT need a broker, its certificates TLS, and a plain connection is warned about`() throws {
     let names = [("ca", "/dev/null"), ("login", "/dev/null"), ("prefix", "a"), ("discovery", "a"), ("snapshots", "5s")]
-    let settings = names.map { #"mqtt-\#($0) = "\#($1)""# }
-    let without = try Self.check("source = \"test\"\n" + settings.joined(separator: "\n") + "\n")
-    #expect(without.status == 65)
-    for (name, _) in names { #expect(without.error.contains("mqtt-\(name) is for mqtt only"), "\(without.error)") }
-    let plain = try Self.check("mqtt = \"mqtt://a\"\nmqtt-ca = \"/dev/null\"\nsource = \"test\"\n")
-    #expect(plain.status == 65 && plain.error.contains("for mqtts:// only"), "\(plain.error)")
+    #expect(
+      Self.faults(of: names.map { "--mqtt-\($0)=\($1)" }) == names.map { name, _ in ["mqtt-\(name)", "mqtt"] })
+    #expect(Self.faults("--mqtt=mqtts://a", "--mqtt-ca=/dev/null") == [])
+    #expect(Self.faults("--mqtt=mqtt://a", "--mqtt-ca=/dev/null") == [["mqtt-ca"]])
     for (url, warning) in [
       ("mqtt://broker.lan", "reads the password, events and pictures"), ("mqtts://broker.lan", nil),
       ("mqtt://localhost", nil),
@@ -100,8 +113,7 @@ import Testing
 
   @Test func `Masks without movement are refused, and all settings together are good`() throws {
     let mask = #"movement-mask = ["0,0,100,20", "50.5,50,49.5,50"]"#
-    let without = try Self.check("source = \"test\"\n\(mask)\n")
-    #expect(without.status == 65 && without.error.contains("movement-mask is for movement only"), "\(without.error)")
+    #expect(Self.faults("--movement-mask=0,0,100,20") == [["movement-mask", "movement"]])
     let all = try Self.check(
       """
       events-file = "/var/lib/nightjar/events.log"

@@ -2,12 +2,12 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What the documents say about the program is checked against the program.
+/// Statements of the documents about the program, checked against the program.
 @Suite struct DocumentationTests {
   private struct Document {
     let name: String
     let lines: [String]
-    /// Whether each line stands in a block of code, and the word behind the fence that it stands behind; an indented
+    /// The word behind the fence of the block of code that each line stands in; an indented
     /// block's is empty, prose has none.
     let languages: [String?]
 
@@ -188,7 +188,7 @@ import Testing
     return commands
   }
 
-  /// What is wrong with a command, as the program's own help has it; nil where nothing is.
+  /// Returns the fault of a command, as the program's own help has it; nil if there is none.
   private func fault(of words: [String], in root: Command) -> String? {
     // A service or a user may be called so, too.
     guard let first = words.first, first != "help", first.allSatisfy({ $0.isASCII && $0.isLowercase }) else {

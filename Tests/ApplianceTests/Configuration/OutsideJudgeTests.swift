@@ -6,7 +6,7 @@ import Testing
 
 @testable import Appliance
 
-/// What is TOML, Python's tomllib knows as well: it is another implementation of TOML 1.0.
+/// Texts of TOML, read by Python's tomllib too: it is another implementation of TOML 1.0.
 @Suite struct OutsideJudgeTests {
   /// Reads files that follow each other in one, and prints a line of JSON for each: null where it is no TOML.
   private static let script = """

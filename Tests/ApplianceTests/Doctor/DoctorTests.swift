@@ -5,7 +5,7 @@ import Testing
 /// `nightjar doctor` on this machine: each problem that needs no camera is provoked, and what it says is done about it.
 @Suite(.serialized) struct DoctorTests {
   static let isRoot = geteuid() == 0
-  /// What makes root somebody without rights; whoever else runs this is that already.
+  /// The words that make root somebody without rights; whoever else runs this is that already.
   static let nobody = isRoot ? ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"] : []
   /// A stream that any machine can do.
   static let small = ["--source", "test", "--size", "320x240", "--fps", "15"]

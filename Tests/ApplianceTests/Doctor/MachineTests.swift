@@ -7,7 +7,7 @@ import Testing
 
 @testable import Appliance
 
-/// What is said of a machine that is described in files of the test's own, or in another program's words.
+/// Findings about a machine that is described in files of the test's own, or in another program's words.
 @Suite struct MachineTests {
   private static func write(_ files: [String: String], in folder: String) throws {
     try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)

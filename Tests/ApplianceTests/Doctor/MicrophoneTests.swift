@@ -6,7 +6,7 @@ import Testing
 
 @testable import Appliance
 
-/// What `nightjar doctor` says of microphones on a machine without a sound card.
+/// Findings of `nightjar doctor` about microphones on a machine without a sound card.
 @Suite(.serialized) struct MicrophoneTests {
   private static let small = ["--source", "test", "--size", "320x240", "--fps", "15"]
   private let directory: TemporaryDirectory

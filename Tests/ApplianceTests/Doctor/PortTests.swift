@@ -4,7 +4,7 @@ import Testing
 
 @testable import Appliance
 
-/// Who is in the way at a port: by address and family, not by the port alone.
+/// The program in the way at a port: by address and family, not by the port alone.
 @Suite(.serialized) struct PortTests {
   private static let small = ["--source", "test", "--size", "320x240", "--fps", "15"]
   private let directory: TemporaryDirectory

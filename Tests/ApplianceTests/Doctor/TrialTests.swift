@@ -7,7 +7,7 @@ import Testing
 
 @testable import Appliance
 
-/// How trials of cameras and encoders are judged.
+/// The judgement of trials of cameras and encoders.
 @Suite struct TrialTests {
   /// Pictures come for `seconds` at `fps`, and are waited for until `end`.
   private static func rate(fps: Double, seconds: Double, until end: Double) -> PictureCount.Rate? {

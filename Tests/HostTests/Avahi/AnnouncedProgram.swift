@@ -33,7 +33,7 @@ final class AnnouncedProgram {
     #expect(added.status == 0, "\(added.error)")
   }
 
-  /// What reads `frames` pictures of `url` and writes a line for each, which begins with `0,`.
+  /// Returns a command that reads `frames` pictures of `url` and writes a line for each, which begins with `0,`.
   static func player(of url: String, frames: Int) -> [String] {
     [
       "ffmpeg", "-nostdin", "-v", "error", "-rtsp_transport", "tcp", "-i", url, "-frames:v", "\(frames)", "-f",
@@ -47,7 +47,7 @@ final class AnnouncedProgram {
     try Subprocess.run([nightjarPath, "ctl"] + arguments + ["--socket", socket], in: hosts.directory)
   }
 
-  /// What its status says of announcements.
+  /// Returns the announcements of its status.
   func announcements() throws -> [[String: Any]] {
     let answer = try ctl(["status", "--json"])
     let object = try JSONSerialization.jsonObject(with: answer.output) as? [String: Any]
@@ -61,7 +61,7 @@ final class AnnouncedProgram {
   }
 }
 
-/// What `avahi-browse` sees.
+/// A service as `avahi-browse` sees it.
 struct Seen: Hashable {
   let name: String
   let address: String

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What `nightjar stream --announce` tells the network, as another machine's Avahi hears it.
+/// Announcements of `nightjar stream --announce`, as another machine's Avahi hears them.
 @Suite(.serialized, .enabled(if: AvahiHosts.arePossible, "needs user namespaces and Avahi"))
 struct AnnouncementTests {
   private let hosts: AvahiHosts

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What becomes of an announcement when Avahi, the bus, another machine's name or the camera gives trouble.
+/// Announcements while Avahi, the bus, another machine's name or the camera gives trouble.
 @Suite(.serialized, .enabled(if: AvahiHosts.arePossible, "needs user namespaces and Avahi"))
 struct AnnouncementTroubleTests {
   private let hosts: AvahiHosts

@@ -2,7 +2,7 @@ import CLinux
 import Foundation
 import TestSupport
 
-/// What announces on `boxb` whatever it is told to, as no Avahi would: its packets are made of bytes.
+/// A responder on `boxb` that announces whatever it is told to, as no Avahi would: its packets are made of bytes.
 struct MulticastDNSResponder {
   /// One service instance.
   struct Service {

@@ -16,7 +16,7 @@ import Testing
     var errors: [SensorError] = []
     private var tremble = 0
 
-    /// Gravity for a device turned clockwise by `turn` degrees and leant back by `lean`, with a sensor's noise.
+    /// Gravity for a device rotated clockwise by `turn` degrees and leant back by `lean`, with a sensor's noise.
     mutating func hold(_ turn: Double, lean: Double = 0, for duration: Double) {
       let (turn, lean) = (turn * .pi / 180, lean * .pi / 180)
       tremble += 1

@@ -6,8 +6,8 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// No real-time thread waits for an ordinary one that does not get a processor: each lock of the frame path lends its holder the
-/// priority of who waits for it.
+/// No real-time thread waits for an ordinary one that does not get a processor: each lock of the frame path lends its
+/// holder the priority of who waits for it.
 @Suite(.serialized) struct PriorityInheritanceTests {
   /// Threads at real-time priority by the kernel's own call, all on one processor.
   private static func become(_ priority: Int32) -> Bool {
@@ -29,8 +29,8 @@ import Testing
     return time.tv_nsec + time.tv_sec * 1_000_000_000
   }
 
-  /// A thread of low priority holds the lock and has work to do; one of high priority waits for it; one of medium priority never
-  /// stops meanwhile. Without inheritance the first would not run before the last has ended.
+  /// A thread of low priority holds the lock and has work to do; one of high priority waits for it; one of medium
+  /// priority never stops meanwhile. Without inheritance the first would not run before the last has ended.
   ///
   /// - Parameter withLock: Runs its argument with the lock held.
   private func highGoesFirst(_ withLock: @escaping @Sendable (() -> Void) -> Void) throws -> Bool {
@@ -92,7 +92,7 @@ import Testing
     #expect(try highGoesFirst { body in shared.mutex.withLock { _ in body() } })
   }
 
-  /// That the course of the two others proves anything.
+  /// The proof that the course of the two others proves anything.
   @Test(.enabled(if: SchedulingTests.givesRealTime)) func `a lock without inheritance does not`() throws {
     final class Shared: Sendable {
       // A lock that spins with pauses knows nobody's priority.

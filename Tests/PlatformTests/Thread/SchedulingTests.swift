@@ -3,15 +3,15 @@ import Platform
 import TestSupport
 import Testing
 
-/// How the program's threads are scheduled, as util-linux and proc(5) tell it.
+/// The scheduling of the program's threads, as util-linux and proc(5) tell it.
 @Suite struct SchedulingTests {
-  /// Whether this process may set limits and become another user.
+  /// `true` if this process may set limits and become another user.
   static let isRoot = getuid() == 0
-  /// Whether it may give real-time priority, which some containers do not allow.
+  /// `true` if it may give real-time priority, which some containers do not allow.
   static let givesRealTime =
     isRoot
     && (try? Subprocess.run(["chrt", "-r", "1", "true"], in: TemporaryDirectory()).status) == 0
-  /// Whether it may raise limits.
+  /// `true` if it may raise limits.
   static let raisesLimits =
     isRoot
     && (try? Subprocess.run(
@@ -50,7 +50,7 @@ import Testing
       return threads
     }
 
-    /// What a program says of a thread: `chrt -p TID`.
+    /// Returns the output of a program about a thread: `chrt -p TID`.
     func tell(_ arguments: String..., of thread: String) throws -> String {
       let identifier = try #require(try threads()[thread], "no thread \(thread)")
       return try Subprocess.run(arguments + ["\(identifier)"], in: directory).outputText

@@ -4,7 +4,7 @@ import RTP
 import TestSupport
 import Testing
 
-/// What ffmpeg and GStreamer make of our Opus by RTP.
+/// Our Opus by RTP, as ffmpeg and GStreamer receive it.
 @Suite struct OpusPlayerTests {
   private static let ssrc: UInt32 = 0x0102_0304
 

@@ -68,7 +68,7 @@ struct DecodedSound {
     }
   }
 
-  /// Whether each channel has its tone, to one hertz.
+  /// Returns `true` if each channel has its tone, to one hertz.
   func has(_ tones: [Double]) -> Bool {
     let found = frequencies
     return found.count == tones.count && zip(found, tones).allSatisfy { abs($0 - $1) <= 1 }

@@ -5,7 +5,7 @@ import RTP
 import TestSupport
 import Testing
 
-/// What ffmpeg and GStreamer make of our transport streams with sound.
+/// Our transport streams with sound, as ffmpeg and GStreamer receive them.
 @Suite struct TransportStreamSoundPlayerTests {
   /// Two seconds of x264 and libopus, in the order of their times, without RTP headers.
   static func stream(

@@ -18,7 +18,7 @@ import Testing
     try SelfSignedIdentity(directory: directory.url.path, names: names, at: now)
   }
 
-  /// What a program that checks certificates says of the host's.
+  /// Returns the verdict of a program that checks certificates on the host's.
   private static func verify(_ program: [String], in directory: TemporaryDirectory) throws -> Subprocess.Result {
     try Subprocess.run(program, in: directory)
   }

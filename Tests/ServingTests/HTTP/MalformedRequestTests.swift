@@ -4,7 +4,7 @@ import Testing
 
 /// Requests that no proper client sends: mutations of real ones, the same at every run.
 @Suite(.serialized) struct MalformedRequestTests {
-  /// How many times as many there are in `make check-long`.
+  /// The divisor of the work: `make check-long` does all of it.
   private static let share = runsLong ? 1 : 4
 
   @Test(arguments: [(false, 8000 / share), (true, 2000 / share)])

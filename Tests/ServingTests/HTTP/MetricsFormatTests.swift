@@ -3,7 +3,7 @@ import Serving
 import TestSupport
 import Testing
 
-/// What `/metrics` and `/healthz` answer, and what the documents say of it.
+/// The answers of `/metrics` and `/healthz`, and what the documents say of them.
 @Suite struct MetricsFormatTests {
   @Test func `metrics are Prometheus's text, with what a label may hold escaped`() throws {
     let served = try ServedControl()

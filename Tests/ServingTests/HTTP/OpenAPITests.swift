@@ -128,7 +128,7 @@ import Testing
     #expect(codes == (overNetwork ? [200, 400, 401, 403, 404, 413] : [200, 400, 403, 404, 413]))
   }
 
-  /// What a phone sends that has been given a link.
+  /// Returns the introduction that a phone sends that has been given a link.
   private static func introduction(_ served: ServedControl) throws -> String {
     let made = try served.curl(["-d", #"{"role":"view"}"#], "/v1/phones/codes")
     for phone in ["anna"] { _ = try served.curl(["-X", "DELETE"], "/v1/phones/\(phone)") }
@@ -190,7 +190,7 @@ import Testing
     }
   }
 
-  /// What of `value` is not as `schema` says: the part of JSON Schema that the document uses.
+  /// Returns the parts of `value` that are not as `schema` says: the part of JSON Schema that the document uses.
   private static func faults(_ value: Any, _ schema: Object, _ schemas: [String: Object], at place: String) -> [String]
   {
     if let reference = schema["$ref"] as? String {
@@ -252,7 +252,7 @@ import Testing
     return faults
   }
 
-  /// Whether a number of JSON was written as `true` or `false`.
+  /// Returns `true` if a number of JSON was written as `true` or `false`.
   private static func CFGetTypeIDIsBoolean(_ number: NSNumber) -> Bool {
     String(cString: number.objCType) == "c" || number is Bool && "\(number)" != "0" && "\(number)" != "1"
   }

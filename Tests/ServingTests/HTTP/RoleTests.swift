@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// What each role may ask for over the network, asked by curl.
+/// The requests that each role may make over the network, asked by curl.
 @Suite struct RoleTests {
   private static let roles = ["read", "view", "control"]
 

@@ -8,7 +8,7 @@ final class ServedControl {
   let socket: String
   let process: Subprocess
 
-  /// What curl got.
+  /// The answer that curl got.
   struct Answer {
     let status: Int
     let body: String
@@ -104,13 +104,13 @@ final class RawConnection {
     }
   }
 
-  /// Whether the other side still takes it.
+  /// Returns `true` if the other side still takes it.
   func send(_ text: String) -> Bool {
     let bytes = Array(text.utf8)
     return Glibc.send(descriptor, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count
   }
 
-  /// What comes until the other side ends, or `seconds` have passed, which is nil.
+  /// Returns the bytes until the other side ends; nil if `seconds` have passed.
   func read(within seconds: Int) -> String? {
     var patience = timeval(tv_sec: seconds, tv_usec: 0)
     setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))

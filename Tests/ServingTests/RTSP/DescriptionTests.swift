@@ -4,11 +4,11 @@
   import TestSupport
   import Testing
 
-  /// What clients are told by DESCRIBE, whoever they are.
+  /// The answers to DESCRIBE, whoever asks.
   @Suite(.serialized) struct DescriptionTests {
     private static let gstreamer = "User-Agent: GStreamer/1.26.2"
 
-    /// What a client that sends these headers, and this query, is told.
+    /// Returns the answer to a client that sends these headers, and this query.
     private static func described(
       _ client: RTSPClient, _ headers: [String] = [], query: String = ""
     ) throws -> String {

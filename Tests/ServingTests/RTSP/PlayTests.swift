@@ -8,7 +8,7 @@
   import TestSupport
   import Testing
 
-  /// What a viewer gets, from its first packet on.
+  /// The packets of a viewer, from its first one on.
   @Suite(.serialized) struct PlayTests {
     static let interleaved = "RTP/AVP/TCP;unicast;interleaved=0-1"
 

@@ -9,8 +9,8 @@
       UInt16(packet[packet.startIndex + offset]) << 8 | UInt16(packet[packet.startIndex + offset + 1])
     }
 
-    /// Who takes AVPF, which the description offers to it with a stream for it (RFC 4588), gets them by that; others as they
-    /// were, though nobody has told them that they may ask.
+    /// A client that takes AVPF, which the description offers to it with a stream for it (RFC 4588), gets them by that;
+    /// others as they were, though nobody has told them that they may ask.
     @Test(arguments: [true, false]) func `come as the client's profile has it`(isFeedback: Bool) throws {
       let camera = try ServedCamera()
       let client = try camera.client()

@@ -15,7 +15,8 @@
     let pipeline: Pipeline
     let server: RTSPServer
 
-    /// Serves a camera of 320x240, a synthetic one unless given, on a port of the system's choice, with a key frame at the start and for who asks.
+    /// Serves a camera of 320x240, a synthetic one unless given, on a port of the system's choice, with a key frame at
+    /// the start and for who asks.
     init(
       source: (any VideoSource)? = nil, furtherTracks: [TrackFormat] = [], bitrate: Int = 500_000, rests: Bool = true,
       _ configure: (inout RTSPServerConfiguration) -> Void = { _ in }
@@ -71,8 +72,8 @@
   }
 
   extension Pipeline {
-    /// Frames that the pipeline says its viewers of now did not get: where a machine does not let the server's thread write to a
-    /// connection for three frame intervals, the next frames go by.
+    /// Frames that the pipeline says its viewers of now did not get: where a machine does not let the server's thread
+    /// write to a connection for three frame intervals, the next frames go by.
     var missedFrames: Int { statistics.destinations.reduce(0) { $0 + $1.framesDropped } }
   }
 
@@ -80,7 +81,7 @@
   struct ReceivedStream {
     /// Its first packet's.
     let first: (sequence: UInt16, timestamp: UInt32)
-    /// How often the sequence numbers are not consecutive.
+    /// The number of places where the sequence numbers are not consecutive.
     let gaps: Int
     private let stream: Data
 
@@ -113,12 +114,12 @@
       }
     }
 
-    /// What ffmpeg makes of it.
+    /// Returns ffmpeg's view of it.
     func probe() throws -> StreamProbe { try StreamProbe(stream) }
 
     /// Expects that it begins with parameter sets and a key frame, and that ffmpeg decodes it without complaint.
     ///
-    /// - Parameter missed: How many frames may be missing, which are those that the pipeline tells of.
+    /// - Parameter missed: The number of frames that may be missing, which are those that the pipeline tells of.
     func expectDecodable(missed: Int = 0, sourceLocation: SourceLocation = #_sourceLocation) throws {
       #expect(gaps <= missed, sourceLocation: sourceLocation)
       let types = types

@@ -7,7 +7,7 @@
   import TestSupport
   import Testing
 
-  /// How sessions live and end.
+  /// The life and the end of sessions.
   @Suite(.serialized) struct SessionTests {
     /// An RTCP receiver report without blocks (RFC 3550 section 6.4.2).
     private static let report: [UInt8] = [0x80, 201, 0, 1, 1, 2, 3, 4]

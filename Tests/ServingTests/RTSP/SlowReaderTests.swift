@@ -89,8 +89,8 @@
       #expect(most < kept + 16 << 20, "\(most >> 10) KiB, of which \(kept >> 10) may be the test's")
     }
 
-    /// What waits for a viewer is delay: no more than three frames, wherever in this machine they are, and what the viewer
-    /// itself has taken.
+    /// All that waits for a viewer is delay: no more than three frames, wherever in this machine they are, and what the
+    /// viewer itself has taken.
     @Test func `a viewer that reads nothing for a while has few frames to catch up with`() throws {
       let directory = try TemporaryDirectory()
       let camera = try ServedCamera(source: try Y4MFile(path: try Self.noise(in: directory)), bitrate: 2_000_000)

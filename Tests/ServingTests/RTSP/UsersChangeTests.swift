@@ -7,7 +7,7 @@
   import TestSupport
   import Testing
 
-  /// Who may watch changes while some do.
+  /// Users that change while some of them watch.
   @Suite(.serialized) struct UsersChangeTests {
     private static let size = PictureSize(width: 320, height: 240)
 

@@ -21,7 +21,7 @@ struct TraceFile {
 
   let events: [Event]
 
-  /// - Parameter isWhole: Whether it has its last bracket, as of a program that was not killed.
+  /// - Parameter isWhole: `true` if it has its last bracket, as of a program that was not killed.
   init(_ path: String, isWhole: Bool = true) throws {
     var text = try String(contentsOfFile: path, encoding: .utf8)
     if !isWhole {
@@ -50,7 +50,7 @@ struct TraceFile {
         .compactMap { $0.arguments["name"] as? String })
   }
 
-  /// What is wrong with it, a line each.
+  /// The faults of it, a line each.
   var faults: [String] {
     var faults: [String] = []
     for event in events {

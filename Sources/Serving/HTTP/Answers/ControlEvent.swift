@@ -24,14 +24,6 @@ package struct ControlChange: Sendable, CustomStringConvertible {
   }
 }
 
-/// An answer of HTTP that lasts until its client leaves.
-package enum EndlessAnswer: String, Sendable {
-  /// JPEG pictures, `/stream.mjpg`.
-  case pictures = "mjpeg"
-  /// MP3 frames, `/listen.mp3`.
-  case sound = "mp3"
-}
-
 /// An event of the control API, one line for the user at the terminal.
 package enum ControlEvent: Sendable, CustomStringConvertible {
   /// A client has changed something, or tried to.

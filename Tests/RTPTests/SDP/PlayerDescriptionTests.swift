@@ -1,0 +1,73 @@
+import Foundation
+import Media
+import RTP
+import TestSupport
+import Testing
+
+/// Descriptions as players read them that refuse what others pass over.
+@Suite struct PlayerDescriptionTests {
+  private static func description(
+    _ isTransportStream: Bool, _ announcement: SessionDescription.Announcement, _ address: String
+  ) throws -> SessionDescription {
+    let payload: PayloadDescription =
+      isTransportStream
+      ? .transportStream
+      : .h264(try SessionDescriptionTests.parameterSets(), frameRate: FrameRate(30_000, 1001))
+    return SessionDescription(
+      payload: payload, announcement: announcement, address: try SessionDescriptionTests.address(address), port: 5004,
+      timeToLive: 4, sessionID: 7, name: "Porch 2", tool: "nightjar 0.1", kilobitsPerSecond: 2000)
+  }
+
+  /// Expects that both read `description`: one medium with its codec, and its way to SETUP.
+  static func expectRead(
+    _ text: String, codec: String, isProtected: Bool = false, isRTSP: Bool = false,
+    sourceLocation: SourceLocation = #_sourceLocation
+  ) throws {
+    let live555 = try Live555Description(text)
+    #expect(live555.complaints.isEmpty && live555.media.count == 1, "\(text)", sourceLocation: sourceLocation)
+    let medium = try #require(live555.media.first, "\(text)", sourceLocation: sourceLocation)
+    #expect(medium.medium == "video" && medium.protocolName == (isProtected ? "SRTP" : "RTP"))
+    #expect(medium.codec == codec && medium.frequency == 90_000, "\(text)", sourceLocation: sourceLocation)
+    #expect(codec != "H264" || medium.parameters["sprop-parameter-sets"]?.split(separator: ",").count == 2)
+    #expect(codec != "H264" || medium.parameters["packetization-mode"] == "1")
+    #expect(!isRTSP || medium.control == "trackID=0", "\(text)", sourceLocation: sourceLocation)
+    let media3 = try Media3Description(text)
+    #expect(media3.media.count == 1, "\(text)", sourceLocation: sourceLocation)
+    #expect(media3.media.first?.encoding == codec && media3.media.first?.payloadType == medium.payloadType)
+    // A track without it throws there.
+    #expect(!isRTSP || media3.media.first?.attributes["control"] == "trackID=0")
+  }
+
+  @Test(arguments: [false, true], [SessionDescription.Announcement.plain, .rtsp])
+  func `live555 and Media3 read what is described by AVP`(
+    isTransportStream: Bool, announcement: SessionDescription.Announcement
+  ) throws {
+    let codec = isTransportStream ? "MP2T" : "H264"
+    for address in ["192.0.2.7", "2001:db8::7", "239.1.2.3", "ff15::7"] {
+      let plain = try Self.description(isTransportStream, announcement, address)
+      var (multiplexed, filtered, encrypted, keyed) = (plain, plain, plain, plain)
+      multiplexed.media[0].multiplexesControl = true
+      filtered.sourceFilter = address.contains(":") ? .loopback6 : .loopback
+      encrypted.media[0].cryptography = ["1 AES_CM_128_HMAC_SHA1_80 inline:PS1uQCVeeCFCanVmcjkpPywjNWhcYD0mXXtxaVBR"]
+      encrypted.media[0].source = .init(ssrc: 7, canonicalName: "nightjar@192.0.2.1")
+      keyed.media[0].keyManagement = ["AQAFgAAAAAA="]
+      for (description, isProtected) in [
+        (plain, false), (multiplexed, false), (filtered, false), (encrypted, true), (keyed, true),
+      ] {
+        try Self.expectRead(
+          description.text, codec: codec, isProtected: isProtected, isRTSP: announcement == .rtsp)
+      }
+    }
+  }
+
+  /// As openRTSP says of it, and as Media3 throws: the reason why it is offered to nobody who is not known to read it.
+  @Test(arguments: [false, true]) func `neither reads AVPF with retransmissions`(isProtected: Bool) throws {
+    var description = try Self.description(false, .rtsp, "192.0.2.7")
+    description.media[0].profile = .avpf(retransmission: .init(payloadType: try #require(RTPPayloadType(rawValue: 97))))
+    if isProtected { description.media[0].keyManagement = ["AQAFgAAAAAA="] }
+    let profile = isProtected ? "RTP/SAVPF" : "RTP/AVPF"
+    let live555 = try Live555Description(description.text)
+    #expect(live555.complaints == ["Bad SDP \"m=\" line: m=video 0 \(profile) 96 97"] && live555.media.isEmpty)
+    #expect(throws: Media3Description.Malformed.self) { try Media3Description(description.text) }
+  }
+}

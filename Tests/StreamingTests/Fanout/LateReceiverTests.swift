@@ -1,0 +1,143 @@
+import Foundation
+import Media
+import Platform
+import RTP
+import TestSupport
+import Testing
+
+@testable import Streaming
+
+@Suite struct PortReachabilityTests {
+  private var port = PortReachability()
+
+  @Test mutating func `on this machine each packet is refused, and the first frames that are not show a listener`() {
+    #expect(!port.noteSent(at: Instant(seconds: 1)) && !port.isRefused)
+    for frame in 0..<30 { port.noteRefusal(at: Instant(seconds: 1 + Double(frame) / 30)) }
+    #expect(port.isRefused)
+    let told = (30..<60).filter { port.noteSent(at: Instant(seconds: 1 + Double($0) / 30)) }
+    #expect(told.count == 1 && told[0] <= 34, "\(told)")
+    #expect(!port.isRefused)
+  }
+
+  @Test mutating func `over a network a host refuses once a second, and packets between show no listener`() {
+    // The first six at once (Linux: XRLIM_BURST_FACTOR), then one a second.
+    var told: [Int] = []
+    for frame in 0..<600 {
+      let now = Instant(seconds: Double(frame) / 30)
+      if frame < 6 || frame.isMultiple(of: 30) {
+        port.noteRefusal(at: now)
+      } else if port.noteSent(at: now) {
+        told.append(frame)
+      }
+    }
+    // Once before it is known how seldom it answers.
+    #expect(told.count <= 1, "\(told)")
+    let here = (600..<900).first { port.noteSent(at: Instant(seconds: Double($0) / 30)) }
+    #expect((here ?? 0) < 600 + 90)
+  }
+}
+
+/// Receivers that come in the middle of a stream that has a key frame once in 1000 s.
+@Suite(.serialized) struct LateReceiverTests {
+  @Test(arguments: [StreamPayload.h264, .mp2t], [false, true])
+  func `a receiver that starts to listen gets a key frame`(payload: StreamPayload, isMuxed: Bool) throws {
+    let port = try UDPPort.free()
+    let encoder = try SizedEncoder(keyBytes: 3000, bytes: 500)
+    let running = try RunningPipeline(
+      encoder,
+      to: [StreamDestination(host: "127.0.0.1", port: port, payload: payload, multiplexesRTCP: isMuxed)])
+    defer { running.end() }
+    func figures() -> DestinationStatistics { running.pipeline.statistics.destinations[0] }
+    #expect(eventually { figures().frames > 30 && figures().errorNumber == ECONNREFUSED })
+    for round in 1...2 {
+      usleep(600_000)
+      let before = encoder.keyFrames.count
+      let socket = try TestSocket(port: port)
+      #expect(eventually { encoder.keyFrames.count > before && figures().errorNumber == 0 }, "round \(round)")
+      let packet = socket.first(within: 20) { payload == .mp2t ? $0.isTransportStreamKeyFrame : $0.isRTPKeyFrame }
+      #expect(packet != nil)
+      usleep(700_000)
+      #expect(encoder.keyFrames.count == before + 1)
+      _ = consume socket
+      #expect(eventually { figures().errorNumber == ECONNREFUSED })
+    }
+  }
+
+  @Test func `a receiver that reports for the first time gets a key frame, and no second one`() throws {
+    let (media, control) = try TestSocket.pair()
+    let encoder = try SizedEncoder(keyBytes: 3000, bytes: 500)
+    let running = try RunningPipeline(encoder, to: [StreamDestination(host: "127.0.0.1", port: media.port)])
+    defer { running.end() }
+    let report = try #require(control.first { (200...207).contains($0[1]) })
+    func say(_ source: UInt8) {
+      // An empty RR (RFC 3550 section 6.4.2).
+      control.send([0x80, 201, 0, 1, 0, 0, 0, source], to: report.port)
+    }
+    for source in UInt8(1)...2 {
+      usleep(700_000)
+      let before = encoder.keyFrames.count
+      say(source)
+      #expect(eventually { encoder.keyFrames.count == before + 1 })
+      usleep(700_000)
+      for again in 1...source { say(again) }
+      usleep(700_000)
+      #expect(encoder.keyFrames.count == before + 1)
+    }
+  }
+
+  @Test func `a key frame that is sent again to a guest is paced, and each packet arrives once`() throws {
+    let encoder = try SizedEncoder(keyBytes: 70_000, bytes: 10_000)
+    let running = try RunningPipeline(encoder, to: [])
+    defer { running.end() }
+    func admit(_ socket: TestSocket) throws -> ViewerID {
+      try running.pipeline.admit(
+        .datagrams(to: SocketAddress(host: "127.0.0.1", port: socket.port), control: nil, timeToLive: nil),
+        name: "viewer"
+      ) { _ in }
+    }
+    // So soon after another guest that the limit on requests does not allow a key frame; where this machine was held up for
+    // too long, once more.
+    var packets: [TestSocket.Datagram] = []
+    for _ in 0..<10 where packets.isEmpty {
+      usleep(600_000)
+      let (first, late) = (try TestSocket.pair().media, try TestSocket.pair().media)
+      let early = try admit(first)
+      try #require(first.first { $0.isRTPKeyFrame } != nil)
+      usleep(250_000)
+      let keyFrames = encoder.keyFrames.count
+      let second = try admit(late)
+      while packets.count < 200, let packet = late.next() {
+        if !(200...207).contains(packet.bytes[1]) { packets.append(packet) }
+      }
+      if encoder.keyFrames.count != keyFrames { packets = [] }
+      for viewer in [early, second] { running.pipeline.remove(viewer) }
+    }
+    try #require(packets.count == 200)
+    let numbers = packets.map(\.bytes.rtpSequenceNumber)
+    #expect(zip(numbers, numbers.dropFirst()).allSatisfy { $1 == $0 &+ 1 })
+    // The most that the kernel got within 5 ms: a burst, what had gathered while this machine was busy, and a frame. All of it,
+    // some 150 kB, where it is not spread.
+    var most = 0
+    var begin = 0
+    var inside = 0
+    for packet in packets {
+      inside += packet.bytes.count
+      while packet.arrival - packets[begin].arrival > 5_000_000 {
+        inside -= packets[begin].bytes.count
+        begin += 1
+      }
+      most = max(most, inside)
+    }
+    #expect(most <= 2 * Replay.burstBytes + 12_000, "\(most) bytes within 5 ms")
+  }
+}
+
+extension [UInt8] {
+  /// `true` if an RTP packet of a transport stream has a random access point (ISO/IEC 13818-1 section 2.4.3.5).
+  fileprivate var isTransportStreamKeyFrame: Bool {
+    count >= 12 + 188
+      && stride(from: 12, to: count - 187, by: 188).contains { start in
+        self[start + 3] & 0x20 != 0 && self[start + 4] > 0 && self[start + 5] & 0x40 != 0
+      }
+  }
+}
