@@ -3,6 +3,9 @@
 #define NIGHTJAR_CMOSQUITTO_SHIM_H
 
 #include <mosquitto.h>
+#include <mqtt_protocol.h>
+#include <stddef.h>
+#include <stdint.h>
 
 // A macro with a shift, and enumerations whose values the functions return as int.
 static const int nightjar_MOSQ_LOG_ERR = MOSQ_LOG_ERR;
@@ -11,5 +14,24 @@ static const int nightjar_MOSQ_ERR_SUCCESS = MOSQ_ERR_SUCCESS;
 static const int nightjar_MOSQ_ERR_ERRNO = MOSQ_ERR_ERRNO;
 static const int nightjar_MOSQ_ERR_CONN_LOST = MOSQ_ERR_CONN_LOST;
 static const int nightjar_MOSQ_ERR_KEEPALIVE = MOSQ_ERR_KEEPALIVE;
+static const int nightjar_MOSQ_ERR_NO_CONN = MOSQ_ERR_NO_CONN;
+static const int nightjar_MOSQ_ERR_OVERSIZE_PACKET = MOSQ_ERR_OVERSIZE_PACKET;
+static const int nightjar_MQTT_RC_UNSUPPORTED_PROTOCOL_VERSION = MQTT_RC_UNSUPPORTED_PROTOCOL_VERSION;
+static const int nightjar_MQTT_RC_SESSION_TAKEN_OVER = MQTT_RC_SESSION_TAKEN_OVER;
+
+// Sets the largest packet that the broker may send, in bytes (MQTT 5 section 3.1.2.11.4).
+//
+// Only mosquitto_connect_bind_v5 takes properties of a connection, and it waits for TCP. Without a host it keeps the properties and
+// does not connect; mosquitto_connect_bind_async sends them later.
+static inline int nightjar_limit_packets(struct mosquitto *client, uint32_t size) {
+  mosquitto_property *properties = NULL;
+  int result = mosquitto_property_add_int32(&properties, MQTT_PROP_MAXIMUM_PACKET_SIZE, size);
+  if (result == MOSQ_ERR_SUCCESS) {
+    result = mosquitto_connect_bind_v5(client, NULL, 1883, 60, NULL, properties);
+    result = result == MOSQ_ERR_INVAL ? MOSQ_ERR_SUCCESS : MOSQ_ERR_NOT_SUPPORTED;
+  }
+  mosquitto_property_free_all(&properties);
+  return result;
+}
 
 #endif

@@ -77,6 +77,36 @@ import Testing
     #expect(devices.allSatisfy { ($0["via_device"] as? String).map(identifiers.contains) ?? true })
   }
 
+  @Test func `A camera whose own H.264 is passed on has no picture in Home Assistant`() throws {
+    func snapshots(_ hasPictures: Bool) throws -> Int {
+      let camera = MQTTCamera(name: "nursery", detected: [.noise], hasSound: true, hasPictures: hasPictures)
+      return try Self.messages(Self.reading([camera])).keys.count { $0.contains("_snapshot/config") }
+    }
+    #expect(try snapshots(true) == 1)
+    #expect(try snapshots(false) == 0)
+  }
+
+  @Test func `A prefix and a camera have other identities than the prefix of both together`() throws {
+    func identities(_ prefix: String, _ camera: String) throws -> Set<String> {
+      let cameras = [MQTTCamera(name: camera, detected: [.noise], hasSound: true)]
+      let discovered = try Self.discovered(try Self.messages(Self.reading(cameras), prefix: prefix))
+      let devices = discovered.compactMap { $0.payload["device"] as? [String: Any] }
+      let own = discovered.compactMap { $0.payload["unique_id"] as? String }
+      #expect(Set(own).count == discovered.count)
+      return Set(own + devices.compactMap { ($0["identifiers"] as? [String])?.first } + discovered.map(\.topic))
+    }
+    let programs = [
+      ("a/b", "c"), ("a", "b_c"), ("a/b/c", "d"), ("a/b", "c_d"), ("a", "b"), ("a_b", "c"), ("a", "b/c"),
+      ("a/b", "noise"),
+    ]
+    let all = try programs.map { try identities($0, $1) }
+    for (index, one) in all.enumerated() {
+      for (other, name) in zip(all, programs).dropFirst(index + 1) where programs[index].0 != name.0 {
+        #expect(one.isDisjoint(with: other), "\(programs[index]) and \(name): \(one.intersection(other))")
+      }
+    }
+  }
+
   @Test func `Messages that Home Assistant does not take are found`() throws {
     let good = try Self.discovered(try Self.messages())
     func fault(_ topic: String, _ change: (inout [String: Any]) -> Void) throws -> Bool {

@@ -89,11 +89,13 @@ import Testing
   }
 
   @Test(arguments: [
-    (1, "does not speak MQTT 3.1.1"), (2, "refuses the client's name"), (3, "is not available"), (4, "the password"),
-    (99, "with code 99"),
+    ("refuse=1", "does not speak MQTT 3.1.1"), ("refuse=2", "refuses the client's name"),
+    ("refuse=3", "is not available"), ("refuse=4", "the password"), ("refuse=99", "with code 99"),
+    ("refuse5=133", "refuses the client's name"), ("refuse5=134", "the password"), ("refuse5=137", "is not available"),
+    ("refuse5=138", "with code 138"),
   ])
-  func `Each refusal is told in its words`(code: Int, words: String) throws {
-    let server = try HostileBroker("refuse=\(code)")
+  func `Each refusal is told in its words`(behaviour: String, words: String) throws {
+    let server = try HostileBroker(behaviour)
     let (line, isConnected) = try Self.line("mqtt://127.0.0.1:\(server.port)")
     #expect(!isConnected && line.contains(words), "\(line)")
   }

@@ -58,6 +58,14 @@ import Testing
     }
   }
 
+  /// The most memory that this process has had since the last call, in bytes.
+  private static func peak() throws -> Int {
+    let status = try String(contentsOfFile: "/proc/self/status", encoding: .utf8)
+    try Data("5".utf8).write(to: URL(fileURLWithPath: "/proc/self/clear_refs"))
+    let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmHWM:") })
+    return try #require(line.split(separator: " ").dropFirst().first.flatMap { Int($0) }) << 10
+  }
+
   private static func url(_ broker: MQTTBroker) -> String { "mqtt://127.0.0.1:\(broker.port)" }
 
   @Test func `States are retained, an event comes once and in order, and the end is told`() throws {
@@ -263,6 +271,87 @@ import Testing
     #expect(box.stop())
   }
 
+  @Test func `A huge message of another client of the broker never reaches the program's memory`() throws {
+    let broker = try MQTTBroker()
+    let box = try Box(Self.url(broker))
+    try #require(eventually { box.counts.isConnected }, "\(box.lines)")
+    let size = 100 << 20
+    let file = broker.directory.path("huge")
+    #expect(FileManager.default.createFile(atPath: file, contents: nil))
+    let handle = try #require(FileHandle(forWritingAtPath: file))
+    try handle.truncate(atOffset: UInt64(size))
+    try handle.close()
+    _ = try Self.peak()
+    let before = try Self.peak()
+    for topic in ["nightjar/box/status", "homeassistant/status", "homeassistant/sensor/nightjar_box/x/config"] {
+      try broker.publish(topic, contentsOf: file)
+    }
+    // What comes behind them has come.
+    try broker.publish("nightjar/box/status", "offline", isRetained: true)
+    #expect(try eventually(within: 60) { try broker.retained("nightjar/box/status").values.first == "online" })
+    let growth = try Self.peak() - before
+    print("memory for three messages of \(size >> 20) MiB: \(growth >> 20) MiB")
+    #expect(growth < size / 2)
+    // The broker itself says that it has kept them back.
+    #expect(broker.log.split(separator: "\n").count { $0.contains("Dropping too large outgoing PUBLISH") } == 3)
+    #expect(box.lines == ["mqtt 127.0.0.1:\(broker.port): connected"])
+    #expect(box.stop())
+  }
+
+  @Test(arguments: ["slow", "closing"])
+  func `A broker from before MQTT 5 is spoken to by MQTT 3.1.1, and the log says so`(behaviour: String) throws {
+    let server = try HostileBroker(behaviour)
+    let box = try Box("mqtt://127.0.0.1:\(server.port)")
+    try #require(eventually { box.counts.isConnected }, "\(box.lines)")
+    if behaviour == "slow" {
+      let words =
+        "mqtt 127.0.0.1:\(server.port): connected by MQTT 3.1.1, in which nothing limits what its other users send"
+      #expect(eventually { box.lines == [words] }, "\(box.lines)")
+    }
+    #expect(server.connections == 1)
+    #expect(box.stop())
+  }
+
+  @Test func `A picture that is larger than the broker takes is passed over, and a smaller one comes`() throws {
+    let server = try HostileBroker("limited")
+    let box = try Box("mqtt://127.0.0.1:\(server.port)")
+    try #require(eventually { box.counts.isConnected }, "\(box.lines)")
+    box.feed.show(Self.picture, of: "nursery")
+    box.begin(.noise)
+    #expect(eventually(within: 60) { box.counts[.mqtt].sent == 1 }, "\(box.lines)")
+    box.feed.show(Array(Self.picture.prefix(5000)), of: "nursery")
+    box.begin(.crying)
+    #expect(eventually(within: 60) { box.counts[.mqtt].sent == 2 }, "\(box.lines)")
+    #expect(server.connections == 1 && server.count("large") == 0)
+    #expect(box.stop())
+  }
+
+  @Test func `An event on its way while the sender is another one is not sent again`() throws {
+    let server = try HostileBroker("slow")
+    let box = try Box("mqtt://127.0.0.1:\(server.port)")
+    try #require(eventually { box.counts.isConnected }, "\(box.lines)")
+    box.begin(.noise)
+    try #require(eventually { server.count("event") == 1 })
+    #expect(box.sender?.position == 0)
+    let next = try MQTTSender(
+      box.configuration, box.history, box.feed, box.reports, counts: box.counts, after: box.sender?.position,
+      following: box.sender)
+    defer { next.stop() }
+    box.sender?.stop()
+    box.begin(.crying)
+    #expect(eventually(within: 60) { next.position == 2 }, "\(box.lines)")
+    #expect(server.count("event") == 2 && box.counts[.mqtt].sent == 2)
+  }
+
+  @Test func `Two programs with one name end each other's connection, and the log says why`() throws {
+    let broker = try MQTTBroker()
+    let boxes = [try Box(Self.url(broker)), try Box(Self.url(broker))]
+    let words = "another client has its name there; give each program a --mqtt-prefix of its own; nightjar tries again"
+    #expect(
+      eventually(within: 60) { boxes.contains { $0.lines.contains { $0.hasSuffix(words) } } }, "\(boxes.map(\.lines))")
+    for box in boxes { #expect(box.stop()) }
+  }
+
   @Test func `A will that comes late does not stay`() throws {
     let broker = try MQTTBroker()
     let listener = try MQTTListener(broker, "nightjar/box/status")
@@ -310,5 +399,8 @@ final class HostileBroker {
   deinit { process.send(SIGKILL) }
 
   /// The number of connections that it has taken.
-  var connections: Int { process.outputSoFar.split(separator: "\n").count { $0 == "connection" } }
+  var connections: Int { count("connection") }
+
+  /// Returns the number of lines with this word.
+  func count(_ word: String) -> Int { process.outputSoFar.split(separator: "\n").count { $0 == word } }
 }

@@ -86,7 +86,15 @@
 
       try browser.click("Tell this phone when the page is closed")
       #expect(try eventually { try Self.answer(program)["subscriptions"] as? Int == 1 }, "\(browser.page)")
-      try browser.click("Log out")
+      // A push service that never answers: the log-in is gone at once all the same.
+      let kept = """
+        navigator.serviceWorker.getRegistrations().then(async ([one]) => {
+          (await one.pushManager.getSubscription()).unsubscribe = () => new Promise(() => {});
+          [...document.querySelectorAll("button")].find((one) => one.textContent === "Log out").click();
+          return String(localStorage.getItem("nightjar-login"));
+        })
+        """
+      #expect(browser.text(kept) == "null")
       #expect(try eventually { try Self.answer(program)["subscriptions"] as? Int == 0 }, "\(browser.page)")
       let refused = try browser.console().filter { $0.contains("Content Security Policy") }
       #expect(refused == [])
@@ -160,6 +168,44 @@
       // What is no message of ours is shown all the same, because browsers demand it.
       try deliver("nonsense")
       #expect(eventually { shown().contains("nightjar|nightjar-alert-|0|false") }, "\(shown())")
+    }
+
+    @Test func `The worker subscribes again where the browser has ended it, and has the page tell the host`() throws {
+      let directory = try TemporaryDirectory()
+      let browser = try Browser(in: directory)
+      let file = packageRoot.appendingPathComponent("Sources/Serving/Page/worker.js")
+      let worker = try String(contentsOf: file, encoding: .utf8)
+      // No tool of the browser ends a subscription.
+      let script = """
+        const [source, key, comes, open] = arguments;
+        const handlers = {};
+        const said = [];
+        const window = { url: "https://box:8443/", postMessage: (data) => said.push(`renewed ${data.isRenewed}`) };
+        const registration = {
+          pushManager: { subscribe: async ({ applicationServerKey: key, userVisibleOnly: is }) => {
+            said.push(`subscribe ${key} ${is}`);
+            if (key === "forbidden") throw new Error("no");
+          } },
+          showNotification: async (title, { tag }) => said.push(`show ${tag}`),
+        };
+        new Function("addEventListener", "clients", "location", "registration", source)(
+          (name, handler) => { handlers[name] = handler; }, { matchAll: async () => (open ? [window] : []) },
+          { href: "https://box:8443/page/worker.js" }, registration);
+        let done;
+        handlers.pushsubscriptionchange({
+          oldSubscription: key === null ? null : { options: { applicationServerKey: key } },
+          newSubscription: comes ? {} : null, waitUntil: (promise) => { done = promise; },
+        });
+        return done.then(() => said.join());
+        """
+      func said(_ key: Any, comes: Bool = false, isOpen: Bool) throws -> String? {
+        try browser.run(script, [worker, key, comes, isOpen]) as? String
+      }
+      #expect(try said("key", isOpen: true) == "subscribe key true,renewed true")
+      #expect(try said("key", isOpen: false) == "subscribe key true,show nightjar-renewed")
+      #expect(try said("forbidden", isOpen: false) == "subscribe forbidden true,show nightjar-renewed")
+      #expect(try said("key", comes: true, isOpen: true) == "renewed true")
+      #expect(try said(NSNull(), isOpen: false) == "show nightjar-renewed")
     }
 
     @Test func `A touch on a notification leads to its camera, in the page that is open or in a new one`() throws {

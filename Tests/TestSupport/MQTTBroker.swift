@@ -53,7 +53,13 @@ package final class MQTTBroker {
 
   /// Publishes by mosquitto_pub.
   package func publish(_ topic: String, _ text: String?, isRetained: Bool = false, options: [String] = []) throws {
-    let payload = text.map { ["-m", $0] } ?? ["-n"]
+    try publish(topic, text.map { ["-m", $0] } ?? ["-n"], isRetained, options)
+  }
+
+  /// Publishes the content of a file by mosquitto_pub.
+  package func publish(_ topic: String, contentsOf file: String) throws { try publish(topic, ["-f", file], false, []) }
+
+  private func publish(_ topic: String, _ payload: [String], _ isRetained: Bool, _ options: [String]) throws {
     let result = try Subprocess.run(
       ["mosquitto_pub"] + client + ["-q", "1", "-t", topic] + payload + (isRetained ? ["-r"] : []) + options,
       in: directory)

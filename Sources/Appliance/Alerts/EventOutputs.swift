@@ -27,11 +27,18 @@ final class EventOutputs {
     guard plan != self.plan else { return }
     let isStart = self.plan == nil
     var places = Dictionary(grouping: senders, by: \.destination)
-    var new: [EventSender] = []
+    // What has not changed goes on: an event on its way is not sent again.
+    let areWebhooksSame =
+      plan.key == self.plan?.key && plan.settings.allowsPrivateWebhooks == self.plan?.settings.allowsPrivateWebhooks
+    var (kept, new): ([EventSender], [EventSender]) = ([], [])
     var broker = mqtt
     do {
       for outlet in try plan.outlets() {
         let former = places[outlet.destination]?.popLast()
+        if let former, !former.hasEnded, outlet.kind != .webhook || areWebhooksSame {
+          kept.append(former)
+          continue
+        }
         let place = former?.position ?? (isStart ? first : nil)
         new.append(try EventSender(outlet, history, reports, counts: counts, after: place))
       }
@@ -46,9 +53,9 @@ final class EventOutputs {
       for sender in new { sender.stop() }
       throw error
     }
-    for sender in senders { sender.stop() }
+    for sender in senders where !kept.contains(where: { $0 === sender }) { sender.stop() }
     if broker !== mqtt { mqtt?.stop() }
-    (self.plan, senders, mqtt) = (plan, new, broker)
+    (self.plan, senders, mqtt) = (plan, kept + new, broker)
   }
 
   /// Returns and removes what became of events, for the log.

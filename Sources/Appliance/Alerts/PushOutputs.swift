@@ -15,6 +15,7 @@ final class PushOutputs {
   private let first: UInt64
   private let reports = EventQueue<DeliveryReport>()
   private let counts: DeliveryCounts
+  private let makeHost: (VAPIDKey, _ contact: String?) throws -> WebPush.Host
   private var host: WebPush.Host?
   private var senders: [EventSender] = []
   /// The senders that have been stopped, and whose thread may wait for a name server yet.
@@ -25,8 +26,16 @@ final class PushOutputs {
   /// The reason why browsers are not followed, and the one that the log lacks.
   private var (complaint, untold): (String?, String?)
 
-  init(_ history: AlertHistory, _ counts: DeliveryCounts, directory: String = StandardPaths.stateDirectory) {
-    (self.history, first, self.counts) = (history, history.lastID, counts)
+  /// Creates them without a thread.
+  ///
+  /// - Parameters:
+  ///   - directory: the folder of the browsers and of the host's key.
+  ///   - makeHost: creates the part that all ways share.
+  init(
+    _ history: AlertHistory, _ counts: DeliveryCounts, directory: String = StandardPaths.stateDirectory,
+    makeHost: @escaping (VAPIDKey, _ contact: String?) throws -> WebPush.Host = PushOutputs.usualHost
+  ) {
+    (self.history, first, self.counts, self.makeHost) = (history, history.lastID, counts, makeHost)
     do throws(PushSubscriptionError) {
       let subscriptions = try PushSubscriptions(directory: directory)
       // Later the main thread waits for no disk.
@@ -38,12 +47,16 @@ final class PushOutputs {
     }
   }
 
+  static func usualHost(_ key: VAPIDKey, _ contact: String?) throws -> WebPush.Host {
+    try WebPush.Host(key: key, contact: contact, agent: "nightjar/\(Program.version)")
+  }
+
   /// Follows the browsers: those that were added, and those that may be told no more. Called once a second.
   ///
   /// - Parameter server: the server that the page comes from; nil if there is none.
   func follow(_ settings: PushSettings, _ server: HTTPServer.Configuration?) {
     // Also while nobody is told: another one may get the name of an owner who is gone.
-    if let subscriptions, let server { subscriptions.drop { !server.mayWatch($0.owner) } }
+    if let subscriptions, let server { subscriptions.drop { !server.mayTell($0) } }
     guard let subscriptions, settings.isOn, server != nil else {
       // Whoever is told later is told of what comes then.
       hasBegun = true
@@ -71,9 +84,7 @@ final class PushOutputs {
     end { sender in sender.destination.first.map { !endpoints.contains($0) } ?? true }
     guard !list.isEmpty else { return true }
     let host =
-      if let host, host.contact == contact { host } else {
-        try WebPush.Host(key: subscriptions.key(), contact: contact, agent: "nightjar/\(Program.version)")
-      }
+      if let host, host.contact == contact { host } else { try makeHost(subscriptions.key(), contact) }
     self.host = host
     var areAll = true
     for subscription in list {

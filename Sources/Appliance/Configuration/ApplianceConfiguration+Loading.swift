@@ -46,6 +46,7 @@ extension ApplianceConfiguration {
     configuration.path = path
     configuration.warnings =
       variables.warnings + relativePaths(merge.cameras) + configuration.events.outputs.mqtt.warnings
+      + missingPictures(configuration)
     configuration.overridden = merge.overridden
     CameraSet(configuration, lines: merge.cameras.map(\.line)).check(&faults)
     CameraSet.omitSoundsInTheWay(of: &configuration.cameras)
@@ -66,6 +67,16 @@ extension ApplianceConfiguration {
       if !lines.contains(line) { lines.append(line) }
     }
     return lines.sorted()
+  }
+
+  /// Returns a line for each camera of whose alerts there are no pictures, though the settings ask for them.
+  private static func missingPictures(_ configuration: ApplianceConfiguration) -> [String] {
+    let events = configuration.events
+    guard events.takesPictures || events.outputs.mqtt.sent(events.takesPictures) != .none else { return [] }
+    return configuration.cameras.filter { $0.passesThrough && $0.detection.isOn }.map { camera in
+      "camera \(camera.name): its alerts have no pictures while its own H.264 is passed on, because nightjar decodes none; "
+        + "--no-event-pictures asks for none, and --encoder auto takes them"
+    }
   }
 
   private static let pathOptions: Set = [

@@ -8,6 +8,7 @@ extension CameraConfiguration {
     if detection.noise != nil { detected.insert(.noise) }
     if detection.crying { detected.insert(.crying) }
     if detection.movement != nil { detected.insert(.movement) }
-    return MQTTCamera(name: name, detected: detected, hasSound: sound.choice != .none)
+    return MQTTCamera(
+      name: name, detected: detected, hasSound: sound.choice != .none, hasPictures: !passesThrough)
   }
 }

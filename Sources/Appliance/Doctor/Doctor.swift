@@ -48,6 +48,7 @@ package final class Doctor {
     examineMachine(configuration, service)
     guard let configuration else { return }
     examineServers(configuration)
+    examineDeliveries(configuration)
     examineCameras(configuration)
     examineSound(configuration)
   }

@@ -113,6 +113,22 @@ extension FindingKind {
         .warning, "nightjar does not announce the streams, though the options ask for it: others do not find them",
         "as it says; mostly `systemctl start avahi-daemon`"
       )
+    case .mqtt: (.ok, "the MQTT broker takes the connection", "")
+    case .mqttFile:
+      (
+        .problem, "the file of `mqtt-login` or `mqtt-ca` cannot be used: the stream does not start",
+        "the file's mode, its owner, or its lines"
+      )
+    case .mqttUnreachable:
+      (
+        .warning, "the MQTT broker does not answer, or has another certificate: it learns of no alert",
+        "start the broker; `mqtt` names it, and `mqtt-ca` its authority"
+      )
+    case .mqttRefused:
+      (
+        .warning, "the MQTT broker refuses the connection, mostly the user or the password: it learns of no alert",
+        "the file of `mqtt-login`"
+      )
     case .vaapi: (.ok, "hardware encodes H.264; x264 encodes if there is no hardware", "")
     case .vaapiUnusable:
       (.warning, "there is graphics hardware, but its driver does not encode", "the driver's package")

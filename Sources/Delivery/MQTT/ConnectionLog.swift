@@ -21,10 +21,11 @@ struct ConnectionLog {
   init(_ name: String, _ reports: EventQueue<DeliveryReport>) { (self.name, self.reports) = (name, reports) }
 
   /// Notes that the broker has acknowledged messages, in a connection of this age.
-  mutating func connected(for age: Duration) {
+  mutating func connected(for age: Duration, by version: MosquittoClient.Version) {
     guard !isConnected, !isShaky || age >= Self.stable else { return }
     let lost = dropped > 0 ? ", without the \(dropped) events that were dropped" : ""
-    add("\(name): connected\(wasConnected ? " again" : "")\(lost)", isWarning: false)
+    let old = version == .five ? "" : " by MQTT 3.1.1, in which nothing limits what its other users send"
+    add("\(name): connected\(wasConnected ? " again" : "")\(old)\(lost)", isWarning: false)
     (told, wasConnected, isConnected, isShaky, dropped) = (nil, true, true, false, 0)
   }
 

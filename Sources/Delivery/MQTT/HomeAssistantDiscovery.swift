@@ -42,6 +42,12 @@ struct HomeAssistantDiscovery: Sendable {
     camera.map { "\(MQTTTopics.identity(of: $0))_\(entity.rawValue)" } ?? entity.rawValue
   }
 
+  /// Returns the identity of a camera's device, or of the host's. Neither part has a point, so that no other prefix and camera have
+  /// the same: `a/b` with the camera `c` is not the host of `a/b/c`.
+  private func device(_ camera: String?) -> String {
+    camera.map { "\(topics.node).\(MQTTTopics.identity(of: $0))" } ?? topics.node
+  }
+
   /// The keys that all platforms have, and those of each.
   private struct Payload: Encodable {
     struct Device: Encodable {
@@ -78,13 +84,14 @@ struct HomeAssistantDiscovery: Sendable {
     let device =
       if let camera {
         Payload.Device(
-          identifiers: ["\(node)_\(MQTTTopics.identity(of: camera))"], name: camera, model: "camera",
-          swVersion: version, viaDevice: node)
+          identifiers: [self.device(camera)], name: camera, model: "camera", swVersion: version,
+          viaDevice: node)
       } else {
         Payload.Device(identifiers: [node], name: topics.prefix, model: "host", swVersion: version)
       }
     var payload = Payload(
-      name: Self.name(of: entity), uniqueID: "\(node)_\(object(entity, camera))", availabilityTopic: topics.status,
+      name: Self.name(of: entity), uniqueID: "\(self.device(camera)).\(entity.rawValue)",
+      availabilityTopic: topics.status,
       device: device, origin: Payload.Origin(swVersion: version))
     let state = topics.state(entity.rawValue, of: camera)
     if entity == .snapshot { payload.topic = state } else { payload.stateTopic = state }

@@ -47,9 +47,11 @@ package struct MQTTCamera: Hashable, Sendable {
   package let detected: Set<AlertKind>
   /// `true` if the camera may have sound.
   package let hasSound: Bool
+  /// `false` if there are no pictures, because its own H.264 is passed on.
+  package let hasPictures: Bool
 
   /// Creates a camera.
-  package init(name: String, detected: Set<AlertKind>, hasSound: Bool) {
-    (self.name, self.detected, self.hasSound) = (name, detected, hasSound)
+  package init(name: String, detected: Set<AlertKind>, hasSound: Bool, hasPictures: Bool = true) {
+    (self.name, self.detected, self.hasSound, self.hasPictures) = (name, detected, hasSound, hasPictures)
   }
 }

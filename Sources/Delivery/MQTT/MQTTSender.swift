@@ -33,8 +33,8 @@ package final class MQTTSender: Sendable {
     package init() {}
   }
 
-  /// The time that the last message may take.
-  private static let farewell = Duration.milliseconds(300)
+  /// The time that the last message may take, and that of an event on its way: another sender would send it again.
+  private static let (farewell, lastEvent) = (Duration.milliseconds(300), Duration.seconds(1))
   /// The time in which a former sender ends its connection.
   private static let succession = Duration.seconds(2)
 
@@ -96,11 +96,7 @@ package final class MQTTSender: Sendable {
 
   private func run() {
     defer { isOver.store(true, ordering: .releasing) }
-    // libmosquitto writes to sockets that the other side may have closed.
-    var pipe = sigset_t()
-    sigemptyset(&pipe)
-    sigaddset(&pipe, SIGPIPE)
-    pthread_sigmask(SIG_BLOCK, &pipe, nil)
+    MosquittoClient.prepareThread()
     awaitFormer()
     var session = MQTTSession(configuration, history, feed, after: position)
     var log = ConnectionLog("mqtt \(configuration.target.authority)", reports)
@@ -141,82 +137,44 @@ package final class MQTTSender: Sendable {
 
   // MARK: One connection
 
-  /// Connects to the broker by each family of its addresses in turn, and serves the first connection that the broker answers.
+  /// Connects to the broker, and keeps it informed until the connection ends.
   private func attempt(_ session: inout MQTTSession, _ log: inout ConnectionLog) -> Ending {
-    let target = configuration.target
-    var failure = ExchangeError.system("its name has no address")
-    var families: [Bool] = []
-    do throws(ExchangeError) {
-      for address in try ResolvedAddress.all(of: target.host, port: target.port, by: .now() + times.answer)
-      where !families.contains(address.isIPv6) { families.append(address.isIPv6) }
-    } catch {
-      failure = error
-    }
-    for isIPv6 in families where !stopping.hasFired() {
-      var started: Instant?
+    let opening = MQTTOpening(configuration, patience: times.answer, stop: stopping.fileDescriptor)
+    let will = MosquittoClient.Will(topic: configuration.topics.status, text: "offline")
+    switch opening.open(configuration.clientIdentifier, will) {
+    case .refused(let reason): return .refused(reason)
+    case .failed(.stopped): return .stopped
+    case .failed(let error): return .lost(error, after: .zero)
+    case .open(let client, let version):
+      let started = Instant.now()
+      counts.setConnected(true)
       // Another sender may have taken the place of one that has hung without a connection.
-      defer { if started != nil { counts.setConnected(false) } }
+      defer { counts.setConnected(false) }
       do throws(ExchangeError) {
-        let will = MosquittoClient.Will(topic: configuration.topics.status, text: "offline")
-        let client = try MosquittoClient(configuration, will: will)
-        try client.connect(to: target, isIPv6: families.count > 1 ? isIPv6 : nil)
-        if let refusal = try open(client) { return .refused(refusal) }
-        started = .now()
-        counts.setConnected(true)
         try session.begin(client)
-        try serve(client, &session, &log)
+        try serve(client, by: version, &session, &log)
         return .stopped
       } catch .stopped {
         return .stopped
       } catch {
-        if let started { return .lost(error, after: .now() - started) }
-        failure = error
-      }
-    }
-    return stopping.hasFired() ? .stopped : .lost(failure, after: .zero)
-  }
-
-  /// Waits for the broker's answer to the connection. Returns the reason of its refusal.
-  private func open(_ client: MosquittoClient) throws(ExchangeError) -> String? {
-    let deadline = Instant.now() + times.answer
-    var isReached = false
-    while true {
-      let now = Instant.now()
-      guard now < deadline else {
-        throw .time(isReached ? "it takes the connection and does not answer" : "it does not take the connection")
-      }
-      // libmosquitto does not say which way TLS wants to go.
-      let isInHandshake = isReached && configuration.target.isSecure
-      let limit = isInHandshake ? min(deadline, now + .milliseconds(20)) : deadline
-      let isReady = try wait(client, isWriting: isInHandshake ? false : !isReached || client.wantsWriting, until: limit)
-      // A connection that is lost within the handshake is no error to libmosquitto.
-      if isReady, !isReached || isInHandshake {
-        try Self.requireConnection(client.socket)
-        isReached = true
-      }
-      if isReady || isInHandshake { try client.advance() }
-      for event in client.takeEvents() {
-        switch event {
-        case .connected: return nil
-        case .refused(let code): return Self.text(ofRefusal: code)
-        case .acknowledged, .message: break
-        }
+        return .lost(error, after: .now() - started)
       }
     }
   }
 
   /// Keeps the broker informed until the connection is lost, or the sender is stopped.
   private func serve(
-    _ client: MosquittoClient, _ session: inout MQTTSession, _ log: inout ConnectionLog
+    _ client: MosquittoClient, by version: MosquittoClient.Version, _ session: inout MQTTSession,
+    _ log: inout ConnectionLog
   ) throws(ExchangeError) {
     let started = Instant.now()
     var isHeard = false
     while true {
       if stopping.hasFired() {
-        try end(client, session)
+        try end(client, &session)
         return
       }
-      if isHeard { log.connected(for: .now() - started) }
+      if isHeard { log.connected(for: .now() - started, by: version) }
       note(dropped: session.takeDropped(), &log)
       try session.send(client, at: .now())
       // Looks at the figures, and at the broker's signs of life, once a second.
@@ -231,9 +189,7 @@ package final class MQTTSender: Sendable {
         switch event {
         case .acknowledged(let number):
           isHeard = true
-          guard let alert = session.acknowledged(number) else { continue }
-          lastFinished.store(alert.id, ordering: .relaxed)
-          counts.count(.mqtt) { $0.sent += 1 }
+          note(acknowledged: number, &session)
         case .message(let topic, let payload, let isRetained):
           session.take(topic: topic, payload: payload, isRetained: isRetained, at: .now())
         case .connected, .refused: break
@@ -242,15 +198,27 @@ package final class MQTTSender: Sendable {
     }
   }
 
-  /// Tells the broker that the program ends, and waits a moment until it knows.
-  private func end(_ client: MosquittoClient, _ session: MQTTSession) throws(ExchangeError) {
-    let last = try session.end(client)
-    let deadline = Instant.now() + Self.farewell
-    while .now() < deadline {
+  private func note(acknowledged number: CInt, _ session: inout MQTTSession) {
+    guard let alert = session.acknowledged(number) else { return }
+    lastFinished.store(alert.id, ordering: .relaxed)
+    counts.count(.mqtt) { $0.sent += 1 }
+  }
+
+  /// Tells the broker that the program ends, and waits a moment until it knows, and has the event that is on its way.
+  private func end(_ client: MosquittoClient, _ session: inout MQTTSession) throws(ExchangeError) {
+    var last = try session.end(client)
+    let now = Instant.now()
+    while last != nil || session.hasEvent {
+      let deadline = now + (session.hasEvent ? Self.lastEvent : Self.farewell)
+      let rest = deadline - .now()
+      guard rest > .zero else { break }
       var polled = pollfd(fd: client.socket, events: Int16(POLLIN | (client.wantsWriting ? POLLOUT : 0)), revents: 0)
-      _ = nightjar_poll(&polled, 1, max(0, (deadline - .now()).nanoseconds))
+      _ = nightjar_poll(&polled, 1, rest.nanoseconds)
       try client.advance()
-      if client.takeEvents().contains(where: { if case .acknowledged(last) = $0 { true } else { false } }) { break }
+      for event in client.takeEvents() {
+        guard case .acknowledged(let number) = event else { continue }
+        if number == last { last = nil } else { note(acknowledged: number, &session) }
+      }
     }
     client.disconnect()
   }
@@ -269,31 +237,5 @@ package final class MQTTSender: Sendable {
     if polled[2].revents != 0 { throw .stopped }
     if polled[1].revents != 0 { wake.clear() }
     return polled[0].revents != 0
-  }
-
-  /// Checks that TCP has connected.
-  private static func requireConnection(_ socket: CInt) throws(ExchangeError) {
-    var (error, size): (CInt, socklen_t) = (0, 4)
-    guard getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0, error == 0 else {
-      throw .system("\(SystemFailure.text(error == 0 ? errno : error))")
-    }
-    // TLS has tried to write before, and has got the error in this place.
-    var address = sockaddr_storage()
-    size = socklen_t(MemoryLayout<sockaddr_storage>.size)
-    let isConnected = withUnsafeMutableBytes(of: &address) { bytes in
-      bytes.baseAddress.map { getpeername(socket, $0.assumingMemoryBound(to: sockaddr.self), &size) } == 0
-    }
-    guard isConnected else { throw .system("it does not take the connection") }
-  }
-
-  /// Returns the meaning of a code of MQTT 3.1.1 section 3.2.2.3.
-  static func text(ofRefusal code: Int) -> String {
-    switch code {
-    case 1: "it does not speak MQTT 3.1.1"
-    case 2: "it refuses the client's name"
-    case 3: "it is not available"
-    case 4, 5: "it refuses the user or the password; look into the file of --mqtt-login"
-    default: "it refuses the connection with code \(code)"
-    }
   }
 }

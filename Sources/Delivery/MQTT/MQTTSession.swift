@@ -26,7 +26,8 @@ struct MQTTSession {
   /// The number of the last picture that was sent.
   private var shown: UInt64 = 0
   private var items: [CInt: (item: Item, sent: Instant)] = [:]
-  private var hasEvent = false
+  /// `true` while an event is on its way.
+  private(set) var hasEvent = false
   private var hasPicture = false
   private var hasLostPicture = false
   /// The times before which nothing is sent again.
@@ -83,18 +84,28 @@ struct MQTTSession {
     }
     retained.want(state.messages(feed.reading, open: history.open, at: now))
     while items.count < Self.limit {
+      // What the broker says that it does not take, for its size, is passed over.
       if let message = retained.next() {
         let number = try client.publish(message.topic, message.payload, isRetained: true)
-        items[number] = (.retained(message), now)
+        if let number { items[number] = (.retained(message), now) }
       } else if !hasEvent, let alert = waiting.first() {
         hasEvent = true
         let topic = configuration.topics.state("event", of: alert.camera)
         // An event in a history is one that JSON can have.
-        items[try client.publish(topic, alert.json ?? [], isRetained: false)] = (.event(alert), now)
+        if let number = try client.publish(topic, alert.json ?? [], isRetained: false) {
+          items[number] = (.event(alert), now)
+        } else {
+          hasEvent = false
+          waiting.finish(alert)
+        }
       } else if configuration.sendsPictures, !hasPicture, let picture = feed.picture(after: shown) {
         (hasPicture, shown) = (true, picture.number)
         let topic = configuration.topics.state("snapshot", of: picture.camera)
-        items[try client.publish(topic, picture.bytes, isRetained: false)] = (.picture, now)
+        if let number = try client.publish(topic, picture.bytes, isRetained: false) {
+          items[number] = (.picture, now)
+        } else {
+          hasPicture = false
+        }
       } else {
         return
       }
@@ -127,10 +138,10 @@ struct MQTTSession {
     }
   }
 
-  /// Sends the end of the availability; returns the number of the message.
+  /// Sends the end of the availability; returns the number of the message, or nil for none.
   ///
   /// - Throws: ``ExchangeError``.
-  func end(_ client: MosquittoClient) throws(ExchangeError) -> CInt {
+  func end(_ client: MosquittoClient) throws(ExchangeError) -> CInt? {
     try client.publish(configuration.topics.status, Array("offline".utf8), isRetained: true)
   }
 }

@@ -98,7 +98,7 @@ struct MQTTState {
       }
       entities.append((.problem, camera.name))
       if hasLevel(camera) { entities.append((.level, camera.name)) }
-      if sendsPictures, !camera.detected.isEmpty { entities.append((.snapshot, camera.name)) }
+      if sendsPictures, camera.hasPictures, !camera.detected.isEmpty { entities.append((.snapshot, camera.name)) }
     }
     return entities + [(.problem, nil)]
   }

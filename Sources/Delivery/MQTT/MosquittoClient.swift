@@ -11,11 +11,19 @@ final class MosquittoClient {
   enum Event {
     /// It has taken the connection.
     case connected
-    /// It has refused the connection, with this code (MQTT 3.1.1 section 3.2.2.3).
+    /// It has refused the connection, with this code (MQTT 3.1.1 section 3.2.2.3, or MQTT 5 section 3.2.2.2).
     case refused(Int)
     /// It has the message of this number.
     case acknowledged(CInt)
     case message(topic: String, payload: [UInt8], isRetained: Bool)
+  }
+
+  /// A version of MQTT.
+  enum Version {
+    /// MQTT 5, by which the broker sends no packet of more than ``MosquittoClient/packetLimit`` bytes.
+    case five
+    /// MQTT 3.1.1, in which nothing limits a packet.
+    case threeOneOne
   }
 
   /// A message that the broker tells others once the connection is lost.
@@ -28,23 +36,35 @@ final class MosquittoClient {
   static let keepAlive: CInt = 10
   /// The longest message of the broker that is looked at, in bytes.
   private static let messageLimit = 4096
+  /// The largest packet that a broker may send by MQTT 5, in bytes: a message, and a topic of its own.
+  static let packetLimit: UInt32 = 8192
   /// The most messages that are kept between two calls of ``takeEvents()``; more topics do not wait for their removal.
   private static let eventLimit = RetainedMessages.removalLimit + 100
 
   private let client: OpaquePointer
   private var events: [Event] = []
   /// The first error that libmosquitto has logged during this connection.
-  private var complaint: String?
+  private(set) var complaint: String?
 
   /// Once in a process.
   private static let library: Void = { _ = mosquitto_lib_init() }()
 
+  /// Prepares the thread of clients: libmosquitto writes to sockets that the other side may have closed.
+  static func prepareThread() {
+    var pipe = sigset_t()
+    sigemptyset(&pipe)
+    sigaddset(&pipe, SIGPIPE)
+    pthread_sigmask(SIG_BLOCK, &pipe, nil)
+  }
+
   /// Creates a client that is not connected.
   ///
   /// - Throws: ``ExchangeError`` if there is no memory left, or the authorities cannot be read.
-  init(_ configuration: MQTTConfiguration, will: Will) throws(ExchangeError) {
+  init(
+    _ configuration: MQTTConfiguration, identifier: String, will: Will?, version: Version
+  ) throws(ExchangeError) {
     Self.library
-    guard let client = mosquitto_new(configuration.clientIdentifier, true, nil) else {
+    guard let client = mosquitto_new(identifier, true, nil) else {
       throw .system("libmosquitto: \(SystemFailure.text(errno))")
     }
     self.client = client
@@ -58,13 +78,23 @@ final class MosquittoClient {
     mosquitto_message_callback_set(client) { _, owner, message in
       MosquittoClient.of(owner).take(message?.pointee)
     }
+    mosquitto_disconnect_callback_set(client) { _, owner, reason in
+      guard reason == nightjar_MQTT_RC_SESSION_TAKEN_OVER else { return }
+      MosquittoClient.of(owner).note("another client has its name there; give each program a --mqtt-prefix of its own")
+    }
     mosquitto_log_callback_set(client) { _, owner, level, text in
       guard level == nightjar_MOSQ_LOG_ERR, let text else { return }
       MosquittoClient.of(owner).note(String(cString: text))
     }
     _ = mosquitto_int_option(client, MOSQ_OPT_TCP_NODELAY, 1)
-    let text = Array(will.text.utf8)
-    try check(mosquitto_will_set(client, will.topic, CInt(text.count), text, 1, true))
+    if version == .five {
+      try check(mosquitto_int_option(client, MOSQ_OPT_PROTOCOL_VERSION, MQTT_PROTOCOL_V5))
+      try check(nightjar_limit_packets(client, Self.packetLimit))
+    }
+    if let will {
+      let text = Array(will.text.utf8)
+      try check(mosquitto_will_set(client, will.topic, CInt(text.count), text, 1, true))
+    }
     if let login = configuration.login {
       try check(mosquitto_username_pw_set(client, login.user, login.password))
     }
@@ -81,6 +111,7 @@ final class MosquittoClient {
 
   deinit {
     mosquitto_log_callback_set(client, nil)
+    mosquitto_disconnect_callback_set(client, nil)
     mosquitto_destroy(client)
   }
 
@@ -146,12 +177,15 @@ final class MosquittoClient {
   /// - Throws: ``ExchangeError`` if none has come in time.
   func keepAlive() throws(ExchangeError) { try check(mosquitto_loop_misc(client)) }
 
-  /// Sends a message that the broker has to acknowledge (QoS 1); returns its number.
+  /// Sends a message that the broker has to acknowledge (QoS 1); returns its number, or nil for one that is larger than the broker
+  /// takes.
   ///
   /// - Throws: ``ExchangeError``.
-  func publish(_ topic: String, _ payload: [UInt8], isRetained: Bool) throws(ExchangeError) -> CInt {
+  func publish(_ topic: String, _ payload: [UInt8], isRetained: Bool) throws(ExchangeError) -> CInt? {
     var number: CInt = 0
-    try check(mosquitto_publish(client, &number, topic, CInt(payload.count), payload, 1, isRetained))
+    let result = mosquitto_publish(client, &number, topic, CInt(payload.count), payload, 1, isRetained)
+    if result == nightjar_MOSQ_ERR_OVERSIZE_PACKET { return nil }
+    try check(result)
     return number
   }
 
@@ -178,7 +212,7 @@ final class MosquittoClient {
     if let complaint { throw .system(complaint) }
     switch result {
     case nightjar_MOSQ_ERR_ERRNO: throw .system(SystemFailure.text(errorNumber))
-    case nightjar_MOSQ_ERR_CONN_LOST: throw .system("it has ended the connection")
+    case nightjar_MOSQ_ERR_CONN_LOST, nightjar_MOSQ_ERR_NO_CONN: throw .system("it has ended the connection")
     case nightjar_MOSQ_ERR_KEEPALIVE: throw .time("it gives no sign of life")
     default: throw .system(mosquitto_strerror(result).map { Self.plain(String(cString: $0)[...]) } ?? "error \(result)")
     }

@@ -13,6 +13,8 @@ package struct PushSubscription: Hashable, Sendable {
   package let secret: [UInt8]
   /// The name of who has subscribed, as in `anna` or `phone anna`.
   package let owner: String
+  /// The mark of that log-in, which is another one after a change of its password; nil without a log-in.
+  package let login: String?
 
   /// The longest endpoint in bytes. Those of the known services have less than half of it.
   package static let endpointLimit = 1024
@@ -36,7 +38,9 @@ package struct PushSubscription: Hashable, Sendable {
   /// Checks the parts of a subscription, as a browser sends them.
   ///
   /// - Throws: ``Fault``.
-  package init(endpoint: String, publicKey: String, secret: String, owner: String) throws(Fault) {
+  package init(endpoint: String, publicKey: String, secret: String, owner: String, login: String? = nil)
+    throws(Fault)
+  {
     guard endpoint.utf8.count <= Self.endpointLimit, let target = WebhookTarget(endpoint), target.isSecure else {
       throw .endpoint
     }
@@ -48,7 +52,7 @@ package struct PushSubscription: Hashable, Sendable {
     guard secret.utf8.count <= Self.textLimits.secret, let bytes = Base64URL.bytes(secret),
       bytes.count == Self.secretBytes
     else { throw .secret }
-    (self.endpoint, self.target, self.owner) = (endpoint, target, owner)
+    (self.endpoint, self.target, self.owner, self.login) = (endpoint, target, owner, login)
     (self.publicKey, self.secret) = (point, bytes)
   }
 }

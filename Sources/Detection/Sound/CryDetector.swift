@@ -40,10 +40,14 @@ struct CryDetector: ~Copyable {
   private var hops = 0
   private var learned = 0
   private var burst: Burst?
-  /// The hops at which the last cries ended, and their shares.
-  private var ends = InlineArray<4, Int>(repeating: .min / 2)
+  /// The hops at which the last cries began, and their shares.
+  private var starts = InlineArray<4, Int>(repeating: .min / 2)
   private var shares = InlineArray<4, Float>(repeating: 0)
   private var cries = 0
+  /// `true` if the last cry was a clear one.
+  private var isLastClear = false
+  /// The hop at which a cry was heard last.
+  private var last = Int.min / 2
   /// The seconds of cries in the last time, less those of other voices.
   private var evidence = 0.0
   private var begun: Int?
@@ -65,7 +69,12 @@ struct CryDetector: ~Copyable {
   /// The seconds of cries, less those of other voices, that make crying; and the part of them that is left after a hop.
   private static let leastEvidence = 1.7
   private static let fading = pow(0.5, hopSeconds / 8)
-  /// The hops within which three bursts make crying: twelve seconds; and the hops after the last burst until it is over.
+  /// The cries that make crying, the clear ones that do, of which the last may go on, and the seconds for which that one has lasted
+  /// at least.
+  private static let (leastCries, leastClear, leastPresent) = (3, 2, 0.6)
+  /// The share of steps in which the fundamental of a clear cry stands still at most, and its mean step.
+  private static let (clearFlat, clearGlides): (Double, ClosedRange<Float>) = (0.3, 0.004...0.04)
+  /// The hops within which those bursts begin: twelve seconds; and the hops after the last burst until it is over.
   private static let window = Int(12 / hopSeconds)
   private static let hold = Int(8 / hopSeconds)
 
@@ -105,12 +114,8 @@ struct CryDetector: ~Copyable {
     hops += 1
     evidence *= Self.fading
     look(excess)
-    guard let begun else { return }
-    if hops - last > Self.hold { (self.begun, cries) = (nil, 0) } else { self.begun = begun }
+    if begun != nil, hops - last > Self.hold { (begun, cries) = (nil, 0) }
   }
-
-  /// The hop at which the last cry ended.
-  private var last: Int { cries > 0 ? ends[(cries - 1) % ends.count] : .min / 2 }
 
   private mutating func look(_ excess: Double) {
     // Most of the time nothing is louder than the background, which costs a spectrum now and then.
@@ -167,6 +172,18 @@ struct CryDetector: ~Copyable {
     burst.fundamental += stack.fundamental
     burst.last = stack.fundamental
     self.burst = burst
+    // Nobody waits for the end of a clear cry.
+    guard isLastClear, cries + 1 >= Self.leastClear, burst.seconds >= Self.leastPresent,
+      evidence + burst.seconds >= Self.leastEvidence, Self.isCry(burst), Self.isClear(burst)
+    else { return }
+    begin(after: Self.leastClear - 1)
+  }
+
+  /// Begins crying with the last `count` cries, if they are of one time.
+  private mutating func begin(after count: Int) {
+    let first = starts[(cries - count) % starts.count]
+    guard begun == nil, hops - first <= Self.window else { return }
+    (begun, last) = (first, hops)
   }
 
   private mutating func end(_ burst: Burst) {
@@ -176,12 +193,16 @@ struct CryDetector: ~Copyable {
       return
     }
     evidence += burst.seconds
-    ends[cries % ends.count] = hops - burst.gap
-    shares[cries % ends.count] = burst.share / Float(burst.voiced)
+    starts[cries % starts.count] = hops - burst.hops
+    shares[cries % shares.count] = burst.share / Float(burst.voiced)
+    (last, isLastClear) = (hops - burst.gap, Self.isClear(burst))
     cries += 1
-    guard begun == nil, cries >= 3, evidence >= Self.leastEvidence else { return }
-    let first = ends[(cries - 3) % ends.count]
-    if hops - first <= Self.window { begun = first - Int(burst.seconds / Self.hopSeconds) }
+    if cries >= Self.leastCries, evidence >= Self.leastEvidence { begin(after: Self.leastCries) }
+  }
+
+  /// Returns `true` for a cry that no note and no speech resembles: its fundamental glides all the time, and slowly.
+  private static func isClear(_ burst: Burst) -> Bool {
+    Double(burst.flat) <= clearFlat * Double(burst.glides) && clearGlides.contains(burst.steps / Float(burst.glides))
   }
 
   /// Returns `true` for a burst that a crying child makes: long enough, high enough, and gliding, as a note does not.

@@ -67,12 +67,13 @@ package final class Phones: Sendable {
   /// `true` if there are no phones.
   var isEmpty: Bool { state.withLock { $0.tokens.names.isEmpty } }
 
-  /// Returns the phone that has this token, and its role; nil if there is none.
-  func phone(_ token: String) -> (name: UserName, role: Role)? {
-    state.withLock { state in
-      state.tokens.name(of: token).flatMap { name in state.tokens.role(of: name).map { (name, $0) } }
-    }
+  /// Returns the phone that has this token; nil if there is none.
+  func phone(_ token: String) -> TokensFile.Token? {
+    state.withLock { state in state.tokens.name(of: token).flatMap { state.tokens[$0] } }
   }
+
+  /// The phone of this name; nil if there is none.
+  subscript(name: UserName) -> TokensFile.Token? { state.withLock { $0.tokens[name] } }
 
   /// Makes a one-time code for a phone that gets `role`.
   package func makeCode(_ role: Role, at now: Instant = .now()) -> String {

@@ -18,17 +18,23 @@ package final class PushSubscriptions: Sendable {
   /// The largest files in bytes.
   private static let (sizeLimit, keySizeLimit) = (256 << 10, 4096)
 
-  /// A line of the file: JSON, as a browser sends it, and the owner.
+  /// The `POST` requests of one owner that may come at once, and the time after which one more may.
+  package static let (burst, pause) = (10, Duration.seconds(6))
+
+  /// A line of the file: JSON, as a browser sends it, the owner, and the mark of the log-in.
   private struct Record: Codable {
     let endpoint: String
     let p256dh: String
     let auth: String
     let owner: String
+    let login: String?
   }
 
   private struct State {
     var list: [PushSubscription]
     var key: VAPIDKey?
+    /// The times at which all requests of an owner are forgotten.
+    var calm: [String: Instant] = [:]
   }
 
   private let (path, keyPath): (String, String)
@@ -61,7 +67,8 @@ package final class PushSubscriptions: Sendable {
     let list = bytes.split(separator: UInt8(ascii: "\n")).compactMap { line -> PushSubscription? in
       guard let record = try? JSONDecoder().decode(Record.self, from: Data(line)) else { return nil }
       return try? PushSubscription(
-        endpoint: record.endpoint, publicKey: record.p256dh, secret: record.auth, owner: record.owner)
+        endpoint: record.endpoint, publicKey: record.p256dh, secret: record.auth, owner: record.owner,
+        login: record.login)
     }
     return (Array(list.prefix(limit)), status)
   }
@@ -74,6 +81,19 @@ package final class PushSubscriptions: Sendable {
 
   /// Returns the number of browsers of this owner.
   package func count(of owner: String) -> Int { state.withLock { $0.list.count { $0.owner == owner } } }
+
+  /// Counts a request of an owner to add a browser. Returns the time until the next one may come; nil if this one may.
+  package func delay(of owner: String, at now: Instant) -> Duration? {
+    state.withLock { state in
+      // Owners have logged in, so that there are not many.
+      state.calm = state.calm.filter { $0.value > now }
+      let calm = max(state.calm[owner] ?? now, now) + Self.pause
+      let excess = calm - (now + Self.pause * Int64(Self.burst))
+      guard excess <= .zero else { return excess }
+      state.calm[owner] = calm
+      return nil
+    }
+  }
 
   /// Adds a browser. One that is there with the same endpoint is replaced. Waits for the file system.
   ///
@@ -154,7 +174,7 @@ package final class PushSubscriptions: Sendable {
         try encoder.encode(
           Record(
             endpoint: one.endpoint, p256dh: Base64URL.text(one.publicKey), auth: Base64URL.text(one.secret),
-            owner: one.owner))) + [UInt8(ascii: "\n")]
+            owner: one.owner, login: one.login))) + [UInt8(ascii: "\n")]
     }
   }
 

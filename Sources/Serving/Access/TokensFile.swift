@@ -66,6 +66,19 @@ package struct TokensFile: Sendable {
   /// Returns the role of the token of this name; nil if there is none.
   package func role(of name: UserName) -> Role? { hashes[name] == nil ? nil : roles[name] ?? .unnamed }
 
+  /// A token as the file has it.
+  struct Token {
+    let name: UserName
+    let role: Role
+    /// SHA-256 of the token.
+    let hash: [UInt8]
+  }
+
+  /// The token of this name; nil if there is none.
+  subscript(name: UserName) -> Token? {
+    hashes[name].map { Token(name: name, role: roles[name] ?? .unnamed, hash: $0) }
+  }
+
   /// Sets the role of the token of this name; returns `false` if there is none.
   @discardableResult
   package mutating func setRole(_ role: Role, of name: UserName) -> Bool {

@@ -134,8 +134,7 @@ extension ControlContext {
   /// Applies the current role, since the answer may have waited; refuses if there is none any more.
   fileprivate mutating func renew(_ role: Role?) -> HTTPRefusal? {
     guard let role else { return .revoked }
-    requester = Requester(
-      name: requester.name, role: role, roleCommand: requester.roleCommand, hasLoggedIn: requester.hasLoggedIn)
+    requester.role = role
     return nil
   }
 }

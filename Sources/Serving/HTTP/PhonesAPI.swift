@@ -53,7 +53,7 @@ struct PhonesAPI: Sendable {
         context.events?.add(
           .changed(
             ControlChange(
-              who: .phone(name, Role(rawValue: login.role) ?? .unnamed), from: context.place,
+              who: .newPhone(name, Role(rawValue: login.role) ?? .unnamed), from: context.place,
               method: request.method.rawValue, path: request.uri.path, what: "a log-in for the phone \(login.name)",
               isDone: true)))
         return ControlAPI.answer(login)
@@ -73,7 +73,7 @@ struct PhonesAPI: Sendable {
       do {
         try phones.remove(name)
         // At once, before another phone may get the name.
-        api.target.push?.removeAll(of: Requester.phone(name, .view).name)
+        api.target.push?.removeAll(of: Requester.phoneName(name))
       } catch let error as PhonesError {
         throw HTTPRefusal.phones(error)
       }

@@ -9,9 +9,10 @@ import Platform
 /// |---|---|---|
 /// | `GET /v1/push` | | ``PushAnswer`` |
 /// | `POST /v1/push` | `{"endpoint":"https://…","keys":{"p256dh":"…","auth":"…"}}` | ``PushAnswer`` |
-/// | `DELETE /v1/push` | `{"endpoint":"https://…"}` | ``PushAnswer`` |
+/// | `DELETE /v1/push` | `{"endpoint":"https://…"}`, `{"all":"own"}` or `{"all":"everyone"}` | ``PushAnswer`` |
 ///
 /// All need the role ``Role/view``. A browser is removed by the log-in that has added it, or by one with ``Role/control``.
+/// A log-in adds a few browsers at once, and then one each ``PushSubscriptions/pause``.
 struct PushAPI: Sendable {
   let api: ControlAPI
 
@@ -27,9 +28,12 @@ struct PushAPI: Sendable {
     version.add(.post, "push", for: .view) { request, context in
       let subscriptions = try subscriptions()
       let asking = try await PushRequest(json: api.body(of: request))
-      let subscription = try asking.subscription(of: Self.owner(context))
+      let subscription = try asking.subscription(of: Self.owner(context), login: context.requester.mark?.text)
       // A page that is opened again says so again.
-      let isKnown = subscriptions.list.contains(subscription)
+      if subscriptions.list.contains(subscription) { return try Self.answer(subscriptions, context) }
+      if let delay = subscriptions.delay(of: subscription.owner, at: .now()) {
+        throw HTTPRefusal.tooManyRequests(delay)
+      }
       do {
         // The key first: the main thread, which tells this browser next, waits for no disk.
         try await onThread {
@@ -39,18 +43,26 @@ struct PushAPI: Sendable {
       } catch PushSubscriptionError.tooMany, PushSubscriptionError.tooManyOfOwner {
         throw HTTPRefusal.tooManyBrowsers(subscriptions.list.count >= PushSubscriptions.limit)
       }
-      if !isKnown { Self.tell(request, context, "a browser at \(subscription.target.host)") }
+      Self.tell(request, context, "a browser at \(subscription.target.host)")
       return try Self.answer(subscriptions, context)
     }
     version.add(.delete, "push", for: .view) { request, context in
       let subscriptions = try subscriptions()
       let asking = try await PushEndRequest(json: api.body(of: request))
       let (owner, mayAll) = (Self.owner(context), context.requester.role >= .control)
+      if asking.meaning == .everyone { try context.require(.control) }
       let count = subscriptions.list.count
       try await onThread {
-        subscriptions.remove { $0.endpoint == asking.endpoint && (mayAll || $0.owner == owner) }
+        subscriptions.remove { one in
+          switch asking.meaning {
+          case .endpoint(let endpoint): one.endpoint == endpoint && (mayAll || one.owner == owner)
+          case .own: one.owner == owner
+          case .everyone: true
+          }
+        }
       }
-      if subscriptions.list.count != count { Self.tell(request, context, "a browser") }
+      let gone = count - subscriptions.list.count
+      if gone > 0 { Self.tell(request, context, gone == 1 ? "a browser" : "\(gone) browsers") }
       return try Self.answer(subscriptions, context)
     }
   }
@@ -114,9 +126,10 @@ struct PushRequest: ControlRequest {
   /// Returns the subscription.
   ///
   /// - Throws: ``ControlFailure`` for an impossible one.
-  func subscription(of owner: String) throws(ControlFailure) -> PushSubscription {
+  func subscription(of owner: String, login: String?) throws(ControlFailure) -> PushSubscription {
     do throws(PushSubscription.Fault) {
-      return try PushSubscription(endpoint: endpoint, publicKey: keys.p256dh, secret: keys.auth, owner: owner)
+      return try PushSubscription(
+        endpoint: endpoint, publicKey: keys.p256dh, secret: keys.auth, owner: owner, login: login)
     } catch {
       let (field, text) =
         switch error {
@@ -132,13 +145,36 @@ struct PushRequest: ControlRequest {
 
 /// The body of `DELETE /v1/push`.
 struct PushEndRequest: ControlRequest {
-  var endpoint: String
+  /// The browsers that are removed.
+  enum Meaning: Hashable {
+    case endpoint(String)
+    /// Those of this log-in.
+    case own
+    case everyone
+  }
 
-  static let fields = [(name: "endpoint", limit: "the URL that the browser was added with")]
+  var endpoint: String?
+  var all: String?
+  var meaning: Meaning { endpoint.map { .endpoint($0) } ?? (all == "own" ? .own : .everyone) }
+
+  static let fields = [
+    (name: "endpoint", limit: "the URL that the browser was added with"),
+    (name: "all", limit: "own, or everyone with the role control; without an endpoint"),
+  ]
   static let example = #"{"endpoint":"https://push.example.net/abc"}"#
 
   init(fields: KeyedDecodingContainer<FieldName>) throws {
-    endpoint = try fields.decode(String.self, forKey: "endpoint")
+    guard fields.contains("all") else {
+      endpoint = try fields.decode(String.self, forKey: "endpoint")
+      return
+    }
+    let word = try fields.decode(String.self, forKey: "all")
+    guard !fields.contains("endpoint"), ["own", "everyone"].contains(word) else {
+      let field = Self.fields[1]
+      throw ControlFailure(
+        "all is \(field.limit)", kind: .usage, field: field.name, value: String(word.prefix(40)), limit: field.limit)
+    }
+    all = word
   }
 }
 
@@ -146,17 +182,24 @@ extension HTTPServer.Configuration {
   /// The owner of browsers that were added by the control socket.
   static let localOwner = "the control socket"
 
-  /// Returns `true` if the owner of a browser may watch now.
-  package func mayWatch(_ owner: String) -> Bool {
-    if owner == Self.localOwner { return true }
+  /// Returns `true` if a browser may be told of alerts: its owner may watch, and has the password or token yet with which the
+  /// browser was added.
+  package func mayTell(_ browser: PushSubscription) -> Bool {
+    if browser.owner == Self.localOwner { return true }
+    guard let login = login(of: browser.owner) else { return false }
+    return login.role >= .view && login.mark?.text == browser.login
+  }
+
+  /// Returns the log-in of this name, as requests of it have it; nil if there is none.
+  private func login(of owner: String) -> Requester? {
     let words = owner.split(separator: " ", maxSplits: 1)
-    let role: Role? =
-      switch (words.first, words.count) {
-      case ("token", 2): (try? UserName(String(words[1]))).flatMap { tokens?.role(of: $0) }
-      case ("phone", 2): phones?.list.first { $0.name == words[1] }.flatMap { Role(rawValue: $0.role) }
-      default: (try? UserName(owner)).flatMap { users?[$0]?.role }
-      }
-    return role.map { $0 >= .view } ?? false
+    guard let name = try? UserName(String(words.last ?? "")) else { return nil }
+    return switch (words.first, words.count) {
+    case ("token", 2): tokens?[name].map { .token($0) }
+    case ("phone", 2): phones?[name].map { .phone($0) }
+    case (_, 1): users?[name].map { .user($0) }
+    default: nil
+    }
   }
 }
 
@@ -167,6 +210,16 @@ extension HTTPRefusal {
       failure: ControlFailure(
         "no browser is told while its page is closed: --no-web-push is set, or the log of the start says why",
         kind: .unavailable, field: "web-push"))
+  }
+
+  fileprivate static func tooManyRequests(_ delay: Duration) -> HTTPRefusal {
+    let seconds = max(1, Int(delay.seconds.rounded(.up)))
+    let limit = "\(PushSubscriptions.burst) at once, and then one each \(Int(PushSubscriptions.pause.seconds)) s"
+    return HTTPRefusal(
+      status: .tooManyRequests,
+      failure: ControlFailure(
+        "this log-in adds browsers too fast: wait \(seconds) s", kind: .temporary, field: "endpoint", limit: limit),
+      headers: [.retryAfter: "\(seconds)"])
   }
 
   fileprivate static func tooManyBrowsers(_ ofAll: Bool) -> HTTPRefusal {

@@ -206,8 +206,8 @@ extension RequestAuthenticator.State {
       who = credentials.flatMap { users?.user($0) }.flatMap { users?[$0] }.map { .user($0) }
     case .token(let token):
       who =
-        tokens?.name(of: token).flatMap { name in tokens?.role(of: name).map { .token(name, $0) } }
-        ?? phones?.phone(token).map { .phone($0.name, $0.role) }
+        tokens?.name(of: token).flatMap { tokens?[$0] }.map { .token($0) }
+        ?? phones?.phone(token).map { .phone($0) }
     }
     guard let who else {
       proven.remove(question.connection)

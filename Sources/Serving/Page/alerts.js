@@ -57,8 +57,9 @@ export class Alerts {
     // Notifications on Android need it. A browser that does not trust the certificate has none.
     this.#worker = navigator.serviceWorker?.register("page/worker.js").catch(() => null);
     this.push = new Push(login, this.#worker);
-    // A touch on a notification leads to its camera.
+    // A touch on a notification leads to its camera, and the browser may have subscribed anew by itself.
     navigator.serviceWorker?.addEventListener("message", ({ data }) => {
+      if (data?.isRenewed) this.push.renew();
       if (typeof data?.camera === "string") location.hash = encodeURIComponent(data.camera);
     });
     navigator.serviceWorker?.startMessages();

@@ -159,11 +159,11 @@ function cameraView(name, names) {
     button(strings.viewers, () => open(viewersDialog(login, name))),
     button(strings.phones, () => open(phonesDialog(login, say))),
     toggle(strings.figures, false, (isOn) => { figures.hidden = !isOn; }),
-    button(strings.logOut, async () => {
+    button(strings.logOut, () => {
       // The session is ended by the log-in that began it.
       player.close();
       alerts.stop();
-      await alerts.push.end();
+      alerts.push.leave();
       login.forget();
       location.hash = "";
       begin();

@@ -40,6 +40,13 @@ export class Login {
     stored(() => (remembers ? localStorage : sessionStorage).setItem(key, text));
   }
 
+  /** The same log-in, which this one's end does not forget. */
+  copy() {
+    const copy = new Login();
+    copy.#authorization = this.#authorization;
+    return copy;
+  }
+
   forget() {
     this.#authorization = null;
     this.#refusedUntil = 0;

@@ -27,6 +27,8 @@ const isApple = () => /iPhone|iPad/.test(navigator.userAgent)
 export class Push {
   #button = null;
   #isOn = false;
+  /** The end that goes on after a log-out. */
+  #leaving = null;
 
   /** @param {Promise<ServiceWorkerRegistration | null>} worker the worker that shows the notifications */
   constructor(login, worker) {
@@ -60,9 +62,12 @@ export class Push {
     });
     this.#button = button;
     this.#draw();
-    this.#renew().catch(() => {}).then(() => this.#draw());
+    this.renew();
     return button;
   }
+
+  /** Tells the host of what the browser has subscribed to meanwhile. */
+  renew() { return this.#renew().catch(() => {}).then(() => this.#draw()); }
 
   #draw() {
     const button = this.#button;
@@ -76,6 +81,7 @@ export class Push {
 
   /** Tells the host again what it may have lost, and subscribes anew where the host has another key. */
   async #renew() {
+    await this.#leaving;
     const present = await this.#present();
     if (!present) return;
     const key = await this.#key();
@@ -107,9 +113,10 @@ export class Push {
     return !own || equal(new Uint8Array(own), key);
   }
 
-  #tell(method, { endpoint, keys }) {
-    return this.login.fetch("v1/push", {
-      method, headers: { "Content-Type": "application/json" },
+  /** @param login the log-in, or what is kept of it */
+  #tell(method, { endpoint, keys }, login = this.login) {
+    return login.fetch("v1/push", {
+      method, keepalive: true, headers: { "Content-Type": "application/json" },
       body: JSON.stringify(keys ? { endpoint, keys: { p256dh: keys.p256dh, auth: keys.auth } } : { endpoint }),
     });
   }
@@ -119,6 +126,7 @@ export class Push {
     const obstacle = await this.#obstacle();
     if (obstacle) return obstacle;
     if (await asked !== "granted") return strings.push.forbidden;
+    await this.#leaving;
     const key = await this.#key();
     if (key === null) return strings.push.isOff;
     const worker = await this.#active();
@@ -136,16 +144,21 @@ export class Push {
     this.#isOn = answer.ok;
     if (answer.ok) return null;
     await subscription.unsubscribe();
-    return answer.status === 429 ? strings.push.tooMany : strings.push.failed;
+    if (answer.status !== 429) return strings.push.failed;
+    return answer.headers.has("Retry-After") ? strings.push.tooOften : strings.push.tooMany;
   }
 
   /** Ends it, here and at the host; returns null. A host that does not hear of it learns it from the push service. */
-  async end() {
+  async end(login = this.login) {
     this.#isOn = false;
     await within(endTime, this.#present().then((present) => present
-      && Promise.allSettled([this.#tell("DELETE", { endpoint: present.endpoint }), present.unsubscribe()]))).catch(() => {});
+      && Promise.allSettled([this.#tell("DELETE", { endpoint: present.endpoint }, login), present.unsubscribe()])))
+      .catch(() => {});
     return null;
   }
+
+  /** Ends it by the log-in of now, which may be forgotten at once: nobody waits for a host or a service that does not answer. */
+  leave() { this.#leaving = this.end(this.login.copy()); }
 
   /** The worker's registration, once the worker is active. */
   async #active() {

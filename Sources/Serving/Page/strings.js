@@ -62,6 +62,7 @@ export const strings = {
     isOff: "This is turned off on the camera's computer.",
     noService: "The browser does not reach its push service, or does not allow it.",
     tooMany: "Too many devices are told already. Turn it off on another one first.",
+    tooOften: "This was tried too often. Try again in a minute.",
     failed: "It did not work: the camera's computer does not answer, or refuses it.",
   },
   events: "Events",

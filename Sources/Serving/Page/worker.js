@@ -30,6 +30,26 @@ async function tell({ id = 0, kind = "alert", state, camera, time, title = "nigh
 // Browsers demand a notification for each message.
 addEventListener("push", (event) => event.waitUntil(tell(content(event.data))));
 
+/**
+ * Subscribes again after the browser or its push service has ended the subscription. The host learns it from a page, which has
+ * the log-in: from one that is open, or else from the next one, to which a notification leads.
+ */
+async function renew({ oldSubscription, newSubscription }) {
+  const key = oldSubscription?.options?.applicationServerKey;
+  if (!newSubscription && key) {
+    // Where that is impossible, the notification comes all the same.
+    await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key }).catch(() => {});
+  }
+  const windows = await clients.matchAll({ type: "window", includeUncontrolled: true });
+  for (const one of windows) one.postMessage({ isRenewed: true });
+  if (windows.length) return;
+  await registration.showNotification("Alerts no longer reach this device", {
+    body: "Touch to open the page, so that they do again.", tag: "nightjar-renewed", icon: "icon.png", requireInteraction: true,
+  });
+}
+
+addEventListener("pushsubscriptionchange", (event) => event.waitUntil(renew(event)));
+
 addEventListener("notificationclick", (event) => {
   event.notification.close();
   const { camera } = event.notification.data ?? {};

@@ -71,6 +71,35 @@ import Testing
     #expect(all.status == 0, "\(all.error)")
   }
 
+  @Test func `Alerts without pictures are warned about, where the camera's own H.264 is passed on`() throws {
+    let words = "camera front: its alerts have no pictures while its own H.264 is passed on"
+    func error(_ encoder: String, _ more: String) throws -> String {
+      let check = try Self.check(
+        """
+        \(more)
+        [[camera]]
+        name = "front"
+        source = "/dev/video0"
+        encoder = "\(encoder)"
+        noise = "medium"
+        [[camera]]
+        name = "back"
+        source = "/dev/video2"
+        encoder = "\(encoder)"
+
+        """)
+      #expect(check.status == 0, "\(check.error)")
+      return check.error
+    }
+    #expect(try error("camera", "").contains(words))
+    #expect(try !error("camera", "").contains("camera back:"))
+    #expect(try !error("auto", "").contains(words))
+    #expect(try !error("camera", "event-pictures = false").contains(words))
+    let broker = "event-pictures = false\nmqtt = \"mqtt://localhost\""
+    #expect(try !error("camera", broker).contains(words))
+    #expect(try error("camera", broker + "\nmqtt-snapshots = \"60s\"").contains(words))
+  }
+
   @Test func `Settings of MQTT need a broker, its certificates TLS, and a plain connection is warned about`() throws {
     let names = [("ca", "/dev/null"), ("login", "/dev/null"), ("prefix", "a"), ("discovery", "a"), ("snapshots", "5s")]
     #expect(

@@ -2,10 +2,13 @@
 
   brokers.py PORT BEHAVIOUR
 
-It writes "ready", and a line for each connection.
+It writes "ready", and a line for each connection. They speak MQTT 3.1.1, and refuse MQTT 5 as such brokers do; closing ends the
+connection instead.
 BEHAVIOUR: silent (accepts, and never answers), mute (takes the connection by CONNACK, and then reads and answers nothing),
 deaf (the same, and answers pings but acknowledges nothing), garbage (talks no MQTT), flood (after CONNACK, a PUBLISH of
-50 MB, and zeros without end), refuse=CODE (CONNACK with this code).
+50 MB, and zeros without end), refuse=CODE (CONNACK with this code), refuse5=CODE (the same by MQTT 5), closing (as deaf),
+slow (acknowledges, and an event only after half a second; it writes "event" for each), limited (by MQTT 5, takes packets of 10,000
+bytes at most, acknowledges, and writes "large" for a larger one).
 """
 
 import socket
@@ -17,7 +20,7 @@ port, behaviour = int(sys.argv[1]), sys.argv[2]
 
 
 def packet(connection):
-    """The first byte of the next packet; its rest is read and dropped."""
+    """The kind of the next packet, the beginning of its rest, and its length; what is longer than that is read and dropped."""
     kind = connection.recv(1)
     if not kind:
         raise EOFError
@@ -28,12 +31,32 @@ def packet(connection):
         shift += 7
         if byte < 128:
             break
+    rest, size = b"", length
     while length > 0:
         part = connection.recv(min(length, 65536))
         if not part:
             raise EOFError
         length -= len(part)
-    return kind[0] & 0xF0
+        rest = (rest + part)[:65536]
+    return kind[0] & 0xF0, rest, size
+
+
+def acknowledge(connection):
+    """Answers packets; an event of nightjar late."""
+    while True:
+        kind, rest, size = packet(connection)
+        if kind == 0xC0:
+            connection.sendall(bytes([0xD0, 0]))
+        elif kind == 0x80:
+            connection.sendall(bytes([0x90, 3 + (behaviour == "limited")]) + rest[:2] + bytes(1 + (behaviour == "limited")))
+        elif kind == 0x30:
+            length = int.from_bytes(rest[:2], "big")
+            if rest[2:2 + length].endswith(b"/event") and behaviour == "slow":
+                print("event", flush=True)
+                time.sleep(0.5)
+            if size > 10_000:
+                print("large", flush=True)
+            connection.sendall(bytes([0x40, 2]) + rest[2 + length:4 + length])
 
 
 def serve(connection):
@@ -43,7 +66,21 @@ def serve(connection):
         if behaviour == "garbage":
             connection.sendall(b"SSH-2.0-OpenSSH_9.2\r\n" * 100)
             time.sleep(1000)
-        packet(connection)
+        # Behind the name of the protocol, with its length, stands the level.
+        is_five = packet(connection)[1][6] == 5
+        if is_five and behaviour not in ("limited", "closing") and not behaviour.startswith("refuse5="):
+            connection.sendall(bytes([0x20, 2, 0, 1]))
+        if is_five and behaviour != "limited" and not behaviour.startswith("refuse5="):
+            connection.close()
+            return
+        print("connection", flush=True)
+        if behaviour.startswith("refuse5="):
+            connection.sendall(bytes([0x20, 3, 0, int(behaviour.split("=")[1]), 0]))
+            time.sleep(1000)
+        if behaviour == "limited":
+            # The property Maximum Packet Size.
+            connection.sendall(bytes([0x20, 8, 0, 0, 5, 0x27]) + (10_000).to_bytes(4, "big"))
+            acknowledge(connection)
         if behaviour.startswith("refuse="):
             connection.sendall(bytes([0x20, 2, 0, int(behaviour.split("=")[1])]))
             time.sleep(1000)
@@ -55,8 +92,10 @@ def serve(connection):
             connection.sendall(bytes([0x30, 0x80, 0xE1, 0xEB, 0x17, 0, 1, 0x61]))
             while True:
                 connection.sendall(bytes(1 << 20))
+        if behaviour == "slow":
+            acknowledge(connection)
         while True:
-            if packet(connection) == 0xC0:
+            if packet(connection)[0] == 0xC0:
                 connection.sendall(bytes([0xD0, 0]))
     except (OSError, EOFError, IndexError):
         connection.close()
@@ -66,5 +105,6 @@ listener = socket.create_server(("127.0.0.1", port))
 print("ready", flush=True)
 while True:
     accepted, _ = listener.accept()
-    print("connection", flush=True)
+    if behaviour in ("silent", "garbage"):
+        print("connection", flush=True)
     threading.Thread(target=serve, args=(accepted,), daemon=True).start()

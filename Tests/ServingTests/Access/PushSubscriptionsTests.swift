@@ -1,5 +1,6 @@
 import Delivery
 import Foundation
+import Platform
 import TestSupport
 import Testing
 
@@ -57,6 +58,75 @@ import Testing
     #expect(throws: PushSubscriptionError.tooMany) { try subscriptions.add(Self.browser(999, of: "zoe")) }
     #expect(subscriptions.list.count == PushSubscriptions.limit)
     #expect(try PushSubscriptions(directory: directory.path("state")).list == subscriptions.list)
+  }
+
+  @Test func `An owner adds a few browsers at once, then one each six seconds, and others do not wait for that`() throws
+  {
+    let directory = try TemporaryDirectory()
+    let subscriptions = try PushSubscriptions(directory: directory.path("state"))
+    let start = Instant.now()
+    func delay(_ owner: String, _ seconds: Double) -> Double? {
+      subscriptions.delay(of: owner, at: start + Duration(seconds: seconds))?.seconds
+    }
+    for _ in 0..<PushSubscriptions.burst { #expect(delay("eve", 0) == nil) }
+    #expect(delay("eve", 0) == 6)
+    #expect(delay("eve", 4) == 2)
+    #expect(delay("anna", 4) == nil)
+    #expect(delay("eve", 6) == nil)
+    #expect(delay("eve", 6) == 6)
+    // A minute later all is forgotten.
+    for _ in 0..<PushSubscriptions.burst { #expect(delay("eve", 67) == nil) }
+    #expect(delay("eve", 67) == 6)
+  }
+
+  @Test func `A browser is told no more once its log-in has another password or token, or is gone`() throws {
+    let directory = try TemporaryDirectory()
+    func user(_ name: String, _ password: String, role: Role = .view) throws -> UsersFile.User {
+      var user = try UsersFile.User(name: UserName(name), password: password)
+      user.role = role
+      return user
+    }
+    var users = UsersFile()
+    try users.set(user("anna", "correct horse"))
+    var tokens = TokensFile()
+    _ = try tokens.make(for: UserName("wall"), role: .view)
+    let phones = try Phones(path: directory.path("phones"))
+    _ = try phones.add(UserName("bert"), code: phones.makeCode(.view))
+    func mayTell(_ browser: PushSubscription) -> Bool {
+      HTTPServer.Configuration(listeners: [], users: users, tokens: tokens, phones: phones).mayTell(browser)
+    }
+    func browser(_ requester: Requester?) throws -> PushSubscription {
+      let requester = try #require(requester)
+      return try PushSubscription(
+        endpoint: "https://push.example.net/a", publicKey: Self.keys.p256dh, secret: Self.keys.auth,
+        owner: requester.name, login: #require(requester.mark).text)
+    }
+    let anna = try browser(users[UserName("anna")].map { .user($0) })
+    let wall = try browser(tokens[UserName("wall")].map { .token($0) })
+    let bert = try browser(phones[UserName("bert")].map { .phone($0) })
+    #expect(mayTell(anna) && mayTell(wall) && mayTell(bert))
+    // What is kept in the file is what is compared.
+    let subscriptions = try PushSubscriptions(directory: directory.path("state"))
+    try subscriptions.add(anna)
+    #expect(try PushSubscriptions(directory: directory.path("state")).list == [anna])
+    #expect(!mayTell(try Self.browser(1, of: "anna")))
+
+    try users.set(user("anna", "correct horse", role: .control))
+    #expect(mayTell(anna))
+    try users.set(user("anna", "another horse"))
+    #expect(!mayTell(anna))
+    try users.set(user("anna", "correct horse"))
+    #expect(mayTell(anna))
+    try users.set(user("anna", "correct horse", role: .read))
+    #expect(!mayTell(anna))
+    users.remove(try UserName("anna"))
+    #expect(!mayTell(anna))
+    _ = try tokens.make(for: UserName("wall"), role: .view)
+    #expect(!mayTell(wall))
+    try phones.remove(UserName("bert"))
+    #expect(!mayTell(bert))
+    _ = try phones.add(UserName("bert"), code: phones.makeCode(.view))
+    #expect(!mayTell(bert))
   }
 
   @Test func `Browsers that are dropped are gone at once, and from the file soon`() throws {

@@ -95,6 +95,44 @@ import Testing
     let codes = result.outputText.split(separator: "\n")
     #expect(codes.count == 500 && codes.count { $0 == "200" } == 8 && codes.count { $0 == "429" } == 492)
     #expect(try Self.endpoints(server).count == 8)
+    // Beyond the first ones nothing is looked at before its time, and the answer names it.
+    let pattern = /retry-after: (\d+)/.ignoresCase()
+    let delays = try (600..<604).compactMap { number in
+      let refused = try server.curl(server.basic + ["-d", Self.body("https://push.example.net/\(number)")], Self.path)
+      #expect(refused.status == 429)
+      return refused.headers.firstMatch(of: pattern).flatMap { Int($0.1) }
+    }
+    #expect(!delays.isEmpty && delays.allSatisfy { (1...6).contains($0) }, "\(delays)")
+    // A page that is opened again is not counted.
+    for _ in 0..<20 {
+      let again = try server.curl(server.basic + ["-d", Self.body("https://push.example.net/0")], Self.path)
+      #expect(again.status == 200)
+    }
+  }
+
+  @Test func `All browsers of a log-in are removed at once, and those of everyone by who has control`() throws {
+    let server = try NetworkControl()
+    try NetworkControl.addUser("eve", "another horse", role: "view", in: server.served.directory)
+    try server.readAgain()
+    let eve = ["-u", "eve:another horse"]
+    for (login, number) in [(eve, 1), (eve, 2), (server.basic, 3), (server.basic, 4)] {
+      let added = try server.curl(login + ["-d", Self.body("https://push.example.net/\(number)")], Self.path)
+      #expect(added.status == 200)
+    }
+    func remove(_ login: [String], _ body: String) throws -> Int {
+      try server.curl(login + ["-X", "DELETE", "-d", body], Self.path).status
+    }
+    #expect(try remove(eve, #"{"all":"everyone"}"#) == 403)
+    for body in [#"{"all":"mine"}"#, #"{"all":true}"#, #"{"all":"own","endpoint":"https://a/b"}"#, "{}"] {
+      #expect(try remove(eve, body) == 400, "\(body)")
+    }
+    #expect(try Self.endpoints(server).count == 4)
+    #expect(try remove(eve, #"{"all":"own"}"#) == 200)
+    #expect(
+      try Self.endpoints(server) == ["alice https://push.example.net/3", "alice https://push.example.net/4"])
+    #expect(try server.curl(eve + ["-d", Self.body()], Self.path).status == 200)
+    #expect(try remove(server.basic, #"{"all":"everyone"}"#) == 200)
+    #expect(try Self.endpoints(server).isEmpty)
   }
 
   @Test func `A phone that is shut out is told of nothing more, and kill -9 loses no browser and no key`() throws {

@@ -1,0 +1,150 @@
+import CLinux
+import CMosquitto
+import Glibc
+import Platform
+
+/// The way to a connection with a broker: its addresses, the versions of MQTT, and its answer. It blocks, and so has a thread of its
+/// own, which ``MosquittoClient/prepareThread()`` has prepared.
+struct MQTTOpening {
+  /// The end of an attempt.
+  enum Result {
+    case open(MosquittoClient, MosquittoClient.Version)
+    /// The broker does not want the connection.
+    case refused(String)
+    case failed(ExchangeError)
+  }
+
+  private let configuration: MQTTConfiguration
+  /// The time from the first packet to the broker's answer.
+  private let patience: Duration
+  /// The descriptor that can be read once the attempt is to end; -1 for none.
+  private let stop: CInt
+
+  init(_ configuration: MQTTConfiguration, patience: Duration, stop: CInt) {
+    (self.configuration, self.patience, self.stop) = (configuration, patience, stop)
+  }
+
+  /// Connects to the broker by each family of its addresses in turn, until it answers: by MQTT 5, and by MQTT 3.1.1 if it does not
+  /// speak that.
+  ///
+  /// - Parameters:
+  ///   - identifier: the client's name at the broker.
+  ///   - will: nil for none.
+  func open(_ identifier: String, _ will: MosquittoClient.Will?) -> Result {
+    let target = configuration.target
+    var failure = ExchangeError.system("its name has no address")
+    var families: [Bool] = []
+    do throws(ExchangeError) {
+      for address in try ResolvedAddress.all(of: target.host, port: target.port, by: .now() + patience)
+      where !families.contains(address.isIPv6) { families.append(address.isIPv6) }
+    } catch {
+      failure = error
+    }
+    for isIPv6 in families {
+      for version in [MosquittoClient.Version.five, .threeOneOne] {
+        do throws(ExchangeError) {
+          let client = try MosquittoClient(configuration, identifier: identifier, will: will, version: version)
+          try client.connect(to: target, isIPv6: families.count > 1 ? isIPv6 : nil)
+          switch try answer(to: client, version) {
+          case .accepted: return .open(client, version)
+          case .refused(let reason): return .refused(reason)
+          case .otherVersion: continue
+          }
+        } catch .stopped {
+          return .failed(.stopped)
+        } catch {
+          failure = error
+        }
+        break
+      }
+    }
+    return .failed(failure)
+  }
+
+  /// A broker's answer to a connection.
+  private enum Answer {
+    case accepted
+    case refused(String)
+    /// It does not speak MQTT 5, or has ended the connection instead of an answer, as brokers from before it may do.
+    case otherVersion
+  }
+
+  /// Waits for the broker's answer to the connection.
+  private func answer(
+    to client: MosquittoClient, _ version: MosquittoClient.Version
+  ) throws(ExchangeError) -> Answer {
+    let deadline = Instant.now() + patience
+    var isReached = false
+    while true {
+      let now = Instant.now()
+      guard now < deadline else {
+        throw .time(isReached ? "it takes the connection and does not answer" : "it does not take the connection")
+      }
+      // libmosquitto does not say which way TLS wants to go.
+      let isInHandshake = isReached && configuration.target.isSecure
+      let limit = isInHandshake ? min(deadline, now + .milliseconds(20)) : deadline
+      do throws(ExchangeError) {
+        let isWriting = isInHandshake ? false : !isReached || client.wantsWriting
+        let isReady = try wait(client, isWriting: isWriting, until: limit)
+        // A connection that is lost within the handshake is no error to libmosquitto.
+        if isReady, !isReached || isInHandshake {
+          try Self.requireConnection(client.socket)
+          isReached = true
+        }
+        if isReady || isInHandshake { try client.advance() }
+      } catch {
+        guard version == .five, isReached, case .system = error, client.complaint == nil else { throw error }
+        return .otherVersion
+      }
+      for event in client.takeEvents() {
+        switch event {
+        case .connected: return .accepted
+        case .refused(let code):
+          let isOther = version == .five && code == nightjar_MQTT_RC_UNSUPPORTED_PROTOCOL_VERSION
+          return isOther ? .otherVersion : .refused(Self.text(ofRefusal: code))
+        case .acknowledged, .message: break
+        }
+      }
+    }
+  }
+
+  /// Waits for the socket. Returns `true` if it is ready.
+  ///
+  /// - Throws: ``ExchangeError``, as `stopped`.
+  private func wait(_ client: MosquittoClient, isWriting: Bool, until limit: Instant) throws(ExchangeError) -> Bool {
+    guard client.socket >= 0 else { throw .system("it has ended the connection") }
+    var polled = [
+      pollfd(fd: client.socket, events: Int16(POLLIN | (isWriting ? POLLOUT : 0)), revents: 0),
+      pollfd(fd: stop, events: Int16(POLLIN), revents: 0),
+    ]
+    guard nightjar_poll(&polled, UInt32(polled.count), max(0, (limit - .now()).nanoseconds)) > 0 else { return false }
+    if polled[1].revents != 0 { throw .stopped }
+    return polled[0].revents != 0
+  }
+
+  /// Checks that TCP has connected.
+  private static func requireConnection(_ socket: CInt) throws(ExchangeError) {
+    var (error, size): (CInt, socklen_t) = (0, 4)
+    guard getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size) == 0, error == 0 else {
+      throw .system("\(SystemFailure.text(error == 0 ? errno : error))")
+    }
+    // TLS has tried to write before, and has got the error in this place.
+    var address = sockaddr_storage()
+    size = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let isConnected = withUnsafeMutableBytes(of: &address) { bytes in
+      bytes.baseAddress.map { getpeername(socket, $0.assumingMemoryBound(to: sockaddr.self), &size) } == 0
+    }
+    guard isConnected else { throw .system("it does not take the connection") }
+  }
+
+  /// Returns the meaning of a code of MQTT 3.1.1 section 3.2.2.3, or of MQTT 5 section 3.2.2.2.
+  private static func text(ofRefusal code: Int) -> String {
+    switch code {
+    case 1: "it does not speak MQTT 3.1.1"
+    case 2, 133: "it refuses the client's name"
+    case 3, 136, 137: "it is not available"
+    case 4, 5, 134, 135: "it refuses the user or the password; look into the file of --mqtt-login"
+    default: "it refuses the connection with code \(code)"
+    }
+  }
+}
