@@ -295,10 +295,10 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
     last = frame.timestamp
     lastPicture = frame.arrived ?? .now()
     hasDelivered = true
+    let coded = frame.coded
     // A coded picture has no samples to measure.
-    if frame.coded != nil { return .frame(frame) }
-    pictures?.note(frame.planes, isFullRange: frame.color.isFullRange, at: lastPicture)
-    switch stillness.note(frame.planes, at: last) {
+    if coded == nil { pictures?.note(frame.planes, isFullRange: frame.color.isFullRange, at: lastPicture) }
+    switch coded.map({ stillness.note($0.bytes, at: last) }) ?? stillness.note(frame.planes, at: last) {
     case .none: break
     case .froze(let since):
       note(.frozen, since: since)
@@ -308,7 +308,7 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
       note(.live, since: last)
       events.add(.thawed(after: span))
     }
-    guard let scaler else { return .frame(frame) }
+    guard coded == nil, let scaler else { return .frame(frame) }
     return try scaler.scale(frame, orientation: camera?.orientation ?? .upright)
   }
 
