@@ -25,9 +25,15 @@ let package = Package(
     .target(name: "Media", dependencies: ["Platform"], swiftSettings: instrumented),
     .target(name: "RTP", dependencies: ["Media", "Platform"], swiftSettings: instrumented),
     .target(name: "RTSP", dependencies: ["RTP", "Platform"], swiftSettings: instrumented),
+    // What passes a camera's own H.264 on, without the encoders.
+    .target(
+      name: "Encoding", dependencies: ["Media", "Platform"],
+      sources: ["IDRSuccession.swift", "PassThroughEncoder.swift", "PassedStream.swift"],
+      swiftSettings: instrumented),
     .systemLibrary(name: "CFuzzer"),
     fuzzer("FuzzRTCP"),
     fuzzer("FuzzNetwork"),
+    fuzzer("FuzzPassedStream", ["Encoding", "Media", "Platform"]),
     fuzzer("FuzzRTSPRequest", ["RTSP"]),
     fuzzer("FuzzRTSPInterleaved", ["RTSP"]),
     fuzzer("FuzzRTSPTransport", ["RTSP", "RTP"]),

@@ -90,9 +90,11 @@ final class PassedStream {
     case .nonIDRSlice, .idrSlice: try takeSlice(unit)
     case .sequenceParameterSet:
       guard !sequence.came(elementsEqual: unit.bytes) else { return }
+      try requireNoSlice()
       try adoptSequence(unit.bytes, color)
     case .pictureParameterSet:
       guard !picture.came(elementsEqual: unit.bytes) else { return }
+      try requireNoSlice()
       try adoptPicture(unit)
     default:
       if (2...4).contains(unit.type.rawValue) { throw .unusable("it has data partitions") }
@@ -125,6 +127,15 @@ final class PassedStream {
 
   // MARK: Parameter sets
 
+  /// Refuses new parameter sets behind a slice: they begin another picture (clause 7.4.1.2.3), and would be sent before
+  /// slices that do not mean them.
+  private func requireNoSlice() throws(Fault) {
+    guard count > Self.setCount else { return }
+    sequence.forget()
+    awaitsKeyFrame = true
+    throw .damaged
+  }
+
   private func adoptSequence(_ bytes: UnsafeRawBufferPointer, _ color: ColorDescription) throws(Fault) {
     guard bytes.count <= ParameterSets.lengthLimit else {
       throw .unusable("its SPS has \(bytes.count) bytes; the limit is \(ParameterSets.lengthLimit)")
@@ -134,6 +145,8 @@ final class PassedStream {
     var passed = Array(bytes)
     let set: SequenceParameterSet
     do { set = try SequenceParameterSet(nalUnit: passed) } catch { throw .damaged }
+    // There is no level 0. Without it, the constraint flags below change no emulation prevention.
+    guard set.levelIDC > 0 else { throw .damaged }
     guard set.isProgressive else { throw .unusable("its pictures are interlaced") }
     guard set.chromaFormatIDC == 1, set.lumaBitDepth == 8, set.chromaBitDepth == 8 else {
       throw .unusable("its samples are not 8-bit 4:2:0")
@@ -154,6 +167,8 @@ final class PassedStream {
     if isUnconstrainedBaseline { passed[2] |= 0xc0 }
     do { passed = try Self.completed(passed, set, color, expectation.frameRate) } catch { throw .damaged }
     guard passed.count <= ParameterSets.lengthLimit else { throw .damaged }
+    // The PPS that is known belongs to another SPS.
+    if Int(set.identifier) != sequenceIdentifier { picture.forget() }
     sequenceIdentifier = Int(set.identifier)
     sequence.store(came: bytes, passed: passed)
   }

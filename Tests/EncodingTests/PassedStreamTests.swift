@@ -117,6 +117,31 @@ import Testing
     #expect(throws: PassedStream.Fault.damaged) { try Self.read([0, 0, 1, 0x41, 0b1_1_0_1_0_1_1_1, 0xff], by: stream) }
   }
 
+  @Test func `slices pass only with the parameter sets that they mean`() throws {
+    let clip = try CameraClip(["-profile:v", "baseline"])
+    let others = try CameraClip(["-profile:v", "baseline", "-x264-params", "sps-id=1"])
+    func unit(_ type: UInt8, of clip: CameraClip) throws -> [UInt8] {
+      try #require(clip.nalUnits(0).first { $0[0] & 0x1f == type })
+    }
+    let (set, otherSet) = (try unit(7, of: clip), try unit(7, of: others))
+    try #require(set != otherSet)
+    // Another SPS with the PPS and the slices of the first.
+    let stream = Self.stream()
+    #expect(try Self.read(clip.pictures[0], by: stream) != nil)
+    let mixed = CameraClip.buffer([otherSet, try unit(8, of: clip), try unit(5, of: clip)])
+    #expect(throws: PassedStream.Fault.damaged) { try Self.read(mixed, by: stream) }
+    let passed = try #require(try Self.read(others.pictures[0], by: stream)?.first)
+    #expect(try SequenceParameterSet(nalUnit: passed).identifier == 1)
+    // New sets behind the slices.
+    let behind = Self.stream()
+    let late = clip.pictures[0] + CameraClip.buffer([otherSet, try unit(8, of: others)])
+    #expect(throws: PassedStream.Fault.damaged) { try Self.read(late, by: behind) }
+    #expect(throws: PassedStream.Fault.damaged) { try Self.read(clip.pictures[1], by: behind) }
+    #expect(try Self.read(clip.pictures[0], by: behind)?.count == 3)
+    // The same set once more is no new one.
+    #expect(try Self.read(clip.pictures[0] + CameraClip.buffer([set]), by: behind)?.count == 3)
+  }
+
   @Test func `a parameter set has a length limit, and too many slices do not pass`() throws {
     let clip = try CameraClip()
     let stream = Self.stream()

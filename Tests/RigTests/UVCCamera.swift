@@ -22,6 +22,8 @@ final class UVCCamera {
     let keyFrameRequests: Int
     /// The bitrate that the host set for its H.264; 0 before.
     let bitrate: Int
+    /// The kind of key frame that the host asked for last: 1 for an IDR picture, 2 for one with new parameter sets.
+    let lastPictureType: Int
     /// The number of JPEGs that it damaged, and the number of pictures that it cut in half.
     let corrupted: Int
     /// See ``corrupted``.
@@ -34,6 +36,7 @@ final class UVCCamera {
     private enum CodingKeys: String, CodingKey {
       case plugged, streaming, format, number, frames, late, corrupted, shortened, sound, controls, bitrate
       case keyFrameRequests = "key_frame_requests"
+      case lastPictureType = "last_picture_type"
     }
   }
 

@@ -243,6 +243,7 @@ final class Camera {
       + "\"number\":\(stream.number),\"frames\":\(stream.framesSent),\"late\":\(stream.framesLate),"
       + "\"corrupted\":\(stream.framesDamaged),\"shortened\":\(stream.framesShortened),"
       + "\"key_frame_requests\":\(coding.keyFrameRequests),\"bitrate\":\(coding.bitrate),"
+      + "\"last_picture_type\":\(coding.lastPictureType),"
       + "\"sound\":\(sound ?? "null"),\"controls\":{\(values)}}"
   }
 }

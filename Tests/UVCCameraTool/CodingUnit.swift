@@ -6,10 +6,15 @@ struct CodingUnit {
   private static let pictureType = 0x09
   private static let bitrateLayers = 0x0e
 
+  /// The bitrates that it takes, in bits a second, and their distance.
+  private static let bitrates = (least: 100_000, most: 20_000_000, step: 1000)
+
   /// The number of key frames that were asked for.
   private(set) var keyFrameRequests = 0
   /// `dwAverageBitrate`; 0 before the host has set it.
   private(set) var bitrate = 0
+  /// `wPicType` of the last request: 1 for an IDR picture, 2 for one with new parameter sets.
+  private(set) var lastPictureType = 0
 
   /// The unit's descriptor, behind the processing unit.
   static var descriptor: [UInt8] {
@@ -36,7 +41,22 @@ struct CodingUnit {
     case .length: bytes.append(length, bytes: 2)
     case .info: bytes = [0x03]
     case .set: throw .invalidRequest
-    default: bytes = [UInt8](repeating: 0, count: length)
+    case .current: bytes = Self.value(selector, pictureType: 0, bitrate: bitrate)
+    case .minimum: bytes = Self.value(selector, pictureType: 0, bitrate: Self.bitrates.least)
+    case .maximum: bytes = Self.value(selector, pictureType: 2, bitrate: Self.bitrates.most)
+    case .resolution: bytes = Self.value(selector, pictureType: 1, bitrate: Self.bitrates.step)
+    case .initial: bytes = Self.value(selector, pictureType: 0, bitrate: 0)
+    }
+    return bytes
+  }
+
+  /// wLayerID and wPicType, or wLayerID, dwPeakBitrate and dwAverageBitrate.
+  private static func value(_ selector: Int, pictureType type: Int, bitrate: Int) -> [UInt8] {
+    var bytes: [UInt8] = [0, 0]
+    if selector == pictureType {
+      bytes.append(type, bytes: 2)
+    } else {
+      for _ in 0..<2 { bytes.append(bitrate, bytes: 4) }
     }
     return bytes
   }
@@ -50,6 +70,7 @@ struct CodingUnit {
     }
     guard let type = bytes.number(at: 2, bytes: 2), type <= 2 else { throw .outOfRange }
     keyFrameRequests += 1
+    lastPictureType = type
     return type > 0
   }
 }

@@ -18,6 +18,8 @@ final class PictureSource {
   private let coded: [H264Clip]
   /// The next access unit of the H.264.
   private var next = 0
+  /// The access unit that was drawn last, and for which picture; nil after a start.
+  private var drawn: (number: Int, unit: Int)?
   private var awaitsKeyFrame = false
   /// Of YUYV, by the format's index.
   private var backgrounds: [Int: [ArraySlice<UInt8>]] = [:]
@@ -55,23 +57,28 @@ final class PictureSource {
   deinit { memory.deallocate() }
 
   /// Begins the H.264 anew, as an encoder does when a stream starts.
-  func restart() { (next, awaitsKeyFrame) = (0, false) }
+  func restart() { (next, awaitsKeyFrame, drawn) = (0, false, nil) }
 
   /// Makes the next access unit of the H.264 a key frame.
   func requestKeyFrame() { awaitsKeyFrame = true }
 
-  /// Makes picture `number` the one in ``picture``. Of H.264 it is the next access unit, whatever the number.
+  /// Makes picture `number` the one in ``picture``. Of H.264 it is the next access unit, or
+  /// the same one for the same number.
   ///
   /// - Returns: The picture's number in its clip.
   func draw(_ number: Int, of format: CameraFormat, damage: JPEGDamage?) -> Int {
     switch format.coding {
     case .h264:
       let clip = coded[format.index - 1]
-      while awaitsKeyFrame, !clip.isKeyFrame[next] { next = (next + 1) % clip.units.count }
-      awaitsKeyFrame = false
-      defer { next = (next + 1) % clip.units.count }
-      clip.units[next].withUnsafeBytes { fill($0) }
-      return next
+      if drawn?.number != number {
+        while awaitsKeyFrame, !clip.isKeyFrame[next] { next = (next + 1) % clip.units.count }
+        awaitsKeyFrame = false
+        drawn = (number, next)
+        next = (next + 1) % clip.units.count
+      }
+      let unit = drawn?.unit ?? next
+      clip.units[unit].withUnsafeBytes { fill($0) }
+      return unit
     case .yuyv:
       guard let pictures = backgrounds[format.index] else { return number }
       pictures[number % pictures.count].withUnsafeBytes { fill($0) }

@@ -37,6 +37,8 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
   let wakeUp: Interrupt
   /// The reason why the camera is present but not open, and the remark for viewers; nil if there is none.
   let obstacle = Mutex<(words: String, remark: String)?>(nil)
+  /// `true` if the last attempt found no camera, not even one that cannot be opened.
+  let isAbsent = Atomic(false)
   let events: EventQueue<CameraEvent>
   let setting: Mutex<Setting>
 
@@ -123,6 +125,7 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
   private func search(_ order: consuming Order) {
     // Opened before the first attempt, so that no event between the two is missed.
     let devices = openDeviceEvents()
+    isAbsent.store(false, ordering: .relaxed)
     // If the slow camera fails here, the loop below opens it again and reports the reason.
     if let camera = order.lost, order.keeps, (try? begins(camera)) == true { return deliver(camera) }
     order.lost?.stop()
@@ -138,7 +141,9 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
         backOff.reset()
         refusedSince = nil
         obstacle.withLock { $0 = nil }
+        isAbsent.store(true, ordering: .relaxed)
       } catch {
+        isAbsent.store(false, ordering: .relaxed)
         let since = refusedSince ?? .now()
         refusedSince = since
         if Instant.now() - since >= Self.tellingDelay { tell(error) }

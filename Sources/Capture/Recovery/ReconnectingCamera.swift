@@ -71,6 +71,7 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
   private var hadCamera: Bool
   /// The changes between the camera's own H.264 and samples; nil if no encoder passes H.264 on.
   private var exchange: CodingExchange?
+  private var exchangedPath = ""
 
   /// Creates a source for a `camera` that is open but not started.
   ///
@@ -261,7 +262,11 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
       return try handOn(picture)
     }
     if exchange?.isOverdue() == true {
-      note(.waiting, since: lastPicture)
+      if search.isAbsent.load(ordering: .relaxed) {
+        noteLoss(CaptureError.disconnected(path: exchangedPath))
+      } else {
+        note(.waiting, since: lastPicture)
+      }
       state.withLock { $0.exchanged = nil }
     }
     let (condition, orientation) = state.withLock { ($0.condition, $0.orientation) }
@@ -290,10 +295,10 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
     last = frame.timestamp
     lastPicture = frame.arrived ?? .now()
     hasDelivered = true
+    let coded = frame.coded
     // A coded picture has no samples to measure.
-    if frame.coded != nil { return .frame(frame) }
-    pictures?.note(frame.planes, isFullRange: frame.color.isFullRange, at: lastPicture)
-    switch stillness.note(frame.planes, at: last) {
+    if coded == nil { pictures?.note(frame.planes, isFullRange: frame.color.isFullRange, at: lastPicture) }
+    switch coded.map({ stillness.note($0.bytes, at: last) }) ?? stillness.note(frame.planes, at: last) {
     case .none: break
     case .froze(let since):
       note(.frozen, since: since)
@@ -303,7 +308,7 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
       note(.live, since: last)
       events.add(.thawed(after: span))
     }
-    guard let scaler else { return .frame(frame) }
+    guard coded == nil, let scaler else { return .frame(frame) }
     return try scaler.scale(frame, orientation: camera?.orientation ?? .upright)
   }
 
@@ -318,21 +323,28 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
   ///
   /// - Parameter keeps: `true` if the camera is only slow to start and continues.
   private func lose(_ error: any Error, _ search: CameraSearch<Finder>, keeps: Bool = false) {
-    let lost = camera
-    for event in lost?.takeEvents() ?? [] { events.add(event) }
-    camera = nil
-    scaler = nil
-    stillness.restart()
-    state.withLock { state in
-      state.camera = nil
-      state.condition.state = keeps ? .waiting : Self.state(after: error)
-      state.condition.since = lastPicture
-      state.condition.losses += 1
-    }
-    events.add(.lost(reason: "\(error)"))
-    exchange?.noteLoss(orientation: state.withLock { $0.orientation }, isWatched: setting.demand?.isWatched == true)
+    let lost = release()
+    noteLoss(error, keeps: keeps)
     bridge.begin(after: last)
     search.begin(losing: lost, keeps: keeps)
+  }
+
+  /// Tells that the camera is lost. The search may be under way already, for another coding.
+  private func noteLoss(_ error: any Error, keeps: Bool = false) {
+    note(keeps ? .waiting : CameraState(after: error), since: lastPicture)
+    state.withLock { $0.condition.losses += 1 }
+    events.add(.lost(reason: "\(error)"))
+    exchange?.noteLoss(orientation: state.withLock { $0.orientation }, isWatched: setting.demand?.isWatched == true)
+  }
+
+  /// Takes the camera out of the stream, and returns it.
+  private func release() -> Camera? {
+    defer { camera = nil }
+    for event in camera?.takeEvents() ?? [] { events.add(event) }
+    scaler = nil
+    stillness.restart()
+    state.withLock { $0.camera = nil }
+    return camera
   }
 
   /// Has the camera opened again, for samples or for its own H.264, if the present ones do not serve.
@@ -343,14 +355,9 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
         isCoded: present.format.pixelFormat == .h264, orientation: orientation,
         isWatched: setting.demand?.isWatched == true) == true
     else { return }
-    for event in present.takeEvents() { events.add(event) }
-    camera = nil
-    scaler = nil
-    stillness.restart()
-    state.withLock {
-      $0.camera = nil
-      $0.exchanged = present.orientation
-    }
+    state.withLock { $0.exchanged = present.orientation }
+    exchangedPath = present.devicePath ?? "the camera"
+    _ = release()
     // Placeholders come only if the change takes longer than a viewer's patience.
     bridge.begin(after: .now() + CodingExchange.patience)
     search.begin(losing: present, keeps: false)
@@ -388,13 +395,5 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
     }
     events.add(.found(name: found.name, isFirst: !hadCamera, after: now - since))
     hadCamera = true
-  }
-
-  private static func state(after error: any Error) -> CameraState {
-    switch error as? CaptureError {
-    case .disconnected: .disconnected
-    case .stalled: .stalled
-    default: error is UnusableCamera ? .stalled : .failed
-    }
   }
 }

@@ -7,11 +7,17 @@ package import Platform
 /// Some words of each picture are sampled, spread over it. Only if those are unchanged, one strip of the picture is
 /// compared whole, another strip each time. So a working camera costs some hundred words per picture. Before the
 /// detector reports anything, it has compared every bit twice.
+///
+/// Of a picture that the camera coded, its length and some words are sampled. Even a still scene gives other bits for each
+/// picture (`frame_num`, `idr_pic_id`), so equal ones mean that the camera repeats a picture. An encoder that goes on
+/// coding one picture of its sensor is not noticed.
 package struct StillnessDetector {
   /// The time without a change after which the picture counts as frozen.
   static let patience = Duration.seconds(10)
   /// The number of 8-byte words sampled in each picture, two thirds of them luma.
   static let sampleCount = 384
+  /// The number of words sampled at the beginning of a coded picture, and of those behind them at most.
+  static let codedSampleCount = 32
   /// The number of strips of a picture: a prime, so that a periodic change cannot hide.
   static let stripCount = 17
 
@@ -58,6 +64,18 @@ package struct StillnessDetector {
     return .froze(since: start)
   }
 
+  /// Examines the next picture, coded by the camera, taken at `time`.
+  package mutating func note(_ coded: UnsafeRawBufferPointer, at time: Instant) -> Change {
+    let sampled = Self.sample(coded)
+    guard sampled == samples, let start = since else {
+      samples = sampled
+      return change(at: time)
+    }
+    guard !isFrozen, time - start >= Self.patience else { return .none }
+    isFrozen = true
+    return .froze(since: start)
+  }
+
   private mutating func change(at time: Instant) -> Change {
     let former = since
     since = time
@@ -65,6 +83,21 @@ package struct StillnessDetector {
     guard isFrozen, let former else { return .none }
     isFrozen = false
     return .thawed(after: time - former)
+  }
+
+  /// Returns a hash of the length, and of some words: the first ones, where the headers are, the last ones, and others
+  /// between them. A short picture is hashed whole.
+  private static func sample(_ coded: UnsafeRawBufferPointer) -> UInt64 {
+    var hash = mix(0, UInt64(coded.count))
+    let words = coded.count / 8
+    guard words > 0 else { return coded.reduce(hash) { mix($0, UInt64($1)) } }
+    let step = max(1, words / codedSampleCount)
+    var word = 0
+    while word < words {
+      hash = mix(hash, coded.loadUnaligned(fromByteOffset: word * 8, as: UInt64.self))
+      word += word < codedSampleCount ? 1 : step
+    }
+    return mix(hash, coded.loadUnaligned(fromByteOffset: coded.count - 8, as: UInt64.self))
   }
 
   /// Returns a hash of some words, spread over the picture.

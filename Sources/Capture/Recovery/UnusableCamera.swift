@@ -24,3 +24,15 @@ struct UnusableCamera: Failure {
   /// The kind of the failure.
   var kind: FailureKind { .unavailable }
 }
+
+extension CameraState {
+  /// Creates the state of a camera after `error`.
+  init(after error: any Error) {
+    self =
+      switch error as? CaptureError {
+      case .disconnected: .disconnected
+      case .stalled: .stalled
+      default: error is UnusableCamera ? .stalled : .failed
+      }
+  }
+}

@@ -11,6 +11,7 @@ import Testing
 @Suite struct ReconnectingCameraTests {
   private static let size = PictureSize(width: 96, height: 64)
   private static let lost = CaptureError.disconnected(path: "/dev/video9")
+  private static let busy = CaptureError.refused(path: "/dev/video9", call: "VIDIOC_S_FMT", errorNumber: EBUSY)
 
   /// A source and what stands behind it.
   private final class Rig {
@@ -95,6 +96,48 @@ import Testing
         return false
       }, "\(events)")
     #expect(events.contains(.warning("odd: second")))
+  }
+
+  @Test func `a camera that is unplugged while its coding changes is told as lost, and found again`() throws {
+    let rig = try Rig()
+    // The camera delivers samples, and shall code again at once.
+    rig.source.passOn(by: PassThrough(needsSamples: true, returnDelay: .milliseconds(50)) { _ in })
+    try rig.source.start()
+    defer { rig.source.stop() }
+    _ = try Self.shots(200, of: rig.source, until: Self.isPlaceholder)
+    #expect(eventually { rig.finder.looks.load(ordering: .relaxed) > 0 })
+    // A placeholder comes when the patience with the change is over, and the next look finds nothing at the latest.
+    var shots: [Shot] = []
+    for _ in 0..<100 where rig.source.condition?.losses == 0 { shots += try Self.shots(1, of: rig.source) }
+    #expect(shots.allSatisfy(Self.isPlaceholder))
+    #expect(rig.source.condition?.state == .disconnected)
+    #expect(rig.source.condition?.losses == 1)
+    _ = try Self.shots(20, of: rig.source)
+    let events = rig.source.takeEvents()
+    #expect(events == [.lost(reason: "the camera: the camera was unplugged")], "\(events)")
+
+    let second = try ScriptedCamera("second")
+    rig.finder.finding.withLock { $0 = .camera(second) }
+    _ = try Self.shots(300, of: rig.source) { !Self.isPlaceholder($0) }
+    #expect(rig.source.condition?.reopenings == 1)
+    #expect(
+      rig.source.takeEvents().contains {
+        if case .found("second", false, _) = $0 { return true }
+        return false
+      })
+  }
+
+  @Test func `a camera whose coding changes is not lost, however long it takes`() throws {
+    let rig = try Rig()
+    rig.source.passOn(by: PassThrough(needsSamples: true, returnDelay: .milliseconds(50)) { _ in })
+    // It is there, and does not open.
+    rig.finder.finding.withLock { $0 = .failure(Self.busy) }
+    try rig.source.start()
+    defer { rig.source.stop() }
+    _ = try Self.shots(200, of: rig.source, until: Self.isPlaceholder)
+    _ = try Self.shots(30, of: rig.source)
+    #expect(rig.source.condition?.state == .waiting)
+    #expect(rig.source.condition?.losses == 0)
   }
 
   @Test func `without placeholders the camera's failure ends the stream`() throws {

@@ -1,3 +1,4 @@
+import Foundation
 import Glibc
 import Media
 import Platform
@@ -33,6 +34,50 @@ import Testing
     var thawed: [Int] = []
     for number in 400..<500 where detector.note(frame.planes, at: Self.time(number)) != .none { thawed.append(number) }
     #expect(thawed.count == 1 && thawed[0] < 420, "\(thawed)")
+  }
+
+  @Test(arguments: [5, 40, 700, 90_000])
+  func `a coded picture that is repeated is frozen after ten seconds, and another one moves`(length: Int) {
+    var generator = SeededGenerator(seed: 4)
+    var bytes = (0..<length).map { _ in UInt8.random(in: 0...255, using: &generator) }
+    var detector = StillnessDetector()
+    func note(_ number: Int) -> StillnessDetector.Change {
+      bytes.withUnsafeBytes { detector.note($0, at: Self.time(number)) }
+    }
+    for number in 0..<300 { #expect(note(number) == .none) }
+    #expect(note(300) == .froze(since: Self.time(0)))
+    #expect(note(301) == .none)
+    // The headers are at the beginning.
+    bytes[min(length - 1, 9)] ^= 1
+    #expect(note(302) == .thawed(after: Self.time(302) - Self.time(0)))
+    bytes.append(0)
+    for number in 303..<602 { #expect(note(number) == .none) }
+    #expect(note(603) == .froze(since: Self.time(303)))
+  }
+
+  @Test func `what an encoder makes of a still picture is not frozen`() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("still.h264")
+    let made = try Subprocess.run(
+      [
+        "ffmpeg", "-nostdin", "-v", "error", "-f", "lavfi", "-i", "color=gray:s=320x240:r=30", "-frames:v", "400",
+        "-c:v", "libx264", "-preset", "ultrafast", "-tune", "zerolatency", "-g", "60", "-bsf:v",
+        "h264_metadata=aud=insert", "-f", "h264", "-y", path,
+      ], in: directory)
+    try #require(made.status == 0, "\(made.error)")
+    let stream = try [UInt8](Data(contentsOf: URL(fileURLWithPath: path)))
+    var pictures: [[UInt8]] = []
+    stream.withUnsafeBytes {
+      AnnexB.forEachNALUnit(in: $0) { unit in
+        if unit.type == .accessUnitDelimiter { pictures.append([]) }
+        pictures[pictures.count - 1] += unit.bytes
+      }
+    }
+    try #require(pictures.count == 400)
+    var detector = StillnessDetector()
+    for (number, picture) in pictures.enumerated() {
+      #expect(picture.withUnsafeBytes { detector.note($0, at: Self.time(number)) } == .none, "\(number)")
+    }
   }
 
   /// Wherever the one bit is that changes now and then: no place is left out.

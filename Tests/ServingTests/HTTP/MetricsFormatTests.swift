@@ -111,7 +111,7 @@ import Testing
     let unasked = Set(Metric.allCases).subtracting(asked)
     let spare: Set<Metric> = [
       .keyFrames, .thermalState, .rtspRequests, .rtspRequestsRefused, .processVirtualMemory, .processDescriptors,
-      .processDescriptorLimit, .pictures, .picturesSkipped, .mp3Frames, .mp3Skipped, .effort, .passed,
+      .processDescriptorLimit, .pictures, .picturesSkipped, .mp3Frames, .mp3Skipped,
     ]
     #expect(unasked == spare)
   }
