@@ -1,4 +1,4 @@
-import Delivery
+package import Delivery
 import HTTPTypes
 import Hummingbird
 import Platform
