@@ -21,7 +21,7 @@ import Platform
 /// One run. The input's first byte chooses the profile. After it come pictures: a byte of ``Action``, two bytes of length, and the
 /// camera's bytes.
 final class Session: AccessUnitSink {
-  /// What happens with a picture.
+  /// The fate of a picture.
   struct Action: OptionSet {
     let rawValue: UInt8
     /// A picture before it is lost.

@@ -3,7 +3,7 @@ import TLS
 
 /// The mark of a log-in: another one after each change of the password or token, and of no use to log in.
 ///
-/// What a log-in has left behind, and has no connection, is recognized by it.
+/// The mark by which what a log-in has left behind, and has no connection, is recognized.
 package struct LoginMark: Hashable, Sendable {
   /// The mark in 22 characters of Base64 for URLs.
   package let text: String

@@ -148,7 +148,7 @@ struct PushEndRequest: ControlRequest {
   /// The browsers that are removed.
   enum Meaning: Hashable {
     case endpoint(String)
-    /// Those of this log-in.
+    /// The browsers of this log-in.
     case own
     case everyone
   }

@@ -11,7 +11,7 @@ struct Requester: Sendable {
   /// The part of the log-in that the host keeps; nil if the requester has not logged in.
   private let login: Login?
 
-  /// What the host keeps of a log-in.
+  /// The part of a log-in that the host keeps.
   private enum Login {
     case user(UsersFile.User)
     case token(hash: [UInt8])
