@@ -226,7 +226,7 @@
         let status = try KernelFile.text("/proc/\(task)/status")
         let stat = try KernelFile.text("/proc/\(task)/stat").split(separator: " ")
         let sleeps = status.split(separator: "\n").filter { $0.hasPrefix("voluntary_ctxt_switches") }.map(String.init)
-        return sleeps + stat[13...14].map(String.init)
+        return sleeps + stat[13...14].map(String.init) + [String(stat[2])]
       }
       var before: [String] = []
       // It has to fall asleep first.
@@ -235,13 +235,14 @@
           defer { usleep(50_000) }
           let now = try figures()
           defer { before = now }
-          return now == before
+          // What waits for a processor has not fallen asleep.
+          return now == before && now.last == "S"
         })
       for _ in 0..<20 {
         try turning.encode(1, Self.landscape)
         usleep(25_000)
       }
-      #expect(before.count == 3)
+      #expect(before.count == 4)
       #expect(try figures() == before)
       encoder.stop()
     }

@@ -53,12 +53,17 @@ import Testing
       liveAfter.append((live ?? .infinity) - back)
       sleep(1)
       memory.append(stream.residentKilobytes)
+      // What the questions before had open is closed a moment later.
+      if let first = descriptors.first { _ = eventually { stream.descriptors == first } }
       descriptors.append(stream.descriptors)
     }
     let log = stream.program.errorSoFar
     let figures = try stream.finish()
     let camera = figures["camera"] as? [String: Any] ?? [:]
-    #expect(camera["losses"] as? Int == cycles && camera["reopenings"] as? Int == cycles, "\(camera)")
+    // A machine that is held up may have lost the camera besides, and says so.
+    let stalls = stream.stalls
+    #expect(log.components(separatedBy: "the camera was unplugged").count - 1 == cycles, "\(log)")
+    #expect(camera["losses"] as? Int == cycles + stalls && camera["reopenings"] as? Int == cycles + stalls, "\(camera)")
     #expect(camera["placeholder_frames"] as? Int ?? 0 > cycles * 20)
     #expect(camera["state"] as? String == "live")
     #expect(log.contains("camera lost: ") && log.contains("the camera was unplugged") && log.contains("camera is back"))
@@ -66,8 +71,8 @@ import Testing
     #expect(stream.packets.sequenceGaps == 0 && stream.packets.sourceCount == 1)
     // Three frame intervals are the goal; ten times that for a machine that is busy.
     let steps = stream.packets.steps(since: 0)
-    #expect(steps.shortest > 0 && steps.longest < 1, "\(steps)")
-    #expect(placeholderAfter.allSatisfy { $0 < 1 }, "\(placeholderAfter)")
+    #expect(steps.shortest > 0 && steps.longest < 1 + stream.heartbeat.longestPause, "\(steps)")
+    #expect(placeholderAfter.allSatisfy { $0 < 1 + stream.heartbeat.longestPause }, "\(placeholderAfter)")
     #expect(liveAfter.allSatisfy { $0 < 10 }, "\(liveAfter)")
     // After the first cycle nothing new is kept.
     let settled = min(2, memory.count - 1)
@@ -201,7 +206,7 @@ import Testing
     try FileManager.default.createSymbolicLink(atPath: link, withDestinationPath: try Vivid.node(0))
     #expect(stream.says("camera is there after"), "\(stream.program.errorSoFar)")
     let camera = (try stream.finish())["camera"] as? [String: Any]
-    #expect(camera?["losses"] as? Int == 0 && camera?["state"] as? String == "live")
+    #expect(camera?["losses"] as? Int == stream.stalls && camera?["state"] as? String == "live")
     #expect(stream.packets.sequenceGaps == 0)
   }
 
@@ -240,9 +245,9 @@ import Testing
       status.listing.values(of: "orientation") == ["90 degrees, sent as 360x640; encoders exchanged once"],
       "\(status.outputText)")
     let figures = try stream.finish()
-    #expect((figures["camera"] as? [String: Any])?["reopenings"] as? Int == 1)
+    #expect((figures["camera"] as? [String: Any])?["reopenings"] as? Int == 1 + stream.stalls)
     #expect(stream.packets.sequenceGaps == 0 && stream.packets.sourceCount == 1)
-    #expect(stream.packets.steps(since: 0).longest < 1)
+    #expect(stream.packets.steps(since: 0).longest < 1 + stream.heartbeat.longestPause)
   }
 
   @Test func `a node that is replaced by a file is told once, and the stream goes on`() throws {
@@ -310,7 +315,7 @@ import Testing
       sleep(2)
     }
     let steps = stream.packets.steps(since: start)
-    #expect(steps.shortest > 0 && steps.longest < 1, "\(steps)")
+    #expect(steps.shortest > 0 && steps.longest < 1 + stream.heartbeat.longestPause, "\(steps)")
     let seconds = stream.camera["seconds"] as? Double ?? -1
     #expect(seconds > 2 && seconds < 300, "\(seconds)")
     try Self.plug("bind")

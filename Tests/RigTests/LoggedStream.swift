@@ -6,6 +6,7 @@ import Testing
 final class LoggedStream {
   let program: Subprocess
   let packets: PacketLog
+  let heartbeat: Heartbeat
   let socket: String
   private let directory: TemporaryDirectory
   let figures: String
@@ -15,6 +16,7 @@ final class LoggedStream {
   /// - Parameter environment: settings of its environment, as in `A=B`.
   init(_ arguments: [String], in directory: TemporaryDirectory, environment: [String] = []) throws {
     self.directory = directory
+    heartbeat = try Heartbeat()
     packets = try PacketLog(port: try UDPPort.free())
     socket = directory.path("control")
     figures = directory.path("figures.json")
@@ -43,6 +45,9 @@ final class LoggedStream {
   func says(_ words: String, times: Int = 1, within limit: Double = 60) -> Bool {
     eventually(within: limit) { program.errorSoFar.components(separatedBy: words).count > times }
   }
+
+  /// How often it has lost its camera because the machine was held up.
+  var stalls: Int { heartbeat.stalls(in: program.errorSoFar) }
 
   /// Ends it; its figures.
   func finish() throws -> [String: Any] {

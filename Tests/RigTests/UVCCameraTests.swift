@@ -1,4 +1,5 @@
 import Foundation
+import Platform
 import TestSupport
 import Testing
 
@@ -19,20 +20,23 @@ import Testing
     let reception = try Reception.ofH264(
       [
         "--source", try #require(camera.node), "--format", format, "--size", "\(size.width)x\(size.height)", "--fps",
-        "30", "--duration", "5s", "--control", "none",
+        "30", "--control", "none",
       ], size: size, in: directory
-    ) { _ in
+    ) { program in
       let begin = try camera.state().frames
       #expect(try eventually { try camera.state().frames > begin + 20 })
       try camera.command(command)
       #expect(try eventually { isDone(try camera.state()) })
+      let end = try camera.state().frames
+      #expect(try eventually { try camera.state().frames > end + 100 })
+      program.send(SIGTERM)
     }
     let numbers = try NumberedPictures.read(reception.pictures, width: size.width, height: size.height)
     #expect(reception.isWhole, "\(reception.receiverLog) \(reception.log) \(numbers)")
-    // 150 at the full rate; a loaded machine may lose some, and then says so.
+    // More than 120 at the full rate; a loaded machine may lose some, and then says so.
     #expect(reception.pictureCount >= 50, "\(reception.log)")
     let steps = NumberedPictures.steps(numbers, modulo: modulus)
-    #expect(steps.allSatisfy { (1...30).contains($0) }, "\(numbers)")
+    #expect(steps.allSatisfy { $0 >= 1 }, "\(numbers)")
     let missing = steps.reduce(0) { $0 + $1 - 1 }
     #expect(missing <= reception.figure("frames", "dropped") + (try camera.state().late), "\(reception.log) \(numbers)")
     // What went wrong is missing in the midst, and the stream went on behind it.
@@ -179,8 +183,9 @@ import Testing
     let camera = try UVCCamera(in: directory)
     try camera.command("rate-drop")
     let node = try #require(camera.node)
-    /// Pictures that the camera saw in a second, which does not depend on who takes them.
-    func rate() throws -> Double {
+    /// The least and the most pictures that the camera saw in a second, which do not depend on who takes them; an answer of the
+    /// camera may take a while.
+    func rate() throws -> ClosedRange<Double> {
       let viewer = try Subprocess(
         ["v4l2-ctl", "-d", node, "-v", "pixelformat=MJPG,width=1280,height=720", "--stream-mmap"], in: directory)
       defer {
@@ -188,14 +193,20 @@ import Testing
         _ = try? viewer.wait(limit: 30)
       }
       #expect(try eventually { try camera.state().streaming })
-      let (first, begin) = (try camera.state().number, Date())
+      func number() throws -> (value: Int, asked: Instant, told: Instant) {
+        let asked = Instant.now()
+        return (try camera.state().number, asked, .now())
+      }
+      let first = try number()
       usleep(1_500_000)
-      return Double(try camera.state().number - first) / Date().timeIntervalSince(begin)
+      let last = try number()
+      let count = Double(last.value - first.value)
+      return count / (last.told - first.asked).seconds...count / (last.asked - first.told).seconds
     }
     let dark = try rate()
-    #expect((12...18).contains(dark))
+    #expect(dark.overlaps(12...18), "\(dark)")
     _ = try v4l2(camera, "-c", "exposure_dynamic_framerate=0", in: directory)
     let full = try rate()
-    #expect((25...35).contains(full))
+    #expect(full.overlaps(25...35), "\(full)")
   }
 }

@@ -88,21 +88,13 @@ import Testing
   @Test func `buffers that the driver marks as broken are dropped and counted, and the stream goes on`() throws {
     let directory = try TemporaryDirectory()
     let node = try Vivid.node(0)
-    let figures = directory.path("s.json")
-    let program = try Subprocess(
-      [
-        nightjarPath, "stream", "--source", node, "--to", "rtp://127.0.0.1:5004", "--sdp", directory.path("e.sdp"),
-        "--stats-json", figures,
-      ], in: directory)
-    #expect(eventually { program.log.isStreaming })
+    let stream = try LoggedStream(["--source", node], in: directory)
+    #expect(eventually { stream.program.log.isStreaming })
     try Vivid.set(node, "inject_v4l2_buf_flag_error=1", in: directory)
-    #expect(eventually { program.errorSoFar.contains("marked some as broken") }, "\(program.errorSoFar)")
-    usleep(1_500_000)
-    program.send(SIGINT)
-    let result = try program.wait(limit: 30)
-    #expect(result.status == 0, "\(result.error)")
-    let statistics = try JSONSerialization.jsonObject(with: Data(contentsOf: URL(fileURLWithPath: figures)))
-    let frames = (statistics as? [String: Any])?["frames"] as? [String: Any]
+    #expect(stream.says("marked some as broken"), "\(stream.program.errorSoFar)")
+    let before = stream.packets.units.count
+    #expect(eventually { stream.packets.units.count > before + 30 }, "\(stream.program.errorSoFar)")
+    let frames = try stream.finish()["frames"] as? [String: Any]
     let causes = frames?["dropped_by_cause"] as? [String: Int]
     #expect(causes?["driver_error"] ?? 0 >= 1)
     #expect(frames?["sent"] as? Int ?? 0 > 30)

@@ -40,11 +40,15 @@ import Testing
       #expect(eventually { stream.packets.units.last?.time ?? 0 > start + 1 })
       try camera.command("plug")
       #expect(stream.says("camera is back after", times: cycle), "\(stream.program.errorSoFar)")
-      #expect(stream.packets.steps(since: start - 0.5).longest < 1)
+      #expect(stream.packets.steps(since: start - 0.5).longest < 1 + stream.heartbeat.longestPause)
       #expect(eventually { stream.health == "200 streaming" }, "\(stream.health)")
     }
+    let log = stream.program.errorSoFar
     let figures = try Self.finish(stream)
-    #expect(figures["losses"] as? Int == 3 && figures["reopenings"] as? Int == 3, "\(figures)")
+    // A machine that is held up may have lost the camera besides, and says so.
+    let stalls = stream.stalls
+    #expect(log.components(separatedBy: "the camera was unplugged").count - 1 == 3, "\(log)")
+    #expect(figures["losses"] as? Int == 3 + stalls && figures["reopenings"] as? Int == 3 + stalls, "\(figures) \(log)")
   }
 
   @Test func `a webcam that stalls is replaced, and taken back when it delivers`() throws {
@@ -72,7 +76,8 @@ import Testing
     #expect(stream.says("picture moves again"), "\(stream.program.errorSoFar)")
     #expect(eventually { stream.health == "200 streaming" }, "\(stream.health)")
     let figures = try Self.finish(stream)
-    #expect(figures["losses"] as? Int == 0 && figures["placeholder_frames"] as? Int == 0, "\(figures)")
+    #expect(figures["losses"] as? Int == stream.stalls, "\(figures)")
+    #expect(figures["placeholder_frames"] as? Int == 0 || stream.stalls > 0, "\(figures)")
   }
 
   @Test func `a webcam that delivers nothing but damaged JPEGs has stalled, and is taken back`() throws {

@@ -123,7 +123,8 @@ import Testing
     #expect(outcome.client.contains("SRTP Extension negotiated, profile="), "\(outcome.client)")
     #expect(outcome.client.contains("Keying material: \(hex(outcome.keys))"), "\(outcome.client)")
     #expect(outcome.plaintext == Array("hello\n".utf8))
-    #expect(outcome.retransmissions == 0)
+    // Within the time of the first one none is due.
+    #expect(outcome.retransmissions == 0 || outcome.seconds > 0.15, "\(outcome.seconds) s")
   }
 
   @Test func `large flights go in datagrams that fit, and a ClientHello may come in several`() throws {

@@ -22,7 +22,11 @@ package func withLoopbackAddress<Result>(
 package func loopbackSocket(port: UInt16) throws -> Int32 {
   let socket = Glibc.socket(AF_INET, Int32(SOCK_DGRAM.rawValue), 0)
   var size: Int32 = 8 << 20
-  setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+  let length = socklen_t(MemoryLayout<Int32>.size)
+  // Root's may be larger than others' may.
+  if setsockopt(socket, SOL_SOCKET, SO_RCVBUFFORCE, &size, length) != 0 {
+    setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, length)
+  }
   var patience = timeval(tv_sec: 0, tv_usec: 200_000)
   setsockopt(socket, SOL_SOCKET, SO_RCVTIMEO, &patience, socklen_t(MemoryLayout<timeval>.size))
   guard withLoopbackAddress(port, { bind(socket, $0, $1) }) == 0 else {

@@ -258,7 +258,11 @@ package final class DatagramPair {
         try InternetAddress(host, first + 1).bind(control)
         for socket in [media, control] {
           var size: Int32 = 8 << 20
-          setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, socklen_t(MemoryLayout<Int32>.size))
+          let length = socklen_t(MemoryLayout<Int32>.size)
+          // Root's may be larger than others' may.
+          if setsockopt(socket, SOL_SOCKET, SO_RCVBUFFORCE, &size, length) != 0 {
+            setsockopt(socket, SOL_SOCKET, SO_RCVBUF, &size, length)
+          }
           _ = fcntl(socket, F_SETFL, O_NONBLOCK)
         }
         (self.port, self.media, self.control) = (first, media, control)

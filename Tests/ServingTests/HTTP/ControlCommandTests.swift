@@ -191,8 +191,9 @@ import Testing
       [
         "python3", "-c",
         """
-        import socket, sys
-        s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen()
+        import os, socket, sys
+        s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1] + ".new"); s.listen()
+        os.rename(sys.argv[1] + ".new", sys.argv[1])
         c, _ = s.accept(); c.recv(4096)
         try: c.sendall(\(answer))
         except OSError: pass
@@ -201,7 +202,6 @@ import Testing
     defer { server.send(SIGKILL) }
     var file = stat()
     #expect(eventually { lstat(socket, &file) == 0 })
-    usleep(100_000)
     let result = try Subprocess.run([nightjarPath, "ctl", "status", "--socket", socket], in: directory)
     #expect(result.status == 74, "\(result.error)")
     #expect(result.error.contains(reason), "\(result.error)")

@@ -168,7 +168,7 @@
     }
 
     @Test func `a player that starts again on the ports of one that died is alone there`() throws {
-      let camera = try ServedCamera { $0.sessionSeconds = 2 }
+      let camera = try ServedCamera { $0.sessionSeconds = 5 }
       let ports = try DatagramPair()
       let first = try camera.client()
       _ = try first.play(ports.transport)
@@ -180,7 +180,7 @@
       _ = ports.drain(control: true)
       var packets: [Data] = []
       // Longer than the first one's session would live.
-      for _ in 0..<10 {
+      for _ in 0..<22 {
         usleep(300_000)
         packets += ports.drain()
         #expect(try second.request("GET_PARAMETER", nil, ["Session: \(session)"]).status == 200)

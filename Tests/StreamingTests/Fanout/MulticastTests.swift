@@ -116,7 +116,7 @@ import Testing
     let word = (0..<4).map { UInt8(truncatingIfNeeded: source >> (24 - 8 * UInt64($0))) }
     control.send([0x81, 206, 0, 2, 0, 0, 0xab, 0xcd] + word)
     #expect(eventually { encoder.keyFrames.count == before + 1 })
-    #expect(figures().feedback.pictureLosses == 1 && figures().lastHeard != nil)
+    #expect(eventually { figures().feedback.pictureLosses == 1 && figures().lastHeard != nil })
   }
 
   // What leaves by the loopback interface comes back in any case.

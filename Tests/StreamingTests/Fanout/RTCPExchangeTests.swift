@@ -167,9 +167,9 @@ import Testing
     let made = encoder.keyFrames.filter { $0 >= begin }
     #expect(made.count >= 3)
     #expect(Double(made.count) <= (Instant.now() - begin).seconds * 2 + 1, "\(made.count)")
-    for (one, next) in zip(made, made.dropFirst()) {
-      // Granted half a second apart; made with the next frame.
-      #expect(next - one > .milliseconds(300), "\((next - one).milliseconds) ms")
+    for (index, time) in made.enumerated() {
+      // Granted half a second apart; made with the next frame, which may be late, but never early.
+      #expect(Double(index) <= (time - begin).seconds * 2 + 1, "\(index) in \((time - begin).milliseconds) ms")
     }
   }
 
@@ -263,8 +263,9 @@ import Testing
     let span = (Instant.now() - begin).seconds
     let figures = running.pipeline.statistics
     let frames = figures.destinations[1].frames - figuresBefore.destinations[1].frames
-    // 30 a second, if the machine is not too busy for its own camera; all that were encoded have left.
-    #expect(frames >= Int(span * 3) && figures.sent >= figures.encoded - 3)
+    // 30 a second, if the machine is not too busy for its own camera; all that were encoded leave.
+    #expect(frames >= Int(span * 3))
+    #expect(eventually { running.pipeline.statistics.sent >= figures.encoded })
     #expect(figures.destinations[1].framesDropped == 0 && figures.destinations[0].framesDropped == 0)
     let feedback = figures.destinations[0].feedback
     #expect(feedback.datagrams > 0 && feedback.refused > 0)

@@ -43,6 +43,8 @@ import Testing
     let isPresent = Mutex(true)
     /// The calls that are still allowed; the others wait.
     let allowed = Atomic(0)
+    /// `true` once a call waits, so that the stage has counted those before.
+    let isWaiting = Atomic(false)
     let stopped: Interrupt
 
     init() throws { stopped = try Interrupt() }
@@ -57,10 +59,12 @@ import Testing
     func end() {}
 
     func fill(_ timeline: SoundTimeline, patience: Duration) -> Bool {
-      while allowed.load(ordering: .relaxed) == 0 {
+      while allowed.load(ordering: .acquiring) == 0 {
+        isWaiting.store(true, ordering: .releasing)
         guard stopped.wait(until: .now() + Duration.milliseconds(1)) else { return false }
       }
-      allowed.subtract(1, ordering: .relaxed)
+      isWaiting.store(false, ordering: .releasing)
+      allowed.subtract(1, ordering: .releasing)
       let sample = sample.withLock { $0 }
       let block = [Int16](repeating: sample, count: 4800)
       block.withUnsafeBufferPointer { timeline.append($0) }
@@ -70,7 +74,7 @@ import Testing
     /// Lets that many seconds go by.
     func pass(seconds: Int) {
       allowed.add(10 * seconds, ordering: .relaxed)
-      while allowed.load(ordering: .relaxed) > 0, !stopped.hasFired() {
+      while allowed.load(ordering: .acquiring) > 0 || !isWaiting.load(ordering: .acquiring), !stopped.hasFired() {
         _ = stopped.wait(until: .now() + Duration.milliseconds(1))
       }
     }

@@ -1,0 +1,44 @@
+import Foundation
+import Platform
+import Synchronization
+import Testing
+
+/// A thread that does nothing but measure how long it is kept from running: a machine that is held up keeps the program from
+/// running as long.
+final class Heartbeat {
+  private final class State: Sendable {
+    let longest = Mutex(0.0)
+    let isOver = Atomic(false)
+  }
+
+  private let state: State
+  private let thread: NamedThread
+
+  /// Begins to measure.
+  init() throws {
+    let state = State()
+    self.state = state
+    thread = try NamedThread("heartbeat") {
+      var last = Instant.now()
+      while !state.isOver.load(ordering: .relaxed) {
+        usleep(50_000)
+        let now = Instant.now()
+        let pause = (now - last).seconds - 0.05
+        state.longest.withLock { $0 = max($0, pause) }
+        last = now
+      }
+    }
+  }
+
+  deinit { state.isOver.store(true, ordering: .relaxed) }
+
+  /// The longest time so far that it was kept from running, in seconds.
+  var longestPause: Double { state.longest.withLock { $0 } }
+
+  /// How often a log has lost its camera for want of pictures, which may happen only where the machine was held up.
+  func stalls(in log: String) -> Int {
+    let count = log.components(separatedBy: "no picture for 2 seconds").count - 1
+    #expect(count == 0 || longestPause > 0.5, "held up for \(longestPause) s: \(log)")
+    return count
+  }
+}
