@@ -45,6 +45,16 @@ import Testing
     /// The present reductions.
     func adaptation() throws -> [String: Any] { try status()?["adaptation"] as? [String: Any] ?? [:] }
 
+    /// Waits until three more pictures have left, the last of which at least is of after the call.
+    func waitForPictures() throws {
+      func sent() throws -> Int { (try status()?["frames"] as? [String: Any])?["sent"] as? Int ?? 0 }
+      let before = try sent()
+      try #require(try eventually(within: 90) { try sent() >= before + 3 }, "\(program.errorSoFar)")
+    }
+
+    /// What the encoder is told to take.
+    func bitrate() throws -> Int? { (try status()?["encoder"] as? [String: Any])?["bitrate"] as? Int }
+
     func wait(for state: String) throws {
       let hasCome = try eventually(within: 90) { try adaptation()["thermal_state"] as? String == state }
       try #require(hasCome, "\(program.errorSoFar)")
@@ -66,15 +76,16 @@ import Testing
     let stream = try Stream(
       ["--size", "1600x900", "--bitrate", "2M", "--no-load-adaptation", "--to", "rtp://127.0.0.1:\(recorder.port)"])
     #expect(try stream.adaptation()["bitrate_share"] as? Double == 1)
+    try stream.waitForPictures()
     try stream.heat("82000")
     try stream.wait(for: "serious")
-    let serious = try #require(try stream.status())
-    #expect((serious["encoder"] as? [String: Any])?["bitrate"] as? Int == 1_400_000)
+    #expect(try eventually { try stream.bitrate() == 1_400_000 }, "\(stream.program.errorSoFar)")
     try stream.heat("96000")
     try stream.wait(for: "critical")
     // A bitrate that is asked for meanwhile is reduced too.
     #expect(try stream.control("bitrate", "1M").status == 0)
     usleep(1_500_000)
+    try stream.waitForPictures()
     #expect(try stream.control("rotate", "90").status == 0)
     let critical = try #require(try stream.status())
     #expect((critical["encoder"] as? [String: Any])?["bitrate"] as? Int == 700_000)
@@ -83,9 +94,11 @@ import Testing
     try stream.heat("nonsense")
     usleep(2_500_000)
     #expect(try stream.adaptation()["maximum_size"] as? String == "1280x720")
+    try stream.waitForPictures()
     try stream.heat("45000")
     try stream.wait(for: "nominal")
     usleep(1_500_000)
+    try stream.waitForPictures()
     let cool = try #require(try stream.status())
     #expect((cool["encoder"] as? [String: Any])?["bitrate"] as? Int == 1_000_000)
     let log = stream.program.log

@@ -18,7 +18,8 @@ final class ConfiguredProgram {
       [nightjarPath, "stream", "--config", file.path, "--control", directory.path("control")] + arguments,
       in: directory, environment: environment)
     let process = process
-    try #require(eventually { process.errorSoFar.contains(words) }, "\(process.errorSoFar)")
+    _ = eventually(within: 120) { process.errorSoFar.contains(words) || !process.isRunning }
+    try #require(process.errorSoFar.contains(words), "\(process.errorSoFar)")
   }
 
   deinit { process.send(SIGKILL) }

@@ -136,8 +136,8 @@ private struct Devices: Decodable {
     func `hardware that fails in mid-stream costs at most one picture`(failure: String) throws {
       let directory = try TemporaryDirectory()
       let run = try Self.stream(
-        ["--source", "test", "--duration", "3s"] + Self.patient,
-        knobs: ["FAIL_AT": "30", "FAIL": failure, "LOST_REOPENS": "0"], in: directory)
+        ["--source", "test"] + Self.patient, knobs: ["FAIL_AT": "30", "FAIL": failure, "LOST_REOPENS": "0"],
+        until: Self.takeover, in: directory)
       #expect(run.figure("encoder", "failovers") >= 1)
       let counts = try #require(
         (run.statistics["frames"] as? [String: Any])?["dropped_by_cause"] as? [String: Int])
@@ -154,8 +154,8 @@ private struct Devices: Decodable {
     @Test func `hardware that hangs in mid-stream is left behind`() throws {
       let directory = try TemporaryDirectory()
       let run = try Self.stream(
-        ["--source", "test", "--duration", "4s", "--hang-limit", "10"],
-        knobs: ["HANG_AT": "30", "HANG_IN": "sync", "HANG_SECONDS": "600"], in: directory)
+        ["--source", "test", "--hang-limit", "100"],
+        knobs: ["HANG_AT": "30", "HANG_IN": "sync", "HANG_SECONDS": "600"], until: Self.takeover, in: directory)
       #expect(run.figure("encoder", "hangs") == 1)
       #expect(run.figure("encoder", "recoveries") == 0)
       #expect(try StreamRecording(run.packets).pictures.count == run.figure("frames", "sent"))
@@ -168,7 +168,7 @@ private struct Devices: Decodable {
       let driver = try HeldDriver()
       let recorder = try DatagramRecorder()
       let program = try driver.stream(
-        ["--to", "rtp://127.0.0.1:\(recorder.port)", "--keyframe-interval", "500ms", "--hang-limit", "30"])
+        ["--to", "rtp://127.0.0.1:\(recorder.port)", "--keyframe-interval", "500ms", "--hang-limit", "100"])
       #expect(eventually { recorder.count > 30 }, "\(program.errorSoFar)")
       // One call hangs for good, those after it do not.
       try driver.order("hang=sync\nhang_seconds=600\nhang_frames=1\n")

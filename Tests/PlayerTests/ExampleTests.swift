@@ -47,7 +47,8 @@ import Testing
     let receiver = try Subprocess(
       [
         "ffmpeg", "-nostdin", "-v", "error", "-protocol_whitelist", "file,udp,rtp", "-probesize", "32",
-        "-analyzeduration", "0", "-threads", "1", "-flags", "low_delay", "-i", path, "-fps_mode", "passthrough",
+        "-analyzeduration", "0", "-threads", "1", "-flags", "low_delay", "-buffer_size", "4000000", "-i", path,
+        "-fps_mode", "passthrough",
         "-frames:v", "50", "-f", "framecrc", "-",
       ], in: directory)
     try #require(try eventually { try UDPPort.isBound(port) })
@@ -69,7 +70,8 @@ import Testing
     let receiver = try Subprocess(
       [
         "ffmpeg", "-nostdin", "-v", "error", "-protocol_whitelist", "file,udp,rtp", "-probesize", "32",
-        "-analyzeduration", "0", "-threads", "1", "-flags", "low_delay", "-i", path, "-fps_mode", "passthrough",
+        "-analyzeduration", "0", "-threads", "1", "-flags", "low_delay", "-buffer_size", "4000000", "-i", path,
+        "-fps_mode", "passthrough",
         "-frames:v", "20", "-f", "framecrc", "-",
       ], in: directory)
     try #require(try eventually { try UDPPort.isBound(port) })

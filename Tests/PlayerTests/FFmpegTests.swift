@@ -50,7 +50,7 @@ import Testing
   @Test func `the synthetic camera's colours arrive as they were drawn`() throws {
     let directory = try TemporaryDirectory()
     let reception = try Reception.ofH264(
-      ["--source", "test", "--size", "640x360"], size: (640, 360), for: 2, in: directory)
+      ["--source", "test", "--size", "640x360"], size: (640, 360), until: 11, in: directory)
     #expect(reception.receiverLog.isEmpty, "\(reception.receiverLog)")
     #expect(reception.pictureCount == reception.figure("frames", "sent"))
     #expect(reception.figure("frames", "sent") > 10)

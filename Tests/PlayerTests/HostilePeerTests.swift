@@ -23,14 +23,18 @@
       let gap: Double
     }
 
-    /// Watches by aiortc while `attack` runs again and again, until the viewer ends.
-    private func watch(_ attack: () throws -> Void) throws -> Told {
+    /// Watches by aiortc for six seconds and 21 pictures while `attack` runs again and again, and until it returns true.
+    private func watch(_ attack: () throws -> Bool) throws -> Told {
+      let enough = program.directory.path("enough")
       let script = URL(fileURLWithPath: #filePath).deletingLastPathComponent().path + "/Clients/peer.py"
       let peer = try Subprocess(
-        ["/usr/bin/python3", script, program.url("/whep"), "seconds=6"], in: program.directory)
+        ["/usr/bin/python3", script, program.url("/whep"), "seconds=6", "video=21", "until=\(enough)"],
+        in: program.directory)
       defer { peer.send(SIGKILL) }
       // The viewer's checks and handshake are in the flood as well.
-      while peer.isRunning { try attack() }
+      while peer.isRunning {
+        if try attack() { _ = try program.directory.write([], as: "enough") }
+      }
       let result = try peer.wait(limit: 60)
       #expect(result.status == 0, "\(result.error.suffix(3000)) \(program.process.errorSoFar)")
       return try JSONDecoder().decode(Told.self, from: result.output)
@@ -91,6 +95,7 @@
           send(kinds[sent % kinds.count], by: socket)
           sent += 1
         }
+        return true
       }
       check(told)
       let rate = Double(sent) / (Instant.now() - begun).seconds
@@ -109,13 +114,14 @@
         // The viewer has the same address, whose half-open sessions are limited.
         guard program.process.errorSoFar.contains("is watching camera"), rounds < 2 else {
           usleep(100_000)
-          return
+          return rounds == 2
         }
         defer { rounds += 1 }
         // The first round warms the program up.
         if rounds == 0 { first = .now() } else { before = try resident() }
         for (status, count) in try offers(rounds == 0 ? 50 : 500).statuses { statuses[status, default: 0] += count }
         (after, last) = (try resident(), .now())
+        return rounds == 1
       }
       check(told)
       // A session of which nothing is heard leaves its place to another after 20 s: a busy host takes longer for all offers.
@@ -147,6 +153,7 @@
           }
           close(socket)
         }
+        return opened > 0 && ended > 0
       }
       check(told)
       #expect(opened > 0 && ended > 0)

@@ -23,7 +23,7 @@ final class LookedAtProgram {
       environment: ["STATE_DIRECTORY": directory.path("state")])
     let process = process
     try #require(
-      eventually { !process.log.values(of: "http").isEmpty || !process.isRunning } && process.isRunning,
+      eventually(within: 120) { !process.log.values(of: "http").isEmpty || !process.isRunning } && process.isRunning,
       "\(process.errorSoFar)")
   }
 

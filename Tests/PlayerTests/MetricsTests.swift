@@ -168,8 +168,8 @@
       #expect(try program.reload() == ["camera": "restarted"])
       #expect(try silence() >= before)
       #expect(try scrape()["nightjar_sound_present"] == 1)
-      #expect(try eventually { try scrape()["nightjar_sound_rms_dbfs"] ?? -100 > -30 })
-      #expect(try eventually { try scrape()["nightjar_sound_rms_dbfs"] ?? 0 < -90 })
+      #expect(try eventually(within: 120) { try scrape()["nightjar_sound_rms_dbfs"] ?? -100 > -30 })
+      #expect(try eventually(within: 120) { try scrape()["nightjar_sound_rms_dbfs"] ?? 0 < -90 })
       #expect(try program.answer("audio", "mute")["muted"] as? Bool == true)
       #expect(try eventually { try scrape()["nightjar_sound_muted"] == 1 })
       // What is clipped: the tone is a quarter of full scale, and 30 dB are more than 30 times that.
@@ -287,7 +287,7 @@
       let latency = "nightjar_capture_to_wire_seconds"
       var quiet: [Double] = []
       var scraped: [Double] = []
-      for _ in 0..<2 {
+      for _ in 0..<3 {
         let begin = try Scrape(socket, in: program.directory)
         usleep(1_500_000)
         let middle = try Scrape(socket, in: program.directory)
@@ -301,9 +301,9 @@
         quiet.append(middle.mean(of: latency, since: begin))
         scraped.append(end.mean(of: latency, since: middle))
       }
-      // A scrape that held a stage up would cost a frame its own time; a machine that is busy otherwise costs both.
-      let (without, with) = (quiet.reduce(0, +) / 2, scraped.reduce(0, +) / 2)
-      #expect(with < without * 10 + 0.02, "\(quiet) \(scraped)")
+      // Scrapes that held a stage up would cost frames their own time in each round; a machine that is busy otherwise costs
+      // one round or both halves.
+      #expect(zip(quiet, scraped).contains { $1 < $0 * 10 + 0.02 }, "\(quiet) \(scraped)")
 
       // As fast as it goes: what is answered is one of few pages.
       let begin = Date()

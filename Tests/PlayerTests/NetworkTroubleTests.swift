@@ -80,11 +80,17 @@ struct NetworkTroubleTests {
       # Sockets at port 5004, with what waits in them.
       sockets() { cat /proc/$far_id/net/udp /proc/$near_id/net/udp | grep ':138C '; }
       for i in $(seq 300); do test $(sockets | wc -l) = 2 && break; sleep 0.1; done
-      (sleep \(seconds); \(trouble)) > trouble.log 2>&1 &
       '\(nightjarPath)' stream --encoder x264 --source test --size 320x240 --fps 30 --bitrate 2M \
-        --keyframe-interval 60s --duration 6s --to rtp://10.9.0.2:5004 --to rtp://127.0.0.1:5004 \
-        --stats-json figures.json
+        --keyframe-interval 60s --to rtp://10.9.0.2:5004 --to rtp://127.0.0.1:5004 \
+        --stats-json figures.json 2> log &
+      stream=$!
+      for i in $(seq 600); do grep -q '^streaming' log && break; sleep 0.1; done
+      (sleep \(seconds); \(trouble)) > trouble.log 2>&1 &
+      sleep 6
+      kill $stream
+      wait $stream
       status=$?
+      cat log >&2
       # What is still on its way to the far one does not matter.
       for i in $(seq 300); do sockets | grep -vq ' 00000000:00000000 ' || break; sleep 0.1; done
       # RTCP BYE for the other stream, as long as ffmpeg takes it.

@@ -17,8 +17,8 @@
     func `ffmpeg decodes every picture without it`(optimization: Optimization) throws {
       let directory = try TemporaryDirectory()
       let reception = try Reception.ofH264(
-        Self.options + ["--size", "320x240", "--without", optimization.rawValue], size: (320, 240), for: 1,
-        in: directory)
+        Self.options + ["--size", "320x240", "--without", optimization.rawValue], size: (320, 240),
+        until: 11, in: directory)
       #expect(reception.receiverLog.isEmpty, "\(reception.receiverLog)")
       let sent = reception.figure("frames", "sent")
       #expect(sent > 10)
@@ -28,10 +28,13 @@
     @Test(arguments: [true, false]) func `destinations share a stream or have one each`(isShared: Bool) throws {
       let directory = try TemporaryDirectory()
       let recorders = [try DatagramRecorder(), try DatagramRecorder()]
-      let program = try Subprocess.run(
-        [nightjarPath, "stream"] + Self.options + ["--size", "320x240", "--duration", "2s"]
+      let running = try Subprocess(
+        [nightjarPath, "stream"] + Self.options + ["--size", "320x240"]
           + recorders.flatMap { ["--to", "rtp://127.0.0.1:\($0.port)"] } + (isShared ? [] : ["--without", "sharing"]),
         in: directory)
+      _ = eventually(within: 60) { recorders.allSatisfy { $0.timestampCount > 21 } || !running.isRunning }
+      running.send(SIGTERM)
+      let program = try running.wait()
       try #require(program.status == 0, "\(program.error)")
       let packets = recorders.map { $0.finish() }
       let sources = packets.map { packets in Set(packets.map { Data($0[8..<12]) }) }
@@ -40,14 +43,19 @@
       for packets in packets { #expect(try StreamRecording(packets).pictures.count > 20) }
     }
 
-    /// Returns the system calls while a stream ran, a call a line.
+    /// Returns the system calls while a stream of thirty pictures ran, a call a line.
     private static func calls(_ names: String, _ arguments: [String]) throws -> [Substring] {
       let directory = try TemporaryDirectory()
       let (recorder, path) = (try DatagramRecorder(), directory.path("calls"))
-      let program = try Subprocess.run(
+      let tracer = try Subprocess(
         ["strace", "-f", "-e", "trace=\(names)", "-o", path, nightjarPath, "stream"] + Self.options + [
-          "--size", "1280x720", "--bitrate", "20M", "--duration", "2s", "--to", "rtp://127.0.0.1:\(recorder.port)",
+          "--size", "1280x720", "--bitrate", "20M", "--to", "rtp://127.0.0.1:\(recorder.port)",
         ] + arguments, in: directory)
+      _ = eventually(within: 60) { recorder.timestampCount > 30 || !tracer.isRunning }
+      // The program itself: strace would let go of it.
+      let children = try KernelFile.text("/proc/\(tracer.identifier)/task/\(tracer.identifier)/children")
+      for child in children.split(separator: " ").compactMap({ Int32($0) }) { kill(child, SIGTERM) }
+      let program = try tracer.wait()
       try #require(program.status == 0, "\(program.error)")
       return try String(contentsOfFile: path, encoding: .utf8).split(separator: "\n")
     }

@@ -38,7 +38,7 @@ import Testing
     let key = try Self.keyFile(Self.key, in: directory)
     let reception = try Reception.ofH264(
       ["--control", "none", "--source", "test", "--size", "640x360"], size: (640, 360), scheme: "srtp",
-      options: "?key-file=\(key)", for: 2, in: directory)
+      options: "?key-file=\(key)", until: 11, in: directory)
     try expectProtected(reception)
     #expect(reception.isWhole && reception.pictureCount > 10, "\(reception.receiverLog)")
   }

@@ -29,25 +29,32 @@ import Testing
       trap 'kill $service $stream 2> /dev/null' EXIT
       for name in anna bert; do echo 'correct horse' | '\(nightjarPath)' user add $name --users users > /dev/null || exit 91; done
       start() {
-        '\(nightjarPath)' stream --source test --size 640x360 --movement high --audio none \
+        log=$1
+        shift
+        '\(nightjarPath)' stream "$@" --source test --size 640x360 --audio none \
           --rtsp 127.0.0.1:8554 --always-encode --events-file none \
-          --https 127.0.0.1:8443 --webrtc-port 0 --users users --control none --web-push-contact anna@example.org 2> $1 &
+          --https 127.0.0.1:8443 --webrtc-port 0 --users users --control none --web-push-contact anna@example.org 2> $log &
         stream=$!
-        for i in $(seq 600); do grep -q '^https ' $1 && return; sleep 0.1; done
+        for i in $(seq 600); do grep -q '^https ' $log && return; sleep 0.1; done
         exit 92
       }
       ask() { curl -sSk --max-time 60 -u 'anna:correct horse' "$@" https://127.0.0.1:8443/v1/push; }
       # Waits until so many requests have come.
       await() { for i in $(seq 600); do [ -e got/$1.json ] && return; sleep 0.1; done; exit 93; }
-      start log1
+      # Subscribed before anything moves.
+      start log0
       for i in $(seq 600); do grep -q ready service && break; sleep 0.1; done
       head -n 1 service > subscription
       ask -d @subscription > answer1 || exit 94
+      kill $stream
+      wait $stream
+      start log1 --movement high
       await 1
       kill -9 $stream
-      start log2
-      ask > answer2 || exit 95
+      wait $stream
       count=$(ls got/*.json | wc -l)
+      start log2 --movement high
+      ask > answer2 || exit 95
       await $((count + 1))
       '\(nightjarPath)' user remove anna --users users || exit 96
       for i in $(seq 600); do [ -s state/push-subscriptions ] || break; sleep 0.1; done
@@ -55,7 +62,7 @@ import Testing
       kill $stream
       wait $stream
       status=$?
-      cat log1 log2 >&2
+      cat log0 log1 log2 >&2
       exit $status
       """
     let result = try Subprocess.run(["unshare", "-rn", "sh", "-c", script], in: directory, limit: 400)

@@ -113,6 +113,11 @@ enum OwnNetwork {
   func `where it listens on all addresses, a URL is shown that needs no name to be known`() throws {
     let address = try #require(Self.outward)
     let program = try ServedProgram(address: "0.0.0.0", users: ["alice": "wonder land"])
+    // Those with a name come first.
+    func isShown() -> Bool { program.process.log.values(of: "rtsp").contains(program.url(address)) }
+    #expect(
+      eventually { isShown() && program.process.errorSoFar.contains("@\(address):\(program.port)/camera") },
+      "\(program.process.errorSoFar)")
     let shown = program.process.errorSoFar
     #expect(ProgramLog(shown).values(of: "rtsp").count { $0 == program.url(address) } == 1, "\(shown)")
     #expect(shown.contains("@\(address):\(program.port)/camera"), "\(shown)")
@@ -121,7 +126,7 @@ enum OwnNetwork {
 
   @Test func `rtsps by a certificate of its own`() throws {
     let program = try ServedProgram(option: "--rtsps", users: ["alice": "looking glass"])
-    #expect(program.process.errorSoFar.contains("SHA-256"))
+    #expect(eventually { program.process.errorSoFar.contains("SHA-256") }, "\(program.process.errorSoFar)")
     try expectDecoded(try program.ffmpeg(program.url(scheme: "rtsps", user: "alice:looking%20glass@")))
     try expectPlayed(
       try program.gstreamer(
@@ -163,7 +168,7 @@ enum OwnNetwork {
     let program = try ServedProgram()
     let before = try RTSPClient(port: program.port).request("DESCRIBE").body
     // Nobody encodes while nobody watches: the rotation needs a viewer.
-    let player = try program.ffmpeg(program.url(), frames: 90, options: ["-autorotate", "0"])
+    let player = try program.ffmpeg(program.url(), frames: 300, options: ["-autorotate", "0"])
     #expect(eventually { player.errorSoFar.contains("Press [q]") || player.errorSoFar.contains("frame=") })
     _ = try program.control("rotate", "90")
     let after = try RTSPClient(port: program.port).request("DESCRIBE").body

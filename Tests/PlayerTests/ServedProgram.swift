@@ -32,7 +32,7 @@ final class ServedProgram {
       ] + arguments, in: directory, environment: ["STATE_DIRECTORY": directory.path("state")])
     let process = process
     try #require(
-      eventually { !process.log.values(of: "rtsp").isEmpty || !process.isRunning } && process.isRunning,
+      eventually(within: 120) { !process.log.values(of: "rtsp").isEmpty || !process.isRunning } && process.isRunning,
       "\(process.errorSoFar)")
   }
 

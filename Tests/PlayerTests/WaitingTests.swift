@@ -36,9 +36,9 @@ import Testing
     let directory = try TemporaryDirectory()
     let reception = try Reception.ofH264(
       [
-        "--source", directory.path("camera"), "--wait", "--size", "640x360", "--fps", "25", "--duration", "3s",
+        "--source", directory.path("camera"), "--wait", "--size", "640x360", "--fps", "25",
         "--orientation", "\(degrees)", "--control", "none",
-      ], size: (width, height), in: directory)
+      ], size: (width, height), until: 40, in: directory)
     #expect(reception.receiverLog.isEmpty, "\(reception.receiverLog)")
     let sent = reception.figure("frames", "sent")
     #expect(sent >= 20 && reception.pictureCount == sent, "\(reception.log)")

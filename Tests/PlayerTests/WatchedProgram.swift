@@ -31,7 +31,7 @@ final class WatchedProgram {
       environment: ["STATE_DIRECTORY": directory.path("state")].merging(environment) { $1 })
     let process = process
     try #require(
-      eventually { !process.log.values(of: "https").isEmpty || !process.isRunning } && process.isRunning,
+      eventually(within: 120) { !process.log.values(of: "https").isEmpty || !process.isRunning } && process.isRunning,
       "\(process.errorSoFar)")
   }
 

@@ -142,10 +142,10 @@ package enum UDPPort {
 
 /// ffmpeg's options for a stream by RTSP.
 package enum FFmpegTransport {
-  /// The options for `transport`; nil leaves the choice to ffmpeg. On its own, ffmpeg takes ports from 5000 on, and so
-  /// those that a test has claimed for another program.
+  /// The options for `transport`; nil leaves the choice to ffmpeg. On its own, ffmpeg takes ports from 5000 on, and so those that
+  /// a test has claimed for another program; and its socket has no room for a large picture while it waits for a processor.
   package static func options(_ transport: String?) -> [String] {
     (transport.map { ["-rtsp_transport", $0] } ?? [])
-      + (transport == "tcp" ? [] : ["-min_port", "33000", "-max_port", "60000"])
+      + (transport == "tcp" ? [] : ["-min_port", "33000", "-max_port", "60000", "-buffer_size", "4000000"])
   }
 }

@@ -32,13 +32,13 @@ package struct Reception {
   ///
   /// - Parameters:
   ///   - scheme: `rtp` or `srtp`.
-  /// - seconds: After how long the stream is ended, from its first picture on; nil where `arguments` or `body` end it.
-  /// With
-  ///     `--duration` the time runs from the program's start, and a busy machine may have no picture by then.
+  ///   - seconds: After how long the stream is ended, from its first picture on; nil where `arguments` or `body` end it.
+  ///     With `--duration` the time runs from the program's start, and a busy machine may have no picture by then.
+  ///   - pictures: The number of decoded pictures after which the stream is ended instead, at the latest after a minute.
   ///   - body: The work while the program streams.
   package static func ofH264(
     _ arguments: [String], size: (width: Int, height: Int), scheme: String = "rtp", host: String = "127.0.0.1",
-    options: String = "", for seconds: Double? = nil, in directory: TemporaryDirectory,
+    options: String = "", for seconds: Double? = nil, until pictures: Int? = nil, in directory: TemporaryDirectory,
     whileStreaming body: (Subprocess) throws -> Void = { _ in }
   ) throws -> Reception {
     let receiver = try Receiver(
@@ -48,6 +48,9 @@ package struct Reception {
     try body(running)
     if let seconds {
       usleep(UInt32(seconds * 1_000_000))
+      running.send(SIGTERM)
+    } else if let pictures {
+      _ = eventually(within: 60) { receiver.pictureCount >= pictures || !running.isRunning }
       running.send(SIGTERM)
     }
     return try receiver.finish(running)

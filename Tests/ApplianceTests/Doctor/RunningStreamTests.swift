@@ -29,14 +29,14 @@
       let own = ["--socket", socket]
       let quiet = ["--thermal", "off", "--no-load-adaptation"]
       do {
-        let program = try stream(socket, quiet + ["--to", "rtp://127.0.0.1:15034"])
+        let program = try stream(socket, quiet + ["--to", "rtp://127.0.0.1:\(try UDPPort.free())"])
         defer { program.send(SIGKILL) }
         let report = try DoctorReport(Self.small + quiet, own: own, in: directory)
         let encoder = try #require(report.findings.first { $0.key.hasPrefix("encoder") }, "\(report.findings)")
         #expect(!encoder.text.contains("rests") && encoder.figures["headroom_percent"] ?? 100 < 100, "\(encoder)")
       }
       let other = directory.path("other")
-      let program = try stream(other, quiet + ["--rtsp", "127.0.0.1:18564"])
+      let program = try stream(other, quiet + ["--rtsp", "127.0.0.1:\(try TCPPort.free())"])
       defer { program.send(SIGKILL) }
       let report = try DoctorReport(Self.small + quiet, own: ["--socket", other], in: directory)
       let resting = try #require(report["encoder"], "\(report.findings)")
@@ -49,7 +49,7 @@
       try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
       #expect(chmod(folder, 0o700) == 0)
       let socket = "\(folder)/control"
-      let program = try stream(socket, ["--rtsp", "127.0.0.1:18564"])
+      let program = try stream(socket, ["--rtsp", "127.0.0.1:\(try TCPPort.free())"])
       defer { program.send(SIGKILL) }
       let own = ["--config", "none", "--socket", socket]
       let report = try DoctorReport(Self.small, own: own, before: DoctorTests.nobody, in: directory)
@@ -73,7 +73,7 @@
       let limits = { (limit: Int) in ["prlimit", "--rtprio=\(limit):\(limit)"] }
       do {
         let program = try stream(
-          socket, ["--to", "rtp://127.0.0.1:15034"], before: limits(0) + DoctorTests.nobody)
+          socket, ["--to", "rtp://127.0.0.1:\(try UDPPort.free())"], before: limits(0) + DoctorTests.nobody)
         defer { program.send(SIGKILL) }
         let report = try DoctorReport(Self.small, own: ["--socket", socket], in: directory)
         let none = try #require(report["realtime-none"], "\(report.findings)")

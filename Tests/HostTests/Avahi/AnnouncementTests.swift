@@ -16,15 +16,26 @@ struct AnnouncementTests {
     let listening = try hosts.start(["avahi-browse", "-p", "_rtsp._tcp"], on: .boxb)
     let program = try AnnouncedProgram(
       AnnouncedProgram.small + ["--name", "nursery", "--rtsp", ":8555", "--rtsps", "--announce"], on: hosts)
-    #expect(try eventually(within: 100) { try seen().count >= 2 }, "\(program.log)")
-    let services = try seen()
+    var services: [Seen] = []
+    let isSeen = try eventually(within: 100) {
+      services = try seen()
+      return services.contains { $0.address == "10.77.0.1" } && services.contains { $0.address.contains(":") }
+    }
+    #expect(isSeen, "\(services) \(program.log)")
     #expect(Set(services.map(\.name)) == ["nursery on boxa"])
     #expect(services.allSatisfy { $0.port == "8555" })
     #expect(services.allSatisfy { $0.text == ["txtvers=1", "path=/nursery", "name=nursery", "auth=digest"] })
-    #expect(services.contains { $0.address == "10.77.0.1" } && services.contains { $0.address.contains(":") })
-    let encrypted = try seen("_rtsps._tcp")
+    var encrypted: [Seen] = []
+    _ = try eventually(within: 100) {
+      encrypted = try seen("_rtsps._tcp")
+      return !encrypted.isEmpty
+    }
     #expect(!encrypted.isEmpty && encrypted.allSatisfy { $0.port == "8322" && $0.name == "nursery on boxa" })
-    let states = try program.announcements()
+    var states = try program.announcements()
+    _ = try eventually(within: 100) {
+      states = try program.announcements()
+      return states.allSatisfy { $0["state"] as? String == "announced" }
+    }
     #expect(states.compactMap { $0["type"] as? String }.sorted() == ["_rtsp._tcp", "_rtsps._tcp"])
     #expect(states.allSatisfy { $0["state"] as? String == "announced" && $0["path"] as? String == "/nursery" })
     let announced: Set = ["'nursery on boxa' (_rtsp._tcp, port 8555)", "'nursery on boxa' (_rtsps._tcp, port 8322)"]

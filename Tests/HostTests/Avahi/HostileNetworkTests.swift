@@ -25,9 +25,15 @@ struct HostileNetworkTests {
       return Set(streams.compactMap { $0["name"] as? String }).isSuperset(of: names)
     }
     #expect(areThere, "\(streams.map { $0["name"] ?? "" })")
-    let text = try hosts.run([nightjarPath, "discover", "--seconds", "4"], on: .boxa)
-    #expect(text.status == 0, "\(text.error)")
-    return (streams, text.outputText)
+    var text = ""
+    let isWhole = try eventually(within: 100) {
+      let list = try hosts.run([nightjarPath, "discover", "--seconds", "4"], on: .boxa)
+      #expect(list.status == 0, "\(list.error)")
+      text = list.outputText
+      return text.split(separator: "\n").count { $0.hasPrefix("  rtsp://") } >= streams.count
+    }
+    #expect(isWhole, "\(text)")
+    return (streams, text)
   }
 
   @Test func `A TXT record is read as RFC 6763 has it, and no more of it`() throws {

@@ -113,8 +113,11 @@ import Testing
           client.settimeout(60)
           client.sendall(b"OPTIONS * RTSP/1.0\\r\\nCSeq: 7\\r\\n\\r\\n")
           print(client.recv(1000).decode().splitlines()[0])
+      said = b""
+      while b"rtsp://" not in said and (line := program.stderr.readline()):
+          said += line
       program.terminate()
-      print(program.wait(60), "rtsp://" in program.stderr.read().decode())
+      print(program.wait(60), "rtsp://" in said.decode())
       program = start("--rtsp 127.0.0.1:9554")
       print(program.wait(60), program.stderr.read().decode().strip())
       """, in: directory)

@@ -46,6 +46,7 @@ def main():
         browser.await_true("outage.pictures.length > 10 && outage.sounds.length > 10", 60)
         near(os.environ["down"])
         time.sleep(float(sys.argv[1]))
+        browser.await_true("outage.alarm > 0", 60)
         up = near(os.environ["up"])
         browser.await_true(f"outage.pictures.at(-1) > {up} && outage.sounds.at(-1) > {up} && nightjar.state === 'live'", 100)
         told = browser.run("return outage")

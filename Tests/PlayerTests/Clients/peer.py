@@ -2,6 +2,10 @@
 
 It asks for picture and sound by WHEP, decodes both, and prints one JSON object. Keys:
 seconds=N       how long it watches
+video=N         and until it has so many pictures,
+audio=N         so many frames of sound,
+loud=N          a sample beyond so much,
+until=FILE      and this file is there: two minutes at most
 login=NAME:PASSWORD
 token=TOKEN     a log-in as Bearer instead
 offer=FUNCTION  what it does to its offer: fingerprint (another certificate's), noFingerprint, noH264
@@ -28,7 +32,7 @@ from aiortc import RTCPeerConnection, RTCSessionDescription
 
 import tcp
 
-options = {"login": "", "token": "", "seconds": "4", "offer": "", "port": "", "tcp": "0", "goodbye": "1", "fir": "0",
+options = {"login": "", "token": "", "seconds": "4", "video": "0", "audio": "0", "loud": "-1", "until": "", "offer": "", "port": "", "tcp": "0", "goodbye": "1", "fir": "0",
            **dict(one.split("=", 1) for one in sys.argv[2:])}
 context = ssl._create_unverified_context()
 
@@ -95,6 +99,12 @@ async def ask_for_key_frames(peer, answer, told):
         told["keys"].append(told["key"])
 
 
+def is_content(told):
+    """Whether it has got what it watches for."""
+    return (all(told["frames"].get(kind, 0) >= int(options[kind]) for kind in ("video", "audio"))
+            and told["loudest"] > int(options["loud"]) and (not options["until"] or os.path.exists(options["until"])))
+
+
 async def main():
     if options["tcp"] == "1":
         aiortc.rtcicetransport.Connection = tcp.Connection
@@ -136,6 +146,9 @@ async def main():
             await ask_for_key_frames(peer, answer, told)
         else:
             await asyncio.sleep(float(options["seconds"]))
+            limit = time.monotonic() + 120
+            while not is_content(told) and time.monotonic() < limit:
+                await asyncio.sleep(0.05)
         told["lost"] = sum(one.packetsLost for one in (await peer.getStats()).values() if one.type == "inbound-rtp")
         if options["goodbye"] == "1":
             root = re.match(r"https://[^/]+", sys.argv[1])[0]
