@@ -105,34 +105,39 @@ import Testing
 
   /// The kernel's driver for webcams lends the extension unit's controls to V4L2 on request (`UVCIOC_CTRL_MAP`): then the
   /// camera has the controls that a driver of a coding camera has, and the same camera behind them.
-  private static func mapControls(of node: String, in directory: TemporaryDirectory) throws {
+  private static func mapControls(of node: String, keyFrameKind: Int, in directory: TemporaryDirectory) throws {
     let script = """
       import fcntl, os, struct, sys
       unit = bytes.fromhex("41769ea204dee3478b2bf4341aff003b")
       node = os.open(sys.argv[1], os.O_RDWR)
-      # V4L2_CID_MPEG_VIDEO_BITRATE, an integer: dwAverageBitrate. V4L2_CID_MPEG_VIDEO_FORCE_KEY_FRAME, a button: wPicType.
-      for id, name, selector, size, offset, kind in [(0x9909cf, b"bitrate", 0x0e, 32, 48, 1), (0x9909e5, b"key", 9, 16, 16, 4)]:
+      # V4L2_CID_MPEG_VIDEO_BITRATE, an integer: dwAverageBitrate. V4L2_CID_MPEG_VIDEO_FORCE_KEY_FRAME: wPicType.
+      kind = int(sys.argv[2])
+      for id, name, selector, size, offset, kind in [(0x9909cf, b"bitrate", 0x0e, 32, 48, 1), (0x9909e5, b"key", 9, 16, 16, kind)]:
           mapping = struct.pack("@I32s16sBBBIIPI4I", id, name, unit, selector, size, offset, kind, 2, 0, 0, 0, 0, 0, 0)
           mapping += bytes(-len(mapping) % 8)
           fcntl.ioctl(node, 3 << 30 | len(mapping) << 16 | ord("u") << 8 | 0x20, mapping)
       """
-    let result = try Subprocess.run(["python3", "-c", script, node], in: directory)
+    let result = try Subprocess.run(["python3", "-c", script, node, "\(keyFrameKind)"], in: directory)
     try #require(result.status == 0, "\(result.error)")
   }
 
-  @Test func `a driver's own controls for bitrate and key frames go before the extension unit`() throws {
+  /// Of a button (`V4L2_CTRL_TYPE_BUTTON`) the kernel's driver makes -1, which the camera refuses.
+  @Test(arguments: [(1, 1), (4, 2)])
+  func `a driver's own controls for bitrate and key frames go before the extension unit`(
+    keyFrameKind: Int, pictureType: Int
+  ) throws {
     let directory = try TemporaryDirectory()
     let path = try Self.clip(in: directory, "-g", "90")
     let camera = try UVCCamera(jpegs: ["640x480"], h264: ["640x480:\(path)"], in: directory)
-    try Self.mapControls(of: try #require(camera.node), in: directory)
+    try Self.mapControls(of: try #require(camera.node), keyFrameKind: keyFrameKind, in: directory)
     let stream = try Stream(camera, ["--keyframe-interval", "60s", "--bitrate", "1500700"], in: directory)
     // The driver's control has steps of a thousand; the extension unit takes any number.
     #expect(try eventually { try camera.state().bitrate == 1_500_000 })
     let before = try camera.state().keyFrameRequests
     try stream.control("add", "rtp://127.0.0.1:\(try UDPPort.free())")
     #expect(try eventually { try camera.state().keyFrameRequests > before })
-    // The driver's button sets 1; the extension unit is asked for new parameter sets too, which is 2.
-    #expect(try camera.state().lastPictureType == 1)
+    // The driver's control is set to 1; the extension unit is asked for new parameter sets too, which is 2.
+    #expect(try camera.state().lastPictureType == pictureType)
     let (figures, _) = try stream.finish()
     #expect(Self.encoder(figures, "frames_passed") > 0, "\(figures)")
   }

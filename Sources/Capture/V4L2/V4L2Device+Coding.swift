@@ -16,7 +16,8 @@ extension V4L2Device {
   /// Requests a key frame with its parameter sets. Returns `false` if the camera cannot be asked.
   func requestKeyFrame() -> Bool {
     let control = nightjar_V4L2_CID_MPEG_VIDEO_FORCE_KEY_FRAME
-    if canSet(control, to: 0) { return set(control, to: 1) == 0 }
+    // The kernel's driver for webcams writes -1 for a button that is mapped to a camera's control, and cameras refuse it.
+    if canSet(control, to: 0), set(control, to: 1) == 0 { return true }
     // wLayerID for all layers, and wPicType: an IDR picture with new SPS and PPS.
     return setCoding(selector: 0x09, to: [0, 0, 2, 0])
   }
