@@ -34,7 +34,7 @@ struct AnnouncementTests {
     var states = try program.announcements()
     _ = try eventually(within: 100) {
       states = try program.announcements()
-      return states.allSatisfy { $0["state"] as? String == "announced" }
+      return states.count == 2 && states.allSatisfy { $0["state"] as? String == "announced" }
     }
     #expect(states.compactMap { $0["type"] as? String }.sorted() == ["_rtsp._tcp", "_rtsps._tcp"])
     #expect(states.allSatisfy { $0["state"] as? String == "announced" && $0["path"] as? String == "/nursery" })
