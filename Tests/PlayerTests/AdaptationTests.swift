@@ -52,7 +52,7 @@ import Testing
       try #require(try eventually(within: 90) { try sent() >= before + 3 }, "\(program.errorSoFar)")
     }
 
-    /// What the encoder is told to take.
+    /// The bitrate that the encoder is told to take.
     func bitrate() throws -> Int? { (try status()?["encoder"] as? [String: Any])?["bitrate"] as? Int }
 
     func wait(for state: String) throws {

@@ -34,7 +34,7 @@ import Testing
       #expect(result.status == 0, "\(result.error)")
     }
 
-    /// How often the orientation has changed so far.
+    /// The number of changes of the orientation so far.
     func switches() throws -> Int? {
       let result = try Subprocess.run(
         ["curl", "-sSf", "--max-time", "100", "--unix-socket", socket, "http://localhost/v1/status"], in: directory)

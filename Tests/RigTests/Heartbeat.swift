@@ -35,7 +35,7 @@ final class Heartbeat {
   /// The longest time so far that it was kept from running, in seconds.
   var longestPause: Double { state.longest.withLock { $0 } }
 
-  /// How often a log has lost its camera for want of pictures, which may happen only where the machine was held up.
+  /// The number of times that a log has lost its camera for want of pictures, which may happen only where the machine was held up.
   func stalls(in log: String) -> Int {
     let count = log.components(separatedBy: "no picture for 2 seconds").count - 1
     #expect(count == 0 || longestPause > 0.5, "held up for \(longestPause) s: \(log)")

@@ -46,7 +46,7 @@ final class LoggedStream {
     eventually(within: limit) { program.errorSoFar.components(separatedBy: words).count > times }
   }
 
-  /// How often it has lost its camera because the machine was held up.
+  /// The number of times that it has lost its camera because the machine was held up.
   var stalls: Int { heartbeat.stalls(in: program.errorSoFar) }
 
   /// Ends it; its figures.

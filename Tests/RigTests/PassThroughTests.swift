@@ -49,7 +49,7 @@ import Testing
       eventually(within: 60) { program.errorSoFar.components(separatedBy: words).count > times }
     }
 
-    /// How often it has lost its camera because the machine was held up.
+    /// The number of times that it has lost its camera because the machine was held up.
     var stalls: Int { heartbeat.stalls(in: program.errorSoFar) }
 
     /// Ends it; its figures, and what was received as one stream without a gap.

@@ -36,7 +36,7 @@ package final class DatagramRecorder: @unchecked Sendable {
   /// The number of datagrams so far.
   package var count: Int { lock.withLock { datagrams.count } }
 
-  /// How many RTP timestamps have arrived so far: pictures, each at least in part.
+  /// The number of RTP timestamps that have arrived so far: of pictures, each at least in part.
   package var timestampCount: Int { lock.withLock { Set(datagrams.map { $0.dropFirst(4).prefix(4) }).count } }
 
   /// Waits until nothing more arrives, and ends.
