@@ -28,7 +28,7 @@ let package = Package(
     // What passes a camera's own H.264 on, without the encoders.
     .target(
       name: "Encoding", dependencies: ["Media", "Platform"],
-      sources: ["IDRSuccession.swift", "PassThroughEncoder.swift", "PassedStream.swift"],
+      sources: ["KeyFrames.swift", "PassThroughEncoder.swift", "PassedStream.swift"],
       swiftSettings: instrumented),
     .systemLibrary(name: "CFuzzer"),
     fuzzer("FuzzRTCP"),
