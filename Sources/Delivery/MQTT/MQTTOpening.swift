@@ -100,7 +100,8 @@ struct MQTTOpening {
         switch event {
         case .connected: return .accepted
         case .refused(let code):
-          let isOther = version == .five && code == nightjar_MQTT_RC_UNSUPPORTED_PROTOCOL_VERSION
+          // 1 is what brokers from before MQTT 5 say (MQTT 3.1.1 section 3.2.2.3).
+          let isOther = version == .five && (code == nightjar_MQTT_RC_UNSUPPORTED_PROTOCOL_VERSION || code == 1)
           return isOther ? .otherVersion : .refused(Self.text(ofRefusal: code))
         case .acknowledged, .message: break
         }

@@ -144,7 +144,7 @@ package final class MQTTSender: Sendable {
     switch opening.open(configuration.clientIdentifier, will) {
     case .refused(let reason): return .refused(reason)
     case .failed(.stopped): return .stopped
-    case .failed(let error): return .lost(error, after: .zero)
+    case .failed(let error): return stopping.hasFired() ? .stopped : .lost(error, after: .zero)
     case .open(let client, let version):
       let started = Instant.now()
       counts.setConnected(true)

@@ -70,7 +70,7 @@ package final class WebPush: EventOutlet {
   package var destination: [String] {
     [
       subscription.endpoint, Base64URL.text(subscription.publicKey), Base64URL.text(subscription.secret),
-      subscription.owner, host.key.publicText, host.contact ?? "",
+      subscription.owner, subscription.login ?? "", host.key.publicText, host.contact ?? "",
     ]
   }
   package var threadName: String { "nj-push" }

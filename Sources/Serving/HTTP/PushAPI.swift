@@ -29,6 +29,7 @@ struct PushAPI: Sendable {
       let subscriptions = try subscriptions()
       let asking = try await PushRequest(json: api.body(of: request))
       let subscription = try asking.subscription(of: Self.owner(context), login: context.requester.mark?.text)
+      _ = try await onThread { try subscriptions.key() }
       // A page that is opened again says so again.
       if subscriptions.list.contains(subscription) { return try Self.answer(subscriptions, context) }
       if let delay = subscriptions.delay(of: subscription.owner, at: .now()) {

@@ -42,7 +42,7 @@ async function renew({ oldSubscription, newSubscription }) {
   }
   const windows = await clients.matchAll({ type: "window", includeUncontrolled: true });
   for (const one of windows) one.postMessage({ isRenewed: true });
-  if (windows.length) return;
+  if (windows.length && await registration.pushManager.getSubscription()) return;
   await registration.showNotification("Alerts no longer reach this device", {
     body: "Touch to open the page, so that they do again.", tag: "nightjar-renewed", icon: "icon.png", requireInteraction: true,
   });
