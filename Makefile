@@ -106,7 +106,7 @@ check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, v
 	@# A camera and a microphone, unplugged and plugged in fifty times, and one of two cameras twenty times.
 	@if [ "$$(uname -m)" = x86_64 ]; then $(MAKE) --no-print-directory rig; \
 	  NIGHTJAR_LONG=1 NIGHTJAR_RIG=1 rig/run --seconds 900 "$$(swift build --show-bin-path)/nightjarPackageTests.xctest" \
-	    --testing-library swift-testing --no-parallel --filter 'CameraLossTests|SeveralCamerasRigTests|MicrophoneLossTests|PageAlarmRigTests|SetupRigTests'; fi
+	    --testing-library swift-testing --no-parallel --filter 'CameraLossTests|SeveralCamerasRigTests|MicrophoneLossTests|SetupRigTests'; fi
 	@# The service with nobody watching, for two minutes.
 	@if [ "$$(uname -m)" = x86_64 ]; then $(MAKE) --no-print-directory rig; \
 	  NIGHTJAR_LONG=1 rig/boot --seconds 900 rig/service-test .build/debug/nightjar; fi

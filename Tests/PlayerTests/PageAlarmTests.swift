@@ -3,8 +3,7 @@
   import TestSupport
   import Testing
 
-  /// The page's alarm, for each cause that this host can provoke, heard where the loudspeaker gets it. The rig has those of
-  /// camera and microphone: `PageAlarmRigTests`.
+  /// The page's alarm, for each cause, heard where the loudspeaker gets it. `SoundDriverTests` has the microphone.
   @Suite(.serialized) struct PageAlarmTests {
     @Test func `the alarm sounds for pictures, sound and network that no longer come, and says which`() throws {
       let port = try UDPPort.free()
@@ -78,6 +77,22 @@
       #expect(browser.pictures > 0 && browser.alarmSounds())
       try browser.click("I am awake")
       #expect(eventually { browser.alarm.peak == 0 })
+    }
+
+    @Test func `the alarm sounds for a camera that is away, though pictures that say so come`() throws {
+      let program = try WatchedProgram(["--wait", "--audio", "test"], source: "camera")
+      let browser = try Browser(in: program.directory)
+      try browser.inject(try PageFaults.script())
+      try browser.open(program.url("/"))
+      try #require(eventually(within: 60) { browser.pictures > 10 }, "\(browser.page)")
+      try browser.click("Wake me if the line fails")
+      #expect(browser.alarmSounds(), "\(browser.page)")
+      let words = browser.text("document.querySelector('.dialog p').textContent")
+      #expect(words == "The camera is disconnected.", "\(browser.page)")
+      try browser.click("I am awake")
+      #expect(eventually { browser.alarm.peak == 0 })
+      #expect(browser.page.contains("The camera is disconnected."), "\(browser.page)")
+      #expect(browser.text("nightjar.connection?.connectionState") == "connected")
     }
 
     @Test(.enabled(if: runsLong)) func `the alarm does not sound while the line is alive, for half an hour`() throws {

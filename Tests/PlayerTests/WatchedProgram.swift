@@ -11,17 +11,21 @@ final class WatchedProgram {
 
   /// Starts it and waits until it serves.
   ///
-  /// - Parameter isOpen: whether other hosts reach it too.
+  /// - Parameters:
+  ///   - source: The camera, `test` or a path below the program's directory.
+  ///   - isOpen: whether other hosts reach it too.
   init(
-    _ arguments: [String] = [], users: [String: String] = [:], isOpen: Bool = false, environment: [String: String] = [:]
+    _ arguments: [String] = [], source: String = "test", users: [String: String] = [:], isOpen: Bool = false,
+    environment: [String: String] = [:]
   ) throws {
     directory = try TemporaryDirectory()
+    let camera = source == "test" ? source : directory.path(source)
     port = try TCPPort.free()
     controlPath = directory.path("control")
     let arguments = arguments + (try UsersFile.options(users, in: directory))
     process = try Subprocess(
       [
-        nightjarPath, "stream", "--source", "test", "--size", "320x240", "--encoder", "x264", "--control", controlPath,
+        nightjarPath, "stream", "--source", camera, "--size", "320x240", "--encoder", "x264", "--control", controlPath,
         "--https", isOpen ? ":\(port)" : "127.0.0.1:\(port)",
       ] + arguments, in: directory,
       environment: ["STATE_DIRECTORY": directory.path("state")].merging(environment) { $1 })
