@@ -192,7 +192,9 @@
         ], in: directory)
       #expect(made.status == 0, "\(made.error)")
       try FileManager.default.moveItem(atPath: clip + ".new.y4m", toPath: clip)
-      #expect(eventually(within: 120) { program.process.log.count(of: "two: streaming") == 1 }, "\(program.process.errorSoFar)")
+      #expect(
+        eventually(within: 120) { program.process.log.count(of: "two: streaming") == 1 },
+        "\(program.process.errorSoFar)")
       try program.end()
       expectWhole(recorder.finish(), atLeast: 30, program.process.errorSoFar)
     }
