@@ -301,9 +301,9 @@
         quiet.append(middle.mean(of: latency, since: begin))
         scraped.append(end.mean(of: latency, since: middle))
       }
-      // Scrapes that held a stage up would cost frames their own time in each round; a machine that is busy otherwise costs
-      // one round or both halves.
-      #expect(zip(quiet, scraped).contains { $1 < $0 * 10 + 0.02 }, "\(quiet) \(scraped)")
+      // A scrape that held a stage up would cost a frame its own time; a machine that is busy otherwise costs both.
+      let (without, with) = (quiet.reduce(0, +) / 3, scraped.reduce(0, +) / 3)
+      #expect(with < without * 10 + 0.02, "\(quiet) \(scraped)")
 
       // As fast as it goes: what is answered is one of few pages.
       let begin = Date()

@@ -67,12 +67,13 @@
       var saved: [String] = []
       let isSaved = eventually {
         saved = (try? FileManager.default.contentsOfDirectory(atPath: downloads)) ?? []
-        return saved.contains { $0.hasSuffix(".jpg") }
+        // Until the picture is whole, there is a .crdownload too.
+        return saved.count == 1 && saved[0].hasSuffix(".jpg")
       }
-      #expect(isSaved && saved[0].hasPrefix("camera-"), "\(saved)")
+      try #require(isSaved && saved[0].hasPrefix("camera-"), "\(saved)")
       let probe = try Subprocess.run(
         ["ffprobe", "-v", "error", "-show_entries", "stream=codec_name,width,height", "-of", "csv=p=0"]
-          + saved.prefix(1).map { "\(downloads)/\($0)" }, in: program.directory)
+          + ["\(downloads)/\(saved[0])"], in: program.directory)
       #expect(probe.outputText == "mjpeg,240,320\n", "\(probe.outputText)\(probe.error)")
 
       // What was chosen stays; the session is ended by the log-in that began it.

@@ -132,7 +132,7 @@
         ["/usr/bin/python3", script, program.url("/whep"), "login=anna:correct horse", "seconds=300"],
         in: program.directory)
       defer { peer.send(SIGKILL) }
-      let watches = try eventually(within: 60) { try program.viewerKinds() == ["webrtc"] }
+      let watches = eventually(within: 200) { program.process.errorSoFar.contains("is watching camera") }
       try #require(watches, "\(program.process.errorSoFar) \(peer.errorSoFar)")
       try role("read")
       let isEnded = eventually(within: 60) {
