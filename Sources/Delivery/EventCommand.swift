@@ -85,6 +85,8 @@ package struct EventCommand: EventOutlet {
     let told = text.isEmpty ? "" : ": \(Self.line(of: text))"
     // WIFEXITED and WEXITSTATUS are macros.
     let signal = status & 0x7F
+    // What the end of the program has cut short is no answer.
+    if polled[0].revents == 0, polled[2].revents != 0 { return .failed("nightjar ends") }
     if isLate { return .refused("it has not ended after \(Int(patience.seconds)) s and was killed\(told)") }
     if signal != 0 { return .refused("signal \(signal) has ended it\(told)") }
     let code = (status >> 8) & 0xFF

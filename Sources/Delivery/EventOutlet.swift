@@ -34,6 +34,14 @@ package enum DeliveryOutcome: Hashable, Sendable {
   /// The other side wants no attempt within that time.
   case postponed(String, Duration)
 
+  /// `true` if the other side has decided, so that no other attempt follows.
+  var isAnswer: Bool {
+    switch self {
+    case .delivered, .refused: true
+    case .failed, .postponed: false
+    }
+  }
+
   /// The same without a time.
   var plain: DeliveryOutcome {
     if case .postponed(let reason, _) = self { .failed(reason) } else { self }
@@ -46,4 +54,7 @@ package struct DeliveryReport: Hashable, Sendable {
   package let text: String
   /// `true` if events are late or lost.
   package let isWarning: Bool
+
+  /// Creates a line.
+  package init(text: String, isWarning: Bool) { (self.text, self.isWarning) = (text, isWarning) }
 }

@@ -79,7 +79,8 @@ package final class EventSender: Sendable {
         continue
       }
       let outcome = outlet.deliver(alert, stop: stopping)
-      guard !stopping.hasFired() else { break }
+      // An answer counts, also if the sender is to end by now. What the end has cut short is no failure.
+      if stopping.hasFired(), !outcome.isAnswer { break }
       log.note(outcome.plain, reports)
       counts.count(outlet.kind) { if outcome == .delivered { $0.sent += 1 } else { $0.failed += 1 } }
       switch outcome {

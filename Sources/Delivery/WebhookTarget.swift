@@ -57,7 +57,7 @@ package struct WebhookTarget: Hashable, Sendable {
   }
 
   /// The value of the header `Host`.
-  var authority: String {
+  package var authority: String {
     let host = IPAddress.bracketed(host)
     return port == (isSecure ? 443 : 80) ? host : "\(host):\(port)"
   }

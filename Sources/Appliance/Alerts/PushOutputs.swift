@@ -56,7 +56,11 @@ final class PushOutputs {
   /// - Parameter server: the server that the page comes from; nil if there is none.
   func follow(_ settings: PushSettings, _ server: HTTPServer.Configuration?) {
     // Also while nobody is told: another one may get the name of an owner who is gone.
-    if let subscriptions, let server { subscriptions.drop { !server.mayTell($0) } }
+    if let subscriptions, let server { tell(subscriptions.drop { !server.mayTell($0) }) }
+    if let count = subscriptions?.takeForgotten(), count > 0 {
+      let text = "web push: \(count) browsers are removed, because this host has a new key; each page subscribes again"
+      reports.add(DeliveryReport(text: text, isWarning: true))
+    }
     guard let subscriptions, settings.isOn, server != nil else {
       // Whoever is told later is told of what comes then.
       hasBegun = true
@@ -73,6 +77,14 @@ final class PushOutputs {
       let text = "web push: \(error)"
       if complaint != text { untold = text }
       complaint = text
+    }
+  }
+
+  /// Tells that browsers were removed because of their owners.
+  private func tell(_ gone: Set<PushSubscription>) {
+    for one in gone.sorted(by: { $0.endpoint < $1.endpoint }) {
+      let text = "web push to \(one.owner) at \(one.target.authority) is removed: its log-in is gone, or another one"
+      reports.add(DeliveryReport(text: text, isWarning: false))
     }
   }
 

@@ -42,6 +42,8 @@ package final class PushSubscriptions: Sendable {
   /// Held while a file is written, so that readers of the list wait for no disk.
   private let writing = Mutex(())
   private let changes = Atomic(0)
+  /// The browsers that were removed because the host has another key.
+  private let forgotten = Atomic(0)
 
   /// Reads the browsers of the file in `directory`; without one there are none. Damaged lines are passed over.
   ///
@@ -109,33 +111,48 @@ package final class PushSubscriptions: Sendable {
   }
 
   /// Removes the browsers that match. They are told of nothing more, even if the file system refuses the change. Waits for the
-  /// file system.
-  package func remove(where isMeant: (PushSubscription) -> Bool) {
-    guard list.contains(where: isMeant) else { return }
+  /// file system. Returns their number.
+  @discardableResult
+  package func remove(where isMeant: (PushSubscription) -> Bool) -> Int {
+    guard list.contains(where: isMeant) else { return 0 }
+    var count = 0
     do {
-      try edit { list in list.removeAll(where: isMeant) }
+      try edit { list in
+        count = list.count(where: isMeant)
+        list.removeAll(where: isMeant)
+      }
     } catch {
       // After a restart the push service or the missing owner ends them again.
-      state.withLock { $0.list.removeAll(where: isMeant) }
+      count = state.withLock { state in
+        let gone = state.list.count(where: isMeant)
+        state.list.removeAll(where: isMeant)
+        return gone
+      }
       changes.add(1, ordering: .releasing)
     }
+    return count
   }
 
-  /// Removes the browsers that match, and returns at once: a thread of its own writes the file.
-  package func drop(where isMeant: (PushSubscription) -> Bool) {
+  /// Removes the browsers that match, and returns them at once: a thread of its own writes the file.
+  @discardableResult
+  package func drop(where isMeant: (PushSubscription) -> Bool) -> Set<PushSubscription> {
     let gone = state.withLock { state in
       let gone = Set(state.list.filter(isMeant))
       state.list.removeAll { gone.contains($0) }
       return gone
     }
-    guard !gone.isEmpty else { return }
+    guard !gone.isEmpty else { return [] }
     changes.add(1, ordering: .releasing)
     // Without a thread they go with the next change, or at the next start.
     _ = try? NamedThread("nj-events") { [self] in try? edit { list in list.removeAll { gone.contains($0) } } }.detach()
+    return gone
   }
 
   /// Removes the browsers of this owner, as ``remove(where:)`` does.
-  package func removeAll(of owner: String) { remove { $0.owner == owner } }
+  package func removeAll(of owner: String) -> Int { remove { $0.owner == owner } }
+
+  /// Returns the number of the browsers that were removed since the last call because the host has another key.
+  package func takeForgotten() -> Int { forgotten.exchange(0, ordering: .relaxed) }
 
   private func edit(
     _ change: (inout [PushSubscription]) throws(PushSubscriptionError) -> Void
@@ -202,6 +219,7 @@ package final class PushSubscriptions: Sendable {
         if !former.isEmpty {
           try PrivateFile(path).replace(with: [], mode: 0o600, former: status)
           state.withLock { $0.list = [] }
+          forgotten.add(former.count, ordering: .relaxed)
           changes.add(1, ordering: .releasing)
         }
         state.withLock { $0.key = key }

@@ -73,7 +73,8 @@ struct PhonesAPI: Sendable {
       do {
         try phones.remove(name)
         // At once, before another phone may get the name.
-        api.target.push?.removeAll(of: Requester.phoneName(name))
+        let browsers = api.target.push?.removeAll(of: Requester.phoneName(name)) ?? 0
+        if browsers > 0 { what("\(text), with \(browsers == 1 ? "a browser" : "\(browsers) browsers") told of alerts") }
       } catch let error as PhonesError {
         throw HTTPRefusal.phones(error)
       }

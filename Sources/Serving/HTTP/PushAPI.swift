@@ -52,8 +52,8 @@ struct PushAPI: Sendable {
       let asking = try await PushEndRequest(json: api.body(of: request))
       let (owner, mayAll) = (Self.owner(context), context.requester.role >= .control)
       if asking.meaning == .everyone { try context.require(.control) }
-      let count = subscriptions.list.count
-      try await onThread {
+      // Others may add browsers meanwhile, so that the list does not tell the number.
+      let gone = try await onThread {
         subscriptions.remove { one in
           switch asking.meaning {
           case .endpoint(let endpoint): one.endpoint == endpoint && (mayAll || one.owner == owner)
@@ -62,7 +62,6 @@ struct PushAPI: Sendable {
           }
         }
       }
-      let gone = count - subscriptions.list.count
       if gone > 0 { Self.tell(request, context, gone == 1 ? "a browser" : "\(gone) browsers") }
       return try Self.answer(subscriptions, context)
     }

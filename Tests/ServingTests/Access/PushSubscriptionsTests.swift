@@ -152,6 +152,7 @@ import Testing
     let later = try PushSubscriptions(directory: folder)
     #expect(try later.list.count == 1 && later.key().publicText != key)
     #expect(try later.list.isEmpty && PushSubscriptions(directory: folder).list.isEmpty)
+    #expect(later.takeForgotten() == 1 && later.takeForgotten() == 0)
   }
 
   @Test func `Damaged lines are passed over, and a file or a key that others may read is refused and kept`() throws {

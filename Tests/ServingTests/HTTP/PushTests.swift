@@ -52,7 +52,9 @@ import Testing
     let last = ["-X", "DELETE", "-d", #"{"endpoint":"https://push.example.net/b"}"#]
     #expect(try server.curl(server.basic + last, Self.path).status == 200)
     #expect(try Self.endpoints(server).isEmpty)
-    #expect(try server.finish().contains { $0.contains("eve") && $0.contains("a browser at push.example.net") })
+    let lines = try server.finish()
+    #expect(lines.contains { $0.contains("eve") && $0.contains("a browser at push.example.net") }, "\(lines)")
+    #expect(lines.count { $0.contains("DELETE /v1/push: a browser") } == 2, "\(lines)")
   }
 
   @Test func `What is no subscription is refused, and so are five hundred`() throws {
