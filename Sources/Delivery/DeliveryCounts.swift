@@ -8,6 +8,14 @@ package final class DeliveryCounts: Sendable {
     case webhook, command, mqtt, push
   }
 
+  /// A cause for which an event is lost: no other attempt follows.
+  package enum Loss: String, CaseIterable, Sendable {
+    /// The other side does not want it.
+    case refused
+    /// It is larger than the other side takes.
+    case tooLarge = "too-large"
+  }
+
   /// The counters of one kind.
   package struct Totals: Hashable, Sendable {
     /// Events that the other side has taken.
@@ -16,6 +24,14 @@ package final class DeliveryCounts: Sendable {
     package var failed: UInt64 = 0
     /// Events that were dropped because too many waited.
     package var dropped: UInt64 = 0
+    /// Events that are lost, by causes.
+    package var lost: [Loss: UInt64] = [:]
+
+    /// Counts an event that is lost.
+    mutating func lose(_ loss: Loss) {
+      failed += 1
+      lost[loss, default: 0] += 1
+    }
   }
 
   private struct State {

@@ -82,7 +82,13 @@ package final class EventSender: Sendable {
       // An answer counts, also if the sender is to end by now. What the end has cut short is no failure.
       if stopping.hasFired(), !outcome.isAnswer { break }
       log.note(outcome.plain, reports)
-      counts.count(outlet.kind) { if outcome == .delivered { $0.sent += 1 } else { $0.failed += 1 } }
+      counts.count(outlet.kind) { totals in
+        switch outcome {
+        case .delivered: totals.sent += 1
+        case .refused: totals.lose(.refused)
+        case .failed, .postponed: totals.failed += 1
+        }
+      }
       switch outcome {
       case .delivered, .refused:
         waiting.finish(alert)

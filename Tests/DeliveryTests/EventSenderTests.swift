@@ -45,7 +45,7 @@ import Testing
 
   @Test func `An answer that comes while the sender ends is counted and told`() throws {
     let refused = try Self.end(.refused("it answers 410"))
-    #expect(refused.totals == DeliveryCounts.Totals(sent: 0, failed: 1, dropped: 0))
+    #expect(refused.totals == DeliveryCounts.Totals(sent: 0, failed: 1, dropped: 0, lost: [.refused: 1]))
     #expect(refused.lines == ["late: an event is lost: it answers 410"] && refused.position == 1)
     let delivered = try Self.end(.delivered)
     #expect(delivered.totals == DeliveryCounts.Totals(sent: 1, failed: 0, dropped: 0))

@@ -193,6 +193,9 @@ extension MetricsText {
       add(.eventsSent, [outlet.rawValue], totals.sent)
       add(.eventFailures, [outlet.rawValue], totals.failed)
       add(.eventsDropped, [outlet.rawValue], totals.dropped)
+      for loss in DeliveryCounts.Loss.allCases {
+        add(.eventsLost, [outlet.rawValue, loss.rawValue], totals.lost[loss] ?? 0)
+      }
     }
     add(.mqttConnected, [], deliveries.isConnected ? 1 : 0)
   }

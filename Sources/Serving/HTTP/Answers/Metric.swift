@@ -17,6 +17,7 @@ package enum Metric: String, CaseIterable, Sendable {
   case eventsSent = "nightjar_events_sent_total"
   case eventFailures = "nightjar_event_failures_total"
   case eventsDropped = "nightjar_events_dropped_total"
+  case eventsLost = "nightjar_events_lost_total"
   case mqttConnected = "nightjar_mqtt_connected"
 
   // A camera.
@@ -124,6 +125,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case .failedLogins, .connectionsRefused: ["server"]
     case .browserPortRefused: ["cause"]
     case .eventsSent, .eventFailures, .eventsDropped: ["outlet"]
+    case .eventsLost: ["outlet", "cause"]
     case .state: ["camera", "state"]
     case .dropped: ["camera", "cause"]
     case .stageLatency: ["camera", "stage"]
@@ -153,8 +155,9 @@ package enum Metric: String, CaseIterable, Sendable {
     case .browserPortRefused: "Datagrams and connections refused at the port of browsers."
     case .eventsSent: "Events that the webhooks, the command, the MQTT broker or the push services have taken."
     case .eventFailures:
-      "Attempts to send events that failed or were refused; for MQTT, connections that failed or were lost."
+      "Attempts to send events that failed or were refused; for MQTT, also connections that failed or were lost."
     case .eventsDropped: "Events dropped because too many waited."
+    case .eventsLost: "Events lost because the other side refused them, or takes none of their size."
     case .mqttConnected: "1 while the MQTT broker has nightjar as a client, otherwise 0."
     case .healthy: "1 if the camera's stream is healthy by /healthz, otherwise 0."
     case .state: "1 for the camera's state by /healthz, and 0 for the other states."
