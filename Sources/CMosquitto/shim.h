@@ -16,6 +16,9 @@ static const int nightjar_MOSQ_ERR_CONN_LOST = MOSQ_ERR_CONN_LOST;
 static const int nightjar_MOSQ_ERR_KEEPALIVE = MOSQ_ERR_KEEPALIVE;
 static const int nightjar_MOSQ_ERR_NO_CONN = MOSQ_ERR_NO_CONN;
 static const int nightjar_MOSQ_ERR_OVERSIZE_PACKET = MOSQ_ERR_OVERSIZE_PACKET;
+static const int nightjar_MQTT_RC_UNSPECIFIED = MQTT_RC_UNSPECIFIED;
+static const int nightjar_MQTT_RC_RETAIN_NOT_SUPPORTED = MQTT_RC_RETAIN_NOT_SUPPORTED;
+static const int nightjar_MQTT_RC_QOS_NOT_SUPPORTED = MQTT_RC_QOS_NOT_SUPPORTED;
 static const int nightjar_MQTT_RC_UNSUPPORTED_PROTOCOL_VERSION = MQTT_RC_UNSUPPORTED_PROTOCOL_VERSION;
 static const int nightjar_MQTT_RC_SESSION_TAKEN_OVER = MQTT_RC_SESSION_TAKEN_OVER;
 
@@ -32,6 +35,20 @@ static inline int nightjar_limit_packets(struct mosquitto *client, uint32_t size
   }
   mosquitto_property_free_all(&properties);
   return result;
+}
+
+// Returns the best quality of service that the broker offers (MQTT 5 section 3.2.2.3.4).
+static inline int nightjar_maximum_qos(const mosquitto_property *properties) {
+  uint8_t quality = 2;
+  mosquitto_property_read_byte(properties, MQTT_PROP_MAXIMUM_QOS, &quality, false);
+  return quality;
+}
+
+// Returns the largest packet that the broker takes, in bytes (MQTT 5 section 3.2.2.3.6); 0 if it names none.
+static inline uint32_t nightjar_maximum_packet_size(const mosquitto_property *properties) {
+  uint32_t size = 0;
+  mosquitto_property_read_int32(properties, MQTT_PROP_MAXIMUM_PACKET_SIZE, &size, false);
+  return size;
 }
 
 #endif

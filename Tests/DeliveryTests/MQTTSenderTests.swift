@@ -8,13 +8,13 @@ import Testing
 
 /// The connection to a broker that is not ours: Debian's mosquitto, with its own clients.
 @Suite struct MQTTSenderTests {
-  private static let camera = MQTTCamera(name: "nursery", detected: [.noise, .crying], hasSound: true)
+  static let camera = MQTTCamera(name: "nursery", detected: [.noise, .crying], hasSound: true)
   /// JPEG's first and last markers.
   private static let picture: [UInt8] =
     [0xFF, 0xD8] + (0..<200_000).map { UInt8(truncatingIfNeeded: $0 * 7) } + [0xFF, 0xD9]
 
   /// A sender, and what it is about.
-  private final class Box {
+  final class Box {
     let history = AlertHistory()
     let feed = LiveFeed()
     let reports = EventQueue<DeliveryReport>(limit: 1000)
@@ -43,8 +43,8 @@ import Testing
       return told
     }
 
-    func begin(_ kind: AlertKind, _ camera: String = "nursery") {
-      let condition = AlertCondition(kind, camera: camera, since: .now(), text: "\(kind)")
+    func begin(_ kind: AlertKind, _ camera: String = "nursery", text: String? = nil) {
+      let condition = AlertCondition(kind, camera: camera, since: .now(), text: text ?? "\(kind)")
       history.record([.begin(condition, suppressed: 0)], isQuiet: false)
     }
 

@@ -17,6 +17,10 @@ struct ConnectionLog {
   /// `true` if the last connection was lost at once: the next one is told only once it is stable.
   private var isShaky = false
   private var dropped: UInt64 = 0
+  /// The last reason for which an event was lost, if none has come through since.
+  private var lossTold: String?
+  /// The reasons for which other messages were refused.
+  private var refusals: Set<String> = []
 
   init(_ name: String, _ reports: EventQueue<DeliveryReport>) { (self.name, self.reports) = (name, reports) }
 
@@ -53,6 +57,26 @@ struct ConnectionLog {
       add("\(name): more than \(WaitingEvents.limit) events wait, so the oldest are dropped", isWarning: true)
     }
     dropped += count
+  }
+
+  /// Notes that the broker has an event.
+  mutating func delivered() {
+    guard lossTold != nil else { return }
+    lossTold = nil
+    add("\(name) takes events again", isWarning: false)
+  }
+
+  /// Notes that the broker does not take an event.
+  mutating func lost(_ reason: String) {
+    guard reason != lossTold else { return }
+    lossTold = reason
+    add("\(name): an event is lost: \(reason)", isWarning: true)
+  }
+
+  /// Notes that the broker does not take another message than an event. The reasons are those of MQTT, and so not many.
+  mutating func refused(_ topic: String, _ reason: String) {
+    guard refusals.insert(reason).inserted else { return }
+    add("\(name): a message of \(topic) is lost: \(reason)", isWarning: true)
   }
 
   private func add(_ text: String, isWarning: Bool) { reports.add(DeliveryReport(text: text, isWarning: isWarning)) }

@@ -104,6 +104,7 @@ package final class MQTTSender: Sendable {
     while !stopping.hasFired() {
       let ending = attempt(&session, &log)
       session.forgetItems()
+      noteOutcomes(&session, &log)
       let delay: Duration
       switch ending {
       case .stopped: return
@@ -171,12 +172,13 @@ package final class MQTTSender: Sendable {
     var isHeard = false
     while true {
       if stopping.hasFired() {
-        try end(client, &session)
+        try end(client, &session, &log)
         return
       }
       if isHeard { log.connected(for: .now() - started, by: version) }
       note(dropped: session.takeDropped(), &log)
       try session.send(client, at: .now())
+      noteOutcomes(&session, &log)
       // Looks at the figures, and at the broker's signs of life, once a second.
       let isReady: Bool
       do throws(ExchangeError) {
@@ -187,25 +189,39 @@ package final class MQTTSender: Sendable {
       if isReady { try client.advance() } else { try client.keepAlive() }
       for event in client.takeEvents() {
         switch event {
-        case .acknowledged(let number):
+        case .acknowledged(let number, let refusal):
           isHeard = true
-          note(acknowledged: number, &session)
+          session.acknowledged(number, refusal: refusal)
         case .message(let topic, let payload, let isRetained):
           session.take(topic: topic, payload: payload, isRetained: isRetained, at: .now())
         case .connected, .refused: break
         }
       }
+      noteOutcomes(&session, &log)
     }
   }
 
-  private func note(acknowledged number: CInt, _ session: inout MQTTSession) {
-    guard let alert = session.acknowledged(number) else { return }
-    lastFinished.store(alert.id, ordering: .relaxed)
-    counts.count(.mqtt) { $0.sent += 1 }
+  /// Counts and tells what became of messages.
+  private func noteOutcomes(_ session: inout MQTTSession, _ log: inout ConnectionLog) {
+    for outcome in session.takeOutcomes() {
+      switch outcome {
+      case .sent(let alert):
+        lastFinished.store(alert.id, ordering: .relaxed)
+        counts.count(.mqtt) { $0.sent += 1 }
+        log.delivered()
+      case .lost(let alert, let loss, let reason):
+        lastFinished.store(alert.id, ordering: .relaxed)
+        counts.count(.mqtt) { $0.lose(loss) }
+        log.lost(reason)
+      case .refused(let topic, let reason): log.refused(topic, reason)
+      }
+    }
   }
 
   /// Tells the broker that the program ends, and waits a moment until it knows, and has the event that is on its way.
-  private func end(_ client: MosquittoClient, _ session: inout MQTTSession) throws(ExchangeError) {
+  private func end(
+    _ client: MosquittoClient, _ session: inout MQTTSession, _ log: inout ConnectionLog
+  ) throws(ExchangeError) {
     var last = try session.end(client)
     let now = Instant.now()
     while last != nil || session.hasEvent {
@@ -216,9 +232,10 @@ package final class MQTTSender: Sendable {
       _ = nightjar_poll(&polled, 1, rest.nanoseconds)
       try client.advance()
       for event in client.takeEvents() {
-        guard case .acknowledged(let number) = event else { continue }
-        if number == last { last = nil } else { note(acknowledged: number, &session) }
+        guard case .acknowledged(let number, let refusal) = event else { continue }
+        if number == last { last = nil } else { session.acknowledged(number, refusal: refusal) }
       }
+      noteOutcomes(&session, &log)
     }
     client.disconnect()
   }

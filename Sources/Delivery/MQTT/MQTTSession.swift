@@ -14,7 +14,17 @@ struct MQTTSession {
   private enum Item {
     case retained(RetainedMessages.Message)
     case event(Alert)
-    case picture
+    case picture(topic: String)
+  }
+
+  /// The end of a message.
+  enum Outcome {
+    /// The broker has the event.
+    case sent(Alert)
+    /// The broker has not taken the event, and would not take it later.
+    case lost(Alert, DeliveryCounts.Loss, String)
+    /// The broker does not want another message, for this reason.
+    case refused(topic: String, String)
   }
 
   private let configuration: MQTTConfiguration
@@ -26,6 +36,7 @@ struct MQTTSession {
   /// The number of the last picture that was sent.
   private var shown: UInt64 = 0
   private var items: [CInt: (item: Item, sent: Instant)] = [:]
+  private var outcomes: [Outcome] = []
   /// `true` while an event is on its way.
   private(set) var hasEvent = false
   private var hasPicture = false
@@ -84,10 +95,14 @@ struct MQTTSession {
     }
     retained.want(state.messages(feed.reading, open: history.open, at: now))
     while items.count < Self.limit {
-      // What the broker says that it does not take, for its size, is passed over.
+      // What the broker says that it does not take, for its size, is passed over. The next picture may be smaller.
       if let message = retained.next() {
         let number = try client.publish(message.topic, message.payload, isRetained: true)
-        if let number { items[number] = (.retained(message), now) }
+        if let number {
+          items[number] = (.retained(message), now)
+        } else {
+          outcomes.append(.refused(topic: message.topic, Self.tooLarge))
+        }
       } else if !hasEvent, let alert = waiting.first() {
         hasEvent = true
         let topic = configuration.topics.state("event", of: alert.camera)
@@ -97,12 +112,13 @@ struct MQTTSession {
         } else {
           hasEvent = false
           waiting.finish(alert)
+          outcomes.append(.lost(alert, .tooLarge, Self.tooLarge))
         }
       } else if configuration.sendsPictures, !hasPicture, let picture = feed.picture(after: shown) {
         (hasPicture, shown) = (true, picture.number)
         let topic = configuration.topics.state("snapshot", of: picture.camera)
         if let number = try client.publish(topic, picture.bytes, isRetained: false) {
-          items[number] = (.picture, now)
+          items[number] = (.picture(topic: topic), now)
         } else {
           hasPicture = false
         }
@@ -112,18 +128,37 @@ struct MQTTSession {
     }
   }
 
-  /// Notes that the broker has a message. Returns the event that it was; nil for another.
-  mutating func acknowledged(_ number: CInt) -> Alert? {
-    switch items.removeValue(forKey: number)?.item {
-    case .retained(let message): retained.note(message)
+  /// The words for a message that is larger than the broker takes.
+  private static let tooLarge = "it is larger than the broker takes"
+
+  /// Notes that the broker has a message, or does not want it.
+  mutating func acknowledged(_ number: CInt, refusal: String?) {
+    guard let item = items.removeValue(forKey: number)?.item else { return }
+    let topic: String
+    switch item {
+    case .retained(let message):
+      retained.note(message)
+      topic = message.topic
     case .event(let alert):
       hasEvent = false
       waiting.finish(alert)
-      return alert
-    case .picture: hasPicture = false
-    case nil: break
+      if let refusal {
+        outcomes.append(.lost(alert, .refused, "the broker refuses it: \(refusal)"))
+      } else {
+        outcomes.append(.sent(alert))
+      }
+      return
+    case .picture(let place):
+      hasPicture = false
+      topic = place
     }
-    return nil
+    if let refusal { outcomes.append(.refused(topic: topic, "the broker refuses it: \(refusal)")) }
+  }
+
+  /// Returns and removes what became of messages.
+  mutating func takeOutcomes() -> [Outcome] {
+    defer { outcomes.removeAll() }
+    return outcomes
   }
 
   /// Takes a message of others: of Home Assistant, which starts, or of an earlier run of the program.

@@ -13,8 +13,8 @@ final class MosquittoClient {
     case connected
     /// It has refused the connection, with this code (MQTT 3.1.1 section 3.2.2.3, or MQTT 5 section 3.2.2.2).
     case refused(Int)
-    /// It has the message of this number.
-    case acknowledged(CInt)
+    /// It has the message of this number; or does not want it, for a reason in its words (MQTT 5 section 3.4.2.1).
+    case acknowledged(CInt, refusal: String?)
     case message(topic: String, payload: [UInt8], isRetained: Bool)
   }
 
@@ -43,6 +43,8 @@ final class MosquittoClient {
 
   private let client: OpaquePointer
   private var events: [Event] = []
+  /// The largest packet that the broker takes, in bytes; 0 if it has named none.
+  private var packetSize: UInt32 = 0
   /// The first error that libmosquitto has logged during this connection.
   private(set) var complaint: String?
 
@@ -69,11 +71,12 @@ final class MosquittoClient {
     }
     self.client = client
     mosquitto_user_data_set(client, Unmanaged.passUnretained(self).toOpaque())
-    mosquitto_connect_callback_set(client) { _, owner, code in
-      MosquittoClient.of(owner).add(code == 0 ? .connected : .refused(Int(code)))
+    mosquitto_connect_v5_callback_set(client) { _, owner, code, _, properties in
+      MosquittoClient.of(owner).answered(code, properties)
     }
-    mosquitto_publish_callback_set(client) { _, owner, number in
-      MosquittoClient.of(owner).add(.acknowledged(number))
+    mosquitto_publish_v5_callback_set(client) { _, owner, number, code, _ in
+      let refusal = code >= nightjar_MQTT_RC_UNSPECIFIED ? MosquittoClient.words(ofReason: code) : nil
+      MosquittoClient.of(owner).add(.acknowledged(number, refusal: refusal))
     }
     mosquitto_message_callback_set(client) { _, owner, message in
       MosquittoClient.of(owner).take(message?.pointee)
@@ -121,6 +124,18 @@ final class MosquittoClient {
   }
 
   private func add(_ event: Event) { events.append(event) }
+
+  /// Takes the broker's answer to the connection.
+  private func answered(_ code: CInt, _ properties: OpaquePointer?) {
+    packetSize = nightjar_maximum_packet_size(properties)
+    add(code == 0 ? .connected : .refused(Int(code)))
+  }
+
+  /// Returns the meaning of a code of MQTT 5 section 2.4, as a part of a sentence.
+  private static func words(ofReason code: CInt) -> String {
+    let words = mosquitto_reason_string(code).map { plain(String(cString: $0)[...]) } ?? "code \(code)"
+    return words.prefix(1).lowercased() + words.dropFirst()
+  }
 
   private func take(_ message: mosquitto_message?) {
     // Whoever floods is left unheard. Acknowledgements are no more than the messages on their way.
@@ -182,11 +197,21 @@ final class MosquittoClient {
   ///
   /// - Throws: ``ExchangeError``.
   func publish(_ topic: String, _ payload: [UInt8], isRetained: Bool) throws(ExchangeError) -> CInt? {
+    // libmosquitto counts one byte too few, and keeps a message whose turn comes later for good.
+    guard packetSize == 0 || Self.size(of: topic, payload) <= Int(packetSize) else { return nil }
     var number: CInt = 0
     let result = mosquitto_publish(client, &number, topic, CInt(payload.count), payload, 1, isRetained)
     if result == nightjar_MOSQ_ERR_OVERSIZE_PACKET { return nil }
     try check(result)
     return number
+  }
+
+  /// Returns the length of the packet of a message by MQTT 5, in bytes, with the number of an acknowledgement (section 3.3).
+  static func size(of topic: String, _ payload: [UInt8]) -> Int {
+    // The length of the topic, the number, and no properties.
+    let rest = 2 + topic.utf8.count + 2 + 1 + payload.count
+    let digits = rest < 1 << 7 ? 1 : rest < 1 << 14 ? 2 : rest < 1 << 21 ? 3 : 4
+    return 1 + digits + rest
   }
 
   /// Has the broker send the messages of the topics that `filter` selects.

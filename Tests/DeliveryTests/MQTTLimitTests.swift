@@ -1,0 +1,55 @@
+import Alerts
+import Platform
+import TestSupport
+import Testing
+
+@testable import Delivery
+
+/// Brokers that take less than nightjar sends: Debian's mosquitto, and others that it cannot stand in for.
+@Suite struct MQTTLimitTests {
+  private static func url(_ port: Int) -> String { "mqtt://127.0.0.1:\(port)" }
+
+  @Test func `An event that the broker refuses is counted and told, and not as sent`() throws {
+    let directory = try TemporaryDirectory()
+    let states = ["status", "problem", "temperature"] + ["noise", "crying", "problem", "level"].map { "nursery/\($0)" }
+    let rules = ["topic readwrite homeassistant/#"] + states.map { "topic readwrite nightjar/box/\($0)" }
+    let file = try directory.write((rules.joined(separator: "\n") + "\n").utf8, as: "rules")
+    let broker = try MQTTBroker(["allow_anonymous true", "acl_file \(file)"], in: directory)
+    let box = try MQTTSenderTests.Box(Self.url(broker.port))
+    try #require(eventually { box.counts.isConnected }, "\(box.lines)")
+    box.begin(.noise)
+    #expect(eventually(within: 60) { box.sender?.position == 1 }, "\(box.lines)")
+    #expect(eventually { box.counts[.mqtt].lost == [.refused: 1] }, "\(box.counts[.mqtt])")
+    #expect(box.counts[.mqtt].sent == 0 && box.counts[.mqtt].failed == 1)
+    let words = "mqtt 127.0.0.1:\(broker.port): an event is lost: the broker refuses it: not authorized"
+    #expect(eventually { box.lines.contains(words) }, "\(box.lines)")
+    // The same is told once, and the states come through all the same.
+    box.begin(.crying)
+    #expect(eventually(within: 60) { box.counts[.mqtt].lost == [.refused: 2] }, "\(box.counts[.mqtt])")
+    #expect(try eventually(within: 60) { try broker.retained("nightjar/box/nursery/crying").values.first == "ON" })
+    #expect(box.lines.count { $0.contains("is lost") } == 1, "\(box.lines)")
+    #expect(box.stop())
+  }
+
+  @Test func `An event that is larger than the broker takes is counted and told, and the next one comes`() throws {
+    let broker = try MQTTBroker(["allow_anonymous true", "max_packet_size 500"])
+    let box = try MQTTSenderTests.Box(Self.url(broker.port), discovery: nil)
+    try #require(eventually { box.counts.isConnected }, "\(box.lines)")
+    box.begin(.noise, text: String(repeating: "a", count: 500))
+    #expect(eventually(within: 60) { box.counts[.mqtt].lost == [.tooLarge: 1] }, "\(box.counts[.mqtt]) \(box.lines)")
+    let name = "mqtt 127.0.0.1:\(broker.port)"
+    #expect(eventually { box.lines.contains("\(name): an event is lost: it is larger than the broker takes") })
+    #expect(box.sender?.position == 1 && box.counts[.mqtt].sent == 0)
+    box.begin(.crying)
+    #expect(eventually(within: 60) { box.counts[.mqtt].sent == 1 }, "\(box.counts[.mqtt]) \(box.lines)")
+    #expect(eventually { box.lines.last == "\(name) takes events again" }, "\(box.lines)")
+    #expect(box.counts[.mqtt].failed == 1 && box.counts.isConnected)
+    #expect(box.stop())
+  }
+
+  @Test(arguments: [("a", 1, 9), ("a/b", 119, 129), ("a/b", 120, 131), ("a", 16_377, 16_386), ("a", 16_378, 16_388)])
+  func `The length of a packet is that of MQTT 5`(topic: String, count: Int, expected: Int) {
+    let payload = [UInt8](repeating: 0, count: count)
+    #expect(MosquittoClient.size(of: topic, payload) == expected)
+  }
+}
