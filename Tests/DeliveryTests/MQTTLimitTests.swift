@@ -11,8 +11,9 @@ import Testing
 
   @Test func `An event that the broker refuses is counted and told, and not as sent`() throws {
     let directory = try TemporaryDirectory()
-    let states = ["status", "problem", "temperature"] + ["noise", "crying", "problem", "level"].map { "nursery/\($0)" }
-    let rules = ["topic readwrite homeassistant/#"] + states.map { "topic readwrite nightjar/box/\($0)" }
+    let states = ["noise", "crying", "problem", "level"].map { "nursery/\($0)" }
+    let names = states + ["status", "problem", "temperature"]
+    let rules = ["topic readwrite homeassistant/#"] + names.map { "topic readwrite nightjar/box/\($0)" }
     let file = try directory.write((rules.joined(separator: "\n") + "\n").utf8, as: "rules")
     let broker = try MQTTBroker(["allow_anonymous true", "acl_file \(file)"], in: directory)
     let box = try MQTTSenderTests.Box(Self.url(broker.port))
@@ -45,6 +46,25 @@ import Testing
     #expect(eventually { box.lines.last == "\(name) takes events again" }, "\(box.lines)")
     #expect(box.counts[.mqtt].failed == 1 && box.counts.isConnected)
     #expect(box.stop())
+  }
+
+  @Test func `A broker that offers QoS 0 alone, and retains nothing, gets all by QoS 0`() throws {
+    let broker = try MQTTBroker(["allow_anonymous true", "max_qos 0", "retain_available false"])
+    let listener = try MQTTListener(broker)
+    let box = try MQTTSenderTests.Box(Self.url(broker.port))
+    try #require(eventually { box.counts.isConnected }, "\(box.lines)")
+    #expect(eventually { listener.texts("nightjar/box/nursery/noise") == ["OFF"] }, "\(broker.log)")
+    for _ in 0..<20 {
+      box.begin(.noise)
+      box.end(.noise)
+    }
+    #expect(eventually(within: 60) { box.counts[.mqtt].sent == 40 }, "\(box.counts[.mqtt]) \(box.lines)")
+    #expect(eventually { listener.texts("nightjar/box/nursery/event").count == 40 })
+    #expect(listener.messages.allSatisfy { $0.qos == 0 && !$0.isRetained })
+    #expect(box.sender?.position == 40 && box.counts[.mqtt].failed == 0)
+    #expect(box.stop())
+    #expect(eventually { listener.texts("nightjar/box/status") == ["online", "offline"] })
+    #expect(box.lines == ["mqtt 127.0.0.1:\(broker.port): connected"])
   }
 
   @Test(arguments: [("a", 1, 9), ("a/b", 119, 129), ("a/b", 120, 131), ("a", 16_377, 16_386), ("a", 16_378, 16_388)])

@@ -19,18 +19,48 @@ struct MQTTOpening {
   private let patience: Duration
   /// The descriptor that can be read once the attempt is to end; -1 for none.
   private let stop: CInt
+  /// The last manner that the broker has answered to.
+  private var manner = Manner()
+
+  /// The manner in which the broker is spoken to.
+  private struct Manner {
+    var version = MosquittoClient.Version.five
+    var willQuality: CInt = 1
+    var retainsWill = true
+
+    /// Adapts itself to a refusal by MQTT 5; returns `false` if it cannot.
+    mutating func adapt(to code: CInt) -> Bool {
+      guard version == .five else { return false }
+      switch code {
+      // 1 is what brokers from before MQTT 5 say (MQTT 3.1.1 section 3.2.2.3).
+      case nightjar_MQTT_RC_UNSUPPORTED_PROTOCOL_VERSION, 1: version = .threeOneOne
+      // The will is the only message whose quality the broker judges before it names its own.
+      case nightjar_MQTT_RC_QOS_NOT_SUPPORTED where willQuality > 0: willQuality = 0
+      case nightjar_MQTT_RC_RETAIN_NOT_SUPPORTED where retainsWill: retainsWill = false
+      default: return false
+      }
+      return true
+    }
+
+    /// Returns a will as the broker takes it.
+    func will(_ will: MosquittoClient.Will?) -> MosquittoClient.Will? {
+      will.map {
+        MosquittoClient.Will(topic: $0.topic, text: $0.text, quality: willQuality, isRetained: retainsWill)
+      }
+    }
+  }
 
   init(_ configuration: MQTTConfiguration, patience: Duration, stop: CInt) {
     (self.configuration, self.patience, self.stop) = (configuration, patience, stop)
   }
 
   /// Connects to the broker by each family of its addresses in turn, until it answers: by MQTT 5, and by MQTT 3.1.1 if it does not
-  /// speak that.
+  /// speak that. What the broker answers to is remembered for the next call.
   ///
   /// - Parameters:
   ///   - identifier: the client's name at the broker.
   ///   - will: nil for none.
-  func open(_ identifier: String, _ will: MosquittoClient.Will?) -> Result {
+  mutating func open(_ identifier: String, _ will: MosquittoClient.Will?) -> Result {
     let target = configuration.target
     var failure = ExchangeError.system("its name has no address")
     var families: [Bool] = []
@@ -41,14 +71,23 @@ struct MQTTOpening {
       failure = error
     }
     for isIPv6 in families {
-      for version in [MosquittoClient.Version.five, .threeOneOne] {
+      var manner = self.manner
+      // The manner adapts itself a few times at most.
+      while true {
         do throws(ExchangeError) {
-          let client = try MosquittoClient(configuration, identifier: identifier, will: will, version: version)
+          let client = try MosquittoClient(
+            configuration, identifier: identifier, will: manner.will(will), version: manner.version)
           try client.connect(to: target, isIPv6: families.count > 1 ? isIPv6 : nil)
-          switch try answer(to: client, version) {
-          case .accepted: return .open(client, version)
-          case .refused(let reason): return .refused(reason)
-          case .otherVersion: continue
+          switch try answer(to: client, manner.version) {
+          case .accepted:
+            self.manner = manner
+            return .open(client, manner.version)
+          case .refused(let code):
+            if manner.adapt(to: code) { continue }
+            return .refused(Self.text(ofRefusal: code))
+          case .otherVersion:
+            manner.version = .threeOneOne
+            continue
           }
         } catch .stopped {
           return .failed(.stopped)
@@ -64,8 +103,9 @@ struct MQTTOpening {
   /// A broker's answer to a connection.
   private enum Answer {
     case accepted
-    case refused(String)
-    /// It does not speak MQTT 5, or has ended the connection instead of an answer, as brokers from before it may do.
+    /// It does not want the connection, by this code.
+    case refused(CInt)
+    /// It has ended the connection instead of an answer, as brokers from before MQTT 5 may do.
     case otherVersion
   }
 
@@ -99,10 +139,7 @@ struct MQTTOpening {
       for event in client.takeEvents() {
         switch event {
         case .connected: return .accepted
-        case .refused(let code):
-          // 1 is what brokers from before MQTT 5 say (MQTT 3.1.1 section 3.2.2.3).
-          let isOther = version == .five && (code == nightjar_MQTT_RC_UNSUPPORTED_PROTOCOL_VERSION || code == 1)
-          return isOther ? .otherVersion : .refused(Self.text(ofRefusal: code))
+        case .refused(let code): return .refused(code)
         case .acknowledged, .message: break
         }
       }
@@ -139,7 +176,7 @@ struct MQTTOpening {
   }
 
   /// Returns the meaning of a code of MQTT 3.1.1 section 3.2.2.3, or of MQTT 5 section 3.2.2.2.
-  private static func text(ofRefusal code: Int) -> String {
+  private static func text(ofRefusal code: CInt) -> String {
     switch code {
     case 1: "it does not speak MQTT 3.1.1"
     case 2, 133: "it refuses the client's name"

@@ -98,11 +98,12 @@ package final class MQTTSender: Sendable {
     defer { isOver.store(true, ordering: .releasing) }
     MosquittoClient.prepareThread()
     awaitFormer()
+    var opening = MQTTOpening(configuration, patience: times.answer, stop: stopping.fileDescriptor)
     var session = MQTTSession(configuration, history, feed, after: position)
     var log = ConnectionLog("mqtt \(configuration.target.authority)", reports)
     var delays = (lost: RetryBackOff(times.delays), refused: RetryBackOff(times.refusalDelays))
     while !stopping.hasFired() {
-      let ending = attempt(&session, &log)
+      let ending = attempt(&opening, &session, &log)
       session.forgetItems()
       noteOutcomes(&session, &log)
       let delay: Duration
@@ -139,8 +140,9 @@ package final class MQTTSender: Sendable {
   // MARK: One connection
 
   /// Connects to the broker, and keeps it informed until the connection ends.
-  private func attempt(_ session: inout MQTTSession, _ log: inout ConnectionLog) -> Ending {
-    let opening = MQTTOpening(configuration, patience: times.answer, stop: stopping.fileDescriptor)
+  private func attempt(
+    _ opening: inout MQTTOpening, _ session: inout MQTTSession, _ log: inout ConnectionLog
+  ) -> Ending {
     let will = MosquittoClient.Will(topic: configuration.topics.status, text: "offline")
     switch opening.open(configuration.clientIdentifier, will) {
     case .refused(let reason): return .refused(reason)
@@ -182,7 +184,8 @@ package final class MQTTSender: Sendable {
       // Looks at the figures, and at the broker's signs of life, once a second.
       let isReady: Bool
       do throws(ExchangeError) {
-        isReady = try wait(client, isWriting: client.wantsWriting, until: .now() + .seconds(1))
+        let limit = client.hasEvents ? Instant.now() : .now() + .seconds(1)
+        isReady = try wait(client, isWriting: client.wantsWriting, until: limit)
       } catch .stopped {
         continue
       }
@@ -228,9 +231,11 @@ package final class MQTTSender: Sendable {
       let deadline = now + (session.hasEvent ? Self.lastEvent : Self.farewell)
       let rest = deadline - .now()
       guard rest > .zero else { break }
-      var polled = pollfd(fd: client.socket, events: Int16(POLLIN | (client.wantsWriting ? POLLOUT : 0)), revents: 0)
-      _ = nightjar_poll(&polled, 1, rest.nanoseconds)
-      try client.advance()
+      if !client.hasEvents {
+        var polled = pollfd(fd: client.socket, events: Int16(POLLIN | (client.wantsWriting ? POLLOUT : 0)), revents: 0)
+        _ = nightjar_poll(&polled, 1, rest.nanoseconds)
+        try client.advance()
+      }
       for event in client.takeEvents() {
         guard case .acknowledged(let number, let refusal) = event else { continue }
         if number == last { last = nil } else { session.acknowledged(number, refusal: refusal) }

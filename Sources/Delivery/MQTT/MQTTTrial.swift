@@ -29,7 +29,7 @@ package enum MQTTTrial: Hashable, Sendable {
   }
 
   private static func attempt(_ configuration: MQTTConfiguration) -> MQTTTrial {
-    let opening = MQTTOpening(configuration, patience: MQTTSender.Times().answer, stop: -1)
+    var opening = MQTTOpening(configuration, patience: MQTTSender.Times().answer, stop: -1)
     // By a name of its own: a broker ends the connection of the program that runs, if another client has its name.
     let name = "doctor" + MQTTTopics.hexadecimal(Secrets.randomBytes(8))
     switch opening.open(name, nil) {

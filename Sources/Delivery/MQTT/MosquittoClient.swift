@@ -12,7 +12,7 @@ final class MosquittoClient {
     /// It has taken the connection.
     case connected
     /// It has refused the connection, with this code (MQTT 3.1.1 section 3.2.2.3, or MQTT 5 section 3.2.2.2).
-    case refused(Int)
+    case refused(CInt)
     /// It has the message of this number; or does not want it, for a reason in its words (MQTT 5 section 3.4.2.1).
     case acknowledged(CInt, refusal: String?)
     case message(topic: String, payload: [UInt8], isRetained: Bool)
@@ -30,6 +30,9 @@ final class MosquittoClient {
   struct Will {
     let topic: String
     let text: String
+    /// The quality of service: 0 or 1.
+    var quality: CInt = 1
+    var isRetained = true
   }
 
   /// The seconds without a message after which each side asks the other for a sign of life.
@@ -45,6 +48,8 @@ final class MosquittoClient {
   private var events: [Event] = []
   /// The largest packet that the broker takes, in bytes; 0 if it has named none.
   private var packetSize: UInt32 = 0
+  /// The quality of service of messages: 1, unless the broker offers 0 alone.
+  private var quality: CInt = 1
   /// The first error that libmosquitto has logged during this connection.
   private(set) var complaint: String?
 
@@ -96,7 +101,7 @@ final class MosquittoClient {
     }
     if let will {
       let text = Array(will.text.utf8)
-      try check(mosquitto_will_set(client, will.topic, CInt(text.count), text, 1, true))
+      try check(mosquitto_will_set(client, will.topic, CInt(text.count), text, will.quality, will.isRetained))
     }
     if let login = configuration.login {
       try check(mosquitto_username_pw_set(client, login.user, login.password))
@@ -128,7 +133,8 @@ final class MosquittoClient {
   /// Takes the broker's answer to the connection.
   private func answered(_ code: CInt, _ properties: OpaquePointer?) {
     packetSize = nightjar_maximum_packet_size(properties)
-    add(code == 0 ? .connected : .refused(Int(code)))
+    quality = min(1, nightjar_maximum_qos(properties))
+    add(code == 0 ? .connected : .refused(code))
   }
 
   /// Returns the meaning of a code of MQTT 5 section 2.4, as a part of a sentence.
@@ -193,14 +199,14 @@ final class MosquittoClient {
   func keepAlive() throws(ExchangeError) { try check(mosquitto_loop_misc(client)) }
 
   /// Sends a message that the broker has to acknowledge (QoS 1); returns its number, or nil for one that is larger than the broker
-  /// takes.
+  /// takes. A broker that offers QoS 0 alone acknowledges nothing: such a message counts as acknowledged once it is in the socket.
   ///
   /// - Throws: ``ExchangeError``.
   func publish(_ topic: String, _ payload: [UInt8], isRetained: Bool) throws(ExchangeError) -> CInt? {
     // libmosquitto counts one byte too few, and keeps a message whose turn comes later for good.
     guard packetSize == 0 || Self.size(of: topic, payload) <= Int(packetSize) else { return nil }
     var number: CInt = 0
-    let result = mosquitto_publish(client, &number, topic, CInt(payload.count), payload, 1, isRetained)
+    let result = mosquitto_publish(client, &number, topic, CInt(payload.count), payload, quality, isRetained)
     if result == nightjar_MOSQ_ERR_OVERSIZE_PACKET { return nil }
     try check(result)
     return number
@@ -221,6 +227,9 @@ final class MosquittoClient {
 
   /// Ends the connection in order, without the will. Does not wait.
   func disconnect() { mosquitto_disconnect(client) }
+
+  /// `true` if the broker has said something that was not taken yet.
+  var hasEvents: Bool { !events.isEmpty }
 
   /// Returns and removes what the broker has said.
   func takeEvents() -> [Event] {
