@@ -56,14 +56,25 @@ package enum ExchangeError: Error {
   case time(String)
   /// The system, the network or TLS refuses, or the answer is none.
   case system(String)
+  /// The other side has ended the connection.
+  case ended
   /// The program ends.
   case stopped
+
+  /// `true` unless time or the program has ended the exchange.
+  var isOfOtherSide: Bool {
+    switch self {
+    case .system, .ended: true
+    case .time, .stopped: false
+    }
+  }
 
   /// The reason in words, for people.
   package var reason: String {
     switch self {
     case .time(let what): what
     case .system(let reason): reason
+    case .ended: "it has ended the connection"
     case .stopped: "nightjar ends"
     }
   }

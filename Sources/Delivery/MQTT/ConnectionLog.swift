@@ -17,6 +17,8 @@ struct ConnectionLog {
   /// `true` if the last connection was lost at once: the next one is told only once it is stable.
   private var isShaky = false
   private var dropped: UInt64 = 0
+  /// `true` once it was told that the broker speaks MQTT 3.1.1 alone.
+  private var isVersionTold = false
   /// The last reason for which an event was lost, if none has come through since.
   private var lossTold: String?
   /// The reasons for which other messages were refused.
@@ -28,18 +30,20 @@ struct ConnectionLog {
   mutating func connected(for age: Duration, by version: MosquittoClient.Version) {
     guard !isConnected, !isShaky || age >= Self.stable else { return }
     let lost = dropped > 0 ? ", without the \(dropped) events that were dropped" : ""
-    let old = version == .five ? "" : " by MQTT 3.1.1, in which nothing limits what its other users send"
+    let isOld = version == .threeOneOne
+    let old = isOld && !isVersionTold ? " by MQTT 3.1.1, in which nothing limits what its other users send" : ""
+    isVersionTold = isOld
     add("\(name): connected\(wasConnected ? " again" : "")\(old)\(lost)", isWarning: false)
     (told, wasConnected, isConnected, isShaky, dropped) = (nil, true, true, false, 0)
   }
 
   /// Notes that an attempt has failed, or that a connection of this age is lost.
-  mutating func failed(_ reason: String, after age: Duration) {
+  mutating func failed(_ error: ExchangeError, after age: Duration) {
     isConnected = false
     if age > .zero { isShaky = age < Self.stable }
     guard told == nil else { return }
     told = .unreachable
-    add("\(name): \(reason); nightjar tries again", isWarning: true)
+    add("\(name): \(error.reason); nightjar tries again", isWarning: true)
   }
 
   /// Notes that the broker does not want the connection.

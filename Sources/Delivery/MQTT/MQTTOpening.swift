@@ -25,6 +25,8 @@ struct MQTTOpening {
   /// The manner in which the broker is spoken to.
   private struct Manner {
     var version = MosquittoClient.Version.five
+    /// `true` once the broker has taken a connection in this manner. Then silence and an end are no signs of another version.
+    var isProven = false
     var willQuality: CInt = 1
     var retainsWill = true
 
@@ -33,7 +35,7 @@ struct MQTTOpening {
       guard version == .five else { return false }
       switch code {
       // 1 is what brokers from before MQTT 5 say (MQTT 3.1.1 section 3.2.2.3).
-      case nightjar_MQTT_RC_UNSUPPORTED_PROTOCOL_VERSION, 1: version = .threeOneOne
+      case nightjar_MQTT_RC_UNSUPPORTED_PROTOCOL_VERSION, 1: (version, isProven) = (.threeOneOne, false)
       // The will is the only message whose quality the broker judges before it names its own.
       case nightjar_MQTT_RC_QOS_NOT_SUPPORTED where willQuality > 0: willQuality = 0
       case nightjar_MQTT_RC_RETAIN_NOT_SUPPORTED where retainsWill: retainsWill = false
@@ -78,12 +80,15 @@ struct MQTTOpening {
           let client = try MosquittoClient(
             configuration, identifier: identifier, will: manner.will(will), version: manner.version)
           try client.connect(to: target, isIPv6: families.count > 1 ? isIPv6 : nil)
-          switch try answer(to: client, manner.version) {
+          switch try answer(to: client, mayBeOlder: manner.version == .five && !manner.isProven) {
           case .accepted:
+            manner.isProven = true
             self.manner = manner
             return .open(client, manner.version)
           case .refused(let code):
             if manner.adapt(to: code) { continue }
+            // One that answers by MQTT 3.1.1 is not asked by MQTT 5 again, also if a password is wrong.
+            if code != 1 { self.manner = manner }
             return .refused(Self.text(ofRefusal: code))
           case .otherVersion:
             manner.version = .threeOneOne
@@ -105,19 +110,20 @@ struct MQTTOpening {
     case accepted
     /// It does not want the connection, by this code.
     case refused(CInt)
-    /// It has ended the connection instead of an answer, as brokers from before MQTT 5 may do.
+    /// It has ended the connection instead of an answer, or gives none, as brokers from before MQTT 5 may do.
     case otherVersion
   }
 
   /// Waits for the broker's answer to the connection.
-  private func answer(
-    to client: MosquittoClient, _ version: MosquittoClient.Version
-  ) throws(ExchangeError) -> Answer {
+  ///
+  /// - Parameter mayBeOlder: `true` if an end or silence may be the answer of a broker that does not speak MQTT 5.
+  private func answer(to client: MosquittoClient, mayBeOlder: Bool) throws(ExchangeError) -> Answer {
     let deadline = Instant.now() + patience
     var isReached = false
     while true {
       let now = Instant.now()
       guard now < deadline else {
+        if isReached, mayBeOlder { return .otherVersion }
         throw .time(isReached ? "it takes the connection and does not answer" : "it does not take the connection")
       }
       // libmosquitto does not say which way TLS wants to go.
@@ -133,7 +139,7 @@ struct MQTTOpening {
         }
         if isReady || isInHandshake { try client.advance() }
       } catch {
-        guard version == .five, isReached, case .system = error, client.complaint == nil else { throw error }
+        guard mayBeOlder, isReached, error.isOfOtherSide, client.complaint == nil else { throw error }
         return .otherVersion
       }
       for event in client.takeEvents() {
@@ -150,7 +156,7 @@ struct MQTTOpening {
   ///
   /// - Throws: ``ExchangeError``, as `stopped`.
   private func wait(_ client: MosquittoClient, isWriting: Bool, until limit: Instant) throws(ExchangeError) -> Bool {
-    guard client.socket >= 0 else { throw .system("it has ended the connection") }
+    guard client.socket >= 0 else { throw .ended }
     var polled = [
       pollfd(fd: client.socket, events: Int16(POLLIN | (isWriting ? POLLOUT : 0)), revents: 0),
       pollfd(fd: stop, events: Int16(POLLIN), revents: 0),

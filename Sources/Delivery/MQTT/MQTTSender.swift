@@ -110,7 +110,7 @@ package final class MQTTSender: Sendable {
       switch ending {
       case .stopped: return
       case .lost(let error, let duration):
-        log.failed(error.reason, after: duration)
+        log.failed(error, after: duration)
         if duration >= ConnectionLog.stable { delays.lost.reset() }
         if duration > .zero { delays.refused.reset() }
         delay = delays.lost.failed()
@@ -249,7 +249,7 @@ package final class MQTTSender: Sendable {
   ///
   /// - Throws: ``ExchangeError/stopped``.
   private func wait(_ client: MosquittoClient, isWriting: Bool, until limit: Instant) throws(ExchangeError) -> Bool {
-    guard client.socket >= 0 else { throw .system("it has ended the connection") }
+    guard client.socket >= 0 else { throw .ended }
     var polled = [
       pollfd(fd: client.socket, events: Int16(POLLIN | (isWriting ? POLLOUT : 0)), revents: 0),
       pollfd(fd: wake.fileDescriptor, events: Int16(POLLIN), revents: 0),

@@ -10,8 +10,8 @@ package enum MQTTTrial: Hashable, Sendable {
   /// There is no answer.
   case unreachable(String)
 
-  /// The time that it takes at most: a name server, and an answer for each family of addresses.
-  private static let patience = MQTTSender.Times().answer * 4
+  /// The time that it takes at most: a name server, and an answer for each family of addresses and each version of MQTT.
+  private static let patience = MQTTSender.Times().answer * 6
 
   /// Connects to a broker, and ends the connection. Blocks.
   package static func result(of configuration: MQTTConfiguration) -> MQTTTrial {

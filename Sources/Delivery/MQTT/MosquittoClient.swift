@@ -245,8 +245,8 @@ final class MosquittoClient {
     if events.contains(where: { if case .refused = $0 { true } else { false } }) { return }
     if let complaint { throw .system(complaint) }
     switch result {
-    case nightjar_MOSQ_ERR_ERRNO: throw .system(SystemFailure.text(errorNumber))
-    case nightjar_MOSQ_ERR_CONN_LOST, nightjar_MOSQ_ERR_NO_CONN: throw .system("it has ended the connection")
+    case nightjar_MOSQ_ERR_ERRNO where errorNumber != EPIPE: throw .system(SystemFailure.text(errorNumber))
+    case nightjar_MOSQ_ERR_ERRNO, nightjar_MOSQ_ERR_CONN_LOST, nightjar_MOSQ_ERR_NO_CONN: throw .ended
     case nightjar_MOSQ_ERR_KEEPALIVE: throw .time("it gives no sign of life")
     default: throw .system(mosquitto_strerror(result).map { Self.plain(String(cString: $0)[...]) } ?? "error \(result)")
     }

@@ -7,6 +7,8 @@ connection instead.
 BEHAVIOUR: silent (accepts, and never answers), mute (takes the connection by CONNACK, and then reads and answers nothing),
 deaf (the same, and answers pings but acknowledges nothing), garbage (talks no MQTT), flood (after CONNACK, a PUBLISH of
 50 MB, and zeros without end), refuse=CODE (CONNACK with this code), refuse5=CODE (the same by MQTT 5), closing (as deaf),
+old5 (refuses MQTT 5 by 132, and acknowledges), silent5 (answers nothing by MQTT 5, writes "five" for each, acknowledges, and ends the
+connection once, at the first event), taken5 (by MQTT 5, acknowledges, and says at the first event that another client has the name),
 slow (acknowledges, and an event only after half a second; it writes "event" for each), limited (by MQTT 5, takes packets of 10,000
 bytes at most, acknowledges, and writes "large" for a larger one).
 """
@@ -17,6 +19,7 @@ import threading
 import time
 
 port, behaviour = int(sys.argv[1]), sys.argv[2]
+ended = []
 
 
 def packet(connection):
@@ -48,10 +51,18 @@ def acknowledge(connection):
         if kind == 0xC0:
             connection.sendall(bytes([0xD0, 0]))
         elif kind == 0x80:
-            connection.sendall(bytes([0x90, 3 + (behaviour == "limited")]) + rest[:2] + bytes(1 + (behaviour == "limited")))
+            is_five = behaviour in ("limited", "taken5")
+            connection.sendall(bytes([0x90, 3 + is_five]) + rest[:2] + bytes(1 + is_five))
         elif kind == 0x30:
             length = int.from_bytes(rest[:2], "big")
-            if rest[2:2 + length].endswith(b"/event") and behaviour == "slow":
+            is_event = rest[2:2 + length].endswith(b"/event")
+            if is_event and behaviour in ("silent5", "taken5") and not ended:
+                ended.append(connection)
+                if behaviour == "taken5":
+                    connection.sendall(bytes([0xE0, 2, 0x8E, 0]))
+                    time.sleep(1)
+                raise EOFError
+            if is_event and behaviour == "slow":
                 print("event", flush=True)
                 time.sleep(0.5)
             if size > 10_000:
@@ -68,9 +79,16 @@ def serve(connection):
             time.sleep(1000)
         # Behind the name of the protocol, with its length, stands the level.
         is_five = packet(connection)[1][6] == 5
-        if is_five and behaviour not in ("limited", "closing") and not behaviour.startswith("refuse5="):
+        if is_five and behaviour == "silent5":
+            print("five", flush=True)
+            time.sleep(1000)
+        if is_five and behaviour == "old5":
+            connection.sendall(bytes([0x20, 3, 0, 0x84, 0]))
+            connection.close()
+            return
+        if is_five and behaviour not in ("limited", "taken5", "closing") and not behaviour.startswith("refuse5="):
             connection.sendall(bytes([0x20, 2, 0, 1]))
-        if is_five and behaviour != "limited" and not behaviour.startswith("refuse5="):
+        if is_five and behaviour not in ("limited", "taken5") and not behaviour.startswith("refuse5="):
             connection.close()
             return
         print("connection", flush=True)
@@ -80,6 +98,9 @@ def serve(connection):
         if behaviour == "limited":
             # The property Maximum Packet Size.
             connection.sendall(bytes([0x20, 8, 0, 0, 5, 0x27]) + (10_000).to_bytes(4, "big"))
+            acknowledge(connection)
+        if behaviour == "taken5":
+            connection.sendall(bytes([0x20, 3, 0, 0, 0]))
             acknowledge(connection)
         if behaviour.startswith("refuse="):
             connection.sendall(bytes([0x20, 2, 0, int(behaviour.split("=")[1])]))
@@ -92,7 +113,7 @@ def serve(connection):
             connection.sendall(bytes([0x30, 0x80, 0xE1, 0xEB, 0x17, 0, 1, 0x61]))
             while True:
                 connection.sendall(bytes(1 << 20))
-        if behaviour == "slow":
+        if behaviour in ("slow", "old5", "silent5"):
             acknowledge(connection)
         while True:
             if packet(connection)[0] == 0xC0:
