@@ -298,36 +298,6 @@ import Testing
     #expect(box.stop())
   }
 
-  @Test(arguments: ["slow", "closing", "old5"])
-  func `A broker from before MQTT 5 is spoken to by MQTT 3.1.1, and the log says so`(behaviour: String) throws {
-    let server = try HostileBroker(behaviour)
-    let box = try Box("mqtt://127.0.0.1:\(server.port)")
-    try #require(eventually { box.counts.isConnected }, "\(box.lines)")
-    if behaviour != "closing" {
-      let words =
-        "mqtt 127.0.0.1:\(server.port): connected by MQTT 3.1.1, in which nothing limits what its other users send"
-      #expect(eventually { box.lines == [words] }, "\(box.lines)")
-    }
-    #expect(server.connections == 1)
-    #expect(box.stop())
-  }
-
-  @Test func `A broker that is silent to MQTT 5 gets MQTT 3.1.1, also after a lost connection`() throws {
-    let server = try HostileBroker("silent5")
-    let box = try Box("mqtt://127.0.0.1:\(server.port)")
-    try #require(eventually { box.counts.isConnected }, "\(box.lines)")
-    let name = "mqtt 127.0.0.1:\(server.port)"
-    let words = "\(name): connected by MQTT 3.1.1, in which nothing limits what its other users send"
-    #expect(eventually { box.lines == [words] }, "\(box.lines)")
-    box.begin(.noise)
-    #expect(eventually(within: 60) { box.counts[.mqtt].sent == 1 }, "\(box.lines)")
-    #expect(server.connections == 2 && server.count("five") == 1)
-    // Said once. That of a connection which soon is lost is told once it has lasted.
-    #expect(eventually(within: 60) { box.lines.last == "\(name): connected again" }, "\(box.lines)")
-    #expect(box.lines.count == 3, "\(box.lines)")
-    #expect(box.stop())
-  }
-
   @Test func `A picture that is larger than the broker takes is passed over, and a smaller one comes`() throws {
     let server = try HostileBroker("limited")
     let box = try Box("mqtt://127.0.0.1:\(server.port)")
@@ -359,6 +329,7 @@ import Testing
     #expect(server.count("event") == 2 && box.counts[.mqtt].sent == 2)
   }
 
+  /// Debian's mosquitto ends a connection without a word, as by MQTT 3.1.1.
   @Test func `Two programs with one name end each other's connection, and the log says why`() throws {
     let broker = try MQTTBroker()
     let boxes = [try Box(Self.url(broker)), try Box(Self.url(broker))]
@@ -395,28 +366,4 @@ import Testing
     #expect(eventually { listener.texts("nightjar/box/status") == ["online", "offline", "online"] })
     #expect(listener.texts("nightjar/box/nursery/event").count == 2)
   }
-}
-
-/// A broker of Servers/brokers.py.
-final class HostileBroker {
-  let port: Int
-  private let directory: TemporaryDirectory
-  private let process: Subprocess
-
-  init(_ behaviour: String) throws {
-    directory = try TemporaryDirectory()
-    port = try TCPPort.free()
-    let script = packageRoot.appendingPathComponent("Tests/DeliveryTests/Servers/brokers.py").path
-    process = try Subprocess(["python3", script, "\(port)", behaviour], in: directory)
-    let process = process
-    try #require(eventually(within: 60) { process.outputSoFar.contains("ready") }, "\(process.errorSoFar)")
-  }
-
-  deinit { process.send(SIGKILL) }
-
-  /// The number of connections that it has taken.
-  var connections: Int { count("connection") }
-
-  /// Returns the number of lines with this word.
-  func count(_ word: String) -> Int { process.outputSoFar.split(separator: "\n").count { $0 == word } }
 }

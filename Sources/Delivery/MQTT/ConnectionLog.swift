@@ -8,6 +8,9 @@ struct ConnectionLog {
   /// The time after which a connection that is lost was a good one.
   static let stable = Duration.seconds(10)
 
+  /// The connections in a row that a broker ends at once, after which the log names the likely cause.
+  static let endedLimit = 3
+
   private let name: String
   private let reports: EventQueue<DeliveryReport>
   /// The last failure that was told, if no connection was told since.
@@ -16,6 +19,8 @@ struct ConnectionLog {
   private var (wasConnected, isConnected) = (false, false)
   /// `true` if the last connection was lost at once: the next one is told only once it is stable.
   private var isShaky = false
+  /// The connections in a row that the broker has ended at once.
+  private var ended = 0
   private var dropped: UInt64 = 0
   /// `true` once it was told that the broker speaks MQTT 3.1.1 alone.
   private var isVersionTold = false
@@ -40,7 +45,17 @@ struct ConnectionLog {
   /// Notes that an attempt has failed, or that a connection of this age is lost.
   mutating func failed(_ error: ExchangeError, after age: Duration) {
     isConnected = false
-    if age > .zero { isShaky = age < Self.stable }
+    if age > .zero {
+      isShaky = age < Self.stable
+      if isShaky, case .ended = error { ended += 1 } else { ended = 0 }
+    }
+    if age > .zero, ended == Self.endedLimit {
+      told = .unreachable
+      // By MQTT 5 a broker may say so itself, as mosquitto does from 2.0.15 on.
+      let cause = MosquittoClient.takenOver
+      add("\(name): it ends each connection soon; perhaps \(cause); nightjar tries again", isWarning: true)
+      return
+    }
     guard told == nil else { return }
     told = .unreachable
     add("\(name): \(error.reason); nightjar tries again", isWarning: true)

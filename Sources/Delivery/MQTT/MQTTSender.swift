@@ -184,8 +184,8 @@ package final class MQTTSender: Sendable {
       // Looks at the figures, and at the broker's signs of life, once a second.
       let isReady: Bool
       do throws(ExchangeError) {
-        let limit = client.hasEvents ? Instant.now() : .now() + .seconds(1)
-        isReady = try wait(client, isWriting: client.wantsWriting, until: limit)
+        let pause = client.hasEvents ? Duration.zero : .seconds(1)
+        isReady = try wait(client, isWriting: client.wantsWriting, until: .now() + pause)
       } catch .stopped {
         continue
       }

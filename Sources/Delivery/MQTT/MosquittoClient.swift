@@ -35,6 +35,9 @@ final class MosquittoClient {
     var isRetained = true
   }
 
+  /// The words for a connection that another client of the same name has ended.
+  static let takenOver = "another client has its name there; give each program a --mqtt-prefix of its own"
+
   /// The seconds without a message after which each side asks the other for a sign of life.
   static let keepAlive: CInt = 10
   /// The longest message of the broker that is looked at, in bytes.
@@ -88,7 +91,7 @@ final class MosquittoClient {
     }
     mosquitto_disconnect_callback_set(client) { _, owner, reason in
       guard reason == nightjar_MQTT_RC_SESSION_TAKEN_OVER else { return }
-      MosquittoClient.of(owner).note("another client has its name there; give each program a --mqtt-prefix of its own")
+      MosquittoClient.of(owner).note(MosquittoClient.takenOver)
     }
     mosquitto_log_callback_set(client) { _, owner, level, text in
       guard level == nightjar_MOSQ_LOG_ERR, let text else { return }
