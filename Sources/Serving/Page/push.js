@@ -6,6 +6,37 @@ import { strings } from "./strings.js";
 /** The time in which a worker becomes active, in which the browser's push service answers, and for an end, in milliseconds. */
 const [workerTime, serviceTime, endTime] = [10_000, 30_000, 3000];
 
+/** Where the page and its worker (worker.js) keep what they know of the subscription. */
+const store = { name: "nightjar-push", address: new URL("push-state", import.meta.url).href };
+
+/** What is known of the subscription that this device is to have: `{ key, isPending }`; null if it is to have none. */
+async function recall() {
+  try {
+    const kept = await (await caches.open(store.name)).match(store.address);
+    return kept ? await kept.json() : null;
+  } catch {
+    return null;
+  }
+}
+
+/** Keeps the host's key, and whether the host does not know the present subscription yet. */
+async function keep(key, isPending) {
+  try {
+    await (await caches.open(store.name)).put(store.address, new Response(JSON.stringify({ key, isPending })));
+  } catch {
+    // Then it is not tried again by itself.
+  }
+}
+
+/** Forgets that this device is to have a subscription. */
+async function forget() {
+  try {
+    await caches.delete(store.name);
+  } catch {
+    // Nothing is kept there.
+  }
+}
+
 /** The bytes of Base64 for URLs. */
 function bytes(text) {
   return Uint8Array.from(atob(text.replaceAll("-", "+").replaceAll("_", "/")), (one) => one.charCodeAt(0));
@@ -27,12 +58,19 @@ const isApple = () => /iPhone|iPad/.test(navigator.userAgent)
 export class Push {
   #button = null;
   #isOn = false;
+  /** `true` if it was on, and could not be renewed. */
+  #isLost = false;
   /** The end that goes on after a log-out. */
   #leaving = null;
+  /** The host's key in Base64 for URLs, as it was last heard. */
+  #keyText = null;
+  #say = null;
 
   /** @param {Promise<ServiceWorkerRegistration | null>} worker the worker that shows the notifications */
   constructor(login, worker) {
     Object.assign(this, { login, worker });
+    // Without a network nothing could be renewed.
+    addEventListener("online", () => { if (this.#button?.isConnected) this.renew(); });
   }
 
   /** Why this device cannot be told, in words; null if it can. */
@@ -61,41 +99,63 @@ export class Push {
       },
     });
     this.#button = button;
+    this.#say = say;
     this.#draw();
     this.renew();
     return button;
   }
 
-  /** Tells the host of what the browser has subscribed to meanwhile. */
-  renew() { return this.#renew().catch(() => {}).then(() => this.#draw()); }
+  /** Tells the host of what the browser has subscribed to meanwhile; says so where that is impossible. */
+  async renew() {
+    const isDone = await this.#renew().catch(() => false);
+    this.#isLost = !isDone && Boolean((await recall())?.isPending);
+    this.#draw();
+    if (this.#isLost) this.#say?.(strings.push.lost);
+  }
 
   #draw() {
     const button = this.#button;
     if (!button) return;
     button.setAttribute("aria-pressed", String(this.#isOn));
-    button.textContent = this.#isOn ? strings.push.isOn : strings.push.tell;
+    button.textContent = this.#isOn ? strings.push.isOn : this.#isLost ? strings.push.again : strings.push.tell;
   }
 
   /** What the browser has subscribed to before; null for nothing. */
   async #present() { return await (await this.worker)?.pushManager?.getSubscription() ?? null; }
 
-  /** Tells the host again what it may have lost, and subscribes anew where the host has another key. */
+  /**
+   * Tells the host again what it may have lost, and subscribes anew where the host has another key, or the browser has ended the
+   * subscription; `false` if the host does not know the subscription that this device is to have.
+   */
   async #renew() {
     await this.#leaving;
-    const present = await this.#present();
-    if (!present) return;
-    const key = await this.#key();
-    if (key === null) return;
-    if (globalThis.Notification?.permission === "granted" && this.#isFor(present, key)) {
-      this.#isOn = (await this.#tell("POST", present.toJSON())).ok;
-      return;
+    const [present, known] = [await this.#present(), await recall()];
+    if (!present && !known) return true;
+    // The page may be closed before it is done.
+    if (!present) {
+      this.#isOn = false;
+      await keep(known.key, true);
     }
+    const key = await this.#key();
+    if (key === null) return false;
     const isAllowed = globalThis.Notification?.permission === "granted";
-    await Promise.allSettled([this.#tell("DELETE", { endpoint: present.endpoint }), present.unsubscribe()]);
-    if (!isAllowed) return;
+    if (present && isAllowed && this.#isFor(present, key)) {
+      this.#isOn = (await this.#tell("POST", present.toJSON())).ok;
+      if (this.#isOn) await keep(this.#keyText, false);
+      return this.#isOn;
+    }
+    if (present) await Promise.allSettled([this.#tell("DELETE", { endpoint: present.endpoint }), present.unsubscribe()]);
+    if (!isAllowed) {
+      this.#isOn = false;
+      await forget();
+      return true;
+    }
+    await keep(this.#keyText, true);
     const anew = await this.#subscribe(await this.#active(), key);
     this.#isOn = (await this.#tell("POST", anew.toJSON())).ok;
-    if (!this.#isOn) await anew.unsubscribe();
+    if (this.#isOn) await keep(this.#keyText, false);
+    else await anew.unsubscribe();
+    return this.#isOn;
   }
 
   #subscribe(worker, key) {
@@ -105,7 +165,9 @@ export class Push {
   /** The host's key; null if it has none. */
   async #key() {
     const answer = await this.login.fetch("v1/push");
-    return answer.ok ? bytes((await answer.json()).key) : null;
+    if (!answer.ok) return null;
+    this.#keyText = (await answer.json()).key;
+    return bytes(this.#keyText);
   }
 
   #isFor(subscription, key) {
@@ -142,7 +204,11 @@ export class Push {
     }
     const answer = await this.#tell("POST", subscription.toJSON());
     this.#isOn = answer.ok;
-    if (answer.ok) return null;
+    if (answer.ok) {
+      this.#isLost = false;
+      await keep(this.#keyText, false);
+      return null;
+    }
     await subscription.unsubscribe();
     if (answer.status !== 429) return strings.push.failed;
     return answer.headers.has("Retry-After") ? strings.push.tooOften : strings.push.tooMany;
@@ -150,7 +216,8 @@ export class Push {
 
   /** Ends it, here and at the host; returns null. A host that does not hear of it learns it from the push service. */
   async end(login = this.login) {
-    this.#isOn = false;
+    [this.#isOn, this.#isLost] = [false, false];
+    await forget();
     await within(endTime, this.#present().then((present) => present
       && Promise.allSettled([this.#tell("DELETE", { endpoint: present.endpoint }, login), present.unsubscribe()])))
       .catch(() => {});

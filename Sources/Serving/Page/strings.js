@@ -63,6 +63,8 @@ export const strings = {
     noService: "The browser does not reach its push service, or does not allow it.",
     tooMany: "Too many devices are told already. Turn it off on another one first.",
     tooOften: "This was tried too often. Try again in a minute.",
+    again: "Not told any more when the page is closed: try again",
+    lost: "Alerts do not reach this device while the page is closed. It is tried again when you open the page.",
     failed: "It did not work: the camera's computer does not answer, or refuses it.",
   },
   events: "Events",

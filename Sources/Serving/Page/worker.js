@@ -28,21 +28,57 @@ async function tell({ id = 0, kind = "alert", state, camera, time, title = "nigh
 }
 
 // Browsers demand a notification for each message.
-addEventListener("push", (event) => event.waitUntil(tell(content(event.data))));
+addEventListener("push", (event) => event.waitUntil(Promise.all([tell(content(event.data)), retry()])));
+
+/** Where this worker and the page (push.js) keep what they know of the subscription: `{ key, isPending }`, or nothing. */
+const store = { name: "nightjar-push", address: new URL("push-state", location.href).href };
+
+/** What is known of the subscription; an empty object for nothing. */
+async function recall() {
+  try {
+    const kept = await (await caches.open(store.name)).match(store.address);
+    return kept ? await kept.json() : {};
+  } catch {
+    return {};
+  }
+}
+
+/** Keeps that the host does not know the present subscription yet. The page clears it. */
+async function keepPending(known) {
+  try {
+    const kept = new Response(JSON.stringify({ ...known, isPending: true }));
+    await (await caches.open(store.name)).put(store.address, kept);
+  } catch {
+    // Without a store the notification is all that reminds of it.
+  }
+}
+
+/** Subscribes again after the browser or its push service has ended the subscription. */
+async function renew({ oldSubscription, newSubscription }) {
+  const known = await recall();
+  await keepPending(known);
+  await resume(oldSubscription?.options?.applicationServerKey ?? known.key, newSubscription);
+}
+
+/** Tries again what was impossible before. */
+async function retry() {
+  const known = await recall();
+  if (known.isPending) await resume(known.key);
+}
 
 /**
- * Subscribes again after the browser or its push service has ended the subscription. The host learns it from a page, which has
- * the log-in: from one that is open, or else from the next one, to which a notification leads.
+ * Subscribes where there is no subscription. The host learns it from a page, which has the log-in: from one that is open, or else
+ * from the next one, to which a notification leads. Where that is impossible now, the next message or page tries it again.
  */
-async function renew({ oldSubscription, newSubscription }) {
-  const key = oldSubscription?.options?.applicationServerKey;
-  if (!newSubscription && key) {
-    // Where that is impossible, the notification comes all the same.
-    await registration.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key }).catch(() => {});
+async function resume(key, subscription) {
+  const manager = registration.pushManager;
+  let present = subscription ?? await manager.getSubscription();
+  if (!present && key) {
+    present = await manager.subscribe({ userVisibleOnly: true, applicationServerKey: key }).catch(() => null);
   }
   const windows = await clients.matchAll({ type: "window", includeUncontrolled: true });
   for (const one of windows) one.postMessage({ isRenewed: true });
-  if (windows.length && await registration.pushManager.getSubscription()) return;
+  if (windows.length && present) return;
   await registration.showNotification("Alerts no longer reach this device", {
     body: "Touch to open the page, so that they do again.", tag: "nightjar-renewed", icon: "icon.png", requireInteraction: true,
   });
