@@ -3,9 +3,10 @@ import Media
 /// The reader of a camera's own H.264. It checks every NAL unit before a viewer gets one, keeps the parameter sets, and
 /// completes what they leave out.
 ///
-/// Slices and parameter sets pass; everything else (SEI, delimiters, filler, layers of scalable streams) is left out. A
-/// stream passes if every viewer can show it without delay: progressive 8-bit 4:2:0 of the expected size, no B pictures,
-/// and a profile that the viewers have. Its memory is allocated at the start; a picture costs no allocation.
+/// Slices and parameter sets pass; everything else (SEI, delimiters, filler, layers of scalable streams) is left out.
+/// Parameter sets behind the slices of a buffer are kept: they belong to the next picture. A stream passes if every
+/// viewer can show it without delay: progressive 8-bit 4:2:0 of the expected size, no B pictures, and a profile that the
+/// viewers have. Its memory is allocated at the start; a picture costs no allocation.
 final class PassedStream {
   /// The reason why a picture does not pass.
   enum Fault: Error, Equatable {
@@ -46,6 +47,9 @@ final class PassedStream {
   // The present picture.
   private var count = 0
   private var isIDR = false
+  /// `true` if the buffer had a slice, whether it passes or not.
+  private var hadSlice = false
+  private var fault: Fault?
   private var lastMacroblock = -1
 
   /// The places before the slices, for the parameter sets of a key frame.
@@ -71,8 +75,9 @@ final class PassedStream {
   /// Reads the picture in `bytes`, which the caller keeps while the result is used. Returns nil where `bytes` have
   /// parameter sets alone. `color` describes the samples if the stream does not.
   func read(_ bytes: UnsafeRawBufferPointer, color: ColorDescription) throws(Fault) -> Picture? {
-    (count, isIDR, lastMacroblock) = (Self.setCount, false, -1)
-    try AnnexB.forEachNALUnit(in: bytes) { unit throws(Fault) in try take(unit, color) }
+    (count, isIDR, lastMacroblock, hadSlice, fault) = (Self.setCount, false, -1, false, nil)
+    AnnexB.forEachNALUnit(in: bytes) { unit in note(unit, color) }
+    if let fault { throw fault }
     guard count > Self.setCount else { return nil }
     if isIDR { awaitsKeyFrame = false }
     guard !awaitsKeyFrame else { throw .damaged }
@@ -83,25 +88,45 @@ final class PassedStream {
     return Picture(nalUnits: UnsafeBufferPointer(rebasing: nalUnits[..<count]), isKeyFrame: true)
   }
 
+  /// Takes a NAL unit, and notes the first fault. Parameter sets behind a fault are taken too: the next picture may need
+  /// them.
+  private func note(_ unit: NALUnit, _ color: ColorDescription) {
+    do throws(Fault) {
+      try take(unit, color)
+    } catch {
+      if fault == nil { fault = error }
+    }
+  }
+
   private func take(_ unit: NALUnit, _ color: ColorDescription) throws(Fault) {
     // forbidden_zero_bit
     guard unit.bytes[0] & 0x80 == 0 else { throw .damaged }
     switch unit.type {
-    case .nonIDRSlice, .idrSlice: try takeSlice(unit)
+    case .nonIDRSlice, .idrSlice:
+      if !hadSlice {
+        hadSlice = true
+        try adoptKept(color)
+      }
+      if fault == nil { try takeSlice(unit) }
     case .sequenceParameterSet:
-      guard !sequence.came(elementsEqual: unit.bytes) else { return }
-      try requireNoSlice()
-      try adoptSequence(unit.bytes, color)
+      try requireLength(of: unit, "SPS")
+      guard !hadSlice else { return keepSequence(unit.bytes) }
+      _ = sequence.takeKept()
+      try takeSequence(unit.bytes, color)
     case .pictureParameterSet:
-      guard !picture.came(elementsEqual: unit.bytes) else { return }
-      try requireNoSlice()
-      try adoptPicture(unit)
+      try requireLength(of: unit, "PPS")
+      guard !hadSlice else { return keepPicture(unit.bytes) }
+      _ = picture.takeKept()
+      if let kept = sequence.takeKept() { try takeSequence(kept, color) }
+      try takePicture(unit)
     default:
       if (2...4).contains(unit.type.rawValue) { throw .unusable("it has data partitions") }
     }
   }
 
   private func takeSlice(_ unit: NALUnit) throws(Fault) {
+    // Parameter sets within a picture begin another one (clause 7.4.1.2.3).
+    guard !hasKept else { throw .damaged }
     // Room for two sets, which the send stage may add to a picture that is no key frame.
     guard count < AccessUnit.nalUnitLimit - Self.setCount, sequence.passed != nil, picture.passed != nil,
       let slice = unit.sliceBeginning, slice.type <= 9, slice.pictureParameterSet == pictureIdentifier
@@ -127,19 +152,41 @@ final class PassedStream {
 
   // MARK: Parameter sets
 
-  /// Refuses new parameter sets behind a slice: they begin another picture (clause 7.4.1.2.3), and would be sent before
-  /// slices that do not mean them.
-  private func requireNoSlice() throws(Fault) {
-    guard count > Self.setCount else { return }
-    sequence.forget()
-    awaitsKeyFrame = true
-    throw .damaged
+  private func requireLength(of set: NALUnit, _ name: String) throws(Fault) {
+    guard set.bytes.count <= ParameterSets.lengthLimit else {
+      throw .unusable("its \(name) has \(set.bytes.count) bytes; the limit is \(ParameterSets.lengthLimit)")
+    }
+  }
+
+  /// `true` if parameter sets wait for the next picture.
+  private var hasKept: Bool { sequence.hasKept || picture.hasKept }
+
+  /// Keeps an SPS that stands behind slices. The present one once more is no new one, unless another comes before it.
+  private func keepSequence(_ bytes: UnsafeRawBufferPointer) {
+    if hasKept || !sequence.came(elementsEqual: bytes) { sequence.keep(bytes) }
+  }
+
+  /// Keeps a PPS that stands behind slices, as ``keepSequence(_:)`` does.
+  private func keepPicture(_ bytes: UnsafeRawBufferPointer) {
+    if hasKept || !picture.came(elementsEqual: bytes) { picture.keep(bytes) }
+  }
+
+  /// Adopts the sets that stood behind the slices of the buffer before, where no others have come instead.
+  private func adoptKept(_ color: ColorDescription) throws(Fault) {
+    let (first, second) = (sequence.takeKept(), picture.takeKept())
+    if let first { try takeSequence(first, color) }
+    if let second = second.flatMap(NALUnit.init) { try takePicture(second) }
+  }
+
+  private func takeSequence(_ bytes: UnsafeRawBufferPointer, _ color: ColorDescription) throws(Fault) {
+    if !sequence.came(elementsEqual: bytes) { try adoptSequence(bytes, color) }
+  }
+
+  private func takePicture(_ unit: NALUnit) throws(Fault) {
+    if !picture.came(elementsEqual: unit.bytes) { try adoptPicture(unit) }
   }
 
   private func adoptSequence(_ bytes: UnsafeRawBufferPointer, _ color: ColorDescription) throws(Fault) {
-    guard bytes.count <= ParameterSets.lengthLimit else {
-      throw .unusable("its SPS has \(bytes.count) bytes; the limit is \(ParameterSets.lengthLimit)")
-    }
     sequence.forget()
     awaitsKeyFrame = true
     var passed = Array(bytes)
@@ -186,9 +233,6 @@ final class PassedStream {
   }
 
   private func adoptPicture(_ unit: NALUnit) throws(Fault) {
-    guard unit.bytes.count <= ParameterSets.lengthLimit else {
-      throw .unusable("its PPS has \(unit.bytes.count) bytes; the limit is \(ParameterSets.lengthLimit)")
-    }
     picture.forget()
     awaitsKeyFrame = true
     let bytes = Array(unit.bytes)
@@ -202,12 +246,13 @@ final class PassedStream {
   }
 }
 
-/// A parameter set as it came and as it is passed on, in memory of its own.
+/// A parameter set as it came and as it is passed on, and one that waits for the next picture, in memory of their own.
 private struct StoredSet {
   private let memory = UnsafeMutableRawBufferPointer.allocate(
-    byteCount: 2 * ParameterSets.lengthLimit, alignment: 1)
+    byteCount: 3 * ParameterSets.lengthLimit, alignment: 1)
   private var cameBytes = 0
   private var passedBytes = 0
+  private var keptBytes = 0
 
   func deallocate() { memory.deallocate() }
 
@@ -228,5 +273,24 @@ private struct StoredSet {
     (cameBytes, passedBytes) = (came.count, passed.count)
   }
 
+  /// `true` if a set waits for the next picture.
+  var hasKept: Bool { keptBytes > 0 }
+
+  /// Keeps a set for the next picture, instead of one that is kept already; it is no longer than
+  /// ``/Media/ParameterSets/lengthLimit``.
+  mutating func keep(_ bytes: UnsafeRawBufferPointer) {
+    UnsafeMutableRawBufferPointer(rebasing: memory[(2 * ParameterSets.lengthLimit)...]).copyMemory(from: bytes)
+    keptBytes = bytes.count
+  }
+
+  /// Returns the kept set, which is kept no longer. Its bytes stay until the next ``keep(_:)``.
+  mutating func takeKept() -> UnsafeRawBufferPointer? {
+    guard keptBytes > 0 else { return nil }
+    defer { keptBytes = 0 }
+    let start = 2 * ParameterSets.lengthLimit
+    return UnsafeRawBufferPointer(rebasing: memory[start..<(start + keptBytes)])
+  }
+
+  /// Forgets the set as it came and as it is passed on.
   mutating func forget() { (cameBytes, passedBytes) = (0, 0) }
 }

@@ -132,14 +132,82 @@ import Testing
     #expect(throws: PassedStream.Fault.damaged) { try Self.read(mixed, by: stream) }
     let passed = try #require(try Self.read(others.pictures[0], by: stream)?.first)
     #expect(try SequenceParameterSet(nalUnit: passed).identifier == 1)
-    // New sets behind the slices.
+    // New sets behind the slices are for the next picture, which these slices do not belong to.
     let behind = Self.stream()
     let late = clip.pictures[0] + CameraClip.buffer([otherSet, try unit(8, of: others)])
-    #expect(throws: PassedStream.Fault.damaged) { try Self.read(late, by: behind) }
+    let own = try #require(try Self.read(late, by: behind)?.first)
+    #expect(try SequenceParameterSet(nalUnit: own).identifier == 0)
     #expect(throws: PassedStream.Fault.damaged) { try Self.read(clip.pictures[1], by: behind) }
     #expect(try Self.read(clip.pictures[0], by: behind)?.count == 3)
     // The same set once more is no new one.
     #expect(try Self.read(clip.pictures[0] + CameraClip.buffer([set]), by: behind)?.count == 3)
+    #expect(try Self.read(clip.pictures[1], by: behind)?.count == 1)
+    // Between two slices, new sets begin another picture.
+    let sliced = try CameraClip(["-profile:v", "baseline", "-slices", "2"])
+    #expect(try Self.read(sliced.pictures[0], by: behind)?.count == 4)
+    let slices = sliced.nalUnits(1).filter(Self.isSlice)
+    try #require(slices.count == 2)
+    let between = CameraClip.buffer([slices[0], otherSet, slices[1]])
+    #expect(throws: PassedStream.Fault.damaged) { try Self.read(between, by: behind) }
+    #expect(throws: PassedStream.Fault.damaged) { try Self.read(sliced.pictures[2], by: behind) }
+    #expect(try Self.read(sliced.pictures[0], by: behind)?.count == 4)
+  }
+
+  @Test func `parameter sets at the end of a buffer go before the next picture`() throws {
+    let clips = [
+      try CameraClip(["-profile:v", "baseline"], count: 20),
+      try CameraClip(["-profile:v", "baseline", "-x264-params", "sps-id=1"], count: 20),
+    ]
+    // The sets of each key frame stand in the buffer before it; the first such buffer has the end of a picture that
+    // nobody can decode.
+    var buffers = [CameraClip.buffer([[0x41, 0x9a, 0x00, 0xff]])]
+    for clip in clips {
+      for index in clip.pictures.indices {
+        let units = clip.nalUnits(index)
+        buffers[buffers.count - 1] += CameraClip.buffer(units.filter { [7, 8].contains($0[0] & 0x1f) })
+        buffers.append(CameraClip.buffer(units.filter { ![7, 8].contains($0[0] & 0x1f) }))
+      }
+    }
+    let stream = Self.stream()
+    #expect(throws: PassedStream.Fault.damaged) { try Self.read(buffers[0], by: stream) }
+    var passed: [UInt8] = []
+    for (index, buffer) in buffers.dropFirst().enumerated() {
+      let units = try #require(try Self.read(buffer, by: stream))
+      #expect(units.filter { !Self.isSlice($0) }.map { $0[0] & 0x1f } == (index.isMultiple(of: 10) ? [7, 8] : []))
+      if index.isMultiple(of: 10) { #expect(try Int(SequenceParameterSet(nalUnit: units[0]).identifier) == index / 20) }
+      passed += CameraClip.buffer(units)
+    }
+    let path = clips[0].directory.path("passed.h264")
+    try Data(passed).write(to: URL(fileURLWithPath: path))
+    let sums = try StreamRecording.checksums(of: path, in: clips[0].directory)
+    let originals = try clips.flatMap { try StreamRecording.checksums(of: $0.path, in: $0.directory) }
+    #expect(sums.count == 40 && sums == originals)
+  }
+
+  @Test func `kept parameter sets give way to those of the next buffer, and are checked as these are`() throws {
+    let clip = try CameraClip(["-profile:v", "baseline"])
+    let others = try CameraClip(["-profile:v", "baseline", "-x264-params", "sps-id=1"])
+    let high = try CameraClip(["-profile:v", "high"])
+    func sets(of clip: CameraClip) -> [UInt8] {
+      CameraClip.buffer(clip.nalUnits(0).filter { [7, 8].contains($0[0] & 0x1f) })
+    }
+    // Another camera begins with sets of its own.
+    let stream = Self.stream(profile: .baseline)
+    #expect(try Self.read(clip.pictures[0] + sets(of: others), by: stream)?.count == 3)
+    #expect(try Self.read(clip.pictures[0], by: stream)?.count == 3)
+    #expect(try Self.read(clip.pictures[1], by: stream)?.count == 1)
+    // Sets of a profile that the viewers do not have.
+    #expect(try Self.read(clip.pictures[2] + sets(of: high), by: stream)?.count == 1)
+    do throws(PassedStream.Fault) {
+      _ = try Self.read(clip.pictures[3], by: stream)
+      Issue.record("a picture of another profile passed")
+    } catch {
+      guard case .unusable = error else { throw error }
+    }
+    // A set that is too long is not kept.
+    let long = CameraClip.buffer([[0x68] + [UInt8](repeating: 0x55, count: ParameterSets.lengthLimit)])
+    #expect(throws: PassedStream.Fault.self) { try Self.read(clip.pictures[0] + long, by: stream) }
+    #expect(try Self.read(clip.pictures[0], by: stream)?.count == 3)
   }
 
   @Test func `a parameter set has a length limit, and too many slices do not pass`() throws {
