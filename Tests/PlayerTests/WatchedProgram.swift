@@ -50,10 +50,11 @@ final class WatchedProgram {
     return result.outputText
   }
 
-  /// The kinds of the present viewers, such as `webrtc`.
+  /// The kinds of the present viewers, such as `webrtc`, without the destinations that nightjar sends to by itself.
   func viewerKinds() throws -> [String] {
     let list = try JSONSerialization.jsonObject(with: Data(control("viewers", "--json").utf8)) as? [String: Any]
-    return (list?["viewers"] as? [[String: Any]] ?? []).compactMap { $0["kind"] as? String }
+    let guests = (list?["viewers"] as? [[String: Any]] ?? []).filter { $0["guest"] as? Bool == true }
+    return guests.compactMap { $0["kind"] as? String }
   }
 
   /// Asks by curl.
