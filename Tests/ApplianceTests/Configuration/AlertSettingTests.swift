@@ -76,6 +76,7 @@ import Testing
     func error(_ encoder: String, _ more: String) throws -> String {
       let check = try Self.check(
         """
+        rtsp = true
         \(more)
         [[camera]]
         name = "front"
