@@ -63,10 +63,19 @@ struct CodingExchange {
   }
 
   /// Notes that the camera was lost: another one may come, whose H.264 passes.
-  mutating func noteLoss(orientation: Orientation, isWatched: Bool) {
+  ///
+  /// A refusal stays if the camera does. Of a camera that is lost during a change, it stays too: the search is under way,
+  /// so the refusal may be of the camera that the search has just opened. If it is the reason for the change, a camera
+  /// that leaves the bus at each opening would be opened for its H.264 again and again.
+  ///
+  /// - Parameters:
+  ///   - orientation: the requested orientation.
+  ///   - isWatched: `true` if a viewer gets JPEG pictures.
+  ///   - keeps: `true` if the camera is only slow to start and continues.
+  mutating func noteLoss(orientation: Orientation, isWatched: Bool, keeps: Bool = false) {
+    if underWay == nil, !keeps { link.forgive() }
     underWay = nil
     unneededSince = nil
-    link.forgive()
     link.opensForSamples = reason(orientation, isWatched) != nil
   }
 

@@ -116,9 +116,7 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
     state = Mutex(State(camera: camera, condition: condition))
   }
 
-  deinit {
-    stop()
-  }
+  deinit { stop() }
 
   /// The condition of the camera.
   public var condition: CameraCondition? {
@@ -334,7 +332,8 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
     note(keeps ? .waiting : CameraState(after: error), since: lastPicture)
     state.withLock { $0.condition.losses += 1 }
     events.add(.lost(reason: "\(error)"))
-    exchange?.noteLoss(orientation: state.withLock { $0.orientation }, isWatched: setting.demand?.isWatched == true)
+    let (orientation, isWatched) = (state.withLock { $0.orientation }, setting.demand?.isWatched == true)
+    exchange?.noteLoss(orientation: orientation, isWatched: isWatched, keeps: keeps)
   }
 
   /// Takes the camera out of the stream, and returns it.

@@ -19,7 +19,9 @@ import Testing
 
     var isUnderWay: Bool { exchange.isUnderWay }
     func isOverdue(now: Instant) -> Bool { exchange.isOverdue(now: now) }
-    func noteLoss(orientation: Orientation) { exchange.noteLoss(orientation: orientation, isWatched: false) }
+    func noteLoss(orientation: Orientation, keeps: Bool = false) {
+      exchange.noteLoss(orientation: orientation, isWatched: false, keeps: keeps)
+    }
     func end(isCoded: Bool, now: Instant = start) -> CameraEvent? { exchange.end(isCoded: isCoded, now: now) }
 
     func isDue(isCoded: Bool, orientation: Orientation, isWatched: Bool = false, now: Instant = start) -> Bool {
@@ -96,6 +98,47 @@ import Testing
     #expect(link.refusal == nil && !link.opensForSamples)
     exchange.noteLoss(orientation: Self.quarter)
     #expect(link.opensForSamples)
+  }
+
+  @Test func `a refusal outlasts a loss during a change, and is forgiven at the next loss`() {
+    // The camera is opened for samples, and leaves the bus while it is.
+    let link = Self.link()
+    let exchange = Exchange(link)
+    link.refuse("B pictures")
+    #expect(exchange.isDue(isCoded: true, orientation: .upright))
+    exchange.noteLoss(orientation: .upright)
+    #expect(link.refusal == "B pictures" && link.opensForSamples && !exchange.isUnderWay)
+    #expect(exchange.end(isCoded: false) == nil)
+    for second in 1...9 {
+      let now = Self.start + .seconds(Int64(second))
+      #expect(!exchange.isDue(isCoded: false, orientation: .upright, now: now))
+    }
+    exchange.noteLoss(orientation: .upright)
+    #expect(link.refusal == nil && !link.opensForSamples)
+  }
+
+  @Test func `a loss during the return to H.264 does not forgive the refusal of the camera that comes instead`() {
+    let link = Self.link()
+    let exchange = Exchange(link)
+    #expect(!exchange.isDue(isCoded: false, orientation: .upright))
+    #expect(exchange.isDue(isCoded: false, orientation: .upright, now: Self.start + .seconds(2)))
+    #expect(!link.opensForSamples)
+    // The search has opened another camera before the loss of the first one is told.
+    link.refuse("no H.264 of 1280x720")
+    exchange.noteLoss(orientation: .upright)
+    #expect(link.refusal == "no H.264 of 1280x720" && link.opensForSamples)
+  }
+
+  @Test func `a camera that is only slow keeps its refusal, and one that is lost after a change does not`() {
+    let link = Self.link()
+    let exchange = Exchange(link)
+    link.refuse("B pictures")
+    #expect(exchange.isDue(isCoded: true, orientation: .upright))
+    #expect(exchange.end(isCoded: false) != nil)
+    exchange.noteLoss(orientation: .upright, keeps: true)
+    #expect(link.refusal == "B pictures" && link.opensForSamples)
+    exchange.noteLoss(orientation: .upright)
+    #expect(link.refusal == nil && !link.opensForSamples)
   }
 
   @Test func `a camera that is mounted upside down codes pictures of that orientation alone`() {
