@@ -113,23 +113,31 @@ package final class Browser {
   /// Returns `true` if an expression is true in the page.
   package func isTrue(_ expression: String) -> Bool { (try? run("return !!(\(expression))")) as? Bool ?? false }
 
+  /// Acts on the element that a selector finds, once the page has it and lets it be touched.
+  private func act(_ action: String, _ body: [String: Any], using kind: String, _ selector: String) throws {
+    var complaint: (any Error)?
+    let isDone = eventually {
+      do {
+        let found = try request("POST", "/session/\(session)/element", ["using": kind, "value": selector])
+        let element = try Self.found((found as? [String: String])?.values.first)
+        _ = try request("POST", "/session/\(session)/element/\(element)/\(action)", body)
+        return true
+      } catch {
+        complaint = error
+        return false
+      }
+    }
+    if !isDone, let complaint { throw complaint }
+  }
+
   /// Clicks on the button with this text, as a finger would: what a browser allows after a touch alone is allowed.
   package func click(_ text: String) throws {
-    let path = "//button[contains(normalize-space(.), \"\(text)\")]"
-    let found =
-      try request("POST", "/session/\(session)/element", ["using": "xpath", "value": path]) as? [String: String]
-    let element = try Self.found(found?.values.first)
-    _ = try request("POST", "/session/\(session)/element/\(element)/click", [:])
+    try act("click", [:], using: "xpath", "//button[contains(normalize-space(.), \"\(text)\")]")
   }
 
   /// Types into the field with this name.
   package func type(_ text: String, into name: String) throws {
-    let found =
-      try request(
-        "POST", "/session/\(session)/element", ["using": "css selector", "value": "input[name=\(name)]"])
-      as? [String: String]
-    let element = try Self.found(found?.values.first)
-    _ = try request("POST", "/session/\(session)/element/\(element)/value", ["text": text])
+    try act("value", ["text": text], using: "css selector", "input[name=\(name)]")
   }
 
   /// Writes what the window shows as PNG.

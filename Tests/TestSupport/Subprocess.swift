@@ -64,10 +64,15 @@ package final class Subprocess: @unchecked Sendable {
   package var identifier: Int32 { process.processIdentifier }
 
   /// The standard output so far.
-  package var outputSoFar: String { (try? String(contentsOf: outputURL, encoding: .utf8)) ?? "" }
+  package var outputSoFar: String { Self.text(of: outputURL) }
 
   /// The standard error so far.
-  package var errorSoFar: String { (try? String(contentsOf: errorURL, encoding: .utf8)) ?? "" }
+  package var errorSoFar: String { Self.text(of: errorURL) }
+
+  /// The text of a file that is still written: its last character may not be whole yet.
+  private static func text(of url: URL) -> String {
+    String(decoding: (try? Data(contentsOf: url)) ?? Data(), as: UTF8.self)
+  }
 
   /// Waits for its end; kills it after `limit` seconds, whatever a test does to the wall clock. That shows in the
   /// status.
@@ -135,7 +140,7 @@ private func pause(after duration: Duration) -> Duration {
 }
 
 /// Waits until `condition` holds; false after `limit` seconds.
-package func eventually(within limit: Double = 30, _ condition: () throws -> Bool) rethrows -> Bool {
+package func eventually(within limit: Double = 90, _ condition: () throws -> Bool) rethrows -> Bool {
   let deadline = ContinuousClock.now + .seconds(limit)
   while true {
     let begun = ContinuousClock.now
