@@ -96,8 +96,13 @@ import Testing
       try UDPPort.isBound(port) && session.errorSoFar.contains("source 00000007 pushed sender RTP packet")
     }
     #expect(listens, "\(session.errorSoFar.prefix(1000))")
-    for datagram in datagrams {
+    let taken = [
+      "SDES changed for SSRC 00000005", "NACK #65535", "received PLI request from 5 about 7", "FIR request from 5",
+      "got BYE packet",
+    ]
+    for (datagram, line) in zip(datagrams, taken) {
       try UDPPort.send(datagram, to: "127.0.0.1", port: port)
+      _ = eventually(within: 60) { session.errorSoFar.contains(line) || !session.isRunning }
       // Of two requests for a key frame within a round trip it hears one.
       usleep(150_000)
     }
