@@ -19,20 +19,27 @@ final class SizedEncoder: VideoEncoder, @unchecked Sendable {
   private let keyBytes: Int
   private let bytes: Int
   private let changesAt: Int?
+  private let changesEvery: Int?
   /// When each key frame was made.
   private let made = Mutex<[Instant]>([])
   private var count = 0
+  private var version: UInt8 = 1
   /// Made once: an encoder that is slower than the camera would change what is measured.
   private let noise: UnsafeMutableRawBufferPointer
 
-  /// - Parameter changesAt: The picture from which on the stream has other parameter sets, which is a key frame.
-  init(keyBytes: Int, bytes: Int, bitrate: Int = 1_000_000, changesAt: Int? = nil) throws {
+  /// - Parameters:
+  ///   - changesAt: The picture from which on the stream has other parameter sets, which is a key frame.
+  ///   - changesEvery: The number of pictures after which the stream has other parameter sets again and again.
+  init(
+    keyBytes: Int, bytes: Int, bitrate: Int = 1_000_000, changesAt: Int? = nil, changesEvery: Int? = nil
+  ) throws {
     configuration = EncoderConfiguration(
       size: PictureSize(width: 64, height: 64), frameRate: .thirty, bitrate: bitrate, color: .bt709)
     parameterSets = try #require(ParameterSets(sequence: [0x67, 66, 0xc0, 30, 1], picture: [0x68, 1]))
     self.keyBytes = keyBytes
     self.bytes = bytes
     self.changesAt = changesAt
+    self.changesEvery = changesEvery
     noise = .allocate(byteCount: max(keyBytes, bytes) + 257, alignment: 1)
     for index in noise.indices { noise[index] = UInt8(truncatingIfNeeded: index &* 31 ^ index >> 8 | 1) }
   }
@@ -49,9 +56,10 @@ final class SizedEncoder: VideoEncoder, @unchecked Sendable {
   func encode(
     _ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink
   ) throws(EncoderError) {
-    let isKey = keyFrame || count == changesAt
+    let isChange = changesEvery.map { count > 0 && count.isMultiple(of: $0) } ?? (count == changesAt)
+    let isKey = keyFrame || isChange
     if isKey { made.withLock { $0.append(.now()) } }
-    let version: UInt8 = changesAt.map { count >= $0 } == true ? 2 : 1
+    if isChange { version &+= 1 }
     let number = count
     count += 1
     let sets: [[UInt8]] = isKey ? [[0x67, 66, 0xc0, 30, version], [0x68, 1]] : []
