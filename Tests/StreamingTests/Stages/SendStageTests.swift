@@ -102,7 +102,9 @@ import Testing
     for item in figures { #expect(item.current.packets == 1 && item.current.framesDropped > 100) }
   }
 
-  @Test func `a viewer that is a little late with every picture keeps its patience for one that takes long`() throws {
+  /// A viewer that is a little late with twenty pictures, and waits in the middle of another one while the next comes. The
+  /// time for which it waits, its figures, and the packets of each picture.
+  private static func waitWithinPicture() throws -> (waited: Duration, figures: DestinationStatistics, packets: [Int]) {
     let bench = try SendStageBench(heldLimit: 4, packetSize: 200)
     defer { bench.end() }
     let gate = Gate(delays: 2)
@@ -117,14 +119,28 @@ import Testing
       $0.delays = 0
       $0.room = 2
     }
+    let begin = Instant.now()
     bench.write()
     try #require(eventually { gate.state.withLock { $0.room } == 0 })
     bench.write(isKeyFrame: false)
     usleep(50_000)
     gate.state.withLock { $0.room = nil }
-    #expect(eventually { figures.current.frames == 22 })
-    #expect(figures.current.lost == 0 && figures.current.framesDropped == 0)
-    let perFrame = gate.packetsPerFrame
+    let waited = Instant.now() - begin
+    // One of which frames were dropped never gets there.
+    if waited < patience { _ = eventually { figures.current.frames == 22 } }
+    return (waited, figures.current, gate.packetsPerFrame)
+  }
+
+  /// Less than the time for which a viewer may wait.
+  private static let patience = Duration.milliseconds(400)
+
+  @Test func `a viewer that is a little late with every picture keeps its patience for one that takes long`() throws {
+    var seen = try Self.waitWithinPicture()
+    // A machine that is held up in the middle makes the viewer wait for too long.
+    for _ in 0..<9 where seen.waited >= Self.patience { seen = try Self.waitWithinPicture() }
+    #expect(seen.waited < Self.patience, "\(seen.waited)")
+    #expect(seen.figures.frames == 22 && seen.figures.lost == 0 && seen.figures.framesDropped == 0, "\(seen.figures)")
+    let perFrame = seen.packets
     #expect(perFrame.count == 22 && Set(perFrame.dropLast()).count == 1, "half a frame: \(perFrame)")
   }
 
