@@ -68,15 +68,14 @@ package final class MQTTBroker {
 
   /// Returns the retained messages that a new client gets.
   package func retained(_ filter: String = "#", options: [String] = []) throws -> [String: String] {
-    let result = try Subprocess.run(
-      ["mosquitto_sub"] + client + ["-q", "1", "-t", filter, "--retained-only", "-W", "2", "-F", MQTTListener.format]
-        + options, in: directory)
-    // 27 is the end of the time.
-    guard result.status == 0 || result.status == 27 else {
-      throw SystemFailure("mosquitto_sub: \(result.error)", errorNumber: EIO)
+    // The retained ones come at once; a message after them says that there are no more.
+    let end = "end-\(UUID().uuidString)"
+    let listener = try MQTTListener(self, filter, options: ["-t", end] + options)
+    try publish(end, "end", options: options)
+    guard eventually(within: 60, { listener.messages.contains { $0.topic == end } }) else {
+      throw SystemFailure("mosquitto_sub did not get all", errorNumber: ETIMEDOUT)
     }
-    let messages = MQTTListener.messages(of: result.outputText)
-    return Dictionary(messages.map { ($0.topic, $0.text) }) { $1 }
+    return Dictionary(listener.messages.filter(\.isRetained).map { ($0.topic, $0.text) }) { $1 }
   }
 }
 
