@@ -24,20 +24,26 @@
       return program
     }
 
+    /// Ends a stream, and waits until no doctor can find it.
+    private static func kill(_ program: Subprocess) {
+      program.send(SIGKILL)
+      _ = try? program.wait(limit: 30)
+    }
+
     @Test func `an encoder at work is measured though nothing follows its load, and one that rests is not`() throws {
       let socket = directory.path("control")
       let own = ["--socket", socket]
       let quiet = ["--thermal", "off", "--no-load-adaptation"]
       do {
         let program = try stream(socket, quiet + ["--to", "rtp://127.0.0.1:\(try UDPPort.free())"])
-        defer { program.send(SIGKILL) }
+        defer { Self.kill(program) }
         let report = try DoctorReport(Self.small + quiet, own: own, in: directory)
         let encoder = try #require(report.findings.first { $0.key.hasPrefix("encoder") }, "\(report.findings)")
         #expect(!encoder.text.contains("rests") && encoder.figures["headroom_percent"] ?? 100 < 100, "\(encoder)")
       }
       let other = directory.path("other")
       let program = try stream(other, quiet + ["--rtsp", "127.0.0.1:\(try TCPPort.free())"])
-      defer { program.send(SIGKILL) }
+      defer { Self.kill(program) }
       let report = try DoctorReport(Self.small + quiet, own: ["--socket", other], in: directory)
       let resting = try #require(report["encoder"], "\(report.findings)")
       #expect(resting.text.hasSuffix(": rests while nobody watches, so its load is unknown") && resting.figures == [:])
@@ -50,7 +56,7 @@
       #expect(chmod(folder, 0o700) == 0)
       let socket = "\(folder)/control"
       let program = try stream(socket, ["--rtsp", "127.0.0.1:\(try TCPPort.free())"])
-      defer { program.send(SIGKILL) }
+      defer { Self.kill(program) }
       let own = ["--config", "none", "--socket", socket]
       let report = try DoctorReport(Self.small, own: own, before: DoctorTests.nobody, in: directory)
       let closed = try #require(report["stream-closed"], "\(report.findings)")
@@ -74,7 +80,7 @@
       do {
         let program = try stream(
           socket, ["--to", "rtp://127.0.0.1:\(try UDPPort.free())"], before: limits(0) + DoctorTests.nobody)
-        defer { program.send(SIGKILL) }
+        defer { Self.kill(program) }
         let report = try DoctorReport(Self.small, own: ["--socket", socket], in: directory)
         let none = try #require(report["realtime-none"], "\(report.findings)")
         #expect(none.text == "the limit of the running stream on real-time priority is 0")
