@@ -131,7 +131,8 @@ struct AnnouncementTroubleTests {
     }
     #expect(eventually(within: 200) { times().count >= 3 }, "\(program.log) \(calls.outputSoFar)")
     let first = times()
-    #expect(first[1] - first[0] > 4 && first[2] - first[1] > 8, "\(first)")
+    // After 5 s and after 10 s; a machine that is held up tells of one call later than of another.
+    #expect(first[2] - first[1] > first[1] - first[0] && first[2] - first[0] > 12, "\(first)")
     let line = "is not announced, Avahi refuses it: "
     #expect(program.log.components(separatedBy: line).count == 2, "\(program.log)")
     #expect(program.log.contains("disable-user-service-publishing"))
