@@ -112,7 +112,12 @@ import Testing
     let player = try LoopbackCard.play(in: directory)
     defer { player.send(SIGKILL) }
     #expect(eventually(within: 100) { hears() })
-    #expect(try state()["losses"] as? Int == cycles)
+    // A machine that is held up may lose the card besides, which the log tells.
+    let log = stream.program.errorSoFar
+    let lost = log.components(separatedBy: "viewers hear silence until the microphone is back: ").count - 1
+    let losses = try #require(try state()["losses"] as? Int)
+    let isHeldUp = stream.heartbeat.longestPause > 0.5 && losses > cycles && losses <= lost
+    #expect(losses == cycles || isHeldUp, "\(losses): \(log)")
     _ = try stream.finish()
     sound.end()
     #expect(sound.packets.units.count > 10 * cycles && sound.faults == [])

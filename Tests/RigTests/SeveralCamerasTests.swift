@@ -7,6 +7,7 @@ import Testing
   @Test func `one camera is unplugged and plugged in again and again, and the other loses nothing`() throws {
     let directory = try TemporaryDirectory()
     let webcam = try UVCCamera(jpegs: ["640x360"], in: directory)
+    let heartbeat = try Heartbeat()
     let (steady, moving) = (try PacketLog(port: UDPPort.free()), try PacketLog(port: UDPPort.free()))
     let file = directory.path("nightjar.toml")
     let text = """
@@ -31,13 +32,21 @@ import Testing
     #expect(says("steady: streaming", times: 1) && says("moving: streaming", times: 1), "\(program.errorSoFar)")
     let start = PacketLog.now()
     let cycles = runsLong ? 20 : 4
+    /// The lines that tell of a camera's loss, for a reason.
+    func losses(_ camera: String, _ reason: String = "") -> [Substring] {
+      program.errorSoFar.split(separator: "\n").filter { $0.contains("\(camera): camera lost") && $0.contains(reason) }
+    }
     for cycle in 1...cycles {
       try webcam.command("unplug")
-      try #require(says("moving: camera lost", times: cycle), "\(program.errorSoFar)")
+      let isLost = eventually(within: 60) { losses("moving", "was unplugged").count >= cycle }
+      try #require(isLost, "\(program.errorSoFar)")
+      let returns = program.errorSoFar.components(separatedBy: "moving: camera is back after").count
       try webcam.command("plug")
-      try #require(says("moving: camera is back after", times: cycle), "\(program.errorSoFar)")
+      try #require(says("moving: camera is back after", times: returns), "\(program.errorSoFar)")
     }
-    #expect(!program.errorSoFar.contains("steady: camera lost"), "\(program.errorSoFar)")
+    // A machine that is held up may lose a camera's pictures for two seconds, of either camera.
+    let held = losses("steady")
+    #expect(heartbeat.stalls(in: held.joined(separator: "\n")) == held.count, "\(program.errorSoFar)")
     let status = try Subprocess.run(
       [nightjarPath, "ctl", "status", "--json", "--socket", directory.path("control")], in: directory)
     let answer = try JSONSerialization.jsonObject(with: status.output) as? [String: Any]
