@@ -52,7 +52,7 @@ import Testing
             connection.sendall(data)
             # Python's TLS cannot close its half: what is not answered soon was no whole request.
             if not is_network and half_close: connection.shutdown(socket.SHUT_WR)
-            if is_network: connection.settimeout(0.5 if half_close else 60)
+            if is_network: connection.settimeout(1 if half_close else 60)
             while True:
                 part = connection.recv(65536)
                 if not part: break

@@ -67,9 +67,11 @@ import Testing
       let isEndless = Self.isStream(route) && code == 200
       let arguments =
         (isEndless ? ["--max-time", "2"] : []) + ["-X", method.uppercased()] + (body.map { ["-d", $0] } ?? [])
-      let answer =
+      let answer = try Self.answered {
         try overNetwork
-        ? server.curl(code == 401 ? arguments : server.bearer + arguments, route) : server.served.curl(arguments, route)
+          ? server.curl(code == 401 ? arguments : server.bearer + arguments, route)
+          : server.served.curl(arguments, route)
+      }
       #expect(answer.status == code, "\(method) \(route): \(answer.body)")
       let responses = try #require(operation["responses"] as? [String: Object])
       let described = try #require(responses["\(answer.status)"], "\(method) \(route) \(answer.status)")
@@ -128,6 +130,13 @@ import Testing
     #expect(codes == (overNetwork ? [200, 400, 401, 403, 404, 413] : [200, 400, 403, 404, 413]))
   }
 
+  /// Asks once more where a stream, which is cut off, has not begun within that time on a busy machine.
+  private static func answered(_ ask: () throws -> ServedControl.Answer) rethrows -> ServedControl.Answer {
+    var answer = try ask()
+    for _ in 0..<10 where answer.status <= 0 { answer = try ask() }
+    return answer
+  }
+
   /// Returns the introduction that a phone sends that has been given a link.
   private static func introduction(_ served: ServedControl) throws -> String {
     let made = try served.curl(["-d", #"{"role":"view"}"#], "/v1/phones/codes")
@@ -184,7 +193,7 @@ import Testing
         // What streams for ever has answered before it is cut off.
         let limit = Self.isStream(path) ? ["--max-time", "2"] : []
         let route = path.replacing("{event}", with: "1")
-        let answer = try served.curl(limit + ["-X", method.uppercased()], route)
+        let answer = try Self.answered { try served.curl(limit + ["-X", method.uppercased()], route) }
         #expect((responses["409"] != nil) == (answer.status == 409), "\(method) \(path): \(answer.status)")
       }
     }

@@ -188,7 +188,7 @@
       #expect(try ReceivedStream(packets).gaps == 0)
       let goodbyes = ports.drain(control: true).filter { $0.contains(203) && $0.dropFirst(1).first == 203 }
       #expect(goodbyes.isEmpty)
-      #expect(try camera.server.statistics().sessions == 1)
+      #expect(try camera.settles(sessions: 1))
     }
 
     @Test func `nothing is encoded while nobody watches`() throws {

@@ -29,7 +29,7 @@
       ports = nil
       // The time-out is a minute.
       #expect(try camera.settles(sessions: 0))
-      #expect(camera.pipeline.statistics.viewers.isEmpty)
+      #expect(eventually { camera.pipeline.statistics.viewers.isEmpty })
     }
 
     @Test func `a session whose port is closed goes on while its connection stands`() throws {
@@ -78,7 +78,7 @@
       #expect(ports[0].take(5).count >= 5)
       // And now all do.
       #expect(try camera.settles(sessions: 0))
-      #expect(camera.pipeline.statistics.destinations.isEmpty)
+      #expect(eventually { camera.pipeline.statistics.destinations.isEmpty })
     }
 
     /// RTCP of a viewer that leaves (RFC 3550 section 6.6): a report and a BYE of its source.
@@ -103,7 +103,7 @@
       #expect((overTCP ? client.take(20) : ports.take(20)).count >= 20)
       try say(Self.goodbye)
       #expect(try eventually { try camera.server.statistics().playing == 0 })
-      #expect(camera.pipeline.statistics.destinations.isEmpty)
+      #expect(eventually { camera.pipeline.statistics.destinations.isEmpty })
       // The session is there still: for a TEARDOWN, or if it thinks better of it.
       let session = "Session: \(setup.session ?? "")"
       let play = try client.request("PLAY", nil, [session])
@@ -132,15 +132,16 @@
       #expect(try camera.settles(sessions: 0))
       #expect(try eventually { try camera.server.statistics().connections == 0 })
       #expect(try camera.server.statistics().playing == 0)
-      #expect(camera.pipeline.statistics.destinations.isEmpty)
+      #expect(eventually { camera.pipeline.statistics.destinations.isEmpty })
       // The program's own, by what is open towards the camera's port: other tests run beside this one.
-      let table = try KernelFile.text("/proc/net/tcp")
       let hex = String(format: "0100007F:%04X", camera.port)
-      let open = table.split(separator: "\n").filter { line in
-        let fields = line.split(separator: " ")
-        return fields.count > 3 && fields[1] == hex && fields[3] == "01"
+      func connected() throws -> [Substring] {
+        try KernelFile.text("/proc/net/tcp").split(separator: "\n").filter { line in
+          let fields = line.split(separator: " ")
+          return fields.count > 3 && fields[1] == hex && fields[3] == "01"
+        }
       }
-      #expect(open.isEmpty)
+      #expect(try eventually { try connected().isEmpty })
     }
 
     @Test func `sessions are limited, in all and of one address`() throws {
@@ -180,7 +181,7 @@
       #expect(try camera.client().waitForClose())
       let other = try watching(from: "127.0.0.2")
       #expect(try camera.client(from: "127.0.0.3").waitForClose())
-      #expect(try camera.server.statistics().turnedAway == 2)
+      #expect(try eventually { try camera.server.statistics().turnedAway == 2 })
       for client in two + [other] { #expect(try client.request("OPTIONS").status == 200) }
       other.reset()
       #expect(try eventually { try camera.server.statistics().connections == 2 })
