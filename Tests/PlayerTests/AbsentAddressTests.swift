@@ -21,7 +21,7 @@ import Testing
       echo 'correct horse' | '\(nightjarPath)' user add anna --users users > /dev/null || exit 90
       '\(nightjarPath)' stream --source test --size 320x240 --rtsp '\(host):8554' --users users --control none 2> log &
       stream=$!
-      for i in $(seq 200); do grep -q '^rtsp ' log && break; sleep 0.1; done
+      for i in $(seq 1200); do grep -q '^rtsp ' log && break; sleep 0.1; done
       grep 'no address' log
       ip addr add \(address)/\(address.contains(":") ? "128" : "32") dev lo || exit 91
       # As soon as it is reached.
@@ -80,7 +80,7 @@ import Testing
       '\(nightjarPath)' stream --source test --size 320x240 --rtsp '\(address):8554' --https '\(address):8443' \
         --users users --control none 2> log &
       stream=$!
-      for i in $(seq 200); do grep -q '^rtsp ' log && break; sleep 0.1; done
+      for i in $(seq 1200); do grep -q '^rtsp ' log && break; sleep 0.1; done
       echo "listening: $(ss -ltnH | awk '{ print $4 }' | sort | tr '\\n' ' ')"
       ip addr add 10.9.8.7/24 dev v0 || exit 93
       status=0

@@ -84,6 +84,10 @@ import Testing
     try stream.wait(for: "critical")
     // A bitrate that is asked for meanwhile is reduced too.
     #expect(try stream.control("bitrate", "1M").status == 0)
+    let isReduced = try eventually {
+      try stream.bitrate() == 700_000 && stream.adaptation()["maximum_fps"] as? Double == 25
+    }
+    #expect(isReduced, "\(stream.program.errorSoFar)")
     usleep(1_500_000)
     try stream.waitForPictures()
     #expect(try stream.control("rotate", "90").status == 0)
@@ -97,6 +101,7 @@ import Testing
     try stream.waitForPictures()
     try stream.heat("45000")
     try stream.wait(for: "nominal")
+    #expect(try eventually { try stream.bitrate() == 1_000_000 }, "\(stream.program.errorSoFar)")
     usleep(1_500_000)
     try stream.waitForPictures()
     let cool = try #require(try stream.status())

@@ -34,7 +34,7 @@
         Self.text(broker.port, rtsp: rtsp), environment: ["HOME": home.url.path], until: "rtsp ")
       func texts(_ topic: String) -> [String] { listener.texts("home/box/\(topic)") }
       try #require(eventually(within: 60) { texts("nursery/noise") == ["OFF"] }, "\(program.process.errorSoFar)")
-      #expect(texts("status") == ["online"])
+      #expect(eventually { texts("status") == ["online"] })
       // The level of the quiet room.
       try #require(eventually(within: 90) { texts("nursery/level").contains { Double($0) ?? 0 < -20 } })
       let begun = Date().timeIntervalSince1970
@@ -97,7 +97,7 @@
           let entities = try entities(broker)
           return entities.contains("attic_noise") && !entities.contains { $0.hasPrefix("nursery") }
         })
-      #expect(try broker.retained("home/box/nursery/#").isEmpty)
+      #expect(try eventually(within: 60) { try broker.retained("home/box/nursery/#").isEmpty })
       try program.write(Self.text(other.port, rtsp: rtsp, #"mqtt-snapshots = "2s""#, camera: "attic"))
       _ = try program.reload()
       #expect(eventually(within: 60) { listener.texts("home/box/status") == ["online", "offline"] })

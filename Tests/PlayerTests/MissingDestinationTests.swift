@@ -18,7 +18,7 @@ import Testing
 
   /// Waits in a shell until `condition` holds; ends the script with what the program said where it never does.
   private static func await(_ condition: String) -> String {
-    "for i in $(seq 300); do \(condition) && break; sleep 0.1; done; \(condition) || { cat log >&2; kill -9 $stream; exit 92; }"
+    "for i in $(seq 1200); do \(condition) && break; sleep 0.1; done; \(condition) || { cat log >&2; kill -9 $stream; exit 92; }"
   }
 
   /// Runs `script` in namespaces of its own, the program with `arguments` beside it; it leaves its end to this.

@@ -85,6 +85,8 @@ struct NetworkTroubleTests {
         --stats-json figures.json 2> log &
       stream=$!
       for i in $(seq 600); do grep -q '^streaming' log && break; sleep 0.1; done
+      # The first picture may come later than that line.
+      for i in $(seq 600); do grep -qs '^0,' 127.0.0.1.txt && break; sleep 0.1; done
       (sleep \(seconds); \(trouble)) > trouble.log 2>&1 &
       sleep 6
       kill $stream

@@ -134,13 +134,19 @@
 
     @Test(arguments: [true, false]) func `a second encoder stands by or does not`(standsBy: Bool) throws {
       let directory = try TemporaryDirectory()
+      let recorder = try DatagramRecorder()
       let program = try Subprocess(
         [
           nightjarPath, "stream", "--source", "test", "--size", "1280x720", "--encoder", "x264", "--x264-preset",
-          "ultrafast", "--control", directory.path("control"), "--to", "rtp://127.0.0.1:\(UDPPort.free())",
+          "ultrafast", "--control", directory.path("control"), "--to", "rtp://127.0.0.1:\(recorder.port)",
         ] + (standsBy ? [] : ["--without", "standby"]), in: directory)
       defer { program.send(SIGKILL) }
-      try #require(eventually { program.log.isStreaming }, "\(program.errorSoFar)")
+      // Pictures of before and after: memory that does not change may be that of a machine that is held up.
+      func awaitPictures() throws {
+        let count = recorder.timestampCount
+        try #require(eventually { recorder.timestampCount > count + 10 }, "\(program.errorSoFar)")
+      }
+      try awaitPictures()
       func megabytes() throws -> Int {
         let status = try KernelFile.text("/proc/\(program.identifier)/status")
         let line = try #require(status.split(separator: "\n").first { $0.hasPrefix("VmRSS") })
@@ -160,6 +166,7 @@
       let turned = try Subprocess.run(
         [nightjarPath, "ctl", "rotate", "90", "--socket", directory.path("control")], in: directory)
       try #require(turned.status == 0, "\(turned.error)")
+      try awaitPictures()
       // An encoder of that size takes some 15 MB, and frames of the other aspect 8.
       let grown = try settled() - before
       #expect(standsBy ? grown < 10 : grown > 10, "\(grown) MB more")

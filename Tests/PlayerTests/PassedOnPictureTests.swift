@@ -90,7 +90,7 @@
       class Pages(http.server.BaseHTTPRequestHandler):
           def do_GET(self):
               path, _, query = self.path.partition("?")
-              if path == "/result": print(query, flush=True)
+              if path == "/result": print(query + "\\n", end="", flush=True)
               port = self.server.server_address[1]
               frames = "".join(f"<iframe src=http://{name}:{port}/page></iframe>" for name in ("127.0.0.1", "localhost"))
               text = f'''<!doctype html><img id=i src="{picture}"><script>
