@@ -133,6 +133,7 @@ import Testing
     let figures = try stream.end()
     #expect((figures["encoder"] as? [String: Any])?["switches"] as? Int == 1)
     #expect(try Self.frames(figures, "sent") > 5)
+    _ = recorder.finish()
   }
 
   @Test func `rotations faster than the pictures become one rotation, the last`() throws {

@@ -61,6 +61,7 @@
     /// Instruments of the page: what the phone does, and when the banner appears.
     private static let instruments = """
       window.told = { vibrations: 0, asked: null, at: 0 };
+      told.shows = (title) => [...document.querySelectorAll(".alerts strong")].some((one) => one.textContent === title);
       navigator.vibrate = (pattern) => { if (pattern) told.vibrations += 1; return true; };
       const request = Notification.requestPermission.bind(Notification);
       Notification.requestPermission = () => {
@@ -77,7 +78,7 @@
         return reach(path, { ...options, signal: AbortSignal.any(signals) });
       };
       addEventListener("DOMContentLoaded", () => new MutationObserver(() => {
-        if (!told.at && document.querySelector(".alerts > p")) told.at = Date.now();
+        if (!told.at && told.shows("Noise")) told.at = Date.now();
       }).observe(document.body, { childList: true, subtree: true }));
       """
 
@@ -100,7 +101,8 @@
       try #require(
         eventually(within: 60) { browser.text("nightjar.state") == "live" },
         "\(browser.page) \(program.process.errorSoFar)")
-      #expect(browser.isTrue("told.asked === null && !document.querySelector('.alerts').childElementCount"))
+      // A busy machine may have told of something else.
+      #expect(browser.isTrue("told.asked === null && !told.shows('Noise') && !told.at"))
       try browser.click("Tell me of alerts")
       #expect(eventually { browser.isTrue("told.asked === true") }, "no touch asked for the permission")
       let worker = "navigator.serviceWorker.getRegistrations().then(([one]) => `${one?.active?.state}`)"
@@ -116,7 +118,7 @@
       print("from the noise to the banner: \(Int(delay * 1000)) ms")
       // The goal is 3 s.
       #expect(delay > 0 && delay < 30)
-      #expect(browser.text("document.querySelector('.alerts strong').textContent") == "Noise")
+      #expect(browser.isTrue("told.shows('Noise')"))
       let tree = try browser.command("Accessibility.getFullAXTree") as? [String: Any]
       let roles = (tree?["nodes"] as? [[String: Any]] ?? []).compactMap {
         ($0["role"] as? [String: Any])?["value"] as? String
@@ -128,14 +130,15 @@
         return heard.peak > 0.3 && [523, 784].contains { abs(heard.frequency - $0) < 10 }
       }
       #expect(isHeard, "\(heard)")
-      #expect(browser.isTrue("told.vibrations > 0"))
+      #expect(eventually { browser.isTrue("told.vibrations > 0") })
       func notified() -> String? {
         browser.text(
           """
           navigator.serviceWorker.getRegistrations().then(async ([one]) => (await one.getNotifications()).map((one) => one.title).join())
           """)
       }
-      #expect(eventually { notified() == "Noise" }, "\(notified() ?? "")")
+      #expect(
+        eventually { notified()?.split(separator: ",").contains("Noise") == true }, "\(notified() ?? "")")
 
       // Who may only watch ends the noise of this device, and leaves the alert to others.
       try browser.click("I take care of it")
@@ -153,9 +156,7 @@
       #expect(isMissed, "\(program.process.errorSoFar)")
       #expect(!browser.page.contains("Microphone lost"))
       try browser.run("told.cut(false)")
-      let isReplayed = eventually(within: 60) {
-        browser.text("document.querySelector('.alerts strong')?.textContent") == "Microphone lost"
-      }
+      let isReplayed = eventually(within: 60) { browser.isTrue("told.shows('Microphone lost')") }
       #expect(isReplayed, "\(browser.page)")
       try browser.click("I take care of it")
       let isAcknowledged = try eventually(within: 30) {
@@ -169,9 +170,15 @@
         eventually { browser.isTrue("(\(list)).includes('acknowledged by anna')") }, "\(browser.text(list) ?? "")")
       #expect(browser.isTrue("(\(list)).includes('Noise')"))
       // The noise has been over for seconds by now, and so has its picture of after it. The pictures have numbers.
-      let moments = try eventually(within: 60) { try program.control("events").contains("pictures: before, after") }
+      let moments = try eventually(within: 60) {
+        try program.control("events").contains(/noise.*pictures: before, after/)
+      }
       #expect(moments)
-      try browser.run("[...document.querySelectorAll('dialog li button')].at(-1).click()")
+      try browser.run(
+        """
+        [...document.querySelectorAll("dialog li")].findLast((one) => one.querySelector("span").textContent === "Noise")
+          .querySelector("button").click()
+        """)
       func number(_ moment: String) -> Double? {
         browser.number("readNumber(document.querySelector('dialog img.\(moment)') ?? {})")
       }

@@ -22,7 +22,7 @@
       #expect(fields["content-type"] == "image/jpeg" && fields["cache-control"] == "no-store")
       KnownBars.expect(
         in: try program.pixels(write(answer.body, in: program), width: 640, height: 480), width: 640, height: 480)
-      #expect(try program.pictures()["coded"] == 1)
+      #expect(try eventually { try program.pictures()["coded"] == 1 })
       // And behind its name; HEAD makes none.
       #expect(try program.curl([], "/cameras/camera/snapshot.jpg").body.prefix(3) == Data([0xff, 0xd8, 0xff]))
       for (path, type) in [("/snapshot.jpg", "image/jpeg"), ("/stream.mjpg", "multipart/x-mixed-replace")] {
@@ -31,9 +31,13 @@
         // What GET would send has no length that is known.
         #expect(HTTPFields(head.headers).all("content-length") == [], "\(head)")
       }
-      var figures = try program.pictures()
-      // One is made while others come.
-      figures["skipped"] = nil
+      var figures: [String: Int] = [:]
+      // A viewer is one until the server has seen that all has left. One picture is made while others come.
+      _ = try eventually {
+        figures = try program.pictures()
+        figures["skipped"] = nil
+        return figures["viewers"] == 0 && figures["coded"] == 2
+      }
       #expect(figures == ["viewers": 0, "coded": 2, "passed": 0])
       let text = try program.control("status", "--json", "--camera", "camera")
       let status = try #require(JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
@@ -69,8 +73,13 @@
       // A number and a clock are in each.
       #expect(Set(pictures).count == 20)
       #expect(try eventually { try program.pictures()["viewers"] == 0 })
-      // Nobody looks, so nothing is made.
-      let made = try program.pictures()["coded"]
+      // Nobody looks, so nothing is made, once the last picture is.
+      var made = try program.pictures()["coded"]
+      _ = try eventually {
+        let before = made
+        made = try program.pictures()["coded"]
+        return made == before
+      }
       Thread.sleep(forTimeInterval: 1)
       #expect(try program.pictures()["coded"] == made)
     }

@@ -45,7 +45,12 @@
     @Test func `who takes single pictures is a viewer, told once and counted by pictures`() throws {
       let program = try LookedAtProgram()
       let sizes = try (0..<3).map { _ in try program.curl([], "/snapshot.jpg").body.count }
-      let list = try viewers(program).filter { $0["kind"] as? String != "destination" }
+      var list: [[String: Any]] = []
+      // A picture is counted once it has left.
+      _ = try eventually {
+        list = try viewers(program).filter { $0["kind"] as? String != "destination" }
+        return list.first?["packets"] as? Int == 3
+      }
       let viewer = try #require(list.first)
       #expect(list.count == 1 && viewer["kind"] as? String == "snapshot", "\(list)")
       #expect(viewer["transport"] as? String == "http" && viewer["address"] as? String == "127.0.0.1", "\(viewer)")
@@ -78,8 +83,12 @@
         }
       let players = try commands.map { try Subprocess($0, in: program.directory) }
       defer { for player in players { player.send(SIGKILL) } }
-      #expect(try eventually(within: 60) { try viewers(program).count == 5 }, "\(program.process.errorSoFar)")
-      let list = try viewers(program)
+      var list: [[String: Any]] = []
+      let areThere = try eventually(within: 60) {
+        list = try viewers(program)
+        return list.count == 5
+      }
+      #expect(areThere, "\(program.process.errorSoFar)")
       func one(_ transport: String, _ kind: String) throws -> [String: Any] {
         let found = list.filter { $0["transport"] as? String == transport && $0["kind"] as? String == kind }
         #expect(found.count == 1, "\(transport) \(kind): \(list)")
@@ -130,10 +139,15 @@
         return try #require((answer.document["cameras"] as? [[String: Any]])?.first)
       }
       // Both are asked until nothing changes between.
-      #expect(try eventually { try health()["state"] as? String != "starting" })
-      let said = try health()
-      let text = try program.control("status", "--json")
-      let status = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+      var (said, status): ([String: Any], [String: Any]) = ([:], [:])
+      let isSteady = try eventually {
+        let before = try health()
+        let text = try program.control("status", "--json")
+        status = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+        said = try health()
+        return said["state"] as? String != "starting" && before as NSDictionary == said as NSDictionary
+      }
+      #expect(isSteady, "\(said)")
       let camera = try #require((status["cameras"] as? [[String: Any]])?.first)
       #expect(try #require(camera["health"] as? NSDictionary) == said as NSDictionary)
       let absent = try #require(status["absent"] as? [[String: String]])

@@ -107,8 +107,9 @@ import Testing
         "ffmpeg", "-nostdin", "-v", "info", "-protocol_whitelist", "sap,udp,rtp", "-i", "sap://239.255.255.255",
         "-frames:v", "20", "-f", "null", "-",
       ], in: directory)
-    // It listens once it has begun.
-    usleep(1_000_000)
+    // It listens once it has begun: at port 9875, by the table of its network.
+    let table = "/proc/\(player.identifier)/net/udp"
+    _ = eventually(within: 60) { (try? KernelFile.text(table))?.contains(":2693 ") == true || !player.isRunning }
     let program = try Subprocess(
       network + [
         nightjarPath, "stream", "--control", "none", "--source", "test", "--size", "320x240", "--keyframe-interval",

@@ -39,7 +39,7 @@ import Testing
     // The last one: nobody is to keep a right because nobody is left.
     try Self.user("remove", "bert", file: file, in: users)
     #expect(try program.answer("reload")["server"] as? [String] == ["users changed"])
-    #expect(program.process.log.count(of: "reloaded: users changed") == 3)
+    #expect(eventually { program.process.log.count(of: "reloaded: users changed") == 3 })
     try program.end()
   }
 
