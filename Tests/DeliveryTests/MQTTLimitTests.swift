@@ -13,7 +13,9 @@ import Testing
     let directory = try TemporaryDirectory()
     let states = ["noise", "crying", "problem", "level"].map { "nursery/\($0)" }
     let names = states + ["status", "problem", "temperature"]
-    let rules = ["topic readwrite homeassistant/#"] + names.map { "topic readwrite nightjar/box/\($0)" }
+    // The last one is the test's own; see MQTTBroker.retained.
+    let rules =
+      ["topic readwrite homeassistant/#", "topic readwrite end/#"] + names.map { "topic readwrite nightjar/box/\($0)" }
     let file = try directory.write((rules.joined(separator: "\n") + "\n").utf8, as: "rules")
     let broker = try MQTTBroker(["allow_anonymous true", "acl_file \(file)"], in: directory)
     let box = try MQTTSenderTests.Box(Self.url(broker.port))

@@ -93,7 +93,7 @@ import Testing
   @Test func `a rotation without memory is refused and reported once, and the stream continues`() throws {
     let recorder = try DatagramRecorder()
     let stream = try Stream([
-      "--source", "test", "--size", "3840x2160", "--fps", "5", "--no-standby", "--to",
+      "--source", "test", "--size", "3840x2160", "--fps", "5", "--no-standby", "--no-load-adaptation", "--to",
       "rtp://127.0.0.1:\(recorder.port)",
     ])
     try stream.waitUntilReady()

@@ -69,7 +69,7 @@ package final class MQTTBroker {
   /// Returns the retained messages that a new client gets.
   package func retained(_ filter: String = "#", options: [String] = []) throws -> [String: String] {
     // The retained ones come at once; a message after them says that there are no more.
-    let end = "end-\(UUID().uuidString)"
+    let end = "end/\(UUID().uuidString)"
     let listener = try MQTTListener(self, filter, options: ["-t", end] + options)
     try publish(end, "end", options: options)
     guard eventually(within: 60, { listener.messages.contains { $0.topic == end } }) else {
