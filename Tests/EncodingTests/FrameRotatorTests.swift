@@ -189,8 +189,11 @@
         state.failingTurn = 3
       }
       let events = EncoderEvents()
+      // A machine that is held up is no hang.
+      var policy = EncoderLineup.Policy()
+      policy.hangLimit = 100
       let encoder = try EncoderLineup(
-        initial, library: "scripted", events: events,
+        initial, library: "scripted", policy: policy, events: events,
         software: { configuration throws(EncoderError) in try X264Encoder(configuration) }
       ) { _ throws(EncoderError) in try ScriptedHardware(initial, script) }
       try encoder.prepare()
