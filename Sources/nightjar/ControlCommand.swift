@@ -59,25 +59,30 @@ struct ControlCommand: ParsableCommand {
       if camera == "" { throw ValidationError("--camera: the name is empty; nightjar ctl status lists the names") }
     }
 
+    /// The longest wait for an answer.
+    static let patience = Duration(seconds: 10)
+
     /// Returns a client of the stream.
-    func client(patience: Duration = Duration(seconds: 10)) -> ControlClient {
+    func client(patience: Duration = Self.patience) -> ControlClient {
       ControlClient(path: socket ?? ControlSocket.clientPath, camera: camera, patience: patience)
     }
 
-    /// Sends requests to the stream. A failure becomes one line and an exit code.
-    func ask(_ body: (ControlClient) throws -> Void) throws {
+    /// Sends requests to the stream, and waits up to `patience` for each answer. A failure becomes one line and an exit
+    /// code.
+    func ask(patience: Duration = Self.patience, _ body: (ControlClient) throws -> Void) throws {
       // A reader that has seen enough would otherwise end the program by a signal, silently.
       signal(SIGPIPE, SIG_IGN)
       try reportingFailures {
-        try body(client())
+        try body(client(patience: patience))
       }
     }
 
     /// Sends a request, and writes its answer: in words unless JSON is requested.
     func tell<Value>(
-      _ request: (ControlClient) throws -> ControlClient.Answer<Value>, _ words: (Value) -> String
+      patience: Duration = Self.patience, _ request: (ControlClient) throws -> ControlClient.Answer<Value>,
+      _ words: (Value) -> String
     ) throws {
-      try ask { client in
+      try ask(patience: patience) { client in
         let answer = try request(client)
         try write(answer, words(answer.value))
       }
@@ -181,7 +186,8 @@ struct ControlCommand: ParsableCommand {
     }
 
     func run() throws {
-      try stream.tell {
+      // Cameras are opened meanwhile, which takes a slow host longer than it takes to answer a question.
+      try stream.tell(patience: Duration(seconds: 60)) {
         try $0.reload()
       } _: {
         Self.text($0)
