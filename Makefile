@@ -153,7 +153,7 @@ rig-test: build rig ## Boots that kernel and streams from its cameras (PARTS="ca
 	@rig/test $(PARTS)
 
 deb-test: deb rig ## Boots that kernel, and installs, upgrades, removes and purges the package there.
-	@if [ "$$(uname -m)" = x86_64 ]; then rig/boot --seconds 600 rig/package-test "$$(ls -t .build/nightjar_*.deb | head -n 1)"; fi
+	@if [ "$$(uname -m)" = x86_64 ]; then rig/boot --seconds 1800 rig/package-test "$$(ls -t .build/nightjar_*.deb | head -n 1)"; fi
 
 soak: build ## Streams for MINUTES (30), and watches memory, descriptors, latency and losses (BUSY=--busy).
 	@scripts/install-packages test
