@@ -8,7 +8,9 @@ import Testing
   func `setup asks for the camera, the user and the password, and writes what was answered`() throws {
     let directory = try TemporaryDirectory()
     // What the host's file system gets from the guest belongs to root, whoever made it.
-    let mounted = try Subprocess.run(["mount", "-t", "tmpfs", "none", directory.url.path], in: directory)
+    // Its output would lie below the mount.
+    let mounted = try Subprocess.run(
+      ["mount", "-t", "tmpfs", "none", directory.url.path], in: TemporaryDirectory())
     #expect(mounted.status == 0, "\(mounted.error)")
     defer { _ = try? Subprocess.run(["umount", "-l", directory.url.path], in: TemporaryDirectory()) }
     let second = try Vivid.node(1)
@@ -18,8 +20,9 @@ import Testing
     }
     // setup lists cameras alone, by the numbers of their nodes.
     let place = try #require([try Vivid.node(0), second].sorted().firstIndex(of: second))
+    let user = ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"]
     let terminal = try Terminal.run(
-      [nightjarPath, "setup"], as: ["setpriv", "--reuid=65534", "--regid=65534", "--clear-groups"],
+      [nightjarPath, "setup"], as: user,
       answering: [
         ("Number [1]: ", "77"), ("Number [1]: ", "\(place + 1)"), ("Name", "not a name: at all"), ("Name", "anna"),
         ("Password for anna", "correct horse"), ("The same again: ", "correct horse"),
@@ -35,7 +38,7 @@ import Testing
     #expect(try realpath(String(source)) == realpath(second), "\(source)")
     for option in ["rtsp", "https", "announce"] { #expect(text.contains("\n\(option) = true"), "\(option)") }
     let users = try Subprocess.run(
-      [nightjarPath, "user", "list", "--users", directory.path("config/nightjar/users")], in: directory)
+      user + [nightjarPath, "user", "list", "--users", directory.path("config/nightjar/users")], in: directory)
     let list = users.outputText
     #expect(list.contains("anna") && list.contains("control"), "\(list)\(users.error)")
   }
