@@ -6,9 +6,12 @@
 #include <mqtt_protocol.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 // A macro with a shift, and enumerations whose values the functions return as int.
 static const int nightjar_MOSQ_LOG_ERR = MOSQ_LOG_ERR;
+static const int nightjar_MOSQ_LOG_DEBUG = MOSQ_LOG_DEBUG;
 static const int nightjar_MOSQ_ERR_CONN_PENDING = MOSQ_ERR_CONN_PENDING;
 static const int nightjar_MOSQ_ERR_SUCCESS = MOSQ_ERR_SUCCESS;
 static const int nightjar_MOSQ_ERR_ERRNO = MOSQ_ERR_ERRNO;
@@ -17,10 +20,18 @@ static const int nightjar_MOSQ_ERR_KEEPALIVE = MOSQ_ERR_KEEPALIVE;
 static const int nightjar_MOSQ_ERR_NO_CONN = MOSQ_ERR_NO_CONN;
 static const int nightjar_MOSQ_ERR_OVERSIZE_PACKET = MOSQ_ERR_OVERSIZE_PACKET;
 static const int nightjar_MQTT_RC_UNSPECIFIED = MQTT_RC_UNSPECIFIED;
+static const int nightjar_MQTT_RC_NOT_AUTHORIZED = MQTT_RC_NOT_AUTHORIZED;
+static const int nightjar_MQTT_RC_TOPIC_NAME_INVALID = MQTT_RC_TOPIC_NAME_INVALID;
+static const int nightjar_MQTT_RC_PAYLOAD_FORMAT_INVALID = MQTT_RC_PAYLOAD_FORMAT_INVALID;
 static const int nightjar_MQTT_RC_RETAIN_NOT_SUPPORTED = MQTT_RC_RETAIN_NOT_SUPPORTED;
 static const int nightjar_MQTT_RC_QOS_NOT_SUPPORTED = MQTT_RC_QOS_NOT_SUPPORTED;
 static const int nightjar_MQTT_RC_UNSUPPORTED_PROTOCOL_VERSION = MQTT_RC_UNSUPPORTED_PROTOCOL_VERSION;
 static const int nightjar_MQTT_RC_SESSION_TAKEN_OVER = MQTT_RC_SESSION_TAKEN_OVER;
+
+// Makes `place` another name of `descriptor`, which no child program inherits: dup3(2), which is a GNU name. -1 and errno.
+static inline int nightjar_replace_descriptor(int descriptor, int place, int flags) {
+  return (int)syscall(SYS_dup3, descriptor, place, flags);
+}
 
 // Sets the largest packet that the broker may send, in bytes (MQTT 5 section 3.1.2.11.4).
 //

@@ -14,6 +14,8 @@ package final class DeliveryCounts: Sendable {
     case refused
     /// It is larger than the other side takes.
     case tooLarge = "too-large"
+    /// The other side ends each connection at it.
+    case ended
   }
 
   /// The counters of one kind.

@@ -69,6 +69,77 @@ import Testing
     #expect(box.lines == ["mqtt 127.0.0.1:\(broker.port): connected"])
   }
 
+  /// The codes of MQTT 5 section 3.4.2.1.
+  @Test(arguments: [
+    (0x80, false), (0x83, false), (0x91, false), (0x97, false), (0x87, true), (0x90, true), (0x99, true),
+  ])
+  func `An event that the broker does not take for now is sent again, and one that it never takes is lost`(
+    code: Int, isFinal: Bool
+  ) throws {
+    let server = try HostileBroker("puback=\(code)")
+    var times = MQTTSender.Times()
+    times.refusalDelays = .milliseconds(100)...Duration.milliseconds(400)
+    let box = try MQTTSenderTests.Box(Self.url(server.port), times: times)
+    try #require(eventually { box.counts.isConnected }, "\(box.lines)")
+    box.begin(.noise)
+    let name = "mqtt 127.0.0.1:\(server.port)"
+    if isFinal {
+      #expect(eventually { box.counts[.mqtt].lost == [.refused: 1] }, "\(box.counts[.mqtt]) \(box.lines)")
+      #expect(eventually { box.lines.contains { $0.hasPrefix("\(name): an event is lost: the broker refuses it: ") } })
+    } else {
+      #expect(eventually { box.counts[.mqtt].sent == 1 }, "\(box.counts[.mqtt]) \(box.lines)")
+      let isTold = eventually {
+        box.lines.contains {
+          $0.hasPrefix("\(name): the broker refuses it: ") && $0.hasSuffix("; nightjar tries again")
+        }
+      }
+      #expect(isTold && box.lines.last == "\(name) takes events again", "\(box.lines)")
+    }
+    #expect(server.count("event") == (isFinal ? 1 : 2) && box.counts[.mqtt].failed == 1)
+    box.begin(.crying)
+    #expect(eventually { box.counts[.mqtt].sent == (isFinal ? 1 : 2) }, "\(box.lines)")
+    #expect(server.connections == 1)
+    #expect(box.stop())
+  }
+
+  @Test func `What the broker has acknowledged before the connection is lost is not sent again`() throws {
+    let server = try HostileBroker("parting")
+    let box = try MQTTSenderTests.Box(Self.url(server.port))
+    try #require(eventually { box.counts.isConnected }, "\(box.lines)")
+    box.begin(.noise)
+    #expect(eventually { server.connections == 2 }, "\(box.lines)")
+    box.begin(.crying)
+    #expect(eventually { box.sender?.position == 2 }, "\(box.lines)")
+    #expect(box.counts[.mqtt].sent == 2 && server.count("event") == 2)
+    #expect(box.stop())
+  }
+
+  @Test func `An event at which the broker ends each connection is lost, and the next one comes`() throws {
+    let server = try HostileBroker("poison=XPOISONX")
+    let box = try MQTTSenderTests.Box(Self.url(server.port))
+    try #require(eventually { box.counts.isConnected }, "\(box.lines)")
+    box.begin(.noise, text: "XPOISONX")
+    box.begin(.crying)
+    #expect(eventually(within: 60) { box.counts[.mqtt].sent == 1 }, "\(box.counts[.mqtt]) \(box.lines)")
+    #expect(box.counts[.mqtt].lost == [.ended: 1] && box.sender?.position == 2)
+    let words = "mqtt 127.0.0.1:\(server.port): an event is lost: the broker ends each connection at it"
+    #expect(eventually { box.lines.contains(words) }, "\(box.lines)")
+    #expect(server.count("poison") == 4)
+    #expect(box.stop())
+  }
+
+  @Test func `Another message at which the broker ends each connection is passed over`() throws {
+    let server = try HostileBroker("poison=nursery_noise")
+    let box = try MQTTSenderTests.Box(Self.url(server.port))
+    box.begin(.noise)
+    #expect(eventually(within: 60) { box.counts[.mqtt].sent == 1 }, "\(box.counts[.mqtt]) \(box.lines)")
+    let topic = "homeassistant/binary_sensor/nightjar_box/nursery_noise/config"
+    let words = "mqtt 127.0.0.1:\(server.port): a message of \(topic) is lost: the broker ends each connection at it"
+    #expect(eventually { box.lines.contains(words) }, "\(box.lines)")
+    #expect(box.counts[.mqtt].lost.isEmpty && server.count("poison") == 4)
+    #expect(box.stop())
+  }
+
   @Test(arguments: [("a", 1, 9), ("a/b", 119, 129), ("a/b", 120, 131), ("a", 16_377, 16_386), ("a", 16_378, 16_388)])
   func `The length of a packet is that of MQTT 5`(topic: String, count: Int, expected: Int) {
     let payload = [UInt8](repeating: 0, count: count)

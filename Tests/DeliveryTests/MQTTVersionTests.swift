@@ -14,7 +14,7 @@ import Testing
     try #require(eventually { box.counts.isConnected }, "\(box.lines)")
     if behaviour != "closing" {
       let words =
-        "mqtt 127.0.0.1:\(server.port): connected by MQTT 3.1.1, in which nothing limits what its other users send"
+        "mqtt 127.0.0.1:\(server.port): connected by MQTT 3.1.1, in which it limits no message of its other users"
       #expect(eventually { box.lines == [words] }, "\(box.lines)")
     }
     #expect(server.connections == 1)
@@ -26,7 +26,7 @@ import Testing
     let box = try MQTTSenderTests.Box("mqtt://127.0.0.1:\(server.port)")
     try #require(eventually { box.counts.isConnected }, "\(box.lines)")
     let name = "mqtt 127.0.0.1:\(server.port)"
-    let words = "\(name): connected by MQTT 3.1.1, in which nothing limits what its other users send"
+    let words = "\(name): connected by MQTT 3.1.1, in which it limits no message of its other users"
     #expect(eventually { box.lines == [words] }, "\(box.lines)")
     box.begin(.noise)
     #expect(eventually(within: 60) { box.counts[.mqtt].sent == 1 }, "\(box.lines)")
@@ -34,6 +34,50 @@ import Testing
     // Said once. That of a connection which soon is lost is told once it has lasted.
     #expect(eventually(within: 60) { box.lines.last == "\(name): connected again" }, "\(box.lines)")
     #expect(box.lines.count == 3, "\(box.lines)")
+    #expect(box.stop())
+  }
+
+  @Test func `A broker that ended one connection to MQTT 5 is spoken to by MQTT 5 again later`() throws {
+    let server = try HostileBroker("hiccup")
+    var times = MQTTSender.Times()
+    times.versionDelays = .milliseconds(500)...Duration.seconds(1)
+    let box = try MQTTSenderTests.Box("mqtt://127.0.0.1:\(server.port)", times: times)
+    let name = "mqtt 127.0.0.1:\(server.port)"
+    let words = [
+      "\(name): connected by MQTT 3.1.1, in which it limits no message of its other users",
+      "\(name): it speaks MQTT 5 now",
+    ]
+    #expect(eventually(within: 60) { box.lines == words }, "\(box.lines)")
+    box.begin(.noise)
+    #expect(eventually(within: 60) { box.counts[.mqtt].sent == 1 }, "\(box.lines)")
+    #expect(server.count("five") == 2 && server.count("old") == 1 && box.counts[.mqtt].failed == 0)
+    #expect(box.stop())
+  }
+
+  @Test func `A broker that took MQTT 5, and is replaced by one that does not, is reached`() throws {
+    let server = try HostileBroker("replaced")
+    let box = try MQTTSenderTests.Box("mqtt://127.0.0.1:\(server.port)")
+    try #require(eventually { box.counts.isConnected }, "\(box.lines)")
+    box.begin(.noise)
+    #expect(eventually(within: 60) { box.counts[.mqtt].sent == 1 }, "\(box.lines)")
+    #expect(server.count("old") == 1)
+    #expect(box.stop())
+  }
+
+  @Test func `By MQTT 3.1.1, a huge message of others does not reach memory, and events go out`() throws {
+    let server = try HostileBroker("huge")
+    _ = try MQTTSenderTests.peak()
+    let before = try MQTTSenderTests.peak()
+    let box = try MQTTSenderTests.Box("mqtt://127.0.0.1:\(server.port)")
+    box.begin(.noise)
+    #expect(eventually(within: 60) { box.counts[.mqtt].sent == 1 }, "\(box.lines)")
+    let growth = try MQTTSenderTests.peak() - before
+    print("memory for a message of 50 MB by MQTT 3.1.1: \(growth >> 20) MiB")
+    #expect(growth < 20 << 20)
+    let words = "mqtt 127.0.0.1:\(server.port): messages of more than 1 MiB come from it; nightjar tries again"
+    #expect(box.lines.first == words, "\(box.lines)")
+    // It asks for messages of others no more.
+    #expect(server.connections == 2 && server.count("subscribed") == 1)
     #expect(box.stop())
   }
 

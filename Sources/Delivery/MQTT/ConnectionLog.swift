@@ -33,10 +33,16 @@ struct ConnectionLog {
 
   /// Notes that the broker has acknowledged messages, in a connection of this age.
   mutating func connected(for age: Duration, by version: MosquittoClient.Version) {
-    guard !isConnected, !isShaky || age >= Self.stable else { return }
+    guard !isConnected, !isShaky || age >= Self.stable else {
+      if isConnected, isVersionTold, version == .five {
+        isVersionTold = false
+        add("\(name): it speaks MQTT 5 now", isWarning: false)
+      }
+      return
+    }
     let lost = dropped > 0 ? ", without the \(dropped) events that were dropped" : ""
     let isOld = version == .threeOneOne
-    let old = isOld && !isVersionTold ? " by MQTT 3.1.1, in which nothing limits what its other users send" : ""
+    let old = isOld && !isVersionTold ? " by MQTT 3.1.1, in which it limits no message of its other users" : ""
     isVersionTold = isOld
     add("\(name): connected\(wasConnected ? " again" : "")\(old)\(lost)", isWarning: false)
     (told, wasConnected, isConnected, isShaky, dropped) = (nil, true, true, false, 0)
@@ -53,7 +59,9 @@ struct ConnectionLog {
       told = .unreachable
       // By MQTT 5 a broker may say so itself, as mosquitto does from 2.0.15 on.
       let cause = MosquittoClient.takenOver
-      add("\(name): it ends each connection soon; perhaps \(cause); nightjar tries again", isWarning: true)
+      add(
+        "\(name): it ends each connection soon; perhaps it does not want a message, or \(cause); nightjar tries again",
+        isWarning: true)
       return
     }
     guard told == nil else { return }
@@ -90,6 +98,13 @@ struct ConnectionLog {
     guard reason != lossTold else { return }
     lossTold = reason
     add("\(name): an event is lost: \(reason)", isWarning: true)
+  }
+
+  /// Notes that the broker does not take an event for now.
+  mutating func postponed(_ reason: String) {
+    guard reason != lossTold else { return }
+    lossTold = reason
+    add("\(name): \(reason); nightjar tries again", isWarning: true)
   }
 
   /// Notes that the broker does not take another message than an event. The reasons are those of MQTT, and so not many.

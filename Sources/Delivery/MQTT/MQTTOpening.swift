@@ -21,12 +21,25 @@ struct MQTTOpening {
   private let stop: CInt
   /// The last manner that the broker has answered to.
   private var manner = Manner()
+  /// The attempts without an answer since the last one.
+  private var failures = 0
+  /// The delays before MQTT 5 is tried again at a broker that was silent to it.
+  private var delays: RetryBackOff
+
+  /// The attempts without an answer after which the broker may be another one.
+  static let failureLimit = 3
+  /// The usual delays before MQTT 5 is tried again.
+  static let delays = Duration.seconds(300)...Duration.seconds(86_400)
 
   /// The manner in which the broker is spoken to.
   private struct Manner {
     var version = MosquittoClient.Version.five
     /// `true` once the broker has taken a connection in this manner. Then silence and an end are no signs of another version.
     var isProven = false
+    /// `true` if the broker was silent to MQTT 5, and has not refused it: that may have been a bad moment of the network.
+    var isGuess = false
+    /// The time at which MQTT 5 is tried again after a guess.
+    var nextFive: Instant?
     var willQuality: CInt = 1
     var retainsWill = true
 
@@ -35,7 +48,7 @@ struct MQTTOpening {
       guard version == .five else { return false }
       switch code {
       // 1 is what brokers from before MQTT 5 say (MQTT 3.1.1 section 3.2.2.3).
-      case nightjar_MQTT_RC_UNSUPPORTED_PROTOCOL_VERSION, 1: (version, isProven) = (.threeOneOne, false)
+      case nightjar_MQTT_RC_UNSUPPORTED_PROTOCOL_VERSION, 1: (version, isProven, isGuess) = (.threeOneOne, false, false)
       // The will is the only message whose quality the broker judges before it names its own.
       case nightjar_MQTT_RC_QOS_NOT_SUPPORTED where willQuality > 0: willQuality = 0
       case nightjar_MQTT_RC_RETAIN_NOT_SUPPORTED where retainsWill: retainsWill = false
@@ -52,17 +65,31 @@ struct MQTTOpening {
     }
   }
 
-  init(_ configuration: MQTTConfiguration, patience: Duration, stop: CInt) {
+  init(
+    _ configuration: MQTTConfiguration, patience: Duration, stop: CInt, delays: ClosedRange<Duration> = Self.delays
+  ) {
     (self.configuration, self.patience, self.stop) = (configuration, patience, stop)
+    self.delays = RetryBackOff(delays)
   }
 
+  /// Returns `true` if the next connection is to try MQTT 5 again.
+  func isFiveDue(at now: Instant) -> Bool { manner.nextFive.map { $0 <= now } ?? false }
+
   /// Connects to the broker by each family of its addresses in turn, until it answers: by MQTT 5, and by MQTT 3.1.1 if it does not
-  /// speak that. What the broker answers to is remembered for the next call.
+  /// speak that. What the broker answers to is remembered for the next calls; after some without an answer it may be another broker.
+  /// A broker that was silent to MQTT 5, and has not refused it, is asked by MQTT 5 again later.
   ///
   /// - Parameters:
   ///   - identifier: the client's name at the broker.
   ///   - will: nil for none.
   mutating func open(_ identifier: String, _ will: MosquittoClient.Will?) -> Result {
+    if isFiveDue(at: .now()) || failures >= Self.failureLimit { manner = Manner() }
+    let result = attempt(identifier, will)
+    if case .failed = result { failures += 1 } else { failures = 0 }
+    return result
+  }
+
+  private mutating func attempt(_ identifier: String, _ will: MosquittoClient.Will?) -> Result {
     let target = configuration.target
     var failure = ExchangeError.system("its name has no address")
     var families: [Bool] = []
@@ -83,15 +110,15 @@ struct MQTTOpening {
           switch try answer(to: client, mayBeOlder: manner.version == .five && !manner.isProven) {
           case .accepted:
             manner.isProven = true
-            self.manner = manner
+            remember(manner)
             return .open(client, manner.version)
           case .refused(let code):
             if manner.adapt(to: code) { continue }
-            // One that answers by MQTT 3.1.1 is not asked by MQTT 5 again, also if a password is wrong.
-            if code != 1 { self.manner = manner }
+            // One that refuses MQTT 5, or answers by MQTT 3.1.1 alone, gets no other question because of a wrong password.
+            if code != 1 { remember(manner) }
             return .refused(Self.text(ofRefusal: code))
           case .otherVersion:
-            manner.version = .threeOneOne
+            (manner.version, manner.isGuess) = (.threeOneOne, true)
             continue
           }
         } catch .stopped {
@@ -103,6 +130,14 @@ struct MQTTOpening {
       }
     }
     return .failed(failure)
+  }
+
+  /// Keeps the manner for the next calls.
+  private mutating func remember(_ answered: Manner) {
+    let isNew = answered.isGuess && answered.nextFive == nil
+    manner = answered
+    if isNew { manner.nextFive = .now() + delays.failed() }
+    if answered.version == .five { delays.reset() }
   }
 
   /// A broker's answer to a connection.

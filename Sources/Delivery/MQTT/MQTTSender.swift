@@ -28,6 +28,8 @@ package final class MQTTSender: Sendable {
     var delays = Duration.milliseconds(250)...Duration.seconds(2)
     /// The delays after a refusal, which mostly lasts until somebody mends it.
     var refusalDelays = Duration.seconds(2)...Duration.seconds(30)
+    /// The delays before MQTT 5 is tried again at a broker that was silent to it.
+    var versionDelays = MQTTOpening.delays
 
     /// Creates the usual times.
     package init() {}
@@ -92,23 +94,29 @@ package final class MQTTSender: Sendable {
     case lost(ExchangeError, after: Duration)
     /// The broker does not want the connection.
     case refused(String)
+    /// The connection has ended in order, and the next one tries MQTT 5 again.
+    case renewed
   }
 
   private func run() {
     defer { isOver.store(true, ordering: .releasing) }
     MosquittoClient.prepareThread()
     awaitFormer()
-    var opening = MQTTOpening(configuration, patience: times.answer, stop: stopping.fileDescriptor)
-    var session = MQTTSession(configuration, history, feed, after: position)
+    var opening = MQTTOpening(
+      configuration, patience: times.answer, stop: stopping.fileDescriptor, delays: times.versionDelays)
+    var session = MQTTSession(configuration, history, feed, after: position, delays: times.refusalDelays)
     var log = ConnectionLog("mqtt \(configuration.target.authority)", reports)
     var delays = (lost: RetryBackOff(times.delays), refused: RetryBackOff(times.refusalDelays))
     while !stopping.hasFired() {
       let ending = attempt(&opening, &session, &log)
-      session.forgetItems()
+      var isEnded = false
+      if case .lost(.ended, _) = ending { isEnded = true }
+      session.forgetItems(isEndedByBroker: isEnded)
       noteOutcomes(&session, &log)
       let delay: Duration
       switch ending {
       case .stopped: return
+      case .renewed: continue
       case .lost(let error, let duration):
         log.failed(error, after: duration)
         if duration >= ConnectionLog.stable { delays.lost.reset() }
@@ -154,33 +162,42 @@ package final class MQTTSender: Sendable {
       // Another sender may have taken the place of one that has hung without a connection.
       defer { counts.setConnected(false) }
       do throws(ExchangeError) {
-        try session.begin(client)
-        try serve(client, by: version, &session, &log)
-        return .stopped
+        try session.begin(client, at: started)
+        let isRenewed = try serve(client, by: version, &session, &log) { opening.isFiveDue(at: $0) }
+        return isRenewed ? .renewed : .stopped
       } catch .stopped {
         return .stopped
       } catch {
+        if client.isFlooded { session.stopListening(at: .now()) }
         return .lost(error, after: .now() - started)
       }
     }
   }
 
-  /// Keeps the broker informed until the connection is lost, or the sender is stopped.
+  /// Keeps the broker informed until the connection is lost, or the sender is stopped. Returns `true` if another connection is to
+  /// follow at once.
+  ///
+  /// - Parameter isRenewalDue: returns `true` once another version of MQTT is to be tried.
   private func serve(
     _ client: MosquittoClient, by version: MosquittoClient.Version, _ session: inout MQTTSession,
-    _ log: inout ConnectionLog
-  ) throws(ExchangeError) {
+    _ log: inout ConnectionLog, isRenewalDue: (Instant) -> Bool
+  ) throws(ExchangeError) -> Bool {
     let started = Instant.now()
     var isHeard = false
     while true {
       if stopping.hasFired() {
         try end(client, &session, &log)
-        return
+        return false
       }
       if isHeard { log.connected(for: .now() - started, by: version) }
       note(dropped: session.takeDropped(), &log)
       try session.send(client, at: .now())
       noteOutcomes(&session, &log)
+      // Without the will: the program goes on.
+      if isHeard, session.isIdle, isRenewalDue(.now()) {
+        client.disconnect()
+        return true
+      }
       // Looks at the figures, and at the broker's signs of life, once a second.
       let isReady: Bool
       do throws(ExchangeError) {
@@ -189,18 +206,32 @@ package final class MQTTSender: Sendable {
       } catch .stopped {
         continue
       }
-      if isReady { try client.advance() } else { try client.keepAlive() }
+      let failure = Self.failure { () throws(ExchangeError) in
+        if isReady { try client.advance() } else { try client.keepAlive() }
+      }
+      // What came before the end of the connection counts.
       for event in client.takeEvents() {
         switch event {
         case .acknowledged(let number, let refusal):
           isHeard = true
-          session.acknowledged(number, refusal: refusal)
+          session.acknowledged(number, refusal: refusal, at: .now())
         case .message(let topic, let payload, let isRetained):
           session.take(topic: topic, payload: payload, isRetained: isRetained, at: .now())
         case .connected, .refused: break
         }
       }
       noteOutcomes(&session, &log)
+      if let failure { throw failure }
+    }
+  }
+
+  /// Returns the error of `body`; nil for none.
+  private static func failure(_ body: () throws(ExchangeError) -> Void) -> ExchangeError? {
+    do throws(ExchangeError) {
+      try body()
+      return nil
+    } catch {
+      return error
     }
   }
 
@@ -216,6 +247,9 @@ package final class MQTTSender: Sendable {
         lastFinished.store(alert.id, ordering: .relaxed)
         counts.count(.mqtt) { $0.lose(loss) }
         log.lost(reason)
+      case .postponed(let reason):
+        counts.count(.mqtt) { $0.failed += 1 }
+        log.postponed(reason)
       case .refused(let topic, let reason): log.refused(topic, reason)
       }
     }
@@ -231,16 +265,18 @@ package final class MQTTSender: Sendable {
       let deadline = now + (session.hasEvent ? Self.lastEvent : Self.farewell)
       let rest = deadline - .now()
       guard rest > .zero else { break }
+      var failure: ExchangeError?
       if !client.hasEvents {
         var polled = pollfd(fd: client.socket, events: Int16(POLLIN | (client.wantsWriting ? POLLOUT : 0)), revents: 0)
         _ = nightjar_poll(&polled, 1, rest.nanoseconds)
-        try client.advance()
+        failure = Self.failure { () throws(ExchangeError) in try client.advance() }
       }
       for event in client.takeEvents() {
         guard case .acknowledged(let number, let refusal) = event else { continue }
-        if number == last { last = nil } else { session.acknowledged(number, refusal: refusal) }
+        if number == last { last = nil } else { session.acknowledged(number, refusal: refusal, at: .now()) }
       }
       noteOutcomes(&session, &log)
+      if let failure { throw failure }
     }
     client.disconnect()
   }

@@ -9,9 +9,11 @@ struct MQTTSession {
   private static let patience = Duration.seconds(10)
   /// The least time between two answers to the same request of others at the broker.
   private static let pause = Duration.seconds(5)
+  /// The time for which nothing of others is asked for after a message that was too large.
+  private static let deafness = Duration.seconds(600)
 
   /// A message on its way.
-  private enum Item {
+  private enum Item: Hashable {
     case retained(RetainedMessages.Message)
     case event(Alert)
     case picture(topic: String)
@@ -23,6 +25,8 @@ struct MQTTSession {
     case sent(Alert)
     /// The broker has not taken the event, and would not take it later.
     case lost(Alert, DeliveryCounts.Loss, String)
+    /// The broker does not take the event now, for this reason. It is sent again.
+    case postponed(String)
     /// The broker does not want another message, for this reason.
     case refused(topic: String, String)
   }
@@ -36,6 +40,7 @@ struct MQTTSession {
   /// The number of the last picture that was sent.
   private var shown: UInt64 = 0
   private var items: [CInt: (item: Item, sent: Instant)] = [:]
+  private var suspicion = MQTTSuspicion<Item>()
   private var outcomes: [Outcome] = []
   /// `true` while an event is on its way.
   private(set) var hasEvent = false
@@ -44,8 +49,19 @@ struct MQTTSession {
   /// The times before which nothing is sent again.
   private var (nextBirth, nextStatus) = (Instant.zero, Instant.zero)
   private var (isBirthDue, isStatusDue) = (false, false)
+  /// The time until which nothing of others is asked for.
+  private var deafUntil = Instant.zero
+  /// The pauses after events, and after other messages, that the broker does not take for now.
+  private var (eventPause, otherPause): (MQTTPause, MQTTPause)
+  /// The topics of those other messages.
+  private var postponed: Set<String> = []
 
-  init(_ configuration: MQTTConfiguration, _ history: AlertHistory, _ feed: LiveFeed, after last: UInt64) {
+  /// - Parameter delays: the pauses after what the broker does not take for now.
+  init(
+    _ configuration: MQTTConfiguration, _ history: AlertHistory, _ feed: LiveFeed, after last: UInt64,
+    delays: ClosedRange<Duration>
+  ) {
+    (eventPause, otherPause) = (MQTTPause(delays), MQTTPause(delays))
     (self.configuration, self.history, self.feed) = (configuration, history, feed)
     state = MQTTState(configuration)
     waiting = WaitingEvents(history, after: last)
@@ -57,25 +73,51 @@ struct MQTTSession {
     return waiting.takeDropped()
   }
 
+  /// `true` if nothing is on its way.
+  var isIdle: Bool { items.isEmpty }
+
   /// Begins with a new connection, whose broker may have lost everything.
-  mutating func begin(_ client: MosquittoClient) throws(ExchangeError) {
-    forgetItems()
+  mutating func begin(_ client: MosquittoClient, at now: Instant) throws(ExchangeError) {
+    forgetItems(isEndedByBroker: false)
     retained.forget()
+    (eventPause, otherPause) = (eventPause.ended, otherPause.ended)
+    postponed = []
     // Home Assistant may have started meanwhile, and pictures are not retained. One that was on its way when the connection was
     // lost may have been too large for it.
     if !hasLostPicture { shown = 0 }
     hasLostPicture = false
+    guard now >= deafUntil else { return }
     try client.subscribe(configuration.topics.status)
     guard let discovery = state.discovery else { return }
     try client.subscribe(discovery.birthTopic)
     try client.subscribe(discovery.filter)
   }
 
+  /// Asks for nothing of others for a while: a message of theirs was too large.
+  mutating func stopListening(at now: Instant) { deafUntil = now + Self.deafness }
+
   /// Forgets what was on its way when the connection was lost.
-  mutating func forgetItems() {
+  ///
+  /// - Parameter isEndedByBroker: `true` if the broker has ended the connection without a word, perhaps because of a message.
+  mutating func forgetItems(isEndedByBroker: Bool) {
+    if isEndedByBroker, let culprit = suspicion.lost(with: items.values.map(\.item)) { giveUp(culprit) }
     items = [:]
     if hasPicture { hasLostPicture = true }
     (hasEvent, hasPicture) = (false, false)
+  }
+
+  /// Passes over a message at which the broker ends each connection.
+  private mutating func giveUp(_ item: Item) {
+    switch item {
+    case .event(let alert):
+      waiting.finish(alert)
+      outcomes.append(.lost(alert, .ended, Self.endsConnections))
+    case .retained(let message):
+      retained.giveUp(message)
+      outcomes.append(.refused(topic: message.topic, Self.endsConnections))
+    // Not sent again with the next connection.
+    case .picture(let topic): outcomes.append(.refused(topic: topic, Self.endsConnections))
+    }
   }
 
   /// Sends what is due, as much as may be on its way.
@@ -93,8 +135,13 @@ struct MQTTSession {
       (isStatusDue, nextStatus) = (false, now + Self.pause)
       retained.forget(configuration.topics.status)
     }
+    if otherPause.isOver(at: now) {
+      for topic in postponed { retained.forget(topic) }
+      postponed = []
+    }
     retained.want(state.messages(feed.reading, open: history.open, at: now))
-    while items.count < Self.limit {
+    let limit = suspicion.isStrong ? 1 : Self.limit
+    while items.count < limit {
       // What the broker says that it does not take, for its size, is passed over. The next picture may be smaller.
       if let message = retained.next() {
         let number = try client.publish(message.topic, message.payload, isRetained: true)
@@ -103,7 +150,7 @@ struct MQTTSession {
         } else {
           outcomes.append(.refused(topic: message.topic, Self.tooLarge))
         }
-      } else if !hasEvent, let alert = waiting.first() {
+      } else if !hasEvent, eventPause.isOver(at: now), let alert = waiting.first() {
         hasEvent = true
         let topic = configuration.topics.state("event", of: alert.camera)
         // An event in a history is one that JSON can have.
@@ -123,6 +170,8 @@ struct MQTTSession {
           hasPicture = false
         }
       } else {
+        // The broker has all.
+        if items.isEmpty { suspicion = MQTTSuspicion() }
         return
       }
     }
@@ -130,29 +179,41 @@ struct MQTTSession {
 
   /// The words for a message that is larger than the broker takes.
   private static let tooLarge = "it is larger than the broker takes"
+  /// The words for a message at which the broker ends each connection.
+  private static let endsConnections = "the broker ends each connection at it"
 
-  /// Notes that the broker has a message, or does not want it.
-  mutating func acknowledged(_ number: CInt, refusal: String?) {
+  /// Notes that the broker has a message, or does not take it.
+  mutating func acknowledged(_ number: CInt, refusal: MosquittoClient.Refusal?, at now: Instant) {
     guard let item = items.removeValue(forKey: number)?.item else { return }
+    suspicion.clear(item)
+    let words = refusal.map { "the broker refuses it: \($0.reason)" }
+    let isPostponed = refusal?.isFinal == false
     let topic: String
     switch item {
     case .retained(let message):
-      retained.note(message)
       topic = message.topic
+      if isPostponed {
+        postponed.insert(topic)
+        otherPause.begin(at: now)
+      } else {
+        retained.note(message)
+      }
     case .event(let alert):
       hasEvent = false
-      waiting.finish(alert)
-      if let refusal {
-        outcomes.append(.lost(alert, .refused, "the broker refuses it: \(refusal)"))
-      } else {
-        outcomes.append(.sent(alert))
+      if isPostponed {
+        eventPause.begin(at: now)
+        outcomes.append(.postponed(words ?? ""))
+        return
       }
+      eventPause.reset()
+      waiting.finish(alert)
+      outcomes.append(words.map { .lost(alert, .refused, $0) } ?? .sent(alert))
       return
     case .picture(let place):
       hasPicture = false
       topic = place
     }
-    if let refusal { outcomes.append(.refused(topic: topic, "the broker refuses it: \(refusal)")) }
+    if let words { outcomes.append(.refused(topic: topic, words)) }
   }
 
   /// Returns and removes what became of messages.

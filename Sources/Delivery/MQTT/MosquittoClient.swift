@@ -1,3 +1,4 @@
+import CLinux
 import CMosquitto
 import Glibc
 import Platform
@@ -13,16 +14,32 @@ final class MosquittoClient {
     case connected
     /// It has refused the connection, with this code (MQTT 3.1.1 section 3.2.2.3, or MQTT 5 section 3.2.2.2).
     case refused(CInt)
-    /// It has the message of this number; or does not want it, for a reason in its words (MQTT 5 section 3.4.2.1).
-    case acknowledged(CInt, refusal: String?)
+    /// It has the message of this number, or does not take it.
+    case acknowledged(CInt, refusal: Refusal?)
     case message(topic: String, payload: [UInt8], isRetained: Bool)
+  }
+
+  /// The reason why a broker does not take a message (MQTT 5 section 3.4.2.1).
+  struct Refusal {
+    /// The broker's words for it.
+    let reason: String
+    /// `true` if another attempt would end in the same way.
+    let isFinal: Bool
+
+    init(_ code: CInt) {
+      reason = MosquittoClient.words(ofReason: code)
+      let lasting = [
+        nightjar_MQTT_RC_NOT_AUTHORIZED, nightjar_MQTT_RC_TOPIC_NAME_INVALID, nightjar_MQTT_RC_PAYLOAD_FORMAT_INVALID,
+      ]
+      isFinal = lasting.contains(code)
+    }
   }
 
   /// A version of MQTT.
   enum Version {
     /// MQTT 5, by which the broker sends no packet of more than ``MosquittoClient/packetLimit`` bytes.
     case five
-    /// MQTT 3.1.1, in which nothing limits a packet.
+    /// MQTT 3.1.1, in which the broker limits no packet: beyond ``MosquittoClient/patienceLimit`` the connection ends.
     case threeOneOne
   }
 
@@ -44,10 +61,17 @@ final class MosquittoClient {
   private static let messageLimit = 4096
   /// The largest packet that a broker may send by MQTT 5, in bytes: a message, and a topic of its own.
   static let packetLimit: UInt32 = 8192
+  /// The bytes without a whole packet, by any version, after which the connection is given up.
+  static let patienceLimit = 1 << 20
   /// The most messages that are kept between two calls of ``takeEvents()``; more topics do not wait for their removal.
   private static let eventLimit = RetainedMessages.removalLimit + 100
 
   private let client: OpaquePointer
+  /// The beginning of the line by which libmosquitto tells of a whole packet.
+  private let sign: String
+  private var metered: MeteredSocket?
+  /// The bytes that libmosquitto has got since the last whole packet.
+  private var incomplete = 0
   private var events: [Event] = []
   /// The largest packet that the broker takes, in bytes; 0 if it has named none.
   private var packetSize: UInt32 = 0
@@ -78,12 +102,13 @@ final class MosquittoClient {
       throw .system("libmosquitto: \(SystemFailure.text(errno))")
     }
     self.client = client
+    sign = "Client \(identifier) received "
     mosquitto_user_data_set(client, Unmanaged.passUnretained(self).toOpaque())
     mosquitto_connect_v5_callback_set(client) { _, owner, code, _, properties in
       MosquittoClient.of(owner).answered(code, properties)
     }
     mosquitto_publish_v5_callback_set(client) { _, owner, number, code, _ in
-      let refusal = code >= nightjar_MQTT_RC_UNSPECIFIED ? MosquittoClient.words(ofReason: code) : nil
+      let refusal = code >= nightjar_MQTT_RC_UNSPECIFIED ? Refusal(code) : nil
       MosquittoClient.of(owner).add(.acknowledged(number, refusal: refusal))
     }
     mosquitto_message_callback_set(client) { _, owner, message in
@@ -94,8 +119,12 @@ final class MosquittoClient {
       MosquittoClient.of(owner).note(MosquittoClient.takenOver)
     }
     mosquitto_log_callback_set(client) { _, owner, level, text in
-      guard level == nightjar_MOSQ_LOG_ERR, let text else { return }
-      MosquittoClient.of(owner).note(String(cString: text))
+      guard let text else { return }
+      switch level {
+      case nightjar_MOSQ_LOG_ERR: MosquittoClient.of(owner).note(String(cString: text))
+      case nightjar_MOSQ_LOG_DEBUG: MosquittoClient.of(owner).noteProgress(String(cString: text))
+      default: break
+      }
     }
     _ = mosquitto_int_option(client, MOSQ_OPT_TCP_NODELAY, 1)
     if version == .five {
@@ -155,6 +184,10 @@ final class MosquittoClient {
     add(.message(topic: String(cString: topic), payload: Array(payload), isRetained: message.retain))
   }
 
+  private func noteProgress(_ text: String) {
+    if text.hasPrefix(sign) { incomplete = 0 }
+  }
+
   private func note(_ text: String) {
     // As in "OpenSSL Error[0]: error:0A000086:SSL routines::certificate verify failed".
     guard complaint == nil else { return }
@@ -177,29 +210,60 @@ final class MosquittoClient {
     // An address to bind to has a family, and libmosquitto takes only addresses of the broker that go with it.
     let own = isIPv6.map { $0 ? "::" : "0.0.0.0" }
     try check(mosquitto_connect_bind_async(client, target.host, CInt(target.port), Self.keepAlive, own))
-    _ = fcntl(socket, F_SETFD, FD_CLOEXEC)
+    do throws(SystemFailure) {
+      metered = try MeteredSocket(mosquitto_socket(client))
+    } catch {
+      throw .system("\(error)")
+    }
   }
 
   /// The connection's descriptor; -1 without a connection.
-  var socket: CInt { mosquitto_socket(client) }
+  var socket: CInt { mosquitto_socket(client) < 0 ? -1 : metered?.number ?? -1 }
 
   /// `true` if something waits for room in the socket.
-  var wantsWriting: Bool { mosquitto_want_write(client) }
+  var wantsWriting: Bool { mosquitto_want_write(client) || metered?.isWaiting == true }
 
-  /// Reads and writes as much as there is. Also continues the handshake of TLS.
+  /// `true` if the connection was given up because of a packet of more than ``patienceLimit`` bytes.
+  private(set) var isFlooded = false
+
+  /// Reads and writes as much as there is, a portion at most. Also continues the handshake of TLS.
   ///
   /// - Throws: ``ExchangeError`` if the connection is lost.
   func advance() throws(ExchangeError) {
-    // More packets than the broker could have sent meanwhile come with the next call.
-    try check(mosquitto_loop_read(client, 1))
-    if wantsWriting { try check(mosquitto_loop_write(client, 1)) }
-    try keepAlive()
+    defer { metered?.flush() }
+    incomplete += try metered?.receive() ?? 0
+    // A call takes a few packets. Each takes a byte at least.
+    for _ in 0..<MeteredSocket.portion {
+      try check(mosquitto_loop_read(client, 1))
+      if unread == 0 { break }
+    }
+    if incomplete > Self.patienceLimit {
+      isFlooded = true
+      throw .system("messages of more than \(Self.patienceLimit >> 20) MiB come from it")
+    }
+    if mosquitto_want_write(client) { try check(mosquitto_loop_write(client, 1)) }
+    try check(mosquitto_loop_misc(client))
+    // Within the handshake of TLS, libmosquitto takes no notice of an end.
+    guard metered?.isEnded == true else { return }
+    if let complaint { throw .system(complaint) }
+    throw .ended
+  }
+
+  /// The bytes that libmosquitto has not read yet.
+  private var unread: CInt {
+    var count: CInt = 0
+    let descriptor = mosquitto_socket(client)
+    guard descriptor >= 0, nightjar_ioctl(descriptor, UInt(FIONREAD), &count) == 0 else { return 0 }
+    return count
   }
 
   /// Asks for a sign of life where it is due.
   ///
   /// - Throws: ``ExchangeError`` if none has come in time.
-  func keepAlive() throws(ExchangeError) { try check(mosquitto_loop_misc(client)) }
+  func keepAlive() throws(ExchangeError) {
+    defer { metered?.flush() }
+    try check(mosquitto_loop_misc(client))
+  }
 
   /// Sends a message that the broker has to acknowledge (QoS 1); returns its number, or nil for one that is larger than the broker
   /// takes. A broker that offers QoS 0 alone acknowledges nothing: such a message counts as acknowledged once it is in the socket.
@@ -208,6 +272,7 @@ final class MosquittoClient {
   func publish(_ topic: String, _ payload: [UInt8], isRetained: Bool) throws(ExchangeError) -> CInt? {
     // libmosquitto counts one byte too few, and keeps a message whose turn comes later for good.
     guard packetSize == 0 || Self.size(of: topic, payload) <= Int(packetSize) else { return nil }
+    defer { metered?.flush() }
     var number: CInt = 0
     let result = mosquitto_publish(client, &number, topic, CInt(payload.count), payload, quality, isRetained)
     if result == nightjar_MOSQ_ERR_OVERSIZE_PACKET { return nil }
@@ -226,10 +291,16 @@ final class MosquittoClient {
   /// Has the broker send the messages of the topics that `filter` selects.
   ///
   /// - Throws: ``ExchangeError``.
-  func subscribe(_ filter: String) throws(ExchangeError) { try check(mosquitto_subscribe(client, nil, filter, 1)) }
+  func subscribe(_ filter: String) throws(ExchangeError) {
+    defer { metered?.flush() }
+    try check(mosquitto_subscribe(client, nil, filter, 1))
+  }
 
   /// Ends the connection in order, without the will. Does not wait.
-  func disconnect() { mosquitto_disconnect(client) }
+  func disconnect() {
+    mosquitto_disconnect(client)
+    metered?.flush()
+  }
 
   /// `true` if the broker has said something that was not taken yet.
   var hasEvents: Bool { !events.isEmpty }

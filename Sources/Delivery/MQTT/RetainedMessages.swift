@@ -16,6 +16,8 @@ struct RetainedMessages {
   private var topics: Set<String> = []
   /// The topics whose messages are to be removed.
   private var removed: Set<String> = []
+  /// The messages that the broker never takes.
+  private var hopeless: Set<Message> = []
   /// The messages that were sent during this connection.
   private var sent: [String: [UInt8]] = [:]
 
@@ -41,7 +43,7 @@ struct RetainedMessages {
   mutating func next() -> Message? {
     let message =
       removed.sorted().first { sent[$0] != [] }.map { Message(topic: $0, payload: []) }
-      ?? wanted.first { sent[$0.topic] != $0.payload }
+      ?? wanted.first { sent[$0.topic] != $0.payload && !hopeless.contains($0) }
     if let message { sent[message.topic] = message.payload }
     return message
   }
@@ -50,6 +52,13 @@ struct RetainedMessages {
   mutating func note(_ message: Message) {
     guard message.payload.isEmpty, removed.remove(message.topic) != nil else { return }
     sent[message.topic] = nil
+  }
+
+  /// Sends a message no more. Another one of its topic is sent. Beyond ``removalLimit`` all are forgotten.
+  mutating func giveUp(_ message: Message) {
+    if hopeless.count >= Self.removalLimit { hopeless = [] }
+    hopeless.insert(message)
+    if message.payload.isEmpty { removed.remove(message.topic) }
   }
 
   /// Forgets what the broker has: all of it, or one topic.

@@ -157,7 +157,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case .eventFailures:
       "Attempts to send events that failed or were refused; for MQTT, also connections that failed or were lost."
     case .eventsDropped: "Events dropped because too many waited."
-    case .eventsLost: "Events lost because the other side refused them, or takes none of their size."
+    case .eventsLost: "Events lost: the other side refused them, takes none of their size, or ends connections at them."
     case .mqttConnected: "1 while the MQTT broker has nightjar as a client, otherwise 0."
     case .healthy: "1 if the camera's stream is healthy by /healthz, otherwise 0."
     case .state: "1 for the camera's state by /healthz, and 0 for the other states."
