@@ -9,7 +9,12 @@ package final class EventSender: Sendable {
   private let reports: EventQueue<DeliveryReport>
   private let counts: DeliveryCounts
   private let wake: WakeUp
+  /// Cuts the present attempt short.
   private let stopping: Interrupt
+  /// Ends the thread after the present attempt.
+  private let retiring: Interrupt
+  /// The sender whose place this one takes, until it has ended.
+  private let former: Mutex<EventSender?>
   /// The delay after a failure.
   private let delays: ClosedRange<Duration>
   private let lastFinished: Atomic<UInt64>
@@ -17,21 +22,26 @@ package final class EventSender: Sendable {
 
   /// The delays after failures: a second at first, and five minutes at most.
   package static let delays = Duration.seconds(1)...Duration.seconds(300)
+  /// The time that a former sender has for its present attempt.
+  private static let succession = Duration.seconds(40)
 
   /// Starts to send the events after the one with the number `last`; nil for those from now on.
   ///
   /// - Parameters:
   ///   - reports: takes what becomes of them, for the log.
   ///   - counts: takes their numbers.
+  ///   - former: the sender whose place this one takes, which is retired then; this one begins once the former has ended.
   /// - Throws: ``SystemFailure`` if the system has no thread or descriptor left.
   package init(
     _ outlet: some EventOutlet, _ history: AlertHistory, _ reports: EventQueue<DeliveryReport>,
-    counts: DeliveryCounts = DeliveryCounts(), after last: UInt64? = nil,
+    counts: DeliveryCounts = DeliveryCounts(), after last: UInt64? = nil, following former: EventSender? = nil,
     delays: ClosedRange<Duration> = EventSender.delays
   ) throws(SystemFailure) {
     (self.outlet, self.history, self.reports, self.counts, self.delays) = (outlet, history, reports, counts, delays)
+    self.former = Mutex(former)
     wake = try WakeUp()
     stopping = try Interrupt()
+    retiring = try Interrupt()
     let now = history.follow(wake)
     lastFinished = Atomic(last ?? now)
     do throws(SystemFailure) {
@@ -45,26 +55,54 @@ package final class EventSender: Sendable {
 
   /// Ends the thread after its present attempt, which it cuts short. Returns at once.
   package func stop() {
-    history.unfollow(wake)
     stopping.fire()
+    retire()
+    retiredFormer?.stop()
+  }
+
+  /// Ends the thread after its present attempt, which goes on, so that the event on its way is not sent again by the sender that
+  /// follows. Returns at once.
+  package func retire() {
+    history.unfollow(wake)
+    retiring.fire()
     wake.fire()
   }
 
   /// The outlet's destination.
   package var destination: [String] { outlet.destination }
 
-  /// `true` once its thread does nothing more.
-  package var hasEnded: Bool { isOver.load(ordering: .acquiring) }
+  /// `true` once its thread, and that of the sender before it, does nothing more.
+  package var hasEnded: Bool { isOver.load(ordering: .acquiring) && retiredFormer?.hasEnded != false }
 
   /// The number of the last event that went out, or never will.
-  package var position: UInt64 { lastFinished.load(ordering: .relaxed) }
+  package var position: UInt64 {
+    max(lastFinished.load(ordering: .relaxed), former.withLock { $0 }?.position ?? 0)
+  }
+
+  /// The sender before this one, while it goes on. One that is not retired stays, because this one did not take its place.
+  private var retiredFormer: EventSender? {
+    former.withLock { former in former.flatMap { $0.retiring.hasFired() ? $0 : nil } }
+  }
+
+  private func awaitFormer() {
+    let deadline = Instant.now() + Self.succession
+    while let before = former.withLock({ $0 }) {
+      guard !before.hasEnded else {
+        lastFinished.store(position, ordering: .relaxed)
+        former.withLock { $0 = nil }
+        return
+      }
+      guard .now() < deadline, retiring.wait(until: .now() + .milliseconds(10)) else { return }
+    }
+  }
 
   private func run() {
     defer { isOver.store(true, ordering: .releasing) }
+    awaitFormer()
     var waiting = WaitingEvents(history, after: position)
     var backOff = RetryBackOff(delays)
     var log = DeliveryLog(outlet.name)
-    while !stopping.hasFired() {
+    while !retiring.hasFired() {
       guard let alert = waiting.first() else {
         wake.wait()
         wake.clear()
@@ -95,9 +133,9 @@ package final class EventSender: Sendable {
         lastFinished.store(alert.id, ordering: .relaxed)
         backOff.reset()
       case .failed:
-        _ = stopping.wait(until: .now() + backOff.failed())
+        _ = retiring.wait(until: .now() + backOff.failed())
       case .postponed(_, let delay):
-        _ = stopping.wait(until: .now() + max(delay, backOff.failed()))
+        _ = retiring.wait(until: .now() + max(delay, backOff.failed()))
       }
     }
   }

@@ -31,6 +31,8 @@ final class EventOutputs {
     let areWebhooksSame =
       plan.key == self.plan?.key && plan.settings.allowsPrivateWebhooks == self.plan?.settings.allowsPrivateWebhooks
     var (kept, new): ([EventSender], [EventSender]) = ([], [])
+    // The senders that get a successor.
+    var followed: [EventSender] = []
     var broker = mqtt
     do {
       for outlet in try plan.outlets() {
@@ -40,7 +42,8 @@ final class EventOutputs {
           continue
         }
         let place = former?.position ?? (isStart ? first : nil)
-        new.append(try EventSender(outlet, history, reports, counts: counts, after: place))
+        new.append(try EventSender(outlet, history, reports, counts: counts, after: place, following: former))
+        if let former { followed.append(former) }
       }
       if plan.mqtt != self.plan?.mqtt {
         broker = try plan.mqtt.map {
@@ -53,7 +56,10 @@ final class EventOutputs {
       for sender in new { sender.stop() }
       throw error
     }
-    for sender in senders where !kept.contains(where: { $0 === sender }) { sender.stop() }
+    for sender in senders where !kept.contains(where: { $0 === sender }) {
+      // The event on its way is not sent, nor counted, twice.
+      if followed.contains(where: { $0 === sender }) { sender.retire() } else { sender.stop() }
+    }
     if broker !== mqtt { mqtt?.stop() }
     (self.plan, senders, mqtt) = (plan, kept + new, broker)
   }
