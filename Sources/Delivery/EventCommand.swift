@@ -13,6 +13,8 @@ package struct EventCommand: EventOutlet {
 
   /// The time that a command may take.
   package static let patience = Duration.seconds(30)
+  /// The time within which the end of nightjar explains a signal to the command.
+  private static let grace = Duration.seconds(1)
   /// The most bytes of its output that are kept, and the most of them that are told.
   private static let (outputLimit, toldLimit) = (4096, 200)
   /// The variables of our own environment that the command gets.
@@ -87,6 +89,11 @@ package struct EventCommand: EventOutlet {
     let signal = status & 0x7F
     // What the end of the program has cut short is no answer.
     if polled[0].revents == 0, polled[2].revents != 0 { return .failed("nightjar ends") }
+    // Whoever asks all programs of the service to end may reach the command a moment before nightjar's own end.
+    if !isLate, [SIGTERM, SIGINT, SIGHUP].contains(signal) {
+      var ends = pollfd(fd: stop, events: Int16(POLLIN), revents: 0)
+      if nightjar_poll(&ends, 1, Self.grace.nanoseconds) > 0 { return .failed("nightjar ends") }
+    }
     if isLate { return .refused("it has not ended after \(Int(patience.seconds)) s and was killed\(told)") }
     if signal != 0 { return .refused("signal \(signal) has ended it\(told)") }
     let code = (status >> 8) & 0xFF

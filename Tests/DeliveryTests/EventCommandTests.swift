@@ -90,6 +90,26 @@ import Testing
     #expect(reason.hasPrefix("it has not ended after 1 s") && reason.utf8.count < 300, "\(reason)")
   }
 
+  @Test func `A program that is asked to end together with nightjar is no failure`() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("child")
+    let (history, reports, counts) = (AlertHistory(), EventQueue<DeliveryReport>(), DeliveryCounts())
+    let words = ["/bin/sh", "-c", "echo $$ > \(path); exec sleep 1000"]
+    let sender = try EventSender(EventCommand(words), history, reports, counts: counts)
+    history.record(
+      [.begin(AlertCondition(.noise, camera: "a", since: .now(), text: "noise"), suppressed: 0)], isQuiet: false)
+    try #require(eventually { (try? String(contentsOfFile: path, encoding: .utf8))?.hasSuffix("\n") == true })
+    let child = try #require(Int32(String(contentsOfFile: path, encoding: .utf8).trimmingCharacters(in: .newlines)))
+    kill(child, SIGTERM)
+    // systemd sends both signals together, and this thread may be late.
+    usleep(50_000)
+    sender.stop()
+    try #require(eventually { sender.hasEnded })
+    #expect(reports.take().isEmpty && counts[.command].failed == 0)
+    // By itself such an end is told, as any other.
+    #expect(try Self.run(["/bin/sh", "-c", "kill $$"]) == .refused("signal 15 has ended it"))
+  }
+
   @Test func `One program runs at a time, and a stop ends it`() throws {
     let directory = try TemporaryDirectory()
     let log = directory.path("log")
