@@ -118,8 +118,12 @@ public final class CameraFinder: CameraFinding, @unchecked Sendable {
   ///
   /// - Throws: ``CaptureError``, `FramePoolError` or `ConversionError`.
   public func open(_ path: String) throws -> V4L2Camera {
-    let camera = try openCoded(path) ?? openForSamples(path)
-    passThrough?.camera = .init(base: camera.base, offersSamples: camera.offersSamples)
+    var refusal: CaptureError?
+    let camera = try openCoded(path, &refusal) ?? openForSamples(path)
+    let identity = camera.systemDirectory.flatMap(CameraIdentity.init(directory:))
+    passThrough?.camera = .init(base: camera.base, offersSamples: camera.offersSamples, identity: identity?.text)
+    // The refusal is of this camera, and not of the one before.
+    if let refusal { passThrough?.refuse("\(refusal)") }
     if agreed == nil {
       agreed = camera.agreement
     } else if let error = camera.missingSignal {
@@ -127,9 +131,7 @@ public final class CameraFinder: CameraFinding, @unchecked Sendable {
     }
     // A camera that was unplugged meanwhile has no identity in sysfs. The known traits stay, or another camera would
     // match.
-    if let identity = camera.systemDirectory.flatMap(CameraIdentity.init(directory:)) {
-      traits = identity.distinguishing(among: VideoNode.all())
-    }
+    if let identity { traits = identity.distinguishing(among: VideoNode.all()) }
     controls?.attach(camera.device)
     return camera
   }
@@ -137,8 +139,9 @@ public final class CameraFinder: CameraFinding, @unchecked Sendable {
   /// Opens the camera for its own H.264. Returns nil if samples are wanted, or if a camera that took the place of the
   /// first one does not offer H.264 of the stream's size and rate.
   ///
+  /// - Parameter refusal: gets the reason in that case.
   /// - Throws: as ``open(_:)``.
-  private func openCoded(_ path: String) throws -> V4L2Camera? {
+  private func openCoded(_ path: String, _ refusal: inout CaptureError?) throws -> V4L2Camera? {
     guard let passThrough, !passThrough.opensForSamples else { return nil }
     var coded = agreed ?? request
     coded.takesH264 = true
@@ -146,7 +149,7 @@ public final class CameraFinder: CameraFinding, @unchecked Sendable {
       return try V4L2Camera(path: path, request: coded, fixedOrientation: fixedOrientation)
     } catch let error as CaptureError {
       guard agreed != nil, error.isDisagreement else { throw error }
-      passThrough.refuse("\(error)")
+      refusal = error
       return nil
     }
   }

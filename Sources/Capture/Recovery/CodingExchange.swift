@@ -64,7 +64,7 @@ struct CodingExchange {
 
   /// Notes that the camera was lost: another one may come, whose H.264 passes.
   ///
-  /// A refusal stays if the camera does. Of a camera that is lost during a change, it stays too: the search is under way,
+  /// A refusal stays if the camera does: the link forgets it once another camera is opened (`PassThrough.camera`). Of a camera that is lost during a change, it stays too: the search is under way,
   /// so the refusal may be of the camera that the search has just opened. If it is the reason for the change, a camera
   /// that leaves the bus at each opening would be opened for its H.264 again and again.
   ///

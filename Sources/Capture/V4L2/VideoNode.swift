@@ -60,6 +60,9 @@ struct CameraIdentity: Hashable {
     (self.name, self.index, self.place, self.serial) = (name, index, place, serial)
   }
 
+  /// The identity as one text: that of a camera with a serial number is the same at each port.
+  var text: String { "\(name) \(serial ?? place)" }
+
   /// Returns the traits that distinguish the camera from the other cameras: all of `nodes` at other ports.
   func distinguishing(among nodes: [VideoNode]) -> CameraTraits {
     let others = nodes.filter { $0.identity.place != place }

@@ -20,11 +20,14 @@ package final class PassThrough: Sendable {
     package var base: Orientation
     /// `true` if the camera offers pictures that nightjar can rotate and encode.
     package var offersSamples: Bool
+    /// The text that distinguishes the camera from others; nil if the system does not know it.
+    package var identity: String?
 
     /// Creates the properties.
-    package init(base: Orientation, offersSamples: Bool) {
+    package init(base: Orientation, offersSamples: Bool, identity: String? = nil) {
       self.base = base
       self.offersSamples = offersSamples
+      self.identity = identity
     }
   }
 
@@ -40,6 +43,8 @@ package final class PassThrough: Sendable {
   private struct State {
     var camera = Camera(base: .upright, offersSamples: true)
     var refusal: String?
+    /// The identity of the camera whose pictures were refused.
+    var refused: String?
   }
 
   /// Creates a link.
@@ -61,8 +66,10 @@ package final class PassThrough: Sendable {
 
   /// Notes that the camera's coded pictures cannot be passed on. The camera delivers samples from then on.
   package func refuse(_ reason: String) {
-    state.withLock { if $0.refusal == nil { $0.refusal = reason } }
-    isRefused.store(true, ordering: .releasing)
+    state.withLock { state in
+      if state.refusal == nil { (state.refusal, state.refused) = (reason, state.camera.identity) }
+      isRefused.store(true, ordering: .releasing)
+    }
   }
 
   /// The reason of ``refuse(_:)``; nil where there was none.
@@ -72,14 +79,24 @@ package final class PassThrough: Sendable {
 
   /// Forgets a refusal: the camera is lost, and another one may come.
   package func forgive() {
-    state.withLock { $0.refusal = nil }
-    isRefused.store(false, ordering: .relaxed)
+    state.withLock { state in
+      state.refusal = nil
+      isRefused.store(false, ordering: .relaxed)
+    }
   }
 
-  /// The camera that was opened last.
+  /// The camera that was opened last. A refusal of another camera's pictures is forgotten.
   package var camera: Camera {
     get { state.withLock { $0.camera } }
-    set { state.withLock { $0.camera = newValue } }
+    set {
+      state.withLock { state in
+        state.camera = newValue
+        guard state.refusal != nil, let refused = state.refused, let identity = newValue.identity, refused != identity
+        else { return }
+        state.refusal = nil
+        isRefused.store(false, ordering: .relaxed)
+      }
+    }
   }
 
   /// `true` if the camera shall deliver samples when it is opened next, `false` if it shall code.

@@ -141,6 +141,29 @@ import Testing
     #expect(link.refusal == nil && !link.opensForSamples)
   }
 
+  @Test func `a camera that comes instead of one that was only slow does not inherit its refusal`() {
+    let link = Self.link()
+    func open(_ identity: String?) { link.camera = .init(base: .upright, offersSamples: true, identity: identity) }
+    open("a")
+    let exchange = Exchange(link)
+    link.refuse("B pictures")
+    #expect(exchange.isDue(isCoded: true, orientation: .upright))
+    #expect(exchange.end(isCoded: false) != nil)
+    exchange.noteLoss(orientation: .upright, keeps: true)
+    // The same one again, and one that left the bus while it was opened.
+    open("a")
+    open(nil)
+    #expect(link.refusal == "B pictures")
+    open("b")
+    #expect(link.refusal == nil)
+    #expect(!exchange.isDue(isCoded: false, orientation: .upright))
+    #expect(exchange.isDue(isCoded: false, orientation: .upright, now: Self.start + .seconds(2)))
+    #expect(!link.opensForSamples)
+    link.refuse("another reason")
+    open("b")
+    #expect(link.refusal == "another reason")
+  }
+
   @Test func `a camera that is mounted upside down codes pictures of that orientation alone`() {
     let half = Orientation(.half)
     let exchange = Exchange(Self.link(base: half))
