@@ -17,6 +17,7 @@
         told.asked += 1;
         told.key = btoa(String.fromCharCode(...new Uint8Array(options.applicationServerKey)));
         told.isVisible = options.userVisibleOnly;
+        if (told.gate) await told.gate;
         if (!told.service) throw new DOMException("push service not available", "AbortError");
         return present = {
           ...told.service, options: { applicationServerKey: options.applicationServerKey.buffer },
@@ -125,6 +126,63 @@
       try reopen()
       #expect(eventually(within: 60) { browser.page.contains("Tell this phone when the page is closed") })
       #expect(!browser.page.contains("Not told any more") && browser.number("told.asked") == 0)
+    }
+
+    @Test func `A device that is turned off meanwhile stays off, also under the next log-in`() throws {
+      let program = try WatchedProgram(["--webrtc-port", "0"], users: ["anna": "correct horse"])
+      let browser = try Self.browser(program, instruments: Self.instruments)
+      try browser.run("told.service = \(Self.subscription)")
+      try browser.click("Tell this phone when the page is closed")
+      try #require(eventually { Self.isPressed(browser, "Told when the page is closed") }, "\(browser.page)")
+      // With the next page the browser has no subscription, and its push service takes its time.
+      let slow = "told.service = \(Self.subscription); told.gate = new Promise((open) => { told.open = open; });"
+      try browser.inject(slow)
+      try browser.open("about:blank")
+      try browser.open(program.url("/#camera"))
+      try #require(eventually(within: 60) { browser.number("told.asked") == 1 }, "\(browser.page)")
+      try browser.click("Log out")
+      #expect(try eventually { try Self.answer(program)["subscriptions"] as? Int == 1 })
+      try #require(eventually { browser.page.contains("Log in") }, "\(browser.page)")
+      try browser.type("anna", into: "username")
+      try browser.type("correct horse", into: "password")
+      try browser.click("Log in")
+      try #require(eventually(within: 60) { browser.page.contains("when the page is closed") }, "\(browser.page)")
+      try browser.run("told.open()")
+      // Its end comes after it: the browser has no subscription, and the host hears of none.
+      let present = """
+        navigator.serviceWorker.getRegistrations().then(async ([one]) => String(await one.pushManager.getSubscription()))
+        """
+      #expect(eventually { browser.text(present) == "null" })
+      #expect(try eventually { try Self.answer(program)["subscriptions"] as? Int == 0 })
+      #expect(!Self.isPressed(browser, "Told when the page is closed"), "\(browser.page)")
+      // A person who wants it again gets it.
+      try browser.click("Tell this phone when the page is closed")
+      #expect(eventually { Self.isPressed(browser, "Told when the page is closed") }, "\(browser.page)")
+      #expect(try Self.answer(program)["subscriptions"] as? Int == 1)
+    }
+
+    @Test(arguments: [403, 404, 409])
+    func `A device that the host does not want is told of that no more`(status: Int) throws {
+      let program = try WatchedProgram(["--webrtc-port", "0"], users: ["anna": "correct horse"])
+      // The host's answers are those of a host with another version or other rights.
+      let answers = """
+        const send = fetch;
+        window.fetch = async (path, options) => (String(path).endsWith("v1/push") && localStorage.getItem("refuses")
+          ? new Response("{}", { status: \(status) }) : send(path, options));
+        """
+      let browser = try Self.browser(program, instruments: Self.instruments + answers)
+      try browser.run("told.service = \(Self.subscription)")
+      try browser.click("Tell this phone when the page is closed")
+      try #require(eventually { Self.isPressed(browser, "Told when the page is closed") }, "\(browser.page)")
+      try browser.run("localStorage.setItem('refuses', '1')")
+      for _ in 0..<2 {
+        try browser.open("about:blank")
+        try browser.open(program.url("/#camera"))
+        let kept = "caches.open('nightjar-push').then((one) => one.keys()).then((keys) => String(keys.length))"
+        #expect(eventually(within: 60) { browser.text(kept) == "0" }, "\(browser.page)")
+        #expect(browser.page.contains("Tell this phone when the page is closed"), "\(browser.page)")
+        #expect(!browser.page.contains("Not told any more"))
+      }
     }
 
     @Test func `A page that cannot be told says why`() throws {

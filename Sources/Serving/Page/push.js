@@ -3,8 +3,14 @@
 import { element } from "./elements.js";
 import { strings } from "./strings.js";
 
-/** The time in which a worker becomes active, in which the browser's push service answers, and for an end, in milliseconds. */
-const [workerTime, serviceTime, endTime] = [10_000, 30_000, 3000];
+/**
+ * The time in which a worker becomes active, in which the browser's push service answers, in which the host does, and for an end,
+ * in milliseconds.
+ */
+const [workerTime, serviceTime, hostTime, endTime] = [10_000, 30_000, 10_000, 3000];
+
+/** The answers of a host that does not want to tell this device, as often as it is asked. */
+const refusals = [403, 404, 409];
 
 /** Where the page and its worker (worker.js) keep what they know of the subscription. */
 const store = { name: "nightjar-push", address: new URL("push-state", import.meta.url).href };
@@ -55,13 +61,18 @@ function within(milliseconds, promise) {
 const isApple = () => /iPhone|iPad/.test(navigator.userAgent)
   || navigator.userAgent.includes("Macintosh") && navigator.maxTouchPoints > 1;
 
+/** What a person has decided makes the present work pointless. */
+class Outdated extends Error {}
+
 export class Push {
   #button = null;
   #isOn = false;
   /** `true` if it was on, and could not be renewed. */
   #isLost = false;
-  /** The end that goes on after a log-out. */
-  #leaving = null;
+  /** The work that is under way or waits, one after the other: each of it reads what the one before has left. */
+  #turn = Promise.resolve();
+  /** The number of ends so far: what was begun before one must not bring the subscription back. */
+  #ends = 0;
   /** The host's key in Base64 for URLs, as it was last heard. */
   #keyText = null;
   #say = null;
@@ -92,7 +103,8 @@ export class Push {
         button.disabled = true;
         // Before anything else: the browser asks by a touch alone.
         const asked = this.#isOn ? null : globalThis.Notification?.requestPermission();
-        const complaint = await (this.#isOn ? this.end() : this.#begin(asked)).catch(() => strings.push.failed);
+        const complaint = await (this.#isOn ? this.end() : this.#ask(asked, this.#ends))
+          .catch((error) => (error instanceof Outdated ? null : strings.push.failed));
         button.disabled = false;
         this.#draw();
         if (complaint) say(complaint);
@@ -107,10 +119,29 @@ export class Push {
 
   /** Tells the host of what the browser has subscribed to meanwhile; says so where that is impossible. */
   async renew() {
-    const isDone = await this.#renew().catch(() => false);
-    this.#isLost = !isDone && Boolean((await recall())?.isPending);
+    try {
+      await this.#inTurn(async (check) => {
+        const isDone = await this.#renew(check).catch(() => false);
+        const isPending = Boolean((await recall())?.isPending);
+        check();
+        this.#isLost = !isDone && isPending;
+        if (this.#isLost) this.#say?.(strings.push.lost);
+      });
+    } catch {
+      // It has ended meanwhile.
+    }
     this.#draw();
-    if (this.#isLost) this.#say?.(strings.push.lost);
+  }
+
+  /**
+   * Does `work` once all before it is done. It gets a function that throws once there was an end meanwhile, and calls that before
+   * each step: between the call and the step nothing else happens.
+   */
+  #inTurn(work, ends = this.#ends) {
+    const check = () => { if (ends !== this.#ends) throw new Outdated(); };
+    const done = this.#turn.then(() => work(check));
+    this.#turn = done.catch(() => {});
+    return done;
   }
 
   #draw() {
@@ -127,47 +158,67 @@ export class Push {
    * Tells the host again what it may have lost, and subscribes anew where the host has another key, or the browser has ended the
    * subscription; `false` if the host does not know the subscription that this device is to have.
    */
-  async #renew() {
-    await this.#leaving;
+  async #renew(check) {
     const [present, known] = [await this.#present(), await recall()];
+    check();
     if (!present && !known) return true;
     // The page may be closed before it is done.
     if (!present) {
       this.#isOn = false;
       await keep(known.key, true);
     }
-    const key = await this.#key();
+    check();
+    const { key, status } = await this.#key();
+    check();
+    if (refusals.includes(status)) return this.#giveUp(present);
     if (key === null) return false;
     const isAllowed = globalThis.Notification?.permission === "granted";
-    if (present && isAllowed && this.#isFor(present, key)) {
-      this.#isOn = (await this.#tell("POST", present.toJSON())).ok;
-      if (this.#isOn) await keep(this.#keyText, false);
-      return this.#isOn;
-    }
-    if (present) await Promise.allSettled([this.#tell("DELETE", { endpoint: present.endpoint }), present.unsubscribe()]);
+    if (present && isAllowed && this.#isFor(present, key)) return this.#announce(present, check);
+    if (present) await this.#remove(present);
+    check();
     if (!isAllowed) {
       this.#isOn = false;
       await forget();
       return true;
     }
     await keep(this.#keyText, true);
-    const anew = await this.#subscribe(await this.#active(), key);
-    this.#isOn = (await this.#tell("POST", anew.toJSON())).ok;
-    if (this.#isOn) await keep(this.#keyText, false);
-    else await anew.unsubscribe();
-    return this.#isOn;
+    const worker = await this.#active();
+    check();
+    const anew = await this.#subscribe(worker, key);
+    check();
+    const isKnown = await this.#announce(anew, check);
+    if (!isKnown) await this.#unsubscribe(anew);
+    return isKnown;
+  }
+
+  /** Tells the host of a subscription; `false` if the host does not want it now. */
+  async #announce(subscription, check) {
+    const { ok, status } = await this.#tell("POST", subscription.toJSON());
+    check();
+    if (refusals.includes(status)) return this.#giveUp(subscription);
+    this.#isOn = ok;
+    if (ok) await keep(this.#keyText, false);
+    return ok;
+  }
+
+  /** Forgets the subscription that the host does not want, so that nobody is told of it again; returns `true`. */
+  async #giveUp(subscription) {
+    this.#isOn = false;
+    await forget();
+    if (subscription) await this.#unsubscribe(subscription);
+    return true;
   }
 
   #subscribe(worker, key) {
     return within(serviceTime, worker.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key }));
   }
 
-  /** The host's key; null if it has none. */
+  /** The host's key, null if it has none, and the status of its answer. */
   async #key() {
-    const answer = await this.login.fetch("v1/push");
-    if (!answer.ok) return null;
+    const answer = await within(hostTime, this.login.fetch("v1/push"));
+    if (!answer.ok) return { key: null, status: answer.status };
     this.#keyText = (await answer.json()).key;
-    return bytes(this.#keyText);
+    return { key: bytes(this.#keyText), status: answer.status };
   }
 
   #isFor(subscription, key) {
@@ -177,55 +228,90 @@ export class Push {
 
   /** @param login the log-in, or what is kept of it */
   #tell(method, { endpoint, keys }, login = this.login) {
-    return login.fetch("v1/push", {
+    return within(hostTime, login.fetch("v1/push", {
       method, keepalive: true, headers: { "Content-Type": "application/json" },
       body: JSON.stringify(keys ? { endpoint, keys: { p256dh: keys.p256dh, auth: keys.auth } } : { endpoint }),
-    });
+    }));
+  }
+
+  /** Removes a subscription here and at the host. */
+  #remove(subscription, login = this.login) {
+    return Promise.allSettled([this.#tell("DELETE", { endpoint: subscription.endpoint }, login), this.#unsubscribe(subscription)]);
+  }
+
+  /** Ends a subscription in the browser. A push service that does not answer keeps nobody waiting. */
+  async #unsubscribe(subscription) { await within(endTime, subscription.unsubscribe()).catch(() => {}); }
+
+  /** Subscribes once the person allows it, unless there is another end meanwhile; returns a complaint, or null. */
+  async #ask(asked, ends) {
+    const obstacle = await this.#obstacle();
+    if (obstacle) return obstacle;
+    // No turn waits for a person.
+    if (await asked !== "granted") return strings.push.forbidden;
+    return this.#inTurn((check) => this.#begin(check), ends);
   }
 
   /** Subscribes; returns a complaint, or null. */
-  async #begin(asked) {
-    const obstacle = await this.#obstacle();
-    if (obstacle) return obstacle;
-    if (await asked !== "granted") return strings.push.forbidden;
-    await this.#leaving;
-    const key = await this.#key();
-    if (key === null) return strings.push.isOff;
+  async #begin(check) {
+    check();
+    const { key } = await this.#key();
+    check();
+    if (key === null) {
+      // Whoever has read that need not read it again each time that the page is opened.
+      this.#isLost = false;
+      await forget();
+      return strings.push.isOff;
+    }
     const worker = await this.#active();
     let subscription = await worker.pushManager.getSubscription();
     if (subscription && !this.#isFor(subscription, key)) {
-      await subscription.unsubscribe();
+      await this.#unsubscribe(subscription);
       subscription = null;
     }
+    check();
     try {
       subscription ??= await this.#subscribe(worker, key);
     } catch {
       return strings.push.noService;
     }
+    check();
     const answer = await this.#tell("POST", subscription.toJSON());
+    check();
     this.#isOn = answer.ok;
     if (answer.ok) {
       this.#isLost = false;
       await keep(this.#keyText, false);
       return null;
     }
-    await subscription.unsubscribe();
+    await this.#unsubscribe(subscription);
+    if (refusals.includes(answer.status)) {
+      this.#isLost = false;
+      await forget();
+    }
     if (answer.status !== 429) return strings.push.failed;
     return answer.headers.has("Retry-After") ? strings.push.tooOften : strings.push.tooMany;
   }
 
-  /** Ends it, here and at the host; returns null. A host that does not hear of it learns it from the push service. */
+  /**
+   * Ends it, here and at the host; returns null. A host that does not hear of it learns it from the push service. What is under way
+   * stops at its next step, and what it has left is removed then; nobody waits long for that.
+   */
   async end(login = this.login) {
+    this.#ends += 1;
     [this.#isOn, this.#isLost] = [false, false];
-    await forget();
-    await within(endTime, this.#present().then((present) => present
-      && Promise.allSettled([this.#tell("DELETE", { endpoint: present.endpoint }, login), present.unsubscribe()])))
-      .catch(() => {});
+    // The page may be closed before its turn comes.
+    const forgotten = forget();
+    const ended = this.#inTurn(async () => {
+      await forget();
+      const present = await this.#present();
+      if (present) await this.#remove(present, login);
+    });
+    await within(endTime, Promise.all([forgotten, ended])).catch(() => {});
     return null;
   }
 
   /** Ends it by the log-in of now, which may be forgotten at once: nobody waits for a host or a service that does not answer. */
-  leave() { this.#leaving = this.end(this.login.copy()); }
+  leave() { this.end(this.login.copy()); }
 
   /** The worker's registration, once the worker is active. */
   async #active() {
