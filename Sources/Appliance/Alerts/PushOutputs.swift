@@ -98,7 +98,8 @@ final class PushOutputs {
     let host =
       if let host, host.contact == contact { host } else { try makeHost(subscriptions.key(), contact) }
     self.host = host
-    var areAll = true
+    // Those that begin later: the place at which they begin is that of their former sender.
+    var waiting: Set<String> = []
     for subscription in list {
       let outlet = WebPush(subscription, host, history) { gone in subscriptions.drop { $0 == gone } }
       let former = senders.first { $0.destination.first == subscription.endpoint }
@@ -106,14 +107,14 @@ final class PushOutputs {
       if former != nil { end { $0 === former } }
       let before = ending.last { $0.destination.first == subscription.endpoint }
       guard before?.hasEnded != false else {
-        areAll = false
+        waiting.insert(subscription.endpoint)
         continue
       }
       let place = (former ?? before)?.position ?? (hasBegun ? nil : first)
       senders.append(try EventSender(outlet, history, reports, counts: counts, after: place))
     }
-    ending.removeAll(where: \.hasEnded)
-    return areAll
+    ending.removeAll { sender in sender.hasEnded && sender.destination.first.map { !waiting.contains($0) } ?? true }
+    return waiting.isEmpty
   }
 
   /// Ends the senders that match. Their threads end by themselves.

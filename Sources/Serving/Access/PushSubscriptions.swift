@@ -32,6 +32,8 @@ package final class PushSubscriptions: Sendable {
 
   private struct State {
     var list: [PushSubscription]
+    /// The browsers that were removed, and that the file may still have.
+    var removed: Set<PushSubscription> = []
     var key: VAPIDKey?
     /// The times at which all requests of an owner are forgotten.
     var calm: [String: Instant] = [:]
@@ -122,29 +124,31 @@ package final class PushSubscriptions: Sendable {
         list.removeAll(where: isMeant)
       }
     } catch {
-      // After a restart the push service or the missing owner ends them again.
-      count = state.withLock { state in
-        let gone = state.list.count(where: isMeant)
-        state.list.removeAll(where: isMeant)
-        return gone
-      }
-      changes.add(1, ordering: .releasing)
+      // The next change takes them out of the file. After a restart the push service or the missing owner ends them again.
+      count = take(isMeant).count
     }
     return count
+  }
+
+  /// Takes the browsers that match out of the list, until the file is written without them, and returns them.
+  private func take(_ isMeant: (PushSubscription) -> Bool) -> Set<PushSubscription> {
+    let gone = state.withLock { state in
+      let gone = Set(state.list.filter(isMeant))
+      state.list.removeAll { gone.contains($0) }
+      state.removed.formUnion(gone)
+      return gone
+    }
+    if !gone.isEmpty { changes.add(1, ordering: .releasing) }
+    return gone
   }
 
   /// Removes the browsers that match, and returns them at once: a thread of its own writes the file.
   @discardableResult
   package func drop(where isMeant: (PushSubscription) -> Bool) -> Set<PushSubscription> {
-    let gone = state.withLock { state in
-      let gone = Set(state.list.filter(isMeant))
-      state.list.removeAll { gone.contains($0) }
-      return gone
-    }
+    let gone = take(isMeant)
     guard !gone.isEmpty else { return [] }
-    changes.add(1, ordering: .releasing)
     // Without a thread they go with the next change, or at the next start.
-    _ = try? NamedThread("nj-events") { [self] in try? edit { list in list.removeAll { gone.contains($0) } } }.detach()
+    _ = try? NamedThread("nj-events") { [self] in try? edit { _ in } }.detach()
     return gone
   }
 
@@ -165,10 +169,14 @@ package final class PushSubscriptions: Sendable {
         defer { withExtendedLifetime(lock) {} }
         // Another program with the same directory may have changed it.
         let (former, status) = try Self.read(file)
-        var list = former
+        let removed = state.withLock { $0.removed }
+        var list = former.filter { !removed.contains($0) }
         try change(&list)
         if list != former { try file.replace(with: Self.bytes(of: list), mode: 0o600, former: status) }
         let isChange = state.withLock { state in
+          state.removed.subtract(removed)
+          // What was removed meanwhile has a turn of its own.
+          list.removeAll { state.removed.contains($0) }
           defer { state.list = list }
           return state.list != list
         }
@@ -218,7 +226,7 @@ package final class PushSubscriptions: Sendable {
         let (former, status) = try Self.read(PrivateFile(path))
         if !former.isEmpty {
           try PrivateFile(path).replace(with: [], mode: 0o600, former: status)
-          state.withLock { $0.list = [] }
+          state.withLock { ($0.list, $0.removed) = ([], []) }
           forgotten.add(former.count, ordering: .relaxed)
           changes.add(1, ordering: .releasing)
         }

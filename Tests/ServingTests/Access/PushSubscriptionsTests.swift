@@ -142,6 +142,33 @@ import Testing
     #expect(subscriptions.changeCount == 3)
   }
 
+  @Test func `Browsers that are removed while the file cannot be written do not come back`()
+    throws
+  {
+    let directory = try TemporaryDirectory()
+    let folder = directory.path("state")
+    let subscriptions = try PushSubscriptions(directory: folder)
+    let browsers = try (1...4).map { try Self.browser($0, of: $0 == 1 ? "anna" : "bert") }
+    for browser in browsers.prefix(3) { try subscriptions.add(browser) }
+    // A file that others may read is neither read nor written.
+    let file = "\(folder)/\(PushSubscriptions.fileName)"
+    try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file)
+    #expect(subscriptions.remove { $0.owner == "anna" } == 1)
+    #expect(subscriptions.drop { $0 == browsers[1] } == [browsers[1]])
+    #expect(throws: PushSubscriptionError.self) { try subscriptions.add(browsers[3]) }
+    #expect(subscriptions.list == [browsers[2]])
+    // The thread of drop may come before or after this.
+    try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: file)
+    try subscriptions.add(browsers[3])
+    #expect(subscriptions.list == [browsers[2], browsers[3]])
+    #expect(subscriptions.drop { $0 == browsers[0] || $0 == browsers[1] }.isEmpty)
+    #expect(try PushSubscriptions(directory: folder).list == [browsers[2], browsers[3]])
+    // One that comes again, as the very same, stays.
+    try subscriptions.add(browsers[0])
+    try subscriptions.add(Self.browser(5, of: "bert"))
+    #expect(subscriptions.list.contains(browsers[0]))
+  }
+
   @Test func `With a new key, browsers of the former one are forgotten`() throws {
     let directory = try TemporaryDirectory()
     let folder = directory.path("state")
