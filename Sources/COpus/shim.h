@@ -1,4 +1,4 @@
-// opus_encoder_ctl is variadic, and its requests are macros.
+// opus_encoder_ctl and opus_decoder_ctl are variadic, and their requests are macros.
 #ifndef NIGHTJAR_COPUS_SHIM_H
 #define NIGHTJAR_COPUS_SHIM_H
 
@@ -22,6 +22,9 @@ static inline int nightjar_opus_set_dtx(OpusEncoder *encoder, opus_int32 value) 
 static inline int nightjar_opus_reset(OpusEncoder *encoder) { return opus_encoder_ctl(encoder, OPUS_RESET_STATE); }
 static inline int nightjar_opus_lookahead(OpusEncoder *encoder, opus_int32 *samples) {
   return opus_encoder_ctl(encoder, OPUS_GET_LOOKAHEAD(samples));
+}
+static inline int nightjar_opus_decoder_reset(OpusDecoder *decoder) {
+  return opus_decoder_ctl(decoder, OPUS_RESET_STATE);
 }
 
 #endif

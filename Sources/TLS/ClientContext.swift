@@ -22,3 +22,14 @@ package final class ClientContext: @unchecked Sendable {
 
   deinit { SSL_CTX_free(pointer) }
 }
+
+extension ClientContext {
+  /// Creates a context that trusts every certificate, for a client that compares the fingerprint
+  /// (``TLSConnection/peerFingerprint``) before it sends or believes anything.
+  ///
+  /// - Throws: ``OpenSSLError``.
+  package convenience init(comparingFingerprints: Void) throws(OpenSSLError) {
+    try self.init()
+    SSL_CTX_set_verify(pointer, SSL_VERIFY_NONE, nil)
+  }
+}

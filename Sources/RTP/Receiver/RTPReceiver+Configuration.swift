@@ -1,6 +1,17 @@
 public import Platform
 
 extension RTPReceiver {
+  /// The contents of the packets.
+  public enum Contents: Hashable, Sendable, CaseIterable {
+    /// H.264, RFC 6184.
+    case h264
+    /// Opus, RFC 7587. A lost packet is given up, and damages no other.
+    case opus
+
+    /// The RTP clock rate in ticks per second.
+    public var clockRate: Int64 { self == .opus ? OpusPacketizer.clockRate : RTPStream.videoClockRate }
+  }
+
   /// The stream to receive, and the limits on it.
   public struct Configuration: Sendable {
     /// Our own source, in reports and feedback.
@@ -8,6 +19,8 @@ extension RTPReceiver {
     /// Our CNAME, at most 255 bytes: the same for everything that one participant sends (RFC 7022 describes how to
     /// generate one).
     public var canonicalName: String
+    /// The contents of the packets.
+    public var contents: Contents
     /// The sender's payload type.
     public var payloadType: RTPPayloadType
     /// The payload type of retransmissions, if RTX was negotiated.
@@ -35,8 +48,9 @@ extension RTPReceiver {
 
     /// Creates a configuration; see the properties.
     public init(
-      ssrc: UInt32 = .random(in: 1 ... .max), canonicalName: String = "nightjar", payloadType: RTPPayloadType = .h264,
-      retransmissionPayloadType: RTPPayloadType? = nil, source: UInt32? = nil, isMultiplexed: Bool = true,
+      ssrc: UInt32 = .random(in: 1 ... .max), canonicalName: String = "nightjar", contents: Contents = .h264,
+      payloadType: RTPPayloadType = .h264, retransmissionPayloadType: RTPPayloadType? = nil, source: UInt32? = nil,
+      isMultiplexed: Bool = true,
       isReducedSize: Bool = true, retransmission: RetransmissionPolicy = .init(), packets: Int = 1024,
       maximumPacketSize: Int = 1500, pictureLossInterval: Duration = .milliseconds(500),
       limits: H264Depacketizer.Limits = .init(), sessionBitsPerSecond: Double = 2_000_000,
@@ -44,6 +58,7 @@ extension RTPReceiver {
     ) {
       self.ssrc = ssrc
       self.canonicalName = canonicalName
+      self.contents = contents
       self.payloadType = payloadType
       self.retransmissionPayloadType = retransmissionPayloadType
       self.source = source
@@ -75,9 +90,9 @@ extension RTPReceiver {
     public var packetsLost: UInt64 = 0
     /// The number of RTX packets received.
     public var retransmissions: UInt64 = 0
-    /// The number of packets whose H.264 was refused.
+    /// The number of packets whose contents were refused.
     public var payloadsRefused: UInt64 = 0
-    /// The number of access units delivered.
+    /// The number of access units delivered: pictures, or packets of sound.
     public var accessUnits: UInt64 = 0
     /// The number of damaged access units among those delivered.
     public var accessUnitsDamaged: UInt64 = 0
@@ -89,5 +104,8 @@ extension RTPReceiver {
     public var pictureLossesSent: UInt64 = 0
     /// The number of receiver reports written.
     public var reportsSent: UInt64 = 0
+
+    /// Creates counts of zero.
+    public init() {}
   }
 }

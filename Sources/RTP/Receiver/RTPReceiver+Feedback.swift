@@ -84,6 +84,9 @@ extension RTPReceiver {
     return writer.count
   }
 
+  /// Requests a key frame, for a decoder that cannot go on. PLIs are repeated until an undamaged key frame comes.
+  public func requestKeyFrame() { needsKeyFrame = true }
+
   /// Writes the last RTCP datagram: a report and BYE. Returns its bytes; `memory` has at least ``feedbackRoom``
   /// bytes.
   public func writeGoodbye(into memory: UnsafeMutableRawBufferPointer, at time: Instant) -> Int {

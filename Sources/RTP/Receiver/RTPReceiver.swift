@@ -1,6 +1,6 @@
 public import Platform
 
-/// A receiver of one H.264 stream by RTP.
+/// A receiver of one stream of H.264 or Opus by RTP.
 ///
 /// The receiver reorders packets, requests missing ones and gives up those that come too late. It requests a key
 /// frame when a picture is finally lost, and it reports.
@@ -30,6 +30,7 @@ public final class RTPReceiver {
   public internal(set) var needsKeyFrame = false
 
   var depacketizer: H264Depacketizer
+  private var sound: OpusDepacketizer
   var window: ReorderBuffer
   var missing: NACKScheduler
   var schedule: RTCPSchedule
@@ -51,6 +52,7 @@ public final class RTPReceiver {
     try RTCPWriter.check(configuration.canonicalName)
     self.configuration = configuration
     depacketizer = H264Depacketizer(payloadType: configuration.payloadType, limits: configuration.limits)
+    sound = OpusDepacketizer(payloadType: configuration.payloadType)
     window = ReorderBuffer(packets: configuration.packets, packetBytes: configuration.maximumPacketSize)
     missing = NACKScheduler(configuration.retransmission, capacity: window.capacity)
     random = SplitMix64(seed: configuration.seed)
@@ -166,7 +168,8 @@ public final class RTPReceiver {
   private func begin(_ header: RTPHeader) {
     source = header.ssrc
     statistics = ReceptionStatistics(
-      first: header.sequenceNumber, maximumMisorder: UInt16(clamping: max(window.capacity, 100)))
+      first: header.sequenceNumber, maximumMisorder: UInt16(clamping: max(window.capacity, 100)),
+      clockRate: configuration.contents.clockRate)
     senderReport = nil
     hasEnded = false
     window.restart(at: header.sequenceNumber)
@@ -268,8 +271,11 @@ public final class RTPReceiver {
   }
 
   private func pass(_ bytes: UnsafeRawBufferPointer, deliver: (borrowing ReceivedAccessUnit) -> Void) {
-    do throws(H264DepacketizerError) {
-      try depacketizer.receive(bytes) { note($0, deliver: deliver) }
+    do {
+      switch configuration.contents {
+      case .h264: try depacketizer.receive(bytes) { note($0, deliver: deliver) }
+      case .opus: try sound.receive(bytes) { note($0, deliver: deliver) }
+      }
     } catch {
       counts.payloadsRefused &+= 1
     }

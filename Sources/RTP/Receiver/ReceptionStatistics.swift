@@ -1,4 +1,4 @@
-import Platform
+public import Platform
 
 /// A receiver's statistics of one source: sequence numbers, loss and jitter of RFC 3550 appendices A.1, A.3 and A.8.
 public struct ReceptionStatistics: Sendable {
@@ -25,8 +25,13 @@ public struct ReceptionStatistics: Sendable {
   /// The interarrival jitter, a mean deviation in ticks of the RTP clock.
   public var jitter: UInt32 { UInt32(clamping: scaledJitter >> 4) }
 
+  /// The interarrival jitter as a time.
+  public var jitterTime: Duration { Duration(nanoseconds: Int64(jitter) * 1_000_000_000 / clockRate) }
+
   /// The maximum distance behind: 100 in the RFC, more if old packets are sent again under their own numbers.
   private let maximumMisorder: UInt16
+  /// The RTP clock rate of the stream in ticks per second.
+  public let clockRate: Int64
   private var base: UInt16
   private var maximum: UInt16
   private var cycles: UInt32 = 0
@@ -39,8 +44,11 @@ public struct ReceptionStatistics: Sendable {
   private var scaledJitter: Int64 = 0
 
   /// Creates the statistics of a source whose first packet has `sequenceNumber`. Pass that packet to ``update`` too.
-  init(first sequenceNumber: UInt16, maximumMisorder: UInt16 = 100) {
+  init(
+    first sequenceNumber: UInt16, maximumMisorder: UInt16 = 100, clockRate: Int64 = RTPStream.videoClockRate
+  ) {
     self.maximumMisorder = maximumMisorder
+    self.clockRate = clockRate
     base = sequenceNumber
     maximum = sequenceNumber
   }
@@ -57,7 +65,8 @@ public struct ReceptionStatistics: Sendable {
         suspected = header.sequenceNumber &+ 1
         return .rejected
       }
-      self = ReceptionStatistics(first: header.sequenceNumber, maximumMisorder: maximumMisorder)
+      self = ReceptionStatistics(
+        first: header.sequenceNumber, maximumMisorder: maximumMisorder, clockRate: clockRate)
       verdict = .restarted
     }
     received &+= 1
@@ -66,7 +75,7 @@ public struct ReceptionStatistics: Sendable {
   }
 
   private mutating func measure(_ timestamp: UInt32, at time: Instant) {
-    let arrival = UInt32(truncatingIfNeeded: time.ticks(rate: RTPStream.videoClockRate))
+    let arrival = UInt32(truncatingIfNeeded: time.ticks(rate: clockRate))
     let transit = arrival &- timestamp
     defer { self.transit = transit }
     guard let before = self.transit else { return }

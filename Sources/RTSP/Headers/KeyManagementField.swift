@@ -36,7 +36,15 @@ public struct KeyManagementField: Hashable, Sendable, CustomStringConvertible {
   public init?(_ request: Request) throws(KeyManagementError) {
     let values = request.headers.values(of: "KeyMgmt")
     guard let value = values.first else { return nil }
-    guard values.count == 1, value.unquotedParts(at: UInt8(ascii: ",")).count == 1 else { throw .field("several keys") }
+    guard values.count == 1 else { throw .field("several keys") }
+    try self.init(parsing: value)
+  }
+
+  /// Parses the value of a field.
+  ///
+  /// - Throws: ``KeyManagementError``.
+  public init(parsing value: String) throws(KeyManagementError) {
+    guard value.unquotedParts(at: UInt8(ascii: ",")).count == 1 else { throw .field("several keys") }
     var fields: [String: String] = [:]
     for part in value.unquotedParts(at: UInt8(ascii: ";")) {
       guard let equals = part.firstIndex(of: "=") else { throw .field(excerpt(part)) }

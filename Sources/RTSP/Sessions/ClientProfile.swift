@@ -13,8 +13,8 @@ public struct ClientProfile: Hashable, Sendable {
   /// `true` if the client decrypts SRTP by a key in the description.
   public let takesKey: Bool
 
-  /// The start of the `User-Agent` of clients that read AVPF.
-  private static let feedbackAgent = "GStreamer/"
+  /// The starts of the `User-Agent` of clients that read AVPF: GStreamer's, and the receiver's of these libraries.
+  private static let feedbackAgents = ["GStreamer/", "nightjar"]
   /// The part of `User-Agent` that marks clients based on live555: `LibVLC/3.0.20 (LIVE555 Streaming Media
   /// v2016.11.28)`.
   private static let live555Agent = "LIVE555 Streaming Media"
@@ -30,7 +30,7 @@ public struct ClientProfile: Hashable, Sendable {
     switch asked {
     case "profile=avpf": takesFeedback = true
     case "profile=avp": takesFeedback = false
-    default: takesFeedback = userAgent?.hasPrefix(Self.feedbackAgent) ?? false
+    default: takesFeedback = Self.feedbackAgents.contains { userAgent?.hasPrefix($0) == true }
     }
     takesKey = userAgent?.contains(Self.live555Agent) != true
   }

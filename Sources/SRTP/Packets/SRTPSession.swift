@@ -15,12 +15,48 @@ struct SRTPSession: ~Copyable {
 
   /// Creates a session.
   ///
-  /// - Parameter repeatable: the number of last packets that may be given again.
+  /// - Parameters:
+  ///   - repeatable: the number of last packets that may be given again.
+  ///   - window: the number of last packets among which a late one is accepted.
+  ///   - streams: the rollover counters of sources that are not at their beginning; any other source is.
   /// - Throws: ``SRTPError/library(_:)``, also if the library lacks the suite.
-  init(_ key: SRTPKey, _ direction: Direction, repeatable: Int = 0) throws(SRTPError) {
+  init(
+    _ key: SRTPKey, _ direction: Direction, repeatable: Int = 0, window: Int = 128, streams: [MIKEYMessage.Stream] = []
+  ) throws(SRTPError) {
     try Self.check(Self.initialization)
+    var policy = Self.policy(key.suite)
+    policy.ssrc.type = direction == .outgoing ? ssrc_any_outbound : ssrc_any_inbound
+    policy.window_size = UInt(max(window, repeatable))
+    policy.allow_repeat_tx = repeatable > 0 ? 1 : 0
+    var bytes = key.bytes
+    session = try bytes.withUnsafeMutableBufferPointer { bytes throws(SRTPError) in
+      policy.key = bytes.baseAddress
+      return try Self.made(&policy, streams)
+    }
+  }
+
+  private static func made(
+    _ policy: inout srtp_policy_t, _ streams: [MIKEYMessage.Stream]
+  ) throws(SRTPError) -> srtp_t {
+    var made: srtp_t?
+    try check(srtp_create(&made, &policy))
+    guard let made else { throw .library(srtp_err_status_fail.rawValue) }
+    do throws(SRTPError) {
+      for stream in streams where stream.rolloverCounter != 0 {
+        policy.ssrc = srtp_ssrc_t(type: ssrc_specific, value: stream.ssrc)
+        try check(srtp_add_stream(made, &policy))
+        try check(srtp_set_stream_roc(made, stream.ssrc, stream.rolloverCounter))
+      }
+    } catch {
+      srtp_dealloc(made)
+      throw error
+    }
+    return made
+  }
+
+  private static func policy(_ suite: SRTPSuite) -> srtp_policy_t {
     var policy = srtp_policy_t()
-    switch key.suite {
+    switch suite {
     case .aes128CounterHMAC80:
       srtp_crypto_policy_set_rtp_default(&policy.rtp)
       srtp_crypto_policy_set_rtcp_default(&policy.rtcp)
@@ -31,18 +67,7 @@ struct SRTPSession: ~Copyable {
       srtp_crypto_policy_set_aes_gcm_256_16_auth(&policy.rtp)
       srtp_crypto_policy_set_aes_gcm_256_16_auth(&policy.rtcp)
     }
-    policy.ssrc.type = direction == .outgoing ? ssrc_any_outbound : ssrc_any_inbound
-    policy.window_size = UInt(max(128, repeatable))
-    policy.allow_repeat_tx = repeatable > 0 ? 1 : 0
-    var bytes = key.bytes
-    var made: srtp_t?
-    let status = bytes.withUnsafeMutableBufferPointer { bytes in
-      policy.key = bytes.baseAddress
-      return srtp_create(&made, &policy)
-    }
-    try Self.check(status)
-    guard let made else { throw .library(srtp_err_status_fail.rawValue) }
-    session = made
+    return policy
   }
 
   deinit {
@@ -60,6 +85,13 @@ struct SRTPSession: ~Copyable {
   func protectControl(_ packet: UnsafeMutableRawPointer, count: Int) throws(SRTPError) -> Int {
     var length = CInt(truncatingIfNeeded: count)
     try Self.check(srtp_protect_rtcp(session, packet, &length))
+    return Int(length)
+  }
+
+  /// Unprotects the SRTP packet of `count` bytes at `packet`. Returns the new length.
+  func unprotect(_ packet: UnsafeMutableRawPointer, count: Int) throws(SRTPError) -> Int {
+    var length = CInt(truncatingIfNeeded: count)
+    try Self.check(srtp_unprotect(session, packet, &length))
     return Int(length)
   }
 

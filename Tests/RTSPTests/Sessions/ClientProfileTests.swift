@@ -4,7 +4,7 @@ import Testing
 @Suite struct ClientProfileTests {
   @Test(
     arguments: [
-      (nil, nil, false), ("GStreamer/1.26.2", nil, true),
+      (nil, nil, false), ("GStreamer/1.26.2", nil, true), ("nightjar", nil, true), ("nightjar", "profile=avp", false),
       ("LibVLC/3.0.20 (LIVE555 Streaming Media v2016.11.28)", nil, false),
       ("Lavf61.7.100", nil, false), ("AndroidXMedia3/1.8.0", nil, false), ("my GStreamer/1.0", nil, false),
       ("GStreamer/1.26.2", "profile=avp", false), (nil, "profile=avpf", true), (nil, "Profile=AVPF", true),
