@@ -1,0 +1,83 @@
+public import Media
+public import Platform
+
+/// A coded picture that owns its bytes: an access unit that tasks and threads may keep and pass on.
+public struct EncodedPicture: Hashable, Sendable {
+  /// The access unit as a byte stream (ITU-T H.264 Annex B). Each NAL unit has a start code of four bytes.
+  public let annexB: [UInt8]
+  /// The picture's time on the stream's timeline.
+  public let timestamp: Instant
+  /// The time at which the whole picture was available, on `CLOCK_MONOTONIC`.
+  public let captured: Instant
+  /// `true` if the access unit has a slice of an IDR picture, at which a decoder can start.
+  public let isKeyFrame: Bool
+  /// `true` if a part of the access unit may be missing.
+  public let isDamaged: Bool
+
+  /// Creates a picture of a byte stream with one access unit. `isKeyFrame` follows from its NAL units.
+  public init(annexB: [UInt8], timestamp: Instant, captured: Instant = .now(), isDamaged: Bool = false) {
+    var hasIDRSlice = false
+    annexB.withUnsafeBytes { bytes in
+      AnnexB.forEachNALUnit(in: bytes) { if $0.type == .idrSlice { hasIDRSlice = true } }
+    }
+    self.init(
+      annexB: annexB, timestamp: timestamp, captured: captured, isKeyFrame: hasIDRSlice, isDamaged: isDamaged)
+  }
+
+  init(annexB: [UInt8], timestamp: Instant, captured: Instant, isKeyFrame: Bool, isDamaged: Bool) {
+    self.annexB = annexB
+    self.timestamp = timestamp
+    self.captured = captured
+    self.isKeyFrame = isKeyFrame
+    self.isDamaged = isDamaged
+  }
+
+  /// Copies an access unit that an encoder lends. A part of a picture (``/Media/AccessUnit/isWhole``) becomes a picture
+  /// of these slices only.
+  public init(_ unit: borrowing AccessUnit) {
+    var bytes: [UInt8] = []
+    bytes.reserveCapacity(AVCC.byteCount(of: unit))
+    for nalUnit in unit.nalUnits {
+      bytes += AnnexB.startCode
+      bytes += nalUnit.bytes
+    }
+    self.init(
+      annexB: bytes, timestamp: unit.timestamp, captured: unit.captured, isKeyFrame: unit.isKeyFrame, isDamaged: false)
+  }
+
+  /// Creates a picture of length-prefixed NAL units, as MP4 files and hardware interfaces have them.
+  ///
+  /// - Throws: ``/Media/NALUnitFormatError`` for lengths that do not fit the bytes.
+  public init(
+    avcc bytes: UnsafeRawBufferPointer, lengthSize: Int = AVCC.lengthSize, limit: Int = AVCC.accessUnitLimit,
+    timestamp: Instant, captured: Instant = .now()
+  ) throws(NALUnitFormatError) {
+    let stream = try AnnexB.bytes(fromAVCC: bytes, lengthSize: lengthSize, limit: limit)
+    self.init(annexB: stream, timestamp: timestamp, captured: captured)
+  }
+
+  /// The access unit with length-prefixed NAL units, each length of four bytes.
+  ///
+  /// - Throws: ``/Media/NALUnitFormatError/tooLong(_:limit:)``.
+  public var avcc: [UInt8] {
+    get throws(NALUnitFormatError) {
+      try annexB.span.bytes.withUnsafeBytes { bytes throws(NALUnitFormatError) in try AVCC.bytes(fromAnnexB: bytes) }
+    }
+  }
+
+  /// The first SPS and PPS of the access unit; nil where one is missing.
+  public var parameterSets: ParameterSets? {
+    var (sequence, picture): ([UInt8]?, [UInt8]?)
+    annexB.withUnsafeBytes { bytes in
+      AnnexB.forEachNALUnit(in: bytes) { unit in
+        switch unit.type {
+        case .sequenceParameterSet: sequence = sequence ?? Array(unit.bytes)
+        case .pictureParameterSet: picture = picture ?? Array(unit.bytes)
+        default: break
+        }
+      }
+    }
+    guard let sequence, let picture else { return nil }
+    return ParameterSets(sequence: sequence, picture: picture)
+  }
+}

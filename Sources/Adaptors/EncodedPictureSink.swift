@@ -1,0 +1,57 @@
+public import Media
+import Synchronization
+
+/// A sink for an encoder's output that owns what it gets, and passes it to any number of subscribers.
+///
+///     let pictures = EncodedPictureSink()
+///     let stream = pictures.encodedPictures(.all)
+///     try encoder.encode(frame, keyFrame: false, to: pictures)
+///
+/// The parts of a picture (``/Media/EncoderConfiguration/streamsSlices``) are put together, so each element is one access
+/// unit, as a byte stream with start codes. Copying a picture allocates memory: the program `nightjar` uses a queue of its
+/// own instead.
+public final class EncodedPictureSink: AccessUnitSink, Sendable {
+  private let broadcast = Broadcast<EncodedPicture>()
+  /// The parts so far of a picture that is not whole yet.
+  private let parts = Mutex<EncodedPicture?>(nil)
+
+  /// Creates a sink without subscribers.
+  public init() {}
+
+  /// Returns a stream of the pictures from now on, for one more subscriber.
+  public func encodedPictures(_ buffering: Broadcast<EncodedPicture>.Buffering = .newest(3)) -> AsyncStream<
+    EncodedPicture
+  > {
+    broadcast.stream(buffering)
+  }
+
+  /// The number of pictures that slow subscribers lost.
+  public var dropped: UInt64 { broadcast.dropped }
+
+  /// Copies `unit`, and sends it to the subscribers once it is whole. Without a subscriber it copies nothing.
+  public func take(_ unit: borrowing AccessUnit) {
+    guard broadcast.subscriberCount > 0 else { return parts.withLock { $0 = nil } }
+    let part = EncodedPicture(unit)
+    let isFirst = unit.isFirstPart
+    let isLast = unit.isLastPart
+    let whole = parts.withLock { former -> EncodedPicture? in
+      guard isFirst || former != nil else { return nil }
+      let sum = isFirst ? part : former.map { $0.followed(by: part) } ?? part
+      former = isLast ? nil : sum
+      return isLast ? sum : nil
+    }
+    if let whole { broadcast.send(whole) }
+  }
+
+  /// Ends the streams of all subscribers. Idempotent.
+  public func finish() { broadcast.finish() }
+}
+
+extension EncodedPicture {
+  /// Returns the picture of both parts.
+  fileprivate func followed(by next: EncodedPicture) -> EncodedPicture {
+    EncodedPicture(
+      annexB: annexB + next.annexB, timestamp: timestamp, captured: next.captured,
+      isKeyFrame: isKeyFrame || next.isKeyFrame, isDamaged: isDamaged || next.isDamaged)
+  }
+}
