@@ -2,15 +2,14 @@ import CLinux
 import Foundation
 import Platform
 import Synchronization
-import TestSupport
 
 /// A UDP relay on loopback between clients and one port, which loses datagrams in both directions. Which ones follows
 /// from a seed and the order in which they come.
-final class LossyRelay: @unchecked Sendable {
+package final class LossyRelay: @unchecked Sendable {
   // Sendable: descriptors and what is under the mutex; the rest is the thread's own.
 
   /// Where the clients send to.
-  let port: UInt16
+  package let port: UInt16
   private let server: UInt16
   private let listening: Int32
   private let state = Mutex(State())
@@ -24,18 +23,18 @@ final class LossyRelay: @unchecked Sendable {
   }
 
   /// The part of datagrams that get lost, 0 to 1.
-  var loss: Double {
+  package var loss: Double {
     get { state.withLock { $0.loss } }
     set { state.withLock { $0.loss = newValue } }
   }
 
   /// The numbers of datagrams that were passed on and lost so far.
-  var counts: (passed: Int, lost: Int) { state.withLock { ($0.passed, $0.lost) } }
+  package var counts: (passed: Int, lost: Int) { state.withLock { ($0.passed, $0.lost) } }
 
   /// Starts it.
   ///
   /// - Parameter server: the port of 127.0.0.1 that it passes datagrams on to.
-  init(to server: UInt16, loss: Double = 0, seed: UInt64 = 1) throws {
+  package init(to server: UInt16, loss: Double = 0, seed: UInt64 = 1) throws {
     self.server = server
     port = try UDPPort.free()
     listening = try loopbackSocket(port: port)

@@ -1,0 +1,185 @@
+import Media
+import Platform
+import RTP
+import RTSP
+import SRTP
+
+extension ReceivedDescription {
+  /// One stream of a description that is received.
+  struct Track: Equatable {
+    /// The contents of its packets.
+    var contents: RTPReceiver.Contents
+    /// The medium.
+    var medium: Medium
+    /// The payload type of the contents.
+    var payloadType: UInt8
+    /// The payload type of retransmissions; nil if there are none.
+    var retransmissionPayloadType: UInt8?
+    /// The parameter sets of `sprop-parameter-sets`; nil where it has none.
+    var parameterSets: ParameterSets?
+    /// The address of `c=`, of the medium or else of the session.
+    var address: IPAddress?
+    /// The only sender in a group; nil for any.
+    var source: IPAddress?
+    /// The most routers that a group's packets may pass; nil where the description does not tell.
+    var timeToLive: UInt8?
+    /// The MIKEY messages of the medium, or else of the session.
+    var keyManagement: [String] = []
+
+    /// The kind, for messages.
+    var name: String { contents == .opus ? "sound" : "picture" }
+  }
+
+  /// Returns the first H.264 stream.
+  ///
+  /// - Throws: ``ReceiverError/unsupported(_:)``.
+  func picture() throws(ReceiverError) -> Track {
+    var others: [String] = []
+    for medium in media where medium.kind == "video" {
+      for type in medium.payloadTypes {
+        guard let encoding = medium.encodings[type] else { continue }
+        guard encoding.name == "H264" else {
+          others.append(encoding.name)
+          continue
+        }
+        guard TransportProfile(rawValue: medium.profile) != nil else {
+          throw .unsupported(
+            "the stream's profile is \(Text.printable(medium.profile)); RTP/AVP, AVPF, SAVP and SAVPF are received")
+        }
+        guard encoding.clockRate == 90_000 else { throw .unsupported("H.264 with a clock of \(encoding.clockRate) Hz") }
+        let parameters = Self.formatParameters(medium.parameters[type] ?? "")
+        if let mode = parameters["packetization-mode"], mode != "0", mode != "1" {
+          throw .unsupported("H.264 in packetization-mode \(mode.prefix(8)): 0 and 1 are received")
+        }
+        var track = track(.h264, medium, type)
+        track.parameterSets = Self.parameterSets(parameters["sprop-parameter-sets"])
+        return track
+      }
+    }
+    let found = others.isEmpty ? "" : "; its codecs are \(Text.printable(others.joined(separator: ", ")))"
+    throw .unsupported("the session description has no H.264 stream\(found)")
+  }
+
+  /// Returns the first stream of Opus, RFC 7587 section 7; nil if there is none.
+  func sound() -> Track? {
+    for medium in media where medium.kind == "audio" && TransportProfile(rawValue: medium.profile) != nil {
+      let type = medium.payloadTypes.first { type in
+        medium.encodings[type] == Encoding(name: "OPUS", clockRate: Int(OpusPacketizer.clockRate))
+      }
+      if let type { return track(.opus, medium, type) }
+    }
+    return nil
+  }
+
+  /// The codecs of sound that are not received, for people; nil where there is no sound, or Opus.
+  var otherSound: String? {
+    guard sound() == nil else { return nil }
+    let sounds = media.filter { $0.kind == "audio" }
+    guard !sounds.isEmpty else { return nil }
+    let names = sounds.flatMap { medium in medium.payloadTypes.map { medium.encodings[$0]?.name ?? "type \($0)" } }
+    return Text.printable(names.joined(separator: ", "))
+  }
+
+  private func track(_ contents: RTPReceiver.Contents, _ medium: Medium, _ type: UInt8) -> Track {
+    Track(
+      contents: contents, medium: medium, payloadType: type,
+      retransmissionPayloadType: medium.retransmission(of: type),
+      address: (medium.address ?? address).flatMap { IPAddress($0) },
+      source: (medium.sourceFilter ?? sourceFilter).flatMap { IPAddress($0) },
+      timeToLive: medium.address == nil ? timeToLive : medium.timeToLive,
+      keyManagement: medium.keyManagement.isEmpty ? keyManagement : medium.keyManagement)
+  }
+
+  /// Parses `name=value;name=value`; names in lower case.
+  static func formatParameters(_ text: String) -> [String: String] {
+    var values: [String: String] = [:]
+    for part in text.split(separator: ";") {
+      let words = part.split(separator: "=", maxSplits: 1)
+      guard words.count == 2 else { continue }
+      values[Text.trimmed(words[0]).lowercased()] = Text.trimmed(words[1])
+    }
+    return values
+  }
+
+  private static func parameterSets(_ text: String?) -> ParameterSets? {
+    var (sequence, picture): ([UInt8]?, [UInt8]?)
+    for part in text?.split(separator: ",").prefix(32) ?? [] {
+      guard part.utf8.count <= 2 * ParameterSets.lengthLimit, let bytes = Base64.decode(part.utf8),
+        let first = bytes.first
+      else { continue }
+      if first & 0x1f == 7 { sequence = sequence ?? bytes }
+      if first & 0x1f == 8 { picture = picture ?? bytes }
+    }
+    guard let sequence, let picture else { return nil }
+    return ParameterSets(sequence: sequence, picture: picture)
+  }
+}
+
+extension TransportProfile {
+  /// `true` if receivers may ask for packets at once (RFC 4585).
+  var hasFeedback: Bool { self == .avpf || self == .savpf }
+  /// The profile without encryption.
+  var unprotected: TransportProfile { hasFeedback ? .avpf : .avp }
+}
+
+extension ReceivedDescription.Track {
+  /// The key of a track's sender, and its sources.
+  struct SenderKey: Equatable {
+    var key: SRTPKey
+    /// The sources that the sender names, with their rollover counters.
+    var streams: [MIKEYMessage.Stream] = []
+    /// `true` if the key came by MIKEY: each side then has a key of its own.
+    var isOneWay = false
+
+    /// Parses a MIKEY message in base64, RFC 3830.
+    ///
+    /// - Throws: ``ReceiverError/key(_:)``.
+    init(mikey text: String) throws(ReceiverError) {
+      do throws(MIKEYError) {
+        let message = try MIKEYMessage(text: text)
+        (key, streams, isOneWay) = (message.key, message.streams, true)
+      } catch {
+        throw .key("\(error)")
+      }
+    }
+
+    /// Parses the value of `a=crypto`, RFC 4568.
+    ///
+    /// - Throws: ``ReceiverError/key(_:)``.
+    init(crypto text: String) throws(ReceiverError) {
+      do throws(SRTPKeyError) {
+        key = try CryptoAttribute(parsing: text).key
+      } catch {
+        throw .key("\(error)")
+      }
+    }
+  }
+
+  /// The profile of the medium.
+  var profile: TransportProfile { TransportProfile(rawValue: medium.profile) ?? .avp }
+
+  /// Returns the first key of the description that can be used.
+  ///
+  /// - Throws: ``ReceiverError/key(_:)`` where there is none. No part of a key is in it.
+  func senderKey() throws(ReceiverError) -> SenderKey {
+    var failure: ReceiverError?
+    for text in medium.cryptography {
+      do throws(ReceiverError) { return try SenderKey(crypto: text) } catch { failure = failure ?? error }
+    }
+    for text in keyManagement {
+      do throws(ReceiverError) { return try SenderKey(mikey: text) } catch { failure = failure ?? error }
+    }
+    throw failure
+      ?? .key("the \(name) is encrypted (\(medium.profile)), and the session description has no key for it")
+  }
+}
+
+extension ReceivedDescription.Medium {
+  /// Returns the payload type of the retransmissions of `type`, RFC 4588 section 8.6.
+  fileprivate func retransmission(of type: UInt8) -> UInt8? {
+    payloadTypes.first { other in
+      guard encodings[other]?.name == "RTX" else { return false }
+      return ReceivedDescription.formatParameters(parameters[other] ?? "")["apt"] == "\(type)"
+    }
+  }
+}

@@ -1,0 +1,83 @@
+import Adaptors
+import Decoding
+import Foundation
+import Media
+import Platform
+import TestSupport
+import Testing
+
+@testable import Receiving
+
+/// The common timeline of picture and sound: the test tone beeps while a field of the test picture is white.
+@Suite struct LipSyncTests {
+  /// The times of a stream's timeline at which the field becomes white.
+  private static func flashes(_ units: AsyncStream<EncodedPicture>, count: Int) async throws -> [Instant] {
+    let decoder = try VideoDecoder(configuration: .init(acceleration: .software))
+    var flashes: [Instant] = []
+    var (wasWhite, before) = (true, Instant.zero)
+    for await unit in units {
+      guard let picture = try? decoder.decode(unit).first else { continue }
+      let planes = picture.frame.planes
+      var sum = 0
+      for row in 2..<18 { for column in 2..<18 { sum += Int(planes.luma[row * planes.lumaStride + column]) } }
+      let isWhite = sum / 256 > 225
+      // Where the picture before is missing, the flash may have begun with that one.
+      if isWhite, !wasWhite, picture.timestamp - before < .milliseconds(50) { flashes.append(picture.timestamp) }
+      (wasWhite, before) = (isWhite, picture.timestamp)
+      if flashes.count == count { break }
+    }
+    return flashes
+  }
+
+  /// The times at which the tone begins after silence.
+  private static func beeps(_ packets: AsyncStream<EncodedSound>, count: Int) async throws -> [Instant] {
+    let decoder = try SoundDecoder(configuration: .init(channels: 1))
+    var beeps: [Instant] = []
+    var quiet = 0
+    for await packet in packets {
+      for sound in (try? decoder.decode(packet)) ?? [] {
+        for (index, sample) in sound.samples.enumerated() {
+          guard abs(Int(sample)) > 500 else {
+            quiet += 1
+            continue
+          }
+          if quiet > 9600 { beeps.append(sound.timestamp + Duration(nanoseconds: Int64(index) * 1_000_000 / 48)) }
+          quiet = 0
+        }
+      }
+      if beeps.count >= count { break }
+    }
+    return beeps
+  }
+
+  @Test(arguments: [StreamReceiver.Transport.tcp, .udp])
+  func `picture and sound are in step by their time stamps`(way: StreamReceiver.Transport) async throws {
+    let directory = try TemporaryDirectory()
+    let port = try TCPPort.free()
+    let program = try Subprocess(
+      [
+        nightjarPath, "stream", "--source", "test", "--size", "320x240", "--fps", "30", "--control", "none", "--audio",
+        "test", "--rtsp", "127.0.0.1:\(port)",
+      ], in: directory)
+    defer { program.send(SIGTERM) }
+    #expect(await comesTrue { program.errorSoFar.contains("rtsp://") })
+    let receiver = try StreamReceiver(
+      .rtsp(StreamURL("rtsp://127.0.0.1:\(port)/camera")), configuration: .init(transport: way, reconnects: false))
+    let end = Task {
+      try? await Task.sleep(for: .seconds(60))
+      receiver.stop()
+    }
+    defer { end.cancel() }
+    let (units, packets) = (receiver.accessUnits(.newest(512)), receiver.soundPackets(.newest(512)))
+    async let flashes = Self.flashes(units, count: 6)
+    async let beeps = Self.beeps(packets, count: 6)
+    let (seen, heard) = (try await flashes, try await beeps)
+    receiver.stop()
+    #expect(seen.count == 6 && heard.count >= 6, "\(seen) \(heard)")
+    // The first reports of both clocks come within the first second or two. A flash comes with the first picture of its second.
+    let skews = seen.dropFirst(2).compactMap { flash in
+      heard.map { ($0 - flash).milliseconds }.min { abs($0) < abs($1) }
+    }
+    #expect(skews.count >= 3 && skews.allSatisfy { abs($0) < 60 }, "\(skews) ms")
+  }
+}

@@ -1,0 +1,108 @@
+import CLinux
+import Foundation
+import Platform
+import Synchronization
+import TestSupport
+
+/// An RTSP server on loopback that says what a test wants said. Each connection has a thread.
+final class ScriptedServer: @unchecked Sendable {
+  // Sendable: descriptors and what is under the mutex.
+
+  /// The answer to a request: bytes as they are; nil closes the connection.
+  typealias Script = @Sendable (_ request: String, _ connection: Int) -> [UInt8]?
+
+  let port: UInt16
+  private let listening: Int32
+  private let script: Script
+  private let state = Mutex(State())
+
+  private struct State {
+    var connections: [Int32] = []
+    var requests: [String] = []
+  }
+
+  /// The requests that came so far.
+  var requests: [String] { state.withLock { $0.requests } }
+
+  init(_ script: @escaping Script) throws {
+    self.script = script
+    port = UInt16(try TCPPort.free())
+    listening = socket(AF_INET, Int32(SOCK_STREAM.rawValue), 0)
+    guard withLoopbackAddress(port, { bind(listening, $0, $1) }) == 0, listen(listening, 8) == 0 else {
+      throw SystemFailure("listen at port \(port)")
+    }
+    let thread = Thread { [listening, weak self] in
+      while case let made = accept(listening, nil, nil), made >= 0 {
+        guard let self else { return }
+        let number = state.withLock { state in
+          state.connections.append(made)
+          return state.connections.count
+        }
+        let talk = Thread { [weak self] in Self.serve(made, number) { self } }
+        talk.start()
+      }
+    }
+    thread.start()
+  }
+
+  /// Closes everything.
+  func end() {
+    shutdown(listening, Int32(SHUT_RDWR))
+    for made in state.withLock({ $0.connections }) { shutdown(made, Int32(SHUT_RDWR)) }
+  }
+
+  private static func serve(_ descriptor: Int32, _ number: Int, _ server: () -> ScriptedServer?) {
+    defer { close(descriptor) }
+    var pending = ""
+    var memory = [UInt8](repeating: 0, count: 65_536)
+    while case let count = recv(descriptor, &memory, memory.count, 0), count > 0 {
+      pending += String(decoding: memory[..<count], as: UTF8.self)
+      while let end = pending.range(of: "\r\n\r\n") {
+        let request = String(pending[..<end.lowerBound])
+        pending = String(pending[end.upperBound...])
+        // Reports on the connection are no requests.
+        guard let server = server(), let first = request.range(of: "[A-Z_]+ rtsp", options: .regularExpression) else {
+          continue
+        }
+        let text = String(request[first.lowerBound...])
+        server.state.withLock { $0.requests.append(text) }
+        guard let answer = server.script(text, number) else { return }
+        var rest = answer[...]
+        while !rest.isEmpty {
+          let count = rest.withUnsafeBytes { Glibc.send(descriptor, $0.baseAddress, $0.count, Int32(MSG_NOSIGNAL)) }
+          guard count > 0 else { return }
+          rest = rest.dropFirst(count)
+        }
+      }
+    }
+  }
+}
+
+/// The answers of a server that plays.
+enum Answers {
+  /// A response with the request's `CSeq`.
+  static func response(_ status: String, to request: String, _ fields: [String] = [], body: String = "") -> [UInt8] {
+    let number = request.components(separatedBy: "\r\n").first { $0.hasPrefix("CSeq:") } ?? "CSeq: 0"
+    let length = body.isEmpty ? [] : ["Content-Length: \(body.utf8.count)"]
+    return Array((["RTSP/1.0 \(status)", number] + fields + length + ["", ""]).joined(separator: "\r\n").utf8)
+      + body.utf8
+  }
+
+  static let description = """
+    v=0\r\no=- 1 1 IN IP4 127.0.0.1\r\ns=-\r\nc=IN IP4 0.0.0.0\r\nt=0 0\r\na=control:*\r
+    m=audio 0 RTP/AVP 0\r\na=control:sound\r
+    m=video 0 RTP/AVP 96\r\na=rtpmap:96 H264/90000\r\na=fmtp:96 packetization-mode=1\r\na=control:trackID=1\r\n
+    """
+
+  /// The answers of a server that plays, and sends nothing.
+  static func playing(_ request: String) -> [UInt8] {
+    switch request.prefix(while: { $0 != " " }) {
+    case "OPTIONS": response("200 OK", to: request, ["Public: DESCRIBE, SETUP, PLAY, TEARDOWN, GET_PARAMETER"])
+    case "DESCRIBE": response("200 OK", to: request, ["Content-Type: application/sdp"], body: description)
+    case "SETUP":
+      response(
+        "200 OK", to: request, ["Session: 77;timeout=2", "Transport: RTP/AVP/TCP;unicast;interleaved=0-1"])
+    default: response("200 OK", to: request, ["Session: 77"])
+    }
+  }
+}

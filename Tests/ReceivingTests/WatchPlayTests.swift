@@ -1,0 +1,125 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The window, the sound device and the alarm of `nightjar-watch`.
+@Suite struct WatchPlayTests {
+  private static let hasScreen = FileManager.default.isExecutableFile(atPath: "/usr/bin/Xvfb")
+
+  @Test func `sound is played as it was sent`() throws {
+    let directory = try TemporaryDirectory()
+    let (program, url) = try WatchTests.camera(["--audio", "test"], in: directory)
+    defer { program.send(SIGTERM) }
+    // A window in memory, and a sound device that writes a file.
+    let raw = directory.path("sound.raw")
+    let result = try WatchTests.watch(
+      [url, "--play", "--for", "4s"], in: directory,
+      environment: ["SDL_VIDEODRIVER": "dummy", "SDL_AUDIODRIVER": "disk", "SDL_DISKAUDIOFILE": raw])
+    #expect(result.status == 0, "\(result.error)")
+    func number(_ before: String) -> Double {
+      let text = result.error.components(separatedBy: before).dropFirst().first ?? ""
+      return Double(text.prefix { $0.isNumber || $0 == "." }) ?? 0
+    }
+    #expect(number("window     ") > 10, "\(result.error)")
+    #expect(number("played     ") > 1, "\(result.error)")
+    let bytes = try Data(contentsOf: URL(fileURLWithPath: raw))
+    let samples = bytes.withUnsafeBytes { bytes in
+      (0..<bytes.count / 4).map { bytes.loadUnaligned(fromByteOffset: 4 * $0, as: Int16.self) }
+    }
+    // A beep of a tenth of a second each second, 1000 Hz loud, of a quarter of the full scale.
+    let loud = samples.filter { abs(Int($0)) > 1000 }.count
+    #expect(loud > 2400 && loud < samples.count / 4, "\(loud) of \(samples.count)")
+    let peak = samples.map { abs(Int($0)) }.max() ?? 0
+    #expect((6000...11_000).contains(peak), "\(peak)")
+  }
+
+  @Test func `without a display it says so, and ends`() throws {
+    let directory = try TemporaryDirectory()
+    let result = try WatchTests.watch(
+      ["rtsp://127.0.0.1:1/camera", "--play"], in: directory, environment: ["SDL_VIDEODRIVER": "none-such"])
+    #expect(result.status == 69 && result.error.contains("no window opens"), "\(result.error)")
+  }
+
+  @Test(.enabled(if: hasScreen, "needs Xvfb"))
+  func `the window shows the picture in its colours`() throws {
+    let directory = try TemporaryDirectory()
+    let clip = directory.path("bars.y4m")
+    let made = try Subprocess.run(
+      [
+        "ffmpeg", "-v", "error", "-nostdin", "-f", "lavfi", "-i", "smptebars=size=640x480:rate=25", "-frames:v", "5",
+        "-pix_fmt", "yuv420p", clip,
+      ], in: directory)
+    #expect(made.status == 0, "\(made.error)")
+    let port = try TCPPort.free()
+    let program = try Subprocess(
+      [
+        nightjarPath, "stream", "--source", "file:\(clip)", "--control", "none", "--bitrate", "4M", "--rtsp",
+        "127.0.0.1:\(port)",
+      ], in: directory)
+    defer { program.send(SIGTERM) }
+    #expect(eventually { program.errorSoFar.contains("rtsp://") || !program.isRunning })
+    // The server chooses a free display, and tells its number.
+    let screen = try Subprocess(
+      ["Xvfb", "-displayfd", "1", "-screen", "0", "640x480x24", "-nolisten", "tcp"], in: directory)
+    defer { screen.send(SIGTERM) }
+    #expect(eventually { screen.outputSoFar.contains("\n") || !screen.isRunning }, "\(screen.errorSoFar)")
+    let display = ":" + screen.outputSoFar.trimmingCharacters(in: .whitespacesAndNewlines)
+    let watching = try Subprocess(
+      [WatchTests.path, "rtsp://127.0.0.1:\(port)/camera", "--play", "--no-sound"], in: directory,
+      environment: ["DISPLAY": display, "SDL_VIDEODRIVER": "x11", "SDL_RENDER_DRIVER": "software"])
+    defer { watching.send(SIGKILL) }
+    #expect(eventually { watching.errorSoFar.contains("playing") })
+    // Without a window manager the window is in the middle, and as large as the screen.
+    func likeness() throws -> Double {
+      let compared = try Subprocess.run(
+        [
+          "ffmpeg", "-v", "info", "-nostdin", "-f", "x11grab", "-draw_mouse", "0", "-video_size", "640x480", "-i",
+          display, "-i", clip, "-frames:v", "1", "-lavfi",
+          "[0:v]format=gbrp[a];[1:v]format=gbrp[b];[a][b]psnr", "-f", "null", "-",
+        ], in: directory)
+      let value = compared.error.components(separatedBy: "average:").last.flatMap { text in
+        Double(text.prefix { $0.isNumber || $0 == "." })
+      }
+      return value ?? 0
+    }
+    #expect(try eventually(within: 60) { try likeness() > 25 }, "\(watching.errorSoFar)")
+    watching.send(SIGINT)
+    let result = try watching.wait()
+    #expect(result.status == 0 && result.error.contains("pictures drawn"), "\(result.error)")
+  }
+
+  @Test func `a dead line rings the bell until the picture is back`() throws {
+    let directory = try TemporaryDirectory()
+    let port = try UDPPort.free()
+    let sdp = directory.path("stream.sdp")
+    func sender() throws -> Subprocess {
+      try Subprocess(
+        [
+          nightjarPath, "stream", "--source", "test", "--size", "320x192", "--fps", "25", "--control", "none", "--to",
+          "rtp://127.0.0.1:\(port)?rtcp=mux&audio=none", "--sdp", sdp,
+        ], in: directory)
+    }
+    let first = try sender()
+    defer { first.send(SIGKILL) }
+    #expect(eventually { (try? String(contentsOfFile: sdp, encoding: .utf8))?.contains("m=video") == true })
+    // On a terminal of its own.
+    let watching = try Subprocess(
+      ["script", "-qfec", "'\(WatchTests.path)' '\(sdp)' --max-freeze 1s", "/dev/null"], in: directory)
+    defer { watching.send(SIGKILL) }
+    func shown() -> String { watching.outputSoFar }
+    #expect(eventually(within: 60) { shown().contains(" fps") })
+    let before = shown().count { $0 == "\u{7}" }
+    first.send(SIGKILL)
+    _ = try first.wait()
+    #expect(eventually(within: 90) { shown().components(separatedBy: "ALARM ").count > 2 }, "\(shown().suffix(400))")
+    #expect(shown().count { $0 == "\u{7}" } >= before + 5)
+    let second = try sender()
+    defer { second.send(SIGTERM) }
+    #expect(eventually(within: 90) { shown().contains("the picture is back after ") }, "\(shown().suffix(400))")
+    // Silence then.
+    let rung = shown().count { $0 == "\u{7}" }
+    let lines = shown().components(separatedBy: " fps").count
+    #expect(eventually(within: 60) { shown().components(separatedBy: " fps").count > lines + 3 })
+    #expect(shown().count { $0 == "\u{7}" } <= rung + 1)
+  }
+}

@@ -1,0 +1,152 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// The program `nightjar-watch`, on streams of `nightjar`.
+@Suite struct WatchTests {
+  static let path = URL(fileURLWithPath: nightjarPath).deletingLastPathComponent()
+    .appendingPathComponent("nightjar-watch").path
+
+  static func watch(
+    _ arguments: [String], in directory: TemporaryDirectory, environment: [String: String] = [:]
+  ) throws -> Subprocess.Result {
+    let program = try Subprocess([path] + arguments, in: directory, environment: environment)
+    return try program.wait(limit: 120)
+  }
+
+  /// Streams the synthetic camera by RTSP.
+  static func camera(_ options: [String] = [], in directory: TemporaryDirectory) throws -> (Subprocess, String) {
+    let port = try TCPPort.free()
+    let program = try Subprocess(
+      [
+        nightjarPath, "stream", "--source", "test", "--size", "320x192", "--fps", "25", "--control", "none", "--rtsp",
+        "127.0.0.1:\(port)",
+      ] + options, in: directory)
+    #expect(eventually { program.errorSoFar.contains("rtsp://") || !program.isRunning })
+    return (program, "rtsp://127.0.0.1:\(port)/camera")
+  }
+
+  @Test func `exit codes tell whether the stream is as expected`() throws {
+    let directory = try TemporaryDirectory()
+    let (program, url) = try Self.camera(in: directory)
+    defer { program.send(SIGTERM) }
+    // A slow host may miss pictures: the limits are far from what comes.
+    let good = try Self.watch([url, "--for", "3s", "--expect-fps", "2.5", "--max-freeze", "10s"], in: directory)
+    #expect(good.status == 0, "\(good.error)")
+    #expect(good.error.contains("playing    RTSP from 127.0.0.1") && good.error.contains("summary    "))
+    let slow = try Self.watch([url, "--for", "2s", "--expect-fps", "900"], in: directory)
+    #expect(slow.status == 1 && slow.error.contains("900.00 were expected"), "\(slow.error)")
+    let frozen = try Self.watch([url, "--for", "2s", "--max-freeze", "1ms"], in: directory)
+    #expect(frozen.status == 1 && frozen.error.contains("a freeze of"), "\(frozen.error)")
+    #expect(try Self.watch(["http://127.0.0.1/"], in: directory).status == 64)
+    #expect(try Self.watch([url, "--for", "soon"], in: directory).status == 64)
+    let absent = try Self.watch(
+      ["rtsp://127.0.0.1:\(try TCPPort.free())/camera", "--once", "--for", "60s"], in: directory)
+    #expect(absent.status == 75, "\(absent.error)")
+    program.send(SIGTERM)
+    _ = try program.wait()
+  }
+
+  @Test func `the end of the stream ends it`() throws {
+    let directory = try TemporaryDirectory()
+    let (program, url) = try Self.camera(in: directory)
+    let watching = try Subprocess([Self.path, url, "--once"], in: directory)
+    defer { watching.send(SIGKILL) }
+    #expect(eventually { watching.errorSoFar.contains("playing") })
+    program.send(SIGTERM)
+    let result = try watching.wait()
+    #expect(result.status == 75 && result.error.contains("the server ended the stream"), "\(result.error)")
+  }
+
+  @Test func `pictures go to files that others read`() throws {
+    let directory = try TemporaryDirectory()
+    // Colour bars: eight fields that a mistake in the colours would show.
+    let clip = directory.path("bars.y4m")
+    let made = try Subprocess.run(
+      [
+        "ffmpeg", "-v", "error", "-nostdin", "-f", "lavfi", "-i", "smptebars=size=320x192:rate=25", "-frames:v", "5",
+        "-pix_fmt", "yuv420p", clip,
+      ], in: directory)
+    #expect(made.status == 0, "\(made.error)")
+    let port = try TCPPort.free()
+    let program = try Subprocess(
+      [
+        nightjarPath, "stream", "--source", "file:\(clip)", "--control", "none", "--bitrate", "4M", "--rtsp",
+        "127.0.0.1:\(port)",
+      ], in: directory)
+    defer { program.send(SIGTERM) }
+    #expect(eventually { program.errorSoFar.contains("rtsp://") || !program.isRunning })
+    let (png, y4m) = (directory.path("now.png"), directory.path("all.y4m"))
+    let result = try Self.watch(
+      ["rtsp://127.0.0.1:\(port)/camera", "--for", "3s", "--png", png, "--y4m", y4m], in: directory)
+    #expect(result.status == 0, "\(result.error) \(program.errorSoFar)")
+    // ffmpeg reads both, and finds the clip's picture in them.
+    for file in [png, y4m] {
+      let compared = try Subprocess.run(
+        [
+          "ffmpeg", "-v", "info", "-nostdin", "-i", file, "-i", clip, "-frames:v", "1", "-lavfi",
+          "[0:v]format=gbrp[a];[1:v]format=gbrp[b];[a][b]psnr", "-f", "null", "-",
+        ], in: directory)
+      let value = compared.error.components(separatedBy: "average:").last.flatMap { text in
+        Double(text.prefix { $0.isNumber || $0 == "." })
+      }
+      #expect((value ?? 0) > 28, "\(file): \(compared.error.suffix(400))")
+    }
+  }
+
+  @Test func `with every twentieth datagram lost, what is shown is whole`() throws {
+    let directory = try TemporaryDirectory()
+    let port = try UDPPort.free()
+    let relay = try LossyRelay(to: port, loss: 0.05, seed: 25)
+    let sdp = directory.path("stream.sdp")
+    let program = try Subprocess(
+      [
+        nightjarPath, "stream", "--source", "test", "--size", "320x192", "--fps", "25", "--control", "none", "--to",
+        "rtp://127.0.0.1:\(relay.port)?rtcp=mux&audio=none", "--sdp", sdp,
+      ], in: directory)
+    defer { program.send(SIGTERM) }
+    #expect(eventually { (try? String(contentsOfFile: sdp, encoding: .utf8))?.contains("m=video") == true })
+    let text = try String(contentsOfFile: sdp, encoding: .utf8)
+    // With feedback, by which the receiver asks for what is lost.
+    try text.replacingOccurrences(of: "m=video \(relay.port) RTP/AVP ", with: "m=video \(port) RTP/AVPF ")
+      .write(toFile: sdp, atomically: true, encoding: .utf8)
+    let result = try Self.watch([sdp, "--for", "8s", "--expect-fps", "5"], in: directory)
+    #expect(result.status == 0, "\(result.error) \(program.errorSoFar)")
+    #expect(relay.counts.lost > 5)
+    let recovered = result.error.components(separatedBy: " recovered").first?.split(separator: " ").last.flatMap {
+      Int($0)
+    }
+    #expect((recovered ?? 0) > 5, "\(result.error)")
+  }
+
+  @Test func `the manual page says what the program says, in roff that mandoc reads`() throws {
+    let directory = try TemporaryDirectory()
+    let script = packageRoot.appendingPathComponent("scripts/man-pages").path
+    let made = try Subprocess.run([script, Self.path, directory.url.path], in: directory)
+    #expect(made.status == 0, "\(made.error)")
+    let page = try String(contentsOfFile: directory.path("nightjar-watch.1"), encoding: .utf8)
+    for word in ["\\-\\-play", "\\-\\-max\\-freeze", "Exit codes", ".BR nightjar (1)"] {
+      #expect(page.contains(word), "\(word)")
+    }
+    #expect(!page.contains("nightjar.toml"))
+    guard FileManager.default.isExecutableFile(atPath: "/usr/bin/mandoc") else { return }
+    let checked = try Subprocess.run(
+      ["mandoc", "-Tlint", "-Wwarning", directory.path("nightjar-watch.1")], in: directory)
+    #expect(checked.status == 0 && checked.outputText.isEmpty, "\(checked.outputText)")
+  }
+
+  @Test(.enabled(if: StrictVADriver.isBuilt, "needs the tests' VA-API driver"))
+  func `a driver that does not decode is told with its reason, and software decodes`() throws {
+    let directory = try TemporaryDirectory()
+    let (program, url) = try Self.camera(in: directory)
+    defer { program.send(SIGTERM) }
+    // The tests' driver encodes, and has no decoder.
+    let node = try directory.write([], as: "renderD128")
+    let result = try Self.watch(
+      [url, "--render-node", node, "--for", "3s", "--expect-fps", "2.5"], in: directory,
+      environment: StrictVADriver.environment(node: node, log: directory.path("driver.log")))
+    #expect(result.status == 0 && result.error.contains("(the driver does not decode this stream)"), "\(result.error)")
+    let absent = try Self.watch([url, "--render-node", directory.path("none"), "--for", "30s"], in: directory)
+    #expect(absent.status == 69 && absent.error.contains("no VA-API driver that opens"), "\(absent.error)")
+  }
+}
