@@ -19,8 +19,8 @@ SECONDS ?= 5
 MINUTES ?= 30
 BUSY ?=
 
-.PHONY: help run build install uninstall deb check-deb build-tests test build-without-x264 test-without-x264 strict-va examples docs lint check check-long check-arm64 fuzz fuzz-corpus rig \
-  rig-test deb-test soak guard build-guard guard-allocations count-allocations guard-instructions bench bench-parts bench-ab bench-sustained bench-rig bench-quality bench-pipe clean
+.PHONY: help run build watch install uninstall deb check-deb build-tests test build-without-x264 test-without-x264 strict-va examples docs lint check check-long check-arm64 fuzz fuzz-corpus rig \
+  rig-test deb-test soak guard build-guard guard-allocations count-allocations guard-instructions bench bench-parts bench-ab bench-sustained bench-rig bench-quality bench-pipe bench-watch clean
 
 help: ## Lists these targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -33,6 +33,12 @@ build: ## Builds the release binary, .build/release/nightjar.
 	@scripts/install-packages build
 	@[ -e $(BINARY) ] || echo 'building nightjar and the packages it needs: about five minutes on two cores; later builds take less' >&2
 	swift build $(SWIFT_RELEASE) --product nightjar
+
+watch: ## Builds the viewer for scripts, .build/release/nightjar-watch, and its manual page.
+	@scripts/check-swift
+	@scripts/install-packages build receiver
+	swift build $(SWIFT_RELEASE) --product nightjar-watch
+	scripts/man-pages .build/release/nightjar-watch .build/release
 
 install: ## Installs what was built as a service of this machine, with sudo (PREFIX=/usr/local DESTDIR=).
 	@DESTDIR="$(DESTDIR)" PREFIX="$(PREFIX)" BINARY="$(BINARY)" scripts/install
@@ -50,7 +56,7 @@ check-deb: deb ## Checks the package: lintian, manual pages, completions in bash
 
 build-tests: examples strict-va ## Builds the program and its tests for debugging, the example programs, and the tests' VA-API driver.
 	@scripts/check-swift
-	@scripts/install-packages build test
+	@scripts/install-packages build receiver test
 	swift build --build-tests
 
 test: build-tests ## Installs what the tests need and runs them, with real players.
@@ -65,7 +71,7 @@ comma = ,
 build-without-x264: export NIGHTJAR_TEST_TARGETS = $(HARDWARE_ONLY_TARGETS)
 build-without-x264: ## Builds what is compiled otherwise without x264, free of the GPL, and its tests.
 	@scripts/check-swift
-	@scripts/install-packages build test
+	@scripts/install-packages build receiver test
 	$(MAKE) --no-print-directory strict-va
 	$(BUILD_BESIDE) $(HARDWARE_ONLY_BUILD) $(WITHOUT_X264)
 
@@ -81,12 +87,12 @@ strict-va: ## Builds the VA-API driver that the tests use, .build/strict-va/.
 
 check-arm64: ## Checks on x86-64 that the sources are right for arm64, as far as that goes.
 	@scripts/check-swift
-	@scripts/install-packages build arm64
+	@scripts/install-packages build receiver arm64
 	@scripts/check-arm64
 
 check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, viewers for minutes, fuzzing, an idle service.
 	@scripts/check-swift
-	@scripts/install-packages build test
+	@scripts/install-packages build receiver test
 	swift build --build-tests
 	$(MAKE) --no-print-directory strict-va
 	NIGHTJAR_LONG=1 swift test --skip-build --filter 'VAAPITests|PixelConversionTests|Y4MFileTests|FFmpegControlTests|PlayerTests.(Encoder|Reload)Tests|MalformedRequestTests'
@@ -113,14 +119,14 @@ check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, v
 
 examples: ## Builds the example programs on our libraries, .build/examples/debug/.
 	@scripts/check-swift
-	@scripts/install-packages build
+	@scripts/install-packages build receiver
 	@# SwiftPM does not see files that are new in a package beside it; without its plan it looks again.
 	@rm -f .build/examples/debug.yaml
 	$(BUILD_BESIDE) --package-path Examples --scratch-path $(SCRATCH)/examples
 
 docs: ## Builds the libraries' API documentation, .build/docs/, and says how to read it.
 	@scripts/check-swift
-	@scripts/install-packages build docs
+	@scripts/install-packages build receiver docs
 	scripts/build-documentation
 
 lint: ## Checks the sources' format, which module imports which, and the doc comments' openings.
@@ -135,12 +141,12 @@ check: lint build ## Checks format, and what the release binary weighs and links
 
 fuzz: ## Throws hostile input at the parsers, for SECONDS each (5).
 	@scripts/check-swift
-	@scripts/install-packages build
+	@scripts/install-packages build receiver
 	Fuzz/run $(SECONDS)
 
 fuzz-corpus: ## Gives the parsers the stored hostile inputs and a thousand mutations of each set, the same each time.
 	@scripts/check-swift
-	@scripts/install-packages build
+	@scripts/install-packages build receiver
 	Fuzz/run --runs 1000
 
 rig: ## Builds the kernel with V4L2 test cameras, once a machine.
@@ -210,6 +216,10 @@ bench-quality: build ## Measures the picture's quality for the bits, beside ffmp
 bench-pipe: build ## Measures from a pipe to the network, beside ffmpeg, GStreamer and a bare loop (ARGS=--document).
 	@scripts/install-packages test
 	Benchmarks/pipe-to-wire $(ARGS)
+
+bench-watch: build watch ## Measures from the camera to the decoded picture, beside ffmpeg and GStreamer (ARGS=--document).
+	@scripts/install-packages test
+	Benchmarks/watch $(ARGS)
 
 bench-rig: build rig ## Measures from a USB camera to the network in the rig, beside ffmpeg and GStreamer (ARGS="--rounds 5 …").
 	@scripts/install-packages test

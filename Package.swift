@@ -34,11 +34,15 @@ let package = Package(
   name: "nightjar",
   products: [
     .executable(name: "nightjar", targets: ["nightjar"]),
+    .executable(name: "nightjar-watch", targets: ["Watch"]),
     .library(name: "NightjarMedia", targets: ["Media", "Platform"]),
     .library(name: "NightjarCapture", targets: ["Capture"]),
     .library(name: "NightjarEncoding", targets: ["Encoding", "VAAPI", "X264"]),
     .library(name: "NightjarRTP", targets: ["RTP"]),
     .library(name: "NightjarRTSP", targets: ["RTSP"]),
+    .library(name: "NightjarAdaptors", targets: ["Adaptors"]),
+    .library(name: "NightjarDecoding", targets: ["Decoding", "Adaptors"]),
+    .library(name: "NightjarReceiver", targets: ["Receiving", "Adaptors"]),
   ],
   traits: [
     .trait(name: "X264", description: "Software encoding by x264, which makes the binary GPL."),
@@ -69,6 +73,8 @@ let package = Package(
     .systemLibrary(name: "CSpeexDSP"),
     .systemLibrary(name: "CQREncode"),
     .systemLibrary(name: "CMosquitto"),
+    .systemLibrary(name: "CAVCodec"),
+    .systemLibrary(name: "CSDL"),
 
     // Data moves left to right; nothing here imports anything below it.
     target("Platform", ["CLinux"]),
@@ -87,10 +93,21 @@ let package = Package(
     target("RTP", ["Media", "Platform"]),
     target("SRTP", ["RTP", "Platform", "CSRTP"]),
     target("RTSP", ["RTP", "Platform"]),
+    // The other half, for those who receive. The appliance has none of it.
+    target("Adaptors", ["Media", "Platform"]),
+    target("Decoding", ["Adaptors", "PixelConversion", "Media", "Platform", "CAVCodec", "COpus"]),
     target("TLS", ["Platform", "COpenSSL"]),
+    target("Receiving", ["Adaptors", "SRTP", "RTSP", "RTP", "TLS", "Media", "Platform", "CLinux"]),
     target("Delivery", ["TLS", "Alerts", "Platform", "CLinux", "CMosquitto"], small),
     target("WebRTC", ["TLS", "SRTP", "RTP", "Media", "Platform"]),
     target("Host", ["Media", "Platform", "CLinux", "CSystemd"], small),
+    .executableTarget(
+      name: "Watch",
+      dependencies: [
+        "Receiving", "Decoding", "Adaptors", "RTP", "Media", "Platform", "CLinux", "CSDL",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
+      ],
+      swiftSettings: small),
     target(
       "Streaming",
       ["Encoding", "Sound", "Detection", "PixelConversion", "SRTP", "RTP", "Media", "Platform", "CLinux", "CTracing"]),
@@ -178,6 +195,19 @@ let package = Package(
     test(
       "EncodingTests",
       ["Encoding", "Media", "Platform", "TestSupport", .target(name: "X264", condition: .when(traits: ["X264"]))]),
+    test(
+      "DecodingTests",
+      [
+        "Decoding", "Adaptors", "RTP", "Media", "Platform", "COpus", "TestSupport",
+        .target(name: "X264", condition: .when(traits: ["X264"])),
+      ]),
+    .testTarget(
+      name: "ReceivingTests",
+      dependencies: [
+        "Receiving", "Decoding", "Adaptors", "Watch", "SRTP", "RTSP", "RTP", "Media", "Platform", "CLinux",
+        "TestSupport",
+        "nightjar",
+      ], exclude: ["Servers"], swiftSettings: settings),
     test("RTPTests", ["RTP", "Media", "Platform", "TestSupport"]),
     .testTarget(
       name: "WebRTCTests",

@@ -34,6 +34,24 @@ import Testing
     #expect(probe.error.isEmpty, "\(probe.error)")
   }
 
+  @Test func `transcode makes a stream of the same pictures with fewer bits`() throws {
+    let directory = try TemporaryDirectory()
+    let stream = try Self.encode(in: directory)
+    let smaller = directory.path("smaller.h264")
+    let result = try Subprocess.run([Self.program("transcode"), stream, smaller, "200000"], in: directory)
+    try #require(result.status == 0, "\(result.error)\(result.outputText)")
+    #expect(result.outputText.hasPrefix("60 pictures by "))
+    func bytes(_ path: String) throws -> Int { try Data(contentsOf: URL(fileURLWithPath: path)).count }
+    #expect(try bytes(smaller) < bytes(stream) / 2)
+    let compared = try Subprocess.run(
+      ["ffmpeg", "-nostdin", "-i", smaller, "-i", stream, "-lavfi", "psnr", "-f", "null", "-"], in: directory)
+    let value = compared.error.components(separatedBy: "average:").last.flatMap { text in
+      Double(text.prefix { $0.isNumber || $0 == "." })
+    }
+    // Pictures that were exchanged or left out would have some 12 dB.
+    #expect((value ?? 0) > 20, "\(compared.error.suffix(300))")
+  }
+
   @Test func `the packets of packetize-h264 are decoded completely`() throws {
     let directory = try TemporaryDirectory()
     let stream = try Self.encode(in: directory)

@@ -2,31 +2,6 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The loopback interface of a network namespace, which carries multicast; a program there sees no other.
-enum OwnNetwork {
-  /// Makes it, and stays in it until it is killed.
-  static let holder = [
-    "unshare", "-rn", "sh", "-c",
-    "ip link set lo up multicast on && ip route add 239.0.0.0/8 dev lo && echo ready && exec sleep 300",
-  ]
-
-  /// Returns the words before a program that is to run there.
-  static func entering(_ holder: Subprocess) -> [String] {
-    ["nsenter", "-U", "-n", "--preserve-credentials", "-t", "\(holder.identifier)"]
-  }
-
-  static let isPossible: Bool = {
-    guard let directory = try? TemporaryDirectory(), let process = try? Subprocess(holder, in: directory) else {
-      return false
-    }
-    defer { process.send(SIGKILL) }
-    guard eventually({ process.outputSoFar.contains("ready") || !process.isRunning }), process.isRunning,
-      let result = try? Subprocess.run(entering(process) + ["true"], in: directory)
-    else { return false }
-    return result.status == 0
-  }()
-}
-
 /// The stream as players see it by RTSP, through the whole program.
 @Suite(.serialized) struct RTSPPlayerTests {
   @Test func `ffmpeg and GStreamer play over UDP and TCP, all at once`() throws {

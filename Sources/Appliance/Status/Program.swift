@@ -1,9 +1,10 @@
 import Glibc
+import Platform
 
 /// The program.
 package enum Program {
   /// The version of the program.
-  package static let version = "0.1.0"
+  package static var version: String { Release.version }
 
   /// The path of the program's file, to run it as another user.
   package static var path: String {
