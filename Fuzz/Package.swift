@@ -49,18 +49,29 @@ let package = Package(
       ],
       swiftSettings: instrumented),
     fuzzer("FuzzCredentials", ["CredentialsParsing"]),
-    // The keys alone, without what needs libsrtp2.
-    .target(
-      name: "SRTP", dependencies: ["RTP", "Platform"],
-      sources: [
-        "Keys/CryptoAttribute.swift", "Keys/MIKEYMessage.swift", "Keys/MIKEYMessage+Parsing.swift",
-        "Keys/SRTPKey.swift", "Keys/SRTPKeyError.swift", "Keys/SRTPSuite.swift",
-      ],
-      swiftSettings: instrumented),
+    .systemLibrary(name: "CSRTP"),
+    .target(name: "SRTP", dependencies: ["RTP", "Platform", "CSRTP"], swiftSettings: instrumented),
     fuzzer("FuzzKeys", ["SRTP", "RTP", "Media", "Platform"]),
     .systemLibrary(name: "COpenSSL"),
     .target(name: "TLS", dependencies: ["Platform", "COpenSSL"], swiftSettings: instrumented),
     fuzzer("FuzzTLS", ["TLS", "COpenSSL"]),
+    .target(name: "Adaptors", dependencies: ["Media", "Platform"], swiftSettings: instrumented),
+    fuzzer("FuzzAnnexB", ["Adaptors", "Media"]),
+    .systemLibrary(name: "CAVCodec"),
+    .systemLibrary(name: "COpus"),
+    .systemLibrary(name: "CYUV"),
+    .systemLibrary(name: "CTurboJPEG"),
+    .target(
+      name: "PixelConversion", dependencies: ["Media", "Platform", "CYUV", "CTurboJPEG"], swiftSettings: instrumented),
+    .target(
+      name: "Decoding", dependencies: ["Adaptors", "PixelConversion", "Media", "Platform", "CAVCodec", "COpus"],
+      swiftSettings: instrumented),
+    fuzzer("FuzzDecoder", ["Decoding", "Adaptors", "Media", "Platform"]),
+    // The client's dialogue is no one's business but the receiver's, and the fuzzer's.
+    .target(
+      name: "Receiving", dependencies: ["Adaptors", "SRTP", "RTSP", "RTP", "TLS", "Media", "Platform", "CLinux"],
+      swiftSettings: instrumented + [.unsafeFlags(["-enable-testing"])]),
+    fuzzer("FuzzRTSPClient", ["Receiving", "SRTP", "RTSP", "Platform"]),
     .target(name: "WebRTC", dependencies: ["TLS", "SRTP", "RTP", "Media", "Platform"], swiftSettings: instrumented),
     fuzzer("FuzzSessionOffer", ["WebRTC", "RTP", "Platform"]),
     fuzzer("FuzzSTUN", ["WebRTC", "TLS", "Platform"]),

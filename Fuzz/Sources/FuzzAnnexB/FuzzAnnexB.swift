@@ -1,0 +1,41 @@
+import Adaptors
+import CFuzzer
+import Glibc
+import Media
+import Platform
+
+/// Any bytes as a byte stream, in chunks whose size is the first byte: the NAL units that come out are those that go in, and
+/// memory is bounded.
+@main enum FuzzAnnexB {
+  static func main() {
+    var count = CommandLine.argc
+    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
+    exit(
+      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
+        FuzzAnnexB.take(UnsafeRawBufferPointer(start: data, count: size))
+        return 0
+      })
+  }
+
+  static func take(_ input: UnsafeRawBufferPointer) {
+    guard let first = input.first else { return }
+    let stream = UnsafeRawBufferPointer(rebasing: input.dropFirst())
+    var expected: [[UInt8]] = []
+    AnnexB.forEachNALUnit(in: stream) { expected.append(Array($0.bytes)) }
+    var found: [[UInt8]] = []
+    var reader = AnnexBReader(limits: .init(unitBytes: 4096))
+    func note(_ unit: EncodedPicture) {
+      precondition(unit.annexB.count <= 4096 + 128)
+      unit.annexB.withUnsafeBytes { bytes in AnnexB.forEachNALUnit(in: bytes) { found.append(Array($0.bytes)) } }
+    }
+    var rest = stream[...]
+    while !rest.isEmpty {
+      let part = rest.prefix(Int(first) + 1)
+      reader.append(UnsafeRawBufferPointer(rebasing: part), timestamp: .zero) { note($0) }
+      rest = rest.dropFirst(part.count)
+    }
+    reader.finish { note($0) }
+    precondition(reader.memoryBytes < 65_536)
+    precondition(reader.counts.nalUnitsRefused > 0 || found == expected, "NAL units came out otherwise")
+  }
+}
