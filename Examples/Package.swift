@@ -50,5 +50,14 @@ let package = Package(
         .product(name: "NightjarEncoding", package: "nightjar"),
       ],
       path: "Sources/ListHardware"),
+    .executableTarget(
+      name: "transcode",
+      dependencies: [
+        .product(name: "NightjarMedia", package: "nightjar"),
+        .product(name: "NightjarEncoding", package: "nightjar"),
+        .product(name: "NightjarDecoding", package: "nightjar"),
+        .product(name: "NightjarReceiver", package: "nightjar"),
+      ],
+      path: "Sources/Transcode"),
   ]
 )
