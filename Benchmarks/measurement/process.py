@@ -20,6 +20,11 @@ def begin(command, log, **more):
                             **more)
 
 
+def begin_into(command, log, output):
+    """Starts it as `begin` does, with its standard output in the descriptor `output`."""
+    return subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=log)
+
+
 def end(process):
     """Waits for it: exit status, CPU seconds and peak bytes of it and the children it has waited for."""
     _, status, usage = os.wait4(process.pid, 0)
