@@ -155,7 +155,7 @@ rig: ## Builds the kernel with V4L2 test cameras, once a machine.
 
 rig-test: build rig ## Boots that kernel and streams from its cameras (PARTS="cameras services").
 	@scripts/check-swift
-	@scripts/install-packages build test
+	@scripts/install-packages build receiver test
 	@rig/test $(PARTS)
 
 deb-test: deb rig ## Boots that kernel, and installs, upgrades, removes and purges the package there.

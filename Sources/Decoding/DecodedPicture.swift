@@ -12,7 +12,10 @@ public final class DecodedPicture: Sendable {
   /// The surface of the driver; nil where software decoded, or nobody wants it.
   private let surface: DriverSurface?
 
-  init(_ frame: consuming Frame, surface: DriverSurface? = nil) { (self.frame, self.surface) = (frame, surface) }
+  init(_ frame: consuming Frame, surface: DriverSurface? = nil) {
+    self.frame = frame
+    self.surface = surface
+  }
 
   /// Returns the picture as the driver has it, for another device: as DMA-BUFs, without a copy.
   ///

@@ -68,9 +68,10 @@ final class OpusSession: @unchecked Sendable {
   private func call(_ packet: [UInt8], samples: Int, corrects: Bool) throws(SoundDecoderError) -> [Int16] {
     var code: Int32 = 0
     let decoded = [Int16](unsafeUninitializedCapacity: samples * channels) { memory, count in
+      guard let samplesAddress = memory.baseAddress else { return }
       code = packet.withUnsafeBufferPointer { packet in
         opus_decode(
-          handle, packet.isEmpty ? nil : packet.baseAddress, Int32(packet.count), memory.baseAddress, Int32(samples),
+          handle, packet.isEmpty ? nil : packet.baseAddress, Int32(packet.count), samplesAddress, Int32(samples),
           corrects ? 1 : 0)
       }
       count = max(0, Int(code)) * channels

@@ -6,7 +6,9 @@ import Synchronization
 /// description.
 ///
 ///     let receiver = try StreamReceiver(.rtsp(StreamURL("rtsp://192.0.2.7/camera")))
-///     for await picture in receiver.accessUnits(.newest(64)) { … }
+///     let pictures = receiver.accessUnits(.newest(64))
+///     try receiver.start()
+///     for await picture in pictures { … }
 ///
 /// It reorders packets, requests lost ones, marks pictures of which a part is missing, and asks for a key frame after a loss. It
 /// connects again when the stream is lost. A thread of its own does all this; it ends with ``stop()``, and with the receiver.
@@ -14,24 +16,40 @@ import Synchronization
 /// The server counts as hostile: all its messages have limits, it is never followed to another address, and passwords are sent
 /// as Digest only.
 public final class StreamReceiver: Sendable {
-  private let worker: ReceiverWorker
+  private enum Stage { case created, started, stopped }
 
-  /// Creates a receiver, which connects at once.
+  private let worker: ReceiverWorker
+  private let stage = Mutex(Stage.created)
+
+  /// Creates a receiver, which connects with ``start()``: whoever subscribes before misses nothing.
   ///
-  /// - Throws: ``ReceiverError/configuration(_:)``; ``ReceiverError/connection(_:)`` where the system has no thread left.
+  /// - Throws: ``ReceiverError/configuration(_:)``; ``ReceiverError/connection(_:)`` where the system has no descriptor left.
   public init(_ source: Source, configuration: Configuration = Configuration()) throws(ReceiverError) {
     try configuration.check()
     do throws(SystemFailure) {
-      let worker = try ReceiverWorker(source, configuration)
-      self.worker = worker
-      // The thread holds the worker, and ends when it is stopped. Nobody waits for a name server.
-      try NamedThread("nj-receive") { worker.run() }.detach()
+      worker = try ReceiverWorker(source, configuration)
     } catch {
       throw .connection("\(error)")
     }
   }
 
-  deinit { worker.stop.fire() }
+  deinit { stop() }
+
+  /// Connects. Only the first call does anything.
+  ///
+  /// - Throws: ``ReceiverError/connection(_:)`` where the system has no thread left.
+  public func start() throws(ReceiverError) {
+    do throws(SystemFailure) {
+      try stage.withLock { stage throws(SystemFailure) in
+        guard stage == .created else { return }
+        // The thread holds the worker, and ends when it is stopped. Nobody waits for a name server.
+        try NamedThread("nj-receive") { [worker] in worker.run() }.detach()
+        stage = .started
+      }
+    } catch {
+      throw .connection("\(error)")
+    }
+  }
 
   /// Returns a stream of the access units from now on, for one more subscriber. Damaged ones are marked
   /// (``/Adaptors/EncodedPicture/isDamaged``). It ends when the receiver does.
@@ -63,5 +81,12 @@ public final class StreamReceiver: Sendable {
   public func requestKeyFrame() { worker.keyFrameRequest.fire() }
 
   /// Ends the reception: the server and the subscribers are told. Idempotent; it does not wait.
-  public func stop() { worker.stop.fire() }
+  public func stop() {
+    worker.stop.fire()
+    stage.withLock { stage in
+      // Without a thread, nobody else tells the subscribers.
+      if stage == .created { worker.end(.stopped) }
+      stage = .stopped
+    }
+  }
 }

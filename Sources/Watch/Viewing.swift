@@ -14,6 +14,8 @@ final class Viewing: Sendable {
     var alarm: DeadLineAlarm
     var formerPictures = 0
     var formerBytes: UInt64 = 0
+    /// The reasons why access units were not shown, with their numbers.
+    var reasons: [String: Int] = [:]
   }
 
   private let receiver: StreamReceiver
@@ -24,6 +26,8 @@ final class Viewing: Sendable {
 
   /// The time without a picture from which the terminal shows an alarm, where the command line sets none.
   private static let alarm = Duration.seconds(1)
+  /// The number of reasons that are told apart. A hostile stream has as many as it wants.
+  private static let reasonLimit = 8
 
   init(
     _ receiver: StreamReceiver, limits: Verdict.Limits, png: String?, y4m: String?,
@@ -48,7 +52,9 @@ final class Viewing: Sendable {
   var summaries: [String] {
     let figures = receiver.statistics
     let counts = figures.counts
-    var lines = [
+    let reasons = state.withLock { $0.reasons }.sorted { ($0.value, $1.key) > ($1.value, $0.key) }
+    var lines = reasons.map { "not shown  \($0.value): \($0.key)" }
+    lines += [
       "decoder    \(decoder.selection)",
       "network    \(figures.packets) packets, \(counts.packetsLost) lost, \(counts.packetsRecovered) recovered; "
         + "jitter \(decimal(figures.jitter.milliseconds, 1)) ms",
@@ -64,8 +70,9 @@ final class Viewing: Sendable {
   }
 
   private func run(for duration: Duration?) async throws {
-    let events = Task { [receiver] in
-      for await event in receiver.events() { Self.tell(event) }
+    let units = receiver.accessUnits(.newest(256))
+    let events = Task { [events = receiver.events()] in
+      for await event in events { Self.tell(event) }
     }
     let figures = Task { [weak self] in
       while !Task.isCancelled {
@@ -74,8 +81,12 @@ final class Viewing: Sendable {
       }
     }
     let end = duration.map { duration in
-      Task { [receiver] in
+      Task { [weak self, receiver] in
         try? await Task.sleep(for: .nanoseconds(duration.nanoseconds))
+        // The time counts from the first picture on; without one, it is over.
+        if let first = self?.verdict.first {
+          try? await Task.sleep(for: .nanoseconds((first + duration - .now()).nanoseconds))
+        }
         receiver.stop()
       }
     }
@@ -84,22 +95,23 @@ final class Viewing: Sendable {
     }
     defer { for task in [events, figures] + [end, listening].compactMap(\.self) { task.cancel() } }
     defer { state.withLock { $0.verdict.end(at: .now()) } }
-    try await takePictures()
+    try receiver.start()
+    try await takePictures(units)
     let failure = receiver.statistics.lastFailure
     // Stopped by a signal or by --for; everything else is the stream's own end.
     if let failure, failure != .stopped { throw failure }
   }
 
-  private func takePictures() async throws {
+  private func takePictures(_ units: AsyncStream<EncodedPicture>) async throws {
     var last: DecodedPicture?
     var clip: Y4MWriter? = if let y4m { try Y4MWriter(y4m) } else { nil }
-    for await unit in receiver.accessUnits(.newest(256)) {
+    for await unit in units {
       let pictures: [DecodedPicture]
       do throws(DecoderError) {
         if let sets = unit.parameterSets { note(sets) }
         pictures = try decoder.decode(unit)
       } catch {
-        state.withLock { $0.verdict.notShown += 1 }
+        note(error)
         if error.needsKeyFrame { receiver.requestKeyFrame() }
         continue
       }
@@ -115,6 +127,15 @@ final class Viewing: Sendable {
     }
     receiver.stop()
     if let png, let last { try write(PNG.bytes(last.frame.planes, last.color), to: png) }
+  }
+
+  private func note(_ error: DecoderError) {
+    let reason = "\(error)"
+    state.withLock { state in
+      state.verdict.notShown += 1
+      guard state.reasons[reason] != nil || state.reasons.count < Self.reasonLimit else { return }
+      state.reasons[reason, default: 0] += 1
+    }
   }
 
   private func note(_ sets: ParameterSets) {

@@ -2,6 +2,7 @@ public import ArgumentParser
 import Decoding
 import Glibc
 import Platform
+import RTP
 import Receiving
 
 /// The program `nightjar-watch`: receives a stream as a viewer does, and says how it is.
@@ -51,7 +52,10 @@ struct WatchCommand: AsyncParsableCommand {
       "Trust the server's certificate by its SHA-256 fingerprint, and no other.", valueName: "hex"))
   var fingerprint: Fingerprint?
 
-  @Option(name: .customLong("for"), help: ArgumentHelp("End after this time, as in 60s or 5m.", valueName: "time"))
+  @Option(
+    name: .customLong("for"),
+    help: ArgumentHelp(
+      "End so long after the first picture, as in 60s or 5m, or after so long without one.", valueName: "time"))
   var duration: TimeLength?
 
   @Option(
@@ -101,6 +105,8 @@ struct WatchCommand: AsyncParsableCommand {
       configuration.reconnects = !once
       configuration.receivesSound = !noSound
       configuration.interface = interface
+      // A picture of 4K with 200 Mbit/s has half of it at most; pictures that wait take as many times the memory.
+      configuration.limits = .init(nalBytes: 2 << 20, unitBytes: 2 << 20)
       let receiver = try StreamReceiver(try source(), configuration: configuration)
       Signals.call { receiver.stop() }
       let player = play ? try await Player(title: title, playsSound: !noSound) { receiver.stop() } : nil

@@ -160,6 +160,17 @@ import Testing
     #expect("\(error.map { "\($0)" } ?? "")".hasPrefix("/nowhere/renderD128 has no VA-API driver that opens: "))
     #expect(error?.kind == .unavailable)
   }
+
+  @Test func `a picture of software has no DMA-BUF, and says why`() throws {
+    let clip = try ClipStream(size: Self.size, frames: 2, ["-tune", "zerolatency"])
+    for keepsSurfaces in [false, true] {
+      let decoder = try VideoDecoder(configuration: .init(acceleration: .software, keepsSurfaces: keepsSurfaces))
+      let pictures = try accessUnits(of: clip.stream).flatMap { try decoder.decode($0) }
+      let picture = try #require(pictures.first)
+      let error = #expect(throws: DecoderError.self) { _ = try picture.exportedSurface() }
+      #expect(error?.description.contains("it was decoded in software") == true && error?.needsKeyFrame == false)
+    }
+  }
 }
 
 /// The access units of a stream, each a millisecond after the one before.
@@ -184,15 +195,4 @@ func failure<Result>(_ call: () throws -> Result) -> DecoderError? {
     Issue.record("\(error)")
   }
   return nil
-
-  @Test func `a picture of software has no DMA-BUF, and says why`() throws {
-    let clip = try ClipStream(size: Self.size, frames: 2, ["-tune", "zerolatency"])
-    for keepsSurfaces in [false, true] {
-      let decoder = try VideoDecoder(configuration: .init(acceleration: .software, keepsSurfaces: keepsSurfaces))
-      let pictures = try accessUnits(of: clip.stream).flatMap { try decoder.decode($0) }
-      let picture = try #require(pictures.first)
-      let error = #expect(throws: DecoderError.self) { _ = try picture.exportedSurface() }
-      #expect(error?.description.contains("it was decoded in software") == true && error?.needsKeyFrame == false)
-    }
-  }
 }

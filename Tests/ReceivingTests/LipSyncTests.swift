@@ -69,6 +69,7 @@ import Testing
     }
     defer { end.cancel() }
     let (units, packets) = (receiver.accessUnits(.newest(512)), receiver.soundPackets(.newest(512)))
+    try receiver.start()
     async let flashes = Self.flashes(units, count: 6)
     async let beeps = Self.beeps(packets, count: 6)
     let (seen, heard) = (try await flashes, try await beeps)

@@ -1,5 +1,7 @@
 import Foundation
 import Media
+import Platform
+import RTP
 import RTSP
 import SRTP
 import TestSupport

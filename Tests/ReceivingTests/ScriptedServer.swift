@@ -18,6 +18,7 @@ final class ScriptedServer: @unchecked Sendable {
 
   private struct State {
     var connections: [Int32] = []
+    var accepted = 0
     var requests: [String] = []
   }
 
@@ -32,13 +33,22 @@ final class ScriptedServer: @unchecked Sendable {
       throw SystemFailure("listen at port \(port)")
     }
     let thread = Thread { [listening, weak self] in
+      defer { close(listening) }
       while case let made = accept(listening, nil, nil), made >= 0 {
         guard let self else { return }
         let number = state.withLock { state in
           state.connections.append(made)
-          return state.connections.count
+          state.accepted += 1
+          return state.accepted
         }
-        let talk = Thread { [weak self] in Self.serve(made, number) { self } }
+        let talk = Thread { [weak self] in
+          Self.serve(made, number) { self }
+          guard let self else {
+            close(made)
+            return
+          }
+          ended(made)
+        }
         talk.start()
       }
     }
@@ -48,11 +58,18 @@ final class ScriptedServer: @unchecked Sendable {
   /// Closes everything.
   func end() {
     shutdown(listening, Int32(SHUT_RDWR))
-    for made in state.withLock({ $0.connections }) { shutdown(made, Int32(SHUT_RDWR)) }
+    // Under the lock: a descriptor that its thread has closed may be another file's by now.
+    state.withLock { state in for made in state.connections { shutdown(made, Int32(SHUT_RDWR)) } }
+  }
+
+  private func ended(_ descriptor: Int32) {
+    state.withLock { state in
+      state.connections.removeAll { $0 == descriptor }
+      close(descriptor)
+    }
   }
 
   private static func serve(_ descriptor: Int32, _ number: Int, _ server: () -> ScriptedServer?) {
-    defer { close(descriptor) }
     var pending = ""
     var memory = [UInt8](repeating: 0, count: 65_536)
     while case let count = recv(descriptor, &memory, memory.count, 0), count > 0 {

@@ -128,7 +128,9 @@ import Testing
     configuration.silenceTimeout = .seconds(1)
     func reason(_ description: String) async throws -> ReceiverError? {
       let receiver = try StreamReceiver(.sessionDescription(description), configuration: configuration)
-      for await _ in receiver.accessUnits() { Issue.record("a picture of a stream with another key") }
+      let units = receiver.accessUnits()
+      try receiver.start()
+      for await _ in units { Issue.record("a picture of a stream with another key") }
       return receiver.statistics.lastFailure
     }
     let inline = try #require(description.components(separatedBy: "inline:").dropFirst().first?.prefix(40))

@@ -2,6 +2,7 @@ import Adaptors
 import Decoding
 import Foundation
 import Platform
+import RTP
 import TestSupport
 import Testing
 

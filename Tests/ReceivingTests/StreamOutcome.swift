@@ -44,7 +44,9 @@ struct StreamOutcome {
     }
     let decoder = try VideoDecoder(configuration: .init(acceleration: .software))
     var outcome = StreamOutcome()
-    for await unit in receiver.accessUnits(.newest(512)) {
+    let units = receiver.accessUnits(.newest(512))
+    try receiver.start()
+    for await unit in units {
       do throws(DecoderError) {
         outcome.pictures += try decoder.decode(unit).count
       } catch {

@@ -26,6 +26,21 @@ import Testing
     return (program, "rtsp://127.0.0.1:\(port)/camera")
   }
 
+  /// The pictures of a file of YUV4MPEG2 with 320x192 pixels, as far as they are whole.
+  private static func pictures(_ path: String) throws -> [Data] {
+    let file = try Data(contentsOf: URL(fileURLWithPath: path))
+    let (head, size) = (Data("FRAME\n".utf8), 320 * 192 * 3 / 2)
+    guard var position = file.firstIndex(of: 0x0a) else { return [] }
+    position += 1
+    var pictures: [Data] = []
+    while position + head.count + size <= file.count, file[position..<(position + head.count)] == head {
+      position += head.count
+      pictures.append(file.subdata(in: position..<(position + size)))
+      position += size
+    }
+    return pictures
+  }
+
   @Test func `exit codes tell whether the stream is as expected`() throws {
     let directory = try TemporaryDirectory()
     let (program, url) = try Self.camera(in: directory)
@@ -96,13 +111,13 @@ import Testing
 
   @Test func `with every twentieth datagram lost, what is shown is whole`() throws {
     let directory = try TemporaryDirectory()
-    let port = try UDPPort.free()
+    let (port, server) = (try UDPPort.free(), try TCPPort.free())
     let relay = try LossyRelay(to: port, loss: 0.05, seed: 25)
     let sdp = directory.path("stream.sdp")
     let program = try Subprocess(
       [
         nightjarPath, "stream", "--source", "test", "--size", "320x192", "--fps", "25", "--control", "none", "--to",
-        "rtp://127.0.0.1:\(relay.port)?rtcp=mux&audio=none", "--sdp", sdp,
+        "rtp://127.0.0.1:\(relay.port)?rtcp=mux&audio=none", "--sdp", sdp, "--rtsp", "127.0.0.1:\(server)",
       ], in: directory)
     defer { program.send(SIGTERM) }
     #expect(eventually { (try? String(contentsOfFile: sdp, encoding: .utf8))?.contains("m=video") == true })
@@ -110,8 +125,19 @@ import Testing
     // With feedback, by which the receiver asks for what is lost.
     try text.replacingOccurrences(of: "m=video \(relay.port) RTP/AVP ", with: "m=video \(port) RTP/AVPF ")
       .write(toFile: sdp, atomically: true, encoding: .utf8)
-    let result = try Self.watch([sdp, "--for", "8s", "--expect-fps", "5"], in: directory)
+    // A viewer by TCP, who loses nothing, has the same coded pictures before, meanwhile and after.
+    let (whole, shown) = (directory.path("whole.y4m"), directory.path("shown.y4m"))
+    let witness = try Subprocess(
+      [Self.path, "rtsp://127.0.0.1:\(server)/camera", "--transport", "tcp", "--no-sound", "--y4m", whole],
+      in: directory)
+    defer { witness.send(SIGKILL) }
+    #expect(eventually { (try? Self.pictures(whole).count) ?? 0 > 0 }, "\(witness.errorSoFar)")
+    let result = try Self.watch([sdp, "--for", "8s", "--expect-fps", "5", "--y4m", shown], in: directory)
     #expect(result.status == 0, "\(result.error) \(program.errorSoFar)")
+    witness.send(SIGTERM)
+    #expect(try witness.wait().status == 0)
+    let (possible, seen) = (Set(try Self.pictures(whole)), try Self.pictures(shown))
+    #expect(seen.count > 40 && seen.allSatisfy(possible.contains), "\(seen.count) of \(possible.count)")
     #expect(relay.counts.lost > 5)
     let recovered = result.error.components(separatedBy: " recovered").first?.split(separator: " ").last.flatMap {
       Int($0)

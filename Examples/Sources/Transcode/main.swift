@@ -44,10 +44,13 @@ do {
 
   if words[1].contains("://") {
     let receiver = try StreamReceiver(.rtsp(StreamURL(words[1])))
-    for await unit in receiver.accessUnits(.newest(64)) where count < limit {
+    let units = receiver.accessUnits(.newest(64))
+    try receiver.start()
+    for await unit in units where count < limit {
       do { try take(unit) } catch is DecoderError { receiver.requestKeyFrame() }
       if count >= limit { receiver.stop() }
     }
+    if let failure = receiver.statistics.lastFailure, failure != .stopped { throw failure }
   } else {
     // snippet.read
     var reader = AnnexBReader()

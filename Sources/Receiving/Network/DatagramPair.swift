@@ -9,10 +9,12 @@ final class DatagramPair {
   let ports: PortPair
   private let media: FileDescriptor
   private let control: FileDescriptor
-  /// The only host whose datagrams count; nil takes those of any host, until the first has come.
+  /// The only host whose datagrams count; nil takes those of any host, until the receiver has confirmed a source.
   private var host: IPAddress?
   /// The address for reports; nil until it is known.
   private var reportAddress: PeerAddress?
+  /// `true` if the sender has told its port for reports, or a group has one.
+  private var hasReportPort = false
   /// `true` if RTCP shares RTP's port.
   private let isMultiplexed: Bool
 
@@ -71,6 +73,7 @@ final class DatagramPair {
     }
     reportAddress = PeerAddress(
       membership.group, port: isMultiplexed ? ports.rtp : ports.rtcp, interface: membership.interface)
+    hasReportPort = true
   }
 
   private static func open(
@@ -97,11 +100,15 @@ final class DatagramPair {
   var descriptors: (media: CInt, control: CInt) { (media.number, control.number) }
 
   /// Sets the server's port for reports.
-  func setReportPort(_ port: UInt16, of address: PeerAddress) { reportAddress = address.with(port: port) }
+  func setReportPort(_ port: UInt16, of address: PeerAddress) {
+    (reportAddress, hasReportPort) = (address.with(port: port), true)
+  }
 
-  /// Passes the datagrams that have come to `body`: `isControl` is `true` for those at the port of RTCP.
-  func receive(into memory: UnsafeMutableRawBufferPointer, _ body: (UnsafeRawBufferPointer, _ isControl: Bool) -> Void)
-  {
+  /// Passes the datagrams that have come to `body`: `isControl` is `true` for those at the port of RTCP. `body` returns `true` for one
+  /// that is a part of the stream: then its sender owns the port, and one that sends anything else does not.
+  func receive(
+    into memory: UnsafeMutableRawBufferPointer, _ body: (UnsafeRawBufferPointer, _ isControl: Bool) -> Bool
+  ) {
     for isControl in [false, true] {
       let number = isControl ? control.number : media.number
       for _ in 0..<Self.batch {
@@ -114,20 +121,17 @@ final class DatagramPair {
         }
         guard count >= 0 else { break }
         let sender = withUnsafeBytes(of: storage) { PeerAddress(Self.pointer($0), count: Int(length)) }
-        guard count > 0, let sender, isFromHost(sender, isControl) else { continue }
-        body(UnsafeRawBufferPointer(rebasing: memory[..<count]), isControl)
+        guard count > 0, let sender, host == nil || sender.address == host else { continue }
+        if body(UnsafeRawBufferPointer(rebasing: memory[..<count]), isControl), !isControl { follow(sender) }
       }
     }
   }
 
-  private func isFromHost(_ sender: PeerAddress, _ isControl: Bool) -> Bool {
-    if host == nil { host = sender.address }
-    guard sender.address == host else { return false }
-    // Without a better knowledge, reports go beside the port that the packets come from.
-    if reportAddress == nil, !isControl, sender.port < .max {
-      reportAddress = isMultiplexed ? sender : sender.with(port: sender.port + 1)
-    }
-    return true
+  private func follow(_ sender: PeerAddress) {
+    host = sender.address
+    // Without a better knowledge, reports go beside the port that the packets come from, also after the sender began anew.
+    guard !hasReportPort, sender.port < .max else { return }
+    reportAddress = isMultiplexed ? sender : sender.with(port: sender.port + 1)
   }
 
   /// Sends a report or a request; does nothing while the sender is not known.

@@ -64,19 +64,26 @@ struct PeerAddress: Hashable, Sendable {
     }
   }
 
-  /// Returns the addresses of `host`, in the resolver's order. Blocks until `deadline` at most; a name server that hangs is left
-  /// to another thread.
+  /// Returns the addresses of `host`, in the resolver's order. Blocks until `deadline` at most, or until `stop` fires; a name server
+  /// that hangs is left to another thread.
   ///
-  /// - Throws: ``ReceiverError/host(_:)``, ``ReceiverError/time(_:)``.
-  static func all(of host: String, port: UInt16, by deadline: Instant) throws(ReceiverError) -> [PeerAddress] {
+  /// - Throws: ``ReceiverError/host(_:)``, ``ReceiverError/time(_:)``, ``ReceiverError/stopped``.
+  static func all(
+    of host: String, port: UInt16, by deadline: Instant, stop: borrowing Interrupt
+  ) throws(ReceiverError) -> [PeerAddress] {
     let call: BlockingCall<[PeerAddress], ReceiverError>
     do throws(SystemFailure) {
       call = try BlockingCall("nj-resolve") { () throws(ReceiverError) in try look(up: host, port: port) }
     } catch {
       throw .connection("\(error)")
     }
-    guard let result = call.result(by: deadline) else { throw .time("the name server does not answer for \(host)") }
-    return try result.get()
+    while !stop.hasFired() {
+      let now = Instant.now()
+      // An end that is wanted is looked for between short waits.
+      if let result = call.result(by: min(deadline, now + .milliseconds(100))) { return try result.get() }
+      guard now < deadline else { throw .time("the name server does not answer for \(host)") }
+    }
+    throw .stopped
   }
 
   private static func look(up host: String, port: UInt16) throws(ReceiverError) -> [PeerAddress] {

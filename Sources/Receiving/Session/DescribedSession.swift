@@ -3,6 +3,7 @@ import Platform
 import RTP
 import RTSP
 import SRTP
+import Synchronization
 
 /// A session of plain RTP or SRTP: two ports a track, of this host or of a group, and no server to ask.
 struct DescribedSession {

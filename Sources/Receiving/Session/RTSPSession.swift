@@ -84,7 +84,7 @@ final class RTSPSession {
         throw .encryption("\(error)")
       }
     }
-    let addresses = try PeerAddress.all(of: url.host, port: url.port, by: .now() + timeout)
+    let addresses = try PeerAddress.all(of: url.host, port: url.port, by: .now() + timeout, stop: worker.stop)
     var failure = ReceiverError.host("\(url.host) has no address")
     let deadline = Instant.now() + timeout
     for (index, address) in addresses.enumerated() {

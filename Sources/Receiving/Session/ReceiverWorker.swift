@@ -1,5 +1,6 @@
 import Adaptors
 import Platform
+import RTP
 import Synchronization
 
 /// The work of a receiver's thread: sessions one after the other, with a pause after each that is lost.
@@ -21,20 +22,34 @@ final class ReceiverWorker: Sendable {
     keyFrameRequest = try Interrupt()
   }
 
+  /// The time for which an automatic choice stays with TCP after UDP has failed: long beside the silence that UDP costs where it is
+  /// kept away, and short beside the life of a firewall's fault.
+  private static let avoidance = Duration.seconds(600)
+
   /// Receives until the receiver is stopped, or until no other attempt could succeed.
   func run() {
     var backOff = RetryBackOff()
-    var transport = configuration.transport
+    var choice = configuration.transport
     // Within TLS by itself: UDP needs a server that encrypts packets.
-    if transport == .automatic, case .rtsp(let url) = source, url.isEncrypted { transport = .tcp }
+    if choice == .automatic, case .rtsp(let url) = source, url.isEncrypted { choice = .tcp }
+    /// The time until which TCP takes the place of a UDP that has failed.
+    var avoidsUDP = Instant.zero
     while true {
       let begun = Instant.now()
-      published.withLock { $0.attempts &+= 1 }
+      let transport = choice == .automatic && begun < avoidsUDP ? .tcp : choice
+      let packets = published.withLock { figures in
+        figures.attempts &+= 1
+        return figures.packets
+      }
       let failure = attempt(by: transport)
-      published.withLock { ($0.isPlaying, $0.lastFailure) = (false, failure) }
+      let hadPackets = published.withLock { figures in
+        (figures.isPlaying, figures.lastFailure) = (false, failure)
+        return figures.packets != packets
+      }
       if stop.hasFired() { return end(.stopped) }
-      if transport == .automatic, Self.isOfUDP(failure) {
-        transport = .tcp
+      // A stream that came by UDP and went comes by UDP again.
+      if transport == .automatic, !hadPackets, Self.isOfUDP(failure) {
+        avoidsUDP = .now() + Self.avoidance
         continue
       }
       guard configuration.reconnects, failure.isTemporary else { return end(failure) }
@@ -67,7 +82,8 @@ final class ReceiverWorker: Sendable {
     }
   }
 
-  private func end(_ failure: ReceiverError) {
+  /// Tells the subscribers the end.
+  func end(_ failure: ReceiverError) {
     published.withLock { $0.lastFailure = failure }
     events.send(.ended(failure))
     events.finish()

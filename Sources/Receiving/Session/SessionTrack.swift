@@ -18,7 +18,13 @@ final class SessionTrack {
   /// Takes the datagrams that have come.
   func receiveDatagrams(into memory: UnsafeMutableRawBufferPointer) {
     sockets?.receive(into: memory) { bytes, isControl in
-      if isControl { reception.receiveControl(bytes, at: .now()) } else { reception.receive(bytes, at: .now()) }
+      guard !isControl else {
+        reception.receiveControl(bytes, at: .now())
+        return false
+      }
+      let former = reception.lastPacket
+      reception.receive(bytes, at: .now())
+      return reception.lastPacket != former
     }
   }
 
