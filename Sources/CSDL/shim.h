@@ -9,6 +9,7 @@
 static const Uint32 nightjar_sdl_video = SDL_INIT_VIDEO;
 static const Uint32 nightjar_sdl_audio = SDL_INIT_AUDIO;
 static const int nightjar_sdl_anywhere = SDL_WINDOWPOS_UNDEFINED;
+static const int nightjar_sdl_centred = SDL_WINDOWPOS_CENTERED;
 static const Uint32 nightjar_sdl_resizable = SDL_WINDOW_RESIZABLE | SDL_WINDOW_ALLOW_HIGHDPI;
 static const Uint32 nightjar_sdl_nv12 = SDL_PIXELFORMAT_NV12;
 static const int nightjar_sdl_streaming = SDL_TEXTUREACCESS_STREAMING;

@@ -127,7 +127,10 @@ private final class Surface {
       if let texture { SDL_DestroyTexture(texture) }
       texture = SDL_CreateTexture(
         renderer, nightjar_sdl_nv12, nightjar_sdl_streaming, CInt(planes.size.width), CInt(planes.size.height))
-      if size != planes.size { SDL_SetWindowSize(window, CInt(planes.size.width), CInt(planes.size.height)) }
+      if size != planes.size {
+        SDL_SetWindowSize(window, CInt(planes.size.width), CInt(planes.size.height))
+        SDL_SetWindowPosition(window, nightjar_sdl_centred, nightjar_sdl_centred)
+      }
       size = planes.size
       // The picture keeps its shape in any window.
       SDL_RenderSetLogicalSize(renderer, CInt(planes.size.width), CInt(planes.size.height))

@@ -208,8 +208,8 @@ final class RTSPSession {
         }
       sockets = try DatagramPair(
         joining: GroupMembership(
-          group.address, sender: group.sender ?? connection.address.address, interface: interface,
-          timeToLive: group.timeToLive),
+          // A server with several addresses sends to the group from another one than it answers from.
+          group.address, sender: group.sender, interface: interface, timeToLive: group.timeToLive),
         ports: group.ports)
     } else if !pairs.isEmpty {
       sockets = pairs.removeFirst()
