@@ -161,7 +161,8 @@ import Testing
     let sender = try Subprocess(
       [
         "ffmpeg", "-v", "error", "-nostdin", "-re", "-f", "lavfi", "-i", "testsrc=size=320x192:rate=25", "-c:v",
-        "libx264", "-pix_fmt", "yuv420p", "-preset", "ultrafast", "-tune", "zerolatency", "-g", "25", "-payload_type", "96", "-f", "rtp",
+        "libx264", "-pix_fmt", "yuv420p", "-preset", "ultrafast", "-tune", "zerolatency", "-g", "25", "-payload_type",
+        "96", "-f", "rtp",
         "-srtp_out_suite", suite, "-srtp_out_params", key, "srtp://127.0.0.1:\(port)",
       ], in: directory)
     defer { sender.send(SIGKILL) }

@@ -109,7 +109,8 @@ struct WatchGroupTests {
     let sender = try Sender(
       [
         "ffmpeg", "-v", "error", "-nostdin", "-re", "-f", "lavfi", "-i", "testsrc=size=320x192:rate=25", "-c:v",
-        "libx264", "-pix_fmt", "yuv420p", "-preset", "ultrafast", "-tune", "zerolatency", "-g", "25", "-f", "rtp", "-sdp_file", sdp,
+        "libx264", "-pix_fmt", "yuv420p", "-preset", "ultrafast", "-tune", "zerolatency", "-g", "25", "-f", "rtp",
+        "-sdp_file", sdp,
         "rtp://239.1.2.4:5004?ttl=1&localaddr=127.0.0.1",
       ], in: directory
     ) { _ in (try? String(contentsOfFile: sdp, encoding: .utf8))?.contains("m=video") == true }

@@ -5,8 +5,8 @@ import Synchronization
 
 /// The work of a receiver's thread: sessions one after the other, with a pause after each that is lost.
 final class ReceiverWorker: Sendable {
-  let pictures = Broadcast<EncodedPicture>()
-  let sounds = Broadcast<EncodedSound>()
+  let pictures = Broadcast<EncodedPicture>(byteLimit: 32 << 20) { $0.annexB.count }
+  let sounds = Broadcast<EncodedSound>(byteLimit: 4 << 20) { $0.bytes.count }
   let events = Broadcast<StreamReceiver.Event>()
   let published = Mutex(StreamReceiver.Statistics())
   /// Fires when the receiver must end.
