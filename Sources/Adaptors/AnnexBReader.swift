@@ -72,11 +72,13 @@ public struct AnnexBReader: Sendable {
   private var slice: SliceSyntax?
   private var units = 0
   private var (hasSlices, hasDelimiter, hasEnded, isDamaged, isKeyFrame) = (false, false, false, false, false)
-  /// The time of the chunk with the access unit's first byte, and of the present chunk.
-  private var (timestamp, chunkTime) = (Instant.zero, Instant.zero)
+  /// The times of three chunks: with the access unit's first byte, with that of the present NAL unit, and the present one.
+  private var (timestamp, unitTime, chunkTime) = (Instant.zero, Instant.zero, Instant.zero)
 
   /// The bytes of a slice that surely hold its header up to the picture order count, with emulation prevention.
   private static let headerBytes = 64
+  /// The memory that the reader keeps for the next access unit, however small the last one was.
+  private static let keptBytes = 256 << 10
 
   /// Creates a reader at the start of a stream.
   public init(limits: Limits = Limits()) { self.limits = limits }
@@ -198,7 +200,8 @@ public struct AnnexBReader: Sendable {
   // MARK: NAL units
 
   private mutating func beginNALUnit() {
-    if bytes.isEmpty { timestamp = chunkTime }
+    unitTime = chunkTime
+    if bytes.isEmpty { timestamp = unitTime }
     start = bytes.count
     place = .unknown
     bytes += AnnexB.startCode
@@ -280,22 +283,25 @@ public struct AnnexBReader: Sendable {
     let next = Array(bytes[start...])
     bytes.removeLast(bytes.count - start)
     endAccessUnit(deliver)
-    (start, timestamp) = (0, chunkTime)
+    (start, timestamp) = (0, unitTime)
     bytes += next
   }
 
   private mutating func endAccessUnit(_ deliver: (EncodedPicture) -> Void) {
     defer {
-      bytes.removeAll(keepingCapacity: true)
+      // One large picture does not keep its memory for ever.
+      bytes.removeAll(keepingCapacity: bytes.capacity <= max(Self.keptBytes, 4 * bytes.count))
       (slice, units, start) = (nil, 0, 0)
       (hasSlices, hasDelimiter, hasEnded, isDamaged, isKeyFrame) = (false, false, false, false, false)
     }
     guard !bytes.isEmpty || isDamaged else { return }
     counts.accessUnits &+= 1
     if isDamaged { counts.accessUnitsDamaged &+= 1 }
+    // A copy of its own: it is no larger than it must be, and the reader's memory stays the reader's.
+    let copy = bytes.withUnsafeBytes { [UInt8]($0) }
     deliver(
       EncodedPicture(
-        annexB: bytes, timestamp: timestamp, captured: .now(), isKeyFrame: isKeyFrame, isDamaged: isDamaged))
+        annexB: copy, timestamp: timestamp, captured: .now(), isKeyFrame: isKeyFrame, isDamaged: isDamaged))
   }
 }
 

@@ -54,6 +54,40 @@ import Testing
     #expect(units.map(\.timestamp.nanoseconds) == [0, 2, 4, 6, 8])
   }
 
+  @Test func `a chunk may end anywhere in a slice header without changing the picture's time`() throws {
+    let clip = try ClipStream(size: Self.size, frames: 3, ["-tune", "zerolatency"])
+    let packets = try clip.packets()
+    for split in 1..<80 {
+      var reader = AnnexBReader()
+      var units = reader.append(packets[0].flatMap { AnnexB.startCode + $0 }, timestamp: Instant(nanoseconds: 1))
+      let bytes = packets[1].flatMap { AnnexB.startCode + $0 }
+      let rest = packets[2].flatMap { AnnexB.startCode + $0 }
+      // The start code's last byte decides that there is another picture.
+      units += reader.append(bytes.prefix(split), timestamp: Instant(nanoseconds: 2))
+      units += reader.append(bytes.dropFirst(split) + rest, timestamp: Instant(nanoseconds: 3))
+      if let last = reader.finish() { units.append(last) }
+      #expect(units.map(\.timestamp.nanoseconds) == [1, split < 4 ? 3 : 2, 3], "split at \(split)")
+      #expect(units.map { nalUnits($0.annexB) } == packets)
+    }
+  }
+
+  @Test func `a large picture makes no later one large, and its memory is given back`() throws {
+    let clip = try ClipStream(size: Self.size, frames: 4, ["-tune", "zerolatency"])
+    let packets = try clip.packets()
+    let large = packets[0] + [[6, 5] + [UInt8](repeating: 0x55, count: 4 << 20)]
+    var reader = AnnexBReader()
+    var units: [EncodedPicture] = []
+    for packet in [large] + packets[1...] {
+      units += reader.append(packet.flatMap { AnnexB.startCode + $0 })
+      if let unit = reader.finish() { units.append(unit) }
+    }
+    #expect(units.count == 5 && units[1].annexB.count > 4 << 20)
+    for unit in units where unit.annexB.count < 1 << 20 { #expect(unit.annexB.capacity < 2 * unit.annexB.count + 64) }
+    #expect(reader.memoryBytes < 1 << 20)
+    // The picture that was delivered is not written over.
+    #expect((units.flatMap { nalUnits($0.annexB) } == large + packets[1...].flatMap(\.self)) as Bool)
+  }
+
   @Test func `delimiters, SEI and ends of sequence and stream stay where they were`() throws {
     let clip = try ClipStream(size: Self.size, frames: 4, ["-x264-params", "aud=1:keyint=2:slices=2"])
     var stream: [UInt8] = []
