@@ -11,25 +11,35 @@ public struct EncodedPicture: Hashable, Sendable {
   public let captured: Instant
   /// `true` if the access unit has a slice of an IDR picture, at which a decoder can start.
   public let isKeyFrame: Bool
-  /// `true` if a part of the access unit may be missing.
+  /// `true` if a part of the access unit may be missing, or a picture to which it refers.
   public let isDamaged: Bool
+  /// The picture's number in its source's sequence; nil where the source does not count. A number that does not follow the
+  /// former picture's tells of a discontinuity: pictures between were lost, such as to a slow subscriber, or the source has
+  /// begun anew. A decoder then waits for the next picture at which it can start.
+  public let number: UInt64?
 
   /// Creates a picture of a byte stream with one access unit. `isKeyFrame` follows from its NAL units.
-  public init(annexB: [UInt8], timestamp: Instant, captured: Instant = .now(), isDamaged: Bool = false) {
+  public init(
+    annexB: [UInt8], timestamp: Instant, captured: Instant = .now(), isDamaged: Bool = false, number: UInt64? = nil
+  ) {
     var hasIDRSlice = false
     annexB.withUnsafeBytes { bytes in
       AnnexB.forEachNALUnit(in: bytes) { if $0.type == .idrSlice { hasIDRSlice = true } }
     }
     self.init(
-      annexB: annexB, timestamp: timestamp, captured: captured, isKeyFrame: hasIDRSlice, isDamaged: isDamaged)
+      annexB: annexB, timestamp: timestamp, captured: captured, isKeyFrame: hasIDRSlice, isDamaged: isDamaged,
+      number: number)
   }
 
-  init(annexB: [UInt8], timestamp: Instant, captured: Instant, isKeyFrame: Bool, isDamaged: Bool) {
+  init(
+    annexB: [UInt8], timestamp: Instant, captured: Instant, isKeyFrame: Bool, isDamaged: Bool, number: UInt64? = nil
+  ) {
     self.annexB = annexB
     self.timestamp = timestamp
     self.captured = captured
     self.isKeyFrame = isKeyFrame
     self.isDamaged = isDamaged
+    self.number = number
   }
 
   /// Copies an access unit that an encoder lends. A part of a picture (``/Media/AccessUnit/isWhole``) becomes a picture
@@ -50,10 +60,10 @@ public struct EncodedPicture: Hashable, Sendable {
   /// - Throws: ``/Media/NALUnitFormatError`` for lengths that do not fit the bytes.
   public init(
     avcc bytes: UnsafeRawBufferPointer, lengthSize: Int = AVCC.lengthSize, limit: Int = AVCC.accessUnitLimit,
-    timestamp: Instant, captured: Instant = .now()
+    timestamp: Instant, captured: Instant = .now(), number: UInt64? = nil
   ) throws(NALUnitFormatError) {
     let stream = try AnnexB.bytes(fromAVCC: bytes, lengthSize: lengthSize, limit: limit)
-    self.init(annexB: stream, timestamp: timestamp, captured: captured)
+    self.init(annexB: stream, timestamp: timestamp, captured: captured, number: number)
   }
 
   /// The access unit with length-prefixed NAL units, each length of four bytes.
@@ -63,6 +73,17 @@ public struct EncodedPicture: Hashable, Sendable {
     get throws(NALUnitFormatError) {
       try annexB.span.bytes.withUnsafeBytes { bytes throws(NALUnitFormatError) in try AVCC.bytes(fromAnnexB: bytes) }
     }
+  }
+
+  /// `true` if a decoder can start here: at a key frame, or at a recovery point (ITU-T H.264 clause D.2.8). After a recovery
+  /// point, the pictures up to the one that it names are not shown.
+  public var isEntry: Bool {
+    guard !isKeyFrame else { return true }
+    var hasRecoveryPoint = false
+    annexB.withUnsafeBytes { bytes in
+      AnnexB.forEachNALUnit(in: bytes) { if RecoveryPoint($0) != nil { hasRecoveryPoint = true } }
+    }
+    return hasRecoveryPoint
   }
 
   /// The first SPS and PPS of the access unit; nil where one is missing.

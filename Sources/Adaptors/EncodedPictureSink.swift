@@ -11,9 +11,15 @@ import Synchronization
 /// unit, as a byte stream with start codes. Copying a picture allocates memory: the program `nightjar` uses a queue of its
 /// own instead.
 public final class EncodedPictureSink: AccessUnitSink, Sendable {
+  private struct State {
+    /// The parts so far of a picture that is not whole yet.
+    var parts: EncodedPicture?
+    /// The number of the next picture. Two sinks do not continue each other's sequence.
+    var number = UInt64.random(in: 0 ... .max / 2)
+  }
+
   private let broadcast = Broadcast<EncodedPicture>()
-  /// The parts so far of a picture that is not whole yet.
-  private let parts = Mutex<EncodedPicture?>(nil)
+  private let state = Mutex(State())
 
   /// Creates a sink without subscribers.
   public init() {}
@@ -30,15 +36,22 @@ public final class EncodedPictureSink: AccessUnitSink, Sendable {
 
   /// Copies `unit`, and sends it to the subscribers once it is whole. Without a subscriber it copies nothing.
   public func take(_ unit: borrowing AccessUnit) {
-    guard broadcast.subscriberCount > 0 else { return parts.withLock { $0 = nil } }
-    let part = EncodedPicture(unit)
     let isFirst = unit.isFirstPart
     let isLast = unit.isLastPart
-    let whole = parts.withLock { former -> EncodedPicture? in
-      guard isFirst || former != nil else { return nil }
-      let sum = isFirst ? part : former.map { $0.followed(by: part) } ?? part
-      former = isLast ? nil : sum
-      return isLast ? sum : nil
+    guard broadcast.subscriberCount > 0 else {
+      return state.withLock { state in
+        state.parts = nil
+        // Whoever subscribes later sees that pictures were lost.
+        if isLast { state.number += 1 }
+      }
+    }
+    let part = EncodedPicture(unit)
+    let whole = state.withLock { state -> EncodedPicture? in
+      defer { if isLast { (state.parts, state.number) = (nil, state.number + 1) } }
+      guard isFirst || state.parts != nil else { return nil }
+      let sum = isFirst ? part : state.parts.map { $0.followed(by: part) } ?? part
+      state.parts = sum
+      return isLast ? sum.numbered(state.number) : nil
     }
     if let whole { broadcast.send(whole) }
   }
@@ -48,6 +61,13 @@ public final class EncodedPictureSink: AccessUnitSink, Sendable {
 }
 
 extension EncodedPicture {
+  /// Returns the same picture with a number.
+  fileprivate func numbered(_ number: UInt64) -> EncodedPicture {
+    EncodedPicture(
+      annexB: annexB, timestamp: timestamp, captured: captured, isKeyFrame: isKeyFrame, isDamaged: isDamaged,
+      number: number)
+  }
+
   /// Returns the picture of both parts.
   fileprivate func followed(by next: EncodedPicture) -> EncodedPicture {
     EncodedPicture(

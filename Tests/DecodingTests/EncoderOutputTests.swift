@@ -40,9 +40,12 @@
       #expect(sink.dropped == 10)
       #expect(units.map(\.isKeyFrame) == (0..<12).map { $0.isMultiple(of: 5) })
       #expect(units[0].parameterSets != nil)
+      // A decoder sees by the numbers what a slow subscriber has lost.
+      let first = try #require(units[0].number)
+      #expect(units.map(\.number) == (0..<12).map { first + $0 })
       for unit in units {
         let again = try unit.avcc.withUnsafeBytes {
-          try EncodedPicture(avcc: $0, timestamp: unit.timestamp, captured: unit.captured)
+          try EncodedPicture(avcc: $0, timestamp: unit.timestamp, captured: unit.captured, number: unit.number)
         }
         #expect(again == unit)
       }

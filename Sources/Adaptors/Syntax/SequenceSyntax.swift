@@ -16,8 +16,14 @@ package struct SequenceSyntax: Hashable, Sendable {
   let isDeltaAlwaysZero: Bool
   /// `gaps_in_frame_num_value_allowed_flag`: numbers may be left out without a loss.
   package let allowsGaps: Bool
+  /// The width in macroblocks, at most 1056.
+  package let widthInMacroblocks: Int
+  /// The height in map units, at most 1056: rows of macroblocks where the sequence has frames only, otherwise those of a field.
+  package let heightInMapUnits: Int
   /// `frame_mbs_only_flag`.
-  let isFrameOnly: Bool
+  package let isFrameOnly: Bool
+  /// `mb_adaptive_frame_field_flag`: the macroblocks of a frame come in pairs, one above the other.
+  package let isAdaptive: Bool
 
   /// Reads the fields of an SPS; nil for fields that are missing or impossible.
   package init?(_ unit: NALUnit) {
@@ -44,12 +50,23 @@ package struct SequenceSyntax: Hashable, Sendable {
       (orderCountBits, isDeltaAlwaysZero) = (0, flag)
     default: (orderCountBits, isDeltaAlwaysZero) = (0, true)
     }
-    // max_num_ref_frames stands before the flag, width and height behind it.
-    guard reader.unsigned() != nil, let gaps = reader.flag(), reader.unsigned() != nil, reader.unsigned() != nil,
-      let isFrameOnly = reader.flag()
+    // max_num_ref_frames stands before the flag.
+    guard reader.unsigned() != nil, let gaps = reader.flag(), let width = reader.unsigned(), width < Self.sideLimit,
+      let height = reader.unsigned(), height < Self.sideLimit, let isFrameOnly = reader.flag()
     else { return nil }
-    (allowsGaps, self.isFrameOnly) = (gaps, isFrameOnly)
+    (allowsGaps, widthInMacroblocks, heightInMapUnits) = (gaps, width + 1, height + 1)
+    self.isFrameOnly = isFrameOnly
+    guard !isFrameOnly else {
+      isAdaptive = false
+      return
+    }
+    guard let isAdaptive = reader.flag() else { return nil }
+    self.isAdaptive = isAdaptive
   }
+
+  /// The limit of a picture's side in macroblocks: the greatest level has 1055, and libavcodec decodes no larger picture
+  /// than 16384 samples.
+  private static let sideLimit = 1056
 
   /// Reads the fields that only the high profiles have. Returns `separate_colour_plane_flag`; nil for missing fields.
   private static func readHighFields(of profile: Int, _ reader: inout HeaderBits) -> Bool? {
@@ -84,6 +101,8 @@ package struct PictureSyntax: Hashable, Sendable {
   package let sequence: Int
   /// `bottom_field_pic_order_in_frame_present_flag`.
   let hasBottomOrder: Bool
+  /// `redundant_pic_cnt_present_flag`; `false` where it could not be read.
+  let hasRedundantCount: Bool
 
   /// Reads the fields of a PPS; nil for fields that are missing or impossible.
   package init?(_ unit: NALUnit) {
@@ -93,5 +112,17 @@ package struct PictureSyntax: Hashable, Sendable {
       reader.flag() != nil, let hasBottomOrder = reader.flag()
     else { return nil }
     (self.identifier, self.sequence, self.hasBottomOrder) = (identifier, sequence, hasBottomOrder)
+    hasRedundantCount = Self.readRedundantCount(&reader) ?? false
+  }
+
+  /// Reads on up to `redundant_pic_cnt_present_flag`; nil for groups of slices, which libavcodec does not decode, and for
+  /// missing fields.
+  private static func readRedundantCount(_ reader: inout HeaderBits) -> Bool? {
+    // Both numbers of references, weighted prediction, the initial quantizers, the deblocking filter and constrained
+    // intra prediction stand before the flag.
+    guard reader.unsigned() == 0, reader.unsigned() != nil, reader.unsigned() != nil, reader.bits(3) != nil,
+      reader.signed() != nil, reader.signed() != nil, reader.signed() != nil, reader.bits(2) != nil
+    else { return nil }
+    return reader.flag()
   }
 }
