@@ -140,14 +140,14 @@ import Testing
       m=audio 0 RTP/AVP 97\r\na=rtpmap:97 MPEG4-GENERIC/16000/1\r
       m=video 5006 RTP/AVPF 98 96 99\r\nb=AS:5000\r\na=rtpmap:98 H265/90000\r
       a=rtpmap:96 h264/90000\r\na=rtpmap:99 rtx/90000\r\na=fmtp:99 apt=96;rtx-time=500\r
-      a=fmtp:96 packetization-mode=1; profile-level-id=42C01E; sprop-parameter-sets=Z0LAHtkDxWhAAAADAEAAAAwDxYuS,aMuMsg==\r
+      a=fmtp:96 packetization-mode=1; profile-level-id=42C01E; sprop-parameter-sets=Z0LAHtkDxWhAAAADAEAAAAwDxYuS,aMuMsg==,aEuMsg==\r
       a=control:rtsp://192.0.2.1/x/trackID=2\r\na=rtcp-mux\r\n
       """
     let description = try ReceivedDescription(Array(text.utf8))
     let picture = try description.picture()
     #expect(picture.payloadType == 96 && picture.retransmissionPayloadType == 99)
     #expect(picture.medium.port == 5006 && picture.medium.isMultiplexed)
-    #expect(picture.parameterSets?.sequence.first == 0x67 && picture.parameterSets?.picture.first == 0x68)
+    #expect(picture.parameterSets.map { $0.prefix(2) } == [[0x67, 0x42], [0x68, 0xcb], [0x68, 0x4b]])
     #expect(description.address == "239.1.2.3" && picture.timeToLive == 127)
     #expect(picture.address?.isMulticast == true && !picture.profile.isProtected)
     #expect(description.sound() == nil && description.otherSound == "MPEG4-GENERIC")

@@ -15,8 +15,8 @@ extension ReceivedDescription {
     var payloadType: UInt8
     /// The payload type of retransmissions; nil if there are none.
     var retransmissionPayloadType: UInt8?
-    /// The parameter sets of `sprop-parameter-sets`; nil where it has none.
-    var parameterSets: ParameterSets?
+    /// The parameter sets of `sprop-parameter-sets`, the SPS first; empty where it has none.
+    var parameterSets: [[UInt8]] = []
     /// The address of `c=`, of the medium or else of the session.
     var address: IPAddress?
     /// The only sender in a group; nil for any.
@@ -101,17 +101,16 @@ extension ReceivedDescription {
     return values
   }
 
-  private static func parameterSets(_ text: String?) -> ParameterSets? {
-    var (sequence, picture): ([UInt8]?, [UInt8]?)
+  /// Returns the parameter sets of `sprop-parameter-sets` (RFC 6184 section 8.1), the SPS first.
+  private static func parameterSets(_ text: String?) -> [[UInt8]] {
+    var sets: [[UInt8]] = []
     for part in text?.split(separator: ",").prefix(32) ?? [] {
       guard part.utf8.count <= 2 * ParameterSets.lengthLimit, let bytes = Base64.decode(part.utf8),
-        let first = bytes.first
+        let first = bytes.first, [7, 8].contains(first & 0x1f)
       else { continue }
-      if first & 0x1f == 7 { sequence = sequence ?? bytes }
-      if first & 0x1f == 8 { picture = picture ?? bytes }
+      sets.append(bytes)
     }
-    guard let sequence, let picture else { return nil }
-    return ParameterSets(sequence: sequence, picture: picture)
+    return sets.filter { $0[0] & 0x1f == 7 } + sets.filter { $0[0] & 0x1f == 8 }
   }
 }
 

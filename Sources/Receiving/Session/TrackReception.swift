@@ -37,6 +37,12 @@ final class TrackReception {
   private let clock: SessionClock
   private let wallClock: () -> Int64
   private var firstForged: Instant?
+  /// The parameter sets in force: those of the session description, until the stream brings others.
+  private var sets: StoredParameterSets
+  /// The source of the last picture, and the number of the next one. Each session and each source has a sequence of its own.
+  private var (source, number): (UInt32?, UInt64) = (nil, 0)
+  /// `true` once the source has sent a picture at which a decoder can start. What comes before refers to pictures that did not.
+  private var hasEntry = false
   private var takenReport: SenderReport?
 
   /// Creates the reception of `track`.
@@ -52,6 +58,7 @@ final class TrackReception {
     }
     (self.track, self.way, self.clock, self.deliver, self.wallClock) = (track, way, clock, deliver, wallClock)
     timeline = TrackTimeline(clockRate: track.contents.clockRate)
+    sets = StoredParameterSets(track.parameterSets)
     protection = if let keys { try TrackProtection(keys) } else { nil }
     // Sound that comes late is of no use, and the next packet has a copy of it.
     let asks = track.contents == .h264 && track.profile.hasFeedback && !way.isReliable && !way.isGroup
@@ -145,21 +152,38 @@ final class TrackReception {
         .sound(
           EncodedSound(
             bytes: Array(unit.annexB), position: timeline.position, timestamp: timestamp, captured: time)))
-    case .h264:
-      var bytes: [UInt8] = []
-      // Many cameras tell their parameter sets in the session description alone.
-      if unit.isKeyFrame, let sets = track.parameterSets, !hasSets(unit) {
-        bytes += AnnexB.startCode + sets.sequence + AnnexB.startCode + sets.picture
-      }
-      bytes += unit.annexB
-      deliver(
-        .picture(EncodedPicture(annexB: bytes, timestamp: timestamp, captured: time, isDamaged: unit.isDamaged)))
+    case .h264: deliver(.picture(picture(unit, timestamp, captured: time)))
     }
   }
 
-  private func hasSets(_ unit: borrowing ReceivedAccessUnit) -> Bool {
-    for index in 0..<unit.count where unit[index].first.map({ $0 & 0x1f }) == 7 { return true }
-    return false
+  /// Returns a copy of a picture, with the parameter sets that a decoder needs to start there.
+  private func picture(
+    _ unit: borrowing ReceivedAccessUnit, _ timestamp: Instant, captured: Instant
+  ) -> EncodedPicture {
+    if number == 0 || source != receiver.source {
+      // 2^63 numbers are more than any source sends.
+      (source, number, hasEntry) = (receiver.source, .random(in: 1 ... .max / 2), false)
+    }
+    defer { number += 1 }
+    var (hasSequence, hasPicture, isEntry) = (false, false, unit.isKeyFrame)
+    for index in 0..<unit.count {
+      guard let part = NALUnit(unit[index]) else { continue }
+      switch part.type {
+      case .sequenceParameterSet:
+        hasSequence = true
+        sets.store(part)
+      case .pictureParameterSet:
+        hasPicture = true
+        sets.store(part)
+      case .supplementalEnhancementInformation: isEntry = isEntry || RecoveryPoint(part) != nil
+      default: break
+      }
+    }
+    if isEntry, !unit.isDamaged { hasEntry = true }
+    // Many cameras tell their parameter sets in the session description alone, and some send them once.
+    let bytes = isEntry && !(hasSequence && hasPicture) ? sets.annexB + unit.annexB : Array(unit.annexB)
+    return EncodedPicture(
+      annexB: bytes, timestamp: timestamp, captured: captured, isDamaged: unit.isDamaged || !hasEntry, number: number)
   }
 
   /// Brings the tracks to one clock, once a sender report has come.
