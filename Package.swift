@@ -198,7 +198,7 @@ let package = Package(
     test(
       "DecodingTests",
       [
-        "Decoding", "Adaptors", "RTP", "Media", "Platform", "COpus", "TestSupport",
+        "Decoding", "Adaptors", "RTP", "Media", "Platform", "CAVCodec", "COpus", "TestSupport",
         .target(name: "X264", condition: .when(traits: ["X264"])),
       ]),
     .testTarget(

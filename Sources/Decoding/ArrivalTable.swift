@@ -1,27 +1,29 @@
 import Platform
 
-/// The times at which access units were available, by their time stamps, for pictures that come out later. It holds as many
-/// as a decoder may hold back.
+/// The times of the access units, by their numbers, for pictures that come out later. It holds as many as a decoder may hold
+/// back.
 struct ArrivalTable {
-  private var entries: [(timestamp: Int64, captured: Instant)] = []
-  private var next = 0
+  private var entries: [(timestamp: Instant, captured: Instant)] = []
+  private var next: Int64 = 0
 
   /// A decoded picture buffer has at most 16 frames, each of two fields.
   private static let capacity = 64
 
-  /// Notes an access unit, in place of the oldest.
-  mutating func add(_ timestamp: Int64, _ captured: Instant) {
+  /// Notes an access unit, in place of the oldest, and returns its number.
+  mutating func add(_ timestamp: Instant, _ captured: Instant) -> Int64 {
+    defer { next += 1 }
     if entries.count < Self.capacity {
       entries.append((timestamp, captured))
     } else {
-      entries[next] = (timestamp, captured)
-      next = (next + 1) % Self.capacity
+      entries[Int(next) % Self.capacity] = (timestamp, captured)
     }
+    return next
   }
 
-  /// Returns the time of the access unit with this time stamp; the time stamp itself where it is not known any more.
-  func time(of timestamp: Int64) -> Instant {
-    entries.last { $0.timestamp == timestamp }?.captured ?? Instant(nanoseconds: timestamp)
+  /// Returns the times of the access unit of this number; nil where they are not known any more.
+  func times(of number: Int64) -> (timestamp: Instant, captured: Instant)? {
+    guard number >= 0, number < next, next - number <= Self.capacity else { return nil }
+    return entries[Int(number) % Self.capacity]
   }
 }
 

@@ -17,17 +17,25 @@ struct CodecPicture {
   /// The surface of the driver, which the value holds; nil for samples in memory.
   var surface: DriverSurface? { DriverSurface(properties) }
 
-  /// The size after cropping.
-  var size: PictureSize {
-    PictureSize(width: Int(properties.pointee.width), height: Int(properties.pointee.height))
+  /// The columns at the left and the rows at the top that libavcodec has not cropped: those of a driver's surface.
+  private var cropping: (left: Int, top: Int) {
+    (Int(properties.pointee.crop_left), Int(properties.pointee.crop_top))
   }
 
-  /// The time stamp of the access unit.
-  var timestamp: Int64 { properties.pointee.pts }
+  /// The size after cropping.
+  var size: PictureSize {
+    PictureSize(
+      width: Int(properties.pointee.width) - cropping.left, height: Int(properties.pointee.height) - cropping.top)
+  }
 
-  /// `true` if libavcodec had to conceal a part, or a reference was missing.
+  /// The number of the access unit.
+  var number: Int64 { properties.pointee.pts }
+
+  /// `true` if a reference was missing, or libavcodec found another fault. What it says of the slices means nothing while its
+  /// concealment is off.
   var isDamaged: Bool {
-    properties.pointee.decode_error_flags != 0 || properties.pointee.flags & nightjar_av_frame_is_corrupt != 0
+    properties.pointee.decode_error_flags & ~nightjar_av_error_slices != 0
+      || properties.pointee.flags & nightjar_av_frame_is_corrupt != 0
   }
 
   /// The colour description of the samples.
@@ -58,18 +66,27 @@ struct CodecPicture {
   var source: SourcePicture? {
     let data = samples.pointee.data
     let strides = samples.pointee.linesize
-    func plane(_ base: UnsafeMutablePointer<UInt8>?, _ stride: CInt, _ rows: Int, _ width: Int) -> SourcePlane? {
-      guard let base, Int(stride) >= width else { return nil }
-      return SourcePlane(base: base, stride: Int(stride), byteCount: Int(stride) * (rows - 1) + width)
+    func plane(
+      _ base: UnsafeMutablePointer<UInt8>?, _ stride: CInt, _ rows: Int, _ width: Int, from: (left: Int, top: Int)
+    ) -> SourcePlane? {
+      let stride = Int(stride)
+      guard let base, stride >= from.left + width else { return nil }
+      return SourcePlane(
+        base: base + from.top * stride + from.left, stride: stride, byteCount: stride * (rows - 1) + width)
     }
     let (width, height) = (size.width, size.height)
-    guard let first = plane(data.0, strides.0, height, width) else { return nil }
+    let (left, top) = cropping
+    guard width > 0, height > 0, let first = plane(data.0, strides.0, height, width, from: cropping) else { return nil }
     switch format {
     case PixelFormat.nm12:
-      return plane(data.1, strides.1, height / 2, width).map { SourcePicture(first: first, second: $0) }
+      // Both samples of chroma lie side by side.
+      return plane(data.1, strides.1, height / 2, width, from: (left / 2 * 2, top / 2)).map {
+        SourcePicture(first: first, second: $0)
+      }
     case PixelFormat.ym12:
-      guard let second = plane(data.1, strides.1, height / 2, width / 2),
-        let third = plane(data.2, strides.2, height / 2, width / 2)
+      let half = (left / 2, top / 2)
+      guard let second = plane(data.1, strides.1, height / 2, width / 2, from: half),
+        let third = plane(data.2, strides.2, height / 2, width / 2, from: half)
       else { return nil }
       return SourcePicture(first: first, second: second, third: third)
     default: return SourcePicture(first: first)
@@ -103,11 +120,12 @@ final class PictureOutput {
   func fits(_ picture: CodecPicture) -> Bool { pool.size == picture.size && format == picture.format }
 
   /// Returns a copy of `picture`, with the driver's surface if that is kept; nil where all frames are in use.
-  func copy(_ picture: CodecPicture, captured: Instant, keepsSurface: Bool) throws(DecoderError) -> DecodedPicture? {
+  func copy(
+    _ picture: CodecPicture, timestamp: Instant, captured: Instant, keepsSurface: Bool
+  ) throws(DecoderError) -> DecodedPicture? {
     guard let source = picture.source else { throw .samples("\(picture.formatName) samples") }
     guard
-      let frame = pool.checkout(
-        color: picture.color, timestamp: Instant(nanoseconds: picture.timestamp), captured: captured)
+      let frame = pool.checkout(color: picture.color, timestamp: timestamp, captured: captured)
     else { return nil }
     do throws(ConversionError) {
       try converter.convert(source, into: frame.planes)

@@ -30,7 +30,8 @@ final class DriverSurface: @unchecked Sendable {
       throw .notExported(result < 0 ? CodecSession.Fault(result).reason : "the driver exports nothing")
     }
     let description = UnsafeRawPointer(data).assumingMemoryBound(to: AVDRMFrameDescriptor.self).pointee
-    return ExportedSurface(description, mapped)
+    return ExportedSurface(
+      description, mapped, origin: (Int(frame.pointee.crop_left), Int(frame.pointee.crop_top)))
   }
 }
 
@@ -67,10 +68,12 @@ public final class ExportedSurface: @unchecked Sendable {
   public let objects: [Object]
   /// The planes, luma first.
   public let planes: [Plane]
+  /// The column and the row of the surface at which the picture begins, in samples of luma: a stream may crop its pictures.
+  public let origin: (x: Int, y: Int)
   private let frame: UnsafeMutablePointer<AVFrame>
 
-  init(_ description: AVDRMFrameDescriptor, _ frame: UnsafeMutablePointer<AVFrame>) {
-    self.frame = frame
+  init(_ description: AVDRMFrameDescriptor, _ frame: UnsafeMutablePointer<AVFrame>, origin: (x: Int, y: Int)) {
+    (self.frame, self.origin) = (frame, origin)
     objects = Self.elements(description.objects, description.nb_objects).map { (object: AVDRMObjectDescriptor) in
       Object(descriptor: object.fd, byteCount: object.size, modifier: object.format_modifier)
     }

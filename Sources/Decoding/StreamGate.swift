@@ -1,20 +1,36 @@
 import Adaptors
 import Media
 
-/// The check of every access unit before libavcodec reads it: sizes, announced picture sizes, kinds of samples, and references
-/// that are missing.
+/// The check of every access unit before libavcodec reads it: sizes, announced picture sizes, kinds of samples, slices and
+/// references that are missing.
 ///
-/// libavcodec conceals lost references without a word. The gate follows `frame_num` (ITU-T H.264 clause 7.4.3), so that a
-/// picture whose reference has never come is not shown.
+/// libavcodec conceals lost slices and references, mostly without a word. The gate accounts for the slices by their first
+/// macroblocks, and follows `frame_num` (ITU-T H.264 clause 7.4.3), so that a picture of which something has never come is not
+/// shown. Of all NAL units it passes on slices alone; the caller adds the parameter sets that they name.
 struct StreamGate {
   /// The properties of a checked access unit.
   struct Passed {
-    /// `true` if a decoder can start here: an IDR picture.
+    /// `true` for an IDR picture, at which a decoder can start.
     var isKeyFrame = false
-    /// `true` if the access unit has slices.
-    var hasPicture = false
+    /// The recovery point, at which a decoder can start too; nil where there is none.
+    var recoveryPoint: RecoveryPoint?
+    /// The first slice, with its sequence; nil without slices.
+    var first: (slice: SliceSyntax, sequence: SequenceSyntax)?
+    /// `true` if the first slice is of the second field of the frame whose first field came before.
+    var isSecondField = false
     /// `true` if it has an SPS that is new.
     var hasNewSequence = false
+    /// `true` if a field came before whose frame stays without the other one.
+    var leavesField = false
+    /// The NAL units of the slices, in the memory of the access unit.
+    var units: [UnsafeRawBufferPointer] = []
+    /// The numbers of the PPS that the slices name.
+    var pictureParameterSets: Set<Int> = []
+    /// The last macroblocks of the slices, of each field.
+    var ends: [SliceEnds] = []
+
+    /// `true` if a picture has more than one slice.
+    var isSliced: Bool { ends.contains(where: \.isSliced) }
   }
 
   private var sets = SyntaxTable()
@@ -22,9 +38,29 @@ struct StreamGate {
   private(set) var stored = StoredParameterSets()
   /// The `frame_num` of the last reference picture; nil before a key frame.
   private var formerReference: Int?
+  /// The first field of a frame that waits for the second one.
+  private var openField: SliceSyntax?
+
+  /// `true` if a frame has its first field only.
+  var awaitsField: Bool { openField != nil }
 
   /// Forgets the references: a key frame must come.
-  mutating func restart() { formerReference = nil }
+  mutating func restart() { (formerReference, openField) = (nil, nil) }
+
+  /// Forgets a PPS, which libavcodec refuses.
+  mutating func forget(picture identifier: Int) {
+    sets.forget(picture: identifier)
+    stored.forget(picture: identifier)
+  }
+
+  /// Forgets an SPS and its PPS.
+  mutating func forget(sequence identifier: Int) {
+    sets.forget(sequence: identifier)
+    stored.forget(sequence: identifier)
+  }
+
+  /// Returns the SPS of the PPS of this number; nil where either is missing.
+  func sequence(ofPicture identifier: Int) -> Int? { sets.picture(identifier)?.sequence }
 
   /// Checks the NAL units of an access unit.
   ///
@@ -36,7 +72,8 @@ struct StreamGate {
       throw .accessUnitSize(bytes.count, limit: configuration.maximumAccessUnitBytes)
     }
     var passed = Passed()
-    var (units, isFollowed) = (0, false)
+    var units = 0
+    var former: SliceSyntax?
     try AnnexB.forEachNALUnit(in: bytes) { unit throws(DecoderError) in
       units += 1
       guard units <= AccessUnit.nalUnitLimit else { throw .nalUnits(units, limit: AccessUnit.nalUnitLimit) }
@@ -52,12 +89,9 @@ struct StreamGate {
         }
         stored.store(unit)
         sets.learn(unit)
-      case .nonIDRSlice, .idrSlice:
-        passed.hasPicture = true
-        if unit.type == .idrSlice { passed.isKeyFrame = true }
-        guard !isFollowed else { return }
-        isFollowed = true
-        try follow(unit)
+      case .supplementalEnhancementInformation:
+        if passed.recoveryPoint == nil { passed.recoveryPoint = RecoveryPoint(unit) }
+      case .nonIDRSlice, .idrSlice: try take(unit, after: &former, &passed)
       case _ where (2...4).contains(unit.type.rawValue): throw .samples("a stream with data partitions")
       default: break
       }
@@ -70,8 +104,7 @@ struct StreamGate {
   ) throws(DecoderError) {
     guard let syntax = SequenceSyntax(unit) else { throw .parameterSet(.notSequenceParameterSet) }
     // A set that is refused replaces the former one of its number all the same: later pictures mean it.
-    sets.forget(sequence: syntax.identifier)
-    stored.forget(sequence: syntax.identifier)
+    forget(sequence: syntax.identifier)
     let set: SequenceParameterSet
     do { set = try SequenceParameterSet(nalUnit: Array(unit.bytes)) } catch { throw .parameterSet(error) }
     try configuration.check(set.codedSize)
@@ -85,45 +118,52 @@ struct StreamGate {
     sets.learn(unit)
   }
 
-  /// Follows `frame_num` by the first slice of a picture.
-  private mutating func follow(_ unit: NALUnit) throws(DecoderError) {
+  // MARK: Slices
+
+  private mutating func take(
+    _ unit: NALUnit, after former: inout SliceSyntax?, _ passed: inout Passed
+  ) throws(DecoderError) {
     guard let slice = SliceSyntax(unit, sets),
       let sequence = sets.picture(slice.pictureParameterSet).flatMap({ sets.sequence($0.sequence) })
     else { throw .missingParameterSets }
-    defer { if slice.isReference { formerReference = slice.frameNumber } }
+    guard !slice.isRedundant else { return }
+    if let former, !slice.beginsPicture(after: former) {
+      guard slice.firstMacroblock > former.firstMacroblock,
+        passed.ends[passed.ends.count - 1].add(slice.firstMacroblock)
+      else { throw .damaged("its slices are not in order") }
+    } else {
+      guard slice.firstMacroblock == 0 else { throw .damaged("its first slice is missing") }
+      let isSecondField = try pair(slice, &passed)
+      guard former == nil || isSecondField else { throw .damaged("another picture is in its access unit") }
+      if !isSecondField { try follow(slice, sequence) }
+      if slice.isReference { formerReference = slice.frameNumber }
+      if former == nil { (passed.first, passed.isSecondField) = ((slice, sequence), isSecondField) }
+      passed.ends.append(SliceEnds(slice, sequence))
+    }
+    if slice.isIDR { passed.isKeyFrame = true }
+    passed.units.append(unit.bytes)
+    passed.pictureParameterSets.insert(slice.pictureParameterSet)
+    former = slice
+  }
+
+  /// Finds the other field of the frame. Returns `true` if `slice` begins the second field of one.
+  private mutating func pair(_ slice: SliceSyntax, _ passed: inout Passed) throws(DecoderError) -> Bool {
+    if let first = openField {
+      openField = nil
+      if slice.isSecondField(of: first) { return true }
+      // With a key frame, what is missing matters no more.
+      guard slice.isIDR else { throw .damaged("a field is missing") }
+      passed.leavesField = true
+    }
+    openField = slice.isField ? slice : nil
+    return false
+  }
+
+  /// Follows `frame_num` by the first slice of a frame.
+  private func follow(_ slice: SliceSyntax, _ sequence: SequenceSyntax) throws(DecoderError) {
     guard !slice.isIDR, let formerReference else { return }
     let next = (formerReference + 1) % (1 << sequence.frameNumberBits)
     // The second field of a frame has the first one's number.
-    guard slice.frameNumber == next || slice.isField && slice.frameNumber == formerReference || sequence.allowsGaps
-    else { throw .missingReference }
-  }
-}
-
-/// The parameter sets of a stream as they came, the last of each number: at most 32 SPS and 256 PPS of 1024 bytes.
-struct StoredParameterSets {
-  private var sequences: [Int: [UInt8]] = [:]
-  private var pictures: [Int: [UInt8]] = [:]
-
-  /// `true` if there is none.
-  var isEmpty: Bool { sequences.isEmpty && pictures.isEmpty }
-
-  /// Returns `true` if `unit` is an SPS that is stored.
-  func holds(_ unit: NALUnit) -> Bool { sequences.values.contains { $0.elementsEqual(unit.bytes) } }
-
-  /// Stores a set that was checked, in place of the former one of its number.
-  mutating func store(_ unit: NALUnit) {
-    if let sequence = SequenceSyntax(unit) {
-      sequences[sequence.identifier] = Array(unit.bytes)
-    } else if let picture = PictureSyntax(unit) {
-      pictures[picture.identifier] = Array(unit.bytes)
-    }
-  }
-
-  /// Forgets the SPS of this number.
-  mutating func forget(sequence identifier: Int) { sequences[identifier] = nil }
-
-  /// All sets as a byte stream, the SPS first.
-  var annexB: [UInt8] {
-    (sequences.values.map(\.self) + pictures.values).reduce(into: []) { $0 += AnnexB.startCode + $1 }
+    guard slice.frameNumber == next || sequence.allowsGaps else { throw .missingReference }
   }
 }

@@ -5,7 +5,8 @@ extension VideoDecoder {
   public struct Configuration: Hashable, Sendable {
     /// The choice between hardware and software.
     public enum Acceleration: Hashable, Sendable {
-      /// Hardware where a driver opens and decodes the stream, software otherwise.
+      /// Hardware where a driver opens and decodes the stream, software otherwise. Software also decodes pictures of several
+      /// slices, because no driver tells that one of them is missing. Hardware that failed is tried again.
       case automatic
       /// Software only.
       case software

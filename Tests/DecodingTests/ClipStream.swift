@@ -49,6 +49,22 @@ struct ClipStream {
     }
   }
 
+  /// The pictures in NV12 that ffmpeg finds in a byte stream.
+  static func pictures(of stream: [UInt8], size: PictureSize) throws -> [[UInt8]] {
+    let directory = try TemporaryDirectory()
+    let (path, raw) = (directory.path("s.h264"), directory.path("s.raw"))
+    try Data(stream).write(to: URL(fileURLWithPath: path))
+    let result = try Subprocess.run(
+      [
+        "ffmpeg", "-v", "quiet", "-nostdin", "-y", "-i", path, "-fps_mode", "passthrough", "-pix_fmt", "nv12", "-f",
+        "rawvideo", raw,
+      ], in: directory)
+    guard result.status == 0 else { throw Failed(log: result.error) }
+    let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: raw)))
+    let count = size.pixels * 3 / 2
+    return stride(from: 0, to: bytes.count, by: count).map { Array(bytes[$0..<$0 + count]) }
+  }
+
   struct Failed: Error, CustomStringConvertible {
     let log: String
     var description: String { log }

@@ -1,0 +1,62 @@
+import Adaptors
+
+/// The last macroblocks of a picture's slices. The picture is whole if each of them is decoded: a slice goes from its first
+/// macroblock on, in the order of the raster, and what is missing is missing at the end of the slice before it.
+struct SliceEnds {
+  private enum Structure {
+    case frame
+    /// A frame of pairs of macroblocks, one above the other.
+    case pairs
+    case field(isBottom: Bool)
+  }
+
+  private let structure: Structure
+  private let width: Int
+  /// The addresses of the macroblocks, or of the pairs. The first is the last one of the picture.
+  private var addresses: [Int]
+
+  /// Creates the ends of a picture with one slice.
+  init(_ slice: SliceSyntax, _ sequence: SequenceSyntax) {
+    var height = sequence.heightInMapUnits
+    if sequence.isFrameOnly {
+      structure = .frame
+    } else if slice.isField {
+      structure = .field(isBottom: slice.isBottom)
+    } else if sequence.isAdaptive {
+      structure = .pairs
+    } else {
+      structure = .frame
+      height *= 2
+    }
+    width = sequence.widthInMacroblocks
+    addresses = [width * height - 1]
+  }
+
+  /// `true` if the picture has more than one slice.
+  var isSliced: Bool { addresses.count > 1 }
+
+  /// Adds another slice, which begins at `first`. Returns `false` if the picture has no such macroblock.
+  mutating func add(_ first: Int) -> Bool {
+    guard (1...addresses[0]).contains(first) else { return false }
+    addresses.append(first - 1)
+    return true
+  }
+
+  /// The number of samples in a row of a mark.
+  static let markWidth = 8
+
+  /// Passes the place of each row of luma samples that tells of the macroblocks: `markWidth` samples of the frame from (x, y).
+  /// They lie in the middle, where the deblocking of the macroblocks around changes nothing.
+  func forEachRow(_ body: (_ x: Int, _ y: Int) -> Void) {
+    for address in addresses {
+      let (row, column) = address.quotientAndRemainder(dividingBy: width)
+      let x = 16 * column + 4
+      switch structure {
+      case .frame: for line in 4..<8 { body(x, 16 * row + line) }
+      // Frame macroblocks have either half of the pair, field macroblocks every second line.
+      case .pairs: for line in [4, 5, 6, 7, 20, 21, 22, 23] { body(x, 32 * row + line) }
+      case .field(let isBottom): for line in 4..<8 { body(x, 2 * (16 * row + line) + (isBottom ? 1 : 0)) }
+      }
+    }
+  }
+}

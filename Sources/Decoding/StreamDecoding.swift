@@ -1,0 +1,353 @@
+import Adaptors
+import Media
+import Platform
+
+/// The way of one stream's access units to pictures. The decoder uses it under its lock.
+struct StreamDecoding {
+  private(set) var configuration: VideoDecoder.Configuration
+  private(set) var counts = VideoDecoder.Counts()
+  private(set) var selection: VideoDecoder.Selection
+  private(set) var needsKeyFrame = true
+
+  private var session: CodecSession?
+  private var hardware: HardwareChoice
+  private var output: PictureOutput?
+  private var gate = StreamGate()
+  private var arrivals = ArrivalTable()
+  /// The parameter sets that the session has got last, and those that libavcodec has taken.
+  private var (sentSets, acceptedSets): ([UInt8], [UInt8]) = ([], [])
+  /// The way from a recovery point to right pictures; nil where the stream was entered at a key frame.
+  private var recovery: Recovery?
+  /// `true` if an SPS has come since the last key frame: the next one begins a new coded video sequence.
+  private var hasNewSequence = false
+  /// The number of key frames in a row that the driver could not decode.
+  private var failedKeyFrames = 0
+  /// The number of the former access unit in its source's sequence.
+  private var formerNumber: UInt64?
+
+  /// Opens a decoder.
+  ///
+  /// - Throws: ``DecoderError/configuration(_:)``, ``DecoderError/unavailable(_:)``.
+  init(_ configuration: VideoDecoder.Configuration) throws(DecoderError) {
+    try configuration.check()
+    let (session, reason) = try CodecSession.open(configuration)
+    (self.configuration, self.session) = (configuration, session)
+    selection = VideoDecoder.Selection(session, reason)
+    hardware = HardwareChoice(isPresent: session.isHardware)
+  }
+
+  /// Begins anew with another configuration at the next access unit. The parameter sets stay.
+  mutating func begin(_ configuration: VideoDecoder.Configuration) {
+    self.configuration = configuration
+    (session, output, recovery, failedKeyFrames) = (nil, nil, nil, 0)
+    awaitKeyFrame()
+  }
+
+  /// Closes the decoder.
+  mutating func close() { (session, output) = (nil, nil) }
+
+  /// Learns the parameter sets in a byte stream.
+  mutating func learn(_ bytes: [UInt8]) throws(DecoderError) {
+    try bytes.span.bytes.withUnsafeBytes { bytes throws(DecoderError) in _ = try gate.check(bytes, configuration) }
+  }
+
+  /// Shows nothing up to the next picture at which a decoder can start.
+  mutating func awaitKeyFrame() {
+    needsKeyFrame = true
+    gate.restart()
+  }
+
+  /// Decodes an access unit, and returns the pictures that are complete; each goes to `deliver` before.
+  mutating func decode(
+    _ unit: EncodedPicture, _ deliver: (DecodedPicture) -> Void
+  ) throws(DecoderError) -> [DecodedPicture] {
+    counts.accessUnits &+= 1
+    if let number = unit.number, let formerNumber, number != formerNumber &+ 1 { awaitKeyFrame() }
+    formerNumber = unit.number
+    do throws(DecoderError) {
+      guard !unit.isDamaged else { throw .damaged("its sender or the network lost a part") }
+      return try unit.annexB.span.bytes.withUnsafeBytes { bytes throws(DecoderError) in
+        try decode(bytes, unit, deliver)
+      }
+    } catch {
+      counts.refused &+= 1
+      awaitKeyFrame()
+      throw error
+    }
+  }
+
+  /// Returns the pictures that are held back at the end of a stream; each goes to `deliver` before.
+  mutating func flush(_ deliver: (DecodedPicture) -> Void) throws(DecoderError) -> [DecodedPicture] {
+    guard let session else { return [] }
+    defer { awaitKeyFrame() }
+    guard !gate.awaitsField else { throw .damaged("a field is missing") }
+    guard !needsKeyFrame else { return [] }
+    return try drain(session, deliver)
+  }
+
+  // MARK: Access units
+
+  private mutating func decode(
+    _ bytes: UnsafeRawBufferPointer, _ unit: EncodedPicture, _ deliver: (DecodedPicture) -> Void
+  ) throws(DecoderError) -> [DecodedPicture] {
+    let passed = try gate.check(bytes, configuration)
+    if passed.hasNewSequence { hasNewSequence = true }
+    guard let first = passed.first else { return [] }
+    if passed.leavesField { needsKeyFrame = true }
+    let number = arrivals.add(unit.timestamp, unit.captured)
+    var former: [DecodedPicture] = []
+    let sets: [UInt8]
+    var entersByRecovery = false
+    if passed.isKeyFrame {
+      let wanted = hardware.wantsHardware(isSliced: passed.isSliced, isNewSequence: hasNewSequence)
+      former = finishSequence(wanted, deliver)
+      sets = try checkedSets(passed)
+      try beginSequence(wanted, passed)
+      (recovery, hasNewSequence) = (nil, false)
+    } else if needsKeyFrame {
+      guard let point = passed.recoveryPoint, !passed.isSecondField else { return try keepWarm(passed, number) }
+      sets = try checkedSets(passed)
+      try beginRecovery(passed)
+      recovery = Recovery(point, first.slice, first.sequence, number: number)
+      entersByRecovery = true
+    } else {
+      sets = try checkedSets(passed)
+    }
+    guard let session else { throw .awaitsKeyFrame }
+    guard !session.isHardware || !passed.isSliced else {
+      // The key frame had one slice.
+      hardware.fail()
+      throw .hardware(Self.sliceReason)
+    }
+    if session.isLenient, recovery?.isSettled != false { session.isLenient = false }
+    let isEarly = passed.isSecondField ? false : recovery?.follow(first.slice, number: number) ?? false
+    do throws(CodecSession.Fault) {
+      try send(passed, sets, number, to: session, marksRecovery: entersByRecovery)
+    } catch {
+      guard isEarly, error.isOfData else { throw failure(error, passed.isKeyFrame) }
+    }
+    needsKeyFrame = false
+    let pictures = former + (try takePictures(session, isKeyFrame: passed.isKeyFrame, isEarly: isEarly, deliver))
+    if passed.isKeyFrame { failedKeyFrames = 0 }
+    if session.isRefused, selection.isHardware {
+      selection = VideoDecoder.Selection(session, "the driver does not decode this stream")
+      hardware.fail()
+    }
+    return pictures
+  }
+
+  /// Sends an access unit, with its parameter sets where the session lacks them.
+  private mutating func send(
+    _ passed: StreamGate.Passed, _ sets: [UInt8], _ number: Int64, to session: CodecSession, marksRecovery: Bool
+  ) throws(CodecSession.Fault) {
+    var head = sets == sentSets ? [] : sets
+    if marksRecovery { head += Recovery.message }
+    try session.send(
+      .init(head: head, units: passed.units, ends: passed.ends, isSecondField: passed.isSecondField), number: number)
+    sentSets = sets
+  }
+
+  /// Returns the parameter sets that an access unit names, which libavcodec takes. A set that it refuses is forgotten: the stream
+  /// goes on once a right one comes.
+  ///
+  /// - Throws: ``DecoderError/parameterSet(_:)``, ``DecoderError/missingParameterSets``, ``DecoderError/memory``.
+  private mutating func checkedSets(_ passed: StreamGate.Passed) throws(DecoderError) -> [UInt8] {
+    guard let sets = gate.stored.annexB(pictures: passed.pictureParameterSets.sorted()) else {
+      throw .missingParameterSets
+    }
+    guard sets != acceptedSets else { return sets }
+    do throws(CodecSession.Fault) {
+      if try CodecSession.accepts(sets) {
+        acceptedSets = sets
+        return sets
+      }
+      for picture in passed.pictureParameterSets {
+        guard let sequence = gate.sequence(ofPicture: picture), let set = gate.stored.annexB(sequence: sequence) else {
+          continue
+        }
+        if try CodecSession.accepts(set) { gate.forget(picture: picture) } else { gate.forget(sequence: sequence) }
+      }
+    } catch {
+      throw Self.error(of: error)
+    }
+    throw .parameterSet(.value("value, as libavcodec finds"))
+  }
+
+  // MARK: Entries
+
+  /// Returns the pictures that are held back, where the session does not go on at a key frame: another sequence begins, or
+  /// another decoder takes over.
+  private mutating func finishSequence(
+    _ wantsHardware: Bool, _ deliver: (DecodedPicture) -> Void
+  ) -> [DecodedPicture] {
+    guard !needsKeyFrame, let session, hasNewSequence || switches(to: wantsHardware) else { return [] }
+    // A picture of the old sequence that fails takes nothing from the new one.
+    let pictures = try? drain(session, deliver)
+    needsKeyFrame = true
+    return pictures ?? []
+  }
+
+  private func switches(to wantsHardware: Bool) -> Bool {
+    session.map { hardware.isPresent && $0.isHardware != wantsHardware } ?? false
+  }
+
+  /// Prepares the session for a key frame.
+  private mutating func beginSequence(_ wantsHardware: Bool, _ passed: StreamGate.Passed) throws(DecoderError) {
+    guard needsKeyFrame || session == nil else { return }
+    if session == nil {
+      try openFirst(passed)
+    } else if !switches(to: wantsHardware) {
+      try beginAnew()
+    } else if !wantsHardware {
+      try openSoftware(Self.sliceReason)
+    } else if let (next, reason) = try? CodecSession.open(configuration), next.isHardware {
+      (session, sentSets) = (next, [])
+      selection = VideoDecoder.Selection(next, reason)
+    } else {
+      hardware.fail()
+      try beginAnew()
+    }
+  }
+
+  /// Prepares the session for a recovery point. Drivers are not asked to decode without references.
+  private mutating func beginRecovery(_ passed: StreamGate.Passed) throws(DecoderError) {
+    if let former = session {
+      if former.isHardware {
+        try openSoftware(Self.recoveryReason)
+      } else if recovery == nil {
+        try beginAnew()
+      }
+      // Otherwise the session was entered at a recovery point before, and has references by now.
+    } else {
+      try openFirst(passed)
+    }
+    session?.isLenient = true
+  }
+
+  /// Decodes a picture for its references alone, in a session that was entered at a recovery point and lost its way:
+  /// libavcodec needs some to decode the next one. Shows nothing.
+  private mutating func keepWarm(_ passed: StreamGate.Passed, _ number: Int64) throws(DecoderError) -> [DecodedPicture]
+  {
+    if recovery != nil, let session, !session.isHardware, let sets = try? checkedSets(passed) {
+      try? send(passed, sets, number, to: session, marksRecovery: false)
+      for _ in 0..<Self.heldLimit {
+        do throws(CodecSession.Fault) { if try session.receive() == nil { break } } catch { continue }
+      }
+    }
+    throw .awaitsKeyFrame
+  }
+
+  /// The most pictures that a session may hold back.
+  private static let heldLimit = 64
+
+  /// Opens the session that the configuration asks for.
+  private mutating func openFirst(_ passed: StreamGate.Passed) throws(DecoderError) {
+    try configuration.check()
+    let (next, reason) = try CodecSession.open(configuration)
+    (session, sentSets, hardware) = (next, [], HardwareChoice(isPresent: next.isHardware))
+    selection = VideoDecoder.Selection(next, reason)
+    guard next.isHardware else { return }
+    if passed.isSliced { return try openSoftware(Self.sliceReason) }
+    if !passed.isKeyFrame { return try openSoftware(Self.recoveryReason) }
+  }
+
+  private mutating func openSoftware(_ reason: String) throws(DecoderError) {
+    do throws(CodecSession.Fault) {
+      let next = try CodecSession(renderNode: nil, configuration)
+      (session, sentSets) = (next, [])
+      selection = VideoDecoder.Selection(next, reason)
+    } catch {
+      throw Self.error(of: error)
+    }
+  }
+
+  /// Opens the present session anew: nothing of what the stream has made of it lasts.
+  private mutating func beginAnew() throws(DecoderError) {
+    do throws(CodecSession.Fault) {
+      (session, sentSets) = (try session?.begunAnew(), [])
+    } catch {
+      throw Self.error(of: error)
+    }
+  }
+
+  private static let sliceReason = "pictures have several slices, and no driver tells that one is missing"
+  private static let recoveryReason = "the stream was entered without a key frame"
+
+  // MARK: Pictures
+
+  private mutating func drain(
+    _ session: CodecSession, _ deliver: (DecodedPicture) -> Void
+  ) throws(DecoderError) -> [DecodedPicture] {
+    do throws(CodecSession.Fault) { try session.end() } catch { throw Self.error(of: error) }
+    return try takePictures(session, isKeyFrame: false, isEarly: false, deliver)
+  }
+
+  private mutating func takePictures(
+    _ session: CodecSession, isKeyFrame: Bool, isEarly: Bool, _ deliver: (DecodedPicture) -> Void
+  ) throws(DecoderError) -> [DecodedPicture] {
+    var pictures: [DecodedPicture] = []
+    var faults = 0
+    while true {
+      let found: CodecPicture?
+      do throws(CodecSession.Fault) {
+        found = try session.receive()
+      } catch {
+        faults += 1
+        guard isEarly, error.isOfData, faults <= Self.heldLimit else { throw failure(error, isKeyFrame) }
+        continue
+      }
+      guard let found else { return pictures }
+      guard recovery?.isRight(found.number) != false else {
+        counts.refused &+= 1
+        continue
+      }
+      guard !found.isDamaged || session.isLenient else { throw .damaged("libavcodec found a fault in it") }
+      guard let picture = try copy(found) else { continue }
+      counts.pictures &+= 1
+      deliver(picture)
+      pictures.append(picture)
+    }
+  }
+
+  private mutating func copy(_ found: CodecPicture) throws(DecoderError) -> DecodedPicture? {
+    guard let format = found.format else { throw .samples("\(found.formatName) samples") }
+    try configuration.check(found.size)
+    if output?.fits(found) != true {
+      // The former pool goes first, as far as nobody holds its pictures.
+      output = nil
+      output = try PictureOutput(size: found.size, format: format, capacity: configuration.poolCapacity)
+    }
+    let times = arrivals.times(of: found.number) ?? (.zero, .zero)
+    let copied = try output?.copy(
+      found, timestamp: times.timestamp, captured: times.captured, keepsSurface: configuration.keepsSurfaces)
+    if copied == nil { counts.dropped &+= 1 }
+    return copied
+  }
+
+  // MARK: Faults
+
+  /// Returns the error for a fault of the session. Hardware that fails for a reason of its own is given up for a while.
+  private mutating func failure(_ fault: CodecSession.Fault, _ isKeyFrame: Bool) -> DecoderError {
+    guard session?.isHardware == true else { return Self.error(of: fault) }
+    if isKeyFrame { failedKeyFrames += 1 }
+    // A driver tells data that it cannot decode and data that are wrong alike.
+    guard !fault.isOfData || failedKeyFrames >= Self.failedKeyFrameLimit else { return Self.error(of: fault) }
+    do throws(CodecSession.Fault) {
+      let next = try CodecSession(renderNode: nil, configuration)
+      (session, sentSets, failedKeyFrames) = (next, [], 0)
+      selection = VideoDecoder.Selection(next, "the hardware decoder failed: \(fault.reason)")
+    } catch {
+      return Self.error(of: error)
+    }
+    counts.fallbacks &+= 1
+    hardware.fail()
+    return .hardware(fault.reason)
+  }
+
+  /// The number of key frames in a row that a driver may fail to decode.
+  private static let failedKeyFrameLimit = 2
+
+  private static func error(of fault: CodecSession.Fault) -> DecoderError {
+    fault.isOfMemory ? .memory : .damaged(fault.reason)
+  }
+}
