@@ -6,7 +6,9 @@
 SWIFT_RELEASE = -c release --static-swift-stdlib -Xlinker -s -Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker now -Xlinker -u -Xlinker _.stapsdt.base
 # Where swift build puts what it makes. SWIFTPM_BUILD_DIR is its own variable, and goes before --scratch-path.
 SCRATCH = $(or $(SWIFTPM_BUILD_DIR),.build)
-BUILD_BESIDE = env -u SWIFTPM_BUILD_DIR swift build
+BUILD_BESIDE = env -u SWIFTPM_BUILD_DIR swift build $(SWIFT_DEBUG)
+# An index of all symbols, which nobody reads here, would cost a third of a debug build. Tests/LinuxMain.swift makes it needless.
+SWIFT_DEBUG = --disable-index-store
 WITHOUT_X264 = --disable-default-traits --scratch-path $(SCRATCH)/without-x264
 # The tests' driver for every program that looks for hardware.
 STRICT_VA = LIBVA_DRIVER_NAME=strict LIBVA_DRIVERS_PATH=$(CURDIR)/.build/strict-va LIBVA_MESSAGING_LEVEL=0 \
@@ -57,7 +59,7 @@ check-deb: deb ## Checks the package: lintian, manual pages, completions in bash
 build-tests: examples strict-va ## Builds the program and its tests for debugging, the example programs, and the tests' VA-API driver.
 	@scripts/check-swift
 	@scripts/install-packages build receiver test
-	swift build --build-tests
+	swift build $(SWIFT_DEBUG) --build-tests
 
 test: build-tests ## Installs what the tests need and runs them, with real players.
 	scripts/run-tests "$$(swift build --show-bin-path)/nightjarPackageTests.xctest" --skip '^RigTests'
@@ -93,7 +95,7 @@ check-arm64: ## Checks on x86-64 that the sources are right for arm64, as far as
 check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, viewers for minutes, fuzzing, an idle service.
 	@scripts/check-swift
 	@scripts/install-packages build receiver test
-	swift build --build-tests
+	swift build $(SWIFT_DEBUG) --build-tests
 	$(MAKE) --no-print-directory strict-va
 	NIGHTJAR_LONG=1 swift test --skip-build --filter 'VAAPITests|PixelConversionTests|Y4MFileTests|FFmpegControlTests|PlayerTests.(Encoder|Reload)Tests|MalformedRequestTests'
 	@# Each in a process of its own, whose memory and descriptors nothing else uses.
