@@ -47,6 +47,8 @@ enum Signals {
 
   /// Calls `body` for each signal, whichever thread the kernel gives it to.
   static func call(_ body: @escaping @Sendable () -> Void) {
+    // A pipe whose reader has ended is a file that cannot be written, and no end without a word.
+    signal(SIGPIPE, SIG_IGN)
     // Without a descriptor or a thread, the signals end the program as they always do.
     do throws(SystemFailure) {
       let bell = try Bell()

@@ -34,8 +34,9 @@ struct Verdict: Equatable {
     (last, pictures) = (time, pictures + 1)
   }
 
-  /// Notes the end of the watching. A stream that stands still at the end is frozen too.
+  /// Notes the end of the watching. A stream that stands still at the end is frozen too. Only the first call counts.
   mutating func end(at time: Instant) {
+    guard ended == nil else { return }
     if let last { longestFreeze = max(longestFreeze, time - last) }
     ended = time
   }

@@ -125,6 +125,8 @@ final class Viewing: Sendable {
         last = picture
       }
     }
+    // Files take a time in which nothing is watched.
+    state.withLock { $0.verdict.end(at: .now()) }
     receiver.stop()
     if let png, let last { try write(PNG.bytes(last.frame.planes, last.color), to: png) }
   }

@@ -21,8 +21,9 @@ struct WatchCommand: AsyncParsableCommand {
         nightjar-watch rtsp://192.168.1.20:8554/camera --play
         nightjar-watch camera.sdp --png now.png --for 1s
 
-      Exit codes: 0 the stream is as expected, 1 a limit was passed or no picture came, 64 wrong options, 68 no such host, \
-      69 the server refuses or no window opens, 74 a file cannot be written, 75 the stream ended, 77 wrong user or password.
+      Exit codes: 0 the stream is as expected, 1 a limit was passed or no picture came, 64 wrong options, 66 a file cannot be \
+      read, 69 the server refuses or no window opens, 74 a file cannot be written, 77 wrong user or password. With --once also \
+      65 the server's messages make no sense, 68 no such host, 75 no connection, silence, or the stream ended.
       """,
     version: Release.version)
 

@@ -49,7 +49,8 @@ extension ReceivedDescription {
         guard encoding.clockRate == 90_000 else { throw .unsupported("H.264 with a clock of \(encoding.clockRate) Hz") }
         let parameters = Self.formatParameters(medium.parameters[type] ?? "")
         if let mode = parameters["packetization-mode"], mode != "0", mode != "1" {
-          throw .unsupported("H.264 in packetization-mode \(mode.prefix(8)): 0 and 1 are received")
+          throw .unsupported(
+            "H.264 in packetization-mode \(Text.printable(String(mode.prefix(8)))): 0 and 1 are received")
         }
         var track = track(.h264, medium, type)
         track.parameterSets = Self.parameterSets(parameters["sprop-parameter-sets"])

@@ -104,7 +104,8 @@ struct ReceivedDescription: Equatable {
   /// Parses `video 5004 RTP/AVP 96 97`.
   private static func medium(_ value: Substring) throws(ReceiverError) -> Medium {
     let words = value.split(separator: " ")
-    guard words.count >= 4, let port = Text.decimal(words[1].prefix { $0 != "/" }, digits: 5).flatMap(UInt16.init)
+    guard words.count >= 4,
+      let port = Text.decimal(words[1].prefix { $0 != "/" }, digits: 5).flatMap({ UInt16(exactly: $0) })
     else {
       throw .malformed("the session description has a malformed medium: \(Text.printable(value))")
     }

@@ -139,7 +139,8 @@ struct ServerMessageParser {
     if let length = headers["Content-Length"] {
       guard let count = Text.decimal(length, digits: 9), count <= limits.bodyBytes else {
         throw .malformed(
-          "the server's message has a body of \(length.prefix(20)) bytes; at most \(limits.bodyBytes) are read")
+          "the server's message has a body of \(Text.printable(String(length.prefix(20)))) bytes; at most \(limits.bodyBytes) are read"
+        )
       }
       bodyBytes = count
     }

@@ -34,25 +34,29 @@ final class ReceiverWorker: Sendable {
     if choice == .automatic, case .rtsp(let url) = source, url.isEncrypted { choice = .tcp }
     /// The time until which TCP takes the place of a UDP that has failed.
     var avoidsUDP = Instant.zero
+    var hasPlayed = false
     while true {
       let begun = Instant.now()
       let transport = choice == .automatic && begun < avoidsUDP ? .tcp : choice
-      let packets = published.withLock { figures in
+      let units = published.withLock { figures in
         figures.attempts &+= 1
-        return figures.packets
+        return figures.accessUnits
       }
       let failure = attempt(by: transport)
-      let hadPackets = published.withLock { figures in
+      let hadMedia = published.withLock { figures in
         (figures.isPlaying, figures.lastFailure) = (false, failure)
-        return figures.packets != packets
+        return figures.accessUnits != units
       }
+      hasPlayed = hasPlayed || hadMedia
       if stop.hasFired() { return end(.stopped) }
       // A stream that came by UDP and went comes by UDP again.
-      if transport == .automatic, !hadPackets, Self.isOfUDP(failure) {
+      if transport == .automatic, !hadMedia, Self.isOfUDP(failure) {
         avoidsUDP = .now() + Self.avoidance
         continue
       }
-      guard configuration.reconnects, failure.isTemporary else { return end(failure) }
+      // A server that was the right one may begin its next connections badly while it starts. Nothing is sent to a wrong one.
+      let isTemporary = if hasPlayed, case .encryption = failure { true } else { failure.isTemporary }
+      guard configuration.reconnects, isTemporary else { return end(failure) }
       let delay = backOff.failed(after: .now() - begun)
       events.send(.lost(failure, retry: delay))
       _ = stop.wait(until: .now() + delay)

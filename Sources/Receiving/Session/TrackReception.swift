@@ -103,11 +103,15 @@ final class TrackReception {
 
   private func take(_ packet: UnsafeRawBufferPointer, at time: Instant) {
     (bytes, packets) = (bytes &+ UInt64(packet.count), packets &+ 1)
-    let former = receiver.statistics?.received
+    let (highest, units) = (receiver.statistics?.highestSequenceNumber, receiver.counts.accessUnits)
     // The receiver counts what it refuses.
     try? receiver.receive(packet, at: time) { take($0, at: time) }
-    // Only packets of the stream are signs of life.
-    if let received = receiver.statistics?.received, received != former { lastPacket = time }
+    // Only what brings the stream on is a sign of life, and no packet that somebody repeats.
+    if let statistics = receiver.statistics,
+      statistics.highestSequenceNumber != highest || receiver.counts.accessUnits != units
+    {
+      lastPacket = time
+    }
     takeReport()
   }
 
