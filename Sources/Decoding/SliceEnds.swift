@@ -37,7 +37,8 @@ struct SliceEnds {
 
   /// Adds another slice, which begins at `first`. Returns `false` if the picture has no such macroblock.
   mutating func add(_ first: Int) -> Bool {
-    guard (1...addresses[0]).contains(first) else { return false }
+    // A picture of one macroblock has no other: the last address is 0.
+    guard first >= 1, first <= addresses[0] else { return false }
     addresses.append(first - 1)
     return true
   }

@@ -95,6 +95,55 @@ import Testing
     }
   }
 
+  /// A picture of a single macroblock, or of a single pair of them, which is an own stream: x264 makes none.
+  private enum Single: CaseIterable {
+    case frame
+    case field
+    case pair
+
+    /// The parameter sets, and two slices, the second of which has no macroblock to begin with.
+    var stream: [UInt8] {
+      var writer = BitWriter()
+      writer.begin(header: 0x67)
+      for byte in [77, 0, 30] as [UInt32] { writer.bits(byte, 8) }
+      // Numbers of frames of 4 bits, and orders of 8; one reference; one macroblock in width and height.
+      for value in [0, 0, 0, 4, 1] as [UInt32] { writer.unsigned(value) }
+      writer.flag(false)
+      for value in [0, 0] as [UInt32] { writer.unsigned(value) }
+      writer.flag(self == .frame)
+      if self != .frame { writer.flag(self == .pair) }
+      writer.bits(0b100, 3)
+      writer.trailingBits()
+      writer.begin(header: 0x68)
+      writer.bits(0b11_00_111_0, 8)
+      writer.bits(0b00_111_100, 8)
+      writer.trailingBits()
+      for first in 0..<2 as Range<UInt32> {
+        writer.begin(header: 0x65)
+        for value in [first, 7, 0] { writer.unsigned(value) }
+        writer.bits(0, 4)
+        if self != .frame { writer.flag(self == .field) }
+        if self == .field { writer.flag(false) }
+        writer.unsigned(0)
+        writer.bits(0, 8)
+        writer.bits(0, 2)
+        writer.signed(0)
+        writer.trailingBits()
+      }
+      return writer.bytes
+    }
+  }
+
+  @Test(arguments: Single.allCases)
+  private func `a picture of one macroblock has one slice`(picture: Single) throws {
+    let units = accessUnits(of: picture.stream)
+    #expect(units.count == 1)
+    guard case .damaged? = failure({ try Self.decoder(1).decode(try #require(units.first)) }) else {
+      Issue.record("it is taken")
+      return
+    }
+  }
+
   @Test func `slices out of order, and two pictures in one access unit, are refused`() throws {
     let clip = try ClipStream(size: Self.size, frames: 3, ["-x264-params", "slices=4:sliced-threads=0:bframes=0"])
     let units = accessUnits(of: clip.stream)
