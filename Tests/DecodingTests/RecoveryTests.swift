@@ -97,6 +97,15 @@ import Testing
     }
   }
 
+  @Test func `a message of any length is read up to a limit`() throws {
+    for byte in [255, 0] as [UInt8] {
+      let long = [6] + [UInt8](repeating: byte, count: 16 << 20)
+      let begin = Instant.now()
+      let point = try long.withUnsafeBytes { RecoveryPoint(try #require(NALUnit($0))) }
+      #expect(point == nil && Instant.now() - begin < .milliseconds(500))
+    }
+  }
+
   @Test func `a message of any form is read without a trap`() throws {
     let clip = try ClipStream(size: Self.size, frames: 2, ["-tune", "zerolatency"])
     let units = accessUnits(of: clip.stream)

@@ -17,7 +17,7 @@ package struct RecoveryPoint: Hashable, Sendable {
     var rest = min(unit.bytes.count, Self.lengthLimit)
     func number() -> Int? {
       var value = 0
-      while let byte = reader.bits(8) {
+      while rest > 0, let byte = reader.bits(8) {
         rest -= 1
         value += byte
         if byte != 255 { return value }
