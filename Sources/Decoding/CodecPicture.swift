@@ -1,7 +1,6 @@
 import CAVCodec
 import Media
 import PixelConversion
-import Platform
 
 /// A picture of libavcodec's, lent until the decoder is called again.
 struct CodecPicture {
@@ -91,47 +90,5 @@ struct CodecPicture {
       return SourcePicture(first: first, second: second, third: third)
     default: return SourcePicture(first: first)
     }
-  }
-}
-
-/// The frames of one size into which pictures of one format are copied.
-final class PictureOutput {
-  private let pool: FramePool
-  private let converter: PixelConverter
-  private let format: PixelFormat
-
-  /// Creates the pool of frames.
-  ///
-  /// - Throws: ``DecoderError/memory``; ``DecoderError/pictureSize(_:limit:)`` for an odd or tiny size.
-  init(size: PictureSize, format: PixelFormat, capacity: Int) throws(DecoderError) {
-    self.format = format
-    do {
-      converter = try PixelConverter(from: format, size: size)
-      pool = try FramePool(size: size, capacity: capacity)
-    } catch let error as FramePoolError {
-      if case .memory = error { throw .memory }
-      throw .pictureSize(size, limit: "even sizes of at least 16x16 are decoded")
-    } catch {
-      throw .pictureSize(size, limit: "even sizes of at least 16x16 are decoded")
-    }
-  }
-
-  /// Returns `true` if pictures like `picture` fit.
-  func fits(_ picture: CodecPicture) -> Bool { pool.size == picture.size && format == picture.format }
-
-  /// Returns a copy of `picture`, with the driver's surface if that is kept; nil where all frames are in use.
-  func copy(
-    _ picture: CodecPicture, timestamp: Instant, captured: Instant, keepsSurface: Bool
-  ) throws(DecoderError) -> DecodedPicture? {
-    guard let source = picture.source else { throw .samples("\(picture.formatName) samples") }
-    guard
-      let frame = pool.checkout(color: picture.color, timestamp: timestamp, captured: captured)
-    else { return nil }
-    do throws(ConversionError) {
-      try converter.convert(source, into: frame.planes)
-    } catch {
-      throw .samples("\(error)")
-    }
-    return DecodedPicture(frame, surface: keepsSurface ? picture.surface : nil)
   }
 }

@@ -11,7 +11,7 @@ struct StreamDecoding {
 
   private var session: CodecSession?
   private var hardware: HardwareChoice
-  private var output: PictureOutput?
+  private var pools = PicturePools()
   private var gate = StreamGate()
   private var arrivals = ArrivalTable()
   /// The parameter sets that the session has got last, and those that libavcodec has taken.
@@ -39,12 +39,16 @@ struct StreamDecoding {
   /// Begins anew with another configuration at the next access unit. The parameter sets stay.
   mutating func begin(_ configuration: VideoDecoder.Configuration) {
     self.configuration = configuration
-    (session, output, recovery, failedKeyFrames) = (nil, nil, nil, 0)
+    (session, recovery, failedKeyFrames) = (nil, nil, 0)
+    pools.retire()
     awaitKeyFrame()
   }
 
   /// Closes the decoder.
-  mutating func close() { (session, output) = (nil, nil) }
+  mutating func close() {
+    session = nil
+    pools.retire()
+  }
 
   /// Learns the parameter sets in a byte stream.
   mutating func learn(_ bytes: [UInt8]) throws(DecoderError) {
@@ -312,14 +316,10 @@ struct StreamDecoding {
   private mutating func copy(_ found: CodecPicture) throws(DecoderError) -> DecodedPicture? {
     guard let format = found.format else { throw .samples("\(found.formatName) samples") }
     try configuration.check(found.size)
-    if output?.fits(found) != true {
-      // The former pool goes first, as far as nobody holds its pictures.
-      output = nil
-      output = try PictureOutput(size: found.size, format: format, capacity: configuration.poolCapacity)
-    }
     let times = arrivals.times(of: found.number) ?? (.zero, .zero)
-    let copied = try output?.copy(
-      found, timestamp: times.timestamp, captured: times.captured, keepsSurface: configuration.keepsSurfaces)
+    let copied = try pools.copy(
+      found, format, limit: configuration.poolCapacity, timestamp: times.timestamp, captured: times.captured,
+      keepsSurface: configuration.keepsSurfaces)
     if copied == nil { counts.dropped &+= 1 }
     return copied
   }

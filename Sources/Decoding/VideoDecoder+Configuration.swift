@@ -26,8 +26,9 @@ extension VideoDecoder {
     public var maximumSide: Int
     /// The largest access unit in bytes.
     public var maximumAccessUnitBytes: Int
-    /// The number of decoded pictures that may exist at once: those that subscribers hold, and those on their way. While
-    /// all are held, decoded pictures are dropped, and counted.
+    /// The number of decoded pictures that may exist at once, of all sizes together: those that subscribers hold, and those on
+    /// their way. While all are held, decoded pictures are dropped, and counted. Their memory is preallocated; where sizes
+    /// change, it is at most that of twice as many.
     public var poolCapacity: Int
     /// `true` keeps the driver's surface of each picture, for ``DecodedPicture/exportedSurface()``. Pictures that are held then hold
     /// surfaces too.

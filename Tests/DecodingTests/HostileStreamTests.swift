@@ -71,6 +71,27 @@ import Testing
     #expect(try Footprint.residentBytes() - before < 32 << 20)
   }
 
+  @Test func `pictures of all sizes together count against the limit, and their memory is bounded`() throws {
+    let decoder = try VideoDecoder(configuration: .init(acceleration: .software, poolCapacity: 8))
+    let units = try [(1920, 1088), (1904, 1072)].flatMap { size in
+      accessUnits(
+        of: try ClipStream(
+          size: PictureSize(width: size.0, height: size.1), frames: 1, ["-preset", "ultrafast", "-tune", "zerolatency"]
+        ).stream)
+    }
+    for unit in units { #expect(try decoder.decode(unit).count == 1) }
+    let before = try Footprint.residentBytes()
+    var held: [DecodedPicture] = []
+    for _ in 0..<20 { for unit in units { held += try decoder.decode(unit) } }
+    #expect(held.count == 8 && decoder.counts.dropped == 32)
+    // Twice eight pictures have 50 MB; a pool for each change of size would have a gigabyte.
+    #expect(try Footprint.residentBytes() - before < 256 << 20)
+    #expect(Set(held.map(\.size)).count == 2)
+    held.removeFirst(3)
+    for unit in units { held += try decoder.decode(unit) }
+    #expect(held.count == 7)
+  }
+
   @Test(arguments: [1, 3, 8])
   func `after a lost picture nothing is shown until the next key frame`(lost: Int) throws {
     let (units, pictures) = try Self.clip()
