@@ -73,8 +73,8 @@ public enum DecoderError: Failure {
   /// `true` if a key frame of the sender helps: a receiver asks for one (PLI).
   public var needsKeyFrame: Bool {
     switch self {
-    case .missingParameterSets, .missingReference, .awaitsKeyFrame, .damaged, .hardware, .accessUnitSize, .nalUnits,
-      .format:
+    case .parameterSet, .missingParameterSets, .missingReference, .awaitsKeyFrame, .damaged, .hardware,
+      .accessUnitSize, .nalUnits, .format:
       true
     default: false
     }

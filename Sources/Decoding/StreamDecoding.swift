@@ -52,7 +52,13 @@ struct StreamDecoding {
 
   /// Learns the parameter sets in a byte stream.
   mutating func learn(_ bytes: [UInt8]) throws(DecoderError) {
-    try bytes.span.bytes.withUnsafeBytes { bytes throws(DecoderError) in _ = try gate.check(bytes, configuration) }
+    let passed = try bytes.span.bytes.withUnsafeBytes { bytes throws(DecoderError) in
+      // The slices, in memory that is lent, are of no use.
+      let passed = try gate.check(bytes, configuration)
+      return (hasNewSequence: passed.hasNewSequence, refusal: passed.refusal)
+    }
+    if passed.hasNewSequence { hasNewSequence = true }
+    if let refusal = passed.refusal { throw refusal }
   }
 
   /// Shows nothing up to the next picture at which a decoder can start.

@@ -20,6 +20,8 @@ struct StreamGate {
     var isSecondField = false
     /// `true` if it has an SPS that is new.
     var hasNewSequence = false
+    /// The reason why a parameter set of it was refused; nil where none was.
+    var refusal: DecoderError?
     /// `true` if a field came before whose frame stays without the other one.
     var leavesField = false
     /// The NAL units of the slices, in the memory of the access unit.
@@ -34,6 +36,8 @@ struct StreamGate {
   }
 
   private var sets = SyntaxTable()
+  /// The reasons why the last SPS and PPS of a number were refused: at most 32 of one kind and 256 of the other.
+  private var (refusedSequences, refusedPictures): ([Int: DecoderError], [Int: DecoderError]) = ([:], [:])
   /// The parameter sets as they came, for a decoder that begins anew.
   private(set) var stored = StoredParameterSets()
   /// The `frame_num` of the last reference picture; nil before a key frame.
@@ -47,14 +51,16 @@ struct StreamGate {
   /// Forgets the references: a key frame must come.
   mutating func restart() { (formerReference, openField) = (nil, nil) }
 
-  /// Forgets a PPS, which libavcodec refuses.
+  /// Forgets a PPS, which another one replaces, or which libavcodec refuses.
   mutating func forget(picture identifier: Int) {
+    refusedPictures[identifier] = nil
     sets.forget(picture: identifier)
     stored.forget(picture: identifier)
   }
 
   /// Forgets an SPS and its PPS.
   mutating func forget(sequence identifier: Int) {
+    refusedSequences[identifier] = nil
     sets.forget(sequence: identifier)
     stored.forget(sequence: identifier)
   }
@@ -64,7 +70,9 @@ struct StreamGate {
 
   /// Checks the NAL units of an access unit.
   ///
-  /// - Throws: ``DecoderError``. The parameter sets that passed are known.
+  /// A parameter set that is refused is forgotten, and so is the former one of its number, which later pictures no longer mean.
+  ///
+  /// - Throws: ``DecoderError``; of a set that is refused only where a slice names it. The sets that passed are known.
   mutating func check(
     _ bytes: UnsafeRawBufferPointer, _ configuration: VideoDecoder.Configuration
   ) throws(DecoderError) -> Passed {
@@ -80,15 +88,14 @@ struct StreamGate {
       switch unit.type {
       case .sequenceParameterSet:
         guard !stored.holds(unit) else { break }
-        try check(sequence: unit, configuration)
-        stored.store(unit)
-        passed.hasNewSequence = true
-      case .pictureParameterSet:
-        guard unit.bytes.count <= ParameterSets.lengthLimit, PictureSyntax(unit) != nil else {
-          throw .parameterSet(.notPictureParameterSet)
+        do throws(DecoderError) {
+          try take(sequence: unit, configuration)
+          passed.hasNewSequence = true
+        } catch {
+          passed.refusal = passed.refusal ?? error
         }
-        stored.store(unit)
-        sets.learn(unit)
+      case .pictureParameterSet:
+        do throws(DecoderError) { try take(picture: unit) } catch { passed.refusal = passed.refusal ?? error }
       case .supplementalEnhancementInformation:
         if passed.recoveryPoint == nil { passed.recoveryPoint = RecoveryPoint(unit) }
       case .nonIDRSlice, .idrSlice: try take(unit, after: &former, &passed)
@@ -99,12 +106,38 @@ struct StreamGate {
     return passed
   }
 
-  private mutating func check(
+  // MARK: Parameter sets
+
+  private mutating func take(
     sequence unit: NALUnit, _ configuration: VideoDecoder.Configuration
   ) throws(DecoderError) {
-    guard let syntax = SequenceSyntax(unit) else { throw .parameterSet(.notSequenceParameterSet) }
-    // A set that is refused replaces the former one of its number all the same: later pictures mean it.
-    forget(sequence: syntax.identifier)
+    guard let identifier = SequenceSyntax.identifier(of: unit) else { throw .parameterSet(.notSequenceParameterSet) }
+    forget(sequence: identifier)
+    do throws(DecoderError) {
+      try Self.check(sequence: unit, configuration)
+    } catch {
+      refusedSequences[identifier] = error
+      throw error
+    }
+    sets.learn(unit)
+    stored.store(unit)
+  }
+
+  private mutating func take(picture unit: NALUnit) throws(DecoderError) {
+    guard let identifier = PictureSyntax.identifier(of: unit) else { throw .parameterSet(.notPictureParameterSet) }
+    forget(picture: identifier)
+    guard unit.bytes.count <= ParameterSets.lengthLimit, PictureSyntax(unit) != nil else {
+      refusedPictures[identifier] = .parameterSet(.notPictureParameterSet)
+      throw .parameterSet(.notPictureParameterSet)
+    }
+    sets.learn(unit)
+    stored.store(unit)
+  }
+
+  private static func check(
+    sequence unit: NALUnit, _ configuration: VideoDecoder.Configuration
+  ) throws(DecoderError) {
+    guard SequenceSyntax(unit) != nil else { throw .parameterSet(.notSequenceParameterSet) }
     let set: SequenceParameterSet
     do { set = try SequenceParameterSet(nalUnit: Array(unit.bytes)) } catch { throw .parameterSet(error) }
     try configuration.check(set.codedSize)
@@ -115,7 +148,13 @@ struct StreamGate {
     guard set.size.isEncodable else {
       throw .pictureSize(set.size, limit: "even sizes of at least 16x16 are decoded")
     }
-    sets.learn(unit)
+  }
+
+  /// Returns the reason why a slice has no parameter sets.
+  private func absence(of slice: NALUnit) -> DecoderError {
+    guard let picture = SliceSyntax.pictureParameterSet(of: slice) else { return .missingParameterSets }
+    let refusal = refusedPictures[picture] ?? sets.picture(picture).flatMap { refusedSequences[$0.sequence] }
+    return refusal ?? .missingParameterSets
   }
 
   // MARK: Slices
@@ -125,7 +164,7 @@ struct StreamGate {
   ) throws(DecoderError) {
     guard let slice = SliceSyntax(unit, sets),
       let sequence = sets.picture(slice.pictureParameterSet).flatMap({ sets.sequence($0.sequence) })
-    else { throw .missingParameterSets }
+    else { throw absence(of: unit) }
     guard !slice.isRedundant else { return }
     if let former, !slice.beginsPicture(after: former) {
       guard slice.firstMacroblock > former.firstMacroblock,

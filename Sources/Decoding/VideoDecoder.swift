@@ -62,7 +62,7 @@ public final class VideoDecoder: Sendable {
 
   /// Sets the parameter sets for a stream that does not carry them, as MP4 files and session descriptions do.
   ///
-  /// - Throws: ``DecoderError`` for sets that are invalid or announce too large a picture.
+  /// - Throws: ``DecoderError`` for sets that are invalid or announce too large a picture. The others are known all the same.
   public func setParameterSets(_ sets: ParameterSets) throws(DecoderError) {
     try learn(AnnexB.startCode + sets.sequence + AnnexB.startCode + sets.picture)
   }

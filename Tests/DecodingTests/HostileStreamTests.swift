@@ -39,7 +39,8 @@ import Testing
     let before = try Footprint.residentBytes()
     for size in [PictureSize(width: 16_384, height: 16_384), PictureSize(width: 16_384, height: 16)] {
       for _ in 0..<100 {
-        let hostile = EncodedPicture(annexB: Self.sequence(size) + units[6].annexB, timestamp: .zero)
+        let rest = nalUnits(units[6].annexB).filter { $0[0] & 0x1f != 7 }.flatMap { AnnexB.startCode + $0 }
+        let hostile = EncodedPicture(annexB: Self.sequence(size) + rest, timestamp: .zero)
         guard case .pictureSize(let found, _)? = failure({ try decoder.decode(hostile) }) else {
           Issue.record("\(size) is not refused")
           return

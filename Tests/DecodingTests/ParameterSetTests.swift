@@ -63,6 +63,54 @@ import Testing
     #expect(try decoder.decode(Self.unit(bare, like: units[8])).count == 1)
   }
 
+  /// An SPS of this number that announces pictures of 16384x16384.
+  private static func huge(_ identifier: UInt32) -> [UInt8] {
+    var writer = BitWriter()
+    writer.begin(header: 0x67)
+    for byte in [66, 0, 52] as [UInt32] { writer.bits(byte, 8) }
+    for value in [identifier, 0, 2, 1] { writer.unsigned(value) }
+    writer.flag(false)
+    for value in [1023, 1023] as [UInt32] { writer.unsigned(value) }
+    writer.bits(0b1100, 4)
+    writer.trailingBits()
+    return Array(writer.bytes.dropFirst(4))
+  }
+
+  @Test func `a set that is refused disturbs nothing that does not name it`() throws {
+    let (units, pictures) = try Self.clip()
+    // Too large; no fields at all; no fields behind the numbers 1.
+    let refused: [[UInt8]] = [Self.huge(1), [0x67], [0x67, 66, 0, 52, 0b010_00000], [0x68], [0x68, 0b010_00110]]
+    for set in refused {
+      let decoder = try Self.decoder()
+      for (index, unit) in units.enumerated() {
+        let parts = index % 3 == 1 ? [set] + nalUnits(unit.annexB) : nalUnits(unit.annexB)
+        let shown = try decoder.decode(Self.unit(parts, like: unit)).map(\.bytes)
+        #expect((shown == [pictures[unit.timestamp]]) as Bool, "\(index) with \(set)")
+      }
+    }
+  }
+
+  @Test func `pictures that name a set that was refused tell why, and the next right one plays`() throws {
+    let (units, pictures) = try Self.clip()
+    let reasons: [(set: [UInt8], reason: String)] = [
+      (Self.huge(0), "pictures of 16384x16384"), ([0x68, 0b1_0000101], "parameter set"),
+    ]
+    for (set, reason) in reasons {
+      let decoder = try Self.decoder()
+      for (index, unit) in units.enumerated() {
+        var parts = nalUnits(unit.annexB)
+        if index == 4 { parts = parts.map { $0[0] & 0x1f == set[0] & 0x1f ? set : $0 } }
+        if (4..<8).contains(index) {
+          let error = failure { try decoder.decode(Self.unit(parts, like: unit)) }
+          #expect(error.map { "\($0)" }?.contains(reason) == true, "\(index): \(error.map { "\($0)" } ?? "shown")")
+        } else {
+          let shown = try decoder.decode(Self.unit(parts, like: unit)).map(\.bytes)
+          #expect((shown == [pictures[unit.timestamp]]) as Bool, "\(index)")
+        }
+      }
+    }
+  }
+
   @Test func `sets go with their sequence when another takes its number`() throws {
     let (units, _) = try Self.clip()
     let other = try ClipStream(

@@ -80,6 +80,14 @@ import Testing
     #expect(Self.units(of: session.pictures[2]) == [Self.sequence(320)] + Self.pictureSets[..<2] + entry)
   }
 
+  @Test func `sets of a sequence that the picture does not name stay away`() throws {
+    let session = try Session()
+    // A PPS of number 7 and of sequence 3.
+    try session.send([[0x68, 0b0001_0000, 0b0100_11_00, 0x80], Self.key])
+    try session.send([Self.key])
+    #expect(Self.units(of: session.pictures[1]) == [Self.sequence(320)] + Self.pictureSets[..<2] + [Self.key])
+  }
+
   @Test func `another source, and another session, have numbers that do not go on`() throws {
     let (first, second) = (try Session(), try Session())
     for source in [7, 8] as [UInt32] {

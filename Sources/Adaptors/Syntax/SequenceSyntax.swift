@@ -64,6 +64,13 @@ package struct SequenceSyntax: Hashable, Sendable {
     self.isAdaptive = isAdaptive
   }
 
+  /// Reads the number of an SPS alone; nil where it is missing or impossible.
+  package static func identifier(of unit: NALUnit) -> Int? {
+    var reader = HeaderBits(unit)
+    guard reader.bits(24) != nil, let identifier = reader.unsigned(), identifier <= 31 else { return nil }
+    return identifier
+  }
+
   /// The limit of a picture's side in macroblocks: the greatest level has 1055, and libavcodec decodes no larger picture
   /// than 16384 samples.
   private static let sideLimit = 1056
@@ -113,6 +120,13 @@ package struct PictureSyntax: Hashable, Sendable {
     else { return nil }
     (self.identifier, self.sequence, self.hasBottomOrder) = (identifier, sequence, hasBottomOrder)
     hasRedundantCount = Self.readRedundantCount(&reader) ?? false
+  }
+
+  /// Reads the number of a PPS alone; nil where it is missing or impossible.
+  package static func identifier(of unit: NALUnit) -> Int? {
+    var reader = HeaderBits(unit)
+    guard let identifier = reader.unsigned(), identifier <= 255 else { return nil }
+    return identifier
   }
 
   /// Reads on up to `redundant_pic_cnt_present_flag`; nil for groups of slices, which libavcodec does not decode, and for

@@ -68,6 +68,14 @@ package struct SliceSyntax: Hashable, Sendable {
     if picture.hasRedundantCount { isRedundant = (reader.unsigned() ?? 0) > 0 }
   }
 
+  /// Reads the number of the PPS that a slice names; nil where it is missing or impossible.
+  package static func pictureParameterSet(of unit: NALUnit) -> Int? {
+    var reader = HeaderBits(unit)
+    guard reader.unsigned() != nil, reader.unsigned() != nil, let identifier = reader.unsigned(), identifier <= 255
+    else { return nil }
+    return identifier
+  }
+
   /// Returns `true` if this slice and `former` belong to different pictures, clause 7.4.1.2.4.
   package func beginsPicture(after former: SliceSyntax) -> Bool {
     var other = former

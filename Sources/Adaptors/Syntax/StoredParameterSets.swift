@@ -67,10 +67,11 @@ package struct StoredParameterSets: Sendable {
     return first + second
   }
 
-  /// All sets as a byte stream: the SPS, then the PPS, in the order of their numbers.
-  package var annexB: [UInt8] {
-    let sequences = sequences.sorted { $0.key < $1.key }.map(\.value)
-    let pictures = pictures.sorted { $0.key < $1.key }.map(\.value.bytes)
-    return (sequences + pictures).reduce(into: []) { $0 += AnnexB.startCode + $1 }
+  /// Returns the SPS that the PPS of this number names, and all PPS that name it, as a byte stream; empty where one of both is
+  /// missing. Pictures up to the next IDR picture name no others.
+  package func annexB(sequenceOfPicture identifier: Int) -> [UInt8] {
+    guard let number = pictures[identifier]?.sequence, let sequence = sequences[number] else { return [] }
+    let pictures = pictures.filter { $0.value.sequence == number }.sorted { $0.key < $1.key }.map(\.value.bytes)
+    return ([sequence] + pictures).reduce(into: []) { $0 += AnnexB.startCode + $1 }
   }
 }

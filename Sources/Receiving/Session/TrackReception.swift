@@ -170,6 +170,7 @@ final class TrackReception {
     }
     defer { number += 1 }
     var (hasSequence, hasPicture, isEntry) = (false, false, unit.isKeyFrame)
+    var named: Int?
     for index in 0..<unit.count {
       guard let part = NALUnit(unit[index]) else { continue }
       switch part.type {
@@ -180,12 +181,16 @@ final class TrackReception {
         hasPicture = true
         sets.store(part)
       case .supplementalEnhancementInformation: isEntry = isEntry || RecoveryPoint(part) != nil
+      case .nonIDRSlice, .idrSlice: named = named ?? SliceSyntax.pictureParameterSet(of: part)
       default: break
       }
     }
     if isEntry, !unit.isDamaged { hasEntry = true }
     // Many cameras tell their parameter sets in the session description alone, and some send them once.
-    let bytes = isEntry && !(hasSequence && hasPicture) ? sets.annexB + unit.annexB : Array(unit.annexB)
+    // Sets of other sequences stay away: nobody needs them before another entry.
+    let lacksSets = isEntry && !(hasSequence && hasPicture)
+    let head = lacksSets ? named.map { sets.annexB(sequenceOfPicture: $0) } : nil
+    let bytes = (head ?? []) + unit.annexB
     return EncodedPicture(
       annexB: bytes, timestamp: timestamp, captured: captured, isDamaged: unit.isDamaged || !hasEntry, number: number)
   }
