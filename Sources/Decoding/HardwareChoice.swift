@@ -2,10 +2,13 @@
 ///
 /// Hardware that fails is given up for a while, and tried again: after 32 key frames, then 64, up to 1024, or at once where
 /// another sequence begins, which the driver may decode. Pictures of several slices are for software, because no driver tells
-/// that one of them is missing.
+/// that one of them is missing. A sequence that had such pictures stays in software: one of its pictures that has a single slice
+/// may have lost the others.
 struct HardwareChoice {
   /// `true` if a driver opened.
-  var isPresent: Bool
+  private(set) var isPresent: Bool
+  /// `true` if a picture had several slices since the last new SPS.
+  private(set) var hasSlices = false
   private var failures = 0
   /// The key frames until hardware is tried again.
   private var pause = 0
@@ -15,14 +18,20 @@ struct HardwareChoice {
 
   init(isPresent: Bool) { self.isPresent = isPresent }
 
-  /// Returns `true` if hardware is to decode from the next key frame on.
-  mutating func wantsHardware(isSliced: Bool, isNewSequence: Bool) -> Bool {
+  /// Begins anew with another decoder. What is known of the stream stays.
+  mutating func begin(isPresent: Bool) { (self.isPresent, failures, pause) = (isPresent, 0, 0) }
+
+  /// Notes what comes in an access unit: a picture of several slices, and a new SPS, of which no picture had any yet.
+  mutating func note(isSliced: Bool, isNewSequence: Bool) { hasSlices = isSliced || hasSlices && !isNewSequence }
+
+  /// Returns `true` if hardware is to decode from this key frame on, which was noted.
+  mutating func wantsHardware(isNewSequence: Bool) -> Bool {
     if isNewSequence, failures <= Self.patience {
       pause = 0
     } else if pause > 0 {
       pause -= 1
     }
-    return isPresent && !isSliced && pause == 0
+    return isPresent && !hasSlices && pause == 0
   }
 
   /// Notes that hardware has failed, or refused the stream.

@@ -58,6 +58,7 @@ struct StreamDecoding {
       return (hasNewSequence: passed.hasNewSequence, refusal: passed.refusal)
     }
     if passed.hasNewSequence { hasNewSequence = true }
+    hardware.note(isSliced: false, isNewSequence: passed.hasNewSequence)
     if let refusal = passed.refusal { throw refusal }
   }
 
@@ -102,6 +103,7 @@ struct StreamDecoding {
   ) throws(DecoderError) -> [DecodedPicture] {
     let passed = try gate.check(bytes, configuration)
     if passed.hasNewSequence { hasNewSequence = true }
+    hardware.note(isSliced: passed.isSliced, isNewSequence: passed.hasNewSequence)
     guard let first = passed.first else { return [] }
     if passed.leavesField { needsKeyFrame = true }
     let number = arrivals.add(unit.timestamp, unit.captured)
@@ -109,7 +111,7 @@ struct StreamDecoding {
     let sets: [UInt8]
     var entersByRecovery = false
     if passed.isKeyFrame {
-      let wanted = hardware.wantsHardware(isSliced: passed.isSliced, isNewSequence: hasNewSequence)
+      let wanted = hardware.wantsHardware(isNewSequence: hasNewSequence)
       former = finishSequence(wanted, deliver)
       sets = try checkedSets(passed)
       try beginSequence(wanted, passed)
@@ -254,10 +256,11 @@ struct StreamDecoding {
   private mutating func openFirst(_ passed: StreamGate.Passed) throws(DecoderError) {
     try configuration.check()
     let (next, reason) = try CodecSession.open(configuration)
-    (session, sentSets, hardware) = (next, [], HardwareChoice(isPresent: next.isHardware))
+    (session, sentSets) = (next, [])
+    hardware.begin(isPresent: next.isHardware)
     selection = VideoDecoder.Selection(next, reason)
     guard next.isHardware else { return }
-    if passed.isSliced { return try openSoftware(Self.sliceReason) }
+    if hardware.hasSlices { return try openSoftware(Self.sliceReason) }
     if !passed.isKeyFrame { return try openSoftware(Self.recoveryReason) }
   }
 

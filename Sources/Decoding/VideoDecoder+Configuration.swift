@@ -6,7 +6,8 @@ extension VideoDecoder {
     /// The choice between hardware and software.
     public enum Acceleration: Hashable, Sendable {
       /// Hardware where a driver opens and decodes the stream, software otherwise. Software also decodes pictures of several
-      /// slices, because no driver tells that one of them is missing. Hardware that failed is tried again.
+      /// slices, because no driver tells that one of them is missing, up to the next new SPS. Hardware that failed is
+      /// tried again.
       case automatic
       /// Software only.
       case software

@@ -12,6 +12,10 @@ import Synchronization
 /// Hardware decodes where a driver does (VA-API), software otherwise; ``selection`` says why. A picture comes out with its
 /// own access unit, unless the stream itself reorders pictures.
 ///
+/// No driver tells that a picture lost its last slices. Streams whose pictures have several slices are therefore decoded in
+/// software. If nobody marks the loss, and every picture since the last new SPS lost all slices but its first, hardware shows what
+/// is left.
+///
 /// The input counts as hostile. Sizes are checked before memory is taken. A picture that is damaged, of which a slice is missing,
 /// or whose reference is missing, is never delivered; the next clean key frame plays. Any thread may call the decoder; calls wait for each other.
 public final class VideoDecoder: Sendable {
