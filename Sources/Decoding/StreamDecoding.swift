@@ -24,6 +24,8 @@ struct StreamDecoding {
   private var failedKeyFrames = 0
   /// The number of the former access unit in its source's sequence.
   private var formerNumber: UInt64?
+  /// The error behind the pictures that the former call returned; nil where there was none.
+  private var lateError: DecoderError?
 
   /// Opens a decoder.
   ///
@@ -39,7 +41,7 @@ struct StreamDecoding {
   /// Begins anew with another configuration at the next access unit. The parameter sets stay.
   mutating func begin(_ configuration: VideoDecoder.Configuration) {
     self.configuration = configuration
-    (session, recovery, failedKeyFrames) = (nil, nil, 0)
+    (session, recovery, failedKeyFrames, lateError) = (nil, nil, 0, nil)
     pools.retire()
     awaitKeyFrame()
   }
@@ -75,44 +77,80 @@ struct StreamDecoding {
     counts.accessUnits &+= 1
     if let number = unit.number, let formerNumber, number != formerNumber &+ 1 { awaitKeyFrame() }
     formerNumber = unit.number
+    var shown: [DecodedPicture] = []
     do throws(DecoderError) {
       guard !unit.isDamaged else { throw .damaged("its sender or the network lost a part") }
-      return try unit.annexB.span.bytes.withUnsafeBytes { bytes throws(DecoderError) in
-        try decode(bytes, unit, deliver)
+      try unit.annexB.span.bytes.withUnsafeBytes { bytes throws(DecoderError) in
+        try decode(bytes, unit) {
+          deliver($0)
+          shown.append($0)
+        }
       }
     } catch {
       counts.refused &+= 1
       awaitKeyFrame()
-      throw error
+      return try finish(shown, error)
     }
+    if !needsKeyFrame { lateError = nil }
+    return shown
+  }
+
+  /// Refuses an access unit that cannot be read. Returns the error.
+  mutating func refuse(_ error: DecoderError) -> DecoderError {
+    counts.accessUnits &+= 1
+    counts.refused &+= 1
+    (formerNumber, lateError) = (nil, nil)
+    awaitKeyFrame()
+    return error
   }
 
   /// Returns the pictures that are held back at the end of a stream; each goes to `deliver` before.
   mutating func flush(_ deliver: (DecodedPicture) -> Void) throws(DecoderError) -> [DecodedPicture] {
     guard let session else { return [] }
     defer { awaitKeyFrame() }
-    guard !gate.awaitsField else { throw .damaged("a field is missing") }
-    guard !needsKeyFrame else { return [] }
-    return try drain(session, deliver)
+    var shown: [DecodedPicture] = []
+    do throws(DecoderError) {
+      if let lateError { throw lateError }
+      guard !gate.awaitsField else { throw .damaged("a field is missing") }
+      guard !needsKeyFrame else { return [] }
+      try drain(session) {
+        deliver($0)
+        shown.append($0)
+      }
+    } catch {
+      return try finish(shown, error)
+    }
+    return shown
+  }
+
+  /// Ends a call that failed: returns the pictures that were complete before, and leaves the error to the next call.
+  private mutating func finish(
+    _ shown: [DecodedPicture], _ error: DecoderError
+  ) throws(DecoderError) -> [DecodedPicture] {
+    let former = lateError
+    lateError = shown.isEmpty ? nil : error
+    guard shown.isEmpty else { return shown }
+    // The former error tells why the decoder waits.
+    if case .awaitsKeyFrame = error, let former { throw former }
+    throw error
   }
 
   // MARK: Access units
 
   private mutating func decode(
     _ bytes: UnsafeRawBufferPointer, _ unit: EncodedPicture, _ deliver: (DecodedPicture) -> Void
-  ) throws(DecoderError) -> [DecodedPicture] {
+  ) throws(DecoderError) {
     let passed = try gate.check(bytes, configuration)
     if passed.hasNewSequence { hasNewSequence = true }
     hardware.note(isSliced: passed.isSliced, isNewSequence: passed.hasNewSequence)
-    guard let first = passed.first else { return [] }
+    guard let first = passed.first else { return }
     if passed.leavesField { needsKeyFrame = true }
     let number = arrivals.add(unit.timestamp, unit.captured)
-    var former: [DecodedPicture] = []
     let sets: [UInt8]
     var entersByRecovery = false
     if passed.isKeyFrame {
       let wanted = hardware.wantsHardware(isNewSequence: hasNewSequence)
-      former = finishSequence(wanted, deliver)
+      finishSequence(wanted, deliver)
       sets = try checkedSets(passed)
       try beginSequence(wanted, passed)
       (recovery, hasNewSequence) = (nil, false)
@@ -139,13 +177,12 @@ struct StreamDecoding {
       guard isEarly, error.isOfData else { throw failure(error, passed.isKeyFrame) }
     }
     needsKeyFrame = false
-    let pictures = former + (try takePictures(session, isKeyFrame: passed.isKeyFrame, isEarly: isEarly, deliver))
+    try takePictures(session, isKeyFrame: passed.isKeyFrame, isEarly: isEarly, deliver)
     if passed.isKeyFrame { failedKeyFrames = 0 }
     if session.isRefused, selection.isHardware {
       selection = VideoDecoder.Selection(session, "the driver does not decode this stream")
       hardware.fail()
     }
-    return pictures
   }
 
   /// Sends an access unit, with its parameter sets where the session lacks them.
@@ -187,16 +224,13 @@ struct StreamDecoding {
 
   // MARK: Entries
 
-  /// Returns the pictures that are held back, where the session does not go on at a key frame: another sequence begins, or
-  /// another decoder takes over.
-  private mutating func finishSequence(
-    _ wantsHardware: Bool, _ deliver: (DecodedPicture) -> Void
-  ) -> [DecodedPicture] {
-    guard !needsKeyFrame, let session, hasNewSequence || switches(to: wantsHardware) else { return [] }
+  /// Delivers the pictures that are held back, where the session does not go on at a key frame: another sequence begins,
+  /// or another decoder takes over.
+  private mutating func finishSequence(_ wantsHardware: Bool, _ deliver: (DecodedPicture) -> Void) {
+    guard !needsKeyFrame, let session, hasNewSequence || switches(to: wantsHardware) else { return }
     // A picture of the old sequence that fails takes nothing from the new one.
-    let pictures = try? drain(session, deliver)
+    try? drain(session, deliver)
     needsKeyFrame = true
-    return pictures ?? []
   }
 
   private func switches(to wantsHardware: Bool) -> Bool {
@@ -238,8 +272,7 @@ struct StreamDecoding {
 
   /// Decodes a picture for its references alone, in a session that was entered at a recovery point and lost its way:
   /// libavcodec needs some to decode the next one. Shows nothing.
-  private mutating func keepWarm(_ passed: StreamGate.Passed, _ number: Int64) throws(DecoderError) -> [DecodedPicture]
-  {
+  private mutating func keepWarm(_ passed: StreamGate.Passed, _ number: Int64) throws(DecoderError) {
     if recovery != nil, let session, !session.isHardware, let sets = try? checkedSets(passed) {
       try? send(passed, sets, number, to: session, marksRecovery: false)
       for _ in 0..<Self.heldLimit {
@@ -290,15 +323,14 @@ struct StreamDecoding {
 
   private mutating func drain(
     _ session: CodecSession, _ deliver: (DecodedPicture) -> Void
-  ) throws(DecoderError) -> [DecodedPicture] {
+  ) throws(DecoderError) {
     do throws(CodecSession.Fault) { try session.end() } catch { throw Self.error(of: error) }
-    return try takePictures(session, isKeyFrame: false, isEarly: false, deliver)
+    try takePictures(session, isKeyFrame: false, isEarly: false, deliver)
   }
 
   private mutating func takePictures(
     _ session: CodecSession, isKeyFrame: Bool, isEarly: Bool, _ deliver: (DecodedPicture) -> Void
-  ) throws(DecoderError) -> [DecodedPicture] {
-    var pictures: [DecodedPicture] = []
+  ) throws(DecoderError) {
     var faults = 0
     while true {
       let found: CodecPicture?
@@ -309,7 +341,7 @@ struct StreamDecoding {
         guard isEarly, error.isOfData, faults <= Self.heldLimit else { throw failure(error, isKeyFrame) }
         continue
       }
-      guard let found else { return pictures }
+      guard let found else { return }
       guard recovery?.isRight(found.number) != false else {
         counts.refused &+= 1
         continue
@@ -318,7 +350,6 @@ struct StreamDecoding {
       guard let picture = try copy(found) else { continue }
       counts.pictures &+= 1
       deliver(picture)
-      pictures.append(picture)
     }
   }
 

@@ -91,7 +91,10 @@ public final class VideoDecoder: Sendable {
   /// incomplete are not shown, which is no error; ``Counts/refused`` counts them. A gap in the numbers of the access units
   /// (``/Adaptors/EncodedPicture/number``) counts as a loss.
   ///
-  /// - Throws: ``DecoderError``. Pictures that were complete before the error have gone to the subscribers.
+  /// No picture is lost to an error. If pictures were complete before it, the call returns them, ``needsKeyFrame`` is `true`, and the
+  /// next call throws the error, unless the stream goes on there.
+  ///
+  /// - Throws: ``DecoderError``.
   @discardableResult
   public func decode(_ unit: EncodedPicture) throws(DecoderError) -> [DecodedPicture] {
     try withDecoding { decoding throws(DecoderError) in try decoding.decode(unit) { broadcast.send($0) } }
@@ -105,19 +108,22 @@ public final class VideoDecoder: Sendable {
     avcc bytes: UnsafeRawBufferPointer, lengthSize: Int = AVCC.lengthSize, timestamp: Instant
   ) throws(DecoderError) -> [DecodedPicture] {
     let limit = configuration.maximumAccessUnitBytes
-    guard bytes.count <= limit else { throw .accessUnitSize(bytes.count, limit: limit) }
+    guard bytes.count <= limit else { throw try refuse(.accessUnitSize(bytes.count, limit: limit)) }
     let unit: EncodedPicture
     do throws(NALUnitFormatError) {
       unit = try EncodedPicture(avcc: bytes, lengthSize: lengthSize, timestamp: timestamp)
     } catch {
-      state.withLock { $0.decoding.awaitKeyFrame() }
-      throw .format(error)
+      throw try refuse(.format(error))
     }
     return try decode(unit)
   }
 
-  /// Delivers and returns the pictures that are held back for reordering, at the end of a stream. The next access unit must
-  /// be a key frame.
+  private func refuse(_ error: DecoderError) throws(DecoderError) -> DecoderError {
+    try withDecoding { decoding throws(DecoderError) in decoding.refuse(error) }
+  }
+
+  /// Delivers and returns the pictures that are held back for reordering, at the end of a stream. The next picture must be a key
+  /// frame, or have a recovery point.
   ///
   /// - Throws: ``DecoderError``.
   @discardableResult

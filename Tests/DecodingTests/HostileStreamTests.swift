@@ -196,6 +196,21 @@ import Testing
       Issue.record("it is taken")
       return
     }
+    #expect(decoder.counts.accessUnits == 3 && decoder.counts.refused == 3)
+  }
+
+  @Test func `an access unit that is refused before it is read is a loss like any other`() throws {
+    let (units, _) = try Self.clip()
+    for bytes in [[UInt8](repeating: 0, count: 17 << 20), [0, 0, 0, 9, 0x65]] {
+      let decoder = try Self.decoder()
+      #expect(try decoder.decode(units[0]).count == 1)
+      #expect(failure { try bytes.withUnsafeBytes { try decoder.decode(avcc: $0, timestamp: .zero) } } != nil)
+      #expect(decoder.needsKeyFrame && decoder.counts.refused == 1 && decoder.counts.accessUnits == 2)
+      guard case .awaitsKeyFrame? = failure({ try decoder.decode(units[1]) }) else {
+        Issue.record("the loss is not known")
+        return
+      }
+    }
   }
 
   @Test(

@@ -91,6 +91,38 @@ import Testing
     }
   }
 
+  @Test func `pictures that are complete before an error are returned, and the next call throws it`() throws {
+    let first = try ClipStream(size: Self.size, frames: 8, ["-x264-params", "bframes=3"])
+    let second = accessUnits(
+      of: try ClipStream(
+        size: PictureSize(width: 64, height: 96), frames: 4,
+        ["-tune", "zerolatency", "-x264-params", "slices=2:sliced-threads=0"]
+      ).stream)
+    let broken = EncodedPicture(
+      annexB: nalUnits(second[0].annexB).dropLast().flatMap { AnnexB.startCode + $0 }, timestamp: .zero)
+    for flushes in [false, true] {
+      let decoder = try VideoDecoder(configuration: .init(acceleration: .software, poolCapacity: 32))
+      var bytes: [UInt8] = []
+      var count = 0
+      func take(_ pictures: [DecodedPicture]) {
+        count += pictures.count
+        for picture in pictures { bytes += picture.bytes }
+      }
+      for unit in accessUnits(of: first.stream) { take(try decoder.decode(unit)) }
+      #expect(count < 8)
+      // A new sequence, whose first picture lost a slice.
+      take(try decoder.decode(broken))
+      #expect(count == 8 && bytes.elementsEqual(first.pictures) as Bool)
+      #expect(decoder.counts.pictures == 8 && decoder.counts.refused == 1 && decoder.needsKeyFrame)
+      let late = failure { flushes ? try decoder.flush() : try decoder.decode(second[1]) }
+      guard case .damaged? = late, case .awaitsKeyFrame? = failure({ try decoder.decode(second[2]) }) else {
+        Issue.record("\(late.map { "\($0)" } ?? "shown")")
+        return
+      }
+      #expect(try decoder.decode(second[0]).count == 1)
+    }
+  }
+
   @Test func `a new configuration begins anew at the next key frame`() throws {
     let clip = try ClipStream(size: Self.size, frames: 8, ["-tune", "zerolatency", "-x264-params", "keyint=4"])
     let units = accessUnits(of: clip.stream)
