@@ -107,7 +107,11 @@ struct StreamDecoding {
   /// Returns the pictures that are held back at the end of a stream; each goes to `deliver` before.
   mutating func flush(_ deliver: (DecodedPicture) -> Void) throws(DecoderError) -> [DecodedPicture] {
     guard let session else { return [] }
-    defer { awaitKeyFrame() }
+    defer {
+      // The session has ended: the next entry begins anew.
+      recovery = nil
+      awaitKeyFrame()
+    }
     var shown: [DecodedPicture] = []
     do throws(DecoderError) {
       if let lateError { throw lateError }
@@ -225,12 +229,13 @@ struct StreamDecoding {
   // MARK: Entries
 
   /// Delivers the pictures that are held back, where the session does not go on at a key frame: another sequence begins,
-  /// or another decoder takes over.
+  /// another decoder takes over, or some of the pictures are not right, because the recovery has not ended.
   private mutating func finishSequence(_ wantsHardware: Bool, _ deliver: (DecodedPicture) -> Void) {
-    guard !needsKeyFrame, let session, hasNewSequence || switches(to: wantsHardware) else { return }
+    let isRecovering = recovery.map { !$0.isSettled } ?? false
+    guard !needsKeyFrame, let session, hasNewSequence || switches(to: wantsHardware) || isRecovering else { return }
     // A picture of the old sequence that fails takes nothing from the new one.
     try? drain(session, deliver)
-    needsKeyFrame = true
+    (recovery, needsKeyFrame) = (nil, true)
   }
 
   private func switches(to wantsHardware: Bool) -> Bool {

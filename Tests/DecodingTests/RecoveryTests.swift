@@ -97,6 +97,53 @@ import Testing
     }
   }
 
+  @Test(
+    arguments: [
+      "open-gop=1:keyint=8:bframes=3:b-pyramid=strict", "open-gop=1:keyint=8:bframes=3:b-pyramid=normal:ref=4",
+      "intra-refresh=1:keyint=12:bframes=2", "intra-refresh=1:keyint=10:bframes=0",
+    ])
+  func `a key frame before the recovery ends takes nothing away, and adds nothing wrong`(tools: String) throws {
+    let clip = try ClipStream(size: Self.size, frames: 40, ["-x264-params", tools])
+    let (units, right) = (accessUnits(of: clip.stream), try clip.picturesByTime())
+    let entry = try #require(units.indices.dropFirst().first { units[$0].isEntry })
+    func later(_ time: Instant) -> Instant { time + .milliseconds(1000) }
+    func numbered(_ unit: EncodedPicture, _ number: Int, at time: Instant) -> EncodedPicture {
+      EncodedPicture(annexB: unit.annexB, timestamp: time, number: UInt64(number))
+    }
+    let all = right.merging(right.map { (later($0), $1) }) { first, _ in first }
+    for count in 1...20 {
+      // Two pictures from the first key frame on, a loss, and a recovery point, whose SPS is known.
+      let parts = units[..<2] + units[entry..<entry + count]
+      let first = parts.enumerated().map { numbered($1, $0 < 2 ? $0 : $0 + 1, at: $1.timestamp) }
+      let again = units[..<12].enumerated().map { numbered($1, count + 3 + $0, at: later($1.timestamp)) }
+      let (pictures, _) = try Self.decode(first + again)
+      let wrong = pictures.filter { all[$0.timestamp] != $0.bytes }.map(\.timestamp.nanoseconds)
+      #expect(wrong.isEmpty, "after \(count): \(wrong)")
+      // The pictures that the end of the stream would bring, and all of the other one.
+      let expected = try Self.decode(first).pictures.map(\.timestamp) + again.map(\.timestamp)
+      #expect(Set(pictures.map(\.timestamp)) == Set(expected) && pictures.count == expected.count, "after \(count)")
+    }
+  }
+
+  @Test(arguments: ["intra-refresh=1:keyint=10:bframes=0", "open-gop=1:keyint=8:bframes=3:b-pyramid=strict"])
+  func `after a flush the next recovery point plays`(tools: String) throws {
+    let clip = try ClipStream(size: Self.size, frames: 60, ["-x264-params", tools])
+    let (units, right) = (accessUnits(of: clip.stream), try clip.picturesByTime())
+    let entries = units.indices.filter { $0 > 0 && units[$0].isEntry }
+    let decoder = try VideoDecoder(configuration: .init(acceleration: .software, poolCapacity: 64))
+    var shown: Set<Int> = []
+    func take(_ pictures: [DecodedPicture]) {
+      #expect(pictures.allSatisfy { right[$0.timestamp] == $0.bytes } as Bool)
+      for picture in pictures { shown.insert(Int(picture.timestamp.nanoseconds / 1_000_000)) }
+    }
+    for unit in units[entries[0]..<entries[1]] { take(try decoder.decode(unit)) }
+    take(try decoder.flush())
+    #expect(decoder.needsKeyFrame)
+    for unit in units[entries[1]...] { take(try decoder.decode(unit)) }
+    take(try decoder.flush())
+    #expect(Set(entries[1] + 13..<60).isSubset(of: shown), "\(shown.sorted())")
+  }
+
   @Test func `a message of any length is read up to a limit`() throws {
     for byte in [255, 0] as [UInt8] {
       let long = [6] + [UInt8](repeating: byte, count: 16 << 20)
