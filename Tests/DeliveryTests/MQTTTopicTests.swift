@@ -89,31 +89,43 @@ import Testing
     )
     var retained = RetainedMessages()
     retained.want([a, b])
-    #expect([retained.next(), retained.next(), retained.next()] == [a, b, nil])
+    #expect([retained.next(at: .zero), retained.next(at: .zero), retained.next(at: .zero)] == [a, b, nil])
     retained.want([other, b])
-    #expect([retained.next(), retained.next()] == [other, nil])
+    #expect([retained.next(at: .zero), retained.next(at: .zero)] == [other, nil])
     retained.forget()
-    #expect([retained.next(), retained.next(), retained.next()] == [other, b, nil])
+    #expect([retained.next(at: .zero), retained.next(at: .zero), retained.next(at: .zero)] == [other, b, nil])
     retained.want([b])
     let removal = Message(topic: "a", payload: [])
-    #expect([retained.next(), retained.next()] == [removal, nil])
+    #expect([retained.next(at: .zero), retained.next(at: .zero)] == [removal, nil])
     // Not acknowledged: the next connection gets it too.
     retained.forget()
-    #expect([retained.next(), retained.next(), retained.next()] == [removal, b, nil])
+    #expect([retained.next(at: .zero), retained.next(at: .zero), retained.next(at: .zero)] == [removal, b, nil])
     retained.note(removal)
     retained.forget()
-    #expect([retained.next(), retained.next()] == [b, nil])
+    #expect([retained.next(at: .zero), retained.next(at: .zero)] == [b, nil])
     retained.want([a, b])
-    #expect([retained.next(), retained.next()] == [a, nil])
+    #expect([retained.next(at: .zero), retained.next(at: .zero)] == [a, nil])
     // What others have left: never a topic that is wanted, and not without end.
     retained.remove("a")
-    #expect(retained.next() == nil)
+    #expect(retained.next(at: .zero) == nil)
     for number in 0..<1000 { retained.remove("left/\(number)") }
     var count = 0
-    while let message = retained.next() {
+    while let message = retained.next(at: .zero) {
       #expect(message.payload.isEmpty)
       count += 1
     }
     #expect(count == RetainedMessages.removalLimit)
+  }
+
+  @Test func `A message at which a broker ends each connection is passed over for a while, and not for good`() {
+    let (a, b) = (
+      RetainedMessages.Message(topic: "a", payload: [1]), RetainedMessages.Message(topic: "b", payload: [2])
+    )
+    var retained = RetainedMessages()
+    retained.want([a, b])
+    retained.giveUp(a, at: .zero)
+    #expect(retained.next(at: .zero + .seconds(599)) == b && retained.next(at: .zero + .seconds(599)) == nil)
+    retained.forget()
+    #expect(retained.next(at: .zero + .seconds(600)) == a)
   }
 }

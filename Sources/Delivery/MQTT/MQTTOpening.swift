@@ -25,6 +25,8 @@ struct MQTTOpening {
   private var failures = 0
   /// The delays before MQTT 5 is tried again at a broker that was silent to it.
   private var delays: RetryBackOff
+  /// The delay before MQTT 5 is tried again at a broker that has refused it.
+  private let longestDelay: Duration
 
   /// The attempts without an answer after which the broker may be another one.
   static let failureLimit = 3
@@ -69,7 +71,7 @@ struct MQTTOpening {
     _ configuration: MQTTConfiguration, patience: Duration, stop: CInt, delays: ClosedRange<Duration> = Self.delays
   ) {
     (self.configuration, self.patience, self.stop) = (configuration, patience, stop)
-    self.delays = RetryBackOff(delays)
+    (self.delays, longestDelay) = (RetryBackOff(delays), delays.upperBound)
   }
 
   /// Returns `true` if the next connection is to try MQTT 5 again.
@@ -114,8 +116,9 @@ struct MQTTOpening {
             return .open(client, manner.version)
           case .refused(let code):
             if manner.adapt(to: code) { continue }
-            // One that refuses MQTT 5, or answers by MQTT 3.1.1 alone, gets no other question because of a wrong password.
-            if code != 1 { remember(manner) }
+            // One that refuses MQTT 5, or answers by MQTT 3.1.1 alone, gets no other question because of a wrong password. One that
+            // refuses MQTT 3.1.1 has taken the place of an older one.
+            if code != 1 { remember(manner) } else if self.manner.version == .threeOneOne { self.manner = Manner() }
             return .refused(Self.text(ofRefusal: code))
           case .otherVersion:
             (manner.version, manner.isGuess) = (.threeOneOne, true)
@@ -134,9 +137,10 @@ struct MQTTOpening {
 
   /// Keeps the manner for the next calls.
   private mutating func remember(_ answered: Manner) {
-    let isNew = answered.isGuess && answered.nextFive == nil
+    let isNew = answered.version == .threeOneOne && answered.nextFive == nil
     manner = answered
-    if isNew { manner.nextFive = .now() + delays.failed() }
+    // A broker that has refused MQTT 5 speaks it after an upgrade.
+    if isNew { manner.nextFive = .now() + (answered.isGuess ? delays.failed() : longestDelay) }
     if answered.version == .five { delays.reset() }
   }
 

@@ -111,7 +111,7 @@ package final class MQTTSender: Sendable {
       let ending = attempt(&opening, &session, &log)
       var isEnded = false
       if case .lost(.ended, _) = ending { isEnded = true }
-      session.forgetItems(isEndedByBroker: isEnded)
+      session.forgetItems(isEndedByBroker: isEnded, at: .now())
       noteOutcomes(&session, &log)
       let delay: Duration
       switch ending {
@@ -168,6 +168,8 @@ package final class MQTTSender: Sendable {
       } catch .stopped {
         return .stopped
       } catch {
+        // What breaks during the farewell is no loss.
+        if stopping.hasFired() { return .stopped }
         if client.isFlooded { session.stopListening(at: .now()) }
         return .lost(error, after: .now() - started)
       }

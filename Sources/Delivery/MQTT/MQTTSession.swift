@@ -49,8 +49,8 @@ struct MQTTSession {
   /// The times before which nothing is sent again.
   private var (nextBirth, nextStatus) = (Instant.zero, Instant.zero)
   private var (isBirthDue, isStatusDue) = (false, false)
-  /// The time until which nothing of others is asked for.
-  private var deafUntil = Instant.zero
+  /// The time until which nothing of others is asked for, and `true` once it is asked for in this connection.
+  private var (deafUntil, isSubscribed) = (Instant.zero, false)
   /// The pauses after events, and after other messages, that the broker does not take for now.
   private var (eventPause, otherPause): (MQTTPause, MQTTPause)
   /// The topics of those other messages.
@@ -78,15 +78,22 @@ struct MQTTSession {
 
   /// Begins with a new connection, whose broker may have lost everything.
   mutating func begin(_ client: MosquittoClient, at now: Instant) throws(ExchangeError) {
-    forgetItems(isEndedByBroker: false)
+    forgetItems(isEndedByBroker: false, at: now)
     retained.forget()
+    isSubscribed = false
     (eventPause, otherPause) = (eventPause.ended, otherPause.ended)
     postponed = []
     // Home Assistant may have started meanwhile, and pictures are not retained. One that was on its way when the connection was
     // lost may have been too large for it.
     if !hasLostPicture { shown = 0 }
     hasLostPicture = false
-    guard now >= deafUntil else { return }
+    try subscribe(client, at: now)
+  }
+
+  /// Asks for what others send, unless that was too large a while ago.
+  private mutating func subscribe(_ client: MosquittoClient, at now: Instant) throws(ExchangeError) {
+    guard !isSubscribed, now >= deafUntil else { return }
+    isSubscribed = true
     try client.subscribe(configuration.topics.status)
     guard let discovery = state.discovery else { return }
     try client.subscribe(discovery.birthTopic)
@@ -99,21 +106,21 @@ struct MQTTSession {
   /// Forgets what was on its way when the connection was lost.
   ///
   /// - Parameter isEndedByBroker: `true` if the broker has ended the connection without a word, perhaps because of a message.
-  mutating func forgetItems(isEndedByBroker: Bool) {
-    if isEndedByBroker, let culprit = suspicion.lost(with: items.values.map(\.item)) { giveUp(culprit) }
+  mutating func forgetItems(isEndedByBroker: Bool, at now: Instant) {
+    if isEndedByBroker, let culprit = suspicion.lost(with: items.values.map(\.item)) { giveUp(culprit, at: now) }
     items = [:]
     if hasPicture { hasLostPicture = true }
     (hasEvent, hasPicture) = (false, false)
   }
 
   /// Passes over a message at which the broker ends each connection.
-  private mutating func giveUp(_ item: Item) {
+  private mutating func giveUp(_ item: Item, at now: Instant) {
     switch item {
     case .event(let alert):
       waiting.finish(alert)
       outcomes.append(.lost(alert, .ended, Self.endsConnections))
     case .retained(let message):
-      retained.giveUp(message)
+      retained.giveUp(message, at: now)
       outcomes.append(.refused(topic: message.topic, Self.endsConnections))
     // Not sent again with the next connection.
     case .picture(let topic): outcomes.append(.refused(topic: topic, Self.endsConnections))
@@ -127,6 +134,7 @@ struct MQTTSession {
     if let oldest = items.values.map(\.sent).min(), now - oldest > Self.patience {
       throw .time("it takes messages and acknowledges none")
     }
+    try subscribe(client, at: now)
     if isBirthDue, now >= nextBirth {
       (isBirthDue, nextBirth, shown) = (false, now + Self.pause, 0)
       retained.forget()
@@ -143,7 +151,7 @@ struct MQTTSession {
     let limit = suspicion.isStrong ? 1 : Self.limit
     while items.count < limit {
       // What the broker says that it does not take, for its size, is passed over. The next picture may be smaller.
-      if let message = retained.next() {
+      if let message = retained.next(at: now) {
         let number = try client.publish(message.topic, message.payload, isRetained: true)
         if let number {
           items[number] = (.retained(message), now)

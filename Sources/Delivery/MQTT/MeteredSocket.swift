@@ -15,8 +15,10 @@ struct MeteredSocket: ~Copyable {
   /// The bytes of libmosquitto that the connection has not taken yet.
   private var rest: ArraySlice<UInt8> = []
   private var buffer = [UInt8](repeating: 0, count: Self.portion)
-  /// `true` once the broker has ended the connection.
+  /// `true` once the broker has ended the connection, and all that it had sent before was read.
   private(set) var isEnded = false
+  /// `true` once the broker takes nothing more. What it has sent before is still read.
+  private var isDeaf = false
 
   /// Takes the connection of `descriptor` over, and puts an end of the pair in its place.
   ///
@@ -47,7 +49,7 @@ struct MeteredSocket: ~Copyable {
     let (from, to, limit) = (connection.number, inner.number, Self.portion)
     let count = uninterrupted { recv(from, &buffer, limit, CInt(MSG_DONTWAIT)) }
     guard count > 0 else {
-      if count == 0 || errno == ECONNRESET {
+      if count == 0 || errno == ECONNRESET || errno == EPIPE {
         end()
       } else if errno != EAGAIN {
         throw .system(SystemFailure.text(errno))
@@ -63,7 +65,7 @@ struct MeteredSocket: ~Copyable {
   /// Gives the connection what libmosquitto has written, as far as it has room.
   mutating func flush() {
     let (from, to, limit) = (inner.number, connection.number, Self.portion)
-    while !isEnded {
+    while !isEnded, !isDeaf {
       if rest.isEmpty {
         let count = uninterrupted { recv(from, &buffer, limit, CInt(MSG_DONTWAIT)) }
         guard count > 0 else { return }
@@ -73,7 +75,7 @@ struct MeteredSocket: ~Copyable {
         uninterrupted { Glibc.send(to, bytes.baseAddress, bytes.count, CInt(MSG_NOSIGNAL)) }
       }
       guard sent >= 0 else {
-        if errno == EPIPE || errno == ECONNRESET { end() }
+        if errno == EPIPE || errno == ECONNRESET { (isDeaf, rest) = (true, []) }
         return
       }
       rest = rest.dropFirst(sent)

@@ -1,3 +1,5 @@
+import Platform
+
 /// The retained messages of one broker: those that it ought to have, and those that it has.
 ///
 /// Of each topic only the newest message counts, so nothing queues up while the broker is away. What the broker has is sent
@@ -11,13 +13,16 @@ struct RetainedMessages {
 
   /// The most topics that wait for their removal.
   static let removalLimit = 500
+  /// The time for which a message is passed over.
+  static let despair = Duration.seconds(600)
 
   private var wanted: [Message] = []
   private var topics: Set<String> = []
   /// The topics whose messages are to be removed.
   private var removed: Set<String> = []
-  /// The messages that the broker never takes.
-  private var hopeless: Set<Message> = []
+  /// The messages at which the broker ends each connection, and the times from which they are tried again: somebody may have mended
+  /// the broker by then.
+  private var hopeless: [Message: Instant] = [:]
   /// The messages that were sent during this connection.
   private var sent: [String: [UInt8]] = [:]
 
@@ -40,10 +45,10 @@ struct RetainedMessages {
   }
 
   /// Returns the next message to send, and counts it as sent; nil if the broker has all.
-  mutating func next() -> Message? {
+  mutating func next(at now: Instant) -> Message? {
     let message =
       removed.sorted().first { sent[$0] != [] }.map { Message(topic: $0, payload: []) }
-      ?? wanted.first { sent[$0.topic] != $0.payload && !hopeless.contains($0) }
+      ?? wanted.first { sent[$0.topic] != $0.payload && now >= hopeless[$0] ?? .zero }
     if let message { sent[message.topic] = message.payload }
     return message
   }
@@ -54,10 +59,10 @@ struct RetainedMessages {
     sent[message.topic] = nil
   }
 
-  /// Sends a message no more. Another one of its topic is sent. Beyond ``removalLimit`` all are forgotten.
-  mutating func giveUp(_ message: Message) {
-    if hopeless.count >= Self.removalLimit { hopeless = [] }
-    hopeless.insert(message)
+  /// Passes over a message for a while. Another one of its topic is sent. Beyond ``removalLimit`` all are tried again.
+  mutating func giveUp(_ message: Message, at now: Instant) {
+    if hopeless.count >= Self.removalLimit { hopeless = [:] }
+    hopeless[message] = now + Self.despair
     if message.payload.isEmpty { removed.remove(message.topic) }
   }
 
