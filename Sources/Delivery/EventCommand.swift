@@ -9,12 +9,12 @@ package import Platform
 /// first 4 KiB are kept, for the log.
 package struct EventCommand: EventOutlet {
   private let words: [String]
-  private let patience: Duration
+  private let (patience, grace): (Duration, Duration)
 
   /// The time that a command may take.
   package static let patience = Duration.seconds(30)
   /// The time within which the end of nightjar explains a signal to the command.
-  private static let grace = Duration.seconds(1)
+  package static let grace = Duration.seconds(1)
   /// The most bytes of its output that are kept, and the most of them that are told.
   private static let (outputLimit, toldLimit) = (4096, 200)
   /// The variables of our own environment that the command gets.
@@ -23,8 +23,10 @@ package struct EventCommand: EventOutlet {
   /// Creates a command.
   ///
   /// - Parameter words: the path of the program, and its arguments.
-  package init(_ words: [String], patience: Duration = EventCommand.patience) {
-    (self.words, self.patience) = (words, patience)
+  package init(
+    _ words: [String], patience: Duration = EventCommand.patience, grace: Duration = EventCommand.grace
+  ) {
+    (self.words, self.patience, self.grace) = (words, patience, grace)
   }
 
   package var kind: DeliveryCounts.Outlet { .command }
@@ -92,7 +94,7 @@ package struct EventCommand: EventOutlet {
     // Whoever asks all programs of the service to end may reach the command a moment before nightjar's own end.
     if !isLate, [SIGTERM, SIGINT, SIGHUP].contains(signal) {
       var ends = pollfd(fd: stop, events: Int16(POLLIN), revents: 0)
-      if nightjar_poll(&ends, 1, Self.grace.nanoseconds) > 0 { return .failed("nightjar ends") }
+      if nightjar_poll(&ends, 1, grace.nanoseconds) > 0 { return .failed("nightjar ends") }
     }
     if isLate { return .refused("it has not ended after \(Int(patience.seconds)) s and was killed\(told)") }
     if signal != 0 { return .refused("signal \(signal) has ended it\(told)") }

@@ -95,7 +95,8 @@ import Testing
     let path = directory.path("child")
     let (history, reports, counts) = (AlertHistory(), EventQueue<DeliveryReport>(), DeliveryCounts())
     let words = ["/bin/sh", "-c", "echo $$ > \(path); exec sleep 1000"]
-    let sender = try EventSender(EventCommand(words), history, reports, counts: counts)
+    let sender = try EventSender(
+      EventCommand(words, grace: .seconds(30)), history, reports, counts: counts)
     history.record(
       [.begin(AlertCondition(.noise, camera: "a", since: .now(), text: "noise"), suppressed: 0)], isQuiet: false)
     try #require(eventually { (try? String(contentsOfFile: path, encoding: .utf8))?.hasSuffix("\n") == true })

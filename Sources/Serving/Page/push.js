@@ -217,7 +217,7 @@ export class Push {
   async #key() {
     const answer = await within(hostTime, this.login.fetch("v1/push"));
     if (!answer.ok) return { key: null, status: answer.status };
-    this.#keyText = (await answer.json()).key;
+    this.#keyText = (await within(hostTime, answer.json())).key;
     return { key: bytes(this.#keyText), status: answer.status };
   }
 
