@@ -165,6 +165,10 @@ let package = Package(
     .executableTarget(
       name: "mp3-cost", dependencies: ["Sound", "Platform"], path: "Benchmarks/MP3Cost", swiftSettings: settings),
 
+    .executableTarget(
+      name: "detection-cost", dependencies: ["Detection", "Media", "Platform"], path: "Benchmarks/DetectionCost",
+      swiftSettings: settings),
+
     // What several test targets share; never linked into the program.
     .target(
       name: "TestSupport", dependencies: ["SRTP", "RTP", "CSRTP", "CLinux", "Media", "Platform"],
