@@ -138,9 +138,10 @@ import Testing
       #expect(try camera.state().format == "MJPG 1280x720")
       try camera.command("unplug")
       let result = try viewer.wait(limit: 30)
-      // The error is ENODEV or EINVAL, as the waiting call meets the end of the node or of its queue.
+      // The error is ENODEV or EINVAL, as the waiting call meets the end of the node or of its queue. A viewer that does not wait just
+      // then gives a buffer back instead.
       let words = result.outputText + result.error
-      #expect(words.contains("VIDIOC_DQBUF: failed"), "\(words)")
+      #expect(words.contains("VIDIOC_DQBUF: failed") || words.contains("qbuf error"), "\(words)")
       #expect(eventually { camera.node == nil })
       #expect(!FileManager.default.fileExists(atPath: node))
       try camera.command("plug")
