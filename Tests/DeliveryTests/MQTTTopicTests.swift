@@ -127,5 +127,11 @@ import Testing
     #expect(retained.next(at: .zero + .seconds(599)) == b && retained.next(at: .zero + .seconds(599)) == nil)
     retained.forget()
     #expect(retained.next(at: .zero + .seconds(600)) == a)
+    // Each time for twice as long.
+    retained.giveUp(a, at: .zero + .seconds(600))
+    retained.forget()
+    #expect(retained.next(at: .zero + .seconds(1799)) == b && retained.next(at: .zero + .seconds(1799)) == nil)
+    retained.forget()
+    #expect(retained.next(at: .zero + .seconds(1800)) == a)
   }
 }

@@ -13,8 +13,9 @@ struct RetainedMessages {
 
   /// The most topics that wait for their removal.
   static let removalLimit = 500
-  /// The time for which a message is passed over.
-  static let despair = Duration.seconds(600)
+  /// The time for which a message is passed over at first; it doubles each time, up to a day. Each new try costs four connections, in
+  /// which events wait.
+  static let despair = Duration.seconds(600)...Duration.seconds(86_400)
 
   private var wanted: [Message] = []
   private var topics: Set<String> = []
@@ -22,7 +23,7 @@ struct RetainedMessages {
   private var removed: Set<String> = []
   /// The messages at which the broker ends each connection, and the times from which they are tried again: somebody may have mended
   /// the broker by then.
-  private var hopeless: [Message: Instant] = [:]
+  private var hopeless: [Message: (until: Instant, delay: Duration)] = [:]
   /// The messages that were sent during this connection.
   private var sent: [String: [UInt8]] = [:]
 
@@ -47,11 +48,13 @@ struct RetainedMessages {
   /// Returns the next message to send, and counts it as sent; nil if the broker has all.
   mutating func next(at now: Instant) -> Message? {
     let message =
-      removed.sorted().first { sent[$0] != [] }.map { Message(topic: $0, payload: []) }
-      ?? wanted.first { sent[$0.topic] != $0.payload && now >= hopeless[$0] ?? .zero }
+      removed.sorted().map { Message(topic: $0, payload: []) }.first { sent[$0.topic] != [] && isHopeful($0, at: now) }
+      ?? wanted.first { sent[$0.topic] != $0.payload && isHopeful($0, at: now) }
     if let message { sent[message.topic] = message.payload }
     return message
   }
+
+  private func isHopeful(_ message: Message, at now: Instant) -> Bool { now >= hopeless[message]?.until ?? .zero }
 
   /// Notes that the broker has a message.
   mutating func note(_ message: Message) {
@@ -62,7 +65,8 @@ struct RetainedMessages {
   /// Passes over a message for a while. Another one of its topic is sent. Beyond ``removalLimit`` all are tried again.
   mutating func giveUp(_ message: Message, at now: Instant) {
     if hopeless.count >= Self.removalLimit { hopeless = [:] }
-    hopeless[message] = now + Self.despair
+    let delay = hopeless[message].map { min($0.delay + $0.delay, Self.despair.upperBound) } ?? Self.despair.lowerBound
+    hopeless[message] = (now + delay, delay)
     if message.payload.isEmpty { removed.remove(message.topic) }
   }
 
