@@ -14,6 +14,25 @@ import Testing
     return try program.wait(limit: 120)
   }
 
+  /// Streams colour bars by RTSP: eight fields that a mistake in the colours would show.
+  static func bars(_ size: String, in directory: TemporaryDirectory) throws -> (Subprocess, clip: String, url: String) {
+    let clip = directory.path("bars.y4m")
+    let made = try Subprocess.run(
+      [
+        "ffmpeg", "-v", "error", "-nostdin", "-f", "lavfi", "-i", "smptebars=size=\(size):rate=25", "-frames:v", "5",
+        "-pix_fmt", "yuv420p", clip,
+      ], in: directory)
+    #expect(made.status == 0, "\(made.error)")
+    let port = try TCPPort.free()
+    let program = try Subprocess(
+      [
+        nightjarPath, "stream", "--source", "file:\(clip)", "--control", "none", "--bitrate", "4M", "--rtsp",
+        "127.0.0.1:\(port)",
+      ], in: directory)
+    #expect(eventually { program.errorSoFar.contains("rtsp://") || !program.isRunning })
+    return (program, clip, "rtsp://127.0.0.1:\(port)/camera")
+  }
+
   /// Streams the synthetic camera by RTSP.
   static func camera(_ options: [String] = [], in directory: TemporaryDirectory) throws -> (Subprocess, String) {
     let port = try TCPPort.free()
@@ -75,25 +94,10 @@ import Testing
 
   @Test func `pictures go to files that others read`() throws {
     let directory = try TemporaryDirectory()
-    // Colour bars: eight fields that a mistake in the colours would show.
-    let clip = directory.path("bars.y4m")
-    let made = try Subprocess.run(
-      [
-        "ffmpeg", "-v", "error", "-nostdin", "-f", "lavfi", "-i", "smptebars=size=320x192:rate=25", "-frames:v", "5",
-        "-pix_fmt", "yuv420p", clip,
-      ], in: directory)
-    #expect(made.status == 0, "\(made.error)")
-    let port = try TCPPort.free()
-    let program = try Subprocess(
-      [
-        nightjarPath, "stream", "--source", "file:\(clip)", "--control", "none", "--bitrate", "4M", "--rtsp",
-        "127.0.0.1:\(port)",
-      ], in: directory)
+    let (program, clip, url) = try Self.bars("320x192", in: directory)
     defer { program.send(SIGTERM) }
-    #expect(eventually { program.errorSoFar.contains("rtsp://") || !program.isRunning })
     let (png, y4m) = (directory.path("now.png"), directory.path("all.y4m"))
-    let result = try Self.watch(
-      ["rtsp://127.0.0.1:\(port)/camera", "--for", "3s", "--png", png, "--y4m", y4m], in: directory)
+    let result = try Self.watch([url, "--for", "3s", "--png", png, "--y4m", y4m], in: directory)
     #expect(result.status == 0, "\(result.error) \(program.errorSoFar)")
     // ffmpeg reads both, and finds the clip's picture in them.
     for file in [png, y4m] {
@@ -112,12 +116,13 @@ import Testing
   @Test func `with every twentieth datagram lost, what is shown is whole`() throws {
     let directory = try TemporaryDirectory()
     let (port, server) = (try UDPPort.free(), try TCPPort.free())
+    // Small packets are many, of which enough are lost in any run.
     let relay = try LossyRelay(to: port, loss: 0.05, seed: 25)
     let sdp = directory.path("stream.sdp")
     let program = try Subprocess(
       [
         nightjarPath, "stream", "--source", "test", "--size", "320x192", "--fps", "25", "--control", "none", "--to",
-        "rtp://127.0.0.1:\(relay.port)?rtcp=mux&audio=none", "--sdp", sdp, "--rtsp", "127.0.0.1:\(server)",
+        "rtp://127.0.0.1:\(relay.port)?rtcp=mux&audio=none&mtu=300", "--sdp", sdp, "--rtsp", "127.0.0.1:\(server)",
       ], in: directory)
     defer { program.send(SIGTERM) }
     #expect(eventually { (try? String(contentsOfFile: sdp, encoding: .utf8))?.contains("m=video") == true })
