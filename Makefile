@@ -9,6 +9,9 @@ SCRATCH = $(or $(SWIFTPM_BUILD_DIR),.build)
 BUILD_BESIDE = env -u SWIFTPM_BUILD_DIR swift build $(SWIFT_DEBUG)
 # An index of all symbols, which nobody reads here, would cost a third of a debug build. Tests/LinuxMain.swift makes it needless.
 SWIFT_DEBUG = --disable-index-store
+# The tests have a folder of their own: two builds at once take both processors, of which a release build alone takes one.
+TESTS = --scratch-path $(SCRATCH)/tests
+TEST_BUNDLE = "$$($(BUILD_BESIDE) $(TESTS) --show-bin-path)/nightjarPackageTests.xctest"
 WITHOUT_X264 = --disable-default-traits --scratch-path $(SCRATCH)/without-x264
 # The tests' driver for every program that looks for hardware.
 STRICT_VA = LIBVA_DRIVER_NAME=strict LIBVA_DRIVERS_PATH=$(CURDIR)/.build/strict-va LIBVA_MESSAGING_LEVEL=0 \
@@ -59,10 +62,10 @@ check-deb: deb ## Checks the package: lintian, manual pages, completions in bash
 build-tests: examples strict-va ## Builds the program and its tests for debugging, the example programs, and the tests' VA-API driver.
 	@scripts/check-swift
 	@scripts/install-packages build receiver test
-	swift build $(SWIFT_DEBUG) --build-tests
+	$(BUILD_BESIDE) $(TESTS) --build-tests
 
 test: build-tests ## Installs what the tests need and runs them, with real players.
-	scripts/run-tests "$$(swift build --show-bin-path)/nightjarPackageTests.xctest" --skip '^RigTests'
+	scripts/run-tests $(TEST_BUNDLE) --skip '^RigTests'
 
 # Without x264 two targets are compiled otherwise, X264 and Encoding. `make check-long` runs the whole program's tests too.
 HARDWARE_ONLY_TARGETS = $(if $(NIGHTJAR_LONG),EncodingTests$(comma)StreamingTests$(comma)PlayerTests,EncodingTests)
@@ -95,29 +98,29 @@ check-arm64: ## Checks on x86-64 that the sources are right for arm64, as far as
 check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, viewers for minutes, fuzzing, an idle service.
 	@scripts/check-swift
 	@scripts/install-packages build receiver test
-	swift build $(SWIFT_DEBUG) --build-tests
+	$(BUILD_BESIDE) $(TESTS) --build-tests
 	$(MAKE) --no-print-directory strict-va
-	NIGHTJAR_LONG=1 swift test --skip-build --filter 'VAAPITests|PixelConversionTests|Y4MFileTests|FFmpegControlTests|PlayerTests.(Encoder|Reload)Tests|MalformedRequestTests'
+	NIGHTJAR_LONG=1 env -u SWIFTPM_BUILD_DIR swift test $(TESTS) --skip-build --filter 'VAAPITests|PixelConversionTests|Y4MFileTests|FFmpegControlTests|PlayerTests.(Encoder|Reload)Tests|MalformedRequestTests'
 	@# Each in a process of its own, whose memory and descriptors nothing else uses.
-	NIGHTJAR_LONG=1 swift test --skip-build --filter DestinationChurnTests
-	NIGHTJAR_LONG=1 swift test --skip-build --filter ViewerChurnTests
-	NIGHTJAR_LONG=1 swift test --skip-build --filter ConnectionChurnTests
+	NIGHTJAR_LONG=1 env -u SWIFTPM_BUILD_DIR swift test $(TESTS) --skip-build --filter DestinationChurnTests
+	NIGHTJAR_LONG=1 env -u SWIFTPM_BUILD_DIR swift test $(TESTS) --skip-build --filter ViewerChurnTests
+	NIGHTJAR_LONG=1 env -u SWIFTPM_BUILD_DIR swift test $(TESTS) --skip-build --filter ConnectionChurnTests
 	@# Eight hours without a false cry and half an hour of a card whose clock is wrong, simulated; a hundred kill -9 of a history.
-	NIGHTJAR_LONG=1 NIGHTJAR_SUITE_MINUTES=60 scripts/run-tests "$$(swift build --show-bin-path)/nightjarPackageTests.xctest" \
+	NIGHTJAR_LONG=1 NIGHTJAR_SUITE_MINUTES=60 scripts/run-tests $(TEST_BUNDLE) \
 	  --filter '^(DetectionTests\.CryTests|SoundTests\.SoundAlignerTests|AlertsTests\.AlertHistoryTests)'
 	@# The page: half a minute without network, and half an hour without a false alarm.
-	NIGHTJAR_LONG=1 NIGHTJAR_SUITE_MINUTES=60 scripts/run-tests "$$(swift build --show-bin-path)/nightjarPackageTests.xctest" \
+	NIGHTJAR_LONG=1 NIGHTJAR_SUITE_MINUTES=60 scripts/run-tests $(TEST_BUNDLE) \
 	  --filter '^PlayerTests\.Page(Alarm|Reconnect)Tests'
 	rig/test passing
 	$(MAKE) --no-print-directory test-without-x264 NIGHTJAR_LONG=1
 	$(MAKE) --no-print-directory fuzz SECONDS=120
 	@# A camera and a microphone, unplugged and plugged in fifty times, and one of two cameras twenty times.
 	@if [ "$$(uname -m)" = x86_64 ]; then $(MAKE) --no-print-directory rig; \
-	  NIGHTJAR_LONG=1 NIGHTJAR_RIG=1 rig/run --seconds 900 "$$(swift build --show-bin-path)/nightjarPackageTests.xctest" \
+	  NIGHTJAR_LONG=1 NIGHTJAR_RIG=1 rig/run --seconds 900 $(TEST_BUNDLE) \
 	    --testing-library swift-testing --no-parallel --filter 'CameraLossTests|SeveralCamerasRigTests|MicrophoneLossTests|SetupRigTests'; fi
 	@# The service with nobody watching, for two minutes.
 	@if [ "$$(uname -m)" = x86_64 ]; then $(MAKE) --no-print-directory rig; \
-	  NIGHTJAR_LONG=1 rig/boot --seconds 900 rig/service-test .build/debug/nightjar; fi
+	  NIGHTJAR_LONG=1 rig/boot --seconds 900 rig/service-test .build/tests/debug/nightjar; fi
 
 examples: ## Builds the example programs on our libraries, .build/examples/debug/.
 	@scripts/check-swift
