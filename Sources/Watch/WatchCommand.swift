@@ -178,22 +178,3 @@ enum WatchError: Failure {
     }
   }
 }
-
-extension FailureKind {
-  /// The code of sysexits.h.
-  var exitCode: Int32 {
-    switch self {
-    case .usage: 64
-    case .data: 65
-    case .noInput: 66
-    case .noHost: 68
-    case .unavailable: 69
-    case .software: 70
-    case .system: 71
-    case .cannotCreate: 73
-    case .inputOutput: 74
-    case .temporary: 75
-    case .noPermission: 77
-    }
-  }
-}

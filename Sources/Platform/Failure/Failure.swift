@@ -24,6 +24,25 @@ public enum FailureKind: Sendable {
   case noPermission
 }
 
+extension FailureKind {
+  /// The exit code of `sysexits.h`.
+  package var exitCode: Int32 {
+    switch self {
+    case .usage: 64
+    case .data: 65
+    case .noInput: 66
+    case .noHost: 68
+    case .unavailable: 69
+    case .software: 70
+    case .system: 71
+    case .cannotCreate: 73
+    case .inputOutput: 74
+    case .temporary: 75
+    case .noPermission: 77
+    }
+  }
+}
+
 /// An error that a person can act on: one line with the value, the limit and the remedy.
 public protocol Failure: Error, CustomStringConvertible, Sendable {
   /// The kind of failure.
