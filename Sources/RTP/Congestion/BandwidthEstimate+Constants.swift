@@ -1,0 +1,80 @@
+import Platform
+
+/// The constants of the estimate. The sources are draft-ietf-rmcat-gcc-02 (GCC), RFC 8298 (SCReAM) and RFC 8083; what
+/// has no source was chosen by the traces of the tests.
+extension BandwidthEstimate {
+  // MARK: Queue
+
+  /// The queueing delay that shows congestion: QDELAY_TARGET_LO of RFC 8298 section 4.1.1.
+  static let congestedQueue = 0.1
+  /// The queueing delay above which the estimate no longer grows.
+  static let heldQueue = 0.05
+  /// The most jitter that is taken off a queueing delay. Jitter is in part the queue itself.
+  static let jitterAllowance = 0.03
+  /// The time after the last sample from which one sample alone shows congestion; otherwise two in a row must.
+  static let sparseSamples = 0.15
+  /// The queueing delay beyond ``heldQueue`` at which nothing would be sent, so that a queue is gone within about this
+  /// time.
+  static let drainTime = 0.4
+  /// The least part of the estimate that is sent while a queue drains.
+  static let leastDrainShare = 0.3
+  /// The queueing delay from which on nothing is sent until the queue is gone: a picture that waits longer is of no use.
+  static let pausedQueue = 0.6
+  /// The time for which the shortest round trip is remembered, at least; twice this at most. A route may change.
+  static let baseLifetime = 30.0
+  /// The decreases in a row during which no queue has drained, after which the queue is taken for the path's own delay:
+  /// the route has changed, or others fill the queue whatever we send.
+  static let vainDecreases = 6
+
+  // MARK: Decrease
+
+  /// The share of the measured rate that is left after congestion: BETA_R of RFC 8298 section 4.1.1. GCC section 5.5
+  /// has 0.85, but drains no queue beside that.
+  static let decrease = 0.9
+  /// The time over which the rate of arrivals is measured, at least.
+  static let rateWindow = 0.2
+  /// The time after a decrease until which packets are still those of the former rate, beside the round trip: the
+  /// encoder takes the new rate with its next picture.
+  static let reaction = 0.1
+
+  // MARK: Loss
+
+  /// The time and the number of packets over which a loss is measured, at least.
+  static let lossWindow = (seconds: 0.5, packets: 40)
+  /// The loss above which the estimate no longer grows. GCC section 6 has 0.02, which is what a wireless link loses by
+  /// chance.
+  static let heldLoss = 0.04
+  /// The loss that is congestion, whatever the queue: GCC section 6.
+  static let congestedLoss = 0.1
+  /// The loss from which on no more is sent than arrives.
+  static let heavyLoss = 0.2
+
+  // MARK: Increase
+
+  /// The bits a second by which the estimate grows in a second: RAMP_UP_SPEED of RFC 8298 section 4.1.1.
+  static let rampUp = 200_000.0
+  /// The most growth in a second, as a share.
+  static let fastestGrowth = 0.25
+  /// The least growth in a second, as a share: GCC section 5.5 (8 % a second).
+  static let slowestGrowth = 0.08
+  /// The growth in a second, as a share, near the rate at which the path was last full.
+  static let nearGrowth = 0.04
+  /// The rates that are near, as shares of the rate at which the path was last full.
+  static let nearRates = 0.93..<1.05
+  /// The pause in growth after a decrease.
+  static let growthPause = 0.5
+  /// The multiple of the arriving rate beyond which the estimate does not grow: GCC section 5.5.
+  static let appLimit = 1.5
+  /// The time constant of the average rate of arrivals.
+  static let averageTime = 1.0
+
+  // MARK: Limits
+
+  /// The least estimate in bits a second.
+  static let least = 30_000.0
+  /// The multiple of the wanted bitrate above which the path is no limit any more, and the time without congestion
+  /// that must have passed.
+  static let open = (multiple: 1.25, seconds: 30.0)
+  /// The time without a sample after which a viewer is silent: at least so long, and so many of its usual intervals.
+  static let silence = (seconds: 2.0, intervals: 4.0)
+}

@@ -1,0 +1,140 @@
+import Platform
+import TestSupport
+import Testing
+
+@testable import RTP
+
+/// The estimate on simulated links, whose capacity, queue and losses nobody tells it. The limits are the project's goals;
+/// a run depends on its seed alone.
+@Suite struct BandwidthEstimateTests {
+  /// A way to report, and its name.
+  struct Case: Sendable, CustomTestStringConvertible {
+    var reports: SimulatedPath.Reports
+    var testDescription: String
+  }
+
+  static let frequent = [
+    Case(reports: .bytes(5600), testDescription: "a report each 5600 bytes, as by ffmpeg"),
+    Case(reports: .interval(0.25), testDescription: "a report each 250 ms"),
+    Case(reports: .acknowledgements, testDescription: "TCP"),
+  ]
+
+  /// A link whose capacity is less from the tenth second to the thirtieth.
+  private static func path(
+    _ reports: SimulatedPath.Reports, usual: Double = 3_000_000, low: Double, queueBytes: Int
+  ) -> SimulatedPath {
+    var path = SimulatedPath()
+    path.capacity = { (10..<30).contains($0) ? low : usual }
+    (path.queueBytes, path.reports) = (queueBytes, reports)
+    return path
+  }
+
+  private static func tell(_ name: String, _ outcome: SimulatedPath.Outcome, low: Double, wanted: Double) {
+    func text(_ value: Double?) -> String { value.map { "\(($0 * 1000).rounded() / 1000)" } ?? "never" }
+    print(
+      "\(name): below \(text(outcome.time(from: 10) { $0 < low })) s after the fall; queue p95",
+      "\(text(outcome.queue(0.95, 13..<30))) s; used \(text(outcome.use(13..<30))); 90 % back after",
+      "\(text(outcome.time(from: 30) { $0 > 0.9 * wanted })) s; \(outcome.skipped) pictures skipped,",
+      "\(outcome.lost) of \(outcome.sent) packets lost")
+  }
+
+  @Test(arguments: frequent) func `the estimate follows a capacity that falls from 3 to 1 Mbit per second and returns`(
+    _ example: Case
+  ) throws {
+    let path = Self.path(example.reports, low: 1_000_000, queueBytes: 250_000)
+    let outcome = path.run(seconds: 60)
+    Self.tell("3 → 1 → 3 Mbit/s, \(example.testDescription)", outcome, low: 1_000_000, wanted: path.wanted)
+    #expect(try #require(outcome.time(from: 10) { $0 < 1_000_000 }) <= 1)
+    #expect(outcome.queue(0.95, 13..<30) <= 0.2)
+    #expect(outcome.use(13..<30) >= 0.8)
+    #expect(try #require(outcome.time(from: 30) { $0 > 0.9 * path.wanted }) <= 15)
+    #expect(outcome.mean(2..<10) > 0.8 * path.wanted)
+  }
+
+  @Test(arguments: frequent, [(2e6, 64_000), (1e6, 250_000), (4e5, 64_000), (2e6, 1_000_000)])
+  func `any queue drains, and the capacity is used`(_ example: Case, _ link: (low: Double, queueBytes: Int)) throws {
+    let path = Self.path(example.reports, usual: 3_300_000, low: link.low, queueBytes: link.queueBytes)
+    let outcome = path.run(seconds: 60)
+    let name = "\(link.low / 1e6) Mbit/s, \(link.queueBytes / 1000) kB, \(example.testDescription)"
+    Self.tell(name, outcome, low: link.low, wanted: path.wanted)
+    #expect(outcome.queue(0.95, 13..<30) <= 0.2)
+    #expect(outcome.use(13..<30) >= 0.8)
+    #expect(try #require(outcome.time(from: 30) { $0 > 0.9 * path.wanted }) <= 20)
+  }
+
+  @Test(arguments: frequent) func `random loss of 2 percent costs less than a fifth of the bitrate`(_ example: Case) {
+    var path = SimulatedPath()
+    (path.reports, path.loss, path.capacity) = (example.reports, 0.02, { _ in 4_000_000 })
+    let open = path.run(seconds: 60)
+    print("2 % loss, \(example.testDescription):", open.mean(0..<60) / path.wanted, "of the bitrate")
+    #expect(open.mean(0..<60) >= 0.8 * path.wanted)
+    // The same beside a capacity that is less than the bitrate.
+    path.capacity = { _ in 2_000_000 }
+    let limited = path.run(seconds: 60)
+    #expect(limited.use(5..<60) >= 0.8)
+    #expect(limited.queue(0.95, 5..<60) <= 0.2)
+  }
+
+  @Test(arguments: frequent) func `at 300 kbit per second pictures stop until the old ones have left`(_ example: Case) {
+    let path = Self.path(example.reports, usual: 3_300_000, low: 300_000, queueBytes: 250_000)
+    let outcome = path.run(seconds: 60)
+    Self.tell("0.3 Mbit/s, 250 kB, \(example.testDescription)", outcome, low: 300_000, wanted: path.wanted)
+    // What was on its way takes seconds at this rate, whatever is done.
+    #expect(outcome.queue(0.95, 17..<30) <= 0.25)
+    #expect(outcome.use(13..<30) >= 0.8)
+    #expect(outcome.skipped < 200)
+  }
+
+  @Test func `a link without a queue, which loses all beyond its rate, is found by loss`() {
+    var path = Self.path(.interval(0.25), usual: 3_300_000, low: 1_000_000, queueBytes: 8000)
+    path.keyFrameFactor = 1
+    let outcome = path.run(seconds: 60)
+    #expect(outcome.mean(13..<30) < 1_150_000)
+    #expect(outcome.mean(13..<30) > 600_000)
+  }
+
+  @Test func `a longer route is no queue for ever`() throws {
+    var estimate = BandwidthEstimate(wanted: 3_000_000)
+    var (bytes, seconds) = (0, 0.0)
+    func step(_ roundTrip: Double) {
+      seconds += 0.1
+      bytes += Int((estimate.target ?? 3_000_000) / 80)
+      estimate.take(
+        ReceptionSample(
+          delivered: bytes, age: Duration(seconds: roundTrip), waiting: Duration(seconds: roundTrip), outstanding: 5000),
+        at: Instant(seconds: seconds))
+    }
+    for _ in 0..<100 { step(0.05) }
+    #expect(estimate.limit == nil)
+    // From Wi-Fi to a satellite.
+    for _ in 0..<600 { step(0.35) }
+    #expect(estimate.queue < Duration.milliseconds(10))
+    #expect(estimate.limit ?? .infinity > 2_000_000)
+  }
+
+  @Test func `a browser's limit counts where it falls below what is sent`() {
+    var estimate = BandwidthEstimate(wanted: 3_000_000)
+    // A still picture: the browser has received little, and says so.
+    estimate.take(receiverLimit: 600_000, sent: 400_000, at: Instant(seconds: 1))
+    estimate.take(receiverLimit: 450_000, sent: 300_000, at: Instant(seconds: 2))
+    #expect(estimate.limit == nil)
+    estimate.take(receiverLimit: 4_400_000, sent: 3_000_000, at: Instant(seconds: 3))
+    #expect(estimate.limit == nil)
+    estimate.take(receiverLimit: 850_000, sent: 3_000_000, at: Instant(seconds: 4))
+    #expect(estimate.limit == 850_000)
+    // It rises again, and is below what was sent before.
+    estimate.take(receiverLimit: 900_000, sent: 1_500_000, at: Instant(seconds: 5))
+    #expect(estimate.limit == 850_000)
+    estimate.take(receiverLimit: 700_000, sent: 900_000, at: Instant(seconds: 6))
+    #expect(estimate.limit == 700_000)
+  }
+
+  @Test func `a viewer that reported is silent after some of its intervals`() {
+    var estimate = BandwidthEstimate(wanted: 3_000_000)
+    let sample = ReceptionSample(delivered: 0, age: .milliseconds(50), waiting: .zero, outstanding: 0)
+    #expect(!estimate.isSilent(at: Instant(seconds: 100)))
+    for second in 0..<10 { estimate.take(sample, at: Instant(seconds: Double(second))) }
+    #expect(!estimate.isSilent(at: Instant(seconds: 12)))
+    #expect(estimate.isSilent(at: Instant(seconds: 14)))
+  }
+}
