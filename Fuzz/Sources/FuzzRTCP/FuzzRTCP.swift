@@ -62,7 +62,7 @@ import RTP
       precondition(reason.count <= 255)
       try writer.appendGoodbye(sources)
     case .extendedReport(let sender, let reference?): try writer.appendReceiverReference(sender: sender, reference)
-    case .extendedReport, .other: return false
+    case .extendedReport, .receiverLimit, .other: return false
     }
     return true
   }

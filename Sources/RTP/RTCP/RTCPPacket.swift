@@ -13,6 +13,7 @@ public enum RTCPPacket {
     static let nackFormat: UInt8 = 1
     static let pictureLossFormat: UInt8 = 1
     static let fullIntraFormat: UInt8 = 4
+    static let applicationFormat: UInt8 = 15
     /// Block types of an extended report, RFC 3611 sections 4.4 and 4.5.
     static let receiverReferenceBlock: UInt8 = 4
     static let receiverDelayBlock: UInt8 = 5
@@ -32,6 +33,9 @@ public enum RTCPPacket {
   case pictureLoss(sender: UInt32, media: UInt32)
   /// A Full Intra Request (FIR), RFC 5104 section 4.3.1.
   case fullIntraRequest(sender: UInt32, RTCPRecords<FullIntraRequestEntry>)
+  /// The bits a second that a receiver estimates that it can take, over all its streams (REMB,
+  /// draft-alvestrand-rmcat-remb-03).
+  case receiverLimit(sender: UInt32, bitsPerSecond: UInt64)
   /// An extended report (XR), RFC 3611, of which only the receiver's reference time is read: `nil` if it has none.
   case extendedReport(sender: UInt32, reference: NTPTimestamp?)
   /// Any other packet, APP included, to be skipped. `format` is the five bits after the padding bit.
@@ -76,6 +80,12 @@ public enum RTCPPacket {
       // The media source is unused here: each entry has its own (RFC 5104 section 4.3.1.2).
       let sources = try part(0, 8)
       self = .fullIntraRequest(sender: sources.bigEndian(at: 0), RTCPRecords(try part(8, body.count - 8)))
+    case TypeNumber.payloadFeedback where format == TypeNumber.applicationFormat && Self.isReceiverLimit(body):
+      let value: UInt32 = try part(12, 4).bigEndian(at: 0)
+      // Eight bits are the number of sources, six the exponent, eighteen the mantissa.
+      let (mantissa, exponent) = (UInt64(value & 0x3ffff), value >> 18 & 0x3f)
+      let limit = exponent > 45 ? UInt64.max : mantissa << exponent
+      self = .receiverLimit(sender: body.bigEndian(at: 0), bitsPerSecond: mantissa == 0 ? 0 : limit)
     case TypeNumber.extendedReport:
       let sender: UInt32 = try part(0, 4).bigEndian(at: 0)
       var reference: NTPTimestamp?
@@ -92,6 +102,13 @@ public enum RTCPPacket {
     default:
       self = .other(type: type, format: format)
     }
+  }
+}
+
+extension RTCPPacket {
+  /// Returns `true` if the body of an application's feedback begins as that of REMB does.
+  private static func isReceiverLimit(_ body: UnsafeRawBufferPointer) -> Bool {
+    body.count >= 12 && body.bigEndian(at: 8) as UInt32 == 0x5245_4d42
   }
 }
 

@@ -15,6 +15,10 @@ public final class ViewerFeedback {
     public var newReceiver = false
     /// The number of retransmitted packets.
     public var retransmissions = 0
+    /// The bits a second that the receiver estimates that it can take (REMB); `nil` if it does not say so.
+    public var receiverLimit: UInt64?
+    /// `true` if the viewer has reported on our stream.
+    public var isReport = false
     /// The receiver and the reference time of its extended report, to be answered by a ``ReceiverDelay``; `nil` within
     /// ``ViewerFeedback/referenceInterval`` of the one before.
     public var reference: Reference?
@@ -139,6 +143,9 @@ public final class ViewerFeedback {
     headerMemory.deallocate()
   }
 
+  /// Returns `true` if several receivers have reported lately.
+  package func isGroup(at time: Instant) -> Bool { members.isGroup(at: time) }
+
   /// Changes our stream's source at `time`. Requests about the former source are ignored.
   public func changeMedia(to ssrc: UInt32, at time: Instant) {
     media = ssrc
@@ -178,9 +185,9 @@ public final class ViewerFeedback {
         guard let packet = try reader.next() else { break }
         switch packet {
         case .senderReport(_, let blocks):
-          for block in blocks where block.ssrc == media { take(block, at: time, ntp: ntp) }
+          for block in blocks where block.ssrc == media { take(block, at: time, ntp: ntp, &requests) }
         case .receiverReport(let sender, let blocks):
-          for block in blocks where block.ssrc == media { take(block, at: time, ntp: ntp) }
+          for block in blocks where block.ssrc == media { take(block, at: time, ntp: ntp, &requests) }
           // A browser reports each medium under another source; the one about another medium is no receiver of this one.
           isAboutOther = !blocks.isEmpty && !blocks.contains { $0.ssrc == media }
           if isAboutOther { continue }
@@ -214,6 +221,8 @@ public final class ViewerFeedback {
           // A BYE for our own source is not the viewer's.
           if sources.contains(where: { $0.ssrc != media }) { requests.goodbye = true }
           for source in sources { members.remove(source.ssrc) }
+        case .receiverLimit(_, let bits):
+          requests.receiverLimit = bits
         case .extendedReport(let sender, let reference?):
           if isAboutOther || lastReference.map({ time - $0 < Self.referenceInterval }) ?? false { continue }
           lastReference = time
@@ -228,7 +237,8 @@ public final class ViewerFeedback {
     return requests
   }
 
-  private func take(_ block: ReportBlock, at time: Instant, ntp: NTPTimestamp) {
+  private func take(_ block: ReportBlock, at time: Instant, ntp: NTPTimestamp, _ requests: inout Requests) {
+    requests.isReport = true
     reception.take(block, at: time, ntp: ntp)
     // A block that refers to no sender report leaves the earlier measurement in place.
     path.take(
