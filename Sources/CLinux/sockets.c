@@ -136,6 +136,7 @@ int nightjar_tcp_state(int socket, struct nightjar_tcp_state *state) {
   state->unacknowledged = (uint64_t)waiting;
   // Older kernels tell less, and then nothing is in what was not written.
   state->acknowledged = info.tcpi_bytes_acked;
+  state->selective = (uint64_t)info.tcpi_sacked * info.tcpi_snd_mss;
   state->path = info.tcpi_min_rtt == UINT32_MAX ? 0 : info.tcpi_delivery_rate / 1000 * info.tcpi_min_rtt / 1000;
   return 0;
 }

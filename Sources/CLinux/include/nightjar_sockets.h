@@ -79,6 +79,8 @@ struct nightjar_tcp_state {
   uint64_t unacknowledged;
   // Bytes that the peer has acknowledged since the connection began.
   uint64_t acknowledged;
+  // Bytes that the peer has received behind a gap, and has not acknowledged otherwise.
+  uint64_t selective;
   // Bytes that the path carries in one round trip while nothing waits on it, as far as was seen.
   uint64_t path;
 };

@@ -2,6 +2,7 @@ import CLinux
 import Media
 import NIOCore
 import Platform
+import RTP
 import Streaming
 
 /// The bytes given to a connection: the frames among them that have left the machine, and the time when the client last
@@ -22,11 +23,19 @@ struct OutgoingBytes {
   /// The number of bytes given to the connection.
   private var given = 0
   private var frames: [Frame] = []
+  /// The times at which bytes were given.
+  private var log: SentLog?
+  /// The transports of the tracks on this connection, which learn what the client has received.
+  private var transports: [InterleavedTransport] = []
+  private var lastReception = Instant.zero
   /// The client's acknowledged bytes at the last check.
   private var acknowledged: UInt64 = 0
   /// The start of the time in which the client has taken none of the waiting bytes; nil if none wait, or some are
   /// taken.
   private(set) var stalledSince: Instant?
+
+  /// The least time between two looks at what the client has received.
+  private static let receptionInterval = Duration.milliseconds(30)
 
   init(_ channel: any Channel) {
     self.channel = channel
@@ -41,6 +50,11 @@ struct OutgoingBytes {
   mutating func give(_ count: Int, endingFrameOf transport: InterleavedTransport?) {
     given += count
     guard let transport else { return }
+    let now = Instant.now()
+    if log == nil { log = SentLog() }
+    log?.note(position: Int64(given), packets: 0, bytes: count, at: now)
+    tellReception(at: now)
+    if !transports.contains(where: { $0 === transport }) { transports.append(transport) }
     frames.append(Frame(end: given, transport: transport))
     noteProgress()
   }
@@ -61,6 +75,19 @@ struct OutgoingBytes {
     while let first = frames.first, first.end <= left { frames.removeFirst().transport.frameHasLeft() }
   }
 
+  /// Tells the transports what the client has received. What was written last is on its way, and delays nothing yet.
+  private mutating func tellReception(at now: Instant) {
+    guard !transports.isEmpty, now - lastReception >= Self.receptionInterval, let state else { return }
+    lastReception = now
+    let left = min(given, buffered + Int(state.unacknowledged))
+    guard let place = log?.place(of: Int64(given - left), at: now) else { return }
+    // A hole holds up the acknowledgement of what has arrived behind it.
+    let sample = ReceptionSample(
+      delivered: given - left + min(left, Int(state.selective)), age: place.age, waiting: place.waiting,
+      outstanding: left)
+    for transport in transports { transport.note(sample) }
+  }
+
   /// Notes if the client has taken anything since the last call.
   mutating func noteTaking(at now: Instant) {
     guard let state, state.unacknowledged > 0 || buffered > 0 else { return stalledSince = nil }
@@ -76,6 +103,7 @@ struct OutgoingBytes {
   mutating func letGo() {
     for frame in frames { frame.transport.frameHasLeft() }
     frames.removeAll()
+    transports.removeAll()
   }
 
   private var buffered: Int {

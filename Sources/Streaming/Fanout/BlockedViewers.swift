@@ -26,7 +26,7 @@ final class BlockedViewers {
     }
     if !viewers.contains(where: { $0 === viewer }) { viewers.append(viewer) }
     let output = viewer.transport.descriptors.output
-    if watched[viewer.id] != output || viewer.step == .busy { leave(viewer) }
+    if watched[viewer.id] != output || viewer.step != .full { leave(viewer) }
     guard viewer.step == .full, let output, watched[viewer.id] == nil else { return }
     // Where the kernel watches no more descriptors, the viewer is tried again by the clock.
     if (try? room.insert(output, token: viewer.id.number)) != nil { watched[viewer.id] = output }

@@ -75,7 +75,10 @@ extension RTPOutput {
         viewer.transport.send(header: header, payload: payload)
       }
       // A datagram that is not RTCP was counted by `feedback`.
-      if result != nil { isHeard = true }
+      if let result {
+        isHeard = true
+        viewer.note(result, at: now)
+      }
       requests.keyFrame = requests.keyFrame || result?.keyFrame == true
       requests.goodbye = requests.goodbye || result?.goodbye == true
       requests.newReceiver = requests.newReceiver || result?.newReceiver == true

@@ -173,7 +173,7 @@ final class RTPOutput {
     guard replays[index].refill(at: now) || !viewer.transport.losesBursts else { return true }
     while replays[index].next != stream.nextSequenceNumber {
       guard replays[index].allowsPacket || !viewer.transport.losesBursts else { return true }
-      let bytes = history.withPacket(replays[index].next, at: now) { viewer.sendAgain($0) ? $0.count : 0 } ?? 0
+      let bytes = history.withPacket(replays[index].next, at: now) { viewer.sendAgain($0, at: now) ? $0.count : 0 } ?? 0
       guard bytes > 0 else {
         // The packet is held no longer, or there was no room.
         viewer.fallBehind()

@@ -3,9 +3,14 @@ import RTP
 
 extension Viewer {
   /// Sends one packet that others have got before. Returns `false` if there is no room, and then a key frame must come.
-  func sendAgain(_ packet: UnsafeRawBufferPointer) -> Bool {
+  func sendAgain(_ packet: UnsafeRawBufferPointer, at now: Instant) -> Bool {
     let isSent = transport.send(header: packet, payload: UnsafeRawBufferPointer(rebasing: packet[packet.count...]))
-    if isSent { packetsSent += 1 } else { fallBehind() }
+    if isSent {
+      packetsSent += 1
+      noteLeft(packet, at: now)
+    } else {
+      fallBehind()
+    }
     figures.update {
       if isSent {
         $0.packets += 1
@@ -21,7 +26,7 @@ extension Viewer {
   /// no packet is sent while there is no room. A slow viewer requests all that it has missed, and the repetition would
   /// hold it up for ever.
   func takesAgain(_ sequenceNumber: UInt16) -> Bool {
-    guard !isBlocked, !awaitsKeyFrame else { return false }
+    guard !isBlocked || step == .spread, !awaitsKeyFrame else { return false }
     // After so many, a packet from before the first one is no longer kept, and its number is another packet's.
     return packetsSinceFirst >= Self.numberSpan || sequenceNumber &- firstSequenceNumber < UInt16(Self.numberSpan)
   }
@@ -33,5 +38,6 @@ extension Viewer {
     progress.lost += packets.count - progress.next
     packetsSent += progress.packets
     count(progress, at: now)
+    noteLeft(progress, of: packets, at: now)
   }
 }

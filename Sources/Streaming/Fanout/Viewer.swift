@@ -17,6 +17,8 @@ final class Viewer {
   let figures: ViewerFigures
   /// The viewer's RTCP.
   let feedback: ViewerFeedback
+  /// The bandwidth of the path to the viewer; nil where its stream cannot follow it, as sound, or has several receivers.
+  var bandwidth: ViewerBandwidth?
   let transport: any PacketTransport
   /// `true` if the viewer joined on its own, as by RTSP, and is one receiver that has got a key frame first. At a
   /// destination, receivers come and go without a request.
@@ -32,8 +34,8 @@ final class Viewer {
     var isBrokenOff = false
   }
   private var pending: [Pending] = []
-  /// The most frames on their way to the viewer.
-  private let framesInFlightLimit: Int
+  /// The most frames on their way to the viewer, where nothing spreads them.
+  let framesInFlightLimit: Int
   /// `true` if frames are left out until a key frame comes, because they are of no use without it.
   private(set) var awaitsKeyFrame = true
   /// `true` if the viewer gets the frame of which parts follow.
@@ -45,7 +47,7 @@ final class Viewer {
   /// `true` if a key frame has left since the last refusal.
   private var hasKeyFrameSinceRefusal = false
   /// `true` if a receiver has joined at the viewer's port in the middle of the stream.
-  private var lacksKeyFrame = false
+  var lacksKeyFrame = false
   /// `true` if such a receiver has not been told the stream's clock.
   private var lacksClock = false
   /// `true` if the viewer gets the packets of a ``Replay``, and no frames until it has got all of them.
@@ -58,8 +60,8 @@ final class Viewer {
   var packetsSinceFirst = 0
   /// The time at which a packet last left, or the wait for room began.
   private var lastProgress = Instant.zero
-  private var nextKeyFrameRequest = Instant.zero
-  private var requestInterval = Viewer.firstRequestInterval
+  var nextKeyFrameRequest = Instant.zero
+  var requestInterval = Viewer.firstRequestInterval
   private var onStart: (@Sendable (StreamStart) -> Void)?
   private var onGoodbye: (@Sendable () -> Void)?
   /// The number of packets that have left.
@@ -71,6 +73,8 @@ final class Viewer {
   static let framesInFlightLimit = 3
   /// The most frames, parts of frames and packets of sound that wait, where sound shares the stream with pictures.
   private static let pendingLimit = 32
+  /// The same where packets are spread by the bandwidth: as many as a large key frame delays.
+  static let pacedFramesLimit = 8
   /// The time that a frame waits for room without progress.
   static let patience = Duration.milliseconds(500)
   /// The interval at which a key frame is requested again after a frame was left out. It doubles each time, up to the
@@ -89,6 +93,8 @@ final class Viewer {
     case full
     /// There is no room; try again soon.
     case busy
+    /// The next packets wait for their time, so that the path can take them.
+    case spread
   }
 
   /// Creates a viewer that begins with the next key frame.
@@ -124,6 +130,7 @@ final class Viewer {
   func offer(_ frame: OutgoingFrame, at now: Instant) -> Bool {
     guard !isCatchingUp else { return false }
     guard frame.isFirstPart else { return follow(frame, at: now) }
+    noteArrivals(at: now)
     if isUnreachable, transport.isReachable() {
       isUnreachable = false
       awaitsKeyFrame = true
@@ -131,8 +138,8 @@ final class Viewer {
     }
     // Frames that have not begun to leave are of no use once decoding can begin with a key frame.
     if frame.replacesWaiting { dropUnbegun() }
-    guard frame.count > 0, !isUnreachable, frame.isKeyFrame || !awaitsKeyFrame,
-      pendingFrames + transport.framesInFlight < framesInFlightLimit
+    guard frame.count > 0, !isUnreachable, frame.isKeyFrame || !awaitsKeyFrame, bandwidth?.isPaused != true,
+      pendingFrames + transport.framesInFlight < framesLimit
     else {
       // A key frame that could be sent, or the next frame of a stream that can be decoded, finds no room.
       if !isUnreachable, frame.isKeyFrame || !awaitsKeyFrame { hasFallenBehind = true }
@@ -236,6 +243,7 @@ final class Viewer {
   func sourceChanged(to ssrc: UInt32, first: UInt16, at now: Instant) {
     feedback.changeMedia(to: ssrc, at: now)
     unprotector?.changeMedia(to: ssrc)
+    bandwidth?.restart()
     begins(at: first)
   }
 
@@ -256,24 +264,23 @@ final class Viewer {
     onGoodbye = nil
   }
 
-  /// Notes that a key frame was requested on the viewer's behalf.
-  func keyFrameRequested(at now: Instant) {
-    nextKeyFrameRequest = now + requestInterval
-  }
-
   /// Sends the packets that may leave by now.
   func flush(at now: Instant) {
     step = .idle
     while let first = pending.first {
       let frame = first.frame
       if first.next < frame.released {
+        let end = leavingEnd(of: frame, from: first.next, at: now)
+        guard end > first.next else { return step = .spread }
         if first.next == 0, !frame.isFirstPart { transport.willContinue() }
-        let progress = transport.send(frame, first.next..<frame.released)
+        let progress = transport.send(frame, first.next..<end)
         pending[0].next = progress.next
         count(progress, at: now)
+        noteLeft(progress, of: frame, at: now)
         if progress.packets > 0 { lastProgress = now }
         packetsSent += progress.packets
         switch progress.end {
+        case .done where end < frame.released: continue
         case .done: break
         case .full: return step = .full
         case .busy: return step = .busy
@@ -359,20 +366,6 @@ final class Viewer {
   func holds(_ picture: CodedPicture) -> Bool {
     for item in pending where item.frame.picture === picture { return true }
     return false
-  }
-
-  /// Returns `true` if the viewer needs a key frame and can take it now. Called after each frame.
-  func wantsKeyFrame(at now: Instant) -> Bool {
-    guard awaitsKeyFrame || lacksKeyFrame, !isUnreachable, pending.isEmpty, now >= nextKeyFrameRequest,
-      transport.framesInFlight == 0
-    else { return false }
-    lacksKeyFrame = false
-    // A need that comes soon after a request shows that the request has not helped.
-    let isAgain = now - nextKeyFrameRequest < Self.lastRequestInterval
-    requestInterval =
-      isAgain ? min(requestInterval + requestInterval, Self.lastRequestInterval) : Self.firstRequestInterval
-    nextKeyFrameRequest = now + requestInterval
-    return true
   }
 
   /// Returns `true`, once, if a receiver has joined at the viewer's port in the middle of the stream.

@@ -4,8 +4,12 @@ import Synchronization
 /// The requests to the encoder, from any thread to the encode stage.
 final class EncoderRequests: Sendable {
   private let keyFrame = Atomic(false)
-  /// The requested bitrate in bits a second; 0 for no request.
+  /// The requested bitrate in bits a second; 0 for the encoder's own.
   private let bitrate = Atomic(0)
+  /// The bits a second that the viewers' networks take; 0 for no limit.
+  private let network = Atomic(0)
+  /// `true` if either has changed.
+  private let isRateNew = Atomic(false)
   private let wanted = Atomic(true)
   private let isRestricted = Atomic(false)
   private let restrictions = Mutex(EncoderRestrictions())
@@ -28,9 +32,27 @@ final class EncoderRequests: Sendable {
     keyFrame.store(true, ordering: .relaxed)
   }
 
-  /// Requests `value` bits a second.
+  /// Notes the encoder's own bitrate, to return to after a limit.
+  func noteBitrate(_ value: Int) {
+    bitrate.store(value, ordering: .relaxed)
+  }
+
+  /// Requests `value` bits a second, as far as the network takes them.
   func setBitrate(_ value: Int) {
     bitrate.store(value, ordering: .relaxed)
+    isRateNew.store(true, ordering: .releasing)
+  }
+
+  /// The bits a second that the viewers' networks take; nil for no limit.
+  var networkLimit: Int? {
+    let value = network.load(ordering: .relaxed)
+    return value == 0 ? nil : value
+  }
+
+  /// Limits the bitrate to `value` bits a second; nil ends the limit.
+  func setNetworkLimit(_ value: Int?) {
+    network.store(value ?? 0, ordering: .relaxed)
+    isRateNew.store(true, ordering: .releasing)
   }
 
   /// Requests restrictions, or the end of them.
@@ -50,11 +72,12 @@ final class EncoderRequests: Sendable {
     keyFrame.load(ordering: .relaxed) && keyFrame.exchange(false, ordering: .relaxed)
   }
 
-  /// Returns the bitrate that was requested since the last call.
+  /// Returns the bitrate to encode with, if it was changed since the last call.
   func takeBitrate() -> Int? {
-    guard bitrate.load(ordering: .relaxed) != 0 else { return nil }
-    let value = bitrate.exchange(0, ordering: .relaxed)
-    return value == 0 ? nil : value
+    guard isRateNew.load(ordering: .relaxed), isRateNew.exchange(false, ordering: .acquiring) else { return nil }
+    let value = bitrate.load(ordering: .relaxed)
+    let least = min(value == 0 ? .max : value, networkLimit ?? .max)
+    return least == .max ? nil : least
   }
 
   /// `true` if a governor chooses the effort, and needs the encode times.

@@ -127,6 +127,7 @@ package final class Pipeline: @unchecked Sendable {
     sourceFormat = source.format
     nominalRate = encoder.configuration.frameRate
     rates = Mutex(Rates(bitrate: encoder.configuration.bitrate))
+    requests.noteBitrate(encoder.configuration.bitrate)
     interrupt = try Interrupt()
     ended = try Interrupt()
     statisticsRecorder = StatisticsRecorder(encoderName: encoder.name, started: started)
@@ -307,8 +308,8 @@ package final class Pipeline: @unchecked Sendable {
   package var turnRefusal: TurnRefusal? { turn.refusal }
 
   /// The bitrate in bits a second that the encoder aims at: that of the last ``changeBitrate(_:)``, less the part that
-  /// ``restrict(_:)`` took. Any thread may read it.
-  package var bitrate: Int { rates.withLock { $0.effective } }
+  /// ``restrict(_:)`` took, and no more than the slowest viewer's network takes. Any thread may read it.
+  package var bitrate: Int { min(rates.withLock { $0.effective }, requests.networkLimit ?? .max) }
 
   /// Sets the bitrate to `bitrate` bits a second from one of the next frames on, with neither a key frame nor new
   /// parameter sets.

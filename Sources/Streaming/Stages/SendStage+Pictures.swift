@@ -57,6 +57,7 @@ extension SendStage {
     // One reading of the clock is enough for a picture that was sent whole.
     if before > 0 || openOutcome.packets == 0 || !part.isWhole { end = .now() }
     pictures.release(picture)
+    followNetworks(at: begin)
     askForKeyFrames(at: begin)
     statistics.send.withLock { $0.pictures += 1 }
     guard !viewers.isEmpty else {

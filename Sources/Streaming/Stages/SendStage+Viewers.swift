@@ -56,6 +56,9 @@ extension SendStage {
       figures: joining.figures,
       framesInFlightLimit: output.keyFrameRule == .everyUnit ? heldLimit : Viewer.framesInFlightLimit,
       unprotector: unprotector, onStart: joining.onStart, onGoodbye: joining.onGoodbye)
+    if output.keyFrameRule == .keyFrames, !transport.isShared {
+      viewer.bandwidth = ViewerBandwidth(wanted: wantedBandwidth)
+    }
     viewers[viewer.id] = (viewer, output)
     // Where the kernel watches no more descriptors, this viewer gets the stream, and its RTCP is not read.
     if let descriptor = transport.descriptors.input { try? input.insert(descriptor, token: viewer.id.number) }

@@ -39,6 +39,11 @@ final class SendStage: @unchecked Sendable {
   /// The bitrate in bits a second that the encoder was last requested to deliver.
   let bitrate: Atomic<Int>
 
+  /// The least bits a second that the encoder is requested to deliver for the viewers' networks; 0 for the default.
+  let bitrateFloor = Atomic(0)
+  /// The time at which the network's limit was last raised.
+  var networkRaised = Instant.zero
+
   var outputs: [RTPOutput] = []
   var viewers: [ViewerID: (viewer: Viewer, output: RTPOutput)] = [:]
   var ports: [LocalPorts] = []

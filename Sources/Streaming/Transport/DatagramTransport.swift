@@ -36,6 +36,7 @@ final class DatagramTransport: PacketTransport {
       to: address, timeToLive: timeToLive, .media(withControl: control == nil), from: ports, multicast: multicast)
     self.control = nil
     self.multicast = multicast
+    isShared = address.isMulticast
     group = nil
     if let control {
       self.control = try ConnectedSocket(
@@ -61,25 +62,28 @@ final class DatagramTransport: PacketTransport {
       return progress
     }
     if wasRefused { (wasRefused, progress.errorNumber) = (false, ECONNREFUSED) }
-    if takesGroups, !frame.messages.isBoundary(packets.lowerBound) { takesGroups = false }
     while progress.next < packets.upperBound, progress.end == .done {
       let rest = progress.next..<packets.upperBound
-      let messages = takesGroups ? frame.messages.grouped(rest) : frame.messages.plain(rest)
-      send(messages, of: frame, &progress)
+      // Packets that are spread over time leave one by one.
+      let isGrouped =
+        takesGroups && frame.messages.isBoundary(rest.lowerBound) && frame.messages.isBoundary(rest.upperBound)
+      let messages = isGrouped ? frame.messages.grouped(rest) : frame.messages.plain(rest)
+      send(messages, of: frame, isGrouped: isGrouped, &progress)
     }
     return progress
   }
 
   /// Sends `messages` until one is refused. After a loss or a change of form in `progress`, the caller calls again.
   private func send(
-    _ messages: UnsafeMutableBufferPointer<nightjar_message>, of frame: OutgoingFrame, _ progress: inout SendProgress
+    _ messages: UnsafeMutableBufferPointer<nightjar_message>, of frame: OutgoingFrame, isGrouped: Bool,
+    _ progress: inout SendProgress
   ) {
     var index = 0
     var refusals = 0
     while index < messages.count {
       let first = progress.next
       func packets(_ message: Int) -> Int {
-        takesGroups ? frame.messages.packets(inGroup: message, from: first) : 1
+        isGrouped ? frame.messages.packets(inGroup: message, from: first) : 1
       }
       let (socket, limit) = (media.fileDescriptor, UInt32(min(frame.messagesAtATime, messages.count - index)))
       let sent = uninterrupted {
@@ -112,7 +116,7 @@ final class DatagramTransport: PacketTransport {
         progress.end = .busy
         return
       case EMSGSIZE, EINVAL, EIO, EOPNOTSUPP, ENOPROTOOPT:
-        if takesGroups, packets(0) > 1 {
+        if isGrouped, packets(0) > 1 {
           // This interface does not split messages, or not into packets of this size: one by one from here on.
           takesGroups = false
           return
@@ -189,6 +193,7 @@ final class DatagramTransport: PacketTransport {
   }
 
   var losesBursts: Bool { true }
+  let isShared: Bool
 
   var framesInFlight: Int { outflow.isEmpty ? 0 : outflow.framesInFlight(unsent: unsentBytes) }
 

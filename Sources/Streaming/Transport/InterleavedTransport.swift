@@ -1,6 +1,6 @@
 import Glibc
 package import Platform
-import RTP
+package import RTP
 import Synchronization
 
 /// RTP and RTCP within a byte stream, each packet behind `$`, a channel's number and its length (RFC 2326 section
@@ -12,6 +12,8 @@ package final class InterleavedTransport: PacketTransport, @unchecked Sendable {
   private let write: @Sendable (InterleavedBytes) -> Void
   private let inFlight = Atomic(0)
   private let inbox: ControlInbox
+  /// The other side's reception, until the send thread takes it.
+  private let reception = Mutex<ReceptionSample?>(nil)
 
   /// Creates a transport on the agreed channels.
   ///
@@ -31,6 +33,9 @@ package final class InterleavedTransport: PacketTransport, @unchecked Sendable {
   package func frameHasLeft() {
     inFlight.subtract(1, ordering: .relaxed)
   }
+
+  /// Notes what the other side of the byte stream has received. Any thread.
+  package func note(_ sample: ReceptionSample) { reception.withLock { $0 = sample } }
 
   /// Takes an RTCP datagram that came on the control channel. Any thread.
   package func receive(control datagram: [UInt8]) { inbox.add(datagram) }
@@ -58,6 +63,13 @@ package final class InterleavedTransport: PacketTransport, @unchecked Sendable {
 
   func receiveControl(into memory: UnsafeMutableRawBufferPointer, hasMore: inout Bool) -> Int {
     inbox.take(into: memory, hasMore: &hasMore)
+  }
+
+  func takeReception() -> ReceptionSample? {
+    reception.withLock { sample in
+      defer { sample = nil }
+      return sample
+    }
   }
 
   var framesInFlight: Int { inFlight.load(ordering: .relaxed) }

@@ -1,3 +1,5 @@
+import RTP
+
 /// The result of sending packets.
 struct SendProgress {
   /// The reason why sending ended.
@@ -28,7 +30,8 @@ struct SendProgress {
 
 /// The transport of packets to one viewer. Used by the send thread alone, and never waits.
 protocol PacketTransport: AnyObject {
-  /// Sends packets of `frame`. Both ends of `packets` are boundaries of the kernel's messages.
+  /// Sends packets of `frame`. Where both ends of `packets` are boundaries of the kernel's messages, several packets may
+  /// leave in one.
   func send(_ frame: OutgoingFrame, _ packets: Range<Int>) -> SendProgress
 
   /// Sends one packet. Returns `false` if there is no room; then the packet is lost.
@@ -61,6 +64,12 @@ protocol PacketTransport: AnyObject {
   /// ``SendProgress/End/unreachable``.
   func isReachable() -> Bool
 
+  /// `true` if several receivers may get the packets.
+  var isShared: Bool { get }
+
+  /// Returns what the other side has received, where the transport learned it since the last call.
+  func takeReception() -> ReceptionSample?
+
   /// The descriptors to watch for room, and for RTCP.
   var descriptors: (output: CInt?, input: CInt?) { get }
 }
@@ -68,4 +77,6 @@ protocol PacketTransport: AnyObject {
 extension PacketTransport {
   // Other transports leave the numbers as they are.
   var sequenceOffset: UInt16 { 0 }
+  var isShared: Bool { false }
+  func takeReception() -> ReceptionSample? { nil }
 }

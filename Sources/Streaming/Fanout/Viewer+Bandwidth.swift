@@ -1,0 +1,53 @@
+import Platform
+import RTP
+
+/// The bandwidth of the path to a viewer, and what leaves for it.
+extension Viewer {
+  /// The most frames on their way to the viewer.
+  var framesLimit: Int {
+    isSpread ? max(Self.pacedFramesLimit, framesInFlightLimit) : framesInFlightLimit
+  }
+
+  /// `true` if packets leave no faster than the path takes them. A connection does that by itself.
+  private var isSpread: Bool { transport.losesBursts && bandwidth?.isLimited == true }
+
+  /// Takes what the transport tells of the path, before a frame.
+  func noteArrivals(at now: Instant) {
+    guard bandwidth != nil else { return }
+    if let sample = transport.takeReception() { bandwidth?.take(sample, at: now) }
+    bandwidth?.refill(at: now)
+  }
+
+  /// Takes what the viewer's RTCP tells of the path.
+  func note(_ said: ViewerFeedback.Requests, at now: Instant) {
+    guard bandwidth != nil, !feedback.isGroup(at: now) else { return }
+    if said.isReport {
+      // Packets in a stream of their own are none of the reported one.
+      let repeated = feedback.retransmissions == nil ? feedback.counts.packetsRetransmitted : 0
+      bandwidth?.take(feedback.reception, repeated: repeated, offset: transport.sequenceOffset, at: now)
+    }
+    if let limit = said.receiverLimit { bandwidth?.take(receiverLimit: limit, at: now) }
+  }
+
+  /// Returns the end of the released packets of `frame` that may leave now.
+  func leavingEnd(of frame: OutgoingFrame, from first: Int, at now: Instant) -> Int {
+    guard isSpread else { return frame.released }
+    bandwidth?.refill(at: now)
+    return bandwidth?.end(from: first, to: frame.released, of: frame) ?? frame.released
+  }
+
+  /// Notes packets that have left.
+  func noteLeft(_ progress: SendProgress, of frame: OutgoingFrame, at now: Instant) {
+    guard bandwidth != nil, progress.packets > 0 else { return }
+    let header = frame.batch[progress.next - 1].header
+    let number = UInt16(header[2]) << 8 | UInt16(header[3])
+    bandwidth?.noteSent(number: number, packets: progress.packets, bytes: progress.bytes, at: now)
+  }
+
+  /// Notes a packet that others have got before, and that has left.
+  func noteLeft(_ packet: UnsafeRawBufferPointer, at now: Instant) {
+    guard bandwidth != nil, packet.count >= RTPHeader.byteCount else { return }
+    let number = UInt16(packet[2]) << 8 | UInt16(packet[3])
+    bandwidth?.noteSent(number: number, packets: 1, bytes: packet.count, at: now)
+  }
+}

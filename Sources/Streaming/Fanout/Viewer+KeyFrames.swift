@@ -1,0 +1,23 @@
+import Platform
+
+/// The key frames that a viewer needs.
+extension Viewer {
+  /// Notes that a key frame was requested on the viewer's behalf.
+  func keyFrameRequested(at now: Instant) {
+    nextKeyFrameRequest = now + requestInterval
+  }
+
+  /// Returns `true` if the viewer needs a key frame and can take it now. Called after each frame.
+  func wantsKeyFrame(at now: Instant) -> Bool {
+    guard awaitsKeyFrame || lacksKeyFrame, !isUnreachable, !isBlocked, now >= nextKeyFrameRequest,
+      transport.framesInFlight == 0, bandwidth?.isPaused != true
+    else { return false }
+    lacksKeyFrame = false
+    // A need that comes soon after a request shows that the request has not helped.
+    let isAgain = now - nextKeyFrameRequest < Self.lastRequestInterval
+    requestInterval =
+      isAgain ? min(requestInterval + requestInterval, Self.lastRequestInterval) : Self.firstRequestInterval
+    nextKeyFrameRequest = now + requestInterval
+    return true
+  }
+}

@@ -1,0 +1,112 @@
+import Platform
+import RTP
+
+/// The bandwidth of the path to one viewer: what has left, what has arrived, and what may leave now. Used by the send
+/// thread alone.
+struct ViewerBandwidth {
+  private(set) var estimate: BandwidthEstimate
+  private var log = SentLog()
+  private var budget = SendingBudget()
+  /// The sequence number of the last packet that has left, and its place in the log.
+  private var last: (number: UInt16, position: Int64)?
+  /// The difference between the packets that have left and those that are reported, at the first report.
+  private var missingAtFirst: Int?
+  /// `true` if the transport itself tells what has arrived. It knows sooner than the viewer's reports.
+  private var isTold = false
+  /// `true` if pictures are left out up to a key frame, because the path cannot take them.
+  private(set) var isPaused = false
+  /// The number of times that pictures were left out.
+  private(set) var pauses = 0
+
+  /// The bytes of the headers of UDP and IPv4, which count on the path like a packet's own.
+  static let headerBytes = 28
+
+  /// Creates the bandwidth of a path that is open.
+  ///
+  /// - Parameter wanted: the bits a second of the stream.
+  init(wanted: Double) { estimate = BandwidthEstimate(wanted: wanted) }
+
+  /// The bits a second that may be sent now; nil where the path is open, or nothing is known of it any more.
+  func target(at now: Instant) -> Double? { estimate.isSilent(at: now) ? nil : estimate.target }
+
+  /// `true` if the path has a limit.
+  var isLimited: Bool { estimate.limit != nil }
+
+  /// Sets the bits a second of the stream.
+  mutating func setWanted(_ bits: Double) { estimate.wanted = bits }
+
+  // MARK: Sending
+
+  /// Adds what may leave by now, and decides whether the path can take pictures.
+  mutating func refill(at now: Instant) {
+    guard let limit = estimate.limit else {
+      budget = SendingBudget()
+      isPaused = false
+      return
+    }
+    budget.refill(limit: limit, at: now)
+    let mustPause = estimate.isPaused(at: now) || budget.isOverdrawn
+    if mustPause, !isPaused { pauses += 1 }
+    isPaused = mustPause
+  }
+
+  /// Returns the end of the packets from `first` on that may leave now.
+  func end(from first: Int, to limit: Int, of frame: OutgoingFrame) -> Int {
+    guard isLimited else { return limit }
+    return budget.end(from: first, to: limit) { frame.batch[$0].count + Self.headerBytes }
+  }
+
+  /// Notes packets that have left.
+  ///
+  /// - Parameters:
+  ///   - number: the sequence number of the last one.
+  ///   - bytes: their bytes, without the headers of UDP and IP.
+  mutating func noteSent(number: UInt16, packets: Int, bytes: Int, at now: Instant) {
+    let position = last.map { $0.position + Int64(number &- $0.number) } ?? Int64(number)
+    last = (number, position)
+    let bytes = bytes + packets * Self.headerBytes
+    log.note(position: position, packets: packets, bytes: bytes, at: now)
+    if isLimited { budget.noteSent(bytes: bytes) }
+  }
+
+  /// Forgets what has left: another source begins, and the path is the same.
+  mutating func restart() {
+    (log, last, missingAtFirst) = (SentLog(), nil, nil)
+  }
+
+  // MARK: Arrival
+
+  /// Takes a receiver report.
+  ///
+  /// - Parameters:
+  ///   - repeated: the packets that were sent again unchanged so far, which the viewer counts as received.
+  ///   - offset: the amount by which the stream's sequence numbers exceed the viewer's.
+  mutating func take(_ report: ReportedReception, repeated: UInt64, offset: UInt16, at now: Instant) {
+    guard !isTold, let last else { return }
+    let highest = UInt16(truncatingIfNeeded: report.highestSequenceNumber) &+ offset
+    let position = last.position - Int64(Int16(bitPattern: last.number &- highest))
+    guard let place = log.place(of: position, at: now) else { return }
+    // The viewer counts the numbers that were left out as lost, too.
+    let received = Int(report.highestSequenceNumber) - Int(report.cumulativeLost)
+    let missing = place.packets - received + Int(clamping: repeated)
+    let first = missingAtFirst ?? missing
+    missingAtFirst = first
+    let lost = max(0, missing - first)
+    estimate.take(
+      ReceptionSample(
+        delivered: place.arrivedBytes(lost: lost), age: place.age, waiting: place.waiting,
+        outstanding: log.bytes - place.bytes, roundTrip: report.roundTrip, expected: place.packets, lost: lost,
+        jitter: report.jitter), at: now)
+  }
+
+  /// Takes the limit that a browser has estimated.
+  mutating func take(receiverLimit bits: UInt64, at now: Instant) {
+    estimate.take(receiverLimit: Double(bits), sent: log.rate(over: 1, until: now), at: now)
+  }
+
+  /// Takes the state of the viewer's connection.
+  mutating func take(_ sample: ReceptionSample, at now: Instant) {
+    isTold = true
+    estimate.take(sample, at: now)
+  }
+}

@@ -1,0 +1,143 @@
+import Media
+import Platform
+import RTP
+import TestSupport
+import Testing
+
+@testable import Streaming
+
+/// Viewers on a path that takes less than the stream, beside one on a path that takes all.
+@Suite struct ViewerBandwidthTests {
+  private let transport = ScriptedTransport()
+  private let otherTransport = ScriptedTransport()
+  private let maker: FrameMaker
+  private let viewer: Viewer
+  private let other: Viewer
+
+  init() throws {
+    maker = try FrameMaker()
+    func viewer(_ number: UInt64, _ transport: ScriptedTransport) -> Viewer {
+      let figures = ViewerFigures(id: ViewerID(number: number), name: "viewer \(number)")
+      let viewer = Viewer(transport: transport, feedback: ViewerFeedback(media: 1), figures: figures)
+      viewer.bandwidth = ViewerBandwidth(wanted: 600_000)
+      return viewer
+    }
+    self.viewer = viewer(1, transport)
+    other = viewer(2, otherTransport)
+  }
+
+  private func time(_ milliseconds: Int) -> Instant { Instant(seconds: 100) + .milliseconds(Int64(milliseconds)) }
+
+  /// Offers a frame to both. Returns `true` if the viewer took it.
+  private func send(_ frame: OutgoingFrame, at milliseconds: Int) -> Bool {
+    let isTaken = viewer.offer(frame, at: time(milliseconds))
+    viewer.flush(at: time(milliseconds))
+    #expect(other.offer(frame, at: time(milliseconds)))
+    other.flush(at: time(milliseconds))
+    return isTaken
+  }
+
+  /// Begins, and lets the viewer's browser say that it takes `bits` a second, less than was sent.
+  private func begin(limit bits: UInt64) throws {
+    #expect(send(try maker.frame(packets: 500, isKeyFrame: true), at: 0))
+    #expect(transport.packets.count == 500 && viewer.step == .idle)
+    var said = ViewerFeedback.Requests()
+    said.receiverLimit = bits
+    viewer.note(said, at: time(10))
+    #expect(viewer.bandwidth?.target(at: time(10)) == Double(bits))
+  }
+
+  @Test func `packets to a path with a limit are spread at one and a half times the limit, and to others they are not`()
+    throws
+  {
+    try begin(limit: 100_000)
+    #expect(send(try maker.frame(packets: 40), at: 20))
+    #expect(viewer.step == .spread && viewer.isBlocked)
+    #expect(otherTransport.packets.count == 540)
+    var now = 20
+    while viewer.isBlocked, now < 5000 {
+      now += 1
+      viewer.flush(at: time(now))
+    }
+    #expect(viewer.step == .idle && transport.packets.count == 540)
+    // 40 packets of 228 bytes with their headers, at 150 kbit/s, less the one that leaves at once.
+    let expected = 39 * 228 * 8 / 150
+    #expect((expected - 60...expected + 60).contains(now - 20), "\(now - 20) ms, \(expected) expected")
+  }
+
+  @Test func `a path that takes half of the stream gets whole groups of pictures, and nobody else loses any`() throws {
+    try begin(limit: 300_000)
+    var taken: [Bool] = []
+    for index in 0..<300 {
+      let isKeyFrame = index.isMultiple(of: 15)
+      taken.append(send(try maker.frame(packets: 10, isKeyFrame: isKeyFrame), at: 1000 + index * 33))
+      for step in 1..<33 { viewer.flush(at: time(1000 + index * 33 + step)) }
+      // After a gap, only a key frame.
+      if index > 0, taken[index], !taken[index - 1] { #expect(isKeyFrame) }
+    }
+    let count = taken.count { $0 }
+    #expect((100...220).contains(count), "\(count) of 300")
+    // Less than 2 s without a picture.
+    let longest = taken.split(separator: true, omittingEmptySubsequences: true).map(\.count).max() ?? 0
+    #expect((5..<60).contains(longest), "\(longest) pictures in a row")
+    #expect(other.figures.current.framesDropped == 0 && otherTransport.packets.count == 500 + 3000)
+    #expect((viewer.bandwidth?.pauses ?? 0) > 0)
+    #expect(viewer.figures.current.framesDropped == 300 - count)
+    // What left is what the path takes.
+    let bits = Double(transport.packets.count - 500) * 228 * 8 / 10
+    #expect(bits < 345_000, "\(bits) bits a second")
+  }
+
+  @Test func `reports tell the bandwidth, and numbers that were left out are no losses`() {
+    var bandwidth = ViewerBandwidth(wanted: 3_000_000)
+    var reception = ReportedReception()
+    // The stream's number, which is the viewer's and 5000 more; it wraps.
+    var number: UInt16 = 65_000
+    var highest = UInt32(60_000)
+    var reported = 0
+    func report(at now: Instant) {
+      let block = ReportBlock(ssrc: 1, cumulativeLost: Int32(reported), highestSequenceNumber: highest, jitter: 0)
+      reception.take(block, at: now, ntp: NTPTimestamp(rawValue: 0))
+      bandwidth.take(reception, repeated: 0, offset: 5000, at: now)
+    }
+    for frame in 0..<300 {
+      let now = time(frame * 33)
+      // A group of pictures is left out now and then: 20 numbers.
+      if frame.isMultiple(of: 30), frame > 0 {
+        number &+= 20
+        highest &+= 20
+        reported += 20
+      }
+      number &+= 10
+      highest &+= 10
+      bandwidth.noteSent(number: number, packets: 10, bytes: 12_000, at: now)
+      report(at: now + .milliseconds(20))
+    }
+    #expect(!bandwidth.isLimited && bandwidth.estimate.lossShare == 0)
+    // The viewer no longer gets them all: more than half of each picture stays on its way.
+    for frame in 300..<330 {
+      number &+= 10
+      bandwidth.noteSent(number: number, packets: 10, bytes: 12_000, at: time(frame * 33))
+      highest &+= 4
+      report(at: time(frame * 33 + 20))
+    }
+    #expect(bandwidth.isLimited)
+    #expect((bandwidth.target(at: time(330 * 33)) ?? .infinity) < 1_400_000)
+  }
+
+  @Test func `an encoder gets the lesser of what was requested and what the network takes`() {
+    let requests = EncoderRequests()
+    #expect(requests.takeBitrate() == nil)
+    requests.noteBitrate(3_000_000)
+    #expect(requests.takeBitrate() == nil)
+    requests.setNetworkLimit(1_000_000)
+    #expect(requests.takeBitrate() == 1_000_000 && requests.takeBitrate() == nil)
+    requests.setBitrate(2_000_000)
+    #expect(requests.takeBitrate() == 1_000_000)
+    requests.setBitrate(500_000)
+    #expect(requests.takeBitrate() == 500_000)
+    requests.setBitrate(2_000_000)
+    requests.setNetworkLimit(nil)
+    #expect(requests.takeBitrate() == 2_000_000)
+  }
+}
