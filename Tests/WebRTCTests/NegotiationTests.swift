@@ -79,6 +79,25 @@ import Testing
     #expect(try reports("a=rtcp-xr:stat-summary=loss rcvr-rtt=sender:1000\r\n").first == "a=rtcp-xr:rcvr-rtt=sender")
   }
 
+  @Test(arguments: ["chromium", "aiortc"])
+  func `the time of sending is agreed on as offered, for pictures, and only where it is offered`(
+    _ name: String
+  ) throws {
+    let offer = try Self.text(name)
+    let uri = "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time"
+    func extensions(_ offer: String) throws -> [String] {
+      answer(try negotiate(offer)).components(separatedBy: "\r\n").filter { $0.hasPrefix("a=extmap") }
+    }
+    #expect(try extensions(offer) == ["a=extmap:2 \(uri)"])
+    let directed = offer.replacing("extmap:2 \(uri)", with: "extmap:14/recvonly \(uri)")
+    #expect(try extensions(directed) == ["a=extmap:14 \(uri)"])
+    // Numbers that need headers of two bytes, or none at all.
+    for number in ["15", "0", "300", "x"] {
+      #expect(try extensions(offer.replacing("extmap:2 \(uri)", with: "extmap:\(number) \(uri)")) == [])
+    }
+    #expect(try extensions(offer.replacing(uri, with: "urn:other")) == [])
+  }
+
   @Test func `sound that there is not is inactive, and what is neither picture nor sound is refused in its place`()
     throws
   {

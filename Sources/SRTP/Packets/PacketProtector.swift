@@ -34,15 +34,19 @@ package final class PacketProtector {
 
   /// Appends the protected `packet` to `batch`, as ``protect(_:into:)`` does.
   ///
-  /// - Parameter change: changes the copy of the packet before it is protected.
+  /// - Parameters:
+  ///   - growth: the bytes by which `change` makes the packet longer.
+  ///   - change: changes the copy of the packet before it is protected. A packet that is protected again must be changed
+  ///     in the same way.
   /// - Throws: ``SRTPError``.
   package func protect(
-    _ packet: PacketBatch.Packet, into batch: PacketBatch, change: (UnsafeMutableRawPointer) -> Void
+    _ packet: PacketBatch.Packet, into batch: PacketBatch, growth: Int = 0,
+    change: (UnsafeMutableRawPointer) -> Void
   ) throws(SRTPError) {
-    let memory = batch.append(copying: packet, room: key.suite.packetOverhead)
+    let memory = batch.append(copying: packet, room: growth + key.suite.packetOverhead)
     change(memory)
-    let count = try session.protect(memory, count: packet.count)
-    assert(count == packet.count + key.suite.packetOverhead)
+    let count = try session.protect(memory, count: packet.count + growth)
+    assert(count == packet.count + growth + key.suite.packetOverhead)
   }
 
   /// Protects the RTCP datagram in the first `count` bytes of `memory`, with at least ``controlRoom`` bytes behind

@@ -57,7 +57,8 @@ final class PeerViewer: Sendable {
       let client = pipeline.nextClient()
       for (medium, source) in zip(media, sources) {
         let types = PeerTransport.PayloadTypes(
-          media: medium.codec.payloadType, retransmission: medium.retransmission)
+          media: medium.codec.payloadType, retransmission: medium.retransmission,
+          sendTime: medium.sendTimeExtension)
         let transport = try PeerTransport(types, key: keys.sending, way: way)
         let id = try pipeline.admit(
           .peer(transport, retransmissions: source.retransmission),

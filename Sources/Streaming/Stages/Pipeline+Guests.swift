@@ -16,9 +16,9 @@ package enum GuestTransport: Sendable {
 extension Pipeline {
   /// The packet size of viewers that joined on their own.
   package static let guestPacketSize = StreamDestination.defaultMaximumPacketSize
-  /// The packet size of WebRTC peers. With the tag of SRTP and the two bytes of a retransmission, a datagram has at most
-  /// 1200 bytes, as browsers' own have: larger ones are lost in tunnels.
-  static let peerPacketSize = 1200 - 16 - 2
+  /// The packet size of WebRTC peers. With the tag of SRTP, the two bytes of a retransmission and the time of sending, a
+  /// datagram has at most 1200 bytes, as browsers' own have: larger ones are lost in tunnels.
+  static let peerPacketSize = 1200 - 16 - 2 - SendTimeExtension.byteCount
 
   /// The sources (SSRC) of the tracks for WebRTC peers, in the order of the tracks.
   package var peerSources: [UInt32] { tracks.map(\.sendStage.peerNumbering.ssrc) }

@@ -19,10 +19,12 @@ package final class PeerTransport: PacketTransport, @unchecked Sendable {
     package var media: UInt8
     /// The type of its retransmissions; nil without.
     package var retransmission: UInt8?
+    /// The number of the header extension with the time of sending, 1 to 14; nil without.
+    package var sendTime: UInt8?
 
     /// Creates a value.
-    package init(media: UInt8, retransmission: UInt8? = nil) {
-      (self.media, self.retransmission) = (media, retransmission)
+    package init(media: UInt8, retransmission: UInt8? = nil, sendTime: UInt8? = nil) {
+      (self.media, self.retransmission, self.sendTime) = (media, retransmission, sendTime)
     }
   }
 
@@ -56,6 +58,8 @@ package final class PeerTransport: PacketTransport, @unchecked Sendable {
   private var offset: UInt16?
   /// `true` if the kernel takes messages of several packets; `false` once it has refused one.
   private var takesGroups = true
+  /// The writer of the times of sending; nil where the peer takes none.
+  private var sendTimes: SendTimeExtension?
   /// Room for one RTCP datagram and its protection.
   private let controlMemory = UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 8)
 
@@ -79,8 +83,9 @@ package final class PeerTransport: PacketTransport, @unchecked Sendable {
   /// - Throws: ``SystemFailure`` where the process has no descriptor left, `SRTPError`.
   package init(_ types: PayloadTypes, key: SRTPKey, way: Way) throws {
     self.types = types
-    protector = try PacketProtector(
-      key, repeatable: types.retransmission == nil ? Self.repeatableByHistory : Self.repeatable)
+    let repeatable = types.retransmission == nil ? Self.repeatableByHistory : Self.repeatable
+    protector = try PacketProtector(key, repeatable: repeatable)
+    sendTimes = types.sendTime.map { SendTimeExtension(number: $0, repeatable: repeatable) }
     self.way = Mutex(way)
     inbox = try ControlInbox(limit: 32)
     name = .allocate(capacity: 1)
@@ -154,7 +159,8 @@ package final class PeerTransport: PacketTransport, @unchecked Sendable {
   }
 
   private func protect(_ packet: PacketBatch.Packet) throws(SRTPError) {
-    try protector.protect(packet, into: batch) { memory in
+    let growth = sendTimes == nil ? 0 : SendTimeExtension.byteCount
+    try protector.protect(packet, into: batch, growth: growth) { memory in
       let second = memory.load(fromByteOffset: 1, as: UInt8.self)
       let isRetransmission = second & 0x7f == RTPPayloadType.retransmission.rawValue
       let type = isRetransmission ? types.retransmission ?? types.media : types.media
@@ -162,7 +168,9 @@ package final class PeerTransport: PacketTransport, @unchecked Sendable {
       // A retransmission has a number of its own, and behind its header the original's (RFC 4588 section 4).
       let place = isRetransmission ? packet.header.count - RetransmissionStream.originalSequenceNumberBytes : 2
       let number = UInt16(bigEndian: memory.loadUnaligned(fromByteOffset: place, as: UInt16.self))
-      memory.storeBytes(of: (number &- offset(at: number)).bigEndian, toByteOffset: place, as: UInt16.self)
+      let own = number &- offset(at: number)
+      memory.storeBytes(of: own.bigEndian, toByteOffset: place, as: UInt16.self)
+      sendTimes?.insert(into: memory, count: packet.count, number: isRetransmission ? nil : own)
     }
   }
 

@@ -31,6 +31,8 @@ package struct Negotiation: Sendable {
     package let parameters: String
     /// The answered requests, such as `nack pli`.
     package let feedback: [String]
+    /// The number of the header extension with the time of sending; `nil` where it is not offered.
+    package var sendTimeExtension: UInt8?
     /// `true` if it is sent. Sound that the server does not have is inactive and not refused: aiortc takes no refusal.
     package let isSent: Bool
   }
@@ -98,7 +100,8 @@ package struct Negotiation: Sendable {
     return Medium(
       index: index, type: .video, codec: codec, retransmission: retransmission?.payloadType,
       parameters: codec.answeredParameters(of: tracks.profileLevelID, stream),
-      feedback: videoFeedback.filter(codec.feedback.contains), isSent: true)
+      feedback: videoFeedback.filter(codec.feedback.contains), sendTimeExtension: medium.sendTimeExtension,
+      isSent: true)
   }
 
   private static func sound(_ medium: OfferedMedium, _ index: Int, _ tracks: SentTracks) -> Medium? {

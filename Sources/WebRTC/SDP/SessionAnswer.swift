@@ -91,6 +91,7 @@ package struct SessionAnswer: Sendable {
     lines += [source == nil ? "a=inactive" : "a=sendonly"] + transportLines
     if offered.allowsReducedSize { lines.append("a=rtcp-rsize") }
     if let reports = offered.roundTripReports { lines.append("a=rtcp-xr:rcvr-rtt=\(reports.rawValue)") }
+    if let number = medium.sendTimeExtension { lines.append("a=extmap:\(number) \(SessionOffer.sendTimeExtension)") }
     lines += codecLines(of: medium)
     if let source {
       lines.append("a=msid:nightjar nightjar-\(word)")

@@ -77,6 +77,12 @@ extension OfferedMedium {
       identifier = String(value)
     case "rtcp-mux", "rtcp-mux-only": multiplexesControl = true
     case "rtcp-rsize": allowsReducedSize = true
+    case "extmap":
+      // RFC 8285 section 6: the number, perhaps a direction, the name. Extensions of two bytes' header are not needed.
+      let words = value.split(separator: " ")
+      if words.count >= 2, words[1] == SessionOffer.sendTimeExtension {
+        sendTimeExtension = UInt8(words[0].prefix { $0 != "/" }).flatMap { (1...14).contains($0) ? $0 : nil }
+      }
     case "rtcp-xr":
       // RFC 3611 section 5.1. Other blocks are of no use to a sender.
       roundTripReports = value.split(separator: " ").lazy.compactMap(RoundTripReports.init(format:)).first

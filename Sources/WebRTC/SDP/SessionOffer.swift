@@ -18,6 +18,9 @@ package struct SessionOffer: Sendable {
     /// The most characters of a `mid`.
     package static let identifierBytes = 64
   }
+
+  /// The name of the header extension with the time of sending, draft-alvestrand-rmcat-remb-03 section 3.
+  static let sendTimeExtension = "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time"
 }
 
 /// One `m=` line of an offer with its attributes.
@@ -88,6 +91,8 @@ package struct OfferedMedium: Sendable {
   package internal(set) var allowsReducedSize = false
   /// `a=rtcp-xr:rcvr-rtt=…` (RFC 3611 section 5.1), of the medium or the session; `nil` without.
   package internal(set) var roundTripReports: RoundTripReports?
+  /// The number of the header extension with the time of sending (abs-send-time), 1 to 14; `nil` if it is not offered.
+  package internal(set) var sendTimeExtension: UInt8?
   /// `a=ice-ufrag` and `a=ice-pwd`, of the medium or the session.
   package internal(set) var fragment: String?
   package internal(set) var password: String?

@@ -68,6 +68,31 @@ import Testing
     #expect(Array(opened.dropFirst(14)) == Array(original.dropFirst(12)))
   }
 
+  @Test func `packets have the time of sending, and one that is sent again is the same to the last bit`() throws {
+    let socket = try TestSocket(port: UDPPort.free())
+    let transport = try PeerTransport(.init(media: 109, sendTime: 3), key: key, way: way(to: socket))
+    let frames = try frames()
+    let frame = try frames.frame(packets: 5, isKeyFrame: true)
+    let before = SendTimeExtension.time(at: .now())
+    _ = transport.send(frame, 0..<5)
+    usleep(2000)
+    let packet = frame.batch[1]
+    #expect(transport.send(header: packet.header, payload: packet.payload))
+    let after = SendTimeExtension.time(at: .now())
+    let sent = socket.drain(limit: 6).map(\.bytes)
+    try #require(sent.count == 6)
+    #expect(sent[5] == sent[1])
+    let receiver = try SecureReceiver(key, ssrc: Self.ssrc)
+    for index in 0..<5 {
+      let opened = [UInt8](try #require(receiver.open(Data(sent[index]))))
+      #expect(opened[0] == 0x90 && Array(opened[12..<17]) == [0xbe, 0xde, 0, 1, 0x32])
+      // 64 seconds are a turn.
+      let time = UInt32(opened.number(at: 17, bytes: 3))
+      #expect((time &- before) & 0xff_ffff <= (after &- before) & 0xff_ffff)
+      #expect(Array(opened.dropFirst(20)) == Array(frame.batch[index].payload(behindHeader: 12)))
+    }
+  }
+
   @Test func `without a stream of retransmissions, packets of long ago are sent again, and no room is told`() throws {
     let socket = try TestSocket(port: UDPPort.free())
     let transport = try PeerTransport(.init(media: 109), key: key, way: way(to: socket))
