@@ -175,6 +175,10 @@ enum StatusText {
         + "\(destination.packetsLost) packets lost, \(destination.framesDropped) frames lost"
         + (destination.slow ? "; too slow for the stream" : "")
     ]
+    if let bandwidth = destination.bandwidth {
+      let queue = destination.queueMs.map { ", packets wait \(Terminal.decimal($0, digits: 0)) ms on it" } ?? ""
+      lines.append("\(indent)weak network: it takes \(Terminal.bitrate(Double(bandwidth)))\(queue)")
+    }
     if let reception = destination.reception {
       lines.append(
         // Fewer than none is possible: RFC 3550 section 6.4.1 counts duplicates as received.

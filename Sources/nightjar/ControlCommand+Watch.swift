@@ -162,12 +162,18 @@ struct StatusView {
     for viewer in camera.destinations {
       let old = former?.destinations.first { $0.url == viewer.url }
       let bits = rate(viewer.bytes, old?.bytes).map { Terminal.bitrate($0 * 8) } ?? "-"
-      let loss = viewer.reception.map { "lost \(StatusText.percent($0.fractionLost))" } ?? "no report"
       lines.append(
         Self.columns(
-          ("  \(viewer.url)", 45), (viewer.slow ? "too slow" : loss, 14), (bits, 13), (Self.sound(of: viewer), 8)))
+          ("  \(viewer.url)", 45), (Self.state(of: viewer), 14), (bits, 13), (Self.sound(of: viewer), 8)))
     }
     return lines
+  }
+
+  /// Returns how well the viewer gets the stream.
+  private static func state(of viewer: StreamStatus.Destination) -> String {
+    if viewer.slow { return "too slow" }
+    if let bandwidth = viewer.bandwidth { return "net \(Terminal.bitrate(Double(bandwidth)))" }
+    return viewer.reception.map { "lost \(StatusText.percent($0.fractionLost))" } ?? "no report"
   }
 
   /// Returns `+ sound` for a viewer of picture and sound, `sound` for one that only listens, and nothing for others.

@@ -225,6 +225,7 @@ extension StreamStatus.Destination {
       tracks: statistics.media.names, packets: statistics.packets, bytes: statistics.bytes,
       packetsLost: statistics.lost,
       framesDropped: statistics.framesDropped, slow: statistics.isSlow,
+      bandwidth: statistics.bandwidth, queueMs: statistics.queueing?.milliseconds,
       keyFrameRequests: statistics.feedback.pictureLosses + statistics.feedback.fullIntraRequests,
       packetsRetransmitted: statistics.feedback.packetsRetransmitted,
       reception: reception.reports == 0

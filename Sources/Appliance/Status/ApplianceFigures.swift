@@ -289,6 +289,8 @@ extension MetricsText {
     add(.unknownSenders, name, statistics.unknownSenders)
     for (place, figures) in camera.placed(viewers) where place < ApplianceFigures.viewerLimit {
       let labels = name + ["\(place)"]
+      if let bandwidth = figures.bandwidth { add(.viewerBandwidth, labels, Double(bandwidth) / 8) }
+      if let queueing = figures.queueing { add(.viewerQueueing, labels, queueing.seconds) }
       let reception = figures.reception
       guard reception.reports > 0 else { continue }
       add(.viewerLoss, labels, reception.fractionLost)

@@ -29,6 +29,16 @@ extension Viewer {
     if let limit = said.receiverLimit { bandwidth?.take(receiverLimit: limit, at: now) }
   }
 
+  /// Tells the present bandwidth to those who look.
+  func tellBandwidth(at now: Instant) {
+    guard let bandwidth else { return }
+    figures.update {
+      $0.bandwidth = bandwidth.estimate.limit.map { Int($0) }
+      $0.queueing = bandwidth.isKnown ? bandwidth.estimate.queue : nil
+      $0.pauses = bandwidth.pauses
+    }
+  }
+
   /// Returns the end of the released packets of `frame` that may leave now.
   func leavingEnd(of frame: OutgoingFrame, from first: Int, at now: Instant) -> Int {
     guard isSpread else { return frame.released }

@@ -29,6 +29,9 @@ struct ViewerBandwidth {
   /// The bits a second that may be sent now; nil where the path is open, or nothing is known of it any more.
   func target(at now: Instant) -> Double? { estimate.isSilent(at: now) ? nil : estimate.target }
 
+  /// `true` if the viewer, or its connection, has told what arrives.
+  var isKnown: Bool { isTold || missingAtFirst != nil }
+
   /// `true` if the path has a limit.
   var isLimited: Bool { estimate.limit != nil }
 

@@ -14,6 +14,9 @@ extension SendStage {
   /// The time between two increases.
   static let raiseInterval = Duration.milliseconds(200)
 
+  /// The time between two updates of the figures.
+  static let tellingInterval = Duration.milliseconds(250)
+
   /// The bits a second on the network that the stream has at its full bitrate.
   var wantedBandwidth: Double { Double(bitrate.load(ordering: .relaxed)) / Self.payloadShare }
 
@@ -29,10 +32,13 @@ extension SendStage {
   /// pictures up to a key frame instead, and nobody else does.
   func followNetworks(at now: Instant) {
     let wanted = wantedBandwidth
+    let isTelling = now - networkTold >= Self.tellingInterval
+    if isTelling { networkTold = now }
     var least = Double.infinity
     for output in outputs where output.keyFrameRule == .keyFrames {
       for viewer in output.viewers where viewer.bandwidth != nil {
         viewer.bandwidth?.setWanted(wanted)
+        if isTelling { viewer.tellBandwidth(at: now) }
         if let target = viewer.bandwidth?.target(at: now) { least = min(least, target) }
       }
     }

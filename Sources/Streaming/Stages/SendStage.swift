@@ -43,6 +43,8 @@ final class SendStage: @unchecked Sendable {
   let bitrateFloor = Atomic(0)
   /// The time at which the network's limit was last raised.
   var networkRaised = Instant.zero
+  /// The time at which the viewers' figures were last updated with it.
+  var networkTold = Instant.zero
 
   var outputs: [RTPOutput] = []
   var viewers: [ViewerID: (viewer: Viewer, output: RTPOutput)] = [:]

@@ -26,6 +26,12 @@ package struct DestinationStatistics: Sendable {
   package var framesDropped = 0
   /// `true` if the destination is losing frames because it takes them too slowly.
   package var isSlow = false
+  /// The bits a second that its network takes, headers included; nil where the network has shown no limit.
+  package var bandwidth: Int?
+  /// The time that packets last waited on the network; nil where that is not known.
+  package var queueing: Duration?
+  /// The number of times that it lost pictures because its network took less than the least bitrate.
+  package var pauses = 0
   /// Packets that the kernel took.
   package var packets = 0
   /// Their bytes, RTP headers included, without UDP and IP.
@@ -97,6 +103,9 @@ package struct DestinationStatistics: Sendable {
     frames += other.frames
     framesDropped += other.framesDropped
     isSlow = isSlow || other.isSlow
+    bandwidth = bandwidth ?? other.bandwidth
+    queueing = queueing ?? other.queueing
+    pauses += other.pauses
     packets += other.packets
     bytes += other.bytes
     lost += other.lost

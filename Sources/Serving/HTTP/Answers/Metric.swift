@@ -69,6 +69,8 @@ package enum Metric: String, CaseIterable, Sendable {
   case viewerLoss = "nightjar_viewer_loss_ratio"
   case viewerJitter = "nightjar_viewer_jitter_seconds"
   case viewerRoundTrip = "nightjar_viewer_round_trip_seconds"
+  case viewerBandwidth = "nightjar_viewer_bandwidth_bytes"
+  case viewerQueueing = "nightjar_viewer_queueing_seconds"
 
   // Its pictures, for viewers by HTTP.
   case pictures = "nightjar_pictures_total"
@@ -131,7 +133,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case .stageLatency: ["camera", "stage"]
     case .encoderInfo: ["camera", "encoder"]
     case .viewers, .pictures: ["camera", "kind"]
-    case .viewerLoss, .viewerJitter, .viewerRoundTrip: ["camera", "viewer"]
+    case .viewerLoss, .viewerJitter, .viewerRoundTrip, .viewerBandwidth, .viewerQueueing: ["camera", "viewer"]
     case .reloads, .rtspConnections, .rtspSessions, .rtspRequests, .rtspRequestsRefused, .mqttConnected, .processStart,
       .processCPU, .processMemory, .processVirtualMemory, .processDescriptors, .processDescriptorLimit:
       []
@@ -203,6 +205,8 @@ package enum Metric: String, CaseIterable, Sendable {
     case .viewerLoss: "The share of packets that a viewer lost between its last two RTCP reports, 0 to 1."
     case .viewerJitter: "The jitter of packets at a viewer, by its last RTCP report."
     case .viewerRoundTrip: "The round-trip time to a viewer, by RTCP."
+    case .viewerBandwidth: "Bytes per second that a viewer's network takes; absent if it has shown no limit."
+    case .viewerQueueing: "The time that packets last waited on a viewer's network."
     case .pictures: "JPEG pictures for viewers by HTTP: coded by nightjar, or the camera's own."
     case .picturesSkipped: "Frames without a JPEG picture because the one before was not ready."
     case .soundPresent: "1 if the microphone delivers samples, otherwise 0."

@@ -157,6 +157,10 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     package var framesDropped: Int
     /// `true` if it loses frames because it accepts them too slowly.
     package var slow: Bool
+    /// The bits a second that the viewer's network takes; nil if it has shown no limit.
+    package var bandwidth: Int?
+    /// The time in milliseconds that packets last waited on the viewer's network; nil if it is not known.
+    package var queueMs: Double?
     /// Key frames that the destination requested, by PLI or FIR.
     package var keyFrameRequests: UInt64
     /// Packets retransmitted at the destination's request.
@@ -172,12 +176,13 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     /// Creates a destination's statistics.
     package init(
       url: String, kind: String? = nil, tracks: [String]? = nil, packets: Int, bytes: Int, packetsLost: Int,
-      framesDropped: Int = 0, slow: Bool = false,
+      framesDropped: Int = 0, slow: Bool = false, bandwidth: Int? = nil, queueMs: Double? = nil,
       keyFrameRequests: UInt64 = 0, packetsRetransmitted: UInt64 = 0, reception: Reception? = nil,
       controlRefused: [String: UInt64]? = nil, rolloverCounter: UInt32? = nil
     ) {
       self.controlRefused = controlRefused
       self.rolloverCounter = rolloverCounter
+      (self.bandwidth, self.queueMs) = (bandwidth, queueMs)
       (self.url, self.kind, self.tracks) = (url, kind, tracks)
       (self.packets, self.bytes, self.packetsLost) = (packets, bytes, packetsLost)
       (self.framesDropped, self.slow, self.reception) = (framesDropped, slow, reception)
