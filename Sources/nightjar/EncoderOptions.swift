@@ -32,6 +32,15 @@ struct EncoderOptions: ParsableArguments {
   var bitrate: String?
 
   @Option(
+    help: ArgumentHelp(
+      "The least bits per second for viewers on weak networks, as in 300k; auto is a twentieth of the bitrate.",
+      discussion: """
+        The bitrate follows the slowest viewer's network between this and --bitrate. A viewer whose network takes less \
+        loses pictures, and nobody else does.
+        """, valueName: "rate"))
+  var bitrateFloor: String?
+
+  @Option(
     help: "The rate control: cbr (constant bitrate), vbr (variable, the bitrate on average), cqp (constant quality).")
   var rateControl: CameraEncoding.RateControlMode?
 

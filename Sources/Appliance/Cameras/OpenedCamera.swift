@@ -88,6 +88,7 @@ struct OpenedCamera: Sendable {
       trace: place.trace,
       realTime: command.scheduling.priority, isPunctual: command.scheduling.isPunctual,
       started: place.started, movement: command.detection.movementSettings)
+    pipeline.setBitrateFloor(command.encoding.bitrateFloor)
     if command.turns(in: place.circumstances), keepsStandby {
       do {
         try source.prepareTurning()

@@ -36,6 +36,7 @@ extension CameraConfiguration {
     .list(.night, kind: .table, shared, \.controls.night, SettingValues.assignment),
     .list(.nightControls, kind: .table, shared, \.controls.nightControls, SettingValues.assignment),
     .text(.bitrate, kind: .number, shared, \.encoding.bitrate, SettingValues.bitrate),
+    .text(.bitrateFloor, kind: .number, shared, \.encoding.bitrateFloor, SettingValues.bitrate),
     .text(.preset, shared, \.encoding.preset, SettingValues.choice),
     .text(.encoder, shared, \.encoding.encoder, SettingValues.choice),
     .text(.rateControl, shared, \.encoding.rateControl, SettingValues.choice),

@@ -30,6 +30,8 @@ package struct CameraEncoding: Hashable, Sendable {
   package var preset = EncoderPreset.liveCapture
   /// Bits per second; nil for the default of size and rate.
   package var bitrate: Int?
+  /// The least bits per second for a weak network; nil for a part of the bitrate.
+  package var bitrateFloor: Int?
   package var rateControl: RateControlMode?
   var quantizer: Int?
   var buffer: Duration?
@@ -157,7 +159,9 @@ package struct CameraEncoding: Hashable, Sendable {
     for (isGiven, setting) in software where isGiven && encoder == .vaapi {
       faults.add("\(setting) is for \(.encoder) auto and x264 only")
     }
-    for (isGiven, setting) in [(bitrate != nil, CameraSetting.bitrate), (buffer != nil, .buffer)]
+    for (isGiven, setting) in [
+      (bitrate != nil, CameraSetting.bitrate), (bitrateFloor != nil, .bitrateFloor), (buffer != nil, .buffer),
+    ]
     where isGiven && rateControl == .cqp {
       faults.add("\(setting) is for cbr and vbr only")
     }

@@ -21,6 +21,7 @@ package enum CameraSetting: String, CaseIterable, Hashable, Sendable {
   case night
   case nightControls = "night-controls"
   case bitrate
+  case bitrateFloor = "bitrate-floor"
   case preset
   case encoder
   case rateControl = "rate-control"
@@ -126,8 +127,8 @@ package enum CameraChange: Hashable, Sendable {
   package var isLive: Bool {
     guard case .setting(let setting) = self else { return false }
     return switch setting {
-    case .bitrate, .to, .sdp, .orientation, .mirror, .facing, .thermal, .loadAdaptation, .group, .controls, .sensorLock,
-      .powerLine, .night, .nightControls, .announcedName, .audioGain:
+    case .bitrate, .bitrateFloor, .to, .sdp, .orientation, .mirror, .facing, .thermal, .loadAdaptation, .group,
+      .controls, .sensorLock, .powerLine, .night, .nightControls, .announcedName, .audioGain:
       true
     default: false
     }

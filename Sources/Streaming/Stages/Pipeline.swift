@@ -323,6 +323,10 @@ package final class Pipeline: @unchecked Sendable {
     }
   }
 
+  /// Sets the least bitrate in bits a second that the encoder goes down to for a viewer's network; nil is a part of the
+  /// bitrate. Any thread may call it.
+  package func setBitrateFloor(_ bits: Int?) { sendStage.bitrateFloor.store(bits ?? 0, ordering: .relaxed) }
+
   /// The restrictions of the stream, by ``restrict(_:)``.
   package var restrictions: StreamRestrictions { rates.withLock { $0.restrictions } }
 
