@@ -63,10 +63,10 @@ extension BandwidthEstimate {
   static let nearRates = 0.93..<1.05
   /// The pause in growth after a decrease.
   static let growthPause = 0.5
-  /// The multiple of the arriving rate beyond which the estimate does not grow: GCC section 5.5.
+  /// The multiple of the rate of arrivals of late beyond which the estimate does not grow: GCC section 5.5.
   static let appLimit = 1.5
-  /// The time constant of the average rate of arrivals.
-  static let averageTime = 1.0
+  /// The time constant with which the greatest rate of arrivals is forgotten.
+  static let peakTime = 4.0
 
   // MARK: Limits
 

@@ -141,7 +141,7 @@ package struct BandwidthEstimate: Sendable {
     }
     // A viewer that reports rarely has not tried the rates between.
     let elapsed = min((now - lastGrowth).seconds, 1)
-    let most = max(limit, deliveries.average * Self.appLimit)
+    let most = max(limit, deliveries.peak * Self.appLimit)
     self.limit = min(limit + growth * elapsed, most)
     if limit > wanted * Self.open.multiple, (now - lastDecrease).seconds > Self.open.seconds {
       (self.limit, full) = (nil, nil)
@@ -176,8 +176,8 @@ struct DeliveryRates {
   /// The last arrivals, in a ring.
   private var ring: InlineArray<32, Arrival> = .init(repeating: Arrival())
   private var count = 0
-  /// The average rate in bits a second.
-  private(set) var average = 0.0
+  /// The greatest rate of late in bits a second, as of key frames in a still picture.
+  private(set) var peak = 0.0
 
   private struct Arrival {
     var time = Instant.zero
@@ -193,11 +193,11 @@ struct DeliveryRates {
       let newest = ring[(count - 1) % ring.count]
       guard now - newest.time >= Self.spacing else { return }
       let seconds = (now - newest.time).seconds
-      let rate = Double(bytes - newest.bytes) * 8 / seconds
-      average += (rate - average) * min(1, seconds / BandwidthEstimate.averageTime)
+      peak *= max(0, 1 - seconds / BandwidthEstimate.peakTime)
     }
     ring[count % ring.count] = Arrival(time: now, bytes: bytes)
     count += 1
+    peak = max(peak, rate(over: BandwidthEstimate.rateWindow, until: now) ?? 0)
   }
 
   /// Returns the bits a second that have arrived within `seconds` or a little more; nil where too little is known.

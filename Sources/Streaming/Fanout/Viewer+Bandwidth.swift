@@ -33,7 +33,8 @@ extension Viewer {
   func tellBandwidth(at now: Instant) {
     guard let bandwidth else { return }
     figures.update {
-      $0.bandwidth = bandwidth.estimate.limit.map { Int($0) }
+      // More than the stream needs is no weakness.
+      $0.bandwidth = bandwidth.estimate.limit.flatMap { $0 < bandwidth.estimate.wanted ? Int($0) : nil }
       $0.queueing = bandwidth.isKnown ? bandwidth.estimate.queue : nil
       $0.pauses = bandwidth.pauses
     }

@@ -74,7 +74,7 @@ final class Viewer {
   /// The most frames, parts of frames and packets of sound that wait, where sound shares the stream with pictures.
   private static let pendingLimit = 32
   /// The same where packets are spread by the bandwidth: as many as a large key frame delays.
-  static let pacedFramesLimit = 8
+  static let pacedFramesLimit = 7
   /// The time that a frame waits for room without progress.
   static let patience = Duration.milliseconds(500)
   /// The interval at which a key frame is requested again after a frame was left out. It doubles each time, up to the

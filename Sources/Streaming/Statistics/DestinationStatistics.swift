@@ -26,7 +26,8 @@ package struct DestinationStatistics: Sendable {
   package var framesDropped = 0
   /// `true` if the destination is losing frames because it takes them too slowly.
   package var isSlow = false
-  /// The bits a second that its network takes, headers included; nil where the network has shown no limit.
+  /// The bits a second that its network takes, headers included; nil where that is as much as the stream has, or no
+  /// limit has shown.
   package var bandwidth: Int?
   /// The time that packets last waited on the network; nil where that is not known.
   package var queueing: Duration?

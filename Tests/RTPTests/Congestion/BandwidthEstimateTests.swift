@@ -93,6 +93,15 @@ import Testing
     #expect(outcome.mean(13..<30) > 600_000)
   }
 
+  @Test func `a still picture's key frames are enough to find that the path takes more again`() throws {
+    var path = Self.path(.bytes(5600), low: 1_000_000, queueBytes: 250_000)
+    // From 28 s on, a fifth of the bitrate.
+    (path.demand, path.keyFrameFactor) = ({ $0 < 28 ? 1 : 0.2 }, 20)
+    let outcome = path.run(seconds: 60)
+    // The encoder's limit, whether it needs that or not: 1.5 times what a key frame tries.
+    #expect(try #require(outcome.time(from: 30) { $0 > 2_000_000 }) <= 25)
+  }
+
   @Test func `a longer route is no queue for ever`() throws {
     var estimate = BandwidthEstimate(wanted: 3_000_000)
     var (bytes, seconds) = (0, 0.0)

@@ -32,6 +32,8 @@ struct SimulatedPath {
   var keyFrameInterval = 2.0
   /// The size of a key frame as a multiple of the others.
   var keyFrameFactor = 6.0
+  /// The part of the bitrate that the picture needs, at a time in seconds.
+  var demand: (Double) -> Double = { _ in 1 }
   /// The smallest bitrate of the encoder.
   var floor = 150_000.0
 
@@ -122,7 +124,7 @@ struct SimulatedPath {
         if isKey { nextKeyFrame = time + keyFrameInterval }
         lacksKeyFrame = isPaused
         let frames = keyFrameInterval * framesPerSecond
-        let usual = rate / 8 / framesPerSecond * frames / (frames - 1 + keyFrameFactor)
+        let usual = min(rate, demand(time) * wanted) / 8 / framesPerSecond * frames / (frames - 1 + keyFrameFactor)
         var bytes = Int(usual * (isKey ? keyFrameFactor : 1) * Double.random(in: 0.7...1.3, using: &random))
         if isPaused { outcome.skipped += 1 }
         while bytes > 0, !isPaused {
