@@ -62,8 +62,8 @@ private func describe(_ packet: RTCPPacket) -> String {
     lastSenderReport: 0x1122_3344, delaySinceLastSenderReport: 0x0001_0000)
   static let blockBytes = "00000007 40fffffe 00010002 00000009 11223344 00010000"
 
-  /// The packets of RFC 3550 sections 6.4 to 6.6, RFC 4585 section 6, RFC 5104 section 4.3.1, RFC 3611 sections 4.4 and
-  /// 4.5, and draft-alvestrand-rmcat-remb-03 draw, bit by bit.
+  /// The packets of RFC 3550 sections 6.4 to 6.6, RFC 4585 section 6, RFC 5104 section 4.3.1, and RFC 3611
+  /// sections 4.4 and 4.5 draw, bit by bit.
   static let cases: [(bytes: String, meaning: String)] = [
     (
       "81c8000c deadbeef 83aa7e80 80000000 0001e240 00000003 00000960" + blockBytes,
@@ -80,13 +80,22 @@ private func describe(_ packet: RTCPPacket) -> String {
     ("81cd0004 00000005 00000007 000a0000 00640001", "NACK 5 7 [10, 100, 101]"),
     ("81ce0002 00000005 00000007", "PLI 5 7"),
     ("84ce0004 00000005 00000000 00000007 2a000000", "FIR 5 7#42"),
-    ("8fce0005 00000005 00000000 52454d42 010bd090 00000007", "REMB 5 1000000"),
-    ("8fce0005 00000005 00000000 52454d43 010bd090 00000007", "other 206/15"),
     ("80cf0004 00000005 04000002 83aa7e80 80000000", "XR 5 reference 9487534655377768448"),
     ("80cf0005 00000005 05000003 00000007 11223344 00010000", "XR 5"),
   ]
 
   @Test(arguments: cases) func `a packet is read as its RFC draws it`(bytes: String, meaning: String) throws {
+    #expect(try read(hex(bytes)) == [meaning])
+  }
+
+  @Test(arguments: [
+    // draft-alvestrand-rmcat-remb-03 section 2.2: a mantissa of 18 bits, 250 000, and the exponent 2.
+    ("8fce0005 00000005 00000000 52454d42 010bd090 00000007", "REMB 5 1000000"),
+    ("8fce0005 00000005 00000000 52454d42 01000000 00000007", "REMB 5 0"),
+    ("8fce0005 00000005 00000000 52454d42 01ffffff 00000007", "REMB 5 \(UInt64.max)"),
+    // Another application's feedback.
+    ("8fce0005 00000005 00000000 52454d43 010bd090 00000007", "other 206/15"),
+  ]) func `a browser's limit is read as its draft draws it`(bytes: String, meaning: String) throws {
     #expect(try read(hex(bytes)) == [meaning])
   }
 
@@ -141,7 +150,7 @@ private func describe(_ packet: RTCPPacket) -> String {
   }
 
   @Test func `padding is cut off, APP and unknown packets are passed over`() throws {
-    let bytes = hex("80c90001 00000005  81cc0003 00000005 6e616d65 00000000  8fce0003 00000005 00000000 52454d42")
+    let bytes = hex("80c90001 00000005  81cc0003 00000005 6e616d65 00000000  8fce0003 00000005 00000000 6e616d65")
     #expect(try read(bytes) == ["RR 5", "other 204/1", "other 206/15"])
     #expect(try read(hex("80c90001 00000005 a1ce0004 00000005 00000007 00000000 00000008")) == ["RR 5", "PLI 5 7"])
   }
