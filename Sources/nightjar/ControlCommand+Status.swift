@@ -175,6 +175,13 @@ enum StatusText {
         + "\(destination.packetsLost) packets lost, \(destination.framesDropped) frames lost"
         + (destination.slow ? "; too slow for the stream" : "")
     ]
+    if let cause = destination.stopped {
+      let words = [
+        "silence": "it no longer reports", "media_timeout": "nothing reaches it",
+        "congestion": "its network is congested",
+      ]
+      lines.append("\(indent)stopped for a while: \(words[cause] ?? cause)")
+    }
     if let bandwidth = destination.bandwidth {
       let queue = destination.queueMs.map { ", packets wait \(Terminal.decimal($0, digits: 0)) ms on it" } ?? ""
       lines.append("\(indent)weak network: it takes \(Terminal.bitrate(Double(bandwidth)))\(queue)")

@@ -171,6 +171,7 @@ struct StatusView {
 
   /// Returns how well the viewer gets the stream.
   private static func state(of viewer: StreamStatus.Destination) -> String {
+    if viewer.stopped != nil { return "stopped" }
     if viewer.slow { return "too slow" }
     if let bandwidth = viewer.bandwidth { return "net \(Terminal.bitrate(Double(bandwidth)))" }
     return viewer.reception.map { "lost \(StatusText.percent($0.fractionLost))" } ?? "no report"

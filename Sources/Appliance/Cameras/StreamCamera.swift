@@ -226,6 +226,7 @@ extension StreamStatus.Destination {
       packetsLost: statistics.lost,
       framesDropped: statistics.framesDropped, slow: statistics.isSlow,
       bandwidth: statistics.bandwidth, queueMs: statistics.queueing?.milliseconds,
+      stopped: statistics.stopped?.rawValue, stops: Self.byCause(statistics.stops),
       keyFrameRequests: statistics.feedback.pictureLosses + statistics.feedback.fullIntraRequests,
       packetsRetransmitted: statistics.feedback.packetsRetransmitted,
       reception: reception.reports == 0
@@ -234,5 +235,11 @@ extension StreamStatus.Destination {
           fractionLost: reception.fractionLost, packetsLost: Int(reception.cumulativeLost),
           jitterMs: reception.jitter.milliseconds, roundTripMs: reception.roundTrip?.milliseconds),
       controlRefused: statistics.isProtected ? refused : nil, rolloverCounter: statistics.rolloverCounter)
+  }
+
+  /// Returns the counts of a circuit breaker by the causes' names; nil where there are none.
+  private static func byCause(_ stops: CircuitBreaker.Counts) -> [String: Int]? {
+    let counts = CircuitBreaker.Cause.allCases.filter { stops[$0] > 0 }.map { ($0.rawValue, stops[$0]) }
+    return counts.isEmpty ? nil : Dictionary(uniqueKeysWithValues: counts)
   }
 }

@@ -286,6 +286,7 @@ extension MetricsText {
     add(.keyFrameRequests, name, statistics.keyFrameRequests.asked)
     add(.keyFramesGranted, name, statistics.keyFrameRequests.granted)
     add(.controlRefused, name, delivered.controlRefused)
+    for cause in CircuitBreaker.Cause.allCases { add(.viewerStops, name + [cause.rawValue], delivered.stops[cause]) }
     add(.unknownSenders, name, statistics.unknownSenders)
     for (place, figures) in camera.placed(viewers) where place < ApplianceFigures.viewerLimit {
       let labels = name + ["\(place)"]

@@ -13,6 +13,7 @@ export const strings = {
   somebody: "somebody",
   thisHost: "this computer",
   tooSlow: "too slow for the stream",
+  stopped: "stopped for a while: its network takes nothing",
   weakNetwork: (bits) => `weak network: ${bits < 1e6 ? `${Math.round(bits / 1e3)} kbit/s` : `${(bits / 1e6).toFixed(1)} Mbit/s`}`,
   kinds: {
     webrtc: "browser", rtsp: "player", mjpeg: "pictures", snapshot: "single pictures", mp3: "sound", destination: "destination",

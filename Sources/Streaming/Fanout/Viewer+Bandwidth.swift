@@ -37,6 +37,7 @@ extension Viewer {
       $0.bandwidth = bandwidth.estimate.limit.flatMap { $0 < bandwidth.estimate.wanted ? Int($0) : nil }
       $0.queueing = bandwidth.isKnown ? bandwidth.estimate.queue : nil
       $0.pauses = bandwidth.pauses
+      if let breaker = bandwidth.breaker { ($0.stops, $0.stopped) = (breaker.counts, breaker.stopped) }
     }
   }
 

@@ -169,7 +169,7 @@ final class Viewer {
   ///
   /// - Returns: `true` if the viewer took them.
   func offer(sound: OutgoingFrame, at now: Instant) -> Bool {
-    guard hasBegun, !isCatchingUp, !isUnreachable, !isInFrame else { return false }
+    guard hasBegun, !isCatchingUp, !isUnreachable, !isInFrame, bandwidth?.breaker?.stopped == nil else { return false }
     guard pending.count < Self.pendingLimit else {
       figures.update { $0.framesDropped += 1 }
       return false

@@ -5,6 +5,8 @@ import RTP
 /// thread alone.
 struct ViewerBandwidth {
   private(set) var estimate: BandwidthEstimate
+  /// The breaker of a stream over UDP; nil where the transport has a rule of its own: TCP, and a browser's consent.
+  private(set) var breaker: CircuitBreaker?
   private var log = SentLog()
   private var budget = SendingBudget()
   /// The sequence number of the last packet that has left, and its place in the log.
@@ -24,10 +26,16 @@ struct ViewerBandwidth {
   /// Creates the bandwidth of a path that is open.
   ///
   /// - Parameter wanted: the bits a second of the stream.
-  init(wanted: Double) { estimate = BandwidthEstimate(wanted: wanted) }
+  init(wanted: Double, breaker: CircuitBreaker? = nil) {
+    estimate = BandwidthEstimate(wanted: wanted)
+    self.breaker = breaker
+  }
 
-  /// The bits a second that may be sent now; nil where the path is open, or nothing is known of it any more.
-  func target(at now: Instant) -> Double? { estimate.isSilent(at: now) ? nil : estimate.target }
+  /// The bits a second that may be sent now; nil where the path is open, nothing is known of it any more, or nothing is
+  /// sent.
+  func target(at now: Instant) -> Double? {
+    breaker?.stopped != nil || estimate.isSilent(at: now) ? nil : estimate.target
+  }
 
   /// `true` if the viewer, or its connection, has told what arrives.
   var isKnown: Bool { isTold || missingAtFirst != nil }
@@ -42,15 +50,16 @@ struct ViewerBandwidth {
 
   /// Adds what may leave by now, and decides whether the path can take pictures.
   mutating func refill(at now: Instant) {
+    let isStopped = breaker?.isStopped(at: now) == true
     guard let limit = estimate.limit else {
       budget = SendingBudget()
-      isPaused = false
+      isPaused = isStopped
       return
     }
     budget.refill(limit: limit, at: now)
     let mustPause = estimate.isPaused(at: now) || budget.isOverdrawn
     if mustPause, !isPaused { pauses += 1 }
-    isPaused = mustPause
+    isPaused = mustPause || isStopped
   }
 
   /// Returns the end of the packets from `first` on that may leave now.
@@ -75,6 +84,7 @@ struct ViewerBandwidth {
   /// Forgets what has left: another source begins, and the path is the same.
   mutating func restart() {
     (log, last, missingAtFirst) = (SentLog(), nil, nil)
+    breaker?.forget()
   }
 
   // MARK: Arrival
@@ -95,11 +105,12 @@ struct ViewerBandwidth {
     let first = missingAtFirst ?? missing
     missingAtFirst = first
     let lost = max(0, missing - first)
-    estimate.take(
-      ReceptionSample(
-        delivered: place.arrivedBytes(lost: lost), age: place.age, waiting: place.waiting,
-        outstanding: log.bytes - place.bytes, roundTrip: report.roundTrip, expected: place.packets, lost: lost,
-        jitter: report.jitter), at: now)
+    let sample = ReceptionSample(
+      delivered: place.arrivedBytes(lost: lost), age: place.age, waiting: place.waiting,
+      outstanding: log.bytes - place.bytes, roundTrip: report.roundTrip, expected: place.packets, lost: lost,
+      jitter: report.jitter)
+    estimate.take(sample, at: now)
+    breaker?.take(sample, sent: .init(packets: log.packets, bytes: log.bytes), at: now)
   }
 
   /// Takes the limit that a browser has estimated.

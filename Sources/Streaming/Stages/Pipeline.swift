@@ -138,7 +138,8 @@ package final class Pipeline: @unchecked Sendable {
     // Noise at the finest quantizer has made 2.55 bytes a pixel. Unneeded memory is never touched.
     let pictures = TrackFormat(
       payload: .h264, bitrate: encoder.configuration.bitrate, interval: interval,
-      unitBytes: source.format.size.pixels * 3 + 65_536, parameterSets: encoder.parameterSets,
+      groupInterval: keyFrameInterval, unitBytes: source.format.size.pixels * 3 + 65_536,
+      parameterSets: encoder.parameterSets,
       profile: encoder.configuration.profile)
     let muxedSound = try sound.map { _ in try MuxedSound() }
     let first = try Track(

@@ -57,7 +57,11 @@ extension SendStage {
       framesInFlightLimit: output.keyFrameRule == .everyUnit ? heldLimit : Viewer.framesInFlightLimit,
       unprotector: unprotector, onStart: joining.onStart, onGoodbye: joining.onGoodbye)
     if output.keyFrameRule == .keyFrames, !transport.isShared {
-      viewer.bandwidth = ViewerBandwidth(wanted: wantedBandwidth)
+      let breaker =
+        transport.losesBursts && !output.kind.isForPeers
+        ? CircuitBreaker(
+          frameInterval: frameInterval, groupInterval: groupInterval, expectsReports: viewer.isGuest) : nil
+      viewer.bandwidth = ViewerBandwidth(wanted: wantedBandwidth, breaker: breaker)
     }
     viewers[viewer.id] = (viewer, output)
     // Where the kernel watches no more descriptors, this viewer gets the stream, and its RTCP is not read.

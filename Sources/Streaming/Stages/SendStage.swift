@@ -19,6 +19,8 @@ final class SendStage: @unchecked Sendable {
   /// The part of a frame interval over which a large frame is spread.
   let pacing: Double
   let frameInterval: Duration
+  /// The time between two key frames.
+  let groupInterval: Duration
   /// The way in which packets are made and leave.
   let sending: PacketSending
   let requests: EncoderRequests
@@ -114,6 +116,7 @@ final class SendStage: @unchecked Sendable {
     let encoding = track.payload.format.encoding
     peerNumbering = RTPStream(protected: encoding.payloadType, clockRate: encoding.clockRate, ssrc: nil)
     frameInterval = track.interval
+    groupInterval = track.groupInterval ?? track.interval
     bitrate = Atomic(track.bitrate)
     self.requests = requests
     self.pictures = pictures

@@ -11,6 +11,8 @@ package struct TrackFormat: Sendable {
   package var bitrate: Int
   /// The time from one access unit to the next.
   package var interval: Duration
+  /// The time between two key frames; nil where each access unit is one.
+  package var groupInterval: Duration?
   /// The most bytes of an access unit.
   package var unitBytes: Int
   /// The first parameter sets of H.264; nil for another codec.
@@ -20,12 +22,13 @@ package struct TrackFormat: Sendable {
 
   /// Creates a format; see the properties.
   package init(
-    payload: StreamPayload, bitrate: Int, interval: Duration, unitBytes: Int, parameterSets: ParameterSets? = nil,
-    profile: H264Profile? = nil
+    payload: StreamPayload, bitrate: Int, interval: Duration, groupInterval: Duration? = nil, unitBytes: Int,
+    parameterSets: ParameterSets? = nil, profile: H264Profile? = nil
   ) {
     self.payload = payload
     self.bitrate = bitrate
     self.interval = interval
+    self.groupInterval = groupInterval
     self.unitBytes = unitBytes
     self.parameterSets = parameterSets
     self.profile = profile

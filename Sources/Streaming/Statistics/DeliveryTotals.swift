@@ -1,4 +1,4 @@
-import RTP
+package import RTP
 import SRTP
 
 /// The sums of what destinations have got.
@@ -15,6 +15,8 @@ package struct DeliveryTotals: Hashable, Sendable {
   package var retransmitted: UInt64 = 0
   /// RTCP that was not taken: SRTCP that could not be authenticated, or that came too often.
   package var controlRefused: UInt64 = 0
+  /// Stops by circuit breakers.
+  package var stops = CircuitBreaker.Counts()
 
   /// Creates totals of zero.
   package init() {}
@@ -25,6 +27,7 @@ package struct DeliveryTotals: Hashable, Sendable {
     lost += figures.lost
     framesDropped += figures.framesDropped
     retransmitted += figures.feedback.packetsRetransmitted
+    stops = stops + figures.stops
     let refused = figures.refused
     controlRefused += refused.forged + refused.replayed + refused.reflected + refused.excess
   }
@@ -38,6 +41,7 @@ package struct DeliveryTotals: Hashable, Sendable {
     sum.framesDropped += right.framesDropped
     sum.retransmitted += right.retransmitted
     sum.controlRefused += right.controlRefused
+    sum.stops = sum.stops + right.stops
     return sum
   }
 }

@@ -33,6 +33,10 @@ package struct DestinationStatistics: Sendable {
   package var queueing: Duration?
   /// The number of times that it lost pictures because its network took less than the least bitrate.
   package var pauses = 0
+  /// The number of times that its circuit breaker has stopped it, by cause.
+  package var stops = CircuitBreaker.Counts()
+  /// The cause for which its circuit breaker has stopped it; nil where it has not.
+  package var stopped: CircuitBreaker.Cause?
   /// Packets that the kernel took.
   package var packets = 0
   /// Their bytes, RTP headers included, without UDP and IP.
@@ -107,6 +111,8 @@ package struct DestinationStatistics: Sendable {
     bandwidth = bandwidth ?? other.bandwidth
     queueing = queueing ?? other.queueing
     pauses += other.pauses
+    stops = stops + other.stops
+    stopped = stopped ?? other.stopped
     packets += other.packets
     bytes += other.bytes
     lost += other.lost

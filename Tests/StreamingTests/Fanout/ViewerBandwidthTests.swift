@@ -127,6 +127,43 @@ import Testing
     #expect((bandwidth.target(at: time(330 * 33)) ?? .infinity) < 1_400_000)
   }
 
+  @Test func `a viewer that its breaker has stopped gets nothing until the pause is over, then a key frame first`()
+    throws
+  {
+    viewer.bandwidth = ViewerBandwidth(
+      wanted: 600_000,
+      breaker: CircuitBreaker(frameInterval: .milliseconds(33), groupInterval: .seconds(1), expectsReports: true))
+    func run(from: Int, to: Int, reports: Bool) throws -> [Bool] {
+      var taken: [Bool] = []
+      for index in from..<to {
+        taken.append(send(try maker.frame(packets: 2, isKeyFrame: index.isMultiple(of: 30)), at: index * 33))
+        guard reports, index.isMultiple(of: 10), let sent = transport.packets.last else { continue }
+        var reception = ReportedReception()
+        let block = ReportBlock(
+          ssrc: 1, cumulativeLost: 0, highestSequenceNumber: UInt32(sent[2]) << 8 | UInt32(sent[3]), jitter: 0)
+        reception.take(block, at: time(index * 33), ntp: NTPTimestamp(rawValue: 0))
+        viewer.bandwidth?.take(reception, repeated: 0, offset: 0, at: time(index * 33))
+      }
+      return taken
+    }
+    #expect(try run(from: 0, to: 300, reports: true).allSatisfy { $0 })
+    // 15 s of silence stop the stream for 10 s.
+    let taken = try run(from: 300, to: 900, reports: false)
+    let stop = try #require(taken.firstIndex(of: false))
+    #expect((450...460).contains(stop), "\(stop)")
+    #expect(taken[stop...].allSatisfy { !$0 })
+    viewer.tellBandwidth(at: time(900 * 33))
+    #expect(viewer.figures.current.stopped == .silence && viewer.figures.current.stops.silence == 1)
+    #expect(!viewer.wantsKeyFrame(at: time(900 * 33)) && viewer.bandwidth?.target(at: time(900 * 33)) == nil)
+    let later = try run(from: 900, to: 1200, reports: true)
+    let again = try #require(later.firstIndex(of: true))
+    #expect((900 + again).isMultiple(of: 30) && later[again...].allSatisfy { $0 })
+    #expect(((again + 900 - stop - 300) * 33 - 10_000) < 1100)
+    viewer.tellBandwidth(at: time(1200 * 33))
+    #expect(viewer.figures.current.stopped == nil && viewer.figures.current.lost == 0)
+    #expect(other.figures.current.framesDropped == 0)
+  }
+
   @Test func `an encoder gets the lesser of what was requested and what the network takes`() {
     let requests = EncoderRequests()
     #expect(requests.takeBitrate() == nil)

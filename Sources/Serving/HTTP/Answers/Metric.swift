@@ -71,6 +71,7 @@ package enum Metric: String, CaseIterable, Sendable {
   case viewerRoundTrip = "nightjar_viewer_round_trip_seconds"
   case viewerBandwidth = "nightjar_viewer_bandwidth_bytes"
   case viewerQueueing = "nightjar_viewer_queueing_seconds"
+  case viewerStops = "nightjar_viewer_stops_total"
 
   // Its pictures, for viewers by HTTP.
   case pictures = "nightjar_pictures_total"
@@ -129,7 +130,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case .eventsSent, .eventFailures, .eventsDropped: ["outlet"]
     case .eventsLost: ["outlet", "cause"]
     case .state: ["camera", "state"]
-    case .dropped: ["camera", "cause"]
+    case .dropped, .viewerStops: ["camera", "cause"]
     case .stageLatency: ["camera", "stage"]
     case .encoderInfo: ["camera", "encoder"]
     case .viewers, .pictures: ["camera", "kind"]
@@ -207,6 +208,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case .viewerRoundTrip: "The round-trip time to a viewer, by RTCP."
     case .viewerBandwidth: "Bytes per second that a viewer's network takes; absent if it has shown no limit."
     case .viewerQueueing: "The time that packets last waited on a viewer's network."
+    case .viewerStops: "Stops of a viewer's stream by its circuit breaker (RFC 8083), by cause."
     case .pictures: "JPEG pictures for viewers by HTTP: coded by nightjar, or the camera's own."
     case .picturesSkipped: "Frames without a JPEG picture because the one before was not ready."
     case .soundPresent: "1 if the microphone delivers samples, otherwise 0."

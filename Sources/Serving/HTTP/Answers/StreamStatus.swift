@@ -161,6 +161,11 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     package var bandwidth: Int?
     /// The time in milliseconds that packets last waited on the viewer's network; nil if it is not known.
     package var queueMs: Double?
+    /// The cause for which nothing is sent to the viewer for a while: `silence`, `media_timeout` or `congestion`
+    /// (RFC 8083); nil if something is.
+    package var stopped: String?
+    /// The number of such stops by cause; nil if there was none.
+    package var stops: [String: Int]?
     /// Key frames that the destination requested, by PLI or FIR.
     package var keyFrameRequests: UInt64
     /// Packets retransmitted at the destination's request.
@@ -177,12 +182,13 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     package init(
       url: String, kind: String? = nil, tracks: [String]? = nil, packets: Int, bytes: Int, packetsLost: Int,
       framesDropped: Int = 0, slow: Bool = false, bandwidth: Int? = nil, queueMs: Double? = nil,
+      stopped: String? = nil, stops: [String: Int]? = nil,
       keyFrameRequests: UInt64 = 0, packetsRetransmitted: UInt64 = 0, reception: Reception? = nil,
       controlRefused: [String: UInt64]? = nil, rolloverCounter: UInt32? = nil
     ) {
       self.controlRefused = controlRefused
       self.rolloverCounter = rolloverCounter
-      (self.bandwidth, self.queueMs) = (bandwidth, queueMs)
+      (self.bandwidth, self.queueMs, self.stopped, self.stops) = (bandwidth, queueMs, stopped, stops)
       (self.url, self.kind, self.tracks) = (url, kind, tracks)
       (self.packets, self.bytes, self.packetsLost) = (packets, bytes, packetsLost)
       (self.framesDropped, self.slow, self.reception) = (framesDropped, slow, reception)
