@@ -38,6 +38,7 @@ SEMAPHORE(send_end);
 SEMAPHORE(frame_sent);
 SEMAPHORE(frame_dropped);
 SEMAPHORE(frame_skipped);
+SEMAPHORE(network_estimate);
 #else
 #define HAS_PROBES 0
 // Takes them for used, and does nothing.
@@ -204,4 +205,9 @@ void nightjar_frame_dropped(int64_t frame, uint32_t cause, const char *name, int
 void nightjar_frame_skipped(int64_t frame, uint32_t reason, const char *name) {
   PROBE(frame_skipped, 3, frame, name);
   RECORD(skipped, frame, 0, now_nanoseconds(), 0, reason, 0);
+}
+
+void nightjar_network_estimate(int64_t viewer, int64_t bits, int64_t queue) {
+  PROBE(network_estimate, 4, viewer, bits, queue);
+  RECORD(network, viewer, 0, now_nanoseconds(), 0, bits / 1000, queue / 1000);
 }

@@ -27,6 +27,9 @@ enum {
   nightjar_trace_dropped,
   // Left out on purpose; first is a reason.
   nightjar_trace_skipped,
+  // The network of a viewer, whose number is in place of the frame's; first is kbit/s, 0 for no limit, second
+  // microseconds of queue.
+  nightjar_trace_network,
 };
 
 // One of these, with times of CLOCK_MONOTONIC in nanoseconds.
@@ -80,6 +83,9 @@ void nightjar_frame_sent(int64_t frame, int64_t taken, int64_t now);
 // `name` is that of the cause; the frame is -1, and there may be several, where they were lost before they became one.
 void nightjar_frame_dropped(int64_t frame, uint32_t cause, const char *name, int64_t count);
 void nightjar_frame_skipped(int64_t frame, uint32_t reason, const char *name);
+// What the network of a viewer takes, some times a second: bits a second, 0 where it has shown no limit, and the
+// nanoseconds that packets wait on it.
+void nightjar_network_estimate(int64_t viewer, int64_t bits, int64_t queue);
 
 // Returns 1 if this program was built with probes, which need <sys/sdt.h>.
 int nightjar_has_probes(void);

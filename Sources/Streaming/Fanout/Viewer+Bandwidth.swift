@@ -1,3 +1,4 @@
+import CTracing
 import Platform
 import RTP
 
@@ -32,6 +33,11 @@ extension Viewer {
   /// Tells the present bandwidth to those who look.
   func tellBandwidth(at now: Instant) {
     guard let bandwidth else { return }
+    if bandwidth.isKnown {
+      nightjar_network_estimate(
+        Int64(truncatingIfNeeded: id.number), Int64(bandwidth.estimate.limit ?? 0), bandwidth.estimate.queue.nanoseconds
+      )
+    }
     figures.update {
       // More than the stream needs is no weakness.
       $0.bandwidth = bandwidth.estimate.limit.flatMap { $0 < bandwidth.estimate.wanted ? Int($0) : nil }

@@ -84,6 +84,8 @@ struct TraceText: ~Copyable {
       end("dropped", record, lane, reason: cause, count: record.second)
     case nightjar_trace_skipped:
       end("skipped", record, lane, reason: SkipReason(rawValue: record.first)?.name ?? "unknown")
+    case nightjar_trace_network:
+      network(record, lane)
     default: break
     }
     if buffer.count >= Self.flushBytes { flush() }
@@ -168,6 +170,20 @@ struct TraceText: ~Copyable {
     append(identifier: record.frame, of: lane.camera.number)
     append(",\"args\":{\"frame\":")
     append(number: record.frame)
+    append("}}")
+    commit()
+  }
+
+  /// Writes what a viewer's network takes: a counter, which a diagram shows over time.
+  private mutating func network(_ record: nightjar_trace_record, _ lane: TraceLane) {
+    begin("C", "network", "viewer", lane, at: record.end)
+    append(",\"id\":\"")
+    append(number: record.frame)
+    append("\",\"args\":{\"kbit_s\":")
+    append(number: Int64(record.first))
+    append(",\"queue_ms\":")
+    // The record has microseconds, as many nanoseconds as its text has microseconds.
+    append(microseconds: Int64(record.second))
     append("}}")
     commit()
   }

@@ -74,6 +74,23 @@ import Testing
     #expect(ring.take(8).isEmpty)
   }
 
+  @Test func `a viewer's network is a counter in the text`() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("trace.json")
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+    let recorder = try TraceRecorder(FileDescriptor(owning: descriptor), limit: 1 << 20)
+    CameraTrace(number: 2, name: "door", recorder: recorder).follow(thread: "nj-send") {
+      nightjar_network_estimate(7, 850_400, 123_456_789)
+      nightjar_network_estimate(7, 0, -1)
+    }
+    recorder.end()
+    let events = try TraceFile(path).events.filter { $0.phase == "C" }
+    #expect(events.map(\.name) == ["network", "network"])
+    #expect(events.allSatisfy { $0.identifier == "7" && $0.process == 2 })
+    #expect(events.map { $0.arguments["kbit_s"] as? Double } == [850, 0])
+    #expect(events.map { $0.arguments["queue_ms"] as? Double } == [123.456, 0])
+  }
+
   @Test func `names that JSON has to escape, and all kinds of ends, are told`() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("trace.json")
