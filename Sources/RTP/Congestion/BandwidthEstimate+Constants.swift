@@ -31,11 +31,19 @@ extension BandwidthEstimate {
   /// The share of the measured rate that is left after congestion: BETA_R of RFC 8298 section 4.1.1. GCC section 5.5
   /// has 0.85, but drains no queue beside that.
   static let decrease = 0.9
+  /// The least share of the limit that is left after one decrease: a measurement may be wrong.
+  static let largestDecrease = 0.25
   /// The time over which the rate of arrivals is measured, at least.
   static let rateWindow = 0.2
+  /// The same where only a queue of ``congestedQueue`` has come at the path's rate.
+  static let shortWindow = 0.1
   /// The time after a decrease until which packets are still those of the former rate, beside the round trip: the
   /// encoder takes the new rate with its next picture.
   static let reaction = 0.1
+
+  /// The time over which a lasting queue shows the rate of the path, and the share of the limit from which on that lowers it.
+  static let steadyWindow = 0.4
+  static let steadyShare = 0.85
 
   // MARK: Loss
 
@@ -53,6 +61,8 @@ extension BandwidthEstimate {
 
   /// The bits a second by which the estimate grows in a second: RAMP_UP_SPEED of RFC 8298 section 4.1.1.
   static let rampUp = 200_000.0
+  /// The same as a share of the bitrate that is wanted, for those that want much.
+  static let rampUpShare = 0.1
   /// The most growth in a second, as a share.
   static let fastestGrowth = 0.25
   /// The least growth in a second, as a share: GCC section 5.5 (8 % a second).
@@ -68,6 +78,19 @@ extension BandwidthEstimate {
   /// The time constant with which the greatest rate of arrivals is forgotten.
   static let peakTime = 4.0
 
+  /// The time after a sample in which another one mostly comes; later the queue is taken to drain as it should.
+  static let usualInterval = 0.3
+  /// The longest time for which the estimate grows at once, and the most by which it does, as a share of itself.
+  static let longestGrowth = 3.0
+  static let largestGrowth = 0.25
+
+  // MARK: Silence
+
+  /// The multiple of the usual bytes between two reports after which a report is overdue: some packets may be lost.
+  static let overdueStep = 1.05
+  /// The share of the greatest rate that a silence allows which is left: part of the bytes came before the path got weak.
+  static let silentDecrease = 0.6
+
   // MARK: Limits
 
   /// The least estimate in bits a second.
@@ -75,6 +98,7 @@ extension BandwidthEstimate {
   /// The multiple of the wanted bitrate above which the path is no limit any more, and the time without congestion
   /// that must have passed.
   static let open = (multiple: 1.25, seconds: 30.0)
-  /// The time without a sample after which a viewer is silent: at least so long, and so many of its usual intervals.
-  static let silence = (seconds: 2.0, intervals: 4.0)
+  /// The time without a sample after which a viewer is silent: at least so long, and so many of its usual intervals. A
+  /// viewer that reports by bytes is silent for seconds when its network gets weak: that must not lift its limit.
+  static let silence = (seconds: 15.0, intervals: 4.0)
 }

@@ -1,3 +1,4 @@
+import Glibc
 package import Platform
 
 /// The estimate of the bits a second that the path to one viewer takes: additive increase, multiplicative decrease, by
@@ -32,25 +33,50 @@ package struct BandwidthEstimate: Sendable {
   private var vain = 0
   private var lastGrowth: Instant?
   private var lastReceiverLimit: Double?
+  /// The time at which ``queue`` was known.
+  private var queueKnown: Instant?
+  /// The bytes that were on their way then.
+  private var outstanding = 0
+  /// `true` if a pause has ended since the last sample, and silence begins no other: packets may be lost.
+  private var hasWaited = false
   /// `true` while nothing is sent, until the queue is gone.
   private var isPausing = false
+  private var wasPausing = false
+  private var steps = ReportSteps()
 
   /// Creates the estimate of an open path.
   package init(wanted: Double) { self.wanted = wanted }
 
-  /// The bits a second to send now: less than ``limit`` while a queue drains. Nil while the path is open.
-  package var target: Double? {
+  /// Returns the bits a second to send at `now`: less than ``limit`` while a queue drains. Nil while the path is open.
+  package func target(at now: Instant) -> Double? {
     guard let limit else { return nil }
-    let excess = (queue.seconds - Self.heldQueue) / Self.drainTime
+    let excess = excess(at: now) / Self.drainTime
     return limit * min(1, max(Self.leastDrainShare, 1 - excess))
+  }
+
+  /// The queueing delay beyond ``heldQueue`` that is left at `now`, if the path takes the limit and got the target since
+  /// it was known: a viewer that reports rarely would else get too little for long.
+  private func excess(at now: Instant) -> Double {
+    var left = max(0, queue.seconds - Self.heldQueue)
+    guard let queueKnown, left > 0 else { return left }
+    var seconds = max(0, (now - queueKnown).seconds - Self.usualInterval)
+    let drain = 1 - Self.leastDrainShare
+    let longest = drain * Self.drainTime
+    if left > longest {
+      // As fast as it may be, and from there on ever slower.
+      let fast = min(seconds, (left - longest) / drain)
+      left -= fast * drain
+      seconds -= fast
+    }
+    return left * exp(-seconds / Self.drainTime)
   }
 
   /// Returns `true` if so much waits on the path that nothing more is to be sent at `now`. The queue drains meanwhile,
   /// whether the viewer reports that or not.
   package mutating func isPaused(at now: Instant) -> Bool {
-    guard let last, let limit else { return false }
+    guard let queueKnown, let limit else { return false }
     // The packets on their way wait long behind those before them, and no longer once those are gone.
-    let left = min(queue.seconds, Double(last.sample.outstanding) * 8 / limit) - (now - last.time).seconds
+    let left = min(queue.seconds, Double(outstanding) * 8 / limit) - (now - queueKnown).seconds
     isPausing = left > (isPausing ? Self.heldQueue : Self.pausedQueue)
     return isPausing
   }
@@ -74,9 +100,31 @@ package struct BandwidthEstimate: Sendable {
     let noise = min(sample.jitter.seconds, Self.jitterAllowance)
     let waiting = max(0, sample.waiting.seconds - (base.shortest ?? sample.waiting.seconds) - noise)
     queue = Duration(seconds: waiting)
+    (queueKnown, outstanding, hasWaited) = (now, sample.outstanding, false)
+    steps.note(sample.delivered)
     judgeQueue(sample, waiting, elapsed, at: now)
     judgeLoss(sample, at: now)
     grow(at: now)
+  }
+
+  /// Takes the silence of a viewer that reports each so many bytes, as ffmpeg's players do (280 kB): where these bytes
+  /// left long ago, a queue holds them up. So a path that takes a third shows that before the report comes, which takes
+  /// three times as long.
+  package mutating func takeSilence(after log: borrowing SentLog, at now: Instant) {
+    guard let last, let interval, interval > Self.usualInterval, let step = steps.usual, let shortest = base.shortest,
+      let age = log.age(ofByte: last.sample.reached + Int(Double(step) * Self.overdueStep), at: now)
+    else { return }
+    let waiting = age.seconds - shortest
+    guard waiting > Self.congestedQueue + Self.jitterAllowance else { return }
+    if wasPausing, !isPausing { hasWaited = true }
+    wasPausing = isPausing
+    if !isPausing, !hasWaited {
+      (queue, queueKnown, outstanding) = (Duration(seconds: waiting), now, log.bytes - last.sample.reached)
+    }
+    let rate = Double(step) * Self.overdueStep * 8 / (now - last.time).seconds
+    if rate * Self.silentDecrease < limit ?? .infinity {
+      decrease(to: rate * Self.silentDecrease, full: rate, at: now)
+    }
   }
 
   /// Takes the limit that a browser has estimated (REMB): `bits` a second for all that it receives, of which `sent` were
@@ -95,9 +143,17 @@ package struct BandwidthEstimate: Sendable {
     defer { wasCongested = isCongested }
     if waiting < Self.heldQueue { vain = 0 }
     guard isCongested, wasCongested || elapsed > Self.sparseSamples else { return }
+    var window = Self.rateWindow
     // The oldest packet on its way was sent at the former rate: no judgement of the present one.
-    if let lastDecrease, now - sample.waiting < lastDecrease + Duration(seconds: Self.reaction) { return }
-    guard let rate = deliveries.rate(over: Self.rateWindow, until: now) else { return }
+    if let lastDecrease, now - sample.waiting < lastDecrease + Duration(seconds: Self.reaction) {
+      // But while a queue lasts, what arrives is what the path takes.
+      window = Self.steadyWindow
+      guard (now - lastDecrease).seconds > window else { return }
+    }
+    guard var rate = deliveries.rate(over: window, until: now) else { return }
+    // A key frame after little shows the path's rate only while it has a queue.
+    rate = max(rate, deliveries.rate(over: Self.shortWindow, until: now) ?? 0)
+    if window == Self.steadyWindow, rate > (limit ?? .infinity) * Self.steadyShare { return }
     vain += 1
     if vain > Self.vainDecreases {
       base.reset(to: sample.waiting.seconds, at: now)
@@ -122,7 +178,7 @@ package struct BandwidthEstimate: Sendable {
   }
 
   private mutating func decrease(to rate: Double, full: Double, at now: Instant) {
-    limit = max(Self.least, min(limit ?? .infinity, rate))
+    limit = max(Self.least, (limit ?? 0) * Self.largestDecrease, min(limit ?? .infinity, rate))
     self.full = full
     (lastDecrease, lastGrowth) = (now, now)
     decreases &+= 1
@@ -134,17 +190,45 @@ package struct BandwidthEstimate: Sendable {
     guard (now - lastDecrease).seconds > Self.growthPause, queue.seconds < Self.heldQueue,
       lossShare < Self.heldLoss
     else { return }
-    var growth = min(limit * Self.fastestGrowth, max(Self.rampUp, limit * Self.slowestGrowth))
+    let ramp = max(Self.rampUp, wanted * Self.rampUpShare, limit * Self.slowestGrowth)
+    var growth = min(limit * Self.fastestGrowth, ramp)
     if let full {
       if limit > full * Self.nearRates.upperBound { self.full = nil }
       if Self.nearRates.contains(limit / full) { growth = limit * Self.nearGrowth }
     }
     // A viewer that reports rarely has not tried the rates between.
-    let elapsed = min((now - lastGrowth).seconds, 1)
+    let step = min(growth * min((now - lastGrowth).seconds, Self.longestGrowth), limit * Self.largestGrowth)
     let most = max(limit, deliveries.peak * Self.appLimit)
-    self.limit = min(limit + growth * elapsed, most)
+    self.limit = min(limit + step, most)
     if limit > wanted * Self.open.multiple, (now - lastDecrease).seconds > Self.open.seconds {
       (self.limit, full) = (nil, nil)
+    }
+  }
+}
+
+/// The bytes from one report to the next.
+struct ReportSteps {
+  private var last: Int?
+  private var mean = 0.0
+  private var alike = 0
+
+  /// The bytes after which the viewer always reports; nil where it reports by the clock.
+  var usual: Int? { alike >= Self.enough ? Int(mean) : nil }
+
+  /// The steps in a row that must be alike, and by how much they may differ.
+  private static let enough = 4
+  private static let tolerance = 0.05
+
+  /// Takes the bytes that have arrived so far.
+  mutating func note(_ delivered: Int) {
+    defer { last = delivered }
+    guard let last else { return }
+    let step = Double(delivered - last)
+    if abs(step - mean) <= mean * Self.tolerance {
+      alike += 1
+      mean += (step - mean) / 4
+    } else {
+      (alike, mean) = (0, step)
     }
   }
 }

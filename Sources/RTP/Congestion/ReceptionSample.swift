@@ -6,6 +6,8 @@ package import Platform
 package struct ReceptionSample: Hashable, Sendable {
   /// The bytes that have arrived, in whatever order, with the headers of IP and of the transport.
   package var delivered: Int
+  /// The bytes that had left up to the newest packet that has arrived, lost ones included.
+  package var reached: Int
   /// The age of the newest packet that has arrived: the round trip with all queues, and the time after which the viewer
   /// reported. Nil where nothing of the stream is known to have arrived.
   package var age: Duration?
@@ -24,9 +26,11 @@ package struct ReceptionSample: Hashable, Sendable {
   package var jitter: Duration
   /// Creates a sample; see the properties.
   package init(
-    delivered: Int, age: Duration?, waiting: Duration, outstanding: Int, roundTrip: Duration? = nil, expected: Int = 0,
+    delivered: Int, reached: Int = 0, age: Duration?, waiting: Duration, outstanding: Int, roundTrip: Duration? = nil,
+    expected: Int = 0,
     lost: Int = 0, jitter: Duration = .zero
   ) {
+    self.reached = reached
     (self.delivered, self.age, self.waiting, self.outstanding) = (delivered, age, waiting, outstanding)
     (self.roundTrip, self.expected, self.lost, self.jitter) = (roundTrip, expected, lost, jitter)
   }

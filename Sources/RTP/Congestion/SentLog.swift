@@ -37,8 +37,8 @@ package struct SentLog: Sendable {
   private var entries: [Entry]
   private var count = 0
 
-  /// The most entries: a second of packets that leave one by one, and some seconds of whole pictures.
-  private static let capacity = 256
+  /// The most entries: four seconds of packets that leave one by one, which may wait on a path for so long.
+  private static let capacity = 1024
   /// The time within which packets count as having left together.
   private static let together = Duration.milliseconds(4)
 
@@ -77,11 +77,7 @@ package struct SentLog: Sendable {
   /// Returns what was sent up to `position`; nil where nothing was sent.
   package func place(of position: Int64, at now: Instant) -> Place? {
     guard count > 0 else { return nil }
-    // The first entry that reaches the position. The newest ones are the likely ones.
-    var index = count
-    while index > 0, index > count - Self.capacity, entries[(index - 1) % Self.capacity].position >= position {
-      index -= 1
-    }
+    let index = firstIndex { $0.position >= position }
     guard index < count else {
       let last = entries[newest]
       return Place(packets: last.packets, bytes: last.bytes, age: now - last.time, waiting: .zero)
@@ -107,6 +103,23 @@ package struct SentLog: Sendable {
     return Place(
       packets: before.packets + Int(Double(entry.packets - before.packets) * share),
       bytes: before.bytes + Int(Double(entry.bytes - before.bytes) * share), age: now - entry.time, waiting: waiting)
+  }
+
+  /// Returns the index of the first entry that satisfies `isReached`, as all later ones do; ``count`` where none does.
+  private func firstIndex(where isReached: (Entry) -> Bool) -> Int {
+    var (low, high) = (max(0, count - Self.capacity), count)
+    while low < high {
+      let middle = (low + high) / 2
+      if isReached(entries[middle % Self.capacity]) { high = middle } else { low = middle + 1 }
+    }
+    return low
+  }
+
+  /// Returns the age of the byte behind the first `bytes` that left, or a lesser age where that is forgotten; nil where
+  /// it has not left.
+  package func age(ofByte bytes: Int, at now: Instant) -> Duration? {
+    let index = firstIndex { $0.bytes > bytes }
+    return index < count ? now - entries[index % Self.capacity].time : nil
   }
 
   /// Returns the bits a second that left in the last `seconds`.

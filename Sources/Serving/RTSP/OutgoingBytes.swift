@@ -62,6 +62,8 @@ struct OutgoingBytes {
   /// Reports the frames that have left by now.
   mutating func noteProgress() {
     guard !frames.isEmpty else { return }
+    // A viewer whose pictures are left out is given nothing, and must still learn when the queue is gone.
+    tellReception(at: .now())
     // TLS adds little; its addition counts as waiting.
     var waiting = buffered
     let unsent = descriptor { nightjar_tcp_unsent_bytes($0) } ?? 0

@@ -34,7 +34,7 @@ struct ViewerBandwidth {
   /// The bits a second that may be sent now; nil where the path is open, nothing is known of it any more, or nothing is
   /// sent.
   func target(at now: Instant) -> Double? {
-    breaker?.stopped != nil || estimate.isSilent(at: now) ? nil : estimate.target
+    breaker?.stopped != nil || estimate.isSilent(at: now) ? nil : estimate.target(at: now)
   }
 
   /// `true` if the viewer, or its connection, has told what arrives.
@@ -51,6 +51,7 @@ struct ViewerBandwidth {
   /// Adds what may leave by now, and decides whether the path can take pictures.
   mutating func refill(at now: Instant) {
     let isStopped = breaker?.isStopped(at: now) == true
+    if !isTold { estimate.takeSilence(after: log, at: now) }
     guard let limit = estimate.limit else {
       budget = SendingBudget()
       isPaused = isStopped
@@ -106,7 +107,7 @@ struct ViewerBandwidth {
     missingAtFirst = first
     let lost = max(0, missing - first)
     let sample = ReceptionSample(
-      delivered: place.arrivedBytes(lost: lost), age: place.age, waiting: place.waiting,
+      delivered: place.arrivedBytes(lost: lost), reached: place.bytes, age: place.age, waiting: place.waiting,
       outstanding: log.bytes - place.bytes, roundTrip: report.roundTrip, expected: place.packets, lost: lost,
       jitter: report.jitter)
     estimate.take(sample, at: now)

@@ -14,7 +14,7 @@ import Testing
   }
 
   static let frequent = [
-    Case(reports: .bytes(5600), testDescription: "a report each 5600 bytes, as by ffmpeg"),
+    Case(reports: .bytes(5600), testDescription: "a report each 5600 bytes"),
     Case(reports: .interval(0.25), testDescription: "a report each 250 ms"),
     Case(reports: .acknowledgements, testDescription: "TCP"),
   ]
@@ -85,6 +85,33 @@ import Testing
     #expect(outcome.skipped < 200)
   }
 
+  @Test(arguments: [(1e6, 250_000), (4e5, 64_000)])
+  func `a player that reports each 280 kB, as ffmpeg's do, shows by its silence that the capacity has fallen`(
+    _ low: Double, _ queueBytes: Int
+  ) throws {
+    let path = Self.path(.bytes(280_000), usual: 3_300_000, low: low, queueBytes: queueBytes)
+    let outcome = path.run(seconds: 60)
+    Self.tell("\(low / 1e6) Mbit/s, a report each 280 kB", outcome, low: low, wanted: path.wanted)
+    // The next report takes 2.2 s at 1 Mbit/s, and 5.6 s at 0.4 Mbit/s.
+    #expect(try #require(outcome.time(from: 10) { $0 < low }) <= 1.5)
+    #expect(outcome.queue(0.95, 17..<30) <= 0.4)
+    #expect(outcome.use(13..<30) >= 0.6)
+    #expect(outcome.skipped < 150)
+    #expect(outcome.mean(2..<10) > 0.8 * path.wanted)
+    #expect(outcome.mean(50..<60) > 0.6 * path.wanted)
+  }
+
+  @Test func `a viewer that reports by the clock, or that losses delay, is not taken for silent`() {
+    for loss in [0, 0.03] {
+      var path = SimulatedPath()
+      (path.reports, path.capacity, path.loss) = (.bytes(280_000), { _ in 4_000_000 }, loss)
+      // Random loss of 3 % is less than what holds the estimate; a report that is late by it is no queue.
+      #expect(path.run(seconds: 60).mean(0..<60) > 0.95 * path.wanted, "loss \(loss)")
+      path.reports = .interval(1)
+      #expect(path.run(seconds: 60).mean(0..<60) > 0.95 * path.wanted, "loss \(loss), by the clock")
+    }
+  }
+
   @Test func `a link without a queue, which loses all beyond its rate, is found by loss`() {
     var path = Self.path(.interval(0.25), usual: 3_300_000, low: 1_000_000, queueBytes: 8000)
     path.keyFrameFactor = 1
@@ -107,7 +134,7 @@ import Testing
     var (bytes, seconds) = (0, 0.0)
     func step(_ roundTrip: Double) {
       seconds += 0.1
-      bytes += Int((estimate.target ?? 3_000_000) / 80)
+      bytes += Int((estimate.target(at: Instant(seconds: seconds)) ?? 3_000_000) / 80)
       estimate.take(
         ReceptionSample(
           delivered: bytes, age: Duration(seconds: roundTrip), waiting: Duration(seconds: roundTrip), outstanding: 5000),
@@ -143,7 +170,10 @@ import Testing
     let sample = ReceptionSample(delivered: 0, age: .milliseconds(50), waiting: .zero, outstanding: 0)
     #expect(!estimate.isSilent(at: Instant(seconds: 100)))
     for second in 0..<10 { estimate.take(sample, at: Instant(seconds: Double(second))) }
-    #expect(!estimate.isSilent(at: Instant(seconds: 12)))
-    #expect(estimate.isSilent(at: Instant(seconds: 14)))
+    #expect(!estimate.isSilent(at: Instant(seconds: 23)))
+    #expect(estimate.isSilent(at: Instant(seconds: 25)))
+    for step in 0..<5 { estimate.take(sample, at: Instant(seconds: 30 + Double(step) * 30)) }
+    #expect(!estimate.isSilent(at: Instant(seconds: 200)))
+    #expect(estimate.isSilent(at: Instant(seconds: 270)))
   }
 }

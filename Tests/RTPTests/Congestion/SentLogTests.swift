@@ -26,6 +26,10 @@ import Testing
     #expect(all.packets == 40 && all.bytes == log.bytes && all.waiting == .zero)
     // A report about a packet that was never sent is one about all.
     #expect(log.place(of: 1000, at: now)?.packets == 40)
+    // The bytes of the third picture begin behind 10 000.
+    #expect(abs(try #require(log.age(ofByte: 10_000, at: now)).seconds - 0.24) < 1e-6)
+    #expect(abs(try #require(log.age(ofByte: 9999, at: now)).seconds - 0.27) < 1e-6)
+    #expect(log.age(ofByte: log.bytes, at: now) == nil)
   }
 
   @Test func `packets that leave one by one share a place, and the oldest are forgotten`() throws {
@@ -39,7 +43,8 @@ import Testing
     #expect(abs(near.packets - 99_501) <= 4)
     // The oldest that is known.
     let far = try #require(log.place(of: 10, at: now))
-    #expect(far.age > Duration(seconds: 0.9) && far.packets > 90_000)
+    #expect(far.age > Duration(seconds: 4) && far.packets > 90_000)
+    #expect(try #require(log.age(ofByte: 10, at: now)) == far.age)
     #expect(abs(log.rate(over: 0.5, until: now) - 8_000_000) < 100_000)
   }
 

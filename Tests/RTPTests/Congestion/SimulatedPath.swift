@@ -115,7 +115,8 @@ struct SimulatedPath {
     for step in 0..<Int(seconds * 1000) {
       let time = Double(step) / 1000
       let now = Instant(seconds: 1000 + time)
-      let target = min(wanted, estimate.target ?? wanted)
+      if !isOrdered { estimate.takeSilence(after: log, at: now) }
+      let target = min(wanted, estimate.isSilent(at: now) ? wanted : estimate.target(at: now) ?? wanted)
       let rate = max(floor, target)
       if time >= nextFrame {
         nextFrame += 1 / framesPerSecond
@@ -200,7 +201,8 @@ struct SimulatedPath {
         let lost = isOrdered ? 0 : place.packets - first.received
         estimate.take(
           ReceptionSample(
-            delivered: isOrdered ? first.bytes : place.arrivedBytes(lost: lost), age: place.age, waiting: place.waiting,
+            delivered: isOrdered ? first.bytes : place.arrivedBytes(lost: lost), reached: place.bytes, age: place.age,
+            waiting: place.waiting,
             outstanding: log.bytes - place.bytes, expected: place.packets, lost: lost), at: now)
       }
     }
