@@ -237,10 +237,10 @@ package struct CircuitBreaker: Sendable {
   }
 
   private mutating func restart(at now: Instant) {
-    (stoppedUntil, began, flow) = (nil, now, nil)
+    (stoppedUntil, began) = (nil, now)
     forget()
   }
 
   /// Forgets what was sent and reported: another source begins, and counts anew.
-  package mutating func forget() { (last, interval, roundTrip, idle, count) = (nil, nil, nil, nil, 0) }
+  package mutating func forget() { (last, interval, roundTrip, idle, count, flow) = (nil, nil, nil, nil, 0, nil) }
 }
