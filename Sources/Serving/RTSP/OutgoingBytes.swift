@@ -46,6 +46,12 @@ struct OutgoingBytes {
   /// `true` if frames have not left.
   var hasFrames: Bool { !frames.isEmpty }
 
+  /// Adds the transport of a track, which learns what the client has received until ``letGo(of:)``.
+  mutating func add(_ transport: InterleavedTransport) { transports.append(transport) }
+
+  /// Lets go of a track's transport. Frames of it that have not left hold it until they have.
+  mutating func letGo(of transport: InterleavedTransport) { transports.removeAll { $0 === transport } }
+
   /// Notes that bytes were given to the connection; they end a frame of `transport` unless it is nil.
   mutating func give(_ count: Int, endingFrameOf transport: InterleavedTransport?) {
     given += count
@@ -54,7 +60,6 @@ struct OutgoingBytes {
     if log == nil { log = SentLog() }
     log?.note(position: Int64(given), packets: 0, bytes: count, at: now)
     tellReception(at: now)
-    if !transports.contains(where: { $0 === transport }) { transports.append(transport) }
     frames.append(Frame(end: given, transport: transport))
     noteProgress()
   }

@@ -189,6 +189,15 @@ final class RTSPConnection {
     watch()
   }
 
+  /// Adds the transport of a track that is played on this connection.
+  func add(_ transport: InterleavedTransport) {
+    guard !isClosed else { return }
+    outgoing.add(transport)
+  }
+
+  /// Lets go of the transport of a track that is played no more.
+  func letGo(of transport: InterleavedTransport) { outgoing.letGo(of: transport) }
+
   /// Schedules another check while frames have not left: the kernel does not report that it has sent them.
   private func watch() {
     guard outgoing.hasFrames, !isWatched else { return }

@@ -98,6 +98,7 @@ extension RTSPService {
     ) { start in
       handover.put { service.value.started(session, number, track: track, start) }
     }
+    if let interleaved = stream.interleaved { connections[entry.connection]?.add(interleaved) }
     return stream
   }
 
@@ -246,6 +247,8 @@ extension RTSPService {
 
   /// Stops sending a track.
   private func stop(_ stream: PlayingStream, of viewer: Playing, goodbye: Bool) {
+    // A client may play and pause for as long as its connection lasts.
+    if let interleaved = stream.interleaved { connections[viewer.connection]?.letGo(of: interleaved) }
     if let id = stream.viewer {
       viewer.presentation.pipeline.remove(id, goodbye: goodbye)
     } else {

@@ -96,6 +96,23 @@
       }
     }
 
+    @Test func `many plays and pauses on one connection cost no descriptors`() throws {
+      let camera = try ServedCamera()
+      let client = try camera.client()
+      let session = "Session: \(try #require(try client.play(Self.interleaved).setup.session))"
+      func cycle() throws {
+        #expect(client.take(1).count == 1)
+        #expect(try client.request("PAUSE", nil, [session]).status == 200)
+        #expect(eventually { camera.pipeline.statistics.destinations.isEmpty })
+        _ = client.take(0)
+        #expect(try client.request("PLAY", nil, [session]).status == 200)
+      }
+      try cycle()
+      let before = try Footprint.descriptors()
+      for _ in 0..<16 { try cycle() }
+      #expect(try eventually { try Footprint.descriptors() <= before + 4 }, "\(before)")
+    }
+
     @Test(arguments: [true, false])
     func `no sequence number comes twice after a pause or a second SETUP`(overTCP: Bool) throws {
       let camera = try ServedCamera()
