@@ -62,7 +62,10 @@ import RTP
       precondition(reason.count <= 255)
       try writer.appendGoodbye(sources)
     case .extendedReport(let sender, let reference?): try writer.appendReceiverReference(sender: sender, reference)
-    case .extendedReport, .receiverLimit, .other: return false
+    case .receiverLimit(_, _, let sources):
+      precondition(sources.count <= 255)
+      return false
+    case .extendedReport, .other: return false
     }
     return true
   }

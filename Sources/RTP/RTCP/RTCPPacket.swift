@@ -33,9 +33,9 @@ public enum RTCPPacket {
   case pictureLoss(sender: UInt32, media: UInt32)
   /// A Full Intra Request (FIR), RFC 5104 section 4.3.1.
   case fullIntraRequest(sender: UInt32, RTCPRecords<FullIntraRequestEntry>)
-  /// The bits a second that a receiver estimates that it can take, over all its streams (REMB,
+  /// The bits a second that a receiver estimates that it can take, over these streams (REMB,
   /// draft-alvestrand-rmcat-remb-03).
-  case receiverLimit(sender: UInt32, bitsPerSecond: UInt64)
+  case receiverLimit(sender: UInt32, bitsPerSecond: UInt64, RTCPRecords<SynchronizationSource>)
   /// An extended report (XR), RFC 3611, of which only the receiver's reference time is read: `nil` if it has none.
   case extendedReport(sender: UInt32, reference: NTPTimestamp?)
   /// Any other packet, APP included, to be skipped. `format` is the five bits after the padding bit.
@@ -85,7 +85,9 @@ public enum RTCPPacket {
       // Eight bits are the number of sources, six the exponent, eighteen the mantissa.
       let (mantissa, exponent) = (UInt64(value & 0x3ffff), value >> 18 & 0x3f)
       let limit = exponent > 45 ? UInt64.max : mantissa << exponent
-      self = .receiverLimit(sender: body.bigEndian(at: 0), bitsPerSecond: mantissa == 0 ? 0 : limit)
+      let sources = RTCPRecords<SynchronizationSource>(
+        try part(16, Int(value >> 24) * SynchronizationSource.byteCount))
+      self = .receiverLimit(sender: body.bigEndian(at: 0), bitsPerSecond: mantissa == 0 ? 0 : limit, sources)
     case TypeNumber.extendedReport:
       let sender: UInt32 = try part(0, 4).bigEndian(at: 0)
       var reference: NTPTimestamp?

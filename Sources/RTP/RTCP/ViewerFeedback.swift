@@ -15,10 +15,12 @@ public final class ViewerFeedback {
     public var newReceiver = false
     /// The number of retransmitted packets.
     public var retransmissions = 0
-    /// The bits a second that the receiver estimates that it can take (REMB); `nil` if it does not say so.
+    /// The bits a second that the receiver estimates that it can take (REMB); `nil` if it does not say so of our stream.
     public var receiverLimit: UInt64?
     /// `true` if the viewer has reported on our stream.
     public var isReport = false
+    /// The receiver that has reported on our stream last.
+    package var reporter: UInt32 = 0
     /// The receiver and the reference time of its extended report, to be answered by a ``ReceiverDelay``; `nil` within
     /// ``ViewerFeedback/referenceInterval`` of the one before.
     public var reference: Reference?
@@ -149,6 +151,7 @@ public final class ViewerFeedback {
   /// Changes our stream's source at `time`. Requests about the former source are ignored.
   public func changeMedia(to ssrc: UInt32, at time: Instant) {
     media = ssrc
+    members.forgetReports()
     renaming = time + Self.renamingTime
   }
 
@@ -184,14 +187,17 @@ public final class ViewerFeedback {
       do throws(RTCPError) {
         guard let packet = try reader.next() else { break }
         switch packet {
-        case .senderReport(_, let blocks):
-          for block in blocks where block.ssrc == media { take(block, at: time, ntp: ntp, &requests) }
+        case .senderReport(let report, let blocks):
+          for block in blocks where block.ssrc == media {
+            take(block, of: report.ssrc, at: time, ntp: ntp, &requests)
+          }
         case .receiverReport(let sender, let blocks):
-          for block in blocks where block.ssrc == media { take(block, at: time, ntp: ntp, &requests) }
+          for block in blocks where block.ssrc == media { take(block, of: sender, at: time, ntp: ntp, &requests) }
           // A browser reports each medium under another source; the one about another medium is no receiver of this one.
           isAboutOther = !blocks.isEmpty && !blocks.contains { $0.ssrc == media }
           if isAboutOther { continue }
-          if members.note(sender, at: time), time >= renaming ?? time { requests.newReceiver = true }
+          let isNew = members.note(sender, isReport: !blocks.isEmpty, at: time)
+          if isNew, time >= renaming ?? time { requests.newReceiver = true }
         case .pictureLoss(_, media):
           counts.pictureLosses &+= 1
           requests.keyFrame = true
@@ -221,8 +227,8 @@ public final class ViewerFeedback {
           // A BYE for our own source is not the viewer's.
           if sources.contains(where: { $0.ssrc != media }) { requests.goodbye = true }
           for source in sources { members.remove(source.ssrc) }
-        case .receiverLimit(_, let bits):
-          requests.receiverLimit = bits
+        case .receiverLimit(_, let bits, let sources):
+          if sources.contains(where: { $0.ssrc == media }) { requests.receiverLimit = bits }
         case .extendedReport(let sender, let reference?):
           if isAboutOther || lastReference.map({ time - $0 < Self.referenceInterval }) ?? false { continue }
           lastReference = time
@@ -237,8 +243,10 @@ public final class ViewerFeedback {
     return requests
   }
 
-  private func take(_ block: ReportBlock, at time: Instant, ntp: NTPTimestamp, _ requests: inout Requests) {
-    requests.isReport = true
+  private func take(
+    _ block: ReportBlock, of reporter: UInt32, at time: Instant, ntp: NTPTimestamp, _ requests: inout Requests
+  ) {
+    (requests.isReport, requests.reporter) = (true, reporter)
     reception.take(block, at: time, ntp: ntp)
     // A block that refers to no sender report leaves the earlier measurement in place.
     path.take(

@@ -51,7 +51,7 @@ private func describe(_ packet: RTCPPacket) -> String {
     return "FIR \(sender)" + entries.map { " \($0.ssrc)#\($0.sequenceNumber)" }.joined()
   case .extendedReport(let sender, let reference):
     return "XR \(sender)" + (reference.map { " reference \($0.rawValue)" } ?? "")
-  case .receiverLimit(let sender, let bits): return "REMB \(sender) \(bits)"
+  case .receiverLimit(let sender, let bits, let sources): return "REMB \(sender) \(bits) \(sources.map(\.ssrc))"
   case .other(let type, let format): return "other \(type)/\(format)"
   }
 }
@@ -90,9 +90,11 @@ private func describe(_ packet: RTCPPacket) -> String {
 
   @Test(arguments: [
     // draft-alvestrand-rmcat-remb-03 section 2.2: a mantissa of 18 bits, 250 000, and the exponent 2.
-    ("8fce0005 00000005 00000000 52454d42 010bd090 00000007", "REMB 5 1000000"),
-    ("8fce0005 00000005 00000000 52454d42 01000000 00000007", "REMB 5 0"),
-    ("8fce0005 00000005 00000000 52454d42 01ffffff 00000007", "REMB 5 \(UInt64.max)"),
+    ("8fce0005 00000005 00000000 52454d42 010bd090 00000007", "REMB 5 1000000 [7]"),
+    ("8fce0005 00000005 00000000 52454d42 01000000 00000007", "REMB 5 0 [7]"),
+    ("8fce0005 00000005 00000000 52454d42 01ffffff 00000007", "REMB 5 \(UInt64.max) [7]"),
+    ("8fce0006 00000005 00000000 52454d42 020bd090 00000007 00000008", "REMB 5 1000000 [7, 8]"),
+    ("8fce0004 00000005 00000000 52454d42 000bd090", "REMB 5 1000000 []"),
     // Another application's feedback.
     ("8fce0005 00000005 00000000 52454d43 010bd090 00000007", "other 206/15"),
   ]) func `a browser's limit is read as its draft draws it`(bytes: String, meaning: String) throws {

@@ -216,6 +216,42 @@ final class Viewer {
     #expect(reception.lastReport == Instant(seconds: 3))
   }
 
+  @Test func `a browser's limit counts if it names our stream`() throws {
+    let viewer = Viewer()
+    let report = "80c90001 00000005"
+    let others = hex(report + "8fce0005 00000005 00000000 52454d42 010bd090 00000008")
+    #expect(try viewer.receive(others).receiverLimit == nil)
+    #expect(try viewer.receive(hex(report + "8fce0004 00000005 00000000 52454d42 000bd090")).receiverLimit == nil)
+    let ours = hex(report + "8fce0006 00000005 00000000 52454d42 020bd090 00000008 00000007")
+    #expect(try viewer.receive(ours).receiverLimit == 1_000_000)
+    // It says that it names a source, and does not.
+    _ = try viewer.receive(hex(report + "8fce0004 00000005 00000000 52454d42 010bd090"))
+    #expect(viewer.feedback.counts.refused == 1)
+  }
+
+  @Test func `receivers are a group if they report on our stream in the same time`() throws {
+    let viewer = Viewer()
+    func report(from sender: UInt32, on media: UInt32? = 7, at seconds: Double) throws -> Bool {
+      let bytes = try written {
+        try $0.appendReceiverReport(sender: sender, blocks: media.map { [ReportBlock(ssrc: $0)] } ?? [])
+      }
+      let requests = try viewer.receive(bytes, at: Instant(seconds: seconds))
+      #expect(requests.isReport == (media == 7) && requests.reporter == (media == 7 ? sender : 0))
+      return viewer.feedback.isGroup(at: Instant(seconds: seconds))
+    }
+    #expect(try !report(from: 5, at: 0))
+    // Without a block, and about another stream.
+    #expect(try !report(from: 6, on: nil, at: 1) && !report(from: 8, on: 9, at: 1) && !report(from: 5, at: 2))
+    // Another one takes its place.
+    #expect(try !report(from: 10, at: 3) && !report(from: 10, at: 4))
+    // The former one is still there.
+    #expect(try report(from: 5, at: 5))
+    #expect(viewer.feedback.isGroup(at: Instant(seconds: 100)) && !viewer.feedback.isGroup(at: Instant(seconds: 130)))
+    // Who derives its name from ours is no second one.
+    viewer.feedback.changeMedia(to: 7, at: Instant(seconds: 131))
+    #expect(try !report(from: 11, at: 132) && !report(from: 11, at: 133))
+  }
+
   @Test func `BYE is passed on, and garbage counted`() throws {
     let viewer = Viewer()
     #expect(try viewer.receive(hex("80c90001 00000005 81cb0001 00000005")).goodbye)
