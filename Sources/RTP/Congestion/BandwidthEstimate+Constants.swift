@@ -13,6 +13,8 @@ extension BandwidthEstimate {
   static let jitterAllowance = 0.03
   /// The time after the last sample from which one sample alone shows congestion; otherwise two in a row must.
   static let sparseSamples = 0.15
+  /// The growth of what waits from one sample to the next that shows congestion, as time at the limit.
+  static let grownQueue = 0.05
   /// The queueing delay beyond ``heldQueue`` at which nothing would be sent, so that a queue is gone within about this
   /// time.
   static let drainTime = 0.4
@@ -88,6 +90,8 @@ extension BandwidthEstimate {
 
   /// The multiple of the usual bytes between two reports after which a report is overdue: some packets may be lost.
   static let overdueStep = 1.05
+  /// The multiple of the longest time between two reports after which one is late, whatever it counts.
+  static let lateReport = 1.2
   /// The share of the greatest rate that a silence allows which is left: part of the bytes came before the path got weak.
   static let silentDecrease = 0.6
 

@@ -22,6 +22,8 @@ package struct BandwidthEstimate: Sendable {
   private var base = ShortestDelay()
   private var deliveries = DeliveryRates()
   private var last: (sample: ReceptionSample, time: Instant)?
+  /// The time of the last sample, or of a browser's limit.
+  private var lastHeard: Instant?
   /// The usual time between samples in seconds; nil before the second one.
   private var interval: Double?
   private var lossBegin: (sample: ReceptionSample, time: Instant)?
@@ -83,25 +85,36 @@ package struct BandwidthEstimate: Sendable {
 
   /// Returns `true` if the viewer no longer tells what it receives, although it did.
   package func isSilent(at now: Instant) -> Bool {
-    guard let last, let interval else { return false }
-    return (now - last.time).seconds > max(Self.silence.seconds, Self.silence.intervals * interval)
+    guard let lastHeard else { return false }
+    return (now - lastHeard).seconds > max(Self.silence.seconds, Self.silence.intervals * (interval ?? 0))
+  }
+
+  /// Takes the path for open where the viewer is silent: nothing is known of it any more.
+  package mutating func expire(at now: Instant) {
+    guard limit != nil, isSilent(at: now) else { return }
+    (limit, full, queue, queueKnown, outstanding, isPausing) = (nil, nil, .zero, nil, 0, false)
+  }
+
+  /// Forgets all counts of packets and bytes: another source begins and counts anew, and the path is the same.
+  package mutating func forgetCounts() {
+    (deliveries, last, lossBegin, lossShare, steps) = (DeliveryRates(), nil, nil, 0, ReportSteps())
   }
 
   // MARK: Samples
 
   /// Takes what the viewer has received by now.
   package mutating func take(_ sample: ReceptionSample, at now: Instant) {
-    defer { last = (sample, now) }
+    defer { (last, lastHeard) = ((sample, now), now) }
     if let age = sample.age { base.note(age.seconds, at: now) }
     if let roundTrip = sample.roundTrip { base.note(roundTrip.seconds, at: now) }
     let elapsed = last.map { (now - $0.time).seconds } ?? 0
     if last != nil { interval = interval.map { $0 + (elapsed - $0) / 8 } ?? elapsed }
-    deliveries.note(sample.delivered, at: now)
+    deliveries.note(sample.delivered, sent: max(sample.reached, sample.delivered) + sample.outstanding, at: now)
     let noise = min(sample.jitter.seconds, Self.jitterAllowance)
     let waiting = max(0, sample.waiting.seconds - (base.shortest ?? sample.waiting.seconds) - noise)
     queue = Duration(seconds: waiting)
     (queueKnown, outstanding, hasWaited) = (now, sample.outstanding, false)
-    steps.note(sample.delivered)
+    steps.note(sample.delivered, after: elapsed)
     judgeQueue(sample, waiting, elapsed, at: now)
     judgeLoss(sample, at: now)
     grow(at: now)
@@ -111,11 +124,16 @@ package struct BandwidthEstimate: Sendable {
   /// left long ago, a queue holds them up. So a path that takes a third shows that before the report comes, which takes
   /// three times as long.
   package mutating func takeSilence(after log: borrowing SentLog, at now: Instant) {
-    guard let last, let interval, interval > Self.usualInterval, let step = steps.usual, let shortest = base.shortest,
+    guard !isSilent(at: now), let last, let interval, interval > Self.usualInterval, let step = steps.usual,
+      // A viewer that reports by the clock is not late before its time.
+      steps.countsBytes || (now - last.time).seconds > Self.lateReport * steps.longest, let shortest = base.shortest,
       let age = log.age(ofByte: last.sample.reached + Int(Double(step) * Self.overdueStep), at: now)
     else { return }
     let waiting = age.seconds - shortest
-    guard waiting > Self.congestedQueue + Self.jitterAllowance else { return }
+    // A pause of a wireless network delays a still picture's packets as well, but they are few.
+    let late = Double(log.bytes - last.sample.reached) - Double(step) * Self.overdueStep
+    guard waiting > Self.congestedQueue + Self.jitterAllowance, late * 8 > (limit ?? wanted) * Self.congestedQueue
+    else { return }
     if wasPausing, !isPausing { hasWaited = true }
     wasPausing = isPausing
     if !isPausing, !hasWaited {
@@ -131,6 +149,7 @@ package struct BandwidthEstimate: Sendable {
   /// sent last. It counts where it falls below what is sent: then the browser has seen a queue. Otherwise it follows what
   /// is sent, and says nothing about the path.
   package mutating func take(receiverLimit bits: Double, sent: Double, at now: Instant) {
+    lastHeard = now
     let isFalling = lastReceiverLimit.map { bits < $0 } ?? true
     lastReceiverLimit = bits
     if isFalling, bits < sent, bits < limit ?? .infinity {
@@ -142,7 +161,7 @@ package struct BandwidthEstimate: Sendable {
     let isCongested = waiting > Self.congestedQueue
     defer { wasCongested = isCongested }
     if waiting < Self.heldQueue { vain = 0 }
-    guard isCongested, wasCongested || elapsed > Self.sparseSamples else { return }
+    guard isCongested, wasCongested || elapsed > Self.sparseSamples && hasGrown(sample) else { return }
     var window = Self.rateWindow
     // The oldest packet on its way was sent at the former rate: no judgement of the present one.
     if let lastDecrease, now - sample.waiting < lastDecrease + Duration(seconds: Self.reaction) {
@@ -154,12 +173,22 @@ package struct BandwidthEstimate: Sendable {
     // A key frame after little shows the path's rate only while it has a queue.
     rate = max(rate, deliveries.rate(over: Self.shortWindow, until: now) ?? 0)
     if window == Self.steadyWindow, rate > (limit ?? .infinity) * Self.steadyShare { return }
+    var left = rate * Self.decrease
+    // A path that takes all that is sent has shown no rate: it paused, or what waits is leaving.
+    if let sent = deliveries.sentRate(over: window, until: now), sent <= rate { left = max(left, sent) }
     vain += 1
     if vain > Self.vainDecreases {
       base.reset(to: sample.waiting.seconds, at: now)
       vain = 0
     }
-    decrease(to: rate * Self.decrease, full: rate, at: now)
+    decrease(to: left, full: rate, at: now)
+  }
+
+  /// Returns `true` if clearly more waits than at the sample before. A pause of a wireless network delays a still
+  /// picture's packets, and they are few.
+  private func hasGrown(_ sample: ReceptionSample) -> Bool {
+    guard let last else { return false }
+    return Double(sample.outstanding - last.sample.outstanding) * 8 > (limit ?? wanted) * Self.grownQueue
   }
 
   private mutating func judgeLoss(_ sample: ReceptionSample, at now: Instant) {
@@ -178,7 +207,7 @@ package struct BandwidthEstimate: Sendable {
   }
 
   private mutating func decrease(to rate: Double, full: Double, at now: Instant) {
-    limit = max(Self.least, (limit ?? 0) * Self.largestDecrease, min(limit ?? .infinity, rate))
+    limit = max(Self.least, (limit ?? wanted) * Self.largestDecrease, min(limit ?? .infinity, rate))
     self.full = full
     (lastDecrease, lastGrowth) = (now, now)
     decreases &+= 1
@@ -211,24 +240,39 @@ struct ReportSteps {
   private var last: Int?
   private var mean = 0.0
   private var alike = 0
+  /// The times of the steps that are alike, in seconds.
+  private var times = (shortest: Double.infinity, longest: 0.0)
+  /// The longest time between two reports in seconds; it is forgotten slowly.
+  private(set) var longest = 0.0
 
-  /// The bytes after which the viewer always reports; nil where it reports by the clock.
-  var usual: Int? { alike >= Self.enough ? Int(mean) : nil }
+  /// The bytes after which the viewer always reports; nil where it does not.
+  var usual: Int? { alike >= Self.enough && mean >= 1 ? Int(mean) : nil }
+
+  /// `true` if the viewer certainly reports by bytes: its steps are alike, and the times between them are not.
+  var countsBytes: Bool { alike >= Self.enough && times.longest > times.shortest * Self.unlike }
 
   /// The steps in a row that must be alike, and by how much they may differ.
   private static let enough = 4
   private static let tolerance = 0.05
+  /// The ratio of two times that are not alike.
+  private static let unlike = 1.3
+  /// The share of ``longest`` that a report leaves.
+  private static let remembered = 0.95
 
-  /// Takes the bytes that have arrived so far.
-  mutating func note(_ delivered: Int) {
+  /// Takes the bytes that have arrived so far, `seconds` after the report before.
+  mutating func note(_ delivered: Int, after seconds: Double) {
     defer { last = delivered }
     guard let last else { return }
+    longest = max(seconds, longest * Self.remembered)
     let step = Double(delivered - last)
+    // Who reports by bytes reports when some have come.
+    guard step > 0 else { return (alike, mean) = (0, 0) }
     if abs(step - mean) <= mean * Self.tolerance {
       alike += 1
       mean += (step - mean) / 4
+      times = (min(times.shortest, seconds), max(times.longest, seconds))
     } else {
-      (alike, mean) = (0, step)
+      (alike, mean, times) = (0, step, (seconds, seconds))
     }
   }
 }
@@ -266,34 +310,50 @@ struct DeliveryRates {
   private struct Arrival {
     var time = Instant.zero
     var bytes = 0
+    var sent = 0
   }
 
   /// The least time between two entries, so that the ring reaches back for long enough.
   private static let spacing = Duration.milliseconds(20)
 
-  /// Takes the bytes that have arrived so far.
-  mutating func note(_ bytes: Int, at now: Instant) {
+  /// Takes the bytes that have arrived and that have left so far.
+  mutating func note(_ bytes: Int, sent: Int, at now: Instant) {
     if count > 0 {
       let newest = ring[(count - 1) % ring.count]
       guard now - newest.time >= Self.spacing else { return }
       let seconds = (now - newest.time).seconds
       peak *= max(0, 1 - seconds / BandwidthEstimate.peakTime)
     }
-    ring[count % ring.count] = Arrival(time: now, bytes: bytes)
+    ring[count % ring.count] = Arrival(time: now, bytes: bytes, sent: sent)
     count += 1
     peak = max(peak, rate(over: BandwidthEstimate.rateWindow, until: now) ?? 0)
   }
 
-  /// Returns the bits a second that have arrived within `seconds` or a little more; nil where too little is known.
+  /// Returns the bits a second that have arrived within `seconds` or a little more, up to the last that did; nil where
+  /// too little is known.
   func rate(over seconds: Double, until now: Instant) -> Double? {
-    guard count > 1 else { return nil }
-    let newest = ring[(count - 1) % ring.count]
-    var index = count - 2
-    while index > 0, index > count - ring.count, (newest.time - ring[index % ring.count].time).seconds < seconds {
-      index -= 1
+    span(seconds).flatMap { span in
+      let elapsed = (span.newest.time - span.oldest.time).seconds
+      return elapsed > 0 ? Double(span.newest.bytes - span.oldest.bytes) * 8 / elapsed : nil
     }
-    let oldest = ring[index % ring.count]
-    let elapsed = (newest.time - oldest.time).seconds
-    return elapsed > 0 ? Double(newest.bytes - oldest.bytes) * 8 / elapsed : nil
+  }
+
+  /// Returns the bits a second that left in the time of ``rate(over:until:)``.
+  func sentRate(over seconds: Double, until now: Instant) -> Double? {
+    span(seconds).flatMap { span in
+      let elapsed = (span.newest.time - span.oldest.time).seconds
+      return elapsed > 0 ? Double(span.newest.sent - span.oldest.sent) * 8 / elapsed : nil
+    }
+  }
+
+  private func span(_ seconds: Double) -> (oldest: Arrival, newest: Arrival)? {
+    var end = count - 1
+    let first = max(0, count - ring.count)
+    while end > first, ring[end % ring.count].bytes == ring[(end - 1) % ring.count].bytes { end -= 1 }
+    guard end > first else { return nil }
+    let newest = ring[end % ring.count]
+    var index = end - 1
+    while index > first, (newest.time - ring[index % ring.count].time).seconds < seconds { index -= 1 }
+    return (ring[index % ring.count], newest)
   }
 }

@@ -30,7 +30,7 @@ package struct SentLog: Sendable {
 
     /// Returns the bytes that have arrived where `lost` of the packets have not.
     package func arrivedBytes(lost: Int) -> Int {
-      packets > 0 ? bytes - bytes / packets * max(0, min(lost, packets)) : bytes
+      packets > 0 ? bytes - Int(Double(bytes) * Double(max(0, min(lost, packets))) / Double(packets)) : bytes
     }
   }
 
@@ -44,6 +44,9 @@ package struct SentLog: Sendable {
 
   /// Creates an empty log.
   package init() { entries = Array(repeating: Entry(), count: Self.capacity) }
+
+  /// Forgets all that has left.
+  package mutating func reset() { count = 0 }
 
   private var newest: Int { (count - 1) % Self.capacity }
 

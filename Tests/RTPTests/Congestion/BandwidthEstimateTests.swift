@@ -158,11 +158,84 @@ import Testing
     #expect(estimate.limit == nil)
     estimate.take(receiverLimit: 850_000, sent: 3_000_000, at: Instant(seconds: 4))
     #expect(estimate.limit == 850_000)
+    #expect(!estimate.isSilent(at: Instant(seconds: 4)))
     // It rises again, and is below what was sent before.
     estimate.take(receiverLimit: 900_000, sent: 1_500_000, at: Instant(seconds: 5))
     #expect(estimate.limit == 850_000)
     estimate.take(receiverLimit: 700_000, sent: 900_000, at: Instant(seconds: 6))
     #expect(estimate.limit == 700_000)
+    // It says no more.
+    estimate.expire(at: Instant(seconds: 20))
+    #expect(estimate.limit == 700_000)
+    estimate.expire(at: Instant(seconds: 22))
+    #expect(estimate.limit == nil && estimate.isSilent(at: Instant(seconds: 22)))
+  }
+
+  @Test func `one decrease leaves a quarter, the first one as well`() {
+    var estimate = BandwidthEstimate(wanted: 3_000_000)
+    estimate.take(receiverLimit: 0, sent: 3_000_000, at: Instant(seconds: 1))
+    #expect(estimate.limit == 750_000)
+  }
+
+  @Test(arguments: frequent) func `a pause of the network in a still picture leaves no low limit`(_ example: Case) {
+    var path = SimulatedPath()
+    path.reports = example.reports
+    path.capacity = { (20..<20.3).contains($0) ? 1000 : 10_000_000 }
+    (path.demand, path.keyFrameFactor) = ({ $0 < 25 ? 0.02 : 1 }, 3)
+    for seed in 1...10 as ClosedRange<UInt64> {
+      let outcome = path.run(seconds: 40, seed: seed)
+      print("a pause, \(example.testDescription): \(outcome.target[24_900]) and \(outcome.mean(26..<40))")
+      #expect(outcome.target[24_900] >= 0.25 * path.wanted)
+      #expect(outcome.mean(30..<40) > 0.9 * path.wanted)
+    }
+  }
+
+  @Test func `a viewer that reports by the clock is not late when a still picture begins to move`() {
+    var estimate = BandwidthEstimate(wanted: 3_000_000)
+    var log = SentLog()
+    var bytes = 0
+    for step in 0..<4000 {
+      let time = Double(step) / 100
+      // 10 kB a second, and 375 kB from 30.5 s on.
+      bytes += time < 30.5 ? 100 : 3750
+      log.note(position: Int64(step), packets: 1, bytes: time < 30.5 ? 100 : 3750, at: Instant(seconds: time))
+      estimate.takeSilence(after: log, at: Instant(seconds: time))
+      guard step % 100 == 99 else { continue }
+      estimate.take(
+        ReceptionSample(
+          delivered: bytes - 100, reached: bytes - 100, age: .milliseconds(50), waiting: .milliseconds(40),
+          outstanding: 100), at: Instant(seconds: time))
+    }
+    #expect(estimate.limit == nil && estimate.decreases == 0)
+  }
+
+  @Test func `reports without bytes between them are those of a clock`() {
+    var steps = ReportSteps()
+    for _ in 0..<10 { steps.note(5000, after: 1) }
+    #expect(steps.usual == nil && !steps.countsBytes)
+    for index in 1..<10 { steps.note(5000 + index * 280_000, after: 1) }
+    #expect(steps.usual == 280_000 && !steps.countsBytes)
+    // The same bytes after another time.
+    steps.note(5000 + 10 * 280_000, after: 3)
+    #expect(steps.countsBytes && steps.longest == 3)
+  }
+
+  @Test func `another source counts anew, and the limit stays`() {
+    var estimate = BandwidthEstimate(wanted: 3_000_000)
+    func take(_ packets: Int, lost: Int, at seconds: Double) {
+      estimate.take(
+        ReceptionSample(
+          delivered: packets * 1000, reached: packets * 1000, age: .milliseconds(50), waiting: .zero, outstanding: 0,
+          expected: packets, lost: lost), at: Instant(seconds: seconds))
+    }
+    for step in 0..<100 { take(step * 10, lost: step * 2, at: Double(step) / 10) }
+    let limit = estimate.limit
+    #expect(limit != nil && estimate.lossShare > 0.15)
+    estimate.forgetCounts()
+    #expect(estimate.limit == limit && estimate.lossShare == 0)
+    let decreases = estimate.decreases
+    for step in 0..<50 { take(step * 10, lost: 0, at: 10 + Double(step) / 10) }
+    #expect(estimate.decreases == decreases && estimate.lossShare == 0)
   }
 
   @Test func `a viewer that reported is silent after some of its intervals`() {

@@ -32,6 +32,20 @@ import Testing
     #expect(log.age(ofByte: log.bytes, at: now) == nil)
   }
 
+  @Test func `a log that was reset begins anew`() throws {
+    var log = SentLog()
+    for index in 0..<3000 {
+      log.note(position: Int64(index), packets: 1, bytes: 1000, at: Instant(seconds: Double(index)))
+    }
+    log.reset()
+    #expect(log.packets == 0 && log.bytes == 0 && log.place(of: 5, at: Instant(seconds: 4000)) == nil)
+    log.note(position: 7, packets: 2, bytes: 500, at: Instant(seconds: 4000))
+    let place = try #require(log.place(of: 7, at: Instant(seconds: 4001)))
+    #expect(place.packets == 2 && place.bytes == 500 && place.age.seconds == 1)
+    // Bytes that do not divide by the packets: none is lost to that.
+    #expect(SentLog.Place(packets: 3, bytes: 1000, age: .zero, waiting: .zero).arrivedBytes(lost: 3) == 0)
+  }
+
   @Test func `packets that leave one by one share a place, and the oldest are forgotten`() throws {
     var log = SentLog()
     for index in 0..<100_000 {

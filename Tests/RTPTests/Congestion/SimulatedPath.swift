@@ -115,6 +115,7 @@ struct SimulatedPath {
     for step in 0..<Int(seconds * 1000) {
       let time = Double(step) / 1000
       let now = Instant(seconds: 1000 + time)
+      estimate.expire(at: now)
       if !isOrdered { estimate.takeSilence(after: log, at: now) }
       let target = min(wanted, estimate.isSilent(at: now) ? wanted : estimate.target(at: now) ?? wanted)
       let rate = max(floor, target)
