@@ -89,6 +89,10 @@ package struct CircuitBreaker: Sendable {
   private var last: Entry?
   /// The time between two reports: the RFC's Tdr, measured.
   private var interval: Double?
+  /// The most bytes that have left between two reports.
+  private var largestStep = 0
+  /// The bytes that had left at the last report, or when the silence began to count.
+  private var sentBefore = 0
   /// The reports in a row that tell of no further packet, and the time of the first of them.
   private var idle: (reports: Int, since: Instant)?
   private var roundTrip: Double?
@@ -100,6 +104,9 @@ package struct CircuitBreaker: Sendable {
   static let leastSilence = 15.0
   /// The reports that a timeout takes, in intervals: section 4.1.
   static let silentIntervals = 3.0
+  /// The bytes that leave without a report in a timeout, in steps from one report to the next, and at least. Some players
+  /// report each so many bytes: ffmpeg's each 280 kB, which are more than 15 s of a still picture.
+  static let silentBytes = (steps: 3, least: 1_000_000)
   /// The reports that tell of no packet, as a multiple of the longest of three intervals: section 4.2.
   static let idleIntervals = 5.0
   /// The least time during which nothing arrives. Some players report with each packet that they get, and by the RFC's
@@ -109,7 +116,7 @@ package struct CircuitBreaker: Sendable {
   static let frameGap = (seconds: 2.0, frames: 4.0)
   /// The multiple of TCP's throughput: section 4.3, an order of magnitude.
   static let excess = 10.0
-  /// The first pause, and the longest.
+  /// The first pause, and the longest. No pause is shorter than the time that showed the congestion: section 4.5.
   static let firstPause = 10.0
   static let longestPause = 320.0
   /// The time after which a stream that was not stopped again is as good as new.
@@ -145,18 +152,26 @@ package struct CircuitBreaker: Sendable {
   // MARK: Events
 
   /// Returns `true` if the stream is stopped at `now`. Called before each frame.
-  package mutating func isStopped(at now: Instant) -> Bool {
+  ///
+  /// - Parameters:
+  ///   - sent: what has left by now.
+  ///   - isGroup: `true` if several receivers share the address: their reports are not taken, and so none is awaited.
+  package mutating func isStopped(sent: Sent, isGroup: Bool = false, at now: Instant) -> Bool {
     if let stoppedUntil {
       guard now >= stoppedUntil else { return true }
       restart(at: now)
     }
     if began == nil { began = now }
     let gap = max(Self.frameGap.seconds, Self.frameGap.frames * frameInterval)
-    let since = flow.flatMap { (now - $0.last).seconds > gap ? nil : $0.since } ?? now
+    let former = flow.flatMap { isGroup || (now - $0.last).seconds > gap ? nil : $0.since }
+    if former == nil { sentBefore = sent.bytes }
+    let since = former ?? now
     flow = (since, now)
     let silence = (now - max(last?.time ?? since, since)).seconds
-    if expectsReports, hasReported, silence > max(Self.leastSilence, Self.silentIntervals * (interval ?? 0)) {
-      stop(by: .silence, at: now)
+    if expectsReports, hasReported, silence > max(Self.leastSilence, Self.silentIntervals * (interval ?? 0)),
+      sent.bytes - sentBefore >= max(Self.silentBytes.least, Self.silentBytes.steps * largestStep)
+    {
+      stop(by: .silence, after: silence, at: now)
     }
     return stoppedUntil != nil
   }
@@ -168,9 +183,10 @@ package struct CircuitBreaker: Sendable {
     hasReported = true
     guard stoppedUntil == nil else { return }
     let entry = Entry(time: now, expected: sample.expected, lost: sample.lost, sent: sent)
-    defer { last = entry }
+    defer { (last, sentBefore) = (entry, sent.bytes) }
     if let time = sample.roundTrip?.seconds { roundTrip = roundTrip.map { $0 + (time - $0) / 8 } ?? time }
     guard let last else { return note(entry, window: 0) }
+    largestStep = max(largestStep, sent.bytes - last.sent.bytes)
     let elapsed = (now - last.time).seconds
     let interval = interval.map { $0 + (elapsed - $0) / 8 } ?? elapsed
     self.interval = interval
@@ -183,7 +199,7 @@ package struct CircuitBreaker: Sendable {
       let longest = max(frameInterval, roundTrip ?? 0, interval)
       let most = (Self.idleIntervals * longest / max(interval, 0.001)).rounded(.up)
       if Double(before.reports + 1) >= most, (now - before.since).seconds >= Self.leastIdle {
-        return stop(by: .mediaTimeout, at: now)
+        return stop(by: .mediaTimeout, after: (now - before.since).seconds, at: now)
       }
     }
     let window = congestionWindow(interval: interval)
@@ -212,7 +228,9 @@ package struct CircuitBreaker: Sendable {
     let bytes = Double(entry.sent.bytes - begin.sent.bytes)
     let rate = bytes * 8 / (entry.time - begin.time).seconds
     let most = Self.throughput(packetBytes: bytes / Double(packets), roundTrip: roundTrip, loss: loss)
-    if rate > Self.excess * most { stop(by: .congestion, at: entry.time) }
+    if rate > Self.excess * most {
+      stop(by: .congestion, after: (entry.time - begin.time).seconds, at: entry.time)
+    }
   }
 
   private mutating func note(_ entry: Entry, window: Double) {
@@ -223,7 +241,8 @@ package struct CircuitBreaker: Sendable {
     count += 1
   }
 
-  private mutating func stop(by cause: Cause, at now: Instant) {
+  /// Stops the stream for a cause that took so many seconds to show.
+  private mutating func stop(by cause: Cause, after seconds: Double, at now: Instant) {
     guard stoppedUntil == nil else { return }
     switch cause {
     case .silence: counts.silence &+= 1
@@ -232,15 +251,19 @@ package struct CircuitBreaker: Sendable {
     }
     lastCause = cause
     if let began, (now - began).seconds > Self.recovery { pause = Self.firstPause }
+    pause = min(max(pause, seconds), Self.longestPause)
     stoppedUntil = now + Duration(seconds: pause)
     pause = min(pause * 2, Self.longestPause)
   }
 
   private mutating func restart(at now: Instant) {
-    (stoppedUntil, began) = (nil, now)
+    // The receiver may be another one by now, or none: it must report anew before its silence counts.
+    (stoppedUntil, began, hasReported) = (nil, now, false)
     forget()
   }
 
   /// Forgets what was sent and reported: another source begins, and counts anew.
-  package mutating func forget() { (last, interval, roundTrip, idle, count, flow) = (nil, nil, nil, nil, 0, nil) }
+  package mutating func forget() {
+    (last, interval, roundTrip, idle, count, flow, sentBefore) = (nil, nil, nil, nil, 0, nil, 0)
+  }
 }

@@ -16,8 +16,27 @@ extension Viewer {
   func noteArrivals(at now: Instant) {
     guard bandwidth != nil else { return }
     if let sample = transport.takeReception() { bandwidth?.take(sample, at: now) }
-    bandwidth?.refill(at: now)
+    refill(at: now)
   }
+
+  /// Adds what may leave by now. Where the stream is stopped instead, nothing waits to leave any more.
+  private func refill(at now: Instant) {
+    let isGroup = bandwidth?.breaker != nil && feedback.isGroup(at: now)
+    bandwidth?.refill(isGroup: isGroup, at: now)
+    if isStopped { leaveAll() }
+  }
+
+  /// Drops everything on its way, and waits for a key frame.
+  private func leaveAll() {
+    giveUp()
+    guard !awaitsKeyFrame || isCatchingUp else { return }
+    breakOff()
+    fallBehind()
+  }
+
+  /// `true` if a circuit breaker has stopped the stream: no packet may leave, not even one that waits (RFC 8083 section
+  /// 4.5).
+  var isStopped: Bool { bandwidth?.isStopped == true }
 
   /// Takes what the viewer's RTCP tells of the path.
   func note(_ said: ViewerFeedback.Requests, at now: Instant) {
@@ -25,7 +44,9 @@ extension Viewer {
     if said.isReport {
       // Packets in a stream of their own are none of the reported one.
       let repeated = feedback.retransmissions == nil ? feedback.counts.packetsRetransmitted : 0
-      bandwidth?.take(feedback.reception, repeated: repeated, offset: transport.sequenceOffset, at: now)
+      bandwidth?.take(
+        feedback.reception, of: said.reporter, repeated: repeated, offset: transport.sequenceOffset, at: now)
+      if isStopped { leaveAll() }
     }
     if let limit = said.receiverLimit { bandwidth?.take(receiverLimit: limit, at: now) }
   }
@@ -50,7 +71,8 @@ extension Viewer {
   /// Returns the end of the released packets of `frame` that may leave now.
   func leavingEnd(of frame: OutgoingFrame, from first: Int, at now: Instant) -> Int {
     guard isSpread else { return frame.released }
-    bandwidth?.refill(at: now)
+    refill(at: now)
+    guard !isStopped else { return first }
     return bandwidth?.end(from: first, to: frame.released, of: frame) ?? frame.released
   }
 

@@ -4,6 +4,10 @@ import RTP
 extension Viewer {
   /// Sends one packet that others have got before. Returns `false` if there is no room, and then a key frame must come.
   func sendAgain(_ packet: UnsafeRawBufferPointer, at now: Instant) -> Bool {
+    guard !isStopped else {
+      fallBehind()
+      return false
+    }
     let isSent = transport.send(header: packet, payload: UnsafeRawBufferPointer(rebasing: packet[packet.count...]))
     if isSent {
       packetsSent += 1
@@ -26,14 +30,14 @@ extension Viewer {
   /// no packet is sent while there is no room. A slow viewer requests all that it has missed, and the repetition would
   /// hold it up for ever.
   func takesAgain(_ sequenceNumber: UInt16) -> Bool {
-    guard !isBlocked || step == .spread, !awaitsKeyFrame else { return false }
+    guard !isBlocked || step == .spread, !awaitsKeyFrame, !isStopped else { return false }
     // After so many, a packet from before the first one is no longer kept, and its number is another packet's.
     return packetsSinceFirst >= Self.numberSpan || sequenceNumber &- firstSequenceNumber < UInt16(Self.numberSpan)
   }
 
   /// Sends packets that belong to no frame, such as a transport stream's clock. They are lost where there is no room.
   func sendAside(_ packets: OutgoingFrame, at now: Instant) {
-    guard !isBlocked, !isUnreachable, !isCatchingUp else { return }
+    guard !isBlocked, !isUnreachable, !isCatchingUp, !isStopped else { return }
     var progress = transport.send(packets, 0..<packets.count)
     progress.lost += packets.count - progress.next
     packetsSent += progress.packets

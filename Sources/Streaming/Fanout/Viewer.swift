@@ -169,7 +169,7 @@ final class Viewer {
   ///
   /// - Returns: `true` if the viewer took them.
   func offer(sound: OutgoingFrame, at now: Instant) -> Bool {
-    guard hasBegun, !isCatchingUp, !isUnreachable, !isInFrame, bandwidth?.breaker?.stopped == nil else { return false }
+    guard hasBegun, !isCatchingUp, !isUnreachable, !isInFrame, !isStopped else { return false }
     guard pending.count < Self.pendingLimit else {
       figures.update { $0.framesDropped += 1 }
       return false
@@ -271,6 +271,8 @@ final class Viewer {
       let frame = first.frame
       if first.next < frame.released {
         let end = leavingEnd(of: frame, from: first.next, at: now)
+        // A breaker that has stopped the stream has dropped all that waited.
+        guard isBlocked else { return }
         guard end > first.next else { return step = .spread }
         if first.next == 0, !frame.isFirstPart { transport.willContinue() }
         let progress = transport.send(frame, first.next..<end)

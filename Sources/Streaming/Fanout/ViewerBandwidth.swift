@@ -11,8 +11,10 @@ struct ViewerBandwidth {
   private var budget = SendingBudget()
   /// The sequence number of the last packet that has left, and its place in the log.
   private var last: (number: UInt16, position: Int64)?
-  /// The difference between the packets that have left and those that are reported, at the first report.
-  private var missingAtFirst: Int?
+  /// The last report; nil before the first.
+  private var reported: Reported?
+  /// `true` if a browser's limit (REMB) counts. Elsewhere nobody offers it, and a datagram with another's address may bring it.
+  private let takesReceiverLimit: Bool
   /// `true` if the transport itself tells what has arrived. It knows sooner than the viewer's reports.
   private var isTold = false
   /// `true` if pictures are left out up to a key frame, because the path cannot take them.
@@ -20,25 +22,40 @@ struct ViewerBandwidth {
   /// The number of times that pictures were left out.
   private(set) var pauses = 0
 
+  /// The counts of the last report, and the losses since the first.
+  private struct Reported {
+    var reporter: UInt32
+    /// The highest sequence number. The cycles are counted here: some receivers do not, and others begin anew.
+    var highest: Int
+    /// The difference between the packets that have left and those that are reported, without losses.
+    var missing: Int
+    var expected: Int
+    var lost: Int
+  }
+
   /// The bytes of the headers of UDP and IPv4, which count on the path like a packet's own.
   static let headerBytes = 28
 
   /// Creates the bandwidth of a path that is open.
   ///
   /// - Parameter wanted: the bits a second of the stream.
-  init(wanted: Double, breaker: CircuitBreaker? = nil) {
+  init(wanted: Double, breaker: CircuitBreaker? = nil, takesReceiverLimit: Bool = false) {
     estimate = BandwidthEstimate(wanted: wanted)
     self.breaker = breaker
+    self.takesReceiverLimit = takesReceiverLimit
   }
 
   /// The bits a second that may be sent now; nil where the path is open, nothing is known of it any more, or nothing is
   /// sent.
   func target(at now: Instant) -> Double? {
-    breaker?.stopped != nil || estimate.isSilent(at: now) ? nil : estimate.target(at: now)
+    isStopped || estimate.isSilent(at: now) ? nil : estimate.target(at: now)
   }
 
   /// `true` if the viewer, or its connection, has told what arrives.
-  var isKnown: Bool { isTold || missingAtFirst != nil }
+  var isKnown: Bool { isTold || reported != nil }
+
+  /// `true` if the breaker has stopped the stream: nothing may leave.
+  var isStopped: Bool { breaker?.stopped != nil }
 
   /// `true` if the path has a limit.
   var isLimited: Bool { estimate.limit != nil }
@@ -49,9 +66,13 @@ struct ViewerBandwidth {
   // MARK: Sending
 
   /// Adds what may leave by now, and decides whether the path can take pictures.
-  mutating func refill(at now: Instant) {
-    let isStopped = breaker?.isStopped(at: now) == true
-    if !isTold { estimate.takeSilence(after: log, at: now) }
+  ///
+  /// - Parameter isGroup: `true` if several receivers share the address: their reports are not taken, and none is late.
+  mutating func refill(isGroup: Bool, at now: Instant) {
+    let sent = CircuitBreaker.Sent(packets: log.packets, bytes: log.bytes)
+    let isStopped = breaker?.isStopped(sent: sent, isGroup: isGroup, at: now) == true
+    estimate.expire(at: now)
+    if !isTold, !isStopped, !isGroup { estimate.takeSilence(after: log, at: now) }
     guard let limit = estimate.limit else {
       budget = SendingBudget()
       isPaused = isStopped
@@ -84,7 +105,9 @@ struct ViewerBandwidth {
 
   /// Forgets what has left: another source begins, and the path is the same.
   mutating func restart() {
-    (log, last, missingAtFirst) = (SentLog(), nil, nil)
+    log.reset()
+    (last, reported) = (nil, nil)
+    estimate.forgetCounts()
     breaker?.forget()
   }
 
@@ -93,19 +116,32 @@ struct ViewerBandwidth {
   /// Takes a receiver report.
   ///
   /// - Parameters:
+  ///   - reporter: the receiver that reports.
   ///   - repeated: the packets that were sent again unchanged so far, which the viewer counts as received.
   ///   - offset: the amount by which the stream's sequence numbers exceed the viewer's.
-  mutating func take(_ report: ReportedReception, repeated: UInt64, offset: UInt16, at now: Instant) {
+  mutating func take(
+    _ report: ReportedReception, of reporter: UInt32, repeated: UInt64, offset: UInt16, at now: Instant
+  ) {
     guard !isTold, let last else { return }
-    let highest = UInt16(truncatingIfNeeded: report.highestSequenceNumber) &+ offset
-    let position = last.position - Int64(Int16(bitPattern: last.number &- highest))
+    let number = UInt16(truncatingIfNeeded: report.highestSequenceNumber)
+    let position = last.position - Int64(Int16(bitPattern: last.number &- (number &+ offset)))
     guard let place = log.place(of: position, at: now) else { return }
+    let before = reported
+    let advance = before.map { Int(Int16(bitPattern: number &- UInt16(truncatingIfNeeded: $0.highest))) } ?? 0
+    let highest = (before?.highest ?? Int(number)) + advance
     // The viewer counts the numbers that were left out as lost, too.
-    let received = Int(report.highestSequenceNumber) - Int(report.cumulativeLost)
-    let missing = place.packets - received + Int(clamping: repeated)
-    let first = missingAtFirst ?? missing
-    missingAtFirst = first
-    let lost = max(0, missing - first)
+    let missing = place.packets - (highest - Int(report.cumulativeLost)) + Int(clamping: repeated)
+    let expected = place.packets - (before?.expected ?? place.packets)
+    var base = before?.missing ?? missing
+    // Another receiver, or one that has begun anew, does not count on from these losses.
+    if let before, before.reporter != reporter || missing - base - before.lost > max(0, expected) {
+      base = missing - before.lost
+    }
+    // Packets that were sent again count before the viewer has got them.
+    base = min(base, missing)
+    let lost = max(0, missing - base)
+    reported = Reported(
+      reporter: reporter, highest: highest, missing: base, expected: place.packets, lost: lost)
     let sample = ReceptionSample(
       delivered: place.arrivedBytes(lost: lost), reached: place.bytes, age: place.age, waiting: place.waiting,
       outstanding: log.bytes - place.bytes, roundTrip: report.roundTrip, expected: place.packets, lost: lost,
@@ -116,6 +152,7 @@ struct ViewerBandwidth {
 
   /// Takes the limit that a browser has estimated.
   mutating func take(receiverLimit bits: UInt64, at now: Instant) {
+    guard takesReceiverLimit else { return }
     estimate.take(receiverLimit: Double(bits), sent: log.rate(over: 1, until: now), at: now)
   }
 

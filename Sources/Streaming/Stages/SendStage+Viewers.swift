@@ -61,7 +61,8 @@ extension SendStage {
         transport.losesBursts && !output.kind.isForPeers
         ? CircuitBreaker(
           frameInterval: frameInterval, groupInterval: groupInterval, expectsReports: viewer.isGuest) : nil
-      viewer.bandwidth = ViewerBandwidth(wanted: wantedBandwidth, breaker: breaker)
+      viewer.bandwidth = ViewerBandwidth(
+        wanted: wantedBandwidth, breaker: breaker, takesReceiverLimit: output.kind.isForPeers)
     }
     viewers[viewer.id] = (viewer, output)
     // Where the kernel watches no more descriptors, this viewer gets the stream, and its RTCP is not read.

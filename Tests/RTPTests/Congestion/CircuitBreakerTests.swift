@@ -12,6 +12,9 @@ import Testing
     var packets = 0
     var sample = ReceptionSample(delivered: 0, age: nil, waiting: .zero, outstanding: 0)
     var milliseconds = 0
+    var bytes = 0
+    var packetBytes = 1200
+    var isGroup = false
     /// The time of the stop, in seconds from the beginning.
     var stop: Double?
 
@@ -24,18 +27,20 @@ import Testing
     ) {
       for _ in 0..<Int(seconds * 100) {
         milliseconds += 10
-        if breaker.isStopped(at: now) {
+        let sent = CircuitBreaker.Sent(packets: packets, bytes: bytes)
+        if breaker.isStopped(sent: sent, isGroup: isGroup, at: now) {
           if stop == nil { stop = Double(milliseconds) / 1000 }
           continue
         }
         packets += 1
+        bytes += packetBytes
         guard let interval, milliseconds.isMultiple(of: Int(interval * 1000)) else { continue }
         let expected = sample.expected + Int(Double(packets - known) * arrival)
         sample.lost += Int((Double(expected - sample.expected) * loss).rounded())
         sample.expected = expected
         known = packets
         sample.roundTrip = roundTrip.map { Duration(seconds: $0) }
-        breaker.take(sample, sent: .init(packets: packets, bytes: packets * 1200), at: now)
+        breaker.take(sample, sent: .init(packets: packets, bytes: bytes), at: now)
       }
     }
 
@@ -43,7 +48,7 @@ import Testing
 
     mutating func changeSource() {
       breaker.forget()
-      (packets, known, sample.expected, sample.lost) = (0, 0, 0, 0)
+      (packets, bytes, known, sample.expected, sample.lost) = (0, 0, 0, 0, 0)
     }
   }
 
@@ -165,6 +170,7 @@ import Testing
     var pauses: [Double] = []
     for _ in 0..<3 {
       stream.stop = nil
+      stream.run(seconds: 2)
       stream.run(seconds: 16, interval: nil)
       let stopped = stream.milliseconds
       #expect(stream.breaker.stopped == .silence)
@@ -173,13 +179,57 @@ import Testing
       }
       pauses.append((Double(stream.milliseconds) / 1000 - (stream.stop ?? 0)).rounded())
     }
-    #expect(pauses == [10, 20, 40])
+    // No shorter than the silence itself.
+    #expect(pauses == [15, 30, 60])
     // After two minutes without a stop it is as good as new.
     stream.run(seconds: 130)
     stream.stop = nil
     stream.run(seconds: 16, interval: nil)
-    stream.run(seconds: 10, interval: nil)
+    stream.run(seconds: 15, interval: nil)
     #expect(stream.breaker.stopped == nil && stream.breaker.counts.silence == 4)
+    // Whoever is there now has not reported yet.
+    stream.run(seconds: 60, interval: nil)
+    #expect(stream.breaker.counts.silence == 4)
+  }
+
+  @Test func `a receiver that reports each 280 kB is not silent while fewer have left`() {
+    // 12 kB a second: a report each 23 s.
+    var stream = Stream()
+    stream.packetBytes = 120
+    stream.run(seconds: 20, interval: 1)
+    stream.run(seconds: 300, interval: 23)
+    #expect(stream.stop == nil)
+    // A report after 3 s of a picture that moves, and then a still one.
+    stream = Stream()
+    stream.run(seconds: 30, interval: 3)
+    let packets = stream.packets
+    stream.packetBytes = 60
+    stream.run(seconds: 60, interval: nil)
+    #expect(stream.packets > packets && stream.stop == nil)
+  }
+
+  @Test func `a stream of little is stopped after three reports of bytes, and a megabyte`() {
+    var stream = Stream()
+    stream.packetBytes = 400
+    stream.run(seconds: 64, interval: 8)
+    // 40 kB a second, and 320 kB from report to report.
+    stream.run(seconds: 24.9, interval: nil)
+    #expect(stream.stop == nil)
+    stream.run(seconds: 6, interval: nil)
+    #expect(stream.breaker.stopped == .silence)
+  }
+
+  @Test func `the reports of a group are not awaited`() {
+    var stream = Stream()
+    stream.run(seconds: 30)
+    stream.isGroup = true
+    stream.run(seconds: 120, interval: nil)
+    #expect(stream.stop == nil)
+    stream.isGroup = false
+    stream.run(seconds: 14.9, interval: nil)
+    #expect(stream.stop == nil)
+    stream.run(seconds: 0.3, interval: nil)
+    #expect(stream.breaker.stopped == .silence)
   }
 
   @Test func `another source counts anew`() {

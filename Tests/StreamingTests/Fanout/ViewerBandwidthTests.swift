@@ -19,7 +19,7 @@ import Testing
     func viewer(_ number: UInt64, _ transport: ScriptedTransport) -> Viewer {
       let figures = ViewerFigures(id: ViewerID(number: number), name: "viewer \(number)")
       let viewer = Viewer(transport: transport, feedback: ViewerFeedback(media: 1), figures: figures)
-      viewer.bandwidth = ViewerBandwidth(wanted: 600_000)
+      viewer.bandwidth = ViewerBandwidth(wanted: 600_000, takesReceiverLimit: true)
       return viewer
     }
     self.viewer = viewer(1, transport)
@@ -41,7 +41,10 @@ import Testing
   private func begin(limit bits: UInt64) throws {
     #expect(send(try maker.frame(packets: 500, isKeyFrame: true), at: 0))
     #expect(transport.packets.count == 500 && viewer.step == .idle)
+    // One decrease leaves a quarter.
     var said = ViewerFeedback.Requests()
+    said.receiverLimit = bits + 1
+    viewer.note(said, at: time(5))
     said.receiverLimit = bits
     viewer.note(said, at: time(10))
     #expect(viewer.bandwidth?.target(at: time(10)) == Double(bits))
@@ -100,7 +103,7 @@ import Testing
     func report(at now: Instant) {
       let block = ReportBlock(ssrc: 1, cumulativeLost: Int32(reported), highestSequenceNumber: highest, jitter: 0)
       reception.take(block, at: now, ntp: NTPTimestamp(rawValue: 0))
-      bandwidth.take(reception, repeated: 0, offset: 5000, at: now)
+      bandwidth.take(reception, of: 5, repeated: 0, offset: 5000, at: now)
     }
     for frame in 0..<300 {
       let now = time(frame * 33)
@@ -136,7 +139,7 @@ import Testing
     func run(from: Int, to: Int, reports: Bool) throws -> [Bool] {
       var taken: [Bool] = []
       for index in from..<to {
-        taken.append(send(try maker.frame(packets: 2, isKeyFrame: index.isMultiple(of: 30)), at: index * 33))
+        taken.append(send(try maker.frame(packets: 12, isKeyFrame: index.isMultiple(of: 30)), at: index * 33))
         // Not after as many bytes each time: the silence of such a viewer would be a queue.
         guard reports, index.isMultiple(of: 10) || index.isMultiple(of: 17), let sent = transport.packets.last else {
           continue
@@ -145,12 +148,12 @@ import Testing
         let block = ReportBlock(
           ssrc: 1, cumulativeLost: 0, highestSequenceNumber: UInt32(sent[2]) << 8 | UInt32(sent[3]), jitter: 0)
         reception.take(block, at: time(index * 33), ntp: NTPTimestamp(rawValue: 0))
-        viewer.bandwidth?.take(reception, repeated: 0, offset: 0, at: time(index * 33))
+        viewer.bandwidth?.take(reception, of: 5, repeated: 0, offset: 0, at: time(index * 33))
       }
       return taken
     }
     #expect(try run(from: 0, to: 300, reports: true).allSatisfy { $0 })
-    // 15 s of silence stop the stream for 10 s.
+    // 15 s of silence stop the stream for as long.
     let taken = try run(from: 300, to: 900, reports: false)
     let stop = try #require(taken.firstIndex(of: false))
     #expect((440...455).contains(stop), "\(stop)")
@@ -158,13 +161,110 @@ import Testing
     viewer.tellBandwidth(at: time(900 * 33))
     #expect(viewer.figures.current.stopped == .silence && viewer.figures.current.stops.silence == 1)
     #expect(!viewer.wantsKeyFrame(at: time(900 * 33)) && viewer.bandwidth?.target(at: time(900 * 33)) == nil)
-    let later = try run(from: 900, to: 1200, reports: true)
+    let later = try run(from: 900, to: 1350, reports: true)
     let again = try #require(later.firstIndex(of: true))
     #expect((900 + again).isMultiple(of: 30) && later[again...].allSatisfy { $0 })
-    #expect(((again + 900 - stop - 300) * 33 - 10_000) < 1100)
-    viewer.tellBandwidth(at: time(1200 * 33))
+    #expect(((again + 900 - stop - 300) * 33 - 15_000) < 1100)
+    viewer.tellBandwidth(at: time(1350 * 33))
     #expect(viewer.figures.current.stopped == nil && viewer.figures.current.lost == 0)
     #expect(other.figures.current.framesDropped == 0)
+  }
+
+  @Test func `a limit by REMB counts for browsers alone, and no limit outlasts a viewer's silence`() throws {
+    var said = ViewerFeedback.Requests()
+    said.receiverLimit = 0
+    viewer.bandwidth = ViewerBandwidth(wanted: 600_000)
+    #expect(send(try maker.frame(packets: 500, isKeyFrame: true), at: 0))
+    viewer.note(said, at: time(10))
+    #expect(viewer.bandwidth?.isLimited == false)
+    viewer.bandwidth = ViewerBandwidth(wanted: 600_000, takesReceiverLimit: true)
+    #expect(send(try maker.frame(packets: 500, isKeyFrame: true), at: 20))
+    viewer.note(said, at: time(30))
+    #expect(viewer.bandwidth?.isLimited == true)
+    // It says no more; packets leave at once again, and no picture is left out.
+    viewer.giveUp()
+    _ = viewer.offer(try maker.frame(packets: 5), at: time(15_040))
+    #expect(viewer.bandwidth?.isLimited == false && viewer.bandwidth?.isPaused == false)
+    #expect(send(try maker.frame(packets: 500, isKeyFrame: true), at: 15_050))
+    #expect(viewer.step == .idle && !viewer.isBlocked)
+  }
+
+  @Test func `a receiver that begins anew, or counts no cycles, has lost nothing by that`() {
+    var bandwidth = ViewerBandwidth(wanted: 3_000_000)
+    var number: UInt16 = 60_000
+    var (highest, lost) = (UInt32(number), 0)
+    func run(_ frames: Range<Int>, of reporter: UInt32, _ highest: () -> UInt32) {
+      for frame in frames {
+        number &+= 10
+        let now = time(frame * 33)
+        bandwidth.noteSent(number: number, packets: 10, bytes: 12_000, at: now)
+        let block = ReportBlock(ssrc: 1, cumulativeLost: Int32(lost), highestSequenceNumber: highest(), jitter: 0)
+        var reception = ReportedReception()
+        reception.take(block, at: now, ntp: NTPTimestamp(rawValue: 0))
+        bandwidth.take(reception, of: reporter, repeated: 0, offset: 0, at: now + .milliseconds(20))
+      }
+    }
+    // The cycles are not counted: 60 000, 65 530, 4.
+    run(0..<1000, of: 5) { UInt32(number) }
+    #expect(!bandwidth.isLimited && bandwidth.estimate.lossShare == 0)
+    // With cycles, and losses of its own.
+    (highest, lost) = (7 << 16, 5000)
+    run(1000..<1200, of: 6) { highest | UInt32(number) }
+    #expect(!bandwidth.isLimited && bandwidth.estimate.lossShare == 0)
+    // The same receiver, which has begun anew and counts nothing, and then much at once.
+    lost = 0
+    run(1200..<1400, of: 6) { UInt32(number) }
+    lost = 9000
+    run(1400..<1600, of: 6) { UInt32(number) }
+    #expect(!bandwidth.isLimited && bandwidth.estimate.lossShare == 0)
+    // Real losses count.
+    for frame in 1600..<1700 {
+      lost += 3
+      run(frame..<frame + 1, of: 6) { UInt32(number) }
+    }
+    #expect(bandwidth.estimate.lossShare > 0.2 && bandwidth.isLimited)
+  }
+
+  @Test func `after a stop nothing leaves that waited, and nothing is sent again`() throws {
+    let figures = ViewerFigures(id: ViewerID(number: 3), name: "viewer 3")
+    let viewer = Viewer(transport: transport, feedback: ViewerFeedback(media: 1), figures: figures)
+    viewer.bandwidth = ViewerBandwidth(
+      wanted: 600_000,
+      breaker: CircuitBreaker(frameInterval: .milliseconds(33), groupInterval: .seconds(1), expectsReports: true))
+    #expect(viewer.offer(try maker.frame(packets: 10, isKeyFrame: true), at: time(0)))
+    viewer.flush(at: time(0))
+    let sent = try #require(transport.packets.last)
+    let history = PacketHistory(packets: 16, bytes: 1 << 16)
+    func report(at milliseconds: Int) throws {
+      // A receiver report of source 5 about source 1: nothing lost, and the highest number.
+      let bytes: [UInt8] = [0x81, 0xc9, 0, 7, 0, 0, 0, 5, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, sent[2], sent[3]]
+      let said = try (bytes + [UInt8](repeating: 0, count: 12)).withUnsafeBytes {
+        try viewer.feedback.receive($0, at: time(milliseconds), ntp: NTPTimestamp(rawValue: 0), history: history) {
+          _, _ in true
+        }
+      }
+      viewer.note(said, at: time(milliseconds))
+    }
+    try report(at: 10)
+    // All that follows is on its way for ever, and a frame finds no room.
+    for frame in 1..<120 {
+      _ = viewer.offer(try maker.frame(packets: 10), at: time(frame * 33))
+      viewer.flush(at: time(frame * 33))
+      if frame == 10 { transport.otherwise = (0, .full) }
+      if frame.isMultiple(of: 10) { try report(at: frame * 33) }
+      if viewer.isStopped { break }
+      #expect(frame < 11 || viewer.isBlocked)
+    }
+    #expect(viewer.isStopped && viewer.bandwidth?.breaker?.stopped == .mediaTimeout && !viewer.isBlocked)
+    transport.otherwise = nil
+    let count = transport.packets.count
+    let attempts = transport.attempts
+    viewer.flush(at: time(4000))
+    viewer.sendAside(try maker.frame(packets: 1), at: time(4000))
+    sent.withUnsafeBytes { #expect(!viewer.sendAgain($0, at: time(4000))) }
+    #expect(!viewer.takesAgain(UInt16(sent[2]) << 8 | UInt16(sent[3])))
+    #expect(transport.packets.count == count && transport.attempts == attempts)
+    #expect(viewer.figures.current.lost > 0 && viewer.awaitsKeyFrame)
   }
 
   @Test func `an encoder gets the lesser of what was requested and what the network takes`() {
