@@ -35,7 +35,7 @@ import WebRTC
   static let attributeNames: Set<Substring> = [
     "group", "ice-lite", "msid-semantic", "mid", "inactive", "sendonly", "rtcp-mux", "rtcp-rsize", "rtcp-xr",
     "ice-ufrag", "ice-pwd", "fingerprint", "setup", "rtpmap", "fmtp", "rtcp-fb", "msid", "ssrc-group", "ssrc",
-    "candidate", "end-of-candidates",
+    "candidate", "end-of-candidates", "extmap",
   ]
 
   static func take(_ input: UnsafeRawBufferPointer) {
@@ -100,6 +100,12 @@ import WebRTC
     precondition(count("a=mid:") == offered.count { $0.identifier != nil })
     precondition(count("a=sendonly") == sent.count)
     precondition(count("a=inactive") == offered.count - sent.count && count("a=candidate:") == candidates.count)
+    // Of the offer's extensions we take one, with the offer's number.
+    for line in lines where line.hasPrefix("a=extmap:") {
+      let words = line.dropFirst(9).split(separator: " ")
+      precondition(words.count == 2 && words[1] == "http://www.webrtc.org/experiments/rtp-hdrext/abs-send-time")
+      precondition(Int(words[0]).map { (1...14).contains($0) } == true)
+    }
     for line in lines where line.hasPrefix("a=") {
       precondition(attributeNames.contains(line.dropFirst(2).prefix { $0 != ":" }), "an attribute that is none of ours")
     }
