@@ -58,6 +58,13 @@ extension BandwidthEstimate {
   static let congestedLoss = 0.1
   /// The loss from which on no more is sent than arrives.
   static let heavyLoss = 0.2
+  /// The share of the limit from which on what is sent shows the path's rate by its losses.
+  static let fullShare = 0.85
+
+  // MARK: A browser's limit
+
+  /// The share of what is sent below which a browser's limit shows a queue: it counts no headers of UDP and IP.
+  static let receiverShare = 0.9
 
   // MARK: Increase
 

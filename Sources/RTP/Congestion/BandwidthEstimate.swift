@@ -150,9 +150,10 @@ package struct BandwidthEstimate: Sendable {
   /// is sent, and says nothing about the path.
   package mutating func take(receiverLimit bits: Double, sent: Double, at now: Instant) {
     lastHeard = now
-    let isFalling = lastReceiverLimit.map { bits < $0 } ?? true
+    // The first one follows from what came while the viewer joined.
+    let isFalling = lastReceiverLimit.map { bits < $0 } ?? false
     lastReceiverLimit = bits
-    if isFalling, bits < sent, bits < limit ?? .infinity {
+    if isFalling, bits < sent * Self.receiverShare, bits < limit ?? .infinity {
       decrease(to: bits, full: bits / Self.decrease, at: now)
     }
   }
@@ -197,13 +198,19 @@ package struct BandwidthEstimate: Sendable {
     let expected = sample.expected - begin.sample.expected
     guard seconds >= Self.lossWindow.seconds, expected >= Self.lossWindow.packets else { return }
     lossBegin = (sample, now)
+    let wasLossy = lossShare > Self.congestedLoss
     lossShare = min(1, max(0, Double(sample.lost - begin.sample.lost) / Double(expected)))
     guard lossShare > Self.congestedLoss else { return }
     let arrived = Double(sample.delivered - begin.sample.delivered) * 8 / seconds
     let sent = arrived / max(0.01, 1 - lossShare)
-    // GCC section 6: a loss halves the rate by its half.
-    let left = lossShare > Self.heavyLoss ? arrived : sent * (1 - lossShare / 2)
-    decrease(to: left, full: arrived, at: now)
+    let present = limit ?? wanted
+    // GCC section 6: half of a loss is taken off the rate.
+    if sent >= present * Self.fullShare {
+      decrease(to: lossShare > Self.heavyLoss ? arrived : sent * (1 - lossShare / 2), full: arrived, at: now)
+    } else if wasLossy {
+      // A still picture's packets show no rate of the path, and the losses of a phone that roams are soon over.
+      decrease(to: present * (1 - lossShare / 2), full: present, at: now)
+    }
   }
 
   private mutating func decrease(to rate: Double, full: Double, at now: Instant) {

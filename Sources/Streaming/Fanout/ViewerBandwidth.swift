@@ -153,7 +153,10 @@ struct ViewerBandwidth {
   /// Takes the limit that a browser has estimated.
   mutating func take(receiverLimit bits: UInt64, at now: Instant) {
     guard takesReceiverLimit else { return }
-    estimate.take(receiverLimit: Double(bits), sent: log.rate(over: 1, until: now), at: now)
+    // It counts no headers of UDP and IP.
+    let plain = log.bytes - log.packets * Self.headerBytes
+    let share = plain > 0 ? Double(log.bytes) / Double(plain) : 1
+    estimate.take(receiverLimit: Double(bits) * share, sent: log.rate(over: 1, until: now), at: now)
   }
 
   /// Takes the state of the viewer's connection.

@@ -173,7 +173,8 @@ import Testing
 
   @Test func `one decrease leaves a quarter, the first one as well`() {
     var estimate = BandwidthEstimate(wanted: 3_000_000)
-    estimate.take(receiverLimit: 0, sent: 3_000_000, at: Instant(seconds: 1))
+    estimate.take(receiverLimit: 1, sent: 3_000_000, at: Instant(seconds: 1))
+    estimate.take(receiverLimit: 0, sent: 3_000_000, at: Instant(seconds: 2))
     #expect(estimate.limit == 750_000)
   }
 
@@ -236,6 +237,45 @@ import Testing
     let decreases = estimate.decreases
     for step in 0..<50 { take(step * 10, lost: 0, at: 10 + Double(step) / 10) }
     #expect(estimate.decreases == decreases && estimate.lossShare == 0)
+  }
+
+  @Test func `a burst of losses in a still picture leaves no low limit`() {
+    var estimate = BandwidthEstimate(wanted: 3_000_000)
+    var (packets, lost) = (0, 0)
+    func run(_ seconds: Double, from begin: Double, losing share: (Int) -> Bool) {
+      for step in 0..<Int(seconds * 10) {
+        let now = Instant(seconds: begin + Double(step) / 10)
+        // 30 packets of 250 bytes a second: 60 kbit/s.
+        for _ in 0..<3 {
+          packets += 1
+          if share(packets) { lost += 1 }
+        }
+        estimate.take(
+          ReceptionSample(
+            delivered: (packets - lost) * 250, reached: packets * 250, age: .milliseconds(50), waiting: .zero,
+            outstanding: 0, expected: packets, lost: lost), at: now)
+      }
+    }
+    run(10, from: 0) { _ in false }
+    // A roaming phone: 5 of 40 packets.
+    run(1.4, from: 10) { $0.isMultiple(of: 8) }
+    run(5, from: 11.4) { _ in false }
+    #expect(estimate.limit ?? .infinity > 2_500_000)
+    // Of a loss that lasts, half is taken off what the path was thought to take.
+    run(4.2, from: 16.4) { $0.isMultiple(of: 7) }
+    #expect((1_000_000..<2_900_000).contains(estimate.limit ?? .infinity), "\(estimate.limit ?? 0)")
+  }
+
+  @Test func `a browser's first limit shows no fall`() {
+    var estimate = BandwidthEstimate(wanted: 3_000_000)
+    // A key frame was sent when it joined, and it counts no headers.
+    estimate.take(receiverLimit: 300_000, sent: 900_000, at: Instant(seconds: 1))
+    #expect(estimate.limit == nil)
+    // Less by the headers alone.
+    estimate.take(receiverLimit: 290_000, sent: 310_000, at: Instant(seconds: 2))
+    #expect(estimate.limit == nil)
+    estimate.take(receiverLimit: 280_000, sent: 400_000, at: Instant(seconds: 3))
+    #expect(estimate.limit == 750_000)
   }
 
   @Test func `a viewer that reported is silent after some of its intervals`() {
