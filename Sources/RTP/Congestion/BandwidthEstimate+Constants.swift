@@ -95,8 +95,11 @@ extension BandwidthEstimate {
 
   // MARK: Silence
 
-  /// The multiple of the usual bytes between two reports after which a report is overdue: some packets may be lost.
-  static let overdueStep = 1.05
+  /// The multiple of the usual bytes between two reports after which a report is overdue: one report may be lost, and
+  /// some packets.
+  static let overdueSteps = 2.1
+  /// The multiple of the same from which on a report shows that others before it were lost.
+  static let lostReports = 1.5
   /// The multiple of the longest time between two reports after which one is late, whatever it counts.
   static let lateReport = 1.2
   /// The share of the greatest rate that a silence allows which is left: part of the bytes came before the path got weak.
@@ -110,6 +113,9 @@ extension BandwidthEstimate {
   /// that must have passed.
   static let open = (multiple: 1.25, seconds: 30.0)
   /// The time without a sample after which a viewer is silent: at least so long, and so many of its usual intervals. A
-  /// viewer that reports by bytes is silent for seconds when its network gets weak: that must not lift its limit.
-  static let silence = (seconds: 15.0, intervals: 4.0)
+  /// viewer that reports by bytes is silent for long when its network gets weak, or the picture still: that must not lift
+  /// its limit. So as many bytes must have left as in these steps from one report to the next.
+  static let silence = (seconds: 15.0, intervals: 4.0, steps: 3.0)
+  /// The time without a sample after which a viewer has no part in the bitrate, whatever has left: it may be gone.
+  static let longestSilence = 60.0
 }

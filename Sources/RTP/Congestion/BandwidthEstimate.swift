@@ -45,6 +45,8 @@ package struct BandwidthEstimate: Sendable {
   private var isPausing = false
   private var wasPausing = false
   private var steps = ReportSteps()
+  /// The limit before a silence lowered it, until the next sample; nil where none did.
+  private var beforeSilence: (limit: Double?, full: Double?)?
 
   /// Creates the estimate of an open path.
   package init(wanted: Double) { self.wanted = wanted }
@@ -84,20 +86,29 @@ package struct BandwidthEstimate: Sendable {
   }
 
   /// Returns `true` if the viewer no longer tells what it receives, although it did.
-  package func isSilent(at now: Instant) -> Bool {
-    guard let lastHeard else { return false }
+  ///
+  /// - Parameter sent: the bytes that have left since it was last heard. Some viewers report each so many.
+  package func isSilent(sent: Int, at now: Instant) -> Bool {
+    guard let lastHeard, Double(sent) >= steps.largest * Self.silence.steps else { return false }
     return (now - lastHeard).seconds > max(Self.silence.seconds, Self.silence.intervals * (interval ?? 0))
   }
 
-  /// Takes the path for open where the viewer is silent: nothing is known of it any more.
-  package mutating func expire(at now: Instant) {
-    guard limit != nil, isSilent(at: now) else { return }
+  /// Returns `true` if nothing was heard of the viewer for so long that no other viewer is to wait for it.
+  package func isForgotten(at now: Instant) -> Bool {
+    lastHeard.map { (now - $0).seconds > Self.longestSilence } ?? false
+  }
+
+  /// Takes the path for open where the viewer is silent: nothing is known of it any more. See ``isSilent(sent:at:)``.
+  package mutating func expire(sent: Int, at now: Instant) {
+    guard limit != nil, isSilent(sent: sent, at: now) else { return }
     (limit, full, queue, queueKnown, outstanding, isPausing) = (nil, nil, .zero, nil, 0, false)
+    beforeSilence = nil
   }
 
   /// Forgets all counts of packets and bytes: another source begins and counts anew, and the path is the same.
   package mutating func forgetCounts() {
     (deliveries, last, lossBegin, lossShare, steps) = (DeliveryRates(), nil, nil, 0, ReportSteps())
+    beforeSilence = nil
   }
 
   // MARK: Samples
@@ -114,24 +125,26 @@ package struct BandwidthEstimate: Sendable {
     let waiting = max(0, sample.waiting.seconds - (base.shortest ?? sample.waiting.seconds) - noise)
     queue = Duration(seconds: waiting)
     (queueKnown, outstanding, hasWaited) = (now, sample.outstanding, false)
+    endSilence(sample, waiting)
     steps.note(sample.delivered, after: elapsed)
     judgeQueue(sample, waiting, elapsed, at: now)
     judgeLoss(sample, at: now)
     grow(at: now)
   }
 
-  /// Takes the silence of a viewer that reports each so many bytes, as ffmpeg's players do (280 kB): where these bytes
-  /// left long ago, a queue holds them up. So a path that takes a third shows that before the report comes, which takes
-  /// three times as long.
+  /// Takes the silence of a viewer that reports each so many bytes, as ffmpeg's players do (280 kB): where twice these
+  /// bytes left long ago, a queue holds them up. So a path that takes a third shows that before the report comes, which
+  /// takes three times as long. After once these bytes, the report itself may be lost.
   package mutating func takeSilence(after log: borrowing SentLog, at now: Instant) {
-    guard !isSilent(at: now), let last, let interval, interval > Self.usualInterval, let step = steps.usual,
+    guard let last, let interval, interval > Self.usualInterval, let step = steps.usual,
       // A viewer that reports by the clock is not late before its time.
       steps.countsBytes || (now - last.time).seconds > Self.lateReport * steps.longest, let shortest = base.shortest,
-      let age = log.age(ofByte: last.sample.reached + Int(Double(step) * Self.overdueStep), at: now)
+      let age = log.age(ofByte: last.sample.reached + Int(Double(step) * Self.overdueSteps), at: now),
+      !isSilent(sent: log.bytes - last.sample.reached - last.sample.outstanding, at: now)
     else { return }
     let waiting = age.seconds - shortest
     // A pause of a wireless network delays a still picture's packets as well, but they are few.
-    let late = Double(log.bytes - last.sample.reached) - Double(step) * Self.overdueStep
+    let late = Double(log.bytes - last.sample.reached) - Double(step) * Self.overdueSteps
     guard waiting > Self.congestedQueue + Self.jitterAllowance, late * 8 > (limit ?? wanted) * Self.congestedQueue
     else { return }
     if wasPausing, !isPausing { hasWaited = true }
@@ -139,10 +152,22 @@ package struct BandwidthEstimate: Sendable {
     if !isPausing, !hasWaited {
       (queue, queueKnown, outstanding) = (Duration(seconds: waiting), now, log.bytes - last.sample.reached)
     }
-    let rate = Double(step) * Self.overdueStep * 8 / (now - last.time).seconds
+    let rate = Double(step) * 8 / (now - last.time).seconds
     if rate * Self.silentDecrease < limit ?? .infinity {
+      if beforeSilence == nil { beforeSilence = (limit, full) }
       decrease(to: rate * Self.silentDecrease, full: rate, at: now)
     }
+  }
+
+  /// Takes back what a silence has lowered, where the report shows that the ones before were lost: more bytes have
+  /// arrived than a report takes, and nothing waits.
+  private mutating func endSilence(_ sample: ReceptionSample, _ waiting: Double) {
+    guard let before = beforeSilence else { return }
+    beforeSilence = nil
+    guard let last, let step = steps.usual, waiting < Self.heldQueue,
+      Double(sample.delivered - last.sample.delivered) > Double(step) * Self.lostReports
+    else { return }
+    (limit, full) = before
   }
 
   /// Takes the limit that a browser has estimated (REMB): `bits` a second for all that it receives, of which `sent` were
@@ -238,48 +263,6 @@ package struct BandwidthEstimate: Sendable {
     self.limit = min(limit + step, most)
     if limit > wanted * Self.open.multiple, (now - lastDecrease).seconds > Self.open.seconds {
       (self.limit, full) = (nil, nil)
-    }
-  }
-}
-
-/// The bytes from one report to the next.
-struct ReportSteps {
-  private var last: Int?
-  private var mean = 0.0
-  private var alike = 0
-  /// The times of the steps that are alike, in seconds.
-  private var times = (shortest: Double.infinity, longest: 0.0)
-  /// The longest time between two reports in seconds; it is forgotten slowly.
-  private(set) var longest = 0.0
-
-  /// The bytes after which the viewer always reports; nil where it does not.
-  var usual: Int? { alike >= Self.enough && mean >= 1 ? Int(mean) : nil }
-
-  /// `true` if the viewer certainly reports by bytes: its steps are alike, and the times between them are not.
-  var countsBytes: Bool { alike >= Self.enough && times.longest > times.shortest * Self.unlike }
-
-  /// The steps in a row that must be alike, and by how much they may differ.
-  private static let enough = 4
-  private static let tolerance = 0.05
-  /// The ratio of two times that are not alike.
-  private static let unlike = 1.3
-  /// The share of ``longest`` that a report leaves.
-  private static let remembered = 0.95
-
-  /// Takes the bytes that have arrived so far, `seconds` after the report before.
-  mutating func note(_ delivered: Int, after seconds: Double) {
-    defer { last = delivered }
-    guard let last else { return }
-    longest = max(seconds, longest * Self.remembered)
-    let step = Double(delivered - last)
-    // Who reports by bytes reports when some have come.
-    guard step > 0 else { return (alike, mean) = (0, 0) }
-    if abs(step - mean) <= mean * Self.tolerance {
-      alike += 1
-      mean += (step - mean) / 4
-      times = (min(times.shortest, seconds), max(times.longest, seconds))
-    } else {
-      (alike, mean, times) = (0, step, (seconds, seconds))
     }
   }
 }

@@ -9,6 +9,10 @@ struct ViewerBandwidth {
   private(set) var breaker: CircuitBreaker?
   private var log = SentLog()
   private var budget = SendingBudget()
+  /// The bytes of packets that were sent again.
+  private var repeated = 0
+  /// The bytes that had left when the viewer was last heard.
+  private var heard = 0
   /// The sequence number of the last packet that has left, and its place in the log.
   private var last: (number: UInt16, position: Int64)?
   /// The last report; nil before the first.
@@ -31,6 +35,8 @@ struct ViewerBandwidth {
     var missing: Int
     var expected: Int
     var lost: Int
+    /// The packets that were sent again by then.
+    var repeated: UInt64
   }
 
   /// The bytes of the headers of UDP and IPv4, which count on the path like a packet's own.
@@ -48,7 +54,8 @@ struct ViewerBandwidth {
   /// The bits a second that may be sent now; nil where the path is open, nothing is known of it any more, or nothing is
   /// sent.
   func target(at now: Instant) -> Double? {
-    isStopped || estimate.isSilent(at: now) ? nil : estimate.target(at: now)
+    isStopped || estimate.isForgotten(at: now) || estimate.isSilent(sent: log.bytes - heard, at: now)
+      ? nil : estimate.target(at: now)
   }
 
   /// `true` if the viewer, or its connection, has told what arrives.
@@ -71,7 +78,7 @@ struct ViewerBandwidth {
   mutating func refill(isGroup: Bool, at now: Instant) {
     let sent = CircuitBreaker.Sent(packets: log.packets, bytes: log.bytes)
     let isStopped = breaker?.isStopped(sent: sent, isGroup: isGroup, at: now) == true
-    estimate.expire(at: now)
+    estimate.expire(sent: log.bytes - heard, at: now)
     if !isTold, !isStopped, !isGroup { estimate.takeSilence(after: log, at: now) }
     guard let limit = estimate.limit else {
       budget = SendingBudget()
@@ -106,7 +113,7 @@ struct ViewerBandwidth {
   /// Forgets what has left: another source begins, and the path is the same.
   mutating func restart() {
     log.reset()
-    (last, reported) = (nil, nil)
+    (last, reported, repeated, heard) = (nil, nil, 0, 0)
     estimate.forgetCounts()
     breaker?.forget()
   }
@@ -141,7 +148,8 @@ struct ViewerBandwidth {
     base = min(base, missing)
     let lost = max(0, missing - base)
     reported = Reported(
-      reporter: reporter, highest: highest, missing: base, expected: place.packets, lost: lost)
+      reporter: reporter, highest: highest, missing: base, expected: place.packets, lost: lost, repeated: repeated)
+    heard = log.bytes
     let sample = ReceptionSample(
       delivered: place.arrivedBytes(lost: lost), reached: place.bytes, age: place.age, waiting: place.waiting,
       outstanding: log.bytes - place.bytes, roundTrip: report.roundTrip, expected: place.packets, lost: lost,
@@ -153,6 +161,7 @@ struct ViewerBandwidth {
   /// Takes the limit that a browser has estimated.
   mutating func take(receiverLimit bits: UInt64, at now: Instant) {
     guard takesReceiverLimit else { return }
+    heard = log.bytes
     // It counts no headers of UDP and IP.
     let plain = log.bytes - log.packets * Self.headerBytes
     let share = plain > 0 ? Double(log.bytes) / Double(plain) : 1
@@ -162,6 +171,7 @@ struct ViewerBandwidth {
   /// Takes the state of the viewer's connection.
   mutating func take(_ sample: ReceptionSample, at now: Instant) {
     isTold = true
+    heard = log.bytes
     estimate.take(sample, at: now)
   }
 }

@@ -24,6 +24,10 @@ struct SimulatedPath {
   var delay = 0.025
   /// The share of packets that are lost by chance.
   var loss = 0.0
+  /// The share of reports that are lost on their way back.
+  var reportLoss = 0.0
+  /// The most by which a packet or a report is late by chance, in seconds. None overtakes another.
+  var jitter = 0.0
   var reports = Reports.bytes(5600)
   /// The bitrate of the stream, overhead included.
   var wanted = 3_000_000.0
@@ -107,6 +111,9 @@ struct SimulatedPath {
     var answers: [(due: Double, highest: Int, received: Int, bytes: Int)] = []
     var (number, received, receivedBytes, highest) = (0, 0, 0, 0)
     var lacksKeyFrame = false
+    // What had left at the last report.
+    var heard = 0
+    var (arrivalDue, answerDue) = (0.0, 0.0)
     var (sinceReport, nextReport, nextFrame, nextKeyFrame) = (0, 0.0, 0.0, 0.0)
     // TCP: what arrived in order, and the numbers that are missing in front of others.
     var missing: [(due: Double, packet: Packet)] = []
@@ -115,9 +122,10 @@ struct SimulatedPath {
     for step in 0..<Int(seconds * 1000) {
       let time = Double(step) / 1000
       let now = Instant(seconds: 1000 + time)
-      estimate.expire(at: now)
+      estimate.expire(sent: log.bytes - heard, at: now)
       if !isOrdered { estimate.takeSilence(after: log, at: now) }
-      let target = min(wanted, estimate.isSilent(at: now) ? wanted : estimate.target(at: now) ?? wanted)
+      let target = min(
+        wanted, estimate.isSilent(sent: log.bytes - heard, at: now) ? wanted : estimate.target(at: now) ?? wanted)
       let rate = max(floor, target)
       if time >= nextFrame {
         nextFrame += 1 / framesPerSecond
@@ -167,7 +175,8 @@ struct SimulatedPath {
       while let first = link.first, linkBudget >= Double(first.bytes) {
         linkBudget -= Double(first.bytes)
         linkBytes -= first.bytes
-        flying.append((time + delay, link.removeFirst()))
+        arrivalDue = max(arrivalDue, time + delay + (jitter > 0 ? Double.random(in: 0..<jitter, using: &random) : 0))
+        flying.append((arrivalDue, link.removeFirst()))
       }
       var bits = 0.0
       while let first = flying.first, first.due <= time {
@@ -194,17 +203,23 @@ struct SimulatedPath {
       }
       if isDue {
         sinceReport = 0
-        answers.append((time + delay, highest, received, receivedBytes))
+        answerDue = max(answerDue, time + delay + (jitter > 0 ? Double.random(in: 0..<jitter, using: &random) : 0))
+        if reportLoss == 0 || Double.random(in: 0..<1, using: &random) >= reportLoss {
+          answers.append((answerDue, highest, received, receivedBytes))
+        }
       }
       while let first = answers.first, first.due <= time {
         answers.removeFirst()
         guard let place = log.place(of: Int64(first.highest), at: now) else { continue }
+        heard = log.bytes
         let lost = isOrdered ? 0 : place.packets - first.received
         estimate.take(
           ReceptionSample(
             delivered: isOrdered ? first.bytes : place.arrivedBytes(lost: lost), reached: place.bytes, age: place.age,
             waiting: place.waiting,
-            outstanding: log.bytes - place.bytes, expected: place.packets, lost: lost), at: now)
+            outstanding: log.bytes - place.bytes, expected: place.packets, lost: lost,
+            // A receiver's mean of the differences between two delays.
+            jitter: Duration(seconds: jitter / 3)), at: now)
       }
     }
     return outcome
