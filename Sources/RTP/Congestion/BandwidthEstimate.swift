@@ -45,6 +45,8 @@ package struct BandwidthEstimate: Sendable {
   private var isPausing = false
   private var wasPausing = false
   private var steps = ReportSteps()
+  /// The most that the limit may be.
+  private var allowance: Double?
   /// The limit before a silence lowered it, until the next sample; nil where none did.
   private var beforeSilence: (limit: Double?, full: Double?)?
 
@@ -102,6 +104,7 @@ package struct BandwidthEstimate: Sendable {
   package mutating func expire(sent: Int, at now: Instant) {
     guard limit != nil, isSilent(sent: sent, at: now) else { return }
     (limit, full, queue, queueKnown, outstanding, isPausing) = (nil, nil, .zero, nil, 0, false)
+    if let allowance, allowance < wanted { limit = allowance }
     beforeSilence = nil
   }
 
@@ -116,8 +119,8 @@ package struct BandwidthEstimate: Sendable {
   /// Takes what the viewer has received by now.
   package mutating func take(_ sample: ReceptionSample, at now: Instant) {
     defer { (last, lastHeard) = ((sample, now), now) }
+    // Not the round trip: it is by the wall clock and the viewer's word, and one that is too short would look like a queue.
     if let age = sample.age { base.note(age.seconds, at: now) }
-    if let roundTrip = sample.roundTrip { base.note(roundTrip.seconds, at: now) }
     let elapsed = last.map { (now - $0.time).seconds } ?? 0
     if last != nil { interval = interval.map { $0 + (elapsed - $0) / 8 } ?? elapsed }
     deliveries.note(sample.delivered, sent: max(sample.reached, sample.delivered) + sample.outstanding, at: now)
@@ -181,6 +184,13 @@ package struct BandwidthEstimate: Sendable {
     if isFalling, bits < sent * Self.receiverShare, bits < limit ?? .infinity {
       decrease(to: bits, full: bits / Self.decrease, at: now)
     }
+  }
+
+  /// Takes the most bits a second that the stream may have, because TCP would have much less; nil where that ends.
+  package mutating func take(allowance: Double?, at now: Instant) {
+    self.allowance = allowance
+    guard let allowance, allowance < limit ?? wanted else { return }
+    decrease(to: allowance, full: allowance, at: now)
   }
 
   private mutating func judgeQueue(_ sample: ReceptionSample, _ waiting: Double, _ elapsed: Double, at now: Instant) {
@@ -259,7 +269,7 @@ package struct BandwidthEstimate: Sendable {
     }
     // A viewer that reports rarely has not tried the rates between.
     let step = min(growth * min((now - lastGrowth).seconds, Self.longestGrowth), limit * Self.largestGrowth)
-    let most = max(limit, deliveries.peak * Self.appLimit)
+    let most = min(max(limit, deliveries.peak * Self.appLimit), allowance ?? .infinity)
     self.limit = min(limit + step, most)
     if limit > wanted * Self.open.multiple, (now - lastDecrease).seconds > Self.open.seconds {
       (self.limit, full) = (nil, nil)

@@ -13,7 +13,7 @@ package struct CircuitBreaker: Sendable {
     case silence
     /// The receiver reports, and nothing arrives: section 4.2.
     case mediaTimeout = "media_timeout"
-    /// The stream takes more than ten times what TCP would: section 4.3.
+    /// The stream takes more than ten times what TCP would, and so it does after it was to become slower: section 4.3.
     case congestion
   }
 
@@ -23,8 +23,12 @@ package struct CircuitBreaker: Sendable {
     package var packets: Int
     /// Their bytes, with the headers of IP and UDP.
     package var bytes: Int
+    /// The bytes of packets that were sent again, beside these.
+    package var repeated: Int
     /// Creates the counts.
-    package init(packets: Int, bytes: Int) { (self.packets, self.bytes) = (packets, bytes) }
+    package init(packets: Int, bytes: Int, repeated: Int = 0) {
+      (self.packets, self.bytes, self.repeated) = (packets, bytes, repeated)
+    }
   }
 
   /// A report, and what was sent by then.
@@ -66,6 +70,12 @@ package struct CircuitBreaker: Sendable {
     }
   }
 
+  /// The bits a second that the stream may have after it took more than ten times what TCP would, as long as packets are
+  /// lost; nil where it did not. Only if it goes on to take as much for the time that showed it, though it should have
+  /// become slower, it is stopped: a viewer whose network loses some packets by chance gets a softer picture, not none.
+  package private(set) var allowance: Double?
+  /// `true` if the stream was last found to take too much, and should have become slower.
+  private var isWarned = false
   /// The number of stops so far.
   package private(set) var counts = Counts()
   /// The cause of the last stop.
@@ -77,7 +87,8 @@ package struct CircuitBreaker: Sendable {
   private let groupInterval: Double
   /// `true` if the receiver, once it has reported, must go on to.
   private let expectsReports: Bool
-  private var hasReported = false
+  /// The reports so far, since the stream began again.
+  private var reports = 0
   /// The time at which the stream may begin again; nil while it is not stopped.
   private var stoppedUntil: Instant?
   /// The time at which the stream began, or began again.
@@ -89,7 +100,7 @@ package struct CircuitBreaker: Sendable {
   private var last: Entry?
   /// The time between two reports: the RFC's Tdr, measured.
   private var interval: Double?
-  /// The most bytes that have left between two reports.
+  /// The most bytes that have left between two reports; they are forgotten slowly.
   private var largestStep = 0
   /// The bytes that had left at the last report, or when the silence began to count.
   private var sentBefore = 0
@@ -107,6 +118,10 @@ package struct CircuitBreaker: Sendable {
   /// The bytes that leave without a report in a timeout, in steps from one report to the next, and at least. Some players
   /// report each so many bytes: ffmpeg's each 280 kB, which are more than 15 s of a still picture.
   static let silentBytes = (steps: 3, least: 1_000_000)
+  /// The share of the most bytes that a report leaves.
+  static let remembered = 0.95
+  /// The reports after which further ones are awaited: one alone may be anybody's.
+  static let leastReports = 3
   /// The reports that tell of no packet, as a multiple of the longest of three intervals: section 4.2.
   static let idleIntervals = 5.0
   /// The least time during which nothing arrives. Some players report with each packet that they get, and by the RFC's
@@ -116,6 +131,8 @@ package struct CircuitBreaker: Sendable {
   static let frameGap = (seconds: 2.0, frames: 4.0)
   /// The multiple of TCP's throughput: section 4.3, an order of magnitude.
   static let excess = 10.0
+  /// The share of that which a stream may have before it is stopped.
+  static let allowedShare = 0.6
   /// The first pause, and the longest. No pause is shorter than the time that showed the congestion: section 4.5.
   static let firstPause = 10.0
   static let longestPause = 320.0
@@ -168,7 +185,8 @@ package struct CircuitBreaker: Sendable {
     let since = former ?? now
     flow = (since, now)
     let silence = (now - max(last?.time ?? since, since)).seconds
-    if expectsReports, hasReported, silence > max(Self.leastSilence, Self.silentIntervals * (interval ?? 0)),
+    if expectsReports, reports >= Self.leastReports,
+      silence > max(Self.leastSilence, Self.silentIntervals * (interval ?? 0)),
       sent.bytes - sentBefore >= max(Self.silentBytes.least, Self.silentBytes.steps * largestStep)
     {
       stop(by: .silence, after: silence, at: now)
@@ -180,20 +198,23 @@ package struct CircuitBreaker: Sendable {
   ///
   /// - Parameter sent: what has left by now.
   package mutating func take(_ sample: ReceptionSample, sent: Sent, at now: Instant) {
-    hasReported = true
+    reports += 1
     guard stoppedUntil == nil else { return }
     let entry = Entry(time: now, expected: sample.expected, lost: sample.lost, sent: sent)
     defer { (last, sentBefore) = (entry, sent.bytes) }
-    if let time = sample.roundTrip?.seconds { roundTrip = roundTrip.map { $0 + (time - $0) / 8 } ?? time }
+    // The round trip is by the wall clock, which may be set meanwhile, and the receiver's word; the age is neither.
+    if let time = sample.roundTrip.map({ min($0, sample.age ?? $0) })?.seconds {
+      roundTrip = roundTrip.map { $0 + (time - $0) / 8 } ?? time
+    }
     guard let last else { return note(entry, window: 0) }
-    largestStep = max(largestStep, sent.bytes - last.sent.bytes)
+    largestStep = max(sent.bytes - last.sent.bytes, Int(Double(largestStep) * Self.remembered))
     let elapsed = (now - last.time).seconds
     let interval = interval.map { $0 + (elapsed - $0) / 8 } ?? elapsed
     self.interval = interval
-    // Only where packets were sent: a stream that rests arrives nowhere.
     if sample.expected > last.expected || sent.packets == sample.expected {
       idle = nil
-    } else {
+    } else if sent.packets > last.sent.packets {
+      // Only where packets were sent: a stream that rests arrives nowhere, and its last packet may be lost.
       let before = idle ?? (0, last.time)
       idle = (before.reports + 1, before.since)
       let longest = max(frameInterval, roundTrip ?? 0, interval)
@@ -226,11 +247,17 @@ package struct CircuitBreaker: Sendable {
     guard expected > 0, packets > 0 else { return }
     let loss = min(1, max(0, Double(entry.lost - begin.lost) / Double(expected)))
     let bytes = Double(entry.sent.bytes - begin.sent.bytes)
-    let rate = bytes * 8 / (entry.time - begin.time).seconds
-    let most = Self.throughput(packetBytes: bytes / Double(packets), roundTrip: roundTrip, loss: loss)
-    if rate > Self.excess * most {
-      stop(by: .congestion, after: (entry.time - begin.time).seconds, at: entry.time)
+    let repeated = Double(entry.sent.repeated - begin.sent.repeated)
+    let rate = (bytes + repeated) * 8 / (entry.time - begin.time).seconds
+    let most = Self.excess * Self.throughput(packetBytes: bytes / Double(packets), roundTrip: roundTrip, loss: loss)
+    guard rate > most else {
+      isWarned = false
+      if allowance != nil { allowance = most.isFinite ? most * Self.allowedShare : nil }
+      return
     }
+    if isWarned { stop(by: .congestion, after: (entry.time - begin.time).seconds, at: entry.time) }
+    // Measured anew from here on, with the lesser rate.
+    (isWarned, allowance, count) = (true, most * Self.allowedShare, 0)
   }
 
   private mutating func note(_ entry: Entry, window: Double) {
@@ -258,7 +285,7 @@ package struct CircuitBreaker: Sendable {
 
   private mutating func restart(at now: Instant) {
     // The receiver may be another one by now, or none: it must report anew before its silence counts.
-    (stoppedUntil, began, hasReported) = (nil, now, false)
+    (stoppedUntil, began, reports) = (nil, now, 0)
     forget()
   }
 

@@ -53,6 +53,6 @@ package struct SendingBudget: Sendable {
   package mutating func noteSent(bytes: Int) {
     pace -= Double(bytes)
     credit -= Double(bytes)
-    if credit < -limit / 8 * Self.debtTime { isOverdrawn = true }
+    if limit > 0, credit < -limit / 8 * Self.debtTime { isOverdrawn = true }
   }
 }

@@ -72,7 +72,7 @@ extension RTPOutput {
       let result = try? viewer.feedback.receive(
         datagram, at: now, ntp: .now(), history: history, has: viewer.takesAgain
       ) { header, payload in
-        viewer.transport.send(header: header, payload: payload)
+        viewer.repeatPacket(header: header, payload: payload)
       }
       // A datagram that is not RTCP was counted by `feedback`.
       if let result {

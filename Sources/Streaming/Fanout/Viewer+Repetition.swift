@@ -26,6 +26,14 @@ extension Viewer {
     return isSent
   }
 
+  /// Sends a packet again that the viewer has requested, its two parts one after the other. It counts for the path as any
+  /// other does. Returns `false` if it found no room.
+  func repeatPacket(header: UnsafeRawBufferPointer, payload: UnsafeRawBufferPointer) -> Bool {
+    guard transport.send(header: header, payload: payload) else { return false }
+    bandwidth?.noteRepeated(bytes: header.count + payload.count)
+    return true
+  }
+
   /// Returns `true` if a packet may be sent to the viewer again. A packet that was left out is not sent after all, and
   /// no packet is sent while there is no room. A slow viewer requests all that it has missed, and the repetition would
   /// hold it up for ever.

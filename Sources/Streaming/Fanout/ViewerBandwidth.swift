@@ -70,13 +70,16 @@ struct ViewerBandwidth {
   /// Sets the bits a second of the stream.
   mutating func setWanted(_ bits: Double) { estimate.wanted = bits }
 
+  /// What has left so far.
+  private var sent: CircuitBreaker.Sent { .init(packets: log.packets, bytes: log.bytes, repeated: repeated) }
+
   // MARK: Sending
 
   /// Adds what may leave by now, and decides whether the path can take pictures.
   ///
   /// - Parameter isGroup: `true` if several receivers share the address: their reports are not taken, and none is late.
   mutating func refill(isGroup: Bool, at now: Instant) {
-    let sent = CircuitBreaker.Sent(packets: log.packets, bytes: log.bytes)
+    let sent = sent
     let isStopped = breaker?.isStopped(sent: sent, isGroup: isGroup, at: now) == true
     estimate.expire(sent: log.bytes - heard, at: now)
     if !isTold, !isStopped, !isGroup { estimate.takeSilence(after: log, at: now) }
@@ -110,6 +113,12 @@ struct ViewerBandwidth {
     if isLimited { budget.noteSent(bytes: bytes) }
   }
 
+  /// Notes a packet that was sent again, and is in no log: the viewer's reports do not tell when that has arrived.
+  mutating func noteRepeated(bytes: Int) {
+    repeated += bytes + Self.headerBytes
+    if isLimited { budget.noteSent(bytes: bytes + Self.headerBytes) }
+  }
+
   /// Forgets what has left: another source begins, and the path is the same.
   mutating func restart() {
     log.reset()
@@ -140,9 +149,15 @@ struct ViewerBandwidth {
     let missing = place.packets - (highest - Int(report.cumulativeLost)) + Int(clamping: repeated)
     let expected = place.packets - (before?.expected ?? place.packets)
     var base = before?.missing ?? missing
-    // Another receiver, or one that has begun anew, does not count on from these losses.
-    if let before, before.reporter != reporter || missing - base - before.lost > max(0, expected) {
-      base = missing - before.lost
+    if let before {
+      let excess = missing - base - before.lost - max(0, expected)
+      if before.reporter != reporter || excess > Int(clamping: repeated - min(repeated, before.repeated)) {
+        // Another receiver, or one that has begun anew, does not count on from these losses.
+        base = missing - before.lost
+      } else if excess > 0 {
+        // What was sent again has not arrived either, and no more than all is lost.
+        base += excess
+      }
     }
     // Packets that were sent again count before the viewer has got them.
     base = min(base, missing)
@@ -155,7 +170,9 @@ struct ViewerBandwidth {
       outstanding: log.bytes - place.bytes, roundTrip: report.roundTrip, expected: place.packets, lost: lost,
       jitter: report.jitter)
     estimate.take(sample, at: now)
-    breaker?.take(sample, sent: .init(packets: log.packets, bytes: log.bytes), at: now)
+    let sent = sent
+    breaker?.take(sample, sent: sent, at: now)
+    if let breaker { estimate.take(allowance: breaker.allowance, at: now) }
   }
 
   /// Takes the limit that a browser has estimated.

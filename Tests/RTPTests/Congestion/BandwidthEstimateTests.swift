@@ -324,6 +324,20 @@ import Testing
     #expect((1_000_000..<2_900_000).contains(estimate.limit ?? .infinity), "\(estimate.limit ?? 0)")
   }
 
+  @Test func `a round trip by a wrong clock is no shortest delay`() {
+    var estimate = BandwidthEstimate(wanted: 3_000_000)
+    for step in 0..<600 {
+      let bytes = step * 37_500
+      // The wall clock has been set back by 0.3 s once, or the receiver tells a delay that is too long.
+      let roundTrip = step == 100 ? Duration.milliseconds(1) : .milliseconds(250)
+      estimate.take(
+        ReceptionSample(
+          delivered: bytes, reached: bytes, age: .milliseconds(260), waiting: .milliseconds(240), outstanding: 90_000,
+          roundTrip: roundTrip), at: Instant(seconds: Double(step) / 10))
+    }
+    #expect(estimate.limit == nil && estimate.queue < .milliseconds(50))
+  }
+
   @Test func `a browser's first limit shows no fall`() {
     var estimate = BandwidthEstimate(wanted: 3_000_000)
     // A key frame was sent when it joined, and it counts no headers.

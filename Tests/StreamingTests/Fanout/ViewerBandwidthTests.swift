@@ -252,14 +252,14 @@ import Testing
       viewer.note(said, at: time(milliseconds))
     }
     try report(at: 10)
-    // All that follows is on its way for ever, and a frame finds no room.
+    // All that follows is on its way for ever, and in the end a frame finds no room.
     for frame in 1..<120 {
       _ = viewer.offer(try maker.frame(packets: 10), at: time(frame * 33))
       viewer.flush(at: time(frame * 33))
-      if frame == 10 { transport.otherwise = (0, .full) }
+      if frame == 65 { transport.otherwise = (0, .full) }
       if frame.isMultiple(of: 10) { try report(at: frame * 33) }
       if viewer.isStopped { break }
-      #expect(frame < 11 || viewer.isBlocked)
+      #expect(frame < 66 || viewer.isBlocked)
     }
     #expect(viewer.isStopped && viewer.bandwidth?.breaker?.stopped == .mediaTimeout && !viewer.isBlocked)
     transport.otherwise = nil
@@ -271,6 +271,79 @@ import Testing
     #expect(!viewer.takesAgain(UInt16(sent[2]) << 8 | UInt16(sent[3])))
     #expect(transport.packets.count == count && transport.attempts == attempts)
     #expect(viewer.figures.current.lost > 0 && viewer.awaitsKeyFrame)
+  }
+
+  @Test func `packets that are sent again take the place of others on a path with a limit`() throws {
+    try begin(limit: 100_000)
+    // 20 packets of 228 bytes at 150 kbit/s: 243 ms.
+    let sent = try #require(transport.packets.last)
+    for _ in 0..<20 {
+      let isSent = sent.withUnsafeBytes {
+        viewer.repeatPacket(header: $0, payload: UnsafeRawBufferPointer(rebasing: $0[$0.count...]))
+      }
+      #expect(isSent)
+    }
+    let count = transport.packets.count
+    #expect(send(try maker.frame(packets: 5), at: 20))
+    for now in 21..<200 { viewer.flush(at: time(now)) }
+    #expect(transport.packets.count == count && viewer.step == .spread)
+    for now in 200..<600 { viewer.flush(at: time(now)) }
+    #expect(transport.packets.count == count + 5)
+  }
+
+  @Test func `repetitions that never arrive hide no losses`() {
+    var bandwidth = ViewerBandwidth(wanted: 3_000_000)
+    var (number, lost, repeated) = (0, 0, UInt64(0))
+    for frame in 0..<300 {
+      number += 10
+      // From here on much is lost, and sent again in vain.
+      if frame >= 200 {
+        lost += 8
+        repeated += 8
+      }
+      let now = time(frame * 33)
+      bandwidth.noteSent(number: UInt16(number), packets: 10, bytes: 12_000, at: now)
+      var reception = ReportedReception()
+      let block = ReportBlock(ssrc: 1, cumulativeLost: Int32(lost), highestSequenceNumber: UInt32(number), jitter: 0)
+      reception.take(block, at: now, ntp: NTPTimestamp(rawValue: 0))
+      bandwidth.take(reception, of: 5, repeated: repeated, offset: 0, at: now + .milliseconds(20))
+    }
+    #expect(bandwidth.estimate.lossShare > 0.7 && bandwidth.isLimited)
+  }
+
+  @Test func `random loss on a long path makes the stream softer, and never stops it`() {
+    // LTE: 300 ms and 4 %, of which TCP would get 1/13 of 3 Mbit/s.
+    var bandwidth = ViewerBandwidth(
+      wanted: 3_000_000,
+      breaker: CircuitBreaker(frameInterval: .milliseconds(33), groupInterval: .seconds(1), expectsReports: true))
+    var packets = 0
+    var budget = 0.0
+    var least = Double.infinity
+    for step in 0..<30_000 {
+      let now = time(step * 10)
+      bandwidth.refill(isGroup: false, at: now)
+      #expect(!bandwidth.isStopped)
+      let target = min(3_000_000, bandwidth.target(at: now) ?? .infinity)
+      if step > 6000 { least = min(least, target) }
+      budget += target / 800
+      while budget >= 1228 {
+        budget -= 1228
+        packets += 1
+        bandwidth.noteSent(number: UInt16(truncatingIfNeeded: packets), packets: 1, bytes: 1200, at: now)
+      }
+      guard step.isMultiple(of: 50), packets > 100 else { continue }
+      var reception = ReportedReception()
+      // What left 0.3 s ago has arrived, but each 25th packet.
+      let highest = packets - Int(target * 0.3 / 8 / 1228)
+      let block = ReportBlock(
+        ssrc: 1, cumulativeLost: Int32(highest / 25), highestSequenceNumber: UInt32(highest), jitter: 0,
+        lastSenderReport: 0x1_0000, delaySinceLastSenderReport: 0)
+      // 0.3 s of 1/65536 s.
+      reception.take(block, at: now, ntp: NTPTimestamp(rawValue: (0x1_0000 + 19_661) << 16))
+      bandwidth.take(reception, of: 5, repeated: 0, offset: 0, at: now)
+    }
+    #expect(bandwidth.breaker?.counts == .init())
+    #expect((600_000..<2_000_000).contains(least), "\(least)")
   }
 
   @Test func `an encoder gets the lesser of what was requested and what the network takes`() {
