@@ -9,6 +9,17 @@ extension Viewer {
     isSpread ? max(Self.pacedFramesLimit, framesInFlightLimit) : framesInFlightLimit
   }
 
+  /// The time after which a viewer that takes no picture has no part in the bitrate. One whose network takes less than
+  /// the floor has a picture again before.
+  static let leftOutTime = Duration.seconds(3)
+
+  /// The bits a second that the stream may have for this viewer; nil where that does not matter: its network is open, or
+  /// it gets nothing that a lower bitrate would bring it, as on a computer that sleeps.
+  func target(at now: Instant) -> Double? {
+    if let leftOutSince, now - leftOutSince > Self.leftOutTime { return nil }
+    return bandwidth?.target(at: now)
+  }
+
   /// `true` if packets leave no faster than the path takes them. A connection does that by itself.
   private var isSpread: Bool { transport.losesBursts && bandwidth?.isLimited == true }
 

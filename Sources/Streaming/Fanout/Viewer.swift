@@ -58,6 +58,8 @@ final class Viewer {
   var firstSequenceNumber: UInt16 = 0
   /// The number of packets since then, up to the limit that matters.
   var packetsSinceFirst = 0
+  /// The time since which the viewer takes no picture; nil while it does.
+  var leftOutSince: Instant?
   /// The time at which a packet last left, or the wait for room began.
   private var lastProgress = Instant.zero
   var nextKeyFrameRequest = Instant.zero
@@ -143,7 +145,7 @@ final class Viewer {
     else {
       // A key frame that could be sent, or the next frame of a stream that can be decoded, finds no room.
       if !isUnreachable, frame.isKeyFrame || !awaitsKeyFrame { hasFallenBehind = true }
-      awaitsKeyFrame = true
+      (awaitsKeyFrame, leftOutSince) = (true, leftOutSince ?? now)
       guard hasBegun else { return false }
       let lost = isUnreachable ? frame.count : 0
       let isSlow = hasFallenBehind && !isUnreachable
@@ -156,7 +158,7 @@ final class Viewer {
     }
     if awaitsKeyFrame { begins(at: frame.sequenceNumber) }
     packetsSinceFirst = min(packetsSinceFirst + frame.count, Self.numberSpan)
-    awaitsKeyFrame = false
+    (awaitsKeyFrame, leftOutSince) = (false, nil)
     hasFallenBehind = false
     isInFrame = !frame.isLastPart
     if !hasBegun { begin(with: frame.batch[0].header) }

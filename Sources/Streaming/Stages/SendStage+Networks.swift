@@ -29,7 +29,7 @@ extension SendStage {
   }
 
   /// Requests the bitrate that the slowest viewer's network takes, after a picture. A viewer below the floor loses
-  /// pictures up to a key frame instead, and nobody else does.
+  /// pictures up to a key frame instead, and nobody else does. A viewer that gets no picture at all does not count.
   func followNetworks(at now: Instant) {
     let wanted = wantedBandwidth
     let isTelling = now - networkTold >= Self.tellingInterval
@@ -39,7 +39,7 @@ extension SendStage {
       for viewer in output.viewers where viewer.bandwidth != nil {
         viewer.bandwidth?.setWanted(wanted)
         if isTelling { viewer.tellBandwidth(at: now) }
-        if let target = viewer.bandwidth?.target(at: now) { least = min(least, target) }
+        if let target = viewer.target(at: now) { least = min(least, target) }
       }
     }
     let present = requests.networkLimit

@@ -311,6 +311,29 @@ import Testing
     #expect(bandwidth.estimate.lossShare > 0.7 && bandwidth.isLimited)
   }
 
+  @Test func `a viewer that takes no picture has no part in the bitrate, and has it again with its first one`() throws {
+    try begin(limit: 300_000)
+    #expect(viewer.target(at: time(10)) != nil)
+    // A laptop that sleeps: nothing leaves any more.
+    transport.otherwise = (0, .full)
+    var now = 20
+    while now < 3000 {
+      _ = send(try maker.frame(packets: 5), at: now)
+      now += 33
+    }
+    #expect(viewer.target(at: time(2500)) != nil)
+    for _ in 0..<40 {
+      _ = send(try maker.frame(packets: 5), at: now)
+      now += 33
+    }
+    #expect(viewer.target(at: time(now)) == nil)
+    transport.otherwise = nil
+    viewer.giveUp()
+    #expect(viewer.target(at: time(now)) == nil)
+    _ = send(try maker.frame(packets: 5, isKeyFrame: true), at: now + 3000)
+    #expect(viewer.target(at: time(now + 3000)) != nil)
+  }
+
   @Test func `random loss on a long path makes the stream softer, and never stops it`() {
     // LTE: 300 ms and 4 %, of which TCP would get 1/13 of 3 Mbit/s.
     var bandwidth = ViewerBandwidth(
