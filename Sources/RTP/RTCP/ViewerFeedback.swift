@@ -190,6 +190,9 @@ public final class ViewerFeedback {
         case .senderReport(let report, let blocks):
           for block in blocks where block.ssrc == media {
             take(block, of: report.ssrc, at: time, ntp: ntp, &requests)
+            // A receiver that sends as well is one.
+            let isNew = members.note(report.ssrc, isReport: true, at: time)
+            if isNew, time >= renaming ?? time { requests.newReceiver = true }
           }
         case .receiverReport(let sender, let blocks):
           for block in blocks where block.ssrc == media { take(block, of: sender, at: time, ntp: ntp, &requests) }

@@ -252,6 +252,42 @@ final class Viewer {
     #expect(try !report(from: 11, at: 132) && !report(from: 11, at: 133))
   }
 
+  @Test
+  func `a receiver that comes back after a long silence was not there meanwhile, and one that sends as well is one`()
+    throws
+  {
+    let viewer = Viewer()
+    func report(
+      from sender: UInt32, isSender: Bool = false, _ blocks: [ReportBlock] = [ReportBlock(ssrc: 7)], at seconds: Double
+    )
+      throws -> ViewerFeedback.Requests
+    {
+      let bytes = try written {
+        guard isSender else { return try $0.appendReceiverReport(sender: sender, blocks: blocks) }
+        let report = SenderReport(
+          ssrc: sender, ntp: NTPTimestamp(rawValue: 0), rtpTimestamp: 0, packetCount: 0, octetCount: 0)
+        try $0.append(report, blocks: blocks)
+      }
+      return try viewer.receive(bytes, at: Instant(seconds: seconds))
+    }
+    func isGroup(at seconds: Double) -> Bool { viewer.feedback.isGroup(at: Instant(seconds: seconds)) }
+    _ = try report(from: 5, at: 0)
+    // Known by empty reports alone.
+    for second in 1..<20 { _ = try report(from: 5, [], at: Double(second) * 10) }
+    _ = try report(from: 6, at: 195)
+    _ = try report(from: 5, at: 200)
+    #expect(!isGroup(at: 200))
+    _ = try report(from: 6, at: 201)
+    #expect(isGroup(at: 201))
+    // One leaves.
+    _ = try viewer.receive(hex("80c90001 00000005 81cb0001 00000005"), at: Instant(seconds: 202))
+    #expect(!isGroup(at: 202))
+    #expect(try report(from: 9, isSender: true, at: 203).newReceiver)
+    #expect(!isGroup(at: 203))
+    _ = try report(from: 6, at: 204)
+    #expect(isGroup(at: 204))
+  }
+
   @Test func `BYE is passed on, and garbage counted`() throws {
     let viewer = Viewer()
     #expect(try viewer.receive(hex("80c90001 00000005 81cb0001 00000005")).goodbye)
