@@ -90,7 +90,10 @@ import Testing
     }
     #expect(try extensions(offer) == ["a=extmap:2 \(uri)"])
     let directed = offer.replacing("extmap:2 \(uri)", with: "extmap:14/recvonly \(uri)")
-    #expect(try extensions(directed) == ["a=extmap:14 \(uri)"])
+    #expect(try extensions(directed) == ["a=extmap:14/sendonly \(uri)"])
+    for direction in ["sendonly", "inactive"] {
+      #expect(try extensions(offer.replacing("extmap:2 \(uri)", with: "extmap:14/\(direction) \(uri)")) == [])
+    }
     // Numbers that need headers of two bytes, or none at all.
     for number in ["15", "0", "300", "x"] {
       #expect(try extensions(offer.replacing("extmap:2 \(uri)", with: "extmap:\(number) \(uri)")) == [])

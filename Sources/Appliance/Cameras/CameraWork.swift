@@ -77,7 +77,7 @@ final class CameraWork: Sendable {
     if changes.changesOrientation, new.orientation.choice != .auto {
       pipeline.orient(new.orientation.initial)
     }
-    if changes.contains(.setting(.bitrateFloor)) { pipeline.setBitrateFloor(new.encoding.bitrateFloor) }
+    if changes.contains(.setting(.bitrateFloor)) { pipeline.setBitrateFloor(new.encoding.networkFloor) }
     guard changes.contains(.setting(.bitrate)) else { return [] }
     let bitrate = new.encoding.configuration(
       for: pipeline.sourceFormat, new.orientation.initial, payloadLimit: new.payloadLimit

@@ -88,7 +88,7 @@ struct OpenedCamera: Sendable {
       trace: place.trace,
       realTime: command.scheduling.priority, isPunctual: command.scheduling.isPunctual,
       started: place.started, movement: command.detection.movementSettings)
-    pipeline.setBitrateFloor(command.encoding.bitrateFloor)
+    pipeline.setBitrateFloor(command.encoding.networkFloor)
     if command.turns(in: place.circumstances), keepsStandby {
       do {
         try source.prepareTurning()

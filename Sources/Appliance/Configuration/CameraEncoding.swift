@@ -68,6 +68,9 @@ package struct CameraEncoding: Hashable, Sendable {
     return isChosen && !isBaselineNeeded ? .high : preset.settings.profile
   }
 
+  /// The floor of the bitrate: that of a fixed quality is the bitrate itself, which nothing changes.
+  var networkFloor: Int? { rateControl == .cqp ? .max : bitrateFloor }
+
   /// The settings of the preset, with the given ones applied.
   package var settings: EncoderSettings {
     var settings = preset.settings

@@ -183,6 +183,10 @@ extension CameraControls {
     @discardableResult func ask(_ order: Order) -> Bool {
       let isTaken = orders.withLock { orders in
         if order.isAwaited, orders.count >= Self.orderLimit { return false }
+        // A bitrate that waits is out of date: a camera may take longer to set one than the network to change.
+        if case .code(.bitrate) = order {
+          orders.removeAll { if case .code(.bitrate) = $0 { true } else { false } }
+        }
         orders.append(order)
         return true
       }

@@ -334,7 +334,7 @@ struct DeliveryRates {
   func rate(over seconds: Double, until now: Instant) -> Double? {
     span(seconds).flatMap { span in
       let elapsed = (span.newest.time - span.oldest.time).seconds
-      return elapsed > 0 ? Double(span.newest.bytes - span.oldest.bytes) * 8 / elapsed : nil
+      return elapsed > 0 ? max(0, Double(span.newest.bytes - span.oldest.bytes)) * 8 / elapsed : nil
     }
   }
 

@@ -28,6 +28,8 @@ struct OutgoingBytes {
   /// The transports of the tracks on this connection, which learn what the client has received.
   private var transports: [InterleavedTransport] = []
   private var lastReception = Instant.zero
+  /// The most bytes that the client was known to have received. What the kernel counts beyond a hole may shrink.
+  private var delivered = 0
   /// The client's acknowledged bytes at the last check.
   private var acknowledged: UInt64 = 0
   /// The start of the time in which the client has taken none of the waiting bytes; nil if none wait, or some are
@@ -89,8 +91,9 @@ struct OutgoingBytes {
     let left = min(given, buffered + Int(state.unacknowledged))
     guard let place = log?.place(of: Int64(given - left), at: now) else { return }
     // A hole holds up the acknowledgement of what has arrived behind it.
+    delivered = max(delivered, given - left + min(left, Int(state.selective)))
     let sample = ReceptionSample(
-      delivered: given - left + min(left, Int(state.selective)), age: place.age, waiting: place.waiting,
+      delivered: delivered, age: place.age, waiting: place.waiting,
       outstanding: left)
     for transport in transports { transport.note(sample) }
   }

@@ -91,7 +91,10 @@ package struct SessionAnswer: Sendable {
     lines += [source == nil ? "a=inactive" : "a=sendonly"] + transportLines
     if offered.allowsReducedSize { lines.append("a=rtcp-rsize") }
     if let reports = offered.roundTripReports { lines.append("a=rtcp-xr:rcvr-rtt=\(reports.rawValue)") }
-    if let number = medium.sendTimeExtension { lines.append("a=extmap:\(number) \(SessionOffer.sendTimeExtension)") }
+    if let number = medium.sendTimeExtension {
+      let direction = offered.isSendTimeOneWay ? "/sendonly" : ""
+      lines.append("a=extmap:\(number)\(direction) \(SessionOffer.sendTimeExtension)")
+    }
     lines += codecLines(of: medium)
     if let source {
       lines.append("a=msid:nightjar nightjar-\(word)")

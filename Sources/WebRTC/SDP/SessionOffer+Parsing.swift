@@ -81,7 +81,12 @@ extension OfferedMedium {
       // RFC 8285 section 6: the number, perhaps a direction, the name. Extensions of two bytes' header are not needed.
       let words = value.split(separator: " ")
       if words.count >= 2, words[1] == SessionOffer.sendTimeExtension {
-        sendTimeExtension = UInt8(words[0].prefix { $0 != "/" }).flatMap { (1...14).contains($0) ? $0 : nil }
+        let direction = words[0].drop { $0 != "/" }
+        isSendTimeOneWay = direction == "/recvonly"
+        // A peer that only sends it, or neither, reads none of ours.
+        let isRead = isSendTimeOneWay || direction.isEmpty || direction == "/sendrecv"
+        let number = isRead ? UInt8(words[0].prefix { $0 != "/" }) : nil
+        sendTimeExtension = number.flatMap { (1...14).contains($0) ? $0 : nil }
       }
     case "rtcp-xr":
       // RFC 3611 section 5.1. Other blocks are of no use to a sender.

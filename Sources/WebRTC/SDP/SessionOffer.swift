@@ -93,6 +93,8 @@ package struct OfferedMedium: Sendable {
   package internal(set) var roundTripReports: RoundTripReports?
   /// The number of the header extension with the time of sending (abs-send-time), 1 to 14; `nil` if it is not offered.
   package internal(set) var sendTimeExtension: UInt8?
+  /// `true` if the peer offers only to receive it, as `recvonly` (RFC 8285 section 6).
+  package internal(set) var isSendTimeOneWay = false
   /// `a=ice-ufrag` and `a=ice-pwd`, of the medium or the session.
   package internal(set) var fragment: String?
   package internal(set) var password: String?

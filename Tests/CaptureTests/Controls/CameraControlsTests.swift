@@ -155,6 +155,15 @@ import Testing
     #expect(core.ask(.list(.init())))
   }
 
+  @Test func `of the bitrates that wait for a camera's encoder, the newest is left`() throws {
+    let core = try CameraControls.Core(ControlProfile())
+    for bitrate in [3_000_000, 2_000_000] { core.ask(.code(.bitrate(bitrate))) }
+    core.ask(.code(.keyFrame))
+    core.ask(.code(.bitrate(1_000_000)))
+    let bitrates = core.take(until: .zero).map { if case .code(.bitrate(let bitrate)) = $0 { bitrate } else { 0 } }
+    #expect(bitrates == [0, 1_000_000])
+  }
+
   @Test func `a camera that is gone is not held, and its end is the thread's`() async throws {
     var device: ScriptedControls? = ScriptedControls()
     weak let gone = device
