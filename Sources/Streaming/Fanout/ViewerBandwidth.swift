@@ -70,7 +70,7 @@ struct ViewerBandwidth {
   /// Sets the bits a second of the stream.
   mutating func setWanted(_ bits: Double) { estimate.wanted = bits }
 
-  /// What has left so far.
+  /// The packets and bytes that have left so far.
   private var sent: CircuitBreaker.Sent { .init(packets: log.packets, bytes: log.bytes, repeated: repeated) }
 
   // MARK: Sending
