@@ -25,15 +25,15 @@ extension Viewer {
 
   /// Takes what the transport tells of the path, before a frame.
   func noteArrivals(at now: Instant) {
-    guard bandwidth != nil else { return }
-    if let sample = transport.takeReception() { bandwidth?.take(sample, at: now) }
+    guard let bandwidth else { return }
+    if let sample = transport.takeReception() { bandwidth.take(sample, at: now) }
     refill(at: now)
   }
 
   /// Adds what may leave by now. Where the stream is stopped instead, nothing waits to leave any more.
   private func refill(at now: Instant) {
-    let isGroup = bandwidth?.breaker != nil && feedback.isGroup(at: now)
-    bandwidth?.refill(isGroup: isGroup, at: now)
+    guard let bandwidth, bandwidth.isHeard else { return }
+    bandwidth.refill(isGroup: bandwidth.hasBreaker && feedback.isGroup(at: now), at: now)
     if isStopped { leaveAll() }
   }
 
@@ -64,7 +64,7 @@ extension Viewer {
 
   /// Tells the present bandwidth to those who look.
   func tellBandwidth(at now: Instant) {
-    guard let bandwidth else { return }
+    guard let bandwidth, bandwidth.isHeard else { return }
     if bandwidth.isKnown {
       nightjar_network_estimate(
         Int64(truncatingIfNeeded: id.number), Int64(bandwidth.estimate.limit ?? 0), bandwidth.estimate.queue.nanoseconds

@@ -3,10 +3,19 @@ import RTP
 
 /// The bandwidth of the path to one viewer: what has left, what has arrived, and what may leave now. Used by the send
 /// thread alone.
-struct ViewerBandwidth {
+///
+/// A class, because its rings are kilobytes: a value would be copied each time that somebody looks at it. What is asked for each
+/// frame is stored beside them.
+final class ViewerBandwidth {
   private(set) var estimate: BandwidthEstimate
   /// The breaker of a stream over UDP; nil where the transport has a rule of its own: TCP, and a browser's consent.
   private(set) var breaker: CircuitBreaker?
+  /// `true` if there is a breaker.
+  let hasBreaker: Bool
+  /// `true` if the breaker has stopped the stream: nothing may leave.
+  private(set) var isStopped = false
+  /// `true` once the viewer, or its connection, has told anything. Before that, the path is open, and nobody is late.
+  private(set) var isHeard = false
   private var log = SentLog()
   private var budget = SendingBudget()
   /// The bytes of packets that were sent again.
@@ -48,27 +57,26 @@ struct ViewerBandwidth {
   init(wanted: Double, breaker: CircuitBreaker? = nil, takesReceiverLimit: Bool = false) {
     estimate = BandwidthEstimate(wanted: wanted)
     self.breaker = breaker
+    hasBreaker = breaker != nil
     self.takesReceiverLimit = takesReceiverLimit
   }
 
   /// The bits a second that may be sent now; nil where the path is open, nothing is known of it any more, or nothing is
   /// sent.
   func target(at now: Instant) -> Double? {
-    isStopped || estimate.isForgotten(at: now) || estimate.isSilent(sent: log.bytes - heard, at: now)
+    guard isLimited, !isStopped else { return nil }
+    return estimate.isForgotten(at: now) || estimate.isSilent(sent: log.bytes - heard, at: now)
       ? nil : estimate.target(at: now)
   }
 
   /// `true` if the viewer, or its connection, has told what arrives.
   var isKnown: Bool { isTold || reported != nil }
 
-  /// `true` if the breaker has stopped the stream: nothing may leave.
-  var isStopped: Bool { breaker?.stopped != nil }
-
   /// `true` if the path has a limit.
   var isLimited: Bool { estimate.limit != nil }
 
   /// Sets the bits a second of the stream.
-  mutating func setWanted(_ bits: Double) { estimate.wanted = bits }
+  func setWanted(_ bits: Double) { estimate.wanted = bits }
 
   /// The packets and bytes that have left so far.
   private var sent: CircuitBreaker.Sent { .init(packets: log.packets, bytes: log.bytes, repeated: repeated) }
@@ -78,9 +86,12 @@ struct ViewerBandwidth {
   /// Adds what may leave by now, and decides whether the path can take pictures.
   ///
   /// - Parameter isGroup: `true` if several receivers share the address: their reports are not taken, and none is late.
-  mutating func refill(isGroup: Bool, at now: Instant) {
-    let sent = sent
-    let isStopped = breaker?.isStopped(sent: sent, isGroup: isGroup, at: now) == true
+  func refill(isGroup: Bool, at now: Instant) {
+    guard isHeard else { return }
+    if hasBreaker {
+      let sent = sent
+      isStopped = breaker?.isStopped(sent: sent, isGroup: isGroup, at: now) == true
+    }
     estimate.expire(sent: log.bytes - heard, at: now)
     if !isTold, !isStopped, !isGroup { estimate.takeSilence(after: log, at: now) }
     guard let limit = estimate.limit else {
@@ -105,7 +116,7 @@ struct ViewerBandwidth {
   /// - Parameters:
   ///   - number: the sequence number of the last one.
   ///   - bytes: their bytes, without the headers of UDP and IP.
-  mutating func noteSent(number: UInt16, packets: Int, bytes: Int, at now: Instant) {
+  func noteSent(number: UInt16, packets: Int, bytes: Int, at now: Instant) {
     let position = last.map { $0.position + Int64(number &- $0.number) } ?? Int64(number)
     last = (number, position)
     let bytes = bytes + packets * Self.headerBytes
@@ -114,13 +125,13 @@ struct ViewerBandwidth {
   }
 
   /// Notes a packet that was sent again, and is in no log: the viewer's reports do not tell when that has arrived.
-  mutating func noteRepeated(bytes: Int) {
+  func noteRepeated(bytes: Int) {
     repeated += bytes + Self.headerBytes
     if isLimited { budget.noteSent(bytes: bytes + Self.headerBytes) }
   }
 
   /// Forgets what has left: another source begins, and the path is the same.
-  mutating func restart() {
+  func restart() {
     log.reset()
     (last, reported, repeated, heard) = (nil, nil, 0, 0)
     estimate.forgetCounts()
@@ -135,7 +146,7 @@ struct ViewerBandwidth {
   ///   - reporter: the receiver that reports.
   ///   - repeated: the packets that were sent again unchanged so far, which the viewer counts as received.
   ///   - offset: the amount by which the stream's sequence numbers exceed the viewer's.
-  mutating func take(
+  func take(
     _ report: ReportedReception, of reporter: UInt32, repeated: UInt64, offset: UInt16, at now: Instant
   ) {
     guard !isTold, let last else { return }
@@ -164,21 +175,23 @@ struct ViewerBandwidth {
     let lost = max(0, missing - base)
     reported = Reported(
       reporter: reporter, highest: highest, missing: base, expected: place.packets, lost: lost, repeated: repeated)
-    heard = log.bytes
+    (heard, isHeard) = (log.bytes, true)
     let sample = ReceptionSample(
       delivered: place.arrivedBytes(lost: lost), reached: place.bytes, age: place.age, waiting: place.waiting,
       outstanding: log.bytes - place.bytes, roundTrip: report.roundTrip, expected: place.packets, lost: lost,
       jitter: report.jitter)
     estimate.take(sample, at: now)
+    guard hasBreaker else { return }
     let sent = sent
     breaker?.take(sample, sent: sent, at: now)
+    isStopped = breaker?.stopped != nil
     if let breaker { estimate.take(allowance: breaker.allowance, at: now) }
   }
 
   /// Takes the limit that a browser has estimated.
-  mutating func take(receiverLimit bits: UInt64, at now: Instant) {
+  func take(receiverLimit bits: UInt64, at now: Instant) {
     guard takesReceiverLimit else { return }
-    heard = log.bytes
+    (heard, isHeard) = (log.bytes, true)
     // It counts no headers of UDP and IP.
     let plain = log.bytes - log.packets * Self.headerBytes
     let share = plain > 0 ? Double(log.bytes) / Double(plain) : 1
@@ -186,9 +199,9 @@ struct ViewerBandwidth {
   }
 
   /// Takes the state of the viewer's connection.
-  mutating func take(_ sample: ReceptionSample, at now: Instant) {
+  func take(_ sample: ReceptionSample, at now: Instant) {
     isTold = true
-    heard = log.bytes
+    (heard, isHeard) = (log.bytes, true)
     estimate.take(sample, at: now)
   }
 }

@@ -95,7 +95,7 @@ import Testing
   }
 
   @Test func `reports tell the bandwidth, and numbers that were left out are no losses`() {
-    var bandwidth = ViewerBandwidth(wanted: 3_000_000)
+    let bandwidth = ViewerBandwidth(wanted: 3_000_000)
     var reception = ReportedReception()
     // The stream's number, which is the viewer's and 5000 more; it wraps.
     var number: UInt16 = 65_000
@@ -196,7 +196,7 @@ import Testing
   }
 
   @Test func `a receiver that begins anew, or counts no cycles, has lost nothing by that`() {
-    var bandwidth = ViewerBandwidth(wanted: 3_000_000)
+    let bandwidth = ViewerBandwidth(wanted: 3_000_000)
     var number: UInt16 = 60_000
     var (highest, lost) = (UInt32(number), 0)
     func run(_ frames: Range<Int>, of reporter: UInt32, _ highest: () -> UInt32) {
@@ -292,7 +292,7 @@ import Testing
   }
 
   @Test func `repetitions that never arrive hide no losses`() {
-    var bandwidth = ViewerBandwidth(wanted: 3_000_000)
+    let bandwidth = ViewerBandwidth(wanted: 3_000_000)
     var (number, lost, repeated) = (0, 0, UInt64(0))
     for frame in 0..<300 {
       number += 10
@@ -336,7 +336,7 @@ import Testing
 
   @Test func `random loss on a long path makes the stream softer, and never stops it`() {
     // LTE: 300 ms and 4 %, of which TCP would get 1/13 of 3 Mbit/s.
-    var bandwidth = ViewerBandwidth(
+    let bandwidth = ViewerBandwidth(
       wanted: 3_000_000,
       breaker: CircuitBreaker(frameInterval: .milliseconds(33), groupInterval: .seconds(1), expectsReports: true))
     var packets = 0
