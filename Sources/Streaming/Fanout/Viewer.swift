@@ -18,7 +18,7 @@ final class Viewer {
   /// The viewer's RTCP.
   let feedback: ViewerFeedback
   /// The bandwidth of the path to the viewer; nil where its stream cannot follow it, as sound, or has several receivers.
-  var bandwidth: ViewerBandwidth?
+  @exclusivity(unchecked) var bandwidth: ViewerBandwidth?
   let transport: any PacketTransport
   /// `true` if the viewer joined on its own, as by RTSP, and is one receiver that has got a key frame first. At a
   /// destination, receivers come and go without a request.
@@ -59,7 +59,7 @@ final class Viewer {
   /// The number of packets since then, up to the limit that matters.
   var packetsSinceFirst = 0
   /// The time since which the viewer takes no picture; nil while it does.
-  var leftOutSince: Instant?
+  @exclusivity(unchecked) var leftOutSince: Instant?
   /// The time at which a packet last left, or the wait for room began.
   private var lastProgress = Instant.zero
   var nextKeyFrameRequest = Instant.zero

@@ -5,35 +5,35 @@ import RTP
 /// thread alone.
 ///
 /// A class, because its rings are kilobytes: a value would be copied each time that somebody looks at it. What is asked for each
-/// frame is stored beside them.
+/// frame is stored beside them. No method is called while another one runs, so that nothing checks for that with each packet.
 final class ViewerBandwidth {
-  private(set) var estimate: BandwidthEstimate
+  @exclusivity(unchecked) private(set) var estimate: BandwidthEstimate
   /// The breaker of a stream over UDP; nil where the transport has a rule of its own: TCP, and a browser's consent.
-  private(set) var breaker: CircuitBreaker?
+  @exclusivity(unchecked) private(set) var breaker: CircuitBreaker?
   /// `true` if there is a breaker.
   let hasBreaker: Bool
   /// `true` if the breaker has stopped the stream: nothing may leave.
-  private(set) var isStopped = false
+  @exclusivity(unchecked) private(set) var isStopped = false
   /// `true` once the viewer, or its connection, has told anything. Before that, the path is open, and nobody is late.
-  private(set) var isHeard = false
-  private var log = SentLog()
-  private var budget = SendingBudget()
+  @exclusivity(unchecked) private(set) var isHeard = false
+  @exclusivity(unchecked) private var log = SentLog()
+  @exclusivity(unchecked) private var budget = SendingBudget()
   /// The bytes of packets that were sent again.
-  private var repeated = 0
+  @exclusivity(unchecked) private var repeated = 0
   /// The bytes that had left when the viewer was last heard.
-  private var heard = 0
+  @exclusivity(unchecked) private var heard = 0
   /// The sequence number of the last packet that has left, and its place in the log.
-  private var last: (number: UInt16, position: Int64)?
+  @exclusivity(unchecked) private var last: (number: UInt16, position: Int64)?
   /// The last report; nil before the first.
-  private var reported: Reported?
+  @exclusivity(unchecked) private var reported: Reported?
   /// `true` if a browser's limit (REMB) counts. Elsewhere nobody offers it, and a datagram with another's address may bring it.
   private let takesReceiverLimit: Bool
   /// `true` if the transport itself tells what has arrived. It knows sooner than the viewer's reports.
-  private var isTold = false
+  @exclusivity(unchecked) private var isTold = false
   /// `true` if pictures are left out up to a key frame, because the path cannot take them.
-  private(set) var isPaused = false
+  @exclusivity(unchecked) private(set) var isPaused = false
   /// The number of times that pictures were left out.
-  private(set) var pauses = 0
+  @exclusivity(unchecked) private(set) var pauses = 0
 
   /// The counts of the last report, and the losses since the first.
   private struct Reported {
