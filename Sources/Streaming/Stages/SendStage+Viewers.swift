@@ -48,22 +48,23 @@ extension SendStage {
         RTPStream(
           protected: .retransmission, clockRate: output.stream.clockRate, ssrc: joining.retransmissionSource))
       : nil
+    var bandwidth: ViewerBandwidth?
+    if output.keyFrameRule == .keyFrames, !transport.isShared {
+      let breaker =
+        transport.losesBursts && !output.kind.isForPeers
+        ? CircuitBreaker(
+          frameInterval: frameInterval, groupInterval: groupInterval, expectsReports: joining.onStart != nil) : nil
+      bandwidth = ViewerBandwidth(
+        wanted: wantedBandwidth, breaker: breaker, takesReceiverLimit: output.kind.isForPeers)
+    }
     let viewer = Viewer(
       transport: transport,
       feedback: ViewerFeedback(
         media: output.stream.ssrc, clockRate: output.stream.clockRate, retransmissions: retransmissions,
         limits: output.kind.isForPeers ? .browser : .init()),
-      figures: joining.figures,
+      figures: joining.figures, bandwidth: bandwidth,
       framesInFlightLimit: output.keyFrameRule == .everyUnit ? heldLimit : Viewer.framesInFlightLimit,
       unprotector: unprotector, onStart: joining.onStart, onGoodbye: joining.onGoodbye)
-    if output.keyFrameRule == .keyFrames, !transport.isShared {
-      let breaker =
-        transport.losesBursts && !output.kind.isForPeers
-        ? CircuitBreaker(
-          frameInterval: frameInterval, groupInterval: groupInterval, expectsReports: viewer.isGuest) : nil
-      viewer.bandwidth = ViewerBandwidth(
-        wanted: wantedBandwidth, breaker: breaker, takesReceiverLimit: output.kind.isForPeers)
-    }
     viewers[viewer.id] = (viewer, output)
     // Where the kernel watches no more descriptors, this viewer gets the stream, and its RTCP is not read.
     if let descriptor = transport.descriptors.input { try? input.insert(descriptor, token: viewer.id.number) }

@@ -5,9 +5,11 @@ import RTP
 
 /// RTP and RTCP over UDP to one viewer: two sockets, or one where both share a port (RFC 5761).
 final class DatagramTransport: PacketTransport {
-  private var media: ConnectedSocket
+  // Nothing of the transport is called while one of its sockets, or what left by it, changes. To check that costs more than to
+  // send.
+  @exclusivity(unchecked) private var media: ConnectedSocket
   /// RTCP's socket; nil where RTP's carries RTCP.
-  private var control: ConnectedSocket?
+  @exclusivity(unchecked) private var control: ConnectedSocket?
   /// The socket for RTCP from a group's receivers; nil where there is one receiver.
   private var group: GroupSocket?
   private let multicast: MulticastOptions
@@ -18,7 +20,7 @@ final class DatagramTransport: PacketTransport {
   /// `true` if the kernel reported the refusal of a packet to a read of RTCP at the same port. Then the next packet
   /// meets no such report.
   private var wasRefused = false
-  private var outflow = Outflow()
+  @exclusivity(unchecked) private var outflow = Outflow()
 
   /// Creates a transport to `address`, whose port is RTP's.
   ///
