@@ -108,7 +108,7 @@ final class Viewer {
   ///   - onStart: is told of the first packet, just before the packet leaves.
   ///   - onGoodbye: is called once, when the viewer says BYE.
   init(
-    transport: any PacketTransport, feedback: ViewerFeedback, figures: ViewerFigures, bandwidth: ViewerBandwidth?,
+    transport: any PacketTransport, feedback: ViewerFeedback, figures: ViewerFigures, bandwidth: ViewerBandwidth? = nil,
     framesInFlightLimit: Int = Viewer.framesInFlightLimit, unprotector: ControlUnprotector? = nil,
     onStart: (@Sendable (StreamStart) -> Void)? = nil, onGoodbye: (@Sendable () -> Void)? = nil
   ) {

@@ -11,19 +11,26 @@ import Testing
   private let transport = ScriptedTransport()
   private let otherTransport = ScriptedTransport()
   private let maker: FrameMaker
-  private let viewer: Viewer
+  private var viewer: Viewer
   private let other: Viewer
 
   init() throws {
     maker = try FrameMaker()
-    func viewer(_ number: UInt64, _ transport: ScriptedTransport) -> Viewer {
-      let figures = ViewerFigures(id: ViewerID(number: number), name: "viewer \(number)")
-      let viewer = Viewer(transport: transport, feedback: ViewerFeedback(media: 1), figures: figures)
-      viewer.bandwidth = ViewerBandwidth(wanted: 600_000, takesReceiverLimit: true)
-      return viewer
-    }
-    self.viewer = viewer(1, transport)
-    other = viewer(2, otherTransport)
+    viewer = Self.viewer(1, transport, ViewerBandwidth(wanted: 600_000, takesReceiverLimit: true))
+    other = Self.viewer(2, otherTransport, ViewerBandwidth(wanted: 600_000, takesReceiverLimit: true))
+  }
+
+  private static func viewer(_ number: UInt64, _ transport: ScriptedTransport, _ bandwidth: ViewerBandwidth) -> Viewer {
+    let figures = ViewerFigures(id: ViewerID(number: number), name: "viewer \(number)")
+    return Viewer(
+      transport: transport, feedback: ViewerFeedback(media: 1), figures: figures, bandwidth: bandwidth)
+  }
+
+  /// The bandwidth of a path with a circuit breaker.
+  private static func broken() -> ViewerBandwidth {
+    ViewerBandwidth(
+      wanted: 600_000,
+      breaker: CircuitBreaker(frameInterval: .milliseconds(33), groupInterval: .seconds(1), expectsReports: true))
   }
 
   private func time(_ milliseconds: Int) -> Instant { Instant(seconds: 100) + .milliseconds(Int64(milliseconds)) }
@@ -131,12 +138,11 @@ import Testing
     #expect((bandwidth.target(at: time(330 * 33)) ?? .infinity) < 1_400_000)
   }
 
-  @Test func `a viewer that its breaker has stopped gets nothing until the pause is over, then a key frame first`()
+  @Test
+  mutating func `a viewer that its breaker has stopped gets nothing until the pause is over, then a key frame first`()
     throws
   {
-    viewer.bandwidth = ViewerBandwidth(
-      wanted: 600_000,
-      breaker: CircuitBreaker(frameInterval: .milliseconds(33), groupInterval: .seconds(1), expectsReports: true))
+    viewer = Self.viewer(1, transport, Self.broken())
     func run(from: Int, to: Int, reports: Bool) throws -> [Bool] {
       var taken: [Bool] = []
       for index in from..<to {
@@ -171,18 +177,18 @@ import Testing
     #expect(other.figures.current.framesDropped == 0)
   }
 
-  @Test func `a limit by REMB counts for browsers alone, and no limit outlasts a viewer's silence`() throws {
+  @Test mutating func `a limit by REMB counts for browsers alone, and no limit outlasts a viewer's silence`() throws {
     var said = ViewerFeedback.Requests()
     func say(_ bits: UInt64, at milliseconds: Int) {
       said.receiverLimit = bits
       viewer.note(said, at: time(milliseconds))
     }
-    viewer.bandwidth = ViewerBandwidth(wanted: 600_000)
+    viewer = Self.viewer(1, transport, ViewerBandwidth(wanted: 600_000))
     #expect(send(try maker.frame(packets: 500, isKeyFrame: true), at: 0))
     say(1, at: 9)
     say(0, at: 10)
     #expect(viewer.bandwidth?.isLimited == false)
-    viewer.bandwidth = ViewerBandwidth(wanted: 600_000, takesReceiverLimit: true)
+    viewer = Self.viewer(1, transport, ViewerBandwidth(wanted: 600_000, takesReceiverLimit: true))
     #expect(send(try maker.frame(packets: 500, isKeyFrame: true), at: 20))
     say(1, at: 29)
     say(0, at: 30)
@@ -232,11 +238,7 @@ import Testing
   }
 
   @Test func `after a stop nothing leaves that waited, and nothing is sent again`() throws {
-    let figures = ViewerFigures(id: ViewerID(number: 3), name: "viewer 3")
-    let viewer = Viewer(transport: transport, feedback: ViewerFeedback(media: 1), figures: figures)
-    viewer.bandwidth = ViewerBandwidth(
-      wanted: 600_000,
-      breaker: CircuitBreaker(frameInterval: .milliseconds(33), groupInterval: .seconds(1), expectsReports: true))
+    let viewer = Self.viewer(3, transport, Self.broken())
     #expect(viewer.offer(try maker.frame(packets: 10, isKeyFrame: true), at: time(0)))
     viewer.flush(at: time(0))
     let sent = try #require(transport.packets.last)
