@@ -32,6 +32,7 @@
         let samples = try scrape().samples
         return samples[#"nightjar_viewer_loss_ratio{camera="camera",viewer="0"}"#] != nil
           && samples[#"nightjar_viewer_round_trip_seconds{camera="camera",viewer="0"}"#] != nil
+          && samples[#"nightjar_viewer_queueing_seconds{camera="camera",viewer="0"}"#] != nil
           && samples[#"nightjar_temperature_celsius{zone="cpu-thermal"}"#] != nil
       }
       let page = try scrape()

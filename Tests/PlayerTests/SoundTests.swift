@@ -33,8 +33,8 @@
 
       /// The time from each flash to the beep that is nearest to it.
       var skews: [Double] {
-        // The player may have begun or ended between a flash and its beep.
-        flashes.filter { $0 > (beeps.first ?? 0) - 0.5 && $0 < (beeps.last ?? 0) + 0.5 }.compactMap { flash in
+        // The player may have begun or ended between a flash and its beep. As it ends, it tells the end of a silence, too.
+        flashes.filter { $0 > (beeps.first ?? 0) - 0.5 && $0 < beeps.last ?? 0 }.compactMap { flash in
           beeps.map { $0 - flash }.min { abs($0) < abs($1) }
         }
       }

@@ -14,7 +14,13 @@ struct StreamOutcome {
   var errors: [String] = []
   var statistics = StreamReceiver.Statistics()
 
-  /// Receives and decodes until `count` pictures have come and `seconds` of sound, or for a minute.
+  /// The least amplitude of a tone.
+  private static let loudness = 3000
+  /// The packets with a tone that suffice to tell its frequency: a beep of this program has six.
+  private static let loudPackets = 5
+
+  /// Receives and decodes until `count` pictures have come and `seconds` of sound with a tone, or for a minute. A busy host may lose
+  /// the packets of one beep.
   static func of(
     _ source: StreamReceiver.Source, _ configuration: StreamReceiver.Configuration, pictures count: Int,
     seconds: Double = 0
@@ -29,16 +35,17 @@ struct StreamOutcome {
     let listening = Task { () -> (sound: [DecodedSound], errors: [String]) in
       let decoder = try SoundDecoder(configuration: .init(channels: 1))
       var (sound, errors): ([DecodedSound], [String]) = ([], [])
-      var samples = 0
-      for await packet in packets where Double(samples) < seconds * 48_000 {
+      var (samples, loud) = (0, 0)
+      for await packet in packets {
         do throws(SoundDecoderError) {
           let decoded = try decoder.decode(packet)
           sound += decoded
           samples += decoded.reduce(0) { $0 + $1.length }
+          loud += decoded.count { !$0.isConcealed && $0.samples.contains { abs(Int($0)) > loudness } }
         } catch {
           errors.append("\(error)")
         }
-        if Double(samples) >= seconds * 48_000 { break }
+        if Double(samples) >= seconds * 48_000, loud >= loudPackets { break }
       }
       return (sound, errors)
     }
@@ -70,7 +77,7 @@ struct StreamOutcome {
   /// The frequency of the tone in the sound in Hz, by its zero crossings where it is loud; nil where there is no tone.
   var frequency: Double? {
     let samples = sound.flatMap(\.samples)
-    func isLoud(_ samples: ArraySlice<Int16>) -> Bool { samples.contains { abs(Int($0)) > 3000 } }
+    func isLoud(_ samples: ArraySlice<Int16>) -> Bool { samples.contains { abs(Int($0)) > Self.loudness } }
     // Of 10 ms each, and loud at both ends.
     let windows = stride(from: 0, to: samples.count - 480, by: 480).map { samples[$0..<$0 + 480] }
       .filter { isLoud($0.prefix(48)) && isLoud($0.suffix(48)) }
