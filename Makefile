@@ -120,7 +120,7 @@ check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, v
 	    --testing-library swift-testing --no-parallel --filter 'CameraLossTests|SeveralCamerasRigTests|MicrophoneLossTests|SetupRigTests'; fi
 	@# The service with nobody watching, for two minutes.
 	@if [ "$$(uname -m)" = x86_64 ]; then $(MAKE) --no-print-directory rig; \
-	  NIGHTJAR_LONG=1 rig/boot --seconds 900 rig/service-test .build/tests/debug/nightjar; fi
+	  NIGHTJAR_LONG=1 rig/boot --seconds 900 rig/service-test "$${NIGHTJAR:-.build/tests/debug/nightjar}"; fi
 
 examples: ## Builds the example programs on our libraries, .build/examples/debug/.
 	@scripts/check-swift

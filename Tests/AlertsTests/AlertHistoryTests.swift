@@ -156,8 +156,7 @@ import Testing
     #expect(try Data(contentsOf: URL(fileURLWithPath: path)).last == 0x0a)
   }
 
-  private static let tool = URL(fileURLWithPath: nightjarPath).deletingLastPathComponent()
-    .appendingPathComponent("HistoryTool").path
+  private static let tool = builtPath("HistoryTool")
 
   @Test func `Events that were told survive kill -9, each once`() throws {
     let directory = try TemporaryDirectory()

@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The program `nightjar-watch`, on streams of `nightjar`.
+/// The program `nightjar-watch`, on streams of `nightjar`, beside which it is.
 @Suite struct WatchTests {
   static let path = URL(fileURLWithPath: nightjarPath).deletingLastPathComponent()
     .appendingPathComponent("nightjar-watch").path

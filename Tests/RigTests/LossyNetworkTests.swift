@@ -45,8 +45,7 @@ private enum LossyLoopback {
     _ viewerArguments: [String], loss seconds: UInt32, in directory: TemporaryDirectory
   ) throws -> (figures: Figures, end: Double) {
     let port = try UDPPort.free()
-    let tool = URL(fileURLWithPath: nightjarPath).deletingLastPathComponent().appendingPathComponent("RTPReceiverTool")
-    let viewer = try Subprocess([tool.path, "\(port)", "120"] + viewerArguments, in: directory)
+    let viewer = try Subprocess([builtPath("RTPReceiverTool"), "\(port)", "120"] + viewerArguments, in: directory)
     #expect(eventually { viewer.outputSoFar.contains("ready") }, "\(viewer.errorSoFar)")
     // Key frames come on request alone. Small packets, so that there are many, and few that the bucket takes two of.
     let program = try Subprocess(

@@ -70,8 +70,7 @@ final class UVCCamera {
   ) throws {
     (self.directory, self.serial) = (directory, serial)
     socket = directory.path("camera-\(serial)-\(port).sock")
-    let path = URL(fileURLWithPath: nightjarPath).deletingLastPathComponent().appendingPathComponent("UVCCameraTool")
-    var arguments = [path.path, socket, "--serial", serial, "--port", "\(port)"]
+    var arguments = [builtPath("UVCCameraTool"), socket, "--serial", serial, "--port", "\(port)"]
     for size in sizes { arguments += ["--mjpeg", try NumberedPictures.clip(of: size, in: directory)] }
     for clip in clips { arguments += ["--mjpeg", clip] }
     for clip in h264 { arguments += ["--h264", clip] }

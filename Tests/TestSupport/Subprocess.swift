@@ -127,11 +127,13 @@ package final class TemporaryDirectory: Sendable {
 package let packageRoot = URL(fileURLWithPath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
   .deletingLastPathComponent()
 
-/// The program under test, built beside the test bundle.
-package let nightjarPath: String = {
-  let bundle = URL(fileURLWithPath: CommandLine.arguments[0])
-  return bundle.deletingLastPathComponent().appendingPathComponent("nightjar").path
-}()
+/// Returns the path of a program that is built beside the test bundle.
+package func builtPath(_ name: String) -> String {
+  URL(fileURLWithPath: CommandLine.arguments[0]).deletingLastPathComponent().appendingPathComponent(name).path
+}
+
+/// The program under test: what `NIGHTJAR` names, or the one that is built beside the test bundle.
+package let nightjarPath = ProcessInfo.processInfo.environment["NIGHTJAR"] ?? builtPath("nightjar")
 
 /// The pause after a question that took so long: a question that starts a program leaves the processor to what is asked
 /// about.

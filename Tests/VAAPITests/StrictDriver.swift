@@ -19,8 +19,7 @@ struct StrictDriver {
   var source: String { directory.path("source.nv12") }
 
   /// The program, built beside the test bundle.
-  static let tool = URL(fileURLWithPath: nightjarPath).deletingLastPathComponent()
-    .appendingPathComponent("VAEncodeTool").path
+  static let tool = builtPath("VAEncodeTool")
 
   /// The results of a run of the tool.
   struct Run {

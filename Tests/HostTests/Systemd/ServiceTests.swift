@@ -6,9 +6,7 @@ import Testing
 /// A process of ours as systemd would start it, with the other ends of its sockets here. Python plays systemd: it knows
 /// sd_notify(3) and sd_listen_fds(3) by their documentation, not by our code.
 @Suite struct ServiceTests {
-  private static var tool: String {
-    URL(fileURLWithPath: nightjarPath).deletingLastPathComponent().appendingPathComponent("ServiceTool").path
-  }
+  private static var tool: String { builtPath("ServiceTool") }
 
   private static func run(_ script: String, in directory: TemporaryDirectory) throws -> (status: Int32, output: String)
   {

@@ -43,8 +43,7 @@ final class ServedControl {
   struct Ended: Error { let output: String }
 
   /// The server's program.
-  static let tool = URL(fileURLWithPath: nightjarPath).deletingLastPathComponent()
-    .appendingPathComponent("ControlServerTool").path
+  static let tool = builtPath("ControlServerTool")
 
   static func start(
     _ socket: String, _ requestSeconds: Double = 60, _ connections: Int = 16, _ cameras: [String] = [],
