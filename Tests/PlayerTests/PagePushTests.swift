@@ -232,6 +232,16 @@
             .map((one) => `${one.title}|${one.tag}|${one.data?.id}|${one.silent}`).sort().join())
           """) ?? ""
       }
+      // DevTools loses what it delivers while the worker begins: a first message comes until it is there, and is put away.
+      let isThere = try eventually {
+        try deliver(message(1, "noise", "Noise"))
+        return shown().contains("Noise|nightjar-noise-camera|1|")
+      }
+      #expect(isThere, "\(shown())")
+      try browser.run(
+        "return navigator.serviceWorker.getRegistrations().then(async ([one]) => (await one.getNotifications()).map((one) => one.close()))"
+      )
+      #expect(eventually { shown().isEmpty }, "\(shown())")
       try deliver(message(7, "crying", "Probably crying"))
       #expect(eventually { shown() == "Probably crying|nightjar-crying-camera|7|false" }, "\(shown())")
       #expect(
