@@ -114,6 +114,11 @@ extension EncoderLineup {
       events.add(.flushFailed(reason: error))
     }
     active = slots
+    // Slots of another effort or size have opened the hardware anew, and replace those that await it.
+    if former.hasLeftHardware, slots.live == .hardware, !state.isOtherOrientation(next) {
+      state.noteRecovery()
+      events.add(.recovered(to: name))
+    }
     standby.perform(state.turn(to: next, former: isSound ? former.configuration : nil), former)
   }
 }

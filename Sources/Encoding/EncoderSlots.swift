@@ -29,6 +29,8 @@ final class EncoderSlots: @unchecked Sendable {
   private(set) var configuration: EncoderConfiguration
   /// The slot that encodes.
   private(set) var live: LineupState.Kind
+  /// `true` if the hardware was live and failed, and is not live again.
+  private(set) var hasLeftHardware = false
   /// `true` if hardware is tried, or tried again.
   let hasHardware: Bool
   /// The hardware's thread; nil while a driver that hung is not called.
@@ -235,12 +237,12 @@ final class EncoderSlots: @unchecked Sendable {
   }
 
   /// Makes the software live.
-  func leaveHardware() { live = .software }
+  func leaveHardware() { (live, hasLeftHardware) = (.software, true) }
 
   /// Makes the hardware live again; `description` has its properties.
   func takeBack(_ description: DriverThread.Description) {
     self.description = description
-    live = .hardware
+    (live, hasLeftHardware) = (.hardware, false)
     guard !makers.policy.keepsStandby else { return }
     software?.stop()
     software = nil

@@ -119,11 +119,14 @@ struct LineupState {
     return pending.size
   }
 
+  /// Returns `true` if `next` is for the other orientation than the live slots.
+  func isOtherOrientation(_ next: Shape) -> Bool { next.isTurned != current.isTurned }
+
   /// Makes the slots of `next` live. `configuration` is that of the former slots; nil if they failed.
   mutating func turn(to next: Shape, former configuration: EncoderConfiguration?) -> Standby {
     isFirst = true
     waited = 0
-    if next.isTurned != current.isTurned { changes.switches += 1 }
+    if isOtherOrientation(next) { changes.switches += 1 }
     if next.restrictions != current.restrictions { changes.adaptations += 1 }
     current = next
     guard let other = pending ?? shape(isTurned: !next.isTurned, next.restrictions), keepsStandby || pending != nil

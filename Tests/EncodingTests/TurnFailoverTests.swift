@@ -133,6 +133,28 @@
       try turning.check()
     }
 
+    @Test func `hardware that comes back with slots of another size has recovered`() throws {
+      let scripts = Scripts()
+      scripts.landscape.state.withLock { $0.failing = [2] }
+      let (events, encoder, initial) = try Self.ready(scripts)
+      var turning = initial
+      try turning.encode(4, Self.landscape)
+      #expect(turning.stream.profiles.last == Self.fallbackProfile)
+      let half = PictureSize(width: Self.landscape.width / 2, height: Self.landscape.height / 2)
+      encoder.restrict(EncoderRestrictions(maximumSize: half))
+      // No key frame is due, at which the former slots would take the hardware back.
+      #expect(
+        try eventually(within: 60) {
+          try turning.encode(1, encoder.frameSize(for: Self.landscape))
+          return turning.stream.profiles.last == Self.hardwareProfile
+        })
+      #expect(encoder.counters.recoveries == 1 && encoder.counters.adaptations == 1)
+      let recoveries = events.take().count { if case .recovered = $0 { true } else { false } }
+      #expect(recoveries == 1)
+      encoder.stop()
+      try turning.check()
+    }
+
     @Test func `a driver that hung in one aspect is not asked in the other`() throws {
       let scripts = Scripts()
       defer { scripts.release() }
