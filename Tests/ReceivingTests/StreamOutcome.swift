@@ -2,7 +2,6 @@ import Adaptors
 import Decoding
 import Foundation
 import Platform
-import RTP
 import TestSupport
 import Testing
 
@@ -13,12 +12,9 @@ struct StreamOutcome {
   var pictures = 0
   var sound: [DecodedSound] = []
   var errors: [String] = []
+  /// The errors before the first picture. What comes before the first key frame is marked as damaged.
+  var early: [String] = []
   var statistics = StreamReceiver.Statistics()
-
-  /// `true` if nothing failed, but where datagrams were lost: a busy host has no room for all.
-  var isWhole: Bool {
-    errors.isEmpty || statistics.counts.packetsLost > 0 && errors.allSatisfy { $0.contains("damaged picture") }
-  }
 
   /// The least amplitude of a tone.
   private static let loudness = 3000
@@ -63,7 +59,7 @@ struct StreamOutcome {
       do throws(DecoderError) {
         outcome.pictures += try decoder.decode(unit).count
       } catch {
-        outcome.errors.append("\(error)")
+        if outcome.pictures > 0 { outcome.errors.append("\(error)") } else { outcome.early.append("\(error)") }
       }
       outcome.statistics = receiver.statistics
       guard outcome.pictures >= count else { continue }
