@@ -37,8 +37,7 @@ import Testing
     defer { program.send(SIGTERM) }
     let outcome = try await StreamOutcome.of(
       .rtsp(StreamURL(url)), Self.configuration(.udp, certificate), pictures: 20, seconds: 1.5)
-    #expect(
-      outcome.pictures >= 20 && outcome.errors.isEmpty, "\(outcome.early) \(outcome.errors) \(program.errorSoFar)")
+    #expect(outcome.pictures >= 20 && outcome.errors.isEmpty, "\(outcome.errors) \(program.errorSoFar)")
     try expectTone(outcome, suite)
     #expect(outcome.statistics.packetsRefused == 0)
   }
@@ -71,7 +70,7 @@ import Testing
     let outcome = try await StreamOutcome.of(
       .rtsp(StreamURL("rtsps://127.0.0.1:\(port)/camera")), Self.configuration(way, certificate), pictures: 20,
       seconds: 1.5)
-    #expect(outcome.pictures >= 20 && outcome.errors.isEmpty, "\(outcome.early) \(outcome.errors) \(server.errorSoFar)")
+    #expect(outcome.pictures >= 20 && outcome.errors.isEmpty, "\(outcome.errors) \(server.errorSoFar)")
     try expectTone(outcome, "\(way)")
   }
 
@@ -115,8 +114,10 @@ import Testing
     #expect(description.contains("a=crypto:") == (name == "srtp"))
     let outcome = try await StreamOutcome.of(
       .sessionDescription(description), Self.configuration(), pictures: 20, seconds: 1.5)
+    // The stream may have begun before the receiver: what comes before the first key frame is marked as damaged.
+    #expect(outcome.errors.prefix(outcome.early).allSatisfy { $0.contains("damaged picture") }, "\(outcome.errors)")
     #expect(
-      outcome.pictures >= 20 && outcome.errors.isEmpty, "\(outcome.early) \(outcome.errors) \(program.errorSoFar)")
+      outcome.pictures >= 20 && outcome.errors.count == outcome.early, "\(outcome.errors) \(program.errorSoFar)")
     try expectTone(outcome, scheme)
   }
 
@@ -174,6 +175,6 @@ import Testing
       a=crypto:1 F8_128_HMAC_SHA1_80 inline:\(key)\r\na=crypto:2 \(suite) inline:\(key)\r\n
       """
     let outcome = try await StreamOutcome.of(.sessionDescription(description), Self.configuration(), pictures: 20)
-    #expect(outcome.pictures >= 20 && outcome.errors.isEmpty, "\(outcome.early) \(outcome.errors) \(sender.errorSoFar)")
+    #expect(outcome.pictures >= 20 && outcome.errors.isEmpty, "\(outcome.errors) \(sender.errorSoFar)")
   }
 }

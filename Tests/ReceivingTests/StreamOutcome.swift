@@ -12,8 +12,8 @@ struct StreamOutcome {
   var pictures = 0
   var sound: [DecodedSound] = []
   var errors: [String] = []
-  /// The errors before the first picture. What comes before the first key frame is marked as damaged.
-  var early: [String] = []
+  /// The number of the first errors that came before any picture.
+  var early = 0
   var statistics = StreamReceiver.Statistics()
 
   /// The least amplitude of a tone.
@@ -59,7 +59,8 @@ struct StreamOutcome {
       do throws(DecoderError) {
         outcome.pictures += try decoder.decode(unit).count
       } catch {
-        if outcome.pictures > 0 { outcome.errors.append("\(error)") } else { outcome.early.append("\(error)") }
+        outcome.errors.append("\(error)")
+        if outcome.pictures == 0 { outcome.early += 1 }
       }
       outcome.statistics = receiver.statistics
       guard outcome.pictures >= count else { continue }

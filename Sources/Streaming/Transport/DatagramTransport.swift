@@ -5,8 +5,7 @@ import RTP
 
 /// RTP and RTCP over UDP to one viewer: two sockets, or one where both share a port (RFC 5761).
 final class DatagramTransport: PacketTransport {
-  // Nothing of the transport is called while one of its sockets, or what left by it, changes. To check that costs more than to
-  // send.
+  // `exclusivity(unchecked)`: nothing of the transport is called while a socket, or what left by it, changes. See ``Viewer``.
   @exclusivity(unchecked) private var media: ConnectedSocket
   /// RTCP's socket; nil where RTP's carries RTCP.
   @exclusivity(unchecked) private var control: ConnectedSocket?
