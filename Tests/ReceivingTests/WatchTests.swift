@@ -2,10 +2,10 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The program `nightjar-watch`, on streams of `nightjar`, beside which it is.
+/// The program `nightjar-watch`, on streams of `nightjar`.
 @Suite struct WatchTests {
-  static let path = URL(fileURLWithPath: nightjarPath).deletingLastPathComponent()
-    .appendingPathComponent("nightjar-watch").path
+  // Beside the tests: a release build of the appliance has no viewer beside it.
+  static let path = builtPath("nightjar-watch")
 
   static func watch(
     _ arguments: [String], in directory: TemporaryDirectory, environment: [String: String] = [:]
