@@ -22,6 +22,15 @@
       return effort.map { presets[min(max($0.rawValue, 0), presets.count - 1)] } ?? x264Preset
     }
 
+    /// The `seq_parameter_set_id` and `pic_parameter_set_id`, 1…20: one for each preset and shape, since the parameter
+    /// sets of one differ from those of another. A receiver that has lost the new sets decodes nothing by the former
+    /// ones, which have other ids (H.264 clause 7.4.1.2.1). 0 is that of hardware.
+    var parameterSetID: Int {
+      let presets = X264Encoder.presets
+      let rank = presets.firstIndex(of: preset) ?? 0
+      return 1 + rank + (size.width < size.height ? presets.count : 0)
+    }
+
     /// Writes the configuration to x264's parameters.
     func fill(_ parameters: inout x264_param_t) throws(EncoderError) {
       guard x264_param_default_preset(&parameters, preset, "zerolatency") == 0 else {
@@ -51,6 +60,7 @@
       // The encoder puts its own parameter sets before every IDR picture instead, with the nominal rate as their
       // timing.
       parameters.b_repeat_headers = 0
+      parameters.i_sps_id = CInt(parameterSetID)
       // The PPS has the same initial quantizer whatever the state of rate control: an encoder that is opened again
       // after a flush continues with its former parameter sets.
       parameters.b_stitchable = 1

@@ -1,0 +1,99 @@
+import Foundation
+import Media
+import Platform
+import TestSupport
+import Testing
+
+#if X264
+  import X264
+
+  /// Streams in which one x264 follows another, as when the quality governor changes the preset.
+  @Suite struct ParameterSetIDTests {
+    private static let frames = 10
+
+    /// A group of pictures, and the encoder's own parameter sets.
+    private func group(
+      _ scene: Scene, preset: String, profile: H264Profile
+    ) throws -> (recording: Recording, sets: ParameterSets) {
+      var configuration = EncoderConfiguration(
+        size: scene.size, frameRate: .thirty, bitrate: 1_000_000, color: .bt709, profile: profile)
+      configuration.x264Preset = preset
+      let encoder = try X264Encoder(configuration)
+      defer { encoder.stop() }
+      try encoder.prepare()
+      let pool = try FramePool(size: scene.size)
+      var recording = Recording()
+      for index in 0..<Self.frames {
+        let frame = try scene.frame(index, from: pool)
+        try encoder.encode(frame, keyFrame: index == 0) { recording.add($0) }
+      }
+      return (recording, encoder.parameterSets)
+    }
+
+    /// The digests of the pictures that ffmpeg decodes, whatever it complains of.
+    private func decoded(_ stream: Data) throws -> [String] {
+      let directory = try TemporaryDirectory()
+      try stream.write(to: directory.url.appendingPathComponent("s.h264"))
+      let result = try Subprocess.run(
+        [
+          "ffmpeg", "-v", "quiet", "-threads", "1", "-i", directory.path("s.h264"), "-fps_mode", "passthrough", "-f",
+          "framemd5", "-",
+        ], in: directory)
+      return result.outputText.split(separator: "\n").filter { !$0.hasPrefix("#") }.compactMap {
+        $0.split(separator: ",").last.map(String.init)
+      }
+    }
+
+    @Test func `every preset and shape has ids of its own, which ffmpeg's parser reads too`() throws {
+      var seen: [Int: String] = [:]
+      for (width, height) in [(320, 180), (180, 320)] {
+        let scene = try Scene(size: PictureSize(width: width, height: height), frames: Self.frames)
+        for preset in X264Encoder.presets {
+          let (recording, sets) = try group(scene, preset: preset, profile: .high)
+          let directory = try TemporaryDirectory()
+          try recording.stream.write(to: directory.url.appendingPathComponent("s.h264"))
+          let traced = try Subprocess.run(
+            [
+              "ffmpeg", "-v", "verbose", "-i", directory.path("s.h264"), "-c", "copy", "-frames:v", "3", "-bsf:v",
+              "trace_headers", "-f", "null", "-",
+            ], in: directory
+          ).error
+          func values(of field: String) -> Set<Int> {
+            Set(
+              traced.split(separator: "\n").filter { $0.contains(" \(field) ") }.compactMap {
+                $0.split(separator: "=").last.flatMap { Int($0.trimmingCharacters(in: .whitespaces)) }
+              })
+          }
+          let ids = values(of: "pic_parameter_set_id")
+          let id = try #require(ids.first, "\(traced.suffix(2000))")
+          #expect(ids.count == 1 && values(of: "seq_parameter_set_id") == [id])
+          #expect(seen.updateValue("\(width)x\(height) \(preset)", forKey: id) == nil, "\(id) is that of \(seen)")
+          #expect(try SequenceParameterSet(nalUnit: sets.sequence).identifier == id)
+        }
+      }
+      #expect(seen.count == 2 * X264Encoder.presets.count && !seen.keys.contains(0))
+    }
+
+    @Test func `a receiver that has lost the sets of another preset decodes no picture by the former ones`() throws {
+      let scene = try Scene(size: PictureSize(width: 320, height: 180), frames: Self.frames)
+      let first = try group(scene, preset: "ultrafast", profile: .high)
+      let second = try group(scene, preset: "superfast", profile: .high)
+      // CAVLC without the 8x8 transform, and CABAC with it.
+      #expect(first.sets != second.sets)
+      var withoutSets = Data()
+      second.recording.stream.withUnsafeBytes { stream in
+        AnnexB.forEachNALUnit(in: stream) { unit in
+          guard unit.type != .sequenceParameterSet, unit.type != .pictureParameterSet else { return }
+          withoutSets.append(contentsOf: AnnexB.startCode)
+          withoutSets.append(contentsOf: unit.bytes)
+        }
+      }
+      #expect(withoutSets.count < second.recording.stream.count)
+      let alone = try decoded(first.recording.stream)
+      #expect(alone.count == Self.frames)
+      #expect(try decoded(first.recording.stream + withoutSets) == alone)
+      let whole = try decoded(first.recording.stream + second.recording.stream)
+      #expect(whole == (try decoded(first.recording.stream)) + (try decoded(second.recording.stream)))
+    }
+  }
+#endif
