@@ -65,14 +65,36 @@ public enum EncoderSelector {
     policy: EncoderLineup.Policy = EncoderLineup.Policy(), aspects: EncoderAspects = .one, turns: Bool = false
   ) throws(EncoderError) -> EncoderSelection {
     try configuration.check()
+    return try select(
+      choice, configuration, hardware: candidates(node: node, turns: turns), policy: policy, aspects: aspects,
+      turns: turns, software: software)
+  }
+
+  /// Returns a prepared encoder like ``select(_:_:node:policy:aspects:turns:)`` for frames of a second, smaller rendition: in
+  /// any orientation, with width and height swapped at any time. It keeps no standby.
+  ///
+  /// - Throws: ``/Media/EncoderError`` with the reasons if no encoder can be opened.
+  package static func selectSmall(
+    _ choice: EncoderChoice, _ configuration: EncoderConfiguration, node: String? = nil,
+    policy: EncoderLineup.Policy = EncoderLineup.Policy()
+  ) throws(EncoderError) -> any VideoEncoder {
+    try configuration.check()
+    var policy = policy
+    policy.keepsStandby = false
+    return try select(
+      choice, configuration, hardware: candidates(node: node, turns: false), policy: policy, aspects: .both,
+      turns: true,
+      rotatesInSoftware: true, software: software
+    ).encoder
+  }
+
+  private static func candidates(node: String?, turns: Bool) -> [HardwareCandidate] {
     let nodes = node.map { [$0] } ?? RenderNode.all().map(\.path)
-    let hardware = nodes.map { path in
+    return nodes.map { path in
       HardwareCandidate(library: "VA-API (\(path))") { configuration throws(EncoderError) in
         try VAAPIEncoder(configuration, node: path, turns: turns)
       }
     }
-    return try select(
-      choice, configuration, hardware: hardware, policy: policy, aspects: aspects, turns: turns, software: software)
   }
 
   /// A hardware candidate: its name and the closure that opens it.
@@ -84,7 +106,7 @@ public enum EncoderSelector {
   /// Returns a prepared encoder from the given candidates.
   static func select(
     _ choice: EncoderChoice, _ configuration: EncoderConfiguration, hardware: [HardwareCandidate],
-    policy: EncoderLineup.Policy, aspects: EncoderAspects = .one, turns: Bool = false,
+    policy: EncoderLineup.Policy, aspects: EncoderAspects = .one, turns: Bool = false, rotatesInSoftware: Bool = false,
     clock: @escaping @Sendable () -> Instant = { .now() }, software: EncoderLineup.MakeSoftware?
   ) throws(EncoderError) -> EncoderSelection {
     let events = EncoderEvents()
@@ -121,7 +143,9 @@ public enum EncoderSelector {
     let encoder: any VideoEncoder =
       aspects == .one
       ? try software(configuration)
-      : try EncoderLineup(configuration, policy: policy, aspects: aspects, events: events, software: software)
+      : try EncoderLineup(
+        configuration, policy: policy, aspects: aspects, offer: rotatesInSoftware ? TurnOffer() : nil, events: events,
+        software: software)
     return try prepared(
       encoder, explanation: reasons.isEmpty ? nil : "no VA-API: \(reasons)", events: aspects == .one ? nil : events,
       turning: nil)

@@ -30,7 +30,8 @@ package struct CameraEncoding: Hashable, Sendable {
   package var preset = EncoderPreset.liveCapture
   /// Bits per second; nil for the default of size and rate.
   package var bitrate: Int?
-  /// The least bits per second for a weak network; nil for a part of the bitrate.
+  /// The least bits per second of the full pictures for a weak network, which gets small ones below it; nil for a part of the
+  /// bitrate.
   package var bitrateFloor: Int?
   package var rateControl: RateControlMode?
   var quantizer: Int?
@@ -142,6 +143,15 @@ package struct CameraEncoding: Hashable, Sendable {
       encoder, configuration, node: vaapiDevice, policy: policy,
       aspects: aspects,
       turns: format.turnsApart && (aspects == .both || orientation != .upright))
+  }
+
+  /// Returns a prepared encoder for the small rendition of a stream, by the same rule as the stream's own.
+  ///
+  /// - Throws: `EncoderError`.
+  package func selectSmall(_ configuration: EncoderConfiguration) throws -> any VideoEncoder {
+    var policy = EncoderLineup.Policy()
+    if let hangLimit { policy.hangLimit = hangLimit }
+    return try EncoderSelector.selectSmall(encoder, configuration, node: vaapiDevice, policy: policy)
   }
 
   /// Reports settings that contradict each other.

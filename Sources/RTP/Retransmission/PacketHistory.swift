@@ -46,6 +46,14 @@ public struct PacketHistory: ~Copyable {
     entries.initialize(repeating: Entry(), count: capacity)
   }
 
+  /// Creates a copy of `other`, for a stream that goes on from there for one of its receivers.
+  package init(copying other: borrowing PacketHistory) {
+    self.init(packets: other.packetCapacity, bytes: other.byteCapacity, maximumAge: other.maximumAge)
+    memory.copyMemory(from: other.memory, byteCount: min(byteCapacity, Int(other.end)))
+    entries.update(from: other.entries, count: packetCapacity)
+    end = other.end
+  }
+
   deinit {
     entries.deallocate()
     memory.deallocate()

@@ -78,6 +78,9 @@ final class ViewerBandwidth {
   /// Sets the bits a second of the stream.
   func setWanted(_ bits: Double) { estimate.wanted = bits }
 
+  /// Takes the path for one of at least `bits` a second, until it shows that it is not.
+  func tryRate(_ bits: Double, at now: Instant) { estimate.raise(to: bits, at: now) }
+
   /// The packets and bytes that have left so far.
   private var sent: CircuitBreaker.Sent { .init(packets: log.packets, bytes: log.bytes, repeated: repeated) }
 

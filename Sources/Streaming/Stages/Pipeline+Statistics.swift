@@ -21,6 +21,7 @@ extension Pipeline {
   private func statistics(latencies: StatisticsRecorder.LatencyFigures) -> StreamStatistics {
     var statistics = statisticsRecorder.statistics(until: end.withLock { $0 } ?? .now(), latencies: latencies)
     statistics.camera = source.condition
+    statistics.smallRendition = small?.statistics
     return statistics
   }
 

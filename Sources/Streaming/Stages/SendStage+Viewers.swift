@@ -77,7 +77,7 @@ extension SendStage {
     {
       return
     }
-    if limiter.request(at: now) { requests.setKeyFrame() }
+    requestKeyFrame(for: output, at: now)
     viewer.keyFrameRequested(at: now)
   }
 
@@ -104,7 +104,7 @@ extension SendStage {
   }
 
   /// Removes a stream that has no viewer and will have none again.
-  private func letGoIfUnwatched(_ output: RTPOutput) {
+  func letGoIfUnwatched(_ output: RTPOutput) {
     guard output.viewers.isEmpty, !output.kind.isKept(forGuestsOf: guestPayload) else { return }
     // Gives back the picture that the stream may be in the middle of.
     output.endPacing(at: .now())
@@ -112,7 +112,7 @@ extension SendStage {
     noteStreams()
   }
 
-  private func noteStreams() {
+  func noteStreams() {
     let count = outputs.count
     statistics.send.withLock { $0.streams = count }
   }
@@ -138,7 +138,7 @@ extension SendStage {
       // A receiver that has joined a destination in the middle of the stream has no picture to begin with.
       let isNew = said.requests.newReceiver && !viewer.isGuest && viewer.hasBegun
       if isNew { output.greet(viewer) }
-      if said.requests.keyFrame || isNew, limiter.request(at: now) { requests.setKeyFrame() }
+      if said.requests.keyFrame || isNew { requestKeyFrame(for: output, at: now) }
       viewer.figures.update {
         if said.isHeard { $0.lastHeard = now }
         $0.reception = viewer.feedback.reception

@@ -43,8 +43,8 @@ final class SendStage: @unchecked Sendable {
 
   /// The least bits a second that the encoder is requested to deliver for the viewers' networks; 0 for the default.
   let bitrateFloor = Atomic(0)
-  /// The time at which the network's limit was last raised.
-  var networkRaised = Instant.zero
+  /// The times at which the network's limit was last raised, of the full pictures and of the small ones.
+  var networkRaised = (full: Instant.zero, small: Instant.zero)
   /// The time at which the viewers' figures were last updated with it.
   var networkTold = Instant.zero
 
@@ -58,6 +58,12 @@ final class SendStage: @unchecked Sendable {
   var inputRests: Instant?
   let datagram = UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 8)
   var limiter = KeyFrameRequestLimiter()
+  /// The small rendition of the pictures; nil where the stream has none. Set before the thread starts.
+  var small: SmallRendition?
+  var smallLimiter = KeyFrameRequestLimiter()
+  let smallParameterSets = ParameterSetCache()
+  /// The viewers that are to have streams of their own from the next picture on.
+  var parting: [ViewerID] = []
   var nextKeepAlive = Instant.zero
   /// `true` if there was a picture. The first one is a key frame, even without a request.
   var hasHadPicture = false
@@ -218,6 +224,7 @@ final class SendStage: @unchecked Sendable {
         }
       }
       if let sound { send(from: sound, at: now) }
+      sendSmallPictures(at: now)
       keepTime(now)
       let hasInput = wait(until: isIdle ? nextDeadline(now) : now, from: now)
       now = .now()
@@ -256,6 +263,7 @@ final class SendStage: @unchecked Sendable {
       if let replay = output.replayDeadline { deadline = min(deadline, replay) }
     }
     if let limited = limiter.deadline { deadline = min(deadline, limited) }
+    if let limited = smallLimiter.deadline { deadline = min(deadline, limited) }
     if let retry = blocked.deadline(at: now) { deadline = min(deadline, retry) }
     if let inputRests { deadline = min(deadline, inputRests) }
     return deadline
@@ -272,6 +280,7 @@ final class SendStage: @unchecked Sendable {
     recordLastFrame(at: now)
     if now >= nextKeepAlive { nextKeepAlive = now + Self.keepAliveInterval }
     if limiter.poll(at: now) { requests.setKeyFrame() }
+    if smallLimiter.poll(at: now) { small?.requests.setKeyFrame() }
     if let rests = inputRests, now >= rests { inputRests = nil }
     blocked.withEach { viewer in
       if viewer.expire(at: now) { blocked.note(viewer) }

@@ -1,0 +1,140 @@
+import Foundation
+import Platform
+import RTP
+import Synchronization
+import TestSupport
+
+@testable import Streaming
+
+/// A connection of a viewer by RTSP over TCP, as the server writes it, whose network takes so many bits a second. It keeps all
+/// that has come through, and tells the stream what that is.
+final class NarrowConnection: @unchecked Sendable {
+  // Sendable: all is under the mutex, but for `transport`, which is set once before the viewer joins.
+  private struct State {
+    /// Bits a second; nil for a network that takes all.
+    var rate: Double?
+    var waiting: [(bytes: [UInt8], isFrame: Bool)] = []
+    var credit = 0.0
+    var given = 0
+    var delivered = 0
+    var log = SentLog()
+    var arrived: [UInt8] = []
+    var isOver = false
+  }
+  private let state = Mutex(State())
+  private(set) var transport: InterleavedTransport?
+  private let hasEnded = DispatchSemaphore(value: 0)
+
+  /// Bits a second; nil for a network that takes all.
+  var rate: Double? {
+    get { state.withLock { $0.rate } }
+    set { state.withLock { $0.rate = newValue } }
+  }
+
+  init() throws {
+    transport = try InterleavedTransport(media: 0, control: 1) { [weak self] in self?.take($0) }
+    let thread = Thread { [unowned self] in run() }
+    thread.start()
+  }
+
+  deinit {
+    state.withLock { $0.isOver = true }
+    hasEnded.wait()
+  }
+
+  private func take(_ bytes: InterleavedBytes) {
+    state.withLock {
+      $0.waiting.append((Array(bytes.bytes), bytes.isFrame))
+      $0.given += bytes.count
+      $0.log.note(position: Int64($0.given), packets: 0, bytes: bytes.count, at: .now())
+    }
+  }
+
+  private func run() {
+    defer { hasEnded.signal() }
+    var before = Instant.now()
+    var told = before
+    while !state.withLock({ $0.isOver }) {
+      usleep(4000)
+      let now = Instant.now()
+      let (left, sample) = state.withLock { state -> (Int, ReceptionSample?) in
+        state.credit = state.rate.map { min(state.credit, 3000) + $0 / 8 * (now - before).seconds } ?? .infinity
+        var left = 0
+        while let first = state.waiting.first, Double(first.bytes.count) <= state.credit {
+          state.credit -= Double(first.bytes.count)
+          state.arrived += first.bytes
+          state.delivered += first.bytes.count
+          if first.isFrame { left += 1 }
+          state.waiting.removeFirst()
+        }
+        if state.credit == .infinity { state.credit = 0 }
+        guard (now - told).seconds >= 0.03, let place = state.log.place(of: Int64(state.delivered), at: now) else {
+          return (left, nil)
+        }
+        told = now
+        return (
+          left,
+          ReceptionSample(
+            delivered: state.delivered, age: place.age, waiting: place.waiting,
+            outstanding: state.given - state.delivered)
+        )
+      }
+      before = now
+      for _ in 0..<left { transport?.frameHasLeft() }
+      if let sample { transport?.note(sample) }
+    }
+  }
+
+  /// The RTP packets that have come through.
+  var packets: [[UInt8]] {
+    let bytes = state.withLock { $0.arrived }
+    var packets: [[UInt8]] = []
+    var place = 0
+    while place + 4 <= bytes.count {
+      let count = Int(bytes[place + 2]) << 8 | Int(bytes[place + 3])
+      if bytes[place + 1] == 0 { packets.append(Array(bytes[place + 4..<place + 4 + count])) }
+      place += 4 + count
+    }
+    return packets
+  }
+}
+
+/// The pictures of packets of one stream, and what is the matter with their numbers.
+struct ReceivedPictures {
+  /// The Annex B bytes of all whole pictures.
+  private(set) var stream: [UInt8] = []
+  /// The timestamps of these pictures, by the first one's.
+  private(set) var timestamps: [Int] = []
+  /// The number of pictures that lack a part.
+  private(set) var damaged = 0
+  private(set) var sources: Set<UInt32> = []
+  /// The numbers that came twice, or after a later one.
+  private(set) var repeated = 0
+
+  init(_ packets: [[UInt8]]) throws {
+    var depacketizer = H264Depacketizer()
+    var last: (number: UInt16, timestamp: UInt32)?
+    var time = 0
+    for packet in packets {
+      let header = try packet.withUnsafeBytes { try RTPPacket(parsing: $0).header }
+      sources.insert(header.ssrc)
+      if let last {
+        if Int16(bitPattern: header.sequenceNumber &- last.number) <= 0 { repeated += 1 }
+      }
+      last = (header.sequenceNumber, header.timestamp)
+      try packet.withUnsafeBytes { bytes in
+        try depacketizer.receive(bytes) { unit in
+          // A gap in the numbers is in front of a key frame, which has all of its parts.
+          let isWhole = !unit.isDamaged || unit.isKeyFrame
+          guard isWhole, unit.count > 0 else { return damaged += 1 }
+          stream += unit.annexB
+          if let first { time += Int(Int32(bitPattern: unit.timestamp &- first)) }
+          first = unit.timestamp
+          timestamps.append(time)
+        }
+      }
+    }
+  }
+
+  private var first: UInt32?
+}
