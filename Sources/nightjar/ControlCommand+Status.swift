@@ -122,8 +122,16 @@ enum StatusText {
         + "encoders exchanged \(times(orientation.switches))",
       "encoder      \(encoder.name)\(encoder.bitrate.map { ", " + Terminal.bitrate(Double($0)) } ?? ""); failed over "
         + times(encoder.failovers),
+    ]
+    if let small = status.smallRendition {
+      lines.append(
+        "             \(small.width)x\(small.height) for weak networks: "
+          + (small.running ? small.encoder : small.failure ?? "nobody needs it now")
+          + "; \(small.encoded) encoded, \(small.dropped) dropped")
+    }
+    lines += [
       "frames       \(frames.captured) captured, \(frames.encoded) encoded (\(frames.keyFrames) key frames), "
-        + "\(frames.sent) sent, \(frames.dropped) dropped",
+        + "\(frames.sent) sent, \(frames.dropped) dropped"
     ]
     if frames.unwatched > 0 { lines.append("             \(frames.unwatched) not encoded while nobody watched") }
     if frames.thinned > 0 { lines.append("             left out \(frames.thinned) to spare the host") }
@@ -182,9 +190,12 @@ enum StatusText {
       ]
       lines.append("\(indent)stopped for a while: \(words[cause] ?? cause)")
     }
+    let pictures = destination.rendition.map { ", so it gets \($0)" } ?? ""
     if let bandwidth = destination.bandwidth {
       let queue = destination.queueMs.map { ", packets wait \(Terminal.decimal($0, digits: 0)) ms on it" } ?? ""
-      lines.append("\(indent)weak network: it takes \(Terminal.bitrate(Double(bandwidth)))\(queue)")
+      lines.append("\(indent)weak network: it takes \(Terminal.bitrate(Double(bandwidth)))\(queue)\(pictures)")
+    } else if let rendition = destination.rendition {
+      lines.append("\(indent)weak network: \(rendition)")
     }
     if let reception = destination.reception {
       lines.append(

@@ -33,10 +33,11 @@ struct EncoderOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The least bits per second for viewers on weak networks, as in 300k; auto is a twentieth of the bitrate.",
+      "The least bits per second of full pictures for viewers on weak networks, as in 300k; auto is a third of the bitrate.",
       discussion: """
         The bitrate follows the slowest viewer's network between this and --bitrate. A viewer whose network takes less \
-        loses pictures, and nobody else does.
+        gets pictures of half the width and height, with at most a third of the bitrate. Where there are none, as with \
+        --encoder camera, auto is a twentieth, and such a viewer loses pictures. Nobody else does.
         """, valueName: "rate"))
   var bitrateFloor: String?
 

@@ -84,6 +84,7 @@ final class StreamCamera: CameraTarget {
       encoder: StreamStatus.Encoder(
         name: statistics.encoderName, bitrate: fixesQuality ? nil : pipeline.bitrate,
         failovers: statistics.encoder.failovers, busySeconds: statistics.encoderBusy.seconds),
+      smallRendition: statistics.smallRendition.map(StreamStatus.SmallRendition.init),
       frames: StreamStatus.Frames(
         captured: statistics.captured, encoded: statistics.encoded, keyFrames: statistics.keyFrames,
         thinned: statistics.thinned, unwatched: statistics.unwatched, sent: statistics.sent,
@@ -212,6 +213,16 @@ extension StreamStatus.Camera {
   }
 }
 
+extension StreamStatus.SmallRendition {
+  /// Creates the form of a small rendition's figures.
+  fileprivate init(_ statistics: RenditionStatistics) {
+    self.init(
+      width: statistics.size.width, height: statistics.size.height, running: statistics.isRunning,
+      encoder: statistics.encoderName, encoded: statistics.frames, dropped: statistics.dropped,
+      failure: statistics.failure)
+  }
+}
+
 extension StreamStatus.Destination {
   /// Creates the form of a destination's figures for status and report.
   init(_ statistics: DestinationStatistics) {
@@ -226,6 +237,7 @@ extension StreamStatus.Destination {
       packetsLost: statistics.lost,
       framesDropped: statistics.framesDropped, slow: statistics.isSlow,
       bandwidth: statistics.bandwidth, queueMs: statistics.queueing?.milliseconds,
+      rendition: statistics.smallHeight.map { "\($0)p" },
       stopped: statistics.stopped?.rawValue, stops: Self.byCause(statistics.stops),
       keyFrameRequests: statistics.feedback.pictureLosses + statistics.feedback.fullIntraRequests,
       packetsRetransmitted: statistics.feedback.packetsRetransmitted,

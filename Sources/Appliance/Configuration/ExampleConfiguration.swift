@@ -172,8 +172,9 @@ package enum ExampleConfiguration {
 
     # Bits per second, as in 2500000, "2.5M" or "800k"; auto depends on size and rate.
     #bitrate = "auto"
-    # The least bits per second for viewers on weak networks: the bitrate follows the slowest one between both values.
-    #bitrate-floor = "150k"
+    # The least bits per second for viewers on weak networks: the bitrate follows the slowest one between both values. Those
+    # whose networks take less get smaller pictures.
+    #bitrate-floor = "1M"
     # The rate control: cbr (constant bitrate) or vbr (variable, the bitrate on average).
     #rate-control = "cbr"
     # The most of the stream that one frame may take: smaller is smoother, larger is sharper.

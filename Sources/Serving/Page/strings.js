@@ -15,6 +15,7 @@ export const strings = {
   tooSlow: "too slow for the stream",
   stopped: "stopped for a while: its network takes nothing",
   weakNetwork: (bits) => `weak network: ${bits < 1e6 ? `${Math.round(bits / 1e3)} kbit/s` : `${(bits / 1e6).toFixed(1)} Mbit/s`}`,
+  weakRendition: (rendition) => `weak network: ${rendition}`,
   kinds: {
     webrtc: "browser", rtsp: "player", mjpeg: "pictures", snapshot: "single pictures", mp3: "sound", destination: "destination",
   },
