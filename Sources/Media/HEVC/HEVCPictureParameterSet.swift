@@ -18,6 +18,12 @@ public struct HEVCPictureParameterSet: Hashable, Sendable {
   /// `num_extra_slice_header_bits`, 0…2 and reserved up to 7.
   let extraHeaderBits: Int
 
+  /// Reads `pps_pic_parameter_set_id` alone; nil where it is missing or impossible.
+  package static func identifier(nalUnit: [UInt8]) -> Int? {
+    guard var reader = try? HEVCParameterSetReading.reader(nalUnit, .picture) else { return nil }
+    return try? reader.unsigned(to: 63, "pps_pic_parameter_set_id")
+  }
+
   /// Parses a PPS NAL unit of the base layer, header first, up to the flags of tiles and wavefronts.
   ///
   /// - Throws: ``ParameterSetError`` for invalid data.

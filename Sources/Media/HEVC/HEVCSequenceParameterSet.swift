@@ -57,7 +57,7 @@ public struct HEVCSequenceParameterSet: Hashable, Sendable {
   /// `separate_colour_plane_flag`.
   var hasSeparatePlanes = false
   /// The number of bits of `slice_pic_order_cnt_lsb`, 4…16.
-  var orderCountBits = 4
+  package internal(set) var orderCountBits = 4
   /// The short-term reference picture sets, at most 64.
   var referenceSets: [HEVCReferencePictureSet] = []
   /// `long_term_ref_pics_present_flag`.
@@ -87,12 +87,7 @@ public struct HEVCSequenceParameterSet: Hashable, Sendable {
   /// - Throws: ``ParameterSetError`` for invalid data.
   public init(nalUnit: [UInt8]) throws(ParameterSetError) {
     var reader = try HEVCParameterSetReading.reader(nalUnit, .sequence)
-    videoParameterSet = UInt8(try reader.bits(4))
-    subLayers = Int(try reader.bits(3)) + 1
-    guard subLayers <= 7 else { throw .value("sps_max_sub_layers_minus1") }
-    isTemporallyNested = try reader.flag()
-    profileTierLevel = try HEVCProfileTierLevel(&reader, subLayers: subLayers)
-    identifier = UInt8(try reader.unsigned(to: 15, "sps_seq_parameter_set_id"))
+    try readBeginning(&reader)
     try readSize(&reader)
     lumaBitDepth = 8 + UInt8(try reader.unsigned(to: 8, "bit_depth_luma_minus8"))
     chromaBitDepth = 8 + UInt8(try reader.unsigned(to: 8, "bit_depth_chroma_minus8"))
@@ -110,6 +105,26 @@ public struct HEVCSequenceParameterSet: Hashable, Sendable {
       // Multilayer, 3D and screen content extensions, and reserved bits: what follows is for decoders.
       try reader.skip(7)
     }
+  }
+
+  /// Reads `sps_seq_parameter_set_id` alone; nil where it is missing or impossible.
+  package static func identifier(nalUnit: [UInt8]) -> Int? {
+    var set = HEVCSequenceParameterSet()
+    guard var reader = try? HEVCParameterSetReading.reader(nalUnit, .sequence), (try? set.readBeginning(&reader)) != nil
+    else { return nil }
+    return Int(set.identifier)
+  }
+
+  private init() {}
+
+  /// Reads `sps_video_parameter_set_id` to `sps_seq_parameter_set_id`.
+  private mutating func readBeginning(_ reader: inout BitReader) throws(ParameterSetError) {
+    videoParameterSet = UInt8(try reader.bits(4))
+    subLayers = Int(try reader.bits(3)) + 1
+    guard subLayers <= 7 else { throw .value("sps_max_sub_layers_minus1") }
+    isTemporallyNested = try reader.flag()
+    profileTierLevel = try HEVCProfileTierLevel(&reader, subLayers: subLayers)
+    identifier = UInt8(try reader.unsigned(to: 15, "sps_seq_parameter_set_id"))
   }
 
   /// Reads `chroma_format_idc` to `conf_win_bottom_offset`.

@@ -1,3 +1,4 @@
+import Media
 import Platform
 import RTP
 import SRTP
@@ -223,8 +224,16 @@ extension StreamDestination {
     }
   }
 
-  /// Returns the payload for a stream that has a sound.
-  func payload(with sound: OpusChannels) -> StreamPayload { soundPort == .none ? payload : payload.with(sound: sound) }
+  /// Returns the payload for a stream of pictures of `codec`, and of `sound` if it has any.
+  ///
+  /// - Throws: ``StreamDestinationError/otherCodec(_:payload:codec:)`` where the URL names the payload of another codec.
+  func payload(for codec: VideoCodec, sound: OpusChannels?) throws(StreamDestinationError) -> StreamPayload {
+    let pictures = payload.with(codec: codec)
+    guard !namesPayload || pictures.name == payload.name else {
+      throw .otherCodec(description, payload: payload.title, codec: codec.title)
+    }
+    return soundPort == .none ? pictures : sound.map { pictures.with(sound: $0) } ?? pictures
+  }
 
   /// Returns the URL of the packets of sound.
   func soundURL(port: UInt16) -> String {

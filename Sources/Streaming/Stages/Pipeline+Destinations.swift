@@ -76,8 +76,8 @@ package struct PipelineDestination: Sendable {
   package let address: SocketAddress
   /// This side's address, where receivers must know it to join a group.
   var source: SocketAddress?
-  /// The content of its packets: the requested one, with the stream's sound where they carry it.
-  let payload: StreamPayload
+  /// The content of its packets: the requested one for the pictures' codec, with the stream's sound where they carry it.
+  package let payload: StreamPayload
   /// The protection of its packets.
   let protection: StreamProtection?
   /// The sound that is sent to ports of its own; nil for none.
@@ -123,7 +123,7 @@ extension Pipeline {
     let address = try SocketAddress(host: destination.host, port: destination.port)
     let multicast = try destination.multicastOptions(for: address)
     return try viewerList.withLock { list in
-      let payload = sound.map { destination.payload(with: $0.channels) } ?? destination.payload
+      let payload = try destination.payload(for: codec, sound: sound?.channels)
       var kind = RTPOutput.Kind(payload: payload, packetSize: destination.maximumPacketSize)
       let isShared = sending.sharesPackets
       if !isShared { kind.viewer = ViewerID(number: list.lastNumber + 1) }

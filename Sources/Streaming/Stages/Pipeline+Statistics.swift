@@ -33,6 +33,9 @@ extension Pipeline {
     statisticsRecorder.recentLatency()
   }
 
+  /// The codec of the pictures.
+  package var codec: VideoCodec { sendStage.parameterSetCache?.codec ?? .h264 }
+
   /// The stream's parameter sets, and the number of their changes since the start.
   package var parameterSets: (sets: ParameterSets, changes: Int) {
     guard let current = sendStage.parameterSets else { preconditionFailure("a track of pictures has parameter sets") }

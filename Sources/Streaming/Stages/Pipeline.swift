@@ -144,7 +144,7 @@ package final class Pipeline: @unchecked Sendable {
     let canonicalName = Self.canonicalName()
     // Noise at the finest quantizer has made 2.55 bytes a pixel. Unneeded memory is never touched.
     let pictures = TrackFormat(
-      payload: .h264, bitrate: encoder.configuration.bitrate, interval: interval,
+      payload: .pictures(encoder.parameterSets.codec), bitrate: encoder.configuration.bitrate, interval: interval,
       groupInterval: keyFrameInterval, unitBytes: source.format.size.pixels * 3 + 65_536,
       parameterSets: encoder.parameterSets,
       profile: encoder.configuration.profile)

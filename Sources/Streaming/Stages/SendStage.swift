@@ -132,7 +132,7 @@ final class SendStage: @unchecked Sendable {
     self.canonicalName = canonicalName
     self.statistics = statistics
     parameterSetCache = track.parameterSets.map { sets in
-      let cache = ParameterSetCache()
+      let cache = ParameterSetCache(codec: sets.codec)
       cache.update(sets)
       return cache
     }
