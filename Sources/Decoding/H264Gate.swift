@@ -1,40 +1,12 @@
 import Adaptors
 import Media
 
-/// The check of every access unit before libavcodec reads it: sizes, announced picture sizes, kinds of samples, slices and
-/// references that are missing.
+/// The check of access units of H.264.
 ///
 /// libavcodec conceals lost slices and references, mostly without a word. The gate accounts for the slices by their first
 /// macroblocks, and follows `frame_num` (ITU-T H.264 clause 7.4.3), so that a picture of which something has never come is not
-/// shown. Of all NAL units it passes on slices alone; the caller adds the parameter sets that they name.
-struct StreamGate {
-  /// The properties of a checked access unit.
-  struct Passed {
-    /// `true` for an IDR picture, at which a decoder can start.
-    var isKeyFrame = false
-    /// The recovery point, at which a decoder can start too; nil where there is none.
-    var recoveryPoint: RecoveryPoint?
-    /// The first slice, with its sequence; nil without slices.
-    var first: (slice: SliceSyntax, sequence: SequenceSyntax)?
-    /// `true` if the first slice is of the second field of the frame whose first field came before.
-    var isSecondField = false
-    /// `true` if it has an SPS that is new.
-    var hasNewSequence = false
-    /// The reason why a parameter set of it was refused; nil where none was.
-    var refusal: DecoderError?
-    /// `true` if a field came before whose frame stays without the other one.
-    var leavesField = false
-    /// The NAL units of the slices, in the memory of the access unit.
-    var units: [UnsafeRawBufferPointer] = []
-    /// The numbers of the PPS that the slices name.
-    var pictureParameterSets: Set<Int> = []
-    /// The last macroblocks of the slices, of each field.
-    var ends: [SliceEnds] = []
-
-    /// `true` if a picture has more than one slice.
-    var isSliced: Bool { ends.contains(where: \.isSliced) }
-  }
-
+/// shown.
+struct H264Gate {
   private var sets = SyntaxTable()
   /// The reasons why the last SPS and PPS of a number were refused: at most 32 of one kind and 256 of the other.
   private var (refusedSequences, refusedPictures): ([Int: DecoderError], [Int: DecoderError]) = ([:], [:])
@@ -75,11 +47,8 @@ struct StreamGate {
   /// - Throws: ``DecoderError``; of a set that is refused only where a slice names it. The sets that passed are known.
   mutating func check(
     _ bytes: UnsafeRawBufferPointer, _ configuration: VideoDecoder.Configuration
-  ) throws(DecoderError) -> Passed {
-    guard bytes.count <= configuration.maximumAccessUnitBytes else {
-      throw .accessUnitSize(bytes.count, limit: configuration.maximumAccessUnitBytes)
-    }
-    var passed = Passed()
+  ) throws(DecoderError) -> StreamGate.Passed {
+    var passed = StreamGate.Passed()
     var units = 0
     var former: SliceSyntax?
     try AnnexB.forEachNALUnit(in: bytes) { unit throws(DecoderError) in
@@ -160,7 +129,7 @@ struct StreamGate {
   // MARK: Slices
 
   private mutating func take(
-    _ unit: NALUnit, after former: inout SliceSyntax?, _ passed: inout Passed
+    _ unit: NALUnit, after former: inout SliceSyntax?, _ passed: inout StreamGate.Passed
   ) throws(DecoderError) {
     guard let slice = SliceSyntax(unit, sets),
       let sequence = sets.picture(slice.pictureParameterSet).flatMap({ sets.sequence($0.sequence) })
@@ -186,7 +155,7 @@ struct StreamGate {
   }
 
   /// Finds the other field of the frame. Returns `true` if `slice` begins the second field of one.
-  private mutating func pair(_ slice: SliceSyntax, _ passed: inout Passed) throws(DecoderError) -> Bool {
+  private mutating func pair(_ slice: SliceSyntax, _ passed: inout StreamGate.Passed) throws(DecoderError) -> Bool {
     if let first = openField {
       openField = nil
       if slice.isSecondField(of: first) { return true }
