@@ -5,7 +5,8 @@ public import Platform
 /// An adaptor from a byte stream (Annex B of ITU-T H.264 or H.265) to access units, for a stream from a pipe, a file or a socket.
 ///
 /// It takes the bytes in chunks of any size, with start codes of three or four bytes. It finds the first slice of a picture
-/// by the slice headers (H.264 clause 7.4.1.2.4, H.265 clause 7.4.2.4.4), so pictures of several slices, of fields and without delimiters are right.
+/// by the slice headers (H.264 clause 7.4.1.2.4, H.265 clause 7.4.2.4.4), so pictures of several slices, of fields and
+/// without delimiters are right.
 /// All NAL units are kept, in their order: delimiters, SEI, ends of sequence and of stream.
 ///
 /// Any input is accepted. Bytes before the first start code are skipped. A NAL unit beyond the limits is left out, and

@@ -1,8 +1,9 @@
 import Adaptors
 import Media
 
-/// The last macroblocks, in HEVC coding tree blocks, of a picture's slices. The picture is whole if each of them is decoded: a slice goes from its first
-/// macroblock on, in the order of the raster, and what is missing is missing at the end of the slice before it.
+/// The last macroblocks of a picture's slices; of HEVC, their last coding tree blocks. The picture is whole if each of them is
+/// decoded: a slice goes from its first macroblock on, in the order of the raster, and what is missing is missing at the end of
+/// the slice before it.
 struct SliceEnds {
   private enum Structure {
     case frame

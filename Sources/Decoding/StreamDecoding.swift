@@ -169,7 +169,9 @@ struct StreamDecoding {
       try beginSequence(wanted, passed)
       (recovery, hasNewSequence) = (nil, false)
     } else if needsKeyFrame {
-      guard let point = passed.recoveryPoint, let first = passed.first, !passed.isSecondField else { return try keepWarm(passed, number) }
+      guard let point = passed.recoveryPoint, let first = passed.first, !passed.isSecondField else {
+        return try keepWarm(passed, number)
+      }
       sets = try checkedSets(passed)
       try beginRecovery(passed)
       recovery = Recovery(point, first.slice, first.sequence, number: number)
@@ -218,9 +220,7 @@ struct StreamDecoding {
   ///
   /// - Throws: ``DecoderError/parameterSet(_:)``, ``DecoderError/missingParameterSets``, ``DecoderError/memory``.
   private mutating func checkedSets(_ passed: StreamGate.Passed) throws(DecoderError) -> [UInt8] {
-    guard let sets = gate.annexB(pictures: passed.pictureParameterSets.sorted()) else {
-      throw .missingParameterSets
-    }
+    guard let sets = gate.annexB(pictures: passed.pictureParameterSets.sorted()) else { throw .missingParameterSets }
     guard sets != acceptedSets else { return sets }
     do throws(CodecSession.Fault) {
       if try CodecSession.accepts(sets, gate.codec) {
@@ -231,7 +231,8 @@ struct StreamDecoding {
         guard let sequence = gate.sequence(ofPicture: picture), let set = gate.annexB(sequence: sequence) else {
           continue
         }
-        if try CodecSession.accepts(set, gate.codec) { gate.forget(picture: picture) } else { gate.forget(sequence: sequence) }
+        let isRight = try CodecSession.accepts(set, gate.codec)
+        if isRight { gate.forget(picture: picture) } else { gate.forget(sequence: sequence) }
       }
     } catch {
       throw Self.error(of: error)
@@ -394,5 +395,5 @@ struct StreamDecoding {
     counts.fallbacks &+= 1
     hardware.fail()
     return .hardware(fault.reason)
-  
+  }
 }

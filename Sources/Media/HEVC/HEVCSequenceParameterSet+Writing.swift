@@ -178,7 +178,10 @@ extension HEVCSequenceParameterSet {
     HEVCSequenceParameters.writeVUI(
       color: color, timing: Timing(unitsInTick: frameRate.denominator, timeScale: frameRate.numerator), to: &writer)
     try reader.skip(set.vuiPosition.count)
-    // The extensions, as they are.
+    let hasExtensions = try reader.flag()
+    writer.flag(hasExtensions)
+    // The flags of the extensions, and what they hold, as they are.
+    if hasExtensions { writer.bits(try reader.bits(8), 8) }
     while reader.hasMoreData { writer.flag(try reader.flag()) }
     writer.trailingBits()
     return Array(writer.bytes.dropFirst(AnnexB.startCode.count))

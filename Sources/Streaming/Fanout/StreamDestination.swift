@@ -11,7 +11,7 @@ package struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
   /// The UDP port.
   package var port: UInt16
   /// The payload of the packets. Where the URL names none, it is H.264 here, and that of the pictures' codec in a pipeline.
-  package var payload: StreamPayload
+  package var payload: StreamPayload { didSet { namesPayload = true } }
   /// `true` if the URL names the payload.
   package private(set) var namesPayload = false
   /// Multicast TTL or hop limit; nil is the system's: 1 for multicast, 64 for unicast.
@@ -55,6 +55,7 @@ package struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
     self.host = host
     self.port = port
     self.payload = payload
+    namesPayload = payload != .h264
     self.timeToLive = timeToLive
     self.maximumPacketSize = maximumPacketSize
     self.multiplexesRTCP = multiplexesRTCP
@@ -100,7 +101,7 @@ package struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
     switch name {
     case "payload":
       guard let payload = StreamPayload(name: String(value)) else { throw .payload(String(value)) }
-      (self.payload, namesPayload) = (payload, true)
+      self.payload = payload
     case "ttl":
       guard let ttl: UInt8 = Self.number(value), ttl > 0 else { throw .timeToLive(String(value)) }
       timeToLive = ttl
@@ -184,7 +185,7 @@ package struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
   /// The URL, with the options that differ from the defaults.
   package var description: String {
     var options: [String] = []
-    if payload != .h264 { options.append("payload=\(payload.name)") }
+    if namesPayload { options.append("payload=\(payload.name)") }
     if let timeToLive { options.append("ttl=\(timeToLive)") }
     if maximumPacketSize != Self.defaultMaximumPacketSize { options.append("mtu=\(maximumPacketSize)") }
     if multiplexesRTCP { options.append("rtcp=mux") }

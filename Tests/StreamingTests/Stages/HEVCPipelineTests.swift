@@ -1,0 +1,118 @@
+import Capture
+import Encoding
+import Foundation
+import Media
+import Platform
+import RTP
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Streaming
+
+/// An encoder whose pictures are those of a clip of HEVC, each a key frame.
+private final class ClipEncoder: VideoEncoder, @unchecked Sendable {
+  // Sendable: the encode stage alone uses `count`.
+  let configuration: EncoderConfiguration
+  let name = "clip encoder"
+  let parameterSets: ParameterSets
+  private let pictures: [[[UInt8]]]
+  private var count = 0
+
+  init(_ clip: HEVCClip) throws {
+    parameterSets = try #require(clip.parameterSets)
+    pictures = try clip.packets()
+    configuration = EncoderConfiguration(
+      size: PictureSize(width: 64, height: 64), frameRate: .thirty, bitrate: 1_000_000, color: .bt709)
+  }
+
+  func prepare() throws(EncoderError) {}
+  func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {}
+  func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {}
+  func stop() {}
+
+  func encode(
+    _ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink
+  ) throws(EncoderError) {
+    let (timestamp, captured) = (frame.timestamp, frame.captured)
+    // The sets are left out: the send stage has them.
+    let units = pictures[count % pictures.count].filter { HEVCClip.type($0) < 32 }
+    count += 1
+    withNALUnits(units) {
+      sink.take(AccessUnit(nalUnits: $0, isKeyFrame: true, timestamp: timestamp, captured: captured))
+    }
+  }
+}
+
+/// A pipeline whose encoder makes HEVC.
+@Suite struct HEVCPipelineTests {
+  private static func pipeline(_ clip: HEVCClip, to destinations: [StreamDestination]) throws -> Pipeline {
+    try Pipeline(
+      source: SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: .thirty),
+      encoder: ClipEncoder(clip), destinations: destinations, keyFrameInterval: Duration(seconds: 1))
+  }
+
+  private static func clip() throws -> HEVCClip { try HEVCClip(size: "320x192", frames: 8, "keyint=1:slices=2") }
+
+  @Test func `destinations get HEVC and its description, in RTP and in a transport stream`() throws {
+    let clip = try Self.clip()
+    let sets = try #require(clip.parameterSets)
+    let (plain, transport) = (try DatagramRecorder(), try DatagramRecorder())
+    let pipeline = try Self.pipeline(
+      clip,
+      to: [
+        StreamDestination(host: "127.0.0.1", port: plain.port, maximumPacketSize: 500),
+        StreamDestination(host: "127.0.0.1", port: transport.port, payload: .mp2t),
+      ])
+    #expect(pipeline.codec == .hevc)
+    #expect(pipeline.destinations.map(\.payload) == [.hevc, .mp2t.with(codec: .hevc)])
+    let text = try #require(pipeline.sessionDescription(for: pipeline.destinations[0].id, sessionID: 1)).text
+    #expect(
+      text.contains("a=rtpmap:99 H265/90000") && text.contains("sprop-vps=\(Base64.encode(sets.video));"), "\(text)")
+    let guests = pipeline.sessionDescription(forGuestsAt: .loopback, name: "camera", sessionID: 1).text
+    #expect(guests.contains("H265/90000") && guests.contains("sprop-sps=\(Base64.encode(sets.sequence));"), "\(guests)")
+    try pipeline.start()
+    #expect(eventually { plain.timestampCount >= 20 && transport.timestampCount >= 20 })
+    pipeline.stop()
+    _ = pipeline.waitUntilEnd()
+
+    var depacketizer = HEVCDepacketizer()
+    var units: [[[UInt8]]] = []
+    for datagram in plain.finish() where datagram.count > 12 && datagram[1] & 0x7f == RTPPayloadType.hevc.rawValue {
+      try [UInt8](datagram).withUnsafeBytes { bytes in
+        try depacketizer.receive(bytes) { unit in units.append((0..<unit.count).map { Array(unit[$0]) }) }
+      }
+    }
+    #expect(units.count >= 20)
+    // Each key frame has the sets before it.
+    #expect(units.allSatisfy { $0.prefix(3).elementsEqual(sets.nalUnits) && $0.count == 5 })
+    let first = try HEVCClip.checksums(of: units.prefix(8).flatMap(\.self).flatMap { AnnexB.startCode + $0 })
+    #expect(try Set(first) == Set(HEVCClip.checksums(of: clip.stream)) && first.count == 8)
+
+    let stream = transport.finish().filter { $0.count > 12 && $0[1] & 0x7f == 33 }.flatMap { $0.dropFirst(12) }
+    let path = try clip.directory.write(stream, as: "stream.ts")
+    let probed = try Subprocess.run(
+      ["ffprobe", "-v", "error", "-show_entries", "stream=codec_name,width,height", "-of", "csv=p=0", path],
+      in: clip.directory)
+    #expect(probed.outputText.contains("hevc,320,192"), "\(probed.outputText)\(probed.error)")
+  }
+
+  @Test func `a destination that names the payload of another codec is refused`() throws {
+    let clip = try Self.clip()
+    let port = try UDPPort.free()
+    let pipeline = try Self.pipeline(clip, to: [])
+    for (name, isTaken) in [("h264", false), ("hevc", true)] {
+      let destination = try StreamDestination(url: "rtp://127.0.0.1:\(port)?payload=\(name)")
+      do {
+        try pipeline.add(destination)
+        #expect(isTaken)
+      } catch let error as StreamDestinationError {
+        #expect(
+          error.description
+            == "rtp://127.0.0.1:\(port)?payload=h264: its payload is H.264, and the pictures are HEVC: leave payload= out"
+        )
+        #expect(!isTaken && !error.mayPass)
+      }
+    }
+  }
+}
