@@ -67,14 +67,14 @@ build-tests: examples strict-va ## Builds the program and its tests for debuggin
 test: build-tests ## Installs what the tests need and runs them, with real players.
 	scripts/run-tests $(TEST_BUNDLE) --skip '^RigTests'
 
-# Without x264 two targets are compiled otherwise, X264 and Encoding. `make check-long` runs the whole program's tests too.
+# Without x264 and x265 three targets are compiled otherwise, X264, X265 and Encoding. `make check-long` runs the whole program's tests too.
 HARDWARE_ONLY_TARGETS = $(if $(NIGHTJAR_LONG),EncodingTests$(comma)StreamingTests$(comma)PlayerTests,EncodingTests)
 HARDWARE_ONLY = ^($(subst $(comma),|,$(HARDWARE_ONLY_TARGETS)))
 HARDWARE_ONLY_BUILD = $(if $(NIGHTJAR_LONG),--build-tests,--product nightjarPackageTests)
 comma = ,
 
 build-without-x264: export NIGHTJAR_TEST_TARGETS = $(HARDWARE_ONLY_TARGETS)
-build-without-x264: ## Builds what is compiled otherwise without x264, free of the GPL, and its tests.
+build-without-x264: ## Builds what is compiled otherwise without x264 and x265, free of the GPL, and its tests.
 	@scripts/check-swift
 	@scripts/install-packages build receiver test
 	$(MAKE) --no-print-directory strict-va
