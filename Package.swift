@@ -93,7 +93,10 @@ let package = Package(
     target("VAAPI", ["Media", "Platform", "CVA"]),
     target(
       "Encoding",
-      ["Media", "PixelConversion", "Platform", "VAAPI", .target(name: "X264", condition: .when(traits: ["X264"]))]),
+      [
+        "Media", "PixelConversion", "Platform", "VAAPI", .target(name: "X264", condition: .when(traits: ["X264"])),
+        .target(name: "X265", condition: .when(traits: ["X265"])),
+      ]),
     // Every sample and pixel goes through it, and tests simulate hours.
     .target(name: "Detection", dependencies: ["Media"], swiftSettings: optimized),
     target("RTP", ["Media", "Platform"]),
@@ -205,7 +208,10 @@ let package = Package(
     test("VAAPITests", ["VAAPI", "VAEncodeTool", "Media", "Platform", "TestSupport"]),
     test(
       "EncodingTests",
-      ["Encoding", "Media", "Platform", "TestSupport", .target(name: "X264", condition: .when(traits: ["X264"]))]),
+      [
+        "Encoding", "Media", "Platform", "TestSupport", .target(name: "X264", condition: .when(traits: ["X264"])),
+        .target(name: "X265", condition: .when(traits: ["X265"])),
+      ]),
     test(
       "DecodingTests",
       [

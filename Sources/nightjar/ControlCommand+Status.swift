@@ -1,5 +1,6 @@
 import Appliance
 import ArgumentParser
+import Encoding
 import Glibc
 import Media
 import Platform
@@ -140,8 +141,9 @@ enum StatusText {
       lines.append("             dropped \(count): \(known?.explanation ?? cause)")
     }
     if let controls = status.controls { lines += self.lines(of: controls) }
-    if let quality = status.quality { lines += self.lines(of: quality) }
-    if let adaptation = status.adaptation { lines += self.lines(of: adaptation) }
+    let library = (EncoderSelector.softwareCodec(ofEncoder: encoder.name) ?? .h264).softwareLibrary
+    if let quality = status.quality { lines += self.lines(of: quality, library) }
+    if let adaptation = status.adaptation { lines += self.lines(of: adaptation, library) }
     if !status.threads.isEmpty { lines.append("threads      " + Self.text(of: status.threads)) }
     if !status.without.isEmpty { lines.append("without      " + status.without.joined(separator: ", ")) }
     for destination in status.destinations {
@@ -208,8 +210,8 @@ enum StatusText {
     return lines
   }
 
-  private static func lines(of quality: StreamStatus.Quality) -> [String] {
-    var words = ["x264's \(quality.x264Preset), changed \(times(quality.changes))"]
+  private static func lines(of quality: StreamStatus.Quality, _ library: String) -> [String] {
+    var words = ["\(library)'s \(quality.x264Preset), changed \(times(quality.changes))"]
     if let time = quality.encodeP99Ms {
       words.append(
         "99 of 100 frames within \(Terminal.decimal(time, digits: 1)) ms (limit "
@@ -233,14 +235,14 @@ enum StatusText {
       + (reason.map { ["             last change: \($0)"] } ?? [])
   }
 
-  private static func lines(of adaptation: StreamStatus.Adaptation) -> [String] {
+  private static func lines(of adaptation: StreamStatus.Adaptation, _ library: String) -> [String] {
     var machine: [String] = []
     if let state = adaptation.thermalState, let temperature = adaptation.temperature {
       machine.append("\(Terminal.decimal(temperature, digits: 0)) °C (\(state))")
     }
     if let load = adaptation.load { machine.append("encoding takes \(percent(load)) of the time") }
     var limits: [String] = []
-    if let preset = adaptation.x264Preset { limits.append("x264's \(preset)") }
+    if let preset = adaptation.x264Preset { limits.append("\(library)'s \(preset)") }
     if let rate = adaptation.maximumFps { limits.append("\(decimal(rate)) fps at most") }
     if let size = adaptation.maximumSize { limits.append("\(size) at most") }
     if adaptation.bitrateShare < 1 { limits.append("\(percent(adaptation.bitrateShare)) of the bitrate") }

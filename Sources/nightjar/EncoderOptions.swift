@@ -7,9 +7,19 @@ public import Media
 struct EncoderOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The encoder: auto, vaapi, x264, or camera (the camera's own H.264).",
+      "The codec: h264, or hevc (H.265).",
       discussion: """
-        auto uses VA-API hardware, and x264 if there is no such hardware or it fails. vaapi and x264 have no fallback. \
+        HEVC needs less bitrate for the same picture, and several times the processor time. Fewer players and browsers \
+        show it: a browser gets it only if it offers H265. x265 encodes it with one thread and one slice, without lookahead.
+        """))
+  var codec = VideoCodec.h264
+
+  @Option(
+    help: ArgumentHelp(
+      "The encoder: auto, vaapi, x264, x265, or camera (the camera's own H.264).",
+      discussion: """
+        auto uses VA-API hardware, and x264 if there is no such hardware or it fails. For HEVC, auto is x265. vaapi, x264 \
+        and x265 have no fallback. \
         camera passes the camera's own H.264 on, which takes a small part of the CPU time. nightjar opens the camera in \
         another format and encodes as with auto if the picture is rotated, if a viewer gets JPEG pictures, or if viewers \
         cannot show the camera's H.264. It also encodes the placeholder while the camera is away.
@@ -104,9 +114,9 @@ struct EncoderOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "x264: speed against quality: auto, or ultrafast (least CPU) to veryslow.",
+      "x264 and x265: speed against quality: auto, or ultrafast (least CPU) to veryslow.",
       discussion: """
-        auto, the default of live-capture, begins with superfast, and with ultrafast for more than 1280x720 at 30. It then \
+        auto, the default of live-capture, begins with superfast, and with ultrafast for HEVC and more than 1280x720 at 30. It then \
         takes the slowest of ultrafast, superfast, veryfast, faster and fast that encodes 99 of 100 frames within half a \
         frame interval and keeps --cpu-budget. When frames are late, it takes a faster one within two frames. nightjar \
         ctl status shows the preset and the reason. With --rate max, the preset stays.
@@ -141,6 +151,7 @@ struct EncoderOptions: ParsableArguments {
 }
 
 extension EncoderChoice: ExpressibleByArgument {}
+extension VideoCodec: ExpressibleByArgument {}
 extension EncoderPreset: ExpressibleByArgument {}
 extension H264Profile: ExpressibleByArgument {}
 extension CameraEncoding.RateControlMode: ExpressibleByArgument {}

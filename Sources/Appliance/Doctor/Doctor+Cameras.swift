@@ -23,7 +23,7 @@ extension Doctor {
   }
 
   func examineCameras(_ configuration: ApplianceConfiguration) {
-    if configuration.cameras.contains(where: { $0.encoding.encoder != .x264 }) {
+    if configuration.cameras.contains(where: { $0.encoding.usesHardware }) {
       looking(at: "graphics hardware")
       let nodes =
         Set(configuration.cameras.map(\.encoding.vaapiDevice)).count == 1

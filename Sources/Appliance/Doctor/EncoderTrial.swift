@@ -1,3 +1,4 @@
+import Encoding
 import Glibc
 package import Media
 package import Platform
@@ -73,14 +74,16 @@ package struct EncoderTrial: Sendable {
     return Self.finding(text, headroom: headroom, figures: figures)
   }
 
-  /// Returns the finding on several x264 encoders that share the processors; nil where there are none.
+  /// Returns the finding on several software encoders that share the processors; nil where there are none.
   package static func total(of trials: [EncoderTrial], processors: Int) -> Finding? {
-    let software = trials.filter { $0.name.hasPrefix("x264") }
+    let software = trials.filter { EncoderSelector.softwareCodec(ofEncoder: $0.name) != nil }
     guard !software.isEmpty else { return nil }
+    let codecs = Set(software.compactMap { EncoderSelector.softwareCodec(ofEncoder: $0.name) })
+    let names = codecs.map(\.softwareLibrary).sorted().joined(separator: " and ")
     let taken = software.map { $0.processorTime.seconds / $0.interval.seconds }.reduce(0, +)
     let headroom = (1 - taken / Double(max(1, processors))) * 100
     let left = "headroom \(Int(headroom.rounded())) % altogether"
-    let text = "\(software.count) cameras by x264 on \(processors) processors: \(left)"
+    let text = "\(software.count) cameras by \(names) on \(processors) processors: \(left)"
     return finding(text, headroom: headroom, figures: ["headroom_percent": headroom])
   }
 

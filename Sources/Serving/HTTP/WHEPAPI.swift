@@ -84,7 +84,7 @@ struct WHEPAPI: Sendable {
       return Response(
         status: .created, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: answer.text)))
     } catch let error as OfferError {
-      throw HTTPRefusal.offer(error)
+      throw HTTPRefusal.offer(error, request.uri.path)
     } catch let error as PeerServerError {
       throw HTTPRefusal.peers(error)
     }
@@ -128,13 +128,16 @@ extension HTTPRefusal {
       headers: error == .notServed ? [:] : [.retryAfter: "\(HTTPRefusal.retryAfter)"])
   }
 
-  fileprivate static func offer(_ error: OfferError) -> HTTPRefusal {
+  /// Returns the refusal of an offer that was sent to `path`; without a codec in common, it names the pictures beside it.
+  fileprivate static func offer(_ error: OfferError, _ path: String) -> HTTPRefusal {
     let status: HTTPResponse.Status =
       switch error {
       case .noCodec: .notAcceptable
       case .length: .contentTooLarge
       default: .badRequest
       }
-    return HTTPRefusal(status: status, failure: ControlFailure("\(error)", kind: .usage, field: "offer"))
+    var text = "\(error)"
+    if case .noCodec = error, path.hasSuffix("whep") { text += "; pictures as JPEG: \(path.dropLast(4))stream.mjpg" }
+    return HTTPRefusal(status: status, failure: ControlFailure(text, kind: .usage, field: "offer"))
   }
 }

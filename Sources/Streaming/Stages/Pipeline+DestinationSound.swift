@@ -227,7 +227,7 @@ extension StreamDestination {
   /// Returns the payload for a stream of pictures of `codec`, and of `sound` if it has any.
   ///
   /// - Throws: ``StreamDestinationError/otherCodec(_:payload:codec:)`` where the URL names the payload of another codec.
-  func payload(for codec: VideoCodec, sound: OpusChannels?) throws(StreamDestinationError) -> StreamPayload {
+  package func payload(for codec: VideoCodec, sound: OpusChannels?) throws(StreamDestinationError) -> StreamPayload {
     let pictures = payload.with(codec: codec)
     guard !namesPayload || pictures.name == payload.name else {
       throw .otherCodec(description, payload: payload.title, codec: codec.title)
