@@ -21,7 +21,8 @@ package struct StreamRecording {
 
   /// Of `packets`, which must be one stream without a gap, of which ffmpeg has nothing to complain about.
   package init(_ packets: [Data], codec: VideoCodec = .h264) throws {
-    var (h264, hevc) = (H264Depacketizer(), HEVCDepacketizer())
+    var h264 = H264Depacketizer()
+    var hevc = HEVCDepacketizer()
     var stream = Data()
     var last: (sequence: UInt16, timestamp: UInt32, source: UInt32)?
     for packet in packets {

@@ -73,7 +73,7 @@ struct WHEPAPI: Sendable {
       throw HTTPRefusal.tooLarge(limit: limit)
     }
     guard let offer = String(validating: body.readableBytesView, as: UTF8.self) else {
-      throw HTTPRefusal.offer(.noDescription)
+      throw HTTPRefusal.offer(.noDescription, request.uri.path)
     }
     do {
       let role = context.roleAfterwards

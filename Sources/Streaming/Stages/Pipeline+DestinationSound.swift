@@ -1,6 +1,6 @@
-import Media
+package import Media
 import Platform
-import RTP
+package import RTP
 import SRTP
 import Synchronization
 
