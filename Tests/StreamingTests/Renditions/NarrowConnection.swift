@@ -13,7 +13,7 @@ final class NarrowConnection: @unchecked Sendable {
   private struct State {
     /// Bits a second; nil for a network that takes all.
     var rate: Double?
-    var waiting: [(bytes: [UInt8], isFrame: Bool)] = []
+    var waiting: [(bytes: ArraySlice<UInt8>, isFrame: Bool)] = []
     var credit = 0.0
     var given = 0
     var delivered = 0
@@ -43,11 +43,19 @@ final class NarrowConnection: @unchecked Sendable {
   }
 
   private func take(_ bytes: InterleavedBytes) {
-    state.withLock {
-      $0.waiting.append((Array(bytes.bytes), bytes.isFrame))
-      $0.given += bytes.count
-      $0.log.note(position: Int64($0.given), packets: 0, bytes: bytes.count, at: .now())
+    let isThrough = state.withLock { state in
+      state.given += bytes.count
+      state.log.note(position: Int64(state.given), packets: 0, bytes: bytes.count, at: .now())
+      guard state.rate == nil, state.waiting.isEmpty else {
+        state.waiting.append((Array(bytes.bytes)[...], bytes.isFrame))
+        return false
+      }
+      // A network that takes all does not depend on how busy this machine is.
+      state.arrived += bytes.bytes
+      state.delivered += bytes.count
+      return true
     }
+    if isThrough, bytes.isFrame { transport?.frameHasLeft() }
   }
 
   private func run() {
@@ -58,16 +66,21 @@ final class NarrowConnection: @unchecked Sendable {
       usleep(4000)
       let now = Instant.now()
       let (left, sample) = state.withLock { state -> (Int, ReceptionSample?) in
-        state.credit = state.rate.map { min(state.credit, 3000) + $0 / 8 * (now - before).seconds } ?? .infinity
+        let rate = state.rate ?? 1e12
+        // What nobody has sent meanwhile is no room for later.
+        state.credit = (state.waiting.isEmpty ? 0 : state.credit) + rate / 8 * (now - before).seconds
         var left = 0
-        while let first = state.waiting.first, Double(first.bytes.count) <= state.credit {
-          state.credit -= Double(first.bytes.count)
-          state.arrived += first.bytes
-          state.delivered += first.bytes.count
+        while let first = state.waiting.first, state.credit >= 1 {
+          let part = first.bytes.prefix(Int(min(state.credit, 1e9)))
+          state.credit -= Double(part.count)
+          state.arrived += part
+          state.delivered += part.count
+          state.waiting[0].bytes = first.bytes.dropFirst(part.count)
+          guard state.waiting[0].bytes.isEmpty else { break }
           if first.isFrame { left += 1 }
           state.waiting.removeFirst()
         }
-        if state.credit == .infinity { state.credit = 0 }
+        if state.rate == nil { state.credit = 0 }
         guard (now - told).seconds >= 0.03, let place = state.log.place(of: Int64(state.delivered), at: now) else {
           return (left, nil)
         }
@@ -105,6 +118,8 @@ struct ReceivedPictures {
   private(set) var stream: [UInt8] = []
   /// The timestamps of these pictures, by the first one's.
   private(set) var timestamps: [Int] = []
+  /// The same as the packets have them.
+  private(set) var rawTimestamps: [UInt32] = []
   /// The number of pictures that lack a part.
   private(set) var damaged = 0
   private(set) var sources: Set<UInt32> = []
@@ -131,6 +146,7 @@ struct ReceivedPictures {
           if let first { time += Int(Int32(bitPattern: unit.timestamp &- first)) }
           first = unit.timestamp
           timestamps.append(time)
+          rawTimestamps.append(unit.timestamp)
         }
       }
     }

@@ -152,7 +152,6 @@
       #expect(
         rendition.size == PictureSize(width: 160, height: 120) && rendition.openings == 1 && rendition.failure == nil)
       let (weakFigures, strongFigures) = (try #require(bench.figures(weakID)), try #require(bench.figures(strongID)))
-      #expect(weakFigures.renditionChanges == 2, "\(weakFigures.renditionChanges)")
       #expect(strongFigures.framesDropped == 0 && strongFigures.lost == 0 && strongFigures.renditionChanges == 0)
 
       let (weakPictures, strongPictures) = (try ReceivedPictures(weak.packets), try ReceivedPictures(strong.packets))
@@ -164,18 +163,24 @@
       let (full, small) = (Self.bytes(320, 240), Self.bytes(160, 120))
       #expect(strongSizes.count == strongPictures.timestamps.count && Set(strongSizes) == [full])
       #expect(weakSizes.count == weakPictures.timestamps.count && Set(weakSizes) == [full, small])
-      // Full, small, full: one change each way.
+      // Full, small, full; on a busy machine, which shows few limits in a while, with a try between them.
       let changes = zip(weakSizes, weakSizes.dropFirst()).count { $0 != $1 }
-      #expect(changes == 2 && weakSizes.first == full && weakSizes.last == full)
+      #expect(changes == weakFigures.renditionChanges && changes >= 2, "\(changes), \(weakFigures.renditionChanges)")
+      #expect(weakSizes.first == full && weakSizes.last == full)
       #expect(weakSizes.count { $0 == small } >= 200)
-      // Each picture that is missing was counted: as dropped for the viewer, or before the small encoder.
-      let interval = 3000.0
-      let steps = zip(weakPictures.timestamps, weakPictures.timestamps.dropFirst()).map { $1 - $0 }
-      let missing = steps.reduce(0) { $0 + Int((Double($1) / interval).rounded()) - 1 }
-      let captured = figures.drops.values.reduce(0, +)
-      // On a busy machine the last small ones may still be on their way when the stream changes back.
-      let counted = weakFigures.framesDropped + rendition.dropped + captured + 3
-      #expect(missing <= counted, "\(missing), \(weakFigures.framesDropped), \(rendition), \(captured)")
+      // Both have one clock. Each picture that only the other has was counted: as dropped for the viewer, or before the small
+      // encoder. On a busy machine the last small ones may still be on their way when the stream changes back.
+      let got = Set(weakPictures.rawTimestamps)
+      let (first, last) = (
+        try #require(strongPictures.rawTimestamps.firstIndex { got.contains($0) }),
+        try #require(strongPictures.rawTimestamps.lastIndex { got.contains($0) })
+      )
+      let missing = strongPictures.rawTimestamps[first...last].count { !got.contains($0) }
+      #expect(
+        missing <= weakFigures.framesDropped + rendition.dropped + 3,
+        "\(missing), \(weakFigures.framesDropped), \(rendition)")
+      let all = Set(strongPictures.rawTimestamps)
+      #expect(weakPictures.rawTimestamps.drop { !all.contains($0) }.allSatisfy(all.contains))
     }
 
     @Test func `small pictures rotate as the full ones do`() throws {

@@ -126,7 +126,7 @@ import Testing
     stream.want(.small, 0)
     stream.announced = 1
     stream.offer(.full, 1)
-    stream.offer(.small, 1, key: 0)
+    stream.offer(.small, 1, key: 1)
     stream.offer(.small, 2)
     stream.want(.full, 2)
     // The small encoder is late.
