@@ -1,5 +1,6 @@
 import Adaptors
 import Decoding
+import Foundation
 import Media
 import Platform
 import TestSupport
@@ -17,8 +18,7 @@ import Testing
     ("wpp=1:ctu=16:no-sao=1:no-deblock=1", ["-pix_fmt", "yuv420p"]),
     ("lossless=1:ctu=32", ["-pix_fmt", "yuv420p"]),
     ("intra-refresh=1:keyint=10:bframes=0", ["-pix_fmt", "yuv420p"]),
-    ("range=full:colormatrix=bt709:sao=1", ["-pix_fmt", "yuv420p"]),
-    ("", ["-pix_fmt", "gray"]),
+    ("colormatrix=bt709:sao=1", ["-pix_fmt", "yuv420p"]),
   ]
 
   private static func units(of stream: [UInt8]) -> [EncodedPicture] {
@@ -70,6 +70,27 @@ import Testing
     #expect(Set(pictures.map(\.timestamp)) == Set(units.map(\.timestamp)))
     #expect(decoder.counts.pictures == 24 && decoder.counts.refused == 0)
     #expect(decoder.selection.name.contains("libavcodec"))
+  }
+
+  @Test(arguments: [
+    ("range=full:colorprim=bt709:transfer=iec61966-2-1:colormatrix=smpte170m", "yuv420p"), ("range=full", "gray"),
+  ])
+  func `full range and grey come out as they are`(parameters: String, format: String) throws {
+    let clip = try HEVCClip(frames: 2, "bframes=0:" + parameters, arguments: ["-pix_fmt", format])
+    let raw = clip.directory.path("s.raw")
+    let made = try Subprocess.run(
+      [
+        "ffmpeg", "-v", "error", "-nostdin", "-flags", "unaligned", "-i", clip.path, "-frames:v", "1", "-f",
+        "rawvideo", raw,
+      ], in: clip.directory)
+    #expect(made.status == 0, "\(made.error)")
+    let luma = [UInt8](try Data(contentsOf: URL(fileURLWithPath: raw)).prefix(336 * 188))
+    let decoder = try VideoDecoder(configuration: .init(acceleration: .software))
+    let picture = try #require(try Self.units(of: clip.stream).first.flatMap { try decoder.decode($0).first })
+    #expect(picture.bytes.prefix(336 * 188).elementsEqual(luma) as Bool)
+    #expect(picture.color.isFullRange)
+    guard format != "gray" else { return }
+    #expect(picture.color == ColorDescription(primaries: 1, transfer: 13, matrix: 6, isFullRange: true))
   }
 
   @Test(arguments: [[1], [2, 3], [7, 1, 500], [4096]])

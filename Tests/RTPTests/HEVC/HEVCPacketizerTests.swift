@@ -51,7 +51,7 @@ struct HEVCCase: CustomTestStringConvertible, Sendable {
       name: "parameter sets go together, SEI and slice after them alone",
       nalUnits: [vps, sps, pps, hex("4e01 0501ff80"), hex("2601 af09")], packetSize: 1200,
       packets: [
-        hex("80 63 fffe \(stamp) 9dbb7812  6001 0017") + vps + hex("0015") + sps + hex("0006") + pps,
+        hex("80 63 fffe \(stamp) 9dbb7812  6001 0018") + vps + hex("0015") + sps + hex("0006") + pps,
         hex("80 63 ffff \(stamp) 9dbb7812  4e01 0501ff80"),
         hex("80 e3 0000 \(stamp) 9dbb7812  2601 af09"),
       ]),

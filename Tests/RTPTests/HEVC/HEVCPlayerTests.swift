@@ -108,7 +108,7 @@ import Testing
     for datagram in datagrams {
       try [UInt8](datagram).withUnsafeBytes { bytes in
         try depacketizer.receive(bytes) { unit in
-          #expect(!unit.isDamaged)
+          if unit.isDamaged { Issue.record("a damaged unit") }
           units.append((0..<unit.count).map { Array(unit[$0]) })
         }
       }
@@ -129,7 +129,9 @@ import Testing
     let units = try Self.units(recorder.finish(), payloadType: .h264)
     // Of one timestamp is what one marker ends.
     #expect(units.count == Self.frames)
-    #expect((units.flatMap(\.self) == clip.nalUnits) as Bool)
+    // ffmpeg leaves a zero of the next start code at the end of some NAL units.
+    let found = units.flatMap(\.self).map { unit in Array(unit.reversed().drop { $0 == 0 }.reversed()) }
+    #expect((found == clip.nalUnits) as Bool)
   }
 
   @Test(arguments: ["none", "zero-latency", "max"])
