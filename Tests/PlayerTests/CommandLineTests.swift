@@ -71,9 +71,9 @@ import Testing
     Refusal("--source test --to rtp://127.0.0.1", 64, "no port"),
     Refusal("--source test --to rtp://127.0.0.1:99999", 64, "'99999' is not a port"),
     Refusal("--source test --to rtp://::1:5004", 64, "brackets"),
-    Refusal("--source test --to rtp://127.0.0.1:5004?payload=vp8", 64, "h264 or mp2t"),
+    Refusal("--source test --to rtp://127.0.0.1:5004?payload=vp8", 64, "h264 or hevc or mp2t"),
     // Sound is no stream by itself.
-    Refusal("--source test --to rtp://127.0.0.1:5004?payload=opus", 64, "h264 or mp2t"),
+    Refusal("--source test --to rtp://127.0.0.1:5004?payload=opus", 64, "h264 or hevc or mp2t"),
     Refusal("--source test --to rtp://127.0.0.1:5004?mtu=20", 64, "packet size"),
     Refusal("--source test --to rtp://127.0.0.1:5004?ttl=0", 64, "TTL"),
     Refusal("--source test --to rtp://127.0.0.1:5004?color=red", 64, "no parameter 'color'"),
