@@ -92,6 +92,7 @@ final class SmallRendition: @unchecked Sendable {
     configuration.bitrate = Self.bitrate(of: full.bitrate)
     (configuration.slices, configuration.threads, configuration.streamsSlices) = (1, 1, false)
     (configuration.refreshFrames, configuration.effort) = (nil, nil)
+    configuration.isSmallRendition = true
     self.configuration = configuration
     (self.sourceSize, self.heldLimit, self.fullPictures) = (sourceSize, heldLimit, fullPictures)
     self.makeEncoder = makeEncoder
