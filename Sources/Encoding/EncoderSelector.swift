@@ -46,6 +46,8 @@ public struct EncoderSelection: Sendable {
   /// The orientations that the encoder applies, so that the source need not rotate these frames; nil if the encoder
   /// rotates none.
   public let turning: TurnOffer?
+  /// The hangs of the driver that was opened, or hung while it was opened; nil where no hardware was tried.
+  package let health: DriverHealth?
 }
 
 /// Opens the requested encoder.
@@ -83,10 +85,12 @@ public enum EncoderSelector {
   /// Returns a prepared encoder like ``select(_:_:node:policy:aspects:turns:)`` for frames of a second, smaller rendition: in
   /// any orientation, with width and height swapped at any time. It keeps no standby.
   ///
+  /// - Parameter health: The hangs of the driver of the first rendition (``EncoderSelection/health``). While they forbid calls of the
+  ///   driver, no hardware is tried.
   /// - Throws: ``/Media/EncoderError`` with the reasons if no encoder can be opened.
   package static func selectSmall(
     _ choice: EncoderChoice, _ configuration: EncoderConfiguration, node: String? = nil,
-    policy: EncoderLineup.Policy = EncoderLineup.Policy()
+    policy: EncoderLineup.Policy = EncoderLineup.Policy(), health: DriverHealth? = nil
   ) throws(EncoderError) -> any VideoEncoder {
     try configuration.check()
     try check(choice, for: configuration.codec)
@@ -94,7 +98,7 @@ public enum EncoderSelector {
     policy.keepsStandby = false
     return try select(
       choice, configuration, hardware: candidates(node: node, turns: false), policy: policy, aspects: .both,
-      turns: true, rotatesInSoftware: true, software: software(for: configuration.codec)
+      turns: true, rotatesInSoftware: true, health: health, software: software(for: configuration.codec)
     ).encoder
   }
 
@@ -130,23 +134,28 @@ public enum EncoderSelector {
   static func select(
     _ choice: EncoderChoice, _ configuration: EncoderConfiguration, hardware: [HardwareCandidate],
     policy: EncoderLineup.Policy, aspects: EncoderAspects = .one, turns: Bool = false, rotatesInSoftware: Bool = false,
-    clock: @escaping @Sendable () -> Instant = { .now() }, software: EncoderLineup.MakeSoftware?
+    health shared: DriverHealth? = nil, clock: @escaping @Sendable () -> Instant = { .now() }, software: EncoderLineup.MakeSoftware?
   ) throws(EncoderError) -> EncoderSelection {
     let events = EncoderEvents()
     var obstacles: [EncoderError] = []
     let isSoftware = choice == .x264 || choice == .x265
+    var health = shared
     if configuration.codec == .hevc {
       if !isSoftware { obstacles.append(.unavailable(withoutHardwareHEVC)) }
+    } else if !isSoftware, let reason = shared?.reason {
+      obstacles.append(reason)
     } else if !isSoftware {
       tries: for candidate in hardware {
         do throws(EncoderError) {
           let offer = turns ? TurnOffer() : nil
+          let driver = shared ?? DriverHealth(clock: clock)
+          health = driver
           let encoder = try EncoderLineup(
             configuration, library: candidate.library, policy: policy, aspects: aspects, offer: offer,
-            health: DriverHealth(clock: clock), events: events, software: choice == .vaapi ? nil : software,
+            health: driver, events: events, software: choice == .vaapi ? nil : software,
             hardware: candidate.open)
           return try prepared(
-            encoder, explanation: behind(choice, software, policy), events: events, turning: offer)
+            encoder, explanation: behind(choice, software, policy), events: events, turning: offer, health: driver)
         } catch {
           obstacles.append(error)
           // Try no further candidate: one thread that is stuck in a driver is enough.
@@ -175,11 +184,12 @@ public enum EncoderSelector {
         software: software)
     return try prepared(
       encoder, explanation: reasons.isEmpty ? nil : "no VA-API: \(reasons)", events: aspects == .one ? nil : events,
-      turning: nil)
+      turning: nil, health: health)
   }
 
   private static func prepared(
-    _ encoder: any VideoEncoder, explanation: String?, events: EncoderEvents?, turning: TurnOffer?
+    _ encoder: any VideoEncoder, explanation: String?, events: EncoderEvents?, turning: TurnOffer?,
+    health: DriverHealth?
   ) throws(EncoderError) -> EncoderSelection {
     do throws(EncoderError) {
       try encoder.prepare()
@@ -187,7 +197,8 @@ public enum EncoderSelector {
       encoder.stop()
       throw error
     }
-    return EncoderSelection(encoder: encoder, explanation: explanation, events: events, turning: turning)
+    return EncoderSelection(
+      encoder: encoder, explanation: explanation, events: events, turning: turning, health: health)
   }
 
   private static func behind(

@@ -88,7 +88,9 @@ struct OpenedCamera: Sendable {
       trace: place.trace,
       realTime: command.scheduling.priority, isPunctual: command.scheduling.isPunctual,
       started: place.started, movement: command.detection.movementSettings,
-      smallEncoder: { [encoding = command.encoding] in try encoding.selectSmall($0) })
+      smallEncoder: { [encoding = command.encoding, health = selection.health] in
+        try encoding.selectSmall($0, health: health)
+      })
     pipeline.setBitrateFloor(command.encoding.networkFloor)
     if command.turns(in: place.circumstances), keepsStandby {
       do {

@@ -155,11 +155,14 @@ package struct CameraEncoding: Hashable, Sendable {
 
   /// Returns a prepared encoder for the small rendition of a stream, by the same rule as the stream's own.
   ///
+  /// - Parameter health: the hangs of the driver of the stream's own encoder.
   /// - Throws: `EncoderError`.
-  package func selectSmall(_ configuration: EncoderConfiguration) throws -> any VideoEncoder {
+  package func selectSmall(
+    _ configuration: EncoderConfiguration, health: DriverHealth?
+  ) throws -> any VideoEncoder {
     var policy = EncoderLineup.Policy()
     if let hangLimit { policy.hangLimit = hangLimit }
-    return try EncoderSelector.selectSmall(encoder, configuration, node: vaapiDevice, policy: policy)
+    return try EncoderSelector.selectSmall(encoder, configuration, node: vaapiDevice, policy: policy, health: health)
   }
 
   /// Reports settings that contradict each other.
