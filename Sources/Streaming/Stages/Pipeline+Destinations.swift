@@ -231,7 +231,7 @@ extension Pipeline {
   func start(
     _ figures: ViewerFigures, _ transport: any PacketTransport, _ kind: RTPOutput.Kind, track: Int = 0,
     controlKey: SRTPKey? = nil, hasRetransmissionStream: Bool = false, retransmissionSource: UInt32? = nil,
-    isReturning: Bool = false,
+    isReturning: Bool = false, place: GuestPlace? = nil,
     onStart: (@Sendable (StreamStart) -> Void)? = nil, onGoodbye: (@Sendable () -> Void)? = nil
   ) {
     let media = kind.payload.media
@@ -244,7 +244,7 @@ extension Pipeline {
       SendStage.JoiningViewer(
         transport: transport, figures: figures, kind: kind, controlKey: controlKey,
         hasRetransmissionStream: hasRetransmissionStream, retransmissionSource: retransmissionSource,
-        isReturning: isReturning, onStart: onStart, onGoodbye: onGoodbye))
+        isReturning: isReturning, place: place, onStart: onStart, onGoodbye: onGoodbye))
   }
 
   /// Updates which tracks have clients. The encoder of a track without clients rests; that of the pictures only if

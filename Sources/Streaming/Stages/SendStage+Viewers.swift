@@ -32,7 +32,7 @@ extension SendStage {
 
   private func join(_ joining: JoiningViewer, at now: Instant) {
     let transport = joining.transport
-    guard let output = output(joining.kind, at: now) else { return }
+    guard let output = returned(joining, at: now) ?? output(joining.kind, at: now) else { return }
     var unprotector: ControlUnprotector?
     if let key = joining.controlKey ?? joining.kind.protection?.key {
       // The key was tried when the destination was added. Sending in the clear was not requested.
@@ -66,6 +66,7 @@ extension SendStage {
       framesInFlightLimit: output.keyFrameRule == .everyUnit ? heldLimit : Viewer.framesInFlightLimit,
       unprotector: unprotector, onStart: joining.onStart, onGoodbye: joining.onGoodbye)
     viewers[viewer.id] = (viewer, output)
+    if let place = joining.place { places[viewer.id] = place }
     // Where the kernel watches no more descriptors, this viewer gets the stream, and its RTCP is not read.
     if let descriptor = transport.descriptors.input { try? input.insert(descriptor, token: viewer.id.number) }
     output.add(viewer)
@@ -81,12 +82,24 @@ extension SendStage {
     viewer.keyFrameRequested(at: now)
   }
 
-  private func output(_ kind: RTPOutput.Kind, at now: Instant) -> RTPOutput? {
+  /// Returns a stream that goes on with the numbers of the one that the viewer had for itself before a pause; nil where it had none.
+  private func returned(_ joining: JoiningViewer, at now: Instant) -> RTPOutput? {
+    guard joining.kind.protection == nil, let numbering = joining.place?.numbering.withLock({ $0.take() }) else {
+      return nil
+    }
+    var kind = joining.kind
+    kind.viewer = joining.figures.id
+    let output = output(kind, numbering: numbering, at: now)
+    output?.renditions = RenditionSwitch(frameInterval: frameInterval)
+    return output
+  }
+
+  private func output(_ kind: RTPOutput.Kind, numbering: RTPStream? = nil, at now: Instant) -> RTPOutput? {
     if let output = outputs.first(where: { $0.kind == kind }) { return output }
     // The packet size was checked when the destination was.
     guard
       let output = try? RTPOutput(
-        kind, numbering: kind.isForPeers ? peerNumbering : nil, canonicalName: canonicalName,
+        kind, numbering: numbering ?? (kind.isForPeers ? peerNumbering : nil), canonicalName: canonicalName,
         bitrate: bitrate.load(ordering: .relaxed), pictures: pictures,
         blocked: blocked, sending, at: now)
     else { return nil }
@@ -100,6 +113,9 @@ extension SendStage {
     blocked.forget(viewer)
     if let descriptor = viewer.transport.descriptors.input { input.remove(descriptor) }
     output.remove(viewer, goodbye: goodbye)
+    if let place = places.removeValue(forKey: id), output.kind.viewer == id, output.kind.protection == nil {
+      place.numbering.withLock { $0 = output.stream }
+    }
     letGoIfUnwatched(output)
   }
 

@@ -50,6 +50,8 @@ final class SendStage: @unchecked Sendable {
 
   var outputs: [RTPOutput] = []
   var viewers: [ViewerID: (viewer: Viewer, output: RTPOutput)] = [:]
+  /// The places of the viewers that may pause.
+  var places: [ViewerID: GuestPlace] = [:]
   var ports: [LocalPorts] = []
   let blocked: BlockedViewers
   /// The descriptors of the viewers' RTCP, and of datagrams from unknown senders.
@@ -186,6 +188,8 @@ final class SendStage: @unchecked Sendable {
     var retransmissionSource: UInt32?
     /// `true` if the viewer may have got packets of the stream before. These must not come to the viewer twice.
     var isReturning = false
+    /// The place that the viewer had before a pause, and will have after one.
+    var place: GuestPlace?
     /// A closure that is told of the first packet.
     var onStart: (@Sendable (StreamStart) -> Void)?
     /// A closure that is called when the viewer says BYE.

@@ -84,9 +84,14 @@
     }
 
     @discardableResult
-    func admit(_ connection: NarrowConnection, stream: ProtectedStream? = nil) throws -> ViewerID {
+    func admit(
+      _ connection: NarrowConnection, stream: ProtectedStream? = nil, at place: GuestPlace? = nil,
+      isReturning: Bool = false
+    ) throws -> ViewerID {
       let transport = try #require(connection.transport)
-      let id = try pipeline.admit(.interleaved(transport), name: "viewer", stream: stream) { _ in }
+      let id = try pipeline.admit(
+        .interleaved(transport), name: "viewer", stream: stream, isReturning: isReturning, place: place
+      ) { _ in }
       viewers.append(id)
       return id
     }
@@ -181,6 +186,36 @@
         "\(missing), \(weakFigures.framesDropped), \(rendition)")
       let all = Set(strongPictures.rawTimestamps)
       #expect(weakPictures.rawTimestamps.drop { !all.contains($0) }.allSatisfy(all.contains))
+    }
+
+    @Test(arguments: [false, true])
+    func `no number comes twice to a viewer that pauses after its network was weak`(isAlone: Bool) throws {
+      let bench = try RenditionBench(try NoisyCamera(size: Self.size), bitrate: 900_000)
+      defer { bench.end() }
+      let strong = try NarrowConnection()
+      if !isAlone { try bench.admit(strong) }
+      let place = GuestPlace()
+      var packets: [[UInt8]] = []
+      for round in 0..<3 {
+        let connection = try NarrowConnection()
+        let id = try bench.admit(connection, at: place, isReturning: round > 0)
+        try #require(eventually { (bench.figures(id)?.frames ?? 0) > 30 })
+        if round == 0 {
+          connection.rate = 150_000
+          try #require(eventually { bench.isSmall(id) })
+          let begun = try #require(bench.figures(id)?.frames)
+          try #require(eventually { (bench.figures(id)?.frames ?? 0) > begun + 60 })
+        }
+        _ = bench.pipeline.remove(id)
+        try #require(eventually { bench.figures(id) == nil })
+        packets += connection.packets
+      }
+      bench.end()
+      let pictures = try ReceivedPictures(packets)
+      #expect(pictures.sources.count == 1 && pictures.repeated == 0, "\(pictures.repeated)")
+      // One clock, and some pictures of each time.
+      #expect(zip(pictures.timestamps, pictures.timestamps.dropFirst()).allSatisfy { $0 < $1 })
+      #expect(pictures.timestamps.count > 90)
     }
 
     @Test func `small pictures rotate as the full ones do`() throws {
