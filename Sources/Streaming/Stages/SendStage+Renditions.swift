@@ -31,8 +31,9 @@ extension SendStage {
       output.renditions?.want(.full, at: now)
       return
     }
-    // Of a viewer that is stopped, or no longer reports, nothing is known.
-    guard !bandwidth.isStopped, !bandwidth.isLimited || viewer.target(at: now) != nil, viewer.hasBegun,
+    // Of a viewer that is stopped, or no longer reports, nothing is known: it keeps what it has.
+    guard !bandwidth.isStopped, !bandwidth.isSilent(at: now),
+      !bandwidth.isLimited || viewer.target(at: now) != nil, viewer.hasBegun,
       !viewer.isCatchingUp, !viewer.feedback.isGroup(at: now)
     else { return }
     let before = viewer.choice.rendition
