@@ -74,6 +74,8 @@ final class RTPOutput {
   private(set) var isInPicture = false
   /// The first packet of the last key frame: its sequence number, and the number of packets before it.
   private(set) var lastKeyFrame: (number: UInt16, index: UInt64)?
+  /// The `idr_pic_id` of that key frame, nil where it is unknown, and whether no picture has come since.
+  private(set) var lastKeyFramePicture: (id: Int?, isLast: Bool) = (nil, false)
   /// The first packet of the stream's source.
   private var firstSequenceNumber: UInt16
   /// The last picture's time on the stream's timeline, the time at which the camera took it, and the time at which it
@@ -220,7 +222,10 @@ final class RTPOutput {
     packetizer.packetize(unit, into: plain ?? frame.batch)
     protect(into: frame.batch)
     let isKeyFrame = unit.isKeyFrame || keyFrameRule == .everyUnit
-    if isKeyFrame, unit.isFirstPart { lastKeyFrame = first }
+    if unit.isFirstPart {
+      if isKeyFrame { lastKeyFrame = first }
+      lastKeyFramePicture = unit.isKeyFrame ? (unit.idrPictureID, true) : (lastKeyFramePicture.id, false)
+    }
     isInPicture = !unit.isLastPart
     for index in 0..<frame.count { history.append(frame.batch[index], at: now) }
     let isFirst = !hasBegun

@@ -19,7 +19,7 @@ struct RenditionSwitch {
   /// The `idr_pic_id` of the last key frame; nil where it is unknown.
   private var lastPictureID: Int?
   /// `true` if that key frame was the last picture.
-  private var isKeyFrameLast = false
+  private var isKeyFrameLast: Bool
 
   private let frameInterval: Duration
 
@@ -29,7 +29,15 @@ struct RenditionSwitch {
   static let returnPatience = Duration.seconds(3)
 
   /// Creates a stream that carries full pictures.
-  init(frameInterval: Duration) { self.frameInterval = frameInterval }
+  ///
+  /// - Parameters:
+  ///   - frameInterval: the time between two pictures at the nominal frame rate.
+  ///   - lastKeyFrame: the last key frame of the stream: its `idr_pic_id`, nil where it is unknown, and whether no picture has come
+  ///     since.
+  init(frameInterval: Duration, after lastKeyFrame: (id: Int?, isLast: Bool) = (nil, false)) {
+    self.frameInterval = frameInterval
+    (lastPictureID, isKeyFrameLast) = lastKeyFrame
+  }
 
   /// `true` if pictures of the small rendition are what comes next.
   var isSmall: Bool { present == .small || leavesOutSince != nil }

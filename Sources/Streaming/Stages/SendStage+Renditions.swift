@@ -52,7 +52,7 @@ extension SendStage {
       defer { viewers[id]?.output.renditions?.want(.small, at: now) }
       guard output.renditions == nil else { continue }
       guard output.kind.protection == nil, output.kind.viewer == nil else {
-        output.renditions = RenditionSwitch(frameInterval: frameInterval)
+        output.renditions = RenditionSwitch(frameInterval: frameInterval, after: output.lastKeyFramePicture)
         continue
       }
       var kind = output.kind
@@ -63,7 +63,7 @@ extension SendStage {
           kind, continuing: output, canonicalName: canonicalName, bitrate: bitrate.load(ordering: .relaxed),
           pictures: pictures, blocked: blocked, sending, at: now)
       else { continue }
-      own.renditions = RenditionSwitch(frameInterval: frameInterval)
+      own.renditions = RenditionSwitch(frameInterval: frameInterval, after: output.lastKeyFramePicture)
       output.release(viewer)
       own.takeOver(viewer)
       viewers[id] = (viewer, own)

@@ -120,6 +120,18 @@ import Testing
     #expect(stream.taken.last == "F5")
   }
 
+  @Test func `a stream that parts directly after a key frame takes no other one with its identifier`() {
+    var stream = Stream()
+    stream.change = RenditionSwitch(frameInterval: Self.interval, after: (1, true))
+    stream.want(.small, 0)
+    stream.announced = 1
+    stream.offer(.full, 1)
+    stream.offer(.small, 1, key: 1)
+    #expect(stream.taken.isEmpty)
+    stream.offer(.small, 2, key: 0)
+    #expect(stream.taken == ["s2"])
+  }
+
   @Test func `a full key frame waits for the small pictures before it, but for three seconds at most`() {
     var stream = Stream()
     stream.offer(.full, 0, key: 0)
