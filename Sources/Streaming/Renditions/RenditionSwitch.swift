@@ -22,6 +22,8 @@ struct RenditionSwitch {
   private var isKeyFrameLast: Bool
 
   private let frameInterval: Duration
+  /// The times between the last three pictures; nil where there were fewer.
+  private var intervals: (Duration?, Duration?)
 
   /// The time for which an announced key frame may be late.
   static let patience = Duration.seconds(1)
@@ -74,15 +76,22 @@ struct RenditionSwitch {
         !(isKeyFrameLast || isLosing) || isOther(unit)
       else { return false }
       if source == .full, let last, let waitsSince, now - waitsSince < Self.returnPatience,
-        unit.timestamp - last > Duration(nanoseconds: frameInterval.nanoseconds * 3 / 2)
+        unit.timestamp - last > Duration(nanoseconds: usualInterval.nanoseconds * 3 / 2)
       {
         return false
       }
       (present, waitsSince, leavesOutSince) = (source, source == wanted ? nil : now, nil)
     }
+    intervals = (intervals.1, last.map { unit.timestamp - $0 })
     isKeyFrameLast = unit.isKeyFrame
     if unit.isKeyFrame { lastPictureID = unit.idrPictureID }
     return true
+  }
+
+  /// The time between two pictures of the stream: that of the nominal frame rate, or a longer one, as of a camera in the dark.
+  private var usualInterval: Duration {
+    guard let before = intervals.0, let last = intervals.1 else { return frameInterval }
+    return max(frameInterval, min(before, last))
   }
 
   private func isOther(_ unit: borrowing AccessUnit) -> Bool {

@@ -120,6 +120,24 @@ import Testing
     #expect(stream.taken.last == "F5")
   }
 
+  @Test func `a stream of a slow camera returns at the next full key frame`() {
+    var stream = Stream()
+    stream.offer(.full, 0, key: 0)
+    stream.want(.small, 0)
+    stream.announced = 2
+    // Half of the nominal frame rate.
+    stream.offer(.full, 2)
+    stream.offer(.small, 2, key: 1)
+    stream.offer(.small, 4)
+    stream.want(.full, 4)
+    // The small picture of the frame before is still missing.
+    stream.offer(.full, 8, key: 0)
+    #expect(stream.taken.last == "s4")
+    stream.offer(.small, 6)
+    stream.offer(.full, 8, key: 0)
+    #expect(stream.taken.last == "F8")
+  }
+
   @Test func `a stream that parts directly after a key frame takes no other one with its identifier`() {
     var stream = Stream()
     stream.change = RenditionSwitch(frameInterval: Self.interval, after: (1, true))
