@@ -219,7 +219,7 @@ extension StreamStatus.SmallRendition {
     self.init(
       width: statistics.size.width, height: statistics.size.height, running: statistics.isRunning,
       encoder: statistics.encoderName, encoded: statistics.frames, dropped: statistics.dropped,
-      failure: statistics.failure)
+      missed: statistics.missed, failure: statistics.failure)
   }
 }
 

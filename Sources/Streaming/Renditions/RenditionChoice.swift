@@ -23,6 +23,11 @@ struct RenditionChoice: Sendable {
   /// The number of times in a row that the full rendition was too much.
   private(set) var failures = 0
 
+  /// The number of times in a row that the small rendition was chosen and did not come.
+  private var refusals = 0
+  /// The time until which it is not chosen again; nil where it may be.
+  private var refusedUntil: Instant?
+
   /// The time since which the network has taken too little for the full rendition; nil where it takes enough.
   private var weakSince: Instant?
   /// The time since which it has taken clearly more; nil where it does not.
@@ -44,6 +49,8 @@ struct RenditionChoice: Sendable {
   static let strongTime = Duration.seconds(5)
   /// The time without a limit after which the full rendition is tried, as a multiple of the same.
   static let calmTimes = 6
+  /// The time for which a small rendition that did not come is not chosen again, after the first time. It doubles.
+  static let refusedTime = Duration.seconds(5)
   /// The longest of these times, by doublings.
   static let failuresLimit = 5
   /// The time after which the full rendition is known not to be too much.
@@ -63,7 +70,7 @@ struct RenditionChoice: Sendable {
     switch rendition {
     case .full:
       if let returned, now - returned > Self.provedTime { (failures, self.returned) = (0, nil) }
-      guard let limit, limit < needed else {
+      guard let limit, limit < needed, refusedUntil.map({ now >= $0 }) ?? true else {
         weakSince = nil
         break
       }
@@ -89,6 +96,14 @@ struct RenditionChoice: Sendable {
 
   private mutating func comeBack(isTry: Bool, at now: Instant) {
     (rendition, self.isTry, returned, weakSince) = (.full, isTry, now, nil)
+    (refusals, refusedUntil) = (0, nil)
+  }
+
+  /// Takes the full rendition, because the small one has not come, and does not choose the small one for a while.
+  mutating func refuse(at now: Instant) {
+    (rendition, isTry, weakSince, returned) = (.full, false, nil, nil)
+    refusedUntil = now + Self.refusedTime * Int64(1 << refusals)
+    refusals = min(refusals + 1, Self.failuresLimit)
   }
 
   /// Takes the full rendition, because there is no other.

@@ -14,6 +14,8 @@ package struct RenditionStatistics: Sendable {
   package var bytes = 0
   /// The number of frames that it lost: a newer one replaced them, or the encoder failed.
   package var dropped = 0
+  /// The number of times that a viewer waited for its key frame in vain, and went on with full pictures.
+  package var missed = 0
   /// The name of the encoder, for a person.
   package var encoderName = ""
   /// The reason why there is no encoder; nil where there is none.

@@ -16,6 +16,8 @@ struct RenditionSwitch {
   private(set) var waitsSince: Instant?
   /// The time since which full pictures are left out before a small key frame; nil where they are not.
   private(set) var leavesOutSince: Instant?
+  /// `true` if they are left out for a key frame that has come and could not be taken, or that a later picture shows to be lost.
+  private(set) var lacksKeyFrame = false
   /// The `idr_pic_id` of the last key frame; nil where it is unknown.
   private var lastPictureID: Int?
   /// `true` if that key frame was the last picture.
@@ -53,7 +55,7 @@ struct RenditionSwitch {
 
   /// Goes on with full pictures at once: the small rendition does not come, or comes no more.
   mutating func giveUp() {
-    (present, wanted, waitsSince, leavesOutSince) = (.full, .full, nil, nil)
+    (present, wanted, waitsSince, leavesOutSince, lacksKeyFrame) = (.full, .full, nil, nil, false)
   }
 
   /// Returns `true` if the stream takes the picture that begins with `unit`.
@@ -68,19 +70,24 @@ struct RenditionSwitch {
     at now: Instant
   ) -> Bool {
     if source == present {
-      if source == .full, wanted == .small, unit.timestamp == keyFrameTime { leavesOutSince = leavesOutSince ?? now }
+      if source == .full, wanted == .small || leavesOutSince != nil, unit.timestamp == keyFrameTime {
+        (leavesOutSince, lacksKeyFrame) = (leavesOutSince ?? now, false)
+      }
       guard source == .small || leavesOutSince == nil else { return false }
     } else {
       // A stream that lacks full pictures already goes by the small ones, even where it is to return at once.
       guard source == wanted || leavesOutSince != nil, unit.isKeyFrame, last.map({ unit.timestamp > $0 }) ?? true,
         !(isKeyFrameLast || isLosing) || isOther(unit)
-      else { return false }
+      else {
+        if source == .small, leavesOutSince != nil, let keyFrameTime, unit.timestamp >= keyFrameTime { lacksKeyFrame = true }
+        return false
+      }
       if source == .full, let last, let waitsSince, now - waitsSince < Self.returnPatience,
         unit.timestamp - last > Duration(nanoseconds: usualInterval.nanoseconds * 3 / 2)
       {
         return false
       }
-      (present, waitsSince, leavesOutSince) = (source, source == wanted ? nil : now, nil)
+      (present, waitsSince, leavesOutSince, lacksKeyFrame) = (source, source == wanted ? nil : now, nil, false)
     }
     intervals = (intervals.1, last.map { unit.timestamp - $0 })
     isKeyFrameLast = unit.isKeyFrame

@@ -51,6 +51,8 @@ final class SmallRendition: @unchecked Sendable {
 
   private let monitor = Monitor()
   private var slot: SmallFrame?
+  /// `true` if the frame in the slot is a key frame.
+  private var holdsKeyFrame = false
   private var color: ColorDescription
   /// `true` if the encoder has another color than the stream, and is to be made anew.
   private var isStale = false
@@ -195,6 +197,9 @@ final class SmallRendition: @unchecked Sendable {
     }
   }
 
+  /// Counts a viewer that has waited for an announced key frame in vain.
+  func noteMissed() { figures.withLock { $0.missed += 1 } }
+
   /// The queue of coded pictures; nil before the first encoder.
   var pictures: CodedPictureQueue? { hasQueue.load(ordering: .acquiring) ? queue : nil }
 
@@ -212,7 +217,8 @@ final class SmallRendition: @unchecked Sendable {
     announced.store(timestamp.nanoseconds, ordering: .releasing)
   }
 
-  /// Scales a frame for the encoder, where there is one. The frame replaces one that still waits.
+  /// Scales a frame for the encoder, where there is one. The frame replaces one that still waits; but a key frame waits until the
+  /// encoder takes it.
   func offer(_ frame: borrowing Frame) {
     guard phase.load(ordering: .acquiring) == Phase.ready.rawValue, frame.coded == nil else { return }
     let isKeyFrame = isKeyFrameOwed && announced.load(ordering: .relaxed) == frame.timestamp.nanoseconds
@@ -226,20 +232,24 @@ final class SmallRendition: @unchecked Sendable {
       isKeyFrameOwed = false
       clock.keyFrameDelivered(at: frame.timestamp)
     }
-    guard let displaced = put(SmallFrame(frame: reduced, isKeyFrame: isKeyFrame)) else { return }
-    if displaced.isKeyFrame, !isKeyFrame { isKeyFrameOwed = true }
+    guard put(SmallFrame(frame: reduced, isKeyFrame: isKeyFrame)) else { return }
     figures.withLock { $0.dropped += 1 }
   }
 
-  private func put(_ frame: consuming SmallFrame) -> SmallFrame? {
+  /// Puts a frame into the slot. Returns `true` if this frame, or the one there, is lost. An encoder that takes every second frame
+  /// would else never get a key frame that falls on the others.
+  private func put(_ frame: consuming SmallFrame) -> Bool {
+    let isKeyFrame = frame.isKeyFrame
     var incoming: SmallFrame? = consume frame
     let displaced = monitor.locked { () -> SmallFrame? in
+      guard slot == nil || !holdsKeyFrame || isKeyFrame else { return incoming.take() }
       let displaced = slot.take()
       slot = incoming.take()
+      holdsKeyFrame = isKeyFrame
       return displaced
     }
     monitor.signal()
-    return displaced
+    return displaced != nil
   }
 
   // MARK: The thread
@@ -267,7 +277,8 @@ final class SmallRendition: @unchecked Sendable {
           $0.frames += sink.frames
           $0.bytes += sink.bytes
         }
-        (sink.frames, sink.bytes) = (0, 0)
+        if sink.isLosing { requests.setKeyFrame() }
+        (sink.frames, sink.bytes, sink.isLosing) = (0, 0, false)
       } catch {
         figures.withLock { $0.dropped += 1 }
         failures += 1
@@ -370,11 +381,19 @@ private final class SmallSink: AccessUnitSink {
   private let writer: CodedPictureWriter
   /// The pictures and their bytes since these were last counted.
   var (frames, bytes) = (0, 0)
+  /// `true` if a picture was too large for the queue.
+  var isLosing = false
 
   init(_ writer: CodedPictureWriter) { self.writer = writer }
 
   func take(_ unit: borrowing AccessUnit) {
-    guard writer.write(unit, encoded: unit.isLastPart ? .now() : .zero) == .taken else { return }
+    switch writer.write(unit, encoded: unit.isLastPart ? .now() : .zero) {
+    case .taken: break
+    case .closed: return
+    case .tooLarge:
+      isLosing = true
+      return
+    }
     if unit.isLastPart { frames += 1 }
     bytes += unit.payloadBytes
   }

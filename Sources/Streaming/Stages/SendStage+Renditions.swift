@@ -62,7 +62,10 @@ extension SendStage {
         let own = try? RTPOutput(
           kind, continuing: output, canonicalName: canonicalName, bitrate: bitrate.load(ordering: .relaxed),
           pictures: pictures, blocked: blocked, sending, at: now)
-      else { continue }
+      else {
+        viewer.choice.refuse(at: now)
+        continue
+      }
       own.renditions = RenditionSwitch(frameInterval: frameInterval, after: output.lastKeyFramePicture)
       output.release(viewer)
       own.takeOver(viewer)
@@ -86,7 +89,10 @@ extension SendStage {
       if !canChange(output) { output.renditions?.want(.full, at: now) }
       small.need(at: now)
       if let since = renditions.leavesOutSince, now - since > RenditionSwitch.patience {
-        endSmall(output)
+        endSmall(output, missedAt: now)
+        small.noteMissed()
+      } else if renditions.lacksKeyFrame {
+        if smallLimiter.request(at: now) { small.requests.setKeyFrame() }
       } else if let since = renditions.waitsSince, renditions.leavesOutSince == nil {
         switch renditions.wanted {
         case .small: if small.isReady, smallLimiter.request(at: now) { small.requests.setKeyFrame() }
@@ -99,11 +105,13 @@ extension SendStage {
   }
 
   /// Goes on with full pictures, from the next key frame on: what the viewer has is of no use for the others.
-  private func endSmall(_ output: RTPOutput) {
+  ///
+  /// - Parameter time: the time at which a small key frame that was announced has not come; nil where that is not the reason.
+  private func endSmall(_ output: RTPOutput, missedAt time: Instant? = nil) {
     let wasSmall = output.renditions?.isSmall == true
     output.renditions?.giveUp()
     for viewer in output.viewers {
-      viewer.choice.reset()
+      if let time { viewer.choice.refuse(at: time) } else { viewer.choice.reset() }
       noteRendition(.full, of: viewer)
       if wasSmall { viewer.fallBehind() }
     }

@@ -52,6 +52,22 @@ import Testing
     #expect(other.look(900_000, seconds: 2) == [11])
   }
 
+  @Test func `a small rendition that does not come is chosen again after 5 s, 10 s, and so on`() {
+    var viewer = Viewer()
+    #expect(viewer.look(400_000, seconds: 1) == [3])
+    for pause in [5, 10, 20, 40, 80, 160, 160] {
+      viewer.choice.refuse(at: .zero + .milliseconds(Int64(viewer.tenths) * 100))
+      #expect(viewer.choice.rendition == .full)
+      let begin = viewer.tenths
+      #expect(viewer.look(400_000, seconds: Double(pause) + 1) == [begin + pause * 10 + 2])
+    }
+    // One that came, and was needed no more, was no refusal.
+    #expect(viewer.look(1_300_000, seconds: 20).count == 1)
+    #expect(viewer.look(400_000, seconds: 1).count == 1)
+    viewer.choice.refuse(at: .zero + .milliseconds(Int64(viewer.tenths) * 100))
+    #expect(viewer.look(400_000, seconds: 6).count == 1)
+  }
+
   @Test func `it comes back once the network took clearly more for five seconds`() {
     var viewer = Viewer()
     _ = viewer.look(400_000, seconds: 1)

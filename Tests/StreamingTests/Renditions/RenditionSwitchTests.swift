@@ -120,6 +120,30 @@ import Testing
     #expect(stream.taken.last == "F5")
   }
 
+  @Test func `an announced key frame that cannot be taken, or does not come, is to be requested again`() {
+    var stream = Stream()
+    stream.offer(.full, 0, key: 1)
+    stream.want(.small, 0)
+    stream.announced = 1
+    stream.offer(.full, 1)
+    #expect(!stream.change.lacksKeyFrame)
+    stream.offer(.small, 1, key: 1)
+    #expect(stream.change.lacksKeyFrame && stream.taken == ["F0"], "the identifier of the picture before")
+    stream.offer(.full, 2)
+    // The next one was lost before its encoder.
+    stream.announced = 3
+    stream.offer(.full, 3)
+    #expect(!stream.change.lacksKeyFrame)
+    stream.offer(.small, 2)
+    #expect(!stream.change.lacksKeyFrame)
+    stream.offer(.small, 4)
+    #expect(stream.change.lacksKeyFrame)
+    stream.announced = 5
+    stream.offer(.full, 5)
+    stream.offer(.small, 5, key: 0)
+    #expect(!stream.change.lacksKeyFrame && stream.taken == ["F0", "s5"])
+  }
+
   @Test func `a stream of a slow camera returns at the next full key frame`() {
     var stream = Stream()
     stream.offer(.full, 0, key: 0)

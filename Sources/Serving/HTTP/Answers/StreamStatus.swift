@@ -121,15 +121,18 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     package var encoded: Int
     /// Frames that became none, because the encoder was late or failed.
     package var dropped: Int
+    /// The number of times that a viewer waited in vain for its key frame, and went on with full pictures.
+    package var missed: Int
     /// The reason why there is no encoder although it was needed; nil if there is none.
     package var failure: String?
 
     /// Creates a rendition's state.
     package init(
-      width: Int, height: Int, running: Bool, encoder: String, encoded: Int, dropped: Int, failure: String?
+      width: Int, height: Int, running: Bool, encoder: String, encoded: Int, dropped: Int, missed: Int,
+      failure: String?
     ) {
       (self.width, self.height, self.running, self.encoder) = (width, height, running, encoder)
-      (self.encoded, self.dropped, self.failure) = (encoded, dropped, failure)
+      (self.encoded, self.dropped, self.missed, self.failure) = (encoded, dropped, missed, failure)
     }
   }
 
