@@ -54,9 +54,9 @@ extension SendStage {
         }
         if isTelling { viewer.tellBandwidth(at: now) }
         guard let target = viewer.target(at: now) else { continue }
-        if isSmall {
-          leastSmall = min(leastSmall, target * Self.payloadShare)
-        } else {
+        if isSmall { leastSmall = min(leastSmall, target * Self.payloadShare) }
+        // The key frame at which it returns has to fit its network, too.
+        if !isSmall || output.renditions?.wanted == .full {
           least = min(least, max(Double(floor), target * Self.payloadShare))
         }
       }
