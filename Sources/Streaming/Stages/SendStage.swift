@@ -63,7 +63,7 @@ final class SendStage: @unchecked Sendable {
   /// The small rendition of the pictures; nil where the stream has none. Set before the thread starts.
   var small: SmallRendition?
   var smallLimiter = KeyFrameRequestLimiter()
-  let smallParameterSets = ParameterSetCache()
+  let smallParameterSets: ParameterSetCache
   /// The viewers that are to have streams of their own from the next picture on.
   var parting: [ViewerID] = []
   var nextKeepAlive = Instant.zero
@@ -139,6 +139,7 @@ final class SendStage: @unchecked Sendable {
       return cache
     }
     notedChanges = parameterSetCache?.changes ?? 0
+    smallParameterSets = ParameterSetCache(codec: track.parameterSets?.codec ?? .h264)
     blocked = try BlockedViewers()
     input = try DescriptorSet(.input)
   }
