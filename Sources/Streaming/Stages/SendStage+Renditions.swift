@@ -87,7 +87,8 @@ extension SendStage {
         continue
       }
       if !canChange(output) { output.renditions?.want(.full, at: now) }
-      small.need(at: now)
+      // The encoder is not kept for a viewer that its circuit breaker has stopped.
+      if !output.viewers.allSatisfy(\.isStopped) { small.need(at: now) }
       if let since = renditions.leavesOutSince, now - since > RenditionSwitch.patience {
         endSmall(output, missedAt: now)
         small.noteMissed()
