@@ -54,6 +54,8 @@ final class SmallRendition: @unchecked Sendable {
   /// `true` if the frame in the slot is a key frame.
   private var holdsKeyFrame = false
   private var color: ColorDescription
+  /// The threads that have begun and not ended: mostly one.
+  private var threads = 0
   /// `true` if the encoder has another color than the stream, and is to be made anew.
   private var isStale = false
 
@@ -70,6 +72,8 @@ final class SmallRendition: @unchecked Sendable {
   static let restTime = Duration.seconds(10)
   /// The pause after an encoder has failed, or could not be opened.
   static let retryTime = Duration.seconds(60)
+  /// The longest wait for the end of an encoder.
+  static let endPatience = Duration.seconds(2)
   /// The number of frames in a row that may fail.
   private static let failureLimit = 30
 
@@ -151,6 +155,14 @@ final class SmallRendition: @unchecked Sendable {
     queue?.close()
   }
 
+  /// Waits until the encoder has ended after ``close()``, but no longer than ``endPatience``: its driver may hang.
+  func waitUntilEnd() {
+    let deadline = Instant.now() + Self.endPatience
+    monitor.locked {
+      while threads > 0, monitor.wait(until: deadline) {}
+    }
+  }
+
   // MARK: The send stage
 
   /// Returns `true` if the stream can have the rendition. It cannot while the camera codes the pictures, nor for a while after
@@ -186,6 +198,7 @@ final class SmallRendition: @unchecked Sendable {
     let isStarting = monitor.locked { () -> Bool in
       guard present == .resting || present == .failed else { return false }
       move(to: .opening)
+      threads += 1
       return true
     }
     guard isStarting else { return }
@@ -194,6 +207,7 @@ final class SmallRendition: @unchecked Sendable {
       try NamedThread("nj-small") { [self] in run() }.detach()
     } catch {
       fail("no thread: \(error)")
+      noteThreadEnd()
     }
   }
 
@@ -254,7 +268,15 @@ final class SmallRendition: @unchecked Sendable {
 
   // MARK: The thread
 
+  private func noteThreadEnd() {
+    monitor.locked {
+      threads -= 1
+      monitor.signal()
+    }
+  }
+
   private func run() {
+    defer { noteThreadEnd() }
     let (encoder, queue): (any VideoEncoder, CodedPictureQueue)
     do {
       (encoder, queue) = try open()
@@ -299,6 +321,7 @@ final class SmallRendition: @unchecked Sendable {
       isStale = false
       return color
     }
+    guard present == .opening else { throw EncoderError.stopped }
     let encoder = try makeEncoder(configuration)
     do throws(EncoderError) {
       try encoder.prepare()
@@ -373,28 +396,5 @@ final class SmallRendition: @unchecked Sendable {
       return false
     }
     if !isEnded { figures.withLock { $0.failure = reason } }
-  }
-}
-
-/// The output of the small encoder.
-private final class SmallSink: AccessUnitSink {
-  private let writer: CodedPictureWriter
-  /// The pictures and their bytes since these were last counted.
-  var (frames, bytes) = (0, 0)
-  /// `true` if a picture was too large for the queue.
-  var isLosing = false
-
-  init(_ writer: CodedPictureWriter) { self.writer = writer }
-
-  func take(_ unit: borrowing AccessUnit) {
-    switch writer.write(unit, encoded: unit.isLastPart ? .now() : .zero) {
-    case .taken: break
-    case .closed: return
-    case .tooLarge:
-      isLosing = true
-      return
-    }
-    if unit.isLastPart { frames += 1 }
-    bytes += unit.payloadBytes
   }
 }

@@ -270,14 +270,15 @@ package final class Pipeline: @unchecked Sendable {
     pictureStage.close()
   }
 
-  /// Waits until every thread has ended, and returns how the pipeline ended. Once ``ended`` is readable, the wait takes
-  /// no longer than the pictures on the way need, and ``SoundStage/endPatience`` where the driver of a sound card hangs.
+  /// Waits until every thread has ended, and returns how the pipeline ended. Once ``ended`` is readable, the wait takes no longer than
+  /// the pictures on the way need, and two seconds where the driver of a sound card, or of the small rendition's encoder, hangs.
   package func waitUntilEnd() -> Outcome {
     threads = nil
     // A pipeline that was never started has no stage that would have done it.
     closeTracks()
     sound?.waitUntilEnd()
     for track in tracks { track.waitUntilEnd() }
+    small?.waitUntilEnd()
     pictureStage.close()
     // Announced sessions are over.
     viewerList.withLock { $0.announcer.take() }?.end()
