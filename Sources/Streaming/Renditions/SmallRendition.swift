@@ -39,6 +39,8 @@ final class SmallRendition: @unchecked Sendable {
   private let phase = Atomic(Phase.resting.rawValue)
   /// `true` while the camera codes the pictures, and there are no samples to scale.
   private let isBlind = Atomic(false)
+  /// `true` while the full pictures are restricted to a size that is no larger.
+  private let isNoSmaller = Atomic(false)
   /// The time in nanoseconds until which the encoder is needed, and that of the next attempt after a failure.
   private let neededUntil = Atomic<Int64>(0)
   private let retry = Atomic<Int64>(0)
@@ -145,6 +147,11 @@ final class SmallRendition: @unchecked Sendable {
     }
   }
 
+  /// Follows the size to which the full pictures are restricted.
+  func follow(size: PictureSize) {
+    isNoSmaller.store(size.pixels <= Self.size(of: sourceSize).pixels, ordering: .relaxed)
+  }
+
   /// Ends the encoder for good.
   func close() {
     let queue = monitor.locked {
@@ -165,10 +172,10 @@ final class SmallRendition: @unchecked Sendable {
 
   // MARK: The send stage
 
-  /// Returns `true` if the stream can have the rendition. It cannot while the camera codes the pictures, nor for a while after
-  /// an encoder has failed.
+  /// Returns `true` if the stream can have the rendition. It cannot while the camera codes the pictures, or while the full pictures
+  /// are as small, as on a host that is too hot; nor for a while after an encoder has failed.
   func isPossible(at now: Instant) -> Bool {
-    guard !isBlind.load(ordering: .relaxed) else { return false }
+    guard !isBlind.load(ordering: .relaxed), !isNoSmaller.load(ordering: .relaxed) else { return false }
     return switch present {
     case .resting, .opening, .ready: true
     case .failed: isDueAgain(at: now)

@@ -358,7 +358,9 @@ package final class Pipeline: @unchecked Sendable {
   /// - Throws: ``FramePoolError`` where there is no memory to scale pictures; then nothing changes.
   package func restrict(_ restrictions: StreamRestrictions) throws {
     precondition(restrictions.bitrateShare > 0 && restrictions.bitrateShare <= 1, "a share of the bitrate")
-    try reducer.prepare(from: sourceFormat.size, to: restrictions.encoder.size(of: sourceFormat.size))
+    let size = restrictions.encoder.size(of: sourceFormat.size)
+    try reducer.prepare(from: sourceFormat.size, to: size)
+    small?.follow(size: size)
     thinning.limit(to: restrictions.maximumFrameRate)
     rates.withLock {
       $0.restrictions = restrictions

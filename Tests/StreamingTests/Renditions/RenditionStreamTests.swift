@@ -328,6 +328,13 @@
       #expect(rendition { $0.size = PictureSize(width: 64, height: 64) } != nil)
       #expect(rendition { $0.size = PictureSize(width: 62, height: 64) } == nil)
       #expect(rendition { $0.lookahead = 10 } == nil)
+      // Full pictures that are restricted to the same size.
+      let restricted = try #require(rendition { _ in })
+      #expect(restricted.isPossible(at: .now()))
+      restricted.follow(size: PictureSize(width: 160, height: 120))
+      #expect(!restricted.isPossible(at: .now()))
+      restricted.follow(size: Self.size)
+      #expect(restricted.isPossible(at: .now()))
       #expect(rendition { $0.rateControl = .constantQuantizer(26) } == nil)
     }
   }
