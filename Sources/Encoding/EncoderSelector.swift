@@ -134,7 +134,8 @@ public enum EncoderSelector {
   static func select(
     _ choice: EncoderChoice, _ configuration: EncoderConfiguration, hardware: [HardwareCandidate],
     policy: EncoderLineup.Policy, aspects: EncoderAspects = .one, turns: Bool = false, rotatesInSoftware: Bool = false,
-    health shared: DriverHealth? = nil, clock: @escaping @Sendable () -> Instant = { .now() }, software: EncoderLineup.MakeSoftware?
+    health shared: DriverHealth? = nil, clock: @escaping @Sendable () -> Instant = { .now() },
+    software: EncoderLineup.MakeSoftware?
   ) throws(EncoderError) -> EncoderSelection {
     let events = EncoderEvents()
     var obstacles: [EncoderError] = []

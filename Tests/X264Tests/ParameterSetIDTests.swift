@@ -69,14 +69,17 @@ import Testing
           let ids = values(of: "pic_parameter_set_id")
           let id = try #require(ids.first, "\(traced.suffix(2000))")
           #expect(ids.count == 1 && values(of: "seq_parameter_set_id") == [id])
-          #expect(seen.updateValue("\(width)x\(height) \(preset) \(isSmall)", forKey: id) == nil, "\(id) is that of \(seen)")
+          #expect(
+            seen.updateValue("\(width)x\(height) \(preset) \(isSmall)", forKey: id) == nil, "\(id) is that of \(seen)")
           #expect(try SequenceParameterSet(nalUnit: sets.sequence).identifier == id)
         }
       }
       #expect(seen.count == 2 * (X264Encoder.presets.count + 1) && !seen.keys.contains(0))
     }
 
-    @Test func `a receiver that has lost the sets of a small rendition decodes none of its pictures by the full ones`() throws {
+    @Test func `a receiver that has lost the sets of a small rendition decodes none of its pictures by the full ones`()
+      throws
+    {
       let scene = try Scene(size: PictureSize(width: 320, height: 180), frames: Self.frames)
       let small = try Scene(size: PictureSize(width: 160, height: 96), frames: Self.frames)
       let first = try group(scene, preset: "ultrafast", profile: .baseline)

@@ -59,6 +59,7 @@ final class RTPOutput {
   private var smallFrames: OutgoingFramePool?
   /// The frames of the stream that the viewer came from, some of which may still be on their way.
   private let formerFrames: OutgoingFramePool?
+  private let keeping: RetransmissionRoom
   private let sending: PacketSending
   /// The change of the stream from one rendition to the other; nil where all viewers share full pictures.
   var renditions: RenditionSwitch?
@@ -91,15 +92,18 @@ final class RTPOutput {
   ///   - canonicalName: this side's CNAME in RTCP.
   ///   - bitrate: bits a second of the stream. RTCP's interval follows from it, and the amount that is kept for
   ///     retransmission: about a second.
+  ///   - keeps: the packets that are kept for retransmission.
   ///   - pictures: takes back a picture that all viewers have got.
   ///   - blocked: is told of viewers that wait for room.
   ///   - sending: the way in which packets are made and leave.
   /// - Throws: ``PacketizerError``, ``SRTPError``.
   init(
     _ kind: Kind, numbering: RTPStream? = nil, continuing shared: RTPOutput? = nil, canonicalName: String, bitrate: Int,
-    pictures: CodedPictureQueue, blocked: BlockedViewers, _ sending: PacketSending = PacketSending(), at now: Instant
+    keeps: RetransmissionRoom = .second, pictures: CodedPictureQueue, blocked: BlockedViewers,
+    _ sending: PacketSending = PacketSending(), at now: Instant
   ) throws {
     self.kind = kind
+    keeping = keeps
     self.sending = sending
     formerFrames = shared?.frames
     lastPicture = shared?.lastPicture
@@ -122,15 +126,15 @@ final class RTPOutput {
     plain = protector == nil && !sending.copiesPayloads ? nil : PacketBatch(storedBytes: 1 << 16)
     control = try SenderControl(
       canonicalName: canonicalName, sessionBitsPerSecond: Double(bitrate), minimum: .standard, at: now)
-    let kept = min(max(bitrate / 8, 1 << 18), 1 << 22)
-    // Many slices make many small packets.
-    let packets = max(kept / min(kind.packetSize, 1000), Self.leastKept)
-    history = shared.map { PacketHistory(copying: $0.history) } ?? PacketHistory(packets: packets, bytes: kept)
+    history = keeps.history(of: kind, bitrate: bitrate, after: shared, at: now)
   }
 
   deinit {
     controlMemory.deallocate()
   }
+
+  /// `true` if the stream is that of one viewer that has left a shared one for small pictures.
+  var isOwn: Bool { keeping != .second }
 
   /// The stream's numbering.
   var stream: RTPStream { packetizer.stream }
@@ -379,7 +383,4 @@ final class RTPOutput {
     clockPackets.fill(isFrame: false, isKeyFrame: false, isPaced: false)
     for viewer in viewers { viewer.sendAside(clockPackets, at: now) }
   }
-
-  /// The least number of packets that the history has room for, however small they are.
-  private static let leastKept = 4096
 }

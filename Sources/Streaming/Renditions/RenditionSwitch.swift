@@ -79,7 +79,9 @@ struct RenditionSwitch {
       guard source == wanted || leavesOutSince != nil, unit.isKeyFrame, last.map({ unit.timestamp > $0 }) ?? true,
         !(isKeyFrameLast || isLosing) || isOther(unit)
       else {
-        if source == .small, leavesOutSince != nil, let keyFrameTime, unit.timestamp >= keyFrameTime { lacksKeyFrame = true }
+        if source == .small, leavesOutSince != nil, let keyFrameTime, unit.timestamp >= keyFrameTime {
+          lacksKeyFrame = true
+        }
         return false
       }
       if source == .full, let last, let waitsSince, now - waitsSince < Self.returnPatience,

@@ -110,16 +110,6 @@ final class SmallRendition: @unchecked Sendable {
     requests.noteBitrate(configuration.bitrate)
   }
 
-  /// Returns the size of the small rendition of pictures of `size`.
-  static func size(of size: PictureSize) -> PictureSize {
-    PictureSize(width: size.width / 4 * 2, height: size.height / 4 * 2)
-  }
-
-  /// Returns the bits a second of the small rendition of a stream of `bitrate`.
-  static func bitrate(of bitrate: Int) -> Int {
-    max(EncoderConfiguration.bitrateLimits.lowerBound, Int(Double(bitrate) * bitrateShare))
-  }
-
   private func move(to phase: Phase) { self.phase.store(phase.rawValue, ordering: .releasing) }
 
   private var present: Phase { Phase(rawValue: phase.load(ordering: .acquiring)) ?? .closed }

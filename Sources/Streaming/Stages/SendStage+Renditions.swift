@@ -45,9 +45,16 @@ extension SendStage {
     if rendition == .small, output.renditions == nil { parting.append(viewer.id) }
   }
 
-  /// Gives the viewers that are to change streams of their own, between two pictures.
+  /// The most viewers that have streams of their own beside a shared one. The others lose groups of pictures instead.
+  static let ownStreamLimit = 32
+
+  /// `true` if another viewer may have a stream of its own.
+  var hasRoomForOwnStream: Bool { outputs.count { $0.isOwn } < Self.ownStreamLimit }
+
+  /// Gives a viewer that is to change a stream of its own, between two pictures. One at a picture: the others wait meanwhile.
   func partViewers(at now: Instant) {
-    for id in parting {
+    var hasParted = false
+    while !hasParted, let id = parting.popLast() {
       guard let (viewer, output) = viewers[id], viewer.choice.rendition == .small, canChange(output) else { continue }
       defer { viewers[id]?.output.renditions?.want(.small, at: now) }
       guard output.renditions == nil else { continue }
@@ -58,10 +65,11 @@ extension SendStage {
       var kind = output.kind
       kind.viewer = id
       // The packet size was good for the stream before.
-      guard
+      guard hasRoomForOwnStream,
         let own = try? RTPOutput(
           kind, continuing: output, canonicalName: canonicalName, bitrate: bitrate.load(ordering: .relaxed),
-          pictures: pictures, blocked: blocked, sending, at: now)
+          keeps: viewer.transport.losesBursts ? .smallSecond : .nothing, pictures: pictures, blocked: blocked, sending,
+          at: now)
       else {
         viewer.choice.refuse(at: now)
         continue
@@ -71,10 +79,10 @@ extension SendStage {
       own.takeOver(viewer)
       viewers[id] = (viewer, own)
       outputs.append(own)
+      hasParted = true
       letGoIfUnwatched(output)
       noteStreams()
     }
-    parting.removeAll(keepingCapacity: true)
   }
 
   /// Has the encoder of the small rendition made while a viewer needs it, and requests the key frames at which streams change.

@@ -89,18 +89,21 @@ extension SendStage {
     }
     var kind = joining.kind
     kind.viewer = joining.figures.id
-    let output = output(kind, numbering: numbering, at: now)
+    let keeps = joining.transport.losesBursts && hasRoomForOwnStream ? RetransmissionRoom.smallSecond : .nothing
+    let output = output(kind, numbering: numbering, keeps: keeps, at: now)
     output?.renditions = RenditionSwitch(frameInterval: frameInterval)
     return output
   }
 
-  private func output(_ kind: RTPOutput.Kind, numbering: RTPStream? = nil, at now: Instant) -> RTPOutput? {
+  private func output(
+    _ kind: RTPOutput.Kind, numbering: RTPStream? = nil, keeps: RetransmissionRoom = .second, at now: Instant
+  ) -> RTPOutput? {
     if let output = outputs.first(where: { $0.kind == kind }) { return output }
     // The packet size was checked when the destination was.
     guard
       let output = try? RTPOutput(
         kind, numbering: numbering ?? (kind.isForPeers ? peerNumbering : nil), canonicalName: canonicalName,
-        bitrate: bitrate.load(ordering: .relaxed), pictures: pictures,
+        bitrate: bitrate.load(ordering: .relaxed), keeps: keeps, pictures: pictures,
         blocked: blocked, sending, at: now)
     else { return nil }
     outputs.append(output)
