@@ -241,7 +241,7 @@ import Testing
     }
   }
 
-  @Test func `NAL units of further layers, and such with a broken header, change nothing`() throws {
+  @Test func `NAL units of further layers, of reserved types and with a broken header change nothing`() throws {
     let clip = try HEVCClip(frames: 6, "bframes=0:slices=2")
     let decoder = try VideoDecoder(configuration: .init(acceleration: .software, poolCapacity: 16))
     var pictures: [DecodedPicture] = []
@@ -251,7 +251,9 @@ import Testing
           var (layered, broken) = (unit, unit)
           layered[1] |= 8
           broken[1] &= 0xf8
-          return [unit, layered, broken, [0x02]]
+          // Reserved types of slices, clause 7.4.2.2.
+          let reserved = [10, 15, 22, 23, 31].map { (type: UInt8) in [type << 1] + unit.dropFirst() }
+          return reserved + [unit, layered, broken, [0x02]] + reserved
         }
       }
       pictures += try decoder.decode(other)

@@ -56,11 +56,11 @@ public struct HEVCNALUnitType: RawRepresentable, Hashable, Sendable {
   /// Fragmentation unit, RFC 7798 section 4.4.3.
   public static let fragmentationUnit = HEVCNALUnitType(rawValue: 49)
 
-  /// `true` for the types of coded slice segments, 0…31 with the reserved ones.
-  public var isSlice: Bool { rawValue < 32 }
+  /// `true` for the types of coded slice segments, 0…9 and 16…21. Decoders ignore the reserved ones (clause 7.4.2.2).
+  public var isSlice: Bool { rawValue < 10 || isKeyFrame }
 
-  /// `true` for an IRAP picture (16…23, reserved ones included): a decoder can start there.
-  public var isKeyFrame: Bool { (16...23).contains(rawValue) }
+  /// `true` for an IRAP picture (16…21): a decoder can start there.
+  public var isKeyFrame: Bool { (16...21).contains(rawValue) }
 
   /// `true` for an IDR picture.
   public var isIDR: Bool { self == .idrWRADL || self == .idrNLP }

@@ -68,9 +68,10 @@ import Testing
       let header = try broken.withUnsafeBytes { bytes throws in HEVCNALUnitHeader(try #require(NALUnit(bytes))) }
       #expect(header == nil)
     }
-    // ITU-T H.265 table 7-1.
+    // ITU-T H.265 table 7-1, without the reserved types, which decoders ignore (clause 7.4.2.2).
     let types = (UInt8(0)...63).map { HEVCNALUnitType(rawValue: $0) }
-    #expect(types.filter(\.isKeyFrame).map(\.rawValue) == Array(16...23))
+    #expect(types.filter(\.isKeyFrame).map(\.rawValue) == Array(16...21))
+    #expect(types.filter(\.isSlice).map(\.rawValue) == Array(0...9) + Array(16...21))
     #expect(types.filter(\.isIDR).map(\.rawValue) == [19, 20] && types.filter(\.isRASL).map(\.rawValue) == [8, 9])
     #expect(types.filter(\.isSubLayerNonReference).map(\.rawValue) == [0, 2, 4, 6, 8, 10, 12, 14])
   }
