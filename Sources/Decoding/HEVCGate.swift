@@ -18,9 +18,19 @@ struct HEVCGate {
   private var hasEnded = false
   /// `true` if the RASL pictures of the last IRAP picture are left out.
   private var skipsLeading = false
+  /// The SPS that the last IRAP picture named; nil before the first one.
+  private var activeSequence: Int?
+  /// The numbers of the SPS that have come since an IRAP picture named them, at most 16.
+  private var newSequences: Set<Int> = []
 
   /// Forgets the references: an IRAP picture must come.
   mutating func restart() { (awaitsEntry, hasEnded) = (true, false) }
+
+  /// Notes that the decoder begins anew at the IRAP picture that was checked last: it has none of the pictures before it.
+  mutating func noteEntry() {
+    skipsLeading = true
+    references.forgetFormer()
+  }
 
   /// Forgets a PPS.
   mutating func forget(picture identifier: Int) {
@@ -49,10 +59,7 @@ struct HEVCGate {
       switch header.type {
       case .videoParameterSet, .sequenceParameterSet, .pictureParameterSet:
         guard !sets.holds(unit) else { break }
-        do throws(DecoderError) {
-          try take(set: unit, configuration)
-          if header.type == .sequenceParameterSet { passed.hasNewSequence = true }
-        } catch {
+        do throws(DecoderError) { try take(set: unit, configuration) } catch {
           passed.refusal = passed.refusal ?? error
         }
       case .endOfSequence, .endOfBitstream: hasEnded = true
@@ -63,6 +70,12 @@ struct HEVCGate {
         try take(unit, header, after: &former, &passed)
       default: break
       }
+    }
+    if passed.isKeyFrame, let picture = passed.pictureParameterSets.first.flatMap({ sets.picture($0) }) {
+      let number = Int(picture.sequenceParameterSet)
+      // An SPS that no picture names begins no sequence.
+      passed.hasNewSequence = newSequences.remove(number) != nil || activeSequence != number
+      activeSequence = number
     }
     return passed
   }
@@ -79,7 +92,10 @@ struct HEVCGate {
     if let picture { forget(picture: picture) }
     do throws(DecoderError) {
       do throws(ParameterSetError) { try sets.store(unit) } catch { throw .parameterSet(error) }
-      if let sequence, let set = sets.sequence(sequence) { try Self.check(set, configuration) }
+      if let sequence, let set = sets.sequence(sequence) {
+        try Self.check(set, configuration)
+        newSequences.insert(sequence)
+      }
     } catch {
       if let sequence {
         sets.forget(sequence: sequence)

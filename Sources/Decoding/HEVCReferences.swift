@@ -8,6 +8,11 @@ struct HEVCReferences {
   private var known: Set<Int> = []
   /// The picture order count of the last picture of the lowest sub-layer to which others may refer.
   private var anchor = 0
+  /// The picture order count of the last picture.
+  private var last = 0
+
+  /// Forgets all pictures but the last one.
+  mutating func forgetFormer() { known = [last] }
 
   /// Follows the next picture by its first slice.
   ///
@@ -42,7 +47,7 @@ struct HEVCReferences {
         }
       }
     }
-    known = kept
+    (known, last) = (kept, count)
     known.insert(count)
     let type = slice.header.type
     let isLeading = type.isRASL || type == .radlN || type == .radlR

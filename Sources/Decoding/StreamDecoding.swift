@@ -18,7 +18,7 @@ struct StreamDecoding {
   private var (sentSets, acceptedSets): ([UInt8], [UInt8]) = ([], [])
   /// The way from a recovery point to right pictures; nil where the stream was entered at a key frame.
   private var recovery: Recovery?
-  /// `true` if an SPS has come since the last key frame: the next one begins a new coded video sequence.
+  /// `true` if the next key frame begins a new coded video sequence: in H.264, an SPS has come since the last one.
   private var hasNewSequence = false
   /// The number of key frames in a row that the driver could not decode.
   private var failedKeyFrames = 0
@@ -259,6 +259,7 @@ struct StreamDecoding {
   /// Prepares the session for a key frame.
   private mutating func beginSequence(_ wantsHardware: Bool, _ passed: StreamGate.Passed) throws(DecoderError) {
     guard needsKeyFrame || session == nil else { return }
+    gate.noteEntry()
     if session == nil {
       try openFirst(passed)
     } else if !switches(to: wantsHardware) {

@@ -19,7 +19,7 @@ enum StreamGate {
     var first: (slice: SliceSyntax, sequence: SequenceSyntax)?
     /// `true` if the first slice is of the second field of the frame whose first field came before.
     var isSecondField = false
-    /// `true` if it has an SPS that is new.
+    /// `true` if it has an SPS that is new (H.264), or is a key frame that names a new one (HEVC).
     var hasNewSequence = false
     /// `true` if the key frame follows an end of sequence: pictures that are held back belong to what has ended.
     var followsEnd = false
@@ -94,6 +94,17 @@ enum StreamGate {
       self = .h264(gate)
     case .hevc(var gate):
       gate.restart()
+      self = .hevc(gate)
+    }
+  }
+
+  /// Notes that the decoder begins anew at the key frame that was checked last. Pictures of HEVC that come after it and refer to
+  /// pictures before it are left out.
+  mutating func noteEntry() {
+    switch self {
+    case .h264: break
+    case .hevc(var gate):
+      gate.noteEntry()
       self = .hevc(gate)
     }
   }

@@ -1,10 +1,11 @@
 import Adaptors
 import Decoding
 import Foundation
-import Media
 import Platform
 import TestSupport
 import Testing
+
+@testable import Media
 
 /// Streams of HEVC, beside ffmpeg's own decoding of them.
 @Suite struct HEVCDecodingTests {
@@ -169,6 +170,73 @@ import Testing
     let whole = try HEVCClip.checksums(of: clip.stream)
     #expect(pictures.count == units.count - entry - leading)
     #expect(try Self.checksums(pictures.map(\.bytes), "336x188") == Array(whole.suffix(pictures.count)))
+    #expect(decoder.counts.refused == 0)
+  }
+
+  /// An SPS with the number 1, which was 0, as an encoder writes it that has another stream in mind.
+  private static func renumbered(_ set: [UInt8]) throws -> [UInt8] {
+    let payload = RawByteSequencePayload.removingEmulationPrevention(set.dropFirst(2))
+    var bits = payload.flatMap { byte in (0..<8).map { byte >> (7 - $0) & 1 } }
+    // Behind 8 bits and profile, tier and level of one sub-layer: a one becomes 010, clause 9.2.
+    try #require(payload[0] & 0x0e == 0 && bits[104] == 1)
+    bits.replaceSubrange(104...104, with: [0, 1, 0])
+    while bits.last == 0 { bits.removeLast() }
+    while !bits.count.isMultiple(of: 8) { bits.append(0) }
+    let bytes = stride(from: 0, to: bits.count, by: 8).map { bits[$0..<$0 + 8].reduce(0) { $0 << 1 | $1 } }
+    return set.prefix(2) + RawByteSequencePayload.addingEmulationPrevention(bytes)
+  }
+
+  @Test(arguments: [true, false])
+  func `an SPS that no picture names begins no sequence, and loses no RASL picture`(isInStream: Bool) throws {
+    let clip = try HEVCClip(frames: 30, "open-gop=1:keyint=10:min-keyint=10:bframes=3")
+    var units = Self.units(of: clip.stream)
+    let entry = try #require(units.lastIndex { Self.type($0) == 21 })
+    let sets = try #require(clip.parameterSets)
+    let other = try Self.renumbered(sets.sequence)
+    if isInStream {
+      units[entry] = Self.changed(units[entry]) { [other] + $0 }
+      // ffmpeg reads it so, too.
+      let changed = units.flatMap(\.annexB)
+      #expect(try HEVCClip.checksums(of: changed) == HEVCClip.checksums(of: clip.stream))
+    }
+    let decoder = try VideoDecoder(configuration: .init(acceleration: .software, poolCapacity: 64))
+    var pictures: [DecodedPicture] = []
+    for (index, unit) in units.enumerated() {
+      if index == entry, !isInStream {
+        try decoder.setParameterSets(
+          try #require(ParameterSets(video: sets.video, sequence: other, picture: sets.picture)))
+      }
+      pictures += try decoder.decode(unit)
+    }
+    pictures += try decoder.flush()
+    #expect(try Self.checksums(pictures.map(\.bytes), "336x188") == HEVCClip.checksums(of: clip.stream))
+    #expect(decoder.counts.refused == 0)
+  }
+
+  @Test func `where the decoder begins anew at a CRA picture in mid-stream, only its RASL pictures are left out`()
+    throws
+  {
+    let clip = try HEVCClip(frames: 30, "open-gop=1:keyint=10:min-keyint=10:bframes=3")
+    var units = Self.units(of: clip.stream)
+    let entry = try #require(units.firstIndex { Self.type($0) == 21 })
+    let leading = units[entry...].dropFirst().prefix { [8, 9].contains(Self.type($0) ?? 0) }.count
+    #expect(leading > 0)
+    // From here on the SPS has another level, which no picture depends on.
+    for index in units[entry...].indices {
+      units[index] = Self.changed(units[index]) { units in
+        units.map { unit in
+          HEVCClip.type(unit) != 33
+            ? unit : (try? HEVCProfileTierLevel.replacingLevel(in: unit, levelIDC: 186, isHighTier: false)) ?? []
+        }
+      }
+    }
+    let decoder = try VideoDecoder(configuration: .init(acceleration: .software, poolCapacity: 64))
+    var pictures: [DecodedPicture] = []
+    for unit in units { pictures += try decoder.decode(unit) }
+    pictures += try decoder.flush()
+    let whole = try HEVCClip.checksums(of: clip.stream)
+    let found = try Self.checksums(pictures.map(\.bytes), "336x188")
+    #expect(found == whole.prefix(entry) + whole.suffix(units.count - entry - leading))
     #expect(decoder.counts.refused == 0)
   }
 
