@@ -113,13 +113,13 @@
       parameters.maxTUSize = min(parameters.maxTUSize, parameters.maxCUSize)
     }
 
-    /// The level of the stream: that of the size, the rate and, with rate control, the bitrate.
-    var hevcLevel: (identifier: UInt8, isHighTier: Bool) {
+    /// Returns the level of the stream: that of its coded size, the rate and, with rate control, the bitrate.
+    func hevcLevel(codedSize: PictureSize) -> (identifier: UInt8, isHighTier: Bool) {
       if case .constantQuantizer = rateControl {
-        return HEVCLevel.lowest(size: size, frameRate: frameRate, peak: 0, buffer: 0)
+        return HEVCLevel.lowest(size: codedSize, frameRate: frameRate, peak: 0, buffer: 0)
       }
       return HEVCLevel.lowest(
-        size: size, frameRate: frameRate, peak: bitrate, buffer: Int(Double(bitrate) * bufferSeconds))
+        size: codedSize, frameRate: frameRate, peak: bitrate, buffer: Int(Double(bitrate) * bufferSeconds))
     }
   }
 #endif

@@ -16,16 +16,18 @@
         guard let unit = NALUnit(units[index].bytes) else { continue }
         if case .parameterSet(let kind) = VideoCodec.hevc.role(of: unit) { sets[kind] = Array(unit.bytes) }
       }
-      // Without its own rate control, x265 knows no bitrate.
-      let level = configuration.hevcLevel
-      for kind in [ParameterSetKind.video, .sequence] {
-        guard let set = sets[kind] else { continue }
-        do throws(ParameterSetError) {
+      do throws(ParameterSetError) {
+        // Without its own rate control, x265 knows no bitrate. Its coded pictures are greater than the frames where a side is no
+        // multiple of its least coding unit, 8 or 16.
+        let codedSize = try HEVCSequenceParameterSet(nalUnit: sets[.sequence] ?? []).codedSize
+        let level = configuration.hevcLevel(codedSize: codedSize)
+        for kind in [ParameterSetKind.video, .sequence] {
+          guard let set = sets[kind] else { continue }
           sets[kind] = try HEVCProfileTierLevel.replacingLevel(
             in: set, levelIDC: level.identifier, isHighTier: level.isHighTier)
-        } catch {
-          throw .output(library: "x265", error.description)
         }
+      } catch {
+        throw .output(library: "x265", error.description)
       }
       guard let video = sets[.video], let sequence = sets[.sequence], let picture = sets[.picture],
         let result = ParameterSets(video: video, sequence: sequence, picture: picture)
