@@ -35,6 +35,12 @@
         x265_param_free(parameters)
         throw .open(library: "x265", code: -1)
       }
+      // The samples of a frame have a byte each: a library for 10 or 12 bits would read beyond them.
+      let bits = parameters.pointee.internalBitDepth
+      guard bits == 8 else {
+        x265_param_free(parameters)
+        throw .unavailable("this x265 was built for samples of \(bits) bits: install one for 8 bits")
+      }
       configuration.fill(&parameters.pointee)
       return parameters
     }

@@ -61,6 +61,7 @@
       defer { x265_param_free(parameters) }
       guard let picture = x265_picture_alloc() else { throw .open(library: "x265", code: -1) }
       x265_picture_init(parameters, picture)
+      picture.pointee.bitDepth = 8
       guard let opened = Self.open(parameters) else {
         x265_picture_free(picture)
         throw .open(library: "x265", code: -1)
