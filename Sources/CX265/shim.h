@@ -10,18 +10,12 @@ static inline x265_encoder *nightjar_x265_encoder_open(x265_param *param) {
   return x265_encoder_open(param);
 }
 
-// No pool of threads; x265 reads the value as text.
-static inline void nightjar_x265_no_pools(x265_param *param) {
-  param->numaPools = "none";
-}
-
 // x265 names its presets by text, and has no enumeration of picture types.
 static const int nightjar_x265_build = X265_BUILD;
 static const int nightjar_x265_csp_i420 = X265_CSP_I420;
 static const int nightjar_x265_type_auto = X265_TYPE_AUTO;
 static const int nightjar_x265_type_idr = X265_TYPE_IDR;
 static const int nightjar_x265_log_none = X265_LOG_NONE;
-static const int nightjar_x265_rc_abr = X265_RC_ABR;
 static const int nightjar_x265_rc_cqp = X265_RC_CQP;
 
 #endif
