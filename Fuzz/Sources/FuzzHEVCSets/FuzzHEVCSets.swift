@@ -55,12 +55,13 @@ import Platform
   static func check(_ set: HEVCSequenceParameterSet, _ bytes: [UInt8]) {
     precondition(set.size.width > 0 && set.size.height > 0 && set.codedSize.width <= PictureSize.limit)
     precondition(set.codedSize.height <= PictureSize.limit && set.pictureBuffers <= 16)
-    guard
-      let level = try? HEVCProfileTierLevel.replacingLevel(in: bytes, levelIDC: 93, isHighTier: false),
-      let read = try? HEVCSequenceParameterSet(nalUnit: level)
-    else {
-      // Emulation prevention may make it longer than a set may be.
-      return precondition(bytes.count > 1000, "an SPS with another level is not read")
+    guard let level = try? HEVCProfileTierLevel.replacingLevel(in: bytes, levelIDC: 93, isHighTier: false) else {
+      fatalError("an SPS gets no other level")
+    }
+    // What comes without emulation prevention gets it, and may be longer than a set may be.
+    guard level.count <= ParameterSets.lengthLimit else { return }
+    guard let read = try? HEVCSequenceParameterSet(nalUnit: level) else {
+      fatalError("an SPS with another level is not read")
     }
     precondition(read.profileTierLevel.levelIDC == 93 && read.size == set.size)
     guard let described = try? HEVCSequenceParameterSet.replacingVUI(in: bytes, color: .bt709, frameRate: .thirty),
