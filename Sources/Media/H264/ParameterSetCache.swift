@@ -29,7 +29,7 @@ public final class ParameterSetCache: @unchecked Sendable {
   public private(set) var changes = 0
 
   /// Creates an empty cache for a stream of `codec`.
-  public init(codec: VideoCodec = .h264) {
+  public init(codec: VideoCodec) {
     self.codec = codec
     memory = .allocate(byteCount: ParameterSetKind.allCases.count * ParameterSets.lengthLimit, alignment: 1)
     nalUnits = .allocate(capacity: AccessUnit.nalUnitLimit)

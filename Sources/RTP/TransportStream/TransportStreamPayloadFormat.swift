@@ -8,7 +8,7 @@ package struct TransportStreamPayloadFormat: PayloadFormat {
   package let codec: VideoCodec?
 
   /// Creates the format.
-  package init(codec: VideoCodec = .h264, sound: OpusChannels? = nil) {
+  package init(codec: VideoCodec, sound: OpusChannels? = nil) {
     self.codec = codec
     self.sound = sound
   }

@@ -14,7 +14,7 @@ package struct StreamPayload: Hashable, Sendable, CustomStringConvertible {
   /// HEVC by RFC 7798.
   package static let hevc = StreamPayload(HEVCPayloadFormat())
   /// An MPEG transport stream by RFC 2250.
-  package static let mp2t = StreamPayload(TransportStreamPayloadFormat())
+  package static let mp2t = StreamPayload(TransportStreamPayloadFormat(codec: .h264))
 
   /// Opus by RFC 7587: the payload of a sound track. No destination requests it by itself.
   package static func opus(_ channels: OpusChannels) -> StreamPayload {

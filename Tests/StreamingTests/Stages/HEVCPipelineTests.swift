@@ -17,9 +17,12 @@ private final class ClipEncoder: VideoEncoder, @unchecked Sendable {
   let name = "clip encoder"
   let parameterSets: ParameterSets
   private let pictures: [[[UInt8]]]
+  private let writesSets: Bool
   private var count = 0
 
-  init(_ clip: HEVCClip) throws {
+  /// - Parameter writesSets: `true` if the first picture has the parameter sets. No other one has.
+  init(_ clip: HEVCClip, writesSets: Bool = false) throws {
+    self.writesSets = writesSets
     parameterSets = try #require(clip.parameterSets)
     pictures = try clip.packets()
     configuration = EncoderConfiguration(
@@ -36,7 +39,8 @@ private final class ClipEncoder: VideoEncoder, @unchecked Sendable {
   ) throws(EncoderError) {
     let (timestamp, captured) = (frame.timestamp, frame.captured)
     // The sets are left out: the send stage has them.
-    let units = pictures[count % pictures.count].filter { HEVCClip.type($0) < 32 }
+    let slices = pictures[count % pictures.count].filter { HEVCClip.type($0) < 32 }
+    let units = writesSets && count == 0 ? parameterSets.nalUnits + slices : slices
     count += 1
     withNALUnits(units) {
       sink.take(AccessUnit(nalUnits: $0, isKeyFrame: true, timestamp: timestamp, captured: captured))
@@ -95,6 +99,44 @@ private final class ClipEncoder: VideoEncoder, @unchecked Sendable {
       ["ffprobe", "-v", "error", "-show_entries", "stream=codec_name,width,height", "-of", "csv=p=0", path],
       in: clip.directory)
     #expect(probed.outputText.contains("hevc,320,192"), "\(probed.outputText)\(probed.error)")
+  }
+
+  @Test func `small pictures have the sets before each key frame, of which their encoder writes the first alone`()
+    throws
+  {
+    let (clip, smallClip) = (try Self.clip(), try HEVCClip(size: "64x64", frames: 8, "keyint=1:qp=40"))
+    let sets = try #require(smallClip.parameterSets)
+    let pipeline = try Pipeline(
+      source: SyntheticCamera(size: PictureSize(width: 64, height: 64), frameRate: .thirty), encoder: ClipEncoder(clip),
+      destinations: [], keyFrameInterval: Duration(seconds: 1)
+    ) { _ in try ClipEncoder(smallClip, writesSets: true) }
+    try pipeline.start()
+    defer {
+      pipeline.stop()
+      _ = pipeline.waitUntilEnd()
+    }
+    let weak = try NarrowConnection()
+    let id = try pipeline.admit(.interleaved(try #require(weak.transport)), name: "viewer", stream: nil) { _ in }
+    func frames() -> Int { Int(pipeline.statistics(of: id)?.frames ?? 0) }
+    try #require(eventually { frames() > 30 })
+    weak.rate = 150_000
+    try #require(eventually { pipeline.statistics(of: id)?.smallHeight != nil })
+    let begun = frames()
+    try #require(eventually { frames() > begun + 60 })
+    pipeline.stop()
+    _ = pipeline.waitUntilEnd()
+
+    let slices = Set(smallClip.nalUnits.filter { HEVCClip.type($0) < 32 })
+    var depacketizer = HEVCDepacketizer()
+    var units: [[[UInt8]]] = []
+    for packet in weak.packets where packet[1] & 0x7f == RTPPayloadType.hevc.rawValue {
+      try packet.withUnsafeBytes { bytes in
+        try depacketizer.receive(bytes) { unit in units.append((0..<unit.count).map { Array(unit[$0]) }) }
+      }
+    }
+    let small = units.filter { $0.contains(where: slices.contains) }
+    #expect(small.count >= 30)
+    #expect(small.allSatisfy { $0.count == 4 && $0.prefix(3).elementsEqual(sets.nalUnits) })
   }
 
   @Test func `a destination that names the payload of another codec is refused`() throws {
