@@ -139,9 +139,10 @@ final class StreamCamera: CameraTarget {
 
   func removeDestination(_ url: String) throws {
     let destination = try StreamDestination(url: url)
-    if missing.remove(destination).wasMissing { return }
-    guard let entry = pipeline.destinations.first(where: { $0.destination == destination }), pipeline.remove(entry.id)
-    else {
+    let wanted = destination.resolved(for: pipeline.codec)
+    let absent = missing.destinations.first { $0.resolved(for: pipeline.codec) == wanted }
+    if let absent, missing.remove(absent).wasMissing { return }
+    guard let entry = pipeline.destination(matching: destination), pipeline.remove(entry.id) else {
       let known = pipeline.destinations.map(\.destination.description).joined(separator: " or ")
       throw ApplianceFailure(
         kind: .noInput,

@@ -11,9 +11,10 @@ package struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
   /// The UDP port.
   package var port: UInt16
   /// The payload of the packets. Where the URL names none, it is H.264 here, and that of the pictures' codec in a pipeline.
-  package var payload: StreamPayload { didSet { namesPayload = true } }
-  /// `true` if the URL names the payload.
-  package private(set) var namesPayload = false
+  package var payload: StreamPayload
+  /// `true` if the URL names the payload. A destination that names H.264 equals one that names none.
+  package var namesPayload: Bool { spelling.namesPayload || payload != .h264 }
+  private var spelling = Spelling()
   /// Multicast TTL or hop limit; nil is the system's: 1 for multicast, 64 for unicast.
   package var timeToLive: UInt8?
   /// The largest RTP packet in bytes, header included.
@@ -41,6 +42,14 @@ package struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
   /// `true` if its host is a name, which needs a name server, and not an address.
   package var hasName: Bool { !SocketAddress.isAddress(host) }
 
+  /// The part of a URL that changes nothing of what is sent: all spellings are equal.
+  private struct Spelling: Hashable, Sendable {
+    var namesPayload = false
+
+    static func == (one: Spelling, other: Spelling) -> Bool { true }
+    func hash(into hasher: inout Hasher) {}
+  }
+
   /// The packet size used unless another is given: it passes through every tunnel in use.
   package static let defaultMaximumPacketSize = 1200
   /// The longest URL that is read.
@@ -55,7 +64,6 @@ package struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
     self.host = host
     self.port = port
     self.payload = payload
-    namesPayload = payload != .h264
     self.timeToLive = timeToLive
     self.maximumPacketSize = maximumPacketSize
     self.multiplexesRTCP = multiplexesRTCP
@@ -102,6 +110,7 @@ package struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
     case "payload":
       guard let payload = StreamPayload(name: String(value)) else { throw .payload(String(value)) }
       self.payload = payload
+      spelling.namesPayload = true
     case "ttl":
       guard let ttl: UInt8 = Self.number(value), ttl > 0 else { throw .timeToLive(String(value)) }
       timeToLive = ttl

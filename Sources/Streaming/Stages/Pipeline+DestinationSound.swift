@@ -224,6 +224,14 @@ extension StreamDestination {
     }
   }
 
+  /// Returns the same destination with the payload for pictures of `codec`, where its URL names none.
+  package func resolved(for codec: VideoCodec) -> StreamDestination {
+    guard !namesPayload else { return self }
+    var resolved = self
+    resolved.payload = .pictures(codec)
+    return resolved
+  }
+
   /// Returns the payload for a stream of pictures of `codec`, and of `sound` if it has any.
   ///
   /// - Throws: ``StreamDestinationError/otherCodec(_:payload:codec:)`` where the URL names the payload of another codec.

@@ -112,6 +112,13 @@ extension Pipeline {
   /// The present destinations, in the order in which they were added.
   package var destinations: [PipelineDestination] { viewerList.withLock { $0.destinations } }
 
+  /// Returns the present destination that is `destination` in a stream of this codec, whether a URL names the codec's payload or
+  /// none; nil if there is none.
+  package func destination(matching destination: StreamDestination) -> PipelineDestination? {
+    let wanted = destination.resolved(for: codec)
+    return destinations.first { $0.destination.resolved(for: codec) == wanted }
+  }
+
   /// Sends the stream to one more destination, beginning with the next key frame, which is requested. Any thread may
   /// call it, at any time. Looking up a name may take time.
   ///

@@ -35,6 +35,15 @@ import Testing
     #expect(try StreamDestination(url: destination.description) == destination)
   }
 
+  @Test func `a destination that names H.264 is the same as one that names no payload`() throws {
+    let (plain, named) = (
+      try StreamDestination(url: "rtp://h:6000"), try StreamDestination(url: "rtp://h:6000?payload=h264")
+    )
+    #expect(plain == named && Set([plain, named]).count == 1)
+    #expect(!plain.namesPayload && named.namesPayload && named.description == "rtp://h:6000?payload=h264")
+    #expect(try plain != StreamDestination(url: "rtp://h:6000?payload=hevc"))
+  }
+
   @Test(arguments: [
     ([String](), 1172), (["rtp://h:1?mtu=1400"], 1172), (["rtp://h:1?mtu=600", "rtp://i:1?mtu=700"], 588),
     (["rtp://h:1?mtu=600&payload=mp2t"], 1172), (["rtp://h:1?mtu=600&payload=hevc"], 588),

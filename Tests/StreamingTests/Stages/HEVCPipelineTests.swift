@@ -139,6 +139,31 @@ private final class ClipEncoder: VideoEncoder, @unchecked Sendable {
     #expect(small.allSatisfy { $0.count == 4 && $0.prefix(3).elementsEqual(sets.nalUnits) })
   }
 
+  @Test func `a destination is found by either spelling of the codec's payload`() throws {
+    let (clip, port) = (try Self.clip(), try UDPPort.free())
+    func destination(_ query: String) throws -> StreamDestination {
+      try StreamDestination(url: "rtp://127.0.0.1:\(port)\(query)")
+    }
+    for present in ["", "?payload=hevc"] {
+      let pipeline = try Self.pipeline(clip, to: [destination(present)])
+      for query in ["", "?payload=hevc"] {
+        let there = try #require(pipeline.destinations.first).id
+        #expect(try pipeline.destination(matching: destination(query))?.id == there, "\(query)")
+      }
+      for query in ["?payload=h264", "?payload=mp2t", "?ttl=4"] {
+        #expect(try pipeline.destination(matching: destination(query))?.id == nil, "\(query)")
+      }
+    }
+    for present in ["", "?payload=h264"] {
+      let running = try RunningPipeline(SizedEncoder(keyBytes: 100, bytes: 100), to: [destination(present)])
+      let there = try #require(running.pipeline.destinations.first).id
+      for query in ["", "?payload=h264"] {
+        #expect(try running.pipeline.destination(matching: destination(query))?.id == there, "\(query)")
+      }
+      #expect(try running.pipeline.destination(matching: destination("?payload=hevc"))?.id == nil)
+    }
+  }
+
   @Test func `a destination that names the payload of another codec is refused`() throws {
     let clip = try Self.clip()
     let port = try UDPPort.free()
