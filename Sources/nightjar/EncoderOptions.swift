@@ -117,9 +117,10 @@ struct EncoderOptions: ParsableArguments {
       "x264 and x265: speed against quality: auto, or ultrafast (least CPU) to veryslow.",
       discussion: """
         auto, the default of live-capture, begins with superfast, and with ultrafast for HEVC and more than 1280x720 at 30. It then \
-        takes the slowest of ultrafast, superfast, veryfast, faster and fast that encodes 99 of 100 frames within half a \
-        frame interval and keeps --cpu-budget. When frames are late, it takes a faster one within two frames. nightjar \
-        ctl status shows the preset and the reason. With --rate max, the preset stays.
+        takes the slowest of ultrafast, superfast, veryfast, faster and fast (for HEVC: ultrafast, superfast, veryfast, fast \
+        and medium) that encodes 99 of 100 frames within half a frame interval and keeps --cpu-budget. When frames are \
+        late, it takes a faster one within two frames; for HEVC, as soon as another encoder is open. nightjar ctl status \
+        shows the preset and the reason. With --rate max, the preset stays.
         """, valueName: "preset"))
   var x264Preset: String?
 

@@ -161,8 +161,8 @@ struct StreamCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Write the session description, which players of H.264 need, to this file.",
-      discussion: "With several H.264 destinations, the first has FILE.sdp, the second FILE-2.sdp, and so on.",
+      "Write the session description, which players of H.264 and HEVC need, to this file.",
+      discussion: "With several such destinations, the first has FILE.sdp, the second FILE-2.sdp, and so on.",
       valueName: "file"))
   var sdp: String?
 

@@ -71,7 +71,7 @@ package struct EncoderTrial: Sendable {
       "encode_ms": average.milliseconds, "encode_longest_ms": longest.milliseconds,
       "encode_cpu_ms": processorTime.milliseconds, "headroom_percent": headroom,
     ]
-    return Self.finding(text, headroom: headroom, figures: figures)
+    return Self.finding(text, headroom: headroom, figures: figures, isHEVC: Self.isHEVC(name))
   }
 
   /// Returns the finding on several software encoders that share the processors; nil where there are none.
@@ -84,13 +84,17 @@ package struct EncoderTrial: Sendable {
     let headroom = (1 - taken / Double(max(1, processors))) * 100
     let left = "headroom \(Int(headroom.rounded())) % altogether"
     let text = "\(software.count) cameras by \(names) on \(processors) processors: \(left)"
-    return finding(text, headroom: headroom, figures: ["headroom_percent": headroom])
+    return finding(
+      text, headroom: headroom, figures: ["headroom_percent": headroom], isHEVC: codecs.contains(.hevc))
   }
 
-  /// Returns the finding for this headroom.
-  package static func finding(_ text: String, headroom: Double, figures: [String: Double]) -> Finding {
+  /// Returns `true` if the encoder with this name makes HEVC.
+  static func isHEVC(_ name: String) -> Bool { EncoderSelector.softwareCodec(ofEncoder: name) == .hevc }
+
+  /// Returns the finding for this headroom. For HEVC, `isHEVC` is `true`: H.264 takes a part of the processor time.
+  package static func finding(_ text: String, headroom: Double, figures: [String: Double], isHEVC: Bool) -> Finding {
     let mends: [Mend] = [
-      .advice("x264-preset = \"ultrafast\""),
+      .advice(isHEVC ? "codec = \"h264\", or x264-preset = \"ultrafast\"" : "x264-preset = \"ultrafast\""),
       .advice("or reduce the load: size = \"1280x720\" or smaller, fps = \"15\""),
     ]
     if headroom <= 0 { return Finding(.encoderSlow, text, mends: mends, figures: figures) }

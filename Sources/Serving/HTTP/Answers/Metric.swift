@@ -186,7 +186,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case .firstPacketLatency: "The time from the camera's timestamp to a frame's first packet."
     case .encoderInfo: "Always 1; the current encoder is in the label."
     case .encoderBusy: "The time that the encoder worked, scaling included."
-    case .encodedBytes: "Bytes of H.264, without start codes."
+    case .encodedBytes: "Bytes of coded pictures, without start codes."
     case .bitrate: "The encoder's target in bytes per second; absent if the quality is fixed."
     case .failovers: "Switches from the hardware encoder to its fallback."
     case .hangs: "Fail-overs because a driver did not answer."
