@@ -5,7 +5,7 @@ import Testing
 @testable import RTP
 
 /// The packets that are kept for retransmission, where a stream goes on for one of its receivers.
-@Suite struct PacketHistoryTests {
+@Suite struct ContinuedPacketHistoryTests {
   private static let start = Instant(seconds: 100)
 
   private static func packet(_ number: UInt16, bytes: Int) -> [UInt8] {
