@@ -230,7 +230,8 @@ extension Doctor {
         Finding(
           .encoderMissing, "\(error)", camera: name,
           mends: [
-            .advice((command.encoding.codec == .hevc ? "codec = \"h264\"" : "encoder = \"auto\"") + ", or another size"),
+            .advice(
+              (command.encoding.codec == .hevc ? "codec = \"h264\"" : "encoder = \"auto\"") + ", or another size"),
             .command("nightjar devices"),
           ]))
     }

@@ -100,7 +100,7 @@ public struct HEVCProfileTierLevel: Hashable, Sendable {
   }
 }
 
-/// What the parameter sets of HEVC have in common.
+/// The reading that the parameter sets of HEVC have in common.
 enum HEVCParameterSetReading {
   /// Returns the kind of a parameter set of the base layer; nil for any other NAL unit.
   static func kind(of nalUnit: [UInt8]) -> ParameterSetKind? {

@@ -3,9 +3,9 @@ import RTP
 
 /// The packets that a stream keeps for retransmission.
 enum RetransmissionRoom {
-  /// Those of about a second.
+  /// The packets of about a second.
   case second
-  /// Those of about a second of small pictures, or of a part of one of full ones: for a viewer's own stream.
+  /// The packets of about a second of small pictures, or of a part of one of full ones: for a viewer's own stream.
   case smallSecond
   /// Hardly any: for a viewer's own stream by TCP, which repeats packets by itself.
   case nothing
