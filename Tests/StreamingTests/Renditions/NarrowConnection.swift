@@ -105,6 +105,8 @@ final class NarrowConnection: @unchecked Sendable {
     var place = 0
     while place + 4 <= bytes.count {
       let count = Int(bytes[place + 2]) << 8 | Int(bytes[place + 3])
+      // The last one may have come in part.
+      guard place + 4 + count <= bytes.count else { break }
       if bytes[place + 1] == 0 { packets.append(Array(bytes[place + 4..<place + 4 + count])) }
       place += 4 + count
     }
