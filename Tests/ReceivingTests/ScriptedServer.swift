@@ -70,18 +70,12 @@ final class ScriptedServer: @unchecked Sendable {
   }
 
   private static func serve(_ descriptor: Int32, _ number: Int, _ server: () -> ScriptedServer?) {
-    var pending = ""
+    var pending: [UInt8] = []
     var memory = [UInt8](repeating: 0, count: 65_536)
     while case let count = recv(descriptor, &memory, memory.count, 0), count > 0 {
-      pending += String(decoding: memory[..<count], as: UTF8.self)
-      while let end = pending.range(of: "\r\n\r\n") {
-        let request = String(pending[..<end.lowerBound])
-        pending = String(pending[end.upperBound...])
-        // Reports on the connection are no requests.
-        guard let server = server(), let first = request.range(of: "[A-Z_]+ rtsp", options: .regularExpression) else {
-          continue
-        }
-        let text = String(request[first.lowerBound...])
+      pending += memory[..<count]
+      while let text = takeRequest(from: &pending) {
+        guard let server = server() else { return }
         server.state.withLock { $0.requests.append(text) }
         guard let answer = server.script(text, number) else { return }
         var rest = answer[...]
@@ -92,6 +86,20 @@ final class ScriptedServer: @unchecked Sendable {
         }
       }
     }
+  }
+
+  /// Takes the next request, without its empty line, and the interleaved packets before it (RFC 2326 section 10.12): the last byte of
+  /// a report may be a letter. Returns nil where more bytes are needed.
+  private static func takeRequest(from pending: inout [UInt8]) -> String? {
+    while pending.first == UInt8(ascii: "$") {
+      guard pending.count >= 4 else { return nil }
+      let end = 4 + Int(pending[2]) << 8 + Int(pending[3])
+      guard pending.count >= end else { return nil }
+      pending.removeFirst(end)
+    }
+    guard let end = pending.firstRange(of: Array("\r\n\r\n".utf8)) else { return nil }
+    defer { pending.removeFirst(end.upperBound) }
+    return String(decoding: pending[..<end.lowerBound], as: UTF8.self)
   }
 }
 
