@@ -12,6 +12,7 @@ SWIFT_DEBUG = --disable-index-store
 # The tests have a folder of their own: two builds at once take both processors, of which a release build alone takes one.
 TESTS = --scratch-path $(SCRATCH)/tests
 TEST_BUNDLE = "$$($(BUILD_BESIDE) $(TESTS) --show-bin-path)/nightjarPackageTests.xctest"
+X264_ALONE = --traits X264 --scratch-path $(SCRATCH)/x264-alone
 WITHOUT_X264 = --disable-default-traits --scratch-path $(SCRATCH)/without-x264
 # The tests' driver for every program that looks for hardware.
 STRICT_VA = LIBVA_DRIVER_NAME=strict LIBVA_DRIVERS_PATH=$(CURDIR)/.build/strict-va LIBVA_MESSAGING_LEVEL=0 \
@@ -24,7 +25,7 @@ SECONDS ?= 5
 MINUTES ?= 30
 BUSY ?=
 
-.PHONY: help run build watch install uninstall deb check-deb build-tests test build-without-x264 test-without-x264 strict-va examples docs lint check check-long check-arm64 fuzz fuzz-corpus rig \
+.PHONY: help run build watch install uninstall deb check-deb build-tests test build-without-x264 test-without-x264 test-x264-alone strict-va examples docs lint check check-long check-arm64 fuzz fuzz-corpus rig \
   rig-test deb-test soak guard build-guard guard-allocations count-allocations guard-instructions bench bench-parts bench-ab bench-sustained bench-rig bench-quality bench-pipe bench-watch clean
 
 help: ## Lists these targets.
@@ -67,14 +68,14 @@ build-tests: examples strict-va ## Builds the program and its tests for debuggin
 test: build-tests ## Installs what the tests need and runs them, with real players.
 	scripts/run-tests $(TEST_BUNDLE) --skip '^RigTests'
 
-# Without x264 two targets are compiled otherwise, X264 and Encoding. `make check-long` runs the whole program's tests too.
+# Without x264 and x265 three targets are compiled otherwise, X264, X265 and Encoding. `make check-long` runs the whole program's tests too.
 HARDWARE_ONLY_TARGETS = $(if $(NIGHTJAR_LONG),EncodingTests$(comma)StreamingTests$(comma)PlayerTests,EncodingTests)
 HARDWARE_ONLY = ^($(subst $(comma),|,$(HARDWARE_ONLY_TARGETS)))
 HARDWARE_ONLY_BUILD = $(if $(NIGHTJAR_LONG),--build-tests,--product nightjarPackageTests)
 comma = ,
 
 build-without-x264: export NIGHTJAR_TEST_TARGETS = $(HARDWARE_ONLY_TARGETS)
-build-without-x264: ## Builds what is compiled otherwise without x264, free of the GPL, and its tests.
+build-without-x264: ## Builds what is compiled otherwise without x264 and x265, free of the GPL, and its tests.
 	@scripts/check-swift
 	@scripts/install-packages build receiver test
 	$(MAKE) --no-print-directory strict-va
@@ -86,6 +87,14 @@ test-without-x264: build-without-x264 ## Runs these tests, by the tests' VA-API 
 	@# The driver encodes on the processor: a few at once, and slowness is no hang.
 	$(STRICT_VA) NIGHTJAR_SUITES_AT_ONCE=2 NIGHTJAR_HANG_LIMIT=100 scripts/run-tests "$$($(BUILD_BESIDE) --show-bin-path $(WITHOUT_X264))/nightjarPackageTests.xctest" \
 	  --filter '$(HARDWARE_ONLY)' --skip ExampleTests
+
+test-x264-alone: export NIGHTJAR_TEST_TARGETS = EncodingTests
+test-x264-alone: ## Builds what is compiled otherwise without x265, and runs its tests.
+	@scripts/check-swift
+	@scripts/install-packages build receiver test
+	$(MAKE) --no-print-directory strict-va
+	$(BUILD_BESIDE) --product nightjarPackageTests $(X264_ALONE)
+	scripts/run-tests "$$($(BUILD_BESIDE) --show-bin-path $(X264_ALONE))/nightjarPackageTests.xctest" --filter '^EncodingTests' --skip ExampleTests
 
 strict-va: ## Builds the VA-API driver that the tests use, .build/strict-va/.
 	@$(MAKE) --no-print-directory -C Tests/StrictVADriver OUT=$(CURDIR)/.build/strict-va
@@ -113,6 +122,7 @@ check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, v
 	  --filter '^PlayerTests\.Page(Alarm|Reconnect)Tests'
 	rig/test passing
 	$(MAKE) --no-print-directory test-without-x264 NIGHTJAR_LONG=1
+	$(MAKE) --no-print-directory test-x264-alone
 	$(MAKE) --no-print-directory fuzz SECONDS=120
 	@# A camera and a microphone, unplugged and plugged in fifty times, and one of two cameras twenty times.
 	@if [ "$$(uname -m)" = x86_64 ]; then $(MAKE) --no-print-directory rig; \

@@ -37,7 +37,7 @@ let package = Package(
     .executable(name: "nightjar-watch", targets: ["Watch"]),
     .library(name: "NightjarMedia", targets: ["Media", "Platform"]),
     .library(name: "NightjarCapture", targets: ["Capture"]),
-    .library(name: "NightjarEncoding", targets: ["Encoding", "VAAPI", "X264"]),
+    .library(name: "NightjarEncoding", targets: ["Encoding", "VAAPI", "X264", "X265"]),
     .library(name: "NightjarRTP", targets: ["RTP"]),
     .library(name: "NightjarRTSP", targets: ["RTSP"]),
     .library(name: "NightjarAdaptors", targets: ["Adaptors"]),
@@ -46,7 +46,8 @@ let package = Package(
   ],
   traits: [
     .trait(name: "X264", description: "Software encoding by x264, which makes the binary GPL."),
-    .default(enabledTraits: ["X264"]),
+    .trait(name: "X265", description: "Software encoding of HEVC by x265, which makes the binary GPL."),
+    .default(enabledTraits: ["X264", "X265"]),
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -60,6 +61,7 @@ let package = Package(
     .target(name: "CLinux"),
     .target(name: "CTracing"),
     .systemLibrary(name: "CX264"),
+    .systemLibrary(name: "CX265"),
     .systemLibrary(name: "CVA"),
     .systemLibrary(name: "CYUV"),
     .systemLibrary(name: "CV4L"),
@@ -84,10 +86,17 @@ let package = Package(
     target("Capture", ["Media", "PixelConversion", "Platform", "CLinux", "CTracing", "CV4L"]),
     target("Sound", ["Platform", "CALSA", "COpus", "CLAME", "CSpeexDSP"]),
     target("X264", ["Media", "Platform", .target(name: "CX264", condition: .when(traits: ["X264"]))]),
+    // Every chroma sample goes through it.
+    .target(
+      name: "X265", dependencies: ["Media", "Platform", .target(name: "CX265", condition: .when(traits: ["X265"]))],
+      swiftSettings: optimized),
     target("VAAPI", ["Media", "Platform", "CVA"]),
     target(
       "Encoding",
-      ["Media", "PixelConversion", "Platform", "VAAPI", .target(name: "X264", condition: .when(traits: ["X264"]))]),
+      [
+        "Media", "PixelConversion", "Platform", "VAAPI", .target(name: "X264", condition: .when(traits: ["X264"])),
+        .target(name: "X265", condition: .when(traits: ["X265"])),
+      ]),
     // Every sample and pixel goes through it, and tests simulate hours.
     .target(name: "Detection", dependencies: ["Media"], swiftSettings: optimized),
     target("RTP", ["Media", "Platform"]),
@@ -189,6 +198,7 @@ let package = Package(
     test("CaptureTests", ["Capture", "PixelConversion", "Media", "Platform", "CLinux", "TestSupport"]),
     test("SoundTests", ["Sound", "COpus", "Platform", "TestSupport"], optimized),
     test("X264Tests", ["X264", "Encoding", "Media", "Platform", "TestSupport"], optimized),
+    test("X265Tests", ["X265", "Media", "Platform", "TestSupport"], optimized),
     // libva reads its environment once a process, so each test of it is a process.
     .executableTarget(
       name: "VAEncodeTool", dependencies: ["VAAPI", "Media", "Platform"], path: "Tests/VAEncodeTool",
@@ -198,7 +208,10 @@ let package = Package(
     test("VAAPITests", ["VAAPI", "VAEncodeTool", "Media", "Platform", "TestSupport"]),
     test(
       "EncodingTests",
-      ["Encoding", "Media", "Platform", "TestSupport", .target(name: "X264", condition: .when(traits: ["X264"]))]),
+      [
+        "Encoding", "Media", "Platform", "TestSupport", .target(name: "X264", condition: .when(traits: ["X264"])),
+        .target(name: "X265", condition: .when(traits: ["X265"])),
+      ]),
     test(
       "DecodingTests",
       [

@@ -33,6 +33,8 @@ let package = Package(
     .systemLibrary(name: "CFuzzer"),
     fuzzer("FuzzRTCP"),
     fuzzer("FuzzNetwork"),
+    fuzzer("FuzzHEVCSets", ["Media", "Platform"]),
+    fuzzer("FuzzHEVCPackets"),
     fuzzer("FuzzPassedStream", ["Encoding", "Media", "Platform"]),
     fuzzer("FuzzRTSPRequest", ["RTSP"]),
     fuzzer("FuzzRTSPInterleaved", ["RTSP"]),

@@ -2,10 +2,11 @@ import Glibc
 public import Media
 public import Platform
 
-/// An adaptor from a byte stream (ITU-T H.264 Annex B) to access units, for a stream from a pipe, a file or a socket.
+/// An adaptor from a byte stream (Annex B of ITU-T H.264 or H.265) to access units, for a stream from a pipe, a file or a socket.
 ///
 /// It takes the bytes in chunks of any size, with start codes of three or four bytes. It finds the first slice of a picture
-/// by the slice headers (clause 7.4.1.2.4), so pictures of several slices, of fields and without delimiters are right.
+/// by the slice headers (H.264 clause 7.4.1.2.4, H.265 clause 7.4.2.4.4), so pictures of several slices, of fields and
+/// without delimiters are right.
 /// All NAL units are kept, in their order: delimiters, SEI, ends of sequence and of stream.
 ///
 /// Any input is accepted. Bytes before the first start code are skipped. A NAL unit beyond the limits is left out, and
@@ -55,6 +56,8 @@ public struct AnnexBReader: Sendable {
     case refused
   }
 
+  /// The codec of the stream.
+  public let codec: VideoCodec
   /// The limits of one access unit.
   public let limits: Limits
   /// Counts since the reader was created.
@@ -80,8 +83,8 @@ public struct AnnexBReader: Sendable {
   /// The memory that the reader keeps for the next access unit, however small the last one was.
   private static let keptBytes = 256 << 10
 
-  /// Creates a reader at the start of a stream.
-  public init(limits: Limits = Limits()) { self.limits = limits }
+  /// Creates a reader at the start of a stream of `codec`.
+  public init(codec: VideoCodec = .h264, limits: Limits = Limits()) { (self.codec, self.limits) = (codec, limits) }
 
   /// The memory held for the access unit being collected, in bytes.
   public var memoryBytes: Int { bytes.capacity }
@@ -218,6 +221,10 @@ public struct AnnexBReader: Sendable {
     }
     guard place == .known else { return }
     let begin = start + AnnexB.startCode.count
+    guard codec == .h264 else {
+      if hevcHeader?.type == .endOfBitstream { endAccessUnit(deliver) }
+      return
+    }
     switch NALUnitType(rawValue: bytes[begin]) {
     case .sequenceParameterSet, .pictureParameterSet:
       var learned = sets
@@ -234,6 +241,7 @@ public struct AnnexBReader: Sendable {
   private mutating func classify(isComplete: Bool, _ deliver: (EncodedPicture) -> Void) {
     let begin = start + AnnexB.startCode.count
     guard bytes.count > begin else { return }
+    guard codec == .h264 else { return classifyHEVC(isComplete: isComplete, deliver) }
     let type = NALUnitType(rawValue: bytes[begin])
     // A slice, or the partition of a slice that has its header.
     let isSlice = type == .nonIDRSlice || type == .idrSlice || type == .partitionA
@@ -276,6 +284,46 @@ public struct AnnexBReader: Sendable {
     }
   }
 
+  /// The header of the present NAL unit of HEVC; nil where it is broken, or not there yet.
+  private var hevcHeader: HEVCNALUnitHeader? {
+    bytes.withUnsafeBytes {
+      HEVCNALUnitHeader(UnsafeRawBufferPointer(rebasing: $0[(start + AnnexB.startCode.count)...]))
+    }
+  }
+
+  /// Decides whether the present NAL unit begins an access unit (ITU-T H.265 clause 7.4.2.4.4). A slice tells it by its first
+  /// bit.
+  private mutating func classifyHEVC(isComplete: Bool, _ deliver: (EncodedPicture) -> Void) {
+    let first = start + AnnexB.startCode.count + HEVCNALUnitHeader.byteCount
+    guard isComplete || bytes.count > first else { return }
+    let header = hevcHeader
+    let type = header?.layerID == 0 ? header?.type : nil
+    let isSlice = type?.isSlice == true
+    if begins(type, isFirst: isSlice && bytes.count > first && bytes[first] & 0x80 != 0) { separate(deliver) }
+    place = .known
+    guard units < limits.nalUnits else { return refuse() }
+    units += 1
+    if isSlice {
+      hasSlices = true
+      if type?.isKeyFrame == true { isKeyFrame = true }
+    }
+    if type == .accessUnitDelimiter { hasDelimiter = true }
+    if type == .endOfSequence || type == .endOfBitstream { hasEnded = true }
+  }
+
+  /// Returns `true` if a NAL unit of `type` begins an access unit; `type` is nil for further layers and a broken header.
+  private func begins(_ type: HEVCNALUnitType?, isFirst: Bool) -> Bool {
+    guard let type else { return false }
+    if hasEnded { return type != .endOfSequence && type != .endOfBitstream }
+    switch type {
+    case _ where type.isSlice: return hasSlices && isFirst
+    case .accessUnitDelimiter: return hasSlices || hasDelimiter
+    case .videoParameterSet, .sequenceParameterSet, .pictureParameterSet, .prefixSupplementalEnhancementInformation:
+      return hasSlices
+    default: return hasSlices && ((41...44).contains(type.rawValue) || (48...55).contains(type.rawValue))
+    }
+  }
+
   // MARK: Access units
 
   /// Ends the access unit before the present NAL unit, which begins the next one.
@@ -301,7 +349,8 @@ public struct AnnexBReader: Sendable {
     let copy = bytes.withUnsafeBytes { [UInt8]($0) }
     deliver(
       EncodedPicture(
-        annexB: copy, timestamp: timestamp, captured: .now(), isKeyFrame: isKeyFrame, isDamaged: isDamaged))
+        annexB: copy, codec: codec, timestamp: timestamp, captured: .now(), isKeyFrame: isKeyFrame,
+        isDamaged: isDamaged))
   }
 }
 

@@ -3,13 +3,15 @@ public import Platform
 
 /// A coded picture that owns its bytes: an access unit that tasks and threads may keep and pass on.
 public struct EncodedPicture: Hashable, Sendable {
-  /// The access unit as a byte stream (ITU-T H.264 Annex B). Each NAL unit has a start code of four bytes.
+  /// The codec of the picture.
+  public let codec: VideoCodec
+  /// The access unit as a byte stream (Annex B of ITU-T H.264 or H.265). Each NAL unit has a start code of four bytes.
   public let annexB: [UInt8]
   /// The picture's time on the stream's timeline.
   public let timestamp: Instant
   /// The time at which the whole picture was available, on `CLOCK_MONOTONIC`.
   public let captured: Instant
-  /// `true` if the access unit has a slice of an IDR picture, at which a decoder can start.
+  /// `true` if the access unit has a slice of an IDR picture (H.264) or an IRAP picture (HEVC), at which a decoder can start.
   public let isKeyFrame: Bool
   /// `true` if a part of the access unit may be missing, or a picture to which it refers.
   public let isDamaged: Bool
@@ -20,20 +22,23 @@ public struct EncodedPicture: Hashable, Sendable {
 
   /// Creates a picture of a byte stream with one access unit. `isKeyFrame` follows from its NAL units.
   public init(
-    annexB: [UInt8], timestamp: Instant, captured: Instant = .now(), isDamaged: Bool = false, number: UInt64? = nil
+    annexB: [UInt8], codec: VideoCodec = .h264, timestamp: Instant, captured: Instant = .now(), isDamaged: Bool = false,
+    number: UInt64? = nil
   ) {
-    var hasIDRSlice = false
+    var isKeyFrame = false
     annexB.withUnsafeBytes { bytes in
-      AnnexB.forEachNALUnit(in: bytes) { if $0.type == .idrSlice { hasIDRSlice = true } }
+      AnnexB.forEachNALUnit(in: bytes) { if codec.isKeyFrame($0) { isKeyFrame = true } }
     }
     self.init(
-      annexB: annexB, timestamp: timestamp, captured: captured, isKeyFrame: hasIDRSlice, isDamaged: isDamaged,
-      number: number)
+      annexB: annexB, codec: codec, timestamp: timestamp, captured: captured, isKeyFrame: isKeyFrame,
+      isDamaged: isDamaged, number: number)
   }
 
   init(
-    annexB: [UInt8], timestamp: Instant, captured: Instant, isKeyFrame: Bool, isDamaged: Bool, number: UInt64? = nil
+    annexB: [UInt8], codec: VideoCodec, timestamp: Instant, captured: Instant, isKeyFrame: Bool, isDamaged: Bool,
+    number: UInt64? = nil
   ) {
+    self.codec = codec
     self.annexB = annexB
     self.timestamp = timestamp
     self.captured = captured
@@ -42,9 +47,9 @@ public struct EncodedPicture: Hashable, Sendable {
     self.number = number
   }
 
-  /// Copies an access unit that an encoder lends. A part of a picture (``/Media/AccessUnit/isWhole``) becomes a picture
+  /// Copies an access unit of `codec` that an encoder lends. A part of a picture (``/Media/AccessUnit/isWhole``) becomes a picture
   /// of these slices only.
-  public init(_ unit: borrowing AccessUnit) {
+  public init(_ unit: borrowing AccessUnit, codec: VideoCodec = .h264) {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(AVCC.byteCount(of: unit))
     for nalUnit in unit.nalUnits {
@@ -52,7 +57,8 @@ public struct EncodedPicture: Hashable, Sendable {
       bytes += nalUnit.bytes
     }
     self.init(
-      annexB: bytes, timestamp: unit.timestamp, captured: unit.captured, isKeyFrame: unit.isKeyFrame, isDamaged: false)
+      annexB: bytes, codec: codec, timestamp: unit.timestamp, captured: unit.captured, isKeyFrame: unit.isKeyFrame,
+      isDamaged: false)
   }
 
   /// Creates a picture of length-prefixed NAL units, as MP4 files and hardware interfaces have them.
@@ -60,10 +66,10 @@ public struct EncodedPicture: Hashable, Sendable {
   /// - Throws: ``/Media/NALUnitFormatError`` for lengths that do not fit the bytes.
   public init(
     avcc bytes: UnsafeRawBufferPointer, lengthSize: Int = AVCC.lengthSize, limit: Int = AVCC.accessUnitLimit,
-    timestamp: Instant, captured: Instant = .now(), number: UInt64? = nil
+    codec: VideoCodec = .h264, timestamp: Instant, captured: Instant = .now(), number: UInt64? = nil
   ) throws(NALUnitFormatError) {
     let stream = try AnnexB.bytes(fromAVCC: bytes, lengthSize: lengthSize, limit: limit)
-    self.init(annexB: stream, timestamp: timestamp, captured: captured, number: number)
+    self.init(annexB: stream, codec: codec, timestamp: timestamp, captured: captured, number: number)
   }
 
   /// The access unit with length-prefixed NAL units, each length of four bytes.
@@ -75,10 +81,10 @@ public struct EncodedPicture: Hashable, Sendable {
     }
   }
 
-  /// `true` if a decoder can start here: at a key frame, or at a recovery point (ITU-T H.264 clause D.2.8). After a recovery
+  /// `true` if a decoder can start here: at a key frame, or at a recovery point of H.264 (clause D.2.8). After a recovery
   /// point, the pictures up to the one that it names are not shown.
   public var isEntry: Bool {
-    guard !isKeyFrame else { return true }
+    guard !isKeyFrame, codec == .h264 else { return isKeyFrame }
     var hasRecoveryPoint = false
     annexB.withUnsafeBytes { bytes in
       AnnexB.forEachNALUnit(in: bytes) { if RecoveryPoint($0) != nil { hasRecoveryPoint = true } }
@@ -86,19 +92,19 @@ public struct EncodedPicture: Hashable, Sendable {
     return hasRecoveryPoint
   }
 
-  /// The first SPS and PPS of the access unit; nil where one is missing.
+  /// The first parameter sets of the access unit, one of each kind; nil where one is missing.
   public var parameterSets: ParameterSets? {
-    var (sequence, picture): ([UInt8]?, [UInt8]?)
+    var sets: [ParameterSetKind: [UInt8]] = [:]
     annexB.withUnsafeBytes { bytes in
       AnnexB.forEachNALUnit(in: bytes) { unit in
-        switch unit.type {
-        case .sequenceParameterSet: sequence = sequence ?? Array(unit.bytes)
-        case .pictureParameterSet: picture = picture ?? Array(unit.bytes)
-        default: break
-        }
+        guard case .parameterSet(let kind) = codec.role(of: unit), sets[kind] == nil else { return }
+        sets[kind] = Array(unit.bytes)
       }
     }
-    guard let sequence, let picture else { return nil }
-    return ParameterSets(sequence: sequence, picture: picture)
+    guard let sequence = sets[.sequence], let picture = sets[.picture] else { return nil }
+    switch codec {
+    case .h264: return ParameterSets(sequence: sequence, picture: picture)
+    case .hevc: return sets[.video].flatMap { ParameterSets(video: $0, sequence: sequence, picture: picture) }
+    }
   }
 }

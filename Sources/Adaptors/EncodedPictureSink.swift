@@ -18,11 +18,13 @@ public final class EncodedPictureSink: AccessUnitSink, Sendable {
     var number = UInt64.random(in: 0 ... .max / 2)
   }
 
+  /// The codec of the encoder's pictures.
+  public let codec: VideoCodec
   private let broadcast = Broadcast<EncodedPicture>()
   private let state = Mutex(State())
 
-  /// Creates a sink without subscribers.
-  public init() {}
+  /// Creates a sink without subscribers for pictures of `codec`.
+  public init(codec: VideoCodec = .h264) { self.codec = codec }
 
   /// Returns a stream of the pictures from now on, for one more subscriber.
   public func encodedPictures(_ buffering: Broadcast<EncodedPicture>.Buffering = .newest(3)) -> AsyncStream<
@@ -45,7 +47,7 @@ public final class EncodedPictureSink: AccessUnitSink, Sendable {
         if isLast { state.number += 1 }
       }
     }
-    let part = EncodedPicture(unit)
+    let part = EncodedPicture(unit, codec: codec)
     let whole = state.withLock { state -> EncodedPicture? in
       defer { if isLast { (state.parts, state.number) = (nil, state.number + 1) } }
       guard isFirst || state.parts != nil else { return nil }
@@ -64,14 +66,14 @@ extension EncodedPicture {
   /// Returns the same picture with a number.
   fileprivate func numbered(_ number: UInt64) -> EncodedPicture {
     EncodedPicture(
-      annexB: annexB, timestamp: timestamp, captured: captured, isKeyFrame: isKeyFrame, isDamaged: isDamaged,
-      number: number)
+      annexB: annexB, codec: codec, timestamp: timestamp, captured: captured, isKeyFrame: isKeyFrame,
+      isDamaged: isDamaged, number: number)
   }
 
   /// Returns the picture of both parts.
   fileprivate func followed(by next: EncodedPicture) -> EncodedPicture {
     EncodedPicture(
-      annexB: annexB + next.annexB, timestamp: timestamp, captured: next.captured,
+      annexB: annexB + next.annexB, codec: codec, timestamp: timestamp, captured: next.captured,
       isKeyFrame: isKeyFrame || next.isKeyFrame, isDamaged: isDamaged || next.isDamaged)
   }
 }

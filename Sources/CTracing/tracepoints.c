@@ -39,6 +39,7 @@ SEMAPHORE(frame_sent);
 SEMAPHORE(frame_dropped);
 SEMAPHORE(frame_skipped);
 SEMAPHORE(network_estimate);
+SEMAPHORE(rendition_change);
 #else
 #define HAS_PROBES 0
 // Takes them for used, and does nothing.
@@ -210,4 +211,9 @@ void nightjar_frame_skipped(int64_t frame, uint32_t reason, const char *name) {
 void nightjar_network_estimate(int64_t viewer, int64_t bits, int64_t queue) {
   PROBE(network_estimate, 4, viewer, bits, queue);
   RECORD(network, viewer, 0, now_nanoseconds(), 0, bits / 1000, queue / 1000);
+}
+
+void nightjar_rendition_change(int64_t viewer, int64_t height) {
+  PROBE(rendition_change, 3, viewer, height);
+  RECORD(rendition, viewer, 0, now_nanoseconds(), 0, height, 0);
 }

@@ -1,12 +1,14 @@
+import Media
+
 extension CodecSession {
-  /// Opens the decoder that the configuration asks for. Returns the reason for the choice too.
+  /// Opens the decoder of `codec` that the configuration asks for. Returns the reason for the choice too.
   ///
   /// - Throws: ``DecoderError/unavailable(_:)``.
   static func open(
-    _ configuration: VideoDecoder.Configuration
+    _ codec: VideoCodec, _ configuration: VideoDecoder.Configuration
   ) throws(DecoderError) -> (session: CodecSession, reason: String) {
     func session(_ node: String?) throws(CodecSession.Fault) -> CodecSession {
-      try CodecSession(renderNode: node, configuration)
+      try CodecSession(codec, renderNode: node, configuration)
     }
     var reason = "software was asked for"
     do throws(CodecSession.Fault) {
@@ -28,7 +30,7 @@ extension CodecSession {
       if case .renderNode(let node) = configuration.acceleration {
         throw .unavailable("\(node) has no VA-API driver that opens: \(error.reason)")
       }
-      throw .unavailable("libavcodec does not open its H.264 decoder: \(error.reason)")
+      throw .unavailable("libavcodec does not open its \(codec.title) decoder: \(error.reason)")
     }
   }
 }

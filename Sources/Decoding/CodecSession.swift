@@ -2,7 +2,7 @@ import CAVCodec
 import Media
 import Platform
 
-/// An open H.264 decoder of libavcodec, on hardware or in software: the only user of the library.
+/// An open decoder of libavcodec, on hardware or in software: the only user of the library.
 final class CodecSession: @unchecked Sendable {
   // Sendable: the decoder uses it under its lock only.
 
@@ -41,6 +41,8 @@ final class CodecSession: @unchecked Sendable {
       context.pointee.err_recognition = isLenient ? nightjar_av_tolerates_errors : nightjar_av_detects_errors
     }
   }
+  /// The codec that it decodes.
+  let codec: VideoCodec
   private let threads: Int
   private let context: UnsafeMutablePointer<AVCodecContext>
   private let packet: UnsafeMutablePointer<AVPacket>
@@ -52,7 +54,9 @@ final class CodecSession: @unchecked Sendable {
   private var (ends, mark): ([SliceEnds], UInt64) = ([], 0)
 
   /// Opens a decoder, on the driver of `renderNode` or in software.
-  convenience init(renderNode: String?, _ configuration: VideoDecoder.Configuration) throws(Fault) {
+  convenience init(
+    _ codec: VideoCodec, renderNode: String?, _ configuration: VideoDecoder.Configuration
+  ) throws(Fault) {
     var device: UnsafeMutablePointer<AVBufferRef>?
     defer { av_buffer_unref(&device) }
     if let renderNode {
@@ -60,7 +64,7 @@ final class CodecSession: @unchecked Sendable {
       guard result >= 0 else { throw Fault(result) }
     }
     try self.init(
-      device: device, threads: configuration.threads, maximumPixels: Int64(configuration.maximumPixels),
+      codec, device: device, threads: configuration.threads, maximumPixels: Int64(configuration.maximumPixels),
       keptSurfaces: configuration.keepsSurfaces ? configuration.poolCapacity : 0)
   }
 
@@ -69,18 +73,19 @@ final class CodecSession: @unchecked Sendable {
   func begunAnew() throws(Fault) -> CodecSession {
     let device = isHardware ? context.pointee.hw_device_ctx : nil
     return try CodecSession(
-      device: device, threads: threads, maximumPixels: context.pointee.max_pixels,
+      codec, device: device, threads: threads, maximumPixels: context.pointee.max_pixels,
       keptSurfaces: Int(context.pointee.extra_hw_frames))
   }
 
   private init(
-    device: UnsafeMutablePointer<AVBufferRef>?, threads: Int, maximumPixels: Int64, keptSurfaces: Int
+    _ codec: VideoCodec, device: UnsafeMutablePointer<AVBufferRef>?, threads: Int, maximumPixels: Int64,
+    keptSurfaces: Int
   ) throws(Fault) {
-    guard let codec = avcodec_find_decoder_by_name("h264"), let context = avcodec_alloc_context3(codec),
+    guard let decoder = avcodec_find_decoder_by_name(codec.rawValue), let context = avcodec_alloc_context3(decoder),
       let packet = av_packet_alloc(), let decoded = av_frame_alloc(), let transferred = av_frame_alloc()
     else { throw Fault(nightjar_av_error_memory) }
     (self.context, self.packet, self.decoded, self.transferred) = (context, packet, decoded, transferred)
-    (self.threads, isHardware) = (threads, device != nil)
+    (self.codec, self.threads, isHardware) = (codec, threads, device != nil)
     context.pointee.log_level_offset = nightjar_av_log_offset
     // Threads of frames would hold pictures back.
     context.pointee.thread_count = CInt(threads)
@@ -101,7 +106,7 @@ final class CodecSession: @unchecked Sendable {
       return result
     }
     if let device { context.pointee.hw_device_ctx = av_buffer_ref(device) }
-    let result = avcodec_open2(context, codec, nil)
+    let result = avcodec_open2(context, decoder, nil)
     guard result >= 0 else { throw Fault(result) }
   }
 
@@ -222,8 +227,8 @@ final class CodecSession: @unchecked Sendable {
   }
 
   /// Returns `true` if libavcodec takes these parameter sets.
-  static func accepts(_ sets: [UInt8]) throws(Fault) -> Bool {
-    var probe = avcodec_find_decoder_by_name("h264").flatMap { avcodec_alloc_context3($0) }
+  static func accepts(_ sets: [UInt8], _ codec: VideoCodec) throws(Fault) -> Bool {
+    var probe = avcodec_find_decoder_by_name(codec.rawValue).flatMap { avcodec_alloc_context3($0) }
     defer { avcodec_free_context(&probe) }
     guard let context = probe, let memory = av_mallocz(sets.count + Int(nightjar_av_padding)) else {
       throw Fault(nightjar_av_error_memory)

@@ -12,13 +12,13 @@ struct StreamDecoding {
   private var session: CodecSession?
   private var hardware: HardwareChoice
   private var pools = PicturePools()
-  private var gate = StreamGate()
+  private var gate = StreamGate(.h264)
   private var arrivals = ArrivalTable()
   /// The parameter sets that the session has got last, and those that libavcodec has taken.
   private var (sentSets, acceptedSets): ([UInt8], [UInt8]) = ([], [])
   /// The way from a recovery point to right pictures; nil where the stream was entered at a key frame.
   private var recovery: Recovery?
-  /// `true` if an SPS has come since the last key frame: the next one begins a new coded video sequence.
+  /// `true` if the next key frame begins a new coded video sequence: in H.264, an SPS has come since the last one.
   private var hasNewSequence = false
   /// The number of key frames in a row that the driver could not decode.
   private var failedKeyFrames = 0
@@ -32,7 +32,7 @@ struct StreamDecoding {
   /// - Throws: ``DecoderError/configuration(_:)``, ``DecoderError/unavailable(_:)``.
   init(_ configuration: VideoDecoder.Configuration) throws(DecoderError) {
     try configuration.check()
-    let (session, reason) = try CodecSession.open(configuration)
+    let (session, reason) = try CodecSession.open(.h264, configuration)
     (self.configuration, self.session) = (configuration, session)
     selection = VideoDecoder.Selection(session, reason)
     hardware = HardwareChoice(isPresent: session.isHardware)
@@ -46,14 +46,23 @@ struct StreamDecoding {
     awaitKeyFrame()
   }
 
+  /// Begins anew with a stream of another codec, if it is another one. Nothing of the former stream stays.
+  private mutating func follow(_ codec: VideoCodec) {
+    guard codec != gate.codec else { return }
+    gate = StreamGate(codec)
+    (acceptedSets, hasNewSequence, hardware) = ([], false, HardwareChoice(isPresent: hardware.isPresent))
+    begin(configuration)
+  }
+
   /// Closes the decoder.
   mutating func close() {
     session = nil
     pools.retire()
   }
 
-  /// Learns the parameter sets in a byte stream.
-  mutating func learn(_ bytes: [UInt8]) throws(DecoderError) {
+  /// Learns the parameter sets of `codec` in a byte stream.
+  mutating func learn(_ bytes: [UInt8], _ codec: VideoCodec) throws(DecoderError) {
+    follow(codec)
     let passed = try bytes.span.bytes.withUnsafeBytes { bytes throws(DecoderError) in
       // The slices, in memory that is lent, are of no use.
       let passed = try gate.check(bytes, configuration)
@@ -75,6 +84,7 @@ struct StreamDecoding {
     _ unit: EncodedPicture, _ deliver: (DecodedPicture) -> Void
   ) throws(DecoderError) -> [DecodedPicture] {
     counts.accessUnits &+= 1
+    follow(unit.codec)
     if let number = unit.number, let formerNumber, number != formerNumber &+ 1 { awaitKeyFrame() }
     formerNumber = unit.number
     var shown: [DecodedPicture] = []
@@ -145,9 +155,9 @@ struct StreamDecoding {
     _ bytes: UnsafeRawBufferPointer, _ unit: EncodedPicture, _ deliver: (DecodedPicture) -> Void
   ) throws(DecoderError) {
     let passed = try gate.check(bytes, configuration)
-    if passed.hasNewSequence { hasNewSequence = true }
+    if passed.hasNewSequence || passed.followsEnd { hasNewSequence = true }
     hardware.note(isSliced: passed.isSliced, isNewSequence: passed.hasNewSequence)
-    guard let first = passed.first else { return }
+    guard !passed.units.isEmpty else { return }
     if passed.leavesField { needsKeyFrame = true }
     let number = arrivals.add(unit.timestamp, unit.captured)
     let sets: [UInt8]
@@ -159,7 +169,9 @@ struct StreamDecoding {
       try beginSequence(wanted, passed)
       (recovery, hasNewSequence) = (nil, false)
     } else if needsKeyFrame {
-      guard let point = passed.recoveryPoint, !passed.isSecondField else { return try keepWarm(passed, number) }
+      guard let point = passed.recoveryPoint, let first = passed.first, !passed.isSecondField else {
+        return try keepWarm(passed, number)
+      }
       sets = try checkedSets(passed)
       try beginRecovery(passed)
       recovery = Recovery(point, first.slice, first.sequence, number: number)
@@ -174,7 +186,10 @@ struct StreamDecoding {
       throw .hardware(Self.sliceReason)
     }
     if session.isLenient, recovery?.isSettled != false { session.isLenient = false }
-    let isEarly = passed.isSecondField ? false : recovery?.follow(first.slice, number: number) ?? false
+    var isEarly = false
+    if let first = passed.first, !passed.isSecondField {
+      isEarly = recovery?.follow(first.slice, number: number) ?? false
+    }
     do throws(CodecSession.Fault) {
       try send(passed, sets, number, to: session, marksRecovery: entersByRecovery)
     } catch {
@@ -205,20 +220,19 @@ struct StreamDecoding {
   ///
   /// - Throws: ``DecoderError/parameterSet(_:)``, ``DecoderError/missingParameterSets``, ``DecoderError/memory``.
   private mutating func checkedSets(_ passed: StreamGate.Passed) throws(DecoderError) -> [UInt8] {
-    guard let sets = gate.stored.annexB(pictures: passed.pictureParameterSets.sorted()) else {
-      throw .missingParameterSets
-    }
+    guard let sets = gate.annexB(pictures: passed.pictureParameterSets.sorted()) else { throw .missingParameterSets }
     guard sets != acceptedSets else { return sets }
     do throws(CodecSession.Fault) {
-      if try CodecSession.accepts(sets) {
+      if try CodecSession.accepts(sets, gate.codec) {
         acceptedSets = sets
         return sets
       }
       for picture in passed.pictureParameterSets {
-        guard let sequence = gate.sequence(ofPicture: picture), let set = gate.stored.annexB(sequence: sequence) else {
+        guard let sequence = gate.sequence(ofPicture: picture), let set = gate.annexB(sequence: sequence) else {
           continue
         }
-        if try CodecSession.accepts(set) { gate.forget(picture: picture) } else { gate.forget(sequence: sequence) }
+        let isRight = try CodecSession.accepts(set, gate.codec)
+        if isRight { gate.forget(picture: picture) } else { gate.forget(sequence: sequence) }
       }
     } catch {
       throw Self.error(of: error)
@@ -245,13 +259,14 @@ struct StreamDecoding {
   /// Prepares the session for a key frame.
   private mutating func beginSequence(_ wantsHardware: Bool, _ passed: StreamGate.Passed) throws(DecoderError) {
     guard needsKeyFrame || session == nil else { return }
+    gate.noteEntry()
     if session == nil {
       try openFirst(passed)
     } else if !switches(to: wantsHardware) {
       try beginAnew()
     } else if !wantsHardware {
       try openSoftware(Self.sliceReason)
-    } else if let (next, reason) = try? CodecSession.open(configuration), next.isHardware {
+    } else if let (next, reason) = try? CodecSession.open(gate.codec, configuration), next.isHardware {
       (session, sentSets) = (next, [])
       selection = VideoDecoder.Selection(next, reason)
     } else {
@@ -287,13 +302,10 @@ struct StreamDecoding {
     throw .awaitsKeyFrame
   }
 
-  /// The most pictures that a session may hold back.
-  private static let heldLimit = 64
-
   /// Opens the session that the configuration asks for.
   private mutating func openFirst(_ passed: StreamGate.Passed) throws(DecoderError) {
     try configuration.check()
-    let (next, reason) = try CodecSession.open(configuration)
+    let (next, reason) = try CodecSession.open(gate.codec, configuration)
     (session, sentSets) = (next, [])
     hardware.begin(isPresent: next.isHardware)
     selection = VideoDecoder.Selection(next, reason)
@@ -304,7 +316,7 @@ struct StreamDecoding {
 
   private mutating func openSoftware(_ reason: String) throws(DecoderError) {
     do throws(CodecSession.Fault) {
-      let next = try CodecSession(renderNode: nil, configuration)
+      let next = try CodecSession(gate.codec, renderNode: nil, configuration)
       (session, sentSets) = (next, [])
       selection = VideoDecoder.Selection(next, reason)
     } catch {
@@ -320,9 +332,6 @@ struct StreamDecoding {
       throw Self.error(of: error)
     }
   }
-
-  private static let sliceReason = "pictures have several slices, and no driver tells that one is missing"
-  private static let recoveryReason = "the stream was entered without a key frame"
 
   // MARK: Pictures
 
@@ -378,7 +387,7 @@ struct StreamDecoding {
     // A driver tells data that it cannot decode and data that are wrong alike.
     guard !fault.isOfData || failedKeyFrames >= Self.failedKeyFrameLimit else { return Self.error(of: fault) }
     do throws(CodecSession.Fault) {
-      let next = try CodecSession(renderNode: nil, configuration)
+      let next = try CodecSession(gate.codec, renderNode: nil, configuration)
       (session, sentSets, failedKeyFrames) = (next, [], 0)
       selection = VideoDecoder.Selection(next, "the hardware decoder failed: \(fault.reason)")
     } catch {
@@ -387,12 +396,5 @@ struct StreamDecoding {
     counts.fallbacks &+= 1
     hardware.fail()
     return .hardware(fault.reason)
-  }
-
-  /// The number of key frames in a row that a driver may fail to decode.
-  private static let failedKeyFrameLimit = 2
-
-  private static func error(of fault: CodecSession.Fault) -> DecoderError {
-    fault.isOfMemory ? .memory : .damaged(fault.reason)
   }
 }

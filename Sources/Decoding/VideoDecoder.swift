@@ -3,14 +3,15 @@ public import Media
 public import Platform
 import Synchronization
 
-/// An H.264 decoder. Access units go in, NV12 pictures come out, each to any number of subscribers.
+/// A decoder of H.264 and HEVC. Access units go in, NV12 pictures come out, each to any number of subscribers.
 ///
 ///     let decoder = try VideoDecoder(configuration: .init())
 ///     let pictures = decoder.decodedFrames(.newest(2))
 ///     for await unit in units { try decoder.decode(unit) }
 ///
 /// Hardware decodes where a driver does (VA-API), software otherwise; ``selection`` says why. A picture comes out with its
-/// own access unit, unless the stream itself reorders pictures.
+/// own access unit, unless the stream itself reorders pictures. A decoder follows the codec of its access units: with the first
+/// one of another codec it begins anew.
 ///
 /// No driver tells that a picture lost its last slices. Streams whose pictures have several slices are therefore decoded in
 /// software. If nobody marks the loss, and every picture since the last new SPS lost all slices but its first, hardware shows what
@@ -68,18 +69,26 @@ public final class VideoDecoder: Sendable {
   ///
   /// - Throws: ``DecoderError`` for sets that are invalid or announce too large a picture. The others are known all the same.
   public func setParameterSets(_ sets: ParameterSets) throws(DecoderError) {
-    try learn(AnnexB.startCode + sets.sequence + AnnexB.startCode + sets.picture)
+    try learn(sets.nalUnits.flatMap { AnnexB.startCode + $0 }, sets.codec)
   }
 
   /// Sets all parameter sets of a decoder configuration record, the `avcC` box.
   ///
   /// - Throws: as ``setParameterSets(_:)`` does.
   public func setParameterSets(_ record: DecoderConfiguration) throws(DecoderError) {
-    try learn((record.sequenceParameterSets + record.pictureParameterSets).flatMap { AnnexB.startCode + $0 })
+    try learn((record.sequenceParameterSets + record.pictureParameterSets).flatMap { AnnexB.startCode + $0 }, .h264)
   }
 
-  private func learn(_ bytes: [UInt8]) throws(DecoderError) {
-    try withDecoding { decoding throws(DecoderError) in try decoding.learn(bytes) }
+  /// Sets all parameter sets of a decoder configuration record of HEVC, the `hvcC` box.
+  ///
+  /// - Throws: ``DecoderError`` for sets that are invalid or announce too large a picture.
+  public func setParameterSets(_ record: HEVCDecoderConfiguration) throws(DecoderError) {
+    let sets = record.videoParameterSets + record.sequenceParameterSets + record.pictureParameterSets
+    try learn(sets.flatMap { AnnexB.startCode + $0 }, .hevc)
+  }
+
+  private func learn(_ bytes: [UInt8], _ codec: VideoCodec) throws(DecoderError) {
+    try withDecoding { decoding throws(DecoderError) in try decoding.learn(bytes, codec) }
   }
 
   /// Decodes an access unit. The pictures that are complete go to the subscribers, and are returned.
@@ -100,18 +109,19 @@ public final class VideoDecoder: Sendable {
     try withDecoding { decoding throws(DecoderError) in try decoding.decode(unit) { broadcast.send($0) } }
   }
 
-  /// Decodes an access unit of length-prefixed NAL units.
+  /// Decodes an access unit of `codec` with length-prefixed NAL units.
   ///
   /// - Throws: ``DecoderError``, as ``decode(_:)`` does; ``DecoderError/format(_:)`` for lengths that do not fit.
   @discardableResult
   public func decode(
-    avcc bytes: UnsafeRawBufferPointer, lengthSize: Int = AVCC.lengthSize, timestamp: Instant
+    avcc bytes: UnsafeRawBufferPointer, lengthSize: Int = AVCC.lengthSize, codec: VideoCodec = .h264,
+    timestamp: Instant
   ) throws(DecoderError) -> [DecodedPicture] {
     let limit = configuration.maximumAccessUnitBytes
     guard bytes.count <= limit else { throw try refuse(.accessUnitSize(bytes.count, limit: limit)) }
     let unit: EncodedPicture
     do throws(NALUnitFormatError) {
-      unit = try EncodedPicture(avcc: bytes, lengthSize: lengthSize, timestamp: timestamp)
+      unit = try EncodedPicture(avcc: bytes, lengthSize: lengthSize, codec: codec, timestamp: timestamp)
     } catch {
       throw try refuse(.format(error))
     }

@@ -16,6 +16,8 @@ import Platform
 /// | x264 preset | ultrafast | ultrafast | veryfast | medium |
 /// | VA-API quality | 7 | the driver's | 4 | 1 |
 ///
+/// For HEVC there is one slice, one thread and no lookahead, and the profile is Main.
+///
 /// The program `nightjar` begins live-capture with another x264 preset and profile, and changes the preset while it streams
 /// (`--x264-preset auto`).
 public enum EncoderPreset: String, CaseIterable, Sendable {

@@ -5,15 +5,20 @@ import VAAPI
 #if X264
   import X264
 #endif
+#if X265
+  import X265
+#endif
 
 /// The requested encoder.
 public enum EncoderChoice: String, CaseIterable, Sendable {
-  /// The best encoder of this host: VA-API with x264 as its fallback, or x264 alone.
+  /// The best encoder of this host: VA-API with x264 as its fallback, or x264 alone; for HEVC, x265.
   case auto
   /// The graphics hardware, without a fallback.
   case vaapi
-  /// x264, in software.
+  /// x264, in software: H.264 only.
   case x264
+  /// x265, in software: HEVC only.
+  case x265
   /// The camera's own H.264, and the encoder of ``auto`` for pictures that the camera cannot code as requested.
   case camera
 }
@@ -41,12 +46,18 @@ public struct EncoderSelection: Sendable {
   /// The orientations that the encoder applies, so that the source need not rotate these frames; nil if the encoder
   /// rotates none.
   public let turning: TurnOffer?
+  /// The hangs of the driver that was opened, or hung while it was opened; nil where no hardware was tried.
+  package let health: DriverHealth?
 }
 
 /// Opens the requested encoder.
 public enum EncoderSelector {
   /// The message if the program has no x264.
   static let withoutX264 = "this build of nightjar has no x264 (package trait X264)"
+  /// The message if the program has no x265.
+  static let withoutX265 = "this build of nightjar has no x265 (package trait X265)"
+  /// The message if HEVC by hardware is requested.
+  static let withoutHardwareHEVC = "VA-API is used for H.264 only"
 
   /// Returns a prepared encoder for `configuration`. A candidate is accepted only after it has encoded pictures.
   ///
@@ -65,14 +76,52 @@ public enum EncoderSelector {
     policy: EncoderLineup.Policy = EncoderLineup.Policy(), aspects: EncoderAspects = .one, turns: Bool = false
   ) throws(EncoderError) -> EncoderSelection {
     try configuration.check()
+    try check(choice, for: configuration.codec)
+    return try select(
+      choice, configuration, hardware: candidates(node: node, turns: turns), policy: policy, aspects: aspects,
+      turns: turns, software: software(for: configuration.codec))
+  }
+
+  /// Returns a prepared encoder like ``select(_:_:node:policy:aspects:turns:)`` for frames of a second, smaller rendition: in
+  /// any orientation, with width and height swapped at any time. It keeps no standby.
+  ///
+  /// - Parameter health: The hangs of the driver of the first rendition (``EncoderSelection/health``). While they forbid calls of the
+  ///   driver, no hardware is tried.
+  /// - Throws: ``/Media/EncoderError`` with the reasons if no encoder can be opened.
+  package static func selectSmall(
+    _ choice: EncoderChoice, _ configuration: EncoderConfiguration, node: String? = nil,
+    policy: EncoderLineup.Policy = EncoderLineup.Policy(), health: DriverHealth? = nil
+  ) throws(EncoderError) -> any VideoEncoder {
+    try configuration.check()
+    try check(choice, for: configuration.codec)
+    var policy = policy
+    policy.keepsStandby = false
+    return try select(
+      choice, configuration, hardware: candidates(node: node, turns: false), policy: policy, aspects: .both,
+      turns: true, rotatesInSoftware: true, health: health, software: software(for: configuration.codec)
+    ).encoder
+  }
+
+  private static func candidates(node: String?, turns: Bool) -> [HardwareCandidate] {
     let nodes = node.map { [$0] } ?? RenderNode.all().map(\.path)
-    let hardware = nodes.map { path in
+    return nodes.map { path in
       HardwareCandidate(library: "VA-API (\(path))") { configuration throws(EncoderError) in
         try VAAPIEncoder(configuration, node: path, turns: turns)
       }
     }
-    return try select(
-      choice, configuration, hardware: hardware, policy: policy, aspects: aspects, turns: turns, software: software)
+  }
+
+  /// Checks that the encoder can make a stream of `codec`.
+  ///
+  /// - Throws: ``/Media/EncoderError/configuration(_:)`` with the encoder to choose.
+  public static func check(_ choice: EncoderChoice, for codec: VideoCodec) throws(EncoderError) {
+    switch (choice, codec) {
+    case (.auto, _), (.vaapi, .h264), (.x264, .h264), (.camera, .h264), (.x265, .hevc): break
+    case (.vaapi, .hevc): throw .configuration("\(withoutHardwareHEVC): choose x265 or auto for HEVC")
+    case (.x264, .hevc): throw .configuration("x264 encodes H.264 only: choose x265 or auto for HEVC")
+    case (.camera, .hevc): throw .configuration("only H.264 of a camera is passed on: choose x265 or auto for HEVC")
+    case (.x265, .h264): throw .configuration("x265 encodes HEVC only: choose x264 or auto for H.264")
+    }
   }
 
   /// A hardware candidate: its name and the closure that opens it.
@@ -84,21 +133,30 @@ public enum EncoderSelector {
   /// Returns a prepared encoder from the given candidates.
   static func select(
     _ choice: EncoderChoice, _ configuration: EncoderConfiguration, hardware: [HardwareCandidate],
-    policy: EncoderLineup.Policy, aspects: EncoderAspects = .one, turns: Bool = false,
-    clock: @escaping @Sendable () -> Instant = { .now() }, software: EncoderLineup.MakeSoftware?
+    policy: EncoderLineup.Policy, aspects: EncoderAspects = .one, turns: Bool = false, rotatesInSoftware: Bool = false,
+    health shared: DriverHealth? = nil, clock: @escaping @Sendable () -> Instant = { .now() },
+    software: EncoderLineup.MakeSoftware?
   ) throws(EncoderError) -> EncoderSelection {
     let events = EncoderEvents()
     var obstacles: [EncoderError] = []
-    if choice != .x264 {
+    let isSoftware = choice == .x264 || choice == .x265
+    var health = shared
+    if configuration.codec == .hevc {
+      if !isSoftware { obstacles.append(.unavailable(withoutHardwareHEVC)) }
+    } else if !isSoftware, let reason = shared?.reason {
+      obstacles.append(reason)
+    } else if !isSoftware {
       tries: for candidate in hardware {
         do throws(EncoderError) {
           let offer = turns ? TurnOffer() : nil
+          let driver = shared ?? DriverHealth(clock: clock)
+          health = driver
           let encoder = try EncoderLineup(
             configuration, library: candidate.library, policy: policy, aspects: aspects, offer: offer,
-            health: DriverHealth(clock: clock), events: events, software: choice == .vaapi ? nil : software,
+            health: driver, events: events, software: choice == .vaapi ? nil : software,
             hardware: candidate.open)
           return try prepared(
-            encoder, explanation: behind(choice, software, policy), events: events, turning: offer)
+            encoder, explanation: behind(choice, software, policy), events: events, turning: offer, health: driver)
         } catch {
           obstacles.append(error)
           // Try no further candidate: one thread that is stuck in a driver is enough.
@@ -115,20 +173,24 @@ public enum EncoderSelector {
       throw obstacles.count == 1 ? obstacles[0] : .unavailable(reasons)
     }
     guard let software else {
-      throw .unavailable(reasons.isEmpty ? withoutX264 : "\(reasons); and \(withoutX264)")
+      let missing = without(configuration.codec)
+      throw .unavailable(reasons.isEmpty ? missing : "\(reasons); and \(missing)")
     }
     // Without a fallback and without rotation the encoder needs no lineup.
     let encoder: any VideoEncoder =
       aspects == .one
       ? try software(configuration)
-      : try EncoderLineup(configuration, policy: policy, aspects: aspects, events: events, software: software)
+      : try EncoderLineup(
+        configuration, policy: policy, aspects: aspects, offer: rotatesInSoftware ? TurnOffer() : nil, events: events,
+        software: software)
     return try prepared(
       encoder, explanation: reasons.isEmpty ? nil : "no VA-API: \(reasons)", events: aspects == .one ? nil : events,
-      turning: nil)
+      turning: nil, health: health)
   }
 
   private static func prepared(
-    _ encoder: any VideoEncoder, explanation: String?, events: EncoderEvents?, turning: TurnOffer?
+    _ encoder: any VideoEncoder, explanation: String?, events: EncoderEvents?, turning: TurnOffer?,
+    health: DriverHealth?
   ) throws(EncoderError) -> EncoderSelection {
     do throws(EncoderError) {
       try encoder.prepare()
@@ -136,12 +198,14 @@ public enum EncoderSelector {
       encoder.stop()
       throw error
     }
-    return EncoderSelection(encoder: encoder, explanation: explanation, events: events, turning: turning)
+    return EncoderSelection(
+      encoder: encoder, explanation: explanation, events: events, turning: turning, health: health)
   }
 
   private static func behind(
     _ choice: EncoderChoice, _ software: EncoderLineup.MakeSoftware?, _ policy: EncoderLineup.Policy
   ) -> String {
+    // Hardware encodes H.264 only, and so does its fallback.
     guard software != nil else { return "there is no fallback: \(withoutX264)" }
     guard choice != .vaapi else { return "there is no fallback; --encoder auto adds x264" }
     return policy.keepsStandby ? "x264 stands by" : "x264 takes over when needed"
@@ -165,21 +229,71 @@ public enum EncoderSelector {
     x264Presets.indices.contains(effort.rawValue) ? x264Presets[effort.rawValue] : nil
   }
 
-  #if X264
-    /// The name of the x264 library for display; nil in a build without x264.
-    public static var softwareName: String? { X264Encoder.libraryName }
-    /// The names of x264's presets, the fastest first.
-    public static var x264Presets: [String] { X264Encoder.presets }
+  /// The names of x264's presets, which x265 has too, the fastest first; empty in a build without both.
+  public static var x264Presets: [String] {
+    #if X264
+      X264Encoder.presets
+    #elseif X265
+      X265Encoder.presets
+    #else
+      []
+    #endif
+  }
 
-    private static let software: EncoderLineup.MakeSoftware? = { configuration throws(EncoderError) in
-      try X264Encoder(configuration)
+  /// Returns the name of the library that encodes `codec` in software, for display; nil in a build without it.
+  public static func softwareName(for codec: VideoCodec) -> String? {
+    switch codec {
+    case .h264:
+      #if X264
+        return X264Encoder.libraryName
+      #else
+        return nil
+      #endif
+    case .hevc:
+      #if X265
+        return X265Encoder.libraryName
+      #else
+        return nil
+      #endif
     }
-  #else
-    /// Nil: this build has no x264.
-    public static var softwareName: String? { nil }
-    /// Empty: this build has no x264.
-    public static var x264Presets: [String] { [] }
+  }
 
-    private static let software: EncoderLineup.MakeSoftware? = nil
-  #endif
+  /// Returns the codec of the software encoder with that name; nil for hardware.
+  public static func softwareCodec(ofEncoder name: String) -> VideoCodec? {
+    VideoCodec.allCases.first { name.hasPrefix($0.softwareLibrary) }
+  }
+
+  private static func without(_ codec: VideoCodec) -> String {
+    switch codec {
+    case .h264: withoutX264
+    case .hevc: withoutX265
+    }
+  }
+
+  private static func software(for codec: VideoCodec) -> EncoderLineup.MakeSoftware? {
+    switch codec {
+    case .h264:
+      #if X264
+        return { configuration throws(EncoderError) in try X264Encoder(configuration) }
+      #else
+        return nil
+      #endif
+    case .hevc:
+      #if X265
+        return { configuration throws(EncoderError) in try X265Encoder(configuration) }
+      #else
+        return nil
+      #endif
+    }
+  }
+}
+
+extension VideoCodec {
+  /// The name of the library that encodes the codec in software.
+  package var softwareLibrary: String {
+    switch self {
+    case .h264: "x264"
+    case .hevc: "x265"
+    }
+  }
 }

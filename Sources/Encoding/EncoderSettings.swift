@@ -4,6 +4,9 @@ public import Platform
 /// The settings of an encoder, independent of the picture: ``EncoderPreset/settings`` or ``init()``, which the caller
 /// may change. With a size, a rate and a bitrate they become an `EncoderConfiguration`.
 public struct EncoderSettings: Hashable, Sendable {
+  /// The codec of the stream. ``slices``, ``threads``, ``lookahead``, ``streamsSlices``, ``sliceBytes`` and ``refreshes`` are
+  /// for H.264: HEVC has one slice in a picture, and no picture is held back.
+  public var codec = VideoCodec.h264
   /// The H.264 profile that a decoder must support; the SPS states it.
   public var profile = H264Profile.baseline
   /// The maximum time from one key frame to the next, for a ``KeyFrameClock``: encoders insert none by themselves.
@@ -19,7 +22,7 @@ public struct EncoderSettings: Hashable, Sendable {
   public var threads: Int?
   /// The number of frames that x264 may hold back to plan its bits.
   public var lookahead = 0
-  /// The name of x264's preset, a choice of speed against quality.
+  /// The name of x264's preset, a choice of speed against quality; for HEVC, of x265's preset with that name.
   public var x264Preset = "ultrafast"
   /// The VA-API quality level, 1 for the best; nil for the driver's default. A driver with fewer levels uses its last.
   public var vaapiQuality: Int?
@@ -51,10 +54,16 @@ public struct EncoderSettings: Hashable, Sendable {
   public func configuration(
     size: PictureSize, frameRate: FrameRate, bitrate: Int? = nil, color: ColorDescription, processors: Int
   ) -> EncoderConfiguration {
-    EncoderConfiguration(
-      size: size, frameRate: frameRate, bitrate: bitrate ?? BitrateLadder.bitrate(for: size, at: frameRate),
-      color: color, profile: profile, rateControl: rateControl, bufferSeconds: bufferSeconds,
-      slices: min(slices, max(1, (size.height + 15) / 16)),
+    let bitrate = bitrate ?? BitrateLadder.bitrate(for: size, at: frameRate)
+    guard codec == .h264 else {
+      return EncoderConfiguration(
+        size: size, frameRate: frameRate, bitrate: bitrate, color: color, rateControl: rateControl,
+        bufferSeconds: bufferSeconds, x264Preset: x264Preset, vaapiQuality: vaapiQuality,
+        prefersLowPower: prefersLowPower, codec: codec)
+    }
+    return EncoderConfiguration(
+      size: size, frameRate: frameRate, bitrate: bitrate, color: color, profile: profile, rateControl: rateControl,
+      bufferSeconds: bufferSeconds, slices: min(slices, max(1, (size.height + 15) / 16)),
       threads: threads ?? EncoderSelector.threads(for: size, at: frameRate, processors: processors),
       lookahead: lookahead, x264Preset: x264Preset, vaapiQuality: vaapiQuality, prefersLowPower: prefersLowPower,
       streamsSlices: streamsSlices, sliceBytes: sliceBytes,

@@ -46,7 +46,7 @@ extension StreamReceiver {
     /// The rules for requesting lost packets over UDP.
     public var retransmission: RetransmissionPolicy
     /// The limits of an access unit.
-    public var limits: H264Depacketizer.Limits
+    public var limits: AccessUnitLimits
 
     /// Creates a configuration; see the properties.
     public init(
@@ -54,7 +54,7 @@ extension StreamReceiver {
       password: String? = nil,
       certificateFingerprint: [UInt8]? = nil, answerTimeout: Duration = .seconds(10),
       silenceTimeout: Duration = .seconds(10), reconnects: Bool = true, retransmission: RetransmissionPolicy = .init(),
-      limits: H264Depacketizer.Limits = .init()
+      limits: AccessUnitLimits = .init()
     ) {
       self.transport = transport
       self.receivesSound = receivesSound

@@ -141,7 +141,11 @@ final class Viewing: Sendable {
   }
 
   private func note(_ sets: ParameterSets) {
-    let frameRate = (try? SequenceParameterSet(nalUnit: sets.sequence))?.frameRate
+    let frameRate =
+      switch sets.codec {
+      case .h264: (try? SequenceParameterSet(nalUnit: sets.sequence))?.frameRate
+      case .hevc: (try? HEVCSequenceParameterSet(nalUnit: sets.sequence))?.frameRate
+      }
     state.withLock { $0.frameRate = frameRate ?? $0.frameRate }
   }
 

@@ -1,5 +1,6 @@
 import Appliance
 import ArgumentParser
+import Encoding
 import Glibc
 import Media
 import Platform
@@ -122,8 +123,16 @@ enum StatusText {
         + "encoders exchanged \(times(orientation.switches))",
       "encoder      \(encoder.name)\(encoder.bitrate.map { ", " + Terminal.bitrate(Double($0)) } ?? ""); failed over "
         + times(encoder.failovers),
+    ]
+    if let small = status.smallRendition {
+      lines.append(
+        "             \(small.width)x\(small.height) for weak networks: "
+          + (small.running ? small.encoder : small.failure ?? "nobody needs it now")
+          + "; \(small.encoded) encoded, \(small.dropped) dropped")
+    }
+    lines += [
       "frames       \(frames.captured) captured, \(frames.encoded) encoded (\(frames.keyFrames) key frames), "
-        + "\(frames.sent) sent, \(frames.dropped) dropped",
+        + "\(frames.sent) sent, \(frames.dropped) dropped"
     ]
     if frames.unwatched > 0 { lines.append("             \(frames.unwatched) not encoded while nobody watched") }
     if frames.thinned > 0 { lines.append("             left out \(frames.thinned) to spare the host") }
@@ -132,8 +141,9 @@ enum StatusText {
       lines.append("             dropped \(count): \(known?.explanation ?? cause)")
     }
     if let controls = status.controls { lines += self.lines(of: controls) }
-    if let quality = status.quality { lines += self.lines(of: quality) }
-    if let adaptation = status.adaptation { lines += self.lines(of: adaptation) }
+    let library = (EncoderSelector.softwareCodec(ofEncoder: encoder.name) ?? .h264).softwareLibrary
+    if let quality = status.quality { lines += self.lines(of: quality, library) }
+    if let adaptation = status.adaptation { lines += self.lines(of: adaptation, library) }
     if !status.threads.isEmpty { lines.append("threads      " + Self.text(of: status.threads)) }
     if !status.without.isEmpty { lines.append("without      " + status.without.joined(separator: ", ")) }
     for destination in status.destinations {
@@ -182,9 +192,12 @@ enum StatusText {
       ]
       lines.append("\(indent)stopped for a while: \(words[cause] ?? cause)")
     }
+    let pictures = destination.rendition.map { ", so it gets \($0)" } ?? ""
     if let bandwidth = destination.bandwidth {
       let queue = destination.queueMs.map { ", packets wait \(Terminal.decimal($0, digits: 0)) ms on it" } ?? ""
-      lines.append("\(indent)weak network: it takes \(Terminal.bitrate(Double(bandwidth)))\(queue)")
+      lines.append("\(indent)weak network: it takes \(Terminal.bitrate(Double(bandwidth)))\(queue)\(pictures)")
+    } else if let rendition = destination.rendition {
+      lines.append("\(indent)weak network: \(rendition)")
     }
     if let reception = destination.reception {
       lines.append(
@@ -197,8 +210,8 @@ enum StatusText {
     return lines
   }
 
-  private static func lines(of quality: StreamStatus.Quality) -> [String] {
-    var words = ["x264's \(quality.x264Preset), changed \(times(quality.changes))"]
+  private static func lines(of quality: StreamStatus.Quality, _ library: String) -> [String] {
+    var words = ["\(library)'s \(quality.x264Preset), changed \(times(quality.changes))"]
     if let time = quality.encodeP99Ms {
       words.append(
         "99 of 100 frames within \(Terminal.decimal(time, digits: 1)) ms (limit "
@@ -222,14 +235,14 @@ enum StatusText {
       + (reason.map { ["             last change: \($0)"] } ?? [])
   }
 
-  private static func lines(of adaptation: StreamStatus.Adaptation) -> [String] {
+  private static func lines(of adaptation: StreamStatus.Adaptation, _ library: String) -> [String] {
     var machine: [String] = []
     if let state = adaptation.thermalState, let temperature = adaptation.temperature {
       machine.append("\(Terminal.decimal(temperature, digits: 0)) °C (\(state))")
     }
     if let load = adaptation.load { machine.append("encoding takes \(percent(load)) of the time") }
     var limits: [String] = []
-    if let preset = adaptation.x264Preset { limits.append("x264's \(preset)") }
+    if let preset = adaptation.x264Preset { limits.append("\(library)'s \(preset)") }
     if let rate = adaptation.maximumFps { limits.append("\(decimal(rate)) fps at most") }
     if let size = adaptation.maximumSize { limits.append("\(size) at most") }
     if adaptation.bitrateShare < 1 { limits.append("\(percent(adaptation.bitrateShare)) of the bitrate") }

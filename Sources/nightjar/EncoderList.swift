@@ -28,11 +28,14 @@ struct EncoderList: Encodable {
   /// The name of x264; `nil` in a build without it.
   let software: String?
   let softwarePresets: [String]
+  /// The name of x265; `nil` in a build without it.
+  let softwareHEVC: String?
   let hardware: [Hardware]
 
   /// Creates the list from the drivers of every render node, or of `node` alone.
   init(node: String?) {
-    software = EncoderSelector.softwareName
+    software = EncoderSelector.softwareName(for: .h264)
+    softwareHEVC = EncoderSelector.softwareName(for: .hevc)
     softwarePresets = EncoderSelector.x264Presets
     let nodes = node.map { [RenderNode(path: $0)] } ?? RenderNode.all()
     hardware = nodes.map(Hardware.init)
@@ -42,6 +45,7 @@ struct EncoderList: Encodable {
   var text: String {
     let presets = softwarePresets.joined(separator: ", ")
     var lines = [software.map { "\($0)  profiles \(Self.profiles); presets \(presets)" } ?? "no x264 in this build"]
+    lines.append(softwareHEVC.map { "\($0)  HEVC, profile main; presets \(presets)" } ?? "no x265 in this build")
     if hardware.isEmpty { lines.append("no VA-API encoder: no render node in /dev/dri") }
     for device in hardware {
       lines.append("\(device.path)  \(device.driver ?? "")")

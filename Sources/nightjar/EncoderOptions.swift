@@ -7,9 +7,19 @@ public import Media
 struct EncoderOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
-      "The encoder: auto, vaapi, x264, or camera (the camera's own H.264).",
+      "The codec: h264, or hevc (H.265).",
       discussion: """
-        auto uses VA-API hardware, and x264 if there is no such hardware or it fails. vaapi and x264 have no fallback. \
+        HEVC needs less bitrate for the same picture, and several times the processor time. Fewer players and browsers \
+        show it: a browser gets it only if it offers H265. x265 encodes it with one thread and one slice, without lookahead.
+        """))
+  var codec = VideoCodec.h264
+
+  @Option(
+    help: ArgumentHelp(
+      "The encoder: auto, vaapi, x264, x265, or camera (the camera's own H.264).",
+      discussion: """
+        auto uses VA-API hardware, and x264 if there is no such hardware or it fails. For HEVC, auto is x265. vaapi, x264 \
+        and x265 have no fallback. \
         camera passes the camera's own H.264 on, which takes a small part of the CPU time. nightjar opens the camera in \
         another format and encodes as with auto if the picture is rotated, if a viewer gets JPEG pictures, or if viewers \
         cannot show the camera's H.264. It also encodes the placeholder while the camera is away.
@@ -33,10 +43,11 @@ struct EncoderOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "The least bits per second for viewers on weak networks, as in 300k; auto is a twentieth of the bitrate.",
+      "The least bits per second of full pictures for viewers on weak networks, as in 300k; auto is a third of the bitrate.",
       discussion: """
         The bitrate follows the slowest viewer's network between this and --bitrate. A viewer whose network takes less \
-        loses pictures, and nobody else does.
+        gets pictures of half the width and height, with at most a third of the bitrate. Where there are none, as with \
+        --encoder camera, auto is a twentieth, and such a viewer loses pictures. Nobody else does.
         """, valueName: "rate"))
   var bitrateFloor: String?
 
@@ -103,12 +114,13 @@ struct EncoderOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "x264: speed against quality: auto, or ultrafast (least CPU) to veryslow.",
+      "x264 and x265: speed against quality: auto, or ultrafast (least CPU) to veryslow.",
       discussion: """
-        auto, the default of live-capture, begins with superfast, and with ultrafast for more than 1280x720 at 30. It then \
-        takes the slowest of ultrafast, superfast, veryfast, faster and fast that encodes 99 of 100 frames within half a \
-        frame interval and keeps --cpu-budget. When frames are late, it takes a faster one within two frames. nightjar \
-        ctl status shows the preset and the reason. With --rate max, the preset stays.
+        auto, the default of live-capture, begins with superfast, and with ultrafast for HEVC and more than 1280x720 at 30. It then \
+        takes the slowest of ultrafast, superfast, veryfast, faster and fast (for HEVC: ultrafast, superfast, veryfast, fast \
+        and medium) that encodes 99 of 100 frames within half a frame interval and keeps --cpu-budget. When frames are \
+        late, it takes a faster one within two frames; for HEVC, as soon as another encoder is open. nightjar ctl status \
+        shows the preset and the reason. With --rate max, the preset stays.
         """, valueName: "preset"))
   var x264Preset: String?
 
@@ -140,6 +152,7 @@ struct EncoderOptions: ParsableArguments {
 }
 
 extension EncoderChoice: ExpressibleByArgument {}
+extension VideoCodec: ExpressibleByArgument {}
 extension EncoderPreset: ExpressibleByArgument {}
 extension H264Profile: ExpressibleByArgument {}
 extension CameraEncoding.RateControlMode: ExpressibleByArgument {}

@@ -133,10 +133,11 @@ struct StreamCommand: ParsableCommand {
     help: ArgumentHelp(
       "A destination: rtp://HOST:PORT, or srtp://HOST:PORT for encrypted packets; repeat for more.",
       discussion: """
-        Parameters follow the URL, as in ?payload=mp2t&ttl=4. payload is h264 (the default) or mp2t (MPEG-TS). mtu is \
-        the largest RTP packet in bytes (1200). ttl is the number of routers that a packet may pass. RTCP goes to the \
-        next port, or with rtcp=mux to the same port. mp2t carries picture and sound together. With h264, the sound \
-        goes to the port plus 4, or with audio=PORT to that port; audio=none sends no sound. srtp:// has \
+        Parameters follow the URL, as in ?payload=mp2t&ttl=4. payload is that of the codec (h264 or hevc), or mp2t \
+        (MPEG-TS). mtu is the largest RTP packet in bytes (1200). ttl is the number of routers that a packet may pass. \
+        RTCP goes to the next port, or with rtcp=mux to the same port. mp2t carries picture and sound together. With \
+        h264 and hevc, the sound goes to the port plus 4, or with audio=PORT to that port; audio=none sends no sound. \
+        srtp:// has \
         suite=AES_CM_128_HMAC_SHA1_80 (the default), AEAD_AES_128_GCM or AEAD_AES_256_GCM, and key-file=FILE. \
         Without a key file, each start makes a new key. Players read the key from the session description. A multicast \
         group may have interface=NAME, loop=1 for receivers on this host, ssm=1 for receivers that join the group for \
@@ -160,8 +161,8 @@ struct StreamCommand: ParsableCommand {
 
   @Option(
     help: ArgumentHelp(
-      "Write the session description, which players of H.264 need, to this file.",
-      discussion: "With several H.264 destinations, the first has FILE.sdp, the second FILE-2.sdp, and so on.",
+      "Write the session description, which players of H.264 and HEVC need, to this file.",
+      discussion: "With several such destinations, the first has FILE.sdp, the second FILE-2.sdp, and so on.",
       valueName: "file"))
   var sdp: String?
 

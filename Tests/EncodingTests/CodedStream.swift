@@ -13,12 +13,18 @@ struct CodedStream {
   /// `profile_idc` of each key frame's SPS: it tells the encoders apart.
   private(set) var profiles: [UInt8] = []
   fileprivate var bytes = Data()
+  private let codec: VideoCodec
+
+  init(codec: VideoCodec = .h264) { self.codec = codec }
+
+  /// The name of a file of the stream, by which ffmpeg knows its codec.
+  private var fileName: String { codec == .hevc ? "s.h265" : "s.h264" }
 
   mutating func append(_ unit: borrowing AccessUnit) {
     if unit.isKeyFrame { keyFrames.append(timestamps.count) }
     timestamps.append(unit.timestamp)
     for nalUnit in unit.nalUnits {
-      if nalUnit.type == .sequenceParameterSet { profiles.append(nalUnit.bytes[1]) }
+      if codec == .h264, nalUnit.type == .sequenceParameterSet { profiles.append(nalUnit.bytes[1]) }
       bytes.append(contentsOf: AnnexB.startCode)
       bytes.append(contentsOf: nalUnit.bytes)
     }
@@ -40,7 +46,7 @@ struct CodedStream {
 
   private func frames(_ entries: String) throws -> [Substring] {
     let directory = try TemporaryDirectory()
-    let file = directory.url.appendingPathComponent("s.h264")
+    let file = directory.url.appendingPathComponent(fileName)
     try bytes.write(to: file)
     let result = try Subprocess.run(
       [
@@ -67,7 +73,10 @@ struct CodedStream {
 
   /// Returns the number of pictures that ffmpeg decodes; whatever it complains about is an issue.
   func decodedCount() throws -> Int {
-    let probe = try StreamProbe(bytes)
+    let directory = try TemporaryDirectory()
+    let file = directory.url.appendingPathComponent(fileName)
+    try bytes.write(to: file)
+    let probe = try StreamProbe(path: file.path, in: directory)
     #expect(probe.complaints.isEmpty, "\(probe.complaints)")
     return probe.frames
   }

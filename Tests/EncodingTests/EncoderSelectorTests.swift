@@ -82,6 +82,36 @@
       #expect(script.state.withLock { $0.opened } == 0)
     }
 
+    @Test func `a driver that hangs blocks as many threads with a second rendition as without it`() throws {
+      let script = ScriptedHardware.Script()
+      defer { script.release() }
+      script.state.withLock { $0.hangsAtOpening = true }
+      var policy = EncoderLineup.Policy()
+      policy.openingLimit = Duration(seconds: 0.1)
+      policy.keepsStandby = false
+      let clock = ManualClock()
+      func select(health: DriverHealth?) throws -> EncoderSelection {
+        try EncoderSelector.select(
+          .auto, Self.configuration, hardware: [Self.candidate(script)], policy: policy, aspects: .both, turns: true,
+          rotatesInSoftware: true, health: health, clock: clock.now, software: Self.software)
+      }
+      let first = try select(health: nil)
+      defer { first.encoder.stop() }
+      let health = try #require(first.health)
+      #expect(first.encoder.name.hasPrefix("x264") && script.state.withLock { $0.opened } == 1)
+      for round in 0..<6 {
+        // Before the back-off is over, the driver is left alone.
+        let small = try select(health: health)
+        #expect(small.encoder.name.hasPrefix("x264"))
+        #expect(small.explanation?.hasPrefix("no VA-API") == true, "\(small.explanation ?? "nothing")")
+        small.encoder.stop()
+        #expect(script.state.withLock { $0.opened } == min(round + 1, DriverHealth.stuckLimit))
+        clock.advance(by: Duration(seconds: 3600))
+        try select(health: health).encoder.stop()
+        #expect(script.state.withLock { $0.opened } == min(round + 2, DriverHealth.stuckLimit))
+      }
+    }
+
     @Test func `a build without x264 says so`() throws {
       let error = #expect(throws: EncoderError.self) { try Self.select(.x264, [], software: nil) }
       #expect(error?.description == "this build of nightjar has no x264 (package trait X264)")

@@ -13,7 +13,7 @@ struct TurningStream {
   static let portrait = PictureSize(width: 240, height: 320)
 
   let encoder: any VideoEncoder
-  private(set) var stream = CodedStream()
+  private(set) var stream: CodedStream
   /// The sizes of the frames that were taken, in order.
   private(set) var sizes: [PictureSize] = []
   /// The number of the next frame.
@@ -22,6 +22,7 @@ struct TurningStream {
 
   init(_ encoder: any VideoEncoder) throws {
     self.encoder = encoder
+    stream = CodedStream(codec: encoder.configuration.codec)
   }
 
   /// Encodes `count` frames of `size`, the first of them as a key frame where that is asked for.
@@ -51,7 +52,10 @@ struct TurningStream {
     #expect(stream.timestamps == (0..<next).map { Instant.zero + FrameRate.thirty.time(ofFrame: Int64($0)) })
     #expect(try stream.decodedSizes() == sizes)
     #expect(try stream.decodedCount() == next)
-    if encoder.configuration.lookahead == 0 { #expect(try stream.repeatedPictureIDs().isEmpty) }
+    // HEVC has no such identifiers.
+    if encoder.configuration.lookahead == 0, encoder.configuration.codec == .h264 {
+      #expect(try stream.repeatedPictureIDs().isEmpty)
+    }
   }
 
   /// The numbers of the pictures that are rotated otherwise than the one before.

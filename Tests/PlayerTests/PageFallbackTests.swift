@@ -51,6 +51,23 @@
       expectPictures(browser, "WebRTC is not available here")
     }
 
+    #if X265
+      @Test func `a browser that plays no HEVC gets pictures one by one, and a program their URL`() throws {
+        let program = try WatchedProgram(
+          ["--codec", "hevc", "--webrtc-port", "\(try UDPPort.free())"], encoder: "x265")
+        let browser = try Browser(in: program.directory)
+        // Chromium of Debian offers no H265; another one might.
+        try browser.inject(try PageFaults.script(last: "faults.offer = (text) => text.replaceAll('H265', 'H999');"))
+        try browser.open(program.url("/"))
+        expectPictures(browser, "This browser plays no H.265")
+        let offer = packageRoot.appendingPathComponent("Tests/WebRTCTests/Offers/chromium.sdp").path
+        let answer = try program.curl(["-H", "Content-Type: application/sdp", "--data-binary", "@\(offer)"], "/whep")
+        #expect(answer.status == 406 && answer.body.contains("pictures as JPEG: /stream.mjpg"), "\(answer.body)")
+        let pictures = try program.curl(["-I"], "/snapshot.jpg")
+        #expect(pictures.status == 200 && pictures.headers["content-type"] == "image/jpeg", "\(pictures.headers)")
+      }
+    #endif
+
     @Test func `where UDP is blocked pictures come one by one, also after a dead line, until WebRTC is back`() throws {
       let port = try UDPPort.free()
       let program = try WatchedProgram(["--webrtc-port", "\(port)"])

@@ -69,13 +69,16 @@ final class ServedProgram {
         + ["-i", url, "-frames:v", "\(frames)", "-f", "null", "-"], in: directory)
   }
 
-  /// Starts GStreamer, which decodes 20 pictures and ends.
-  func gstreamer(_ url: String, protocols: String, options: String = "", network: [String] = []) throws -> Subprocess {
+  /// Starts GStreamer, which decodes 20 pictures and ends; `elements` read the packets and decode them.
+  func gstreamer(
+    _ url: String, protocols: String, options: String = "", network: [String] = [],
+    elements: String = "rtph264depay ! avdec_h264"
+  ) throws -> Subprocess {
     try Subprocess(
       network + [
         "sh", "-c",
-        "exec gst-launch-1.0 rtspsrc location=\(url) protocols=\(protocols) latency=100 \(options) ! rtph264depay ! "
-          + "avdec_h264 ! \(countingSink(20))",
+        "exec gst-launch-1.0 rtspsrc location=\(url) protocols=\(protocols) latency=100 \(options) ! "
+          + "\(elements) ! \(countingSink(20))",
       ], in: directory)
   }
 }

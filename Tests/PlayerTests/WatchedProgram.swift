@@ -13,9 +13,11 @@ final class WatchedProgram {
   ///
   /// - Parameters:
   ///   - source: The camera, `test` or a path below the program's directory.
+  ///   - encoder: The encoder.
   ///   - isOpen: whether other hosts reach it too.
   init(
-    _ arguments: [String] = [], source: String = "test", users: [String: String] = [:], isOpen: Bool = false,
+    _ arguments: [String] = [], source: String = "test", encoder: String = "x264", users: [String: String] = [:],
+    isOpen: Bool = false,
     environment: [String: String] = [:]
   ) throws {
     directory = try TemporaryDirectory()
@@ -25,7 +27,7 @@ final class WatchedProgram {
     let arguments = arguments + (try UsersFile.options(users, in: directory))
     process = try Subprocess(
       [
-        nightjarPath, "stream", "--source", camera, "--size", "320x240", "--encoder", "x264", "--control", controlPath,
+        nightjarPath, "stream", "--source", camera, "--size", "320x240", "--encoder", encoder, "--control", controlPath,
         "--https", isOpen ? ":\(port)" : "127.0.0.1:\(port)",
       ] + arguments, in: directory,
       environment: ["STATE_DIRECTORY": directory.path("state")].merging(environment) { $1 })

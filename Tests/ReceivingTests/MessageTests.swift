@@ -156,9 +156,34 @@ import Testing
     ] {
       #expect(throws: ReceiverError.self) { _ = try ReceivedDescription(Array(wrong.utf8)).picture() }
     }
-    let foreign = try ReceivedDescription(Array("m=video 0 RTP/AVP 98\na=rtpmap:98 H265/90000\n".utf8))
-    #expect(throws: ReceiverError.unsupported("the session description has no H.264 stream; its codecs are H265")) {
+    let foreign = try ReceivedDescription(Array("m=video 0 RTP/AVP 98\na=rtpmap:98 VP8/90000\n".utf8))
+    #expect(
+      throws: ReceiverError.unsupported("the session description has no H.264 or HEVC stream; its codecs are VP8")
+    ) {
       _ = try foreign.picture()
+    }
+  }
+
+  @Test func `a description of HEVC is read, unless its packets have another order or several streams`() throws {
+    func picture(_ parameters: String) throws -> ReceivedDescription.Track {
+      // As ffmpeg describes a stream of x265.
+      let text = """
+        v=0\r\nm=video 5004 RTP/AVP 96\r\na=rtpmap:96 H265/90000\r
+        a=fmtp:96 sprop-vps=QAEMAf//AWAAAAMAkAAAAwAAAwA8lZgJ; \
+        sprop-sps=QgEBAWAAAAMAkAAAAwAAAwA8oAoIDBAelZmkkyvBaAgAAAMACAAAAwDIQA==; sprop-pps=RAHBc8CJ\(parameters)\r\n
+        """
+      return try ReceivedDescription(Array(text.utf8)).picture()
+    }
+    for parameters in ["", ";sprop-max-don-diff=0;tx-mode=SRST"] {
+      let track = try picture(parameters)
+      #expect(track.contents == .hevc && track.payloadType == 96)
+      #expect(track.parameterSets.map { $0.prefix(2) } == [[0x40, 1], [0x42, 1], [0x44, 1]])
+    }
+    for (parameters, reason) in [
+      (";sprop-max-don-diff=2", "HEVC with sprop-max-don-diff 2: 0 is received"),
+      (";tx-mode=MRST", "HEVC with tx-mode MRST: SRST is received"),
+    ] {
+      #expect(throws: ReceiverError.unsupported(reason)) { _ = try picture(parameters) }
     }
   }
 

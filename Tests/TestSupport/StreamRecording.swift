@@ -1,15 +1,16 @@
 package import Foundation
+package import Media
 import RTP
 import Testing
 
-/// A recorded RTP stream of H.264, as ffmpeg decodes it.
+/// A recorded RTP stream of H.264 or HEVC, as ffmpeg decodes it.
 package struct StreamRecording {
   /// The size of each picture that ffmpeg decodes, in order: `640x360`.
   package let pictures: [String]
   /// The MD5 of each picture that ffmpeg decodes, in order.
   package let checksums: [String]
 
-  /// The MD5 of each picture that ffmpeg decodes of the H.264 with start codes at `path`, in order.
+  /// The MD5 of each picture that ffmpeg decodes of the stream with start codes at `path`, in order.
   package static func checksums(of path: String, in directory: TemporaryDirectory) throws -> [String] {
     let result = try Subprocess.run(
       ["ffmpeg", "-nostdin", "-v", "error", "-i", path, "-fps_mode", "passthrough", "-f", "framemd5", "-"],
@@ -19,8 +20,9 @@ package struct StreamRecording {
   }
 
   /// Of `packets`, which must be one stream without a gap, of which ffmpeg has nothing to complain about.
-  package init(_ packets: [Data]) throws {
-    var depacketizer = H264Depacketizer()
+  package init(_ packets: [Data], codec: VideoCodec = .h264) throws {
+    var h264 = H264Depacketizer()
+    var hevc = HEVCDepacketizer()
     var stream = Data()
     var last: (sequence: UInt16, timestamp: UInt32, source: UInt32)?
     for packet in packets {
@@ -32,15 +34,19 @@ package struct StreamRecording {
           #expect(header.timestamp &- last.timestamp < 1 << 31, "time goes back")
         }
         last = (header.sequenceNumber, header.timestamp, header.ssrc)
-        try depacketizer.receive(bytes) { unit in
+        func take(_ unit: borrowing ReceivedAccessUnit) {
           let isDamaged = unit.isDamaged
           #expect(!isDamaged)
           stream.append(contentsOf: unit.annexB)
         }
+        switch codec {
+        case .h264: try h264.receive(bytes, deliver: take)
+        case .hevc: try hevc.receive(bytes, deliver: take)
+        }
       }
     }
     let directory = try TemporaryDirectory()
-    let path = directory.url.appending(path: "s.h264")
+    let path = directory.url.appending(path: codec == .hevc ? "s.h265" : "s.h264")
     try stream.write(to: path)
     let probe = try Subprocess.run(
       [

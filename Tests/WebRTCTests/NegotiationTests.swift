@@ -1,4 +1,5 @@
 import Foundation
+import Media
 import Platform
 import RTP
 import Testing
@@ -129,6 +130,67 @@ import Testing
       return
     }
     #expect(try Int(negotiate(offer, tracks).media[0].codec.payloadType) == payloadType, "\(comment)")
+  }
+
+  /// Chromium's offer with H265 as Chromium offers it where the host decodes it.
+  private func offer(h265 parameters: String) throws -> String {
+    try Self.text("chromium").replacing("a=rtpmap:108 H264/90000\r\n", with: "a=rtpmap:108 H265/90000\r\n")
+      .components(separatedBy: "\r\n")
+      .map { $0.hasPrefix("a=fmtp:108 ") ? "a=fmtp:108 \(parameters)" : $0 }.joined(separator: "\r\n")
+  }
+
+  @Test(
+    arguments: [
+      // The level of the answer is the stream's, never above the offered one; all else is as offered (RFC 7798 section 7.2.2).
+      ("level-id=156;profile-id=1;tier-flag=0;tx-mode=SRST", "profile-space=0;profile-id=1;tier-flag=0;level-id=93"),
+      ("level-id=93", "profile-space=0;profile-id=1;tier-flag=0;level-id=93"),
+      ("profile-id=2;tier-flag=1;level-id=120", "profile-space=0;profile-id=2;tier-flag=1;level-id=93"),
+      ("level-id=60;max-recv-level-id=120", "profile-space=0;profile-id=1;tier-flag=0;level-id=60"),
+      (
+        "interop-constraints=B00000000000;profile-compatibility-indicator=6",
+        "profile-space=0;profile-id=1;tier-flag=0;level-id=93;interop-constraints=B00000000000;"
+          + "profile-compatibility-indicator=60000000"
+      ),
+      // Below what the stream needs, or not the same kind of stream.
+      ("level-id=90", nil), ("level-id=60;max-recv-level-id=90", nil), ("profile-id=3", nil), ("profile-space=1", nil),
+      ("tx-mode=MRST", nil), ("profile-id=x", nil), ("level-id=1000000", nil), ("interop-constraints=zz", nil),
+    ] as [(String, String?)])
+  func `a browser gets HEVC only if it lists H265 that decodes it`(offered: String, answered: String?) throws {
+    let tracks = SentTracks(pictures: .hevc(.main(levelIDC: 93)), sound: .mono)
+    let text = try offer(h265: offered)
+    guard let answered else {
+      do throws(OfferError) {
+        _ = try negotiate(text, tracks)
+        Issue.record("\(offered) is taken")
+      } catch {
+        #expect(error.description.contains("the stream is H265 with profile-id 1, tier-flag 0, level-id 93"))
+      }
+      return
+    }
+    let negotiation = try negotiate(text, tracks)
+    #expect(negotiation.media[0].codec.payloadType == 108 && negotiation.media[0].retransmission == 109)
+    let lines = answer(negotiation).components(separatedBy: "\r\n")
+    #expect(lines.contains("a=rtpmap:108 H265/90000") && !lines.contains { $0.contains("H264") })
+    #expect(lines.contains("a=fmtp:108 \(answered);tx-mode=SRST"), "\(lines.filter { $0.hasPrefix("a=fmtp") })")
+  }
+
+  @Test func `neither codec is sent to a browser that has the other one alone`() throws {
+    let tracks = SentTracks(pictures: .hevc(.main(levelIDC: 93)))
+    guard case .noCodec? = fault(tracks) else {
+      Issue.record("HEVC for a browser without H265")
+      return
+    }
+    // High tier needs a decoder of that tier.
+    let high = SentTracks(pictures: .hevc(.main(levelIDC: 120, isHighTier: true)))
+    #expect(throws: OfferError.self) { try negotiate(offer(h265: "level-id=156"), high) }
+    #expect(try negotiate(offer(h265: "level-id=156;tier-flag=1"), high).media[0].codec.name == "h265")
+  }
+
+  private func fault(_ tracks: SentTracks) -> OfferError? {
+    do throws(OfferError) {
+      _ = try negotiate(Self.chromium, tracks)
+      return nil
+    } catch { return error }
   }
 
   /// Returns the fault of Chromium's offer after a change.

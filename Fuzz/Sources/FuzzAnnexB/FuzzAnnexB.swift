@@ -18,12 +18,16 @@ import Platform
   }
 
   static func take(_ input: UnsafeRawBufferPointer) {
+    for codec in VideoCodec.allCases { take(input, codec) }
+  }
+
+  static func take(_ input: UnsafeRawBufferPointer, _ codec: VideoCodec) {
     guard let first = input.first else { return }
     let stream = UnsafeRawBufferPointer(rebasing: input.dropFirst())
     var expected: [[UInt8]] = []
     AnnexB.forEachNALUnit(in: stream) { expected.append(Array($0.bytes)) }
     var found: [[UInt8]] = []
-    var reader = AnnexBReader(limits: .init(unitBytes: 4096))
+    var reader = AnnexBReader(codec: codec, limits: .init(unitBytes: 4096))
     func note(_ unit: EncodedPicture) {
       precondition(unit.annexB.count <= 4096 + 128)
       unit.annexB.withUnsafeBytes { bytes in AnnexB.forEachNALUnit(in: bytes) { found.append(Array($0.bytes)) } }

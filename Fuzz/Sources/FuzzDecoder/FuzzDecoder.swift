@@ -38,11 +38,11 @@ import Platform
   }
 
   static func take(_ input: UnsafeRawBufferPointer) {
-    for threads in [1, 4] {
+    for (codec, threads) in [(VideoCodec.h264, 1), (.h264, 4), (.hevc, 1)] {
       var configuration = limits
       configuration.threads = threads
       guard let decoder = try? VideoDecoder(configuration: configuration) else { fatalError("no decoder") }
-      var reader = AnnexBReader()
+      var reader = AnnexBReader(codec: codec)
       func decode(_ unit: EncodedPicture) {
         do throws(DecoderError) {
           for picture in try decoder.decode(unit) { precondition(picture.size.pixels <= 640 * 480) }
@@ -52,7 +52,7 @@ import Platform
       }
       reader.append(input, timestamp: .zero) { decode($0) }
       reader.finish { decode($0) }
-      // What is held back comes out before.
+      // What is held back comes out before. After HEVC, the decoder begins anew with the key frame.
       if !decoder.needsKeyFrame { _ = try? decoder.flush() }
       precondition(shown(keyFrame, decoder) == expected, "the clean key frame is not shown right")
       decoder.invalidate()

@@ -19,7 +19,7 @@ import WebRTC
 
   static let tracks = [
     SentTracks(profileLevelID: "42c01f", sound: .stereo), SentTracks(profileLevelID: "640028", sound: .mono),
-    SentTracks(profileLevelID: "4d0028"),
+    SentTracks(profileLevelID: "4d0028"), SentTracks(pictures: .hevc(.main(levelIDC: 120)), sound: .mono),
   ]
   // No offer can know them.
   static let credentials = ICECredentials()

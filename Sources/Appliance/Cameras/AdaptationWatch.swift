@@ -98,7 +98,7 @@ final class StreamAdaptation: Sendable {
 
   private static func ladder(for pipeline: Pipeline, preset: String?) -> [LoadAdaptation.Step] {
     let format = pipeline.sourceFormat
-    // Only x264 has presets: with a hardware encoder these steps would have no effect.
+    // Only x264 and x265 have presets: with a hardware encoder these steps would have no effect.
     return LoadAdaptation.ladder(
       effort: pipeline.hasSoftwareEncoder ? preset.flatMap(EncoderSelector.effort) : nil, size: format.size,
       frameRate: format.frameRate)
@@ -121,7 +121,7 @@ final class StreamAdaptation: Sendable {
   ///
   /// - Parameters:
   ///   - effort: the choice of the effort by measurement; nil if the preset is configured.
-  ///   - preset: the preset that x264 was opened with.
+  ///   - preset: the preset that x264 or x265 was opened with.
   fileprivate func run(_ options: CameraAdaptation, _ effort: EffortControl?, sysfs: String, preset: String) {
     var effort = effort
     // A governed effort is the least when load reduces anything else.
@@ -195,7 +195,7 @@ final class StreamAdaptation: Sendable {
     let isDone = carryOut(restrictions)
     note(
       isDone
-        ? "\(reason): now \(Self.words(for: restrictions))"
+        ? "\(reason): now \(words(for: restrictions))"
         : "\(reason), but memory is short: nightjar tries again later",
       isWarning: isWorse || !isDone)
     return isDone
@@ -208,9 +208,11 @@ final class StreamAdaptation: Sendable {
     return true
   }
 
-  private static func words(for restrictions: StreamRestrictions) -> String {
+  private func words(for restrictions: StreamRestrictions) -> String {
     var words: [String] = []
-    if let preset = restrictions.encoder.effort.flatMap(EncoderSelector.preset) { words.append("x264's \(preset)") }
+    if let preset = restrictions.encoder.effort.flatMap(EncoderSelector.preset) {
+      words.append("\(pipeline.codec.softwareLibrary)'s \(preset)")
+    }
     if let rate = restrictions.maximumFrameRate { words.append("\(Terminal.decimal(rate, digits: 1)) fps at most") }
     if let size = restrictions.encoder.maximumSize { words.append("\(size) at most") }
     if restrictions.bitrateShare < 1 {

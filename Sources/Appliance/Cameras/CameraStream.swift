@@ -272,11 +272,11 @@ final class CameraStream {
   func introduceDestinations(_ ids: [ViewerID]? = nil) {
     if ids != nil { updateDescriptions() }
     for entry in pipeline.destinations where ids?.contains(entry.id) ?? true {
-      let payload = entry.destination.payload.title
+      let payload = entry.payload.title
       let protection = entry.suite.map { ", \($0.rawValue)" } ?? ""
       terminal.line("to         \(entry.destination) (\(payload)\(protection))")
       let players = PlayerCommands(
-        destination: entry.destination, address: entry.address, suite: entry.suite,
+        destination: entry.destination, payload: entry.payload.format, address: entry.address, suite: entry.suite,
         sessionDescriptionPath: descriptions.path(of: entry.destination),
         isSessionDescriptionTemporary: descriptions.isTemporary,
         sound: entry.soundPort.map { ($0, command.sound.settings.channels == 2 ? .stereo : .mono) })

@@ -5,32 +5,39 @@ import Platform
 import Serving
 import Streaming
 
-/// The choice of x264's preset for one stream, by measurement: reads the figures of the stream and of the process once a
+/// The choice of x264's or x265's preset for one stream, by measurement: reads the figures of the stream and of the process once a
 /// second, and sets the effort that the ``QualityGovernor`` chooses.
 struct EffortControl {
   private let pipeline: Pipeline
   private let budget: ProcessorBudget
   private let threads: Int
+  /// The name of the encoder's library.
+  private let library: String
   private var governor: QualityGovernor
   private var times = LatencyHistogram()
   private var last: (time: Instant, busy: Duration, process: Duration, dropped: Int)
 
-  /// x264's presets in the order of their effort, and the encode times as multiples of ultrafast's. Slower presets than
+  /// Returns the presets in the order of their effort, and the encode times as multiples of ultrafast's. Slower presets than
   /// these gain nothing that their time is worth without a lookahead: see docs/performance.md, "Quality".
-  private static let costs: [(preset: String, cost: Double)] = [
-    ("ultrafast", 1), ("superfast", 1.8), ("veryfast", 3.3), ("faster", 4.8), ("fast", 7.5),
-  ]
+  private static func costs(of codec: VideoCodec) -> [(preset: String, cost: Double)] {
+    switch codec {
+    case .h264: [("ultrafast", 1), ("superfast", 1.8), ("veryfast", 3.3), ("faster", 4.8), ("fast", 7.5)]
+    case .hevc: [("ultrafast", 1), ("superfast", 1.6), ("veryfast", 2), ("fast", 2.6), ("medium", 3.5)]
+    }
+  }
 
-  /// Begins to choose the effort of `pipeline`, whose encoder was opened with x264's `preset` and encodes by `threads`;
-  /// nil if the preset is no rung of the ladder.
+  /// Begins to choose the effort of `pipeline`, whose encoder was opened with `preset` and encodes by `threads`; nil if the
+  /// preset is no rung of the ladder.
   init?(_ pipeline: Pipeline, preset: String, threads: Int, _ budget: ProcessorBudget) {
-    let rungs = Self.costs.compactMap { entry in
+    let codec = pipeline.codec
+    let rungs = Self.costs(of: codec).compactMap { entry in
       EncoderSelector.effort(ofPreset: entry.preset).map { QualityGovernor.Rung(effort: $0, cost: entry.cost) }
     }
     guard let effort = EncoderSelector.effort(ofPreset: preset),
       let start = rungs.firstIndex(where: { $0.effort == effort })
     else { return nil }
     (self.pipeline, self.budget, self.threads) = (pipeline, budget, threads)
+    library = codec.softwareLibrary
     governor = QualityGovernor(rungs: rungs, start: start, budget: budget.processors)
     last = (.now(), pipeline.encoderWork.busy, ProcessorBudget.used, pipeline.lateFrames)
     pipeline.govern(nil, fallback: governor.fallback)
@@ -101,6 +108,6 @@ struct EffortControl {
       case .heat: "the host is hot"
       case .room, nil: "99 of 100 frames are encoded well within \(limit) ms"
       }
-    return "x264 continues with \(Self.name(governor.effort)) instead of \(Self.name(former)): \(reason)"
+    return "\(library) continues with \(Self.name(governor.effort)) instead of \(Self.name(former)): \(reason)"
   }
 }

@@ -87,7 +87,10 @@ struct OpenedCamera: Sendable {
       restsUnwatched: place.circumstances.isServed && !command.alwaysEncodes, sending: command.scheduling.sending,
       trace: place.trace,
       realTime: command.scheduling.priority, isPunctual: command.scheduling.isPunctual,
-      started: place.started, movement: command.detection.movementSettings)
+      started: place.started, movement: command.detection.movementSettings,
+      smallEncoder: { [encoding = command.encoding, health = selection.health] in
+        try encoding.selectSmall($0, health: health)
+      })
     pipeline.setBitrateFloor(command.encoding.networkFloor)
     if command.turns(in: place.circumstances), keepsStandby {
       do {

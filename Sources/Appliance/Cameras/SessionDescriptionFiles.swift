@@ -3,7 +3,7 @@ import Platform
 import RTP
 import Streaming
 
-/// The SDP files of a stream, one for each H.264 destination and each protected one. The file of a protected
+/// The SDP files of a stream, one for each destination of H.264 or HEVC and each protected one. The file of a protected
 /// destination holds the key, so only its owner may read it. The files are rewritten whenever the parameter sets
 /// change.
 struct SessionDescriptionFiles {
@@ -22,8 +22,8 @@ struct SessionDescriptionFiles {
     var written: Int?
   }
 
-  /// Creates files at `path`. If `path` is `nil` and an H.264 or protected stream is sent, creates them in the user's
-  /// runtime directory, because players of these streams need a description.
+  /// Creates files at `path`. If `path` is `nil` and H.264, HEVC or a protected stream is sent, creates them in the
+  /// user's runtime directory, because players of these streams need a description.
   ///
   /// - Parameters:
   ///   - wanted: the configured destinations in the order of their files, including missing ones.

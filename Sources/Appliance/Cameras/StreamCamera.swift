@@ -84,6 +84,7 @@ final class StreamCamera: CameraTarget {
       encoder: StreamStatus.Encoder(
         name: statistics.encoderName, bitrate: fixesQuality ? nil : pipeline.bitrate,
         failovers: statistics.encoder.failovers, busySeconds: statistics.encoderBusy.seconds),
+      smallRendition: statistics.smallRendition.map(StreamStatus.SmallRendition.init),
       frames: StreamStatus.Frames(
         captured: statistics.captured, encoded: statistics.encoded, keyFrames: statistics.keyFrames,
         thinned: statistics.thinned, unwatched: statistics.unwatched, sent: statistics.sent,
@@ -138,9 +139,10 @@ final class StreamCamera: CameraTarget {
 
   func removeDestination(_ url: String) throws {
     let destination = try StreamDestination(url: url)
-    if missing.remove(destination).wasMissing { return }
-    guard let entry = pipeline.destinations.first(where: { $0.destination == destination }), pipeline.remove(entry.id)
-    else {
+    let wanted = destination.resolved(for: pipeline.codec)
+    let absent = missing.destinations.first { $0.resolved(for: pipeline.codec) == wanted }
+    if let absent, missing.remove(absent).wasMissing { return }
+    guard let entry = pipeline.destination(matching: destination), pipeline.remove(entry.id) else {
       let known = pipeline.destinations.map(\.destination.description).joined(separator: " or ")
       throw ApplianceFailure(
         kind: .noInput,
@@ -212,6 +214,16 @@ extension StreamStatus.Camera {
   }
 }
 
+extension StreamStatus.SmallRendition {
+  /// Creates the form of a small rendition's figures.
+  fileprivate init(_ statistics: RenditionStatistics) {
+    self.init(
+      width: statistics.size.width, height: statistics.size.height, running: statistics.isRunning,
+      encoder: statistics.encoderName, encoded: statistics.frames, dropped: statistics.dropped,
+      missed: statistics.missed, failure: statistics.failure)
+  }
+}
+
 extension StreamStatus.Destination {
   /// Creates the form of a destination's figures for status and report.
   init(_ statistics: DestinationStatistics) {
@@ -226,6 +238,7 @@ extension StreamStatus.Destination {
       packetsLost: statistics.lost,
       framesDropped: statistics.framesDropped, slow: statistics.isSlow,
       bandwidth: statistics.bandwidth, queueMs: statistics.queueing?.milliseconds,
+      rendition: statistics.smallHeight.map { "\($0)p" },
       stopped: statistics.stopped?.rawValue, stops: Self.byCause(statistics.stops),
       keyFrameRequests: statistics.feedback.pictureLosses + statistics.feedback.fullIntraRequests,
       packetsRetransmitted: statistics.feedback.packetsRetransmitted,

@@ -38,6 +38,7 @@ extension CameraConfiguration {
     .text(.bitrate, kind: .number, shared, \.encoding.bitrate, SettingValues.bitrate),
     .text(.bitrateFloor, kind: .number, shared, \.encoding.bitrateFloor, SettingValues.bitrate),
     .text(.preset, shared, \.encoding.preset, SettingValues.choice),
+    .text(.codec, shared, \.encoding.codec, SettingValues.choice),
     .text(.encoder, shared, \.encoding.encoder, SettingValues.choice),
     .text(.rateControl, shared, \.encoding.rateControl, SettingValues.choice),
     .text(.quantizer, kind: .integer, shared, \.encoding.quantizer) { text throws(ValueError) in
@@ -113,6 +114,11 @@ extension CameraConfiguration {
     checkSource(&faults)
     checkPassThrough(&faults)
     for (index, destination) in destinations.enumerated() {
+      do throws(StreamDestinationError) {
+        _ = try destination.payload(for: encoding.codec, sound: nil)
+      } catch {
+        faults.add(.to, "\(error)")
+      }
       for other in destinations[..<index] where other.host == destination.host {
         if let port = destination.port(sharedWith: other) {
           faults.add(.to, "\(destination.host) port \(port) is given twice: \(other) and \(destination)")
@@ -122,7 +128,9 @@ extension CameraConfiguration {
   }
 
   private func checkPassThrough(_ faults: inout SettingFaults) {
-    if pixelFormat == .h264, encoding.encoder == .x264 || encoding.encoder == .vaapi {
+    if pixelFormat == .h264, encoding.codec == .hevc {
+      faults.add("\(.format) h264 is passed on as it is: choose \(.codec) h264, or another format")
+    } else if pixelFormat == .h264, encoding.encoder == .x264 || encoding.encoder == .vaapi {
       faults.add("\(.format) h264 is the camera's own encoder: choose \(.encoder) camera, or another format")
     }
     guard passesThrough else { return }

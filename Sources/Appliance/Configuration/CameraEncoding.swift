@@ -26,11 +26,13 @@ package struct CameraEncoding: Hashable, Sendable {
     case named(String)
   }
 
+  package var codec = VideoCodec.h264
   package var encoder = EncoderChoice.auto
   package var preset = EncoderPreset.liveCapture
   /// Bits per second; nil for the default of size and rate.
   package var bitrate: Int?
-  /// The least bits per second for a weak network; nil for a part of the bitrate.
+  /// The least bits per second of the full pictures for a weak network, which gets small ones below it; nil for a part of the
+  /// bitrate.
   package var bitrateFloor: Int?
   package var rateControl: RateControlMode?
   var quantizer: Int?
@@ -52,9 +54,12 @@ package struct CameraEncoding: Hashable, Sendable {
   /// `true` if encoders are created only when they are needed.
   package var noStandby = false
 
-  /// `true` if x264's preset is chosen by measurement while the stream runs.
+  /// `true` if hardware may encode.
+  package var usesHardware: Bool { encoder != .x264 && codec == .h264 }
+
+  /// `true` if x264's or x265's preset is chosen by measurement while the stream runs.
   package var governsEffort: Bool {
-    guard encoder != .vaapi, EncoderSelector.softwareName != nil else { return false }
+    guard encoder != .vaapi, EncoderSelector.softwareName(for: codec) != nil else { return false }
     return x264Preset == .auto || x264Preset == nil && preset == .liveCapture
   }
 
@@ -64,6 +69,8 @@ package struct CameraEncoding: Hashable, Sendable {
   /// - Parameter isBaselineNeeded: `true` if viewers may come that need constrained baseline, as browsers do.
   func profile(isBaselineNeeded: Bool) -> H264Profile {
     if let profile { return profile }
+    // The profile of HEVC is Main, and depends on no viewer.
+    guard codec == .h264 else { return preset.settings.profile }
     let isChosen = preset == .liveCapture && (x264Preset == nil || x264Preset == .auto)
     return isChosen && !isBaselineNeeded ? .high : preset.settings.profile
   }
@@ -74,6 +81,7 @@ package struct CameraEncoding: Hashable, Sendable {
   /// The settings of the preset, with the given ones applied.
   package var settings: EncoderSettings {
     var settings = preset.settings
+    settings.codec = codec
     if let rateControl {
       settings.rateControl =
         switch rateControl {
@@ -106,16 +114,17 @@ package struct CameraEncoding: Hashable, Sendable {
   ) -> EncoderConfiguration {
     var settings = settings
     settings.profile = profile(isBaselineNeeded: isBaselineNeeded)
-    if governsEffort { settings.x264Preset = Self.firstPreset(for: format) }
+    if governsEffort { settings.x264Preset = firstPreset(for: format) }
     if case .packet = sliceSize { settings.sliceBytes = payloadLimit }
     return settings.configuration(
       size: orientation.size(of: format.size), frameRate: format.frameRate, bitrate: bitrate, color: format.color,
       processors: ProcessorSet.ofThread()?.numbers.count ?? max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN))))
   }
 
-  /// Returns x264's preset at the start, before anything is measured: superfast, or ultrafast for more pixels a second
-  /// than 1280x720 at 30 has.
-  private static func firstPreset(for format: SourceFormat) -> String {
+  /// Returns the preset at the start, before anything is measured: superfast, or ultrafast for HEVC and for more pixels a
+  /// second than 1280x720 at 30 has.
+  private func firstPreset(for format: SourceFormat) -> String {
+    guard codec == .h264 else { return "ultrafast" }
     let ordinary = 1280 * 720 * 30.5
     return Double(format.size.pixels) * format.frameRate.framesPerSecond <= ordinary ? "superfast" : "ultrafast"
   }
@@ -144,9 +153,22 @@ package struct CameraEncoding: Hashable, Sendable {
       turns: format.turnsApart && (aspects == .both || orientation != .upright))
   }
 
+  /// Returns a prepared encoder for the small rendition of a stream, by the same rule as the stream's own.
+  ///
+  /// - Parameter health: the hangs of the driver of the stream's own encoder.
+  /// - Throws: `EncoderError`.
+  package func selectSmall(
+    _ configuration: EncoderConfiguration, health: DriverHealth?
+  ) throws -> any VideoEncoder {
+    var policy = EncoderLineup.Policy()
+    if let hangLimit { policy.hangLimit = hangLimit }
+    return try EncoderSelector.selectSmall(encoder, configuration, node: vaapiDevice, policy: policy, health: health)
+  }
+
   /// Reports settings that contradict each other.
   func check(_ faults: inout SettingFaults) {
     if quantizer != nil, rateControl != .cqp { faults.add("\(.quantizer) is for \(.rateControl) cqp only") }
+    checkCodec(&faults)
     if sliceSize != nil, slices != nil { faults.add("\(.sliceSize) and \(.slices) exclude each other") }
     let hardware = [
       (vaapiDevice != nil, CameraSetting.vaapiDevice), (vaapiQuality != nil, .vaapiQuality),
@@ -156,7 +178,7 @@ package struct CameraEncoding: Hashable, Sendable {
       (x264Preset != nil, CameraSetting.x264Preset), (threads != nil, .threads), (lookahead != nil, .lookahead),
       (sliceSize != nil, .sliceSize), (intraRefresh, .intraRefresh),
     ]
-    for (isGiven, setting) in hardware where isGiven && encoder == .x264 {
+    for (isGiven, setting) in hardware where isGiven && (encoder == .x264 || encoder == .x265) {
       faults.add("\(setting) is for \(.encoder) auto and vaapi only")
     }
     for (isGiven, setting) in software where isGiven && encoder == .vaapi {
@@ -167,6 +189,27 @@ package struct CameraEncoding: Hashable, Sendable {
     ]
     where isGiven && rateControl == .cqp {
       faults.add("\(setting) is for cbr and vbr only")
+    }
+  }
+
+  /// Reports an encoder and settings that are not for the codec.
+  private func checkCodec(_ faults: inout SettingFaults) {
+    do throws(EncoderError) {
+      try EncoderSelector.check(encoder, for: codec)
+    } catch {
+      faults.add("\(.encoder) \(encoder.rawValue) and \(.codec) \(codec.rawValue): \(error)")
+    }
+    guard codec == .hevc else { return }
+    if encoder != .vaapi, EncoderSelector.softwareName(for: codec) == nil {
+      faults.add(.codec, "this build has no x265, which encodes HEVC")
+    }
+    for (isGiven, setting) in [
+      (profile != nil, CameraSetting.profile), (slices != nil, .slices), (sliceSize != nil, .sliceSize),
+      (intraRefresh, .intraRefresh), (threads != nil, .threads), (lookahead != nil, .lookahead),
+      (vaapiDevice != nil, .vaapiDevice), (vaapiQuality != nil, .vaapiQuality), (vaapiLowPower, .vaapiLowPower),
+      (hangLimit != nil, .hangLimit),
+    ] where isGiven {
+      faults.add("\(setting) is for \(.codec) h264 only")
     }
   }
 }

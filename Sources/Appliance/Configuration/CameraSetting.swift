@@ -23,6 +23,7 @@ package enum CameraSetting: String, CaseIterable, Hashable, Sendable {
   case bitrate
   case bitrateFloor = "bitrate-floor"
   case preset
+  case codec
   case encoder
   case rateControl = "rate-control"
   case quantizer

@@ -172,8 +172,9 @@ package enum ExampleConfiguration {
 
     # Bits per second, as in 2500000, "2.5M" or "800k"; auto depends on size and rate.
     #bitrate = "auto"
-    # The least bits per second for viewers on weak networks: the bitrate follows the slowest one between both values.
-    #bitrate-floor = "150k"
+    # The least bits per second for viewers on weak networks: the bitrate follows the slowest one between both values. Those
+    # whose networks take less get smaller pictures.
+    #bitrate-floor = "1M"
     # The rate control: cbr (constant bitrate) or vbr (variable, the bitrate on average).
     #rate-control = "cbr"
     # The most of the stream that one frame may take: smaller is smoother, larger is sharper.
@@ -193,14 +194,17 @@ package enum ExampleConfiguration {
     #profile = "baseline"
     # The slices of a picture. With more slices, a lost packet costs less of the picture.
     #slices = 1
-    # The encoder: auto (VA-API hardware, and x264 if that fails), vaapi, x264, or camera (the camera's own H.264, passed on
-    # as long as the picture is upright and nobody gets JPEG pictures).
+    # The codec: h264, or hevc (H.265), which needs less bitrate and several times the processor time, and which fewer
+    # players and browsers show.
+    #codec = "h264"
+    # The encoder: auto (VA-API hardware, and x264 if that fails; x265 for hevc), vaapi, x264, x265, or camera (the camera's
+    # own H.264, passed on as long as the picture is upright and nobody gets JPEG pictures).
     #encoder = "auto"
     # Create the fallback encoder for VA-API and the encoder for the rotated picture only when they are needed.
     #no-standby = false
 
-    # x264: threads (auto or a number), frames to hold back for a better picture, and speed against quality: auto (by
-    # measurement), or ultrafast to veryslow.
+    # x264: threads (auto or a number), frames to hold back for a better picture, and, for x265 too, speed against quality:
+    # auto (by measurement), or ultrafast to veryslow.
     #threads = "auto"
     #lookahead = 0
     #x264-preset = "auto"

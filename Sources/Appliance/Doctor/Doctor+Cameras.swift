@@ -23,7 +23,7 @@ extension Doctor {
   }
 
   func examineCameras(_ configuration: ApplianceConfiguration) {
-    if configuration.cameras.contains(where: { $0.encoding.encoder != .x264 }) {
+    if configuration.cameras.contains(where: { $0.encoding.usesHardware }) {
       looking(at: "graphics hardware")
       let nodes =
         Set(configuration.cameras.map(\.encoding.vaapiDevice)).count == 1
@@ -201,7 +201,11 @@ extension Doctor {
     let left =
       "\(now.encoder.name): headroom \(Int(headroom.rounded())) % of the last "
       + "\(Terminal.decimal(measured.seconds, digits: 1)) s"
-    tell(EncoderTrial.finding(left, headroom: headroom, figures: ["headroom_percent": headroom]).about(name))
+    tell(
+      EncoderTrial.finding(
+        left, headroom: headroom, figures: ["headroom_percent": headroom],
+        isHEVC: EncoderTrial.isHEVC(now.encoder.name)
+      ).about(name))
   }
 
   private func seconds(_ status: StreamStatus) -> Int { Int((status.camera?.seconds ?? 0).rounded()) }
@@ -225,7 +229,11 @@ extension Doctor {
       tell(
         Finding(
           .encoderMissing, "\(error)", camera: name,
-          mends: [.advice("encoder = \"auto\", or another size"), .command("nightjar devices")]))
+          mends: [
+            .advice(
+              (command.encoding.codec == .hevc ? "codec = \"h264\"" : "encoder = \"auto\"") + ", or another size"),
+            .command("nightjar devices"),
+          ]))
     }
   }
 

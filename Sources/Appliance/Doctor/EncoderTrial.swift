@@ -1,3 +1,4 @@
+import Encoding
 import Glibc
 package import Media
 package import Platform
@@ -70,24 +71,30 @@ package struct EncoderTrial: Sendable {
       "encode_ms": average.milliseconds, "encode_longest_ms": longest.milliseconds,
       "encode_cpu_ms": processorTime.milliseconds, "headroom_percent": headroom,
     ]
-    return Self.finding(text, headroom: headroom, figures: figures)
+    return Self.finding(text, headroom: headroom, figures: figures, isHEVC: Self.isHEVC(name))
   }
 
-  /// Returns the finding on several x264 encoders that share the processors; nil where there are none.
+  /// Returns the finding on several software encoders that share the processors; nil where there are none.
   package static func total(of trials: [EncoderTrial], processors: Int) -> Finding? {
-    let software = trials.filter { $0.name.hasPrefix("x264") }
+    let software = trials.filter { EncoderSelector.softwareCodec(ofEncoder: $0.name) != nil }
     guard !software.isEmpty else { return nil }
+    let codecs = Set(software.compactMap { EncoderSelector.softwareCodec(ofEncoder: $0.name) })
+    let names = codecs.map(\.softwareLibrary).sorted().joined(separator: " and ")
     let taken = software.map { $0.processorTime.seconds / $0.interval.seconds }.reduce(0, +)
     let headroom = (1 - taken / Double(max(1, processors))) * 100
     let left = "headroom \(Int(headroom.rounded())) % altogether"
-    let text = "\(software.count) cameras by x264 on \(processors) processors: \(left)"
-    return finding(text, headroom: headroom, figures: ["headroom_percent": headroom])
+    let text = "\(software.count) cameras by \(names) on \(processors) processors: \(left)"
+    return finding(
+      text, headroom: headroom, figures: ["headroom_percent": headroom], isHEVC: codecs.contains(.hevc))
   }
 
-  /// Returns the finding for this headroom.
-  package static func finding(_ text: String, headroom: Double, figures: [String: Double]) -> Finding {
+  /// Returns `true` if the encoder with this name makes HEVC.
+  static func isHEVC(_ name: String) -> Bool { EncoderSelector.softwareCodec(ofEncoder: name) == .hevc }
+
+  /// Returns the finding for this headroom. For HEVC, `isHEVC` is `true`: H.264 takes a part of the processor time.
+  package static func finding(_ text: String, headroom: Double, figures: [String: Double], isHEVC: Bool) -> Finding {
     let mends: [Mend] = [
-      .advice("x264-preset = \"ultrafast\""),
+      .advice(isHEVC ? "codec = \"h264\", or x264-preset = \"ultrafast\"" : "x264-preset = \"ultrafast\""),
       .advice("or reduce the load: size = \"1280x720\" or smaller, fps = \"15\""),
     ]
     if headroom <= 0 { return Finding(.encoderSlow, text, mends: mends, figures: figures) }

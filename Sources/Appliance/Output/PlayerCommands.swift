@@ -6,6 +6,8 @@ import Streaming
 /// The commands that a person pastes to see the picture.
 struct PlayerCommands {
   let destination: StreamDestination
+  /// The format of the packets.
+  let payload: any PayloadFormat
   let address: SocketAddress
   /// The suite that protects the packets; `nil` if they are not protected.
   let suite: SRTPSuite?
@@ -19,8 +21,6 @@ struct PlayerCommands {
     if let suite { return protected(by: suite) }
     return payload.players.needsDescription ? described : addressed
   }
-
-  private var payload: any PayloadFormat { destination.payload.format }
 
   private var described: [(player: String, command: String)] {
     let options = "-protocol_whitelist file,udp,rtp -fflags nobuffer -flags low_delay -probesize 32 -analyzeduration 0"

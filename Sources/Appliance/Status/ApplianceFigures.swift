@@ -287,11 +287,16 @@ extension MetricsText {
     add(.keyFramesGranted, name, statistics.keyFrameRequests.granted)
     add(.controlRefused, name, delivered.controlRefused)
     for cause in CircuitBreaker.Cause.allCases { add(.viewerStops, name + [cause.rawValue], delivered.stops[cause]) }
+    add(.smallViewers, name, viewers.count { $0.smallHeight != nil })
+    add(.renditionChanges, name, delivered.renditionChanges)
+    add(.smallEncoded, name, statistics.smallRendition?.frames ?? 0)
+    add(.smallDropped, name, statistics.smallRendition?.dropped ?? 0)
     add(.unknownSenders, name, statistics.unknownSenders)
     for (place, figures) in camera.placed(viewers) where place < ApplianceFigures.viewerLimit {
       let labels = name + ["\(place)"]
       if let bandwidth = figures.bandwidth { add(.viewerBandwidth, labels, Double(bandwidth) / 8) }
       if let queueing = figures.queueing { add(.viewerQueueing, labels, queueing.seconds) }
+      if let height = figures.smallHeight { add(.viewerSmallHeight, labels, height) }
       let reception = figures.reception
       guard reception.reports > 0 else { continue }
       add(.viewerLoss, labels, reception.fractionLost)

@@ -30,6 +30,9 @@ enum {
   // The network of a viewer, whose number is in place of the frame's; first is kbit/s, 0 for no limit, second
   // microseconds of queue.
   nightjar_trace_network,
+  // Another rendition for a viewer, whose number is in place of the frame's; first is the height of small pictures, 0 for full
+  // ones.
+  nightjar_trace_rendition,
 };
 
 // One of these, with times of CLOCK_MONOTONIC in nanoseconds.
@@ -86,6 +89,8 @@ void nightjar_frame_skipped(int64_t frame, uint32_t reason, const char *name);
 // What the network of a viewer takes, some times a second: bits a second, 0 where it has shown no limit, and the
 // nanoseconds that packets wait on it.
 void nightjar_network_estimate(int64_t viewer, int64_t bits, int64_t queue);
+// A viewer gets pictures of another rendition: the height of small ones, 0 for the full ones.
+void nightjar_rendition_change(int64_t viewer, int64_t height);
 
 // Returns 1 if this program was built with probes, which need <sys/sdt.h>.
 int nightjar_has_probes(void);

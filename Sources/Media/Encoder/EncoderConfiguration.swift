@@ -31,6 +31,8 @@ public enum RateControl: Hashable, Sendable {
 /// The settings of an encoder. Every encoder obeys all of them, so that one encoder can replace another in mid-stream.
 /// A property that only one encoder supports says so.
 public struct EncoderConfiguration: Hashable, Sendable {
+  /// The codec of the stream.
+  public var codec: VideoCodec
   /// The picture's size; must be encodable.
   public var size: PictureSize
   /// The nominal frame rate, on which rate control and the VUI's timing are based.
@@ -39,7 +41,7 @@ public struct EncoderConfiguration: Hashable, Sendable {
   public var bitrate: Int
   /// The colour description of the samples, which the VUI carries.
   public var color: ColorDescription
-  /// The profile that a decoder must support, as written in the SPS.
+  /// The H.264 profile that a decoder must support, as written in the SPS. HEVC has the Main profile instead.
   public var profile: H264Profile
   /// The rate control mode.
   public var rateControl: RateControl
@@ -52,7 +54,7 @@ public struct EncoderConfiguration: Hashable, Sendable {
   /// The number of frames that the encoder may hold back for rate control; 0 delivers each picture with its frame. x264
   /// only.
   public var lookahead: Int
-  /// The x264 preset, which trades speed for quality.
+  /// The preset of x264 or, for HEVC, of x265, which trades speed for quality. Both have the same names.
   public var x264Preset: String
   /// The effort for a picture, which overrides ``x264Preset``; nil keeps the preset. Encoders without presets ignore
   /// it.
@@ -72,14 +74,18 @@ public struct EncoderConfiguration: Hashable, Sendable {
   /// H.264 clause D.1.8: recovery points). Intra refresh replaces periodic key frames; nil disables it. The first
   /// picture of each refresh is preceded by the parameter sets. x264 only.
   public var refreshFrames: Int?
+  /// `true` for pictures of a smaller size that alternate in one stream with those of another encoder. x264 gives them parameter
+  /// sets with ids that no other configuration has (ITU-T H.264 clause 7.4.1.2.1). x264 only: hardware and x265 have one id.
+  public var isSmallRendition = false
 
   /// Creates a configuration; see the properties.
   public init(
     size: PictureSize, frameRate: FrameRate, bitrate: Int, color: ColorDescription, profile: H264Profile = .baseline,
     rateControl: RateControl = .constantBitrate, bufferSeconds: Double = 0.5, slices: Int = 1, threads: Int = 1,
     lookahead: Int = 0, x264Preset: String = "ultrafast", vaapiQuality: Int? = nil, prefersLowPower: Bool = false,
-    streamsSlices: Bool = false, sliceBytes: Int? = nil, refreshFrames: Int? = nil
+    streamsSlices: Bool = false, sliceBytes: Int? = nil, refreshFrames: Int? = nil, codec: VideoCodec = .h264
   ) {
+    self.codec = codec
     self.size = size
     self.frameRate = frameRate
     self.bitrate = bitrate

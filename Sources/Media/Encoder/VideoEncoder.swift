@@ -1,4 +1,4 @@
-/// An H.264 encoder. Creating one opens it; ``prepare()`` warms it up.
+/// A video encoder. Creating one opens it; ``prepare()`` warms it up.
 ///
 /// One thread at a time uses an encoder. Without lookahead, each frame gives one access unit, or its parts
 /// (``EncoderConfiguration/streamsSlices``). With lookahead, the first frames give none, and ``flush(deliver:)``

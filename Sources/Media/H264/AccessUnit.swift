@@ -1,6 +1,7 @@
 public import Platform
 
-/// A coded picture, or a part of one. The owner of the bytes lends the NAL units for the length of one call.
+/// A coded picture of the track's codec, or a part of one. The owner of the bytes lends the NAL units for the length of one
+/// call.
 ///
 /// Parts come from an encoder that delivers slices one by one (``EncoderConfiguration/streamsSlices``). Each part has
 /// whole slices, in order, and the same times.
@@ -8,9 +9,9 @@ public struct AccessUnit: ~Copyable {
   /// The limit of NAL units in one access unit: slices, parameter sets, SEI.
   public static let nalUnitLimit = 1024
 
-  /// The NAL units in decoding order. A key frame begins with the SPS and PPS.
+  /// The NAL units in decoding order. A key frame begins with the parameter sets.
   public let nalUnits: UnsafeBufferPointer<NALUnit>
-  /// `true` for an IDR picture, at which a decoder can start.
+  /// `true` for a picture at which a decoder can start: IDR in H.264, IRAP in HEVC.
   public let isKeyFrame: Bool
   /// The picture's capture time, on the stream's timeline.
   public let timestamp: Instant

@@ -1,4 +1,4 @@
-/// A writer of the descriptors of ITU-T H.264 clause 7.2 into a NAL unit's bytes, with emulation prevention (clause
+/// A writer of the descriptors of ITU-T H.264 and H.265, clause 7.2 of both, into a NAL unit's bytes, with emulation prevention (clause
 /// 7.4.1.1). ``begin(header:)`` keeps the writer's memory, so that a header for each frame costs no allocation.
 public struct BitWriter: Sendable {
   /// The whole bytes so far, start code included, without an unfinished byte.

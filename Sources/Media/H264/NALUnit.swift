@@ -28,7 +28,8 @@ public struct NALUnitType: RawRepresentable, Hashable, Sendable {
   public static let fragmentationUnitA = NALUnitType(rawValue: 28)
 }
 
-/// A NAL unit with lent bytes: header byte first, without start code or length, with emulation prevention.
+/// A NAL unit with lent bytes: header first, without start code or length, with emulation prevention. ``type`` and
+/// ``referenceIDC`` read the header of H.264; ``HEVCNALUnitHeader`` reads that of HEVC.
 public struct NALUnit {
   /// The bytes, header included; never empty.
   public let bytes: UnsafeRawBufferPointer
@@ -41,16 +42,16 @@ public struct NALUnit {
     self.bytes = bytes
   }
 
-  /// The NAL unit's type.
+  /// The NAL unit's type in H.264.
   @inlinable
   public var type: NALUnitType { NALUnitType(rawValue: bytes[0]) }
 
-  /// `nal_ref_idc`, 0…3.
+  /// `nal_ref_idc` of H.264, 0…3.
   @inlinable
   public var referenceIDC: UInt8 { (bytes[0] >> 5) & 3 }
 }
 
-/// The byte stream format of ITU-T H.264 Annex B.
+/// The byte stream format of ITU-T H.264 and H.265, Annex B of both.
 public enum AnnexB {
   /// The start code written before every NAL unit.
   public static let startCode: [UInt8] = [0, 0, 0, 1]

@@ -1,23 +1,48 @@
-/// A stream's sequence and picture parameter set, which a decoder needs before the first picture.
+/// A stream's parameter sets, which a decoder needs before the first picture: SPS and PPS of H.264; VPS, SPS and PPS of
+/// HEVC.
 public struct ParameterSets: Hashable, Sendable {
-  /// The SPS as a NAL unit: header byte first, no start code.
+  /// The codec of the stream.
+  public let codec: VideoCodec
+  /// The VPS as a NAL unit: header first, no start code. Empty for H.264.
+  public let video: [UInt8]
+  /// The SPS as a NAL unit: header first, no start code.
   public let sequence: [UInt8]
-  /// The PPS as a NAL unit: header byte first, no start code.
+  /// The PPS as a NAL unit: header first, no start code.
   public let picture: [UInt8]
 
   /// The size limit of a parameter set in bytes; real ones have about forty.
   public static let lengthLimit = 1024
 
-  /// Creates a pair of parameter sets; nil where either is no SPS or PPS, or longer than ``lengthLimit``.
+  /// Creates the parameter sets of H.264; nil where either is no SPS or PPS, or longer than ``lengthLimit``.
   public init?(sequence: [UInt8], picture: [UInt8]) {
     guard (4...Self.lengthLimit).contains(sequence.count), sequence[0] & 0x1f == 7,
       (2...Self.lengthLimit).contains(picture.count), picture[0] & 0x1f == 8
     else { return nil }
+    codec = .h264
+    video = []
     self.sequence = sequence
     self.picture = picture
   }
 
-  /// `profile_idc`, the constraint flags and `level_idc` as six hexadecimal digits: RFC 6184 `profile-level-id`.
+  /// Creates the parameter sets of HEVC; nil where one of them is no VPS, SPS or PPS of the base layer, or longer than
+  /// ``lengthLimit``.
+  public init?(video: [UInt8], sequence: [UInt8], picture: [UInt8]) {
+    func isKind(_ kind: ParameterSetKind, _ unit: [UInt8]) -> Bool {
+      (3...Self.lengthLimit).contains(unit.count)
+        && unit.withUnsafeBytes { NALUnit($0).map { VideoCodec.hevc.role(of: $0) == .parameterSet(kind) } ?? false }
+    }
+    guard isKind(.video, video), isKind(.sequence, sequence), isKind(.picture, picture) else { return nil }
+    codec = .hevc
+    self.video = video
+    self.sequence = sequence
+    self.picture = picture
+  }
+
+  /// The parameter sets in the order in which a decoder needs them: two of H.264, three of HEVC.
+  public var nalUnits: [[UInt8]] { codec == .hevc ? [video, sequence, picture] : [sequence, picture] }
+
+  /// Of H.264, `profile_idc`, the constraint flags and `level_idc` as six hexadecimal digits: RFC 6184 `profile-level-id`.
+  /// Without a meaning for HEVC.
   public var profileLevelID: String { Self.hexadecimal(sequence[1...3]) }
 
   /// Returns ``profileLevelID`` for a decoder that must support `profile` too, with the level of these sets. A stream whose

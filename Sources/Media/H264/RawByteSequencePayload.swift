@@ -109,8 +109,10 @@ struct BitReader {
 public enum ParameterSetError: Failure {
   /// The parameter set ends before its syntax does.
   case truncated
-  /// A value is outside the limits of ITU-T H.264.
+  /// A value is outside the limits of ITU-T H.264 or H.265.
   case value(String)
+  /// The NAL unit is not a video parameter set.
+  case notVideoParameterSet
   /// The NAL unit is not a sequence parameter set.
   case notSequenceParameterSet
   /// The NAL unit is not a picture parameter set.
@@ -121,6 +123,7 @@ public enum ParameterSetError: Failure {
     switch self {
     case .truncated: "the parameter set is cut off"
     case .value(let name): "the parameter set has an impossible \(name)"
+    case .notVideoParameterSet: "not a video parameter set"
     case .notSequenceParameterSet: "not a sequence parameter set"
     case .notPictureParameterSet: "not a picture parameter set"
     }

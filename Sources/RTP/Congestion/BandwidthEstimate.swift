@@ -193,6 +193,12 @@ package struct BandwidthEstimate: Sendable {
     decrease(to: allowance, full: allowance, at: now)
   }
 
+  /// Raises the limit to `bits` a second, to try whether the path takes them: what was sent shows nothing of that.
+  package mutating func raise(to bits: Double, at now: Instant) {
+    guard let present = limit, present < bits else { return }
+    (limit, full, lastGrowth) = (min(bits, allowance ?? .infinity), nil, now)
+  }
+
   private mutating func judgeQueue(_ sample: ReceptionSample, _ waiting: Double, _ elapsed: Double, at now: Instant) {
     let isCongested = waiting > Self.congestedQueue
     defer { wasCongested = isCongested }

@@ -7,6 +7,7 @@ package struct H264PayloadFormat: PayloadFormat {
 
   package var name: String { "h264" }
   package var title: String { "H.264" }
+  package var codec: VideoCodec? { .h264 }
   package var keyFrameRule: KeyFrameRule { .keyFrames }
   package var takesParts: Bool { true }
   package var players: PlayerSupport {

@@ -1,4 +1,4 @@
-import Media
+package import Media
 
 /// Opus by RFC 7587, 20 ms a packet.
 package struct OpusPayloadFormat: PayloadFormat {
@@ -9,6 +9,7 @@ package struct OpusPayloadFormat: PayloadFormat {
   package init(channels: OpusChannels = .mono) { self.channels = channels }
 
   package var name: String { "opus" }
+  package var codec: VideoCodec? { nil }
   package var title: String { "Opus" }
   /// Every access unit: a decoder conceals what it misses.
   package var keyFrameRule: KeyFrameRule { .everyUnit }

@@ -59,6 +59,8 @@ public struct RTPPayloadType: RawRepresentable, Hashable, Sendable, CustomString
   public static let retransmission = RTPPayloadType(secondByte: 97)
   /// Opus (RFC 7587), which has no static number: the dynamic number after ``retransmission``.
   public static let opus = RTPPayloadType(secondByte: 98)
+  /// HEVC (RFC 7798), which has no static number: the dynamic number after ``opus``, so that no receiver takes it for H.264.
+  public static let hevc = RTPPayloadType(secondByte: 99)
   /// An MPEG-2 transport stream (RFC 2250): 33, RFC 3551 table 5.
   public static let transportStream = RTPPayloadType(secondByte: 33)
 

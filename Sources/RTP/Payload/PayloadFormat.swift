@@ -23,6 +23,12 @@ package protocol PayloadFormat: Sendable {
   /// The channels of the sound that the packets carry beside the pictures; `nil` where sound is a stream of its own.
   var sound: OpusChannels? { get }
 
+  /// The codec of the pictures; nil for sound.
+  var codec: VideoCodec? { get }
+
+  /// Returns the format for pictures of another codec, or the same format where it has one codec.
+  func with(codec: VideoCodec) -> any PayloadFormat
+
   /// Returns the format with a sound beside the pictures, or the same format where sound is a stream of its own.
   func with(sound: OpusChannels) -> any PayloadFormat
 
@@ -52,6 +58,9 @@ extension PayloadFormat {
   package var sound: OpusChannels? { nil }
 
   /// Returns the same format.
+  package func with(codec: VideoCodec) -> any PayloadFormat { self }
+
+  /// Returns the same format.
   package func with(sound: OpusChannels) -> any PayloadFormat { self }
 
   /// Creates a packetizer in a place of its own.
@@ -74,7 +83,7 @@ package enum KeyFrameRule: Sendable {
 
 /// The properties of a track that a session description names.
 package struct TrackProperties: Sendable {
-  /// The parameter sets of H.264; nil for another codec.
+  /// The parameter sets of the pictures; nil for sound.
   package var parameterSets: ParameterSets?
   /// The frame rate; nil for sound, or where it is unknown.
   package var frameRate: FrameRate?

@@ -1,3 +1,4 @@
+public import Media
 public import Platform
 
 extension RTPReceiver {
@@ -5,11 +6,25 @@ extension RTPReceiver {
   public enum Contents: Hashable, Sendable, CaseIterable {
     /// H.264, RFC 6184.
     case h264
+    /// HEVC, RFC 7798.
+    case hevc
     /// Opus, RFC 7587. A lost packet is given up, and damages no other.
     case opus
 
     /// The RTP clock rate in ticks per second.
     public var clockRate: Int64 { self == .opus ? OpusPacketizer.clockRate : RTPStream.videoClockRate }
+
+    /// The codec of the pictures; nil for sound.
+    public var codec: VideoCodec? {
+      switch self {
+      case .h264: .h264
+      case .hevc: .hevc
+      case .opus: nil
+      }
+    }
+
+    /// The contents of a stream of pictures of `codec`.
+    public init(_ codec: VideoCodec) { self = codec == .hevc ? .hevc : .h264 }
   }
 
   /// The stream to receive, and the limits on it.
@@ -40,7 +55,7 @@ extension RTPReceiver {
     /// The minimum time between two PLIs.
     public var pictureLossInterval: Duration
     /// The limits of an access unit.
-    public var limits: H264Depacketizer.Limits
+    public var limits: AccessUnitLimits
     /// The session bandwidth in bits per second, from which the interval of the reports follows.
     public var sessionBitsPerSecond: Double
     /// The seed of the reports' random intervals.
@@ -53,7 +68,7 @@ extension RTPReceiver {
       isMultiplexed: Bool = true,
       isReducedSize: Bool = true, retransmission: RetransmissionPolicy = .init(), packets: Int = 1024,
       maximumPacketSize: Int = 1500, pictureLossInterval: Duration = .milliseconds(500),
-      limits: H264Depacketizer.Limits = .init(), sessionBitsPerSecond: Double = 2_000_000,
+      limits: AccessUnitLimits = .init(), sessionBitsPerSecond: Double = 2_000_000,
       seed: UInt64 = .random(in: 0 ... .max)
     ) {
       self.ssrc = ssrc

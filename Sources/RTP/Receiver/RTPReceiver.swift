@@ -1,6 +1,6 @@
 public import Platform
 
-/// A receiver of one stream of H.264 or Opus by RTP.
+/// A receiver of one stream of H.264, HEVC or Opus by RTP.
 ///
 /// The receiver reorders packets, requests missing ones and gives up those that come too late. It requests a key
 /// frame when a picture is finally lost, and it reports.
@@ -30,6 +30,7 @@ public final class RTPReceiver {
   public internal(set) var needsKeyFrame = false
 
   var depacketizer: H264Depacketizer
+  private var hevc: HEVCDepacketizer
   private var sound: OpusDepacketizer
   var window: ReorderBuffer
   var missing: NACKScheduler
@@ -52,6 +53,7 @@ public final class RTPReceiver {
     try RTCPWriter.check(configuration.canonicalName)
     self.configuration = configuration
     depacketizer = H264Depacketizer(payloadType: configuration.payloadType, limits: configuration.limits)
+    hevc = HEVCDepacketizer(payloadType: configuration.payloadType, limits: configuration.limits)
     sound = OpusDepacketizer(payloadType: configuration.payloadType)
     window = ReorderBuffer(packets: configuration.packets, packetBytes: configuration.maximumPacketSize)
     missing = NACKScheduler(configuration.retransmission, capacity: window.capacity)
@@ -72,7 +74,8 @@ public final class RTPReceiver {
 
   /// The receiver's memory in bytes. Only the depacketizer's part grows.
   public var memoryBytes: Int {
-    depacketizer.memoryBytes + window.memoryBytes + missing.memoryBytes + 2 * configuration.maximumPacketSize
+    depacketizer.memoryBytes + hevc.memoryBytes + window.memoryBytes + missing.memoryBytes + 2
+      * configuration.maximumPacketSize
       + nackEntries.count * NACKEntry.byteCount
   }
 
@@ -114,6 +117,7 @@ public final class RTPReceiver {
   public func finish(deliver: (borrowing ReceivedAccessUnit) -> Void) {
     flush(deliver: deliver)
     depacketizer.finish { note($0, deliver: deliver) }
+    hevc.finish { note($0, deliver: deliver) }
   }
 
   // MARK: Packets
@@ -274,6 +278,7 @@ public final class RTPReceiver {
     do {
       switch configuration.contents {
       case .h264: try depacketizer.receive(bytes) { note($0, deliver: deliver) }
+      case .hevc: try hevc.receive(bytes) { note($0, deliver: deliver) }
       case .opus: try sound.receive(bytes) { note($0, deliver: deliver) }
       }
     } catch {

@@ -1,6 +1,8 @@
+import Media
+
 /// A coded picture reassembled from its packets, or a packet of sound, its bytes lent for the duration of the call.
 public struct ReceivedAccessUnit: ~Copyable {
-  /// The NAL units as an H.264 Annex B byte stream with a four-byte start code before each; empty if all were lost. Of sound,
+  /// The NAL units as an Annex B byte stream with a four-byte start code before each; empty if all were lost. Of sound,
   /// the Opus packet as it is.
   public let annexB: UnsafeRawBufferPointer
   /// The RTP timestamp of the packets.
@@ -9,16 +11,18 @@ public struct ReceivedAccessUnit: ~Copyable {
   /// always whole.
   public let isDamaged: Bool
   private let ranges: UnsafeBufferPointer<Range<Int>>
-  private let isSound: Bool
+  /// The codec of the picture; nil for sound.
+  private let codec: VideoCodec?
 
   init(
-    annexB: UnsafeRawBufferPointer, ranges: UnsafeBufferPointer<Range<Int>>, timestamp: UInt32, isDamaged: Bool
+    annexB: UnsafeRawBufferPointer, ranges: UnsafeBufferPointer<Range<Int>>, codec: VideoCodec, timestamp: UInt32,
+    isDamaged: Bool
   ) {
     self.annexB = annexB
     self.ranges = ranges
     self.timestamp = timestamp
     self.isDamaged = isDamaged
-    isSound = false
+    self.codec = codec
   }
 
   /// Creates a unit of a packet of sound, which is the one range.
@@ -27,21 +31,24 @@ public struct ReceivedAccessUnit: ~Copyable {
     self.ranges = ranges
     self.timestamp = timestamp
     isDamaged = false
-    isSound = true
+    codec = nil
   }
 
-  /// The number of NAL units, at most ``H264Depacketizer/Limits/nalUnits``; 1 of sound.
+  /// The number of NAL units, at most ``AccessUnitLimits/nalUnits``; 1 of sound.
   public var count: Int { ranges.count }
 
-  /// Returns NAL unit number `index`, counted from 0: header byte first, no start code, never empty. Of sound, the Opus packet.
+  /// Returns NAL unit number `index`, counted from 0: header first, no start code, never empty. Of sound, the Opus packet.
   public subscript(index: Int) -> UnsafeRawBufferPointer {
     UnsafeRawBufferPointer(rebasing: annexB[ranges[index]])
   }
 
-  /// `true` if a decoder can start here: the access unit has a slice of an IDR picture, or it is sound.
+  /// `true` if a decoder can start here: the access unit has a slice of an IDR picture (H.264) or an IRAP picture
+  /// (HEVC), or it is sound.
   public var isKeyFrame: Bool {
-    if isSound { return true }
-    for range in ranges where annexB[range.lowerBound] & 0x1f == 5 { return true }
+    guard let codec else { return true }
+    for range in ranges {
+      if let unit = NALUnit(UnsafeRawBufferPointer(rebasing: annexB[range])), codec.isKeyFrame(unit) { return true }
+    }
     return false
   }
 }

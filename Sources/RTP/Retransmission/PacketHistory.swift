@@ -46,6 +46,32 @@ public struct PacketHistory: ~Copyable {
     entries.initialize(repeating: Entry(), count: capacity)
   }
 
+  /// Creates a history for a stream that goes on from that of `other` for one of its receivers, with the newest packets that have room
+  /// here and can still be found at `time`.
+  ///
+  /// - Parameters:
+  ///   - next: The sequence number of the next packet.
+  ///   - packets: The number of packets held, as for ``init(packets:bytes:maximumAge:)``.
+  ///   - bytes: The number of bytes held.
+  package init(
+    continuing other: borrowing PacketHistory, before next: UInt16, packets: Int, bytes: Int, at time: Instant
+  ) {
+    self.init(packets: packets, bytes: bytes, maximumAge: other.maximumAge)
+    var (first, left) = (next, byteCapacity)
+    while next &- first < packetCapacity,
+      let count = other.withPacket(first &- 1, at: time, { $0.count }), count <= left
+    {
+      left -= count
+      first &-= 1
+    }
+    while first != next {
+      _ = other.withPacket(first, at: time) { (packet, sent) in
+        append(header: packet, payload: UnsafeRawBufferPointer(start: nil, count: 0), at: sent)
+      }
+      first &+= 1
+    }
+  }
+
   deinit {
     entries.deallocate()
     memory.deallocate()

@@ -1,8 +1,15 @@
+import Media
+
 /// The two tables that describe the contents of a transport stream, each in one complete packet: ISO/IEC 13818-1
 /// sections 2.4.4.3 and 2.4.4.8.
 enum ProgramTables {
-  /// The `stream_type` of H.264 video, table 2-34.
-  private static let h264StreamType: UInt8 = 0x1b
+  /// Returns the `stream_type` of video, table 2-34.
+  private static func streamType(of codec: VideoCodec) -> UInt8 {
+    switch codec {
+    case .h264: 0x1b
+    case .hevc: 0x24
+    }
+  }
   /// The `stream_type` of PES packets with private data, table 2-34. A registration tells what they are.
   private static let privateStreamType: UInt8 = 0x06
   private static let transportStreamID: UInt16 = 1
@@ -15,10 +22,11 @@ enum ProgramTables {
       tableID: 0, tableIDExtension: transportStreamID,
       body: bytes(programNumber) + bytes(0xe000 | TransportStreamMuxer.programMapPID)))
 
-  /// Returns the packet with the PMT: one H.264 stream that carries the program clock, and the Opus stream of `sound`
+  /// Returns the packet with the PMT: one video stream of `codec` that carries the program clock, and the Opus stream of `sound`
   /// if that is not `nil`.
-  static func map(sound: OpusChannels?) -> [UInt8] {
-    let video = elementaryStream(h264StreamType, pid: TransportStreamMuxer.videoPID, descriptors: [])
+  static func map(codec: VideoCodec, sound: OpusChannels?) -> [UInt8] {
+    let video = elementaryStream(
+      streamType(of: codec), pid: TransportStreamMuxer.videoPID, descriptors: descriptors(of: codec))
     let other = sound.map {
       elementaryStream(privateStreamType, pid: TransportStreamMuxer.soundPID, descriptors: descriptors(of: $0))
     }
@@ -27,6 +35,14 @@ enum ProgramTables {
       section: section(
         tableID: 2, tableIDExtension: programNumber,
         body: bytes(0xe000 | TransportStreamMuxer.videoPID) + bytes(0xf000) + video + (other ?? [])))
+  }
+
+  /// Returns the descriptors of the video: a registration of HEVC (section 2.6.8), as ffmpeg writes it.
+  private static func descriptors(of codec: VideoCodec) -> [UInt8] {
+    switch codec {
+    case .h264: []
+    case .hevc: [0x05, 4] + Array("HEVC".utf8)
+    }
   }
 
   /// Returns the descriptors of Opus: a registration (section 2.6.8), and a DVB extension descriptor (ETSI EN 300 468

@@ -1,8 +1,8 @@
 public import Media
 public import Platform
 
-/// A multiplexer that writes access units as an MPEG-2 transport stream, ISO/IEC 13818-1: one H.264 video, and one Opus
-/// sound if there is any.
+/// A multiplexer that writes access units as an MPEG-2 transport stream, ISO/IEC 13818-1: one video of H.264 or HEVC, and
+/// one Opus sound if there is any.
 ///
 /// Every access unit of the video is one PES packet of unbounded length: a PTS, then an access unit delimiter. The program
 /// clock (PCR) accompanies every access unit on the video's PID. PAT and PMT accompany every key frame, and are sent at
@@ -35,8 +35,13 @@ public struct TransportStreamMuxer: Sendable {
   static let syncByte: UInt8 = 0x47
   /// The `stream_id` of the first video, and of private data with a PES header: table 2-22.
   private static let (videoStreamID, privateStreamID) = (UInt8(0xe0), UInt8(0xbd))
-  /// An access unit delimiter for any slice type, H.264 section 7.3.2.4.
-  private static let delimiter: [UInt8] = [0, 0, 0, 1, 0x09, 0xf0]
+  /// Returns an access unit delimiter for any slice type: H.264 section 7.3.2.4, H.265 section 7.3.2.5.
+  private static func delimiter(of codec: VideoCodec) -> [UInt8] {
+    switch codec {
+    case .h264: [0, 0, 0, 1, 0x09, 0xf0]
+    case .hevc: [0, 0, 0, 1, 0x46, 0x01, 0x50]
+    }
+  }
 
   /// The result of writing one access unit.
   struct Muxed {
@@ -48,6 +53,8 @@ public struct TransportStreamMuxer: Sendable {
     var isDiscontinuous: Bool
   }
 
+  private let codec: VideoCodec
+  private let delimiter: [UInt8]
   private let map: [UInt8]
   private let hasSound: Bool
   private let delay: Duration
@@ -61,9 +68,13 @@ public struct TransportStreamMuxer: Sendable {
 
   /// Creates a muxer at the start of a stream.
   ///
-  /// - Parameter sound: The channels of the sound; `nil` without sound.
-  public init(sound: OpusChannels? = nil) {
-    map = ProgramTables.map(sound: sound)
+  /// - Parameters:
+  ///   - codec: The codec of the video.
+  ///   - sound: The channels of the sound; `nil` without sound.
+  public init(codec: VideoCodec = .h264, sound: OpusChannels? = nil) {
+    self.codec = codec
+    delimiter = Self.delimiter(of: codec)
+    map = ProgramTables.map(codec: codec, sound: sound)
     hasSound = sound != nil
     delay = sound == nil ? Self.presentationDelay : Self.presentationDelayWithSound
   }
@@ -185,8 +196,8 @@ public struct TransportStreamMuxer: Sendable {
   private mutating func writeVideo(
     _ unit: borrowing AccessUnit, field: AdaptationField, into arena: inout ByteArena
   ) {
-    var byteCount = PESHeader.byteCount + Self.delimiter.count
-    for nal in unit.nalUnits where nal.type != .accessUnitDelimiter {
+    var byteCount = PESHeader.byteCount + delimiter.count
+    for nal in unit.nalUnits where codec.role(of: nal) != .accessUnitDelimiter {
       byteCount += AnnexB.startCode.count + nal.bytes.count
     }
     var writer = PESWriter(
@@ -194,9 +205,9 @@ public struct TransportStreamMuxer: Sendable {
     writer.write(
       PESHeader(streamID: Self.videoStreamID, dataBytes: nil, timestamp: presentation(of: unit.timestamp)),
       into: &arena)
-    Self.delimiter.withUnsafeBytes { writer.write($0, into: &arena) }
+    delimiter.withUnsafeBytes { writer.write($0, into: &arena) }
     AnnexB.startCode.withUnsafeBytes { startCode in
-      for nal in unit.nalUnits where nal.type != .accessUnitDelimiter {
+      for nal in unit.nalUnits where codec.role(of: nal) != .accessUnitDelimiter {
         writer.write(startCode, into: &arena)
         writer.write(nal.bytes, into: &arena)
       }

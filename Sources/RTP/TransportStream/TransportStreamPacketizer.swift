@@ -24,15 +24,16 @@ public struct TransportStreamPacketizer: Sendable {
   /// - Parameters:
   ///   - stream: The RTP stream.
   ///   - maximumPacketSize: The maximum size of a packet in bytes, RTP header included.
+  ///   - codec: The codec of the video.
   ///   - sound: The channels of an Opus stream beside the video; `nil` without sound.
   /// - Throws: ``PacketizerError`` for a packet size outside ``packetSizeLimits``.
   public init(
     stream: RTPStream = RTPStream(payloadType: .transportStream), maximumPacketSize: Int = PacketSize.standard,
-    sound: OpusChannels? = nil
+    codec: VideoCodec = .h264, sound: OpusChannels? = nil
   ) throws(PacketizerError) {
     self.stream = stream
     self.maximumPacketSize = try PacketSize.checked(maximumPacketSize, Self.packetSizeLimits)
-    muxer = TransportStreamMuxer(sound: sound)
+    muxer = TransportStreamMuxer(codec: codec, sound: sound)
     let bytes = TransportStreamMuxer.packetBytes
     payloadLimit = (maximumPacketSize - RTPHeader.byteCount) / bytes * bytes
   }

@@ -15,7 +15,8 @@ extension ReceivedDescription {
     var payloadType: UInt8
     /// The payload type of retransmissions; nil if there are none.
     var retransmissionPayloadType: UInt8?
-    /// The parameter sets of `sprop-parameter-sets`, the SPS first; empty where it has none.
+    /// The parameter sets of `sprop-parameter-sets`, or of `sprop-vps`, `sprop-sps` and `sprop-pps`, in the order in which a decoder
+    /// needs them; empty where there are none.
     var parameterSets: [[UInt8]] = []
     /// The address of `c=`, of the medium or else of the session.
     var address: IPAddress?
@@ -30,35 +31,68 @@ extension ReceivedDescription {
     var name: String { contents == .opus ? "sound" : "picture" }
   }
 
-  /// Returns the first H.264 stream.
+  /// Returns the first stream of H.264, or else of HEVC.
   ///
   /// - Throws: ``ReceiverError/unsupported(_:)``.
   func picture() throws(ReceiverError) -> Track {
-    var others: [String] = []
-    for medium in media where medium.kind == "video" {
-      for type in medium.payloadTypes {
-        guard let encoding = medium.encodings[type] else { continue }
-        guard encoding.name == "H264" else {
-          others.append(encoding.name)
-          continue
+    for (name, contents) in Self.contents {
+      for medium in media where medium.kind == "video" {
+        for type in medium.payloadTypes where medium.encodings[type]?.name == name {
+          return try picture(contents, medium, type)
         }
-        guard TransportProfile(rawValue: medium.profile) != nil else {
-          throw .unsupported(
-            "the stream's profile is \(Text.printable(medium.profile)); RTP/AVP, AVPF, SAVP and SAVPF are received")
-        }
-        guard encoding.clockRate == 90_000 else { throw .unsupported("H.264 with a clock of \(encoding.clockRate) Hz") }
-        let parameters = Self.formatParameters(medium.parameters[type] ?? "")
-        if let mode = parameters["packetization-mode"], mode != "0", mode != "1" {
-          throw .unsupported(
-            "H.264 in packetization-mode \(Text.printable(String(mode.prefix(8)))): 0 and 1 are received")
-        }
-        var track = track(.h264, medium, type)
-        track.parameterSets = Self.parameterSets(parameters["sprop-parameter-sets"])
-        return track
       }
     }
+    let others = media.filter { $0.kind == "video" }.flatMap { medium in
+      medium.payloadTypes.compactMap { medium.encodings[$0]?.name }
+    }
     let found = others.isEmpty ? "" : "; its codecs are \(Text.printable(others.joined(separator: ", ")))"
-    throw .unsupported("the session description has no H.264 stream\(found)")
+    throw .unsupported("the session description has no H.264 or HEVC stream\(found)")
+  }
+
+  /// The contents by their encoding names, the preferred one first: where a medium has both, H.264 is cheaper to decode.
+  private static let contents: [(name: String, contents: RTPReceiver.Contents)] = [("H264", .h264), ("H265", .hevc)]
+
+  private func picture(
+    _ contents: RTPReceiver.Contents, _ medium: Medium, _ type: UInt8
+  ) throws(ReceiverError) -> Track {
+    guard TransportProfile(rawValue: medium.profile) != nil else {
+      throw .unsupported(
+        "the stream's profile is \(Text.printable(medium.profile)); RTP/AVP, AVPF, SAVP and SAVPF are received")
+    }
+    let codec = contents.codec ?? .h264
+    let rate = medium.encodings[type]?.clockRate ?? 0
+    guard rate == 90_000 else { throw .unsupported("\(codec.title) with a clock of \(rate) Hz") }
+    var track = track(contents, medium, type)
+    track.parameterSets = try Self.parameterSets(of: codec, Self.formatParameters(medium.parameters[type] ?? ""))
+    return track
+  }
+
+  /// Returns the parameter sets among the parameters of the format, and checks the mode of the packets.
+  ///
+  /// - Throws: ``ReceiverError/unsupported(_:)``.
+  private static func parameterSets(
+    of codec: VideoCodec, _ parameters: [String: String]
+  ) throws(ReceiverError) -> [[UInt8]] {
+    switch codec {
+    case .h264:
+      if let mode = parameters["packetization-mode"], mode != "0", mode != "1" {
+        throw .unsupported(
+          "H.264 in packetization-mode \(Text.printable(String(mode.prefix(8)))): 0 and 1 are received")
+      }
+      // RFC 6184 section 8.1.
+      let sets = decoded(parameters["sprop-parameter-sets"])
+      return sets.filter { $0[0] & 0x1f == 7 } + sets.filter { $0[0] & 0x1f == 8 }
+    case .hevc:
+      if let difference = parameters["sprop-max-don-diff"], difference != "0" {
+        throw .unsupported(
+          "HEVC with sprop-max-don-diff \(Text.printable(String(difference.prefix(8)))): 0 is received")
+      }
+      if let mode = parameters["tx-mode"], mode.uppercased() != "SRST" {
+        throw .unsupported("HEVC with tx-mode \(Text.printable(String(mode.prefix(8)))): SRST is received")
+      }
+      // RFC 7798 section 7.1.
+      return ["sprop-vps", "sprop-sps", "sprop-pps"].flatMap { decoded(parameters[$0]) }
+    }
   }
 
   /// Returns the first stream of Opus, RFC 7587 section 7; nil if there is none.
@@ -102,16 +136,12 @@ extension ReceivedDescription {
     return values
   }
 
-  /// Returns the parameter sets of `sprop-parameter-sets` (RFC 6184 section 8.1), the SPS first.
-  private static func parameterSets(_ text: String?) -> [[UInt8]] {
-    var sets: [[UInt8]] = []
-    for part in text?.split(separator: ",").prefix(32) ?? [] {
-      guard part.utf8.count <= 2 * ParameterSets.lengthLimit, let bytes = Base64.decode(part.utf8),
-        let first = bytes.first, [7, 8].contains(first & 0x1f)
-      else { continue }
-      sets.append(bytes)
+  /// Returns the NAL units of base64 texts with commas between them, the empty and the too long ones left out.
+  private static func decoded(_ text: String?) -> [[UInt8]] {
+    (text?.split(separator: ",").prefix(32) ?? []).compactMap { part in
+      guard part.utf8.count <= 2 * ParameterSets.lengthLimit else { return nil }
+      return Base64.decode(part.utf8).flatMap { $0.isEmpty ? nil : $0 }
     }
-    return sets.filter { $0[0] & 0x1f == 7 } + sets.filter { $0[0] & 0x1f == 8 }
   }
 }
 

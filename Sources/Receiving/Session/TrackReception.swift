@@ -38,7 +38,7 @@ final class TrackReception {
   private let wallClock: () -> Int64
   private var firstForged: Instant?
   /// The parameter sets in force: those of the session description, until the stream brings others.
-  private var sets: StoredParameterSets
+  private var sets: StreamParameterSets
   /// The source of the last picture, and the number of the next one. Each session and each source has a sequence of its own.
   private var (source, number): (UInt32?, UInt64) = (nil, 0)
   /// `true` once the source has sent a picture at which a decoder can start. What comes before refers to pictures that did not.
@@ -58,11 +58,12 @@ final class TrackReception {
     }
     (self.track, self.way, self.clock, self.deliver, self.wallClock) = (track, way, clock, deliver, wallClock)
     timeline = TrackTimeline(clockRate: track.contents.clockRate)
-    sets = StoredParameterSets(track.parameterSets)
+    sets = StreamParameterSets(track.contents.codec ?? .h264, track.parameterSets)
     protection = if let keys { try TrackProtection(keys) } else { nil }
     // Sound that comes late is of no use, and the next packet has a copy of it.
-    let asks = track.contents == .h264 && track.profile.hasFeedback && !way.isReliable && !way.isGroup
-    let (packets, size) = track.contents == .h264 ? (1024, 2048) : (128, 2048)
+    let isVideo = track.contents.codec != nil
+    let asks = isVideo && track.profile.hasFeedback && !way.isReliable && !way.isGroup
+    let (packets, size) = isVideo ? (1024, 2048) : (128, 2048)
     let settings = RTPReceiver.Configuration(
       ssrc: keys?.controlSource ?? .random(in: 1 ... .max), contents: track.contents, payloadType: type,
       retransmissionPayloadType: track.retransmissionPayloadType.flatMap { RTPPayloadType(rawValue: $0) },
@@ -70,7 +71,7 @@ final class TrackReception {
       retransmission: asks ? configuration.retransmission : .reorderOnly,
       // A connection's packets may be large.
       packets: way.isReliable ? 16 : packets, maximumPacketSize: way.isReliable ? PacketSize.maximum : size,
-      limits: configuration.limits, sessionBitsPerSecond: track.contents == .h264 ? 2_000_000 : 64_000)
+      limits: configuration.limits, sessionBitsPerSecond: isVideo ? 2_000_000 : 64_000)
     do throws(RTCPWriterError) {
       receiver = try RTPReceiver(settings, at: time)
     } catch {
@@ -150,49 +151,46 @@ final class TrackReception {
     let timestamp = timeline.proceed(to: unit.timestamp, at: time)
     lastArrival = time
     measureDelay(unit.timestamp)
-    switch track.contents {
-    case .opus:
-      deliver(
+    guard let codec = track.contents.codec else {
+      return deliver(
         .sound(
           EncodedSound(
             bytes: Array(unit.annexB), position: timeline.position, timestamp: timestamp, captured: time)))
-    case .h264: deliver(.picture(picture(unit, timestamp, captured: time)))
     }
+    deliver(.picture(picture(unit, codec, timestamp, captured: time)))
   }
 
   /// Returns a copy of a picture, with the parameter sets that a decoder needs to start there.
   private func picture(
-    _ unit: borrowing ReceivedAccessUnit, _ timestamp: Instant, captured: Instant
+    _ unit: borrowing ReceivedAccessUnit, _ codec: VideoCodec, _ timestamp: Instant, captured: Instant
   ) -> EncodedPicture {
     if number == 0 || source != receiver.source {
       // 2^63 numbers are more than any source sends.
       (source, number, hasEntry) = (receiver.source, .random(in: 1 ... .max / 2), false)
     }
     defer { number += 1 }
-    var (hasSequence, hasPicture, isEntry) = (false, false, unit.isKeyFrame)
+    var (found, isEntry): (Set<ParameterSetKind>, Bool) = ([], unit.isKeyFrame)
     var named: Int?
     for index in 0..<unit.count {
       guard let part = NALUnit(unit[index]) else { continue }
-      switch part.type {
-      case .sequenceParameterSet:
-        hasSequence = true
+      switch codec.role(of: part) {
+      case .parameterSet(let kind):
+        found.insert(kind)
         sets.store(part)
-      case .pictureParameterSet:
-        hasPicture = true
-        sets.store(part)
-      case .supplementalEnhancementInformation: isEntry = isEntry || RecoveryPoint(part) != nil
-      case .nonIDRSlice, .idrSlice: named = named ?? SliceSyntax.pictureParameterSet(of: part)
-      default: break
+      case .slice, .keyFrameSlice: named = named ?? codec.pictureParameterSet(of: part)
+      case .other: isEntry = isEntry || codec == .h264 && RecoveryPoint(part) != nil
+      case .accessUnitDelimiter: break
       }
     }
     if isEntry, !unit.isDamaged { hasEntry = true }
     // Many cameras tell their parameter sets in the session description alone, and some send them once.
     // Sets of other sequences stay away: nobody needs them before another entry.
-    let lacksSets = isEntry && !(hasSequence && hasPicture)
+    let lacksSets = isEntry && found.count < (codec.hasVideoParameterSet ? 3 : 2)
     let head = lacksSets ? named.map { sets.annexB(sequenceOfPicture: $0) } : nil
     let bytes = (head ?? []) + unit.annexB
     return EncodedPicture(
-      annexB: bytes, timestamp: timestamp, captured: captured, isDamaged: unit.isDamaged || !hasEntry, number: number)
+      annexB: bytes, codec: codec, timestamp: timestamp, captured: captured, isDamaged: unit.isDamaged || !hasEntry,
+      number: number)
   }
 
   /// Brings the tracks to one clock, once a sender report has come.

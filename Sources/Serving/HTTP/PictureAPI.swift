@@ -175,7 +175,7 @@ extension HTTPRefusal {
   }
 
   fileprivate static func noDestination(_ number: Int?, rtsp: String?) -> HTTPRefusal {
-    let what = number.map { "destination \($0)" } ?? "destination that gets H.264"
+    let what = number.map { "destination \($0)" } ?? "destination that gets H.264 or HEVC"
     let mend =
       rtsp.map { "watch \($0), which describes itself" }
       ?? "add one with nightjar ctl add rtp://HOST:PORT, or serve by --rtsp"

@@ -19,7 +19,7 @@ package protocol PictureTarget: Sendable {
   /// Returns the session description for the receivers at a destination (SDP), with the current parameter sets; nil if
   /// there is no such destination.
   ///
-  /// - Parameter number: the destination's number, from 1, in the order given; nil is the first that gets H.264.
+  /// - Parameter number: the destination's number, from 1, in the order given; nil is the first that gets H.264 or HEVC.
   func sessionDescription(ofDestination number: Int?) -> DescribedDestination?
 }
 

@@ -73,7 +73,7 @@ struct WHEPAPI: Sendable {
       throw HTTPRefusal.tooLarge(limit: limit)
     }
     guard let offer = String(validating: body.readableBytesView, as: UTF8.self) else {
-      throw HTTPRefusal.offer(.noDescription)
+      throw HTTPRefusal.offer(.noDescription, request.uri.path)
     }
     do {
       let role = context.roleAfterwards
@@ -84,7 +84,7 @@ struct WHEPAPI: Sendable {
       return Response(
         status: .created, headers: headers, body: ResponseBody(byteBuffer: ByteBuffer(string: answer.text)))
     } catch let error as OfferError {
-      throw HTTPRefusal.offer(error)
+      throw HTTPRefusal.offer(error, request.uri.path)
     } catch let error as PeerServerError {
       throw HTTPRefusal.peers(error)
     }
@@ -128,13 +128,16 @@ extension HTTPRefusal {
       headers: error == .notServed ? [:] : [.retryAfter: "\(HTTPRefusal.retryAfter)"])
   }
 
-  fileprivate static func offer(_ error: OfferError) -> HTTPRefusal {
+  /// Returns the refusal of an offer that was sent to `path`; without a codec in common, it names the pictures beside it.
+  fileprivate static func offer(_ error: OfferError, _ path: String) -> HTTPRefusal {
     let status: HTTPResponse.Status =
       switch error {
       case .noCodec: .notAcceptable
       case .length: .contentTooLarge
       default: .badRequest
       }
-    return HTTPRefusal(status: status, failure: ControlFailure("\(error)", kind: .usage, field: "offer"))
+    var text = "\(error)"
+    if case .noCodec = error, path.hasSuffix("whep") { text += "; pictures as JPEG: \(path.dropLast(4))stream.mjpg" }
+    return HTTPRefusal(status: status, failure: ControlFailure(text, kind: .usage, field: "offer"))
   }
 }

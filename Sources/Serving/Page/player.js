@@ -96,7 +96,7 @@ export class Player {
     this.#healthTimer = setInterval(() => this.#checkHealth(), healthInterval);
     const codecs = window.RTCRtpReceiver?.getCapabilities?.("video")?.codecs;
     if (!("RTCPeerConnection" in window)) this.#showPictures("unsupported");
-    else if (codecs && !codecs.some((codec) => codec.mimeType.toLowerCase() === "video/h264")) this.#showPictures("noH264");
+    else if (codecs && !codecs.some((codec) => /^video\/h26[45]$/i.test(codec.mimeType))) this.#showPictures("noH264");
     else this.#keepSession();
   }
 
@@ -232,7 +232,7 @@ export class Player {
     if (this.#isOver || this.#isPlaying) return;
     // In the midst of a pause: it is over.
     if (this.#isKeeping) return this.reason ? undefined : this.#wake();
-    if (["unsupported", "noH264"].includes(this.reason)) return;
+    if (["unsupported", "noH264", "noHEVC"].includes(this.reason)) return;
     this.#isKeeping = true;
     let [count, undecoded] = [0, 0];
     // The first offer asks by itself whether the other side answers.
@@ -244,7 +244,7 @@ export class Player {
       if (this.#isOver || this.#isPlaying) break;
       const outcome = await this.#connect();
       if (this.#isOver || this.#isPlaying) break;
-      if (outcome === "noH264") {
+      if (outcome === "noH264" || outcome === "noHEVC") {
         this.#showPictures(outcome);
         break;
       }
@@ -329,7 +329,9 @@ export class Player {
     } catch (error) {
       session.close();
       if (!(error instanceof Refusal)) return "unconnected";
-      return { 0: "noAnswer", 406: "noH264", 501: "noServer" }[error.status] ?? "refused";
+      // The refusal names the codec of the camera.
+      const missing = error.message.includes("stream is H265") ? "noHEVC" : "noH264";
+      return { 0: "noAnswer", 406: missing, 501: "noServer" }[error.status] ?? "refused";
     } finally {
       clearTimeout(early);
       this.#next = null;

@@ -15,6 +15,7 @@ export const strings = {
   tooSlow: "too slow for the stream",
   stopped: "stopped for a while: its network takes nothing",
   weakNetwork: (bits) => `weak network: ${bits < 1e6 ? `${Math.round(bits / 1e3)} kbit/s` : `${(bits / 1e6).toFixed(1)} Mbit/s`}`,
+  weakRendition: (rendition) => `weak network: ${rendition}`,
   kinds: {
     webrtc: "browser", rtsp: "player", mjpeg: "pictures", snapshot: "single pictures", mp3: "sound", destination: "destination",
   },
@@ -106,6 +107,7 @@ export const strings = {
   fallback: {
     unsupported: "This browser has no WebRTC: pictures come one by one, without sound.",
     noH264: "This browser plays no H.264: pictures come one by one, without sound.",
+    noHEVC: "This browser plays no H.265 (HEVC), which the camera sends: pictures come one by one, without sound.",
     noServer: "WebRTC is not available here: pictures come one by one, without sound.",
     undecoded: "This browser cannot decode the video: pictures come one by one, without sound.",
     blocked: "The network lets no video through: pictures come one by one, without sound.",

@@ -21,7 +21,7 @@ function line(viewer) {
     element("span.faint", {}, [
       strings.kinds[viewer.kind] ?? viewer.kind, viewer.kind === "destination" ? null : place,
       viewer.seconds === undefined ? null : clock(viewer.seconds),
-      viewer.bandwidth ? strings.weakNetwork(viewer.bandwidth) : null,
+      viewer.rendition ? strings.weakRendition(viewer.rendition) : viewer.bandwidth ? strings.weakNetwork(viewer.bandwidth) : null,
       viewer.stopped ? strings.stopped : viewer.slow ? strings.tooSlow : losses > 0 ? strings.lost(losses) : null,
     ].filter((word) => word).join(" · ")));
 }

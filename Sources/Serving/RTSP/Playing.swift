@@ -10,6 +10,8 @@ struct ServedSession {
   var user: UsersFile.User?
   /// `true` if the session has played before: it does not get its former packets again.
   var hasPlayed = false
+  /// The places in the tracks that have played, by track.
+  var places: [Int: GuestPlace] = [:]
 }
 
 /// A session that plays.

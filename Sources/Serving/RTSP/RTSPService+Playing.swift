@@ -62,6 +62,8 @@ extension RTSPService {
     on connection: RTSPConnection
   ) throws -> PlayingStream {
     var stream = stream
+    let place = sessions[entry.identifier]?.places[stream.track] ?? GuestPlace()
+    sessions[entry.identifier]?.places[stream.track] = place
     let (session, number, track) = (entry.identifier, viewer.number, stream.track)
     let presentation = viewer.presentation
     let key = presentation.keys[session, track]
@@ -93,7 +95,7 @@ extension RTSPService {
       stream: key?.stream, controlKey: key?.controlKey,
       // A client that requests AVPF has read the offer; others know only packets that are repeated unchanged.
       hasRetransmissionStream: stream.transport.profile == .avpf && stream.interleaved == nil,
-      isReturning: isReturning,
+      isReturning: isReturning, place: place,
       onGoodbye: { handover.put { service.value.saidGoodbye(session, number, track: track) } }
     ) { start in
       handover.put { service.value.started(session, number, track: track, start) }

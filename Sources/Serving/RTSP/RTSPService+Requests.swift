@@ -119,7 +119,8 @@ extension RTSPService {
     }
     guard let presentation = table[session].flatMap({ presentations[$0.path] }) else { return refuse(.notFound) }
     sessions[session] = ServedSession(
-      presentation: presentation, user: connection.user, hasPlayed: sessions[session]?.hasPlayed ?? false)
+      presentation: presentation, user: connection.user, hasPlayed: sessions[session]?.hasPlayed ?? false,
+      places: sessions[session]?.places ?? [:])
     guard let server = serverSide(of: transport, track: track, presentation, for: connection) else {
       return refuse(.unsupportedTransport)
     }

@@ -145,7 +145,8 @@ package final class PeerServer: @unchecked Sendable {
   /// Answers the offer of a browser that may watch `camera`.
   ///
   /// - Parameter isAllowed: returns `true` while the requester may watch. Once it does not, the session ends.
-  /// - Throws: ``OfferError``; ``PeerServerError``; ``OpenSSLError``.
+  /// - Throws: ``OfferError``; ``PeerServerError``; ``OpenSSLError``; ``/Media/ParameterSetError`` where the pictures' parameter
+  ///   sets cannot be read.
   package func answer(
     _ offer: String, of pipeline: Pipeline, camera: String, peer: ViewerPeer,
     isAllowed: @escaping @Sendable () -> Bool
@@ -153,8 +154,7 @@ package final class PeerServer: @unchecked Sendable {
     var peer = peer
     (peer.transport, peer.isEncrypted) = (.webrtc, true)
     let network = peer.address.flatMap { PeerAddress($0) }?.network ?? []
-    let tracks = SentTracks(
-      profileLevelID: pipeline.parameterSets.sets.profileLevelID, sound: pipeline.sound?.channels)
+    let tracks = try SentTracks(pipeline.parameterSets.sets, sound: pipeline.sound?.channels)
     let negotiation = try Negotiation(SessionOffer(parsing: offer), sending: tracks)
     let candidates = candidates
     let session = try PeerSession(

@@ -25,7 +25,7 @@ final class RTPOutput {
     /// Returns `true` if the stream goes on without viewers: a viewer by RTSP that pauses comes back to the same one.
     /// Such viewers get `guestPayload`.
     func isKept(forGuestsOf guestPayload: StreamPayload) -> Bool {
-      if isForPeers { return true }
+      if isForPeers { return viewer == nil }
       if let protection { return protection.progress.isHeld.load(ordering: .relaxed) }
       return viewer == nil && payload == guestPayload && packetSize == Pipeline.guestPacketSize
     }
@@ -55,6 +55,14 @@ final class RTPOutput {
   private(set) var history: PacketHistory
   private let blocked: BlockedViewers
   private let frames: OutgoingFramePool
+  /// The frames of small pictures; nil before the first one.
+  private var smallFrames: OutgoingFramePool?
+  /// The frames of the stream that the viewer came from, some of which may still be on their way.
+  private let formerFrames: OutgoingFramePool?
+  private let keeping: RetransmissionRoom
+  private let sending: PacketSending
+  /// The change of the stream from one rendition to the other; nil where all viewers share full pictures.
+  var renditions: RenditionSwitch?
   private let clockPackets: OutgoingFrame
   /// Room for one RTCP datagram of ours.
   let controlMemory = UnsafeMutableRawBufferPointer.allocate(
@@ -62,11 +70,13 @@ final class RTPOutput {
   /// The frame that leaves packet by packet; the stream is one of its holders.
   private var pacing: PacedFrame?
   /// The replays for viewers that have joined late.
-  private var replays: [Replay] = []
+  var replays: [Replay] = []
   /// `true` if parts follow of the picture that was sent last.
-  private var isInPicture = false
+  private(set) var isInPicture = false
   /// The first packet of the last key frame: its sequence number, and the number of packets before it.
-  private var lastKeyFrame: (number: UInt16, index: UInt64)?
+  private(set) var lastKeyFrame: (number: UInt16, index: UInt64)?
+  /// The `idr_pic_id` of that key frame, nil where it is unknown, and whether no picture has come since.
+  private(set) var lastKeyFramePicture: (id: Int?, isLast: Bool) = (nil, false)
   /// The first packet of the stream's source.
   private var firstSequenceNumber: UInt16
   /// The last picture's time on the stream's timeline, the time at which the camera took it, and the time at which it
@@ -77,18 +87,26 @@ final class RTPOutput {
   ///
   /// - Parameters:
   ///   - numbering: the numbering of a stream whose source was told before; nil for a new one.
+  ///   - shared: a stream in the clear, or of peers, that the only viewer of this one leaves. This one goes on with the
+  ///     numbers, the clock and the packets of the other: the viewer sees one stream.
   ///   - canonicalName: this side's CNAME in RTCP.
   ///   - bitrate: bits a second of the stream. RTCP's interval follows from it, and the amount that is kept for
   ///     retransmission: about a second.
+  ///   - keeps: the packets that are kept for retransmission.
   ///   - pictures: takes back a picture that all viewers have got.
   ///   - blocked: is told of viewers that wait for room.
   ///   - sending: the way in which packets are made and leave.
   /// - Throws: ``PacketizerError``, ``SRTPError``.
   init(
-    _ kind: Kind, numbering: RTPStream? = nil, canonicalName: String, bitrate: Int, pictures: CodedPictureQueue,
-    blocked: BlockedViewers, _ sending: PacketSending = PacketSending(), at now: Instant
+    _ kind: Kind, numbering: RTPStream? = nil, continuing shared: RTPOutput? = nil, canonicalName: String, bitrate: Int,
+    keeps: RetransmissionRoom = .second, pictures: CodedPictureQueue, blocked: BlockedViewers,
+    _ sending: PacketSending = PacketSending(), at now: Instant
   ) throws {
     self.kind = kind
+    keeping = keeps
+    self.sending = sending
+    formerFrames = shared?.frames
+    lastPicture = shared?.lastPicture
     clockPackets = OutgoingFrame(sending)
     frames = OutgoingFramePool(pictures: pictures, sending)
     self.blocked = blocked
@@ -100,7 +118,7 @@ final class RTPOutput {
     keyFrameRule = format.keyFrameRule
     let encoding = format.encoding
     let numbering =
-      numbering ?? kind.protection?.stream(encoding)
+      shared?.stream ?? numbering ?? kind.protection?.stream(encoding)
       ?? RTPStream(payloadType: encoding.payloadType, clockRate: encoding.clockRate)
     firstSequenceNumber = numbering.nextSequenceNumber
     packetizer = try format.packetizer(of: numbering, maximumPacketSize: size)
@@ -108,14 +126,15 @@ final class RTPOutput {
     plain = protector == nil && !sending.copiesPayloads ? nil : PacketBatch(storedBytes: 1 << 16)
     control = try SenderControl(
       canonicalName: canonicalName, sessionBitsPerSecond: Double(bitrate), minimum: .standard, at: now)
-    let kept = min(max(bitrate / 8, 1 << 18), 1 << 22)
-    // Many slices make many small packets.
-    history = PacketHistory(packets: max(kept / min(kind.packetSize, 1000), Self.leastKept), bytes: kept)
+    history = keeps.history(of: kind, bitrate: bitrate, after: shared, at: now)
   }
 
   deinit {
     controlMemory.deallocate()
   }
+
+  /// `true` if the stream is that of one viewer that has left a shared one for small pictures.
+  var isOwn: Bool { keeping != .second }
 
   /// The stream's numbering.
   var stream: RTPStream { packetizer.stream }
@@ -132,69 +151,26 @@ final class RTPOutput {
     greet(viewer)
   }
 
-  /// Begins to send a viewer the last key frame and all that followed it, so that its first packet is that of a picture
-  /// that can be decoded. The viewer gets frames once it has got all of that.
-  ///
-  /// - Parameter bitrate: bits a second of the stream.
-  /// - Returns: `false` if the packets are not held any more, or have no room on their way.
-  func replay(to viewer: Viewer, bitrate: Int, at now: Instant) -> Bool {
-    // After so many packets, its number is another packet's.
-    guard let lastKeyFrame, stream.packetsSent - lastKeyFrame.index < 1 << 15 else { return false }
-    let first = lastKeyFrame.number
-    let next = stream.nextSequenceNumber
-    var number = first
-    // First a check that all packets are there: half a picture is worth less than none.
-    while number != next {
-      guard history.withPacket(number, at: now, { _ in true }) == true else { return false }
-      number &+= 1
-    }
-    history.withPacket(first, at: now) { viewer.catchUp(withFirst: $0) }
-    replays.append(Replay(to: viewer, from: first, bitrate: bitrate, at: now))
-    continueReplays(at: now)
-    // A viewer that has got all of it is in no list any more.
-    return !viewer.awaitsKeyFrame
-  }
-
-  /// The time at which the next packets of a replay may leave; nil where there is none.
-  var replayDeadline: Instant? { replays.lazy.map { $0.deadline }.min() }
-
-  /// `true` if some viewer gets earlier packets instead of frames.
-  var isReplaying: Bool { !replays.isEmpty }
-
-  /// Sends the packets that may leave by now to viewers that have joined late.
-  func continueReplays(at now: Instant) {
-    for index in replays.indices.reversed() where !continueReplay(index, at: now) { replays.remove(at: index) }
-  }
-
-  /// Sends the packets of a replay that may leave. Returns `false` once nothing follows.
-  private func continueReplay(_ index: Int, at now: Instant) -> Bool {
-    let viewer = replays[index].viewer
-    guard viewer.isCatchingUp else { return false }
-    guard replays[index].refill(at: now) || !viewer.transport.losesBursts else { return true }
-    while replays[index].next != stream.nextSequenceNumber {
-      guard replays[index].allowsPacket || !viewer.transport.losesBursts else { return true }
-      let bytes = history.withPacket(replays[index].next, at: now) { viewer.sendAgain($0, at: now) ? $0.count : 0 } ?? 0
-      guard bytes > 0 else {
-        // The packet is held no longer, or there was no room.
-        viewer.fallBehind()
-        return false
-      }
-      replays[index].noteSent(bytes: bytes)
-    }
-    viewer.caughtUp(isInFrame: isInPicture)
-    return false
-  }
-
   /// Notes a picture that no viewer gets. The pictures after it cannot be decoded behind those that were sent before.
   func skip() { lastKeyFrame = nil }
 
   /// Removes a viewer. Sends BYE if `goodbye` is `true` and the viewer has got RTCP from us (RFC 3550 section 6.3.7).
   func remove(_ viewer: Viewer, goodbye: Bool) {
-    viewers.removeAll { $0 === viewer }
-    replays.removeAll { $0.viewer === viewer }
+    release(viewer)
     viewer.giveUp()
     if goodbye, hasBegun { dismiss(viewer) }
+    // The next viewer begins with full pictures, as all do.
+    if viewers.isEmpty { renditions = nil }
   }
+
+  /// Removes a viewer that goes on in another stream.
+  func release(_ viewer: Viewer) {
+    viewers.removeAll { $0 === viewer }
+    replays.removeAll { $0.viewer === viewer }
+  }
+
+  /// Adds a viewer that was in the middle of the stream that this one continues.
+  func takeOver(_ viewer: Viewer) { viewers.append(viewer) }
 
   // MARK: Sources
 
@@ -233,20 +209,27 @@ final class RTPOutput {
   /// - Parameters:
   ///   - plan: the spread of a large picture.
   ///   - picture: is held while a viewer has not got all of it.
+  ///   - small: the queue of the picture, where it is one of the small rendition.
   /// - Returns: The number of packets that left at once, over all viewers, and the time that packetizing took,
   ///   protection included.
   func send(
-    _ unit: borrowing AccessUnit, in picture: CodedPicture, _ plan: PacedFrame.Plan, at now: Instant
+    _ unit: borrowing AccessUnit, in picture: CodedPicture, from small: CodedPictureQueue? = nil,
+    _ plan: PacedFrame.Plan, at now: Instant
   ) -> (packets: Int, packetizing: Duration) {
-    let mark = nightjar_packetize_begin(unit.timestamp.nanoseconds)
-    let frame = frames.take(holding: picture)
+    // A frame's way in a trace is that of its full picture.
+    let isMarked = small == nil
+    let mark = isMarked ? nightjar_packetize_begin(unit.timestamp.nanoseconds) : 0
+    let frame = pool(of: small).take(holding: picture)
     defer { frame.removeHolder() }
     let stream = stream
     let first = (number: stream.nextSequenceNumber, index: stream.packetsSent)
     packetizer.packetize(unit, into: plain ?? frame.batch)
     protect(into: frame.batch)
     let isKeyFrame = unit.isKeyFrame || keyFrameRule == .everyUnit
-    if isKeyFrame, unit.isFirstPart { lastKeyFrame = first }
+    if unit.isFirstPart {
+      if isKeyFrame { lastKeyFrame = first }
+      lastKeyFramePicture = unit.isKeyFrame ? (unit.idrPictureID, true) : (lastKeyFramePicture.id, false)
+    }
     isInPicture = !unit.isLastPart
     for index in 0..<frame.count { history.append(frame.batch[index], at: now) }
     let isFirst = !hasBegun
@@ -259,20 +242,29 @@ final class RTPOutput {
       frame.addHolder()
       pacing = PacedFrame(frame: frame, begin: now, spread: plan.spread)
     }
-    nightjar_packetize_end(unit.timestamp.nanoseconds, mark, Int64(frame.count))
+    if isMarked { nightjar_packetize_end(unit.timestamp.nanoseconds, mark, Int64(frame.count)) }
     // The time of the last part counts.
     let packetizing = unit.isLastPart ? Instant.now() - now : .zero
-    let sending = nightjar_send_begin(unit.timestamp.nanoseconds)
+    let sending = isMarked ? nightjar_send_begin(unit.timestamp.nanoseconds) : 0
     var packets = 0
     for viewer in viewers where viewer.offer(frame, at: now) {
       packets -= viewer.packetsSent
       flush(viewer, at: now)
       packets += viewer.packetsSent
     }
-    nightjar_send_end(unit.timestamp.nanoseconds, sending, Int64(packets))
+    if isMarked { nightjar_send_end(unit.timestamp.nanoseconds, sending, Int64(packets)) }
     // Without the clocks of picture and sound, a receiver that has just come cannot play them in step.
     for viewer in viewers where isFirst || viewer.takeArrival() { greet(viewer) }
     return (packets, packetizing)
+  }
+
+  /// The frames of pictures of the small rendition's queue, or of full ones.
+  private func pool(of small: CodedPictureQueue?) -> OutgoingFramePool {
+    guard let small else { return frames }
+    if let smallFrames { return smallFrames }
+    let made = OutgoingFramePool(pictures: small, sending)
+    smallFrames = made
+    return made
   }
 
   /// Packetizes an access unit of the sound that the stream carries beside the pictures, and gives it to every viewer.
@@ -391,7 +383,4 @@ final class RTPOutput {
     clockPackets.fill(isFrame: false, isKeyFrame: false, isPaced: false)
     for viewer in viewers { viewer.sendAside(clockPackets, at: now) }
   }
-
-  /// The least number of packets that the history has room for, however small they are.
-  private static let leastKept = 4096
 }

@@ -2,7 +2,7 @@ package import Platform
 import RTP
 import SRTP
 
-/// A destination of a stream: `rtp://HOST:PORT[?payload=h264|mp2t][&ttl=N][&mtu=N][&rtcp=mux][&audio=none|PORT]`, for a
+/// A destination of a stream: `rtp://HOST:PORT[?payload=h264|hevc|mp2t][&ttl=N][&mtu=N][&rtcp=mux][&audio=none|PORT]`, for a
 /// multicast group also `[&interface=NAME][&loop=1][&ssm=1][&sap=1]`; or `srtp://…`, protected, with
 /// `[&suite=NAME][&key-file=PATH]` too.
 package struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
@@ -10,8 +10,11 @@ package struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
   package var host: String
   /// The UDP port.
   package var port: UInt16
-  /// The payload of the packets.
+  /// The payload of the packets. Where the URL names none, it is H.264 here, and that of the pictures' codec in a pipeline.
   package var payload: StreamPayload
+  /// `true` if the URL names the payload. A destination that names H.264 equals one that names none.
+  package var namesPayload: Bool { spelling.namesPayload || payload != .h264 }
+  private var spelling = Spelling()
   /// Multicast TTL or hop limit; nil is the system's: 1 for multicast, 64 for unicast.
   package var timeToLive: UInt8?
   /// The largest RTP packet in bytes, header included.
@@ -38,6 +41,14 @@ package struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
 
   /// `true` if its host is a name, which needs a name server, and not an address.
   package var hasName: Bool { !SocketAddress.isAddress(host) }
+
+  /// The part of a URL that changes nothing of what is sent: all spellings are equal.
+  private struct Spelling: Hashable, Sendable {
+    var namesPayload = false
+
+    static func == (one: Spelling, other: Spelling) -> Bool { true }
+    func hash(into hasher: inout Hasher) {}
+  }
 
   /// The packet size used unless another is given: it passes through every tunnel in use.
   package static let defaultMaximumPacketSize = 1200
@@ -99,6 +110,7 @@ package struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
     case "payload":
       guard let payload = StreamPayload(name: String(value)) else { throw .payload(String(value)) }
       self.payload = payload
+      spelling.namesPayload = true
     case "ttl":
       guard let ttl: UInt8 = Self.number(value), ttl > 0 else { throw .timeToLive(String(value)) }
       timeToLive = ttl
@@ -182,7 +194,7 @@ package struct StreamDestination: Hashable, Sendable, CustomStringConvertible {
   /// The URL, with the options that differ from the defaults.
   package var description: String {
     var options: [String] = []
-    if payload != .h264 { options.append("payload=\(payload.name)") }
+    if namesPayload { options.append("payload=\(payload.name)") }
     if let timeToLive { options.append("ttl=\(timeToLive)") }
     if maximumPacketSize != Self.defaultMaximumPacketSize { options.append("mtu=\(maximumPacketSize)") }
     if multiplexesRTCP { options.append("rtcp=mux") }
@@ -219,6 +231,8 @@ package enum StreamDestinationError: Failure {
   case port(String)
   /// The payload is unknown.
   case payload(String)
+  /// The payload is that of another codec than the pictures have.
+  case otherCodec(String, payload: String, codec: String)
   /// The TTL is out of range.
   case timeToLive(String)
   /// The packet size is out of range.
@@ -311,6 +325,8 @@ package enum StreamDestinationError: Failure {
     case .unprotected(let name): "the parameter '\(name)' is for srtp:// only: rtp:// is not encrypted"
     case .control(let value): "'\(value)': write rtcp=mux, or leave it out for RTCP on the next port"
     case .sound(let value): "'audio=\(value)': write audio=none, or the port of the sound, as in audio=5006"
+    case .otherCodec(let destination, let payload, let codec):
+      "\(destination): its payload is \(payload), and the pictures are \(codec): leave payload= out"
     case .soundInside(let title):
       "\(title) carries the sound beside the pictures and needs no port for it: leave audio= out, or write audio=none"
     case .soundPort(let destination, let port):

@@ -19,6 +19,8 @@ final class Viewer {
   let feedback: ViewerFeedback
   /// The bandwidth of the path to the viewer; nil where its stream cannot follow it, as sound, or has several receivers.
   let bandwidth: ViewerBandwidth?
+  /// The choice of the rendition that the viewer gets.
+  @exclusivity(unchecked) var choice = RenditionChoice()
   let transport: any PacketTransport
   /// `true` if the viewer joined on its own, as by RTSP, and is one receiver that has got a key frame first. At a
   /// destination, receivers come and go without a request.

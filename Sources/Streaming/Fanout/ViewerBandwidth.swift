@@ -64,9 +64,13 @@ final class ViewerBandwidth {
   /// The bits a second that may be sent now; nil where the path is open, nothing is known of it any more, or nothing is
   /// sent.
   func target(at now: Instant) -> Double? {
-    guard isLimited, !isStopped else { return nil }
-    return estimate.isForgotten(at: now) || estimate.isSilent(sent: log.bytes - heard, at: now)
-      ? nil : estimate.target(at: now)
+    guard isLimited, !isStopped, !isSilent(at: now) else { return nil }
+    return estimate.target(at: now)
+  }
+
+  /// Returns `true` if the viewer has told what arrives, and no longer does: nothing is known of its path.
+  func isSilent(at now: Instant) -> Bool {
+    estimate.isForgotten(at: now) || estimate.isSilent(sent: log.bytes - heard, at: now)
   }
 
   /// `true` if the viewer, or its connection, has told what arrives.
@@ -77,6 +81,9 @@ final class ViewerBandwidth {
 
   /// Sets the bits a second of the stream.
   func setWanted(_ bits: Double) { estimate.wanted = bits }
+
+  /// Takes the path for one of at least `bits` a second, until it shows that it is not.
+  func tryRate(_ bits: Double, at now: Instant) { estimate.raise(to: bits, at: now) }
 
   /// The packets and bytes that have left so far.
   private var sent: CircuitBreaker.Sent { .init(packets: log.packets, bytes: log.bytes, repeated: repeated) }

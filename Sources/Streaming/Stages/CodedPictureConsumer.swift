@@ -153,8 +153,18 @@ final class CodedPictureWriter: CodedPictureConsumer, @unchecked Sendable {
   }
 
   func close() {
+    giveBack()
+    pictures.close()
+  }
+
+  /// Ends the writing, and leaves the queue to another writer.
+  func rest() {
+    breakOff()
+    giveBack()
+  }
+
+  private func giveBack() {
     if let room { pictures.abandon(room) }
     room = nil
-    pictures.close()
   }
 }

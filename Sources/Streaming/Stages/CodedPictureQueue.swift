@@ -123,13 +123,17 @@ final class CodedPictureQueue: @unchecked Sendable {
   private var isClosed = false
   /// Fires when a picture has come, or the queue was closed.
   let arrival: Interrupt
+  private let first: CodedPictureQueue?
 
   /// The most pictures that wait for the network; the reference design's figure.
   static let depth = 3
 
   /// Creates room for pictures of at most `capacity` bytes: ``depth`` that wait, and `held` that were taken and are
   /// still needed. Memory is used only for the most that the queue ever held at a time.
-  init(capacity: Int, held: Int = 1) throws {
+  ///
+  /// - Parameter first: the queue whose ``arrival`` fires for this one's pictures as well, because one thread reads both.
+  init(capacity: Int, held: Int = 1, readWith first: CodedPictureQueue? = nil) throws {
+    self.first = first
     arrival = try Interrupt()
     let count = Self.depth + max(1, held)
     free.reserveCapacity(count)
@@ -177,7 +181,7 @@ final class CodedPictureQueue: @unchecked Sendable {
       picture.committed.isEnded = isEnded
       if isEnded { committed += 1 }
     }
-    arrival.fire()
+    announce()
   }
 
   /// Ends a picture of which parts were handed on and no more follow.
@@ -187,7 +191,7 @@ final class CodedPictureQueue: @unchecked Sendable {
       picture.committed.isBroken = true
       committed += 1
     }
-    arrival.fire()
+    announce()
   }
 
   /// The number of pictures that were handed on so far.
@@ -247,12 +251,16 @@ final class CodedPictureQueue: @unchecked Sendable {
     }
   }
 
+  private func announce() {
+    if let first { first.arrival.fire() } else { arrival.fire() }
+  }
+
   /// Ends all waiting.
   func close() {
     monitor.locked {
       isClosed = true
       monitor.signal()
     }
-    arrival.fire()
+    announce()
   }
 }

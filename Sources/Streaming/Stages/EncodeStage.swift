@@ -20,6 +20,8 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
   let turn: PictureTurn
   /// The receiver of each frame that the stage has finished with.
   let pictureStage: PictureStage
+  /// The small rendition of the frames; nil where the stream has none.
+  var small: SmallRendition?
 
   /// The number of frames in a row that may fail before the pipeline gives up.
   static var failureLimit: Int { 30 }
@@ -60,6 +62,7 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
       let timestamp = waiting.frame.timestamp
       // A coded picture keeps its size, and its time says nothing about an encoder.
       let isCoded = waiting.frame.coded != nil
+      small?.begin(at: timestamp, isCoded: isCoded)
       let reduced = isCoded ? size : encoder.frameSize(for: size)
       do throws(EncoderError) {
         try follow(rate.change(at: timestamp))
@@ -127,10 +130,12 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
     let done: Instant
     if size == waiting.frame.rotatedSize {
       done = try encode(waiting.frame, keyFrame: isDue, delivery)
+      small?.offer(waiting.frame)
       pictureStage.offer(waiting.frame)
     } else {
       let reduced = try reducer.reduce(waiting.frame, to: size)
       done = try encode(reduced, keyFrame: isDue, delivery)
+      small?.offer(waiting.frame)
       pictureStage.offer(reduced)
     }
     guard delivery.tooLarge == 0 else {

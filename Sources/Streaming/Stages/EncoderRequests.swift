@@ -43,6 +43,9 @@ final class EncoderRequests: Sendable {
     isRateNew.store(true, ordering: .releasing)
   }
 
+  /// Requests the present bitrate once more, of an encoder that is new.
+  func renewBitrate() { isRateNew.store(true, ordering: .releasing) }
+
   /// The bits a second that the viewers' networks take; nil for no limit.
   var networkLimit: Int? {
     let value = network.load(ordering: .relaxed)

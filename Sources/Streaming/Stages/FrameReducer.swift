@@ -30,7 +30,12 @@ final class FrameReducer: Sendable {
   /// The number of ways that are kept: upright and rotated, of the restriction that frames follow, of one that an
   /// encoder is opened for, and of the next.
   private static let limit = 6
-  private static let capacity = 2
+  private let capacity: Int
+
+  /// Creates a reducer without memory.
+  ///
+  /// - Parameter capacity: the number of frames of each size that may be in use at a time.
+  init(capacity: Int = 2) { self.capacity = capacity }
 
   /// Prepares memory to scale frames of `size` to `reduced`, and frames with both sizes on their side.
   ///
@@ -45,7 +50,7 @@ final class FrameReducer: Sendable {
       if isKnown { continue }
       let way = Way(
         scaler: try PictureScaler(from: size, to: reduced),
-        pool: try FramePool(size: reduced, capacity: Self.capacity))
+        pool: try FramePool(size: reduced, capacity: capacity))
       state.withLock {
         $0.ways.append(way)
         if $0.ways.count > Self.limit { $0.removeOldest() }

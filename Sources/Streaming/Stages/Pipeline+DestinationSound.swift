@@ -1,5 +1,6 @@
+package import Media
 import Platform
-import RTP
+package import RTP
 import SRTP
 import Synchronization
 
@@ -223,8 +224,24 @@ extension StreamDestination {
     }
   }
 
-  /// Returns the payload for a stream that has a sound.
-  func payload(with sound: OpusChannels) -> StreamPayload { soundPort == .none ? payload : payload.with(sound: sound) }
+  /// Returns the same destination with the payload for pictures of `codec`, where its URL names none.
+  package func resolved(for codec: VideoCodec) -> StreamDestination {
+    guard !namesPayload else { return self }
+    var resolved = self
+    resolved.payload = .pictures(codec)
+    return resolved
+  }
+
+  /// Returns the payload for a stream of pictures of `codec`, and of `sound` if it has any.
+  ///
+  /// - Throws: ``StreamDestinationError/otherCodec(_:payload:codec:)`` where the URL names the payload of another codec.
+  package func payload(for codec: VideoCodec, sound: OpusChannels?) throws(StreamDestinationError) -> StreamPayload {
+    let pictures = payload.with(codec: codec)
+    guard !namesPayload || pictures.name == payload.name else {
+      throw .otherCodec(description, payload: payload.title, codec: codec.title)
+    }
+    return soundPort == .none ? pictures : sound.map { pictures.with(sound: $0) } ?? pictures
+  }
 
   /// Returns the URL of the packets of sound.
   func soundURL(port: UInt16) -> String {

@@ -76,8 +76,8 @@ package struct PipelineDestination: Sendable {
   package let address: SocketAddress
   /// This side's address, where receivers must know it to join a group.
   var source: SocketAddress?
-  /// The content of its packets: the requested one, with the stream's sound where they carry it.
-  let payload: StreamPayload
+  /// The content of its packets: the requested one for the pictures' codec, with the stream's sound where they carry it.
+  package let payload: StreamPayload
   /// The protection of its packets.
   let protection: StreamProtection?
   /// The sound that is sent to ports of its own; nil for none.
@@ -112,6 +112,13 @@ extension Pipeline {
   /// The present destinations, in the order in which they were added.
   package var destinations: [PipelineDestination] { viewerList.withLock { $0.destinations } }
 
+  /// Returns the present destination that is `destination` in a stream of this codec, whether a URL names the codec's payload or
+  /// none; nil if there is none.
+  package func destination(matching destination: StreamDestination) -> PipelineDestination? {
+    let wanted = destination.resolved(for: codec)
+    return destinations.first { $0.destination.resolved(for: codec) == wanted }
+  }
+
   /// Sends the stream to one more destination, beginning with the next key frame, which is requested. Any thread may
   /// call it, at any time. Looking up a name may take time.
   ///
@@ -123,7 +130,7 @@ extension Pipeline {
     let address = try SocketAddress(host: destination.host, port: destination.port)
     let multicast = try destination.multicastOptions(for: address)
     return try viewerList.withLock { list in
-      let payload = sound.map { destination.payload(with: $0.channels) } ?? destination.payload
+      let payload = try destination.payload(for: codec, sound: sound?.channels)
       var kind = RTPOutput.Kind(payload: payload, packetSize: destination.maximumPacketSize)
       let isShared = sending.sharesPackets
       if !isShared { kind.viewer = ViewerID(number: list.lastNumber + 1) }
@@ -231,7 +238,7 @@ extension Pipeline {
   func start(
     _ figures: ViewerFigures, _ transport: any PacketTransport, _ kind: RTPOutput.Kind, track: Int = 0,
     controlKey: SRTPKey? = nil, hasRetransmissionStream: Bool = false, retransmissionSource: UInt32? = nil,
-    isReturning: Bool = false,
+    isReturning: Bool = false, place: GuestPlace? = nil,
     onStart: (@Sendable (StreamStart) -> Void)? = nil, onGoodbye: (@Sendable () -> Void)? = nil
   ) {
     let media = kind.payload.media
@@ -244,7 +251,7 @@ extension Pipeline {
       SendStage.JoiningViewer(
         transport: transport, figures: figures, kind: kind, controlKey: controlKey,
         hasRetransmissionStream: hasRetransmissionStream, retransmissionSource: retransmissionSource,
-        isReturning: isReturning, onStart: onStart, onGoodbye: onGoodbye))
+        isReturning: isReturning, place: place, onStart: onStart, onGoodbye: onGoodbye))
   }
 
   /// Updates which tracks have clients. The encoder of a track without clients rests; that of the pictures only if

@@ -23,10 +23,9 @@ extension Pipeline {
   /// Exchanges `times`, which is empty, for the encode times since the last call. Allocates nothing.
   package func takeEncodeTimes(_ times: inout LatencyHistogram) { statisticsRecorder.takeEncodeTimes(&times) }
 
-  /// `true` if x264 is the encoder at work, and not hardware.
+  /// `true` if x264 or x265 is the encoder at work, and not hardware.
   package var hasSoftwareEncoder: Bool {
-    guard let name = EncoderSelector.softwareName else { return false }
-    return statisticsRecorder.encode.withLock { $0.encoderName.hasPrefix(name) }
+    statisticsRecorder.encode.withLock { EncoderSelector.softwareCodec(ofEncoder: $0.encoderName) != nil }
   }
 
   /// The number of frames that were dropped because the encoder was late. Allocates nothing.

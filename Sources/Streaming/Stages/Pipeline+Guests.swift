@@ -13,6 +13,16 @@ package enum GuestTransport: Sendable {
   case peer(PeerTransport, retransmissions: UInt32?)
 }
 
+/// The place of one viewer in a track, across the pauses of its session: the numbering of the stream that only this viewer had.
+/// That ends with a pause, and the next one goes on from there. One object serves one track of one session.
+package final class GuestPlace: Sendable {
+  /// The numbering at the last pause; nil where the viewer had the stream that all share, whose numbers go on anyway.
+  let numbering = Mutex<RTPStream?>(nil)
+
+  /// Creates the place of a viewer that has not played yet.
+  package init() {}
+}
+
 extension Pipeline {
   /// The packet size of viewers that joined on their own.
   package static let guestPacketSize = StreamDestination.defaultMaximumPacketSize
@@ -50,6 +60,7 @@ extension Pipeline {
   ///   - isReturning: `true` if the viewer may have got packets of the stream before. Then no sequence number comes to
   ///     the viewer twice: the numbers go on across a pause (RFC 2326 appendix B), and a receiver of SRTP refuses
   ///     repeated packets.
+  ///   - place: the viewer's place, the same one before and after a pause; nil for a viewer that never returns.
   ///   - onGoodbye: is called once, on another thread, when the viewer has said BYE. The viewer gets the stream until
   ///     it is removed.
   ///   - onStart: is told of the first packet, on another thread, just before the packet leaves.
@@ -57,7 +68,7 @@ extension Pipeline {
   package func admit(
     _ transport: GuestTransport, track: Int = 0, name: String, peer: ViewerPeer? = nil,
     client: ViewerID? = nil, stream: ProtectedStream? = nil, controlKey: SRTPKey? = nil,
-    hasRetransmissionStream: Bool = false, isReturning: Bool = false,
+    hasRetransmissionStream: Bool = false, isReturning: Bool = false, place: GuestPlace? = nil,
     onGoodbye: (@Sendable () -> Void)? = nil, onStart: @escaping @Sendable (StreamStart) -> Void
   ) throws(StreamDestinationError) -> ViewerID {
     try viewerList.withLock { list throws(StreamDestinationError) in
@@ -81,7 +92,8 @@ extension Pipeline {
         ViewerFigures(id: id, name: name, peer: peer, track: track, client: client, isGuest: true), way, kind,
         track: track, controlKey: controlKey,
         hasRetransmissionStream: hasRetransmissionStream && stream == nil || retransmissionSource != nil,
-        retransmissionSource: retransmissionSource, isReturning: isReturning, onStart: onStart, onGoodbye: onGoodbye)
+        retransmissionSource: retransmissionSource, isReturning: isReturning, place: place, onStart: onStart,
+        onGoodbye: onGoodbye)
       list.guests[id] = track
       noteWatched(list)
       return id

@@ -69,7 +69,7 @@ extension PipelineDestination {
       parameterSets: current?.sets, frameRate: frameRate, profile: tracks[0].sendStage.profile)
     var media = [
       medium(
-        tracks[0].sendStage, destination.payload.format.description(of: track), port: destination.port, protection)
+        tracks[0].sendStage, payload.format.description(of: track), port: destination.port, protection)
     ]
     if let sound {
       let stage = tracks[sound.track].sendStage

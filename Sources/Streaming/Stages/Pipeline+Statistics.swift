@@ -21,6 +21,7 @@ extension Pipeline {
   private func statistics(latencies: StatisticsRecorder.LatencyFigures) -> StreamStatistics {
     var statistics = statisticsRecorder.statistics(until: end.withLock { $0 } ?? .now(), latencies: latencies)
     statistics.camera = source.condition
+    statistics.smallRendition = small?.statistics
     return statistics
   }
 
@@ -31,6 +32,9 @@ extension Pipeline {
   package func recentLatency() -> LatencySummary {
     statisticsRecorder.recentLatency()
   }
+
+  /// The codec of the pictures.
+  package var codec: VideoCodec { sendStage.parameterSetCache?.codec ?? .h264 }
 
   /// The stream's parameter sets, and the number of their changes since the start.
   package var parameterSets: (sets: ParameterSets, changes: Int) {

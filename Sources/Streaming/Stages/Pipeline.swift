@@ -23,6 +23,10 @@ package final class Pipeline: @unchecked Sendable {
     case failed(any Error)
   }
 
+  /// Makes the encoder of the small rendition, in a configuration that follows from that of the stream's encoder. The frames
+  /// come in any orientation.
+  package typealias MakeSmallEncoder = @Sendable (EncoderConfiguration) throws -> any VideoEncoder
+
   /// The encoder.
   package let encoder: any VideoEncoder
   /// The format that the source delivers.
@@ -33,6 +37,8 @@ package final class Pipeline: @unchecked Sendable {
   let source: any VideoSource
   private let keyFrameInterval: Duration
   private let interrupt: Interrupt
+  /// The small rendition of the pictures; nil where the stream has none.
+  let small: SmallRendition?
   let requests = EncoderRequests()
   private let mailbox: Mailbox<WaitingFrame>
   let statisticsRecorder: StatisticsRecorder
@@ -107,6 +113,7 @@ package final class Pipeline: @unchecked Sendable {
   ///   - isPunctual: `true` wakes the threads with a precision of 1 ns, `false` with the kernel's usual one.
   ///   - started: the time at which the program began, the base of ``StreamStatistics/firstPacket``.
   ///   - movement: the settings of the detector of movement; nil for none.
+  ///   - smallEncoder: makes the encoder of a small rendition for weak networks; nil for a stream without one.
   /// - Throws: ``StreamDestinationError``, ``FramePoolError``, ``SystemFailure``.
   package init(
     source: any VideoSource, encoder: any VideoEncoder, destinations: [StreamDestination],
@@ -114,7 +121,7 @@ package final class Pipeline: @unchecked Sendable {
     keyFrameInterval: Duration, orientation: Orientation = .upright,
     pacing: Double = 0, restsUnwatched: Bool = false, sending: PacketSending = PacketSending(),
     trace: CameraTrace = CameraTrace(), realTime: RealTimePriority = .auto, isPunctual: Bool = true,
-    started: Instant = .now(), movement: MovementDetector.Settings? = nil
+    started: Instant = .now(), movement: MovementDetector.Settings? = nil, smallEncoder: MakeSmallEncoder? = nil
   ) throws {
     detection = PictureDetection(movement)
     turn = PictureTurn(source, orientation)
@@ -137,7 +144,7 @@ package final class Pipeline: @unchecked Sendable {
     let canonicalName = Self.canonicalName()
     // Noise at the finest quantizer has made 2.55 bytes a pixel. Unneeded memory is never touched.
     let pictures = TrackFormat(
-      payload: .h264, bitrate: encoder.configuration.bitrate, interval: interval,
+      payload: .pictures(encoder.parameterSets.codec), bitrate: encoder.configuration.bitrate, interval: interval,
       groupInterval: keyFrameInterval, unitBytes: source.format.size.pixels * 3 + 65_536,
       parameterSets: encoder.parameterSets,
       profile: encoder.configuration.profile)
@@ -152,6 +159,13 @@ package final class Pipeline: @unchecked Sendable {
       SoundStage($0.source, $0.settings, track: tracks[tracks.count - 1], muxed: muxedSound)
     }
     sendStage = first.sendStage
+    let configuration = encoder.configuration
+    small = smallEncoder.flatMap { [sendStage] in
+      SmallRendition(
+        of: configuration, sourceSize: source.format.size, keyFrameInterval: keyFrameInterval,
+        heldLimit: sendStage.heldLimit, beside: sendStage.pictures, makeEncoder: $0)
+    }
+    sendStage.small = small
     pictureStage = PictureStage(size: source.format.size)
     source.keepCompressed(while: pictureStage.demand)
     self.restsUnwatched = restsUnwatched
@@ -195,7 +209,10 @@ package final class Pipeline: @unchecked Sendable {
   }
 
   /// Ends the tracks after the access units that they have: no more of them come.
-  private func closeTracks() { for track in tracks { track.close() } }
+  private func closeTracks() {
+    for track in tracks { track.close() }
+    small?.close()
+  }
 
   /// Starts a thread of the frame path.
   private func thread(
@@ -217,7 +234,8 @@ package final class Pipeline: @unchecked Sendable {
   private func startEncoding<Encoder: VideoEncoder>(_ encoder: Encoder) throws(SystemFailure) -> NamedThread {
     let stage = EncodeStage(
       encoder: encoder, keyFrameInterval: keyFrameInterval, mailbox: mailbox, consumers: tracks[0].consumers,
-      statistics: statisticsRecorder, requests: requests, reducer: reducer, turn: turn, pictureStage: pictureStage)
+      statistics: statisticsRecorder, requests: requests, reducer: reducer, turn: turn, pictureStage: pictureStage,
+      small: small)
     return try thread("nj-encode", .punctual) { [self] in
       do throws(EncoderError) {
         try stage.run()
@@ -252,14 +270,15 @@ package final class Pipeline: @unchecked Sendable {
     pictureStage.close()
   }
 
-  /// Waits until every thread has ended, and returns how the pipeline ended. Once ``ended`` is readable, the wait takes
-  /// no longer than the pictures on the way need, and ``SoundStage/endPatience`` where the driver of a sound card hangs.
+  /// Waits until every thread has ended, and returns how the pipeline ended. Once ``ended`` is readable, the wait takes no longer than
+  /// the pictures on the way need, and two seconds where the driver of a sound card, or of the small rendition's encoder, hangs.
   package func waitUntilEnd() -> Outcome {
     threads = nil
     // A pipeline that was never started has no stage that would have done it.
     closeTracks()
     sound?.waitUntilEnd()
     for track in tracks { track.waitUntilEnd() }
+    small?.waitUntilEnd()
     pictureStage.close()
     // Announced sessions are over.
     viewerList.withLock { $0.announcer.take() }?.end()
@@ -339,7 +358,9 @@ package final class Pipeline: @unchecked Sendable {
   /// - Throws: ``FramePoolError`` where there is no memory to scale pictures; then nothing changes.
   package func restrict(_ restrictions: StreamRestrictions) throws {
     precondition(restrictions.bitrateShare > 0 && restrictions.bitrateShare <= 1, "a share of the bitrate")
-    try reducer.prepare(from: sourceFormat.size, to: restrictions.encoder.size(of: sourceFormat.size))
+    let size = restrictions.encoder.size(of: sourceFormat.size)
+    try reducer.prepare(from: sourceFormat.size, to: size)
+    small?.follow(size: size)
     thinning.limit(to: restrictions.maximumFrameRate)
     rates.withLock {
       $0.restrictions = restrictions
@@ -357,12 +378,14 @@ package final class Pipeline: @unchecked Sendable {
       guard $0.color != new else { return }
       $0.color = new
       requests.setRestrictions($0.encoder)
+      small?.follow(color: color)
     }
   }
 
   private func apply(_ rates: Rates) {
     requests.setBitrate(rates.effective)
     sendStage.bitrate.store(rates.effective, ordering: .relaxed)
+    small?.follow(bitrate: rates.effective)
   }
 
   /// Notes the end. The first outcome counts: what follows a failure is its consequence.
@@ -371,17 +394,5 @@ package final class Pipeline: @unchecked Sendable {
     pictureStage.close()
     ended.fire()
     turn.end()
-  }
-}
-
-/// The scheduling that the threads of a pipeline report.
-private final class ThreadNotes: Sendable {
-  // With room for the three threads, so that none of them makes it while the other two wait.
-  let noted = Mutex<[String: ThreadScheduling]>(Dictionary(minimumCapacity: 3))
-
-  /// Notes the calling thread's scheduling under its name.
-  func note(_ name: String) {
-    guard let scheduling = ThreadScheduling.current() else { return }
-    noted.withLock { $0[name] = scheduling }
   }
 }

@@ -20,40 +20,71 @@ extension SendStage {
   /// The bits a second on the network that the stream has at its full bitrate.
   var wantedBandwidth: Double { Double(bitrate.load(ordering: .relaxed)) / Self.payloadShare }
 
-  /// The least bitrate that the encoder is requested to deliver for a slow network.
-  var floor: Int {
+  /// Returns the least bitrate that the encoder is requested to deliver for a slow network.
+  ///
+  /// - Parameter hasSmall: `true` if the viewer can have the small rendition instead.
+  func floor(hasSmall: Bool) -> Int {
     let full = bitrate.load(ordering: .relaxed)
     let floor = bitrateFloor.load(ordering: .relaxed)
-    let least = floor == 0 ? Int(Double(full) * Self.floorShare) : floor
+    let share = hasSmall ? SmallRendition.bitrateShare : Self.floorShare
+    let least = floor == 0 ? Int(Double(full) * share) : floor
     return min(full, max(least, EncoderConfiguration.bitrateLimits.lowerBound))
   }
 
-  /// Requests the bitrate that the slowest viewer's network takes, after a picture. A viewer below the floor loses
-  /// pictures up to a key frame instead, and nobody else does. A viewer that gets no picture at all does not count.
+  /// Requests the bitrate that the slowest viewer's network takes, after a picture. A viewer below the floor gets the small
+  /// rendition, which follows the slowest of its own viewers. One below the floor of that loses pictures up to a key frame
+  /// instead, and nobody else does. A viewer that gets no picture at all does not count.
   func followNetworks(at now: Instant) {
     let wanted = wantedBandwidth
     let isTelling = now - networkTold >= Self.tellingInterval
     if isTelling { networkTold = now }
+    let hasSmall = small?.isPossible(at: now) == true
+    let floors = (shared: floor(hasSmall: hasSmall), own: floor(hasSmall: false))
     var least = Double.infinity
+    var leastSmall = Double.infinity
     for output in outputs where output.keyFrameRule == .keyFrames {
+      let isSmall = output.renditions?.present == .small
+      let floor = hasSmall && canChange(output) ? floors.shared : floors.own
       for viewer in output.viewers where viewer.bandwidth != nil {
-        viewer.bandwidth?.setWanted(wanted)
+        if let small {
+          viewer.bandwidth?.setWanted(isSmall ? wantedSmallBandwidth(of: small) : wanted)
+          chooseRendition(for: viewer, of: output, small, needed: Double(floors.shared) / Self.payloadShare, at: now)
+        } else {
+          viewer.bandwidth?.setWanted(wanted)
+        }
         if isTelling { viewer.tellBandwidth(at: now) }
-        if let target = viewer.target(at: now) { least = min(least, target) }
+        guard let target = viewer.target(at: now) else { continue }
+        if isSmall { leastSmall = min(leastSmall, target * Self.payloadShare) }
+        // The key frame at which it returns has to fit its network, too.
+        if !isSmall || output.renditions?.wanted == .full {
+          least = min(least, max(Double(floor), target * Self.payloadShare))
+        }
       }
     }
-    let present = requests.networkLimit
     let full = bitrate.load(ordering: .relaxed)
-    guard least * Self.payloadShare < Double(full) else {
+    follow(least, of: full, requests, raised: &networkRaised.full, at: now)
+    guard let small else { return }
+    let smallFull = SmallRendition.bitrate(of: full)
+    let smallFloor = max(Double(smallFull) * Self.floorShare, Double(EncoderConfiguration.bitrateLimits.lowerBound))
+    follow(max(leastSmall, smallFloor), of: smallFull, small.requests, raised: &networkRaised.small, at: now)
+    advanceRenditions(small, at: now)
+  }
+
+  /// Requests the bitrate that the slowest network takes.
+  private func follow(
+    _ least: Double, of full: Int, _ requests: EncoderRequests, raised: inout Instant, at now: Instant
+  ) {
+    let present = requests.networkLimit
+    guard least < Double(full) else {
       if present != nil { requests.setNetworkLimit(nil) }
       return
     }
-    let limit = max(floor, Int(least * Self.payloadShare))
+    let limit = Int(least)
     let before = Double(present ?? full)
     guard abs(Double(limit) - before) > before * Self.leastChange else { return }
     if Double(limit) > before {
-      guard now - networkRaised >= Self.raiseInterval else { return }
-      networkRaised = now
+      guard now - raised >= Self.raiseInterval else { return }
+      raised = now
     }
     requests.setNetworkLimit(limit)
   }

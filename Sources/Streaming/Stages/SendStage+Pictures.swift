@@ -12,7 +12,11 @@ extension SendStage {
     for output in outputs { output.endPacing(at: now) }
     recordLastFrame(at: now)
     makeRoom()
-    for output in outputs where output.changeSourceIfDue(beforeKeyFrame: picture.part.isKeyFrame, at: now) {
+    if !parting.isEmpty { partViewers(at: now) }
+    for output in outputs
+    where output.renditions?.present != .small
+      && output.changeSourceIfDue(beforeKeyFrame: picture.part.isKeyFrame, at: now)
+    {
       // The packet before the picture is one that receivers can lose.
       parameterSetCache?.invalidate()
     }
@@ -60,7 +64,7 @@ extension SendStage {
     followNetworks(at: begin)
     askForKeyFrames(at: begin)
     statistics.send.withLock { $0.pictures += 1 }
-    guard !viewers.isEmpty else {
+    guard openOutcome.isWanted else {
       FrameMark.skipped(times.timestamp, .unsent)
       return end
     }
@@ -141,7 +145,11 @@ extension SendStage {
   ) {
     let usualBytes = Double(bitrate.load(ordering: .relaxed)) / 8 * frameInterval.seconds
     for output in outputs where output.viewers.isEmpty { output.skip() }
-    for output in outputs where !output.viewers.isEmpty && (picture.part.isWhole || output.takesParts != unit.isWhole) {
+    for output in outputs
+    where !output.viewers.isEmpty && (picture.part.isWhole || output.takesParts != unit.isWhole)
+      && takes(output, unit, of: .full, at: now)
+    {
+      openOutcome.isWanted = true
       // The picture of an orientation switch or of a fail-over is late already.
       let spread = openOutcome.isAnotherStream ? .zero : Duration(seconds: frameInterval.seconds * pacing)
       let plan = PacedFrame.Plan(spread: spread, usual: Int(usualBytes) / output.kind.packetSize)
@@ -157,6 +165,8 @@ extension SendStage {
   struct Outcome {
     /// The number of packets that left at once, over all viewers.
     var packets = 0
+    /// `true` if it is for some viewer.
+    var isWanted = false
     /// `true` if some viewer has it on its way.
     var isTaken = false
     /// The time that packetizing took. For a picture in parts, that of its last part: the others were packetized while
@@ -177,9 +187,7 @@ extension SendStage {
   /// Requests a key frame for viewers that have lost frames and could take some again.
   func askForKeyFrames(at now: Instant) {
     for output in outputs where output.keyFrameRule == .keyFrames {
-      for viewer in output.viewers where viewer.wantsKeyFrame(at: now) {
-        if limiter.request(at: now) { requests.setKeyFrame() }
-      }
+      for viewer in output.viewers where viewer.wantsKeyFrame(at: now) { requestKeyFrame(for: output, at: now) }
     }
   }
 

@@ -32,7 +32,7 @@ extension SendStage {
 
   private func join(_ joining: JoiningViewer, at now: Instant) {
     let transport = joining.transport
-    guard let output = output(joining.kind, at: now) else { return }
+    guard let output = returned(joining, at: now) ?? output(joining.kind, at: now) else { return }
     var unprotector: ControlUnprotector?
     if let key = joining.controlKey ?? joining.kind.protection?.key {
       // The key was tried when the destination was added. Sending in the clear was not requested.
@@ -66,6 +66,7 @@ extension SendStage {
       framesInFlightLimit: output.keyFrameRule == .everyUnit ? heldLimit : Viewer.framesInFlightLimit,
       unprotector: unprotector, onStart: joining.onStart, onGoodbye: joining.onGoodbye)
     viewers[viewer.id] = (viewer, output)
+    if let place = joining.place { places[viewer.id] = place }
     // Where the kernel watches no more descriptors, this viewer gets the stream, and its RTCP is not read.
     if let descriptor = transport.descriptors.input { try? input.insert(descriptor, token: viewer.id.number) }
     output.add(viewer)
@@ -77,17 +78,32 @@ extension SendStage {
     {
       return
     }
-    if limiter.request(at: now) { requests.setKeyFrame() }
+    requestKeyFrame(for: output, at: now)
     viewer.keyFrameRequested(at: now)
   }
 
-  private func output(_ kind: RTPOutput.Kind, at now: Instant) -> RTPOutput? {
+  /// Returns a stream that goes on with the numbers of the one that the viewer had for itself before a pause; nil where it had none.
+  private func returned(_ joining: JoiningViewer, at now: Instant) -> RTPOutput? {
+    guard joining.kind.protection == nil, let numbering = joining.place?.numbering.withLock({ $0.take() }) else {
+      return nil
+    }
+    var kind = joining.kind
+    kind.viewer = joining.figures.id
+    let keeps = joining.transport.losesBursts && hasRoomForOwnStream ? RetransmissionRoom.smallSecond : .nothing
+    let output = output(kind, numbering: numbering, keeps: keeps, at: now)
+    output?.renditions = RenditionSwitch(frameInterval: frameInterval)
+    return output
+  }
+
+  private func output(
+    _ kind: RTPOutput.Kind, numbering: RTPStream? = nil, keeps: RetransmissionRoom = .second, at now: Instant
+  ) -> RTPOutput? {
     if let output = outputs.first(where: { $0.kind == kind }) { return output }
     // The packet size was checked when the destination was.
     guard
       let output = try? RTPOutput(
-        kind, numbering: kind.isForPeers ? peerNumbering : nil, canonicalName: canonicalName,
-        bitrate: bitrate.load(ordering: .relaxed), pictures: pictures,
+        kind, numbering: numbering ?? (kind.isForPeers ? peerNumbering : nil), canonicalName: canonicalName,
+        bitrate: bitrate.load(ordering: .relaxed), keeps: keeps, pictures: pictures,
         blocked: blocked, sending, at: now)
     else { return nil }
     outputs.append(output)
@@ -100,11 +116,14 @@ extension SendStage {
     blocked.forget(viewer)
     if let descriptor = viewer.transport.descriptors.input { input.remove(descriptor) }
     output.remove(viewer, goodbye: goodbye)
+    if let place = places.removeValue(forKey: id), output.kind.viewer == id, output.kind.protection == nil {
+      place.numbering.withLock { $0 = output.stream }
+    }
     letGoIfUnwatched(output)
   }
 
   /// Removes a stream that has no viewer and will have none again.
-  private func letGoIfUnwatched(_ output: RTPOutput) {
+  func letGoIfUnwatched(_ output: RTPOutput) {
     guard output.viewers.isEmpty, !output.kind.isKept(forGuestsOf: guestPayload) else { return }
     // Gives back the picture that the stream may be in the middle of.
     output.endPacing(at: .now())
@@ -112,7 +131,7 @@ extension SendStage {
     noteStreams()
   }
 
-  private func noteStreams() {
+  func noteStreams() {
     let count = outputs.count
     statistics.send.withLock { $0.streams = count }
   }
@@ -138,7 +157,7 @@ extension SendStage {
       // A receiver that has joined a destination in the middle of the stream has no picture to begin with.
       let isNew = said.requests.newReceiver && !viewer.isGuest && viewer.hasBegun
       if isNew { output.greet(viewer) }
-      if said.requests.keyFrame || isNew, limiter.request(at: now) { requests.setKeyFrame() }
+      if said.requests.keyFrame || isNew { requestKeyFrame(for: output, at: now) }
       viewer.figures.update {
         if said.isHeard { $0.lastHeard = now }
         $0.reception = viewer.feedback.reception

@@ -43,13 +43,15 @@ final class SendStage: @unchecked Sendable {
 
   /// The least bits a second that the encoder is requested to deliver for the viewers' networks; 0 for the default.
   let bitrateFloor = Atomic(0)
-  /// The time at which the network's limit was last raised.
-  var networkRaised = Instant.zero
+  /// The times at which the network's limit was last raised, of the full pictures and of the small ones.
+  var networkRaised = (full: Instant.zero, small: Instant.zero)
   /// The time at which the viewers' figures were last updated with it.
   var networkTold = Instant.zero
 
   var outputs: [RTPOutput] = []
   var viewers: [ViewerID: (viewer: Viewer, output: RTPOutput)] = [:]
+  /// The places of the viewers that may pause.
+  var places: [ViewerID: GuestPlace] = [:]
   var ports: [LocalPorts] = []
   let blocked: BlockedViewers
   /// The descriptors of the viewers' RTCP, and of datagrams from unknown senders.
@@ -58,6 +60,12 @@ final class SendStage: @unchecked Sendable {
   var inputRests: Instant?
   let datagram = UnsafeMutableRawBufferPointer.allocate(byteCount: 2048, alignment: 8)
   var limiter = KeyFrameRequestLimiter()
+  /// The small rendition of the pictures; nil where the stream has none. Set before the thread starts.
+  var small: SmallRendition?
+  var smallLimiter = KeyFrameRequestLimiter()
+  let smallParameterSets: ParameterSetCache
+  /// The viewers that are to have streams of their own from the next picture on.
+  var parting: [ViewerID] = []
   var nextKeepAlive = Instant.zero
   /// `true` if there was a picture. The first one is a key frame, even without a request.
   var hasHadPicture = false
@@ -126,11 +134,12 @@ final class SendStage: @unchecked Sendable {
     self.canonicalName = canonicalName
     self.statistics = statistics
     parameterSetCache = track.parameterSets.map { sets in
-      let cache = ParameterSetCache()
+      let cache = ParameterSetCache(codec: sets.codec)
       cache.update(sets)
       return cache
     }
     notedChanges = parameterSetCache?.changes ?? 0
+    smallParameterSets = ParameterSetCache(codec: track.parameterSets?.codec ?? .h264)
     blocked = try BlockedViewers()
     input = try DescriptorSet(.input)
   }
@@ -180,6 +189,8 @@ final class SendStage: @unchecked Sendable {
     var retransmissionSource: UInt32?
     /// `true` if the viewer may have got packets of the stream before. These must not come to the viewer twice.
     var isReturning = false
+    /// The place that the viewer had before a pause, and will have after one.
+    var place: GuestPlace?
     /// A closure that is told of the first packet.
     var onStart: (@Sendable (StreamStart) -> Void)?
     /// A closure that is called when the viewer says BYE.
@@ -218,6 +229,7 @@ final class SendStage: @unchecked Sendable {
         }
       }
       if let sound { send(from: sound, at: now) }
+      sendSmallPictures(at: now)
       keepTime(now)
       let hasInput = wait(until: isIdle ? nextDeadline(now) : now, from: now)
       now = .now()
@@ -256,6 +268,7 @@ final class SendStage: @unchecked Sendable {
       if let replay = output.replayDeadline { deadline = min(deadline, replay) }
     }
     if let limited = limiter.deadline { deadline = min(deadline, limited) }
+    if let limited = smallLimiter.deadline { deadline = min(deadline, limited) }
     if let retry = blocked.deadline(at: now) { deadline = min(deadline, retry) }
     if let inputRests { deadline = min(deadline, inputRests) }
     return deadline
@@ -272,6 +285,7 @@ final class SendStage: @unchecked Sendable {
     recordLastFrame(at: now)
     if now >= nextKeepAlive { nextKeepAlive = now + Self.keepAliveInterval }
     if limiter.poll(at: now) { requests.setKeyFrame() }
+    if smallLimiter.poll(at: now) { small?.requests.setKeyFrame() }
     if let rests = inputRests, now >= rests { inputRests = nil }
     blocked.withEach { viewer in
       if viewer.expire(at: now) { blocked.note(viewer) }

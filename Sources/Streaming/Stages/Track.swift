@@ -15,9 +15,9 @@ package struct TrackFormat: Sendable {
   package var groupInterval: Duration?
   /// The most bytes of an access unit.
   package var unitBytes: Int
-  /// The first parameter sets of H.264; nil for another codec.
+  /// The first parameter sets of the pictures; nil for sound.
   package var parameterSets: ParameterSets?
-  /// The profile that a decoder of the pictures must support; nil for another codec.
+  /// The H.264 profile that a decoder of the pictures must support; nil for another codec.
   package var profile: H264Profile?
 
   /// Creates a format; see the properties.

@@ -15,6 +15,8 @@ package struct DeliveryTotals: Hashable, Sendable {
   package var retransmitted: UInt64 = 0
   /// RTCP that was not taken: SRTCP that could not be authenticated, or that came too often.
   package var controlRefused: UInt64 = 0
+  /// Changes from full pictures to small ones, and back.
+  package var renditionChanges = 0
   /// Stops by circuit breakers.
   package var stops = CircuitBreaker.Counts()
 
@@ -28,6 +30,7 @@ package struct DeliveryTotals: Hashable, Sendable {
     framesDropped += figures.framesDropped
     retransmitted += figures.feedback.packetsRetransmitted
     stops = stops + figures.stops
+    renditionChanges += figures.renditionChanges
     let refused = figures.refused
     controlRefused += refused.forged + refused.replayed + refused.reflected + refused.excess
   }
@@ -42,6 +45,7 @@ package struct DeliveryTotals: Hashable, Sendable {
     sum.retransmitted += right.retransmitted
     sum.controlRefused += right.controlRefused
     sum.stops = sum.stops + right.stops
+    sum.renditionChanges += right.renditionChanges
     return sum
   }
 }

@@ -33,6 +33,11 @@ package struct DestinationStatistics: Sendable {
   package var queueing: Duration?
   /// The number of times that it lost pictures because its network took less than the least bitrate.
   package var pauses = 0
+  /// The lesser of width and height of the small pictures that it gets because its network is weak; nil where it gets the full
+  /// ones.
+  package var smallHeight: Int?
+  /// The number of changes from full pictures to small ones, and back.
+  package var renditionChanges = 0
   /// The number of times that its circuit breaker has stopped it, by cause.
   package var stops = CircuitBreaker.Counts()
   /// The cause for which its circuit breaker has stopped it; nil where it has not.
@@ -111,6 +116,8 @@ package struct DestinationStatistics: Sendable {
     bandwidth = bandwidth ?? other.bandwidth
     queueing = queueing ?? other.queueing
     pauses += other.pauses
+    smallHeight = smallHeight ?? other.smallHeight
+    renditionChanges += other.renditionChanges
     stops = stops + other.stops
     stopped = stopped ?? other.stopped
     packets += other.packets

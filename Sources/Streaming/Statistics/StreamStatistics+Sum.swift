@@ -20,6 +20,17 @@ extension StreamStatistics {
     keyFrameRequests.asked += former.keyFrameRequests.asked
     keyFrameRequests.granted += former.keyFrameRequests.granted
     unknownSenders += former.unknownSenders
+    if let former = former.smallRendition {
+      if smallRendition == nil {
+        smallRendition = former
+        smallRendition?.isRunning = false
+      } else {
+        smallRendition?.openings += former.openings
+        smallRendition?.frames += former.frames
+        smallRendition?.bytes += former.bytes
+        smallRendition?.dropped += former.dropped
+      }
+    }
     guard let formerCamera = former.camera else { return }
     camera?.losses += formerCamera.losses
     camera?.reopenings += formerCamera.reopenings

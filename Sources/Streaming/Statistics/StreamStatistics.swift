@@ -82,7 +82,10 @@ package struct StreamStatistics: Sendable {
   package var unknownSenders = 0
   /// The condition of the camera, where it may come and go.
   package var camera: CameraCondition?
-  /// The present RTP streams: one for all viewers that share payload, packet size and key.
+  /// The small rendition of the pictures; nil where no viewer has needed one yet.
+  package var smallRendition: RenditionStatistics?
+  /// The present RTP streams: one for all viewers that share payload, packet size and key, and one for each viewer
+  /// whose network was weak.
   package var streams = 0
   /// The time from the pipeline's start to its first packet; nil before that.
   package var firstPacket: Duration?

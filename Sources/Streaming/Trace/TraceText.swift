@@ -86,6 +86,8 @@ struct TraceText: ~Copyable {
       end("skipped", record, lane, reason: SkipReason(rawValue: record.first)?.name ?? "unknown")
     case nightjar_trace_network:
       network(record, lane)
+    case nightjar_trace_rendition:
+      rendition(record, lane)
     default: break
     }
     if buffer.count >= Self.flushBytes { flush() }
@@ -184,6 +186,17 @@ struct TraceText: ~Copyable {
     append(",\"queue_ms\":")
     // The record has microseconds, as many nanoseconds as its text has microseconds.
     append(microseconds: Int64(record.second))
+    append("}}")
+    commit()
+  }
+
+  /// Writes which rendition a viewer gets: a counter with the height of small pictures, or 0.
+  private mutating func rendition(_ record: nightjar_trace_record, _ lane: TraceLane) {
+    begin("C", "rendition", "viewer", lane, at: record.end)
+    append(",\"id\":\"")
+    append(number: record.frame)
+    append("\",\"args\":{\"small_height\":")
+    append(number: Int64(record.first))
     append("}}")
     commit()
   }

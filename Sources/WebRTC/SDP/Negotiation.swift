@@ -1,17 +1,48 @@
-import Media
+package import Media
 package import RTP
 import SRTP
 
 /// The tracks that the server has to send.
 package struct SentTracks: Sendable {
-  /// The profile and level of the pictures' parameter sets, such as `42c01f`.
-  package var profileLevelID: String
+  /// The pictures, as far as a decoder's support of them goes.
+  package enum Pictures: Hashable, Sendable {
+    /// H.264 with the profile and level of the parameter sets, such as `42c01f`.
+    case h264(profileLevelID: String)
+    /// HEVC with the profile, tier and level of the parameter sets.
+    case hevc(HEVCProfileTierLevel)
+
+    /// The name for people.
+    var name: String {
+      switch self {
+      case .h264(let profileLevelID): "H.264 with profile-level-id \(profileLevelID)"
+      case .hevc(let profile):
+        "H265 with profile-id \(profile.profileIDC), tier-flag \(profile.isHighTier ? 1 : 0), level-id \(profile.levelIDC)"
+      }
+    }
+  }
+
+  /// The pictures.
+  package var pictures: Pictures
   /// The channels of the sound; `nil` without sound.
   package var sound: OpusChannels?
 
-  /// Creates a value.
+  /// Creates a value with pictures of H.264.
   package init(profileLevelID: String, sound: OpusChannels? = nil) {
-    (self.profileLevelID, self.sound) = (profileLevelID, sound)
+    (pictures, self.sound) = (.h264(profileLevelID: profileLevelID), sound)
+  }
+
+  /// Creates a value.
+  package init(pictures: Pictures, sound: OpusChannels? = nil) { (self.pictures, self.sound) = (pictures, sound) }
+
+  /// Creates a value for pictures of these parameter sets.
+  ///
+  /// - Throws: ``ParameterSetError`` for an SPS of HEVC that cannot be read.
+  package init(_ sets: ParameterSets, sound: OpusChannels? = nil) throws(ParameterSetError) {
+    switch sets.codec {
+    case .h264: pictures = .h264(profileLevelID: sets.profileLevelID)
+    case .hevc: pictures = .hevc(try HEVCSequenceParameterSet(nalUnit: sets.sequence).profileTierLevel)
+    }
+    self.sound = sound
   }
 }
 
@@ -66,7 +97,7 @@ package struct Negotiation: Sendable {
         // Sound alone is not what a viewer of pictures has asked for.
         let names = medium.codecs.map { $0.name.uppercased() }.filter { !["RTX", "RED", "ULPFEC", ""].contains($0) }
         missing = .noCodec(
-          stream: "H.264 with profile-level-id \(tracks.profileLevelID)",
+          stream: tracks.pictures.name,
           offered: names.reduce(into: []) { if !$0.contains($1) { $0.append($1) } })
       }
     }
@@ -88,18 +119,19 @@ package struct Negotiation: Sendable {
   private static let videoFeedback = ["goog-remb", "ccm fir", "nack", "nack pli"]
 
   private static func pictures(_ medium: OfferedMedium, _ index: Int, _ tracks: SentTracks) -> Medium? {
-    guard let stream = ProfileLevelID(tracks.profileLevelID) else { return nil }
-    let candidates = medium.codecs.filter {
-      $0.name == "h264" && $0.clockRate == Int(RTPStream.videoClockRate) && $0.parameters["packetization-mode"] == "1"
-        && $0.profile?.decodes(stream) == true
-    }
-    guard let codec = candidates.first(where: { $0.profile == stream }) ?? candidates.first else { return nil }
+    guard
+      let (codec, parameters) =
+        switch tracks.pictures {
+        case .h264(let profileLevelID): medium.h264(profileLevelID)
+        case .hevc(let profile): medium.hevc(profile)
+        }
+    else { return nil }
     let retransmission = medium.codecs.first {
       $0.name == "rtx" && $0.parameters["apt"] == "\(codec.payloadType)"
     }
     return Medium(
       index: index, type: .video, codec: codec, retransmission: retransmission?.payloadType,
-      parameters: codec.answeredParameters(of: tracks.profileLevelID, stream),
+      parameters: parameters,
       feedback: videoFeedback.filter(codec.feedback.contains), sendTimeExtension: medium.sendTimeExtension,
       isSent: true)
   }
@@ -120,6 +152,36 @@ extension SessionOffer {
   func isBundled(_ one: Int, with other: Int) -> Bool {
     guard let one = media[one].identifier, let other = media[other].identifier else { return false }
     return bundles.contains { $0.contains(one) && $0.contains(other) }
+  }
+}
+
+extension OfferedMedium {
+  /// Returns the offered codec that decodes H.264 of this profile and level, and the parameters of the answer; nil where there
+  /// is none.
+  fileprivate func h264(_ profileLevelID: String) -> (codec: Codec, parameters: String)? {
+    guard let stream = ProfileLevelID(profileLevelID) else { return nil }
+    let candidates = codecs.filter {
+      $0.name == "h264" && $0.clockRate == Int(RTPStream.videoClockRate) && $0.parameters["packetization-mode"] == "1"
+        && $0.profile?.decodes(stream) == true
+    }
+    guard let codec = candidates.first(where: { $0.profile == stream }) ?? candidates.first else { return nil }
+    return (codec, codec.answeredParameters(of: profileLevelID, stream))
+  }
+
+  /// Returns the offered codec that decodes HEVC of this profile, tier and level, and the parameters of the answer; nil where
+  /// there is none.
+  fileprivate func hevc(_ stream: HEVCProfileTierLevel) -> (codec: Codec, parameters: String)? {
+    let candidates = codecs.compactMap { codec -> (codec: Codec, configuration: HEVCFormatParameters)? in
+      guard codec.name == "h265", codec.clockRate == Int(RTPStream.videoClockRate),
+        let configuration = HEVCFormatParameters(codec.parameters), configuration.decodes(stream)
+      else { return nil }
+      return (codec, configuration)
+    }
+    let exact = candidates.first { $0.configuration.profileIDC == stream.profileIDC }
+    return (exact ?? candidates.first).map { found in
+      // The numbers are written anew: no text of the offer goes into the answer.
+      (found.codec, found.configuration.answer(for: stream).text + ";tx-mode=SRST")
+    }
   }
 }
 

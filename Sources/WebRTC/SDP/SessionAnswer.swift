@@ -117,7 +117,7 @@ package struct SessionAnswer: Sendable {
     let type = medium.codec.payloadType
     var lines: [String]
     switch medium.type {
-    case .video: lines = ["a=rtpmap:\(type) H264/90000"]
+    case .video: lines = ["a=rtpmap:\(type) \(medium.codec.name == "h265" ? "H265" : "H264")/90000"]
     case .audio: lines = ["a=rtpmap:\(type) opus/48000/2"]
     }
     lines.append("a=fmtp:\(type) \(medium.parameters)")

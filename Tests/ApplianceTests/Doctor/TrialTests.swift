@@ -90,7 +90,9 @@ import Testing
     #expect(four.kind == .encoderSlow && four.figures["headroom_percent"] ?? 1 < 0, "\(four)")
     #expect(EncoderTrial.total(of: [trial, trial], processors: 4096)?.kind == .encoder)
     #expect(EncoderTrial.total(of: [], processors: 4) == nil)
-    #expect(EncoderTrial.finding("", headroom: 19, figures: [:]).kind.rawValue == "encoder-tight")
-    #expect(EncoderTrial.finding("", headroom: 20, figures: [:]).kind.rawValue == "encoder")
+    #expect(EncoderTrial.finding("", headroom: 19, figures: [:], isHEVC: false).kind.rawValue == "encoder-tight")
+    #expect(EncoderTrial.finding("", headroom: 20, figures: [:], isHEVC: false).kind.rawValue == "encoder")
+    let hevc = EncoderTrial.finding("", headroom: -1, figures: [:], isHEVC: true)
+    #expect(hevc.mends.first == .advice("codec = \"h264\", or x264-preset = \"ultrafast\""))
   }
 }

@@ -36,7 +36,7 @@ import Testing
   private static let delta: [UInt8] = [0x41, 0x9a]
 
   @Test func `they come before every key frame, behind the delimiter`() throws {
-    let cache = ParameterSetCache()
+    let cache = ParameterSetCache(codec: .h264)
     #expect(try Self.complete(cache, [Self.key]) == [Self.key])
     #expect(!cache.isComplete && cache.parameterSets == nil)
     let whole = [Self.delimiter, Self.sequence, Self.picture, Self.information, Self.key]
@@ -52,7 +52,7 @@ import Testing
   }
 
   @Test func `others read both sets at once, and how often these were exchanged`() throws {
-    let cache = ParameterSetCache()
+    let cache = ParameterSetCache(codec: .h264)
     #expect(cache.current == nil)
     cache.update(try #require(ParameterSets(sequence: Self.sequence, picture: Self.picture)))
     #expect(cache.current?.revision == 1)
@@ -69,7 +69,7 @@ import Testing
   }
 
   @Test func `a new peer gets them at once, a new stream not those of the old one`() throws {
-    let cache = ParameterSetCache()
+    let cache = ParameterSetCache(codec: .h264)
     let sets = try #require(ParameterSets(sequence: Self.sequence, picture: Self.picture))
     cache.update(sets)
     #expect(try Self.complete(cache, [Self.delta]) == [Self.sequence, Self.picture, Self.delta])
@@ -86,7 +86,7 @@ import Testing
   }
 
   @Test func `a set that is too long is refused and changes nothing`() throws {
-    let cache = ParameterSetCache()
+    let cache = ParameterSetCache(codec: .h264)
     let long = [0x67] + [UInt8](repeating: 1, count: ParameterSets.lengthLimit)
     #expect(throws: ParameterSetError.self) { try Self.complete(cache, [Self.picture, long, Self.key]) }
     #expect(throws: ParameterSetError.self) {
@@ -97,7 +97,7 @@ import Testing
 
   @Test func `a stream whose sets came once decodes from every key frame`() throws {
     let sample = try EncodedSample(frames: 30, ["-pix_fmt", "yuv420p", "-x264-params", "keyint=10:scenecut=0:aud=1"])
-    let cache = ParameterSetCache()
+    let cache = ParameterSetCache(codec: .h264)
     // Access units begin at their delimiters; all sets but the first are taken out.
     var pictures: [[[UInt8]]] = []
     var seen: Set<UInt8> = []

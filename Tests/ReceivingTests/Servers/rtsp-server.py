@@ -1,8 +1,9 @@
 """GStreamer's RTSP server with a live test picture and a tone; for Debian's Python.
 
-  rtsp-server.py PORT [--certificate CERTIFICATE KEY] [--secure]
+  rtsp-server.py PORT [--certificate CERTIFICATE KEY] [--secure] [--hevc]
 
-prints "ready"; serves rtsp://127.0.0.1:PORT/camera, or rtsps where a certificate is given; --secure offers SRTP alone.
+prints "ready"; serves rtsp://127.0.0.1:PORT/camera, or rtsps where a certificate is given; --secure offers SRTP alone. The
+picture is H.264, or HEVC.
 """
 import sys
 
@@ -14,10 +15,13 @@ gi.require_version("GstRtspServer", "1.0")
 from gi.repository import Gio, GLib, Gst, GstRtsp, GstRtspServer  # noqa: E402
 
 Gst.init(None)
+encoder = "x264enc tune=zerolatency speed-preset=ultrafast key-int-max=25 ! rtph264pay"
+if "--hevc" in sys.argv:
+    encoder = "x265enc tune=zerolatency speed-preset=ultrafast key-int-max=25 ! rtph265pay"
 factory = GstRtspServer.RTSPMediaFactory()
 factory.set_launch(
     "( videotestsrc is-live=true pattern=ball ! video/x-raw,format=I420,width=320,height=192,framerate=25/1 "
-    "! x264enc tune=zerolatency speed-preset=ultrafast key-int-max=25 ! rtph264pay name=pay0 pt=96 config-interval=-1 "
+    f"! {encoder} name=pay0 pt=96 config-interval=-1 "
     "audiotestsrc is-live=true freq=1000 samplesperbuffer=960 ! audio/x-raw,rate=48000,channels=1 "
     "! opusenc bitrate=64000 ! rtpopuspay name=pay1 pt=97 )")
 factory.set_shared(True)

@@ -10,6 +10,7 @@ struct L16PayloadFormat: PayloadFormat {
   var name: String { "l16" }
   var title: String { "L16" }
   var keyFrameRule: KeyFrameRule { .everyUnit }
+  var codec: VideoCodec? { nil }
   var takesParts: Bool { false }
   var players: PlayerSupport {
     PlayerSupport(gstreamerElements: "rtpL16depay", needsDescription: true, isReadEncryptedByFFmpeg: true)

@@ -11,6 +11,15 @@ import Testing
       "rtp://239.1.2.3:5004?payload=mp2t&ttl=4&mtu=1400",
       StreamDestination(host: "239.1.2.3", port: 5004, payload: .mp2t, timeToLive: 4, maximumPacketSize: 1400)
     ),
+    ("rtp://h:6000?payload=hevc", StreamDestination(host: "h", port: 6000, payload: .hevc)),
+    (
+      "rtp://h:6000?payload=h264",
+      {
+        var destination = StreamDestination(host: "h", port: 6000)
+        destination.payload = .h264
+        return destination
+      }()
+    ),
     (
       "srtp://h:6000?audio=6100",
       {
@@ -26,9 +35,19 @@ import Testing
     #expect(try StreamDestination(url: destination.description) == destination)
   }
 
+  @Test func `a destination that names H.264 is the same as one that names no payload`() throws {
+    let (plain, named) = (
+      try StreamDestination(url: "rtp://h:6000"), try StreamDestination(url: "rtp://h:6000?payload=h264")
+    )
+    #expect(plain == named && Set([plain, named]).count == 1)
+    #expect(!plain.namesPayload && named.namesPayload && named.description == "rtp://h:6000?payload=h264")
+    #expect(try plain != StreamDestination(url: "rtp://h:6000?payload=hevc"))
+  }
+
   @Test(arguments: [
     ([String](), 1172), (["rtp://h:1?mtu=1400"], 1172), (["rtp://h:1?mtu=600", "rtp://i:1?mtu=700"], 588),
-    (["rtp://h:1?mtu=600&payload=mp2t"], 1172), (["srtp://h:1?mtu=600&suite=AES_CM_128_HMAC_SHA1_80"], 578),
+    (["rtp://h:1?mtu=600&payload=mp2t"], 1172), (["rtp://h:1?mtu=600&payload=hevc"], 588),
+    (["srtp://h:1?mtu=600&suite=AES_CM_128_HMAC_SHA1_80"], 578),
     (["srtp://h:1?mtu=600&suite=AEAD_AES_256_GCM"], 572), (["rtp://h:1?mtu=200"], 188),
   ])
   func `the payload that fits one packet to every destination is known`(urls: [String], bytes: Int) throws {

@@ -192,11 +192,12 @@ import Testing
     #expect(send(try maker.frame(packets: 500, isKeyFrame: true), at: 20))
     say(1, at: 29)
     say(0, at: 30)
-    #expect(viewer.bandwidth?.isLimited == true)
+    #expect(viewer.bandwidth?.isLimited == true && viewer.bandwidth?.isSilent(at: time(31)) == false)
     // It says no more; packets leave at once again, and no picture is left out.
     viewer.giveUp()
     _ = viewer.offer(try maker.frame(packets: 5), at: time(15_040))
     #expect(viewer.bandwidth?.isLimited == false && viewer.bandwidth?.isPaused == false)
+    #expect(viewer.bandwidth?.isSilent(at: time(15_040)) == true)
     #expect(send(try maker.frame(packets: 500, isKeyFrame: true), at: 15_050))
     #expect(viewer.step == .idle && !viewer.isBlocked)
   }

@@ -7,7 +7,7 @@ import Testing
   private static let probes: Set = [
     "frame_captured", "convert_begin", "convert_end", "frame_waiting", "encode_begin", "encode_end", "packetize_begin",
     "packetize_end", "send_begin", "send_end", "frame_sent", "frame_dropped", "frame_skipped",
-    "network_estimate",
+    "network_estimate", "rendition_change",
   ]
 
   @Test func `readelf lists them, with semaphores`() throws {

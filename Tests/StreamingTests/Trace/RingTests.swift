@@ -91,6 +91,22 @@ import Testing
     #expect(events.map { $0.arguments["queue_ms"] as? Double } == [123.456, 0])
   }
 
+  @Test func `a viewer's rendition is a counter in the text`() throws {
+    let directory = try TemporaryDirectory()
+    let path = directory.path("trace.json")
+    let descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o600)
+    let recorder = try TraceRecorder(FileDescriptor(owning: descriptor), limit: 1 << 20)
+    CameraTrace(number: 2, name: "door", recorder: recorder).follow(thread: "nj-send") {
+      nightjar_rendition_change(7, 360)
+      nightjar_rendition_change(7, 0)
+    }
+    recorder.end()
+    let events = try TraceFile(path).events.filter { $0.phase == "C" }
+    #expect(events.map(\.name) == ["rendition", "rendition"])
+    #expect(events.allSatisfy { $0.identifier == "7" && $0.process == 2 })
+    #expect(events.map { $0.arguments["small_height"] as? Double } == [360, 0])
+  }
+
   @Test func `names that JSON has to escape, and all kinds of ends, are told`() throws {
     let directory = try TemporaryDirectory()
     let path = directory.path("trace.json")

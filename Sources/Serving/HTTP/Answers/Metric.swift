@@ -72,6 +72,11 @@ package enum Metric: String, CaseIterable, Sendable {
   case viewerBandwidth = "nightjar_viewer_bandwidth_bytes"
   case viewerQueueing = "nightjar_viewer_queueing_seconds"
   case viewerStops = "nightjar_viewer_stops_total"
+  case smallViewers = "nightjar_small_picture_viewers"
+  case viewerSmallHeight = "nightjar_viewer_small_picture_height"
+  case renditionChanges = "nightjar_rendition_changes_total"
+  case smallEncoded = "nightjar_small_pictures_encoded_total"
+  case smallDropped = "nightjar_small_pictures_dropped_total"
 
   // Its pictures, for viewers by HTTP.
   case pictures = "nightjar_pictures_total"
@@ -134,7 +139,8 @@ package enum Metric: String, CaseIterable, Sendable {
     case .stageLatency: ["camera", "stage"]
     case .encoderInfo: ["camera", "encoder"]
     case .viewers, .pictures: ["camera", "kind"]
-    case .viewerLoss, .viewerJitter, .viewerRoundTrip, .viewerBandwidth, .viewerQueueing: ["camera", "viewer"]
+    case .viewerLoss, .viewerJitter, .viewerRoundTrip, .viewerBandwidth, .viewerQueueing, .viewerSmallHeight:
+      ["camera", "viewer"]
     case .reloads, .rtspConnections, .rtspSessions, .rtspRequests, .rtspRequestsRefused, .mqttConnected, .processStart,
       .processCPU, .processMemory, .processVirtualMemory, .processDescriptors, .processDescriptorLimit:
       []
@@ -180,7 +186,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case .firstPacketLatency: "The time from the camera's timestamp to a frame's first packet."
     case .encoderInfo: "Always 1; the current encoder is in the label."
     case .encoderBusy: "The time that the encoder worked, scaling included."
-    case .encodedBytes: "Bytes of H.264, without start codes."
+    case .encodedBytes: "Bytes of coded pictures, without start codes."
     case .bitrate: "The encoder's target in bytes per second; absent if the quality is fixed."
     case .failovers: "Switches from the hardware encoder to its fallback."
     case .hangs: "Fail-overs because a driver did not answer."
@@ -209,6 +215,12 @@ package enum Metric: String, CaseIterable, Sendable {
     case .viewerBandwidth: "Bytes per second that a viewer's network takes; absent if it has shown no limit."
     case .viewerQueueing: "The time that packets last waited on a viewer's network."
     case .viewerStops: "Stops of a viewer's stream by its circuit breaker (RFC 8083), by cause."
+    case .smallViewers: "Viewers that get small pictures because their networks are weak."
+    case .viewerSmallHeight:
+      "The shorter side in pixels of the small pictures that a viewer gets; absent if it gets the full ones."
+    case .renditionChanges: "Changes of viewers from full pictures to small ones, and back."
+    case .smallEncoded: "Small pictures encoded."
+    case .smallDropped: "Frames that became no small picture, because the encoder was late or failed."
     case .pictures: "JPEG pictures for viewers by HTTP: coded by nightjar, or the camera's own."
     case .picturesSkipped: "Frames without a JPEG picture because the one before was not ready."
     case .soundPresent: "1 if the microphone delivers samples, otherwise 0."

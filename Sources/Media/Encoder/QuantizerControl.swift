@@ -1,11 +1,11 @@
 import Glibc
-import Media
 
-/// A rate control for drivers that offer only constant quantizers (Intel's without the HuC firmware). Each quantizer
-/// follows from the sizes of the previous pictures, on the rule that six steps halve the bits.
-struct QuantizerControl {
+/// A rate control for encoders that offer only constant quantizers while they run: drivers (Intel's without the HuC
+/// firmware), and x265. Each quantizer follows from the sizes of the previous pictures, on the rule that six steps halve
+/// the bits.
+package struct QuantizerControl: Sendable {
   /// The range of quantizers. Below the lower bound the picture does not get visibly better.
-  static let limits = 10...51
+  package static let limits = 10...51
 
   /// The targets of a configuration.
   private struct Target {
@@ -31,7 +31,7 @@ struct QuantizerControl {
   private var last: Int?
 
   /// Creates a control for the first picture.
-  init(_ configuration: EncoderConfiguration) {
+  package init(_ configuration: EncoderConfiguration) {
     target = Target(configuration)
     // Half a bit per pixel at quantizer 26 is a picture with some detail.
     intraCost = Double(configuration.size.pixels) * 0.5 * exp2(26.0 / 6)
@@ -39,13 +39,13 @@ struct QuantizerControl {
   }
 
   /// Changes the bitrate or the frame rate. The known costs of pictures stay.
-  mutating func retarget(_ configuration: EncoderConfiguration) {
+  package mutating func retarget(_ configuration: EncoderConfiguration) {
     target = Target(configuration)
     debt = min(max(debt, -target.bufferBits / 2), target.bufferBits)
   }
 
   /// Returns the quantizer for the next picture.
-  func quantizer(isIDR: Bool) -> Int {
+  package func quantizer(isIDR: Bool) -> Int {
     let share = target.bitsPerFrame - debt / target.horizon
     let wanted: Double
     if isIDR {
@@ -61,7 +61,7 @@ struct QuantizerControl {
   }
 
   /// Records a picture of `bytes` at `quantizer`.
-  mutating func coded(bytes: Int, quantizer: Int, isIDR: Bool) {
+  package mutating func coded(bytes: Int, quantizer: Int, isIDR: Bool) {
     let bits = Double(max(1, bytes)) * 8
     let cost = bits * exp2(Double(quantizer) / 6)
     if isIDR {
@@ -73,5 +73,14 @@ struct QuantizerControl {
     }
     debt = min(max(debt + bits - target.bitsPerFrame, -target.bufferBits / 2), target.bufferBits * 2)
     last = quantizer
+  }
+
+  /// Returns a quantizer for another attempt at a picture of `bytes` at `quantizer` that is larger than the buffer; nil if
+  /// the picture fits, or a greater quantizer does not exist.
+  package func quantizer(insteadOf quantizer: Int, bytes: Int) -> Int? {
+    let bits = Double(bytes) * 8
+    guard bits > target.bufferBits, quantizer < Self.limits.upperBound else { return nil }
+    let steps = Int((6 * log2(bits / (target.bufferBits * 0.5))).rounded(.up))
+    return min(quantizer + steps, Self.limits.upperBound)
   }
 }

@@ -1,0 +1,23 @@
+package import Media
+
+/// The figures of the small rendition.
+package struct RenditionStatistics: Sendable {
+  /// The size of its pictures.
+  package var size = PictureSize(width: 0, height: 0)
+  /// `true` while there is an encoder.
+  package var isRunning = false
+  /// The number of times that an encoder was made.
+  package var openings = 0
+  /// The number of pictures that were encoded.
+  package var frames = 0
+  /// Their bytes, without start codes.
+  package var bytes = 0
+  /// The number of frames that it lost: a newer one replaced them, or the encoder failed.
+  package var dropped = 0
+  /// The number of times that a viewer waited for its key frame in vain, and went on with full pictures.
+  package var missed = 0
+  /// The name of the encoder, for a person.
+  package var encoderName = ""
+  /// The reason why there is no encoder; nil where there is none.
+  package var failure: String?
+}

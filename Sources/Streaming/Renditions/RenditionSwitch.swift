@@ -1,0 +1,110 @@
+import Media
+import Platform
+
+/// The rendition that the RTP stream of one viewer carries, and the change from one to the other.
+///
+/// The stream changes at a key frame of the rendition to come. Its time is later than that of the last picture, and its
+/// `idr_pic_id` differs from that of a key frame directly before it (ITU-T H.264 clause 7.4.3). Before a small key frame that was
+/// announced, the full pictures from its time on are left out. A full key frame is one to change at if the small picture of the
+/// frame before it has come. So the stream has each picture once.
+struct RenditionSwitch {
+  /// The rendition that the stream carries.
+  private(set) var present = Rendition.full
+  /// The rendition that it is to carry.
+  private(set) var wanted = Rendition.full
+  /// The time since which the stream waits for the key frame of ``wanted``; nil where it waits for none.
+  private(set) var waitsSince: Instant?
+  /// The time since which full pictures are left out before a small key frame; nil where they are not.
+  private(set) var leavesOutSince: Instant?
+  /// `true` if they are left out for a key frame that has come and could not be taken, or that a later picture shows to be lost.
+  private(set) var lacksKeyFrame = false
+  /// The `idr_pic_id` of the last key frame; nil where it is unknown.
+  private var lastPictureID: Int?
+  /// `true` if that key frame was the last picture.
+  private var isKeyFrameLast: Bool
+
+  private let frameInterval: Duration
+  /// The times between the last three pictures; nil where there were fewer.
+  private var intervals: (Duration?, Duration?)
+
+  /// The time for which an announced key frame may be late.
+  static let patience = Duration.seconds(1)
+  /// The time for which a change to full pictures waits for one that costs nobody anything.
+  static let returnPatience = Duration.seconds(3)
+
+  /// Creates a stream that carries full pictures.
+  ///
+  /// - Parameters:
+  ///   - frameInterval: the time between two pictures at the nominal frame rate.
+  ///   - lastKeyFrame: the last key frame of the stream: its `idr_pic_id`, nil where it is unknown, and whether no picture has come
+  ///     since.
+  init(frameInterval: Duration, after lastKeyFrame: (id: Int?, isLast: Bool) = (nil, false)) {
+    self.frameInterval = frameInterval
+    (lastPictureID, isKeyFrameLast) = lastKeyFrame
+  }
+
+  /// `true` if pictures of the small rendition are what comes next.
+  var isSmall: Bool { present == .small || leavesOutSince != nil }
+
+  /// Requests a rendition, from its next key frame on.
+  mutating func want(_ rendition: Rendition, at now: Instant) {
+    guard rendition != wanted else { return }
+    wanted = rendition
+    waitsSince = rendition == present ? nil : now
+  }
+
+  /// Goes on with full pictures at once: the small rendition does not come, or comes no more.
+  mutating func giveUp() {
+    (present, wanted, waitsSince, leavesOutSince, lacksKeyFrame) = (.full, .full, nil, nil, false)
+  }
+
+  /// Returns `true` if the stream takes the picture that begins with `unit`.
+  ///
+  /// - Parameters:
+  ///   - source: the rendition of the picture.
+  ///   - keyFrameTime: the time of the small key frame that was announced last.
+  ///   - last: the time of the stream's last picture.
+  ///   - isLosing: `true` if the viewer has not got the last picture.
+  mutating func takes(
+    _ unit: borrowing AccessUnit, of source: Rendition, keyFrameTime: Instant?, after last: Instant?, isLosing: Bool,
+    at now: Instant
+  ) -> Bool {
+    if source == present {
+      if source == .full, wanted == .small || leavesOutSince != nil, unit.timestamp == keyFrameTime {
+        (leavesOutSince, lacksKeyFrame) = (leavesOutSince ?? now, false)
+      }
+      guard source == .small || leavesOutSince == nil else { return false }
+    } else {
+      // A stream that lacks full pictures already goes by the small ones, even where it is to return at once.
+      guard source == wanted || leavesOutSince != nil, unit.isKeyFrame, last.map({ unit.timestamp > $0 }) ?? true,
+        !(isKeyFrameLast || isLosing) || isOther(unit)
+      else {
+        if source == .small, leavesOutSince != nil, let keyFrameTime, unit.timestamp >= keyFrameTime {
+          lacksKeyFrame = true
+        }
+        return false
+      }
+      if source == .full, let last, let waitsSince, now - waitsSince < Self.returnPatience,
+        unit.timestamp - last > Duration(nanoseconds: usualInterval.nanoseconds * 3 / 2)
+      {
+        return false
+      }
+      (present, waitsSince, leavesOutSince, lacksKeyFrame) = (source, source == wanted ? nil : now, nil, false)
+    }
+    intervals = (intervals.1, last.map { unit.timestamp - $0 })
+    isKeyFrameLast = unit.isKeyFrame
+    if unit.isKeyFrame { lastPictureID = unit.idrPictureID }
+    return true
+  }
+
+  /// The time between two pictures of the stream: that of the nominal frame rate, or a longer one, as of a camera in the dark.
+  private var usualInterval: Duration {
+    guard let before = intervals.0, let last = intervals.1 else { return frameInterval }
+    return max(frameInterval, min(before, last))
+  }
+
+  private func isOther(_ unit: borrowing AccessUnit) -> Bool {
+    guard let lastPictureID, let new = unit.idrPictureID else { return true }
+    return new != lastPictureID
+  }
+}

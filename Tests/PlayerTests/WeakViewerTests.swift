@@ -1,0 +1,107 @@
+import Foundation
+import TestSupport
+import Testing
+
+/// A player whose network takes less than the floor for a while, beside one that has none of its troubles.
+@Suite(.serialized, .enabled(if: TwoNetworks.isPossible, "needs x264, user namespaces, veth, and tc with its tbf"))
+struct WeakViewerTests {
+  /// The sizes in bytes of the pictures that a player has decoded, its complaints about them, and what `ctl viewers` printed of it
+  /// in the weak time.
+  private struct Outcome {
+    var far: [Int]
+    var near: [Int]
+    var complaints: String
+    var viewers: String
+    var metrics: String
+    var log: String
+  }
+
+  private func watch(by transport: String) throws -> Outcome {
+    let directory = try TemporaryDirectory()
+    _ = try UsersFile.options(["anna": "horse"], in: directory)
+    func player(_ host: String, _ transport: String, _ name: String) -> String {
+      "ffmpeg -nostdin -v warning -rtsp_transport \(transport) -threads 1 -flags low_delay -i rtsp://anna:horse@\(host):8554/camera "
+        + "-map 0:v -autoscale 0 -fps_mode passthrough -f framecrc -flush_packets 1 -y \(name).txt 2> \(name).err"
+    }
+    let script = """
+      cd '\(directory.url.path)'
+      ffmpeg -nostdin -v error -f lavfi -i testsrc2=size=320x240:rate=30,noise=alls=60:allf=t -t 3 -pix_fmt yuv420p \
+        clip.y4m || exit 80
+      cat > far.sh <<'END'
+      for i in $(seq 600); do test -e streaming && break; sleep 0.1; done
+      exec \(player("10.9.0.1", transport, "far"))
+      END
+      far='sh far.sh'; export far
+      \(TwoNetworks.setup)
+      XDG_RUNTIME_DIR="$PWD" '\(nightjarPath)' stream --encoder x264 --source file:clip.y4m --loop 100 --bitrate 1500k \
+        --keyframe-interval 1s --audio none --name camera --rtsp 0.0.0.0:8554 --users users \
+        --http 127.0.0.1:8080 --control "$PWD/control" --duration 80s 2> log > /dev/null &
+      stream=$!
+      for i in $(seq 600); do grep -q '^streaming' log && break; sleep 0.1; done
+      touch streaming
+      \(player("127.0.0.1", "tcp", "near")) & near_id=$!
+      pictures() { grep -cs '^0,' $1.txt; }
+      for i in $(seq 600); do test "$(pictures far)" -gt 60 2> /dev/null && break; sleep 0.1; done
+      tc qdisc add dev v0 root tbf rate 300kbit burst 8kb latency 2s
+      small() { '\(nightjarPath)' ctl viewers --socket "$PWD/control" --camera camera > viewers 2>&1; grep -q 'it gets 120p\\|network: 120p' viewers; }
+      for i in $(seq 300); do small && break; sleep 0.1; done
+      sleep 10
+      curl -s http://127.0.0.1:8080/metrics > metrics
+      tc qdisc del dev v0 root
+      for i in $(seq 400); do small || break; sleep 0.1; done
+      sleep 5
+      kill $stream
+      wait $stream
+      cat log >&2
+      for id in $far_id $near_id; do
+        for i in $(seq 200); do kill -0 $id 2> /dev/null || break; sleep 0.1; done
+      done
+      kill -9 $far_id $near_id 2> /dev/null
+      wait $far_id $near_id
+      exit 0
+      """
+    let result = try Subprocess.run(["unshare", "-rn", "sh", "-c", script], in: directory, limit: 240)
+    #expect(result.status == 0, "\(result.error)")
+    func text(_ name: String) throws -> String {
+      try String(contentsOf: directory.url.appendingPathComponent(name), encoding: .utf8)
+    }
+    func sizes(_ name: String) throws -> [Int] {
+      try text("\(name).txt").split(separator: "\n").filter { !$0.hasPrefix("#") }.map { line in
+        let fields = line.split(separator: ",").map { $0.trimmingCharacters(in: .whitespaces) }
+        return try #require(fields.count > 4 ? Int(fields[4]) : nil, "\(line)")
+      }
+    }
+    /// Returns the decoder's complaints about pictures; that packets were missed is no wonder.
+    func complaints(_ name: String) throws -> String {
+      try text("\(name).err").split(separator: "\n").filter { line in
+        [
+          "conceal", "error while decoding", "corrupt", "Missing reference", "reference picture", "mmco",
+          "non-existing",
+        ]
+        .contains { line.contains($0) }
+      }.joined(separator: "\n")
+    }
+    return Outcome(
+      far: try sizes("far"), near: try sizes("near"), complaints: try complaints("far") + complaints("near"),
+      viewers: try text("viewers"), metrics: try text("metrics"), log: result.error)
+  }
+
+  @Test(arguments: ["tcp", "udp"])
+  func `a weak network gets small pictures by RTSP, and full ones again, and the other player loses none`(
+    transport: String
+  )
+    throws
+  {
+    let outcome = try watch(by: transport)
+    let (full, small) = (320 * 240 * 3 / 2, 160 * 120 * 3 / 2)
+    #expect(Set(outcome.near) == [full], "\(outcome.log)")
+    #expect(outcome.complaints.isEmpty, "\(outcome.complaints)")
+    #expect(Set(outcome.far) == [full, small], "\(outcome.far.count) pictures, \(outcome.viewers), \(outcome.log)")
+    // Ten seconds at least, of which most were seen.
+    let weak = outcome.far.count { $0 == small }
+    #expect(weak > 100, "\(weak) small pictures")
+    #expect(outcome.far.last == full, "\(outcome.viewers)")
+    #expect(outcome.metrics.contains(#"nightjar_small_picture_viewers{camera="camera"} 1"#), "\(outcome.metrics)")
+    #expect(outcome.metrics.contains(#"nightjar_viewer_small_picture_height{camera="camera",viewer="#))
+  }
+}
