@@ -42,28 +42,30 @@ extension SendStage {
     let floors = (shared: floor(hasSmall: hasSmall), own: floor(hasSmall: false))
     var least = Double.infinity
     var leastSmall = Double.infinity
+    var areChanging = false
     for output in outputs where output.keyFrameRule == .keyFrames {
       let isSmall = output.renditions?.present == .small
-      let floor = hasSmall && canChange(output) ? floors.shared : floors.own
-      for viewer in output.viewers where viewer.bandwidth != nil {
-        if let small {
-          viewer.bandwidth?.setWanted(isSmall ? wantedSmallBandwidth(of: small) : wanted)
-          chooseRendition(for: viewer, of: output, small, needed: Double(floors.shared) / Self.payloadShare, at: now)
-        } else {
-          viewer.bandwidth?.setWanted(wanted)
+      for viewer in output.viewers {
+        guard let bandwidth = viewer.bandwidth else { continue }
+        bandwidth.setWanted(isSmall ? wantedSmallBandwidth : wanted)
+        if let small, bandwidth.isLimited || viewer.choice.isUndecided {
+          chooseRendition(
+            for: viewer, bandwidth, of: output, small, needed: Double(floors.shared) / Self.payloadShare, at: now)
         }
         if isTelling { viewer.tellBandwidth(at: now) }
         guard let target = viewer.target(at: now) else { continue }
         if isSmall { leastSmall = min(leastSmall, target * Self.payloadShare) }
         // The key frame at which it returns has to fit its network, too.
         if !isSmall || output.renditions?.wanted == .full {
+          let floor = hasSmall && canChange(output) ? floors.shared : floors.own
           least = min(least, max(Double(floor), target * Self.payloadShare))
         }
       }
+      if output.renditions != nil { areChanging = true }
     }
     let full = bitrate.load(ordering: .relaxed)
     follow(least, of: full, requests, raised: &networkRaised.full, at: now)
-    guard let small else { return }
+    guard let small, areChanging else { return }
     let smallFull = SmallRendition.bitrate(of: full)
     let smallFloor = max(Double(smallFull) * Self.floorShare, Double(EncoderConfiguration.bitrateLimits.lowerBound))
     follow(max(leastSmall, smallFloor), of: smallFull, small.requests, raised: &networkRaised.small, at: now)

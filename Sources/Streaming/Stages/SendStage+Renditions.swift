@@ -7,7 +7,7 @@ import Synchronization
 /// The small rendition, for viewers whose networks take less than the floor.
 extension SendStage {
   /// The bits a second on the network that the small rendition has at its full bitrate.
-  func wantedSmallBandwidth(of small: SmallRendition) -> Double {
+  var wantedSmallBandwidth: Double {
     Double(SmallRendition.bitrate(of: bitrate.load(ordering: .relaxed))) / Self.payloadShare
   }
 
@@ -18,13 +18,13 @@ extension SendStage {
       && (output.kind.protection == nil || output.viewers.count == 1)
   }
 
-  /// Chooses the rendition for a viewer, by what its network takes.
+  /// Chooses the rendition for a viewer whose network has shown a limit, or that has another rendition, by what its network takes.
   ///
   /// - Parameter needed: the bits a second that the full rendition has at least.
   func chooseRendition(
-    for viewer: Viewer, of output: RTPOutput, _ small: SmallRendition, needed: Double, at now: Instant
+    for viewer: Viewer, _ bandwidth: ViewerBandwidth, of output: RTPOutput, _ small: SmallRendition, needed: Double,
+    at now: Instant
   ) {
-    guard let bandwidth = viewer.bandwidth, bandwidth.isLimited || viewer.choice.isUndecided else { return }
     guard canChange(output), small.isPossible(at: now) else {
       guard viewer.choice.rendition == .small else { return }
       viewer.choice.reset()
