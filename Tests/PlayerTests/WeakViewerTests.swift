@@ -18,9 +18,9 @@ struct WeakViewerTests {
 
   private func watch(by transport: String) throws -> Outcome {
     let directory = try TemporaryDirectory()
-    _ = try UsersFile.options(["anna": "horse"], in: directory)
+    _ = try UsersFile.options(["anna": "horsebattery"], in: directory)
     func player(_ host: String, _ transport: String, _ name: String) -> String {
-      "ffmpeg -nostdin -v warning -rtsp_transport \(transport) -threads 1 -flags low_delay -i rtsp://anna:horse@\(host):8554/camera "
+      "ffmpeg -nostdin -v warning -rtsp_transport \(transport) -threads 1 -flags low_delay -i rtsp://anna:horsebattery@\(host):8554/camera "
         + "-map 0:v -autoscale 0 -fps_mode passthrough -f framecrc -flush_packets 1 -y \(name).txt 2> \(name).err"
     }
     let script = """
