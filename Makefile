@@ -2,13 +2,14 @@
 
 # gdb needs the section of the probes' base address, which gold would leave out: nothing refers to it. Functions with the same
 # code become one (--icf), half a megabyte of them. No library looks the program's own symbols up, of which Swift would export three
-# megabytes.
-SWIFT_RELEASE = -c release --static-swift-stdlib -Xlinker -s -Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker now -Xlinker -u -Xlinker _.stapsdt.base
+# megabytes. What debuggers read would not outlive the linker's -s, and takes a tenth of the compiler's time.
+SWIFT_RELEASE = -c release -Xswiftc -gnone --static-swift-stdlib -Xlinker -s -Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker now -Xlinker -u -Xlinker _.stapsdt.base
 # Where swift build puts what it makes. SWIFTPM_BUILD_DIR is its own variable, and goes before --scratch-path.
 SCRATCH = $(or $(SWIFTPM_BUILD_DIR),.build)
 BUILD_BESIDE = env -u SWIFTPM_BUILD_DIR swift build $(SWIFT_DEBUG)
 # An index of all symbols, which nobody reads here, would cost a third of a debug build. Tests/LinuxMain.swift makes it needless.
-SWIFT_DEBUG = --disable-index-store
+# CI names more flags in NIGHTJAR_SWIFT_FLAGS.
+SWIFT_DEBUG = --disable-index-store $(NIGHTJAR_SWIFT_FLAGS)
 # The tests have a folder of their own: two builds at once take both processors, of which a release build alone takes one.
 TESTS = --scratch-path $(SCRATCH)/tests
 TEST_BUNDLE = "$$($(BUILD_BESIDE) $(TESTS) --show-bin-path)/nightjarPackageTests.xctest"
