@@ -35,7 +35,7 @@ struct WeakViewerTests {
       \(TwoNetworks.setup)
       XDG_RUNTIME_DIR="$PWD" '\(nightjarPath)' stream --encoder x264 --source file:clip.y4m --loop 100 --bitrate 1500k \
         --keyframe-interval 1s --audio none --name camera --rtsp 0.0.0.0:8554 --users users \
-        --http 127.0.0.1:8080 --control "$PWD/control" --duration 80s 2> log > /dev/null &
+        --http 127.0.0.1:8080 --control "$PWD/control" --duration 280s 2> log > /dev/null &
       stream=$!
       for i in $(seq 600); do grep -q '^streaming' log && break; sleep 0.1; done
       touch streaming
@@ -48,7 +48,7 @@ struct WeakViewerTests {
       sleep 10
       curl -s http://127.0.0.1:8080/metrics > metrics
       tc qdisc del dev v0 root
-      for i in $(seq 400); do small || break; sleep 0.1; done
+      for i in $(seq 1200); do small || break; sleep 0.1; done
       sleep 5
       kill $stream
       wait $stream
@@ -60,7 +60,7 @@ struct WeakViewerTests {
       wait $far_id $near_id
       exit 0
       """
-    let result = try Subprocess.run(["unshare", "-rn", "sh", "-c", script], in: directory, limit: 240)
+    let result = try Subprocess.run(["unshare", "-rn", "sh", "-c", script], in: directory, limit: 400)
     #expect(result.status == 0, "\(result.error)")
     func text(_ name: String) throws -> String {
       try String(contentsOf: directory.url.appendingPathComponent(name), encoding: .utf8)
