@@ -1,5 +1,6 @@
 import CFuzzer
 import Glibc
+import Media
 import Platform
 import RTP
 import WebRTC
