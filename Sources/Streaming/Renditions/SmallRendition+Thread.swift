@@ -117,14 +117,14 @@ extension SmallRendition {
 
   /// Lets the encode stage offer frames. Returns the counters of the encoders before; nil where the stream has ended.
   private func begin(_ name: String) -> EncoderCounters? {
-    let former = figures.withLock { figures in
+    let former = figures.withLock { figures -> EncoderCounters in
       figures.openings += 1
       (figures.encoderName, figures.failure) = (name, nil)
       return figures.encoder
     }
     requests.renewBitrate()
     requests.setKeyFrame()
-    return monitor.locked {
+    return monitor.locked { () -> EncoderCounters? in
       guard present == .opening else { return nil }
       move(to: .ready)
       return former
