@@ -13,7 +13,7 @@ struct WeakViewerTests {
     var complaints: String
     var viewers: String
     var metrics: String
-    /// What `ctl status` printed as JSON in the weak time.
+    /// The JSON of `ctl status` in the weak time.
     var status: String
     var log: String
   }
