@@ -85,21 +85,39 @@ public enum EncoderSelector {
   /// Returns a prepared encoder like ``select(_:_:node:policy:aspects:turns:)`` for frames of a second, smaller rendition: in
   /// any orientation, with width and height swapped at any time. It keeps no standby.
   ///
-  /// - Parameter health: The hangs of the driver of the first rendition (``EncoderSelection/health``). While they forbid calls of the
-  ///   driver, no hardware is tried.
+  /// - Parameters:
+  ///   - health: The hangs of the driver of the first rendition (``EncoderSelection/health``). While they forbid calls of the
+  ///     driver, no hardware is tried.
+  ///   - events: Receives the events of the encoder.
+  ///   - isBesideHardware: `true` if hardware encodes the first rendition. Software for the second one is an event then.
   /// - Throws: ``/Media/EncoderError`` with the reasons if no encoder can be opened.
   package static func selectSmall(
     _ choice: EncoderChoice, _ configuration: EncoderConfiguration, node: String? = nil,
-    policy: EncoderLineup.Policy = EncoderLineup.Policy(), health: DriverHealth? = nil
+    policy: EncoderLineup.Policy = EncoderLineup.Policy(), health: DriverHealth? = nil,
+    events: EncoderEvents = EncoderEvents(), isBesideHardware: Bool = false
   ) throws(EncoderError) -> any VideoEncoder {
     try configuration.check()
     try check(choice, for: configuration.codec)
+    return try selectSmall(
+      choice, configuration, hardware: candidates(node: node, turns: false), policy: policy, health: health,
+      events: events, isBesideHardware: isBesideHardware, software: software(for: configuration.codec))
+  }
+
+  /// Returns a prepared encoder of a second rendition from the given candidates.
+  static func selectSmall(
+    _ choice: EncoderChoice, _ configuration: EncoderConfiguration, hardware: [HardwareCandidate],
+    policy: EncoderLineup.Policy, health: DriverHealth?, events: EncoderEvents, isBesideHardware: Bool,
+    software: EncoderLineup.MakeSoftware?
+  ) throws(EncoderError) -> any VideoEncoder {
     var policy = policy
     policy.keepsStandby = false
-    return try select(
-      choice, configuration, hardware: candidates(node: node, turns: false), policy: policy, aspects: .both,
-      turns: true, rotatesInSoftware: true, health: health, software: software(for: configuration.codec)
-    ).encoder
+    let selection = try select(
+      choice, configuration, hardware: hardware, policy: policy, aspects: .both, turns: true, rotatesInSoftware: true,
+      health: health, events: events, software: software)
+    if isBesideHardware, let reason = selection.explanation, softwareCodec(ofEncoder: selection.encoder.name) != nil {
+      events.add(.standbyWithoutHardware(size: configuration.size, reason: .unavailable(reason), retry: nil))
+    }
+    return selection.encoder
   }
 
   private static func candidates(node: String?, turns: Bool) -> [HardwareCandidate] {
@@ -134,10 +152,10 @@ public enum EncoderSelector {
   static func select(
     _ choice: EncoderChoice, _ configuration: EncoderConfiguration, hardware: [HardwareCandidate],
     policy: EncoderLineup.Policy, aspects: EncoderAspects = .one, turns: Bool = false, rotatesInSoftware: Bool = false,
-    health shared: DriverHealth? = nil, clock: @escaping @Sendable () -> Instant = { .now() },
+    health shared: DriverHealth? = nil, events: EncoderEvents = EncoderEvents(),
+    clock: @escaping @Sendable () -> Instant = { .now() },
     software: EncoderLineup.MakeSoftware?
   ) throws(EncoderError) -> EncoderSelection {
-    let events = EncoderEvents()
     var obstacles: [EncoderError] = []
     let isSoftware = choice == .x264 || choice == .x265
     var health = shared

@@ -124,12 +124,7 @@ enum StatusText {
       "encoder      \(encoder.name)\(encoder.bitrate.map { ", " + Terminal.bitrate(Double($0)) } ?? ""); failed over "
         + times(encoder.failovers),
     ]
-    if let small = status.smallRendition {
-      lines.append(
-        "             \(small.width)x\(small.height) for weak networks: "
-          + (small.running ? small.encoder : small.failure ?? "nobody needs it now")
-          + "; \(small.encoded) encoded, \(small.dropped) dropped")
-    }
+    if let small = status.smallRendition { lines.append(line(of: small)) }
     lines += [
       "frames       \(frames.captured) captured, \(frames.encoded) encoded (\(frames.keyFrames) key frames), "
         + "\(frames.sent) sent, \(frames.dropped) dropped"
@@ -156,6 +151,17 @@ enum StatusText {
           + "camera's own, \(pictures.skipped) frames skipped")
     }
     return lines
+  }
+
+  private static func line(of small: StreamStatus.SmallRendition) -> String {
+    var line =
+      "             \(small.width)x\(small.height) for weak networks: "
+      + (small.running ? small.encoder : small.failure ?? "nobody needs it now")
+      + "; \(small.encoded) encoded, \(small.dropped) dropped"
+    if small.missed > 0 { line += ", waited for in vain \(times(small.missed))" }
+    if small.failures > 0 { line += "; failed \(times(small.failures))" }
+    if small.failovers > 0 { line += "; failed over \(times(small.failovers))" }
+    return line
   }
 
   /// Returns `nj-capture rr 5, nj-encode, nj-send rr 5; processors 0-3`.
@@ -198,6 +204,9 @@ enum StatusText {
       lines.append("\(indent)weak network: it takes \(Terminal.bitrate(Double(bandwidth)))\(queue)\(pictures)")
     } else if let rendition = destination.rendition {
       lines.append("\(indent)weak network: \(rendition)")
+    }
+    if let missed = destination.smallPicturesMissed {
+      lines.append("\(indent)it waited for small pictures in vain \(times(missed)), and went on with full ones")
     }
     if let reception = destination.reception {
       lines.append(

@@ -29,6 +29,8 @@ final class CameraStream {
   /// The destinations without sound that were told of.
   private var soundless: Set<ViewerID> = []
   private var toldOmissions = 0
+  /// The events of small pictures that were told, and the times.
+  private var toldSmall: [String: Instant] = [:]
   private var hasLeft = false
   private var hasToldScheduling = false
 
@@ -192,9 +194,12 @@ final class CameraStream {
 
   private func tellEvents() {
     for event in opened.encoderEvents?.take() ?? [] {
-      let isGood = if case .recovered(_) = event { true } else { false }
-      terminal.line(event.description, isGood ? .info : .warning, event: "encoder")
+      terminal.line(event.description, event.isGood ? .info : .warning, event: "encoder")
     }
+    for event in opened.smallEncoderEvents.take() {
+      tellSmall("small pictures: \(event)", isWarning: !event.isGood)
+    }
+    for event in pipeline.takeRenditionEvents() { tellSmall(event.description, isWarning: event.isWarning) }
     if let adaptation { terminal.tell(adaptation.notes) }
     switch postureWatch {
     case .some(let watch): terminal.tell(watch.notes)
@@ -206,6 +211,18 @@ final class CameraStream {
     for event in pipeline.takeCameraEvents() + (opened.controls?.takeEvents() ?? []) {
       terminal.line(event.description, event.isWarning ? .warning : .info, event: "camera")
     }
+  }
+
+  /// The pause before the same event of small pictures is told again.
+  private static let smallPause = Duration.seconds(300)
+
+  /// Tells an event of small pictures, but none again and again: their encoder is made whenever a viewer's network gets weak.
+  private func tellSmall(_ text: String, isWarning: Bool) {
+    let now = Instant.now()
+    toldSmall = toldSmall.filter { now - $0.value < Self.smallPause }
+    guard toldSmall[text] == nil else { return }
+    toldSmall[text] = now
+    terminal.line(text, isWarning ? .warning : .info, event: "encoder")
   }
 
   /// Requests the end of the pipeline.
@@ -285,5 +302,12 @@ final class CameraStream {
         terminal.line("  \(player): \(command)")
       }
     }
+  }
+}
+
+extension EncoderEvent {
+  /// `true` if the event is no trouble.
+  fileprivate var isGood: Bool {
+    if case .recovered = self { true } else { false }
   }
 }

@@ -219,8 +219,9 @@ extension StreamStatus.SmallRendition {
   fileprivate init(_ statistics: RenditionStatistics) {
     self.init(
       width: statistics.size.width, height: statistics.size.height, running: statistics.isRunning,
-      encoder: statistics.encoderName, encoded: statistics.frames, dropped: statistics.dropped,
-      missed: statistics.missed, failure: statistics.failure)
+      encoder: statistics.encoderName, failovers: statistics.encoder.failovers, encoded: statistics.frames,
+      dropped: statistics.dropped, missed: statistics.missed, failures: statistics.failures,
+      failure: statistics.failure)
   }
 }
 
@@ -239,6 +240,7 @@ extension StreamStatus.Destination {
       framesDropped: statistics.framesDropped, slow: statistics.isSlow,
       bandwidth: statistics.bandwidth, queueMs: statistics.queueing?.milliseconds,
       rendition: statistics.smallHeight.map { "\($0)p" },
+      smallPicturesMissed: statistics.smallMissed == 0 ? nil : statistics.smallMissed,
       stopped: statistics.stopped?.rawValue, stops: Self.byCause(statistics.stops),
       keyFrameRequests: statistics.feedback.pictureLosses + statistics.feedback.fullIntraRequests,
       packetsRetransmitted: statistics.feedback.packetsRetransmitted,

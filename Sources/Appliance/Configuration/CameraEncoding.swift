@@ -155,14 +155,19 @@ package struct CameraEncoding: Hashable, Sendable {
 
   /// Returns a prepared encoder for the small rendition of a stream, by the same rule as the stream's own.
   ///
-  /// - Parameter health: the hangs of the driver of the stream's own encoder.
+  /// - Parameters:
+  ///   - health: the hangs of the driver of the stream's own encoder.
+  ///   - events: receives the events of the encoder.
+  ///   - isBesideHardware: `true` if the stream's own encoder is hardware.
   /// - Throws: `EncoderError`.
   package func selectSmall(
-    _ configuration: EncoderConfiguration, health: DriverHealth?
+    _ configuration: EncoderConfiguration, health: DriverHealth?, events: EncoderEvents, isBesideHardware: Bool
   ) throws -> any VideoEncoder {
     var policy = EncoderLineup.Policy()
     if let hangLimit { policy.hangLimit = hangLimit }
-    return try EncoderSelector.selectSmall(encoder, configuration, node: vaapiDevice, policy: policy, health: health)
+    return try EncoderSelector.selectSmall(
+      encoder, configuration, node: vaapiDevice, policy: policy, health: health, events: events,
+      isBesideHardware: isBesideHardware)
   }
 
   /// Reports settings that contradict each other.

@@ -1,4 +1,5 @@
 package import Media
+package import Platform
 
 /// The figures of the small rendition.
 package struct RenditionStatistics: Sendable {
@@ -16,6 +17,12 @@ package struct RenditionStatistics: Sendable {
   package var dropped = 0
   /// The number of times that a viewer waited for its key frame in vain, and went on with full pictures.
   package var missed = 0
+  /// The time for which an encoder in software was at work.
+  package var processing = Duration.zero
+  /// The events within the encoders, as a fail-over from hardware.
+  package var encoder = EncoderCounters()
+  /// The number of times that an encoder could not be made, or failed for good.
+  package var failures = 0
   /// The name of the encoder, for a person.
   package var encoderName = ""
   /// The reason why there is no encoder; nil where there is none.

@@ -242,5 +242,5 @@ private final class Delivery: AccessUnitSink {
 
 extension EncoderCounters {
   /// The number of times that another encoder took over.
-  fileprivate var changes: Int { failovers + recoveries + switches + adaptations + handovers }
+  var changes: Int { failovers + recoveries + switches + adaptations + handovers }
 }

@@ -365,6 +365,7 @@ package final class Pipeline: @unchecked Sendable {
     rates.withLock {
       $0.restrictions = restrictions
       requests.setRestrictions($0.encoder)
+      small?.follow(effort: $0.encoder.effort)
       apply($0)
     }
   }

@@ -38,6 +38,8 @@ package struct DestinationStatistics: Sendable {
   package var smallHeight: Int?
   /// The number of changes from full pictures to small ones, and back.
   package var renditionChanges = 0
+  /// The number of times that it waited in vain for a small key frame, and went on with full pictures.
+  package var smallMissed = 0
   /// The number of times that its circuit breaker has stopped it, by cause.
   package var stops = CircuitBreaker.Counts()
   /// The cause for which its circuit breaker has stopped it; nil where it has not.
@@ -118,6 +120,7 @@ package struct DestinationStatistics: Sendable {
     pauses += other.pauses
     smallHeight = smallHeight ?? other.smallHeight
     renditionChanges += other.renditionChanges
+    smallMissed += other.smallMissed
     stops = stops + other.stops
     stopped = stopped ?? other.stopped
     packets += other.packets

@@ -29,6 +29,10 @@ extension StreamStatistics {
         smallRendition?.frames += former.frames
         smallRendition?.bytes += former.bytes
         smallRendition?.dropped += former.dropped
+        smallRendition?.missed += former.missed
+        smallRendition?.failures += former.failures
+        smallRendition?.processing = (smallRendition?.processing ?? .zero) + former.processing
+        smallRendition?.encoder = former.encoder + (smallRendition?.encoder ?? EncoderCounters())
       }
     }
     guard let formerCamera = former.camera else { return }
