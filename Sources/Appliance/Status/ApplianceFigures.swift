@@ -291,6 +291,9 @@ extension MetricsText {
     add(.renditionChanges, name, delivered.renditionChanges)
     add(.smallEncoded, name, statistics.smallRendition?.frames ?? 0)
     add(.smallDropped, name, statistics.smallRendition?.dropped ?? 0)
+    add(.h264Viewers, name, viewers.count(where: \.getsH264))
+    add(.h264Encoded, name, statistics.h264Rendition?.frames ?? 0)
+    add(.h264Dropped, name, statistics.h264Rendition?.dropped ?? 0)
     add(.unknownSenders, name, statistics.unknownSenders)
     for (place, figures) in camera.placed(viewers) where place < ApplianceFigures.viewerLimit {
       let labels = name + ["\(place)"]

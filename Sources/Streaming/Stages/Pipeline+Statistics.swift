@@ -22,6 +22,7 @@ extension Pipeline {
     var statistics = statisticsRecorder.statistics(until: end.withLock { $0 } ?? .now(), latencies: latencies)
     statistics.camera = source.condition
     statistics.smallRendition = small?.statistics
+    if let h264 { statistics.add(h264) }
     return statistics
   }
 
