@@ -58,7 +58,7 @@ package enum H264Refusal: Failure, Hashable {
     switch self {
     case .noEncoder(let reason): "no H.264 beside HEVC: \(reason); choose --codec h264"
     case .processors(let size, let needed, let room):
-      "no H.264 beside HEVC: \(size) needs about \(Self.text(needed)) processors, and --cpu-budget leaves "
+      "no H.264 beside HEVC: \(size) needs about \(Self.text(max(0.01, needed))) processors, and --cpu-budget leaves "
         + "\(Self.text(max(0, room))); raise --cpu-budget, lower --size or --fps, or choose --codec h264"
     case .failed(let reason): "no H.264 beside HEVC for a minute, because its encoder has failed: \(reason)"
     }

@@ -22,6 +22,8 @@ final class H264Rendition: @unchecked Sendable {
   private let requests: EncoderRequests
   private let sourceSize: PictureSize
   private let keyFrameInterval: Duration
+  /// The processors of the camera's threads; nil where the kernel does not tell.
+  private let processors = ProcessorSet.ofThread()
   private let reducer = FrameReducer(capacity: 3, copiesUnchanged: true)
   private let phase = Atomic(Phase.resting.rawValue)
   /// The stream's bits a second, and `true` if the pictures are half as wide and high.
@@ -153,9 +155,9 @@ final class H264Rendition: @unchecked Sendable {
 
   private func applyBitrate() {
     let full = bitrate.load(ordering: .relaxed)
-    let bitrate = isHalf.load(ordering: .relaxed) ? SmallRendition.bitrate(of: full) : full
-    track.sendStage.bitrate.store(bitrate, ordering: .relaxed)
-    requests.setBitrate(bitrate)
+    let own = isHalf.load(ordering: .relaxed) ? SmallRendition.bitrate(of: full) : full
+    track.sendStage.bitrate.store(own, ordering: .relaxed)
+    requests.setBitrate(own)
   }
 
   /// Follows the color description of the stream.
@@ -236,6 +238,12 @@ final class H264Rendition: @unchecked Sendable {
   }
 
   private func run() {
+    // The thread that starts this one may be a server's.
+    guard let processors else { return work() }
+    processors.confining { work() }
+  }
+
+  private func work() {
     defer { noteThreadEnd() }
     while isNeeded() {
       do {
