@@ -56,7 +56,7 @@ package enum H264Refusal: Failure, Hashable {
   /// One line for the client, with what would help.
   package var description: String {
     switch self {
-    case .noEncoder(let reason): "no H.264 beside HEVC: \(reason); choose --codec h264"
+    case .noEncoder(let reason): "no H.264 beside HEVC: \(reason)"
     case .processors(let size, let needed, let room):
       "no H.264 beside HEVC: \(size) needs about \(Self.text(max(0.01, needed))) processors, and --cpu-budget leaves "
         + "\(Self.text(max(0, room))); raise --cpu-budget, lower --size or --fps, or choose --codec h264"
