@@ -120,6 +120,18 @@ public enum EncoderSelector {
     return selection.encoder
   }
 
+  /// Returns the parameter sets of x264 or x265 in `configuration`: those of an encoder that ends at once.
+  ///
+  /// - Throws: ``/Media/EncoderError`` for an impossible value, or in a build without it.
+  package static func softwareParameterSets(
+    for configuration: EncoderConfiguration
+  ) throws(EncoderError) -> ParameterSets {
+    guard let software = software(for: configuration.codec) else { throw .unavailable(without(configuration.codec)) }
+    let encoder = try software(configuration)
+    defer { encoder.stop() }
+    return encoder.parameterSets
+  }
+
   private static func candidates(node: String?, turns: Bool) -> [HardwareCandidate] {
     let nodes = node.map { [$0] } ?? RenderNode.all().map(\.path)
     return nodes.map { path in

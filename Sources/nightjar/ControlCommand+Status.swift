@@ -125,6 +125,12 @@ enum StatusText {
         + times(encoder.failovers),
     ]
     if let small = status.smallRendition { lines.append(line(of: small)) }
+    if let h264 = status.h264Rendition {
+      lines.append(
+        "             H.264 of \(h264.width)x\(h264.height) for viewers without HEVC: "
+          + (h264.running ? h264.encoder : h264.failure ?? "nobody needs it now")
+          + "; \(h264.encoded) encoded, \(h264.dropped) dropped")
+    }
     lines += [
       "frames       \(frames.captured) captured, \(frames.encoded) encoded (\(frames.keyFrames) key frames), "
         + "\(frames.sent) sent, \(frames.dropped) dropped"
@@ -191,6 +197,7 @@ enum StatusText {
         + "\(destination.packetsLost) packets lost, \(destination.framesDropped) frames lost"
         + (destination.slow ? "; too slow for the stream" : "")
     ]
+    if destination.codec == "h264" { lines.append("\(indent)gets H.264 instead of HEVC") }
     if let cause = destination.stopped {
       let words = [
         "silence": "it no longer reports", "media_timeout": "nothing reaches it",

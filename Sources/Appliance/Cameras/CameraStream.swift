@@ -104,10 +104,18 @@ final class CameraStream {
   }
 
   private func startAdapting() throws {
+    defer { followBudget() }
     guard command.adapts || command.governsEffort else { return }
     adaptationWatch = try AdaptationWatch(
       pipeline, command.adaptation, governing: command.governsEffort ? budget : nil,
       sysfs: command.orientation.sysfs ?? "/sys")
+  }
+
+  /// Lets the encoder of H.264 beside HEVC take the processors that the budget leaves, and those that the stream's own encoder
+  /// would give up for it.
+  private func followBudget() {
+    let adaptation = adaptation
+    pipeline.setProcessorRoom { [budget, weak adaptation] in budget.room + (adaptation?.reserve ?? 0) }
   }
 
   /// Follows the orientation sensor if the configuration requests that.
@@ -148,6 +156,7 @@ final class CameraStream {
 
   /// Tells the events since the last call, a line each; called once a second. Returns the text for the live line.
   func look() -> String? {
+    budget.look(at: .now())
     tellEvents()
     tellScheduling()
     pipeline.followColor()

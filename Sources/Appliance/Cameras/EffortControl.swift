@@ -16,6 +16,8 @@ struct EffortControl {
   private var governor: QualityGovernor
   private var times = LatencyHistogram()
   private var last: (time: Instant, busy: Duration, small: Duration, process: Duration, dropped: Int)
+  /// The processors that the encoder would use less with the least effort, by the last second's measurement.
+  private(set) var reserve = 0.0
 
   /// Returns the presets in the order of their effort, and the encode times as multiples of ultrafast's. Slower presets than
   /// these gain nothing that their time is worth without a lookahead: see docs/performance.md, "Quality".
@@ -68,6 +70,10 @@ struct EffortControl {
         dropped: present.dropped - last.dropped, heat: Self.heat(thermal))
       _ = governor.note(measurement, at: now) { [budget] in budget.claim(at: now) }
     }
+    let elapsed = max((present.time - last.time).seconds, 0.001)
+    let share = (present.busy - last.busy).seconds * Double(threads) / elapsed
+    reserve =
+      pipeline.hasSoftwareEncoder ? share * (1 - governor.rungs[0].cost / governor.rungs[governor.rung].cost) : 0
     last = present
     guard governor.effort != before else { return nil }
     pipeline.govern(governor.effort, fallback: governor.fallback)

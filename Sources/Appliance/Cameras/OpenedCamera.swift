@@ -94,7 +94,7 @@ struct OpenedCamera: Sendable {
       started: place.started, movement: command.detection.movementSettings,
       smallEncoder: { [encoding = command.encoding, health = selection.health] in
         try encoding.selectSmall($0, health: health, events: smallEvents, isBesideHardware: isHardware)
-      })
+      }, h264: command.encoding.h264Plan(beside: selection.encoder.configuration))
     pipeline.setBitrateFloor(command.encoding.networkFloor)
     if command.turns(in: place.circumstances), keepsStandby {
       do {

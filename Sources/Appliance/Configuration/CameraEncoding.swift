@@ -118,8 +118,11 @@ package struct CameraEncoding: Hashable, Sendable {
     if case .packet = sliceSize { settings.sliceBytes = payloadLimit }
     return settings.configuration(
       size: orientation.size(of: format.size), frameRate: format.frameRate, bitrate: bitrate, color: format.color,
-      processors: ProcessorSet.ofThread()?.numbers.count ?? max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN))))
+      processors: Self.processors)
   }
+
+  /// The number of processors that the present thread may use.
+  static var processors: Int { ProcessorSet.ofThread()?.numbers.count ?? max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN))) }
 
   /// Returns the preset at the start, before anything is measured: superfast, or ultrafast for HEVC and for more pixels a
   /// second than 1280x720 at 30 has.

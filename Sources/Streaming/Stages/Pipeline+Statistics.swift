@@ -30,6 +30,7 @@ extension Pipeline {
     statistics.smallRendition = small?.statistics
     // A driver's hang is counted once, by whichever encoder on it looks first.
     statistics.encoder.hangs += statistics.smallRendition?.encoder.hangs ?? 0
+    if let h264 { statistics.add(h264) }
     return statistics
   }
 

@@ -17,6 +17,8 @@ package struct DestinationStatistics: Sendable {
   package let track: Int
   /// `true` if the viewer joined on its own, as by RTSP.
   package let isGuest: Bool
+  /// `true` if the destination gets H.264 because it cannot decode the stream's own codec.
+  package internal(set) var getsH264 = false
   /// The media that the destination gets.
   package internal(set) var media: StreamMedia = .picture
   /// Frames of which all packets were sent, or were lost one by one.
@@ -112,6 +114,7 @@ package struct DestinationStatistics: Sendable {
     }
     refusedMedia = unreached.union(other.unreached)
     media.formUnion(other.media)
+    getsH264 = getsH264 || other.getsH264
     frames += other.frames
     framesDropped += other.framesDropped
     isSlow = isSlow || other.isSlow

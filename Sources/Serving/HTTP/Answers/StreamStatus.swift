@@ -107,37 +107,6 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     package var isRealTime: Bool { ["rr", "fifo", "deadline"].contains(policy) }
   }
 
-  /// Frames since the start.
-  package struct Frames: Codable, Hashable, Sendable {
-    /// Delivered by the source.
-    package var captured: Int
-    /// Encoded, key frames included.
-    package var encoded: Int
-    /// Key frames among them.
-    package var keyFrames: Int
-    /// Left out on purpose, for a lower frame rate.
-    package var thinned: Int
-    /// Not encoded because there was no viewer.
-    package var unwatched: Int
-    /// Accepted by the network, for one destination at least.
-    package var sent: Int
-    /// Dropped, for any cause.
-    package var dropped: Int
-    /// Dropped, by `DropCause.name`.
-    package var droppedByCause: [String: Int]
-
-    /// Creates frame counts; ``dropped`` is the sum of the causes.
-    package init(
-      captured: Int, encoded: Int, keyFrames: Int, thinned: Int = 0, unwatched: Int = 0, sent: Int,
-      droppedByCause: [String: Int]
-    ) {
-      (self.thinned, self.unwatched) = (thinned, unwatched)
-      (self.captured, self.encoded, self.keyFrames, self.sent) = (captured, encoded, keyFrames, sent)
-      self.droppedByCause = droppedByCause
-      dropped = droppedByCause.values.reduce(0, +)
-    }
-  }
-
   /// The statistics of one destination.
   package struct Destination: Codable, Hashable, Sendable {
     /// The destination's URL, or the transport and address of an RTSP viewer.
@@ -163,6 +132,8 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     package var queueMs: Double?
     /// The small pictures that the viewer gets because its network is weak, as in `360p`; nil if it gets the full ones.
     package var rendition: String?
+    /// `h264` if the viewer gets that because it cannot decode the camera's own codec; nil if it gets the camera's own.
+    package var codec: String?
     /// The number of times that the viewer waited in vain for small pictures, and went on with full ones; nil if there was none.
     package var smallPicturesMissed: Int?
     /// The cause for which nothing is sent to the viewer for a while: `silence`, `media_timeout` or `congestion`
@@ -186,14 +157,15 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     package init(
       url: String, kind: String? = nil, tracks: [String]? = nil, packets: Int, bytes: Int, packetsLost: Int,
       framesDropped: Int = 0, slow: Bool = false, bandwidth: Int? = nil, queueMs: Double? = nil,
-      rendition: String? = nil, smallPicturesMissed: Int? = nil, stopped: String? = nil, stops: [String: Int]? = nil,
+      rendition: String? = nil, codec: String? = nil, smallPicturesMissed: Int? = nil, stopped: String? = nil,
+      stops: [String: Int]? = nil,
       keyFrameRequests: UInt64 = 0, packetsRetransmitted: UInt64 = 0, reception: Reception? = nil,
       controlRefused: [String: UInt64]? = nil, rolloverCounter: UInt32? = nil
     ) {
       self.controlRefused = controlRefused
       self.rolloverCounter = rolloverCounter
       (self.bandwidth, self.queueMs, self.stopped, self.stops) = (bandwidth, queueMs, stopped, stops)
-      (self.rendition, self.smallPicturesMissed) = (rendition, smallPicturesMissed)
+      (self.rendition, self.codec, self.smallPicturesMissed) = (rendition, codec, smallPicturesMissed)
       (self.url, self.kind, self.tracks) = (url, kind, tracks)
       (self.packets, self.bytes, self.packetsLost) = (packets, bytes, packetsLost)
       (self.framesDropped, self.slow, self.reception) = (framesDropped, slow, reception)
@@ -333,6 +305,8 @@ package struct StreamStatus: Codable, Hashable, Sendable {
   package var encoder: Encoder
   /// The small rendition; nil where no viewer has needed one yet.
   package var smallRendition: SmallRendition?
+  /// The pictures in H.264 of a camera whose codec is another one; nil where no viewer has needed them yet.
+  package var h264Rendition: H264Rendition?
   /// Frames since the start.
   package var frames: Frames
   /// The adaptation to the limits of the machine; nil if it is off.
@@ -356,11 +330,11 @@ package struct StreamStatus: Codable, Hashable, Sendable {
   package init(
     name: String, health: HealthStatus.Camera? = nil, source: Source, camera: Camera? = nil,
     sound: Sound? = nil, orientation: PictureOrientation, encoder: Encoder, smallRendition: SmallRendition? = nil,
-    frames: Frames,
+    h264Rendition: H264Rendition? = nil, frames: Frames,
     adaptation: Adaptation? = nil, quality: Quality? = nil, controls: Controls? = nil, threads: [Thread] = [],
     without: [String] = [], destinations: [Destination], pictures: Pictures = Pictures(), uptimeSeconds: Double
   ) {
-    (self.quality, self.smallRendition) = (quality, smallRendition)
+    (self.quality, self.smallRendition, self.h264Rendition) = (quality, smallRendition, h264Rendition)
     (self.controls, self.pictures, self.threads, self.without) = (controls, pictures, threads, without)
     (self.name, self.health) = (name, health)
     (self.camera, self.sound, self.adaptation) = (camera, sound, adaptation)
