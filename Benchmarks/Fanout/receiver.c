@@ -238,7 +238,8 @@ int main(int argc, char **argv) {
     if (getsockopt(viewer->media, SOL_SOCKET, SO_MEMINFO, memory, &size) == 0) full += memory[SK_MEMINFO_DROPS];
   }
   printf("{\"viewers\": %d, \"packets\": %lu, \"bytes\": %lu, \"missing\": %lu, \"viewers_with_loss\": %lu, "
-         "\"viewers_without_stream\": %lu, \"late\": %lu, \"dropped_by_full_receiver\": %lu, \"rtcp_datagrams\": %lu, \"reports_sent\": %lu}\n",
+         "\"viewers_without_stream\": %lu, \"late\": %lu, \"dropped_by_full_receiver\": %lu, \"rtcp_datagrams\": %lu, "
+         "\"reports_sent\": %lu}\n",
          number, packets, bytes, missing, unlucky, without, late, full, reports, reports_sent);
   return 0;
 }

@@ -50,7 +50,7 @@ def command(source, ports, control):
 def reporting(control):
     """The viewers from which a report has come."""
     status = Control(control).ask("GET", "/v1/cameras/camera/status")
-    return sum((one.get("reception") or {}).get("reports", 0) > 0 for one in status["destinations"])
+    return sum("reception" in one for one in status["destinations"])
 
 
 def measure(options):

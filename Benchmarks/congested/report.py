@@ -5,7 +5,7 @@ from congested.runs import WAYS
 from measurement import conditions, document, figures, plot
 
 GOALS = {"below": 1, "waiting": 200, "used": 0.8, "recovered": 15, "frozen": 2, "share": 0.8, "gap": 0.3, "pictures": 5, "longest": 2,
-         "core": 0.02}
+         "core": 0.02, "allocations": 0.001}
 
 
 def seconds(value):
@@ -23,10 +23,10 @@ def others(row):
     def sums(when):
         both = [counts[when] for counts in row["beside"].values()]
         return ", ".join(str(sum(one[key] for one in both)) for key in ("lost", "late"))
-    return f"{sums('weak')} ({sums('before')})"
+    return f"{sums('weak')} ({sums('before')}); {'?' if row['overtaxed'] is None else row['overtaxed']}"
 
 
-OTHERS = "the other viewers' lost, late pictures (before)"
+OTHERS = "the other viewers' lost, late pictures (before); frames too fast for the encoder"
 
 
 def falls(part):
@@ -70,16 +70,18 @@ def sound(part):
 def estimates(part):
     costs = [one - other for one, other in zip(part["with"], part["without"])]
     cost, counted = statistics.median(costs), part["counted"]
+    each = counted["allocations"] / max(1, counted["packets"])
     heads = ["viewers, which reported", "of a core without reports", "with them", "difference (least, most)", "packets a second",
              "allocations on the threads of frames, a packet", "on other threads, a second"]
     rows = [[f"{part['viewers']}, {part['reporters']}", *(f"{statistics.median(part[key]):.1%}" for key in ("without", "with")),
              judged(cost, GOALS["core"], f"{cost:.2%}") + f" ({min(costs):.2%}, {max(costs):.2%})",
              f"{statistics.median(part['packets']):.0f}",
-             judged(counted["allocations"], 0, f"{counted['allocations'] / max(1, counted['packets']):.2g}"),
+             judged(each, GOALS["allocations"], f"{each:.2g}"),
              f"{sum(counted['others'].values()) / counted['seconds']:.1f}"]]
     return [f"One stream of {part['bitrate'] / 1e6:g} Mbit/s to many viewers on one core, each of which reports each "
             f"{part['interval']} ms, and does not in turns. The difference is that of reading the reports, of the estimates and of their "
-            f"limits; what is noted of each packet that leaves is in both. Goals: {GOALS['core']:.0%} of a core, no allocation.",
+            f"limits; what is noted of each packet that leaves is in both. Goals: {GOALS['core']:.0%} of a core, and no allocation for "
+            "each packet. A few remain where a busy machine makes a viewer late, which is told.",
             figures.table(heads, rows)]
 
 

@@ -18,7 +18,7 @@ ROWS = 10
 
 class Run(NamedTuple):
     """The times on CLOCK_MONOTONIC: `begin` when the viewer had begun to watch, `weak` and `back` the ends of the weak time. `rows` is
-    the link's log."""
+    the link's log, and `overtaxed` the frames for which the encoder was too slow on this machine: nobody gets them."""
     viewer: viewers.Player | viewers.Browser
     receiver: viewers.Receiver
     player: viewers.Player
@@ -26,6 +26,7 @@ class Run(NamedTuple):
     begin: float
     weak: float
     back: float
+    overtaxed: int | None
 
 
 def watch(source, way, delay, usual, low, seconds, has_sound=False):
@@ -50,10 +51,10 @@ def watch(source, way, delay, usual, low, seconds, has_sound=False):
         finally:
             viewer.finish()
             player.finish()
-            program.close()
+            overtaxed = program.close()
             receiver.finish()
             rows = network.finish()
-    return Run(viewer, receiver, player, rows, begin, weak, back)
+    return Run(viewer, receiver, player, rows, begin, weak, back, overtaxed)
 
 
 def gaps(events, begin, end):
@@ -73,7 +74,7 @@ def seen(run):
         "frozen": sum(gap - FROZEN for gap in waits if gap > FROZEN), "longest": max(waits), "pictures": len(there) / (back - weak),
         "small": sum(one.size < largest for one in there) / max(1, len(there)),
         "delay": [figures.percentile(delays, part) for part in (50, 95)] if delays else None,
-        "told": run.viewer.told,
+        "told": run.viewer.told, "overtaxed": run.overtaxed,
     }
 
 
