@@ -1,5 +1,5 @@
 package import Media
-package import Platform
+import Platform
 import Synchronization
 
 /// The H.264 beside a stream of another codec. It is one more track, whose encoder exists while the track has a viewer.

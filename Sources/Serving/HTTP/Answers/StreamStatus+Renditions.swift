@@ -10,53 +10,27 @@ extension StreamStatus {
     package var running: Bool
     /// The encoder's name, for the user; empty before the first one.
     package var encoder: String
+    /// Switches from hardware to its fallback.
+    package var failovers: Int
     /// Pictures that were encoded.
     package var encoded: Int
     /// Frames that became none, because the encoder was late or failed.
     package var dropped: Int
     /// The number of times that a viewer waited in vain for its key frame, and went on with full pictures.
     package var missed: Int
+    /// The number of times that an encoder could not be opened, or failed for good.
+    package var failures: Int
     /// The reason why there is no encoder although it was needed; nil if there is none.
     package var failure: String?
 
     /// Creates a rendition's state.
     package init(
-      width: Int, height: Int, running: Bool, encoder: String, encoded: Int, dropped: Int, missed: Int,
-      failure: String?
+      width: Int, height: Int, running: Bool, encoder: String, failovers: Int = 0, encoded: Int, dropped: Int,
+      missed: Int, failures: Int = 0, failure: String?
     ) {
       (self.width, self.height, self.running, self.encoder) = (width, height, running, encoder)
       (self.encoded, self.dropped, self.missed, self.failure) = (encoded, dropped, missed, failure)
-    }
-  }
-
-  /// Frames since the start.
-  package struct Frames: Codable, Hashable, Sendable {
-    /// Delivered by the source.
-    package var captured: Int
-    /// Encoded, key frames included.
-    package var encoded: Int
-    /// Key frames among them.
-    package var keyFrames: Int
-    /// Left out on purpose, for a lower frame rate.
-    package var thinned: Int
-    /// Not encoded because there was no viewer.
-    package var unwatched: Int
-    /// Accepted by the network, for one destination at least.
-    package var sent: Int
-    /// Dropped, for any cause.
-    package var dropped: Int
-    /// Dropped, by `DropCause.name`.
-    package var droppedByCause: [String: Int]
-
-    /// Creates frame counts; ``dropped`` is the sum of the causes.
-    package init(
-      captured: Int, encoded: Int, keyFrames: Int, thinned: Int = 0, unwatched: Int = 0, sent: Int,
-      droppedByCause: [String: Int]
-    ) {
-      (self.thinned, self.unwatched) = (thinned, unwatched)
-      (self.captured, self.encoded, self.keyFrames, self.sent) = (captured, encoded, keyFrames, sent)
-      self.droppedByCause = droppedByCause
-      dropped = droppedByCause.values.reduce(0, +)
+      (self.failovers, self.failures) = (failovers, failures)
     }
   }
 

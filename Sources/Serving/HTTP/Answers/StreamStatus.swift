@@ -107,6 +107,37 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     package var isRealTime: Bool { ["rr", "fifo", "deadline"].contains(policy) }
   }
 
+  /// Frames since the start.
+  package struct Frames: Codable, Hashable, Sendable {
+    /// Delivered by the source.
+    package var captured: Int
+    /// Encoded, key frames included.
+    package var encoded: Int
+    /// Key frames among them.
+    package var keyFrames: Int
+    /// Left out on purpose, for a lower frame rate.
+    package var thinned: Int
+    /// Not encoded because there was no viewer.
+    package var unwatched: Int
+    /// Accepted by the network, for one destination at least.
+    package var sent: Int
+    /// Dropped, for any cause.
+    package var dropped: Int
+    /// Dropped, by `DropCause.name`.
+    package var droppedByCause: [String: Int]
+
+    /// Creates frame counts; ``dropped`` is the sum of the causes.
+    package init(
+      captured: Int, encoded: Int, keyFrames: Int, thinned: Int = 0, unwatched: Int = 0, sent: Int,
+      droppedByCause: [String: Int]
+    ) {
+      (self.thinned, self.unwatched) = (thinned, unwatched)
+      (self.captured, self.encoded, self.keyFrames, self.sent) = (captured, encoded, keyFrames, sent)
+      self.droppedByCause = droppedByCause
+      dropped = droppedByCause.values.reduce(0, +)
+    }
+  }
+
   /// The statistics of one destination.
   package struct Destination: Codable, Hashable, Sendable {
     /// The destination's URL, or the transport and address of an RTSP viewer.
