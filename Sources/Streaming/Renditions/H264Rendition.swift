@@ -120,14 +120,13 @@ final class H264Rendition: @unchecked Sendable {
   /// Notes that the track has viewers or none. The first one has the encoder made.
   func setWatched(_ isWatched: Bool) {
     let isStarting = monitor.locked { () -> Bool in
-      guard isWatched != self.isWatched else { return false }
-      self.isWatched = isWatched
-      guard isWatched else {
+      if self.isWatched, !isWatched {
         keptUntil = .now() + Self.restTime
         monitor.signal()
-        return false
       }
-      guard present == .resting else { return false }
+      self.isWatched = isWatched
+      // It rests with a viewer where the system had no thread for that one.
+      guard isWatched, present == .resting else { return false }
       move(to: .opening)
       threads += 1
       return true
@@ -245,12 +244,16 @@ final class H264Rendition: @unchecked Sendable {
 
   private func work() {
     defer { noteThreadEnd() }
+    // What an encoder used that is made anew counts as used for some seconds more.
+    var own = 0.0
     while isNeeded() {
       do {
-        let encoder = try open()
+        let encoder = try open(freeing: own)
         defer { encoder.stop() }
         try encode(by: encoder)
+        own = H264Plan.processors(for: encoder.configuration.size, at: plan.configuration.frameRate)
       } catch {
+        own = 0
         fail("\(error)")
         waitToRetry()
       }
@@ -270,7 +273,9 @@ final class H264Rendition: @unchecked Sendable {
   }
 
   /// Makes the encoder, and what it needs: in the full size where the program may use as many processors, else in half of it.
-  private func open() throws -> any VideoEncoder {
+  ///
+  /// - Parameter own: the processors that the encoder before this one has used.
+  private func open(freeing own: Double) throws -> any VideoEncoder {
     let (color, limit) = monitor.locked {
       isStale = false
       return (self.color, self.limit)
@@ -278,7 +283,7 @@ final class H264Rendition: @unchecked Sendable {
     var configuration = plan.configuration
     // Where the room has shrunk since the viewer came, the smaller pictures are the best that there is.
     let size =
-      H264Plan.size(of: limit, at: configuration.frameRate, room: presentRoom) ?? SmallRendition.size(of: limit)
+      H264Plan.size(of: limit, at: configuration.frameRate, room: presentRoom + own) ?? SmallRendition.size(of: limit)
     let turns = configuration.size != sourceSize
     (configuration.size, configuration.color) = (
       turns ? PictureSize(width: size.height, height: size.width) : size, color
@@ -373,14 +378,13 @@ final class H264Rendition: @unchecked Sendable {
   }
 
   private func fail(_ reason: String) {
-    let isEnded = monitor.locked { () -> Bool in
+    monitor.locked {
       slot = nil
-      guard present != .closed else { return true }
+      guard present != .closed else { return }
       retry = .now() + Self.retryTime
+      figures.withLock { ($0.failure, $0.failures) = (reason, $0.failures + 1) }
       move(to: .failed)
-      return false
     }
-    if !isEnded { figures.withLock { $0.failure = reason } }
   }
 
   /// Waits until the encoder is to be tried again, or needed no longer.
