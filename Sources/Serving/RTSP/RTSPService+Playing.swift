@@ -39,7 +39,10 @@ extension RTSPService {
         table.end(session)
         end(session)
       }
-      return connection.answered(Response(.serviceUnavailable, to: request))
+      guard case .h264(let refusal) = error as? StreamDestinationError else {
+        return connection.answered(Response(.serviceUnavailable, to: request))
+      }
+      return connection.answered(self.response(to: request, refused: refusal, on: connection))
     }
     playing[session] = viewer
     sessions[session]?.hasPlayed = true

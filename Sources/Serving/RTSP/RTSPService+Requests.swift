@@ -82,9 +82,7 @@ extension RTSPService {
       guard let presentation = presentations[path] else { break }
       if presentation.isH264, let refusal = presentation.pipeline.h264Refusal {
         noteRefusal()
-        events.refused(connection.client, reason: refusal.description)
-        answer.response = Response(refusal.kind == .unavailable ? .notImplemented : .serviceUnavailable, to: request)
-        answer.response.setText("\(refusal)\r\n")
+        answer.response = response(to: request, refused: refusal, on: connection)
         break
       }
       let text = description(of: presentation, base, for: profile, on: connection)
@@ -97,6 +95,14 @@ extension RTSPService {
     case .teardown(let session): end(session)
     }
     connection.answered(answer.response)
+  }
+
+  /// Reports that a client gets no H.264 beside another codec, and returns the response, which says why.
+  func response(to request: Request, refused refusal: H264Refusal, on connection: RTSPConnection) -> Response {
+    events.refused(connection.client, reason: refusal.description)
+    var response = Response(refusal.kind == .unavailable ? .notImplemented : .serviceUnavailable, to: request)
+    response.setText("\(refusal)\r\n")
+    return response
   }
 
   /// - Parameter base: the URL of the presentation, with a slash at its end.
@@ -115,8 +121,9 @@ extension RTSPService {
       description.media[track].keyManagement = [presentation.keys.message(for: stream)]
     }
     if presentation.pipeline.h264ParameterSets != nil, !presentation.isH264 {
-      // A player shows it, or a person finds it.
-      description.information = "H.264 for players without HEVC: \(base)\(Presentation.h264Name)"
+      // A player shows it, or a person finds it. Of a URL, a part is worth nothing.
+      let words = "H.264 for players without HEVC: \(base)\(Presentation.h264Name)"
+      if words.utf8.count <= SessionDescription.textLimit { description.information = words }
     }
     return description.text
   }

@@ -142,11 +142,10 @@ package final class PeerServer: @unchecked Sendable {
 
   // MARK: Sessions, from any thread
 
-  /// Answers the offer of a browser that may watch `camera`.
+  /// Answers the offer of a browser that may watch `camera`. A browser that takes H.264 and not the codec of the camera gets
+  /// the H.264 that the pipeline has for it.
   ///
   /// - Parameter isAllowed: returns `true` while the requester may watch. Once it does not, the session ends.
-  /// A browser that takes H.264 and not the codec of the camera gets the H.264 that the pipeline has for it.
-  ///
   /// - Throws: ``OfferError``; ``PeerServerError``; ``OpenSSLError``; ``/Media/ParameterSetError`` where the pictures' parameter
   ///   sets cannot be read.
   package func answer(

@@ -17,7 +17,9 @@
       let server: RTSPServer
       let sound: SoundSource?
 
-      init(room: Double = .infinity, obstacle: String? = nil, hasSound: Bool = false) throws {
+      init(
+        name: String = "camera", room: Double = .infinity, obstacle: String? = nil, hasSound: Bool = false
+      ) throws {
         let size = PictureSize(width: 320, height: 240)
         let configuration = EncoderSettings().configuration(
           size: size, frameRate: .thirty, bitrate: 500_000, color: .bt709, processors: 1)
@@ -35,7 +37,7 @@
         sound = try hasSound ? SoundSource(pipeline.tracks[1]) : nil
         server = try RTSPServer(
           RTSPServerConfiguration(listeners: [.init(address: "127.0.0.1", port: 0)]),
-          presentations: [Presentation(name: "camera", pipeline: pipeline)])
+          presentations: [Presentation(name: name, pipeline: pipeline)])
       }
 
       deinit {
@@ -65,6 +67,15 @@
       #expect(missing.status == 404 && missing.body.contains("/camera/h264"), "\(missing)")
     }
 
+    @Test func `a URL that is longer than a session's information may be is not named, and works`() throws {
+      let name = String(repeating: "n", count: 120)
+      let bench = try Bench(name: name)
+      let text = try bench.client(name).request("DESCRIBE", nil, ["Accept: application/sdp"])
+      #expect(text.status == 200 && !text.body.contains("\r\ni="), "\(text.body)")
+      let other = try bench.client("\(name)/h264").request("DESCRIBE", nil, ["Accept: application/sdp"])
+      #expect(other.status == 200 && other.body.contains(" H264/90000"), "\(other)")
+    }
+
     @Test(arguments: [true, false])
     func `a viewer gets H.264 from its first packet on, and the stream's own pictures rest`(overTCP: Bool) throws {
       let bench = try Bench()
@@ -87,7 +98,7 @@
       let bench = try Bench(hasSound: true)
       let client = try bench.client()
       let text = try client.request("DESCRIBE", nil, ["Accept: application/sdp"]).body
-      #expect(text.components(separatedBy: "m=").dropFirst().map { $0.prefix(5) } == ["video", "audio"], "\(text)")
+      #expect(text.components(separatedBy: "\r\nm=").dropFirst().map { $0.prefix(5) } == ["video", "audio"], "\(text)")
       let setup = try client.request("SETUP", client.url + "/trackID=0", ["Transport: RTP/AVP/TCP;unicast"])
       let session = "Session: \(try #require(setup.session))"
       let other = try client.request("SETUP", client.url + "/trackID=1", ["Transport: RTP/AVP/TCP;unicast", session])
@@ -105,7 +116,8 @@
       #expect(refused.status == 503 && refused.body.contains("--cpu-budget"), "\(refused)")
       let client = try short.client()
       let setup = try client.request("SETUP", client.url + "/trackID=0", ["Transport: \(PlayTests.interleaved)"])
-      #expect(try client.request("PLAY", nil, ["Session: \(setup.session ?? "")"]).status == 503)
+      let play = try client.request("PLAY", nil, ["Session: \(setup.session ?? "")"])
+      #expect(play.status == 503 && play.body.contains("--cpu-budget"), "\(play)")
       #expect(eventually { short.server.events.take().contains { $0.description.contains("--cpu-budget") } })
       let other = try short.client("camera")
       _ = try other.play(PlayTests.interleaved)
