@@ -127,6 +127,7 @@ static bool check_sps(struct driver *driver, struct context *context, const stru
   }
 #undef SAME
   wrong |= differs(driver, "packed-sps", "sps_max_num_reorder_pics", sps->reordered, 0);
+  if (wrong) return false;
   uint32_t block = 1u << sps->log2_min_cb, width = sps->width - 2 * sps->window_right;
   uint32_t height = sps->height - 2 * sps->window_bottom;
   const struct surface *input = object_find(driver, kind_surface, context->picture.input);
@@ -139,7 +140,7 @@ static bool check_sps(struct driver *driver, struct context *context, const stru
     violation(driver, "cropping: a picture of %ux%u from an input of %ux%u", width, height, input->width, input->height);
     return false;
   }
-  return !wrong;
+  return true;
 }
 
 bool same_hevc_pps(struct driver *driver, const char *check, const struct hevc_pps *pps, const struct hevc_pps *wanted) {
