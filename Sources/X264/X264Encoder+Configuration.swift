@@ -24,8 +24,8 @@
 
     /// The `seq_parameter_set_id` and `pic_parameter_set_id`, 1…20: one for each preset and shape, since the parameter
     /// sets of one differ from those of another. A receiver that has lost the new sets decodes nothing by the former
-    /// ones, which have other ids (H.264 clause 7.4.1.2.1). 0 is that of hardware. A small rendition has one preset, and
-    /// an id for each shape: 21 where it is wide, 22 where it is tall.
+    /// ones, which have other ids (H.264 clause 7.4.1.2.1). Hardware has 23…30, and 0 where its driver writes the sets. A
+    /// small rendition has one preset, and an id for each shape: 21 where it is wide, 22 where it is tall.
     var parameterSetID: Int {
       let presets = X264Encoder.presets
       if isSmallRendition { return 1 + 2 * presets.count + (size.width < size.height ? 1 : 0) }

@@ -133,7 +133,7 @@ import Testing
     let expected = [
       "general_profile_idc": 1, "general_tier_flag": 1, "general_level_idc": 123, "chroma_format_idc": 1,
       "pic_width_in_luma_samples": set.codedSize.width, "pic_height_in_luma_samples": set.codedSize.height,
-      "sps_max_num_reorder_pics[0]": 0, "num_short_term_ref_pic_sets": 1, "sample_adaptive_offset_enabled_flag": 1,
+      "sps_max_num_reorder_pics[0]": 0, "num_short_term_ref_pic_sets": 0, "sample_adaptive_offset_enabled_flag": 1,
       "vui_num_units_in_tick": Int(parameters.frameRate.denominator),
       "vui_time_scale": Int(parameters.frameRate.numerator),
       "vps_num_units_in_tick": Int(parameters.frameRate.denominator),
