@@ -96,7 +96,8 @@ extension EncoderList.Mode {
   /// The mode in one line.
   var text: String {
     // A profile without a codec is one of H.264.
-    "\(codec == VideoCodec.hevc.rawValue ? "HEVC " : "")\(profile)  \(entryPoint)  \(rateControls.isEmpty ? "rate control unknown" : rateControls.joined(separator: " "))  "
+    (codec == VideoCodec.hevc.rawValue ? "HEVC " : "")
+      + "\(profile)  \(entryPoint)  \(rateControls.isEmpty ? "rate control unknown" : rateControls.joined(separator: " "))  "
       + "\(minimum[0])x\(minimum[1]) to \(maximum[0])x\(maximum[1]), up to \(slices) slices"
       + (qualityLevels > 1 ? ", quality 1 to \(qualityLevels)" : "")
       + (importsDmaBuffers ? ", reads camera buffers" : "")

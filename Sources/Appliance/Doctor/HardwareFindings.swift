@@ -25,7 +25,8 @@ package enum HardwareFindings {
       let capabilities = try DriverQuery.capabilities(of: node, within: patience)
       guard !capabilities.encoders.isEmpty else {
         return Finding(
-          .vaapiUnusable, "\(node.path): \(capabilities.vendor) offers no encoder of H.264 or HEVC", mends: drivers(of: node))
+          .vaapiUnusable, "\(node.path): \(capabilities.vendor) offers no encoder of H.264 or HEVC",
+          mends: drivers(of: node))
       }
       let entries = VAAPICapabilities.EntryPoint.allCases.filter { entry in
         capabilities.encoders.contains { $0.entryPoint == entry }
