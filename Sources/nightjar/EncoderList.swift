@@ -96,8 +96,9 @@ extension EncoderList.Mode {
   /// The mode in one line.
   var text: String {
     // A profile without a codec is one of H.264.
-    (codec == VideoCodec.hevc.rawValue ? "HEVC " : "")
-      + "\(profile)  \(entryPoint)  \(rateControls.isEmpty ? "rate control unknown" : rateControls.joined(separator: " "))  "
+    let title = codec == VideoCodec.hevc.rawValue ? "HEVC \(profile)" : profile
+    let controls = rateControls.isEmpty ? "rate control unknown" : rateControls.joined(separator: " ")
+    return "\(title)  \(entryPoint)  \(controls)  "
       + "\(minimum[0])x\(minimum[1]) to \(maximum[0])x\(maximum[1]), up to \(slices) slices"
       + (qualityLevels > 1 ? ", quality 1 to \(qualityLevels)" : "")
       + (importsDmaBuffers ? ", reads camera buffers" : "")

@@ -8,7 +8,7 @@ struct HEVCCase: CustomTestStringConvertible, Sendable {
   var entryPoint = "slice"
   var packed = "all"
   var control = "20"
-  /// What the driver says of itself.
+  /// The words of the knob `HEVC`.
   var driver = ""
   var segments = 1
   var derives = true
