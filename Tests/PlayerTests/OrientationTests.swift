@@ -160,8 +160,8 @@ import Testing
   }
 
   /// The codec, and the knobs of the tests' driver; hardware that fails for good needs x264 or x265 to go on.
-  private static let hardware: [(codec: VideoCodec, knobs: [String: String])] = {
-    var cases: [(codec: VideoCodec, knobs: [String: String])] = [
+  private static let hardware: [(VideoCodec, [String: String])] = {
+    var cases: [(VideoCodec, [String: String])] = [
       (.h264, [:]), (.h264, ["PROCESS": "none"]), (.h264, ["FAIL": "process", "FAIL_AT": "25"]), (.hevc, [:]),
       (.hevc, ["PACKED": "none"]),
     ]

@@ -174,7 +174,7 @@ import Testing
     let pictureSet = try HEVCPictureParameterSet(nalUnit: units[2])
     #expect(set.identifier == 7 && set.videoParameterSet == 7 && pictureSet.identifier == 41)
     let slices = try units[3...].map { (bytes: [UInt8]) throws -> HEVCSliceHeader in
-      try bytes.withUnsafeBytes { buffer in
+      try bytes.withUnsafeBytes { buffer throws in
         let unit = try #require(NALUnit(buffer))
         return try HEVCSliceHeader(unit, picture: pictureSet, sequence: set)
       }
