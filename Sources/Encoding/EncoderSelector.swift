@@ -11,7 +11,7 @@ import VAAPI
 
 /// The requested encoder.
 public enum EncoderChoice: String, CaseIterable, Sendable {
-  /// The best encoder of this host: VA-API with x264 as its fallback, or x264 alone; for HEVC, x265.
+  /// The best encoder of this host: VA-API with x264 as its fallback, or x264 alone. For HEVC, x265 takes x264's place.
   case auto
   /// The graphics hardware, without a fallback.
   case vaapi
@@ -56,8 +56,6 @@ public enum EncoderSelector {
   static let withoutX264 = "this build of nightjar has no x264 (package trait X264)"
   /// The message if the program has no x265.
   static let withoutX265 = "this build of nightjar has no x265 (package trait X265)"
-  /// The message if HEVC by hardware is requested.
-  static let withoutHardwareHEVC = "VA-API is used for H.264 only"
 
   /// Returns a prepared encoder for `configuration`. A candidate is accepted only after it has encoded pictures.
   ///
@@ -146,8 +144,7 @@ public enum EncoderSelector {
   /// - Throws: ``/Media/EncoderError/configuration(_:)`` with the encoder to choose.
   public static func check(_ choice: EncoderChoice, for codec: VideoCodec) throws(EncoderError) {
     switch (choice, codec) {
-    case (.auto, _), (.vaapi, .h264), (.x264, .h264), (.camera, .h264), (.x265, .hevc): break
-    case (.vaapi, .hevc): throw .configuration("\(withoutHardwareHEVC): choose x265 or auto for HEVC")
+    case (.auto, _), (.vaapi, _), (.x264, .h264), (.camera, .h264), (.x265, .hevc): break
     case (.x264, .hevc): throw .configuration("x264 encodes H.264 only: choose x265 or auto for HEVC")
     case (.camera, .hevc): throw .configuration("only H.264 of a camera is passed on: choose x265 or auto for HEVC")
     case (.x265, .h264): throw .configuration("x265 encodes HEVC only: choose x264 or auto for H.264")
@@ -171,9 +168,7 @@ public enum EncoderSelector {
     var obstacles: [EncoderError] = []
     let isSoftware = choice == .x264 || choice == .x265
     var health = shared
-    if configuration.codec == .hevc {
-      if !isSoftware { obstacles.append(.unavailable(withoutHardwareHEVC)) }
-    } else if !isSoftware, let reason = shared?.reason {
+    if !isSoftware, let reason = shared?.reason {
       obstacles.append(reason)
     } else if !isSoftware {
       tries: for candidate in hardware {
@@ -186,7 +181,8 @@ public enum EncoderSelector {
             health: driver, events: events, software: choice == .vaapi ? nil : software,
             hardware: candidate.open)
           return try prepared(
-            encoder, explanation: behind(choice, software, policy), events: events, turning: offer, health: driver)
+            encoder, explanation: behind(choice, configuration.codec, software, policy), events: events,
+            turning: offer, health: driver)
         } catch {
           obstacles.append(error)
           // Try no further candidate: one thread that is stuck in a driver is enough.
@@ -233,12 +229,13 @@ public enum EncoderSelector {
   }
 
   private static func behind(
-    _ choice: EncoderChoice, _ software: EncoderLineup.MakeSoftware?, _ policy: EncoderLineup.Policy
+    _ choice: EncoderChoice, _ codec: VideoCodec, _ software: EncoderLineup.MakeSoftware?,
+    _ policy: EncoderLineup.Policy
   ) -> String {
-    // Hardware encodes H.264 only, and so does its fallback.
-    guard software != nil else { return "there is no fallback: \(withoutX264)" }
-    guard choice != .vaapi else { return "there is no fallback; --encoder auto adds x264" }
-    return policy.keepsStandby ? "x264 stands by" : "x264 takes over when needed"
+    let library = codec.softwareLibrary
+    guard software != nil else { return "there is no fallback: \(without(codec))" }
+    guard choice != .vaapi else { return "there is no fallback; --encoder auto adds \(library)" }
+    return policy.keepsStandby ? "\(library) stands by" : "\(library) takes over when needed"
   }
 
   /// Returns the number of threads for `--threads auto`: one up to 1080p30, which one core encodes in half its time.

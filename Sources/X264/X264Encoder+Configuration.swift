@@ -24,8 +24,8 @@
 
     /// The `seq_parameter_set_id` and `pic_parameter_set_id`, 1…20: one for each preset and shape, since the parameter
     /// sets of one differ from those of another. A receiver that has lost the new sets decodes nothing by the former
-    /// ones, which have other ids (H.264 clause 7.4.1.2.1). 0 is that of hardware. A small rendition has 21…30; there, all
-    /// presets from fast on share two, because 31 is the greatest id.
+    /// ones, which have other ids (H.264 clause 7.4.1.2.1). A small rendition has 21…26; there, all presets from veryfast on share
+    /// two. Hardware has those up to 31, the greatest, and 0 where its driver writes the sets.
     var parameterSetID: Int {
       let presets = X264Encoder.presets
       let rank = presets.firstIndex(of: preset) ?? 0
@@ -35,7 +35,7 @@
     }
 
     /// The number of presets of a small rendition that have ids of their own.
-    private static let smallRanks = 5
+    private static let smallRanks = 3
 
     /// Writes the configuration to x264's parameters.
     func fill(_ parameters: inout x264_param_t) throws(EncoderError) {

@@ -55,7 +55,7 @@ package struct CameraEncoding: Hashable, Sendable {
   package var noStandby = false
 
   /// `true` if hardware may encode.
-  package var usesHardware: Bool { encoder != .x264 && codec == .h264 }
+  package var usesHardware: Bool { encoder != .x264 && encoder != .x265 }
 
   /// `true` if x264's or x265's preset is chosen by measurement while the stream runs.
   package var governsEffort: Bool {
@@ -189,8 +189,10 @@ package struct CameraEncoding: Hashable, Sendable {
     for (isGiven, setting) in hardware where isGiven && (encoder == .x264 || encoder == .x265) {
       faults.add("\(setting) is for \(.encoder) auto and vaapi only")
     }
-    for (isGiven, setting) in software where isGiven && encoder == .vaapi {
-      faults.add("\(setting) is for \(.encoder) auto and x264 only")
+    // The others are no settings of HEVC at all.
+    for (isGiven, setting) in software
+    where isGiven && encoder == .vaapi && (codec == .h264 || setting == .x264Preset) {
+      faults.add("\(setting) is for \(.encoder) auto and \(codec.softwareLibrary) only")
     }
     for (isGiven, setting) in [
       (bitrate != nil, CameraSetting.bitrate), (bitrateFloor != nil, .bitrateFloor), (buffer != nil, .buffer),
@@ -208,14 +210,12 @@ package struct CameraEncoding: Hashable, Sendable {
       faults.add("\(.encoder) \(encoder.rawValue) and \(.codec) \(codec.rawValue): \(error)")
     }
     guard codec == .hevc else { return }
-    if encoder != .vaapi, EncoderSelector.softwareName(for: codec) == nil {
+    if encoder == .x265, EncoderSelector.softwareName(for: codec) == nil {
       faults.add(.codec, "this build has no x265, which encodes HEVC")
     }
     for (isGiven, setting) in [
       (profile != nil, CameraSetting.profile), (slices != nil, .slices), (sliceSize != nil, .sliceSize),
       (intraRefresh, .intraRefresh), (threads != nil, .threads), (lookahead != nil, .lookahead),
-      (vaapiDevice != nil, .vaapiDevice), (vaapiQuality != nil, .vaapiQuality), (vaapiLowPower, .vaapiLowPower),
-      (hangLimit != nil, .hangLimit),
     ] where isGiven {
       faults.add("\(setting) is for \(.codec) h264 only")
     }
