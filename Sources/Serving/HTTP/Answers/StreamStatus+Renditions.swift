@@ -10,22 +10,27 @@ extension StreamStatus {
     package var running: Bool
     /// The encoder's name, for the user; empty before the first one.
     package var encoder: String
+    /// Switches from hardware to its fallback.
+    package var failovers: Int
     /// Pictures that were encoded.
     package var encoded: Int
     /// Frames that became none, because the encoder was late or failed.
     package var dropped: Int
     /// The number of times that a viewer waited in vain for its key frame, and went on with full pictures.
     package var missed: Int
+    /// The number of times that an encoder could not be opened, or failed for good.
+    package var failures: Int
     /// The reason why there is no encoder although it was needed; nil if there is none.
     package var failure: String?
 
     /// Creates a rendition's state.
     package init(
-      width: Int, height: Int, running: Bool, encoder: String, encoded: Int, dropped: Int, missed: Int,
-      failure: String?
+      width: Int, height: Int, running: Bool, encoder: String, failovers: Int = 0, encoded: Int, dropped: Int,
+      missed: Int, failures: Int = 0, failure: String?
     ) {
       (self.width, self.height, self.running, self.encoder) = (width, height, running, encoder)
       (self.encoded, self.dropped, self.missed, self.failure) = (encoded, dropped, missed, failure)
+      (self.failovers, self.failures) = (failovers, failures)
     }
   }
 
