@@ -6,7 +6,7 @@
 //
 // With "gro" the sockets take messages that the sender did not cut apart (UDP_GRO). With "apart" each viewer has sequence
 // numbers of its own; otherwise one who has got less than another misses something. With "reports" a line `r` has each viewer
-// send a receiver report in each so many milliseconds, and a line `s` has it stop. The first line of output is the first
+// send a receiver report in each so many milliseconds on average, and a line `s` has it stop. The first line of output is the first
 // viewer's port; each next viewer's is two higher.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -209,7 +209,9 @@ int main(int argc, char **argv) {
     for (int i = 0; is_reporting && i < number; i++)
       if (now() >= viewers[i].due) {
         report(&viewers[i], 0x6d000000u + (uint32_t)i);
-        viewers[i].due += interval;
+        // RFC 3550 section 6.3.1. Reports after as many bytes each time would be those of a player that counts bytes, which is
+        // missed as soon as these have left.
+        viewers[i].due += interval * (0.5 + drand48());
       }
   }
   for (int i = 0; i < number; i++) drain(&viewers[i]);

@@ -63,32 +63,39 @@ def measure(options):
 
 
 def times(options, folder, source):
-    """Shares of a core, in turns without reports and with them, within one run."""
+    """Shares of a core, in turns without reports and with them."""
+    shares, packets, reporters = {"s": [], "r": []}, [], 0
+    for _ in range(options.rounds):
+        for letter, found in shares.items():
+            share, rate, reporters = turn(options, folder, source, letter)
+            found.append(share)
+            packets.append(rate)
+            print(f"congestion: {options.viewers} viewers, reports {'on' if letter == 'r' else 'off'}: {share:.2%} of a core",
+                  file=sys.stderr, flush=True)
+    return {"without": shares["s"], "with": shares["r"], "packets": packets, "reporters": reporters}
+
+
+def turn(options, folder, source, letter):
+    """The share of a core, the packets a second, and the viewers from which reports came. By a program of its own: one to which a
+    viewer has reported goes on to look for further reports with each picture."""
     control = os.path.join(folder, "control")
     receivers = Receivers(folder, options.viewers, options.interval)
     program = subprocess.Popen(["taskset", "-c", SENDER_CORE, *command(source, receivers.ports, control)], stdin=subprocess.DEVNULL,
                                stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                                preexec_fn=lambda: process.allow_descriptors(4 * options.viewers + 100))
-    shares, packets, reporters = {"s": [], "r": []}, [], 0
     try:
-        time.sleep(2 * SETTLING)
-        for _ in range(options.rounds):
-            for letter, found in shares.items():
-                receivers.tell(letter)
-                time.sleep(SETTLING)
-                start, cpu, before = time.monotonic(), process.processor_seconds(program.pid), receivers.tell("")
-                time.sleep(options.seconds)
-                wall = time.monotonic() - start
-                found.append((process.processor_seconds(program.pid) - cpu) / wall)
-                packets.append((receivers.tell("") - before) / wall)
-                print(f"congestion: {options.viewers} viewers, reports {'on' if letter == 'r' else 'off'}: {found[-1]:.2%} of a core",
-                      file=sys.stderr, flush=True)
-        reporters = reporting(control)
+        receivers.tell(letter)
+        time.sleep(3 * SETTLING)
+        start, cpu, before = time.monotonic(), process.processor_seconds(program.pid), receivers.tell("")
+        time.sleep(options.seconds)
+        wall = time.monotonic() - start
+        share = (process.processor_seconds(program.pid) - cpu) / wall
+        rate = (receivers.tell("") - before) / wall
+        return share, rate, reporting(control)
     finally:
         program.terminate()
         program.wait()
         receivers.finish()
-    return {"without": shares["s"], "with": shares["r"], "packets": packets, "reporters": reporters}
 
 
 def allocations(options, folder, source):

@@ -87,5 +87,6 @@ class Program:
         """Ends it; the frames that it says to have dropped because it came too late to them."""
         self.process.terminate()
         self.process.wait()
-        found = re.search(r"frames captured, .* (\d+) dropped", self.text())
-        return int(found[1]) if found else None
+        with open(self.log) as file:
+            found = re.findall(r"frames captured, .* (\d+) dropped", file.read())
+        return int(found[-1]) if found else None

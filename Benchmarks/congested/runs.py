@@ -115,7 +115,7 @@ LEFT, CAME = 1, 4
 def path(run, rate):
     """What the network had to do: the times until less came than it takes, and until it was used again; the queue; its use."""
     rows, half = run.rows, ROWS // 2
-    later = [row for row in rows if row[0] >= run.weak]
+    later = [row for row in rows if run.weak <= row[0] < run.back]
     below = next((later[index][0] - 1 / ROWS - run.weak for index in range(len(later) - half)
                   if sum(row[CAME] for row in later[index:index + half]) / half < rate), None)
     settled = [row for row in rows if run.weak + 3 <= row[0] < run.back]

@@ -13,9 +13,10 @@ struct WeakReceiverTests {
   ///   - far: the commands of the receiver, which ends once the file `over` is there. It begins before the program.
   ///   - options: the options of the program.
   ///   - rate: what the weak network takes.
+  ///   - settling: the seconds in which two more reports come.
   /// - Returns: what the program printed.
   private func weaken(
-    _ far: String, _ options: String, rate: String, in directory: TemporaryDirectory
+    _ far: String, _ options: String, rate: String, settling: Int, in directory: TemporaryDirectory
   ) throws -> String {
     let script = """
       cd '\(directory.url.path)'
@@ -32,8 +33,7 @@ struct WeakReceiverTests {
       viewers() { '\(nightjarPath)' ctl viewers --socket "$PWD/control" --camera camera > viewers 2>&1; }
       small() { viewers; grep -q 'it gets 120p\\|network: 120p' viewers; }
       for i in $(seq 600); do viewers; grep -q 'it reports' viewers && break; sleep 0.1; done
-      # Reports come each five seconds, and two of them are needed.
-      sleep 12
+      sleep \(settling)
       tc qdisc add dev v0 root tbf rate \(rate) burst 8kb latency 2s
       for i in $(seq 900); do small && break; sleep 0.1; done
       small || echo "no small pictures: $(cat viewers)" >&2
@@ -66,7 +66,8 @@ struct WeakReceiverTests {
     let directory = try TemporaryDirectory()
     let log = try weaken(
       "exec /usr/bin/python3 '\(Self.clients)/gst_receiver.py' 10.9.0.2 5004 far.h264 over",
-      "--audio none --to rtp://10.9.0.2:5004", rate: "300kbit", in: directory)
+      // GStreamer reports each five seconds.
+      "--audio none --to rtp://10.9.0.2:5004", rate: "300kbit", settling: 12, in: directory)
     let decoded = try Subprocess.run(
       [
         "ffmpeg", "-nostdin", "-v", "error", "-threads", "1", "-f", "h264", "-i", directory.path("far.h264"),
@@ -94,7 +95,7 @@ struct WeakReceiverTests {
       for i in $(seq 600); do curl -sko /dev/null --max-time 1 https://10.9.0.1:8443/ && break; sleep 0.1; done
       exec /usr/bin/python3 '\(Self.clients)/peer.py' https://10.9.0.1:8443/whep seconds=1 until=over limit=350 \
         'login=anna:correct horse' > told.json
-      """, "--audio test --https 10.9.0.1:8443 --users users", rate: "400kbit", in: directory)
+      """, "--audio test --https 10.9.0.1:8443 --users users", rate: "400kbit", settling: 4, in: directory)
     let text = try Data(contentsOf: URL(fileURLWithPath: directory.path("told.json")))
     let told = try #require(JSONSerialization.jsonObject(with: text) as? [String: Any])
     let runs = try #require(told["runs"] as? [[Int]], "\(told)")

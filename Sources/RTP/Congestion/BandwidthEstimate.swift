@@ -204,8 +204,8 @@ package struct BandwidthEstimate: Sendable {
   package mutating func bound(to bits: Double, at now: Instant) {
     guard limit == nil else { return }
     (limit, full, lastGrowth) = (min(bits, allowance ?? .infinity), nil, now)
-    // Growth counts from the last decrease; a path that has never shown a limit had none.
-    lastDecrease = lastDecrease ?? now
+    // A path whose last decrease is long ago would be open again with the next sample.
+    lastDecrease = now
   }
 
   private mutating func judgeQueue(_ sample: ReceptionSample, _ waiting: Double, _ elapsed: Double, at now: Instant) {

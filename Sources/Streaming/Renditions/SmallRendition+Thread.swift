@@ -126,6 +126,8 @@ extension SmallRendition {
     requests.setKeyFrame()
     return monitor.locked { () -> EncoderCounters? in
       guard present == .opening else { return nil }
+      // The encode stage may have put one as the former encoder ended.
+      slot = nil
       move(to: .ready)
       return former
     }

@@ -11,6 +11,12 @@ extension SendStage {
     Double(SmallRendition.bitrate(of: bitrate.load(ordering: .relaxed))) / Self.payloadShare
   }
 
+  /// The bits a second for which an open network is taken where its viewer returns to full pictures: clearly more than these have at
+  /// least. The small ones have shown no more.
+  private var provenBandwidth: Double {
+    Double(floor(hasSmall: true)) / Self.payloadShare * RenditionChoice.strongShare
+  }
+
   /// Returns `true` if the viewers of a stream can get the small rendition: one viewer at a time, or each in a stream of its own.
   /// Under a key that several viewers share, two streams of one source would reveal both (RFC 3711 section 9.1).
   func canChange(_ output: RTPOutput) -> Bool {
@@ -28,7 +34,7 @@ extension SendStage {
     guard canChange(output), small.isPossible(at: now), !viewer.feedback.isGroup(at: now) else {
       guard viewer.choice.rendition == .small else { return }
       viewer.choice.reset()
-      bandwidth.bound(to: needed * RenditionChoice.strongShare, at: now)
+      bandwidth.bound(to: provenBandwidth, at: now)
       output.renditions?.want(.full, at: now)
       return
     }
@@ -43,7 +49,7 @@ extension SendStage {
     guard rendition != before else { return }
     if rendition == .full {
       // Of an open network no more is known than that it took the small pictures, and what it was last found to take.
-      bandwidth.bound(to: needed * RenditionChoice.strongShare, at: now)
+      bandwidth.bound(to: provenBandwidth, at: now)
       if viewer.choice.isTry { bandwidth.tryRate(needed, at: now) }
     }
     if rendition == .small, output.renditions == nil { parting.append(viewer.id) }
@@ -124,7 +130,6 @@ extension SendStage {
   /// - Parameter isMissed: `true` if a small key frame that was announced has not come.
   private func endSmall(_ output: RTPOutput, isMissed: Bool, at now: Instant) {
     let wasSmall = output.renditions?.isSmall == true
-    let known = Double(floor(hasSmall: true)) / Self.payloadShare * RenditionChoice.strongShare
     output.renditions?.giveUp()
     for viewer in output.viewers {
       if isMissed {
@@ -134,7 +139,7 @@ extension SendStage {
       } else {
         viewer.choice.reset()
       }
-      if wasSmall { viewer.bandwidth?.bound(to: known, at: now) }
+      if wasSmall { viewer.bandwidth?.bound(to: provenBandwidth, at: now) }
       noteRendition(.full, of: viewer)
       if wasSmall { viewer.fallBehind() }
     }

@@ -68,6 +68,17 @@ import Testing
     #expect(limits[9] < 1_600_000 && limits[199] > 2_900_000, "\(limits.prefix(200))")
     let tenths = try #require(opened)
     #expect((301...320).contains(tenths))
+    // A viewer of small pictures, whose stream has little: the decrease of long ago does not open the path.
+    estimate.wanted = 1_000_000
+    estimate.bound(to: 1_200_000, at: now)
+    for _ in 0..<50 {
+      now = now + .milliseconds(100)
+      delivered += 12_500
+      estimate.take(
+        ReceptionSample(delivered: delivered, age: .milliseconds(20), waiting: .zero, outstanding: 0), at: now)
+    }
+    let bound = try #require(estimate.limit)
+    #expect(bound >= 1_200_000)
   }
 
   @Test(arguments: frequent, [(2e6, 64_000), (1e6, 250_000), (4e5, 64_000), (2e6, 1_000_000)])
