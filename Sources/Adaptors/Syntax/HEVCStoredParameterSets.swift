@@ -152,6 +152,7 @@ package enum StreamParameterSets: Sendable {
       self = .h264(sets)
     case .hevc(var sets):
       self = .hevc(HEVCStoredParameterSets())
+      // One that is not valid is left out, as with H.264: no picture is decoded by it.
       try? sets.store(unit)
       self = .hevc(sets)
     }
