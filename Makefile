@@ -27,7 +27,7 @@ MINUTES ?= 30
 BUSY ?=
 
 .PHONY: help run build watch install uninstall deb check-deb build-tests test build-without-x264 test-without-x264 test-x264-alone strict-va examples docs lint check check-long check-arm64 fuzz fuzz-corpus rig \
-  rig-test deb-test soak guard build-guard guard-allocations count-allocations guard-instructions bench bench-parts bench-ab bench-sustained bench-rig bench-quality bench-pipe bench-watch clean
+  rig-test deb-test soak guard build-guard guard-allocations count-allocations guard-instructions bench bench-parts bench-ab bench-sustained bench-rig bench-congestion bench-quality bench-pipe bench-watch clean
 
 help: ## Lists these targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -242,6 +242,10 @@ bench-rig: build rig ## Measures from a USB camera to the network in the rig, be
 	swift build $(SWIFT_RELEASE) --product UVCCameraTool
 	@if [ "$$(uname -m)" = x86_64 ]; then Benchmarks/camera-to-wire $(ARGS); \
 	  else echo "bench-rig: SKIPPED: User-Mode Linux needs an x86-64 host" >&2; fi
+
+bench-congestion: build ## Measures viewers whose network gets weak, as root, in about 14 minutes (ARGS="--only sound …" or --document).
+	@scripts/install-packages test
+	Benchmarks/congestion $(ARGS)
 
 clean: ## Removes what was built here (the rig's kernel is elsewhere).
 	rm -rf .build Examples/.build

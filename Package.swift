@@ -203,7 +203,7 @@ let package = Package(
     .executableTarget(
       name: "VAEncodeTool", dependencies: ["VAAPI", "Media", "Platform"], path: "Tests/VAEncodeTool",
       exclude: ["Meter"],
-      swiftSettings: settings),
+      swiftSettings: optimized),
     test("StrictVADriverTests", ["TestSupport"]),
     test("VAAPITests", ["VAAPI", "VAEncodeTool", "Media", "Platform", "TestSupport"]),
     test(
@@ -217,7 +217,7 @@ let package = Package(
       [
         "Decoding", "Adaptors", "RTP", "Media", "Platform", "CAVCodec", "COpus", "TestSupport",
         .target(name: "X264", condition: .when(traits: ["X264"])),
-      ]),
+      ], optimized),
     .testTarget(
       name: "ReceivingTests",
       dependencies: [

@@ -7,7 +7,7 @@ The near side is the namespace in which the program runs, 10.99.0.1; the far one
 the output is `far PID`: `nsenter -n -t PID COMMAND` runs a command there. Rate, queue and losses are those from near to far;
 the delay is that of each direction. Lines of the input change them: `rate 1M`, `queue 64k`, `loss 0`, `delay 0.05`; the end of
 the input ends the program. The log has a line each 100 ms: the time (CLOCK_MONOTONIC), bits a second that left the queue, the
-delay of the queue in ms, packets dropped since the start.
+delay of the queue in ms, packets dropped since the start, and bits a second that came from the near side, dropped ones included.
 """
 import argparse
 import collections
@@ -46,7 +46,7 @@ class Link:
         # The time at which the first packet of the queue will have left it.
         self.head_due = None
         self.flying, self.order = [], 0
-        self.left, self.dropped = 0, 0
+        self.came, self.left, self.dropped = 0, 0, 0
 
     def change(self, word, value):
         if word == "rate":
@@ -62,6 +62,7 @@ class Link:
 
     def send(self, packet, now):
         """Takes a packet from the near side."""
+        self.came += len(packet)
         if self.random.random() < self.loss or self.queued + len(packet) > self.queue_bytes:
             self.dropped += 1
             return
@@ -102,6 +103,9 @@ def tunnel(name, own, other, inside=None):
     fcntl.ioctl(device, TUNSETIFF, struct.pack("16sH", name.encode(), IFF_TUN | IFF_NO_PI))
     for words in ("link set lo up", f"address add {own} peer {other} dev {name}", f"link set {name} up mtu 1500 txqueuelen 5000"):
         subprocess.run(["ip", *words.split()], check=True)
+    if inside is not None:
+        # Browsers take the address of the default route.
+        subprocess.run(["ip", "route", "add", "default", "dev", name], check=True)
     enter(home)
     return device
 
@@ -140,7 +144,7 @@ def run(link, near, far, log):
     for descriptor in (near, far, sys.stdin.fileno()):
         poller.register(descriptor, select.EPOLLIN)
     commands = b""
-    next_log, left = time.monotonic() + LOG_INTERVAL, 0
+    next_log, came, left = time.monotonic() + LOG_INTERVAL, 0, 0
     while True:
         now = time.monotonic()
         deadline = min([due for due in (link.deadline(), next_log) if due is not None])
@@ -167,9 +171,9 @@ def run(link, near, far, log):
                 link.dropped += 1
         if now >= next_log:
             if log:
-                bits = (link.left - left) * 8 / LOG_INTERVAL
-                print(f"{now:.3f} {bits:.0f} {link.queued * 8000 / link.rate:.1f} {link.dropped}", file=log, flush=True)
-            next_log, left = next_log + LOG_INTERVAL, link.left
+                bits, offered = ((count - before) * 8 / LOG_INTERVAL for count, before in ((link.left, left), (link.came, came)))
+                print(f"{now:.3f} {bits:.0f} {link.queued * 8000 / link.rate:.1f} {link.dropped} {offered:.0f}", file=log, flush=True)
+            next_log, came, left = next_log + LOG_INTERVAL, link.came, link.left
 
 
 def read(descriptor):

@@ -2,10 +2,11 @@
 // Counts by RTP sequence numbers what each viewer has got. A line of standard input is answered with the packets that all
 // have got so far; once it ends, the figures are printed as JSON.
 //
-//   receiver VIEWERS [gro] [apart]
+//   receiver VIEWERS [gro] [apart] [reports=MS]
 //
 // With "gro" the sockets take messages that the sender did not cut apart (UDP_GRO). With "apart" each viewer has sequence
-// numbers of its own; otherwise one who has got less than another misses something. The first line of output is the first
+// numbers of its own; otherwise one who has got less than another misses something. With "reports" a line `r` has each viewer
+// send a receiver report in each so many milliseconds on average, and a line `s` has it stop. The first line of output is the first
 // viewer's port; each next viewer's is two higher.
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -21,6 +22,7 @@
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
+#include <time.h>
 #include <unistd.h>
 
 #ifndef UDP_GRO
@@ -38,7 +40,13 @@ struct viewer {
   uint16_t last;       // the highest sequence number
   int64_t first, high; // extended by wraps
   uint64_t packets, bytes, late, reports;
+  uint32_t source;         // of the stream
+  uint32_t sender_report;  // the middle of its NTP time
+  double reported, due;    // when that came, and when the next report of ours is due
+  struct sockaddr_in peer; // where its RTCP comes from
 };
+
+static uint64_t reports_sent;
 
 static struct mmsghdr messages[BATCH];
 static struct iovec vectors[BATCH];
@@ -59,6 +67,7 @@ static int open_socket(uint16_t port, int takes_groups) {
 static void count(struct viewer *viewer, const unsigned char *packet, size_t size) {
   if (size < 12 || packet[0] >> 6 != 2) return;
   uint16_t number = (uint16_t)(packet[2] << 8 | packet[3]);
+  memcpy(&viewer->source, packet + 8, sizeof viewer->source);
   viewer->packets++;
   viewer->bytes += size;
   if (!viewer->has_begun) {
@@ -73,6 +82,24 @@ static void count(struct viewer *viewer, const unsigned char *packet, size_t siz
     viewer->high += step;
   } else {
     viewer->late++; // out of order, or twice
+  }
+}
+
+static double now(void) {
+  struct timespec time;
+  clock_gettime(CLOCK_MONOTONIC, &time);
+  return (double)time.tv_sec + (double)time.tv_nsec / 1e9;
+}
+
+static void drain_control(struct viewer *viewer) {
+  unsigned char datagram[2048];
+  socklen_t length = sizeof viewer->peer;
+  for (ssize_t size; (size = recvfrom(viewer->control, datagram, sizeof datagram, MSG_DONTWAIT,
+                                      (struct sockaddr *)&viewer->peer, &length)) > 0;) {
+    viewer->reports++;
+    if (size < 28 || datagram[1] != 200) continue;
+    memcpy(&viewer->sender_report, datagram + 10, sizeof viewer->sender_report);
+    viewer->reported = now();
   }
 }
 
@@ -91,16 +118,29 @@ static void drain(struct viewer *viewer) {
     }
     if (taken < BATCH) break;
   }
-  char report[2048];
-  while (recv(viewer->control, report, sizeof report, MSG_DONTWAIT) > 0) viewer->reports++;
+  drain_control(viewer);
+}
+
+// A receiver report and the name of the receiver (RFC 3550 sections 6.4.2 and 6.5): all that came in order has come.
+static void report(struct viewer *viewer, uint32_t own) {
+  if (!viewer->has_begun || !viewer->peer.sin_port) return;
+  uint32_t delay = viewer->sender_report ? (uint32_t)((now() - viewer->reported) * 65536) : 0;
+  uint32_t words[12] = {htonl(0x81c90007), htonl(own), viewer->source, 0, htonl((uint32_t)viewer->high), 0,
+                        viewer->sender_report, htonl(delay), htonl(0x81ca0003), htonl(own)};
+  // CNAME of four letters, and the end of the items.
+  memcpy(&words[10], "\1\4many\0", 8);
+  if (sendto(viewer->control, words, sizeof words, MSG_DONTWAIT, (struct sockaddr *)&viewer->peer, sizeof viewer->peer) > 0)
+    reports_sent++;
 }
 
 int main(int argc, char **argv) {
   int number = argc > 1 ? atoi(argv[1]) : 0;
-  int takes_groups = 0, apart = 0;
+  int takes_groups = 0, apart = 0, is_reporting = 0;
+  double interval = 0;
   for (int i = 2; i < argc; i++) {
     takes_groups |= strcmp(argv[i], "gro") == 0;
     apart |= strcmp(argv[i], "apart") == 0;
+    if (strncmp(argv[i], "reports=", 8) == 0) interval = atof(argv[i] + 8) / 1000;
   }
   if (number < 1 || number > 4096) return fprintf(stderr, "receiver: choose 1 to 4096 viewers\n"), 64;
   struct rlimit limit;
@@ -146,6 +186,11 @@ int main(int argc, char **argv) {
     int asked = poll(&input, 1, PAUSE_MS);
     char question;
     if (asked > 0 && read(0, &question, 1) <= 0) break;
+    if (asked > 0 && question != '\n') {
+      is_reporting = question == 'r' && interval > 0;
+      for (int i = 0; i < number; i++) viewers[i].due = now() + interval * i / number;
+      continue;
+    }
     if (asked > 0) {
       uint64_t packets = 0;
       for (int i = 0; i < number; i++) {
@@ -161,6 +206,13 @@ int main(int argc, char **argv) {
       ready = epoll_wait(set, events, 256, 0);
       for (int i = 0; i < ready; i++) drain(&viewers[events[i].data.u32]);
     } while (ready == 256 && ++rounds < 16);
+    for (int i = 0; is_reporting && i < number; i++)
+      if (now() >= viewers[i].due) {
+        report(&viewers[i], 0x6d000000u + (uint32_t)i);
+        // RFC 3550 section 6.3.1. Reports after as many bytes each time would be those of a player that counts bytes, which is
+        // missed as soon as these have left.
+        viewers[i].due += interval * (0.5 + drand48());
+      }
   }
   for (int i = 0; i < number; i++) drain(&viewers[i]);
 
@@ -188,7 +240,8 @@ int main(int argc, char **argv) {
     if (getsockopt(viewer->media, SOL_SOCKET, SO_MEMINFO, memory, &size) == 0) full += memory[SK_MEMINFO_DROPS];
   }
   printf("{\"viewers\": %d, \"packets\": %lu, \"bytes\": %lu, \"missing\": %lu, \"viewers_with_loss\": %lu, "
-         "\"viewers_without_stream\": %lu, \"late\": %lu, \"dropped_by_full_receiver\": %lu, \"rtcp_datagrams\": %lu}\n",
-         number, packets, bytes, missing, unlucky, without, late, full, reports);
+         "\"viewers_without_stream\": %lu, \"late\": %lu, \"dropped_by_full_receiver\": %lu, \"rtcp_datagrams\": %lu, "
+         "\"reports_sent\": %lu}\n",
+         number, packets, bytes, missing, unlucky, without, late, full, reports, reports_sent);
   return 0;
 }

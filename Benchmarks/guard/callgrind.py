@@ -6,13 +6,25 @@ import re
 import subprocess
 
 
-def count(command, out, environment=None):
-    """Runs `command`, `environment` added to ours: for each of its threads, the main one first, instructions by object.
+HERE = os.path.dirname(os.path.abspath(__file__))
+
+
+def build_switch(folder):
+    """Builds the library that begins the count with a program's first thread (instrument.c), in `folder`; its path."""
+    source, library = os.path.join(HERE, "instrument.c"), os.path.join(folder, "instrument.so")
+    subprocess.run(["cc", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o", library, source], check=True)
+    return library
+
+
+def count(command, out, preloaded=(), environment=None, switch=None):
+    """Runs `command`, with the libraries `preloaded` and `environment` added to ours: for each of its threads, the main one
+    first, instructions by object. With a `switch` of `build_switch()` what comes before the second thread is left out.
     callgrind's files are `out` with -01, -02 and so on behind it."""
+    libraries = [*preloaded, *([switch] if switch else [])]
+    added = {**(environment or {}), **({"LD_PRELOAD": ":".join(libraries)} if libraries else {})}
     result = subprocess.run(["valgrind", "--tool=callgrind", "--separate-threads=yes", f"--callgrind-out-file={out}",
-                             *command],
-                            stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                            env={**os.environ, **(environment or {})})
+                             f"--instr-atstart={'no' if switch else 'yes'}", *command],
+                            stdin=subprocess.DEVNULL, capture_output=True, text=True, env={**os.environ, **added})
     collected = re.search(r"Collected : (\d+)", result.stderr)
     if result.returncode != 0 or not collected:
         raise RuntimeError(f"{' '.join(command)} under callgrind: {result.stderr[-600:]}")

@@ -133,6 +133,7 @@ def all_streams(folder, strict_va):
         Stream("sound by RTSP over UDP", [*TEST, "--audio", "test"], to=(), rtsp=("udp",)),
         Stream("ultra-low latency", [*TEST, "--preset", "ultra-low-latency"]),
         Stream("ultra-low latency, RTSP over TCP", [*TEST, "--preset", "ultra-low-latency"], to=(), rtsp=("tcp",)),
+        Stream("HEVC", [*TEST, "--codec", "hevc", "--encoder", "x265"]),
         Stream("two threads of x264", [*TEST, "--threads", "2"]),
         # More than the budget, and so at the lowest preset before the count begins.
         Stream("a preset by measurement", [*TEST, "--x264-preset", "auto", "--cpu-budget", "1%"]),

@@ -6,7 +6,7 @@ import shlex
 
 ENVIRONMENT = "environment:\n  NIGHTJAR    the program to measure, instead of .build/release/nightjar\n"
 # Where results go, which changes nothing of them.
-ELSEWHERE = {"json", "results", "document", "keep"}
+ELSEWHERE = {"json", "results", "document", "keep", "former"}
 
 
 class Parser(argparse.ArgumentParser):

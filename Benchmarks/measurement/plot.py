@@ -1,4 +1,4 @@
-"""Plots as SVG: bars with their spread, ranges of latencies, and curves of which part was there after how long."""
+"""Plots as SVG: bars with their spread, ranges of latencies, curves of which part was there after how long, and values over time."""
 import math
 from xml.sax.saxutils import escape
 
@@ -129,3 +129,46 @@ def curves(panels, unit):
         parts.append(f'<path d="M{x} {y - 4}h24" stroke="{colors[name]}" stroke-width="2.5"/>'
                      f'<text x="{x + 30}" y="{y}">{escape(name)}</text>')
     return page(width * len(panels), tall + 22 * ((len(names) + 2) // 3) + 8, parts)
+
+
+def timelines(columns):
+    """`columns`, side by side: (title, [(unit, {name: [(seconds, value)]})]), a panel for each unit, one below the other. All have one
+    axis of time, and the panels of a row one of values."""
+    width, tall, left, top = 400, 190, 46, 30
+    every = [points for _, panels in columns for _, lines in panels for points in lines.values()]
+    begin, end = (edge(at for points in every for at, _ in points) for edge in (min, max))
+    step = axis(end - begin)[1]
+    names = list(dict.fromkeys(name for _, panels in columns for _, lines in panels for name in lines))
+    colors = {name: GRAY if name == "capacity" else OTHERS[index % len(OTHERS)] for index, name in enumerate(names)}
+    parts = []
+    for row in range(len(columns[0][1])):
+        limit, mark = axis(max(value for _, panels in columns for points in panels[row][1].values() for _, value in points))
+        above, below = top + row * tall, top + row * tall + tall - 40
+        for index, (title, panels) in enumerate(columns):
+            offset = index * width + left
+
+            def x(at):
+                return round(offset + (at - begin) / (end - begin) * (width - left - 14), 1)
+
+            def y(value):
+                return round(below - value / limit * (below - above), 1)
+
+            unit, lines = panels[row]
+            if row == 0:
+                parts.append(f'<text x="{offset}" y="18" font-weight="bold">{escape(title)}</text>')
+            for count in range(round(limit / mark) + 1):
+                parts.append(f'<path d="M{x(begin)} {y(count * mark)}H{x(end)}" stroke="#ddd"/><text x="{offset - 6}" '
+                             f'y="{y(count * mark) + 4}" text-anchor="end">{count * mark:g}</text>')
+            for count in range(math.ceil(begin / step), math.floor(end / step) + 1):
+                parts.append(f'<path d="M{x(count * step)} {below}v4" stroke="#333"/><text x="{x(count * step)}" y="{below + 18}" '
+                             f'text-anchor="middle">{count * step:g}</text>')
+            parts.append(f'<text x="{x(end)}" y="{above - 4}" text-anchor="end">{escape(unit)}, by seconds</text>')
+            for name, points in lines.items():
+                text = " ".join(f"{x(at)},{y(value)}" for at, value in points)
+                dash = ' stroke-dasharray="4 3"' if name == "capacity" else ""
+                parts.append(f'<polyline points="{text}" fill="none" stroke="{colors[name]}" stroke-width="1.5"{dash}/>')
+    bottom = top + len(columns[0][1]) * tall
+    for index, name in enumerate(names):
+        parts.append(f'<path d="M{left + index * 130} {bottom - 4}h24" stroke="{colors[name]}" stroke-width="2.5"/>'
+                     f'<text x="{left + 30 + index * 130}" y="{bottom}">{escape(name)}</text>')
+    return page(width * len(columns), bottom + 12, parts)

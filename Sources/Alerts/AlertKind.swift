@@ -16,7 +16,7 @@ package enum AlertKind: String, CaseIterable, Codable, Hashable, Sendable {
   case microphoneLost = "microphone-lost"
   /// The microphone delivers nothing but digital silence.
   case microphoneSilent = "microphone-silent"
-  /// The encoder of the hardware has failed, and x264 encodes.
+  /// The encoder of the hardware has failed, and software encodes.
   case encoderFailedOver = "encoder-failed-over"
   /// The host is too hot.
   case tooHot = "too-hot"

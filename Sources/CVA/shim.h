@@ -1,12 +1,14 @@
-// libva, its H.264 encoding, its video processing, and the import of DMA-BUFs.
+// libva, its H.264 and HEVC encoding, its video processing, and the import of DMA-BUFs.
 #ifndef NIGHTJAR_CVA_SHIM_H
 #define NIGHTJAR_CVA_SHIM_H
 
 #include <stddef.h>
+#include <stdint.h>
 #include <va/va.h>
 #include <va/va_drm.h>
 #include <va/va_drmcommon.h>
 #include <va/va_enc_h264.h>
+#include <va/va_enc_hevc.h>
 #include <va/va_vpp.h>
 
 // vaSyncBuffer is there since libva 2.9; an older one answers as a driver does that lacks it.
@@ -18,6 +20,10 @@ static inline VAStatus nightjar_va_sync_buffer(VADisplay display, VABufferID buf
   return VA_STATUS_ERROR_UNIMPLEMENTED;
 #endif
 }
+
+// These attributes have names since libva 2.13; an older one passes them on to the driver all the same.
+static const uint32_t nightjar_va_hevc_features = 50;     // VAConfigAttribEncHEVCFeatures
+static const uint32_t nightjar_va_hevc_block_sizes = 51;  // VAConfigAttribEncHEVCBlockSizes
 
 // The parameters of VAEncMiscParameterBufferType that this program sends, each with its type in front as the
 // driver expects them in one piece of memory.

@@ -11,7 +11,7 @@ import VAAPI
 
 /// The requested encoder.
 public enum EncoderChoice: String, CaseIterable, Sendable {
-  /// The best encoder of this host: VA-API with x264 as its fallback, or x264 alone; for HEVC, x265.
+  /// The best encoder of this host: VA-API with x264 as its fallback, or x264 alone. For HEVC, x265 takes x264's place.
   case auto
   /// The graphics hardware, without a fallback.
   case vaapi
@@ -56,8 +56,6 @@ public enum EncoderSelector {
   static let withoutX264 = "this build of nightjar has no x264 (package trait X264)"
   /// The message if the program has no x265.
   static let withoutX265 = "this build of nightjar has no x265 (package trait X265)"
-  /// The message if HEVC by hardware is requested.
-  static let withoutHardwareHEVC = "VA-API is used for H.264 only"
 
   /// Returns a prepared encoder for `configuration`. A candidate is accepted only after it has encoded pictures.
   ///
@@ -85,21 +83,51 @@ public enum EncoderSelector {
   /// Returns a prepared encoder like ``select(_:_:node:policy:aspects:turns:)`` for frames of a second, smaller rendition: in
   /// any orientation, with width and height swapped at any time. It keeps no standby.
   ///
-  /// - Parameter health: The hangs of the driver of the first rendition (``EncoderSelection/health``). While they forbid calls of the
-  ///   driver, no hardware is tried.
+  /// - Parameters:
+  ///   - health: The hangs of the driver of the first rendition (``EncoderSelection/health``). While they forbid calls of the
+  ///     driver, no hardware is tried.
+  ///   - events: Receives the events of the encoder.
+  ///   - isBesideHardware: `true` if hardware encodes the first rendition. Software for the second one is an event then.
   /// - Throws: ``/Media/EncoderError`` with the reasons if no encoder can be opened.
   package static func selectSmall(
     _ choice: EncoderChoice, _ configuration: EncoderConfiguration, node: String? = nil,
-    policy: EncoderLineup.Policy = EncoderLineup.Policy(), health: DriverHealth? = nil
+    policy: EncoderLineup.Policy = EncoderLineup.Policy(), health: DriverHealth? = nil,
+    events: EncoderEvents = EncoderEvents(), isBesideHardware: Bool = false
   ) throws(EncoderError) -> any VideoEncoder {
     try configuration.check()
     try check(choice, for: configuration.codec)
+    return try selectSmall(
+      choice, configuration, hardware: candidates(node: node, turns: false), policy: policy, health: health,
+      events: events, isBesideHardware: isBesideHardware, software: software(for: configuration.codec))
+  }
+
+  /// Returns a prepared encoder of a second rendition from the given candidates.
+  static func selectSmall(
+    _ choice: EncoderChoice, _ configuration: EncoderConfiguration, hardware: [HardwareCandidate],
+    policy: EncoderLineup.Policy, health: DriverHealth?, events: EncoderEvents, isBesideHardware: Bool,
+    software: EncoderLineup.MakeSoftware?
+  ) throws(EncoderError) -> any VideoEncoder {
     var policy = policy
     policy.keepsStandby = false
-    return try select(
-      choice, configuration, hardware: candidates(node: node, turns: false), policy: policy, aspects: .both,
-      turns: true, rotatesInSoftware: true, health: health, software: software(for: configuration.codec)
-    ).encoder
+    let selection = try select(
+      choice, configuration, hardware: hardware, policy: policy, aspects: .both, turns: true, rotatesInSoftware: true,
+      health: health, events: events, software: software)
+    if isBesideHardware, let reason = selection.explanation, softwareCodec(ofEncoder: selection.encoder.name) != nil {
+      events.add(.standbyWithoutHardware(size: configuration.size, reason: .unavailable(reason), retry: nil))
+    }
+    return selection.encoder
+  }
+
+  /// Returns the parameter sets of x264 or x265 in `configuration`: those of an encoder that ends at once.
+  ///
+  /// - Throws: ``/Media/EncoderError`` for an impossible value, or in a build without it.
+  package static func softwareParameterSets(
+    for configuration: EncoderConfiguration
+  ) throws(EncoderError) -> ParameterSets {
+    guard let software = software(for: configuration.codec) else { throw .unavailable(without(configuration.codec)) }
+    let encoder = try software(configuration)
+    defer { encoder.stop() }
+    return encoder.parameterSets
   }
 
   private static func candidates(node: String?, turns: Bool) -> [HardwareCandidate] {
@@ -116,8 +144,7 @@ public enum EncoderSelector {
   /// - Throws: ``/Media/EncoderError/configuration(_:)`` with the encoder to choose.
   public static func check(_ choice: EncoderChoice, for codec: VideoCodec) throws(EncoderError) {
     switch (choice, codec) {
-    case (.auto, _), (.vaapi, .h264), (.x264, .h264), (.camera, .h264), (.x265, .hevc): break
-    case (.vaapi, .hevc): throw .configuration("\(withoutHardwareHEVC): choose x265 or auto for HEVC")
+    case (.auto, _), (.vaapi, _), (.x264, .h264), (.camera, .h264), (.x265, .hevc): break
     case (.x264, .hevc): throw .configuration("x264 encodes H.264 only: choose x265 or auto for HEVC")
     case (.camera, .hevc): throw .configuration("only H.264 of a camera is passed on: choose x265 or auto for HEVC")
     case (.x265, .h264): throw .configuration("x265 encodes HEVC only: choose x264 or auto for H.264")
@@ -134,16 +161,14 @@ public enum EncoderSelector {
   static func select(
     _ choice: EncoderChoice, _ configuration: EncoderConfiguration, hardware: [HardwareCandidate],
     policy: EncoderLineup.Policy, aspects: EncoderAspects = .one, turns: Bool = false, rotatesInSoftware: Bool = false,
-    health shared: DriverHealth? = nil, clock: @escaping @Sendable () -> Instant = { .now() },
+    health shared: DriverHealth? = nil, events: EncoderEvents = EncoderEvents(),
+    clock: @escaping @Sendable () -> Instant = { .now() },
     software: EncoderLineup.MakeSoftware?
   ) throws(EncoderError) -> EncoderSelection {
-    let events = EncoderEvents()
     var obstacles: [EncoderError] = []
     let isSoftware = choice == .x264 || choice == .x265
     var health = shared
-    if configuration.codec == .hevc {
-      if !isSoftware { obstacles.append(.unavailable(withoutHardwareHEVC)) }
-    } else if !isSoftware, let reason = shared?.reason {
+    if !isSoftware, let reason = shared?.reason {
       obstacles.append(reason)
     } else if !isSoftware {
       tries: for candidate in hardware {
@@ -156,7 +181,8 @@ public enum EncoderSelector {
             health: driver, events: events, software: choice == .vaapi ? nil : software,
             hardware: candidate.open)
           return try prepared(
-            encoder, explanation: behind(choice, software, policy), events: events, turning: offer, health: driver)
+            encoder, explanation: behind(choice, configuration.codec, software, policy), events: events,
+            turning: offer, health: driver)
         } catch {
           obstacles.append(error)
           // Try no further candidate: one thread that is stuck in a driver is enough.
@@ -203,12 +229,13 @@ public enum EncoderSelector {
   }
 
   private static func behind(
-    _ choice: EncoderChoice, _ software: EncoderLineup.MakeSoftware?, _ policy: EncoderLineup.Policy
+    _ choice: EncoderChoice, _ codec: VideoCodec, _ software: EncoderLineup.MakeSoftware?,
+    _ policy: EncoderLineup.Policy
   ) -> String {
-    // Hardware encodes H.264 only, and so does its fallback.
-    guard software != nil else { return "there is no fallback: \(withoutX264)" }
-    guard choice != .vaapi else { return "there is no fallback; --encoder auto adds x264" }
-    return policy.keepsStandby ? "x264 stands by" : "x264 takes over when needed"
+    let library = codec.softwareLibrary
+    guard software != nil else { return "there is no fallback: \(without(codec))" }
+    guard choice != .vaapi else { return "there is no fallback; --encoder auto adds \(library)" }
+    return policy.keepsStandby ? "\(library) stands by" : "\(library) takes over when needed"
   }
 
   /// Returns the number of threads for `--threads auto`: one up to 1080p30, which one core encodes in half its time.

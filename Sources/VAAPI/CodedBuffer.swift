@@ -7,24 +7,30 @@ final class CodedBuffer {
   private static let segmentLimit = 4096
 
   private let context: VAEncodingContext
-  /// The NAL units. The first two places are for the parameter sets.
+  private let codec: VideoCodec
+  /// The places before the NAL units, for the parameter sets: SPS and PPS of H.264; VPS, SPS and PPS of HEVC.
+  private let setPlaces: Int
   private let units: UnsafeMutablePointer<NALUnit>
-  private var count = 2
+  private var count: Int
   /// The memory for pictures in several segments; untouched pages cost nothing.
   private let joined: UnsafeMutableRawPointer
   private var syncsBuffers = true
   private var isMapped = false
 
-  /// The driver's own parameter sets in this picture.
-  private(set) var sequence: UnsafeRawBufferPointer?
-  private(set) var picture: UnsafeRawBufferPointer?
+  // The parameter sets in this picture.
+  private var video: UnsafeRawBufferPointer?
+  private var sequence: UnsafeRawBufferPointer?
+  private var picture: UnsafeRawBufferPointer?
   /// The number of bytes in all segments.
   private(set) var byteCount = 0
   /// `true` if the coded buffer was too small; the picture is then damaged.
   private(set) var hasOverflown = false
 
-  init(_ context: VAEncodingContext) {
+  init(_ context: VAEncodingContext, _ codec: VideoCodec) {
     self.context = context
+    self.codec = codec
+    setPlaces = codec.hasVideoParameterSet ? 3 : 2
+    count = setPlaces
     units = .allocate(capacity: AccessUnit.nalUnitLimit)
     joined = .allocate(byteCount: context.codedCapacity, alignment: 64)
   }
@@ -36,13 +42,32 @@ final class CodedBuffer {
   }
 
   /// The picture's NAL units without parameter sets, delimiters and filler data. The encoder sends its own.
-  var nalUnits: UnsafeBufferPointer<NALUnit> { UnsafeBufferPointer(start: units + 2, count: count - 2) }
+  var nalUnits: UnsafeBufferPointer<NALUnit> {
+    UnsafeBufferPointer(start: units + setPlaces, count: count - setPlaces)
+  }
 
-  /// Returns the picture's NAL units after `sequence` and `picture`.
-  func nalUnits(after sequence: NALUnit, _ picture: NALUnit) -> UnsafeBufferPointer<NALUnit> {
-    (units + 0).initialize(to: sequence)
-    (units + 1).initialize(to: picture)
+  /// Returns the picture's NAL units after those of `sets`.
+  func nalUnits(after sets: SetUnits) -> UnsafeBufferPointer<NALUnit> {
+    for index in 0..<min(setPlaces, sets.units.count) { (units + index).initialize(to: sets.units[index]) }
     return UnsafeBufferPointer(start: units, count: count)
+  }
+
+  /// The parameter sets in this picture; nil if one of them is missing, or is none.
+  var parameterSets: ParameterSets? {
+    guard let sequence, let picture else { return nil }
+    switch codec {
+    case .h264: return ParameterSets(sequence: Array(sequence), picture: Array(picture))
+    case .hevc:
+      return video.flatMap {
+        ParameterSets(video: Array($0), sequence: Array(sequence), picture: Array(picture))
+      }
+    }
+  }
+
+  /// Returns `true` if each parameter set in this picture is one of `sets`; also if there is none.
+  func has(_ sets: ParameterSets) -> Bool {
+    func isSame(_ bytes: UnsafeRawBufferPointer?, _ set: [UInt8]) -> Bool { bytes?.elementsEqual(set) ?? true }
+    return isSame(video, sets.video) && isSame(sequence, sets.sequence) && isSame(picture, sets.picture)
   }
 
   /// Waits for the picture on `surface` and maps it until ``release()``.
@@ -70,7 +95,7 @@ final class CodedBuffer {
   func release() {
     guard isMapped else { return }
     isMapped = false
-    (sequence, picture) = (nil, nil)
+    (video, sequence, picture) = (nil, nil, nil)
     vaUnmapBuffer(context.display.handle, context.codedBuffer)
   }
 
@@ -80,13 +105,16 @@ final class CodedBuffer {
   /// - Throws: ``EncoderError/output(library:_:)``.
   func checkSlices(isIDR: Bool) throws(EncoderError) {
     var slices = 0
-    for unit in nalUnits where unit.type == .idrSlice || unit.type == .nonIDRSlice {
-      guard (unit.type == .idrSlice) == isIDR else {
-        throw .output(
-          library: "VA-API", "a NAL unit of type \(unit.type.rawValue) in \(isIDR ? "an IDR" : "a P") picture")
+    for unit in nalUnits {
+      let role = codec.role(of: unit)
+      guard role == .keyFrameSlice || role == .slice else { continue }
+      guard (role == .keyFrameSlice) == isIDR else {
+        let type = codec == .hevc ? HEVCNALUnitHeader(unit)?.type.rawValue ?? 0 : unit.type.rawValue
+        throw .output(library: "VA-API", "a NAL unit of type \(type) in \(isIDR ? "an IDR" : "a P") picture")
       }
-      // first_mb_in_slice is ue(v): a leading one bit means zero.
-      guard slices > 0 || (unit.bytes.count > 1 && unit.bytes[1] & 0x80 != 0) else {
+      // first_mb_in_slice is ue(v): a leading one bit means zero. first_slice_segment_in_pic_flag of HEVC is one bit.
+      let header = codec == .hevc ? HEVCNALUnitHeader.byteCount : 1
+      guard slices > 0 || (unit.bytes.count > header && unit.bytes[header] & 0x80 != 0) else {
         throw .output(library: "VA-API", "a picture without its first macroblock")
       }
       slices += 1
@@ -139,20 +167,30 @@ final class CodedBuffer {
 
   /// Splits the stream into NAL units.
   private func split(_ stream: UnsafeRawBufferPointer) throws(EncoderError) {
-    count = 2
-    (sequence, picture) = (nil, nil)
+    count = setPlaces
+    (video, sequence, picture) = (nil, nil, nil)
     try AnnexB.forEachNALUnit(in: stream) { (unit) throws(EncoderError) in
-      switch unit.type {
-      case .sequenceParameterSet: sequence = unit.bytes
-      case .pictureParameterSet: picture = unit.bytes
-      case .accessUnitDelimiter, NALUnitType(rawValue: 12): break  // Filler data carries no picture.
+      switch codec.role(of: unit) {
+      case .parameterSet(.video): video = unit.bytes
+      case .parameterSet(.sequence): sequence = unit.bytes
+      case .parameterSet(.picture): picture = unit.bytes
+      case .accessUnitDelimiter: break
       default:
+        guard !isFiller(unit) else { return }
         guard count < AccessUnit.nalUnitLimit else {
-          throw .output(library: "VA-API", "more than \(AccessUnit.nalUnitLimit - 2) NAL units in a picture")
+          throw .output(library: "VA-API", "more than \(AccessUnit.nalUnitLimit - setPlaces) NAL units in a picture")
         }
         (units + count).initialize(to: unit)
         count += 1
       }
+    }
+  }
+
+  /// Returns `true` for filler data, which carry no picture.
+  private func isFiller(_ unit: NALUnit) -> Bool {
+    switch codec {
+    case .h264: unit.type == NALUnitType(rawValue: 12)
+    case .hevc: HEVCNALUnitHeader(unit)?.type == .fillerData
     }
   }
 }

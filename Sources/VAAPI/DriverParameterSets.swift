@@ -1,43 +1,59 @@
 import Media
 
-/// The parameter sets of a driver that writes its own. The sent sets differ from the written ones only in the VUI.
+/// The parameter sets of a driver that writes its own. The sent sets differ from the written ones only in the VUI, and in the
+/// conformance window of HEVC, of which VA-API does not tell a driver.
 struct DriverParameterSets {
-  /// The sent parameter sets, with the VUI replaced.
+  /// The sent parameter sets.
   let sent: ParameterSets
   private let written: ParameterSets
-  private let parameters: SequenceParameters
+  private let configuration: EncoderConfiguration
 
-  /// Reads the parameter sets of the IDR picture `coded`, in a stream that `parameters` describes.
+  /// Reads the parameter sets of the IDR picture `coded`, in a stream that `configuration` describes.
   ///
   /// - Throws: ``ParameterSetError`` if the picture has no parameter sets, or they cannot be read.
-  init(_ coded: CodedBuffer, _ parameters: SequenceParameters) throws(ParameterSetError) {
-    guard let sequence = coded.sequence, let picture = coded.picture,
-      let written = ParameterSets(sequence: Array(sequence), picture: Array(picture)),
-      let sent = ParameterSets(
-        sequence: try Self.replacingVUI(in: written.sequence, parameters), picture: written.picture)
+  init(_ coded: CodedBuffer, _ configuration: EncoderConfiguration) throws(ParameterSetError) {
+    guard let written = coded.parameterSets,
+      let sent = written.replacing(sequence: try Self.describing(written.sequence, configuration))
     else { throw .truncated }
     self.sent = sent
     self.written = written
-    self.parameters = parameters
+    self.configuration = configuration
   }
 
-  /// Returns `true` if the IDR picture `coded` has the same parameter sets or none. The comparison ignores the driver's
-  /// VUI, which is replaced.
+  /// Returns `true` if the IDR picture `coded` has the same parameter sets or none. The comparison ignores what is replaced.
   func apply(to coded: CodedBuffer) -> Bool {
-    guard let sequence = coded.sequence, let picture = coded.picture else { return true }
-    guard picture.elementsEqual(written.picture) else { return false }
-    if sequence.elementsEqual(written.sequence) { return true }
+    if coded.has(written) { return true }
+    guard let other = coded.parameterSets, other.video == written.video, other.picture == written.picture else {
+      return false
+    }
     do throws(ParameterSetError) {
-      return try Self.replacingVUI(in: Array(sequence), parameters) == sent.sequence
+      return try Self.describing(other.sequence, configuration) == sent.sequence
     } catch {
       // A set that cannot be read differs from the known one.
       return false
     }
   }
 
-  private static func replacingVUI(
-    in sequence: [UInt8], _ parameters: SequenceParameters
+  private static func describing(
+    _ sequence: [UInt8], _ configuration: EncoderConfiguration
   ) throws(ParameterSetError) -> [UInt8] {
-    try SequenceParameterSet.replacingVUI(in: sequence, color: parameters.color, frameRate: parameters.frameRate)
+    switch configuration.codec {
+    case .h264:
+      try SequenceParameterSet.replacingVUI(
+        in: sequence, color: configuration.color, frameRate: configuration.frameRate)
+    case .hevc:
+      try HEVCSequenceParameterSet.replacingVUI(
+        in: sequence, color: configuration.color, frameRate: configuration.frameRate, size: configuration.size)
+    }
+  }
+}
+
+extension ParameterSets {
+  /// Returns the sets with another SPS; nil if `sequence` is none.
+  fileprivate func replacing(sequence: [UInt8]) -> ParameterSets? {
+    switch codec {
+    case .h264: ParameterSets(sequence: sequence, picture: picture)
+    case .hevc: ParameterSets(video: video, sequence: sequence, picture: picture)
+    }
   }
 }

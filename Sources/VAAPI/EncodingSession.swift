@@ -33,11 +33,12 @@ final class EncodingSession {
     guard try config.surfaceLimits().takesNV12 else {
       throw .unavailable("\(display.vendor) takes no NV12 pictures for \(offer.entryPoint.rawValue)")
     }
-    upload = try SurfaceUpload(display, size: configuration.size)
-    context = try VAEncodingContext(config, inputs: upload.surfaces)
+    upload = try SurfaceUpload(
+      display, size: configuration.size, whole: offer.codedSize(of: configuration.size))
+    context = try VAEncodingContext(config, inputs: upload.surfaces, configuration.codec)
     imports = ImportedSurfaces(display, size: configuration.size, isPossible: offer.importsDMABuffers)
     buffers = PictureBuffers(context)
-    coded = CodedBuffer(context)
+    coded = CodedBuffer(context, configuration.codec)
     // The caller rotates the frames that the driver does not rotate, so the encoder does not fail without video
     // processing.
     turning =
@@ -67,7 +68,7 @@ final class EncodingSession {
         first = first ?? error
       }
     }
-    throw first ?? .unavailable("\(display.vendor) (\(node.path)) offers no H.264 encoder")
+    throw first ?? .unavailable("\(display.vendor) (\(node.path)) offers no \(configuration.codec.title) encoder")
   }
 
   /// Returns the driver's encoders with the right profile, the preferred entry point first.
@@ -75,15 +76,17 @@ final class EncodingSession {
     _ capabilities: VAAPICapabilities, _ configuration: EncoderConfiguration
   ) throws(EncoderError) -> [VAAPICapabilities.Encoder] {
     let vendor = capabilities.vendor
-    guard !capabilities.encoders.isEmpty else {
-      throw .unavailable("\(vendor) (\(capabilities.node.path)) offers no H.264 encoder")
+    let encoders = capabilities.encoders.filter { $0.profile.codec == configuration.codec }
+    guard !encoders.isEmpty else {
+      throw .unavailable("\(vendor) (\(capabilities.node.path)) offers no \(configuration.codec.title) encoder")
     }
-    let fitting = capabilities.encoders.filter { $0.profile == configuration.profile }
+    let wanted = configuration.vaapiProfile
+    let fitting = encoders.filter { $0.profile == wanted }
     guard !fitting.isEmpty else {
-      let others = H264Profile.allCases.filter { profile in capabilities.encoders.contains { $0.profile == profile } }
+      let others = VAAPICapabilities.Profile.all.filter { profile in encoders.contains { $0.profile == profile } }
       throw .unavailable(
-        "\(vendor) does not encode the \(configuration.profile.rawValue) profile: choose "
-          + others.map(\.rawValue).joined(separator: " or "))
+        "\(vendor) does not encode the \(wanted.name) profile: choose "
+          + others.map(\.name).joined(separator: " or "))
     }
     let preferred: VAAPICapabilities.EntryPoint = configuration.prefersLowPower ? .lowPower : .slice
     return fitting.filter { $0.entryPoint == preferred } + fitting.filter { $0.entryPoint != preferred }
@@ -100,6 +103,9 @@ final class EncodingSession {
     }
     guard offer.referenceFrames > 0 else {
       throw .unavailable("\(vendor) encodes only key frames with \(offer.entryPoint.rawValue)")
+    }
+    if let tool = offer.hevc?.unmetRequirement {
+      throw .unavailable("\(vendor) requires a coding tool of HEVC that nightjar does not use: \(tool)")
     }
   }
 

@@ -1,7 +1,8 @@
 import CVA
 import Media
 
-/// A picture's position in the stream: the values that ITU-T H.264 clause 7.4.3 relates to the previous picture.
+/// A picture's position in the stream: the values that ITU-T H.264 clause 7.4.3 relates to the previous picture. HEVC has
+/// ``pictureCount`` alone.
 struct PicturePosition {
   var isIDR = true
   /// `frame_num`.
@@ -10,6 +11,9 @@ struct PicturePosition {
   var orderCount = 0
   /// `idr_pic_id`.
   var idrPictureID = 0
+
+  /// The number of pictures since the IDR picture: `PicOrderCntVal` of HEVC.
+  var pictureCount: Int { orderCount / 2 }
 
   /// The order count at which an IDR picture is due. The count must not wrap, although its lowest bits do.
   static let orderCountLimit = 1 << 30
@@ -38,10 +42,6 @@ final class H264Parameters {
   private let picture: UnsafeMutablePointer<VAEncPictureParameterBufferH264>
   private let slice: UnsafeMutablePointer<VAEncSliceParameterBufferH264>
   private var writer = BitWriter(capacity: 128)
-
-  /// The key frame interval in seconds that a driver's rate control assumes. The encoder's caller decides when a key
-  /// frame comes.
-  private static let nominalKeyFrameSeconds = 2.0
 
   init(_ sets: SequenceParameters, _ pictureSet: PictureParameterSet, slices: Int, powerOfTwoRows: Bool) {
     sequenceParameters = sets
@@ -83,9 +83,8 @@ final class H264Parameters {
 
   /// Adds the sequence's buffer; `bitrate` is 0 if the driver does not control the rate.
   func addSequence(to buffers: PictureBuffers, bitrate: Int, frameRate: FrameRate) throws(EncoderError) {
-    let period = max(1, (frameRate.framesPerSecond * Self.nominalKeyFrameSeconds).rounded())
-    sequence.pointee.intra_period = UInt32(period)
-    sequence.pointee.intra_idr_period = UInt32(period)
+    sequence.pointee.intra_period = RateParameters.nominalKeyFramePeriod(at: frameRate)
+    sequence.pointee.intra_idr_period = sequence.pointee.intra_period
     sequence.pointee.bits_per_second = UInt32(bitrate)
     try buffers.add(VAEncSequenceParameterBufferType, sequence)
   }
@@ -120,7 +119,8 @@ final class H264Parameters {
         firstMacroblock: firstRow * columns, isIDR: position.isIDR, frameNumber: position.frameNumber,
         idrPictureID: position.idrPictureID,
         orderCount: position.orderCount & (1 << SequenceParameters.orderCountBits - 1),
-        quantizerDelta: quantizer - pictureParameters.initialQuantizer, usesCABAC: pictureParameters.usesCABAC)
+        quantizerDelta: quantizer - pictureParameters.initialQuantizer, usesCABAC: pictureParameters.usesCABAC,
+        pictureParameterSet: pictureParameters.identifier)
       slice.pointee.macroblock_address = UInt32(header.firstMacroblock)
       slice.pointee.num_macroblocks = UInt32(min(rowsPerSlice, rows - firstRow) * columns)
       slice.pointee.slice_type = header.sliceType
@@ -142,6 +142,7 @@ final class H264Parameters {
     let sets = sequenceParameters
     let crop = sets.cropping
     let timing = sets.timing
+    sequence.pointee.seq_parameter_set_id = UInt8(sets.identifier)
     sequence.pointee.level_idc = sets.levelIDC
     sequence.pointee.ip_period = 1
     sequence.pointee.max_num_ref_frames = SequenceParameters.referenceFrames
@@ -171,6 +172,8 @@ final class H264Parameters {
         memory.bindMemory(to: VAPictureH264.self)[index] = Self.noPicture
       }
     }
+    picture.pointee.pic_parameter_set_id = UInt8(pictureParameters.identifier)
+    picture.pointee.seq_parameter_set_id = UInt8(pictureParameters.sequenceParameterSet)
     picture.pointee.pic_init_qp = UInt8(pictureParameters.initialQuantizer)
     picture.pointee.pic_fields.bits.reference_pic_flag = 1
     picture.pointee.pic_fields.bits.entropy_coding_mode_flag = pictureParameters.usesCABAC ? 1 : 0
@@ -185,6 +188,7 @@ final class H264Parameters {
       }
     }
     slice.pointee.RefPicList1 = slice.pointee.RefPicList0
+    slice.pointee.pic_parameter_set_id = UInt8(pictureParameters.identifier)
     slice.pointee.macroblock_info = VABufferID(VA_INVALID_ID)
   }
 

@@ -13,6 +13,15 @@ struct RateParameters {
   /// The increase of the quantizer with every retry.
   static let retryStep = 6
 
+  /// The key frame interval in seconds that a driver's rate control assumes. The encoder's caller decides when a key
+  /// frame comes.
+  private static let nominalKeyFrameSeconds = 2.0
+
+  /// Returns the key frame interval that a driver's rate control assumes, in pictures.
+  static func nominalKeyFramePeriod(at frameRate: FrameRate) -> UInt32 {
+    UInt32(max(1, (frameRate.framesPerSecond * nominalKeyFrameSeconds).rounded()))
+  }
+
   /// `true` if the driver controls the rate.
   var isControlled: Bool { mode == .constantBitrate || mode == .variableBitrate }
 

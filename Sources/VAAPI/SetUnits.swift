@@ -2,19 +2,24 @@ import Media
 
 /// The parameter sets as NAL units in their own memory, ready to be lent.
 final class SetUnits {
-  let sequence: NALUnit
-  let picture: NALUnit
+  /// The NAL units in the order of ``/Media/ParameterSets/nalUnits``.
+  let units: [NALUnit]
   private let memory: UnsafeMutableRawBufferPointer
 
   init(_ sets: ParameterSets) {
-    memory = .allocate(byteCount: sets.sequence.count + sets.picture.count, alignment: 1)
-    memory.copyBytes(from: sets.sequence + sets.picture)
+    let sources = sets.nalUnits
+    memory = .allocate(byteCount: sources.reduce(0) { $0 + $1.count }, alignment: 1)
+    memory.copyBytes(from: sources.joined())
     let bytes = UnsafeRawBufferPointer(memory)
-    guard let sequence = NALUnit(UnsafeRawBufferPointer(rebasing: bytes[..<sets.sequence.count])),
-      let picture = NALUnit(UnsafeRawBufferPointer(rebasing: bytes[sets.sequence.count...]))
-    else { preconditionFailure("neither of ParameterSets is ever empty") }
-    self.sequence = sequence
-    self.picture = picture
+    var position = 0
+    units = sources.map { source in
+      let range = position..<position + source.count
+      position = range.upperBound
+      guard let unit = NALUnit(UnsafeRawBufferPointer(rebasing: bytes[range])) else {
+        preconditionFailure("none of ParameterSets is ever empty")
+      }
+      return unit
+    }
   }
 
   deinit {

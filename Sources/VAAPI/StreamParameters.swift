@@ -4,7 +4,9 @@ import Media
 struct StreamParameters {
   /// The entry point and its capabilities, as the driver lists them.
   let offer: VAAPICapabilities.Encoder
-  let parameters: H264Parameters
+  /// The configuration that the parameter sets describe, whatever changes while the stream runs.
+  let configuration: EncoderConfiguration
+  let parameters: CodecParameters
   let rate: RateParameters
   /// The parameter sets that nightjar writes.
   let parameterSets: ParameterSets
@@ -14,11 +16,19 @@ struct StreamParameters {
   /// - Throws: ``EncoderError/output(library:_:)`` if the parameter sets cannot be made.
   init(_ configuration: EncoderConfiguration, _ session: EncodingSession) throws(EncoderError) {
     offer = session.offer
+    self.configuration = configuration
     // A level above the driver's range becomes the driver's fastest one, because presets are written for every driver.
     let levels = session.offer.qualityLevels
     rate = RateParameters(
       mode: session.mode, quality: levels > 0 ? configuration.vaapiQuality.map { min($0, levels) } : nil)
-    parameters = Self.headers(configuration, session.offer)
+    // A driver that writes slice headers itself may refer to a PPS of its own choice.
+    let choosesIDs = session.packed.isSuperset(of: [.sequence, .slice])
+    if let hevc = session.offer.hevc {
+      parameters = .hevc(
+        Self.headers(configuration, hevc, isRateControlled: rate.isControlled, choosesIDs: choosesIDs))
+    } else {
+      parameters = .h264(Self.headers(configuration, session.offer, choosesIDs: choosesIDs))
+    }
     guard let sets = parameters.parameterSets else {
       throw .output(library: "VA-API", "parameter sets that are none")
     }
@@ -30,25 +40,55 @@ struct StreamParameters {
       + (slices == configuration.slices ? "" : " of \(configuration.slices)")
   }
 
-  private static func headers(
-    _ configuration: EncoderConfiguration, _ offer: VAAPICapabilities.Encoder
-  ) -> H264Parameters {
-    var (peak, buffer, initial) = (0, 0, 26)
+  /// Returns what the level follows from, and the initial quantizer of the PPS: 0 bits a second and 0 bits without rate control.
+  private static func demands(
+    _ configuration: EncoderConfiguration
+  ) -> (peak: Int, buffer: Int, initialQuantizer: Int) {
     switch configuration.rateControl {
-    case .constantQuantizer(let quantizer): initial = quantizer
+    case .constantQuantizer(let quantizer): return (0, 0, quantizer)
     case .constantBitrate, .variableBitrate:
       let factor = configuration.rateControl == .variableBitrate ? EncoderConfiguration.peakFactor : 1
-      peak = Int(Double(configuration.bitrate) * factor)
-      buffer = Int(Double(configuration.bitrate) * configuration.bufferSeconds)
+      return (
+        Int(Double(configuration.bitrate) * factor), Int(Double(configuration.bitrate) * configuration.bufferSeconds),
+        26
+      )
     }
+  }
+
+  private static func headers(
+    _ configuration: EncoderConfiguration, _ offer: VAAPICapabilities.Encoder, choosesIDs: Bool
+  ) -> H264Parameters {
+    let (peak, buffer, initial) = demands(configuration)
     let level = H264Level.lowest(
       size: configuration.size, frameRate: configuration.frameRate, profile: configuration.profile, peak: peak,
       buffer: buffer)
+    let ids = choosesIDs ? ParameterSetIDs(configuration, level: level) : ParameterSetIDs()
+    var sequence = SequenceParameters(
+      profile: configuration.profile, levelIDC: level, size: configuration.size, color: configuration.color,
+      frameRate: configuration.frameRate)
+    var picture = PictureParameterSet(profile: configuration.profile, initialQuantizer: initial)
+    sequence.identifier = ids.sequence
+    (picture.identifier, picture.sequenceParameterSet) = (ids.picture, ids.sequence)
     return H264Parameters(
-      SequenceParameters(
-        profile: configuration.profile, levelIDC: level, size: configuration.size, color: configuration.color,
-        frameRate: configuration.frameRate),
-      PictureParameterSet(profile: configuration.profile, initialQuantizer: initial),
-      slices: min(configuration.slices, max(1, offer.slices)), powerOfTwoRows: offer.needsPowerOfTwoRows)
+      sequence, picture, slices: min(configuration.slices, max(1, offer.slices)),
+      powerOfTwoRows: offer.needsPowerOfTwoRows)
+  }
+
+  private static func headers(
+    _ configuration: EncoderConfiguration, _ hevc: HEVCCapabilities, isRateControlled: Bool, choosesIDs: Bool
+  ) -> HEVCParameters {
+    let (peak, buffer, initial) = demands(configuration)
+    var sequence = HEVCSequenceParameters(
+      levelIDC: 0, size: configuration.size, color: configuration.color, frameRate: configuration.frameRate)
+    hevc.apply(to: &sequence)
+    let level = HEVCLevel.lowest(
+      size: sequence.codedSize, frameRate: configuration.frameRate, peak: peak, buffer: buffer)
+    (sequence.levelIDC, sequence.isHighTier) = level
+    let ids = choosesIDs ? ParameterSetIDs(configuration, level: level.identifier) : ParameterSetIDs()
+    var picture = HEVCPictureParameters(initialQuantizer: initial)
+    hevc.apply(to: &picture, isRateControlled: isRateControlled)
+    sequence.identifier = ids.sequence
+    (picture.identifier, picture.sequenceParameterSet) = (ids.picture, ids.sequence)
+    return HEVCParameters(sequence, picture, needsBothLists: hevc.needsBothLists)
   }
 }

@@ -25,13 +25,15 @@ final class SurfaceUpload {
 
   /// Creates `count` surfaces for pictures of `size` and finds out how to fill them.
   ///
+  /// - Parameter whole: The size of the surfaces: whole blocks; nil for whole macroblocks.
   /// - Throws: ``EncoderError``.
   init(
-    _ display: VADisplayConnection, size: PictureSize, count: Int = SurfaceUpload.ringCount
+    _ display: VADisplayConnection, size: PictureSize, whole: PictureSize? = nil,
+    count: Int = SurfaceUpload.ringCount
   ) throws(EncoderError) {
     self.display = display
     self.size = size
-    let whole = PictureSize(width: (size.width + 15) & ~15, height: (size.height + 15) & ~15)
+    let whole = whole ?? PictureSize(width: (size.width + 15) & ~15, height: (size.height + 15) & ~15)
     surfaces = try VASurfaces(display, size: whole, count: count)
     derives = Self.canDerive(display, surfaces, size)
     if !derives {

@@ -33,10 +33,40 @@ public struct VAAPICapabilities: Hashable, Sendable {
     public static let slice = PackedHeaders(rawValue: 4)
   }
 
-  /// One H.264 profile through one entry point.
+  /// A codec and its profile.
+  public enum Profile: Hashable, Sendable, CustomStringConvertible {
+    /// A profile of H.264.
+    case h264(H264Profile)
+    /// The Main profile of HEVC: 8-bit 4:2:0.
+    case hevcMain
+
+    /// All profiles that are looked for.
+    static let all = H264Profile.allCases.map { Profile.h264($0) } + [.hevcMain]
+
+    /// The codec.
+    public var codec: VideoCodec {
+      switch self {
+      case .h264: .h264
+      case .hevcMain: .hevc
+      }
+    }
+
+    /// The profile's name within its codec: `baseline`, `main`, `high`.
+    public var name: String {
+      switch self {
+      case .h264(let profile): profile.rawValue
+      case .hevcMain: "main"
+      }
+    }
+
+    /// The codec and the profile: `H.264 high`, `HEVC main`.
+    public var description: String { "\(codec.title) \(name)" }
+  }
+
+  /// One profile through one entry point.
   public struct Encoder: Hashable, Sendable {
-    /// The H.264 profile of the encoded stream.
-    public var profile: H264Profile
+    /// The codec and the profile of the encoded stream.
+    public var profile: Profile
     /// The entry point that encodes.
     public var entryPoint: EntryPoint
     /// The rate control modes that the driver lists; empty if it lists none.
@@ -45,7 +75,7 @@ public struct VAAPICapabilities: Hashable, Sendable {
     public var packedHeaders: PackedHeaders
     /// The maximum number of reference pictures of a P slice.
     public var referenceFrames: Int
-    /// The maximum number of slices in a picture.
+    /// The maximum number of slices in a picture of H.264; pictures of HEVC have one.
     public var slices: Int
     /// `true` if the number of macroblock rows in a slice must be a power of two.
     public var needsPowerOfTwoRows: Bool
@@ -57,13 +87,15 @@ public struct VAAPICapabilities: Hashable, Sendable {
     public var maximumSize: PictureSize
     /// `true` if the driver can read a DMA-BUF in place (`DRM_PRIME_2`).
     public var importsDMABuffers: Bool
+    /// The coding tools and block sizes for HEVC; nil for H.264.
+    var hevc: HEVCCapabilities?
   }
 
   /// The render node of the queried driver.
   public let node: RenderNode
   /// The driver's vendor string.
   public let vendor: String
-  /// The driver's H.264 encoders, in the order of the profiles; empty if it has none.
+  /// The driver's encoders: those of H.264 in the order of the profiles, then those of HEVC; empty if it has none.
   public let encoders: [Encoder]
   /// `true` if the driver has video processing (`VAEntrypointVideoProc`), which rotates and scales.
   public let hasVideoProcessing: Bool
@@ -84,10 +116,15 @@ public struct VAAPICapabilities: Hashable, Sendable {
     vendor = display.vendor
     let profiles = try Self.profiles(display)
     var found: [Encoder] = []
-    for profile in H264Profile.allCases where profiles.contains(profile.vaProfile) {
+    for profile in Profile.all where profiles.contains(profile.vaProfile) {
       let entryPoints = try Self.entryPoints(display, profile.vaProfile)
       for entryPoint in EntryPoint.allCases where entryPoints.contains(entryPoint.vaEntryPoint) {
-        found.append(try Encoder(profile, entryPoint, display))
+        do throws(EncoderError) {
+          found.append(try Encoder(profile, entryPoint, display))
+        } catch {
+          // A driver that contradicts itself about HEVC may encode H.264 all the same.
+          guard profile.codec == .hevc else { throw error }
+        }
       }
     }
     encoders = found
@@ -131,13 +168,16 @@ public struct VAAPICapabilities: Hashable, Sendable {
 
 extension VAAPICapabilities.Encoder {
   init(
-    _ profile: H264Profile, _ entryPoint: VAAPICapabilities.EntryPoint, _ display: VADisplayConnection
+    _ profile: VAAPICapabilities.Profile, _ entryPoint: VAAPICapabilities.EntryPoint, _ display: VADisplayConnection
   ) throws(EncoderError) {
-    let kinds = [
+    let features = VAConfigAttribType(rawValue: nightjar_va_hevc_features)
+    let blockSizes = VAConfigAttribType(rawValue: nightjar_va_hevc_block_sizes)
+    var kinds = [
       VAConfigAttribRTFormat, VAConfigAttribRateControl, VAConfigAttribEncPackedHeaders, VAConfigAttribEncMaxRefFrames,
       VAConfigAttribEncMaxSlices, VAConfigAttribEncSliceStructure, VAConfigAttribEncQualityRange,
       VAConfigAttribMaxPictureWidth, VAConfigAttribMaxPictureHeight,
     ]
+    if profile.codec == .hevc { kinds += [features, blockSizes, VAConfigAttribPredictionDirection] }
     var attributes = kinds.map { VAConfigAttrib(type: $0, value: UInt32(VA_ATTRIB_NOT_SUPPORTED)) }
     try check(
       vaGetConfigAttributes(
@@ -151,7 +191,7 @@ extension VAAPICapabilities.Encoder {
     self.entryPoint = entryPoint
     guard let formats = value(VAConfigAttribRTFormat), formats & UInt32(VA_RT_FORMAT_YUV420) != 0 else {
       throw .output(
-        library: "VA-API", "\(display.vendor) lists \(entryPoint.rawValue) for \(profile.rawValue) without 4:2:0")
+        library: "VA-API", "\(display.vendor) lists \(entryPoint.rawValue) for \(profile) without 4:2:0")
     }
     let modes = value(VAConfigAttribRateControl) ?? 0
     rateControls = VAAPICapabilities.RateControlMode.allCases.filter { modes & $0.vaMode != 0 }
@@ -171,6 +211,12 @@ extension VAAPICapabilities.Encoder {
     minimumSize = PictureSize(width: 16, height: 16)
     maximumSize = PictureSize(width: widest, height: highest)
     importsDMABuffers = false
+    if profile.codec == .hevc {
+      let directions = value(VAConfigAttribPredictionDirection) ?? 0
+      hevc = HEVCCapabilities(
+        features: value(features), blockSizes: value(blockSizes),
+        needsBothLists: directions & UInt32(VA_PREDICTION_DIRECTION_BI_NOT_EMPTY) != 0)
+    }
     // The surfaces' limits belong to a config. A driver may list the entry point but refuse the config. The creation of
     // an encoder reports that; a list of devices must not fail because of it.
     guard let config = try? VAConfiguration(display, self, mode: nil, packed: []) else { return }
@@ -183,15 +229,21 @@ extension VAAPICapabilities.Encoder {
   }
 }
 
-extension H264Profile {
+extension VAAPICapabilities.Profile {
   /// The value of libva's enumeration.
   var vaProfile: VAProfile {
     switch self {
-    case .baseline: VAProfileH264ConstrainedBaseline
-    case .main: VAProfileH264Main
-    case .high: VAProfileH264High
+    case .h264(.baseline): VAProfileH264ConstrainedBaseline
+    case .h264(.main): VAProfileH264Main
+    case .h264(.high): VAProfileH264High
+    case .hevcMain: VAProfileHEVCMain
     }
   }
+}
+
+extension EncoderConfiguration {
+  /// The codec and the profile of the stream.
+  var vaapiProfile: VAAPICapabilities.Profile { codec == .hevc ? .hevcMain : .h264(profile) }
 }
 
 extension VAAPICapabilities.EntryPoint {

@@ -2,8 +2,9 @@ import CVA
 public import Media
 import Platform
 
-/// An H.264 encoder on a GPU through libva. Each frame gives one access unit with an IDR or P picture. Each P picture
-/// has the previous picture as its only reference.
+/// An encoder of H.264 or HEVC on a GPU through libva. Each frame gives one access unit with an IDR or P picture. Each P
+/// picture has the previous picture as its only reference. Hardware that codes no P slices of HEVC gets B slices with that
+/// reference in both lists.
 ///
 /// Drivers check almost none of their parameters, so the encoder checks every output. A picture without the requested
 /// slices is an error and is never passed on. After any error the next picture is an IDR picture.
@@ -14,7 +15,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   public private(set) var configuration: EncoderConfiguration
   /// The encoder's name for display: the driver, the entry point and the rate control.
   public private(set) var name: String
-  /// The parameter sets of the stream. If the driver writes its own, they are known after ``prepare()``.
+  /// The parameter sets of the stream. A driver may write its own; they are known after ``prepare()``.
   public internal(set) var parameterSets: ParameterSets {
     didSet { setUnits = SetUnits(parameterSets) }
   }
@@ -78,6 +79,9 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     guard configuration.refreshFrames == nil else {
       throw .unavailable("only x264 refreshes pictures column by column (--intra-refresh)")
     }
+    guard configuration.codec == .h264 || configuration.slices == 1 else {
+      throw .configuration("a picture of HEVC is one slice: leave out --slices")
+    }
     self.node = RenderNode(path: node)
     isToTurn = turns
     let session = try EncodingSession.open(configuration, node: self.node, turns: turns)
@@ -133,6 +137,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
 
   private func tryOut() throws(EncoderError) {
     guard let session else { throw .stopped }
+    driverSets = nil
     for isIDR in [true, false] {
       try session.upload.map()
       session.upload.fill(luma: isIDR ? 128 : 120)
@@ -165,9 +170,9 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   ///
   /// - Throws: ``/Media/EncoderError`` if the encoder is stopped or a call to libva fails.
   public func mapInput() throws(EncoderError) {
-    guard let packed = session?.packed else { throw .stopped }
-    // Without packed headers the driver writes the parameter sets. They are unknown until it has encoded a picture.
-    if !isPrepared, !packed.contains(.sequence) { try prepare() }
+    // A driver may write the parameter sets itself, even if it takes packed ones. They are unknown until it has encoded a
+    // picture.
+    if !isPrepared { try prepare() }
     guard let session else { throw .stopped }
     try session.upload.map()
     guard let turning = session.turning, !turning.orientations.isEmpty else { return }
@@ -233,14 +238,13 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
       (isImported, isTurned) = (true, orientation != .upright)
     }
     let coded = session.coded
-    if isIDR, !session.packed.contains(.sequence) { try checkDriverSets(session) }
+    if isIDR { try checkDriverSets(session) }
     if isImported { counters.imported += 1 } else { counters.copied += 1 }
     if isTurned { counters.turned += 1 }
     if isIDR {
       deliver(
         AccessUnit(
-          nalUnits: coded.nalUnits(after: setUnits.sequence, setUnits.picture), isKeyFrame: true,
-          timestamp: timestamp, captured: captured))
+          nalUnits: coded.nalUnits(after: setUnits), isKeyFrame: true, timestamp: timestamp, captured: captured))
     } else {
       deliver(
         AccessUnit(nalUnits: coded.nalUnits, isKeyFrame: false, timestamp: timestamp, captured: captured))
@@ -351,7 +355,7 @@ extension VAAPIEncoder {
   /// Returns the quantizer for the slice header. If the driver controls the rate, that is the PPS's own: the driver
   /// writes its choice there.
   private func quantizer(isIDR: Bool, retry: Int) -> Int {
-    guard !stream.rate.isControlled else { return stream.parameters.pictureParameters.initialQuantizer }
+    guard !stream.rate.isControlled else { return stream.parameters.initialQuantizer }
     let quantizer =
       if case .constantQuantizer(let fixed) = configuration.rateControl { fixed } else {
         quantizerControl.quantizer(isIDR: isIDR)

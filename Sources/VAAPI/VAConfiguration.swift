@@ -25,8 +25,8 @@ final class VAConfiguration {
     guard status == VA_STATUS_SUCCESS else {
       throw .call(
         library: "VA-API", function: "vaCreateConfig", code: Int(status),
-        reason: "\(display.vendor) lists \(encoder.entryPoint.rawValue) for the \(encoder.profile.rawValue) profile "
-          + "and does not make it: \(VADisplayConnection.text(vaErrorStr(status)))")
+        reason: "\(display.vendor) lists \(encoder.entryPoint.rawValue) for \(encoder.profile) and does not make it: "
+          + VADisplayConnection.text(vaErrorStr(status)))
     }
     self.display = display
     self.identifier = identifier

@@ -32,8 +32,8 @@ final class VASurfaces {
   }
 }
 
-/// An encoding context with the coded buffer and the reconstructed pictures, whose sizes are whole macroblocks. Both
-/// are destroyed with the context.
+/// An encoding context with the coded buffer and the reconstructed pictures, whose sizes are whole blocks. Both are
+/// destroyed with the context.
 final class VAEncodingContext {
   let display: VADisplayConnection
   let identifier: VAContextID
@@ -44,10 +44,10 @@ final class VAEncodingContext {
   let codedCapacity: Int
   private let configuration: VAConfiguration
 
-  /// Creates the context for pictures that are `inputs.size` after padding to whole macroblocks.
+  /// Creates the context for pictures of `codec` that are `inputs.size` after padding to whole blocks.
   ///
   /// - Throws: ``EncoderError/call(library:function:code:reason:)``.
-  init(_ configuration: VAConfiguration, inputs: VASurfaces) throws(EncoderError) {
+  init(_ configuration: VAConfiguration, inputs: VASurfaces, _ codec: VideoCodec) throws(EncoderError) {
     let display = configuration.display
     let size = inputs.size
     reconstructed = try VASurfaces(display, size: size, count: 2)
@@ -57,8 +57,9 @@ final class VAEncodingContext {
       vaCreateContext(
         display.handle, configuration.identifier, CInt(size.width), CInt(size.height), VA_PROGRESSIVE, &targets,
         CInt(targets.count), &context), "vaCreateContext")
-    // A macroblock has at most 3200 bits (ITU-T H.264 clause A.3.1); the rest is headers and emulation prevention.
-    let capacity = size.pixels / 256 * 400 + 65_536
+    // A macroblock has at most 3200 bits (ITU-T H.264 clause A.3.1), and as many samples of HEVC 5/3 of their own bits
+    // (H.265 clause A.3.2); the rest is headers and emulation prevention.
+    let capacity = (size.pixels + 255) / 256 * (codec == .hevc ? 640 : 400) + 65_536
     var buffer = VABufferID(VA_INVALID_ID)
     let status = vaCreateBuffer(
       display.handle, context, VAEncCodedBufferType, UInt32(capacity), 1, nil, &buffer)

@@ -24,14 +24,18 @@
 
     /// The `seq_parameter_set_id` and `pic_parameter_set_id`, 1…20: one for each preset and shape, since the parameter
     /// sets of one differ from those of another. A receiver that has lost the new sets decodes nothing by the former
-    /// ones, which have other ids (H.264 clause 7.4.1.2.1). 0 is that of hardware. A small rendition has one preset, and
-    /// an id for each shape: 21 where it is wide, 22 where it is tall.
+    /// ones, which have other ids (H.264 clause 7.4.1.2.1). A small rendition has 21…26; there, all presets from veryfast on share
+    /// two. Hardware has those up to 31, the greatest, and 0 where its driver writes the sets.
     var parameterSetID: Int {
       let presets = X264Encoder.presets
-      if isSmallRendition { return 1 + 2 * presets.count + (size.width < size.height ? 1 : 0) }
       let rank = presets.firstIndex(of: preset) ?? 0
-      return 1 + rank + (size.width < size.height ? presets.count : 0)
+      let isTall = size.width < size.height
+      guard isSmallRendition else { return 1 + rank + (isTall ? presets.count : 0) }
+      return 1 + 2 * presets.count + 2 * min(rank, Self.smallRanks - 1) + (isTall ? 1 : 0)
     }
+
+    /// The number of presets of a small rendition that have ids of their own.
+    private static let smallRanks = 3
 
     /// Writes the configuration to x264's parameters.
     func fill(_ parameters: inout x264_param_t) throws(EncoderError) {

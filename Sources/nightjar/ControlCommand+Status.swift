@@ -124,11 +124,12 @@ enum StatusText {
       "encoder      \(encoder.name)\(encoder.bitrate.map { ", " + Terminal.bitrate(Double($0)) } ?? ""); failed over "
         + times(encoder.failovers),
     ]
-    if let small = status.smallRendition {
+    if let small = status.smallRendition { lines.append(line(of: small)) }
+    if let h264 = status.h264Rendition {
       lines.append(
-        "             \(small.width)x\(small.height) for weak networks: "
-          + (small.running ? small.encoder : small.failure ?? "nobody needs it now")
-          + "; \(small.encoded) encoded, \(small.dropped) dropped")
+        "             H.264 of \(h264.width)x\(h264.height) for viewers without HEVC: "
+          + (h264.running ? h264.encoder : h264.failure ?? "nobody needs it now")
+          + "; \(h264.encoded) encoded, \(h264.dropped) dropped")
     }
     lines += [
       "frames       \(frames.captured) captured, \(frames.encoded) encoded (\(frames.keyFrames) key frames), "
@@ -158,6 +159,17 @@ enum StatusText {
     return lines
   }
 
+  private static func line(of small: StreamStatus.SmallRendition) -> String {
+    var line =
+      "             \(small.width)x\(small.height) for weak networks: "
+      + (small.running ? small.encoder : small.failure ?? "nobody needs it now")
+      + "; \(small.encoded) encoded, \(small.dropped) dropped"
+    if small.missed > 0 { line += ", waited for in vain \(times(small.missed))" }
+    if small.failures > 0 { line += "; failed \(times(small.failures))" }
+    if small.failovers > 0 { line += "; failed over \(times(small.failovers))" }
+    return line
+  }
+
   /// Returns `nj-capture rr 5, nj-encode, nj-send rr 5; processors 0-3`.
   private static func text(of threads: [StreamStatus.Thread]) -> String {
     let places = Set(threads.map(\.cpus))
@@ -185,6 +197,7 @@ enum StatusText {
         + "\(destination.packetsLost) packets lost, \(destination.framesDropped) frames lost"
         + (destination.slow ? "; too slow for the stream" : "")
     ]
+    if destination.codec == "h264" { lines.append("\(indent)gets H.264 instead of HEVC") }
     if let cause = destination.stopped {
       let words = [
         "silence": "it no longer reports", "media_timeout": "nothing reaches it",
@@ -198,6 +211,9 @@ enum StatusText {
       lines.append("\(indent)weak network: it takes \(Terminal.bitrate(Double(bandwidth)))\(queue)\(pictures)")
     } else if let rendition = destination.rendition {
       lines.append("\(indent)weak network: \(rendition)")
+    }
+    if let missed = destination.smallPicturesMissed {
+      lines.append("\(indent)it waited for small pictures in vain \(times(missed)), and went on with full ones")
     }
     if let reception = destination.reception {
       lines.append(

@@ -14,6 +14,8 @@ struct EncoderList: Encodable {
 
   /// One profile through one entry point.
   struct Mode: Encodable {
+    /// `h264` or `hevc`.
+    let codec: String
     let profile: String
     let entryPoint: String
     let rateControls: [String]
@@ -68,7 +70,7 @@ extension EncoderList.Hardware {
       let capabilities = try DriverQuery.capabilities(of: node)
       driver = capabilities.vendor
       modes = capabilities.encoders.map(EncoderList.Mode.init)
-      obstacle = modes.isEmpty ? "the driver offers no H.264 encoder" : nil
+      obstacle = modes.isEmpty ? "the driver offers no encoder of H.264 or HEVC" : nil
     } catch {
       driver = nil
       modes = []
@@ -79,7 +81,8 @@ extension EncoderList.Hardware {
 
 extension EncoderList.Mode {
   init(_ encoder: VAAPICapabilities.Encoder) {
-    profile = encoder.profile.rawValue
+    codec = encoder.profile.codec.rawValue
+    profile = encoder.profile.name
     entryPoint = encoder.entryPoint.rawValue
     rateControls = encoder.rateControls.map(\.rawValue)
     minimum = [encoder.minimumSize.width, encoder.minimumSize.height]
@@ -92,7 +95,10 @@ extension EncoderList.Mode {
 
   /// The mode in one line.
   var text: String {
-    "\(profile)  \(entryPoint)  \(rateControls.isEmpty ? "rate control unknown" : rateControls.joined(separator: " "))  "
+    // A profile without a codec is one of H.264.
+    let title = codec == VideoCodec.hevc.rawValue ? "HEVC \(profile)" : profile
+    let controls = rateControls.isEmpty ? "rate control unknown" : rateControls.joined(separator: " ")
+    return "\(title)  \(entryPoint)  \(controls)  "
       + "\(minimum[0])x\(minimum[1]) to \(maximum[0])x\(maximum[1]), up to \(slices) slices"
       + (qualityLevels > 1 ? ", quality 1 to \(qualityLevels)" : "")
       + (importsDmaBuffers ? ", reads camera buffers" : "")

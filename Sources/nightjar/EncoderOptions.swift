@@ -9,8 +9,9 @@ struct EncoderOptions: ParsableArguments {
     help: ArgumentHelp(
       "The codec: h264, or hevc (H.265).",
       discussion: """
-        HEVC needs less bitrate for the same picture, and several times the processor time. Fewer players and browsers \
-        show it: a browser gets it only if it offers H265. x265 encodes it with one thread and one slice, without lookahead.
+        HEVC needs less bitrate for the same picture, and without hardware several times the processor time. Fewer players \
+        and browsers show it: a browser gets it only if it offers H265. Its pictures have one slice; x265 encodes them with \
+        one thread and without lookahead.
         """))
   var codec = VideoCodec.h264
 
@@ -18,8 +19,8 @@ struct EncoderOptions: ParsableArguments {
     help: ArgumentHelp(
       "The encoder: auto, vaapi, x264, x265, or camera (the camera's own H.264).",
       discussion: """
-        auto uses VA-API hardware, and x264 if there is no such hardware or it fails. For HEVC, auto is x265. vaapi, x264 \
-        and x265 have no fallback. \
+        auto uses VA-API hardware, and x264, or x265 for HEVC, if there is no such hardware or it fails. vaapi, x264 and \
+        x265 have no fallback. \
         camera passes the camera's own H.264 on, which takes a small part of the CPU time. nightjar opens the camera in \
         another format and encodes as with auto if the picture is rotated, if a viewer gets JPEG pictures, or if viewers \
         cannot show the camera's H.264. It also encodes the placeholder while the camera is away.

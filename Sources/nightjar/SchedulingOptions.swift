@@ -25,7 +25,9 @@ struct SchedulingOptions: ParsableArguments {
   @Option(
     help: ArgumentHelp(
       "The part of the host's processors that --x264-preset auto may use, for all cameras and viewers (50%).",
-      discussion: "Above it, nightjar takes a faster preset of x264. No other load of the host counts.",
+      discussion: """
+        Above it, nightjar takes a faster preset of x264, and makes no H.264 beside HEVC. No other load of the host counts.
+        """,
       valueName: "percent"))
   var cpuBudget: String?
 

@@ -112,6 +112,25 @@
       }
     }
 
+    @Test func `software for a second rendition is told of where the first one has hardware`() throws {
+      let events = EncoderEvents()
+      func open(_ script: ScriptedHardware.Script, isBesideHardware: Bool) throws -> String {
+        let encoder = try EncoderSelector.selectSmall(
+          .auto, Self.configuration, hardware: [Self.candidate(script)], policy: EncoderLineup.Policy(), health: nil,
+          events: events, isBesideHardware: isBesideHardware, software: Self.software)
+        defer { encoder.stop() }
+        return encoder.name
+      }
+      #expect(try open(ScriptedHardware.Script(), isBesideHardware: true) == "scripted hardware")
+      #expect(try open(Self.broken(), isBesideHardware: false).hasPrefix("x264"))
+      #expect(events.take().isEmpty)
+      #expect(try open(Self.broken(), isBesideHardware: true).hasPrefix("x264"))
+      let told = events.take().map(\.description)
+      #expect(
+        told.count == 1 && told[0].hasPrefix("320x240 is encoded in software: no VA-API: scripted: open failed"),
+        "\(told)")
+    }
+
     @Test func `a build without x264 says so`() throws {
       let error = #expect(throws: EncoderError.self) { try Self.select(.x264, [], software: nil) }
       #expect(error?.description == "this build of nightjar has no x264 (package trait X264)")

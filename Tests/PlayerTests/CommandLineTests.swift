@@ -46,7 +46,10 @@ import Testing
     Refusal("--source test --encoder vaapi --threads 2", 64, "--threads is for --encoder auto and x264"),
     Refusal("--source test --codec av1", 64, "hevc"),
     Refusal("--source test --codec hevc --encoder x264", 64, "choose x265 or auto for HEVC"),
-    Refusal("--source test --codec hevc --encoder vaapi", 64, "VA-API is used for H.264 only"),
+    Refusal(
+      "--source test --codec hevc --encoder vaapi --x264-preset fast", 64,
+      "--x264-preset is for --encoder auto and x265 only"),
+    Refusal("--source test --codec hevc --encoder x265 --vaapi-quality 2", 64, "is for --encoder auto and vaapi only"),
     Refusal("--source test --encoder x265", 64, "choose x264 or auto for H.264"),
     Refusal("--source test --codec hevc --slices 4", 64, "--slices is for --codec h264 only"),
     Refusal("--source test --codec hevc --profile main", 64, "--profile is for --codec h264 only"),

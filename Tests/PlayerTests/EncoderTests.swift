@@ -5,6 +5,7 @@ import Testing
 /// The encoders in the answer of `nightjar devices --json`.
 private struct Devices: Decodable {
   struct Mode: Decodable, Equatable {
+    let codec: String
     let profile: String
     let entry_point: String
     let rate_controls: [String]
@@ -120,10 +121,12 @@ private struct Devices: Decodable {
     #expect(hungText.count(of: "  unusable VA-API (\(node)) did not answer for 5000 ms") == 1, "\(hungText)")
     let listedText = try text([:])
     #expect(listedText.lines.count { $0.hasPrefix("  high  EncSlice  CBR VBR CQP") } == 1, "\(listedText)")
+    #expect(listedText.lines.count { $0.hasPrefix("  HEVC main  EncSlice  CBR VBR CQP") } == 1, "\(listedText)")
     let hung = try devices(["HANG_IN": "init", "HANG_AT": "1", "HANG_SECONDS": "600"])
     #expect(hung.obstacle == "VA-API (\(node)) did not answer for 5000 ms" && hung.modes == [])
     let listed = try devices([:])
-    let high = Devices.Mode(profile: "high", entry_point: "EncSlice", rate_controls: ["CBR", "VBR", "CQP"])
+    let high = Devices.Mode(
+      codec: "h264", profile: "high", entry_point: "EncSlice", rate_controls: ["CBR", "VBR", "CQP"])
     #expect(listed.obstacle == nil && listed.modes.count { $0 == high } == 1, "\(listed)")
   }
 

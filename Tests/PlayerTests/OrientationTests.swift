@@ -1,4 +1,5 @@
 import Foundation
+import Media
 import TestSupport
 import Testing
 
@@ -158,17 +159,25 @@ import Testing
     #expect(try StreamRecording(recorder.finish()).sizes == ["240x320"])
   }
 
-  /// The knobs of the tests' driver; hardware that fails for good needs x264 to go on.
-  private static let knobs: [[String: String]] = {
-    var knobs = [[:], ["PROCESS": "none"], ["FAIL": "process", "FAIL_AT": "25"]]
+  /// The codec, and the knobs of the tests' driver; hardware that fails for good needs x264 or x265 to go on.
+  private static let hardware: [(VideoCodec, [String: String])] = {
+    var cases: [(VideoCodec, [String: String])] = [
+      (.h264, [:]), (.h264, ["PROCESS": "none"]), (.h264, ["FAIL": "process", "FAIL_AT": "25"]), (.hevc, [:]),
+      (.hevc, ["PACKED": "none"]),
+    ]
     #if X264
-      knobs.append(["FAIL": "end", "FAIL_AT": "25"])
+      cases.append((.h264, ["FAIL": "end", "FAIL_AT": "25"]))
     #endif
-    return knobs
+    #if X265
+      cases.append((.hevc, ["FAIL": "end", "FAIL_AT": "25"]))
+    #endif
+    return cases
   }()
 
-  @Test(arguments: knobs)
-  func `hardware that rotates pictures, or stops rotating them, loses no picture`(knobs: [String: String]) throws {
+  @Test(arguments: hardware)
+  func `hardware that rotates pictures, or stops rotating them, loses no picture`(
+    codec: VideoCodec, knobs: [String: String]
+  ) throws {
     try #require(StrictVADriver.isBuilt)
     let recorder = try DatagramRecorder()
     let place = try TemporaryDirectory()
@@ -176,7 +185,8 @@ import Testing
     try Data().write(to: URL(fileURLWithPath: node))
     let stream = try Stream(
       [
-        "--source", "test", "--vaapi-device", node, "--to", "rtp://127.0.0.1:\(recorder.port)",
+        "--source", "test", "--codec", codec.rawValue, "--vaapi-device", node, "--to",
+        "rtp://127.0.0.1:\(recorder.port)",
       ], environment: StrictVADriver.environment(node: node, log: place.path("log"), knobs: knobs))
     // A picture of before the first rotation, which may come before any picture otherwise.
     try #require(eventually { recorder.count > 14 }, "\(stream.program.errorSoFar)")
@@ -188,7 +198,7 @@ import Testing
     }
     let figures = try stream.end()
     let encoder = try #require(figures["encoder"] as? [String: Any])
-    let recording = try StreamRecording(recorder.finish())
+    let recording = try StreamRecording(recorder.finish(), codec: codec)
     #expect(try recording.pictures.count == Self.frames(figures, "sent"))
     let drops = try #require((figures["frames"] as? [String: Any])?["dropped_by_cause"] as? [String: Int])
     // What was not captured at all on a busy machine is no loss of this.

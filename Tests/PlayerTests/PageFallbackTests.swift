@@ -52,19 +52,37 @@
     }
 
     #if X265
-      @Test func `a browser that plays no HEVC gets pictures one by one, and a program their URL`() throws {
+      @Test
+      func `a browser that plays no HEVC gets H.264, one that plays neither gets pictures, and a program their URL`()
+        throws
+      {
         let program = try WatchedProgram(
           ["--codec", "hevc", "--webrtc-port", "\(try UDPPort.free())"], encoder: "x265")
         let browser = try Browser(in: program.directory)
         // Chromium of Debian offers no H265; another one might.
-        try browser.inject(try PageFaults.script(last: "faults.offer = (text) => text.replaceAll('H265', 'H999');"))
-        try browser.open(program.url("/"))
+        try browser.inject(
+          try PageFaults.script(
+            last: """
+              faults.offer = (text) => {
+                const other = text.replaceAll('H265', 'H999');
+                return location.search === '?neither' ? other.replaceAll('H264', 'H998') : other;
+              };
+              """))
+        try browser.open(program.url("/?neither"))
         expectPictures(browser, "This browser plays no H.265")
-        let offer = packageRoot.appendingPathComponent("Tests/WebRTCTests/Offers/chromium.sdp").path
+        let chromium = packageRoot.appendingPathComponent("Tests/WebRTCTests/Offers/chromium.sdp")
+        let offer = try program.directory.write(
+          Array(try String(contentsOf: chromium, encoding: .utf8).replacingOccurrences(of: "H264", with: "H998").utf8),
+          as: "offer.sdp")
         let answer = try program.curl(["-H", "Content-Type: application/sdp", "--data-binary", "@\(offer)"], "/whep")
         #expect(answer.status == 406 && answer.body.contains("pictures as JPEG: /stream.mjpg"), "\(answer.body)")
         let pictures = try program.curl(["-I"], "/snapshot.jpg")
         #expect(pictures.status == 200 && pictures.headers["content-type"] == "image/jpeg", "\(pictures.headers)")
+
+        try browser.open(program.url("/"))
+        let isLive = eventually(within: 60) { browser.pictures > 30 && browser.text("nightjar.state") == "live" }
+        #expect(isLive, "\(browser.page) \(program.process.errorSoFar)")
+        #expect(try program.control("viewers").contains("gets H.264 instead of HEVC"))
       }
     #endif
 

@@ -47,6 +47,23 @@
       #expect(isTold, "\(program.process.errorSoFar)")
     }
 
+    #if X265
+      @Test func `of a camera with HEVC, a peer that offers H.264 and no H.265 gets H.264 with the sound`() throws {
+        let program = try WatchedProgram(["--audio", "test", "--codec", "hevc"], encoder: "x265")
+        let told = try watch(program, "seconds=2", "video=16", "audio=26", "loud=1000")
+        #expect(told.status == 201 && told.answer.contains(" H264/90000"), "\(told.answer)")
+        #expect(!told.answer.contains("H265"), "\(told.answer)")
+        #expect(told.sizes == [[320, 240]] && told.lost == 0)
+        #expect(told.frames["video", default: 0] > 15 && told.frames["audio", default: 0] > 25, "\(told.frames)")
+        #expect(told.loudest > 1000 && told.deleted == [200, 404], "\(told.loudest)")
+        let status = try program.control("status", "--json")
+        #expect(status.contains("\"h264_rendition\""), "\(status)")
+        // One that offers neither is told of the pictures.
+        let refused = try watch(program, "offer=noH264")
+        #expect(refused.status == 406 && refused.answer.contains("the stream is H265"), "\(refused.answer)")
+      }
+    #endif
+
     @Test func `a FIR is answered by a key frame, and its repetition by none`() throws {
       // With a preset of its own the encoder is not exchanged for a faster one, which would begin with a key frame.
       let program = try WatchedProgram(

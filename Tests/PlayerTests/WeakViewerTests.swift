@@ -13,11 +13,20 @@ struct WeakViewerTests {
     var complaints: String
     var viewers: String
     var metrics: String
+    /// The JSON of `ctl status` in the weak time.
+    var status: String
     var log: String
   }
 
-  private func watch(by transport: String) throws -> Outcome {
-    let directory = try TemporaryDirectory()
+  /// - Parameters:
+  ///   - rates: the bitrate, and what the weak network takes.
+  ///   - environment: the variables of the program alone.
+  private func watch(
+    by transport: String, _ encoder: [String] = ["--encoder", "x264"],
+    rates: (full: String, weak: String) = ("1500k", "300kbit"),
+    environment: [String: String] = [:], in directory: TemporaryDirectory
+  ) throws -> Outcome {
+    let variables = environment.map { "'\($0.key)=\($0.value)'" }.joined(separator: " ")
     _ = try UsersFile.options(["anna": "horsebattery"], in: directory)
     func player(_ host: String, _ transport: String, _ name: String) -> String {
       "ffmpeg -nostdin -v warning -rtsp_transport \(transport) -threads 1 -flags low_delay -i rtsp://anna:horsebattery@\(host):8554/camera "
@@ -33,7 +42,8 @@ struct WeakViewerTests {
       END
       far='sh far.sh'; export far
       \(TwoNetworks.setup)
-      XDG_RUNTIME_DIR="$PWD" '\(nightjarPath)' stream --encoder x264 --source file:clip.y4m --loop 100 --bitrate 1500k \
+      env XDG_RUNTIME_DIR="$PWD" \(variables) '\(nightjarPath)' stream \(encoder.joined(separator: " ")) \
+        --source file:clip.y4m --loop 100 --bitrate \(rates.full) \
         --keyframe-interval 1s --audio none --name camera --rtsp 0.0.0.0:8554 --users users \
         --http 127.0.0.1:8080 --control "$PWD/control" --duration 280s 2> log > /dev/null &
       stream=$!
@@ -42,14 +52,15 @@ struct WeakViewerTests {
       \(player("127.0.0.1", "tcp", "near")) & near_id=$!
       pictures() { grep -cs '^0,' $1.txt; }
       for i in $(seq 600); do test "$(pictures far)" -gt 60 2> /dev/null && break; sleep 0.1; done
-      tc qdisc add dev v0 root tbf rate 300kbit burst 8kb latency 2s
+      tc qdisc add dev v0 root tbf rate \(rates.weak) burst 8kb latency 2s
       small() { '\(nightjarPath)' ctl viewers --socket "$PWD/control" --camera camera > viewers 2>&1; grep -q 'it gets 120p\\|network: 120p' viewers; }
       for i in $(seq 300); do small && break; sleep 0.1; done
       sleep 10
       curl -s http://127.0.0.1:8080/metrics > metrics
+      '\(nightjarPath)' ctl status --socket "$PWD/control" --camera camera --json > status
       tc qdisc del dev v0 root
       for i in $(seq 1200); do small || break; sleep 0.1; done
-      sleep 5
+      for i in $(seq 100); do test "$(tail -n 30 far.txt | grep -c ' 115200,')" = 30 && break; sleep 0.1; done
       kill $stream
       wait $stream
       cat log >&2
@@ -83,7 +94,7 @@ struct WeakViewerTests {
     }
     return Outcome(
       far: try sizes("far"), near: try sizes("near"), complaints: try complaints("far") + complaints("near"),
-      viewers: try text("viewers"), metrics: try text("metrics"), log: result.error)
+      viewers: try text("viewers"), metrics: try text("metrics"), status: try text("status"), log: result.error)
   }
 
   @Test(arguments: ["tcp", "udp"])
@@ -92,7 +103,33 @@ struct WeakViewerTests {
   )
     throws
   {
-    let outcome = try watch(by: transport)
+    // By UDP, ffmpeg reports after each 280 kB: twice the bitrate takes half the time.
+    let rates = transport == "udp" ? ("3000k", "600kbit") : ("1500k", "300kbit")
+    let outcome = try watch(by: transport, rates: rates, in: try TemporaryDirectory())
+    try check(outcome)
+  }
+
+  @Test func `a weak network gets small pictures by VA-API, and full ones again`() throws {
+    try #require(StrictVADriver.isBuilt)
+    let directory = try TemporaryDirectory()
+    let node = directory.path("node")
+    let log = directory.path("violations")
+    try Data().write(to: URL(fileURLWithPath: node))
+    // More than three seconds for a picture: a machine that is busy with other tests is no hang.
+    let outcome = try watch(
+      by: "tcp", ["--encoder", "auto", "--vaapi-device", "'\(node)'", "--hang-limit", "100"],
+      environment: StrictVADriver.environment(node: node, log: log), in: directory)
+    try check(outcome)
+    #expect(StrictVADriver.violations(in: log).isEmpty, "\(StrictVADriver.violations(in: log))")
+    let status = try #require(JSONSerialization.jsonObject(with: Data(outcome.status.utf8)) as? [String: Any])
+    let rendition = try #require(status["small_rendition"] as? [String: Any], "\(outcome.status)")
+    #expect((rendition["encoder"] as? String)?.hasPrefix("VA-API") == true, "\(rendition)")
+    #expect(rendition["failures"] as? Int == 0 && rendition["failovers"] as? Int == 0, "\(rendition)")
+    let encoder = try #require(status["encoder"] as? [String: Any])
+    #expect((encoder["name"] as? String)?.hasPrefix("VA-API") == true, "\(encoder)")
+  }
+
+  private func check(_ outcome: Outcome) throws {
     let (full, small) = (320 * 240 * 3 / 2, 160 * 120 * 3 / 2)
     #expect(Set(outcome.near) == [full], "\(outcome.log)")
     #expect(outcome.complaints.isEmpty, "\(outcome.complaints)")

@@ -24,11 +24,14 @@ void buffer_release(struct driver *driver, struct buffer *buffer) {
 }
 
 // The size that a parameter buffer's type has; 0: any.
-static uint32_t fixed_size(VABufferType type) {
+static uint32_t fixed_size(VABufferType type, bool hevc) {
   switch ((int)type) {
-    case VAEncSequenceParameterBufferType: return sizeof(VAEncSequenceParameterBufferH264);
-    case VAEncPictureParameterBufferType: return sizeof(VAEncPictureParameterBufferH264);
-    case VAEncSliceParameterBufferType: return sizeof(VAEncSliceParameterBufferH264);
+    case VAEncSequenceParameterBufferType:
+      return hevc ? sizeof(VAEncSequenceParameterBufferHEVC) : sizeof(VAEncSequenceParameterBufferH264);
+    case VAEncPictureParameterBufferType:
+      return hevc ? sizeof(VAEncPictureParameterBufferHEVC) : sizeof(VAEncPictureParameterBufferH264);
+    case VAEncSliceParameterBufferType:
+      return hevc ? sizeof(VAEncSliceParameterBufferHEVC) : sizeof(VAEncSliceParameterBufferH264);
     case VAEncPackedHeaderParameterBufferType: return sizeof(VAEncPackedHeaderParameterBuffer);
     case VAProcPipelineParameterBufferType: return sizeof(VAProcPipelineParameterBuffer);
     default: return 0;
@@ -42,7 +45,8 @@ static VAStatus create_buffer(VADriverContextP va, VAContextID context_id, VABuf
   pthread_mutex_lock(&driver->lock);
   struct context *context = object_find(driver, kind_context, context_id);
   VAStatus status = VA_STATUS_SUCCESS;
-  bool known = fixed_size(type) || type == VAEncCodedBufferType || type == VAEncPackedHeaderDataBufferType ||
+  uint32_t fixed = fixed_size(type, context && is_hevc(context));
+  bool known = fixed || type == VAEncCodedBufferType || type == VAEncPackedHeaderDataBufferType ||
                type == VAEncMiscParameterBufferType;
   if (!context) {
     violation(driver, "bad-id: vaCreateBuffer with context %#x", context_id);
@@ -54,9 +58,8 @@ static VAStatus create_buffer(VADriverContextP va, VAContextID context_id, VABuf
   } else if (size == 0 || count != 1 || size > 256u << 20) {
     violation(driver, "buffer-size: buffer of type %d with %u elements of %u bytes", type, count, size);
     status = VA_STATUS_ERROR_INVALID_PARAMETER;
-  } else if (fixed_size(type) && size != fixed_size(type)) {
-    violation(driver, "buffer-size: buffer of type %d with %u bytes, its structure has %u", type, size,
-              fixed_size(type));
+  } else if (fixed && size != fixed) {
+    violation(driver, "buffer-size: buffer of type %d with %u bytes, its structure has %u", type, size, fixed);
     status = VA_STATUS_ERROR_INVALID_PARAMETER;
   } else {
     struct buffer *buffer = buffer_new(driver, type, size, count);

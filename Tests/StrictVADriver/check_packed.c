@@ -146,7 +146,9 @@ static VAStatus check_units(struct driver *driver, struct context *context, cons
       memcpy(rbsp, packed->data + at, length);
     }
     uint32_t type = rbsp[0] & 0x1f;
-    if (type == 7) {
+    if (is_hevc(context)) {
+      status = check_hevc_unit(driver, context, rbsp, length);
+    } else if (type == 7) {
       status = check_sps(driver, context, rbsp, length);
     } else if (type == 8) {
       status = check_pps(driver, context, rbsp, length);
@@ -208,17 +210,18 @@ static VAStatus check_present(struct driver *driver, const struct context *conte
   uint32_t promised = context->config->packed;
   const char *missing = NULL;
   if (promised & VA_ENC_PACKED_HEADER_SLICE && slices != picture->slice_count) missing = "slice";
+  bool brings_sequence = picture->brings_sps && (picture->hevc.brings_vps || !is_hevc(context));
   if (promised & VA_ENC_PACKED_HEADER_PICTURE && is_idr(context) && !picture->brings_pps) missing = "picture";
-  if (promised & VA_ENC_PACKED_HEADER_SEQUENCE && is_idr(context) && !picture->brings_sps) missing = "sequence";
+  if (promised & VA_ENC_PACKED_HEADER_SEQUENCE && is_idr(context) && !brings_sequence) missing = "sequence";
   if (missing) {
     violation(driver, "packed-missing: no packed %s header, which the config promised", missing);
     return VA_STATUS_ERROR_INVALID_PARAMETER;
   }
-  if (!is_idr(context) && !picture->brings_pps &&
-      !same_pps(driver, "picture", &picture->pps, &context->stream.pps, context->config->profile)) {
-    return VA_STATUS_ERROR_INVALID_PARAMETER;
-  }
-  return VA_STATUS_SUCCESS;
+  if (is_idr(context) || picture->brings_pps) return VA_STATUS_SUCCESS;
+  bool same = is_hevc(context)
+                  ? same_hevc_pps(driver, "picture", &picture->hevc.pps, &context->stream.hevc.pps)
+                  : same_pps(driver, "picture", &picture->pps, &context->stream.pps, context->config->profile);
+  return same ? VA_STATUS_SUCCESS : VA_STATUS_ERROR_INVALID_PARAMETER;
 }
 
 VAStatus check_packed(struct driver *driver, struct context *context) {
@@ -246,7 +249,9 @@ VAStatus check_packed(struct driver *driver, struct context *context) {
   }
   VAStatus status = check_present(driver, context, slices);
   for (int i = 0; i < slices && status == VA_STATUS_SUCCESS; i++) {
-    status = check_slice_header(driver, context, packed_slice(context, i), i);
+    const struct packed *packed = packed_slice(context, i);
+    status = is_hevc(context) ? check_hevc_slice_header(driver, context, packed)
+                              : check_slice_header(driver, context, packed, i);
   }
   return status;
 }

@@ -7,12 +7,10 @@ bool picture_given(const VAPictureH264 *picture) {
   return picture->picture_id != VA_INVALID_SURFACE && !(picture->flags & VA_PICTURE_H264_INVALID);
 }
 
-static VAStatus check_surfaces(struct driver *driver, const struct context *context,
-                               const struct coded_picture *reference) {
-  const VAEncPictureParameterBufferH264 *p = &context->picture.parameters;
-  VASurfaceID id = p->CurrPic.picture_id;
+VAStatus check_reconstructed(struct driver *driver, const struct context *context, VASurfaceID id, bool given,
+                             uint32_t width, uint32_t height, const struct coded_picture *reference) {
   const struct surface *surface = object_find(driver, kind_surface, id);
-  if (!surface || !picture_given(&p->CurrPic)) {
+  if (!surface || !given) {
     violation(driver, "bad-id: reconstructed surface %#x", id);
     return VA_STATUS_ERROR_INVALID_SURFACE;
   }
@@ -29,27 +27,40 @@ static VAStatus check_surfaces(struct driver *driver, const struct context *cont
     return VA_STATUS_ERROR_SURFACE_BUSY;
   }
   // GStreamer's are of the picture's size: devices round up what they allocate.
-  if ((surface->width + 15) / 16 < context->picture.sequence.picture_width_in_mbs ||
-      (surface->height + 15) / 16 < context->picture.sequence.picture_height_in_mbs) {
+  if ((surface->width + 15) / 16 < (width + 15) / 16 || (surface->height + 15) / 16 < (height + 15) / 16) {
     violation(driver, "dimensions: reconstructed surface of %ux%u holds fewer macroblocks than the picture",
               surface->width, surface->height);
     return VA_STATUS_ERROR_INVALID_SURFACE;
   }
-  if (p->CurrPic.flags & (VA_PICTURE_H264_TOP_FIELD | VA_PICTURE_H264_BOTTOM_FIELD)) {
-    violation(driver, "field: CurrPic flags %#x", p->CurrPic.flags);
-    return VA_STATUS_ERROR_INVALID_PARAMETER;
-  }
-  const struct buffer *coded = object_find(driver, kind_buffer, p->coded_buf);
+  return VA_STATUS_SUCCESS;
+}
+
+VAStatus check_coded_buffer(struct driver *driver, const struct context *context, VABufferID id) {
+  const struct buffer *coded = object_find(driver, kind_buffer, id);
   if (!coded || coded->type != VAEncCodedBufferType || coded->context != context->object.id) {
-    violation(driver, "bad-id: coded buffer %#x", p->coded_buf);
+    violation(driver, "bad-id: coded buffer %#x", id);
     return VA_STATUS_ERROR_INVALID_BUFFER;
   }
   if (coded->mapped || coded->state == coded_pending) {
-    violation(driver, "coded-in-use: coded buffer %#x is %s", p->coded_buf,
+    violation(driver, "coded-in-use: coded buffer %#x is %s", id,
               coded->mapped ? "mapped" : "that of a picture not synchronized");
     return VA_STATUS_ERROR_INVALID_BUFFER;
   }
   return VA_STATUS_SUCCESS;
+}
+
+static VAStatus check_surfaces(struct driver *driver, const struct context *context,
+                               const struct coded_picture *reference) {
+  const VAEncPictureParameterBufferH264 *p = &context->picture.parameters;
+  VAStatus status = check_reconstructed(
+      driver, context, p->CurrPic.picture_id, picture_given(&p->CurrPic),
+      context->picture.sequence.picture_width_in_mbs * 16u, context->picture.sequence.picture_height_in_mbs * 16u, reference);
+  if (status != VA_STATUS_SUCCESS) return status;
+  if (p->CurrPic.flags & (VA_PICTURE_H264_TOP_FIELD | VA_PICTURE_H264_BOTTOM_FIELD)) {
+    violation(driver, "field: CurrPic flags %#x", p->CurrPic.flags);
+    return VA_STATUS_ERROR_INVALID_PARAMETER;
+  }
+  return check_coded_buffer(driver, context, p->coded_buf);
 }
 
 static VAStatus check_tools(struct driver *driver, const struct context *context) {
@@ -133,15 +144,13 @@ static VAStatus check_order(struct driver *driver, const struct context *context
   return VA_STATUS_SUCCESS;
 }
 
-VAStatus check_picture(struct driver *driver, struct context *context, bool *redo) {
-  struct stream *stream = &context->stream;
-  const VAEncPictureParameterBufferH264 *p = &context->picture.parameters;
+const struct coded_picture *reference_of(struct driver *driver, const struct context *context, bool replaces, bool *redo) {
+  const struct stream *stream = &context->stream;
   const struct coded_picture *reference = &stream->last;
   bool idr = is_idr(context);
   if (stream->redo_allowed && !idr) {
     // The last picture is lost: the next may take its place, with the reference that it had.
-    uint32_t maximum = 1u << context->picture.sps.log2_max_frame_num;
-    *redo = stream->previous.valid && !stream->last.idr && p->frame_num == (stream->previous.frame_num + 1) % maximum;
+    *redo = stream->previous.valid && !stream->last.idr && replaces;
     if (*redo) reference = &stream->previous;
   } else if (stream->redo_allowed) {
     *redo = stream->last.idr;
@@ -149,8 +158,17 @@ VAStatus check_picture(struct driver *driver, struct context *context, bool *red
   // Pictures that were on their way already are forgiven.
   if (stream->lost_seen && !idr && !*redo) {
     violation(driver, "overflow-ignored: a picture that refers to one whose coded data were lost");
-    return VA_STATUS_ERROR_INVALID_PARAMETER;
+    return NULL;
   }
+  return reference;
+}
+
+VAStatus check_picture(struct driver *driver, struct context *context, bool *redo) {
+  const struct stream *stream = &context->stream;
+  uint32_t maximum = 1u << context->picture.sps.log2_max_frame_num;
+  bool replaces = context->picture.parameters.frame_num == (stream->previous.frame_num + 1) % maximum;
+  const struct coded_picture *reference = reference_of(driver, context, replaces, redo);
+  if (!reference) return VA_STATUS_ERROR_INVALID_PARAMETER;
   VAStatus status = check_surfaces(driver, context, reference);
   if (status == VA_STATUS_SUCCESS) status = check_tools(driver, context);
   if (status == VA_STATUS_SUCCESS) status = check_order(driver, context, reference);

@@ -15,10 +15,7 @@ VAStatus check_rate(struct driver *driver, struct context *context) {
     }
     return VA_STATUS_SUCCESS;
   }
-  struct misc misc = context->stream.misc;
-  if (picture->misc.has_rate) misc.rate = picture->misc.rate, misc.has_rate = true;
-  if (picture->misc.has_hrd) misc.hrd = picture->misc.hrd, misc.has_hrd = true;
-  if (picture->misc.has_frame_rate) misc.frame_rate = picture->misc.frame_rate, misc.has_frame_rate = true;
+  struct misc misc = misc_of(context);
   if (!misc.has_rate) return refused(driver, "no rate control buffer in CBR or VBR", control);
   if (!misc.has_hrd) return refused(driver, "no HRD buffer in CBR or VBR", control);
   if (!misc.has_frame_rate) return refused(driver, "no frame rate buffer in CBR or VBR", control);
@@ -36,7 +33,8 @@ VAStatus check_rate(struct driver *driver, struct context *context) {
   if (denominator == 0) denominator = 1;
   if (numerator == 0 || numerator / denominator > 1000) return refused(driver, "framerate", misc.frame_rate.framerate);
   // The sequence buffer has the highest rate (ffmpeg) or the target (GStreamer).
-  uint32_t said = picture->has_sequence && picture->misc.has_rate ? picture->sequence.bits_per_second : 0;
+  uint32_t said = is_hevc(context) ? picture->hevc.sequence.bits_per_second : picture->sequence.bits_per_second;
+  if (!picture->has_sequence || !picture->misc.has_rate) said = 0;
   int64_t target = (int64_t)bits * (percent ? percent : 100) / 100, margin = bits / 100 + 1;
   if (said && said != bits && (said < target - margin || said > target + margin) &&
       differs(driver, "rate", "the sequence buffer's bits_per_second", said, target)) {

@@ -3,7 +3,11 @@
 
 #include "strict.h"
 
-bool is_idr(const struct context *context) { return context->picture.parameters.pic_fields.bits.idr_pic_flag; }
+bool is_idr(const struct context *context) {
+  const struct picture *picture = &context->picture;
+  return is_hevc(context) ? picture->hevc.parameters.pic_fields.bits.idr_pic_flag
+                          : picture->parameters.pic_fields.bits.idr_pic_flag;
+}
 
 VAStatus check_complete(struct driver *driver, struct context *context) {
   const struct picture *picture = &context->picture;

@@ -55,7 +55,7 @@ static struct tools tools_of(const struct context *context) {
   return tools;
 }
 
-static double frame_rate_of(const struct misc *misc) {
+double frame_rate_of(const struct misc *misc) {
   uint32_t numerator = misc->frame_rate.framerate & 0xffff, denominator = misc->frame_rate.framerate >> 16;
   return (double)numerator / (denominator ? denominator : 1);
 }
@@ -165,16 +165,28 @@ static void pad(uint8_t *to, uint32_t to_width, uint32_t to_height, const uint8_
   }
 }
 
+void padded_input(struct driver *driver, const struct context *context, uint8_t *to, uint32_t width, uint32_t height) {
+  struct surface *input = object_find(driver, kind_surface, context->picture.input);
+  surface_access(input, true, false);
+  pad(to, width, height, input->luma, input->pitch, input->width, input->height, 1);
+  pad(to + (size_t)width * height, width, height / 2, input->chroma, input->chroma_pitch, (input->width + 1) / 2 * 2,
+      (input->height + 1) / 2, 2);
+  surface_access(input, false, false);
+}
+
+struct misc misc_of(const struct context *context) {
+  struct misc misc = context->stream.misc;
+  const struct misc *new = &context->picture.misc;
+  if (new->has_rate) misc.rate = new->rate, misc.has_rate = true;
+  if (new->has_hrd) misc.hrd = new->hrd, misc.has_hrd = true;
+  if (new->has_frame_rate) misc.frame_rate = new->frame_rate, misc.has_frame_rate = true;
+  return misc;
+}
+
 static VAStatus reconfigure(struct driver *driver, struct context *context) {
   struct x264_coder *coder = context->coder;
   struct tools tools = tools_of(context);
-  struct misc misc = context->stream.misc;
-  if (context->picture.misc.has_rate) misc.rate = context->picture.misc.rate, misc.has_rate = true;
-  if (context->picture.misc.has_hrd) misc.hrd = context->picture.misc.hrd, misc.has_hrd = true;
-  if (context->picture.misc.has_frame_rate) {
-    misc.frame_rate = context->picture.misc.frame_rate;
-    misc.has_frame_rate = true;
-  }
+  struct misc misc = misc_of(context);
   if (coder && memcmp(&tools, &coder->tools, sizeof tools) != 0) {
     if (!is_idr(context)) {
       violation(driver, "tools: deblocking, slices or another coding tool change without an IDR picture, not offered");
@@ -211,14 +223,9 @@ VAStatus code_picture(struct driver *driver, struct context *context, bool redo,
   if (status != VA_STATUS_SUCCESS) return status;
   struct x264_coder *coder = context->coder;
   struct picture *picture = &context->picture;
-  struct surface *input = object_find(driver, kind_surface, picture->input);
   uint32_t width = (uint32_t)coder->tools.width, height = (uint32_t)coder->tools.height;
   uint8_t *chroma = coder->padded + (size_t)width * height;
-  surface_access(input, true, false);
-  pad(coder->padded, width, height, input->luma, input->pitch, input->width, input->height, 1);
-  pad(chroma, width, height / 2, input->chroma, input->chroma_pitch, (input->width + 1) / 2 * 2,
-      (input->height + 1) / 2, 2);
-  surface_access(input, false, false);
+  padded_input(driver, context, coder->padded, width, height);
 
   x264_picture_t in, out;
   x264_picture_init(&in);

@@ -3,7 +3,7 @@
 
 #include "strict.h"
 
-bool h264_offered(const struct knobs *knobs, VAProfile profile, VAEntrypoint entrypoint) {
+bool encoding_offered(const struct knobs *knobs, VAProfile profile, VAEntrypoint entrypoint) {
   if (!(entrypoint == VAEntrypointEncSlice ? knobs->slice : entrypoint == VAEntrypointEncSliceLP && knobs->low_power)) {
     return false;
   }
@@ -30,12 +30,33 @@ static VAStatus query_entrypoints(VADriverContextP va, VAProfile profile, VAEntr
   struct driver *driver = driver_of(va);
   *count = 0;
   if (profile == VAProfileNone && driver->knobs.process) list[(*count)++] = VAEntrypointVideoProc;
-  if (h264_offered(&driver->knobs, profile, VAEntrypointEncSlice)) list[(*count)++] = VAEntrypointEncSlice;
-  if (h264_offered(&driver->knobs, profile, VAEntrypointEncSliceLP)) list[(*count)++] = VAEntrypointEncSliceLP;
+  if (encoding_offered(&driver->knobs, profile, VAEntrypointEncSlice)) list[(*count)++] = VAEntrypointEncSlice;
+  if (encoding_offered(&driver->knobs, profile, VAEntrypointEncSliceLP)) list[(*count)++] = VAEntrypointEncSliceLP;
   return *count ? VA_STATUS_SUCCESS : VA_STATUS_ERROR_UNSUPPORTED_PROFILE;
 }
 
-static uint32_t encode_attribute(const struct knobs *knobs, VAConfigAttribType type) {
+static uint32_t hevc_block_sizes(const struct knobs *knobs) {
+  VAConfigAttribValEncHEVCBlockSizes sizes = {0};
+  sizes.bits.log2_max_coding_tree_block_size_minus3 = knobs->hevc.log2_max_ctb - 3;
+  sizes.bits.log2_min_coding_tree_block_size_minus3 = knobs->hevc.log2_min_ctb - 3;
+  sizes.bits.log2_min_luma_coding_block_size_minus3 = knobs->hevc.log2_min_cb - 3;
+  sizes.bits.log2_max_luma_transform_block_size_minus2 = 3;
+  sizes.bits.max_max_transform_hierarchy_depth_inter = 3;
+  sizes.bits.max_max_transform_hierarchy_depth_intra = 3;
+  return sizes.value;
+}
+
+static uint32_t encode_attribute(const struct knobs *knobs, VAProfile profile, VAConfigAttribType type) {
+  if (profile == VAProfileHEVCMain) {
+    switch ((int)type) {
+      case VAConfigAttribEncMaxSlices: return 1;
+      case VAConfigAttribEncMaxRefFrames: return knobs->hevc.both_lists ? 1 | 1 << 16 : 1;
+      case VAConfigAttribPredictionDirection:
+        return VA_PREDICTION_DIRECTION_PREVIOUS | (knobs->hevc.both_lists ? VA_PREDICTION_DIRECTION_BI_NOT_EMPTY : 0);
+      case VAConfigAttribEncHEVCFeatures: return knobs->hevc.told ? knobs->hevc.features.value : VA_ATTRIB_NOT_SUPPORTED;
+      case VAConfigAttribEncHEVCBlockSizes: return knobs->hevc.told ? hevc_block_sizes(knobs) : VA_ATTRIB_NOT_SUPPORTED;
+    }
+  }
   switch ((int)type) {
     case VAConfigAttribRTFormat: return VA_RT_FORMAT_YUV420;
     case VAConfigAttribRateControl: return knobs->rate_controls;
@@ -55,13 +76,13 @@ static VAStatus get_attributes(VADriverContextP va, VAProfile profile, VAEntrypo
                                VAConfigAttrib *list, int count) {
   struct driver *driver = driver_of(va);
   bool processing = is_processing(&driver->knobs, profile, entrypoint);
-  if (!processing && !h264_offered(&driver->knobs, profile, entrypoint)) {
+  if (!processing && !encoding_offered(&driver->knobs, profile, entrypoint)) {
     return VA_STATUS_ERROR_UNSUPPORTED_ENTRYPOINT;
   }
   pthread_mutex_lock(&driver->lock);
   for (int i = 0; i < count; i++) {
     if (!processing) {
-      list[i].value = encode_attribute(&driver->knobs, list[i].type);
+      list[i].value = encode_attribute(&driver->knobs, profile, list[i].type);
     } else if (list[i].type == VAConfigAttribRTFormat) {
       list[i].value = VA_RT_FORMAT_YUV420;
     } else if (list[i].type == VAConfigAttribMaxPictureWidth) {
@@ -129,7 +150,7 @@ static VAStatus create_config(VADriverContextP va, VAProfile profile, VAEntrypoi
   struct driver *driver = driver_of(va);
   if (injection.lost) return VA_STATUS_ERROR_OPERATION_FAILED;
   bool processing = is_processing(&driver->knobs, profile, entrypoint);
-  if (!processing && !h264_offered(&driver->knobs, profile, entrypoint)) {
+  if (!processing && !encoding_offered(&driver->knobs, profile, entrypoint)) {
     violation(driver, "entry-point-not-offered: profile %d entry point %d", profile, entrypoint);
     return VA_STATUS_ERROR_UNSUPPORTED_ENTRYPOINT;
   }

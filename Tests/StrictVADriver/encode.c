@@ -4,8 +4,6 @@
 
 #include "strict.h"
 
-struct output { uint8_t *data; size_t size, capacity; };
-
 static void append(struct output *output, const uint8_t *data, size_t size) {
   if (output->size + size > output->capacity) {
     output->capacity = (output->size + size) * 2;
@@ -15,7 +13,7 @@ static void append(struct output *output, const uint8_t *data, size_t size) {
   output->size += size;
 }
 
-static void append_nal(struct output *output, const uint8_t *nal, size_t size) {
+void append_nal(struct output *output, const uint8_t *nal, size_t size) {
   static const uint8_t start[] = {0, 0, 0, 1};
   append(output, start, sizeof start);
   uint8_t *escaped = malloc(size * 3 / 2 + 8);
@@ -23,19 +21,9 @@ static void append_nal(struct output *output, const uint8_t *nal, size_t size) {
   free(escaped);
 }
 
-// SPS, PPS, SEI: the client's as they are, escaped if it left that to the driver; the driver's own where none came.
-static void append_sets(struct output *output, const struct context *context) {
+// The client's headers as they are, escaped if it left that to the driver.
+void append_packed(struct output *output, const struct context *context) {
   const struct picture *picture = &context->picture;
-  uint8_t set[256];
-  if (is_idr(context) && !picture->brings_sps) {
-    append_nal(output, set, write_sps(&picture->sps, set, sizeof set) / 8);
-  }
-  // A PPS of the driver's own follows the SPS that it belongs to.
-  bool own_pps = is_idr(context) && !picture->brings_pps;
-  if (own_pps && !picture->brings_sps) {
-    append_nal(output, set, write_pps(&picture->pps, &picture->sps, set, sizeof set) / 8);
-    own_pps = false;
-  }
   for (int i = 0; i < picture->packed_count; i++) {
     const struct packed *packed = &picture->packed[i];
     if (packed->type == VAEncPackedHeaderSlice) continue;
@@ -48,6 +36,22 @@ static void append_sets(struct output *output, const struct context *context) {
       free(nal);
     }
   }
+}
+
+// SPS, PPS, SEI: the client's, and the driver's own where none came.
+static void append_sets(struct output *output, const struct context *context) {
+  const struct picture *picture = &context->picture;
+  uint8_t set[256];
+  if (is_idr(context) && !picture->brings_sps) {
+    append_nal(output, set, write_sps(&picture->sps, set, sizeof set) / 8);
+  }
+  // A PPS of the driver's own follows the SPS that it belongs to.
+  bool own_pps = is_idr(context) && !picture->brings_pps;
+  if (own_pps && !picture->brings_sps) {
+    append_nal(output, set, write_pps(&picture->pps, &picture->sps, set, sizeof set) / 8);
+    own_pps = false;
+  }
+  append_packed(output, context);
   if (own_pps) append_nal(output, set, write_pps(&picture->pps, &picture->sps, set, sizeof set) / 8);
 }
 
@@ -102,62 +106,41 @@ static void scribble(struct surface *surface, uint64_t frame) {
   if (surface->memory) memset(surface->memory, (int)(frame * 37 & 0xff), surface->memory_size);
 }
 
-static void commit(struct context *context, bool redo, bool lost) {
+static void commit(struct context *context, bool redo, bool lost, struct coded_picture coded, bool ends) {
   struct stream *stream = &context->stream;
   const struct picture *picture = &context->picture;
-  const VAEncPictureParameterBufferH264 *p = &picture->parameters;
   if (!redo) stream->previous = stream->last;
-  stream->last = (struct coded_picture){.valid = true,
-                                        .idr = is_idr(context),
-                                        .reference = true,
-                                        .reconstructed = p->CurrPic.picture_id,
-                                        .frame_num = p->frame_num,
-                                        .idr_pic_id = picture->slices[0].idr_pic_id,
-                                        .poc = p->CurrPic.TopFieldOrderCnt};
+  stream->last = coded;
   stream->started = true;
-  stream->ended = p->last_picture != 0;
+  stream->ended = ends;
   if (is_idr(context) || redo) stream->lost = stream->lost_seen = false;
   stream->redo_allowed = lost;
   stream->lost = stream->lost || lost;
   stream->sps = picture->sps;
   stream->pps = picture->pps;
   stream->sequence = picture->sequence;
-  if (picture->misc.has_rate) stream->misc.rate = picture->misc.rate, stream->misc.has_rate = true;
-  if (picture->misc.has_hrd) stream->misc.hrd = picture->misc.hrd, stream->misc.has_hrd = true;
-  if (picture->misc.has_frame_rate) {
-    stream->misc.frame_rate = picture->misc.frame_rate;
-    stream->misc.has_frame_rate = true;
-  }
+  stream->hevc.sps = picture->hevc.sps;
+  stream->hevc.pps = picture->hevc.pps;
+  stream->hevc.sequence = picture->hevc.sequence;
+  stream->misc = misc_of(context);
   stream->pictures++;
   if (is_idr(context)) stream->idrs++;
   if (lost) stream->overflows++;
 }
 
-VAStatus encode_picture(struct driver *driver, struct context *context, bool redo, uint64_t frame) {
-  struct coded_slice slices[max_slices];
-  int count = 0;
-  VAStatus status = code_picture(driver, context, redo, slices, &count);
-  if (status != VA_STATUS_SUCCESS) return status;
-  struct output output = {0};
-  append_sets(&output, context);
-  for (int i = 0; i < count; i++) {
-    if (append_slice(&output, context, i, &slices[i])) continue;
-    free(output.data);
-    return VA_STATUS_ERROR_ENCODING_ERROR;
-  }
-  const VAEncPictureParameterBufferH264 *p = &context->picture.parameters;
-  struct buffer *coded = object_find(driver, kind_buffer, p->coded_buf);
+void deliver(struct driver *driver, struct context *context, const struct output *output, VABufferID coded_buffer, int qp,
+             bool redo, uint64_t frame, struct coded_picture picture, bool ends) {
+  struct buffer *coded = object_find(driver, kind_buffer, coded_buffer);
   uint32_t room = coded->element_size;
   if (injection.coded_limit && injection.coded_limit < room) room = injection.coded_limit;
   bool garbage = injection.garbage_at && injection.garbage_at == frame;
-  bool lost = output.size > room || overflows(frame);
-  coded->filled = (uint32_t)(output.size > room ? room : output.size);
+  bool lost = output->size > room || overflows(frame);
+  coded->filled = (uint32_t)(output->size > room ? room : output->size);
   // As real devices do it: success, and what fits; only the status bit tells.
-  if (lost && coded->filled == output.size) coded->filled /= 2;
-  memcpy(coded->data, output.data, coded->filled);
+  if (lost && coded->filled == output->size) coded->filled /= 2;
+  memcpy(coded->data, output->data, coded->filled);
   if (garbage) memset(coded->data, 0xb6, coded->filled);
-  free(output.data);
-  coded->segments[0].status = (uint32_t)slices[0].header.qp_delta & VA_CODED_BUF_STATUS_PICTURE_AVE_QP_MASK;
+  coded->segments[0].status = (uint32_t)qp & VA_CODED_BUF_STATUS_PICTURE_AVE_QP_MASK;
   if (lost) coded->segments[0].status |= VA_CODED_BUF_STATUS_SLICE_OVERFLOW_MASK;
   coded->surface = context->picture.input;
   coded->frame = frame;
@@ -169,8 +152,32 @@ VAStatus encode_picture(struct driver *driver, struct context *context, bool red
   uint64_t now = now_ns();
   context->ready_ns = (context->ready_ns > now ? context->ready_ns : now) + (uint64_t)injection.slow_ms * 1000000;
   input->ready_ns = context->ready_ns;
-  scribble(object_find(driver, kind_surface, p->CurrPic.picture_id), frame);
+  scribble(object_find(driver, kind_surface, picture.reconstructed), frame);
   context->stream.bytes += coded->filled;
-  commit(context, redo, lost || garbage);
-  return VA_STATUS_SUCCESS;
+  commit(context, redo, lost || garbage, picture, ends);
+}
+
+VAStatus encode_picture(struct driver *driver, struct context *context, bool redo, uint64_t frame) {
+  struct coded_slice slices[max_slices];
+  int count = 0;
+  VAStatus status = code_picture(driver, context, redo, slices, &count);
+  if (status != VA_STATUS_SUCCESS) return status;
+  struct output output = {0};
+  append_sets(&output, context);
+  for (int i = 0; i < count && status == VA_STATUS_SUCCESS; i++) {
+    if (!append_slice(&output, context, i, &slices[i])) status = VA_STATUS_ERROR_ENCODING_ERROR;
+  }
+  const VAEncPictureParameterBufferH264 *p = &context->picture.parameters;
+  if (status == VA_STATUS_SUCCESS) {
+    struct coded_picture coded = {.valid = true,
+                                  .idr = is_idr(context),
+                                  .reference = true,
+                                  .reconstructed = p->CurrPic.picture_id,
+                                  .frame_num = p->frame_num,
+                                  .idr_pic_id = context->picture.slices[0].idr_pic_id,
+                                  .poc = p->CurrPic.TopFieldOrderCnt};
+    deliver(driver, context, &output, p->coded_buf, slices[0].header.qp_delta, redo, frame, coded, p->last_picture != 0);
+  }
+  free(output.data);
+  return status;
 }

@@ -66,6 +66,23 @@ static void injection_read(void) {
   }
 }
 
+static void hevc_read(struct knobs *knobs) {
+  const char *words = text("HEVC", "");
+  knobs->hevc.told = !lists(words, "plain");
+  knobs->hevc.both_lists = lists(words, "both-lists");
+  knobs->hevc.log2_min_cb = lists(words, "cb16") ? 4 : 3;
+  knobs->hevc.log2_min_ctb = lists(words, "ctb64") ? 6 : lists(words, "ctb32") ? 5 : 4;
+  knobs->hevc.log2_max_ctb = lists(words, "ctb16") ? 4 : lists(words, "ctb32") ? 5 : 6;
+  knobs->hevc.features.bits.deblocking_filter_disable = VA_FEATURE_SUPPORTED;
+  uint32_t tools = lists(words, "required") ? VA_FEATURE_REQUIRED : VA_FEATURE_SUPPORTED;
+  if (lists(words, "simple")) tools = VA_FEATURE_NOT_SUPPORTED;
+  knobs->hevc.features.bits.amp = tools;
+  knobs->hevc.features.bits.temporal_mvp = tools;
+  knobs->hevc.features.bits.strong_intra_smoothing = tools;
+  knobs->hevc.features.bits.sign_data_hiding = tools;
+  knobs->hevc.features.bits.cu_qp_delta = tools;
+}
+
 void knobs_read(struct knobs *knobs) {
   memset(knobs, 0, sizeof *knobs);
   const char *entry = text("ENTRYPOINT", "slice");
@@ -88,14 +105,16 @@ void knobs_read(struct knobs *knobs) {
   if (lists(rates, "cqp")) knobs->rate_controls |= VA_RC_CQP;
   if (lists(rates, "cbr")) knobs->rate_controls |= VA_RC_CBR;
   if (lists(rates, "vbr")) knobs->rate_controls |= VA_RC_VBR;
-  const char *profiles = text("PROFILES", "constrained-baseline,main,high");
+  const char *profiles = text("PROFILES", "constrained-baseline,main,high,hevc-main");
   static const struct { const char *name; VAProfile profile; } names[] = {
       {"constrained-baseline", VAProfileH264ConstrainedBaseline},
       {"main", VAProfileH264Main},
-      {"high", VAProfileH264High}};
-  for (size_t i = 0; i < 3; i++) {
+      {"high", VAProfileH264High},
+      {"hevc-main", VAProfileHEVCMain}};
+  for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     if (lists(profiles, names[i].name)) knobs->profiles[knobs->profile_count++] = names[i].profile;
   }
+  hevc_read(knobs);
   knobs->segments = (int)number("SEGMENTS", 1);
   if (knobs->segments < 1) knobs->segments = 1;
   if (knobs->segments > 64) knobs->segments = 64;

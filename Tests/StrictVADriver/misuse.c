@@ -6,13 +6,14 @@
 //   misuse import OUT YUV     the same, from imported memory
 //   misuse rates              150 pictures each at 1 Mbit/s, 0.25 Mbit/s, and half the frame rate: prints the bytes
 //   misuse reopen             no mistake, but opens the device again after a failure, ten times at most
+//   misuse hevc-NAME          the same in HEVC
 #include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "misuse.h"
 
-static const char *wanted = "none";
+static const char *wanted = "none", *mistake = "none";
 
 static const struct { const char *name, *check; } mistakes[] = {
     {"no-sequence", "missing-sequence"},
@@ -99,9 +100,73 @@ static const struct { const char *name, *check; } mistakes[] = {
     {"import-fourcc", "import"},
     {"import-beyond", "import"},
     {"leak", "leak"},
+    {"hevc-no-sequence", "missing-sequence"},
+    {"hevc-no-picture", "missing-picture"},
+    {"hevc-no-slice", "missing-slice"},
+    {"hevc-sequence-twice", "buffer-twice"},
+    {"hevc-slice-twice", "slice-count"},
+    {"hevc-p-first", "stream-start"},
+    {"hevc-no-vps", "packed-missing"},
+    {"hevc-no-packed-sequence", "packed-missing"},
+    {"hevc-no-packed-picture", "packed-missing"},
+    {"hevc-no-packed-slice", "packed-missing"},
+    {"hevc-order-count", "order-count"},
+    {"hevc-order-step", "order-count"},
+    {"hevc-order-in-idr", "order-count"},
+    {"hevc-reference-frames", "reference"},
+    {"hevc-reference-missing", "reference"},
+    {"hevc-reference-in-idr", "reference"},
+    {"hevc-reference-after", "reference"},
+    {"hevc-collocated", "reference"},
+    {"hevc-list-wrong", "RefPicList0"},
+    {"hevc-list-empty", "slice"},
+    {"hevc-list-of-two", "slice"},
+    {"hevc-list-other", "slice"},
+    {"hevc-reconstructed-is-input", "reconstructed-is-input"},
+    {"hevc-reconstructed-is-reference", "reconstructed-is-reference"},
+    {"hevc-reconstructed-small", "dimensions"},
+    {"hevc-input-small", "dimensions"},
+    {"hevc-sequence-width", "sequence"},
+    {"hevc-sequence-beyond", "sequence"},
+    {"hevc-level", "sequence"},
+    {"hevc-tier", "sequence"},
+    {"hevc-profile", "sequence"},
+    {"hevc-coding-block", "blocks"},
+    {"hevc-transform-block", "blocks"},
+    {"hevc-sao", "tools"},
+    {"hevc-transform-skip", "tools"},
+    {"hevc-weighted", "picture"},
+    {"hevc-unit-type", "picture"},
+    {"hevc-coding-type", "picture"},
+    {"hevc-slice-type", "slice"},
+    {"hevc-slice-short", "slice-cover"},
+    {"hevc-slice-qp", "slice"},
+    {"hevc-slice-not-last", "slice"},
+    {"hevc-merge", "slice"},
+    {"hevc-no-temporal", "slice"},
+    {"hevc-p-slice", "slice"},
+    {"hevc-vps-level", "packed-vps"},
+    {"hevc-sps-width", "packed-sps"},
+    {"hevc-sps-level", "packed-sps"},
+    {"hevc-sps-block", "packed-sps"},
+    {"hevc-sps-vps", "packed-sps"},
+    {"hevc-window", "cropping"},
+    {"hevc-pps-qp", "packed-pps"},
+    {"hevc-pps-signs", "packed-pps"},
+    {"hevc-pps-sps", "packed-pps"},
+    {"hevc-header-type", "packed-slice"},
+    {"hevc-header-order-count", "packed-slice"},
+    {"hevc-header-references", "packed-slice"},
+    {"hevc-header-qp", "packed-slice"},
+    {"hevc-header-merge", "packed-slice"},
+    {"hevc-header-deblocking", "packed-slice"},
+    {"hevc-header-bits", "packed-slice"},
+    {"hevc-no-rate", "rate"},
+    {"hevc-buffer-size", "buffer-size"},
+    {"hevc-overflow-ignored", "overflow-ignored"},
 };
 
-bool is(const char *name) { return strcmp(wanted, name) == 0; }
+bool is(const char *name) { return strcmp(mistake, name) == 0; }
 
 bool accepted(struct client *client, VAStatus status, const char *call) {
   if (status != VA_STATUS_SUCCESS && client->call == NULL) {
@@ -227,12 +292,14 @@ int main(int count, char **arguments) {
     fprintf(stderr, "usage: misuse --list | NAME [STREAM PICTURES]\n");
     return 2;
   }
-  wanted = arguments[1];
+  wanted = mistake = arguments[1];
+  bool hevc = strncmp(wanted, "hevc-", 5) == 0;
+  if (hevc) mistake += 5;
   size_t mistake_count = sizeof mistakes / sizeof *mistakes;
   bool known = is("none") || is("import") || is("reopen") || is("rates");
   for (size_t i = 0; i < mistake_count; i++) {
     if (is("--list")) printf("%s %s\n", mistakes[i].name, mistakes[i].check);
-    if (is(mistakes[i].name)) known = true;
+    if (strcmp(wanted, mistakes[i].name) == 0) known = true;
   }
   if (is("--list")) return 0;
   if (!known) {
@@ -241,7 +308,8 @@ int main(int count, char **arguments) {
   }
   // The driver reads its knobs at vaInitialize.
   if (is("overflow-ignored")) setenv("NIGHTJAR_VA_OVERFLOW_AT", "2", 1);
-  struct client client = {.rate_control = VA_RC_CQP, .bit_rate = 1000000, .frame_rate = 30};
+  if (is("p-slice")) setenv("NIGHTJAR_VA_HEVC", "both-lists", 1);
+  struct client client = {.hevc = hevc, .rate_control = VA_RC_CQP, .bit_rate = 1000000, .frame_rate = 30};
   const char *in_rates[] = {"rates",         "no-rate",   "no-hrd",
                             "no-frame-rate", "rate-zero", "hrd-fullness"};
   for (size_t i = 0; i < sizeof in_rates / sizeof *in_rates; i++) {
@@ -259,7 +327,7 @@ int main(int count, char **arguments) {
   teardown(&client);
   for (int again = 1; is("reopen") && !good && again < 10; again++) {
     printf("%s: %s returned %d\n", wanted, client.call, client.refused);
-    client = (struct client){.rate_control = VA_RC_CQP, .bit_rate = 1000000, .frame_rate = 30};
+    client = (struct client){.hevc = hevc, .rate_control = VA_RC_CQP, .bit_rate = 1000000, .frame_rate = 30};
     good = run(&client);
     teardown(&client);
   }

@@ -8,8 +8,9 @@
 #include <va/va_drm.h>
 #include <va/va_drmcommon.h>
 #include <va/va_enc_h264.h>
+#include <va/va_enc_hevc.h>
 
-#include "headers.h"
+#include "hevc_headers.h"
 
 enum { width = 318, height = 238, width_mbs = 20, height_mbs = 15, input_count = 2, picture_total = 6 };
 
@@ -19,6 +20,7 @@ struct client {
   VAContextID context;
   VASurfaceID inputs[input_count], reconstructed[2];
   VABufferID coded[input_count];
+  bool hevc;                         // HEVC Main, not H.264 High
   uint32_t rate_control, packed;
   int fd;
   FILE *stream, *pictures;           // what was coded, and what was to be
@@ -45,5 +47,14 @@ bool upload(struct client *client, int input, int picture);
 bool submit(struct client *client, int input, int picture, bool idr, bool redo);
 bool collect(struct client *client, int input, bool keep);
 bool import_input(struct client *client, int input);
+
+// misuse_picture.c
+bool add(struct client *client, VABufferType type, const void *data, size_t size);
+bool add_packed(struct client *client, uint32_t type, const uint8_t *nal, size_t bits);
+bool add_rates(struct client *client, bool idr);
+// Picture order counts of the last picture whose data arrived, and of the last submitted.
+extern int32_t order_of_reference, order_submitted;
+// misuse_hevc.c: renders the buffers of a picture of HEVC.
+bool add_hevc(struct client *client, int input, int number, bool idr, bool redo);
 
 #endif

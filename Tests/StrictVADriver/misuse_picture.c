@@ -15,8 +15,7 @@ struct shot {
 };
 
 static const VAPictureH264 none = {.picture_id = VA_INVALID_SURFACE, .flags = VA_PICTURE_H264_INVALID};
-// Picture order counts of the last picture whose data arrived, and of the last submitted.
-static int32_t order_of_reference, order_submitted;
+int32_t order_of_reference, order_submitted;
 
 static void fill_sequence(struct shot *s, const struct client *c) {
   s->sequence = (VAEncSequenceParameterBufferH264){.level_idc = 30,
@@ -137,7 +136,7 @@ static void make_mistake(struct shot *s, const struct client *c, int input, int 
 static VABufferID rendered[24];
 static int rendered_count;
 
-static bool add(struct client *c, VABufferType type, const void *data, size_t size) {
+bool add(struct client *c, VABufferType type, const void *data, size_t size) {
   VABufferID id;
   if (!accepted(c, vaCreateBuffer(c->display, c->context, type, (unsigned)size, 1, (void *)(uintptr_t)data, &id),
                 "vaCreateBuffer")) {
@@ -159,19 +158,22 @@ static bool add_misc(struct client *c, VAEncMiscParameterType type, const void *
   return add(c, VAEncMiscParameterBufferType, data, sizeof *misc + size);
 }
 
-static bool add_packed(struct client *c, uint32_t type, const uint8_t *nal, size_t bits) {
+bool add_packed(struct client *c, uint32_t type, const uint8_t *nal, size_t bits) {
   uint8_t data[512] = {0, 0, 0, 1};
   if (is("packed-no-start-code")) data[3] = 7;
-  memcpy(data + 4, nal, (bits + 7) / 8);
-  VAEncPackedHeaderParameterBuffer parameters = {.type = type, .bit_length = (uint32_t)bits + 32};
+  // Those of HEVC hold zeros in a row.
+  size_t size = escape(nal, (bits + 7) / 8, data + 4);
+  bits += (size - (bits + 7) / 8) * 8;
+  VAEncPackedHeaderParameterBuffer parameters = {
+      .type = type, .bit_length = (uint32_t)bits + 32, .has_emulation_bytes = 1};
   if (is("packed-too-long")) parameters.bit_length += 800;
   if (is("header-bits") && type == VAEncPackedHeaderSlice) parameters.bit_length += 24;
   if (!add(c, VAEncPackedHeaderParameterBufferType, &parameters, sizeof parameters)) return false;
   if (is("packed-no-data")) return true;
-  return add(c, VAEncPackedHeaderDataBufferType, data, 4 + (bits + 7) / 8 + (is("header-bits") ? 8 : 0));
+  return add(c, VAEncPackedHeaderDataBufferType, data, 4 + size + (is("header-bits") ? 8 : 0));
 }
 
-static bool add_rates(struct client *c, bool idr) {
+bool add_rates(struct client *c, bool idr) {
   if ((!idr && !c->new_rates) || (c->rate_control == VA_RC_CQP && !is("rate-in-cqp"))) return true;
   VAEncMiscParameterRateControl rate = {.bits_per_second = is("rate-zero") ? 0 : c->bit_rate, .target_percentage = 100};
   VAEncMiscParameterHRD hrd = {.buffer_size = c->bit_rate, .initial_buffer_fullness = c->bit_rate * 3 / 4};
@@ -231,7 +233,7 @@ bool submit(struct client *c, int input, int number, bool idr, bool redo) {
   if (is("buffer-unknown") && !accepted(c, vaRenderPicture(c->display, context, &unknown, 1), "vaRenderPicture")) {
     return false;
   }
-  good = add_all(c, &shot, idr) && good;
+  good = (c->hevc ? add_hevc(c, input, number, idr, redo) : add_all(c, &shot, idr)) && good;
   // A picture begun must be ended, refused or not.
   good = accepted(c, vaEndPicture(c->display, context), "vaEndPicture") && good;
   c->begun = false;
@@ -242,7 +244,7 @@ bool submit(struct client *c, int input, int number, bool idr, bool redo) {
   if (!good) return false;
   if (!redo) c->reference = 1 - c->reference;
   c->frame_num = shot.picture.frame_num + 1u;
-  order_submitted = shot.picture.CurrPic.TopFieldOrderCnt;
+  if (!c->hevc) order_submitted = shot.picture.CurrPic.TopFieldOrderCnt;
   return true;
 }
 

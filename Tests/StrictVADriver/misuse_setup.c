@@ -8,7 +8,7 @@
 #include "misuse.h"
 
 static bool make_config(struct client *c) {
-  VAProfile profile = VAProfileH264High;
+  VAProfile profile = c->hevc ? VAProfileHEVCMain : VAProfileH264High;
   VAEntrypoint entrypoint = is("entry-point") ? VAEntrypointEncPicture : VAEntrypointEncSlice;
   VAConfigAttrib attributes[] = {
       {VAConfigAttribRTFormat, 0}, {VAConfigAttribRateControl, 0}, {VAConfigAttribEncPackedHeaders, 0}};

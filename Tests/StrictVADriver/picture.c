@@ -70,6 +70,7 @@ void context_release(struct driver *driver, struct context *context) {
   }
   picture_clear(&context->picture);
   coder_close(context->coder);
+  hevc_coder_close(context->hevc_coder);
   context->config->contexts--;
   object_free(driver, &context->object);
 }
@@ -220,6 +221,8 @@ static VAStatus render_packed(struct driver *driver, struct context *context, co
 
 static VAStatus render_one(struct driver *driver, struct context *context, const struct buffer *buffer) {
   struct picture *picture = &context->picture;
+  bool hevc = is_hevc(context);
+  int slice_limit = hevc ? 1 : max_slices;
   if (buffer->mapped) {
     violation(driver, "buffer-mapped: buffer %#x rendered while mapped", buffer->object.id);
     return VA_STATUS_ERROR_INVALID_BUFFER;
@@ -230,21 +233,25 @@ static VAStatus render_one(struct driver *driver, struct context *context, const
   }
   switch ((int)buffer->type) {
     case VAEncSequenceParameterBufferType:
-      memcpy(&picture->sequence, buffer->data, sizeof picture->sequence);
+      if (hevc) memcpy(&picture->hevc.sequence, buffer->data, sizeof picture->hevc.sequence);
+      else memcpy(&picture->sequence, buffer->data, sizeof picture->sequence);
       picture->sequence_count++;
       picture->has_sequence = true;
       return VA_STATUS_SUCCESS;
     case VAEncPictureParameterBufferType:
-      memcpy(&picture->parameters, buffer->data, sizeof picture->parameters);
+      if (hevc) memcpy(&picture->hevc.parameters, buffer->data, sizeof picture->hevc.parameters);
+      else memcpy(&picture->parameters, buffer->data, sizeof picture->parameters);
       picture->picture_count++;
       picture->has_picture = true;
       return VA_STATUS_SUCCESS;
     case VAEncSliceParameterBufferType:
-      if (picture->slice_count == max_slices) {
-        violation(driver, "slice-count: more than %d slices", max_slices);
+      if (picture->slice_count == slice_limit) {
+        violation(driver, "slice-count: more than %d slices", slice_limit);
         return VA_STATUS_ERROR_MAX_NUM_EXCEEDED;
       }
-      memcpy(&picture->slices[picture->slice_count++], buffer->data, sizeof *picture->slices);
+      if (hevc) memcpy(&picture->hevc.slice, buffer->data, sizeof picture->hevc.slice);
+      else memcpy(&picture->slices[picture->slice_count], buffer->data, sizeof *picture->slices);
+      picture->slice_count++;
       return VA_STATUS_SUCCESS;
     case VAEncMiscParameterBufferType: return render_misc(driver, picture, buffer);
     case VAEncPackedHeaderParameterBufferType:
@@ -289,14 +296,15 @@ static VAStatus render_picture(VADriverContextP va, VAContextID context_id, VABu
 static VAStatus encode_checked(struct driver *driver, struct context *context, uint64_t frame) {
   bool redo = false;
   if (lies_at(&driver->knobs, lie_encode, context->config->entrypoint)) return VA_STATUS_ERROR_UNIMPLEMENTED;
+  bool hevc = is_hevc(context);
   VAStatus status = check_complete(driver, context);
   if (status == VA_STATUS_SUCCESS) status = check_rate(driver, context);
-  if (status == VA_STATUS_SUCCESS) status = check_sequence(driver, context);
-  if (status == VA_STATUS_SUCCESS) status = check_picture(driver, context, &redo);
-  if (status == VA_STATUS_SUCCESS) status = check_slices(driver, context, redo);
+  if (status == VA_STATUS_SUCCESS) status = (hevc ? check_hevc_sequence : check_sequence)(driver, context);
+  if (status == VA_STATUS_SUCCESS) status = (hevc ? check_hevc_picture : check_picture)(driver, context, &redo);
+  if (status == VA_STATUS_SUCCESS) status = (hevc ? check_hevc_slice : check_slices)(driver, context, redo);
   if (status == VA_STATUS_SUCCESS) status = check_packed(driver, context);
   if (status == VA_STATUS_SUCCESS && fails(at_end, frame)) status = VA_STATUS_ERROR_OPERATION_FAILED;
-  if (status == VA_STATUS_SUCCESS) status = encode_picture(driver, context, redo, frame);
+  if (status == VA_STATUS_SUCCESS) status = (hevc ? encode_hevc : encode_picture)(driver, context, redo, frame);
   return status;
 }
 

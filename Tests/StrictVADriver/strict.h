@@ -11,9 +11,10 @@
 #include <va/va_backend_vpp.h>
 #include <va/va_drmcommon.h>
 #include <va/va_enc_h264.h>
+#include <va/va_enc_hevc.h>
 #include <va/va_vpp.h>
 
-#include "headers.h"
+#include "hevc_headers.h"
 
 enum { max_slices = 32, max_packed = 40, max_profiles = 4 };
 
@@ -36,6 +37,12 @@ struct knobs {
   uint32_t max_width, max_height;
   uint32_t quality;
   bool process, process_mirrors, process_mirrors_last, process_wrong;  // video processing
+  struct {
+    bool told;                       // features and block sizes can be asked for
+    bool both_lists;                 // no P slices: B slices of past pictures, with the same list twice
+    VAConfigAttribValEncHEVCFeatures features;
+    uint32_t log2_min_cb, log2_min_ctb, log2_max_ctb;
+  } hevc;
   char log_path[512];
 };
 
@@ -140,6 +147,15 @@ struct picture {
   int packed_count;
   struct misc misc;
   VAProcPipelineParameterBuffer pipeline;
+  // The same of HEVC.
+  struct {
+    VAEncSequenceParameterBufferHEVC sequence;
+    VAEncPictureParameterBufferHEVC parameters;
+    VAEncSliceParameterBufferHEVC slice;
+    struct hevc_sps sps;
+    struct hevc_pps pps;
+    bool brings_vps;
+  } hevc;
   // The parameter sets in force for it, and whether this picture brings its own.
   struct sps sps;
   struct pps pps;
@@ -152,6 +168,11 @@ struct stream {
   struct sps sps;
   struct pps pps;
   VAEncSequenceParameterBufferH264 sequence;
+  struct {
+    struct hevc_sps sps;
+    struct hevc_pps pps;
+    VAEncSequenceParameterBufferHEVC sequence;
+  } hevc;
   struct misc misc;                  // the values in force
   uint64_t pictures, idrs, overflows, bytes;  // since the context was created
   // the last picture, and the one before it for the case that the last one is submitted again
@@ -166,6 +187,7 @@ struct stream {
 };
 
 struct x264_coder;
+struct x265_coder;
 
 struct context {
   struct object object;
@@ -174,6 +196,7 @@ struct context {
   struct picture picture;
   struct stream stream;
   struct x264_coder *coder;
+  struct x265_coder *hevc_coder;
   uint64_t ready_ns;                 // when the device is done with what it was given
 };
 
@@ -223,7 +246,8 @@ bool hang(enum point point, uint64_t frame, uint64_t limit_ns);
 
 // config.c
 void config_functions(struct VADriverVTable *table);
-bool h264_offered(const struct knobs *knobs, VAProfile profile, VAEntrypoint entrypoint);
+bool encoding_offered(const struct knobs *knobs, VAProfile profile, VAEntrypoint entrypoint);
+static inline bool is_hevc(const struct context *context) { return context->config->profile == VAProfileHEVCMain; }
 // surfaces.c, images.c, import.c, buffers.c, picture.c, process.c
 void surface_functions(struct VADriverVTable *table);
 void surface_release(struct driver *driver, struct surface *surface);
@@ -255,6 +279,21 @@ VAStatus check_slices(struct driver *driver, struct context *context, bool redo)
 VAStatus check_packed(struct driver *driver, struct context *context);
 bool is_idr(const struct context *context);
 bool picture_given(const VAPictureH264 *picture);
+// A picture that fails to replace the last one, which was lost, refers to that one. `replaces` is what the numbers of this
+// picture say; returns the picture to refer to, or NULL if it is one whose data are known to be lost.
+const struct coded_picture *reference_of(struct driver *driver, const struct context *context, bool replaces, bool *redo);
+VAStatus check_reconstructed(struct driver *driver, const struct context *context, VASurfaceID id, bool given,
+                             uint32_t width, uint32_t height, const struct coded_picture *reference);
+VAStatus check_coded_buffer(struct driver *driver, const struct context *context, VABufferID id);
+// hevc_check*.c: the same of HEVC.
+VAStatus check_hevc_sequence(struct driver *driver, struct context *context);
+VAStatus check_hevc_picture(struct driver *driver, struct context *context, bool *redo);
+VAStatus check_hevc_slice(struct driver *driver, struct context *context, bool redo);
+bool same_hevc_pps(struct driver *driver, const char *check, const struct hevc_pps *pps, const struct hevc_pps *wanted);
+VAStatus check_hevc_unit(struct driver *driver, struct context *context, const uint8_t *rbsp, size_t length);
+VAStatus check_hevc_slice_header(struct driver *driver, struct context *context, const struct packed *packed);
+// The bits of a packed slice header: with byte_alignment() or without, as clients differ in that.
+size_t hevc_header_bits(const uint8_t *nal, size_t bits, size_t parsed);
 const struct packed *packed_slice(const struct context *context, int index);
 // The bytes of a packed header from its NAL unit's header on, without emulation prevention; NULL if it has no start
 // code. The caller frees them.
@@ -264,14 +303,38 @@ uint8_t *packed_nal(const struct packed *packed, size_t *bits);
 struct sps sps_of(const struct context *context, const VAEncSequenceParameterBufferH264 *sequence);
 struct pps pps_of(const VAEncPictureParameterBufferH264 *parameters);
 struct slice_header slice_header_of(const struct context *context, int index);
+// hevc_sets.c
+struct hevc_sps hevc_sps_of(const struct context *context, const VAEncSequenceParameterBufferHEVC *sequence);
+struct hevc_pps hevc_pps_of(const struct context *context);
+struct hevc_slice_header hevc_slice_header_of(const struct context *context);
 
 // encode.c, coder.c
+struct output { uint8_t *data; size_t size, capacity; };
+void append_nal(struct output *output, const uint8_t *nal, size_t size);
+void append_packed(struct output *output, const struct context *context);  // all but slice headers
 VAStatus encode_picture(struct driver *driver, struct context *context, bool redo, uint64_t frame);
+// Puts the stream into the coded buffer, and the picture into its place in the stream.
+void deliver(struct driver *driver, struct context *context, const struct output *output, VABufferID coded_buffer, int qp,
+             bool redo, uint64_t frame, struct coded_picture picture, bool ends);
 struct coded_slice { uint8_t *nal; size_t bytes; struct slice_header header; };  // without start code or escapes
 // Codes the picture begun: its slices' data and headers as x264 wrote them. They live until the next call.
 VAStatus code_picture(struct driver *driver, struct context *context, bool redo, struct coded_slice *slices,
                       int *count);
 bool coder_uses_cabac(const struct context *context);
 void coder_close(struct x264_coder *coder);
+// The client's picture in whole blocks: NV12, the last column and line repeated.
+void padded_input(struct driver *driver, const struct context *context, uint8_t *to, uint32_t width, uint32_t height);
+// The rates that hold for this picture.
+struct misc misc_of(const struct context *context);
+double frame_rate_of(const struct misc *misc);
+// hevc_encode.c, hevc_coder.c, hevc_skip.c
+VAStatus encode_hevc(struct driver *driver, struct context *context, bool redo, uint64_t frame);
+// The slice data, without its header and without emulation prevention. They live until the next call.
+struct hevc_data { const uint8_t *data; size_t bytes; int qp; };
+VAStatus code_hevc(struct driver *driver, struct context *context, bool redo, struct hevc_data *data);
+void hevc_coded(struct context *context, size_t bytes, bool redo);
+void hevc_coder_close(struct x265_coder *coder);
+// Slice data of a picture whose blocks all repeat the reference; returns the bytes.
+size_t skip_hevc(const struct context *context, uint8_t *target, size_t capacity, int qp);
 
 #endif

@@ -2,10 +2,11 @@ import Foundation
 import TestSupport
 import Testing
 
-/// ffmpeg's `h264_vaapi` is the control: a client that is known to be right must find nothing wrong with the driver.
+/// ffmpeg's `h264_vaapi` and `hevc_vaapi` are the control: a client that is known to be right must find nothing wrong with the driver.
 @Suite struct FFmpegControlTests {
   /// One run of ffmpeg.
   struct Case: Sendable, CustomTestStringConvertible {
+    var codec = "h264"
     var width = 640
     var height = 480
     var knobs: [String: String] = [:]
@@ -14,7 +15,7 @@ import Testing
 
     var testDescription: String {
       let set = knobs.sorted { $0.key < $1.key }.map { "\($0.key)=\($0.value)" }
-      return (["\(width)x\(height)"] + set + options).joined(separator: " ")
+      return ([codec, "\(width)x\(height)"] + set + options).joined(separator: " ")
     }
   }
 
@@ -56,12 +57,26 @@ import Testing
     Case(options: ["-qp", "51"], minimum: 20),
   ]
 
-  @Test(arguments: matrix + variations) func `encodes without a violation and decodes to the same pictures`(
+  /// HEVC, on drivers that say what they have, and that do not. Without packed headers there is no conformance window.
+  static let hevc = [
+    Case(codec: "hevc"), Case(codec: "hevc", width: 1918, height: 1078, knobs: ["SEGMENTS": "5", "PITCH": "odd"]),
+    Case(codec: "hevc", knobs: ["PACKED": "none", "DERIVE": "0"]),
+    Case(codec: "hevc", knobs: ["PACKED": "sequence"], options: ["-b:v", "20M", "-maxrate", "20M"], minimum: 30),
+    Case(codec: "hevc", knobs: ["HEVC": "plain"], options: ["-b:v", "16M", "-maxrate", "24M"], minimum: 30),
+    Case(
+      codec: "hevc", width: 642, height: 358, knobs: ["HEVC": "cb16,simple", "ENTRYPOINT": "lp"],
+      options: [
+        "-qp", "20", "-low_power", "1", "-g", "3",
+      ]),
+    Case(codec: "hevc", options: ["-qp", "1"], minimum: 50), Case(codec: "hevc", options: ["-qp", "51"], minimum: 20),
+  ]
+
+  @Test(arguments: matrix + variations + hevc) func `encodes without a violation and decodes to the same pictures`(
     _ each: Case
   ) throws {
     let driver = try StrictDriver()
     let directory = driver.directory
-    let pictures = Pictures(width: each.width, height: each.height)
+    let pictures = Pictures(width: each.width, height: each.height, codec: each.codec)
     let count = 10
     try pictures.make(count, at: directory.path("in"), in: directory)
     let result = try driver.encode(pictures, each.options, knobs: each.knobs)
@@ -79,6 +94,35 @@ import Testing
     #expect(driver.violations.isEmpty)
     let megabits = Double(driver.summed("bytes")) * 8 / 5 / 1_000_000
     #expect(megabits > 0.7 && megabits < 1.3, "\(name): \(megabits) Mbit/s")
+  }
+
+  @Test func `keeps to the bit rate in HEVC`() throws {
+    let driver = try StrictDriver()
+    let pictures = Pictures(width: 640, height: 480, codec: "hevc")
+    try pictures.make(150, at: driver.directory.path("in"), in: driver.directory)
+    for options in [["-b:v", "500k", "-maxrate", "500k"], ["-b:v", "500k", "-maxrate", "750k"]] {
+      let result = try driver.encode(pictures, options)
+      #expect(result.status == 0, "\(result.error)")
+      #expect(driver.violations.isEmpty)
+      let megabits = Double(driver.summed("bytes")) * 8 / 5 / 1_000_000
+      #expect(megabits > 0.35 && megabits < 0.65, "\(options): \(megabits) Mbit/s")
+    }
+  }
+
+  @Test func `repeats a picture in slices of both lists`() throws {
+    let driver = try StrictDriver()
+    let directory = driver.directory
+    let pictures = Pictures(width: 640, height: 480, codec: "hevc")
+    try pictures.make(6, at: directory.path("in"), in: directory)
+    for packed in ["all", "none"] {
+      let result = try driver.encode(
+        pictures, ["-qp", "20", "-g", "3"], knobs: ["HEVC": "both-lists", "PACKED": packed])
+      #expect(result.status == 0, "\(result.error)")
+      #expect(driver.violations.isEmpty)
+      let digests = try StreamRecording.checksums(of: directory.path("out.hevc"), in: directory)
+      #expect(digests.count == 6 && Set(digests).count == 2, "\(digests)")
+      #expect(digests[0] == digests[2] && digests[3] == digests[5])
+    }
   }
 
   @Test(arguments: [("clock", "transpose=clock"), ("cclock", "transpose=cclock"), ("reversal", "hflip,vflip")])
@@ -100,14 +144,14 @@ import Testing
 }
 
 extension StrictDriver {
-  /// Encodes the pictures in `in` to `out.h264` by ffmpeg's VA-API encoder.
+  /// Encodes the pictures in `in` to `out` with the codec's suffix by ffmpeg's VA-API encoder.
   func encode(_ pictures: Pictures, _ options: [String], knobs: [String: String] = [:]) throws -> Subprocess.Result {
     try run(encodeCommand(pictures, options), knobs: knobs)
   }
 
   func encodeCommand(_ pictures: Pictures, _ options: [String]) -> [String] {
     ["ffmpeg", "-v", "error", "-y", "-vaapi_device", node] + pictures.input
-      + ["-i", directory.path("in"), "-vf", "hwupload", "-c:v", "h264_vaapi"] + options
-      + ["-f", "h264", directory.path("out.h264")]
+      + ["-i", directory.path("in"), "-vf", "hwupload", "-c:v", "\(pictures.codec)_vaapi"] + options
+      + ["-f", pictures.codec, directory.path("out.\(pictures.codec)")]
   }
 }

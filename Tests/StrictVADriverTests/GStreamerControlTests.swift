@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// GStreamer's `vah264enc` and `vah264lpenc`: a second control, written apart from ffmpeg's encoder. It needs packed
+/// GStreamer's `vah264enc` and its kin: a second control, written apart from ffmpeg's encoder. It needs packed
 /// headers.
 @Suite struct GStreamerControlTests {
   struct Case: Sendable, CustomTestStringConvertible {
@@ -27,15 +27,21 @@ import Testing
     Case(element: "vah264lpenc", knobs: ["ENTRYPOINT": "lp"]),
     Case(options: ["rate-control=cbr", "bitrate=20000"], minimum: 30),
     Case(width: 1280, height: 720, options: ["rate-control=vbr", "bitrate=16000"], minimum: 30),
+    Case(element: "vah265enc"), Case(element: "vah265enc", width: 1918, height: 1078, knobs: ["SEGMENTS": "3"]),
+    Case(element: "vah265enc", knobs: ["HEVC": "required"]),
+    Case(
+      element: "vah265enc", knobs: ["HEVC": "cb16,ctb32"], options: ["rate-control=cbr", "bitrate=20000"], minimum: 30),
+    Case(element: "vah265lpenc", knobs: ["ENTRYPOINT": "lp", "HEVC": "simple"]),
   ]
 
   @Test(arguments: cases) func `encodes without a violation and decodes to the same pictures`(_ each: Case) throws {
     let driver = try StrictDriver()
     let directory = driver.directory
-    let pictures = Pictures(width: each.width, height: each.height)
+    let isHEVC = each.element.hasPrefix("vah265")
+    let pictures = Pictures(width: each.width, height: each.height, codec: isHEVC ? "hevc" : "h264")
     let count = 10
     try pictures.make(count, at: directory.path("in"), in: directory)
-    let references = each.element == "vah264enc" ? ["b-frames=0"] : []
+    let references = each.element.hasSuffix("lpenc") ? [] : ["b-frames=0"]
     let result = try driver.run(
       [
         "gst-launch-1.0", "-q", "filesrc", "location=\(directory.path("in"))", "!", "rawvideoparse", "format=nv12",
@@ -44,7 +50,10 @@ import Testing
         "plane-strides=<\(each.width),\(each.width)>", "plane-offsets=<0,\(each.width * each.height)>",
         "frame-size=\(pictures.frameBytes)", "!", each.element,
       ] + references + each.options
-        + ["!", "video/x-h264,stream-format=byte-stream", "!", "filesink", "location=\(directory.path("out.h264"))"],
+        + [
+          "!", "video/x-\(isHEVC ? "h265" : "h264"),stream-format=byte-stream", "!", "filesink",
+          "location=\(directory.path("out.\(pictures.codec)"))",
+        ],
       knobs: each.knobs,
       // A registry of its own: which elements exist depends on the driver.
       environment: ["GST_REGISTRY": directory.path("registry"), "GST_PLUGIN_SYSTEM_PATH_1_0": plugins(directory)])

@@ -13,7 +13,7 @@ import Testing
   @Test func `each mistake is found by the check meant for it, and by no other`() throws {
     let driver = try StrictDriver()
     let list = try misuse(driver, ["--list"]).outputText.split(separator: "\n").map { $0.split(separator: " ") }
-    #expect(list.count > 80)
+    #expect(list.count > 140)
     for entry in list {
       let (name, check) = (String(entry[0]), String(entry[1]))
       let result = try misuse(driver, [name])
@@ -39,6 +39,21 @@ import Testing
     try check(directory)
   }
 
+  @Test(arguments: [
+    [:], ["SEGMENTS": "7"], ["PITCH": "odd"], ["OVERFLOW_AT": "1"], ["OVERFLOW_AT": "3"], ["OVERFLOW_AT": "2,3,5"],
+    ["OVERFLOW_AT": "3,4,5"],
+  ]) func `the same client without a mistake is right in HEVC`(_ knobs: [String: String]) throws {
+    let driver = try StrictDriver()
+    let directory = driver.directory
+    let result = try misuse(driver, ["hevc-none", directory.path("out.hevc"), directory.path("in")], knobs: knobs)
+    #expect(result.outputText == "hevc-none: accepted\n")
+    #expect(driver.violations.isEmpty)
+    let lost = knobs["OVERFLOW_AT"].map { $0.split(separator: ",").count } ?? 0
+    #expect(driver.summed("overflows") == lost)
+    #expect(driver.summed("pictures") == 6 + lost)
+    try check(directory, "hevc")
+  }
+
   @Test func `imported memory is encoded as memory of the driver's own`() throws {
     let driver = try StrictDriver()
     let directory = driver.directory
@@ -52,10 +67,11 @@ import Testing
     #expect(driver.violations.isEmpty)
   }
 
-  @Test func `rates change while running`() throws {
+  @Test(arguments: ["h264", "hevc"]) func `rates change while running`(codec: String) throws {
     let driver = try StrictDriver()
     let directory = driver.directory
-    let result = try misuse(driver, ["rates", directory.path("out.h264"), directory.path("in")])
+    let name = codec == "hevc" ? "hevc-rates" : "rates"
+    let result = try misuse(driver, [name, directory.path("out.\(codec)"), directory.path("in")])
     let bytes = result.outputText.split(separator: "\n").compactMap { Double($0.dropFirst("rates: ".count)) }
     try #require(bytes.count == 3, "\(result.outputText)")
     // 150 pictures each: 5 s at 1 Mbit/s, 5 s at 0.25, 10 s at 0.25.
@@ -63,8 +79,8 @@ import Testing
       #expect(bytes > expected * 0.75 && bytes < expected * 1.3)
     }
     #expect(driver.violations.isEmpty)
-    let pictures = Pictures(width: 318, height: 238)
-    let decoded = try pictures.decode(directory.path("out.h264"), to: directory.path("out"), in: directory)
+    let pictures = Pictures(width: 318, height: 238, codec: codec)
+    let decoded = try pictures.decode(directory.path("out.\(codec)"), to: directory.path("out"), in: directory)
     #expect(decoded.count == 450)
     #expect(decoded.error.isEmpty)
   }
@@ -82,9 +98,9 @@ import Testing
   }
 
   /// Six pictures, all there, all as they were.
-  private func check(_ directory: TemporaryDirectory) throws {
-    let pictures = Pictures(width: 318, height: 238)
-    let decoded = try pictures.decode(directory.path("out.h264"), to: directory.path("out"), in: directory)
+  private func check(_ directory: TemporaryDirectory, _ codec: String = "h264") throws {
+    let pictures = Pictures(width: 318, height: 238, codec: codec)
+    let decoded = try pictures.decode(directory.path("out.\(codec)"), to: directory.path("out"), in: directory)
     #expect(decoded.count == 6)
     #expect(decoded.error.isEmpty)
     #expect(try pictures.worstPSNR(directory.path("in"), directory.path("out"), in: directory) > 38)

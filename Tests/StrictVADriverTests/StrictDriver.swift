@@ -56,6 +56,8 @@ struct StrictDriver {
 struct Pictures {
   let width: Int
   let height: Int
+  /// The codec of the stream: `h264` or `hevc`, as ffmpeg calls it.
+  var codec = "h264"
   var size: String { "\(width)x\(height)" }
   var frameBytes: Int { width * height * 3 / 2 }
 
@@ -76,7 +78,7 @@ struct Pictures {
   {
     let result = try Subprocess.run(
       [
-        "ffmpeg", "-v", "warning", "-err_detect", "explode", "-y", "-f", "h264", "-i", stream, "-fps_mode",
+        "ffmpeg", "-v", "warning", "-err_detect", "explode", "-y", "-f", codec, "-i", stream, "-fps_mode",
         "passthrough",
         "-pix_fmt", "nv12", "-f", "rawvideo", path,
       ], in: directory)
@@ -93,13 +95,13 @@ struct Pictures {
     return try PictureQuality(log: result.error).lowest
   }
 
-  /// Decodes what the driver wrote to `out.h264` in its directory, and compares it with the `count` pictures in `in`:
+  /// Decodes what the driver wrote to `out` with the codec's suffix in its directory, and compares it with the `count` pictures in `in`:
   /// no violation, no complaint, none missing, and none below `minimum` dB.
   func check(_ count: Int, from driver: StrictDriver, minimum: Double) throws {
     let directory = driver.directory
     #expect(driver.violations.isEmpty)
     #expect(driver.summed("pictures") == count)
-    let decoded = try decode(directory.path("out.h264"), to: directory.path("out"), in: directory)
+    let decoded = try decode(directory.path("out.\(codec)"), to: directory.path("out"), in: directory)
     #expect(decoded.count == count)
     #expect(decoded.error.isEmpty)
     #expect(try worstPSNR(directory.path("in"), directory.path("out"), in: directory) > minimum)

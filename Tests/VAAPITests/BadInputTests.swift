@@ -48,6 +48,16 @@ struct BadInputTests {
     #expect(refusal.text == "\(Self.vendor) (\(refusal.node)) offers no H.264 encoder")
   }
 
+  @Test("a driver without HEVC") func noHEVC() throws {
+    let refusal = try refusal(["--codec", "hevc"], knobs: ["PROFILES": "constrained-baseline,high"])
+    #expect(refusal.text == "\(Self.vendor) (\(refusal.node)) offers no HEVC encoder")
+  }
+
+  @Test("several slices of HEVC") func slicesOfHEVC() throws {
+    let refusal = try refusal(["--codec", "hevc", "--slices", "2"])
+    #expect(refusal.kind == "usage" && refusal.text.contains("--slices"), "\(refusal.text)")
+  }
+
   @Test("a profile that the driver lacks, and tells which it has") func profile() throws {
     let text = try refusal(["--profile", "high"], knobs: ["PROFILES": "main,constrained-baseline"]).text
     #expect(text == "\(Self.vendor) does not encode the high profile: choose baseline or main")
@@ -108,9 +118,10 @@ struct BadInputTests {
       ["--capabilities", "yes"], knobs: ["ENTRYPOINT": "both", "RC": "cqp,vbr", "MAX_SIZE": "2048x1152"])
     #expect(run.values["vendor"] == "nightjar strict test driver")
     let encoders = run.lines.filter { $0.hasPrefix("encoder=") }
-    #expect(encoders.count == 6)
+    #expect(encoders.count == 8)
     #expect(encoders.allSatisfy { $0.contains("VBR+CQP") && $0.contains("2048x1152") && $0.contains("import:true") })
     #expect(encoders.contains { $0.hasPrefix("encoder=high EncSliceLP") })
+    #expect(encoders.contains { $0.hasPrefix("encoder=HEVC main EncSliceLP") })
     #expect(run.violations == [])
   }
 }

@@ -5,16 +5,19 @@ import Testing
 /// The strict test driver of Tests/StrictVADriver, and VAEncodeTool running on it.
 struct StrictDriver {
   let directory: TemporaryDirectory
+  /// `h264` or `hevc`.
+  let codec: String
 
-  init() throws {
+  init(codec: String = "h264") throws {
+    self.codec = codec
     directory = try TemporaryDirectory()
     try Data().write(to: URL(fileURLWithPath: node))
   }
 
   /// The file that passes for a render node.
   var node: String { directory.path("node") }
-  /// The H.264 stream that the tool writes.
-  var stream: String { directory.path("stream.h264") }
+  /// The stream that the tool writes.
+  var stream: String { directory.path("stream.\(codec)") }
   /// The pictures that it encoded.
   var source: String { directory.path("source.nv12") }
 
@@ -46,8 +49,8 @@ struct StrictDriver {
     let variables = StrictVADriver.environment(node: self.node, log: log, knobs: knobs, preload: preload)
       .merging(environment) { $1 }
     let result = try Subprocess.run(
-      [Self.tool, "--node", node ?? self.node, "--output", stream, "--source", source] + arguments, in: directory,
-      environment: variables)
+      [Self.tool, "--node", node ?? self.node, "--output", stream, "--source", source, "--codec", codec] + arguments,
+      in: directory, environment: variables)
     let lines = result.outputText.split(separator: "\n").map(String.init)
     var values: [String: String] = [:]
     for line in lines {

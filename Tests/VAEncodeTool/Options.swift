@@ -67,6 +67,10 @@ struct Options {
     case "--bitrate": configuration.bitrate = try number(value)
     case "--slices": configuration.slices = try number(value)
     case "--quality": configuration.vaapiQuality = try number(value)
+    case "--small": configuration.isSmallRendition = value == "yes"
+    case "--codec":
+      guard let codec = VideoCodec(rawValue: value) else { throw Misuse(text: "codec \(value)") }
+      configuration.codec = codec
     case "--low-power": configuration.prefersLowPower = value == "yes"
     case "--profile":
       guard let profile = H264Profile(rawValue: value) else { throw Misuse(text: "profile \(value)") }

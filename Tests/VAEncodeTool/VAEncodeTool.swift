@@ -54,8 +54,9 @@ enum VAEncodeTool {
     print("processing=\(capabilities.hasVideoProcessing)")
     for encoder in capabilities.encoders {
       let modes = encoder.rateControls.map(\.rawValue).joined(separator: "+")
+      let profile = encoder.profile.codec == .h264 ? encoder.profile.name : encoder.profile.description
       print(
-        "encoder=\(encoder.profile.rawValue) \(encoder.entryPoint.rawValue) \(modes) "
+        "encoder=\(profile) \(encoder.entryPoint.rawValue) \(modes) "
           + "packed:\(encoder.packedHeaders.rawValue) slices:\(encoder.slices) quality:\(encoder.qualityLevels) "
           + "\(encoder.minimumSize) \(encoder.maximumSize) import:\(encoder.importsDMABuffers)")
     }
@@ -168,7 +169,7 @@ final class EncodingRun {
     delivered += 1
     if unit.isKeyFrame { keyFrames.append(number) }
     for nalUnit in unit.nalUnits {
-      if nalUnit.type == .sequenceParameterSet {
+      if options.configuration.codec.role(of: nalUnit) == .parameterSet(.sequence) {
         if firstSequence.isEmpty { firstSequence = Array(nalUnit.bytes) }
         if !nalUnit.bytes.elementsEqual(firstSequence) { setChanges += 1 }
       }

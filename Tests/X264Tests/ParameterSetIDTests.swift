@@ -45,11 +45,12 @@ import Testing
       }
     }
 
-    @Test func `every preset and shape has ids of its own, which ffmpeg's parser reads too`() throws {
+    @Test func `every preset and shape, large or small, has ids of its own, which ffmpeg's parser reads too`() throws {
       var seen: [Int: String] = [:]
       for (width, height) in [(320, 180), (180, 320)] {
         let scene = try Scene(size: PictureSize(width: width, height: height), frames: Self.frames)
-        let kinds = X264Encoder.presets.map { ($0, false) } + [("ultrafast", true)]
+        let small = ["ultrafast", "superfast", "veryfast"]
+        let kinds = X264Encoder.presets.map { ($0, false) } + small.map { ($0, true) }
         for (preset, isSmall) in kinds {
           let (recording, sets) = try group(scene, preset: preset, profile: .high, isSmall: isSmall)
           let directory = try TemporaryDirectory()
@@ -74,7 +75,7 @@ import Testing
           #expect(try SequenceParameterSet(nalUnit: sets.sequence).identifier == id)
         }
       }
-      #expect(seen.count == 2 * (X264Encoder.presets.count + 1) && !seen.keys.contains(0))
+      #expect(seen.count == 2 * (X264Encoder.presets.count + 3) && !seen.keys.contains(0))
     }
 
     @Test func `a receiver that has lost the sets of a small rendition decodes none of its pictures by the full ones`()

@@ -1,4 +1,4 @@
-// list-hardware [RENDER NODE…]: prints the cameras of this machine, and which H.264 its graphics drivers make.
+// list-hardware [RENDER NODE…]: prints the cameras of this machine, and what its graphics drivers encode.
 import Capture
 import Media
 import VAAPI

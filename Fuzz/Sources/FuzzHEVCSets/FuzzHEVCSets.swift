@@ -69,6 +69,13 @@ import Platform
     else { return }
     guard let other = try? HEVCSequenceParameterSet(nalUnit: described) else { fatalError("a new VUI is not read") }
     precondition(other.color == .bt709 && other.frameRate == .thirty && other.size == set.size)
+    let half = PictureSize(width: max(2, set.size.width / 4 * 2), height: max(2, set.size.height / 4 * 2))
+    guard
+      let cropped = try? HEVCSequenceParameterSet.replacingVUI(
+        in: bytes, color: .bt709, frameRate: .thirty, size: half), cropped.count <= ParameterSets.lengthLimit
+    else { return }
+    guard let smaller = try? HEVCSequenceParameterSet(nalUnit: cropped) else { fatalError("a new window is not read") }
+    precondition(smaller.size == half && smaller.codedSize == set.codedSize && smaller.color == .bt709)
   }
 
   static func take(record input: UnsafeRawBufferPointer) {

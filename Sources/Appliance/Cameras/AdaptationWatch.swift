@@ -47,6 +47,7 @@ final class StreamAdaptation: Sendable {
     var load: Double?
     var changes = 0
     var quality: StreamStatus.Quality?
+    var reserve = 0.0
   }
 
   /// The messages for the main thread.
@@ -95,6 +96,10 @@ final class StreamAdaptation: Sendable {
 
   /// The choice of x264's preset; nil if the preset is configured.
   var quality: StreamStatus.Quality? { state.withLock { $0.quality } }
+
+  /// The processors that the encoder would use less with the least effort: it gives them to other work, because a governor keeps
+  /// the process within its budget. 0 if the preset is configured.
+  var reserve: Double { state.withLock { $0.reserve } }
 
   private static func ladder(for pipeline: Pipeline, preset: String?) -> [LoadAdaptation.Step] {
     let format = pipeline.sourceFormat
@@ -165,10 +170,10 @@ final class StreamAdaptation: Sendable {
       let load = (work.busy - last.work.busy).seconds / (now - last.time).seconds
       last = (now, work)
       let change = effort?.look(thermal, at: now)
-      let quality = effort?.status
+      let (quality, reserve) = (effort?.status, effort?.reserve ?? 0)
       state.withLock {
         $0.load = isAtWork ? load : nil
-        $0.quality = quality
+        ($0.quality, $0.reserve) = (quality, reserve)
       }
       if let change { notes.add(change, .info, event: "quality") }
       if isAtWork, effort?.isLeast ?? true, let level = adaptation?.level, adaptation?.note(load: load, at: now) == true

@@ -29,6 +29,8 @@ final class CameraStream {
   /// The destinations without sound that were told of.
   private var soundless: Set<ViewerID> = []
   private var toldOmissions = 0
+  /// The events of small pictures that were told, and the times.
+  private var toldSmall: [String: Instant] = [:]
   private var hasLeft = false
   private var hasToldScheduling = false
 
@@ -102,10 +104,18 @@ final class CameraStream {
   }
 
   private func startAdapting() throws {
+    defer { followBudget() }
     guard command.adapts || command.governsEffort else { return }
     adaptationWatch = try AdaptationWatch(
       pipeline, command.adaptation, governing: command.governsEffort ? budget : nil,
       sysfs: command.orientation.sysfs ?? "/sys")
+  }
+
+  /// Lets the encoder of H.264 beside HEVC take the processors that the budget leaves, and those that the stream's own encoder
+  /// would give up for it.
+  private func followBudget() {
+    let adaptation = adaptation
+    pipeline.setProcessorRoom { [budget, weak adaptation] in budget.room + (adaptation?.reserve ?? 0) }
   }
 
   /// Follows the orientation sensor if the configuration requests that.
@@ -146,6 +156,7 @@ final class CameraStream {
 
   /// Tells the events since the last call, a line each; called once a second. Returns the text for the live line.
   func look() -> String? {
+    budget.look(at: .now())
     tellEvents()
     tellScheduling()
     pipeline.followColor()
@@ -192,9 +203,12 @@ final class CameraStream {
 
   private func tellEvents() {
     for event in opened.encoderEvents?.take() ?? [] {
-      let isGood = if case .recovered(_) = event { true } else { false }
-      terminal.line(event.description, isGood ? .info : .warning, event: "encoder")
+      terminal.line(event.description, event.isGood ? .info : .warning, event: "encoder")
     }
+    for event in opened.smallEncoderEvents.take() {
+      tellSmall("small pictures: \(event)", isWarning: !event.isGood)
+    }
+    for event in pipeline.takeRenditionEvents() { tellSmall(event.description, isWarning: event.isWarning) }
     if let adaptation { terminal.tell(adaptation.notes) }
     switch postureWatch {
     case .some(let watch): terminal.tell(watch.notes)
@@ -206,6 +220,18 @@ final class CameraStream {
     for event in pipeline.takeCameraEvents() + (opened.controls?.takeEvents() ?? []) {
       terminal.line(event.description, event.isWarning ? .warning : .info, event: "camera")
     }
+  }
+
+  /// The pause before the same event of small pictures is told again.
+  private static let smallPause = Duration.seconds(300)
+
+  /// Tells an event of small pictures, but none again and again: their encoder is made whenever a viewer's network gets weak.
+  private func tellSmall(_ text: String, isWarning: Bool) {
+    let now = Instant.now()
+    toldSmall = toldSmall.filter { now - $0.value < Self.smallPause }
+    guard toldSmall[text] == nil else { return }
+    toldSmall[text] = now
+    terminal.line(text, isWarning ? .warning : .info, event: "encoder")
   }
 
   /// Requests the end of the pipeline.
@@ -285,5 +311,12 @@ final class CameraStream {
         terminal.line("  \(player): \(command)")
       }
     }
+  }
+}
+
+extension EncoderEvent {
+  /// `true` if the event is no trouble.
+  fileprivate var isGood: Bool {
+    if case .recovered = self { true } else { false }
   }
 }

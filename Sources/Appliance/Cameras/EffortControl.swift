@@ -15,7 +15,9 @@ struct EffortControl {
   private let library: String
   private var governor: QualityGovernor
   private var times = LatencyHistogram()
-  private var last: (time: Instant, busy: Duration, process: Duration, dropped: Int)
+  private var last: (time: Instant, busy: Duration, small: Duration, process: Duration, dropped: Int)
+  /// The processors that the encoder would use less with the least effort, by the last second's measurement.
+  private(set) var reserve = 0.0
 
   /// Returns the presets in the order of their effort, and the encode times as multiples of ultrafast's. Slower presets than
   /// these gain nothing that their time is worth without a lookahead: see docs/performance.md, "Quality".
@@ -39,7 +41,9 @@ struct EffortControl {
     (self.pipeline, self.budget, self.threads) = (pipeline, budget, threads)
     library = codec.softwareLibrary
     governor = QualityGovernor(rungs: rungs, start: start, budget: budget.processors)
-    last = (.now(), pipeline.encoderWork.busy, ProcessorBudget.used, pipeline.lateFrames)
+    last = (
+      .now(), pipeline.encoderWork.busy, pipeline.smallEncoderTime, ProcessorBudget.used, pipeline.lateFrames
+    )
     pipeline.govern(nil, fallback: governor.fallback)
   }
 
@@ -51,7 +55,8 @@ struct EffortControl {
     let before = governor.effort
     if pipeline.takeFallenEffort() != nil { governor.noteFallen(at: now) }
     let present = (
-      time: now, busy: pipeline.encoderWork.busy, process: ProcessorBudget.used, dropped: pipeline.lateFrames
+      time: now, busy: pipeline.encoderWork.busy, small: pipeline.smallEncoderTime, process: ProcessorBudget.used,
+      dropped: pipeline.lateFrames
     )
     times.removeAll()
     pipeline.takeEncodeTimes(&times)
@@ -59,10 +64,16 @@ struct EffortControl {
     if pipeline.hasSoftwareEncoder {
       let measurement = QualityGovernor.Measurement(
         times: times, interval: pipeline.frameRate.interval, elapsed: now - last.time,
-        encoderTime: (present.busy - last.busy) * Int64(threads), processTime: present.process - last.process,
+        // The encoder of small pictures has the same effort, on one thread.
+        encoderTime: (present.busy - last.busy) * Int64(threads) + (present.small - last.small),
+        processTime: present.process - last.process,
         dropped: present.dropped - last.dropped, heat: Self.heat(thermal))
       _ = governor.note(measurement, at: now) { [budget] in budget.claim(at: now) }
     }
+    let elapsed = max((present.time - last.time).seconds, 0.001)
+    let share = (present.busy - last.busy).seconds * Double(threads) / elapsed
+    reserve =
+      pipeline.hasSoftwareEncoder ? share * (1 - governor.rungs[0].cost / governor.rungs[governor.rung].cost) : 0
     last = present
     guard governor.effort != before else { return nil }
     pipeline.govern(governor.effort, fallback: governor.fallback)

@@ -18,6 +18,8 @@ struct OpenedCamera: Sendable {
   let explanation: String?
   /// The source of the encoder's events.
   let encoderEvents: EncoderEvents?
+  /// The same of the encoder of small pictures.
+  let smallEncoderEvents: EncoderEvents
   /// The stream's configured destinations, and in `missing` those that the stream does not reach yet.
   let destinations: [StreamDestination]
   let missing: [StreamDestination]
@@ -79,6 +81,8 @@ struct OpenedCamera: Sendable {
         selection.encoder, size: source.format.size,
         profile: command.encoding.profile(isBaselineNeeded: place.circumstances.servesBrowsers), link: link)
     }
+    let smallEvents = EncoderEvents()
+    let isHardware = EncoderSelector.softwareCodec(ofEncoder: selection.encoder.name) == nil
     pipeline = try Pipeline(
       source: source, encoder: encoder ?? selection.encoder, destinations: [],
       sound: sound.map { ($0, command.sound.settings(detector: command.detection.sound)) },
@@ -89,8 +93,8 @@ struct OpenedCamera: Sendable {
       realTime: command.scheduling.priority, isPunctual: command.scheduling.isPunctual,
       started: place.started, movement: command.detection.movementSettings,
       smallEncoder: { [encoding = command.encoding, health = selection.health] in
-        try encoding.selectSmall($0, health: health)
-      })
+        try encoding.selectSmall($0, health: health, events: smallEvents, isBesideHardware: isHardware)
+      }, h264: command.encoding.h264Plan(beside: selection.encoder.configuration))
     pipeline.setBitrateFloor(command.encoding.networkFloor)
     if command.turns(in: place.circumstances), keepsStandby {
       do {
@@ -104,7 +108,7 @@ struct OpenedCamera: Sendable {
       destinations, to: pipeline, waits: place.waitsForDestinations || command.loss.waits)
     sourceName = source.name
     explanation = link == nil ? selection.explanation : "beside the camera's own H.264, which is passed on"
-    encoderEvents = selection.events
+    (encoderEvents, smallEncoderEvents) = (selection.events, smallEvents)
   }
 
   /// Adds the reachable ones of `destinations` to the pipeline. Returns the others, which are searched for later.

@@ -85,6 +85,7 @@ final class StreamCamera: CameraTarget {
         name: statistics.encoderName, bitrate: fixesQuality ? nil : pipeline.bitrate,
         failovers: statistics.encoder.failovers, busySeconds: statistics.encoderBusy.seconds),
       smallRendition: statistics.smallRendition.map(StreamStatus.SmallRendition.init),
+      h264Rendition: statistics.h264Rendition.map(StreamStatus.H264Rendition.init),
       frames: StreamStatus.Frames(
         captured: statistics.captured, encoded: statistics.encoded, keyFrames: statistics.keyFrames,
         thinned: statistics.thinned, unwatched: statistics.unwatched, sent: statistics.sent,
@@ -219,8 +220,19 @@ extension StreamStatus.SmallRendition {
   fileprivate init(_ statistics: RenditionStatistics) {
     self.init(
       width: statistics.size.width, height: statistics.size.height, running: statistics.isRunning,
+      encoder: statistics.encoderName, failovers: statistics.encoder.failovers, encoded: statistics.frames,
+      dropped: statistics.dropped, missed: statistics.missed, failures: statistics.failures,
+      failure: statistics.failure)
+  }
+}
+
+extension StreamStatus.H264Rendition {
+  /// Creates the form of the figures of H.264 beside another codec.
+  fileprivate init(_ statistics: RenditionStatistics) {
+    self.init(
+      width: statistics.size.width, height: statistics.size.height, running: statistics.isRunning,
       encoder: statistics.encoderName, encoded: statistics.frames, dropped: statistics.dropped,
-      missed: statistics.missed, failure: statistics.failure)
+      failure: statistics.failure)
   }
 }
 
@@ -238,7 +250,8 @@ extension StreamStatus.Destination {
       packetsLost: statistics.lost,
       framesDropped: statistics.framesDropped, slow: statistics.isSlow,
       bandwidth: statistics.bandwidth, queueMs: statistics.queueing?.milliseconds,
-      rendition: statistics.smallHeight.map { "\($0)p" },
+      rendition: statistics.smallHeight.map { "\($0)p" }, codec: statistics.getsH264 ? "h264" : nil,
+      smallPicturesMissed: statistics.smallMissed == 0 ? nil : statistics.smallMissed,
       stopped: statistics.stopped?.rawValue, stops: Self.byCause(statistics.stops),
       keyFrameRequests: statistics.feedback.pictureLosses + statistics.feedback.fullIntraRequests,
       packetsRetransmitted: statistics.feedback.packetsRetransmitted,

@@ -55,7 +55,7 @@ package struct CameraEncoding: Hashable, Sendable {
   package var noStandby = false
 
   /// `true` if hardware may encode.
-  package var usesHardware: Bool { encoder != .x264 && codec == .h264 }
+  package var usesHardware: Bool { encoder != .x264 && encoder != .x265 }
 
   /// `true` if x264's or x265's preset is chosen by measurement while the stream runs.
   package var governsEffort: Bool {
@@ -118,8 +118,11 @@ package struct CameraEncoding: Hashable, Sendable {
     if case .packet = sliceSize { settings.sliceBytes = payloadLimit }
     return settings.configuration(
       size: orientation.size(of: format.size), frameRate: format.frameRate, bitrate: bitrate, color: format.color,
-      processors: ProcessorSet.ofThread()?.numbers.count ?? max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN))))
+      processors: Self.processors)
   }
+
+  /// The number of processors that the present thread may use.
+  static var processors: Int { ProcessorSet.ofThread()?.numbers.count ?? max(1, sysconf(CInt(_SC_NPROCESSORS_ONLN))) }
 
   /// Returns the preset at the start, before anything is measured: superfast, or ultrafast for HEVC and for more pixels a
   /// second than 1280x720 at 30 has.
@@ -155,14 +158,19 @@ package struct CameraEncoding: Hashable, Sendable {
 
   /// Returns a prepared encoder for the small rendition of a stream, by the same rule as the stream's own.
   ///
-  /// - Parameter health: the hangs of the driver of the stream's own encoder.
+  /// - Parameters:
+  ///   - health: the hangs of the driver of the stream's own encoder.
+  ///   - events: receives the events of the encoder.
+  ///   - isBesideHardware: `true` if the stream's own encoder is hardware.
   /// - Throws: `EncoderError`.
   package func selectSmall(
-    _ configuration: EncoderConfiguration, health: DriverHealth?
+    _ configuration: EncoderConfiguration, health: DriverHealth?, events: EncoderEvents, isBesideHardware: Bool
   ) throws -> any VideoEncoder {
     var policy = EncoderLineup.Policy()
     if let hangLimit { policy.hangLimit = hangLimit }
-    return try EncoderSelector.selectSmall(encoder, configuration, node: vaapiDevice, policy: policy, health: health)
+    return try EncoderSelector.selectSmall(
+      encoder, configuration, node: vaapiDevice, policy: policy, health: health, events: events,
+      isBesideHardware: isBesideHardware)
   }
 
   /// Reports settings that contradict each other.
@@ -181,8 +189,10 @@ package struct CameraEncoding: Hashable, Sendable {
     for (isGiven, setting) in hardware where isGiven && (encoder == .x264 || encoder == .x265) {
       faults.add("\(setting) is for \(.encoder) auto and vaapi only")
     }
-    for (isGiven, setting) in software where isGiven && encoder == .vaapi {
-      faults.add("\(setting) is for \(.encoder) auto and x264 only")
+    // The others are no settings of HEVC at all.
+    for (isGiven, setting) in software
+    where isGiven && encoder == .vaapi && (codec == .h264 || setting == .x264Preset) {
+      faults.add("\(setting) is for \(.encoder) auto and \(codec.softwareLibrary) only")
     }
     for (isGiven, setting) in [
       (bitrate != nil, CameraSetting.bitrate), (bitrateFloor != nil, .bitrateFloor), (buffer != nil, .buffer),
@@ -200,14 +210,12 @@ package struct CameraEncoding: Hashable, Sendable {
       faults.add("\(.encoder) \(encoder.rawValue) and \(.codec) \(codec.rawValue): \(error)")
     }
     guard codec == .hevc else { return }
-    if encoder != .vaapi, EncoderSelector.softwareName(for: codec) == nil {
+    if encoder == .x265, EncoderSelector.softwareName(for: codec) == nil {
       faults.add(.codec, "this build has no x265, which encodes HEVC")
     }
     for (isGiven, setting) in [
       (profile != nil, CameraSetting.profile), (slices != nil, .slices), (sliceSize != nil, .sliceSize),
       (intraRefresh, .intraRefresh), (threads != nil, .threads), (lookahead != nil, .lookahead),
-      (vaapiDevice != nil, .vaapiDevice), (vaapiQuality != nil, .vaapiQuality), (vaapiLowPower, .vaapiLowPower),
-      (hangLimit != nil, .hangLimit),
     ] where isGiven {
       faults.add("\(setting) is for \(.codec) h264 only")
     }

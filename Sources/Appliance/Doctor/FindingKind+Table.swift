@@ -129,7 +129,7 @@ extension FindingKind {
         .warning, "the MQTT broker refuses the connection, mostly the user or the password: it learns of no alert",
         "the file of `mqtt-login`"
       )
-    case .vaapi: (.ok, "hardware encodes H.264; x264 encodes if there is no hardware", "")
+    case .vaapi: (.ok, "hardware encodes; x264 or x265 encodes if there is no hardware for the codec", "")
     case .vaapiUnusable:
       (.warning, "there is graphics hardware, but its driver does not encode", "the driver's package")
     case .renderGroup:

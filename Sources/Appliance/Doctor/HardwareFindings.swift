@@ -16,7 +16,7 @@ package enum HardwareFindings {
   /// Returns the findings on every render node, or on `node` only.
   package static func all(node: String?) -> [Finding] {
     let nodes = node.map { [RenderNode(path: $0)] } ?? RenderNode.all()
-    guard !nodes.isEmpty else { return [Finding(.vaapi, "no render node in /dev/dri: x264 encodes")] }
+    guard !nodes.isEmpty else { return [Finding(.vaapi, "no render node in /dev/dri: the processor encodes")] }
     return nodes.map(finding)
   }
 
@@ -25,17 +25,18 @@ package enum HardwareFindings {
       let capabilities = try DriverQuery.capabilities(of: node, within: patience)
       guard !capabilities.encoders.isEmpty else {
         return Finding(
-          .vaapiUnusable, "\(node.path): \(capabilities.vendor) offers no H.264 encoder", mends: drivers(of: node))
+          .vaapiUnusable, "\(node.path): \(capabilities.vendor) offers no encoder of H.264 or HEVC",
+          mends: drivers(of: node))
       }
       let entries = VAAPICapabilities.EntryPoint.allCases.filter { entry in
         capabilities.encoders.contains { $0.entryPoint == entry }
       }
-      let profiles = capabilities.encoders.reduce(into: [String]()) { list, encoder in
-        if !list.contains(encoder.profile.rawValue) { list.append(encoder.profile.rawValue) }
+      let codecs = VideoCodec.allCases.compactMap { codec in
+        profiles(of: codec, among: capabilities.encoders).map { "\(codec.title) \($0)" }
       }
       return Finding(
         .vaapi,
-        "\(node.path): \(capabilities.vendor), H.264 \(profiles.joined(separator: ", ")) by "
+        "\(node.path): \(capabilities.vendor), \(codecs.joined(separator: "; ")) by "
           + entries.map(\.rawValue).joined(separator: " and "))
     } catch .permission(let reason) {
       return NodeAccess(path: node.path).finding(usual: "render")
@@ -43,6 +44,15 @@ package enum HardwareFindings {
     } catch {
       return Finding(.vaapiUnusable, "\(node.path): \(error)", mends: drivers(of: node))
     }
+  }
+
+  /// Returns the names of the profiles of `codec`, each once; nil if there are none.
+  private static func profiles(of codec: VideoCodec, among encoders: [VAAPICapabilities.Encoder]) -> String? {
+    let names = encoders.reduce(into: [String]()) { list, encoder in
+      guard encoder.profile.codec == codec, !list.contains(encoder.profile.name) else { return }
+      list.append(encoder.profile.name)
+    }
+    return names.isEmpty ? nil : names.joined(separator: ", ")
   }
 
   /// Returns the packages with a driver, by the GPU's vendor.

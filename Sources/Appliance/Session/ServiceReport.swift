@@ -107,12 +107,15 @@ struct ServiceReport {
     let sent = Terminal.decimal(Double(statistics.sent - last.sent) / seconds, digits: 1)
     let captured = Terminal.decimal(Double(statistics.captured - last.captured) / seconds, digits: 1)
     let all = statistics.viewers
-    let viewers = all.count
-    let who = Self.text(destinations: all.count { !$0.isGuest }, guests: all.count(where: \.isGuest))
+    // Their pictures have an encoder of their own.
+    let watchingH264 = all.count(where: \.getsH264)
+    let viewers = all.count - watchingH264
+    let who = Self.text(destinations: all.count { !$0.isGuest }, guests: all.count { $0.isGuest && !$0.getsH264 })
     let encoder = statistics.encoderName
     guard last.captured > 0 else { return "starting, \(who), \(encoder)" }
-    let looking = (lookers == 0 ? "" : "\(lookers) by MJPEG, ") + (listeners == 0 ? "" : "\(listeners) by MP3, ")
-    if viewers == 0, lookers + listeners > 0 { return "\(looking)\(captured) fps from the camera, \(encoder) rests" }
+    let looking = [(watchingH264, "H.264"), (lookers, "MJPEG"), (listeners, "MP3")].filter { $0.0 > 0 }
+      .map { "\($0.0) by \($0.1), " }.joined()
+    if viewers == 0, !looking.isEmpty { return "\(looking)\(captured) fps from the camera, \(encoder) rests" }
     return viewers == 0
       ? "nobody is watching, \(captured) fps from the camera, \(encoder) rests"
       : "\(sent) fps to \(who), \(looking)\(captured) fps from the camera, \(encoder), "

@@ -187,7 +187,7 @@ package final class StreamSession {
     let server = try RTSPServer(configuration, presentations: presentations)
     for slot in slots {
       let players = RTSPPlayerCommands(configuration: configuration, listeners: server.listeners, name: slot.name)
-      for url in players.urls { terminal.line("rtsp       \(url)") }
+      tell(players, of: slot)
       // The commands for the first camera serve as the example.
       guard slot === slots.first else { continue }
       for (player, command) in players.commands { terminal.line("  \(player): \(command)") }
@@ -210,8 +210,15 @@ package final class StreamSession {
   /// Tells the URLs of a camera that was added while the server runs.
   func introduceURLs(of slot: CameraSlot) {
     guard let serving, let rtsp else { return }
-    let players = RTSPPlayerCommands(configuration: serving, listeners: rtsp.listeners, name: slot.name)
-    for url in players.urls { terminal.line("rtsp       \(url)") }
+    tell(RTSPPlayerCommands(configuration: serving, listeners: rtsp.listeners, name: slot.name), of: slot)
+  }
+
+  /// Tells the URLs of a camera, and that of its H.264.
+  private func tell(_ players: RTSPPlayerCommands, of slot: CameraSlot) {
+    let urls = players.urls
+    for url in urls { terminal.line("rtsp       \(url)") }
+    guard let url = urls.last, slot.stream?.pipeline.h264ParameterSets != nil else { return }
+    terminal.line("  for players without HEVC: \(url)/\(Presentation.h264Name)")
   }
 
   /// Starts the control server for `nightjar ctl`.

@@ -291,6 +291,11 @@ extension MetricsText {
     add(.renditionChanges, name, delivered.renditionChanges)
     add(.smallEncoded, name, statistics.smallRendition?.frames ?? 0)
     add(.smallDropped, name, statistics.smallRendition?.dropped ?? 0)
+    add(.smallMissed, name, statistics.smallRendition?.missed ?? 0)
+    add(.smallFailures, name, statistics.smallRendition.map { $0.failures + $0.encoder.failovers } ?? 0)
+    add(.h264Viewers, name, viewers.count(where: \.getsH264))
+    add(.h264Encoded, name, statistics.h264Rendition?.frames ?? 0)
+    add(.h264Dropped, name, statistics.h264Rendition?.dropped ?? 0)
     add(.unknownSenders, name, statistics.unknownSenders)
     for (place, figures) in camera.placed(viewers) where place < ApplianceFigures.viewerLimit {
       let labels = name + ["\(place)"]

@@ -32,9 +32,12 @@ package struct StatusDisplay {
   ) -> String? {
     let previous = last ?? StreamStatistics()
     last = statistics
-    let guests =
+    var guests =
       (watchingPictures > 0 ? ["watch by MJPEG (\(watchingPictures))"] : [])
       + (listening > 0 ? ["listen by MP3 (\(listening))"] : [])
+    // Their pictures have an encoder of their own, while that of HEVC rests.
+    let watchingH264 = statistics.viewers.count(where: \.getsH264)
+    if watchingH264 > 0 { guests.append("watch H.264 (\(watchingH264))") }
     noteFlow(statistics, previous, guests)
     noteDrops(statistics, previous)
     noteViewers(statistics)
@@ -43,7 +46,8 @@ package struct StatusDisplay {
     let camera = statistics.camera.map { $0.state == .live ? "" : "  camera \($0.state.rawValue)" } ?? ""
     let lost = camera + (lacksMicrophone ? "  no microphone" : "")
     if statistics.sent == previous.sent, statistics.unwatched > previous.unwatched {
-      let parts = [(watchingPictures, "MJPEG"), (listening, "MP3")].filter { $0.0 > 0 }.map { "\($0.0) by \($0.1)" }
+      let parts = [(watchingH264, "H.264"), (watchingPictures, "MJPEG"), (listening, "MP3")].filter { $0.0 > 0 }
+        .map { "\($0.0) by \($0.1)" }
       let who = parts.isEmpty ? "nobody is watching" : parts.joined(separator: ", ") + ", the encoder rests"
       return "\(Self.clock(statistics.duration))  \(who)  dropped \(statistics.dropped)\(lost)"
     }

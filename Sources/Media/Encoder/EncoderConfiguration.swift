@@ -74,8 +74,9 @@ public struct EncoderConfiguration: Hashable, Sendable {
   /// H.264 clause D.1.8: recovery points). Intra refresh replaces periodic key frames; nil disables it. The first
   /// picture of each refresh is preceded by the parameter sets. x264 only.
   public var refreshFrames: Int?
-  /// `true` for pictures of a smaller size that alternate in one stream with those of another encoder. x264 gives them parameter
-  /// sets with ids that no other configuration has (ITU-T H.264 clause 7.4.1.2.1). x264 only: hardware and x265 have one id.
+  /// `true` for pictures of a smaller size that alternate in one stream with those of another encoder. They have parameter sets
+  /// with ids that no other configuration has (ITU-T H.264 clause 7.4.1.2.1): those of x264, and of hardware whose driver leaves
+  /// the headers to nightjar. x265 has one id.
   public var isSmallRendition = false
 
   /// Creates a configuration; see the properties.

@@ -8,9 +8,12 @@ extension PictureParameterSet {
       throw .notPictureParameterSet
     }
     var reader = BitReader(RawByteSequencePayload.removingEmulationPrevention(nalUnit.dropFirst()))
-    _ = try Self.readIdentifier(&reader)
-    guard try reader.unsigned() <= 31 else { throw .value("seq_parameter_set_id") }
+    let identifier = try Self.readIdentifier(&reader)
+    let sequence = try reader.unsigned()
+    guard sequence <= 31 else { throw .value("seq_parameter_set_id") }
     self.init(profile: .baseline)
+    self.identifier = identifier
+    sequenceParameterSet = Int(sequence)
     usesCABAC = try reader.flag()
     _ = try reader.flag()  // bottom_field_pic_order_in_frame_present_flag
     try Self.skipSliceGroups(&reader)

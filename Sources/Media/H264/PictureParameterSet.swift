@@ -1,6 +1,10 @@
 /// A picture parameter set (ITU-T H.264 clause 7.3.2.2) of a stream with one reference, without fields and without
 /// weighted prediction.
 public struct PictureParameterSet: Hashable, Sendable {
+  /// `pic_parameter_set_id`, 0…255.
+  public var identifier = 0
+  /// `seq_parameter_set_id`, 0…31.
+  public var sequenceParameterSet = 0
   /// `entropy_coding_mode_flag`: CABAC instead of CAVLC.
   public var usesCABAC: Bool
   /// `transform_8x8_mode_flag`.
@@ -18,8 +22,8 @@ public struct PictureParameterSet: Hashable, Sendable {
   /// Writes the PPS with its start code.
   public func write(to writer: inout BitWriter) {
     writer.begin(header: 0x68)
-    writer.unsigned(0)  // pic_parameter_set_id
-    writer.unsigned(0)  // seq_parameter_set_id
+    writer.unsigned(UInt32(identifier))
+    writer.unsigned(UInt32(sequenceParameterSet))
     writer.flag(usesCABAC)
     writer.flag(false)  // bottom_field_pic_order_in_frame_present_flag
     writer.unsigned(0)  // num_slice_groups_minus1

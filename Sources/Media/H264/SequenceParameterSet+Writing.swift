@@ -14,8 +14,10 @@ public struct SequenceParameters: Hashable, Sendable {
   public var color: ColorDescription
   /// The nominal frame rate, for the VUI's timing.
   public var frameRate: FrameRate
+  /// `seq_parameter_set_id`, 0…31.
+  public var identifier = 0
 
-  /// Creates parameters of these values.
+  /// Creates parameters of these values, with the id 0.
   public init(
     profile: H264Profile, levelIDC: UInt8, size: PictureSize, color: ColorDescription, frameRate: FrameRate
   ) {
@@ -62,7 +64,7 @@ public struct SequenceParameters: Hashable, Sendable {
     writer.bits(UInt32(profile.identifier), 8)
     writer.bits(UInt32(profile.constraintFlags), 8)
     writer.bits(UInt32(levelIDC), 8)
-    writer.unsigned(0)  // seq_parameter_set_id
+    writer.unsigned(UInt32(identifier))
     if profile == .high {
       writer.unsigned(1)  // chroma_format_idc
       writer.unsigned(0)  // bit_depth_luma_minus8

@@ -15,11 +15,13 @@ public struct SliceHeader: Hashable, Sendable {
   public var quantizerDelta: Int
   /// `true` if the PPS selects CABAC.
   public var usesCABAC: Bool
+  /// `pic_parameter_set_id`.
+  public var pictureParameterSet: Int
 
   /// Creates a header of these values.
   public init(
     firstMacroblock: Int, isIDR: Bool, frameNumber: Int, idrPictureID: Int, orderCount: Int, quantizerDelta: Int,
-    usesCABAC: Bool
+    usesCABAC: Bool, pictureParameterSet: Int = 0
   ) {
     self.firstMacroblock = firstMacroblock
     self.isIDR = isIDR
@@ -28,6 +30,7 @@ public struct SliceHeader: Hashable, Sendable {
     self.orderCount = orderCount
     self.quantizerDelta = quantizerDelta
     self.usesCABAC = usesCABAC
+    self.pictureParameterSet = pictureParameterSet
   }
 
   /// `slice_type` in VA-API's numbers: 0 is P, 2 is I.
@@ -38,7 +41,7 @@ public struct SliceHeader: Hashable, Sendable {
     writer.begin(header: isIDR ? 0x65 : 0x41)
     writer.unsigned(UInt32(firstMacroblock))
     writer.unsigned(UInt32(sliceType) + 5)  // every slice of the picture is of this type
-    writer.unsigned(0)  // pic_parameter_set_id
+    writer.unsigned(UInt32(pictureParameterSet))
     writer.bits(UInt32(frameNumber), SequenceParameters.frameNumberBits)
     if isIDR { writer.unsigned(UInt32(idrPictureID)) }
     writer.bits(UInt32(orderCount), SequenceParameters.orderCountBits)

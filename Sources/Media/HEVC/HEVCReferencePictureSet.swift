@@ -21,15 +21,6 @@ struct HEVCReferencePictureSet: Hashable, Sendable {
   /// All pictures of the set.
   var entries: [Entry] { negative + positive }
 
-  /// Creates the set of one picture: the one before the present picture.
-  static let former: HEVCReferencePictureSet = {
-    var set = HEVCReferencePictureSet()
-    set.negative = [Entry(delta: -1, isUsed: true)]
-    return set
-  }()
-
-  private init() {}
-
   /// Reads set number `index`, which may be predicted by one of `sets`: those of the SPS before it, and in a slice header all.
   init(
     _ reader: inout BitReader, index: Int, among sets: [HEVCReferencePictureSet], isInSlice: Bool

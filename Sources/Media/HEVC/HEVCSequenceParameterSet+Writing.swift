@@ -11,6 +11,8 @@ public struct HEVCSequenceParameters: Hashable, Sendable {
   public var color: ColorDescription
   /// The nominal frame rate, for the timing of VPS and VUI.
   public var frameRate: FrameRate
+  /// `vps_video_parameter_set_id` and `sps_seq_parameter_set_id`, 0…15: the VPS has the same id as the SPS.
+  public var identifier = 0
   /// The base-2 logarithm of a minimum coding block's side, 3…6.
   public var minimumCodingBlockLog2 = 3
   /// The base-2 logarithm of a coding tree block's side, 4…6.
@@ -65,7 +67,7 @@ public struct HEVCSequenceParameters: Hashable, Sendable {
   /// Writes the VPS with its start code: clause 7.3.2.1.
   public func writeVideoParameterSet(to writer: inout BitWriter) {
     writer.begin(HEVCNALUnitHeader(type: .videoParameterSet))
-    writer.bits(0, 4)  // vps_video_parameter_set_id
+    writer.bits(UInt32(identifier), 4)
     writer.bits(3, 2)  // the base layer is in the stream
     writer.bits(0, 6)  // vps_max_layers_minus1
     writer.bits(0, 3)  // vps_max_sub_layers_minus1
@@ -87,18 +89,16 @@ public struct HEVCSequenceParameters: Hashable, Sendable {
   /// Writes the SPS with its start code: clause 7.3.2.2.
   public func write(to writer: inout BitWriter) {
     writer.begin(HEVCNALUnitHeader(type: .sequenceParameterSet))
-    writer.bits(0, 4)  // sps_video_parameter_set_id
+    writer.bits(UInt32(identifier), 4)  // sps_video_parameter_set_id
     writer.bits(0, 3)  // sps_max_sub_layers_minus1
     writer.flag(true)  // sps_temporal_id_nesting_flag
     profileTierLevel.write(to: &writer)
-    writer.unsigned(0)  // sps_seq_parameter_set_id
+    writer.unsigned(UInt32(identifier))
     writer.unsigned(1)  // chroma_format_idc
     let coded = codedSize
     writer.unsigned(UInt32(coded.width))
     writer.unsigned(UInt32(coded.height))
-    let (right, bottom) = (UInt32(coded.width - size.width) / 2, UInt32(coded.height - size.height) / 2)
-    writer.flag(right > 0 || bottom > 0)
-    if right > 0 || bottom > 0 { for offset in [0, right, 0, bottom] { writer.unsigned(offset) } }
+    Self.writeWindow(of: size, in: coded, to: &writer)
     writer.unsigned(0)  // bit_depth_luma_minus8
     writer.unsigned(0)  // bit_depth_chroma_minus8
     writer.unsigned(UInt32(Self.orderCountBits - 4))
@@ -113,17 +113,22 @@ public struct HEVCSequenceParameters: Hashable, Sendable {
     writer.flag(hasAsymmetricPartitions)
     writer.flag(hasSampleAdaptiveOffset)
     writer.flag(false)  // pcm_enabled_flag
-    writer.unsigned(1)  // num_short_term_ref_pic_sets: the picture before
-    writer.unsigned(1)  // num_negative_pics
-    writer.unsigned(0)  // num_positive_pics
-    writer.unsigned(0)  // delta_poc_s0_minus1
-    writer.flag(true)  // used_by_curr_pic_s0_flag
+    // The sets are in the slice headers, where a driver writes them that writes slice headers itself: with a set here, its
+    // own would begin with another flag.
+    writer.unsigned(0)  // num_short_term_ref_pic_sets
     writer.flag(false)  // long_term_ref_pics_present_flag
     writer.flag(hasTemporalMotionVectors)
     writer.flag(hasStrongIntraSmoothing)
     Self.writeVUI(color: color, timing: timing, to: &writer)
     writer.flag(false)  // sps_extension_present_flag
     writer.trailingBits()
+  }
+
+  /// Writes `conformance_window_flag` and the offsets of 4:2:0 pictures of `size` in the corner of coded ones.
+  static func writeWindow(of size: PictureSize, in coded: PictureSize, to writer: inout BitWriter) {
+    let (right, bottom) = (UInt32(coded.width - size.width) / 2, UInt32(coded.height - size.height) / 2)
+    writer.flag(right > 0 || bottom > 0)
+    if right > 0 || bottom > 0 { for offset in [0, right, 0, bottom] { writer.unsigned(offset) } }
   }
 
   /// Writes `vps_sub_layer_ordering_info_present_flag`, or that of the SPS, and what follows it: no reordering.
@@ -164,17 +169,29 @@ public struct HEVCSequenceParameters: Hashable, Sendable {
 }
 
 extension HEVCSequenceParameterSet {
-  /// Returns the SPS with its VUI replaced: a driver that writes its own parameter sets omits the colours.
+  /// Returns the SPS with its VUI replaced, and with the conformance window for pictures of `size`: a driver that writes its own
+  /// parameter sets omits the colours, and VA-API tells it of no window.
   ///
-  /// - Throws: ``ParameterSetError`` where `nalUnit` is no SPS.
+  /// - Parameter size: The picture's size after cropping at the right and the bottom; nil keeps the window.
+  /// - Throws: ``ParameterSetError`` where `nalUnit` is no SPS, or no SPS of 4:2:0 pictures of at least `size`.
   public static func replacingVUI(
-    in nalUnit: [UInt8], color: ColorDescription, frameRate: FrameRate
+    in nalUnit: [UInt8], color: ColorDescription, frameRate: FrameRate, size: PictureSize? = nil
   ) throws(ParameterSetError) -> [UInt8] {
     let set = try HEVCSequenceParameterSet(nalUnit: nalUnit)
     var reader = try HEVCParameterSetReading.reader(nalUnit, .sequence)
     var writer = BitWriter(capacity: nalUnit.count + 64)
     writer.begin(HEVCNALUnitHeader(type: .sequenceParameterSet))
-    for _ in 0..<set.vuiPosition.lowerBound { writer.flag(try reader.flag()) }
+    var start = 0
+    if let size, size != set.size {
+      guard set.chromaFormatIDC == 1, size.width <= set.codedSize.width, size.height <= set.codedSize.height else {
+        throw .value("conformance window")
+      }
+      for _ in 0..<set.windowPosition.lowerBound { writer.flag(try reader.flag()) }
+      HEVCSequenceParameters.writeWindow(of: size, in: set.codedSize, to: &writer)
+      try reader.skip(set.windowPosition.count)
+      start = set.windowPosition.upperBound
+    }
+    for _ in start..<set.vuiPosition.lowerBound { writer.flag(try reader.flag()) }
     HEVCSequenceParameters.writeVUI(
       color: color, timing: Timing(unitsInTick: frameRate.denominator, timeScale: frameRate.numerator), to: &writer)
     try reader.skip(set.vuiPosition.count)
@@ -190,6 +207,10 @@ extension HEVCSequenceParameterSet {
 
 /// The values of the picture parameter set of a stream with one reference, without tiles and without weighted prediction.
 public struct HEVCPictureParameters: Hashable, Sendable {
+  /// `pps_pic_parameter_set_id`, 0…63.
+  public var identifier = 0
+  /// `pps_seq_parameter_set_id`, 0…15.
+  public var sequenceParameterSet = 0
   /// `init_qp_minus26` + 26, 0…51: the base of the slice headers' quantizers.
   public var initialQuantizer: Int
   /// `cu_qp_delta_enabled_flag`: the quantizer may change within a picture, which rate control needs.
@@ -209,8 +230,8 @@ public struct HEVCPictureParameters: Hashable, Sendable {
   /// Writes the PPS with its start code: clause 7.3.2.3.
   public func write(to writer: inout BitWriter) {
     writer.begin(HEVCNALUnitHeader(type: .pictureParameterSet))
-    writer.unsigned(0)  // pps_pic_parameter_set_id
-    writer.unsigned(0)  // pps_seq_parameter_set_id
+    writer.unsigned(UInt32(identifier))
+    writer.unsigned(UInt32(sequenceParameterSet))
     writer.flag(false)  // dependent_slice_segments_enabled_flag
     writer.flag(false)  // output_flag_present_flag
     writer.bits(0, 3)  // num_extra_slice_header_bits

@@ -67,6 +67,8 @@ public struct HEVCSequenceParameterSet: Hashable, Sendable {
   private var longTerm: [LongTerm] = []
   /// The positions in the payload of `vui_parameters_present_flag`, and of what follows the VUI.
   private(set) var vuiPosition = 0..<0
+  /// The positions in the payload of `conformance_window_flag`, and of what follows the window.
+  private(set) var windowPosition = 0..<0
 
   private struct LongTerm: Hashable, Sendable {
     let lsb: Int
@@ -136,6 +138,7 @@ public struct HEVCSequenceParameterSet: Hashable, Sendable {
     let height = try reader.unsigned(to: limit, "picture height")
     guard width > 0, height > 0 else { throw .value("picture size") }
     codedSize = PictureSize(width: width, height: height)
+    let start = reader.position
     if try reader.flag() {  // conformance_window_flag
       let unitX = chromaFormatIDC == 1 || chromaFormatIDC == 2 ? 2 : 1
       let unitY = chromaFormatIDC == 1 ? 2 : 1
@@ -144,6 +147,7 @@ public struct HEVCSequenceParameterSet: Hashable, Sendable {
       cropping.top = try reader.unsigned(to: limit, "conformance window") * unitY
       cropping.bottom = try reader.unsigned(to: limit, "conformance window") * unitY
     }
+    windowPosition = start..<reader.position
     guard cropping.left + cropping.right < width, cropping.top + cropping.bottom < height else {
       throw .value("conformance window")
     }

@@ -199,6 +199,15 @@ package struct BandwidthEstimate: Sendable {
     (limit, full, lastGrowth) = (min(bits, allowance ?? .infinity), nil, now)
   }
 
+  /// Takes an open path for one of `bits` a second, which is all that it is known to take: more is to be sent than it has got of late.
+  /// From there the limit grows as after a decrease, until the path is open again. Does nothing where the path has a limit.
+  package mutating func bound(to bits: Double, at now: Instant) {
+    guard limit == nil else { return }
+    (limit, full, lastGrowth) = (min(bits, allowance ?? .infinity), nil, now)
+    // A path whose last decrease is long ago would be open again with the next sample.
+    lastDecrease = now
+  }
+
   private mutating func judgeQueue(_ sample: ReceptionSample, _ waiting: Double, _ elapsed: Double, at now: Instant) {
     let isCongested = waiting > Self.congestedQueue
     defer { wasCongested = isCongested }

@@ -31,6 +31,8 @@ public struct SessionDescription: Hashable, Sendable {
   public var version: UInt64
   /// The session's name, for people. Control characters become spaces, and the name is cut at ``textLimit``.
   public var name: String
+  /// More about the session, for people: `i=`. It is treated like ``name``, and omitted if empty.
+  public var information = ""
   /// The program's name and version, for people. It is treated like ``name``, and omitted if empty.
   public var tool: String
   /// The only sender in the group that receivers accept: `a=source-filter`, RFC 4570; `nil` if any sender is allowed.
@@ -83,9 +85,10 @@ public struct SessionDescription: Hashable, Sendable {
       "o=- \(sessionID) \(version) IN \(origin.family.rawValue) \(origin)",
       // An empty name is not allowed; "-" means no name (section 5.3).
       "s=\(title.isEmpty ? "-" : title)",
-      "c=IN \(address.family.rawValue) \(connection)",
-      "t=0 0",
     ]
+    let information = Self.printable(information)
+    if !information.isEmpty { lines.append("i=\(information)") }
+    lines += ["c=IN \(address.family.rawValue) \(connection)", "t=0 0"]
     let program = Self.printable(tool)
     if !program.isEmpty { lines.append("a=tool:\(program)") }
     if let sourceFilter {

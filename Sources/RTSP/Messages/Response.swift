@@ -60,7 +60,7 @@ public struct Response: Hashable, Sendable {
   }
 
   /// Adds lines for a person; none if `text` is empty.
-  mutating func setText(_ text: String) {
+  public mutating func setText(_ text: String) {
     guard !text.isEmpty else { return }
     headers["Content-Type"] = "text/plain; charset=utf-8"
     body = Array(text.utf8)

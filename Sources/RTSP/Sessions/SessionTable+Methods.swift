@@ -70,7 +70,8 @@ extension SessionTable {
   ) throws(Refusal) -> RequestURL {
     guard case .resource(var url) = target else { throw .noPath(method) }
     if url.path == "/", configuration.presentations["/"] == nil {
-      let only = configuration.presentations.count == 1 ? configuration.presentations.keys.first : nil
+      let own = configuration.presentations.keys.filter { !configuration.renditions.contains($0) }
+      let only = own.count == 1 ? own[0] : nil
       url.path = session?.path ?? only ?? "/"
     }
     guard let tracks = configuration.presentations[url.path] else {

@@ -16,6 +16,9 @@ public struct SessionTable: Sendable {
     public var transports: TransportCapabilities
     /// The transports of presentations that differ from ``transports``, by path.
     public var transportsByPath: [String: TransportCapabilities] = [:]
+    /// The paths of ``presentations`` that are another coding of a presentation with a path of its own: `/` never stands for
+    /// them.
+    public var renditions: Set<String> = []
     /// The time in seconds after which a session without keep-alive ends; `timeout=` in `Session`.
     public var timeoutSeconds: Int
     /// The maximum number of sessions at a time.

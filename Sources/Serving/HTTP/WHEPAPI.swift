@@ -86,6 +86,7 @@ struct WHEPAPI: Sendable {
     } catch let error as OfferError {
       throw HTTPRefusal.offer(error, request.uri.path)
     } catch let error as PeerServerError {
+      if case .noH264 = error { throw HTTPRefusal.offer(error, of: .notAcceptable, request.uri.path) }
       throw HTTPRefusal.peers(error)
     }
   }
@@ -122,6 +123,7 @@ extension HTTPRefusal {
       case .tooMany: (.tooManyRequests, "sessions")
       case .replaced: (.serviceUnavailable, "camera")
       case .notServed: (.notImplemented, "webrtc-port")
+      case .noH264: (.notAcceptable, "offer")
       }
     return HTTPRefusal(
       status: status, failure: ControlFailure("\(error)", kind: error.kind, field: field),
@@ -136,8 +138,13 @@ extension HTTPRefusal {
       case .length: .contentTooLarge
       default: .badRequest
       }
-    var text = "\(error)"
-    if case .noCodec = error, path.hasSuffix("whep") { text += "; pictures as JPEG: \(path.dropLast(4))stream.mjpg" }
-    return HTTPRefusal(status: status, failure: ControlFailure(text, kind: .usage, field: "offer"))
+    if case .noCodec = error { return offer(error, of: status, path) }
+    return HTTPRefusal(status: status, failure: ControlFailure("\(error)", kind: .usage, field: "offer"))
+  }
+
+  /// Returns the refusal of an offer without a codec that the browser gets; it names the pictures beside it.
+  fileprivate static func offer(_ error: any Failure, of status: HTTPResponse.Status, _ path: String) -> HTTPRefusal {
+    let pictures = path.hasSuffix("whep") ? "; pictures as JPEG: \(path.dropLast(4))stream.mjpg" : ""
+    return HTTPRefusal(status: status, failure: ControlFailure("\(error)\(pictures)", kind: .usage, field: "offer"))
   }
 }

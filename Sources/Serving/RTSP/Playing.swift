@@ -48,7 +48,7 @@ struct Playing {
 
   /// The media of the tracks.
   var media: StreamMedia {
-    streams.reduce(into: []) { $0.formUnion(presentation.pipeline.tracks[$1.track].media) }
+    streams.reduce(into: []) { $0.formUnion(presentation.pipeline.track(presentation.tracks[$1.track]).media) }
   }
 }
 

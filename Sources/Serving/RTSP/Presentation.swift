@@ -1,7 +1,8 @@
 import RTSP
 package import Streaming
 
-/// A camera as RTSP viewers see it (RFC 2326 section 1.3): `rtsp://HOST:PORT/NAME`.
+/// A camera as RTSP viewers see it (RFC 2326 section 1.3): `rtsp://HOST:PORT/NAME`, and `rtsp://HOST:PORT/NAME/h264` where the
+/// pipeline has H.264 beside another codec.
 package struct Presentation: Sendable {
   /// The path without the slash. It is unique in a server.
   package var name: String
@@ -16,6 +17,12 @@ package struct Presentation: Sendable {
     self.pipeline = pipeline
     self.group = group
   }
+
+  /// The name below a camera's path of its H.264.
+  package static let h264Name = "h264"
+
+  /// The paths, with their slashes: that of the stream, and that of its H.264 if there is one.
+  var paths: [String] { ["/\(name)"] + (pipeline.hasH264 ? ["/\(name)/\(Self.h264Name)"] : []) }
 
   /// `true` if a URL can contain the name.
   private var hasUsableName: Bool {
@@ -50,8 +57,13 @@ package struct Presentation: Sendable {
 
 /// A presentation in service, on the server's event loop.
 final class ServedPresentation {
+  /// The camera's name.
   let name: String
   let pipeline: Pipeline
+  /// `true` for the H.264 beside another codec. It has no group.
+  let isH264: Bool
+  /// The numbers of the pipeline's tracks, by the tracks' numbers in the presentation.
+  let tracks: [Int]
   /// The number that distinguishes its session descriptions from all others.
   let sessionID: UInt64
   private(set) var group: RTSPServerConfiguration.Group?
@@ -59,14 +71,16 @@ final class ServedPresentation {
   var shared: [SharedGroup]
   var keys: ViewerKeys
 
-  init(_ presentation: Presentation, _ configuration: RTSPServerConfiguration, sessionID: UInt64) {
+  init(_ presentation: Presentation, isH264: Bool, _ configuration: RTSPServerConfiguration, sessionID: UInt64) {
     name = presentation.name
     pipeline = presentation.pipeline
-    group = presentation.group
-    self.sessionID = sessionID
-    let isGroupProtected = configuration.requiresEncryption && presentation.group != nil
-    keys = ViewerKeys(configuration.suite, presentation.pipeline, protectsGroup: isGroupProtected)
-    shared = Self.shared(presentation.group, presentation.pipeline, keys)
+    let group = isH264 ? nil : presentation.group
+    let tracks = presentation.pipeline.guestTracks(isH264: isH264)
+    (self.group, self.isH264, self.tracks, self.sessionID) = (group, isH264, tracks, sessionID)
+    let isGroupProtected = configuration.requiresEncryption && group != nil
+    keys = ViewerKeys(
+      configuration.suite, presentation.pipeline, tracks: tracks, protectsGroup: isGroupProtected)
+    shared = Self.shared(group, presentation.pipeline, tracks, keys)
   }
 
   /// Returns `true` if it is still this camera, apart from its group.
@@ -78,16 +92,15 @@ final class ServedPresentation {
   func set(_ group: RTSPServerConfiguration.Group?, requiresEncryption: Bool) {
     self.group = group
     keys.protectGroup(requiresEncryption && group != nil)
-    shared = Self.shared(group, pipeline, keys)
+    shared = Self.shared(group, pipeline, tracks, keys)
   }
 
   private static func shared(
-    _ group: RTSPServerConfiguration.Group?, _ pipeline: Pipeline, _ keys: ViewerKeys
+    _ group: RTSPServerConfiguration.Group?, _ pipeline: Pipeline, _ tracks: [Int], _ keys: ViewerKeys
   ) -> [SharedGroup] {
     let client = pipeline.nextClient()
-    return pipeline.tracks.map { track in
-      SharedGroup(
-        group, pipeline, track: track.number, client: client, stream: keys.group.first { $0.track == track.number })
+    return tracks.map { track in
+      SharedGroup(group, pipeline, track: track, client: client, stream: keys.group.first { $0.track == track })
     }
   }
 

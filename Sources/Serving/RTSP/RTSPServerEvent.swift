@@ -14,6 +14,8 @@ package enum RTSPServerEvent: Sendable, CustomStringConvertible {
   case missed(address: String, cameras: [String], count: Int)
   /// The number of connections of an address that the server has closed for this reason since the last report.
   case closed(address: String, reason: String, count: Int)
+  /// The number of requests of an address for H.264 beside another codec that were refused for this reason since the last report.
+  case refused(address: String, reason: String, count: Int)
   /// The number of connections from other machines closed since the last report, because there are no users.
   case fromElsewhere(count: Int)
   /// The number of connections turned away since the last report, because there are too many.
@@ -36,6 +38,8 @@ package enum RTSPServerEvent: Sendable, CustomStringConvertible {
         + (cameras.isEmpty ? "there is none now" : "a URL ends in \(cameras.joined(separator: " or "))")
     case .closed(let address, let reason, let count):
       "\(count == 1 ? "a connection" : "\(count) connections") from \(address) closed: \(reason)"
+    case .refused(let address, let reason, let count):
+      "\(count == 1 ? "a request" : "\(count) requests") of \(address) refused: \(reason)"
     case .fromElsewhere(let count):
       "\(count == 1 ? "a connection" : "\(count) connections") from other hosts closed: without users only this host may "
         + "watch; add one with: nightjar user add NAME"
@@ -48,7 +52,7 @@ package enum RTSPServerEvent: Sendable, CustomStringConvertible {
   package var isWarning: Bool {
     switch self {
     case .came, .left, .closed: false
-    case .missed, .loginsFailed, .fromElsewhere, .turnedAway: true
+    case .missed, .loginsFailed, .refused, .fromElsewhere, .turnedAway: true
     }
   }
 }
@@ -58,6 +62,7 @@ package final class RTSPServerEvents: Sendable {
   private struct Waiting {
     var failedLogins = FloodCounts<String>(limit: RTSPServerEvents.limit)
     var closed = FloodCounts<Closing>(limit: RTSPServerEvents.limit)
+    var refused = FloodCounts<Closing>(limit: RTSPServerEvents.limit)
     var missed = FloodCounts<String>(limit: RTSPServerEvents.limit)
     /// The cameras at the time of the last request for a missing one.
     var cameras: [String] = []
@@ -66,6 +71,7 @@ package final class RTSPServerEvents: Sendable {
     var nextSum = Instant.zero
   }
 
+  /// A connection that was closed, or a request that was refused.
   private struct Closing: Hashable {
     let address: String
     let reason: String
@@ -89,7 +95,7 @@ package final class RTSPServerEvents: Sendable {
       var events = queue.take()
       let isSilent =
         waiting.turnedAway == 0 && waiting.fromElsewhere == 0 && waiting.failedLogins.isEmpty && waiting.closed.isEmpty
-        && waiting.missed.isEmpty
+        && waiting.missed.isEmpty && waiting.refused.isEmpty
       guard now >= waiting.nextSum, !isSilent else { return events }
       waiting.nextSum = now + Self.sumInterval
       for (address, count) in waiting.failedLogins.take().sorted(by: { $0.key < $1.key }) {
@@ -101,6 +107,9 @@ package final class RTSPServerEvents: Sendable {
       if waiting.turnedAway > 0 { events.append(.turnedAway(count: waiting.turnedAway)) }
       for (closing, count) in waiting.closed.take() {
         events.append(.closed(address: closing.address, reason: closing.reason, count: count))
+      }
+      for (refusal, count) in waiting.refused.take() {
+        events.append(.refused(address: refusal.address, reason: refusal.reason, count: count))
       }
       if waiting.fromElsewhere > 0 { events.append(.fromElsewhere(count: waiting.fromElsewhere)) }
       (waiting.turnedAway, waiting.fromElsewhere) = (0, 0)
@@ -124,6 +133,13 @@ package final class RTSPServerEvents: Sendable {
   func closed(_ address: String, reason: String) {
     waiting.withLock {
       $0.closed.add(
+        Closing(address: address, reason: reason), orElse: Closing(address: Self.others, reason: "various reasons"))
+    }
+  }
+
+  func refused(_ address: String, reason: String) {
+    waiting.withLock {
+      $0.refused.add(
         Closing(address: address, reason: reason), orElse: Closing(address: Self.others, reason: "various reasons"))
     }
   }

@@ -34,9 +34,10 @@ extension RTSPService {
     let former = presentations
     presentations = [:]
     for presentation in new {
-      guard let kept = former["/\(presentation.name)"], kept.isSame(as: presentation) else { continue }
-      presentations["/\(kept.name)"] = kept
-      guard kept.group != presentation.group else { continue }
+      for path in presentation.paths {
+        if let kept = former[path], kept.isSame(as: presentation) { presentations[path] = kept }
+      }
+      guard let kept = presentations[presentation.paths[0]], kept.group != presentation.group else { continue }
       // Includes the sessions that know the group and do not play yet.
       let members = table.sessions.values.filter { $0.transports.values.contains { $0.delivery == .multicast } }
       end(sessions: members.map(\.identifier).filter { sessions[$0]?.presentation === kept })
@@ -48,11 +49,14 @@ extension RTSPService {
       // An empty list of groups conflicts with no destination: it cannot be refused.
       if !new.contains(where: { $0.pipeline === gone.pipeline }) { try? gone.pipeline.reserve(groups: []) }
     }
-    for presentation in new where presentations["/\(presentation.name)"] == nil {
-      presentations["/\(presentation.name)"] = ServedPresentation(
-        presentation, configuration, sessionID: nextSessionID())
+    for presentation in new {
+      for (index, path) in presentation.paths.enumerated() where presentations[path] == nil {
+        presentations[path] = ServedPresentation(
+          presentation, isH264: index > 0, configuration, sessionID: nextSessionID())
+      }
     }
-    table.configuration.presentations = presentations.mapValues { $0.pipeline.tracks.count }
+    table.configuration.presentations = presentations.mapValues { $0.tracks.count }
+    table.configuration.renditions = Set(presentations.filter { $0.value.isH264 }.keys)
     table.configuration.transportsByPath = presentations.mapValues { $0.transports(configuration) }
   }
 

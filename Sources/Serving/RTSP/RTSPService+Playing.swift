@@ -25,7 +25,7 @@ extension RTSPService {
     var viewer = Playing(
       number: lastPlay, presentation: presentation, connection: entry.connection,
       name: first.value.viewerName(of: connection, isProtected: isProtected),
-      camera: presentations.count > 1 ? presentation.name : nil)
+      camera: presentations.values.count { !$0.isH264 } > 1 ? presentation.name : nil)
     viewer.pending = PendingPlay(response: response, urls: urls, connection: connection)
     do {
       for (track, transport) in entry.transports.sorted(by: { $0.key < $1.key }) {
@@ -39,7 +39,10 @@ extension RTSPService {
         table.end(session)
         end(session)
       }
-      return connection.answered(Response(.serviceUnavailable, to: request))
+      guard case .h264(let refusal) = error as? StreamDestinationError else {
+        return connection.answered(Response(.serviceUnavailable, to: request))
+      }
+      return connection.answered(self.response(to: request, refused: refusal, on: connection))
     }
     playing[session] = viewer
     sessions[session]?.hasPlayed = true
@@ -91,7 +94,8 @@ extension RTSPService {
       transport = .interleaved(interleaved)
     }
     stream.viewer = try presentation.pipeline.admit(
-      transport, track: track, name: viewer.name, peer: peer, client: viewer.streams.lazy.compactMap(\.viewer).first,
+      transport, track: presentation.tracks[track], name: viewer.name, peer: peer,
+      client: viewer.streams.lazy.compactMap(\.viewer).first,
       stream: key?.stream, controlKey: key?.controlKey,
       // A client that requests AVPF has read the offer; others know only packets that are repeated unchanged.
       hasRetransmissionStream: stream.transport.profile == .avpf && stream.interleaved == nil,

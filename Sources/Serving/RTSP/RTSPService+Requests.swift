@@ -80,7 +80,12 @@ extension RTSPService {
     case .describe(let path, let base, let profile):
       // The presentation exists: the answer contains its path.
       guard let presentation = presentations[path] else { break }
-      let text = description(of: presentation, for: profile, on: connection)
+      if presentation.isH264, let refusal = presentation.pipeline.h264Refusal {
+        noteRefusal()
+        answer.response = response(to: request, refused: refusal, on: connection)
+        break
+      }
+      let text = description(of: presentation, base, for: profile, on: connection)
       answer.response.setDescription(text, contentBase: base)
     case .setup(let session, let track, let transport):
       setUp(session, track: track, transport, request, &answer.response, on: connection)
@@ -92,16 +97,34 @@ extension RTSPService {
     connection.answered(answer.response)
   }
 
+  /// Reports that a client gets no H.264 beside another codec, and returns the response, which says why.
+  func response(to request: Request, refused refusal: H264Refusal, on connection: RTSPConnection) -> Response {
+    events.refused(connection.client, reason: refusal.description)
+    var response = Response(refusal.kind == .unavailable ? .notImplemented : .serviceUnavailable, to: request)
+    response.setText("\(refusal)\r\n")
+    return response
+  }
+
+  /// - Parameter base: the URL of the presentation, with a slash at its end.
   private func description(
-    of presentation: ServedPresentation, for profile: ClientProfile, on connection: RTSPConnection
+    of presentation: ServedPresentation, _ base: String, for profile: ClientProfile, on connection: RTSPConnection
   ) -> String {
     // The key is part of the description, so only the client may read it.
     let offersKey = connection.table.scheme == .rtsps && profile.takesKey
     let streams = offersKey ? presentation.keys.offer(on: connection.number) : []
     var description = presentation.pipeline.sessionDescription(
-      forGuestsAt: connection.localAddress ?? .loopback, name: presentation.name, sessionID: presentation.sessionID,
+      of: presentation.tracks, forGuestsAt: connection.localAddress ?? .loopback, name: presentation.name,
+      sessionID: presentation.sessionID,
       protection: streams, offersFeedback: profile.takesFeedback)
-    for stream in streams { description.media[stream.track].keyManagement = [presentation.keys.message(for: stream)] }
+    for stream in streams {
+      guard let track = presentation.tracks.firstIndex(of: stream.track) else { continue }
+      description.media[track].keyManagement = [presentation.keys.message(for: stream)]
+    }
+    if presentation.pipeline.h264ParameterSets != nil, !presentation.isH264 {
+      // A player shows it, or a person finds it. Of a URL, a part is worth nothing.
+      let words = "H.264 for players without HEVC: \(base)\(Presentation.h264Name)"
+      if words.utf8.count <= SessionDescription.textLimit { description.information = words }
+    }
     return description.text
   }
 

@@ -13,6 +13,8 @@ import Streaming
 struct ViewerKeys {
   private let suite: SRTPSuite?
   private let pipeline: Pipeline
+  /// The numbers of the pipeline's tracks, by the tracks' numbers in the presentation.
+  private let tracks: [Int]
   /// The group's streams by track; empty if there is no group, or if it is in the clear.
   private(set) var group: [ProtectedStream] = []
   /// The offered streams by connection.
@@ -26,9 +28,10 @@ struct ViewerKeys {
     let controlKey: SRTPKey?
   }
 
-  init(_ suite: SRTPSuite?, _ pipeline: Pipeline, protectsGroup: Bool) {
+  init(_ suite: SRTPSuite?, _ pipeline: Pipeline, tracks: [Int], protectsGroup: Bool) {
     self.suite = suite
     self.pipeline = pipeline
+    self.tracks = tracks
     protectGroup(protectsGroup)
   }
 
@@ -36,7 +39,7 @@ struct ViewerKeys {
   mutating func protectGroup(_ isProtected: Bool) {
     guard isProtected != !group.isEmpty else { return }
     for stream in group { pipeline.release(stream) }
-    group = isProtected ? pipeline.tracks.compactMap { new(track: $0.number) } : []
+    group = isProtected ? tracks.compactMap { new($0) } : []
   }
 
   /// The stream of a session's track; nil if it is in the clear.
@@ -46,9 +49,7 @@ struct ViewerKeys {
   /// taken; empty if none are offered.
   mutating func offer(on connection: UInt64) -> [ProtectedStream] {
     let former = offered[connection] ?? []
-    let streams = pipeline.tracks.compactMap { track in
-      former.first { $0.track == track.number } ?? new(track: track.number)
-    }
+    let streams = tracks.compactMap { track in former.first { $0.track == track } ?? new(track) }
     offered[connection] = streams
     return streams
   }
@@ -61,13 +62,14 @@ struct ViewerKeys {
     for session: SessionIdentifier, track: Int, on connection: UInt64, controlKey: SRTPKey?
   ) -> ProtectedStream? {
     let former = taken[session]?[track]?.stream
-    guard let stream = takeOffer(track: track, on: connection) ?? former ?? new(track: track) else { return nil }
+    guard let stream = takeOffer(tracks[track], on: connection) ?? former ?? new(tracks[track]) else { return nil }
     if let former, former.ssrc != stream.ssrc { pipeline.release(former) }
     taken[session, default: [:]][track] = Taken(stream: stream, controlKey: controlKey)
     return stream
   }
 
-  private mutating func takeOffer(track: Int, on connection: UInt64) -> ProtectedStream? {
+  /// - Parameter track: the number in the pipeline.
+  private mutating func takeOffer(_ track: Int, on connection: UInt64) -> ProtectedStream? {
     guard let index = offered[connection]?.firstIndex(where: { $0.track == track }) else { return nil }
     return offered[connection]?.remove(at: index)
   }
@@ -109,7 +111,8 @@ struct ViewerKeys {
     protectGroup(false)
   }
 
-  private func new(track: Int) -> ProtectedStream? {
+  /// - Parameter track: the number in the pipeline.
+  private func new(_ track: Int) -> ProtectedStream? {
     let shared = group.first { $0.track == track }
     return suite.map { pipeline.reserve(shared?.key ?? SRTPKey(random: $0), track: track) }
   }

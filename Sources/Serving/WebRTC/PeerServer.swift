@@ -142,7 +142,8 @@ package final class PeerServer: @unchecked Sendable {
 
   // MARK: Sessions, from any thread
 
-  /// Answers the offer of a browser that may watch `camera`.
+  /// Answers the offer of a browser that may watch `camera`. A browser that takes H.264 and not the codec of the camera gets
+  /// the H.264 that the pipeline has for it.
   ///
   /// - Parameter isAllowed: returns `true` while the requester may watch. Once it does not, the session ends.
   /// - Throws: ``OfferError``; ``PeerServerError``; ``OpenSSLError``; ``/Media/ParameterSetError`` where the pictures' parameter
@@ -154,13 +155,13 @@ package final class PeerServer: @unchecked Sendable {
     var peer = peer
     (peer.transport, peer.isEncrypted) = (.webrtc, true)
     let network = peer.address.flatMap { PeerAddress($0) }?.network ?? []
-    let tracks = try SentTracks(pipeline.parameterSets.sets, sound: pipeline.sound?.channels)
-    let negotiation = try Negotiation(SessionOffer(parsing: offer), sending: tracks)
+    let (negotiation, pictures) = try Self.negotiate(SessionOffer(parsing: offer), with: pipeline)
     let candidates = candidates
     let session = try PeerSession(
       remote: negotiation.credentials, fingerprints: negotiation.fingerprints, candidates: candidates,
       context: context, at: .now())
-    let viewer = PeerViewer(negotiation, pipeline: pipeline, camera: camera, peer: peer, isAllowed: isAllowed)
+    let viewer = PeerViewer(
+      negotiation, pipeline: pipeline, pictures: pictures, camera: camera, peer: peer, isAllowed: isAllowed)
     let answer = SessionAnswer(
       negotiation, credentials: session.agent.local, fingerprint: fingerprint, candidates: candidates,
       sources: viewer.sources, canonicalName: pipeline.canonicalName,
@@ -174,6 +175,30 @@ package final class PeerServer: @unchecked Sendable {
     wake.fire()
     return Answer(text: answer.text, name: viewer.name)
   }
+
+  /// Returns what an offer and a pipeline have in common, and the number of the track of the pictures.
+  ///
+  /// - Throws: as ``answer(_:of:camera:peer:isAllowed:)``.
+  private static func negotiate(
+    _ offer: SessionOffer, with pipeline: Pipeline
+  ) throws -> (negotiation: Negotiation, pictures: Int) {
+    let sound = pipeline.sound?.channels
+    let tracks = try SentTracks(pipeline.parameterSets.sets, sound: sound)
+    do throws(OfferError) {
+      return (try Negotiation(offer, sending: tracks), 0)
+    } catch {
+      guard case .noCodec = error, let track = pipeline.h264Track else { throw error }
+      // Without an encoder there are no parameter sets, and the level does not matter: the browser is told why.
+      let profile = pipeline.h264ParameterSets?.profileLevelID ?? leastProfile
+      let other = try? Negotiation(offer, sending: SentTracks(profileLevelID: profile, sound: sound))
+      guard let other else { throw error }
+      if let refusal = pipeline.h264Refusal { throw PeerServerError.noH264(error, refusal) }
+      return (other, track)
+    }
+  }
+
+  /// Constrained Baseline of level 1, which every decoder of H.264 supports.
+  private static let leastProfile = "42c00a"
 
   /// Returns `true` if the camera has a session of this name.
   package func has(_ name: String, of camera: String) -> Bool {

@@ -1,4 +1,5 @@
 package import Platform
+package import Streaming
 package import WebRTC
 
 extension PeerServer {
@@ -60,6 +61,8 @@ package enum PeerServerError: Failure, Hashable {
   case replaced
   /// There is no server of sessions.
   case notServed
+  /// The browser takes H.264 instead of the camera's codec, and gets none.
+  case noH264(OfferError, H264Refusal)
 
   /// A one-line description for the client.
   package var description: String {
@@ -67,9 +70,15 @@ package enum PeerServerError: Failure, Hashable {
     case .tooMany: "too many browsers watch, or are about to: try again in a moment"
     case .replaced: "the camera's stream is just being replaced: try again in a moment"
     case .notServed: "browsers get no WebRTC here, because its UDP port is in use: the log says more"
+    case .noH264(let error, let refusal): "\(error); \(refusal)"
     }
   }
 
   /// The kind of failure.
-  package var kind: FailureKind { self == .notServed ? .unavailable : .temporary }
+  package var kind: FailureKind {
+    switch self {
+    case .tooMany, .replaced: .temporary
+    case .notServed, .noH264: .unavailable
+    }
+  }
 }

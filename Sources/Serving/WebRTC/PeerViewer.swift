@@ -17,6 +17,8 @@ final class PeerViewer: Sendable {
   /// The sources of the sent media, in the order of the negotiation.
   let sources: [SessionAnswer.Source]
   private let media: [Negotiation.Medium]
+  /// The numbers of the media's tracks in the pipeline.
+  private let tracks: [Int]
   private let state = Mutex(State())
 
   private struct State {
@@ -27,22 +29,23 @@ final class PeerViewer: Sendable {
   }
 
   /// Creates the viewer of an offer that is about to be answered.
+  ///
+  /// - Parameter pictures: the number of the track of the pictures.
   init(
-    _ negotiation: Negotiation, pipeline: Pipeline, camera: String, peer: ViewerPeer,
+    _ negotiation: Negotiation, pipeline: Pipeline, pictures: Int, camera: String, peer: ViewerPeer,
     isAllowed: @escaping @Sendable () -> Bool
   ) {
     (self.pipeline, self.camera, self.peer, self.isAllowed) = (pipeline, camera, peer, isAllowed)
     media = negotiation.sent
+    tracks = media.map { $0.type == .video ? pictures : pipeline.tracks.count - 1 }
     var generator = SystemRandomNumberGenerator()
     name = (0..<2).map { _ in
       let digits = String(generator.next() as UInt64, radix: 16)
       return String(repeating: "0", count: 16 - digits.count) + digits
     }.joined()
-    let tracks = pipeline.peerSources
-    sources = media.map { medium in
-      let track = medium.type == .video ? 0 : tracks.count - 1
-      return SessionAnswer.Source(
-        ssrc: tracks[track],
+    sources = zip(media, tracks).map { medium, track in
+      SessionAnswer.Source(
+        ssrc: pipeline.peerSource(ofTrack: track),
         retransmission: medium.retransmission.map { _ in UInt32.random(in: 1 ... .max, using: &generator) })
     }
   }
@@ -55,15 +58,15 @@ final class PeerViewer: Sendable {
       guard !state.isOver else { return false }
       state.began = .now()
       let client = pipeline.nextClient()
-      for (medium, source) in zip(media, sources) {
+      for ((medium, source), track) in zip(zip(media, sources), tracks) {
         let types = PeerTransport.PayloadTypes(
           media: medium.codec.payloadType, retransmission: medium.retransmission,
           sendTime: medium.sendTimeExtension)
         let transport = try PeerTransport(types, key: keys.sending, way: way)
         let id = try pipeline.admit(
           .peer(transport, retransmissions: source.retransmission),
-          track: medium.type == .video ? 0 : pipeline.tracks.count - 1, name: "webrtc \(peer.place)", peer: peer,
-          client: client, controlKey: keys.receiving, onStart: { _ in })
+          track: track, name: "webrtc \(peer.place)", peer: peer, client: client, controlKey: keys.receiving,
+          onStart: { _ in })
         state.transports.append(transport)
         state.viewers.append(id)
       }

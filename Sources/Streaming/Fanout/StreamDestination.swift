@@ -285,6 +285,8 @@ package enum StreamDestinationError: Failure {
   case tooMany(limit: Int)
   /// The system gives no socket, or refuses an option of it.
   case socket(String, reason: String)
+  /// A viewer gets no H.264 of a stream of another codec.
+  case h264(H264Refusal)
 
   /// One line for the person at the terminal.
   package var description: String {
@@ -346,6 +348,7 @@ package enum StreamDestinationError: Failure {
       "\(destination) is the group of --rtsp-multicast, which gets the stream already: choose another group or port"
     case .tooMany(let limit): "there are \(limit) viewers and destinations already, the limit; remove one first"
     case .socket(let destination, let reason): "cannot send to \(destination): \(reason)"
+    case .h264(let refusal): refusal.description
     }
   }
 
@@ -363,6 +366,7 @@ package enum StreamDestinationError: Failure {
     switch self {
     case .unknownHost: .noHost
     case .socket: .system
+    case .h264(let refusal): refusal.kind
     default: .usage
     }
   }

@@ -85,6 +85,9 @@ final class ViewerBandwidth {
   /// Takes the path for one of at least `bits` a second, until it shows that it is not.
   func tryRate(_ bits: Double, at now: Instant) { estimate.raise(to: bits, at: now) }
 
+  /// Takes an open path for one of `bits` a second, until it has shown that it takes more.
+  func bound(to bits: Double, at now: Instant) { estimate.bound(to: bits, at: now) }
+
   /// The packets and bytes that have left so far.
   private var sent: CircuitBreaker.Sent { .init(packets: log.packets, bytes: log.bytes, repeated: repeated) }
 

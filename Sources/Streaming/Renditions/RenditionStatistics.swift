@@ -1,6 +1,7 @@
 package import Media
+package import Platform
 
-/// The figures of the small rendition.
+/// The figures of a rendition beside the stream's own pictures: the small one, or that in H.264.
 package struct RenditionStatistics: Sendable {
   /// The size of its pictures.
   package var size = PictureSize(width: 0, height: 0)
@@ -14,8 +15,14 @@ package struct RenditionStatistics: Sendable {
   package var bytes = 0
   /// The number of frames that it lost: a newer one replaced them, or the encoder failed.
   package var dropped = 0
-  /// The number of times that a viewer waited for its key frame in vain, and went on with full pictures.
+  /// The number of times that a viewer waited for a small key frame in vain, and went on with full pictures.
   package var missed = 0
+  /// The time for which an encoder in software was at work.
+  package var processing = Duration.zero
+  /// The events within the encoders, as a fail-over from hardware.
+  package var encoder = EncoderCounters()
+  /// The number of times that an encoder could not be made, or failed for good.
+  package var failures = 0
   /// The name of the encoder, for a person.
   package var encoderName = ""
   /// The reason why there is no encoder; nil where there is none.

@@ -5,8 +5,9 @@ import Platform
 ///
 /// The stream changes at a key frame of the rendition to come. Its time is later than that of the last picture, and its
 /// `idr_pic_id` differs from that of a key frame directly before it (ITU-T H.264 clause 7.4.3). Before a small key frame that was
-/// announced, the full pictures from its time on are left out. A full key frame is one to change at if the small picture of the
-/// frame before it has come. So the stream has each picture once.
+/// announced, the full pictures from its time on are left out. A full key frame is one to change at if it was captured after the
+/// request, and if the small picture of the frame before it has come. So the stream has each picture once, and the key frame has the
+/// bitrate that the viewer's network takes.
 struct RenditionSwitch {
   /// The rendition that the stream carries.
   private(set) var present = Rendition.full
@@ -84,8 +85,9 @@ struct RenditionSwitch {
         }
         return false
       }
-      if source == .full, let last, let waitsSince, now - waitsSince < Self.returnPatience,
-        unit.timestamp - last > Duration(nanoseconds: usualInterval.nanoseconds * 3 / 2)
+      // A key frame from before the request may be too large for the viewer's network: the encoder had another bitrate.
+      if source == .full, let waitsSince, now - waitsSince < Self.returnPatience,
+        unit.captured < waitsSince || isGap(before: unit, after: last)
       {
         return false
       }
@@ -101,6 +103,12 @@ struct RenditionSwitch {
   private var usualInterval: Duration {
     guard let before = intervals.0, let last = intervals.1 else { return frameInterval }
     return max(frameInterval, min(before, last))
+  }
+
+  /// Returns `true` if the small picture of the frame before `unit` has not come.
+  private func isGap(before unit: borrowing AccessUnit, after last: Instant?) -> Bool {
+    guard let last else { return false }
+    return unit.timestamp - last > Duration(nanoseconds: usualInterval.nanoseconds * 3 / 2)
   }
 
   private func isOther(_ unit: borrowing AccessUnit) -> Bool {

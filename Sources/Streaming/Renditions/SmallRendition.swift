@@ -11,55 +11,59 @@ import Synchronization
 /// encodes the frame, so the send stage can pass a viewer from one rendition to the other between two pictures.
 final class SmallRendition: @unchecked Sendable {
   // Sendable: `monitor` guards the slot, the queue's creation and the color. What the encode stage alone uses is named so. All
-  // else is constant, atomic or under a mutex.
+  // else is constant, atomic or under a mutex. What is not private is for the thread's part, in the file beside this one.
 
   /// The state of the encoder.
-  private enum Phase: Int {
+  enum Phase: Int {
     case resting, opening, ready, failed, closed
   }
 
   /// A scaled frame on its way to the encoder.
-  private struct SmallFrame: ~Copyable {
+  struct SmallFrame: ~Copyable {
     let frame: Frame
     let isKeyFrame: Bool
   }
 
   /// The requests to the encoder.
   let requests = EncoderRequests()
-  /// The configuration of the encoder, whose bitrate and color follow those of the stream.
+  /// The failures of the encoder, and their ends, for the terminal.
+  let events = EventQueue<RenditionEvent>()
+  /// The configuration of the encoder, whose bitrate, color and effort follow those of the stream.
   let configuration: EncoderConfiguration
   /// The most pictures that viewers may keep.
   let heldLimit: Int
 
-  private let makeEncoder: Pipeline.MakeSmallEncoder
-  private let unitBytes: Int
-  private let sourceSize: PictureSize
-  private let fullPictures: CodedPictureQueue
-  private let reducer = FrameReducer(capacity: 3)
+  let makeEncoder: Pipeline.MakeSmallEncoder
+  let unitBytes: Int
+  let sourceSize: PictureSize
+  let fullPictures: CodedPictureQueue
+  let reducer = FrameReducer(capacity: 3)
   private let phase = Atomic(Phase.resting.rawValue)
   /// `true` while the camera codes the pictures, and there are no samples to scale.
   private let isBlind = Atomic(false)
   /// `true` while the full pictures are restricted to a size that is no larger.
   private let isNoSmaller = Atomic(false)
   /// The time in nanoseconds until which the encoder is needed, and that of the next attempt after a failure.
-  private let neededUntil = Atomic<Int64>(0)
-  private let retry = Atomic<Int64>(0)
+  let neededUntil = Atomic<Int64>(0)
+  let retry = Atomic<Int64>(0)
   /// The timestamp in nanoseconds of the newest key frame that was announced; -1 for none.
   private let announced = Atomic<Int64>(-1)
-  private let figures = Mutex(RenditionStatistics())
+  let figures = Mutex(RenditionStatistics())
+  /// The failures of the encoder in a row.
+  let failures = Mutex(EncoderFailures())
   /// The pictures on their way to the send stage. Written once, before `hasQueue`.
-  private var queue: CodedPictureQueue?
-  private let hasQueue = Atomic(false)
+  var queue: CodedPictureQueue?
+  let hasQueue = Atomic(false)
 
-  private let monitor = Monitor()
-  private var slot: SmallFrame?
+  let monitor = Monitor()
+  var slot: SmallFrame?
   /// `true` if the frame in the slot is a key frame.
   private var holdsKeyFrame = false
-  private var color: ColorDescription
+  private(set) var color: ColorDescription
   /// The threads that have begun and not ended: mostly one.
-  private var threads = 0
+  var threads = 0
   /// `true` if the encoder has another color than the stream, and is to be made anew.
-  private var isStale = false
+  var isStale = false
 
   // The encode stage's own.
   private var clock: KeyFrameClock
@@ -72,12 +76,8 @@ final class SmallRendition: @unchecked Sendable {
   static let leastLength = 32
   /// The time for which the encoder is kept after it was last needed.
   static let restTime = Duration.seconds(10)
-  /// The pause after an encoder has failed, or could not be opened.
-  static let retryTime = Duration.seconds(60)
   /// The longest wait for the end of an encoder.
   static let endPatience = Duration.seconds(2)
-  /// The number of frames in a row that may fail.
-  private static let failureLimit = 30
 
   /// Creates a rendition that rests; nil where the stream cannot have one: its pictures are too small, or its encoder holds
   /// pictures back, or has no bitrate to divide.
@@ -108,11 +108,12 @@ final class SmallRendition: @unchecked Sendable {
     unitBytes = size.pixels * 3 + 65_536
     clock = KeyFrameClock(interval: keyFrameInterval)
     requests.noteBitrate(configuration.bitrate)
+    follow(effort: full.effort)
   }
 
-  private func move(to phase: Phase) { self.phase.store(phase.rawValue, ordering: .releasing) }
+  func move(to phase: Phase) { self.phase.store(phase.rawValue, ordering: .releasing) }
 
-  private var present: Phase { Phase(rawValue: phase.load(ordering: .acquiring)) ?? .closed }
+  var present: Phase { Phase(rawValue: phase.load(ordering: .acquiring)) ?? .closed }
 
   // MARK: Any thread
 
@@ -125,8 +126,18 @@ final class SmallRendition: @unchecked Sendable {
     return statistics
   }
 
+  /// The time for which an encoder in software was at work so far.
+  var processing: Duration { figures.withLock { $0.processing } }
+
   /// Follows the bitrate of the stream.
   func follow(bitrate: Int) { requests.setBitrate(Self.bitrate(of: bitrate)) }
+
+  /// Follows the effort of the stream's encoder; nil is that of its configuration.
+  func follow(effort: EncodingEffort?) {
+    // Always an effort: nil would leave an encoder as it was made.
+    let effort = effort ?? EncoderSelector.effort(ofPreset: configuration.x264Preset)
+    requests.updateRestrictions(EncoderRestrictions(effort: effort))
+  }
 
   /// Follows the color description of the stream.
   func follow(color: ColorDescription) {
@@ -261,137 +272,5 @@ final class SmallRendition: @unchecked Sendable {
     }
     monitor.signal()
     return displaced != nil
-  }
-
-  // MARK: The thread
-
-  private func noteThreadEnd() {
-    monitor.locked {
-      threads -= 1
-      monitor.signal()
-    }
-  }
-
-  private func run() {
-    defer { noteThreadEnd() }
-    let (encoder, queue): (any VideoEncoder, CodedPictureQueue)
-    do {
-      (encoder, queue) = try open()
-    } catch {
-      return fail("\(error)")
-    }
-    defer { encoder.stop() }
-    let writer = CodedPictureWriter(queue)
-    defer { writer.rest() }
-    let sink = SmallSink(writer)
-    var rate = MeasuredFrameRate(nominal: configuration.frameRate)
-    var failures = 0
-    guard begin(encoder.name) else { return }
-    while writer.reserve(), let waiting = next() {
-      do throws(EncoderError) {
-        try follow(rate.change(at: waiting.frame.timestamp), encoder)
-        try encoder.encode(waiting.frame, keyFrame: waiting.isKeyFrame, to: sink)
-        failures = 0
-        figures.withLock {
-          $0.frames += sink.frames
-          $0.bytes += sink.bytes
-        }
-        if sink.isLosing { requests.setKeyFrame() }
-        (sink.frames, sink.bytes, sink.isLosing) = (0, 0, false)
-      } catch {
-        figures.withLock { $0.dropped += 1 }
-        failures += 1
-        if case .lost = error { return fail(error.description) }
-        guard failures < Self.failureLimit else { return fail(error.description) }
-        // The pictures after a missing one cannot be decoded.
-        requests.setKeyFrame()
-      }
-    }
-  }
-
-  /// Makes the encoder, and what it needs.
-  private func open() throws -> (any VideoEncoder, CodedPictureQueue) {
-    try reducer.prepare(from: sourceSize, to: Self.size(of: sourceSize))
-    let queue = try pictures ?? CodedPictureQueue(capacity: unitBytes, held: heldLimit, readWith: fullPictures)
-    var configuration = configuration
-    configuration.color = monitor.locked {
-      isStale = false
-      return color
-    }
-    guard present == .opening else { throw EncoderError.stopped }
-    let encoder = try makeEncoder(configuration)
-    do throws(EncoderError) {
-      try encoder.prepare()
-    } catch {
-      encoder.stop()
-      throw error
-    }
-    let isOpen = monitor.locked { () -> Bool in
-      guard present == .opening else { return false }
-      if self.queue == nil {
-        self.queue = queue
-        hasQueue.store(true, ordering: .releasing)
-      }
-      return true
-    }
-    guard isOpen else {
-      encoder.stop()
-      throw EncoderError.stopped
-    }
-    return (encoder, queue)
-  }
-
-  /// Lets the encode stage offer frames. Returns `false` where the stream has ended.
-  private func begin(_ name: String) -> Bool {
-    figures.withLock {
-      $0.openings += 1
-      ($0.encoderName, $0.failure) = (name, nil)
-    }
-    requests.renewBitrate()
-    requests.setKeyFrame()
-    return monitor.locked {
-      guard present == .opening else { return false }
-      move(to: .ready)
-      return true
-    }
-  }
-
-  /// Waits for the next frame; nil if the encoder is needed no longer, or is to be made anew.
-  private func next() -> SmallFrame? {
-    monitor.locked { () -> SmallFrame? in
-      while true {
-        guard present == .ready else {
-          slot = nil
-          return nil
-        }
-        let end = Instant(nanoseconds: neededUntil.load(ordering: .relaxed))
-        if isStale || Instant.now() >= end {
-          slot = nil
-          move(to: .resting)
-          return nil
-        }
-        if slot != nil { return slot.take() }
-        _ = monitor.wait(until: end)
-      }
-    }
-  }
-
-  /// Tells the encoder a new frame rate, or a requested bitrate.
-  private func follow(_ measured: FrameRate?, _ encoder: any VideoEncoder) throws(EncoderError) {
-    let bitrate = requests.takeBitrate()
-    guard measured != nil || bitrate != nil else { return }
-    let present = encoder.configuration
-    try encoder.change(bitrate: bitrate ?? present.bitrate, frameRate: measured ?? present.frameRate)
-  }
-
-  private func fail(_ reason: String) {
-    retry.store((Instant.now() + Self.retryTime).nanoseconds, ordering: .relaxed)
-    let isEnded = monitor.locked { () -> Bool in
-      slot = nil
-      guard present != .closed else { return true }
-      move(to: .failed)
-      return false
-    }
-    if !isEnded { figures.withLock { $0.failure = reason } }
   }
 }

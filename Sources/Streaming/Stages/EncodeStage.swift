@@ -22,6 +22,8 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
   let pictureStage: PictureStage
   /// The small rendition of the frames; nil where the stream has none.
   var small: SmallRendition?
+  /// The frames in H.264 for viewers that cannot decode the stream's own codec; nil where the stream has none.
+  var h264: H264Rendition?
 
   /// The number of frames in a row that may fail before the pipeline gives up.
   static var failureLimit: Int { 30 }
@@ -48,6 +50,7 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
         clock.request()
         rate.rest()
         FrameMark.skipped(waiting.frame.timestamp, .unwatched)
+        h264?.offer(waiting.frame)
         show(waiting.frame)
         turn.noteSkipped()
         statistics.encode.withLock {
@@ -62,6 +65,8 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
       let timestamp = waiting.frame.timestamp
       // A coded picture keeps its size, and its time says nothing about an encoder.
       let isCoded = waiting.frame.coded != nil
+      // Before the encoder, so that both encode at the same time.
+      h264?.offer(waiting.frame)
       small?.begin(at: timestamp, isCoded: isCoded)
       let reduced = isCoded ? size : encoder.frameSize(for: size)
       do throws(EncoderError) {
@@ -242,5 +247,5 @@ private final class Delivery: AccessUnitSink {
 
 extension EncoderCounters {
   /// The number of times that another encoder took over.
-  fileprivate var changes: Int { failovers + recoveries + switches + adaptations + handovers }
+  var changes: Int { failovers + recoveries + switches + adaptations + handovers }
 }

@@ -64,6 +64,18 @@ final class EncoderRequests: Sendable {
     isRestricted.store(true, ordering: .releasing)
   }
 
+  /// Requests restrictions where they differ from those of the last request.
+  func updateRestrictions(_ value: EncoderRestrictions) {
+    if restrictions.withLock({ $0 != value }) { setRestrictions(value) }
+  }
+
+  /// Returns the restrictions of the last request, for an encoder that is new.
+  func takeLatestRestrictions() -> EncoderRestrictions {
+    // A request that comes meanwhile is carried out once more.
+    isRestricted.store(false, ordering: .relaxed)
+    return restrictions.withLock { $0 }
+  }
+
   /// Returns the restrictions that were requested since the last call.
   func takeRestrictions() -> EncoderRestrictions? {
     guard isRestricted.load(ordering: .relaxed), isRestricted.exchange(false, ordering: .acquiring) else { return nil }
@@ -89,7 +101,7 @@ final class EncoderRequests: Sendable {
   /// Requests `value`, as ``setRestrictions(_:)`` does, and names the effort to take by itself when frames are late.
   func govern(_ value: EncoderRestrictions, fallback effort: EncodingEffort?) {
     fallback.store(-1, ordering: .relaxed)
-    if restrictions.withLock({ $0 != value }) { setRestrictions(value) }
+    updateRestrictions(value)
     fallback.store(effort?.rawValue ?? -1, ordering: .releasing)
     governed.store(true, ordering: .relaxed)
   }

@@ -31,17 +31,26 @@ final class FrameReducer: Sendable {
   /// encoder is opened for, and of the next.
   private static let limit = 6
   private let capacity: Int
+  private let copiesUnchanged: Bool
 
   /// Creates a reducer without memory.
   ///
-  /// - Parameter capacity: the number of frames of each size that may be in use at a time.
-  init(capacity: Int = 2) { self.capacity = capacity }
+  /// - Parameters:
+  ///   - capacity: the number of frames of each size that may be in use at a time.
+  ///   - copiesUnchanged: `true` if frames are copied where their size stays the same, too.
+  init(capacity: Int = 2, copiesUnchanged: Bool = false) {
+    (self.capacity, self.copiesUnchanged) = (capacity, copiesUnchanged)
+  }
+
+  /// Gives the memory back, once no frame uses it.
+  func removeAll() { state.withLock { $0 = State() } }
 
   /// Prepares memory to scale frames of `size` to `reduced`, and frames with both sizes on their side.
   ///
   /// - Throws: ``FramePoolError``, `ConversionError`.
   func prepare(from size: PictureSize, to reduced: PictureSize) throws {
-    for (size, reduced) in [(size, reduced), (Self.turned(size), Self.turned(reduced))] where size != reduced {
+    for (size, reduced) in [(size, reduced), (Self.turned(size), Self.turned(reduced))]
+    where size != reduced || copiesUnchanged {
       let isKnown = state.withLock { state in
         guard let index = state.ways.firstIndex(where: { $0.scales(size, to: reduced) }) else { return false }
         state.ways.append(state.ways.remove(at: index))

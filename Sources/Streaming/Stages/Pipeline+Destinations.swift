@@ -175,7 +175,7 @@ extension Pipeline {
         list.announcer?.remove(id)
       }
       statisticsRecorder.viewers.withLock { $0.remove(id) }
-      tracks[track ?? 0].sendStage.remove(id, goodbye: isSaid)
+      self.track(track ?? 0).sendStage.remove(id, goodbye: isSaid)
       noteWatched(list)
       return true
     }
@@ -241,13 +241,13 @@ extension Pipeline {
     isReturning: Bool = false, place: GuestPlace? = nil,
     onStart: (@Sendable (StreamStart) -> Void)? = nil, onGoodbye: (@Sendable () -> Void)? = nil
   ) {
-    let media = kind.payload.media
+    let (media, getsH264) = (kind.payload.media, track == h264Track)
     figures.update {
       $0.progress = kind.protection?.progress
-      $0.media = media
+      ($0.media, $0.getsH264) = (media, getsH264)
     }
     statisticsRecorder.viewers.withLock { $0.present.append(figures) }
-    tracks[track].sendStage.add(
+    self.track(track).sendStage.add(
       SendStage.JoiningViewer(
         transport: transport, figures: figures, kind: kind, controlKey: controlKey,
         hasRetransmissionStream: hasRetransmissionStream, retransmissionSource: retransmissionSource,
@@ -260,6 +260,7 @@ extension Pipeline {
     requests.setWanted(!restsUnwatched || list.isWatched(track: 0))
     sound?.muxed?.setWanted(list.destinations.contains { $0.payload.format.sound != nil })
     for track in tracks.dropFirst() { track.setWatched(list.isWatched(track: track.number)) }
+    if let h264 { h264.setWatched(list.guests.values.contains(h264.track.number)) }
   }
 
   /// Checks that no two destinations have one address: a receiver would get every packet twice, or RTCP among its

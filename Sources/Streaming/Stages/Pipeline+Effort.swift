@@ -4,8 +4,8 @@ import Synchronization
 
 extension Pipeline {
   /// Sets the effort of the encoder from one of the next frames on: a greater one with the next key frame that is due, a
-  /// lesser one as soon as possible. The encode stage takes `fallback` by itself after two late frames in a row, and
-  /// measures encode times from the first call on. To be called by one thread.
+  /// lesser one as soon as possible. The encoder of small pictures follows. The encode stage takes `fallback` by itself
+  /// after two late frames in a row, and measures encode times from the first call on. To be called by one thread.
   ///
   /// - Parameters:
   ///   - effort: The effort; nil for that of the encoder's configuration.
@@ -14,6 +14,7 @@ extension Pipeline {
     rates.withLock {
       $0.effort = effort
       requests.govern($0.encoder, fallback: fallback)
+      small?.follow(effort: $0.encoder.effort)
     }
   }
 

@@ -30,8 +30,8 @@ extension Pipeline {
   /// datagram has at most 1200 bytes, as browsers' own have: larger ones are lost in tunnels.
   static let peerPacketSize = 1200 - 16 - 2 - SendTimeExtension.byteCount
 
-  /// The sources (SSRC) of the tracks for WebRTC peers, in the order of the tracks.
-  package var peerSources: [UInt32] { tracks.map(\.sendStage.peerNumbering.ssrc) }
+  /// Returns the source (SSRC) of a track for WebRTC peers.
+  package func peerSource(ofTrack track: Int) -> UInt32 { self.track(track).sendStage.peerNumbering.ssrc }
 
   /// Returns this side's UDP ports of RTP and RTCP for viewers at addresses of the family of `address`.
   ///
@@ -48,7 +48,7 @@ extension Pipeline {
   /// gets a new key frame, as soon as the limit allows. Any thread may call it, at any time.
   ///
   /// - Parameters:
-  ///   - track: the number of the track; that of the pictures is 0.
+  ///   - track: the number of the track; that of the pictures is 0, that of H.264 beside them ``h264Track``.
   ///   - name: the viewer's name, for a person.
   ///   - peer: the viewer's connection.
   ///   - client: the identity that all tracks of one viewer share, from ``nextClient()`` or the viewer of the first
@@ -64,7 +64,8 @@ extension Pipeline {
   ///   - onGoodbye: is called once, on another thread, when the viewer has said BYE. The viewer gets the stream until
   ///     it is removed.
   ///   - onStart: is told of the first packet, on another thread, just before the packet leaves.
-  /// - Throws: ``StreamDestinationError`` where there are too many viewers, or the system gives no socket.
+  /// - Throws: ``StreamDestinationError`` where there are too many viewers, the system gives no socket, or there is no encoder for
+  ///   the H.264.
   package func admit(
     _ transport: GuestTransport, track: Int = 0, name: String, peer: ViewerPeer? = nil,
     client: ViewerID? = nil, stream: ProtectedStream? = nil, controlKey: SRTPKey? = nil,
@@ -73,6 +74,7 @@ extension Pipeline {
   ) throws(StreamDestinationError) -> ViewerID {
     try viewerList.withLock { list throws(StreamDestinationError) in
       guard list.count(ofTrack: track) < Self.viewerLimit else { throw .tooMany(limit: Self.viewerLimit) }
+      if track == h264Track, let refusal = h264Refusal { throw .h264(refusal) }
       let way: any PacketTransport =
         switch transport {
         case .interleaved(let transport): transport
@@ -81,7 +83,7 @@ extension Pipeline {
           try datagramTransport(to: address, control: control, timeToLive: timeToLive, name: name, &list)
         }
       let id = list.nextID()
-      let payload = tracks[track].sendStage.guestPayload
+      let payload = self.track(track).sendStage.guestPayload
       var kind = RTPOutput.Kind(payload: payload, packetSize: Self.guestPacketSize, protection: stream?.protection)
       var retransmissionSource: UInt32?
       if case .peer(_, let source) = transport {
@@ -131,7 +133,7 @@ extension Pipeline {
   /// Releases a reserved stream, at once or with its last viewer. No viewer may be admitted to the stream afterwards.
   package func release(_ stream: ProtectedStream) {
     stream.protection.progress.isHeld.store(false, ordering: .relaxed)
-    tracks[stream.track].sendStage.release(stream.protection)
+    track(stream.track).sendStage.release(stream.protection)
   }
 
   /// Requests a key frame on behalf of a viewer that has joined a group that gets the stream already. Such requests are

@@ -15,10 +15,11 @@ extension Pipeline {
       .description(of: tracks, frameRate, sessionID: sessionID)
   }
 
-  /// Returns the session description of all tracks for viewers that request the stream by RTSP, with the present
+  /// Returns the session description of the tracks for viewers that request the stream by RTSP, with the present
   /// parameter sets.
   ///
   /// - Parameters:
+  ///   - numbers: the numbers of the tracks; nil for ``tracks``.
   ///   - origin: this side's address.
   ///   - name: the stream's name, for a person.
   ///   - sessionID: the same for the stream's life, unlike any other of this host.
@@ -27,17 +28,19 @@ extension Pipeline {
   ///   - offersFeedback: `true` for the profile AVPF, with a stream of retransmissions where the stream is in the
   ///     clear, which some players cannot read; `false` for AVP.
   package func sessionDescription(
-    forGuestsAt origin: ConnectionAddress, name: String, sessionID: UInt64, protection: [ProtectedStream] = [],
-    offersFeedback: Bool = false
+    of numbers: [Int]? = nil, forGuestsAt origin: ConnectionAddress, name: String, sessionID: UInt64,
+    protection: [ProtectedStream] = [], offersFeedback: Bool = false
   ) -> SessionDescription {
-    let media = tracks.map { track in
+    let described = numbers?.map { track($0) } ?? tracks
+    let changes = described.first?.sendStage.parameterSets?.changes ?? 0
+    let media = described.map { track in
       track.sendStage.description(
         forGuestsAt: origin, frameRate: frameRate, protection: protection.first { $0.track == track.number },
         offersFeedback: offersFeedback)
     }
     return SessionDescription(
       media: media, announcement: .rtsp, address: origin, origin: origin, sessionID: sessionID,
-      version: sessionID &+ UInt64(parameterSets.changes), name: name, tool: "nightjar")
+      version: sessionID &+ UInt64(changes), name: name, tool: "nightjar")
   }
 }
 

@@ -18,10 +18,19 @@ extension Pipeline {
     statisticsRecorder.encode.withLock { ($0.frames, $0.busy) }
   }
 
+  /// The time for which the small rendition's encoder was at work so far, in software. Allocates nothing.
+  package var smallEncoderTime: Duration { small?.processing ?? .zero }
+
+  /// Returns the events of the small rendition since the last call, oldest first.
+  package func takeRenditionEvents() -> [RenditionEvent] { small?.events.take() ?? [] }
+
   private func statistics(latencies: StatisticsRecorder.LatencyFigures) -> StreamStatistics {
     var statistics = statisticsRecorder.statistics(until: end.withLock { $0 } ?? .now(), latencies: latencies)
     statistics.camera = source.condition
     statistics.smallRendition = small?.statistics
+    // A driver's hang is counted once, by whichever encoder on it looks first.
+    statistics.encoder.hangs += statistics.smallRendition?.encoder.hangs ?? 0
+    if let h264 { statistics.add(h264) }
     return statistics
   }
 

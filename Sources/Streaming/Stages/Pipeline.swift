@@ -39,6 +39,8 @@ package final class Pipeline: @unchecked Sendable {
   private let interrupt: Interrupt
   /// The small rendition of the pictures; nil where the stream has none.
   let small: SmallRendition?
+  /// The pictures in H.264 for viewers that cannot decode the stream's own codec; nil where the stream has none.
+  let h264: H264Rendition?
   let requests = EncoderRequests()
   private let mailbox: Mailbox<WaitingFrame>
   let statisticsRecorder: StatisticsRecorder
@@ -54,8 +56,8 @@ package final class Pipeline: @unchecked Sendable {
   let viewerList = Mutex(ViewerList())
   let restsUnwatched: Bool
   private let turn: PictureTurn
-  private let thinning = FrameThinning()
-  private let reducer = FrameReducer()
+  let thinning = FrameThinning()
+  let reducer = FrameReducer()
   let rates: Mutex<Rates>
   private let nominalRate: FrameRate
   private let outcome = Mutex<Outcome?>(nil)
@@ -114,6 +116,7 @@ package final class Pipeline: @unchecked Sendable {
   ///   - started: the time at which the program began, the base of ``StreamStatistics/firstPacket``.
   ///   - movement: the settings of the detector of movement; nil for none.
   ///   - smallEncoder: makes the encoder of a small rendition for weak networks; nil for a stream without one.
+  ///   - plan: the H.264 for viewers that cannot decode the codec of the encoder; nil for none.
   /// - Throws: ``StreamDestinationError``, ``FramePoolError``, ``SystemFailure``.
   package init(
     source: any VideoSource, encoder: any VideoEncoder, destinations: [StreamDestination],
@@ -121,7 +124,8 @@ package final class Pipeline: @unchecked Sendable {
     keyFrameInterval: Duration, orientation: Orientation = .upright,
     pacing: Double = 0, restsUnwatched: Bool = false, sending: PacketSending = PacketSending(),
     trace: CameraTrace = CameraTrace(), realTime: RealTimePriority = .auto, isPunctual: Bool = true,
-    started: Instant = .now(), movement: MovementDetector.Settings? = nil, smallEncoder: MakeSmallEncoder? = nil
+    started: Instant = .now(), movement: MovementDetector.Settings? = nil, smallEncoder: MakeSmallEncoder? = nil,
+    h264 plan: H264Plan? = nil
   ) throws {
     detection = PictureDetection(movement)
     turn = PictureTurn(source, orientation)
@@ -155,6 +159,11 @@ package final class Pipeline: @unchecked Sendable {
     let further = furtherTracks + (sound.map { [SoundStage.trackFormat($0.settings)] } ?? [])
     tracks = try [first] + Track.further(further, canonicalName: canonicalName, started: started, sending)
     if let muxedSound { tracks[tracks.count - 1].consumers.add(muxedSound) }
+    h264 = try plan.map { [tracks] in
+      try H264Rendition(
+        $0, number: tracks.count, sourceSize: source.format.size, keyFrameInterval: keyFrameInterval,
+        pacing: min(max(pacing, 0), 1), canonicalName: canonicalName, started: started, sending)
+    }
     self.sound = sound.map { [tracks] in
       SoundStage($0.source, $0.settings, track: tracks[tracks.count - 1], muxed: muxedSound)
     }
@@ -183,6 +192,7 @@ package final class Pipeline: @unchecked Sendable {
     // ends.
     do {
       for track in tracks { try start(track) }
+      if let h264 { try start(h264.track) }
       try sound?.start(realTime)
       let encode = try startEncoding(encoder)
       do {
@@ -196,6 +206,7 @@ package final class Pipeline: @unchecked Sendable {
       closeTracks()
       sound?.waitUntilEnd()
       for track in tracks { track.waitUntilEnd() }
+      h264?.waitUntilEnd()
       throw error
     }
   }
@@ -204,7 +215,8 @@ package final class Pipeline: @unchecked Sendable {
     try track.start { body throws(SystemFailure) in
       // Traces and scheduling are told of a frame's way, which is that of the first track.
       guard track.number > 0 else { return try thread("nj-send", .realTime(realTime), body) }
-      return try NamedThread("nj-send-\(track.number)", urgency: .realTime(realTime), isPunctual: isPunctual, body)
+      let name = track === h264?.track ? "nj-send-h264" : "nj-send-\(track.number)"
+      return try NamedThread(name, urgency: .realTime(realTime), isPunctual: isPunctual, body)
     }
   }
 
@@ -212,6 +224,7 @@ package final class Pipeline: @unchecked Sendable {
   private func closeTracks() {
     for track in tracks { track.close() }
     small?.close()
+    h264?.close()
   }
 
   /// Starts a thread of the frame path.
@@ -235,7 +248,7 @@ package final class Pipeline: @unchecked Sendable {
     let stage = EncodeStage(
       encoder: encoder, keyFrameInterval: keyFrameInterval, mailbox: mailbox, consumers: tracks[0].consumers,
       statistics: statisticsRecorder, requests: requests, reducer: reducer, turn: turn, pictureStage: pictureStage,
-      small: small)
+      small: small, h264: h264)
     return try thread("nj-encode", .punctual) { [self] in
       do throws(EncoderError) {
         try stage.run()
@@ -279,6 +292,7 @@ package final class Pipeline: @unchecked Sendable {
     sound?.waitUntilEnd()
     for track in tracks { track.waitUntilEnd() }
     small?.waitUntilEnd()
+    h264?.waitUntilEnd()
     pictureStage.close()
     // Announced sessions are over.
     viewerList.withLock { $0.announcer.take() }?.end()
@@ -292,6 +306,7 @@ package final class Pipeline: @unchecked Sendable {
   /// Makes the next frame a key frame.
   package func requestKeyFrame() {
     requests.setKeyFrame()
+    h264?.requestKeyFrame()
   }
 
   /// Puts the parameter sets before the next picture, of whatever kind. Every key frame has them anyway. For a receiver
@@ -326,67 +341,6 @@ package final class Pipeline: @unchecked Sendable {
   /// The reason why pictures do not have the orientation of the last request; nil where they have it, or where no
   /// picture has come since.
   package var turnRefusal: TurnRefusal? { turn.refusal }
-
-  /// The bitrate in bits a second that the encoder aims at: that of the last ``changeBitrate(_:)``, less the part that
-  /// ``restrict(_:)`` took, and no more than the slowest viewer's network takes. Any thread may read it.
-  package var bitrate: Int { min(rates.withLock { $0.effective }, requests.networkLimit ?? .max) }
-
-  /// Sets the bitrate to `bitrate` bits a second from one of the next frames on, with neither a key frame nor new
-  /// parameter sets.
-  ///
-  /// - Throws: ``EncoderError/configuration(_:)`` for an impossible value; then nothing changes.
-  package func changeBitrate(_ bitrate: Int) throws(EncoderError) {
-    try EncoderConfiguration.check(bitrate: bitrate)
-    rates.withLock {
-      $0.bitrate = bitrate
-      apply($0)
-    }
-  }
-
-  /// Sets the least bitrate in bits a second that the encoder goes down to for a viewer's network; nil is a part of the
-  /// bitrate. Any thread may call it.
-  package func setBitrateFloor(_ bits: Int?) { sendStage.bitrateFloor.store(bits ?? 0, ordering: .relaxed) }
-
-  /// The restrictions of the stream, by ``restrict(_:)``.
-  package var restrictions: StreamRestrictions { rates.withLock { $0.restrictions } }
-
-  /// Restricts the stream from one of the next frames on, or lifts restrictions. Another size, or a preset that a
-  /// running x264 does not take, needs another encoder, which is made first. The stream goes on meanwhile, and no frame
-  /// is lost. Where the encoder is one of one size alone, rates change, and nothing else. Any thread may call it,
-  /// except those of the frame path.
-  ///
-  /// - Throws: ``FramePoolError`` where there is no memory to scale pictures; then nothing changes.
-  package func restrict(_ restrictions: StreamRestrictions) throws {
-    precondition(restrictions.bitrateShare > 0 && restrictions.bitrateShare <= 1, "a share of the bitrate")
-    let size = restrictions.encoder.size(of: sourceFormat.size)
-    try reducer.prepare(from: sourceFormat.size, to: size)
-    small?.follow(size: size)
-    thinning.limit(to: restrictions.maximumFrameRate)
-    rates.withLock {
-      $0.restrictions = restrictions
-      requests.setRestrictions($0.encoder)
-      apply($0)
-    }
-  }
-
-  /// Updates the stream's color description, where the samples' meaning has changed. The stream may have begun with
-  /// another camera, or with none. To be called now and then. The encoder is exchanged as by ``restrict(_:)``.
-  package func followColor() {
-    guard let color = source.condition?.color else { return }
-    rates.withLock {
-      let new = color == sourceFormat.color ? nil : color
-      guard $0.color != new else { return }
-      $0.color = new
-      requests.setRestrictions($0.encoder)
-      small?.follow(color: color)
-    }
-  }
-
-  private func apply(_ rates: Rates) {
-    requests.setBitrate(rates.effective)
-    sendStage.bitrate.store(rates.effective, ordering: .relaxed)
-    small?.follow(bitrate: rates.effective)
-  }
 
   /// Notes the end. The first outcome counts: what follows a failure is its consequence.
   private func finish(_ result: Outcome) {

@@ -46,7 +46,7 @@ package struct QualityGovernor: Sendable {
     package var interval: Duration
     /// The length of the measurement.
     package var elapsed: Duration
-    /// The time for which this encoder used processors: that of all its threads together.
+    /// The time for which the stream's encoders used processors: that of all their threads together.
     package var encoderTime: Duration
     /// The time for which the process used processors.
     package var processTime: Duration

@@ -47,15 +47,16 @@ extension SendStage {
       let isSmall = output.renditions?.present == .small
       for viewer in output.viewers {
         guard let bandwidth = viewer.bandwidth else { continue }
-        bandwidth.setWanted(isSmall ? wantedSmallBandwidth : wanted)
+        // A network is open for a viewer of small pictures once it takes more than the full ones have at least.
+        bandwidth.setWanted(isSmall ? max(wantedSmallBandwidth, Double(floors.shared) / Self.payloadShare) : wanted)
         if let small, bandwidth.isLimited || viewer.choice.isUndecided {
           chooseRendition(
             for: viewer, bandwidth, of: output, small, needed: Double(floors.shared) / Self.payloadShare, at: now)
         }
         if isTelling { viewer.tellBandwidth(at: now) }
         guard let target = viewer.target(at: now) else { continue }
-        if isSmall { leastSmall = min(leastSmall, target * Self.payloadShare) }
-        // The key frame at which it returns has to fit its network, too.
+        // The key frames at which it changes, and at which it returns, have to fit its network, too.
+        if isSmall || output.renditions?.wanted == .small { leastSmall = min(leastSmall, target * Self.payloadShare) }
         if !isSmall || output.renditions?.wanted == .full {
           let floor = hasSmall && canChange(output) ? floors.shared : floors.own
           least = min(least, max(Double(floor), target * Self.payloadShare))

@@ -11,6 +11,12 @@ extension SendStage {
     Double(SmallRendition.bitrate(of: bitrate.load(ordering: .relaxed))) / Self.payloadShare
   }
 
+  /// The bits a second for which an open network is taken where its viewer returns to full pictures: clearly more than these have at
+  /// least. The small ones have shown no more.
+  private var provenBandwidth: Double {
+    Double(floor(hasSmall: true)) / Self.payloadShare * RenditionChoice.strongShare
+  }
+
   /// Returns `true` if the viewers of a stream can get the small rendition: one viewer at a time, or each in a stream of its own.
   /// Under a key that several viewers share, two streams of one source would reveal both (RFC 3711 section 9.1).
   func canChange(_ output: RTPOutput) -> Bool {
@@ -25,23 +31,27 @@ extension SendStage {
     for viewer: Viewer, _ bandwidth: ViewerBandwidth, of output: RTPOutput, _ small: SmallRendition, needed: Double,
     at now: Instant
   ) {
-    guard canChange(output), small.isPossible(at: now) else {
+    guard canChange(output), small.isPossible(at: now), !viewer.feedback.isGroup(at: now) else {
       guard viewer.choice.rendition == .small else { return }
       viewer.choice.reset()
+      bandwidth.bound(to: provenBandwidth, at: now)
       output.renditions?.want(.full, at: now)
       return
     }
     // Of a viewer that is stopped, or no longer reports, nothing is known: it keeps what it has.
     guard !bandwidth.isStopped, !bandwidth.isSilent(at: now),
-      !bandwidth.isLimited || viewer.target(at: now) != nil, viewer.hasBegun,
-      !viewer.isCatchingUp, !viewer.feedback.isGroup(at: now)
+      !bandwidth.isLimited || viewer.target(at: now) != nil, viewer.hasBegun, !viewer.isCatchingUp
     else { return }
     let before = viewer.choice.rendition
     let rendition = viewer.choice.choose(
       limit: bandwidth.estimate.limit, decreases: bandwidth.estimate.decreases, needed: needed, at: now)
     output.renditions?.want(rendition, at: now)
     guard rendition != before else { return }
-    if rendition == .full, viewer.choice.isTry { bandwidth.tryRate(needed, at: now) }
+    if rendition == .full {
+      // Of an open network no more is known than that it took the small pictures, and what it was last found to take.
+      bandwidth.bound(to: provenBandwidth, at: now)
+      if viewer.choice.isTry { bandwidth.tryRate(needed, at: now) }
+    }
     if rendition == .small, output.renditions == nil { parting.append(viewer.id) }
   }
 
@@ -91,15 +101,17 @@ extension SendStage {
       guard let renditions = output.renditions, !output.viewers.isEmpty else { continue }
       guard renditions.isSmall || renditions.wanted == .small else { continue }
       guard small.isPossible(at: now) else {
-        endSmall(output)
+        endSmall(output, isMissed: false, at: now)
         continue
       }
-      if !canChange(output) { output.renditions?.want(.full, at: now) }
+      // The viewer of a protected stream that needed small pictures may have left it to another one.
+      if !canChange(output) || !output.viewers.contains(where: { $0.choice.rendition == .small }) {
+        output.renditions?.want(.full, at: now)
+      }
       // The encoder is not kept for a viewer that its circuit breaker has stopped.
       if !output.viewers.allSatisfy(\.isStopped) { small.need(at: now) }
       if let since = renditions.leavesOutSince, now - since > RenditionSwitch.patience {
-        endSmall(output, missedAt: now)
-        small.noteMissed()
+        endSmall(output, isMissed: true, at: now)
       } else if renditions.lacksKeyFrame {
         if smallLimiter.request(at: now) { small.requests.setKeyFrame() }
       } else if let since = renditions.waitsSince, renditions.leavesOutSince == nil {
@@ -115,12 +127,19 @@ extension SendStage {
 
   /// Goes on with full pictures, from the next key frame on: what the viewer has is of no use for the others.
   ///
-  /// - Parameter time: the time at which a small key frame that was announced has not come; nil where that is not the reason.
-  private func endSmall(_ output: RTPOutput, missedAt time: Instant? = nil) {
+  /// - Parameter isMissed: `true` if a small key frame that was announced has not come.
+  private func endSmall(_ output: RTPOutput, isMissed: Bool, at now: Instant) {
     let wasSmall = output.renditions?.isSmall == true
     output.renditions?.giveUp()
     for viewer in output.viewers {
-      if let time { viewer.choice.refuse(at: time) } else { viewer.choice.reset() }
+      if isMissed {
+        viewer.choice.refuse(at: now)
+        small?.noteMissed()
+        viewer.figures.update { $0.smallMissed += 1 }
+      } else {
+        viewer.choice.reset()
+      }
+      if wasSmall { viewer.bandwidth?.bound(to: provenBandwidth, at: now) }
       noteRendition(.full, of: viewer)
       if wasSmall { viewer.fallBehind() }
     }
@@ -141,7 +160,7 @@ extension SendStage {
   }
 
   /// Tells those who look which rendition a viewer gets.
-  private func noteRendition(_ rendition: Rendition, of viewer: Viewer) {
+  func noteRendition(_ rendition: Rendition, of viewer: Viewer) {
     let size = rendition == .small ? small?.configuration.size : nil
     let height = size.map { min($0.width, $0.height) }
     nightjar_rendition_change(Int64(truncatingIfNeeded: viewer.id.number), Int64(height ?? 0))
@@ -168,22 +187,37 @@ extension SendStage {
       // The packet before the picture is one that receivers can lose.
       if output.changeSourceIfDue(beforeKeyFrame: unit.isKeyFrame, at: now) { smallParameterSets.invalidate() }
     }
+    var packets = 0
     do throws(ParameterSetError) {
-      try smallParameterSets.complete(unit) { sendSmall($0, of: picture, from: queue, at: now) }
+      try smallParameterSets.complete(unit) { packets = sendSmall($0, of: picture, from: queue, at: now) }
     } catch {
       // Our encoders make none that the cache has no room for, and a receiver may cope.
-      sendSmall(unit, of: picture, from: queue, at: now)
+      packets = sendSmall(unit, of: picture, from: queue, at: now)
     }
     if unit.isKeyFrame { smallLimiter.keyFrameSent() }
+    if packets > 0 { countSmall(unit) }
   }
 
+  /// Sends a small picture to the streams that take it. Returns the number of packets that left at once, over all viewers.
   private func sendSmall(
     _ unit: borrowing AccessUnit, of picture: CodedPicture, from queue: CodedPictureQueue, at now: Instant
-  ) {
+  ) -> Int {
+    var packets = 0
     for output in outputs where output.renditions != nil && !output.viewers.isEmpty {
       if takes(output, unit, of: .small, at: now) {
-        _ = output.send(unit, in: picture, from: queue, PacedFrame.Plan(), at: now)
+        packets += output.send(unit, in: picture, from: queue, PacedFrame.Plan(), at: now).packets
       }
+    }
+    return packets
+  }
+
+  /// Counts the frame of a small picture as sent, where no viewer takes full pictures, with which the frame is counted.
+  private func countSmall(_ unit: borrowing AccessUnit) {
+    guard !outputs.contains(where: { !$0.viewers.isEmpty && $0.renditions?.present != .small }) else { return }
+    let latency = Instant.now() - unit.captured
+    statistics.send.withLock {
+      $0.frames += 1
+      $0.recent.record(latency)
     }
   }
 

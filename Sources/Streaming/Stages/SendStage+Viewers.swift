@@ -70,6 +70,7 @@ extension SendStage {
     // Where the kernel watches no more descriptors, this viewer gets the stream, and its RTCP is not read.
     if let descriptor = transport.descriptors.input { try? input.insert(descriptor, token: viewer.id.number) }
     output.add(viewer)
+    if output.renditions?.present == .small { noteRendition(.small, of: viewer) }
     // A fresh key frame where the limit allows one; else the last one, which is not older than the limit is long. A
     // viewer that may have got that one before does not get it again.
     guard hasHadPicture, output.keyFrameRule == .keyFrames else { return }

@@ -17,6 +17,8 @@ package struct DestinationStatistics: Sendable {
   package let track: Int
   /// `true` if the viewer joined on its own, as by RTSP.
   package let isGuest: Bool
+  /// `true` if the destination gets H.264 because it cannot decode the stream's own codec.
+  package internal(set) var getsH264 = false
   /// The media that the destination gets.
   package internal(set) var media: StreamMedia = .picture
   /// Frames of which all packets were sent, or were lost one by one.
@@ -38,6 +40,8 @@ package struct DestinationStatistics: Sendable {
   package var smallHeight: Int?
   /// The number of changes from full pictures to small ones, and back.
   package var renditionChanges = 0
+  /// The number of times that it waited in vain for a small key frame, and went on with full pictures.
+  package var smallMissed = 0
   /// The number of times that its circuit breaker has stopped it, by cause.
   package var stops = CircuitBreaker.Counts()
   /// The cause for which its circuit breaker has stopped it; nil where it has not.
@@ -110,6 +114,7 @@ package struct DestinationStatistics: Sendable {
     }
     refusedMedia = unreached.union(other.unreached)
     media.formUnion(other.media)
+    getsH264 = getsH264 || other.getsH264
     frames += other.frames
     framesDropped += other.framesDropped
     isSlow = isSlow || other.isSlow
@@ -118,6 +123,7 @@ package struct DestinationStatistics: Sendable {
     pauses += other.pauses
     smallHeight = smallHeight ?? other.smallHeight
     renditionChanges += other.renditionChanges
+    smallMissed += other.smallMissed
     stops = stops + other.stops
     stopped = stopped ?? other.stopped
     packets += other.packets

@@ -20,22 +20,32 @@ extension StreamStatistics {
     keyFrameRequests.asked += former.keyFrameRequests.asked
     keyFrameRequests.granted += former.keyFrameRequests.granted
     unknownSenders += former.unknownSenders
-    if let former = former.smallRendition {
-      if smallRendition == nil {
-        smallRendition = former
-        smallRendition?.isRunning = false
-      } else {
-        smallRendition?.openings += former.openings
-        smallRendition?.frames += former.frames
-        smallRendition?.bytes += former.bytes
-        smallRendition?.dropped += former.dropped
-      }
-    }
+    smallRendition = Self.sum(smallRendition, former: former.smallRendition)
+    h264Rendition = Self.sum(h264Rendition, former: former.h264Rendition)
     guard let formerCamera = former.camera else { return }
     camera?.losses += formerCamera.losses
     camera?.reopenings += formerCamera.reopenings
     camera?.placeholderFrames += formerCamera.placeholderFrames
     // A camera that was never checked is no longer present, but its former losses count.
     if camera == nil { camera = formerCamera }
+  }
+
+  /// Returns the figures of a rendition with the counts of a former one.
+  private static func sum(_ present: RenditionStatistics?, former: RenditionStatistics?) -> RenditionStatistics? {
+    guard let former else { return present }
+    var sum = present ?? former
+    guard present != nil else {
+      sum.isRunning = false
+      return sum
+    }
+    sum.openings += former.openings
+    sum.frames += former.frames
+    sum.bytes += former.bytes
+    sum.dropped += former.dropped
+    sum.missed += former.missed
+    sum.failures += former.failures
+    sum.processing = sum.processing + former.processing
+    sum.encoder = former.encoder + sum.encoder
+    return sum
   }
 }

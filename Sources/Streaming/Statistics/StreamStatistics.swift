@@ -84,6 +84,8 @@ package struct StreamStatistics: Sendable {
   package var camera: CameraCondition?
   /// The small rendition of the pictures; nil where no viewer has needed one yet.
   package var smallRendition: RenditionStatistics?
+  /// The pictures in H.264 for viewers that cannot decode the stream's own codec; nil where no such viewer has come yet.
+  package var h264Rendition: RenditionStatistics?
   /// The present RTP streams: one for all viewers that share payload, packet size and key, and one for each viewer
   /// whose network was weak.
   package var streams = 0

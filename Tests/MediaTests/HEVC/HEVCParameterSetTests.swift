@@ -133,7 +133,7 @@ import Testing
     let expected = [
       "general_profile_idc": 1, "general_tier_flag": 1, "general_level_idc": 123, "chroma_format_idc": 1,
       "pic_width_in_luma_samples": set.codedSize.width, "pic_height_in_luma_samples": set.codedSize.height,
-      "sps_max_num_reorder_pics[0]": 0, "num_short_term_ref_pic_sets": 1, "sample_adaptive_offset_enabled_flag": 1,
+      "sps_max_num_reorder_pics[0]": 0, "num_short_term_ref_pic_sets": 0, "sample_adaptive_offset_enabled_flag": 1,
       "vui_num_units_in_tick": Int(parameters.frameRate.denominator),
       "vui_time_scale": Int(parameters.frameRate.numerator),
       "vps_num_units_in_tick": Int(parameters.frameRate.denominator),
@@ -147,6 +147,53 @@ import Testing
       ["ffprobe", "-v", "quiet", "-f", "hevc", "-show_entries", "stream=width,height,level", "-of", "csv=p=0", path],
       in: directory)
     #expect(probed.outputText.hasPrefix("\(size.width),\(size.height),123"), "\(probed.outputText)")
+  }
+
+  @Test(arguments: [false, true], [false, true])
+  func `a written slice header is read back, and by ffmpeg too`(isBidirectional: Bool, hasTools: Bool) throws {
+    var sequence = HEVCSequenceParameters(
+      levelIDC: 93, size: PictureSize(width: 642, height: 362), color: .bt709, frameRate: .thirty)
+    var picture = HEVCPictureParameters(initialQuantizer: 30)
+    (sequence.hasSampleAdaptiveOffset, sequence.hasTemporalMotionVectors) = (hasTools, hasTools)
+    (sequence.identifier, picture.sequenceParameterSet, picture.identifier) = (7, 7, 41)
+    var writer = BitWriter()
+    sequence.writeVideoParameterSet(to: &writer)
+    sequence.write(to: &writer)
+    picture.write(to: &writer)
+    for isIDR in [true, false] {
+      let header = HEVCSliceParameters(
+        isIDR: isIDR, isBidirectional: isBidirectional, orderCount: isIDR ? 0 : 201, quantizerDelta: -4)
+      header.write(to: &writer, sequence: sequence, picture: picture)
+      // byte_alignment(), and a byte of what would be data.
+      writer.trailingBits()
+      writer.bits(0x80, 8)
+    }
+    let units = HEVCClip.nalUnits(writer.bytes)
+    try #require(units.count == 5)
+    let set = try HEVCSequenceParameterSet(nalUnit: units[1])
+    let pictureSet = try HEVCPictureParameterSet(nalUnit: units[2])
+    #expect(set.identifier == 7 && set.videoParameterSet == 7 && pictureSet.identifier == 41)
+    let slices = try units[3...].map { (bytes: [UInt8]) throws -> HEVCSliceHeader in
+      try bytes.withUnsafeBytes { buffer throws in
+        let unit = try #require(NALUnit(buffer))
+        return try HEVCSliceHeader(unit, picture: pictureSet, sequence: set)
+      }
+    }
+    #expect(slices.map(\.type) == [.intra, isBidirectional ? .bidirectional : .predicted])
+    #expect(slices.map(\.orderCount) == [0, 201] && slices.allSatisfy { $0.isFirst && $0.pictureParameterSet == 41 })
+    #expect(slices[1].references.map(\.orderCount) == [-1] && slices[1].references.allSatisfy(\.isUsed))
+    let directory = try TemporaryDirectory()
+    let path = directory.path("slices.hevc")
+    try Data(writer.bytes).write(to: URL(fileURLWithPath: path))
+    let values = try HEVCClip.headers(of: path, in: directory)
+    let expected = [
+      "slice_pic_parameter_set_id": 41, "slice_type": 2, "slice_pic_order_cnt_lsb": 201,
+      "num_negative_pics": 1, "delta_poc_s0_minus1[0]": 0, "used_by_curr_pic_s0_flag[0]": 1,
+      "five_minus_max_num_merge_cand": 0, "slice_qp_delta": -4, "slice_loop_filter_across_slices_enabled_flag": 1,
+      "sps_seq_parameter_set_id": 7, "vps_video_parameter_set_id": 7, "pps_pic_parameter_set_id": 41,
+    ]
+    for (name, value) in expected { #expect(values[name] == value, "\(name)") }
+    if hasTools { #expect(values["slice_temporal_mvp_enabled_flag"] == 1 && values["slice_sao_luma_flag"] == 1) }
   }
 
   @Test func `level, tier and VUI of an encoder's sets are replaced, and nothing else`() throws {
@@ -168,6 +215,20 @@ import Testing
     #expect(after.color == .bt709 && after.frameRate == FrameRate(30000, 1001))
     #expect(after.size == before.size && after.codingTreeBlock == before.codingTreeBlock)
     #expect(after.profileTierLevel == before.profileTierLevel)
+    // A window that the encoder did not write; the picture's size is none of whole blocks.
+    let cropped = try HEVCSequenceParameterSet.replacingVUI(
+      in: sets.sequence, color: .bt709, frameRate: .thirty, size: PictureSize(width: 318, height: 180))
+    let window = try HEVCSequenceParameterSet(nalUnit: cropped)
+    #expect(window.size == PictureSize(width: 318, height: 180) && window.codedSize == before.codedSize)
+    #expect(throws: ParameterSetError.self) {
+      try HEVCSequenceParameterSet.replacingVUI(
+        in: sets.sequence, color: .bt709, frameRate: .thirty, size: PictureSize(width: 640, height: 360))
+    }
+    let smaller = clip.nalUnits.flatMap { AnnexB.startCode + ($0 == sets.sequence ? cropped : $0) }
+    let directory = try TemporaryDirectory()
+    try Data(smaller).write(to: URL(fileURLWithPath: directory.path("cropped.hevc")))
+    let probe = try StreamProbe(path: directory.path("cropped.hevc"), in: directory)
+    #expect(probe.values["width"] == "318" && probe.values["height"] == "180" && probe.frames == 1)
     // The stream decodes as before, with the new sets in place of the old ones.
     let pictures = try HEVCClip.checksums(of: clip.stream)
     let other = clip.nalUnits.flatMap { unit in

@@ -5,7 +5,8 @@ seconds=N       how long it watches
 video=N         and until it has so many pictures,
 audio=N         so many frames of sound,
 loud=N          a sample beyond so much,
-until=FILE      and this file is there: two minutes at most
+until=FILE      and this file is there: two minutes at most,
+limit=N         or N seconds
 login=NAME:PASSWORD
 token=TOKEN     a log-in as Bearer instead
 offer=FUNCTION  what it does to its offer: fingerprint (another certificate's), noFingerprint, noH264
@@ -32,7 +33,7 @@ from aiortc import RTCPeerConnection, RTCSessionDescription
 
 import tcp
 
-options = {"login": "", "token": "", "seconds": "4", "video": "0", "audio": "0", "loud": "-1", "until": "", "offer": "", "port": "", "tcp": "0", "goodbye": "1", "fir": "0",
+options = {"login": "", "token": "", "seconds": "4", "video": "0", "audio": "0", "loud": "-1", "until": "", "limit": "120", "offer": "", "port": "", "tcp": "0", "goodbye": "1", "fir": "0",
            **dict(one.split("=", 1) for one in sys.argv[2:])}
 context = ssl._create_unverified_context()
 
@@ -108,7 +109,7 @@ def is_content(told):
 async def main():
     if options["tcp"] == "1":
         aiortc.rtcicetransport.Connection = tcp.Connection
-    told = {"frames": {}, "first": {}, "sizes": [], "loudest": 0, "gap": 0, "key": 0}
+    told = {"frames": {}, "first": {}, "sizes": [], "runs": [], "loudest": 0, "gap": 0, "key": 0}
     peer = RTCPeerConnection()
     peer.addTransceiver("video", direction="recvonly")
     peer.addTransceiver("audio", direction="recvonly")
@@ -129,6 +130,11 @@ async def main():
                 told["key"] += int(frame.key_frame)
                 if [frame.width, frame.height] not in told["sizes"]:
                     told["sizes"].append([frame.width, frame.height])
+                # The pictures of one size after another: width, height, and how many.
+                if told["runs"][-1:] and told["runs"][-1][:2] == [frame.width, frame.height]:
+                    told["runs"][-1][2] += 1
+                else:
+                    told["runs"].append([frame.width, frame.height, 1])
             else:
                 told["loudest"] = max(told["loudest"], int(abs(frame.to_ndarray()).max()))
 
@@ -146,7 +152,7 @@ async def main():
             await ask_for_key_frames(peer, answer, told)
         else:
             await asyncio.sleep(float(options["seconds"]))
-            limit = time.monotonic() + 120
+            limit = time.monotonic() + float(options["limit"])
             while not is_content(told) and time.monotonic() < limit:
                 await asyncio.sleep(0.05)
         told["lost"] = sum(one.packetsLost for one in (await peer.getStats()).values() if one.type == "inbound-rtp")

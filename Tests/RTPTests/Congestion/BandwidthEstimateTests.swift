@@ -51,6 +51,36 @@ import Testing
     #expect(outcome.mean(2..<10) > 0.8 * path.wanted)
   }
 
+  @Test func `an open path that is bound to what it has proved grows from there, until it is open again`() throws {
+    var estimate = BandwidthEstimate(wanted: 3_000_000)
+    var now = Instant(seconds: 100)
+    estimate.bound(to: 1_200_000, at: now)
+    estimate.bound(to: 500_000, at: now)
+    #expect(estimate.limit == 1_200_000 && estimate.target(at: now) == 1_200_000)
+    var (delivered, opened, limits): (Int, Int?, [Double]) = (0, nil, [])
+    for tick in 1...600 where opened == nil {
+      now = now + .milliseconds(100)
+      delivered += Int(min(estimate.limit ?? 3_000_000, 3_000_000) / 80)
+      estimate.take(
+        ReceptionSample(delivered: delivered, age: .milliseconds(20), waiting: .zero, outstanding: 0), at: now)
+      if let limit = estimate.limit { limits.append(limit) } else { opened = tick }
+    }
+    #expect(limits[9] < 1_600_000 && limits[199] > 2_900_000, "\(limits.prefix(200))")
+    let tenths = try #require(opened)
+    #expect((301...320).contains(tenths))
+    // A viewer of small pictures, whose stream has little: the decrease of long ago does not open the path.
+    estimate.wanted = 1_000_000
+    estimate.bound(to: 1_200_000, at: now)
+    for _ in 0..<50 {
+      now = now + .milliseconds(100)
+      delivered += 12_500
+      estimate.take(
+        ReceptionSample(delivered: delivered, age: .milliseconds(20), waiting: .zero, outstanding: 0), at: now)
+    }
+    let bound = try #require(estimate.limit)
+    #expect(bound >= 1_200_000)
+  }
+
   @Test(arguments: frequent, [(2e6, 64_000), (1e6, 250_000), (4e5, 64_000), (2e6, 1_000_000)])
   func `any queue drains, and the capacity is used`(_ example: Case, _ link: (low: Double, queueBytes: Int)) throws {
     let path = Self.path(example.reports, usual: 3_300_000, low: link.low, queueBytes: link.queueBytes)

@@ -145,13 +145,16 @@ import Testing
     let (plain, batch) = (PacketBatch(), PacketBatch())
     var memory: Int?
     let payload = (0..<40).map { UInt8($0) }
+    var header: [UInt8] = [0x80, 96] + UInt16(0).bytes + UInt32(0).bytes + UInt32(77).bytes
     // At 3 Mbit/s it is 312 packets a second: 400,000 are 21 minutes, with six rollovers.
     for first in stride(from: 0x7ff0, to: 0x7ff0 + 400_000, by: 10) {
       plain.removeAll()
       batch.removeAll()
       for index in first..<first + 10 {
-        let header = [0x80, 96] + UInt16(truncatingIfNeeded: index).bytes + UInt32(index / 7).bytes + UInt32(77).bytes
-        header.withUnsafeBytes { header in
+        header.withUnsafeMutableBytes { bytes in
+          bytes.storeBytes(of: UInt16(truncatingIfNeeded: index).bigEndian, toByteOffset: 2, as: UInt16.self)
+          bytes.storeBytes(of: UInt32(index / 7).bigEndian, toByteOffset: 4, as: UInt32.self)
+          let header = UnsafeRawBufferPointer(bytes)
           payload.withUnsafeBytes { _ = plain.append(copying: PacketBatch.Packet(header: header, payload: $0)) }
         }
       }

@@ -42,8 +42,10 @@ private struct Simulation {
     let begin = number
     while number < end {
       for index in 0..<count {
-        let phase = (time(of: number + index) - start).seconds.truncatingRemainder(dividingBy: 1)
-        for channel in 0..<format.channels { block[index * format.channels + channel] = Int16(phase * 20_000) }
+        // Of millions of samples: without the steps of `time(of:)`.
+        let recorded = Double(number + index) / rate
+        let sample = Int16((recorded - recorded.rounded(.down)) * 20_000)
+        for channel in 0..<format.channels { block[index * format.channels + channel] = sample }
       }
       let first = time(of: number) + Duration(seconds: Double.random(in: 0...jitter, using: &random))
       aligner.take(UnsafeBufferPointer(rebasing: block[..<(count * format.channels)]), first: first)

@@ -13,6 +13,7 @@ final class NarrowConnection: @unchecked Sendable {
   private struct State {
     /// Bits a second; nil for a network that takes all.
     var rate: Double?
+    var isSilent = false
     var waiting: [(bytes: ArraySlice<UInt8>, isFrame: Bool)] = []
     var credit = 0.0
     var given = 0
@@ -29,6 +30,12 @@ final class NarrowConnection: @unchecked Sendable {
   var rate: Double? {
     get { state.withLock { $0.rate } }
     set { state.withLock { $0.rate = newValue } }
+  }
+
+  /// `true` if it tells the stream nothing.
+  var isSilent: Bool {
+    get { state.withLock { $0.isSilent } }
+    set { state.withLock { $0.isSilent = newValue } }
   }
 
   init() throws {
@@ -81,7 +88,9 @@ final class NarrowConnection: @unchecked Sendable {
           state.waiting.removeFirst()
         }
         if state.rate == nil { state.credit = 0 }
-        guard (now - told).seconds >= 0.03, let place = state.log.place(of: Int64(state.delivered), at: now) else {
+        guard !state.isSilent, (now - told).seconds >= 0.03,
+          let place = state.log.place(of: Int64(state.delivered), at: now)
+        else {
           return (left, nil)
         }
         told = now

@@ -202,6 +202,23 @@ import Testing
     #expect(stream.taken.last == "F100")
   }
 
+  @Test func `a full key frame that was captured before the request is none to change at`() {
+    var stream = Stream()
+    stream.offer(.full, 0, key: 0)
+    stream.want(.small, 0)
+    stream.announced = 1
+    stream.offer(.full, 1)
+    stream.offer(.small, 1, key: 1)
+    for number in 2...6 { stream.offer(.small, number) }
+    stream.want(.full, 8)
+    stream.offer(.full, 7, key: 0)
+    #expect(stream.taken.last == "s6", "its encoder had another bitrate")
+    stream.offer(.small, 7)
+    stream.offer(.small, 8)
+    stream.offer(.full, 9, key: 1)
+    #expect(stream.taken.last == "F9")
+  }
+
   @Test func `a stream that lacks full pictures already takes the small key frame, even where it is to return`() {
     var stream = Stream()
     stream.offer(.full, 0, key: 0)

@@ -77,6 +77,11 @@ package enum Metric: String, CaseIterable, Sendable {
   case renditionChanges = "nightjar_rendition_changes_total"
   case smallEncoded = "nightjar_small_pictures_encoded_total"
   case smallDropped = "nightjar_small_pictures_dropped_total"
+  case smallMissed = "nightjar_small_pictures_missed_total"
+  case smallFailures = "nightjar_small_encoder_failures_total"
+  case h264Viewers = "nightjar_other_codec_viewers"
+  case h264Encoded = "nightjar_other_codec_pictures_encoded_total"
+  case h264Dropped = "nightjar_other_codec_pictures_dropped_total"
 
   // Its pictures, for viewers by HTTP.
   case pictures = "nightjar_pictures_total"
@@ -221,6 +226,12 @@ package enum Metric: String, CaseIterable, Sendable {
     case .renditionChanges: "Changes of viewers from full pictures to small ones, and back."
     case .smallEncoded: "Small pictures encoded."
     case .smallDropped: "Frames that became no small picture, because the encoder was late or failed."
+    case .smallMissed: "Times that a viewer waited in vain for small pictures, and went on with full ones."
+    case .smallFailures:
+      "Times that the encoder of small pictures could not be opened, failed, or fell back to software."
+    case .h264Viewers: "Viewers that get H.264 because they cannot decode the HEVC of the camera."
+    case .h264Encoded: "Pictures encoded in H.264 beside HEVC."
+    case .h264Dropped: "Frames that became no such picture, because the encoder was late or failed."
     case .pictures: "JPEG pictures for viewers by HTTP: coded by nightjar, or the camera's own."
     case .picturesSkipped: "Frames without a JPEG picture because the one before was not ready."
     case .soundPresent: "1 if the microphone delivers samples, otherwise 0."

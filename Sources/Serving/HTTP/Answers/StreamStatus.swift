@@ -107,35 +107,6 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     package var isRealTime: Bool { ["rr", "fifo", "deadline"].contains(policy) }
   }
 
-  /// The small rendition of the pictures, for viewers whose networks take less than the least bitrate of the full ones.
-  package struct SmallRendition: Codable, Hashable, Sendable {
-    /// Pixels in a row, of pictures that are not rotated.
-    package var width: Int
-    /// Rows.
-    package var height: Int
-    /// `true` while there is an encoder, because some viewer needs it.
-    package var running: Bool
-    /// The encoder's name, for the user; empty before the first one.
-    package var encoder: String
-    /// Pictures that were encoded.
-    package var encoded: Int
-    /// Frames that became none, because the encoder was late or failed.
-    package var dropped: Int
-    /// The number of times that a viewer waited in vain for its key frame, and went on with full pictures.
-    package var missed: Int
-    /// The reason why there is no encoder although it was needed; nil if there is none.
-    package var failure: String?
-
-    /// Creates a rendition's state.
-    package init(
-      width: Int, height: Int, running: Bool, encoder: String, encoded: Int, dropped: Int, missed: Int,
-      failure: String?
-    ) {
-      (self.width, self.height, self.running, self.encoder) = (width, height, running, encoder)
-      (self.encoded, self.dropped, self.missed, self.failure) = (encoded, dropped, missed, failure)
-    }
-  }
-
   /// Frames since the start.
   package struct Frames: Codable, Hashable, Sendable {
     /// Delivered by the source.
@@ -192,6 +163,10 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     package var queueMs: Double?
     /// The small pictures that the viewer gets because its network is weak, as in `360p`; nil if it gets the full ones.
     package var rendition: String?
+    /// `h264` if the viewer gets that because it cannot decode the camera's own codec; nil if it gets the camera's own.
+    package var codec: String?
+    /// The number of times that the viewer waited in vain for small pictures, and went on with full ones; nil if there was none.
+    package var smallPicturesMissed: Int?
     /// The cause for which nothing is sent to the viewer for a while: `silence`, `media_timeout` or `congestion`
     /// (RFC 8083); nil if something is.
     package var stopped: String?
@@ -213,14 +188,15 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     package init(
       url: String, kind: String? = nil, tracks: [String]? = nil, packets: Int, bytes: Int, packetsLost: Int,
       framesDropped: Int = 0, slow: Bool = false, bandwidth: Int? = nil, queueMs: Double? = nil,
-      rendition: String? = nil, stopped: String? = nil, stops: [String: Int]? = nil,
+      rendition: String? = nil, codec: String? = nil, smallPicturesMissed: Int? = nil, stopped: String? = nil,
+      stops: [String: Int]? = nil,
       keyFrameRequests: UInt64 = 0, packetsRetransmitted: UInt64 = 0, reception: Reception? = nil,
       controlRefused: [String: UInt64]? = nil, rolloverCounter: UInt32? = nil
     ) {
       self.controlRefused = controlRefused
       self.rolloverCounter = rolloverCounter
       (self.bandwidth, self.queueMs, self.stopped, self.stops) = (bandwidth, queueMs, stopped, stops)
-      self.rendition = rendition
+      (self.rendition, self.codec, self.smallPicturesMissed) = (rendition, codec, smallPicturesMissed)
       (self.url, self.kind, self.tracks) = (url, kind, tracks)
       (self.packets, self.bytes, self.packetsLost) = (packets, bytes, packetsLost)
       (self.framesDropped, self.slow, self.reception) = (framesDropped, slow, reception)
@@ -360,6 +336,8 @@ package struct StreamStatus: Codable, Hashable, Sendable {
   package var encoder: Encoder
   /// The small rendition; nil where no viewer has needed one yet.
   package var smallRendition: SmallRendition?
+  /// The pictures in H.264 of a camera whose codec is another one; nil where no viewer has needed them yet.
+  package var h264Rendition: H264Rendition?
   /// Frames since the start.
   package var frames: Frames
   /// The adaptation to the limits of the machine; nil if it is off.
@@ -383,11 +361,11 @@ package struct StreamStatus: Codable, Hashable, Sendable {
   package init(
     name: String, health: HealthStatus.Camera? = nil, source: Source, camera: Camera? = nil,
     sound: Sound? = nil, orientation: PictureOrientation, encoder: Encoder, smallRendition: SmallRendition? = nil,
-    frames: Frames,
+    h264Rendition: H264Rendition? = nil, frames: Frames,
     adaptation: Adaptation? = nil, quality: Quality? = nil, controls: Controls? = nil, threads: [Thread] = [],
     without: [String] = [], destinations: [Destination], pictures: Pictures = Pictures(), uptimeSeconds: Double
   ) {
-    (self.quality, self.smallRendition) = (quality, smallRendition)
+    (self.quality, self.smallRendition, self.h264Rendition) = (quality, smallRendition, h264Rendition)
     (self.controls, self.pictures, self.threads, self.without) = (controls, pictures, threads, without)
     (self.name, self.health) = (name, health)
     (self.camera, self.sound, self.adaptation) = (camera, sound, adaptation)

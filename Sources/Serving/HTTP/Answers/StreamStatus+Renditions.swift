@@ -1,0 +1,62 @@
+/// The renditions beside the stream's own pictures.
+extension StreamStatus {
+  /// The small rendition of the pictures, for viewers whose networks take less than the least bitrate of the full ones.
+  package struct SmallRendition: Codable, Hashable, Sendable {
+    /// Pixels in a row, of pictures that are not rotated.
+    package var width: Int
+    /// Rows.
+    package var height: Int
+    /// `true` while there is an encoder, because some viewer needs it.
+    package var running: Bool
+    /// The encoder's name, for the user; empty before the first one.
+    package var encoder: String
+    /// Switches from hardware to its fallback.
+    package var failovers: Int
+    /// Pictures that were encoded.
+    package var encoded: Int
+    /// Frames that became none, because the encoder was late or failed.
+    package var dropped: Int
+    /// The number of times that a viewer waited in vain for its key frame, and went on with full pictures.
+    package var missed: Int
+    /// The number of times that an encoder could not be opened, or failed for good.
+    package var failures: Int
+    /// The reason why there is no encoder although it was needed; nil if there is none.
+    package var failure: String?
+
+    /// Creates a rendition's state.
+    package init(
+      width: Int, height: Int, running: Bool, encoder: String, failovers: Int = 0, encoded: Int, dropped: Int,
+      missed: Int, failures: Int = 0, failure: String?
+    ) {
+      (self.width, self.height, self.running, self.encoder) = (width, height, running, encoder)
+      (self.encoded, self.dropped, self.missed, self.failure) = (encoded, dropped, missed, failure)
+      (self.failovers, self.failures) = (failovers, failures)
+    }
+  }
+
+  /// The pictures in H.264 of a camera whose codec is another one, for viewers that cannot decode that.
+  package struct H264Rendition: Codable, Hashable, Sendable {
+    /// Pixels in a row, of pictures that are not rotated.
+    package var width: Int
+    /// Rows.
+    package var height: Int
+    /// `true` while there is an encoder, because some viewer needs it or has just left.
+    package var running: Bool
+    /// The encoder's name, for the user; empty before the first one.
+    package var encoder: String
+    /// Pictures that were encoded.
+    package var encoded: Int
+    /// Frames that became none, because the encoder was late or failed.
+    package var dropped: Int
+    /// The reason why there is no encoder although it was needed; nil if there is none.
+    package var failure: String?
+
+    /// Creates a rendition's state.
+    package init(
+      width: Int, height: Int, running: Bool, encoder: String, encoded: Int, dropped: Int, failure: String?
+    ) {
+      (self.width, self.height, self.running, self.encoder) = (width, height, running, encoder)
+      (self.encoded, self.dropped, self.failure) = (encoded, dropped, failure)
+    }
+  }
+}

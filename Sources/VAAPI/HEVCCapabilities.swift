@@ -1,0 +1,99 @@
+import Media
+
+/// The coding tools and block sizes of a driver for HEVC. The bits are those of `va_enc_hevc.h`.
+struct HEVCCapabilities: Hashable, Sendable {
+  /// A coding tool, by the place of its two bits in `VAConfigAttribValEncHEVCFeatures`.
+  enum Tool: UInt32, CaseIterable {
+    case separatePlanes = 0
+    case scalingLists = 2
+    case asymmetricPartitions = 4
+    case sampleAdaptiveOffset = 6
+    case pulseCodeModulation = 8
+    case temporalMotionVectors = 10
+    case strongIntraSmoothing = 12
+    case dependentSlices = 14
+    case signHiding = 16
+    case constrainedIntra = 18
+    case transformSkip = 20
+    case quantizerChanges = 22
+    case weightedPrediction = 24
+    case transquantBypass = 26
+    case noDeblocking = 28
+
+    /// `true` if nightjar writes headers with this tool.
+    fileprivate var isWritten: Bool {
+      switch self {
+      case .asymmetricPartitions, .sampleAdaptiveOffset, .temporalMotionVectors, .strongIntraSmoothing, .signHiding,
+        .transformSkip, .quantizerChanges:
+        true
+      default: false
+      }
+    }
+  }
+
+  /// `VAConfigAttribEncHEVCFeatures`; nil if the driver does not say.
+  var features: UInt32?
+  /// `VAConfigAttribEncHEVCBlockSizes`; nil if the driver does not say.
+  var blockSizes: UInt32?
+  /// `true` if the driver codes no P slices: both lists of a slice must have a picture (`VA_PREDICTION_DIRECTION_BI_NOT_EMPTY`).
+  var needsBothLists: Bool
+
+  /// `VA_FEATURE_SUPPORTED`.
+  private static let supported: UInt32 = 1
+  /// `VA_FEATURE_REQUIRED`.
+  private static let required: UInt32 = 2
+
+  /// The first tool that the driver requires and nightjar does not write; nil if there is none.
+  var unmetRequirement: Tool? {
+    Tool.allCases.first { !$0.isWritten && bits(of: $0) == Self.required }
+  }
+
+  private func bits(of tool: Tool) -> UInt32? { features.map { $0 >> tool.rawValue & 3 } }
+
+  private func has(_ tool: Tool, otherwise: Bool) -> Bool {
+    bits(of: tool).map { $0 == Self.supported || $0 == Self.required } ?? otherwise
+  }
+
+  /// Sets the block sizes and the tools of `sequence`. Where the driver says nothing, they are those that ffmpeg and GStreamer
+  /// sent before a driver could say anything: coding tree blocks of 32 samples, and asymmetric partitions alone.
+  func apply(to sequence: inout HEVCSequenceParameters) {
+    /// Returns a field of two bits; nil if the driver does not say.
+    func size(_ place: UInt32, plus offset: Int) -> Int? { blockSizes.map { Int($0 >> place & 3) + offset } }
+    let least = max(4, size(2, plus: 3) ?? 4)
+    var tree = max(least, size(0, plus: 3) ?? 5)
+    // The smallest block must not be larger than the tree's.
+    let coding = min(size(4, plus: 3) ?? 3, tree)
+    // A picture smaller than one block is legal, and hardware rarely sees it.
+    while tree > max(least, coding), 1 << tree > min(sequence.size.width, sequence.size.height) { tree -= 1 }
+    let smallest = min(size(8, plus: 2) ?? 2, coding - 1)
+    let largest = max(smallest, min(size(6, plus: 2) ?? 5, min(5, tree)))
+    sequence.minimumCodingBlockLog2 = coding
+    sequence.codingTreeBlockLog2 = tree
+    sequence.minimumTransformBlockLog2 = smallest
+    sequence.maximumTransformBlockLog2 = largest
+    sequence.interTransformDepth = min(size(10, plus: 0) ?? 3, tree - smallest)
+    sequence.intraTransformDepth = min(size(14, plus: 0) ?? 3, tree - smallest)
+    sequence.hasAsymmetricPartitions = has(.asymmetricPartitions, otherwise: true)
+    sequence.hasSampleAdaptiveOffset = has(.sampleAdaptiveOffset, otherwise: false)
+    sequence.hasTemporalMotionVectors = has(.temporalMotionVectors, otherwise: false)
+    sequence.hasStrongIntraSmoothing = has(.strongIntraSmoothing, otherwise: false)
+  }
+
+  /// Sets the tools of `picture`. The quantizer changes within a picture only if the driver controls the rate.
+  func apply(to picture: inout HEVCPictureParameters, isRateControlled: Bool) {
+    picture.hasQuantizerChanges = isRateControlled && has(.quantizerChanges, otherwise: true)
+    picture.hidesSigns = has(.signHiding, otherwise: false)
+    picture.skipsTransforms = has(.transformSkip, otherwise: false)
+  }
+}
+
+extension VAAPICapabilities.Encoder {
+  /// Returns the size of coded pictures of `size`: whole macroblocks, or whole minimum coding blocks.
+  func codedSize(of size: PictureSize) -> PictureSize {
+    guard let hevc else { return PictureSize(width: (size.width + 15) & ~15, height: (size.height + 15) & ~15) }
+    // The level, the colours and the rate have no part in it.
+    var sequence = HEVCSequenceParameters(levelIDC: 0, size: size, color: .unspecified, frameRate: .thirty)
+    hevc.apply(to: &sequence)
+    return sequence.codedSize
+  }
+}
