@@ -193,7 +193,7 @@
           "no small pictures for weak networks: scripted delivered a broken stream: it was told to fail; "
             + "nightjar tries again in 60 s"
         ], "\(events)")
-      #expect(events.allSatisfy(\.isWarning))
+      #expect(events.allSatisfy { $0.isWarning })
     }
 
     @Test func `the pause after a failure doubles up to sixteen minutes, and begins anew after a minute of work`() {
