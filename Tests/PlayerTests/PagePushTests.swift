@@ -9,7 +9,7 @@
   /// browser's own tools deliver the messages to the worker.
   @Suite struct PagePushTests {
     /// The browser's push service: `told.service` is the subscription that it gives, null for none.
-    private static let instruments = """
+    static let instruments = """
       window.told = { service: null, key: null, asked: 0 };
       let present = null;
       PushManager.prototype.getSubscription = async () => present;
@@ -26,13 +26,15 @@
       };
       """
 
-    private static let subscription = """
+    /// The subscription that a push service gives.
+    static let subscription = """
       {"endpoint":"https://push.example.net/a","keys":{"p256dh":
       "BCVxsr7N_eNgVRqvHtD0zTZsEc6-VV-JvLexhqUzORcxaOzi6-AYWXvTBHm4bjyPjs7Vd8pZGH6SRpkNtoIAiw4",
       "auth":"BTBZMqHH6r4Tts7J_aSIgg"}}
       """
 
-    private static func browser(
+    /// Opens the page as `anna`, once its worker is active.
+    static func browser(
       _ program: WatchedProgram, instruments: String, permission: String = "granted"
     ) throws -> Browser {
       let browser = try Browser(in: program.directory)
@@ -56,12 +58,13 @@
     }
 
     /// Returns the answer to `GET /v1/push`.
-    private static func answer(_ program: WatchedProgram) throws -> [String: Any] {
+    static func answer(_ program: WatchedProgram) throws -> [String: Any] {
       let answer = try program.curl(["-u", "anna:correct horse"], "/v1/push")
       return try JSONSerialization.jsonObject(with: Data(answer.body.utf8)) as? [String: Any] ?? [:]
     }
 
-    private static func isPressed(_ browser: Browser, _ text: String) -> Bool {
+    /// Returns `true` if the button with this text is on.
+    static func isPressed(_ browser: Browser, _ text: String) -> Bool {
       browser.isTrue(
         "[...document.querySelectorAll('button[aria-pressed=true]')].some((one) => one.textContent === '\(text)')")
     }
@@ -275,7 +278,8 @@
         const [source, name, key, comes, open, known] = arguments;
         const handlers = {};
         const said = [];
-        let [kept, present] = [known, null];
+        const given = { unsubscribe: async () => { said.push("unsubscribe"); } };
+        let [kept, present] = [known, name === "push" && comes ? given : null];
         const window = { url: "https://box:8443/", postMessage: (data) => said.push(`renewed ${data.isRenewed}`) };
         const store = {
           match: async () => (kept ? { json: async () => kept } : undefined),
@@ -299,7 +303,7 @@
         let done;
         handlers[name]({
           oldSubscription: key === null ? null : { options: { applicationServerKey: key } },
-          newSubscription: comes ? {} : null, data: { json: () => ({ id: 7, kind: "noise" }) },
+          newSubscription: comes ? given : null, data: { json: () => ({ id: 7, kind: "noise" }) },
           waitUntil: (promise) => { done = promise; },
         });
         return done.then(() => said.sort().join() + (kept && kept.isPending ? " pending" : ""));
@@ -325,6 +329,12 @@
       let again = "renewed true,show nightjar-noise-,subscribe kept true pending"
       #expect(try said(NSNull(), on: "push", isOpen: true, known: pending) == again)
       #expect(try said(NSNull(), on: "push", isOpen: true, known: known) == "show nightjar-noise-")
+      // What a person has ended is not made again, and ends here if the browser has not ended it.
+      let ended: [String: Any] = ["isEnded": true]
+      #expect(try said("key", isOpen: true, known: ended) == "")
+      #expect(try said("key", comes: true, isOpen: false, known: ended) == "unsubscribe")
+      let message = "show nightjar-noise-,unsubscribe"
+      #expect(try said(NSNull(), on: "push", comes: true, isOpen: false, known: ended) == message)
     }
 
     @Test func `A touch on a notification leads to its camera, in the page that is open or in a new one`() throws {

@@ -15,7 +15,10 @@ const refusals = [403, 404, 409];
 /** Where the page and its worker (worker.js) keep what they know of the subscription. */
 const store = { name: "nightjar-push", address: new URL("push-state", import.meta.url).href };
 
-/** What is known of the subscription that this device is to have: `{ key, isPending }`; null if it is to have none. */
+/**
+ * What is known of the subscription that this device is to have: `{ key, isPending }`; `{ isEnded }` if a person has ended it; null
+ * if it is to have none.
+ */
 async function recall() {
   try {
     const kept = await (await caches.open(store.name)).match(store.address);
@@ -25,14 +28,19 @@ async function recall() {
   }
 }
 
-/** Keeps the host's key, and whether the host does not know the present subscription yet. */
-async function keep(key, isPending) {
+async function put(known) {
   try {
-    await (await caches.open(store.name)).put(store.address, new Response(JSON.stringify({ key, isPending })));
+    await (await caches.open(store.name)).put(store.address, new Response(JSON.stringify(known)));
   } catch {
     // Then it is not tried again by itself.
   }
 }
+
+/** Keeps the host's key, and whether the host does not know the present subscription yet. */
+const keep = (key, isPending) => put({ key, isPending });
+
+/** Keeps that a person has ended the subscription: one that the browser has all the same is removed at the next visit. */
+const keepEnded = () => put({ isEnded: true });
 
 /** Forgets that this device is to have a subscription. */
 async function forget() {
@@ -52,9 +60,9 @@ function equal(one, other) {
   return one.length === other.length && one.every((byte, index) => byte === other[index]);
 }
 
-/** What `promise` becomes; an error once the time is over. */
-function within(milliseconds, promise) {
-  return Promise.race([promise, new Promise((_, reject) => { setTimeout(() => reject(new Error("no answer")), milliseconds); })]);
+/** What `promise` becomes; an error of the class `Failure` once the time is over. */
+function within(milliseconds, promise, Failure = Error) {
+  return Promise.race([promise, new Promise((_, reject) => { setTimeout(() => reject(new Failure("no answer")), milliseconds); })]);
 }
 
 /** An iPhone or iPad: an iPad says that it is a Mac, and has a touch screen. */
@@ -63,6 +71,15 @@ const isApple = () => /iPhone|iPad/.test(navigator.userAgent)
 
 /** What a person has decided makes the present work pointless. */
 class Outdated extends Error {}
+
+/** The worker, or what the browser does for it, does not answer. */
+class Stuck extends Error {}
+
+/** What is wrong, in words; null if nothing is. */
+function words(error) {
+  if (error instanceof Outdated) return null;
+  return error instanceof Stuck ? strings.push.stuck : strings.push.failed;
+}
 
 export class Push {
   #button = null;
@@ -86,7 +103,7 @@ export class Push {
 
   /** Why this device cannot be told, in words; null if it can. */
   async #obstacle() {
-    const worker = await this.worker;
+    const worker = await this.#registration();
     // iPhones have no PushManager outside of the home screen.
     if (isApple() && navigator.standalone !== true) return strings.push.homeScreen;
     // By plain HTTP a page of this host has a worker, and the host no log-ins.
@@ -103,8 +120,7 @@ export class Push {
         button.disabled = true;
         // Before anything else: the browser asks by a touch alone.
         const asked = this.#isOn ? null : globalThis.Notification?.requestPermission();
-        const complaint = await (this.#isOn ? this.end() : this.#ask(asked, this.#ends))
-          .catch((error) => (error instanceof Outdated ? null : strings.push.failed));
+        const complaint = await (this.#isOn ? this.end() : this.#ask(asked, this.#ends)).catch(words);
         button.disabled = false;
         this.#draw();
         if (complaint) say(complaint);
@@ -121,11 +137,11 @@ export class Push {
   async renew() {
     try {
       await this.#inTurn(async (check) => {
-        const isDone = await this.#renew(check).catch(() => false);
+        const complaint = await this.#renew(check).catch(() => strings.push.lost);
         const isPending = Boolean((await recall())?.isPending);
         check();
-        this.#isLost = !isDone && isPending;
-        if (this.#isLost) this.#say?.(strings.push.lost);
+        this.#isLost = complaint !== null && isPending;
+        if (this.#isLost) this.#say?.(complaint);
       });
     } catch {
       // It has ended meanwhile.
@@ -151,35 +167,58 @@ export class Push {
     button.textContent = this.#isOn ? strings.push.isOn : this.#isLost ? strings.push.again : strings.push.tell;
   }
 
+  /** The worker's registration; undefined or null if there is none. A worker that hangs keeps nobody waiting. */
+  #registration() { return within(workerTime, this.worker, Stuck); }
+
   /** What the browser has subscribed to before; null for nothing. */
-  async #present() { return await (await this.worker)?.pushManager?.getSubscription() ?? null; }
+  async #present() {
+    const manager = (await this.#registration())?.pushManager;
+    return await within(workerTime, manager?.getSubscription(), Stuck) ?? null;
+  }
 
   /**
    * Tells the host again what it may have lost, and subscribes anew where the host has another key, or the browser has ended the
-   * subscription; `false` if the host does not know the subscription that this device is to have.
+   * subscription; returns a complaint if the host does not know the subscription that this device is to have, or null.
    */
   async #renew(check) {
     const [present, known] = [await this.#present(), await recall()];
     check();
-    if (!present && !known) return true;
+    if (!present && !known) return null;
+    if (known?.isEnded) {
+      // The browser could not end it then, or the page was closed before that.
+      this.#isOn = false;
+      if (present) await this.#remove(present);
+      return null;
+    }
     // The page may be closed before it is done.
     if (!present) {
       this.#isOn = false;
       await keep(known.key, true);
     }
     check();
-    const { key, status } = await this.#key();
+    const { key, status, isDisabled } = await this.#key();
     check();
-    if (refusals.includes(status)) return this.#giveUp(present);
-    if (key === null) return false;
+    if (refusals.includes(status)) {
+      await this.#giveUp(present);
+      return null;
+    }
+    if (isDisabled) {
+      this.#isOn = false;
+      // The subscription is of use again once the host tells devices again.
+      if (known) await keep(known.key, true);
+      return strings.push.isOff;
+    }
+    if (key === null) return strings.push.lost;
     const isAllowed = globalThis.Notification?.permission === "granted";
-    if (present && isAllowed && this.#isFor(present, key)) return this.#announce(present, check);
+    if (present && isAllowed && this.#isFor(present, key)) {
+      return await this.#announce(present, check) ? null : strings.push.lost;
+    }
     if (present) await this.#remove(present);
     check();
     if (!isAllowed) {
       this.#isOn = false;
       await forget();
-      return true;
+      return null;
     }
     await keep(this.#keyText, true);
     const worker = await this.#active();
@@ -187,8 +226,9 @@ export class Push {
     const anew = await this.#subscribe(worker, key);
     check();
     const isKnown = await this.#announce(anew, check);
-    if (!isKnown) await this.#unsubscribe(anew);
-    return isKnown;
+    if (isKnown) return null;
+    await this.#unsubscribe(anew);
+    return strings.push.lost;
   }
 
   /** Tells the host of a subscription; `false` if the host does not want it now. */
@@ -213,12 +253,17 @@ export class Push {
     return within(serviceTime, worker.pushManager.subscribe({ userVisibleOnly: true, applicationServerKey: key }));
   }
 
-  /** The host's key, null if it has none, and the status of its answer. */
+  /** The host's key, null if it has none, the status of its answer, and `true` if the host tells no device at all. */
   async #key() {
     const answer = await within(hostTime, this.login.fetch("v1/push"));
-    if (!answer.ok) return { key: null, status: answer.status };
+    const { status } = answer;
+    if (!answer.ok) {
+      // 503 is also for too many connections or failed log-ins, which pass.
+      const body = status === 503 ? await within(hostTime, answer.json()).catch(() => null) : null;
+      return { key: null, status, isDisabled: body?.field === "web-push" };
+    }
     this.#keyText = (await within(hostTime, answer.json())).key;
-    return { key: bytes(this.#keyText), status: answer.status };
+    return { key: bytes(this.#keyText), status, isDisabled: false };
   }
 
   #isFor(subscription, key) {
@@ -254,20 +299,24 @@ export class Push {
   /** Subscribes; returns a complaint, or null. */
   async #begin(check) {
     check();
-    const { key } = await this.#key();
+    const { key, status, isDisabled } = await this.#key();
     check();
     if (key === null) {
-      // Whoever has read that need not read it again each time that the page is opened.
-      this.#isLost = false;
-      await forget();
-      return strings.push.isOff;
+      if (isDisabled || refusals.includes(status)) {
+        // Whoever has read that need not read it again each time that the page is opened.
+        this.#isLost = false;
+        await forget();
+      }
+      return isDisabled ? strings.push.isOff : strings.push.failed;
     }
     const worker = await this.#active();
-    let subscription = await worker.pushManager.getSubscription();
+    let subscription = await this.#present();
     if (subscription && !this.#isFor(subscription, key)) {
       await this.#unsubscribe(subscription);
       subscription = null;
     }
+    // The worker would end what is subscribed to now.
+    if ((await recall())?.isEnded) await forget();
     check();
     try {
       subscription ??= await this.#subscribe(worker, key);
@@ -294,19 +343,20 @@ export class Push {
 
   /**
    * Ends it, here and at the host; returns null. A host that does not hear of it learns it from the push service. What is under way
-   * stops at its next step, and what it has left is removed then; nobody waits long for that.
+   * stops at its next step, and what it has left is removed then; nobody waits long for that. What the browser does not end now is
+   * removed at the next visit.
    */
   async end(login = this.login) {
     this.#ends += 1;
     [this.#isOn, this.#isLost] = [false, false];
-    // The page may be closed before its turn comes.
-    const forgotten = forget();
+    // The page may be closed before its turn comes. What is under way may keep or forget something meanwhile.
+    const kept = keepEnded();
     const ended = this.#inTurn(async () => {
-      await forget();
+      await keepEnded();
       const present = await this.#present();
       if (present) await this.#remove(present, login);
     });
-    await within(endTime, Promise.all([forgotten, ended])).catch(() => {});
+    await within(endTime, Promise.all([kept, ended])).catch(() => {});
     return null;
   }
 
@@ -315,12 +365,12 @@ export class Push {
 
   /** The worker's registration, once the worker is active. */
   async #active() {
-    const registration = await this.worker;
+    const registration = await this.#registration();
     const coming = registration.installing ?? registration.waiting;
     if (!registration.active && coming) {
       await within(workerTime, new Promise((resolve) => {
         coming.addEventListener("statechange", () => { if (coming.state === "activated") resolve(); });
-      }));
+      }), Stuck);
     }
     return registration;
   }

@@ -30,7 +30,10 @@ async function tell({ id = 0, kind = "alert", state, camera, time, title = "nigh
 // Browsers demand a notification for each message.
 addEventListener("push", (event) => event.waitUntil(Promise.all([tell(content(event.data)), retry()])));
 
-/** Where this worker and the page (push.js) keep what they know of the subscription: `{ key, isPending }`, or nothing. */
+/**
+ * Where this worker and the page (push.js) keep what they know of the subscription: `{ key, isPending }`, `{ isEnded }` if a person
+ * has ended it, or nothing.
+ */
 const store = { name: "nightjar-push", address: new URL("push-state", location.href).href };
 
 /** What is known of the subscription; an empty object for nothing. */
@@ -56,6 +59,7 @@ async function keepPending(known) {
 /** Subscribes again after the browser or its push service has ended the subscription. */
 async function renew({ oldSubscription, newSubscription }) {
   const known = await recall();
+  if (known.isEnded) return drop(newSubscription);
   await keepPending(known);
   await resume(oldSubscription?.options?.applicationServerKey ?? known.key, newSubscription);
 }
@@ -63,7 +67,14 @@ async function renew({ oldSubscription, newSubscription }) {
 /** Tries again what was impossible before. */
 async function retry() {
   const known = await recall();
+  if (known.isEnded) return drop(null);
   if (known.isPending) await resume(known.key);
+}
+
+/** Ends what a person has ended on the page, and the browser has kept or made anew. */
+async function drop(subscription) {
+  const present = subscription ?? await registration.pushManager.getSubscription();
+  await present?.unsubscribe().catch(() => {});
 }
 
 /**

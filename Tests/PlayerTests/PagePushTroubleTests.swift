@@ -1,0 +1,129 @@
+#if X264
+  import Foundation
+  import TestSupport
+  import Testing
+
+  /// Web Push on the page, where the browser or the host does not do what the page wants.
+  @Suite struct PagePushTroubleTests {
+    /// A browser whose subscription outlives the page, and cannot be ended.
+    private static let lasting = """
+      {
+        const given = {
+          ...\(PagePushTests.subscription), toJSON: () => (\(PagePushTests.subscription)),
+          unsubscribe: async () => {
+            told.ended = (told.ended ?? 0) + 1;
+            throw new DOMException("no service", "NetworkError");
+          },
+        };
+        PushManager.prototype.getSubscription = async () => (localStorage.getItem("subscribed") ? given : null);
+        PushManager.prototype.subscribe = async () => { localStorage.setItem("subscribed", "1"); return given; };
+      }
+      """
+
+    /// A browser that does not answer the call that `hangs` of its storage names. The page's wait for such a call, ten
+    /// seconds, takes half a second.
+    private static let hanging = """
+      {
+        const hangs = (call) => location.protocol === "https:" && localStorage.getItem("hangs") === call;
+        const { register } = ServiceWorkerContainer.prototype;
+        ServiceWorkerContainer.prototype.register = function (...all) {
+          return hangs("register") ? new Promise(() => {}) : register.apply(this, all);
+        };
+        const { getSubscription } = PushManager.prototype;
+        PushManager.prototype.getSubscription = function () {
+          if (!hangs("getSubscription")) return getSubscription.call(this);
+          told.isWaiting = true;
+          return new Promise(() => {});
+        };
+        const wait = setTimeout;
+        window.setTimeout = (work, time, ...all) => {
+          // The host's ten seconds stay as they are.
+          const isShort = time === 10_000 && (hangs("register") || told.isWaiting);
+          if (isShort) told.isWaiting = false;
+          return wait(work, isShort ? 500 : time, ...all);
+        };
+      }
+      """
+
+    /// A host without Web Push, while the browser's storage has `isOff`.
+    private static let refusing = """
+      {
+        const send = fetch;
+        window.fetch = async (path, options) => (String(path).endsWith("v1/push") && localStorage.getItem("isOff")
+          ? new Response('{"error":"off","failure":"unavailable","field":"web-push"}', { status: 503 })
+          : send(path, options));
+      }
+      """
+
+    private static func reopen(_ browser: Browser, _ program: WatchedProgram) throws {
+      try browser.open("about:blank")
+      try browser.open(program.url("/#camera"))
+    }
+
+    private static func subscribe(_ browser: Browser) throws {
+      try browser.click("Tell this phone when the page is closed")
+      let isOn = eventually { PagePushTests.isPressed(browser, "Told when the page is closed") }
+      try #require(isOn, "\(browser.page)")
+    }
+
+    @Test func `What is turned off stays off, though the browser does not end its subscription`() throws {
+      let program = try WatchedProgram(["--webrtc-port", "0"], users: ["anna": "correct horse"])
+      let browser = try PagePushTests.browser(program, instruments: PagePushTests.instruments + Self.lasting)
+      func count() throws -> Int? { try PagePushTests.answer(program)["subscriptions"] as? Int }
+      try Self.subscribe(browser)
+      #expect(try count() == 1)
+      try browser.click("Told when the page is closed")
+      try #require(try eventually { try count() == 0 }, "\(browser.page)")
+      for _ in 0..<2 {
+        try Self.reopen(browser, program)
+        // The page tries once more to end it, and tells the host of none.
+        #expect(eventually(within: 60) { (browser.number("told.ended") ?? 0) > 0 }, "\(browser.page)")
+        #expect(!PagePushTests.isPressed(browser, "Told when the page is closed"), "\(browser.page)")
+        #expect(try count() == 0)
+      }
+      // A person who wants it again gets it, and keeps it.
+      try Self.subscribe(browser)
+      try Self.reopen(browser, program)
+      let isOn = eventually(within: 60) { PagePushTests.isPressed(browser, "Told when the page is closed") }
+      #expect(isOn, "\(browser.page)")
+      #expect(try count() == 1)
+    }
+
+    @Test(arguments: ["register", "getSubscription"])
+    func `A worker that hangs is told of, and the button can be pressed again`(call: String) throws {
+      let program = try WatchedProgram(["--webrtc-port", "0"], users: ["anna": "correct horse"])
+      let browser = try PagePushTests.browser(program, instruments: PagePushTests.instruments + Self.hanging)
+      try browser.run("localStorage.setItem('hangs', arguments[0])", [call])
+      try Self.reopen(browser, program)
+      try browser.click("Tell this phone when the page is closed")
+      let isTold = eventually { browser.page.contains("does not start this page's service worker") }
+      #expect(isTold, "\(browser.page)")
+      let button =
+        "[...document.querySelectorAll('button')].find((one) => one.textContent.startsWith('Tell this phone'))"
+      #expect(browser.isTrue("\(button)?.disabled === false"), "\(browser.page)")
+    }
+
+    @Test func `A host with --no-web-push is named as the reason`() throws {
+      let program = try WatchedProgram(["--webrtc-port", "0", "--no-web-push"], users: ["anna": "correct horse"])
+      let browser = try PagePushTests.browser(program, instruments: PagePushTests.instruments)
+      try browser.click("Tell this phone when the page is closed")
+      #expect(eventually { browser.page.contains("--no-web-push is set") }, "\(browser.page)")
+      #expect(browser.number("told.asked") == 0)
+    }
+
+    @Test func `A device that is told says so when the host tells none any more, until it does again`() throws {
+      let program = try WatchedProgram(["--webrtc-port", "0"], users: ["anna": "correct horse"])
+      let instruments = PagePushTests.instruments + Self.lasting + Self.refusing
+      let browser = try PagePushTests.browser(program, instruments: instruments)
+      try Self.subscribe(browser)
+      try browser.run("localStorage.setItem('isOff', '1')")
+      try Self.reopen(browser, program)
+      #expect(eventually(within: 60) { browser.page.contains("--no-web-push is set") }, "\(browser.page)")
+      #expect(eventually { browser.page.contains("Not told any more when the page is closed") }, "\(browser.page)")
+      try browser.run("localStorage.removeItem('isOff')")
+      try browser.run("dispatchEvent(new Event('online'))")
+      let isOn = eventually { PagePushTests.isPressed(browser, "Told when the page is closed") }
+      #expect(isOn, "\(browser.page)")
+    }
+  }
+#endif
