@@ -142,8 +142,9 @@ enum StatusText {
       lines.append("             dropped \(count): \(known?.explanation ?? cause)")
     }
     if let controls = status.controls { lines += self.lines(of: controls) }
-    let library = (EncoderSelector.softwareCodec(ofEncoder: encoder.name) ?? .h264).softwareLibrary
-    if let quality = status.quality { lines += self.lines(of: quality, library) }
+    let software = EncoderSelector.softwareCodec(ofEncoder: encoder.name)
+    let library = (software ?? .h264).softwareLibrary
+    if let quality = status.quality { lines += self.lines(of: quality, library, isAtWork: software != nil) }
     if let adaptation = status.adaptation { lines += self.lines(of: adaptation, library) }
     if !status.threads.isEmpty { lines.append("threads      " + Self.text(of: status.threads)) }
     if !status.without.isEmpty { lines.append("without      " + status.without.joined(separator: ", ")) }
@@ -226,8 +227,9 @@ enum StatusText {
     return lines
   }
 
-  private static func lines(of quality: StreamStatus.Quality, _ library: String) -> [String] {
-    var words = ["\(library)'s \(quality.x264Preset), changed \(times(quality.changes))"]
+  private static func lines(of quality: StreamStatus.Quality, _ library: String, isAtWork: Bool) -> [String] {
+    let use = isAtWork ? "" : " when it takes over"
+    var words = ["\(library)'s \(quality.x264Preset)\(use), changed \(times(quality.changes))"]
     if let time = quality.encodeP99Ms {
       words.append(
         "99 of 100 frames within \(Terminal.decimal(time, digits: 1)) ms (limit "

@@ -47,12 +47,14 @@ struct EffortControl {
     pipeline.govern(nil, fallback: governor.fallback)
   }
 
-  /// `true` if there is no lesser effort.
-  var isLeast: Bool { governor.rung == 0 }
+  /// `true` if a lesser effort cannot help: there is none, or hardware is at work.
+  var isLeast: Bool { governor.rung == 0 || !pipeline.hasSoftwareEncoder }
 
   /// Measures the last second, and changes the effort if that is due. Returns the change in words, with its reason.
   mutating func look(_ thermal: ThermalState, at now: Instant) -> String? {
     let before = governor.effort
+    let isAtWork = pipeline.hasSoftwareEncoder
+    // What software has taken before hardware came back stays for the next time.
     if pipeline.takeFallenEffort() != nil { governor.noteFallen(at: now) }
     let present = (
       time: now, busy: pipeline.encoderWork.busy, small: pipeline.smallEncoderTime, process: ProcessorBudget.used,
@@ -61,7 +63,7 @@ struct EffortControl {
     times.removeAll()
     pipeline.takeEncodeTimes(&times)
     // Hardware has no presets, and its fallback begins with the present one.
-    if pipeline.hasSoftwareEncoder {
+    if isAtWork {
       let measurement = QualityGovernor.Measurement(
         times: times, interval: pipeline.frameRate.interval, elapsed: now - last.time,
         // The encoder of small pictures has the same effort, on one thread.
@@ -72,12 +74,11 @@ struct EffortControl {
     }
     let elapsed = max((present.time - last.time).seconds, 0.001)
     let share = (present.busy - last.busy).seconds * Double(threads) / elapsed
-    reserve =
-      pipeline.hasSoftwareEncoder ? share * (1 - governor.rungs[0].cost / governor.rungs[governor.rung].cost) : 0
+    reserve = isAtWork ? share * (1 - governor.rungs[0].cost / governor.rungs[governor.rung].cost) : 0
     last = present
     guard governor.effort != before else { return nil }
     pipeline.govern(governor.effort, fallback: governor.fallback)
-    return words(from: before)
+    return words(from: before, isAtWork: isAtWork)
   }
 
   /// The state for the control API.
@@ -109,7 +110,7 @@ struct EffortControl {
     }
   }
 
-  private func words(from former: EncodingEffort) -> String {
+  private func words(from former: EncodingEffort, isAtWork: Bool) -> String {
     let limit = Terminal.decimal(pipeline.frameRate.interval.milliseconds * QualityGovernor.limit, digits: 1)
     let reason =
       switch governor.reason {
@@ -119,6 +120,7 @@ struct EffortControl {
       case .heat: "the host is hot"
       case .room, nil: "99 of 100 frames are encoded well within \(limit) ms"
       }
-    return "\(library) continues with \(Self.name(governor.effort)) instead of \(Self.name(former)): \(reason)"
+    let verb = isAtWork ? "continues" : "will take over"
+    return "\(library) \(verb) with \(Self.name(governor.effort)) instead of \(Self.name(former)): \(reason)"
   }
 }

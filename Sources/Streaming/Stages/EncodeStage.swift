@@ -41,6 +41,8 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
     var (changes, undecodable) = (0, 0)
     var failures = 0
     var lateness = EncodeLateness()
+    // Hardware has no effort to choose.
+    var isSoftware = EncoderSelector.softwareCodec(ofEncoder: encoder.name) != nil
     let delivery = Delivery(consumers)
     // Room first, frame afterwards: a frame that was taken out early would grow old while a newer one arrives.
     while consumers.reserve() {
@@ -69,10 +71,10 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
       h264?.offer(waiting.frame)
       small?.begin(at: timestamp, isCoded: isCoded)
       let reduced = isCoded ? size : encoder.frameSize(for: size)
+      var duration: Duration?
       do throws(EncoderError) {
         try follow(rate.change(at: timestamp))
-        let duration = try encode(consume waiting, of: reduced, delivery, clock: &clock)
-        if requests.isGoverned, !isCoded { judge(duration, &lateness) }
+        duration = try encode(consume waiting, of: reduced, delivery, clock: &clock)
         turn.noteEncoded(size)
         failures = 0
       } catch {
@@ -90,6 +92,14 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
       let counters = encoder.counters
       let name = counters.changes == changes ? nil : encoder.name
       changes = counters.changes
+      // The time of a frame at which hardware fails or returns is not that of software alone.
+      let wasSoftware = isSoftware
+      if let name { isSoftware = EncoderSelector.softwareCodec(ofEncoder: name) != nil }
+      if !isSoftware {
+        lateness = EncodeLateness()
+      } else if wasSoftware, !isCoded, requests.isGoverned, let duration {
+        judge(duration, &lateness)
+      }
       if counters.undecodable > undecodable {
         statistics.drop(.undecodable, count: counters.undecodable - undecodable)
         FrameMark.dropped(timestamp, .undecodable)
@@ -113,8 +123,8 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
     if let measured { statistics.encode.withLock { $0.frameRate = measured } }
   }
 
-  /// Records the encode time for the governor of the effort, and takes the lesser effort that it has named if frames are
-  /// late: its own look once a second would be too rare.
+  /// Records the encode time of software for the governor of the effort, and takes the lesser effort that it has named
+  /// if frames are late: its own look once a second would be too rare.
   private func judge(_ duration: Duration, _ lateness: inout EncodeLateness) {
     statistics.recordEncodeTime(duration)
     guard lateness.note(duration, interval: encoder.configuration.frameRate.interval) else { return }

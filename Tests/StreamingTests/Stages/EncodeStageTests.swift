@@ -18,7 +18,8 @@ import Testing
   private final class PatientEncoder: VideoEncoder, @unchecked Sendable {
     private(set) var configuration = EncoderConfiguration(
       size: size, frameRate: .thirty, bitrate: 100_000, color: .bt709)
-    let name = "patient encoder"
+    private(set) var name: String
+    private(set) var counters = EncoderCounters()
     let parameterSets: ParameterSets
     private let delay: Int
     private let isLost: Bool
@@ -26,12 +27,17 @@ import Testing
     private(set) var changes: [EncoderConfiguration] = []
     /// The number of the first frame that takes longer than a frame interval, until the effort is less; nil for none.
     var slowFrom: Int?
+    /// The number of the first frame that another encoder takes, and the name of that encoder; nil for none.
+    var successor: (from: Int, name: String)?
     /// The restrictions, with the number of frames encoded before.
     private(set) var restrictions: [(frames: Int, effort: EncodingEffort?)] = []
     private var frames = 0
     private let slice = UnsafeMutableRawBufferPointer.allocate(byteCount: 2, alignment: 1)
 
-    init(delay: Int = 0, isLost: Bool = false, frameRate: FrameRate = .thirty) throws {
+    init(
+      _ name: String = "x264, patient", delay: Int = 0, isLost: Bool = false, frameRate: FrameRate = .thirty
+    ) throws {
+      self.name = name
       configuration.frameRate = frameRate
       parameterSets = try #require(ParameterSets(sequence: [0x67, 66, 0xc0, 30, 1], picture: [0x68, 1]))
       self.delay = delay
@@ -58,6 +64,10 @@ import Testing
       _ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink
     ) throws(EncoderError) {
       if isLost { throw .lost(reason: "test") }
+      if let successor, frames == successor.from {
+        name = successor.name
+        counters.failovers += 1
+      }
       let interval = configuration.frameRate.interval.nanoseconds
       if let slowFrom, frames >= slowFrom { usleep(UInt32(interval * 3 / 2 / 1000)) }
       frames += 1
@@ -147,6 +157,35 @@ import Testing
     #expect(encoder.restrictions.map(\.effort) == [lesser])
     #expect(requests.takeFallen() == lesser)
     #expect(requests.takeFallen() == nil)
+  }
+
+  @Test func `late frames of hardware change no effort, and those of its software fallback do`() throws {
+    let rate = try #require(FrameRate(5, 1))
+    let times = (0..<12).map { Double($0) / 5 }
+    let lesser = EncodingEffort(rawValue: 2)
+    let hardware = try PatientEncoder("VA-API, patient", frameRate: rate)
+    hardware.slowFrom = 9
+    var requests = EncoderRequests()
+    requests.govern(EncoderRestrictions(), fallback: lesser)
+    #expect(try Self.run(hardware, times, requests: requests).pictures.count == 12)
+    #expect(hardware.restrictions.isEmpty && requests.takeFallen() == nil)
+    // The frame at which software takes over is late because of the hardware.
+    let failing = try PatientEncoder("VA-API, patient", frameRate: rate)
+    failing.slowFrom = 4
+    failing.successor = (from: 6, name: "x264, patient")
+    requests = EncoderRequests()
+    requests.govern(EncoderRestrictions(), fallback: lesser)
+    #expect(try Self.run(failing, times, requests: requests).pictures.count == 12)
+    #expect(failing.restrictions.map(\.frames) == [9])
+    #expect(requests.takeFallen() == lesser)
+    // A late frame of software, and then one of hardware that returns, are not two of software.
+    let returning = try PatientEncoder("x264, patient", frameRate: rate)
+    returning.slowFrom = 10
+    returning.successor = (from: 11, name: "VA-API, patient")
+    requests = EncoderRequests()
+    requests.govern(EncoderRestrictions(), fallback: lesser)
+    #expect(try Self.run(returning, times, requests: requests).pictures.count == 12)
+    #expect(returning.restrictions.isEmpty && requests.takeFallen() == nil)
   }
 
   @Test func `the encoder is told the rate at which frames really come`() throws {
