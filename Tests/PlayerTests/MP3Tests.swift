@@ -163,9 +163,9 @@
       #expect(words.contains("has no sound: nightjar devices lists microphones"), "\(words)")
     }
 
-    @Test(.enabled(if: PictureTests.address != nil))
+    @Test(.enabled(if: PictureAccessTests.address != nil))
     func `beyond loopback a listener logs in`() throws {
-      let address = try #require(PictureTests.address)
+      let address = try #require(PictureAccessTests.address)
       let program = try LookedAtProgram(
         ["--audio", "test"], address: address, users: ["anna": "correct horse battery"])
       #expect(try program.curl([], "/listen.mp3").status == 401)

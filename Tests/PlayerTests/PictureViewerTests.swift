@@ -63,9 +63,9 @@
       #expect(isTold, "\(program.process.errorSoFar)")
     }
 
-    @Test(.enabled(if: PictureTests.address != nil))
+    @Test(.enabled(if: PictureAccessTests.address != nil))
     func `a viewer is address, port, transport, user and encryption, each by itself`() throws {
-      let address = try #require(PictureTests.address)
+      let address = try #require(PictureAccessTests.address)
       let (plain, secure) = (try TCPPort.free(), try TCPPort.free())
       let target = try UDPPort.free()
       let program = try LookedAtProgram(
@@ -196,7 +196,7 @@
       for name in ["nursery", "door"] {
         #expect(urls.contains { $0.hasPrefix("http://") && $0.hasSuffix("/cameras/\(name)/stream.mjpg") }, "\(urls)")
       }
-      if let address = PictureTests.address {
+      if let address = PictureAccessTests.address {
         for (scheme, port) in zip(["rtsp", "https", "http"], ports) {
           #expect(urls.contains { $0.hasPrefix("\(scheme)://\(address):\(port)/") }, "\(urls)")
         }
