@@ -10,14 +10,28 @@ package struct StreamRecording {
   /// The MD5 of each picture that ffmpeg decodes, in order.
   package let checksums: [String]
 
-  /// The MD5 of each picture that ffmpeg decodes of the stream with start codes at `path`, in order.
+  /// The MD5 of each picture that ffmpeg decodes of the stream with start codes at `path`, in order, whatever it
+  /// complains of. One thread decodes: what comes of a damaged stream does not depend on the number of processors.
   package static func checksums(of path: String, in directory: TemporaryDirectory) throws -> [String] {
     let result = try Subprocess.run(
-      ["ffmpeg", "-nostdin", "-v", "error", "-i", path, "-fps_mode", "passthrough", "-f", "framemd5", "-"],
-      in: directory)
+      [
+        "ffmpeg", "-nostdin", "-v", "error", "-threads", "1", "-i", path, "-fps_mode", "passthrough", "-f", "framemd5",
+        "-",
+      ], in: directory)
     return result.outputText.split(separator: "\n").filter { !$0.hasPrefix("#") }
       .compactMap { $0.split(separator: ",").last.map { $0.trimmingCharacters(in: .whitespaces) } }
   }
+
+  /// The MD5 of each picture that ffmpeg decodes of a stream with start codes, in order, whatever it complains of.
+  package static func checksums(of stream: Data, codec: VideoCodec = .h264) throws -> [String] {
+    let directory = try TemporaryDirectory()
+    let path = directory.url.appending(path: fileName(for: codec))
+    try stream.write(to: path)
+    return try checksums(of: path.path, in: directory)
+  }
+
+  /// The name by which ffmpeg knows what a file has.
+  private static func fileName(for codec: VideoCodec) -> String { codec == .hevc ? "s.h265" : "s.h264" }
 
   /// Of `packets`, which must be one stream without a gap, of which ffmpeg has nothing to complain about.
   package init(_ packets: [Data], codec: VideoCodec = .h264) throws {
@@ -46,7 +60,7 @@ package struct StreamRecording {
       }
     }
     let directory = try TemporaryDirectory()
-    let path = directory.url.appending(path: codec == .hevc ? "s.h265" : "s.h264")
+    let path = directory.url.appending(path: Self.fileName(for: codec))
     try stream.write(to: path)
     let probe = try Subprocess.run(
       [

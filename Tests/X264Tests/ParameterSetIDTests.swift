@@ -32,18 +32,7 @@ import Testing
     }
 
     /// The digests of the pictures that ffmpeg decodes, whatever it complains of.
-    private func decoded(_ stream: Data) throws -> [String] {
-      let directory = try TemporaryDirectory()
-      try stream.write(to: directory.url.appendingPathComponent("s.h264"))
-      let result = try Subprocess.run(
-        [
-          "ffmpeg", "-v", "quiet", "-threads", "1", "-i", directory.path("s.h264"), "-fps_mode", "passthrough", "-f",
-          "framemd5", "-",
-        ], in: directory)
-      return result.outputText.split(separator: "\n").filter { !$0.hasPrefix("#") }.compactMap {
-        $0.split(separator: ",").last.map(String.init)
-      }
-    }
+    private func decoded(_ stream: Data) throws -> [String] { try StreamRecording.checksums(of: stream) }
 
     @Test func `every preset and shape, large or small, has ids of its own, which ffmpeg's parser reads too`() throws {
       var seen: [Int: String] = [:]
