@@ -6,10 +6,7 @@
 SWIFT_RELEASE = -c release -Xswiftc -gnone --static-swift-stdlib -Xlinker -s -Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker now -Xlinker -u -Xlinker _.stapsdt.base
 # Where swift build puts what it makes. SWIFTPM_BUILD_DIR is its own variable, and goes before --scratch-path.
 SCRATCH = $(or $(SWIFTPM_BUILD_DIR),.build)
-BUILD_BESIDE = env -u SWIFTPM_BUILD_DIR swift build $(SWIFT_DEBUG)
-# An index of all symbols, which nobody reads here, would cost a third of a debug build. Tests/LinuxMain.swift makes it needless.
-# CI names more flags in NIGHTJAR_SWIFT_FLAGS.
-SWIFT_DEBUG = --disable-index-store $(NIGHTJAR_SWIFT_FLAGS)
+BUILD_BESIDE = scripts/build-debug
 # The tests have a folder of their own: two builds at once take both processors, of which a release build alone takes one.
 TESTS = --scratch-path $(SCRATCH)/tests
 TEST_BUNDLE = "$$($(BUILD_BESIDE) $(TESTS) --show-bin-path)/nightjarPackageTests.xctest"
