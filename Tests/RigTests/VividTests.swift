@@ -14,14 +14,18 @@ import Testing
     let directory = try TemporaryDirectory()
     let reception = try Reception.ofH264(
       [
-        "--source", try Vivid.node(camera), "--format", format, "--size", "1280x720", "--fps", "30", "--duration", "4s",
-      ], size: (1280, 720), in: directory)
+        "--source", try Vivid.node(camera), "--format", format, "--size", "1280x720", "--fps", "30",
+      ], size: (1280, 720), until: 20, in: directory)
+    // ffmpeg complains of packets out of order and of pictures that are missing: all came, and in order.
     #expect(reception.receiverLog.isEmpty, "\(reception.receiverLog)")
     let sent = reception.figure("frames", "sent")
     #expect(reception.pictureCount == sent, "\(reception.log)")
-    // 120 at the full rate; a loaded machine may lose most of them, and then says so.
-    #expect(sent + reception.figure("frames", "dropped") >= 96, "\(reception.log)")
-    #expect(sent >= 20, "\(reception.log)")
+    // How many come within the minute is the machine's affair, and so is what the driver skips meanwhile. What it
+    // delivers is whole.
+    #expect(sent > 0, "\(reception.log)")
+    for cause in ["driver_error", "short", "corrupt", "encoder_error"] {
+      #expect(reception.figure("frames", "dropped_by_cause", cause) == 0, "\(cause): \(reception.log)")
+    }
     let formats = ProgramLog(reception.log).values(of: "format")
     let expected = "1280x720 at 30 fps, \(format.uppercased()) (\(conversion)"
     #expect(formats.count == 1 && formats.allSatisfy { $0.hasPrefix(expected) }, "\(reception.log)")
