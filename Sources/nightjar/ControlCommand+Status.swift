@@ -129,7 +129,7 @@ enum StatusText {
       lines.append(
         "             H.264 of \(h264.width)x\(h264.height) for viewers without HEVC: "
           + (h264.running ? h264.encoder : h264.failure ?? "nobody needs it now")
-          + "; \(h264.encoded) encoded, \(h264.dropped) dropped")
+          + "; \(h264.encoded) encoded, \(h264.sent) sent, \(h264.dropped) dropped")
     }
     lines += [
       "frames       \(frames.captured) captured, \(frames.encoded) encoded (\(frames.keyFrames) key frames), "

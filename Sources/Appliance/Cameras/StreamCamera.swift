@@ -231,7 +231,7 @@ extension StreamStatus.H264Rendition {
   fileprivate init(_ statistics: RenditionStatistics) {
     self.init(
       width: statistics.size.width, height: statistics.size.height, running: statistics.isRunning,
-      encoder: statistics.encoderName, encoded: statistics.frames, dropped: statistics.dropped,
+      encoder: statistics.encoderName, encoded: statistics.frames, sent: statistics.sent, dropped: statistics.dropped,
       failure: statistics.failure)
   }
 }

@@ -295,6 +295,7 @@ extension MetricsText {
     add(.smallFailures, name, statistics.smallRendition.map { $0.failures + $0.encoder.failovers } ?? 0)
     add(.h264Viewers, name, viewers.count(where: \.getsH264))
     add(.h264Encoded, name, statistics.h264Rendition?.frames ?? 0)
+    add(.h264Sent, name, statistics.h264Rendition?.sent ?? 0)
     add(.h264Dropped, name, statistics.h264Rendition?.dropped ?? 0)
     add(.unknownSenders, name, statistics.unknownSenders)
     for (place, figures) in camera.placed(viewers) where place < ApplianceFigures.viewerLimit {

@@ -13,6 +13,9 @@ package struct RenditionStatistics: Sendable {
   package var frames = 0
   /// Their bytes, without start codes.
   package var bytes = 0
+  /// The number of pictures of which the network took packets, for one viewer at least. Only of H.264, which has a track
+  /// of its own: ``StreamStatistics/sent`` has the small pictures.
+  package var sent = 0
   /// The number of frames that it lost: a newer one replaced them, or the encoder failed.
   package var dropped = 0
   /// The number of times that a viewer waited for a small key frame in vain, and went on with full pictures.

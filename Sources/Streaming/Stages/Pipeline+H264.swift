@@ -64,7 +64,10 @@ extension StreamStatistics {
   /// Adds the figures of the H.264 beside the stream.
   mutating func add(_ rendition: H264Rendition) {
     h264Rendition = rendition.statistics
-    let (requests, streams) = rendition.track.statistics.send.withLock { ($0.keyFrameRequests, $0.streams) }
+    let (requests, streams, sent) = rendition.track.statistics.send.withLock {
+      ($0.keyFrameRequests, $0.streams, $0.frames)
+    }
+    h264Rendition?.sent = sent
     keyFrameRequests.asked += requests.asked
     keyFrameRequests.granted += requests.granted
     self.streams += streams

@@ -41,6 +41,7 @@ extension StreamStatistics {
     sum.openings += former.openings
     sum.frames += former.frames
     sum.bytes += former.bytes
+    sum.sent += former.sent
     sum.dropped += former.dropped
     sum.missed += former.missed
     sum.failures += former.failures

@@ -56,7 +56,7 @@ package struct StreamStatistics: Sendable {
   package var unwatched = 0
   /// Frames that were left out on purpose, to encode fewer a second.
   package var thinned = 0
-  /// Frames of which the network took packets, for one destination at least.
+  /// Frames of which the network took packets, for one destination at least. ``h264Rendition`` counts its own.
   package var sent = 0
   /// The total time for which the encoder was at work, scaling included where frames are scaled for it.
   package var encoderBusy = Duration.zero

@@ -82,7 +82,11 @@
         usleep(200_000)
         #expect(bench.rendition?.frames == frames)
       }
-      #expect(bench.pipeline.statistics.encoded == 0)
+      let statistics = bench.pipeline.statistics
+      #expect(statistics.encoded == 0)
+      // What the network has taken is counted by rendition.
+      let rendition = try #require(statistics.h264Rendition)
+      #expect(statistics.sent == 0 && rendition.sent > 60 && rendition.sent <= rendition.frames, "\(rendition)")
     }
 
     @Test func `a viewer that returns within the rest finds the same encoder`() throws {

@@ -212,14 +212,17 @@
       #expect(failures.failed(at: Instant(seconds: 480)).seconds == 60)
     }
 
-    @Test func `no count of small pictures falls where another pipeline takes the place of one`() {
+    @Test func `no count of a rendition falls where another pipeline takes the place of one`() {
       var (former, present) = (StreamStatistics(), StreamStatistics())
       var figures = RenditionStatistics()
       (figures.frames, figures.missed, figures.failures, figures.encoder.failovers) = (10, 2, 1, 4)
       (former.smallRendition, present.smallRendition) = (figures, figures)
+      figures.sent = 9
+      (former.h264Rendition, present.h264Rendition) = (figures, figures)
       present.add(former: former)
       #expect(present.smallRendition?.frames == 20 && present.smallRendition?.missed == 4)
       #expect(present.smallRendition?.failures == 2 && present.smallRendition?.encoder.failovers == 8)
+      #expect(present.h264Rendition?.frames == 20 && present.h264Rendition?.sent == 18)
     }
   }
 #endif

@@ -81,6 +81,7 @@ package enum Metric: String, CaseIterable, Sendable {
   case smallFailures = "nightjar_small_encoder_failures_total"
   case h264Viewers = "nightjar_other_codec_viewers"
   case h264Encoded = "nightjar_other_codec_pictures_encoded_total"
+  case h264Sent = "nightjar_other_codec_pictures_sent_total"
   case h264Dropped = "nightjar_other_codec_pictures_dropped_total"
 
   // Its pictures, for viewers by HTTP.
@@ -182,7 +183,8 @@ package enum Metric: String, CaseIterable, Sendable {
     case .captured: "Frames from the camera, placeholders included."
     case .encoded: "Frames encoded, key frames included."
     case .keyFrames: "Key frames encoded."
-    case .sent: "Frames that the network accepted for at least one destination."
+    case .sent:
+      "Frames that the network accepted for at least one destination; pictures in H.264 beside HEVC are counted apart."
     case .dropped: "Frames lost, by cause."
     case .thinned: "Frames left out on purpose, to reduce the frame rate."
     case .unwatched: "Frames not encoded because nobody watched."
@@ -231,6 +233,7 @@ package enum Metric: String, CaseIterable, Sendable {
       "Times that the encoder of small pictures could not be opened, failed, or fell back to software."
     case .h264Viewers: "Viewers that get H.264 because they cannot decode the HEVC of the camera."
     case .h264Encoded: "Pictures encoded in H.264 beside HEVC."
+    case .h264Sent: "Pictures in H.264 beside HEVC that the network accepted for at least one viewer."
     case .h264Dropped: "Frames that became no such picture, because the encoder was late or failed."
     case .pictures: "JPEG pictures for viewers by HTTP: coded by nightjar, or the camera's own."
     case .picturesSkipped: "Frames without a JPEG picture because the one before was not ready."

@@ -46,6 +46,8 @@ extension StreamStatus {
     package var encoder: String
     /// Pictures that were encoded.
     package var encoded: Int
+    /// Pictures that the network accepted, for one viewer at least. ``Frames/sent`` excludes them.
+    package var sent: Int
     /// Frames that became none, because the encoder was late or failed.
     package var dropped: Int
     /// The reason why there is no encoder although it was needed; nil if there is none.
@@ -53,10 +55,10 @@ extension StreamStatus {
 
     /// Creates a rendition's state.
     package init(
-      width: Int, height: Int, running: Bool, encoder: String, encoded: Int, dropped: Int, failure: String?
+      width: Int, height: Int, running: Bool, encoder: String, encoded: Int, sent: Int, dropped: Int, failure: String?
     ) {
       (self.width, self.height, self.running, self.encoder) = (width, height, running, encoder)
-      (self.encoded, self.dropped, self.failure) = (encoded, dropped, failure)
+      (self.encoded, self.sent, self.dropped, self.failure) = (encoded, sent, dropped, failure)
     }
   }
 }

@@ -119,7 +119,7 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     package var thinned: Int
     /// Not encoded because there was no viewer.
     package var unwatched: Int
-    /// Accepted by the network, for one destination at least.
+    /// Accepted by the network, for one destination at least; without the pictures of ``H264Rendition``.
     package var sent: Int
     /// Dropped, for any cause.
     package var dropped: Int
