@@ -142,7 +142,8 @@ final class H264Parameters {
     let sets = sequenceParameters
     let crop = sets.cropping
     let timing = sets.timing
-    sequence.pointee.seq_parameter_set_id = UInt8(sets.identifier)
+    // The ids are in the packed headers alone, here and in the other buffers: Intel's driver keeps the quality level, the buffer
+    // and the frame rate of SPS 0, and would encode by those of another one, which nobody has set.
     sequence.pointee.level_idc = sets.levelIDC
     sequence.pointee.ip_period = 1
     sequence.pointee.max_num_ref_frames = SequenceParameters.referenceFrames
@@ -172,8 +173,6 @@ final class H264Parameters {
         memory.bindMemory(to: VAPictureH264.self)[index] = Self.noPicture
       }
     }
-    picture.pointee.pic_parameter_set_id = UInt8(pictureParameters.identifier)
-    picture.pointee.seq_parameter_set_id = UInt8(pictureParameters.sequenceParameterSet)
     picture.pointee.pic_init_qp = UInt8(pictureParameters.initialQuantizer)
     picture.pointee.pic_fields.bits.reference_pic_flag = 1
     picture.pointee.pic_fields.bits.entropy_coding_mode_flag = pictureParameters.usesCABAC ? 1 : 0
@@ -188,7 +187,6 @@ final class H264Parameters {
       }
     }
     slice.pointee.RefPicList1 = slice.pointee.RefPicList0
-    slice.pointee.pic_parameter_set_id = UInt8(pictureParameters.identifier)
     slice.pointee.macroblock_info = VABufferID(VA_INVALID_ID)
   }
 

@@ -62,7 +62,7 @@ struct StreamParameters {
     let level = H264Level.lowest(
       size: configuration.size, frameRate: configuration.frameRate, profile: configuration.profile, peak: peak,
       buffer: buffer)
-    let ids = choosesIDs ? ParameterSetIDs(configuration, level: level) : ParameterSetIDs()
+    let ids = choosesIDs ? ParameterSetIDs(configuration) : ParameterSetIDs()
     var sequence = SequenceParameters(
       profile: configuration.profile, levelIDC: level, size: configuration.size, color: configuration.color,
       frameRate: configuration.frameRate)
@@ -84,7 +84,7 @@ struct StreamParameters {
     let level = HEVCLevel.lowest(
       size: sequence.codedSize, frameRate: configuration.frameRate, peak: peak, buffer: buffer)
     (sequence.levelIDC, sequence.isHighTier) = level
-    let ids = choosesIDs ? ParameterSetIDs(configuration, level: level.identifier) : ParameterSetIDs()
+    let ids = choosesIDs ? ParameterSetIDs(configuration) : ParameterSetIDs()
     var picture = HEVCPictureParameters(initialQuantizer: initial)
     hevc.apply(to: &picture, isRateControlled: isRateControlled)
     sequence.identifier = ids.sequence

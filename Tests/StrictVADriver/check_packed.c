@@ -61,7 +61,6 @@ static VAStatus check_sps(struct driver *driver, struct context *context, const 
   }
 #define SAME(field) wrong = differs(driver, "packed-sps", #field, (int64_t)sps.field, (int64_t)wanted.field) || wrong
   SAME(level_idc);
-  SAME(id);
   SAME(chroma_format_idc);
   SAME(bit_depth_luma);
   SAME(bit_depth_chroma);
@@ -90,12 +89,11 @@ static VAStatus check_sps(struct driver *driver, struct context *context, const 
   return VA_STATUS_SUCCESS;
 }
 
+// The ids aside: a device reads them in no VA buffer where the headers come packed.
 static bool same_pps(struct driver *driver, const char *check, const struct pps *pps, const struct pps *wanted,
                      VAProfile profile) {
   bool wrong = false;
 #define SAME(field) wrong = differs(driver, check, #field, (int64_t)pps->field, (int64_t)wanted->field) || wrong
-  SAME(id);
-  SAME(sps_id);
   SAME(cabac);
   SAME(bottom_field_pic_order);
   SAME(num_ref_idx_l0_default);
@@ -116,6 +114,9 @@ static VAStatus check_pps(struct driver *driver, struct context *context, const 
   struct pps pps;
   if (!parse_pps(nal, length, &pps)) return refused(driver, "PPS does not parse", (long long)length);
   if (!same_pps(driver, "packed-pps", &pps, &context->picture.pps, context->config->profile)) {
+    return VA_STATUS_ERROR_INVALID_PARAMETER;
+  }
+  if (differs(driver, "packed-pps", "seq_parameter_set_id", pps.sps_id, context->picture.sps.id)) {
     return VA_STATUS_ERROR_INVALID_PARAMETER;
   }
   context->picture.pps = pps;
@@ -167,6 +168,7 @@ static VAStatus check_slice_header(struct driver *driver, struct context *contex
   uint8_t *nal = packed_nal(packed, &bits);
   if (!nal) return refused(driver, "slice header without start code", index);
   struct slice_header h, wanted = slice_header_of(context, index);
+  wanted.pps_id = context->picture.pps.id;
   bool parsed = parse_slice_header(nal, bits, &context->picture.sps, &context->picture.pps, &h);
   // ffmpeg adds the cabac_alignment_one_bits, GStreamer leaves them to the device.
   size_t expected = h.bits;
@@ -248,6 +250,11 @@ VAStatus check_packed(struct driver *driver, struct context *context) {
     }
   }
   VAStatus status = check_present(driver, context, slices);
+  if (!is_hevc(context) && !is_idr(context) && !picture->brings_pps) {
+    // Those of the PPS that came last.
+    context->picture.pps.id = context->stream.pps.id;
+    context->picture.pps.sps_id = context->stream.pps.sps_id;
+  }
   for (int i = 0; i < slices && status == VA_STATUS_SUCCESS; i++) {
     const struct packed *packed = packed_slice(context, i);
     status = is_hevc(context) ? check_hevc_slice_header(driver, context, packed)

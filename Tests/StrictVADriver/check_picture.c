@@ -78,7 +78,7 @@ static VAStatus check_tools(struct driver *driver, const struct context *context
   if (pps->chroma_qp_offset < -12 || pps->chroma_qp_offset > 12) wrong = "chroma_qp_index_offset";
   if (pps->pic_init_qp < 0 || pps->pic_init_qp > 51) wrong = "pic_init_qp";
   if (!p->pic_fields.bits.reference_pic_flag) wrong = "a picture that is no reference, which is not offered";
-  if (pps->sps_id != context->picture.sps.id) wrong = "seq_parameter_set_id is not the sequence's";
+  if (p->seq_parameter_set_id != context->picture.sequence.seq_parameter_set_id) wrong = "seq_parameter_set_id is not the sequence's";
   if (wrong) {
     violation(driver, "picture: %s", wrong);
     return VA_STATUS_ERROR_INVALID_PARAMETER;

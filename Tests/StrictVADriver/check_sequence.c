@@ -95,7 +95,8 @@ VAStatus check_sequence(struct driver *driver, struct context *context) {
   if (!s->seq_fields.bits.frame_mbs_only_flag) return refused(driver, "frame_mbs_only_flag", 0);
   if (s->seq_fields.bits.seq_scaling_matrix_present_flag) return refused(driver, "scaling matrix", 1);
   if (s->bit_depth_luma_minus8 || s->bit_depth_chroma_minus8) return refused(driver, "bit depth", 8);
-  if (s->seq_parameter_set_id > 31) return refused(driver, "seq_parameter_set_id", s->seq_parameter_set_id);
+  // Intel's driver keeps the rates of SPS 0 alone.
+  if (s->seq_parameter_set_id) return refused(driver, "seq_parameter_set_id, which is 0", s->seq_parameter_set_id);
   if (s->seq_fields.bits.log2_max_frame_num_minus4 > 12) return refused(driver, "log2_max_frame_num_minus4", 13);
   if (s->seq_fields.bits.log2_max_pic_order_cnt_lsb_minus4 > 12) return refused(driver, "log2_max_poc_lsb_minus4", 13);
   if (s->seq_fields.bits.pic_order_cnt_type == 1) return refused(driver, "pic_order_cnt_type", 1);
