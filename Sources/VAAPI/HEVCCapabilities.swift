@@ -38,6 +38,9 @@ struct HEVCCapabilities: Hashable, Sendable {
   /// `true` if the driver codes no P slices: both lists of a slice must have a picture (`VA_PREDICTION_DIRECTION_BI_NOT_EMPTY`).
   var needsBothLists: Bool
 
+  /// `true` for the fixed-function encoder, whose coding tree blocks have 64 samples where an older driver does not say.
+  var isLowPower = false
+
   /// `VA_FEATURE_SUPPORTED`.
   private static let supported: UInt32 = 1
   /// `VA_FEATURE_REQUIRED`.
@@ -55,12 +58,13 @@ struct HEVCCapabilities: Hashable, Sendable {
   }
 
   /// Sets the block sizes and the tools of `sequence`. Where the driver says nothing, they are those that ffmpeg and GStreamer
-  /// sent before a driver could say anything: coding tree blocks of 32 samples, and asymmetric partitions alone.
+  /// sent before a driver could say anything: coding tree blocks of 32 samples, and asymmetric partitions alone. Intel's
+  /// fixed-function encoder has blocks of 64 samples alone.
   func apply(to sequence: inout HEVCSequenceParameters) {
     /// Returns a field of two bits; nil if the driver does not say.
     func size(_ place: UInt32, plus offset: Int) -> Int? { blockSizes.map { Int($0 >> place & 3) + offset } }
     let least = max(4, size(2, plus: 3) ?? 4)
-    var tree = max(least, size(0, plus: 3) ?? 5)
+    var tree = max(least, size(0, plus: 3) ?? (isLowPower ? 6 : 5))
     // The smallest block must not be larger than the tree's.
     let coding = min(size(4, plus: 3) ?? 3, tree)
     // A picture smaller than one block is legal, and hardware rarely sees it.
@@ -79,9 +83,15 @@ struct HEVCCapabilities: Hashable, Sendable {
     sequence.hasStrongIntraSmoothing = has(.strongIntraSmoothing, otherwise: false)
   }
 
-  /// Sets the tools of `picture`. The quantizer changes within a picture only if the driver controls the rate.
-  func apply(to picture: inout HEVCPictureParameters, isRateControlled: Bool) {
+  /// Sets the tools of `picture` in a stream of `sequence`. The quantizer changes within a picture only if the driver controls the
+  /// rate: within coding tree blocks of 64 samples down to the smallest coding block, and from one smaller tree block to the next.
+  /// Intel's hardware has no other way, and where the header says another one the picture is damaged.
+  func apply(
+    to picture: inout HEVCPictureParameters, in sequence: HEVCSequenceParameters, isRateControlled: Bool
+  ) {
     picture.hasQuantizerChanges = isRateControlled && has(.quantizerChanges, otherwise: true)
+    let changesWithin = picture.hasQuantizerChanges && sequence.codingTreeBlockLog2 == 6
+    picture.quantizerChangeDepth = changesWithin ? 6 - sequence.minimumCodingBlockLog2 : 0
     picture.hidesSigns = has(.signHiding, otherwise: false)
     picture.skipsTransforms = has(.transformSkip, otherwise: false)
   }

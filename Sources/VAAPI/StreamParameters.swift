@@ -86,7 +86,7 @@ struct StreamParameters {
     (sequence.levelIDC, sequence.isHighTier) = level
     let ids = choosesIDs ? ParameterSetIDs(configuration) : ParameterSetIDs()
     var picture = HEVCPictureParameters(initialQuantizer: initial)
-    hevc.apply(to: &picture, isRateControlled: isRateControlled)
+    hevc.apply(to: &picture, in: sequence, isRateControlled: isRateControlled)
     sequence.identifier = ids.sequence
     (picture.identifier, picture.sequenceParameterSet) = (ids.picture, ids.sequence)
     return HEVCParameters(sequence, picture, needsBothLists: hevc.needsBothLists)

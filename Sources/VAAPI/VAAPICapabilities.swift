@@ -215,7 +215,8 @@ extension VAAPICapabilities.Encoder {
       let directions = value(VAConfigAttribPredictionDirection) ?? 0
       hevc = HEVCCapabilities(
         features: value(features), blockSizes: value(blockSizes),
-        needsBothLists: directions & UInt32(VA_PREDICTION_DIRECTION_BI_NOT_EMPTY) != 0)
+        needsBothLists: directions & UInt32(VA_PREDICTION_DIRECTION_BI_NOT_EMPTY) != 0,
+        isLowPower: entryPoint == .lowPower)
     }
     // The surfaces' limits belong to a config. A driver may list the entry point but refuse the config. The creation of
     // an encoder reports that; a list of devices must not fail because of it.
