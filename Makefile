@@ -24,7 +24,7 @@ MINUTES ?= 30
 BUSY ?=
 
 .PHONY: help run build watch install uninstall deb check-deb build-tests test build-without-x264 test-without-x264 test-x264-alone strict-va examples docs lint check check-long check-arm64 fuzz fuzz-corpus rig \
-  rig-test deb-test soak guard build-guard guard-allocations count-allocations guard-instructions bench bench-parts bench-ab bench-sustained bench-rig bench-congestion bench-quality bench-pipe bench-watch clean
+  rig-test deb-test soak guard build-guard guard-allocations count-allocations guard-instructions bench bench-parts bench-ab bench-sustained bench-rig bench-congestion bench-quality bench-hevc bench-pipe bench-watch clean
 
 help: ## Lists these targets.
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 14
@@ -225,6 +225,10 @@ bench-sustained: build ## Streams 4K and 1080p60 for MINUTES (30) each, beside f
 bench-quality: build ## Measures the picture's quality for the bits, beside ffmpeg and GStreamer (ARGS=--document).
 	@scripts/install-packages test
 	Benchmarks/quality $(ARGS)
+
+bench-hevc: build ## Measures how much less bitrate HEVC takes than H.264 for equal pictures and processor time (ARGS=--document).
+	@scripts/install-packages test
+	Benchmarks/hevc $(ARGS)
 
 bench-pipe: build ## Measures from a pipe to the network, beside ffmpeg, GStreamer and a bare loop (ARGS=--document).
 	@scripts/install-packages test

@@ -11,10 +11,10 @@ let settings: [SwiftSetting] = [
 
 /// A target of ours: Swift 6 mode, warnings are errors.
 func target(
-  _ name: String, _ dependencies: [Target.Dependency] = [], resources: [Resource] = [],
+  _ name: String, _ dependencies: [Target.Dependency] = [], exclude: [String] = [],
   _ settings: [SwiftSetting] = settings
 ) -> Target {
-  .target(name: name, dependencies: dependencies, resources: resources, swiftSettings: settings)
+  .target(name: name, dependencies: dependencies, exclude: exclude, swiftSettings: settings)
 }
 
 func test(_ name: String, _ dependencies: [Target.Dependency], _ settings: [SwiftSetting] = settings) -> Target {
@@ -59,6 +59,7 @@ let package = Package(
   targets: [
     // The C side: one shim of our own, and one module map per system library.
     .target(name: "CLinux"),
+    .target(name: "CPage"),
     .target(name: "CTracing"),
     .systemLibrary(name: "CX264"),
     .systemLibrary(name: "CX265"),
@@ -124,7 +125,7 @@ let package = Package(
       "Serving",
       [
         "Streaming", "WebRTC", "RTSP", "SRTP", "RTP", "TLS", "Delivery", "Alerts", "Media", "Platform", "CLinux",
-        "CQREncode",
+        "CPage", "CQREncode",
         .product(name: "Hummingbird", package: "hummingbird"),
         .product(name: "HummingbirdCore", package: "hummingbird"),
         .product(name: "NIOCore", package: "swift-nio"),
@@ -133,8 +134,8 @@ let package = Package(
         .product(name: "Logging", package: "swift-log"),
         .product(name: "HTTPTypes", package: "swift-http-types"),
       ],
-      // The page, within the binary.
-      resources: [.embedInCode("Page")], small),
+      // CPage has the page.
+      exclude: ["Page"], small),
     target(
       "Appliance",
       [

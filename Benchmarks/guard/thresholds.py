@@ -41,7 +41,7 @@ class InstructionThresholds(Thresholds):
     # What nobody has measured there may be, for a frame: a library that is called now and then.
     UNKNOWN = 2000
     # Libraries choose their code by these.
-    LIBRARIES = ("processor", "valgrind", "x264", "C library")
+    LIBRARIES = ("processor", "valgrind", "x264", "x265", "C library")
 
     def __init__(self, path=PATH):
         super().__init__(path)

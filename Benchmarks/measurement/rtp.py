@@ -143,6 +143,23 @@ def depacketize(payload, data):
         data += b"\0\0\0\1" + payload
 
 
+def depacketize_hevc(payload, data):
+    """Appends what a packet of RFC 7798 holds as Annex B: single NAL units, APs and FUs."""
+    kind = payload[0] >> 1 & 63
+    if kind == 48:
+        position = 2
+        while position + 2 < len(payload):
+            length = struct.unpack_from("!H", payload, position)[0]
+            data += b"\0\0\0\1" + payload[position + 2:position + 2 + length]
+            position += 2 + length
+    elif kind == 49:
+        if payload[2] & 0x80:
+            data += b"\0\0\0\1" + bytes([payload[0] & 0x81 | (payload[2] & 63) << 1, payload[1]])
+        data += payload[3:]
+    else:
+        data += b"\0\0\0\1" + payload
+
+
 def parameter_set_in(data):
     """The SPS in Annex B data, or None."""
     return next((unit for unit in bytes(data).split(b"\0\0\0\1") if unit and unit[0] & 31 == 7), None)

@@ -53,7 +53,7 @@ struct WeakReceiverTests {
     let result = try Subprocess.run(
       ["unshare", "-rn", "sh", "-c", script], in: directory,
       environment: [
-        "STATE_DIRECTORY": directory.path("state"), "HOME": directory.url.path, "NIGHTJAR_WEBRTC_PORT": "0",
+        "STATE_DIRECTORY": directory.path("state"), "HOME": directory.url.path,
       ], limit: 400)
     #expect(result.status == 0, "\(result.error.suffix(5000))")
     #expect(
@@ -95,7 +95,8 @@ struct WeakReceiverTests {
       for i in $(seq 600); do curl -sko /dev/null --max-time 1 https://10.9.0.1:8443/ && break; sleep 0.1; done
       exec /usr/bin/python3 '\(Self.clients)/peer.py' https://10.9.0.1:8443/whep seconds=1 until=over limit=350 \
         'login=anna:correct horse' > told.json
-      """, "--audio test --https 10.9.0.1:8443 --users users", rate: "400kbit", settling: 4, in: directory)
+      """, "--audio test --https 10.9.0.1:8443 --webrtc-port 0 --users users", rate: "400kbit", settling: 4,
+      in: directory)
     let text = try Data(contentsOf: URL(fileURLWithPath: directory.path("told.json")))
     let told = try #require(JSONSerialization.jsonObject(with: text) as? [String: Any])
     let runs = try #require(told["runs"] as? [[Int]], "\(told)")

@@ -96,7 +96,7 @@ struct HEVCEncodingTests {
     ).outputText.filter(\.isLetter)
   }
 
-  /// How many pictures the parameter sets let a picture overtake, as ffmpeg reads them.
+  /// The numbers of pictures that the parameter sets let a picture overtake, as ffmpeg reads them.
   private func reordering(_ driver: StrictDriver) throws -> Set<Substring> {
     let traced = try Subprocess.run(
       ["ffmpeg", "-v", "verbose", "-i", driver.stream, "-c", "copy", "-bsf:v", "trace_headers", "-f", "null", "-"],
@@ -240,14 +240,15 @@ struct HEVCRuleTests {
     // The driver counts the two pictures of `prepare()` too: 3 is the first IDR, 4 its second try, 8 and 9 one P.
     let driver = try StrictDriver(codec: "hevc")
     let run = try driver.encode(
-      ["--rate-control", control, "--frames", "20"], knobs: ["OVERFLOW_AT": "3,8,9", "PACKED": packed])
+      ["--size", "320x240", "--rate-control", control, "--frames", "20"],
+      knobs: ["OVERFLOW_AT": "3,8,9", "PACKED": packed])
     #expect(run.status == 0, "\(run.lines)")
     #expect(run.violations == [])
     #expect(run.number("overflows") == 2)
     #expect(run.values["keyframes"] == "0")
     #expect(try driver.decodingErrors() == "")
     #expect(try driver.probe()["nb_read_frames"] == "20")
-    #expect(try driver.quality("640x480").lowest > 28)
+    #expect(try driver.quality("320x240").lowest > 28)
   }
 
   @Test(
@@ -256,7 +257,7 @@ struct HEVCRuleTests {
   func failing(call: String, packed: String) throws {
     let driver = try StrictDriver(codec: "hevc")
     let run = try driver.encode(
-      ["--rate-control", "20", "--frames", "12", "--go-on", "yes"],
+      ["--size", "320x240", "--rate-control", "20", "--frames", "12", "--go-on", "yes"],
       knobs: ["FAIL": call, "FAIL_AT": "7", "PACKED": packed])
     #expect(run.status == 0, "\(run.lines)")
     #expect(run.violations == [])
@@ -271,7 +272,8 @@ struct HEVCRuleTests {
   @Test("does not pass a broken picture on", arguments: ["all", "none"]) func garbage(packed: String) throws {
     let driver = try StrictDriver(codec: "hevc")
     let run = try driver.encode(
-      ["--rate-control", "20", "--frames", "12", "--go-on", "yes"], knobs: ["GARBAGE": "7", "PACKED": packed])
+      ["--size", "320x240", "--rate-control", "20", "--frames", "12", "--go-on", "yes"],
+      knobs: ["GARBAGE": "7", "PACKED": packed])
     #expect(run.failures.count == 1, "\(run.lines)")
     #expect(run.values["keyframes"] == "0,5")
     #expect(run.violations == [])

@@ -197,8 +197,8 @@ package enum ExampleConfiguration {
     # The codec: h264, or hevc (H.265), which needs less bitrate and several times the processor time, and which fewer
     # players and browsers show.
     #codec = "h264"
-    # The encoder: auto (VA-API hardware; x264, or x265 for hevc, if that fails), vaapi, x264, x265, or camera (the camera's own
-    # H.264, passed on as long as the picture is upright and nobody gets JPEG pictures).
+    # The encoder: auto (VA-API hardware; x264, or x265 for hevc, if that fails), vaapi, x264, x265, or camera (the
+    # camera's own H.264, passed on as long as the picture is upright and nobody gets JPEG pictures).
     #encoder = "auto"
     # Create the fallback encoder for VA-API and the encoder for the rotated picture only when they are needed.
     #no-standby = false

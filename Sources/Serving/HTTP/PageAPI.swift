@@ -1,3 +1,4 @@
+import CPage
 import HTTPTypes
 import Hummingbird
 import NIOCore
@@ -20,6 +21,13 @@ struct PageAPI: Sendable {
     let bytes: ByteBuffer
 
     init(_ type: String, _ bytes: [UInt8]) { (self.type, self.bytes) = (type, ByteBuffer(bytes: bytes)) }
+
+    /// The file of that name in Sources/Serving/Page.
+    init(_ type: String, of name: String) {
+      let file = page_file_named(name)
+      self.type = type
+      bytes = ByteBuffer(bytes: UnsafeBufferPointer(start: file.bytes, count: file.count))
+    }
   }
 
   /// The methods that each path allows.
@@ -27,31 +35,35 @@ struct PageAPI: Sendable {
     Dictionary(uniqueKeysWithValues: files.keys.map { ("/page/\($0)", [.get, .head]) })
   ) { $1 }
 
-  private static let page = File("text/html; charset=utf-8", PackageResources.index_html)
+  private static let page = File("text/html; charset=utf-8", of: "index.html")
   private static let script = "text/javascript; charset=utf-8"
 
-  private static let files: [String: File] = [
-    "page.css": File("text/css; charset=utf-8", PackageResources.page_css),
-    "app.js": File(script, PackageResources.app_js),
-    "alarm.js": File(script, PackageResources.alarm_js),
-    "alerts.js": File(script, PackageResources.alerts_js),
-    "elements.js": File(script, PackageResources.elements_js),
-    "events.js": File(script, PackageResources.events_js),
-    "liveness.js": File(script, PackageResources.liveness_js),
-    "login.js": File(script, PackageResources.login_js),
-    "mjpeg.js": File(script, PackageResources.mjpeg_js),
-    "phones.js": File(script, PackageResources.phones_js),
-    "player.js": File(script, PackageResources.player_js),
-    "push.js": File(script, PackageResources.push_js),
-    "reach.js": File(script, PackageResources.reach_js),
-    "strings.js": File(script, PackageResources.strings_js),
-    "viewers.js": File(script, PackageResources.viewers_js),
-    "whep.js": File(script, PackageResources.whep_js),
-    "worker.js": File(script, PackageResources.worker_js),
+  private static let files: [String: File] = Dictionary(
+    uniqueKeysWithValues: types.map { name, type in (name, File(type, of: name)) })
+
+  /// The media types of the files.
+  private static let types: [String: String] = [
+    "page.css": "text/css; charset=utf-8",
+    "app.js": script,
+    "alarm.js": script,
+    "alerts.js": script,
+    "elements.js": script,
+    "events.js": script,
+    "liveness.js": script,
+    "login.js": script,
+    "mjpeg.js": script,
+    "phones.js": script,
+    "player.js": script,
+    "push.js": script,
+    "reach.js": script,
+    "strings.js": script,
+    "viewers.js": script,
+    "whep.js": script,
+    "worker.js": script,
     // iPhones take no SVG.
-    "icon.png": File("image/png", PackageResources.icon_png),
-    "icon.svg": File("image/svg+xml", PackageResources.icon_svg),
-    "manifest.webmanifest": File("application/manifest+json", PackageResources.manifest_webmanifest),
+    "icon.png": "image/png",
+    "icon.svg": "image/svg+xml",
+    "manifest.webmanifest": "application/manifest+json",
   ]
 
   /// Only what the server itself sends is executed, shown or asked.

@@ -185,12 +185,16 @@ function cameraView(name, names) {
     dialog.open();
   }
 
-  /** Says something for some seconds. */
-  let said = null;
+  /** Says something for some seconds, also while the state changes: a page that is being opened still connects. */
+  let [said, silence] = ["", null];
   function say(text) {
-    clearTimeout(said);
-    notice.textContent = text;
-    said = setTimeout(() => draw(player), 4000);
+    clearTimeout(silence);
+    said = text;
+    draw(player);
+    silence = setTimeout(() => {
+      said = "";
+      draw(player);
+    }, 4000);
   }
 
   /** A phone shows nothing of the page beside its own full screen, and a list would hide alarm and alerts. */
@@ -210,7 +214,7 @@ function cameraView(name, names) {
       dead: player.isConnected ? strings.trouble : strings.reconnecting,
     }[player.state]);
     const cause = isDead ? strings.causes[player.cause] ?? "" : "";
-    write(notice, cause || (player.reason ? strings.fallback[player.reason] : ""));
+    write(notice, said || cause || (player.reason ? strings.fallback[player.reason] : ""));
     image.hidden = player.reason === null;
     video.hidden = player.reason !== null;
     hearing.hidden = player.reason !== null;
