@@ -4,6 +4,9 @@
 # code become one (--icf), half a megabyte of them. No library looks the program's own symbols up, of which Swift would export three
 # megabytes. What debuggers read would not outlive the linker's -s, and takes a tenth of the compiler's time.
 SWIFT_RELEASE = -c release -Xswiftc -gnone --static-swift-stdlib -Xlinker -s -Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker now -Xlinker -u -Xlinker _.stapsdt.base
+# SwiftPM names the traits to the compiler in the order of a set, which is another one each time: half of all builds would compile
+# everything anew. With this the order stays.
+SWIFT_BUILD = env SWIFT_DETERMINISTIC_HASHING=1 swift build
 # Where swift build puts what it makes. SWIFTPM_BUILD_DIR is its own variable, and goes before --scratch-path.
 SCRATCH = $(or $(SWIFTPM_BUILD_DIR),.build)
 BUILD_BESIDE = scripts/build-debug
@@ -36,12 +39,12 @@ build: ## Builds the release binary, .build/release/nightjar.
 	@scripts/check-swift
 	@scripts/install-packages build
 	@[ -e $(BINARY) ] || echo 'building nightjar and the packages it needs: about five minutes on two cores; later builds take less' >&2
-	swift build $(SWIFT_RELEASE) --product nightjar
+	$(SWIFT_BUILD) $(SWIFT_RELEASE) --product nightjar
 
 watch: ## Builds the viewer for scripts, .build/release/nightjar-watch, and its manual page.
 	@scripts/check-swift
 	@scripts/install-packages build receiver
-	swift build $(SWIFT_RELEASE) --product nightjar-watch
+	$(SWIFT_BUILD) $(SWIFT_RELEASE) --product nightjar-watch
 	scripts/man-pages .build/release/nightjar-watch .build/release
 
 install: ## Installs what was built as a service of this machine, with sudo (PREFIX=/usr/local DESTDIR=).
@@ -181,7 +184,7 @@ soak: build ## Streams for MINUTES (30), and watches memory, descriptors, latenc
 guard: guard-allocations guard-instructions ## Counts what fixed streams allocate and how many instructions a frame takes, against committed limits.
 
 build-guard: build strict-va
-	swift build $(SWIFT_RELEASE) --product UVCCameraTool
+	$(SWIFT_BUILD) $(SWIFT_RELEASE) --product UVCCameraTool
 
 guard-allocations: build-guard rig count-allocations
 
@@ -240,7 +243,7 @@ bench-watch: build watch ## Measures from the camera to the decoded picture, bes
 
 bench-rig: build rig ## Measures from a USB camera to the network in the rig, beside ffmpeg and GStreamer (ARGS="--rounds 5 …").
 	@scripts/install-packages test
-	swift build $(SWIFT_RELEASE) --product UVCCameraTool
+	$(SWIFT_BUILD) $(SWIFT_RELEASE) --product UVCCameraTool
 	@if [ "$$(uname -m)" = x86_64 ]; then Benchmarks/camera-to-wire $(ARGS); \
 	  else echo "bench-rig: SKIPPED: User-Mode Linux needs an x86-64 host" >&2; fi
 
