@@ -205,8 +205,11 @@ function cameraView(name, names) {
 
   /** What had the focus before the alarm. */
   let former = null;
+  /** `true` once another view is shown: what comes late must not keep its screen awake. */
+  let isClosed = false;
 
   function draw(player) {
+    if (isClosed) return;
     const isDead = player.state === "dead";
     state.className = `state ${player.state === "pictures" ? "live" : player.state}`;
     write(state, {
@@ -252,8 +255,9 @@ function cameraView(name, names) {
     hasAlerts: true,
     uncover,
     close: () => {
+      isClosed = true;
       clearInterval(timer);
-      clearTimeout(said);
+      clearTimeout(silence);
       document.removeEventListener("visibilitychange", look);
       player.close();
       keepAwake(false);
