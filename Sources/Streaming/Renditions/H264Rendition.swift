@@ -18,6 +18,8 @@ final class H264Rendition: @unchecked Sendable {
 
   /// The track of the pictures. It is none of ``Pipeline/tracks``.
   let track: Track
+  /// The failures of the encoder, and their ends, for the terminal.
+  let events = EventQueue<RenditionEvent>()
   private let plan: H264Plan
   private let requests: EncoderRequests
   private let sourceSize: PictureSize
@@ -340,10 +342,12 @@ final class H264Rendition: @unchecked Sendable {
 
   /// Lets the encode stage offer frames. Returns `false` where the stream has ended.
   private func begin(_ name: String) -> Bool {
-    figures.withLock {
-      $0.openings += 1
-      ($0.encoderName, $0.failure) = (name, nil)
+    let hadFailed = figures.withLock { figures -> Bool in
+      defer { (figures.encoderName, figures.failure) = (name, nil) }
+      figures.openings += 1
+      return figures.failure != nil
     }
+    if hadFailed { events.add(.h264Recovered(encoder: name)) }
     applyBitrate()
     return monitor.locked {
       guard present == .opening else { return false }
@@ -384,6 +388,7 @@ final class H264Rendition: @unchecked Sendable {
       retry = .now() + Self.retryTime
       figures.withLock { ($0.failure, $0.failures) = (reason, $0.failures + 1) }
       move(to: .failed)
+      events.add(.h264Failed(reason: reason, retry: Self.retryTime))
     }
   }
 

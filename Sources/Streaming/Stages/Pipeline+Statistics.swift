@@ -21,8 +21,10 @@ extension Pipeline {
   /// The time for which the small rendition's encoder was at work so far, in software. Allocates nothing.
   package var smallEncoderTime: Duration { small?.processing ?? .zero }
 
-  /// Returns the events of the small rendition since the last call, oldest first.
-  package func takeRenditionEvents() -> [RenditionEvent] { small?.events.take() ?? [] }
+  /// Returns the events of the small rendition and of the H.264 since the last call, oldest first of each.
+  package func takeRenditionEvents() -> [RenditionEvent] {
+    (small?.events.take() ?? []) + (h264?.events.take() ?? [])
+  }
 
   private func statistics(latencies: StatisticsRecorder.LatencyFigures) -> StreamStatistics {
     var statistics = statisticsRecorder.statistics(until: end.withLock { $0 } ?? .now(), latencies: latencies)
