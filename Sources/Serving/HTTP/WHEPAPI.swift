@@ -86,7 +86,9 @@ struct WHEPAPI: Sendable {
     } catch let error as OfferError {
       throw HTTPRefusal.offer(error, request.uri.path)
     } catch let error as PeerServerError {
-      if case .noH264 = error { throw HTTPRefusal.offer(error, of: .notAcceptable, request.uri.path) }
+      if case .noH264 = error {
+        throw HTTPRefusal.offer(error, of: .notAcceptable, request.uri.path, mayPass: error.kind == .temporary)
+      }
       throw HTTPRefusal.peers(error)
     }
   }
@@ -143,8 +145,14 @@ extension HTTPRefusal {
   }
 
   /// Returns the refusal of an offer without a codec that the browser gets; it names the pictures beside it.
-  fileprivate static func offer(_ error: any Failure, of status: HTTPResponse.Status, _ path: String) -> HTTPRefusal {
+  ///
+  /// - Parameter mayPass: `true` if a later offer may be answered.
+  fileprivate static func offer(
+    _ error: any Failure, of status: HTTPResponse.Status, _ path: String, mayPass: Bool = false
+  ) -> HTTPRefusal {
     let pictures = path.hasSuffix("whep") ? "; pictures as JPEG: \(path.dropLast(4))stream.mjpg" : ""
-    return HTTPRefusal(status: status, failure: ControlFailure("\(error)\(pictures)", kind: .usage, field: "offer"))
+    return HTTPRefusal(
+      status: status, failure: ControlFailure("\(error)\(pictures)", kind: .usage, field: "offer"),
+      headers: mayPass ? [.retryAfter: "\(HTTPRefusal.retryAfter)"] : [:])
   }
 }

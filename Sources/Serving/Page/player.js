@@ -249,7 +249,8 @@ export class Player {
         break;
       }
       undecoded = outcome === "undecoded" ? undecoded + 1 : 0;
-      if (outcome === "noServer") this.#showPictures(outcome);
+      if (outcome === "notNow") this.#showPictures("noHEVC");
+      else if (outcome === "noServer") this.#showPictures(outcome);
       else if (outcome === "unconnected" && (!this.#hasPlayed || count > 0)) this.#showPictures("blocked");
       else if (undecoded >= undecodedLimit) this.#showPictures("undecoded");
       if (this.reason) {
@@ -329,6 +330,8 @@ export class Player {
     } catch (error) {
       session.close();
       if (!(error instanceof Refusal)) return "unconnected";
+      // There is H.264 for this browser, and no room for its encoder now.
+      if (error.status === 406 && error.mayPass) return "notNow";
       // The refusal names the codec of the camera.
       const missing = error.message.includes("stream is H265") ? "noHEVC" : "noH264";
       return { 0: "noAnswer", 406: missing, 501: "noServer" }[error.status] ?? "refused";

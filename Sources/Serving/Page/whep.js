@@ -5,11 +5,11 @@ const answerTime = 4000;
 /** The time from the answer until the connection is there, in milliseconds. */
 const connectionTime = 6000;
 
-/** The offer was refused; `status` is that of HTTP, 0 if no answer came. */
+/** The offer was refused; `status` is that of HTTP, 0 if no answer came. `mayPass` is `true` if a later offer may be answered. */
 export class Refusal extends Error {
-  constructor(status, message) {
+  constructor(status, message, mayPass = false) {
     super(message);
-    this.status = status;
+    Object.assign(this, { status, mayPass });
   }
 }
 
@@ -100,7 +100,7 @@ export class Session {
         method: "POST", body: offer, headers: { "Content-Type": "application/sdp" }, signal: this.#request.signal,
       });
       const text = await answer.text();
-      if (!answer.ok) throw new Refusal(answer.status, text);
+      if (!answer.ok) throw new Refusal(answer.status, text, answer.headers.has("Retry-After"));
       this.#url = new URL(answer.headers.get("Location"), answer.url).href;
       if (this.#connection === null) this.close();
       return text;

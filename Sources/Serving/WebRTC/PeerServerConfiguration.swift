@@ -78,7 +78,8 @@ package enum PeerServerError: Failure, Hashable {
   package var kind: FailureKind {
     switch self {
     case .tooMany, .replaced: .temporary
-    case .notServed, .noH264: .unavailable
+    case .notServed: .unavailable
+    case .noH264(_, let refusal): refusal.kind
     }
   }
 }
