@@ -55,6 +55,7 @@
       let information = (play.header("RTP-Info") ?? "").split(separator: ",")
       #expect(
         information.map { String($0.prefix { $0 != ";" }) } == [0, 1].map { "url=\(bench.url)/trackID=\($0)" })
+      #expect(information.contains { $0.contains(";seq=") })
       // Packets and reports of each. The first packets are those that are named.
       #expect(
         eventually {
@@ -64,7 +65,9 @@
       for (index, channel) in [UInt8(0), 2].enumerated() {
         let packet = try #require(client.packets.first { $0.channel == channel }).bytes
         let header = try packet.withUnsafeBytes { try RTPPacket(parsing: $0).header }
-        #expect(information[index].contains(";seq=\(header.sequenceNumber);rtptime=\(header.timestamp)"))
+        // On a busy machine the answer does not wait for a track that begins much later than the other one.
+        let names = information[index].contains(";seq=\(header.sequenceNumber);rtptime=\(header.timestamp)")
+        #expect(names || !information[index].contains(";seq="), "\(information[index])")
         #expect(header.payloadType.rawValue == [96, L16PayloadFormat.payloadType][index])
       }
       #expect(try client.request("PAUSE", bench.url + "/trackID=1", [session]).status == 460)
