@@ -172,7 +172,11 @@ extension HEVCSequenceParameterSet {
   /// Returns the SPS with its VUI replaced, and with the conformance window for pictures of `size`: a driver that writes its own
   /// parameter sets omits the colours, and VA-API tells it of no window.
   ///
-  /// - Parameter size: The picture's size after cropping at the right and the bottom; nil keeps the window.
+  /// - Parameters:
+  ///   - nalUnit: The SPS, without a start code.
+  ///   - color: The colours of the new VUI.
+  ///   - frameRate: The frame rate of the new VUI.
+  ///   - size: The picture's size after cropping at the right and the bottom; nil keeps the window.
   /// - Throws: ``ParameterSetError`` where `nalUnit` is no SPS, or no SPS of 4:2:0 pictures of at least `size`.
   public static func replacingVUI(
     in nalUnit: [UInt8], color: ColorDescription, frameRate: FrameRate, size: PictureSize? = nil
