@@ -136,6 +136,9 @@ void knobs_read(struct knobs *knobs) {
   knobs->process_mirrors_last = strcmp(process, "mirror-last") == 0;
   knobs->process_wrong = strcmp(process, "wrong") == 0;
   knobs->quality = (uint32_t)number("QUALITY", 7);
+  knobs->quality_fixed = number("QUALITY_FIXED", 0) != 0;
+  knobs->quality_ms = (uint32_t)number("QUALITY_MS", 0);
+  snprintf(knobs->vendor, sizeof knobs->vendor, "%s", text("VENDOR", "nightjar strict test driver"));
   knobs->max_width = knobs->max_height = 4096;
   const char *size = text("MAX_SIZE", NULL);
   unsigned width, height;

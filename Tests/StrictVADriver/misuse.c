@@ -70,6 +70,7 @@ static const struct { const char *name, *check; } mistakes[] = {
     {"rate-zero", "rate"},
     {"hrd-fullness", "rate"},
     {"rate-in-cqp", "rate"},
+    {"quality-level", "quality-level"},
     {"surface-unknown", "bad-id"},
     {"surface-freed", "bad-id"},
     {"surface-is-buffer", "bad-id"},
@@ -162,6 +163,7 @@ static const struct { const char *name, *check; } mistakes[] = {
     {"hevc-header-deblocking", "packed-slice"},
     {"hevc-header-bits", "packed-slice"},
     {"hevc-no-rate", "rate"},
+    {"hevc-quality-level", "quality-level"},
     {"hevc-buffer-size", "buffer-size"},
     {"hevc-overflow-ignored", "overflow-ignored"},
 };
