@@ -55,4 +55,11 @@ extension VAAPIEncoder {
     stream.rate = former
     isQualityFixed = true
   }
+
+  /// Awaits the level once more, because the driver has refused the picture with the former level too: it has another reason, such
+  /// as an imported buffer.
+  func awaitQualityAgain(_ level: Int) {
+    awaitedQuality = AwaitedQuality(level: level)
+    isQualityFixed = false
+  }
 }

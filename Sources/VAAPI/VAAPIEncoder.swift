@@ -294,6 +294,7 @@ extension VAAPIEncoder {
     // After an error at any point below, the driver's state is unknown.
     needsKeyFrame = true
     var former = isIDR ? beginAwaitedQuality() : nil
+    var refused: Int?
     var retry = 0
     while true {
       let quantizer = quantizer(isIDR: isIDR, retry: retry)
@@ -302,12 +303,15 @@ extension VAAPIEncoder {
         try session.buffers.encode(surface)
       } catch {
         session.buffers.destroy()
-        guard let rate = former else { throw error }
-        former = nil
+        guard let rate = former else {
+          if let refused { awaitQualityAgain(refused) }
+          throw error
+        }
+        (former, refused) = (nil, stream.rate.quality)
         refuseQuality(rate)
         continue
       }
-      former = nil
+      (former, refused) = (nil, nil)
       try session.coded.read(surface)
       guard session.coded.hasOverflown else {
         try accept(session, here, quantizer: quantizer, retry: retry)

@@ -81,7 +81,7 @@ struct EffortControl {
     let before = (effort: preset?.effort, level: level?.level, faster: level?.faster)
     // What an encoder has taken before the other took over stays for the next time.
     if pipeline.takeFallenEffort() != nil { preset?.noteFallen(at: now) }
-    if pipeline.takeFallenQuality() != nil { level?.noteFallen(at: now) }
+    if let taken = pipeline.takeFallenQuality() { level?.noteFallen(to: taken, at: now) }
     let present = (
       time: now, busy: pipeline.encoderWork.busy, small: pipeline.smallEncoderTime, process: ProcessorBudget.used,
       dropped: pipeline.lateFrames
@@ -121,7 +121,11 @@ struct EffortControl {
       _ = preset?.note(measurement, at: now, claim: claim)
       return
     }
-    guard let present = levels?.levels else { return }
+    guard let present = levels?.levels else {
+      // Other hardware may have taken the place of that which had levels.
+      level = nil
+      return
+    }
     if level?.count != present.count { level = LevelGovernor(present) }
     _ = level?.note(measurement, at: present.present, now: now, claim: claim)
   }
@@ -174,7 +178,7 @@ struct EffortControl {
 
   /// Returns the change of the quality level in words; nil if it is that of before, or the first one.
   private func words(from former: Int?) -> String? {
-    guard let level, let former, former != level.level else { return nil }
+    guard let level, level.changes > 0, let former, former != level.level else { return nil }
     let verb = isSoftware ? "will take over" : "continues"
     return "VA-API \(verb) with quality level \(level.level) instead of \(former): \(words(for: level.reason))"
   }

@@ -52,8 +52,12 @@ package struct LevelGovernor: Sendable {
 
   /// The chosen level.
   package var level: Int { count - governor.effort.rawValue }
-  /// The level that the encode stage takes by itself when two frames in a row are late; nil if there is no faster one.
-  package var faster: Int? { governor.fallback.map { count - $0.rawValue } }
+  /// The level that the encode stage takes by itself when two frames in a row are late: faster than the chosen one, and than that
+  /// of the pictures, which may still wait for a better one. Nil if there is none.
+  package var faster: Int? {
+    let present = max(level, levelAtWork)
+    return governor.rungs.prefix(governor.rung).map { count - $0.effort.rawValue }.last { $0 > present }
+  }
   /// The level of the pictures: the chosen one, or the former one until the other takes effect.
   package var levelAtWork: Int { present ?? level }
   /// `true` if no faster level is to be expected: this is the fastest, or no other takes effect.
@@ -89,6 +93,8 @@ package struct LevelGovernor: Sendable {
     return governor.note(hardware, at: now, claim: claim)
   }
 
-  /// Notes that the encode stage has taken ``faster`` by itself, because frames were late.
-  package mutating func noteFallen(at now: Instant) { governor.noteFallen(at: now) }
+  /// Notes that the encode stage has taken `level` by itself, because frames were late: that which ``faster`` has named.
+  package mutating func noteFallen(to level: Int, at now: Instant) {
+    governor.noteFallen(to: EncodingEffort(rawValue: count - level), at: now)
+  }
 }

@@ -88,8 +88,8 @@ import Testing
   @Test func `it begins with the present level, or with the middle one`() throws {
     for (count, present, level, faster) in [
       (7, nil, 4, 5), (2, nil, 2, nil), (3, nil, 2, 3), (7, 7, 7, nil), (7, 2, 2, 3),
-      // A level between the rungs counts as none.
-      (100, 99, 50, 67),
+      // A level between the rungs counts as none, and late frames of it need a faster one.
+      (100, 99, 50, 100),
     ] as [(Int, Int?, Int, Int?)] {
       let governor = try Self.governor(count, present: present)
       #expect(governor.level == level && governor.faster == faster)
@@ -139,7 +139,7 @@ import Testing
     _ = Self.changes(&governor, &hardware, 1..<120)
     let level = governor.level
     #expect(governor.faster == level + 1)
-    governor.noteFallen(at: Instant(seconds: 120))
+    governor.noteFallen(to: level + 1, at: Instant(seconds: 120))
     #expect(governor.level == level + 1 && governor.reason == .late)
   }
 
@@ -177,6 +177,11 @@ import Testing
     hardware.wait = .max
     let changes = Self.changes(&governor, &hardware, 1..<10)
     #expect(changes.map(\.level) == [2] && !governor.isLeast && governor.levelAtWork == 4)
+    // Late frames are those of level 4 still: level 3 would take longer.
+    #expect(governor.faster == 5)
+    var late = governor
+    late.noteFallen(to: 5, at: Instant(seconds: 10))
+    #expect(late.level == 5 && late.faster == 6 && late.reason == .late && late.changes == governor.changes + 1)
     #expect(Self.changes(&governor, &hardware, 10..<60).isEmpty)
     #expect(governor.isLeast && governor.levelAtWork == 4)
     // While nobody watches, nothing can take effect.
