@@ -355,10 +355,12 @@ extension VAAPIEncoder {
       let peak = stream.rate.peak(configuration, retry: retry)
       try stream.parameters.addSequence(to: buffers, bitrate: peak, frameRate: configuration.frameRate)
     }
-    if tellsRate { try stream.rate.add(to: buffers, configuration, retry: retry) }
     try stream.parameters.addPicture(
       to: buffers, here, reconstructed: surfaces[1 - referenceIndex], reference: surfaces[referenceIndex],
       referencePosition: position, codedBuffer: session.context.codedBuffer)
+    // Intel's driver keeps the limits of the quantizer with the picture's parameters: those of HEVC overwrite limits that came
+    // before them, and before those of H.264 it does not know yet which picture parameter set they belong to.
+    if tellsRate { try stream.rate.add(to: buffers, configuration, retry: retry) }
     if here.isIDR, session.packed.contains(.sequence) {
       try buffers.add(
         packed: UInt32(VAEncPackedHeaderSequence.rawValue), stream.parameters.packedSets,

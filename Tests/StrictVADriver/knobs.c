@@ -122,6 +122,7 @@ void knobs_read(struct knobs *knobs) {
   knobs->odd_pitch = strcmp(text("PITCH", ""), "odd") == 0;
   knobs->import = number("IMPORT", 1) != 0;
   knobs->sync_buffer = number("SYNC_BUFFER", 1) != 0;
+  knobs->misc_first = number("MISC_FIRST", 0) != 0;
   const char *lie = text("LIE", "");
   static const struct { const char *name; enum lie lie; } lies[] = {
       {"config", lie_config}, {"context", lie_context}, {"encode", lie_encode}, {"slice", lie_slice},

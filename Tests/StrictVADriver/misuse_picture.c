@@ -194,8 +194,9 @@ static bool add_all(struct client *c, const struct shot *s, bool idr) {
     return false;
   }
   if (is("sequence-twice") && !add(c, VAEncSequenceParameterBufferType, &s->sequence, sizeof s->sequence)) return false;
-  if (!add_rates(c, idr)) return false;
+  if (is("misc-first") && !add_rates(c, idr)) return false;
   if (!is("no-picture") && !add(c, VAEncPictureParameterBufferType, &s->picture, sizeof s->picture)) return false;
+  if (!is("misc-first") && !add_rates(c, idr)) return false;
   if (idr && packs && !is("no-packed-sequence") &&
       !add_packed(c, VAEncPackedHeaderSequence, nal, write_sps(&s->sps, nal, sizeof nal))) {
     return false;

@@ -156,6 +156,11 @@ static VAStatus render_misc(struct driver *driver, struct picture *picture, cons
   const VAEncMiscParameterBuffer *misc = (const void *)buffer->data;
   uint32_t size = buffer->element_size - (uint32_t)sizeof *misc, wanted;
   if (buffer->element_size < sizeof *misc) size = 0;
+  // Intel's driver keeps a part of them with the picture's parameters, which overwrite it.
+  if (!picture->has_picture && !driver->knobs.misc_first) {
+    violation(driver, "misc-order: miscellaneous parameter of type %d before the picture's parameters", misc->type);
+    return VA_STATUS_ERROR_INVALID_PARAMETER;
+  }
   switch ((int)misc->type) {
     case VAEncMiscParameterTypeRateControl: wanted = sizeof picture->misc.rate; break;
     case VAEncMiscParameterTypeHRD: wanted = sizeof picture->misc.hrd; break;

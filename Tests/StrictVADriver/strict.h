@@ -33,6 +33,7 @@ struct knobs {
   int profile_count;
   int segments;
   bool derive, odd_pitch, import, sync_buffer;
+  bool misc_first;                   // miscellaneous parameters may come before the picture's
   uint32_t lies;                     // enum lie
   uint32_t max_width, max_height;
   uint32_t quality;                  // the last quality level
