@@ -41,21 +41,19 @@ struct HEVCCapabilities: Hashable, Sendable {
   /// `true` for the fixed-function encoder, whose coding tree blocks have 64 samples where an older driver does not say.
   var isLowPower = false
 
-  /// `VA_FEATURE_SUPPORTED`.
-  private static let supported: UInt32 = 1
-  /// `VA_FEATURE_REQUIRED`.
+  /// `VA_FEATURE_REQUIRED`; Mesa's drivers add `VA_FEATURE_SUPPORTED`, which is 1.
   private static let required: UInt32 = 2
 
   /// The first tool that the driver requires and nightjar does not write; nil if there is none.
   var unmetRequirement: Tool? {
-    Tool.allCases.first { !$0.isWritten && bits(of: $0) == Self.required }
+    Tool.allCases.first { !$0.isWritten && requires($0) }
   }
 
   private func bits(of tool: Tool) -> UInt32? { features.map { $0 >> tool.rawValue & 3 } }
 
-  private func has(_ tool: Tool, otherwise: Bool) -> Bool {
-    bits(of: tool).map { $0 == Self.supported || $0 == Self.required } ?? otherwise
-  }
+  private func has(_ tool: Tool, otherwise: Bool) -> Bool { bits(of: tool).map { $0 != 0 } ?? otherwise }
+
+  private func requires(_ tool: Tool) -> Bool { (bits(of: tool) ?? 0) & Self.required != 0 }
 
   /// Sets the block sizes and the tools of `sequence`. Where the driver says nothing, they are those that ffmpeg and GStreamer
   /// sent before a driver could say anything: coding tree blocks of 32 samples, and asymmetric partitions alone. Intel's
@@ -83,13 +81,14 @@ struct HEVCCapabilities: Hashable, Sendable {
     sequence.hasStrongIntraSmoothing = has(.strongIntraSmoothing, otherwise: false)
   }
 
-  /// Sets the tools of `picture` in a stream of `sequence`. The quantizer changes within a picture only if the driver controls the
-  /// rate: within coding tree blocks of 64 samples down to the smallest coding block, and from one smaller tree block to the next.
-  /// Intel's hardware has no other way, and where the header says another one the picture is damaged.
+  /// Sets the tools of `picture` in a stream of `sequence`. The quantizer may change within a picture if the driver controls the
+  /// rate, or requires it: within coding tree blocks of 64 samples down to the smallest coding block, and from one smaller tree block
+  /// to the next. Intel's hardware has no other way, and where the header says another one the picture is damaged.
   func apply(
     to picture: inout HEVCPictureParameters, in sequence: HEVCSequenceParameters, isRateControlled: Bool
   ) {
-    picture.hasQuantizerChanges = isRateControlled && has(.quantizerChanges, otherwise: true)
+    picture.hasQuantizerChanges =
+      isRateControlled ? has(.quantizerChanges, otherwise: true) : requires(.quantizerChanges)
     let changesWithin = picture.hasQuantizerChanges && sequence.codingTreeBlockLog2 == 6
     picture.quantizerChangeDepth = changesWithin ? 6 - sequence.minimumCodingBlockLog2 : 0
     picture.hidesSigns = has(.signHiding, otherwise: false)

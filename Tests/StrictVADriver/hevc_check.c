@@ -145,9 +145,7 @@ static VAStatus check_tools(struct driver *driver, const struct context *context
   }
   bool mistake = mistaken(driver, "sign_data_hiding_enabled_flag", pps->sign_hiding, offered->bits.sign_data_hiding);
   mistake |= mistaken(driver, "transform_skip_enabled_flag", pps->transform_skip, offered->bits.transform_skip);
-  // What is required of it is required with rate control: a constant QP changes nowhere.
-  bool needs = context->config->rate_control != VA_RC_CQP || offered->bits.cu_qp_delta != VA_FEATURE_REQUIRED;
-  if (needs || pps->qp_delta) mistake |= mistaken(driver, "cu_qp_delta_enabled_flag", pps->qp_delta, offered->bits.cu_qp_delta);
+  mistake |= mistaken(driver, "cu_qp_delta_enabled_flag", pps->qp_delta, offered->bits.cu_qp_delta);
   return mistake ? VA_STATUS_ERROR_INVALID_PARAMETER : VA_STATUS_SUCCESS;
 }
 

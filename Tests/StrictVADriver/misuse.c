@@ -137,6 +137,7 @@ static const struct { const char *name, *check; } mistakes[] = {
     {"hevc-transform-block", "blocks"},
     {"hevc-sao", "tools"},
     {"hevc-transform-skip", "tools"},
+    {"hevc-no-qp-delta", "tools"},
     {"hevc-weighted", "picture"},
     {"hevc-unit-type", "picture"},
     {"hevc-coding-type", "picture"},
@@ -313,6 +314,7 @@ int main(int count, char **arguments) {
   // The driver reads its knobs at vaInitialize.
   if (is("overflow-ignored")) setenv("NIGHTJAR_VA_OVERFLOW_AT", "2", 1);
   if (is("p-slice")) setenv("NIGHTJAR_VA_HEVC", "both-lists", 1);
+  if (is("no-qp-delta")) setenv("NIGHTJAR_VA_HEVC", "required", 1);
   struct client client = {.hevc = hevc, .rate_control = VA_RC_CQP, .bit_rate = 1000000, .frame_rate = 30};
   const char *in_rates[] = {"rates",     "no-rate",      "no-hrd",    "no-frame-rate",
                             "rate-zero", "hrd-fullness", "misc-first"};

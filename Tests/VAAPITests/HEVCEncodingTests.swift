@@ -34,6 +34,7 @@ struct HEVCCase: CustomTestStringConvertible, Sendable {
     HEVCCase(size: "642x358", packed: "none", driver: "ctb32"),
     HEVCCase(size: "642x358", entryPoint: "lp", control: "vbr", driver: "ctb16,simple"),
     HEVCCase(size: "638x358", driver: "cb16,ctb64", segments: 7, oddPitch: true),
+    HEVCCase(size: "642x358", driver: "required"),
     HEVCCase(size: "640x360", packed: "none", control: "cbr", driver: "required"),
     HEVCCase(size: "360x640", entryPoint: "lp", control: "cbr", driver: "required", derives: false),
   ]
