@@ -58,10 +58,13 @@ struct HEVCCapabilities: Hashable, Sendable {
   /// Sets the block sizes and the tools of `sequence`. Where the driver says nothing, they are those that ffmpeg and GStreamer
   /// sent before a driver could say anything: coding tree blocks of 32 samples, and asymmetric partitions alone. Intel's
   /// fixed-function encoder has blocks of 64 samples alone.
-  func apply(to sequence: inout HEVCSequenceParameters) {
+  ///
+  /// - Parameter leastTreeBlockLog2: 5 for a stream of level 5 or above, whose coding tree blocks have 32 samples at least (ITU-T
+  ///   H.265 clause A.4.2).
+  func apply(to sequence: inout HEVCSequenceParameters, leastTreeBlockLog2: Int = 4) {
     /// Returns a field of two bits; nil if the driver does not say.
     func size(_ place: UInt32, plus offset: Int) -> Int? { blockSizes.map { Int($0 >> place & 3) + offset } }
-    let least = max(4, size(2, plus: 3) ?? 4)
+    let least = max(leastTreeBlockLog2, size(2, plus: 3) ?? 4)
     var tree = max(least, size(0, plus: 3) ?? (isLowPower ? 6 : 5))
     // The smallest block must not be larger than the tree's.
     let coding = min(size(4, plus: 3) ?? 3, tree)

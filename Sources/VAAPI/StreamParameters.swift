@@ -87,6 +87,8 @@ struct StreamParameters {
     let level = HEVCLevel.lowest(
       size: sequence.codedSize, frameRate: configuration.frameRate, peak: peak, buffer: buffer)
     (sequence.levelIDC, sequence.isHighTier) = level
+    // The level follows from the size, which the tree blocks do not change.
+    if level.identifier >= 150 { hevc.apply(to: &sequence, leastTreeBlockLog2: 5) }
     let ids = choosesIDs ? ParameterSetIDs(configuration) : ParameterSetIDs()
     var picture = HEVCPictureParameters(initialQuantizer: initial)
     hevc.apply(to: &picture, in: sequence, isRateControlled: isRateControlled)

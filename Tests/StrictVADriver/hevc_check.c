@@ -52,6 +52,7 @@ static VAStatus check_blocks(struct driver *driver, const VAEncSequenceParameter
   if (ctb < driver->knobs.hevc.log2_min_ctb || ctb > driver->knobs.hevc.log2_max_ctb) {
     return refused(driver, "blocks", "CtbLog2SizeY", ctb);
   }
+  if (s->general_level_idc >= 150 && ctb < 5) return refused(driver, "blocks", "CtbLog2SizeY of level 5 or above", ctb);
   if (min_tb != 2) return refused(driver, "blocks", "MinTbLog2SizeY", min_tb);
   if (max_tb > 5 || max_tb > ctb || max_tb < min_cb) return refused(driver, "blocks", "MaxTbLog2SizeY", max_tb);
   if (s->max_transform_hierarchy_depth_inter > 3 || s->max_transform_hierarchy_depth_inter > ctb - min_tb) {

@@ -65,9 +65,11 @@ struct HEVCEncodingTests {
   @Test("decode, whole and good, whatever the driver does", arguments: runsLong ? HEVCCase.full : HEVCCase.slim)
   func matrix(_ combination: HEVCCase) throws {
     let driver = try StrictDriver(codec: "hevc")
+    // Coding tree blocks of 16 samples end below level 5, which a peak of more than 20 Mbit/s needs.
+    let bitrate = combination.driver.contains("ctb16") ? "12000000" : "20000000"
     let run = try driver.encode(
       [
-        "--size", combination.size, "--rate-control", combination.control, "--bitrate", "20000000", "--frames", "12",
+        "--size", combination.size, "--rate-control", combination.control, "--bitrate", bitrate, "--frames", "12",
         "--key-interval", "8",
       ], knobs: combination.knobs)
     #expect(run.status == 0, "\(run.lines) \(run.error)")
