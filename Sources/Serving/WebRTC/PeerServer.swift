@@ -190,6 +190,7 @@ package final class PeerServer: @unchecked Sendable {
       guard case .noCodec = error, let track = pipeline.h264Track else { throw error }
       // Without an encoder there are no parameter sets, and the level does not matter: the browser is told why.
       let profile = pipeline.h264ParameterSets?.profileLevelID ?? leastProfile
+      // An offer without H.264 is refused for the codec of the stream.
       let other = try? Negotiation(offer, sending: SentTracks(profileLevelID: profile, sound: sound))
       guard let other else { throw error }
       if let refusal = pipeline.h264Refusal { throw PeerServerError.noH264(error, refusal) }
