@@ -6,8 +6,10 @@ extension DriverThread {
   func open() -> (any StagedVideoEncoder)? {
     while waitForTurn() {
       var opened: (any StagedVideoEncoder)?
+      var wanted = configuration
+      wanted.vaapiQuality = monitor.locked { quality }
       do throws(EncoderError) {
-        guard let encoder = try makers.hardware?(configuration) else { throw EncoderError.stopped }
+        guard let encoder = try makers.hardware?(wanted) else { throw EncoderError.stopped }
         opened = encoder
         try encoder.prepare()
         try encoder.mapInput()

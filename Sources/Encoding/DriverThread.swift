@@ -43,6 +43,8 @@ final class DriverThread: @unchecked Sendable {
   /// The time of the driver's last completed work.
   var lastAnswer = Instant.zero
   private var requestedRates: Rates?
+  /// The requested quality level; nil for the driver's own choice.
+  var quality: Int?
   var backOff = RetryBackOff()
   /// `true` if an encoder was opened, or if the thread tries again after a failed first attempt.
   var wasOpened = false
@@ -74,6 +76,7 @@ final class DriverThread: @unchecked Sendable {
     self.makers = makers
     self.outlivesFirstFailure = outlivesFirstFailure
     wasOpened = isReplacement
+    quality = configuration.vaapiQuality
     do throws(SystemFailure) {
       let thread = try NamedThread("nj-driver") { [self] in run() }
       self.thread = consume thread
@@ -172,6 +175,11 @@ final class DriverThread: @unchecked Sendable {
   /// Sets the bitrate, in bits per second, and the frame rate from the next frame on. Both must be valid.
   func change(bitrate: Int, frameRate: FrameRate) {
     monitor.locked { requestedRates = Rates(bitrate: bitrate, frameRate: frameRate) }
+  }
+
+  /// Requests the quality level of the hardware, this and each that is opened later; nil for the driver's own choice.
+  func change(vaapiQuality level: Int?) {
+    monitor.locked { quality = level }
   }
 
   /// The wait between the last failure and the next attempt.
@@ -286,12 +294,17 @@ final class DriverThread: @unchecked Sendable {
   /// Handles requests until the thread must end.
   private func serve(_ encoder: any StagedVideoEncoder) throws(EncoderError) {
     var current = (bitrate: encoder.configuration.bitrate, frameRate: encoder.configuration.frameRate)
+    var level = encoder.configuration.vaapiQuality
     var counted = encoder.counters
-    while let (order, requestedRates) = nextOrder() {
+    while let (order, requestedRates, quality) = nextOrder() {
       if let requestedRates, requestedRates.bitrate != current.bitrate || requestedRates.frameRate != current.frameRate
       {
         try encoder.change(bitrate: requestedRates.bitrate, frameRate: requestedRates.frameRate)
         current = (requestedRates.bitrate, requestedRates.frameRate)
+      }
+      if quality != level {
+        encoder.change(vaapiQuality: quality)
+        level = quality
       }
       switch order {
       case .fail(let error): throw error
@@ -306,6 +319,7 @@ final class DriverThread: @unchecked Sendable {
       }
       let counters = encoder.counters
       makers.ledger.add(counters, since: counted)
+      makers.levels.note(encoder.qualityLevels)
       counted = counters
       let isWanted = monitor.locked { () -> Bool in
         if workingSince == nil { workingSince = .now() }
@@ -322,13 +336,13 @@ final class DriverThread: @unchecked Sendable {
     }
   }
 
-  /// Returns the next request and the requested rates; nil at the end.
-  private func nextOrder() -> (Order, Rates?)? {
+  /// Returns the next request, the requested rates and the requested quality level; nil at the end.
+  private func nextOrder() -> (Order, Rates?, Int?)? {
     monitor.locked {
       while order == nil, !isStopping, !isAbandoned { monitor.wait() }
       guard !isStopping, !isAbandoned, let next = order else { return nil }
       order = nil
-      return (next, requestedRates)
+      return (next, requestedRates, quality)
     }
   }
 

@@ -82,13 +82,33 @@ extension EncoderLineup {
   }
 
   /// Requests encoders with these restrictions; they take over with one of the next frames once they are ready. If only
-  /// the effort differs and the live encoder accepts it, the live encoder changes. Does nothing after ``stop()``, or
-  /// for pictures of one size.
+  /// the effort or the quality level differs and the live encoder accepts it, the live encoder changes. Does nothing after
+  /// ``stop()``, or for pictures of one size.
   public func restrict(_ restrictions: EncoderRestrictions) {
     guard !isStopped, let standby else { return }
     hasStandby = true
     let slots = active
-    standby.perform(state.restrict(restrictions) { slots.change(effort: $0) })
+    standby.perform(
+      state.restrict(restrictions) { slots.change(effort: $0.effort, vaapiQuality: $0.vaapiQuality) })
+  }
+
+  /// Has other slots made for a quality level that the driver has refused in mid-stream.
+  func replaceRefusingHardware() {
+    guard let standby else { return }
+    let level = makers.levels.levels?.present
+    active.note(vaapiQuality: level)
+    guard let task = state.noteRefusal(keeping: level) else { return }
+    hasStandby = true
+    standby.perform(task)
+  }
+
+  /// Returns `true` if standby slots of `configuration` may take over: prepared, and not software where hardware encodes and only
+  /// its quality level is another one.
+  func isReady(_ configuration: EncoderConfiguration) -> Bool {
+    let isForLevel =
+      active.live == .hardware && configuration.vaapiQuality != active.configuration.vaapiQuality
+      && configuration.size == active.configuration.size && configuration.color == active.configuration.color
+    return standby?.isReady(for: configuration, needsHardware: isForLevel) ?? false
   }
 
   /// Makes the standby slots the active ones. The former slots become the standby slots if they have the shape for it.

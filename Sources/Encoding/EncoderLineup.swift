@@ -19,7 +19,7 @@ public import Platform
 ///   held back. The former slots become the standby; an encoder with lookahead is prepared again first.
 /// - After ``restrict(_:)``, slots for smaller pictures, another effort or other colours take over once they are
 ///   prepared; those of a greater effort at the next key frame that is due. ``frameSize(for:)`` returns the size to
-///   which frames are to be scaled meanwhile.
+///   which frames are to be scaled meanwhile. Another quality level is the live hardware's own, unless its driver refuses it.
 ///
 /// A standby software encoder costs some 18 MB at 1280x720. Without ``Policy/keepsStandby`` it is opened when it is
 /// needed, and freed once the hardware works again.
@@ -160,7 +160,7 @@ public final class EncoderLineup: VideoEncoder, @unchecked Sendable {
     // nothing.
     let size = frame.rotatedSize
     if !state.isSettled(for: size),
-      let next = state.next(for: size, isDue: keyFrame, isReady: { standby?.isReady(for: $0) ?? false })
+      let next = state.next(for: size, isDue: keyFrame, isReady: { isReady($0) })
     {
       try frame.check(for: next.size)
       try turn(to: next, sink)
@@ -191,7 +191,9 @@ public final class EncoderLineup: VideoEncoder, @unchecked Sendable {
           keyFrame throws(EncoderError) in
           try driver.encode(frame, keyFrame: keyFrame, within: slots.patience) { succession.take($0) }
         }
-        return state.notePicture()
+        state.notePicture()
+        if makers.levels.takeRefusal() { replaceRefusingHardware() }
+        return
       } catch {
         if case .notTurned(_, let reason) = error {
           // The encoder itself has not failed: it accepts the frame once the frame is rotated.

@@ -18,8 +18,8 @@ import Platform
 ///
 /// For HEVC there is one slice, one thread and no lookahead, and the profile is Main.
 ///
-/// The program `nightjar` begins live-capture with another x264 preset and profile, and changes the preset while it streams
-/// (`--x264-preset auto`).
+/// The program `nightjar` begins live-capture with another x264 preset and profile, and changes the preset and the VA-API quality
+/// while it streams (`--x264-preset auto`, `--vaapi-quality auto`).
 public enum EncoderPreset: String, CaseIterable, Sendable {
   /// A viewer steers by the picture: no frame is much larger than another, and its slices are sent one by one.
   case ultraLowLatency = "ultra-low-latency"

@@ -48,6 +48,8 @@ public struct EncoderSelection: Sendable {
   public let turning: TurnOffer?
   /// The hangs of the driver that was opened, or hung while it was opened; nil where no hardware was tried.
   package let health: DriverHealth?
+  /// The quality levels of the hardware; nil without hardware.
+  package let levels: HardwareLevels?
 }
 
 /// Opens the requested encoder.
@@ -182,7 +184,7 @@ public enum EncoderSelector {
             hardware: candidate.open)
           return try prepared(
             encoder, explanation: behind(choice, configuration.codec, software, policy), events: events,
-            turning: offer, health: driver)
+            turning: offer, health: driver, levels: encoder.makers.levels)
         } catch {
           obstacles.append(error)
           // Try no further candidate: one thread that is stuck in a driver is enough.
@@ -211,12 +213,12 @@ public enum EncoderSelector {
         software: software)
     return try prepared(
       encoder, explanation: reasons.isEmpty ? nil : "no VA-API: \(reasons)", events: aspects == .one ? nil : events,
-      turning: nil, health: health)
+      turning: nil, health: health, levels: nil)
   }
 
   private static func prepared(
     _ encoder: any VideoEncoder, explanation: String?, events: EncoderEvents?, turning: TurnOffer?,
-    health: DriverHealth?
+    health: DriverHealth?, levels: HardwareLevels?
   ) throws(EncoderError) -> EncoderSelection {
     do throws(EncoderError) {
       try encoder.prepare()
@@ -225,7 +227,7 @@ public enum EncoderSelector {
       throw error
     }
     return EncoderSelection(
-      encoder: encoder, explanation: explanation, events: events, turning: turning, health: health)
+      encoder: encoder, explanation: explanation, events: events, turning: turning, health: health, levels: levels)
   }
 
   private static func behind(

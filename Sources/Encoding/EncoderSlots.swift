@@ -10,6 +10,8 @@ struct EncoderMakers: Sendable {
   var health = DriverHealth()
   var events = EncoderEvents()
   var ledger = EncoderLedger()
+  /// The quality levels of the hardware, as its last picture had them.
+  var levels = HardwareLevels()
   /// Receives the orientations that the hardware applies; nil if all frames come upright.
   var offer: TurnOffer?
   var software: EncoderLineup.MakeSoftware?
@@ -184,9 +186,11 @@ final class EncoderSlots: @unchecked Sendable {
     configuration = wanted
   }
 
-  /// Changes the effort of the software, or of the next one to be opened; hardware has no such setting. A software
+  /// Changes the effort of the software, or of the next one to be opened, and the quality level of the hardware. A software
   /// standby that cannot change stays as it is. Returns `false` if other slots are needed.
-  func change(effort: EncodingEffort?) -> Bool {
+  func change(effort: EncodingEffort?, vaapiQuality: Int?) -> Bool {
+    let isOtherLevel = vaapiQuality != configuration.vaapiQuality
+    if isOtherLevel, live == .hardware, makers.levels.isFixed { return false }
     do throws(EncoderError) {
       guard try software?.change(effort: effort) ?? true || live == .hardware else { return false }
     } catch {
@@ -195,7 +199,17 @@ final class EncoderSlots: @unchecked Sendable {
     }
     initial.effort = effort
     configuration.effort = effort
+    if isOtherLevel {
+      driver?.change(vaapiQuality: vaapiQuality)
+      note(vaapiQuality: vaapiQuality)
+    }
     return true
+  }
+
+  /// Notes the quality level with which the hardware encodes, or is opened next.
+  func note(vaapiQuality: Int?) {
+    initial.vaapiQuality = vaapiQuality
+    configuration.vaapiQuality = vaapiQuality
   }
 
   /// Lends the pictures that the software holds back; hardware holds none.

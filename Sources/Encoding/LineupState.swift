@@ -20,7 +20,7 @@ struct LineupState {
     case warm(EncoderConfiguration)
     /// Other slots are made.
     case make(EncoderConfiguration)
-    /// The standby slots change to this effort, or other slots are made.
+    /// The standby slots change to this effort and quality level, or other slots are made.
     case adopt(EncoderConfiguration)
     /// The standby is ended.
     case end
@@ -98,13 +98,13 @@ struct LineupState {
     return nil
   }
 
-  /// Returns `true` if `pending` waits for a key frame that is due: nothing is urgent about a greater effort, and a key
-  /// frame of its own costs bits. After ten seconds of frames it waits no longer.
+  /// Returns `true` if `pending` waits for a key frame that is due: nothing is urgent about a greater effort or a better quality
+  /// level, and a key frame of its own costs bits. After ten seconds of frames it waits no longer.
   private mutating func waits(for pending: Shape) -> Bool {
     let (next, now) = (pending.configuration, current.configuration)
-    guard next.differsInEffortAlone(from: now), next.effortStep > now.effortStep, next.refreshFrames == nil else {
-      return false
-    }
+    guard next.differsInEffortAlone(from: now), next.isBetter(than: now), !now.isBetter(than: next),
+      next.refreshFrames == nil
+    else { return false }
     waited += 1
     return Double(waited) <= now.frameRate.framesPerSecond * 10
   }
@@ -138,12 +138,13 @@ struct LineupState {
   /// Returns the task for the standby slots after the slots of `next` failed.
   func standby(insteadOf next: Shape) -> Standby { keepsStandby ? .make(next.configuration) : .end }
 
-  /// Requests other restrictions. If only the effort differs, `change` returns `true` if the live encoder accepted it.
-  mutating func restrict(_ restrictions: EncoderRestrictions, change: (EncodingEffort?) -> Bool) -> Standby {
+  /// Requests other restrictions. If only the effort or the quality level differs, `change` returns `true` if the live encoder
+  /// accepted that of the configuration.
+  mutating func restrict(_ restrictions: EncoderRestrictions, change: (EncoderConfiguration) -> Bool) -> Standby {
     wanted = restrictions
     waited = 0
     if let pending, pending.configuration.differsInEffortAlone(from: current.configuration),
-      change(pending.configuration.effort)
+      change(pending.configuration)
     {
       current = pending
       changes.adaptations += 1
@@ -151,6 +152,17 @@ struct LineupState {
     if let pending { return .make(pending.configuration) }
     guard keepsStandby, let other = shape(isTurned: !current.isTurned, wanted) else { return .end }
     return .adopt(other.configuration)
+  }
+
+  /// Notes that the live hardware keeps `level`, and refuses the requested one. Returns the task for the standby slots; nil if
+  /// no other level is requested any more.
+  mutating func noteRefusal(keeping level: Int?) -> Standby? {
+    var kept = current
+    kept.restrictions.vaapiQuality = level
+    kept.configuration.vaapiQuality = level
+    current = kept
+    waited = 0
+    return pending.map { Standby.make($0.configuration) }
   }
 
   // MARK: Hardware and software
@@ -195,15 +207,24 @@ extension EncoderConfiguration {
   /// The step of the effort in x264's presets.
   fileprivate var effortStep: Int { (effort ?? EncoderSelector.effort(ofPreset: x264Preset))?.rawValue ?? 0 }
 
+  /// Returns `true` if the effort is greater than that of `other`, or the quality level better.
+  fileprivate func isBetter(than other: EncoderConfiguration) -> Bool {
+    if effortStep > other.effortStep { return true }
+    guard let level = vaapiQuality, let otherLevel = other.vaapiQuality else { return false }
+    return level < otherLevel
+  }
+
+  /// Returns `true` if nothing differs but the effort and the quality level.
   fileprivate func differsInEffortAlone(from other: EncoderConfiguration) -> Bool {
     var same = other
-    same.effort = effort
+    (same.effort, same.vaapiQuality) = (effort, vaapiQuality)
     return self == same
   }
 
   /// Returns `true` if an encoder of this configuration fits `other`, apart from values that change while it runs.
   func isMade(for other: EncoderConfiguration) -> Bool {
     size == other.size && color == other.color && x264Preset == other.x264Preset && effort == other.effort
+      && vaapiQuality == other.vaapiQuality
   }
 
   /// The configuration with width and height swapped, and no more slices than fit; nil for a square picture.

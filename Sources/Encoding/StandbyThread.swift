@@ -58,8 +58,13 @@ final class StandbyThread: @unchecked Sendable {
   var isReady: Bool { monitor.locked { ready != nil } }
 
   /// Returns `true` if the ready slots match `configuration`.
-  func isReady(for configuration: EncoderConfiguration) -> Bool {
-    monitor.locked { ready?.configuration.isMade(for: configuration) ?? false }
+  ///
+  /// - Parameter needsHardware: `true` if slots whose hardware could not be opened do not count.
+  func isReady(for configuration: EncoderConfiguration, needsHardware: Bool = false) -> Bool {
+    monitor.locked {
+      guard let ready, !needsHardware || ready.live == .hardware else { return false }
+      return ready.configuration.isMade(for: configuration)
+    }
   }
 
   /// `true` if the last slots could not be made.
@@ -83,7 +88,7 @@ final class StandbyThread: @unchecked Sendable {
         return
       case .adopt(let configuration):
         if let ready, ready.configuration.size == configuration.size, ready.configuration.color == configuration.color,
-          ready.change(effort: configuration.effort)
+          ready.change(effort: configuration.effort, vaapiQuality: configuration.vaapiQuality)
         {
           return
         }

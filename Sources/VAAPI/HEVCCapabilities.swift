@@ -41,29 +41,30 @@ struct HEVCCapabilities: Hashable, Sendable {
   /// `true` for the fixed-function encoder, whose coding tree blocks have 64 samples where an older driver does not say.
   var isLowPower = false
 
-  /// `VA_FEATURE_SUPPORTED`.
-  private static let supported: UInt32 = 1
-  /// `VA_FEATURE_REQUIRED`.
+  /// `VA_FEATURE_REQUIRED`; Mesa's drivers add `VA_FEATURE_SUPPORTED`, which is 1.
   private static let required: UInt32 = 2
 
   /// The first tool that the driver requires and nightjar does not write; nil if there is none.
   var unmetRequirement: Tool? {
-    Tool.allCases.first { !$0.isWritten && bits(of: $0) == Self.required }
+    Tool.allCases.first { !$0.isWritten && requires($0) }
   }
 
   private func bits(of tool: Tool) -> UInt32? { features.map { $0 >> tool.rawValue & 3 } }
 
-  private func has(_ tool: Tool, otherwise: Bool) -> Bool {
-    bits(of: tool).map { $0 == Self.supported || $0 == Self.required } ?? otherwise
-  }
+  private func has(_ tool: Tool, otherwise: Bool) -> Bool { bits(of: tool).map { $0 != 0 } ?? otherwise }
+
+  private func requires(_ tool: Tool) -> Bool { (bits(of: tool) ?? 0) & Self.required != 0 }
 
   /// Sets the block sizes and the tools of `sequence`. Where the driver says nothing, they are those that ffmpeg and GStreamer
   /// sent before a driver could say anything: coding tree blocks of 32 samples, and asymmetric partitions alone. Intel's
   /// fixed-function encoder has blocks of 64 samples alone.
-  func apply(to sequence: inout HEVCSequenceParameters) {
+  ///
+  /// - Parameter leastTreeBlockLog2: 5 for a stream of level 5 or above, whose coding tree blocks have 32 samples at least (ITU-T
+  ///   H.265 clause A.4.2).
+  func apply(to sequence: inout HEVCSequenceParameters, leastTreeBlockLog2: Int = 4) {
     /// Returns a field of two bits; nil if the driver does not say.
     func size(_ place: UInt32, plus offset: Int) -> Int? { blockSizes.map { Int($0 >> place & 3) + offset } }
-    let least = max(4, size(2, plus: 3) ?? 4)
+    let least = max(leastTreeBlockLog2, size(2, plus: 3) ?? 4)
     var tree = max(least, size(0, plus: 3) ?? (isLowPower ? 6 : 5))
     // The smallest block must not be larger than the tree's.
     let coding = min(size(4, plus: 3) ?? 3, tree)
@@ -83,13 +84,14 @@ struct HEVCCapabilities: Hashable, Sendable {
     sequence.hasStrongIntraSmoothing = has(.strongIntraSmoothing, otherwise: false)
   }
 
-  /// Sets the tools of `picture` in a stream of `sequence`. The quantizer changes within a picture only if the driver controls the
-  /// rate: within coding tree blocks of 64 samples down to the smallest coding block, and from one smaller tree block to the next.
-  /// Intel's hardware has no other way, and where the header says another one the picture is damaged.
+  /// Sets the tools of `picture` in a stream of `sequence`. The quantizer may change within a picture if the driver controls the
+  /// rate, or requires it: within coding tree blocks of 64 samples down to the smallest coding block, and from one smaller tree block
+  /// to the next. Intel's hardware has no other way, and where the header says another one the picture is damaged.
   func apply(
     to picture: inout HEVCPictureParameters, in sequence: HEVCSequenceParameters, isRateControlled: Bool
   ) {
-    picture.hasQuantizerChanges = isRateControlled && has(.quantizerChanges, otherwise: true)
+    picture.hasQuantizerChanges =
+      isRateControlled ? has(.quantizerChanges, otherwise: true) : requires(.quantizerChanges)
     let changesWithin = picture.hasQuantizerChanges && sequence.codingTreeBlockLog2 == 6
     picture.quantizerChangeDepth = changesWithin ? 6 - sequence.minimumCodingBlockLog2 : 0
     picture.hidesSigns = has(.signHiding, otherwise: false)

@@ -8,7 +8,7 @@ final class PictureBuffers {
   private let list: UnsafeMutablePointer<VABufferID>
   private var count = 0
 
-  /// The largest number of buffers for one picture: sequence, four miscellaneous, picture, two for the packed parameter
+  /// The largest number of buffers for one picture: sequence, picture, four miscellaneous, two for the packed parameter
   /// sets, and three for each slice.
   static let limit = 8 + 3 * EncoderConfiguration.sliceLimits.upperBound
 

@@ -5,8 +5,8 @@ import Media
 struct RateParameters {
   /// The driver's rate control mode; nil if the driver lists none.
   let mode: VAAPICapabilities.RateControlMode?
-  /// The quality level; nil for the driver's default.
-  let quality: Int?
+  /// The quality level that the driver is told, 0 for its default; nil if it is told none.
+  var quality: Int?
 
   /// The maximum number of times that a picture is encoded again because it does not fit the coded buffer.
   static let retryLimit = 4

@@ -7,7 +7,9 @@ struct StreamParameters {
   /// The configuration that the parameter sets describe, whatever changes while the stream runs.
   let configuration: EncoderConfiguration
   let parameters: CodecParameters
-  let rate: RateParameters
+  var rate: RateParameters
+  /// The number of the driver's quality levels; nil if there are none to choose from.
+  let levelCount: Int?
   /// The parameter sets that nightjar writes.
   let parameterSets: ParameterSets
   /// The encoder's name, for display.
@@ -21,6 +23,7 @@ struct StreamParameters {
     let levels = session.offer.qualityLevels
     rate = RateParameters(
       mode: session.mode, quality: levels > 0 ? configuration.vaapiQuality.map { min($0, levels) } : nil)
+    levelCount = levels > 1 && VAAPICapabilities.hasOrderedLevels(vendor: session.vendor) ? levels : nil
     // A driver that writes slice headers itself may refer to a PPS of its own choice.
     let choosesIDs = session.packed.isSuperset(of: [.sequence, .slice])
     if let hevc = session.offer.hevc {
@@ -84,6 +87,8 @@ struct StreamParameters {
     let level = HEVCLevel.lowest(
       size: sequence.codedSize, frameRate: configuration.frameRate, peak: peak, buffer: buffer)
     (sequence.levelIDC, sequence.isHighTier) = level
+    // The level follows from the size, which the tree blocks do not change.
+    if level.identifier >= 150 { hevc.apply(to: &sequence, leastTreeBlockLog2: 5) }
     let ids = choosesIDs ? ParameterSetIDs(configuration) : ParameterSetIDs()
     var picture = HEVCPictureParameters(initialQuantizer: initial)
     hevc.apply(to: &picture, in: sequence, isRateControlled: isRateControlled)

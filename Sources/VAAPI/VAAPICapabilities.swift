@@ -79,7 +79,7 @@ public struct VAAPICapabilities: Hashable, Sendable {
     public var slices: Int
     /// `true` if the number of macroblock rows in a slice must be a power of two.
     public var needsPowerOfTwoRows: Bool
-    /// The number of quality levels, 1 being the best; 0 if the driver has no levels.
+    /// The number of quality levels, 1 being the best (but for Mesa's drivers); 0 if the driver has no levels.
     public var qualityLevels: Int
     /// The smallest picture; 16x16 if the driver states no minimum.
     public var minimumSize: PictureSize
@@ -99,6 +99,10 @@ public struct VAAPICapabilities: Hashable, Sendable {
   public let encoders: [Encoder]
   /// `true` if the driver has video processing (`VAEntrypointVideoProc`), which rotates and scales.
   public let hasVideoProcessing: Bool
+
+  /// Returns `true` if a greater quality level of the driver is a faster one, as `va.h` says. Mesa's numbers are bits for its
+  /// coding tools: of two numbers, either may be the faster one.
+  static func hasOrderedLevels(vendor: String) -> Bool { !vendor.hasPrefix("Mesa Gallium") }
 
   /// The maximum number of profiles, entry points or attributes that is accepted from a driver.
   static let listLimit = 1024

@@ -11,7 +11,7 @@ import Platform
 public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   // Sendable: used by one thread at a time, as `VideoEncoder` demands.
 
-  /// The encoder's configuration.
+  /// The encoder's configuration, with the quality level of the last picture.
   public private(set) var configuration: EncoderConfiguration
   /// The encoder's name for display: the driver, the entry point and the rate control.
   public private(set) var name: String
@@ -41,6 +41,10 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   var needsKeyFrame = true
   /// `true` if the driver must get the new rate with the next picture.
   private var isRateStale = false
+  /// The quality level that waits for a key frame; nil if none does.
+  var awaitedQuality: AwaitedQuality?
+  /// `true` if the driver has refused another level in mid-stream.
+  var isQualityFixed = false
   private var position = PicturePosition()
   /// The index of the reconstructed surface that has the last picture.
   private var referenceIndex = 0
@@ -213,7 +217,8 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   public func encodeLoaded(keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {
     guard let session else { throw .stopped }
     let source = exchange(&loaded, with: .nothing)
-    let isIDR = keyFrame || needsKeyFrame || position.orderCount >= PicturePosition.orderCountLimit
+    let isIDR =
+      keyFrame || needsKeyFrame || waitForQuality() || position.orderCount >= PicturePosition.orderCountLimit
     var (isImported, isTurned) = (false, false)
     switch consume source {
     case .nothing: throw .order(call: "encodeLoaded(keyFrame:deliver:)", needs: "load(_:)")
@@ -279,7 +284,8 @@ extension VAAPIEncoder {
   /// buffer, which the caller releases.
   ///
   /// A picture that does not fit the coded buffer is encoded again at a higher quantizer, in the same position and with
-  /// the same reference.
+  /// the same reference. A picture that the driver refuses together with another quality level is encoded again with the
+  /// former level.
   private func encode(
     _ surface: VASurfaceID, _ session: EncodingSession, isIDR: Bool
   ) throws(EncoderError) {
@@ -287,16 +293,25 @@ extension VAAPIEncoder {
     let tellsRate = isIDR || isRateStale
     // After an error at any point below, the driver's state is unknown.
     needsKeyFrame = true
+    var former = isIDR ? beginAwaitedQuality() : nil
+    var refused: Int?
     var retry = 0
     while true {
       let quantizer = quantizer(isIDR: isIDR, retry: retry)
       do throws(EncoderError) {
         try addBuffers(session, here, quantizer: quantizer, retry: retry, tellsRate: tellsRate || retry > 0)
+        try session.buffers.encode(surface)
       } catch {
         session.buffers.destroy()
-        throw error
+        guard let rate = former else {
+          if let refused { awaitQualityAgain(refused) }
+          throw error
+        }
+        (former, refused) = (nil, stream.rate.quality)
+        refuseQuality(rate)
+        continue
       }
-      try session.buffers.encode(surface)
+      (former, refused) = (nil, nil)
       try session.coded.read(surface)
       guard session.coded.hasOverflown else {
         try accept(session, here, quantizer: quantizer, retry: retry)
@@ -328,6 +343,7 @@ extension VAAPIEncoder {
     needsKeyFrame = false
     // After a retry the driver's rate control needs the true rate again.
     isRateStale = retry > 0
+    if here.isIDR, let level = stream.rate.quality { configuration.vaapiQuality = level > 0 ? level : nil }
   }
 
   private func addBuffers(
@@ -339,10 +355,12 @@ extension VAAPIEncoder {
       let peak = stream.rate.peak(configuration, retry: retry)
       try stream.parameters.addSequence(to: buffers, bitrate: peak, frameRate: configuration.frameRate)
     }
-    if tellsRate { try stream.rate.add(to: buffers, configuration, retry: retry) }
     try stream.parameters.addPicture(
       to: buffers, here, reconstructed: surfaces[1 - referenceIndex], reference: surfaces[referenceIndex],
       referencePosition: position, codedBuffer: session.context.codedBuffer)
+    // Intel's driver keeps the limits of the quantizer with the picture's parameters: those of HEVC overwrite limits that came
+    // before them, and before those of H.264 it does not know yet which picture parameter set they belong to.
+    if tellsRate { try stream.rate.add(to: buffers, configuration, retry: retry) }
     if here.isIDR, session.packed.contains(.sequence) {
       try buffers.add(
         packed: UInt32(VAEncPackedHeaderSequence.rawValue), stream.parameters.packedSets,

@@ -228,17 +228,21 @@ enum StatusText {
   }
 
   private static func lines(of quality: StreamStatus.Quality, _ library: String, isAtWork: Bool) -> [String] {
-    let use = isAtWork ? "" : " when it takes over"
-    var words = ["\(library)'s \(quality.x264Preset)\(use), changed \(times(quality.changes))"]
+    let choice =
+      if let preset = quality.x264Preset {
+        "\(library)'s \(preset)\(isAtWork ? "" : " when it takes over")"
+      } else {
+        "VA-API's level \(quality.vaapiQuality ?? 0) of \(quality.vaapiQualityLevels ?? 0), 1 is the best"
+      }
+    var words = ["\(choice), changed \(times(quality.changes))"]
     if let time = quality.encodeP99Ms {
       words.append(
         "99 of 100 frames within \(Terminal.decimal(time, digits: 1)) ms (limit "
           + "\(Terminal.decimal(quality.encodeLimitMs, digits: 1)))")
     }
-    if let processors = quality.processors {
+    if let processors = quality.processors, let budget = quality.processorBudget {
       words.append(
-        "\(Terminal.decimal(processors, digits: 2)) processors (limit "
-          + "\(Terminal.decimal(quality.processorBudget, digits: 2)))")
+        "\(Terminal.decimal(processors, digits: 2)) processors (limit \(Terminal.decimal(budget, digits: 2)))")
     }
     let reason: String? =
       switch quality.reason {

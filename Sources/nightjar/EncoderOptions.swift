@@ -133,8 +133,13 @@ struct EncoderOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "VA-API: the quality level, 1 (best) to the driver's last (see nightjar devices).",
-      valueName: "level"))
+      "VA-API: the quality level, auto, or 1 (best) to the driver's last (see nightjar devices).",
+      discussion: """
+        auto, the default of live-capture, takes the best level with which the hardware encodes 99 of 100 frames within half a frame \
+        interval. A better level begins with a key frame; when frames are late, a faster one begins within two frames, with a key \
+        frame. nightjar ctl status shows the level and the reason. Mesa's drivers, for AMD, keep their own: their numbers are no \
+        scale. With --rate max, the level stays.
+        """, valueName: "level"))
   var vaapiQuality: String?
 
   @Flag(help: "VA-API: prefer the low-power entry point (EncSliceLP): less power, slightly less quality.")

@@ -11,10 +11,11 @@ import Testing
   private static let small = EncoderRestrictions(maximumSize: PictureSize(width: 160, height: 120))
 
   private static func configuration(
-    _ size: PictureSize = wide, effort: EncodingEffort? = nil, lookahead: Int = 0
+    _ size: PictureSize = wide, effort: EncodingEffort? = nil, level: Int? = nil, lookahead: Int = 0
   ) -> EncoderConfiguration {
     var configuration = EncoderConfiguration(
-      size: size, frameRate: .thirty, bitrate: 500_000, color: .bt709, lookahead: lookahead, x264Preset: "fast")
+      size: size, frameRate: .thirty, bitrate: 500_000, color: .bt709, lookahead: lookahead, x264Preset: "fast",
+      vaapiQuality: level)
     configuration.effort = effort
     return configuration
   }
@@ -154,7 +155,7 @@ import Testing
     var state = Self.state()
     var asked: [EncodingEffort?] = []
     let standby = state.restrict(EncoderRestrictions(effort: Self.least)) {
-      asked.append($0)
+      asked.append($0.effort)
       return takes
     }
     #expect(asked == [Self.least])
@@ -167,6 +168,70 @@ import Testing
     // Another size is another encoder, whatever the effort.
     let smaller = Self.configuration(both.size(of: Self.wide), effort: Self.least)
     #expect(state.restrict(both) { _ in true } == .make(smaller))
+  }
+
+  @Test(arguments: [true, false])
+  func `another quality level is the live hardware's where it takes that`(takes: Bool) {
+    var state = Self.state()
+    var asked: [Int?] = []
+    let standby = state.restrict(EncoderRestrictions(vaapiQuality: 5)) {
+      asked.append($0.vaapiQuality)
+      return takes
+    }
+    #expect(asked == [5])
+    let expected = Self.configuration(takes ? Self.tall : Self.wide, level: 5)
+    #expect(standby == (takes ? .adopt(expected) : .make(expected)))
+    #expect(state.changes.adaptations == (takes ? 1 : 0))
+    // The same level again is no change.
+    #expect(state.restrict(EncoderRestrictions(vaapiQuality: 5)) { _ in takes } == standby)
+    #expect(state.changes.adaptations == (takes ? 1 : 0))
+  }
+
+  @Test func `a level that the driver refuses afterwards comes from other slots, a better one at a key frame`() throws {
+    for (kept, wanted, waits) in [(4, 6, false), (4, 2, true), (nil, 4, false)] as [(Int?, Int, Bool)] {
+      var state = Self.state(.scaled)
+      _ = state.restrict(EncoderRestrictions(vaapiQuality: wanted)) { _ in true }
+      #expect(state.isSettled(for: Self.wide))
+      #expect(state.noteRefusal(keeping: kept) == LineupState.Standby.make(Self.configuration(level: wanted)))
+      #expect(!state.isSettled(for: Self.wide))
+      let first = state.next(for: Self.wide, isDue: false) { _ in true }
+      #expect((first == nil) == waits)
+      let due = state.next(for: Self.wide, isDue: true) { _ in true }
+      let next = try #require(due)
+      #expect(next.configuration == Self.configuration(level: wanted))
+      #expect(state.turn(to: next, former: Self.configuration(level: kept)) == .end)
+      #expect(state.isSettled(for: Self.wide) && state.isFirst)
+    }
+    // Nothing is to be done where that level is requested no longer.
+    var state = Self.state(.scaled)
+    _ = state.restrict(EncoderRestrictions(vaapiQuality: 6)) { _ in true }
+    _ = state.restrict(EncoderRestrictions(vaapiQuality: 4)) { _ in true }
+    #expect(state.noteRefusal(keeping: 4) == nil)
+    #expect(state.isSettled(for: Self.wide))
+  }
+
+  @Test func `slots of another quality level do not stand by after a rotation`() throws {
+    var state = Self.state()
+    _ = state.restrict(EncoderRestrictions(vaapiQuality: 5)) { _ in true }
+    let tall = try #require(Self.next(state, Self.tall))
+    #expect(tall.configuration.vaapiQuality == 5)
+    #expect(state.turn(to: tall, former: Self.configuration(level: 4)) == .make(Self.configuration(level: 5)))
+  }
+
+  @Test func `the levels are those of the last picture, and a refusal is told once`() {
+    let levels = HardwareLevels()
+    #expect(levels.levels == nil && !levels.isFixed && !levels.takeRefusal())
+    levels.note(QualityLevels(count: 7, present: 4))
+    #expect(levels.levels == QualityLevels(count: 7, present: 4) && !levels.takeRefusal())
+    levels.note(QualityLevels(count: 7, present: 4, isFixed: true))
+    let told = [levels.takeRefusal(), levels.takeRefusal()]
+    #expect(told == [true, false] && levels.isFixed)
+    // Another encoder on the driver does not know yet.
+    levels.note(QualityLevels(count: 7, present: 6))
+    levels.note(QualityLevels(count: 7, present: 6, isFixed: true))
+    #expect(levels.isFixed && !levels.takeRefusal())
+    levels.note(nil)
+    #expect(levels.levels == nil && levels.isFixed)
   }
 
   @Test func `the counters of each encoder are added once`() {

@@ -39,6 +39,13 @@
         var opened = 0
         var stopped = 0
         var changes: [Int] = []
+        /// The number of quality levels, 0 for none; `true` if a running encoder refuses another one.
+        var levels = 0
+        var refusesLevels = false
+        /// The levels with which encoders were opened, those that were requested of them, and that of each picture.
+        var openedLevels: [Int?] = []
+        var requestedLevels: [Int?] = []
+        var pictureLevels: [Int?] = []
       }
       let state = Mutex(State())
 
@@ -63,10 +70,14 @@
     private var isMapped = false
     private(set) var turns: OrientationSet
     private var isTurned = false
+    private var level: Int?
+    private var requested: Int?
+    private var isFixed = false
 
     init(_ configuration: EncoderConfiguration, _ script: Script) throws(EncoderError) {
       let state = script.state.withLock { state in
         state.opened += 1
+        state.openedLevels.append(configuration.vaapiQuality)
         return state
       }
       if state.hangsAtOpening { script.hang() }
@@ -75,6 +86,7 @@
         throw .call(library: "scripted", function: "open", code: 1, reason: "it was told to")
       }
       self.script = script
+      (level, requested) = (configuration.vaapiQuality, configuration.vaapiQuality)
       turns = state.turns
       inner = try X264Encoder(configuration)
       do {
@@ -87,6 +99,17 @@
     var configuration: EncoderConfiguration { inner.configuration }
     var name: String { "scripted hardware" }
     var parameterSets: ParameterSets { inner.parameterSets }
+
+    var qualityLevels: QualityLevels? {
+      let count = script.state.withLock { $0.levels }
+      return count > 1 ? QualityLevels(count: count, present: level, isFixed: isFixed) : nil
+    }
+
+    /// Unlike hardware, it makes no key frame.
+    func change(vaapiQuality level: Int?) {
+      script.state.withLock { $0.requestedLevels.append(level) }
+      requested = level
+    }
 
     func prepare() throws(EncoderError) { try inner.prepare() }
 
@@ -134,6 +157,10 @@
         throw .call(library: "scripted", function: "encode", code: 7, reason: "it was told to")
       }
       guard let frame = input.take() else { throw .output(library: "scripted", "nothing was loaded") }
+      if requested != level, !isFixed {
+        if state.refusesLevels { isFixed = true } else { level = requested }
+      }
+      script.state.withLock { $0.pictureLevels.append(level) }
       try inner.encode(frame, keyFrame: keyFrame, deliver: deliver)
     }
 

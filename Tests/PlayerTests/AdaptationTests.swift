@@ -8,7 +8,8 @@ import Testing
     let directory: TemporaryDirectory
     let program: Subprocess
 
-    init(_ arguments: [String]) throws {
+    /// - Parameter knobs: The settings of the tests' VA-API driver, without their prefix; nil for a stream without hardware.
+    init(_ arguments: [String], knobs: [String: String]? = nil) throws {
       directory = try TemporaryDirectory()
       let zone = "\(directory.url.path)/class/thermal/thermal_zone0"
       try FileManager.default.createDirectory(atPath: zone, withIntermediateDirectories: true)
@@ -18,13 +19,34 @@ import Testing
       ] {
         try Data("\(text)\n".utf8).write(to: URL(fileURLWithPath: "\(zone)/\(name)"))
       }
+      let hardware = knobs == nil ? [] : ["--vaapi-device", directory.path("node"), "--hang-limit", "100"]
+      let environment = try Self.environment(knobs, in: directory)
       program = try Subprocess(
         [
           nightjarPath, "stream", "--source", "test", "--sysfs", directory.url.path, "--control",
           directory.path("control"), "--stats-json", directory.path("s.json"),
-        ] + arguments, in: directory)
+        ] + arguments + hardware, in: directory, environment: environment)
       try #require(try eventually { try status() != nil }, "\(program.errorSoFar)")
     }
+
+    private static func environment(
+      _ knobs: [String: String]?, in directory: TemporaryDirectory
+    ) throws -> [String: String] {
+      guard let knobs else { return [:] }
+      try #require(StrictVADriver.isBuilt)
+      let node = directory.path("node")
+      try Data().write(to: URL(fileURLWithPath: node))
+      return StrictVADriver.environment(node: node, log: directory.path("driver.log"), knobs: knobs)
+    }
+
+    /// The complaints of the tests' VA-API driver, and the sums of its contexts.
+    var driver: (violations: [String], summaries: [String]) {
+      let log = directory.path("driver.log")
+      return (StrictVADriver.violations(in: log), StrictVADriver.summaries(in: log))
+    }
+
+    /// The choice of the preset or of the quality level; empty where neither is chosen.
+    func quality() throws -> [String: Any] { try status()?["quality"] as? [String: Any] ?? [:] }
 
     func heat(_ temperature: String) throws {
       try Data("\(temperature)\n".utf8)
@@ -150,11 +172,10 @@ import Testing
         [
           "--size", "640x360", "--encoder", "x264", "--cpu-budget", "1%", "--to", "rtp://127.0.0.1:\(recorder.port)",
         ])
-      func quality() throws -> [String: Any] { try stream.status()?["quality"] as? [String: Any] ?? [:] }
       try #require(
-        try eventually(within: 120) { try quality()["x264_preset"] as? String == "ultrafast" },
+        try eventually(within: 120) { try stream.quality()["x264_preset"] as? String == "ultrafast" },
         "\(stream.program.errorSoFar)")
-      #expect(["budget", "late", "slow"].contains(try quality()["reason"] as? String ?? ""))
+      #expect(["budget", "late", "slow"].contains(try stream.quality()["reason"] as? String ?? ""))
       #expect(
         try eventually(within: 60) {
           let encoder = try stream.status()?["encoder"] as? [String: Any]
@@ -171,6 +192,55 @@ import Testing
       #expect(recording.pictures.count == (figures["frames"] as? [String: Any])?["sent"] as? Int)
     }
   #endif
+
+  /// Ten pictures a second: half an interval is 50 ms.
+  private static let hardware = ["--size", "320x240", "--fps", "10", "--encoder", "vaapi", "--keyframe-interval", "1s"]
+
+  @Test func `hardware with room takes its best level, and one that is too slow a faster one, and no picture is lost`()
+    throws
+  {
+    // The driver's middle level, with which it begins, takes nothing; or 60 ms, of which each faster level takes 20 less.
+    for (milliseconds, levels, reasons) in [("0", [1, 2, 3], ["room"]), ("20", [5, 6, 7], ["slow", "late"])] {
+      let recorder = try DatagramRecorder()
+      let stream = try Stream(
+        Self.hardware + ["--to", "rtp://127.0.0.1:\(recorder.port)"], knobs: ["QUALITY_MS": milliseconds])
+      let hasChanged = try eventually(within: 120) {
+        let quality = try stream.quality()
+        let (level, reason) = (quality["vaapi_quality"] as? Int, quality["reason"] as? String)
+        return levels.contains(level ?? 0) && reasons.contains(reason ?? "")
+      }
+      try #require(hasChanged, "\(stream.program.errorSoFar)")
+      let quality = try stream.quality()
+      #expect(quality["vaapi_quality_levels"] as? Int == 7 && quality["encode_limit_ms"] is Double)
+      #expect(quality["x264_preset"] == nil && quality["processor_budget"] == nil)
+      let words = String(decoding: try stream.control("status").output, as: UTF8.self)
+      #expect(words.contains("quality      VA-API's level "), "\(words)")
+      #expect(
+        eventually {
+          stream.program.log.lines.contains { $0.hasPrefix("VA-API continues with quality level ") }
+        })
+      try stream.waitForPictures()
+      let figures = try stream.end()
+      let recording = try StreamRecording(recorder.finish())
+      #expect(recording.pictures.count == (figures["frames"] as? [String: Any])?["sent"] as? Int)
+      #expect(stream.driver.violations.isEmpty, "\(stream.driver.violations)")
+      let summaries = stream.driver.summaries
+      #expect(!summaries.isEmpty && summaries.allSatisfy { $0.contains(" between 0 ") }, "\(summaries)")
+    }
+  }
+
+  @Test func `a quality level that is given stays`() throws {
+    let recorder = try DatagramRecorder()
+    let stream = try Stream(
+      Self.hardware + ["--vaapi-quality", "3", "--to", "rtp://127.0.0.1:\(recorder.port)"], knobs: ["QUALITY_MS": "30"])
+    try stream.waitForPictures()
+    usleep(3_000_000)
+    #expect(try stream.quality().isEmpty)
+    _ = try stream.end()
+    // That of the standby too.
+    let summaries = stream.driver.summaries
+    #expect(!summaries.isEmpty && summaries.allSatisfy { $0.hasSuffix(" levels 1 between 0 last 3") }, "\(summaries)")
+  }
 
   @Test(arguments: ["65,75", "80,70,90", "a,b,c", "1,2,300", "warm"])
   func `temperatures that are none are refused`(text: String) throws {

@@ -60,6 +60,8 @@ import Testing
     Refusal("--source test --slices 0", 64, "choose 1 to 32"),
     Refusal("--source test --slice-size 99", 64, "choose mtu, or 100 to 65535 bytes"),
     Refusal("--source test --slice-size packet", 64, "choose mtu"),
+    Refusal("--source test --vaapi-quality 0", 64, "choose auto, or 1 (best) to 65535"),
+    Refusal("--source test --vaapi-quality best", 64, "choose auto, or 1 (best) to 65535"),
     Refusal("--source test --slice-size mtu --slices 2", 64, "--slice-size and --slices exclude each other"),
     Refusal("--source test --slice-size mtu --encoder vaapi", 64, "--slice-size is for --encoder auto and x264"),
     Refusal("--source test --preset fastest", 64, "ultra-low-latency"),

@@ -17,12 +17,15 @@ struct HeldDriver {
   /// Its complaints.
   var violations: [String] { StrictVADriver.violations(in: log) }
 
-  /// Starts a stream of the synthetic camera on it.
+  /// Starts a stream of the synthetic camera on it, with one encoder there, which takes what is ordered: no standby is made for a
+  /// rotated picture, which needs control, nor on a busy machine for a smaller one. With one quality level, no picture that is
+  /// refused is sent again with another one.
   func stream(_ arguments: [String]) throws -> Subprocess {
     try Subprocess(
       [
         nightjarPath, "stream", "--source", "test", "--vaapi-device", node, "--size", "320x240", "--control", "none",
-        "--sdp", directory.path("s.sdp"), "--stats-json", directory.path("s.json"),
+        "--no-load-adaptation", "--vaapi-quality", "4", "--sdp", directory.path("s.sdp"), "--stats-json",
+        directory.path("s.json"),
       ] + arguments, in: directory,
       environment: StrictVADriver.environment(node: node, log: log, knobs: ["CONTROL": directory.path("knobs")])
         .merging(["STATE_DIRECTORY": directory.path("state")]) { $1 })

@@ -44,8 +44,8 @@
       let words = judged.outputText + judged.error
       #expect(judged.status == 0 && words.isEmpty, "\(words)")
 
-      // A network without a limit has no figure, and neither has a viewer of the full pictures.
-      for metric in Metric.allCases where ![.viewerBandwidth, .viewerSmallHeight].contains(metric) {
+      // A network without a limit has no figure, and neither has a viewer of the full pictures. Software has no quality level.
+      for metric in Metric.allCases where ![.viewerBandwidth, .viewerSmallHeight, .qualityLevel].contains(metric) {
         let type = "# TYPE \(metric.rawValue) \(metric.kind.rawValue)"
         #expect(page.text.split(separator: "\n").count { $0 == type } == 1, "\(metric.rawValue)")
       }

@@ -6,6 +6,17 @@ static VAStatus refused(struct driver *driver, const char *what, uint32_t value)
   return VA_STATUS_ERROR_INVALID_PARAMETER;
 }
 
+uint32_t level_of(const struct context *context) {
+  return context->picture.misc.has_level ? context->picture.misc.level : context->stream.level;
+}
+
+// No violation: a driver may have its level for good, though va.h lets it change.
+VAStatus check_level(struct driver *driver, struct context *context) {
+  bool changes = level_of(context) != context->stream.level;
+  return driver->knobs.quality_fixed && changes && context->stream.pictures ? VA_STATUS_ERROR_INVALID_PARAMETER
+                                                                            : VA_STATUS_SUCCESS;
+}
+
 VAStatus check_rate(struct driver *driver, struct context *context) {
   const struct picture *picture = &context->picture;
   uint32_t control = context->config->rate_control;

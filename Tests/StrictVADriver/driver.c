@@ -132,7 +132,7 @@ static VAStatus initialize(VADriverContextP va) {
   va->max_image_formats = 1;
   va->max_subpic_formats = 1;
   va->max_display_attributes = 1;
-  va->str_vendor = "nightjar strict test driver";
+  va->str_vendor = driver->knobs.vendor;
   struct VADriverVTable *table = va->vtable;
   table->vaTerminate = terminate;
   config_functions(table);

@@ -123,6 +123,11 @@ static void commit(struct context *context, bool redo, bool lost, struct coded_p
   stream->hevc.pps = picture->hevc.pps;
   stream->hevc.sequence = picture->hevc.sequence;
   stream->misc = misc_of(context);
+  if (level_of(context) != stream->level) {
+    stream->level = level_of(context);
+    stream->levels++;
+    if (!is_idr(context)) stream->levels_between++;
+  }
   stream->pictures++;
   if (is_idr(context)) stream->idrs++;
   if (lost) stream->overflows++;
@@ -150,7 +155,10 @@ void deliver(struct driver *driver, struct context *context, const struct output
   input->frame = frame;
   // A device does one picture after another.
   uint64_t now = now_ns();
-  context->ready_ns = (context->ready_ns > now ? context->ready_ns : now) + (uint64_t)injection.slow_ms * 1000000;
+  uint32_t last = driver->knobs.quality, level = level_of(context);
+  // The driver's own level is the middle one.
+  uint64_t above = level ? last - level : last / 2, ms = (uint64_t)injection.slow_ms + above * driver->knobs.quality_ms;
+  context->ready_ns = (context->ready_ns > now ? context->ready_ns : now) + ms * 1000000;
   input->ready_ns = context->ready_ns;
   scribble(object_find(driver, kind_surface, picture.reconstructed), frame);
   context->stream.bytes += coded->filled;

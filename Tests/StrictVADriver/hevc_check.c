@@ -52,6 +52,7 @@ static VAStatus check_blocks(struct driver *driver, const VAEncSequenceParameter
   if (ctb < driver->knobs.hevc.log2_min_ctb || ctb > driver->knobs.hevc.log2_max_ctb) {
     return refused(driver, "blocks", "CtbLog2SizeY", ctb);
   }
+  if (s->general_level_idc >= 150 && ctb < 5) return refused(driver, "blocks", "CtbLog2SizeY of level 5 or above", ctb);
   if (min_tb != 2) return refused(driver, "blocks", "MinTbLog2SizeY", min_tb);
   if (max_tb > 5 || max_tb > ctb || max_tb < min_cb) return refused(driver, "blocks", "MaxTbLog2SizeY", max_tb);
   if (s->max_transform_hierarchy_depth_inter > 3 || s->max_transform_hierarchy_depth_inter > ctb - min_tb) {
@@ -145,9 +146,7 @@ static VAStatus check_tools(struct driver *driver, const struct context *context
   }
   bool mistake = mistaken(driver, "sign_data_hiding_enabled_flag", pps->sign_hiding, offered->bits.sign_data_hiding);
   mistake |= mistaken(driver, "transform_skip_enabled_flag", pps->transform_skip, offered->bits.transform_skip);
-  // What is required of it is required with rate control: a constant QP changes nowhere.
-  bool needs = context->config->rate_control != VA_RC_CQP || offered->bits.cu_qp_delta != VA_FEATURE_REQUIRED;
-  if (needs || pps->qp_delta) mistake |= mistaken(driver, "cu_qp_delta_enabled_flag", pps->qp_delta, offered->bits.cu_qp_delta);
+  mistake |= mistaken(driver, "cu_qp_delta_enabled_flag", pps->qp_delta, offered->bits.cu_qp_delta);
   return mistake ? VA_STATUS_ERROR_INVALID_PARAMETER : VA_STATUS_SUCCESS;
 }
 

@@ -122,6 +122,7 @@ void knobs_read(struct knobs *knobs) {
   knobs->odd_pitch = strcmp(text("PITCH", ""), "odd") == 0;
   knobs->import = number("IMPORT", 1) != 0;
   knobs->sync_buffer = number("SYNC_BUFFER", 1) != 0;
+  knobs->misc_first = number("MISC_FIRST", 0) != 0;
   const char *lie = text("LIE", "");
   static const struct { const char *name; enum lie lie; } lies[] = {
       {"config", lie_config}, {"context", lie_context}, {"encode", lie_encode}, {"slice", lie_slice},
@@ -136,6 +137,9 @@ void knobs_read(struct knobs *knobs) {
   knobs->process_mirrors_last = strcmp(process, "mirror-last") == 0;
   knobs->process_wrong = strcmp(process, "wrong") == 0;
   knobs->quality = (uint32_t)number("QUALITY", 7);
+  knobs->quality_fixed = number("QUALITY_FIXED", 0) != 0;
+  knobs->quality_ms = (uint32_t)number("QUALITY_MS", 0);
+  snprintf(knobs->vendor, sizeof knobs->vendor, "%s", text("VENDOR", "nightjar strict test driver"));
   knobs->max_width = knobs->max_height = 4096;
   const char *size = text("MAX_SIZE", NULL);
   unsigned width, height;

@@ -70,6 +70,8 @@ static const struct { const char *name, *check; } mistakes[] = {
     {"rate-zero", "rate"},
     {"hrd-fullness", "rate"},
     {"rate-in-cqp", "rate"},
+    {"misc-first", "misc-order"},
+    {"quality-level", "quality-level"},
     {"surface-unknown", "bad-id"},
     {"surface-freed", "bad-id"},
     {"surface-is-buffer", "bad-id"},
@@ -135,6 +137,7 @@ static const struct { const char *name, *check; } mistakes[] = {
     {"hevc-transform-block", "blocks"},
     {"hevc-sao", "tools"},
     {"hevc-transform-skip", "tools"},
+    {"hevc-no-qp-delta", "tools"},
     {"hevc-weighted", "picture"},
     {"hevc-unit-type", "picture"},
     {"hevc-coding-type", "picture"},
@@ -162,6 +165,8 @@ static const struct { const char *name, *check; } mistakes[] = {
     {"hevc-header-deblocking", "packed-slice"},
     {"hevc-header-bits", "packed-slice"},
     {"hevc-no-rate", "rate"},
+    {"hevc-misc-first", "misc-order"},
+    {"hevc-quality-level", "quality-level"},
     {"hevc-buffer-size", "buffer-size"},
     {"hevc-overflow-ignored", "overflow-ignored"},
 };
@@ -309,9 +314,10 @@ int main(int count, char **arguments) {
   // The driver reads its knobs at vaInitialize.
   if (is("overflow-ignored")) setenv("NIGHTJAR_VA_OVERFLOW_AT", "2", 1);
   if (is("p-slice")) setenv("NIGHTJAR_VA_HEVC", "both-lists", 1);
+  if (is("no-qp-delta")) setenv("NIGHTJAR_VA_HEVC", "required", 1);
   struct client client = {.hevc = hevc, .rate_control = VA_RC_CQP, .bit_rate = 1000000, .frame_rate = 30};
-  const char *in_rates[] = {"rates",         "no-rate",   "no-hrd",
-                            "no-frame-rate", "rate-zero", "hrd-fullness"};
+  const char *in_rates[] = {"rates",     "no-rate",      "no-hrd",    "no-frame-rate",
+                            "rate-zero", "hrd-fullness", "misc-first"};
   for (size_t i = 0; i < sizeof in_rates / sizeof *in_rates; i++) {
     if (is(in_rates[i])) client.rate_control = VA_RC_CBR;
   }

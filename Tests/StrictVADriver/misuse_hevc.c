@@ -197,8 +197,9 @@ bool add_hevc(struct client *c, int input, int number, bool idr, bool redo) {
     return false;
   }
   if (is("sequence-twice") && !add(c, VAEncSequenceParameterBufferType, &s.sequence, sizeof s.sequence)) return false;
-  if (!add_rates(c, idr)) return false;
+  if (is("misc-first") && !add_rates(c, idr)) return false;
   if (!is("no-picture") && !add(c, VAEncPictureParameterBufferType, &s.picture, sizeof s.picture)) return false;
+  if (!is("misc-first") && !add_rates(c, idr)) return false;
   if (c->packed && !add_headers(c, &s, idr)) return false;
   if (is("no-slice")) return true;
   if (!add(c, VAEncSliceParameterBufferType, &s.slice, sizeof s.slice)) return false;

@@ -174,6 +174,8 @@ bool add_packed(struct client *c, uint32_t type, const uint8_t *nal, size_t bits
 }
 
 bool add_rates(struct client *c, bool idr) {
+  VAEncMiscParameterBufferQualityLevel level = {.quality_level = 8};
+  if (is("quality-level") && !add_misc(c, VAEncMiscParameterTypeQualityLevel, &level, sizeof level)) return false;
   if ((!idr && !c->new_rates) || (c->rate_control == VA_RC_CQP && !is("rate-in-cqp"))) return true;
   VAEncMiscParameterRateControl rate = {.bits_per_second = is("rate-zero") ? 0 : c->bit_rate, .target_percentage = 100};
   VAEncMiscParameterHRD hrd = {.buffer_size = c->bit_rate, .initial_buffer_fullness = c->bit_rate * 3 / 4};
@@ -192,8 +194,9 @@ static bool add_all(struct client *c, const struct shot *s, bool idr) {
     return false;
   }
   if (is("sequence-twice") && !add(c, VAEncSequenceParameterBufferType, &s->sequence, sizeof s->sequence)) return false;
-  if (!add_rates(c, idr)) return false;
+  if (is("misc-first") && !add_rates(c, idr)) return false;
   if (!is("no-picture") && !add(c, VAEncPictureParameterBufferType, &s->picture, sizeof s->picture)) return false;
+  if (!is("misc-first") && !add_rates(c, idr)) return false;
   if (idr && packs && !is("no-packed-sequence") &&
       !add_packed(c, VAEncPackedHeaderSequence, nal, write_sps(&s->sps, nal, sizeof nal))) {
     return false;

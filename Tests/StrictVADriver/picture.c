@@ -63,10 +63,12 @@ void context_release(struct driver *driver, struct context *context) {
   const struct config *config = context->config;
   if (config->entrypoint != VAEntrypointVideoProc) {
     note(driver, "context %#x profile %d entry point %d rate control %#x packed %#x size %ux%u pictures %llu idr %llu "
-                 "overflows %llu bytes %llu", context->object.id, config->profile, config->entrypoint,
-         config->rate_control, config->packed, context->width, context->height,
+                 "overflows %llu bytes %llu levels %llu between %llu last %u", context->object.id, config->profile,
+         config->entrypoint, config->rate_control, config->packed, context->width, context->height,
          (unsigned long long)context->stream.pictures, (unsigned long long)context->stream.idrs,
-         (unsigned long long)context->stream.overflows, (unsigned long long)context->stream.bytes);
+         (unsigned long long)context->stream.overflows, (unsigned long long)context->stream.bytes,
+         (unsigned long long)context->stream.levels, (unsigned long long)context->stream.levels_between,
+         context->stream.level);
   }
   picture_clear(&context->picture);
   coder_close(context->coder);
@@ -154,6 +156,11 @@ static VAStatus render_misc(struct driver *driver, struct picture *picture, cons
   const VAEncMiscParameterBuffer *misc = (const void *)buffer->data;
   uint32_t size = buffer->element_size - (uint32_t)sizeof *misc, wanted;
   if (buffer->element_size < sizeof *misc) size = 0;
+  // Intel's driver keeps a part of them with the picture's parameters, which overwrite it.
+  if (!picture->has_picture && !driver->knobs.misc_first) {
+    violation(driver, "misc-order: miscellaneous parameter of type %d before the picture's parameters", misc->type);
+    return VA_STATUS_ERROR_INVALID_PARAMETER;
+  }
   switch ((int)misc->type) {
     case VAEncMiscParameterTypeRateControl: wanted = sizeof picture->misc.rate; break;
     case VAEncMiscParameterTypeHRD: wanted = sizeof picture->misc.hrd; break;
@@ -187,6 +194,8 @@ static VAStatus render_misc(struct driver *driver, struct picture *picture, cons
         violation(driver, "quality-level: %u, the range ends at %u", level, driver->knobs.quality);
         return VA_STATUS_ERROR_INVALID_PARAMETER;
       }
+      picture->misc.level = level;
+      picture->misc.has_level = true;
     }
   }
   return VA_STATUS_SUCCESS;
@@ -299,6 +308,7 @@ static VAStatus encode_checked(struct driver *driver, struct context *context, u
   bool hevc = is_hevc(context);
   VAStatus status = check_complete(driver, context);
   if (status == VA_STATUS_SUCCESS) status = check_rate(driver, context);
+  if (status == VA_STATUS_SUCCESS) status = check_level(driver, context);
   if (status == VA_STATUS_SUCCESS) status = (hevc ? check_hevc_sequence : check_sequence)(driver, context);
   if (status == VA_STATUS_SUCCESS) status = (hevc ? check_hevc_picture : check_picture)(driver, context, &redo);
   if (status == VA_STATUS_SUCCESS) status = (hevc ? check_hevc_slice : check_slices)(driver, context, redo);

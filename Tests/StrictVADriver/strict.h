@@ -33,9 +33,13 @@ struct knobs {
   int profile_count;
   int segments;
   bool derive, odd_pitch, import, sync_buffer;
+  bool misc_first;                   // miscellaneous parameters may come before the picture's
   uint32_t lies;                     // enum lie
   uint32_t max_width, max_height;
-  uint32_t quality;
+  uint32_t quality;                  // the last quality level
+  bool quality_fixed;                // another level is refused once a picture was coded
+  uint32_t quality_ms;               // what each level above the last costs a picture
+  char vendor[256];
   bool process, process_mirrors, process_mirrors_last, process_wrong;  // video processing
   struct {
     bool told;                       // features and block sizes can be asked for
@@ -127,10 +131,11 @@ struct packed {
 };
 
 struct misc {
-  bool has_rate, has_hrd, has_frame_rate;
+  bool has_rate, has_hrd, has_frame_rate, has_level;
   VAEncMiscParameterRateControl rate;
   VAEncMiscParameterHRD hrd;
   VAEncMiscParameterFrameRate frame_rate;
+  uint32_t level;                    // the quality level that this picture brings; not merged into those in force
 };
 
 // The picture between BeginPicture and EndPicture.
@@ -175,6 +180,8 @@ struct stream {
   } hevc;
   struct misc misc;                  // the values in force
   uint64_t pictures, idrs, overflows, bytes;  // since the context was created
+  uint32_t level;                    // the quality level in force; 0: the driver's own
+  uint64_t levels, levels_between;   // how often it has changed, and how often with another picture than an IDR
   // the last picture, and the one before it for the case that the last one is submitted again
   struct coded_picture {
     bool valid, idr, reference;
@@ -273,6 +280,9 @@ VAStatus process_caps(VADriverContextP va, VAContextID context, VABufferID *filt
 // check_*.c: each says what is wrong by violation() and returns the status to give, or VA_STATUS_SUCCESS.
 VAStatus check_complete(struct driver *driver, struct context *context);
 VAStatus check_rate(struct driver *driver, struct context *context);
+VAStatus check_level(struct driver *driver, struct context *context);
+// The quality level of the picture begun; 0: the driver's own.
+uint32_t level_of(const struct context *context);
 VAStatus check_sequence(struct driver *driver, struct context *context);
 VAStatus check_picture(struct driver *driver, struct context *context, bool *redo);
 VAStatus check_slices(struct driver *driver, struct context *context, bool redo);

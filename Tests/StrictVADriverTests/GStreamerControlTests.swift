@@ -28,7 +28,9 @@ import Testing
     Case(options: ["rate-control=cbr", "bitrate=20000"], minimum: 30),
     Case(width: 1280, height: 720, options: ["rate-control=vbr", "bitrate=16000"], minimum: 30),
     Case(element: "vah265enc"), Case(element: "vah265enc", width: 1918, height: 1078, knobs: ["SEGMENTS": "3"]),
-    Case(element: "vah265enc", knobs: ["HEVC": "required"]),
+    // With a constant QP, it leaves cu_qp_delta_enabled_flag 0 although that is required.
+    Case(
+      element: "vah265enc", knobs: ["HEVC": "required"], options: ["rate-control=cbr", "bitrate=20000"], minimum: 30),
     Case(
       element: "vah265enc", knobs: ["HEVC": "cb16,ctb32"], options: ["rate-control=cbr", "bitrate=20000"], minimum: 30),
     Case(element: "vah265lpenc", knobs: ["ENTRYPOINT": "lp", "HEVC": "simple"]),

@@ -7,7 +7,8 @@ import Testing
   private func misuse(_ driver: StrictDriver, _ arguments: [String], knobs: [String: String] = [:]) throws
     -> Subprocess.Result
   {
-    try driver.run(["\(StrictVADriver.directory)/misuse"] + arguments, knobs: knobs)
+    try driver.run(
+      ["\(StrictVADriver.directory)/misuse"] + arguments, knobs: ["MISC_FIRST": "0"].merging(knobs) { $1 })
   }
 
   @Test func `each mistake is found by the check meant for it, and by no other`() throws {

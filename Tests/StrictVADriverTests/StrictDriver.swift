@@ -20,9 +20,11 @@ struct StrictDriver {
   /// The node that passes for a render node.
   var node: String { directory.path("node") }
 
-  /// The environment in which a program finds the driver, with the knobs given without their prefix.
+  /// The environment in which a program finds the driver, with the knobs given without their prefix. Miscellaneous parameters
+  /// may come first, as ffmpeg and GStreamer send them.
   func environment(_ knobs: [String: String]) -> [String: String] {
-    StrictVADriver.environment(node: node, log: directory.path("log"), knobs: knobs)
+    StrictVADriver.environment(
+      node: node, log: directory.path("log"), knobs: ["MISC_FIRST": "1"].merging(knobs) { $1 })
   }
 
   /// Runs a program on the driver, with a fresh log.

@@ -33,9 +33,14 @@ package enum StrictVADriver {
   }
 
   /// The complaints in a driver's log.
-  package static func violations(in log: String) -> [String] {
+  package static func violations(in log: String) -> [String] { lines(of: log, beginning: "violation:") }
+
+  /// The sums of the contexts that have ended, in a driver's log.
+  package static func summaries(in log: String) -> [String] { lines(of: log, beginning: "summary:") }
+
+  private static func lines(of log: String, beginning: String) -> [String] {
     let text = (try? String(contentsOfFile: log, encoding: .utf8)) ?? ""
-    return text.split(separator: "\n").map(String.init).filter { $0.hasPrefix("violation:") }
+    return text.split(separator: "\n").map(String.init).filter { $0.hasPrefix(beginning) }
   }
 }
 

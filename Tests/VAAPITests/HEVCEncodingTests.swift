@@ -34,6 +34,7 @@ struct HEVCCase: CustomTestStringConvertible, Sendable {
     HEVCCase(size: "642x358", packed: "none", driver: "ctb32"),
     HEVCCase(size: "642x358", entryPoint: "lp", control: "vbr", driver: "ctb16,simple"),
     HEVCCase(size: "638x358", driver: "cb16,ctb64", segments: 7, oddPitch: true),
+    HEVCCase(size: "642x358", driver: "required"),
     HEVCCase(size: "640x360", packed: "none", control: "cbr", driver: "required"),
     HEVCCase(size: "360x640", entryPoint: "lp", control: "cbr", driver: "required", derives: false),
   ]
@@ -64,9 +65,11 @@ struct HEVCEncodingTests {
   @Test("decode, whole and good, whatever the driver does", arguments: runsLong ? HEVCCase.full : HEVCCase.slim)
   func matrix(_ combination: HEVCCase) throws {
     let driver = try StrictDriver(codec: "hevc")
+    // Coding tree blocks of 16 samples end below level 5, which a peak of more than 20 Mbit/s needs.
+    let bitrate = combination.driver.contains("ctb16") ? "12000000" : "20000000"
     let run = try driver.encode(
       [
-        "--size", combination.size, "--rate-control", combination.control, "--bitrate", "20000000", "--frames", "12",
+        "--size", combination.size, "--rate-control", combination.control, "--bitrate", bitrate, "--frames", "12",
         "--key-interval", "8",
       ], knobs: combination.knobs)
     #expect(run.status == 0, "\(run.lines) \(run.error)")

@@ -34,6 +34,17 @@ struct StrictDriver {
     let error: String
     /// The lines of the driver's log that complain.
     let violations: [String]
+    /// The lines of the driver's log that sum up its contexts.
+    let summaries: [String]
+
+    /// The number that the contexts' summaries give for `key`, added up.
+    func summed(_ key: String) -> Int {
+      summaries.reduce(0) { sum, line in
+        let words = line.split(separator: " ")
+        guard let at = words.firstIndex(of: Substring(key)), at + 1 < words.count else { return sum }
+        return sum + (Int(words[at + 1]) ?? 0)
+      }
+    }
 
     func number(_ key: String) -> Int? { values[key].flatMap { Int($0) } }
     var failures: [String] { lines.filter { $0.hasPrefix("failed=") } }
@@ -59,7 +70,7 @@ struct StrictDriver {
     }
     return Run(
       status: result.status, values: values, lines: lines, error: result.error,
-      violations: StrictVADriver.violations(in: log))
+      violations: StrictVADriver.violations(in: log), summaries: StrictVADriver.summaries(in: log))
   }
 
   /// Returns ffmpeg's complaints when it decodes the stream; empty where all is well.

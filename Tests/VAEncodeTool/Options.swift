@@ -11,6 +11,8 @@ struct Options {
   var keyInterval = 0
   /// The frame before which the rate changes, and to what.
   var change: (frame: Int, bitrate: Int, frameRate: UInt32)?
+  /// The frames before which another quality level is requested, and the levels; 0 for the driver's own.
+  var qualityChanges: [(frame: Int, level: Int)] = []
   /// `true` if the frames come as DMA-BUFs (files in memory, here).
   var exports = false
   /// `true` if `prepare()` is called.
@@ -67,6 +69,10 @@ struct Options {
     case "--bitrate": configuration.bitrate = try number(value)
     case "--slices": configuration.slices = try number(value)
     case "--quality": configuration.vaapiQuality = try number(value)
+    case "--quality-change":
+      let parts = try value.split(separator: ",").map { try number(String($0)) }
+      guard parts.count == 2 else { throw Misuse(text: "--quality-change FRAME,LEVEL") }
+      qualityChanges.append((parts[0], parts[1]))
     case "--small": configuration.isSmallRendition = value == "yes"
     case "--codec":
       guard let codec = VideoCodec(rawValue: value) else { throw Misuse(text: "codec \(value)") }

@@ -40,6 +40,8 @@ enum VAEncodeTool {
     print("imported=\(encoder.counters.imported)")
     print("copied=\(encoder.counters.copied)")
     print("overflows=\(encoder.counters.overflows)")
+    print("levels=\(encoder.qualityLevels.map(Self.text) ?? "none")")
+    print("level-at-end=\(encoder.configuration.vaapiQuality ?? 0)")
     print("sets-at-end=\(hex(encoder.parameterSets.sequence))")
     run.report()
     encoder.stop()
@@ -60,6 +62,10 @@ enum VAEncodeTool {
           + "packed:\(encoder.packedHeaders.rawValue) slices:\(encoder.slices) quality:\(encoder.qualityLevels) "
           + "\(encoder.minimumSize) \(encoder.maximumSize) import:\(encoder.importsDMABuffers)")
     }
+  }
+
+  private static func text(_ levels: QualityLevels) -> String {
+    "\(levels.present ?? 0) of \(levels.count)\(levels.isFixed ? ", fixed" : "")"
   }
 
   private static func hex(_ bytes: [UInt8]) -> String {
@@ -109,6 +115,9 @@ final class EncodingRun {
     for number in 0..<options.frames {
       if let change = options.change, change.frame == number, let rate = FrameRate(change.frameRate) {
         try encoder.change(bitrate: change.bitrate, frameRate: rate)
+      }
+      for change in options.qualityChanges where change.frame == number {
+        encoder.change(vaapiQuality: change.level > 0 ? change.level : nil)
       }
       do {
         try encode(number)

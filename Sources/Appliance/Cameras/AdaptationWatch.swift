@@ -17,18 +17,22 @@ struct AdaptationWatch: ~Copyable {
   /// Begins to adapt `pipeline`.
   ///
   /// - Parameters:
-  ///   - governing: the processors that the program may use, if the stream's effort is chosen by measurement.
+  ///   - budget: the processors that the program may use.
+  ///   - governsPreset: `true` if the preset of software is chosen by measurement.
+  ///   - levels: the levels of the hardware, if its quality level is chosen by measurement.
   ///   - sysfs: the path where sysfs is mounted.
   /// - Throws: ``SystemFailure`` if the system has no thread left.
   init(
-    _ pipeline: Pipeline, _ options: CameraAdaptation, governing budget: ProcessorBudget?, sysfs: String
+    _ pipeline: Pipeline, _ options: CameraAdaptation, _ budget: ProcessorBudget, governsPreset: Bool,
+    levels: HardwareLevels?, sysfs: String
   ) throws(SystemFailure) {
     let adaptation = try StreamAdaptation(pipeline)
     // Before the encode thread owns the encoder.
     let configuration = pipeline.encoder.configuration
     let (preset, threads) = (configuration.x264Preset, configuration.threads)
     let thread = try NamedThread("nj-adapt") {
-      let effort = budget.flatMap { EffortControl(pipeline, preset: preset, threads: threads, $0) }
+      let effort = EffortControl(
+        pipeline, preset: governsPreset ? preset : nil, levels: levels, threads: threads, budget)
       adaptation.run(options, effort, sysfs: sysfs, preset: preset)
     }
     self.thread = thread
@@ -94,7 +98,7 @@ final class StreamAdaptation: Sendable {
     }
   }
 
-  /// The choice of x264's preset; nil if the preset is configured.
+  /// The choice of the preset or the quality level; nil if the encoder at work keeps the configured one.
   var quality: StreamStatus.Quality? { state.withLock { $0.quality } }
 
   /// The processors that the encoder would use less with the least effort: it gives them to other work, because a governor keeps
@@ -125,12 +129,12 @@ final class StreamAdaptation: Sendable {
   /// Adapts the pipeline until the thread is interrupted.
   ///
   /// - Parameters:
-  ///   - effort: the choice of the effort by measurement; nil if the preset is configured.
+  ///   - effort: the choice of the effort by measurement; nil if preset and quality level are configured.
   ///   - preset: the preset that x264 or x265 was opened with.
   fileprivate func run(_ options: CameraAdaptation, _ effort: EffortControl?, sysfs: String, preset: String) {
     var effort = effort
     // A governed effort is the least when load reduces anything else.
-    let steps = Self.ladder(for: pipeline, preset: effort == nil ? preset : nil)
+    let steps = Self.ladder(for: pipeline, preset: effort?.governsPreset == true ? nil : preset)
     var adaptation = options.followsLoad ? LoadAdaptation(steps: steps) : nil
     var monitor: ThermalMonitor?
     switch options.thermal {

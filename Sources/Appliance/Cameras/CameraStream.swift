@@ -105,9 +105,10 @@ final class CameraStream {
 
   private func startAdapting() throws {
     defer { followBudget() }
-    guard command.adapts || command.governsEffort else { return }
+    let levels = command.governsQuality ? opened.levels : nil
+    guard command.adapts || command.governsEffort || levels != nil else { return }
     adaptationWatch = try AdaptationWatch(
-      pipeline, command.adaptation, governing: command.governsEffort ? budget : nil,
+      pipeline, command.adaptation, budget, governsPreset: command.governsEffort, levels: levels,
       sysfs: command.orientation.sysfs ?? "/sys")
   }
 

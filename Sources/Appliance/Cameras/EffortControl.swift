@@ -5,17 +5,25 @@ import Platform
 import Serving
 import Streaming
 
-/// The choice of x264's or x265's preset for one stream, by measurement: reads the figures of the stream and of the process once a
-/// second, and sets the effort that the ``QualityGovernor`` chooses.
+/// The choice of the effort for one stream, by measurement: of x264's or x265's preset while software encodes, and of VA-API's
+/// quality level while hardware does. Reads the figures of the stream and of the process once a second, and sets what the
+/// ``QualityGovernor`` or the ``LevelGovernor`` chooses.
 struct EffortControl {
   private let pipeline: Pipeline
   private let budget: ProcessorBudget
   private let threads: Int
-  /// The name of the encoder's library.
+  /// The name of the software's library.
   private let library: String
-  private var governor: QualityGovernor
+  /// The governor of the preset; nil if the preset is configured.
+  private var preset: QualityGovernor?
+  /// The levels of the hardware; nil if the quality level is configured.
+  private let levels: HardwareLevels?
+  /// The governor of the quality level; nil before hardware with levels has encoded.
+  private var level: LevelGovernor?
   private var times = LatencyHistogram()
   private var last: (time: Instant, busy: Duration, small: Duration, process: Duration, dropped: Int)
+  /// `true` if software encoded at the last look.
+  private var isSoftware: Bool
   /// The processors that the encoder would use less with the least effort, by the last second's measurement.
   private(set) var reserve = 0.0
 
@@ -28,66 +36,116 @@ struct EffortControl {
     }
   }
 
-  /// Begins to choose the effort of `pipeline`, whose encoder was opened with `preset` and encodes by `threads`; nil if the
-  /// preset is no rung of the ladder.
-  init?(_ pipeline: Pipeline, preset: String, threads: Int, _ budget: ProcessorBudget) {
-    let codec = pipeline.codec
-    let rungs = Self.costs(of: codec).compactMap { entry in
+  /// Returns the governor of the preset; nil if `preset` is no rung of the ladder.
+  private static func governor(
+    from preset: String, of codec: VideoCodec, _ budget: ProcessorBudget
+  ) -> QualityGovernor? {
+    let rungs = costs(of: codec).compactMap { entry in
       EncoderSelector.effort(ofPreset: entry.preset).map { QualityGovernor.Rung(effort: $0, cost: entry.cost) }
     }
     guard let effort = EncoderSelector.effort(ofPreset: preset),
       let start = rungs.firstIndex(where: { $0.effort == effort })
     else { return nil }
+    return QualityGovernor(rungs: rungs, start: start, budget: budget.processors)
+  }
+
+  /// Begins to choose the effort of `pipeline`, whose encoder encodes by `threads`; nil if there is nothing to choose.
+  ///
+  /// - Parameters:
+  ///   - preset: the preset that the software was opened with; nil if it stays as it is configured.
+  ///   - levels: the levels of the hardware; nil if the quality level stays as it is configured.
+  init?(
+    _ pipeline: Pipeline, preset: String?, levels: HardwareLevels?, threads: Int, _ budget: ProcessorBudget
+  ) {
+    let codec = pipeline.codec
+    let governor = preset.flatMap { Self.governor(from: $0, of: codec, budget) }
+    guard governor != nil || levels != nil else { return nil }
     (self.pipeline, self.budget, self.threads) = (pipeline, budget, threads)
+    (self.preset, self.levels) = (governor, levels)
     library = codec.softwareLibrary
-    governor = QualityGovernor(rungs: rungs, start: start, budget: budget.processors)
     last = (
       .now(), pipeline.encoderWork.busy, pipeline.smallEncoderTime, ProcessorBudget.used, pipeline.lateFrames
     )
-    pipeline.govern(nil, fallback: governor.fallback)
+    isSoftware = pipeline.hasSoftwareEncoder
+    pipeline.govern(nil, fallback: governor?.fallback)
   }
 
-  /// `true` if a lesser effort cannot help: there is none, or hardware is at work.
-  var isLeast: Bool { governor.rung == 0 || !pipeline.hasSoftwareEncoder }
+  /// `true` if the preset is chosen.
+  var governsPreset: Bool { preset != nil }
+
+  /// `true` if a lesser effort of the encoder at work cannot help: there is none, or it keeps the configured one.
+  var isLeast: Bool { isSoftware ? (preset?.rung ?? 0) == 0 : level?.isLeast ?? true }
 
   /// Measures the last second, and changes the effort if that is due. Returns the change in words, with its reason.
   mutating func look(_ thermal: ThermalState, at now: Instant) -> String? {
-    let before = governor.effort
-    let isAtWork = pipeline.hasSoftwareEncoder
-    // What software has taken before hardware came back stays for the next time.
-    if pipeline.takeFallenEffort() != nil { governor.noteFallen(at: now) }
+    let before = (effort: preset?.effort, level: level?.level, faster: level?.faster)
+    // What an encoder has taken before the other took over stays for the next time.
+    if pipeline.takeFallenEffort() != nil { preset?.noteFallen(at: now) }
+    if let taken = pipeline.takeFallenQuality() { level?.noteFallen(to: taken, at: now) }
     let present = (
       time: now, busy: pipeline.encoderWork.busy, small: pipeline.smallEncoderTime, process: ProcessorBudget.used,
       dropped: pipeline.lateFrames
     )
     times.removeAll()
     pipeline.takeEncodeTimes(&times)
-    // Hardware has no presets, and its fallback begins with the present one.
-    if isAtWork {
+    let wasSoftware = isSoftware
+    isSoftware = pipeline.hasSoftwareEncoder
+    // The times of two encoders say nothing of either.
+    if isSoftware == wasSoftware {
       let measurement = QualityGovernor.Measurement(
         times: times, interval: pipeline.frameRate.interval, elapsed: now - last.time,
         // The encoder of small pictures has the same effort, on one thread.
         encoderTime: (present.busy - last.busy) * Int64(threads) + (present.small - last.small),
         processTime: present.process - last.process,
         dropped: present.dropped - last.dropped, heat: Self.heat(thermal))
-      _ = governor.note(measurement, at: now) { [budget] in budget.claim(at: now) }
+      note(measurement, at: now)
     }
     let elapsed = max((present.time - last.time).seconds, 0.001)
     let share = (present.busy - last.busy).seconds * Double(threads) / elapsed
-    reserve = isAtWork ? share * (1 - governor.rungs[0].cost / governor.rungs[governor.rung].cost) : 0
+    reserve = isSoftware ? preset.map { share * (1 - $0.rungs[0].cost / $0.rungs[$0.rung].cost) } ?? 0 : 0
     last = present
-    guard governor.effort != before else { return nil }
-    pipeline.govern(governor.effort, fallback: governor.fallback)
-    return words(from: before, isAtWork: isAtWork)
+    guard preset?.effort != before.effort || level?.level != before.level || level?.faster != before.faster else {
+      return nil
+    }
+    // Before its first change, the preset is that of the configuration.
+    let effort = preset.flatMap { $0.changes > 0 ? $0.effort : nil }
+    pipeline.govern(effort, fallback: preset?.fallback, vaapiQuality: level?.level, faster: level?.faster)
+    let told = [words(from: before.effort), words(from: before.level)].compactMap { $0 }
+    return told.isEmpty ? nil : told.joined(separator: "; ")
   }
 
-  /// The state for the control API.
-  var status: StreamStatus.Quality {
-    StreamStatus.Quality(
-      x264Preset: Self.name(governor.effort), reason: governor.reason.map(Self.name),
-      encodeP99Ms: governor.percentile99?.milliseconds,
-      encodeLimitMs: pipeline.frameRate.interval.milliseconds * QualityGovernor.limit,
-      processors: governor.processors, processorBudget: budget.processors, changes: governor.changes)
+  /// Gives a measurement to the governor of the encoder at work. The first one of hardware with levels makes its governor.
+  private mutating func note(_ measurement: QualityGovernor.Measurement, at now: Instant) {
+    let claim = { [budget] in budget.claim(at: now) }
+    guard !isSoftware else {
+      _ = preset?.note(measurement, at: now, claim: claim)
+      return
+    }
+    guard let present = levels?.levels else {
+      // Other hardware may have taken the place of that which had levels.
+      level = nil
+      return
+    }
+    if level?.count != present.count { level = LevelGovernor(present) }
+    _ = level?.note(measurement, at: present.present, now: now, claim: claim)
+  }
+
+  /// The state for the control API; nil if the encoder at work keeps the configured preset or quality level.
+  var status: StreamStatus.Quality? {
+    let limit = pipeline.frameRate.interval.milliseconds * QualityGovernor.limit
+    if isSoftware {
+      return preset.map {
+        StreamStatus.Quality(
+          x264Preset: Self.name($0.effort), reason: $0.reason.map(Self.name),
+          encodeP99Ms: $0.percentile99?.milliseconds, encodeLimitMs: limit, processors: $0.processors,
+          processorBudget: budget.processors, changes: $0.changes)
+      }
+    }
+    return level.map {
+      StreamStatus.Quality(
+        vaapiQuality: $0.levelAtWork, vaapiQualityLevels: $0.count, reason: $0.reason.map(Self.name),
+        encodeP99Ms: $0.percentile99?.milliseconds, encodeLimitMs: limit, changes: $0.changes)
+    }
   }
 
   private static func heat(_ state: ThermalState) -> QualityGovernor.Heat {
@@ -110,17 +168,29 @@ struct EffortControl {
     }
   }
 
-  private func words(from former: EncodingEffort, isAtWork: Bool) -> String {
+  /// Returns the change of the preset in words; nil if it is that of before.
+  private func words(from former: EncodingEffort?) -> String? {
+    guard let preset, let former, former != preset.effort else { return nil }
+    let verb = isSoftware ? "continues" : "will take over"
+    return "\(library) \(verb) with \(Self.name(preset.effort)) instead of \(Self.name(former)): "
+      + words(for: preset.reason)
+  }
+
+  /// Returns the change of the quality level in words; nil if it is that of before, or the first one.
+  private func words(from former: Int?) -> String? {
+    guard let level, level.changes > 0, let former, former != level.level else { return nil }
+    let verb = isSoftware ? "will take over" : "continues"
+    return "VA-API \(verb) with quality level \(level.level) instead of \(former): \(words(for: level.reason))"
+  }
+
+  private func words(for reason: QualityGovernor.Reason?) -> String {
     let limit = Terminal.decimal(pipeline.frameRate.interval.milliseconds * QualityGovernor.limit, digits: 1)
-    let reason =
-      switch governor.reason {
-      case .late: "frames took longer than a frame interval"
-      case .slow: "one frame in a hundred took longer than \(limit) ms"
-      case .budget: "the program used more than \(Terminal.decimal(budget.processors, digits: 1)) processors"
-      case .heat: "the host is hot"
-      case .room, nil: "99 of 100 frames are encoded well within \(limit) ms"
-      }
-    let verb = isAtWork ? "continues" : "will take over"
-    return "\(library) \(verb) with \(Self.name(governor.effort)) instead of \(Self.name(former)): \(reason)"
+    return switch reason {
+    case .late: "frames took longer than a frame interval"
+    case .slow: "one frame in a hundred took longer than \(limit) ms"
+    case .budget: "the program used more than \(Terminal.decimal(budget.processors, digits: 1)) processors"
+    case .heat: "the host is hot"
+    case .room, nil: "99 of 100 frames are encoded well within \(limit) ms"
+    }
   }
 }

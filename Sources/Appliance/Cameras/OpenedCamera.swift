@@ -20,6 +20,8 @@ struct OpenedCamera: Sendable {
   let encoderEvents: EncoderEvents?
   /// The same of the encoder of small pictures.
   let smallEncoderEvents: EncoderEvents
+  /// The quality levels of the encoding hardware; `nil` without hardware.
+  let levels: HardwareLevels?
   /// The stream's configured destinations, and in `missing` those that the stream does not reach yet.
   let destinations: [StreamDestination]
   let missing: [StreamDestination]
@@ -64,7 +66,8 @@ struct OpenedCamera: Sendable {
     // A substitute for a camera has no controls.
     self.controls = source is SyntheticCamera ? nil : controls
     // Another camera may take this one's place, whose samples mean something else.
-    let isExchangeable = command.adapts || command.governsEffort || command.source.isCamera
+    let isExchangeable =
+      command.adapts || command.governsEffort || command.governsQuality || command.source.isCamera
     let aspects: EncoderAspects = command.turns(in: place.circumstances) ? .both : isExchangeable ? .scaled : .one
     let without = command.scheduling.without
     let keepsStandby = place.keepsStandby && !command.encoding.noStandby && !without.contains(.standby)
@@ -108,7 +111,7 @@ struct OpenedCamera: Sendable {
       destinations, to: pipeline, waits: place.waitsForDestinations || command.loss.waits)
     sourceName = source.name
     explanation = link == nil ? selection.explanation : "beside the camera's own H.264, which is passed on"
-    (encoderEvents, smallEncoderEvents) = (selection.events, smallEvents)
+    (encoderEvents, smallEncoderEvents, levels) = (selection.events, smallEvents, selection.levels)
   }
 
   /// Adds the reachable ones of `destinations` to the pipeline. Returns the others, which are searched for later.

@@ -62,9 +62,7 @@ extension CameraConfiguration {
     },
     .text(.x264Preset, shared, \.encoding.x264Preset, SettingValues.x264Preset),
     .text(.vaapiDevice, shared, \.encoding.vaapiDevice),
-    .text(.vaapiQuality, kind: .integer, shared, \.encoding.vaapiQuality) { text throws(ValueError) in
-      try SettingValues.number(text, within: 1...65_535)
-    },
+    .text(.vaapiQuality, kind: .integer, shared, \.encoding.vaapiQuality, SettingValues.vaapiQuality),
     .flag(.vaapiLowPower, shared, \.encoding.vaapiLowPower),
     .text(.hangLimit, kind: .integer, shared, \.encoding.hangLimit) { text throws(ValueError) in
       try SettingValues.number(text, within: EncoderLineup.Policy.hangLimits)

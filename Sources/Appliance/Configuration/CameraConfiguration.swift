@@ -72,6 +72,9 @@ package struct CameraConfiguration: SettingsConfiguration {
   /// `true` if x264's preset is chosen by measurement. A file at full speed has no pace to measure by.
   package var governsEffort: Bool { clipPacing != .maximum && encoding.governsEffort }
 
+  /// `true` if the quality level of hardware is chosen by measurement, for any source but a file at full speed.
+  package var governsQuality: Bool { clipPacing != .maximum && encoding.governsQuality }
+
   /// Returns the differences from `old`.
   package func changes(from old: CameraConfiguration) -> Set<CameraChange> {
     var changed = changedSettings(from: old)

@@ -26,6 +26,13 @@ package struct CameraEncoding: Hashable, Sendable {
     case named(String)
   }
 
+  /// A value of `vaapi-quality`.
+  package enum HardwareQuality: Hashable, Sendable {
+    /// The level is chosen by measurement, and changes while the stream runs.
+    case auto
+    case level(Int)
+  }
+
   package var codec = VideoCodec.h264
   package var encoder = EncoderChoice.auto
   package var preset = EncoderPreset.liveCapture
@@ -48,7 +55,7 @@ package struct CameraEncoding: Hashable, Sendable {
   var x264Preset: SoftwarePreset?
   /// The render node; nil for the first that works.
   package var vaapiDevice: String?
-  var vaapiQuality: Int?
+  var vaapiQuality: HardwareQuality?
   var vaapiLowPower = false
   var hangLimit: Int?
   /// `true` if encoders are created only when they are needed.
@@ -61,6 +68,11 @@ package struct CameraEncoding: Hashable, Sendable {
   package var governsEffort: Bool {
     guard encoder != .vaapi, EncoderSelector.softwareName(for: codec) != nil else { return false }
     return x264Preset == .auto || x264Preset == nil && preset == .liveCapture
+  }
+
+  /// `true` if the quality level of hardware is chosen by measurement while the stream runs.
+  package var governsQuality: Bool {
+    usesHardware && (vaapiQuality == .auto || vaapiQuality == nil && preset == .liveCapture)
   }
 
   /// Returns the profile: the configured one, or that of the preset. With live-capture and without a named x264 preset,
@@ -98,7 +110,7 @@ package struct CameraEncoding: Hashable, Sendable {
     if let threads { settings.threads = threads }
     if let lookahead { settings.lookahead = lookahead }
     if case .named(let name) = x264Preset { settings.x264Preset = name }
-    if let vaapiQuality { settings.vaapiQuality = vaapiQuality }
+    if case .level(let level) = vaapiQuality { settings.vaapiQuality = level }
     if vaapiLowPower { settings.prefersLowPower = true }
     if case .bytes(let bytes) = sliceSize { settings.sliceBytes = bytes }
     return settings

@@ -214,10 +214,10 @@ package enum ExampleConfiguration {
     # x264: refresh the picture column by column within keyframe-interval, without bursts of key frames.
     #intra-refresh = true
 
-    # VA-API: the render node, the quality level (1 is best), less power for slightly less quality, and the frame intervals
-    # that the driver may take before x264 takes over.
+    # VA-API: the render node, the quality level (auto, by measurement, or 1, the best, to the driver's last), less power
+    # for slightly less quality, and the frame intervals that the driver may take before x264 takes over.
     #vaapi-device = "/dev/dri/renderD128"
-    #vaapi-quality = 4
+    #vaapi-quality = "auto"
     #vaapi-low-power = false
     #hang-limit = 3
 

@@ -245,6 +245,15 @@ package enum SettingValues {
     return .named(text)
   }
 
+  /// Parses `auto`, or a quality level of VA-API.
+  static func vaapiQuality(_ text: String) throws(ValueError) -> CameraEncoding.HardwareQuality? {
+    if text == "auto" { return .auto }
+    guard let level = number(text[...]), (1...65_535).contains(level) else {
+      throw ValueError("choose auto, or 1 (best) to 65535; the driver's last level is the fastest")
+    }
+    return .level(level)
+  }
+
   /// Parses `50` or `50%`: the part of the host's processors.
   static func processorShare(_ text: String) throws(ValueError) -> Double {
     guard let percent = decimal(text.hasSuffix("%") ? text.dropLast() : Substring(text)), (1...100).contains(percent)

@@ -198,13 +198,15 @@ extension Doctor {
         ))
     }
     let headroom = (1 - load) * 100
+    // The name of an encoder in software has its preset.
+    let level = now.quality?.vaapiQuality.map { ", quality level \($0) of \(now.quality?.vaapiQualityLevels ?? $0)" }
     let left =
-      "\(now.encoder.name): headroom \(Int(headroom.rounded())) % of the last "
+      "\(now.encoder.name)\(level ?? ""): headroom \(Int(headroom.rounded())) % of the last "
       + "\(Terminal.decimal(measured.seconds, digits: 1)) s"
     tell(
       EncoderTrial.finding(
         left, headroom: headroom, figures: ["headroom_percent": headroom],
-        isHEVC: EncoderTrial.isHEVC(now.encoder.name)
+        isHEVC: EncoderTrial.isHEVC(now.encoder.name), isHardware: EncoderTrial.isHardware(now.encoder.name)
       ).about(name))
   }
 

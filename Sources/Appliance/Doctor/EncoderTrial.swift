@@ -71,7 +71,8 @@ package struct EncoderTrial: Sendable {
       "encode_ms": average.milliseconds, "encode_longest_ms": longest.milliseconds,
       "encode_cpu_ms": processorTime.milliseconds, "headroom_percent": headroom,
     ]
-    return Self.finding(text, headroom: headroom, figures: figures, isHEVC: Self.isHEVC(name))
+    return Self.finding(
+      text, headroom: headroom, figures: figures, isHEVC: Self.isHEVC(name), isHardware: Self.isHardware(name))
   }
 
   /// Returns the finding on several software encoders that share the processors; nil where there are none.
@@ -91,11 +92,19 @@ package struct EncoderTrial: Sendable {
   /// Returns `true` if the encoder with this name makes HEVC.
   static func isHEVC(_ name: String) -> Bool { EncoderSelector.softwareCodec(ofEncoder: name) == .hevc }
 
-  /// Returns the finding for this headroom. For HEVC, `isHEVC` is `true`: H.264 takes a part of the processor time.
-  package static func finding(_ text: String, headroom: Double, figures: [String: Double], isHEVC: Bool) -> Finding {
+  /// Returns `true` if the encoder with this name is hardware.
+  static func isHardware(_ name: String) -> Bool { name.hasPrefix("VA-API") }
+
+  /// Returns the finding for this headroom. For HEVC in software, `isHEVC` is `true`: H.264 takes a part of the processor time.
+  package static func finding(
+    _ text: String, headroom: Double, figures: [String: Double], isHEVC: Bool, isHardware: Bool = false
+  ) -> Finding {
+    let faster =
+      isHardware
+      ? "vaapi-quality = \"auto\""
+      : isHEVC ? "codec = \"h264\", or x264-preset = \"ultrafast\"" : "x264-preset = \"ultrafast\""
     let mends: [Mend] = [
-      .advice(isHEVC ? "codec = \"h264\", or x264-preset = \"ultrafast\"" : "x264-preset = \"ultrafast\""),
-      .advice("or reduce the load: size = \"1280x720\" or smaller, fps = \"15\""),
+      .advice(faster), .advice("or reduce the load: size = \"1280x720\" or smaller, fps = \"15\""),
     ]
     if headroom <= 0 { return Finding(.encoderSlow, text, mends: mends, figures: figures) }
     if headroom < 20 { return Finding(.encoderTight, text, mends: mends, figures: figures) }

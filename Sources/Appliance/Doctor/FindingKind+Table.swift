@@ -188,10 +188,12 @@ extension FindingKind {
     case .encoderTight:
       (
         .warning, "encoding takes over 80 % of the time: nightjar will reduce the stream",
-        "a cheaper x264 preset, size or rate"
+        "a cheaper x264 preset, VA-API quality, size or rate"
       )
     case .encoderSlow:
-      (.problem, "encoding takes longer than the frame interval", "a cheaper x264 preset, size or rate")
+      (
+        .problem, "encoding takes longer than the frame interval", "a cheaper x264 preset, VA-API quality, size or rate"
+      )
     case .microphone: (.ok, "the microphone records; without a microphone, the stream has silence or no sound", "")
     case .microphoneMissing:
       (

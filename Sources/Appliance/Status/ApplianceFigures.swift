@@ -261,11 +261,11 @@ extension MetricsText {
     add(.adaptations, name, counters.adaptations)
     add(.passed, name, counters.passed)
     add(.handovers, name, counters.handovers)
-    if let preset = camera.camera?.adaptation?.quality?.x264Preset,
-      let effort = EncoderSelector.effort(ofPreset: preset)
-    {
+    let quality = camera.camera?.adaptation?.quality
+    if let preset = quality?.x264Preset, let effort = EncoderSelector.effort(ofPreset: preset) {
       add(.effort, name, effort.rawValue)
     }
+    if let level = quality?.vaapiQuality { add(.qualityLevel, name, level) }
   }
 
   private mutating func addViewers(

@@ -1,5 +1,5 @@
 /// Changes to an encoder's configuration at run time: a lower size or effort where the machine is too hot or too slow,
-/// and another colour description where the camera has changed.
+/// another colour description where the camera has changed, and the quality level that the hardware has time for.
 public struct EncoderRestrictions: Hashable, Sendable {
   /// The size limit in either orientation: 1280x720 allows 720x1280 too. Larger pictures are scaled down and keep their
   /// aspect ratio; nil allows every size.
@@ -8,12 +8,18 @@ public struct EncoderRestrictions: Hashable, Sendable {
   public var effort: EncodingEffort?
   /// The colour description of the samples; nil keeps the configuration's.
   public var color: ColorDescription?
+  /// VA-API's quality level, which overrides the configuration's; nil keeps that one. Software ignores it.
+  public var vaapiQuality: Int?
 
   /// Creates restrictions; without arguments there are none.
-  public init(maximumSize: PictureSize? = nil, effort: EncodingEffort? = nil, color: ColorDescription? = nil) {
+  public init(
+    maximumSize: PictureSize? = nil, effort: EncodingEffort? = nil, color: ColorDescription? = nil,
+    vaapiQuality: Int? = nil
+  ) {
     self.maximumSize = maximumSize
     self.effort = effort
     self.color = color
+    self.vaapiQuality = vaapiQuality
   }
 
   /// Returns `size`, or the largest allowed size of the same aspect ratio, rounded to even samples.
@@ -43,6 +49,7 @@ extension EncoderConfiguration {
     restricted.slices = min(slices, max(1, (restricted.size.height + 15) / 16))
     if let effort = restrictions.effort { restricted.effort = effort }
     if let color = restrictions.color { restricted.color = color }
+    if let level = restrictions.vaapiQuality { restricted.vaapiQuality = level }
     return restricted
   }
 }

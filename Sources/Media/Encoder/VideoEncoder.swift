@@ -97,6 +97,19 @@ public protocol StagedVideoEncoder: VideoEncoder {
   /// - Throws: ``EncoderError``; then `deliver` was not called. After ``EncoderError/importRefused(library:)`` the
   ///   caller may load the frame again, without `mapInput`; the encoder then copies it.
   func encodeLoaded(keyFrame: Bool, deliver: (borrowing AccessUnit) -> Void) throws(EncoderError)
+  /// The quality levels of the hardware; nil if there are none to choose from.
+  var qualityLevels: QualityLevels? { get }
+  /// Requests another quality level; nil for the driver's own choice. A faster level begins with the next picture, which becomes a
+  /// key frame; a better one with the next key frame that is due, after ten seconds of frames at the latest. A level beyond the
+  /// last one is the last one. Does nothing if there are no levels, or ``QualityLevels/isFixed`` is `true`.
+  func change(vaapiQuality level: Int?)
+}
+
+extension StagedVideoEncoder {
+  /// Nil: the hardware has one level.
+  public var qualityLevels: QualityLevels? { nil }
+  /// Does nothing.
+  public func change(vaapiQuality level: Int?) {}
 }
 
 /// Counters of an encoder since its creation.
@@ -117,7 +130,7 @@ public struct EncoderCounters: Hashable, Sendable {
   public var recoveries = 0
   /// The number of switches to the encoder of the other orientation.
   public var switches = 0
-  /// The number of switches to an encoder of another size or preset, because of ``EncoderRestrictions``.
+  /// The number of changes to another size, preset or quality level, because of ``EncoderRestrictions``.
   public var adaptations = 0
   /// The number of pictures that the camera coded, and that were passed on.
   public var passed = 0

@@ -87,7 +87,8 @@ extension SmallRendition {
     try reducer.prepare(from: sourceSize, to: Self.size(of: sourceSize))
     let queue = try pictures ?? CodedPictureQueue(capacity: unitBytes, held: heldLimit, readWith: fullPictures)
     var configuration = configuration
-    configuration.effort = requests.takeLatestRestrictions().effort
+    let restrictions = requests.takeLatestRestrictions()
+    (configuration.effort, configuration.vaapiQuality) = (restrictions.effort, restrictions.vaapiQuality)
     configuration.color = monitor.locked {
       isStale = false
       return color

@@ -28,7 +28,7 @@ final class SmallRendition: @unchecked Sendable {
   let requests = EncoderRequests()
   /// The failures of the encoder, and their ends, for the terminal.
   let events = EventQueue<RenditionEvent>()
-  /// The configuration of the encoder, whose bitrate, color and effort follow those of the stream.
+  /// The configuration of the encoder, whose bitrate, color, effort and quality level follow those of the stream.
   let configuration: EncoderConfiguration
   /// The most pictures that viewers may keep.
   let heldLimit: Int
@@ -108,7 +108,7 @@ final class SmallRendition: @unchecked Sendable {
     unitBytes = size.pixels * 3 + 65_536
     clock = KeyFrameClock(interval: keyFrameInterval)
     requests.noteBitrate(configuration.bitrate)
-    follow(effort: full.effort)
+    follow(EncoderRestrictions(effort: full.effort))
   }
 
   func move(to phase: Phase) { self.phase.store(phase.rawValue, ordering: .releasing) }
@@ -132,11 +132,12 @@ final class SmallRendition: @unchecked Sendable {
   /// Follows the bitrate of the stream.
   func follow(bitrate: Int) { requests.setBitrate(Self.bitrate(of: bitrate)) }
 
-  /// Follows the effort of the stream's encoder; nil is that of its configuration.
-  func follow(effort: EncodingEffort?) {
+  /// Follows the effort and the quality level of the stream's encoder; without them, they are those of its configuration.
+  func follow(_ full: EncoderRestrictions) {
     // Always an effort: nil would leave an encoder as it was made.
-    let effort = effort ?? EncoderSelector.effort(ofPreset: configuration.x264Preset)
-    requests.updateRestrictions(EncoderRestrictions(effort: effort))
+    let effort = full.effort ?? EncoderSelector.effort(ofPreset: configuration.x264Preset)
+    let level = full.vaapiQuality ?? configuration.vaapiQuality
+    requests.updateRestrictions(EncoderRestrictions(effort: effort, vaapiQuality: level))
   }
 
   /// Follows the color description of the stream.

@@ -41,7 +41,7 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
     var (changes, undecodable) = (0, 0)
     var failures = 0
     var lateness = EncodeLateness()
-    // Hardware has no effort to choose.
+    // Software has efforts, and hardware has quality levels.
     var isSoftware = EncoderSelector.softwareCodec(ofEncoder: encoder.name) != nil
     let delivery = Delivery(consumers)
     // Room first, frame afterwards: a frame that was taken out early would grow old while a newer one arrives.
@@ -92,13 +92,12 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
       let counters = encoder.counters
       let name = counters.changes == changes ? nil : encoder.name
       changes = counters.changes
-      // The time of a frame at which hardware fails or returns is not that of software alone.
-      let wasSoftware = isSoftware
-      if let name { isSoftware = EncoderSelector.softwareCodec(ofEncoder: name) != nil }
-      if !isSoftware {
+      if let name {
+        // The late frames were another encoder's, and the time of this one may be that of two.
         lateness = EncodeLateness()
-      } else if wasSoftware, !isCoded, requests.isGoverned, let duration {
-        judge(duration, &lateness)
+        isSoftware = EncoderSelector.softwareCodec(ofEncoder: name) != nil
+      } else if let duration, !isCoded, requests.isGoverned {
+        judge(duration, &lateness, isSoftware: isSoftware)
       }
       if counters.undecodable > undecodable {
         statistics.drop(.undecodable, count: counters.undecodable - undecodable)
@@ -123,12 +122,12 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
     if let measured { statistics.encode.withLock { $0.frameRate = measured } }
   }
 
-  /// Records the encode time of software for the governor of the effort, and takes the lesser effort that it has named
-  /// if frames are late: its own look once a second would be too rare.
-  private func judge(_ duration: Duration, _ lateness: inout EncodeLateness) {
+  /// Records the encode time for the governor of the encoder at work, and takes the lesser effort or the faster quality level that
+  /// it has named if frames are late: its own look once a second would be too rare.
+  private func judge(_ duration: Duration, _ lateness: inout EncodeLateness, isSoftware: Bool) {
     statistics.recordEncodeTime(duration)
     guard lateness.note(duration, interval: encoder.configuration.frameRate.interval) else { return }
-    if let restrictions = requests.takeFallback() { encoder.restrict(restrictions) }
+    if let restrictions = requests.takeFallback(ofHardware: !isSoftware) { encoder.restrict(restrictions) }
   }
 
   /// Encodes the frame, and returns the time that this took.

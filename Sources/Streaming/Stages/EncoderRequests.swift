@@ -18,6 +18,10 @@ final class EncoderRequests: Sendable {
   private let fallback = Atomic(-1)
   /// The effort that the encode stage has taken by itself; -1 for none.
   private let fallen = Atomic(-1)
+  /// The quality level that the encode stage takes by itself when frames of hardware are late, and the one that it has taken; 0 for
+  /// none.
+  private let faster = Atomic(0)
+  private let fallenQuality = Atomic(0)
 
   /// `true` if the stream has a viewer.
   var isWanted: Bool { wanted.load(ordering: .relaxed) }
@@ -95,19 +99,27 @@ final class EncoderRequests: Sendable {
     return least == .max ? nil : least
   }
 
-  /// `true` if a governor chooses the effort, and needs the encode times.
+  /// `true` if a governor chooses the effort or the quality level, and needs the encode times.
   var isGoverned: Bool { governed.load(ordering: .relaxed) }
 
-  /// Requests `value`, as ``setRestrictions(_:)`` does, and names the effort to take by itself when frames are late.
-  func govern(_ value: EncoderRestrictions, fallback effort: EncodingEffort?) {
+  /// Requests `value`, as ``setRestrictions(_:)`` does, and names what to take by itself when frames are late: the effort if
+  /// software encodes, and the faster quality level if hardware does.
+  func govern(_ value: EncoderRestrictions, fallback effort: EncodingEffort?, faster level: Int? = nil) {
     fallback.store(-1, ordering: .relaxed)
+    faster.store(0, ordering: .relaxed)
     updateRestrictions(value)
     fallback.store(effort?.rawValue ?? -1, ordering: .releasing)
+    faster.store(level ?? 0, ordering: .releasing)
     governed.store(true, ordering: .relaxed)
   }
 
-  /// Returns the restrictions with the lesser effort, once; nil if none was named.
-  func takeFallback() -> EncoderRestrictions? {
+  /// Returns the restrictions with the lesser effort, or for hardware with the faster quality level, once; nil if none was
+  /// named.
+  func takeFallback(ofHardware isHardware: Bool) -> EncoderRestrictions? {
+    isHardware ? takeFasterQuality() : takeLesserEffort()
+  }
+
+  private func takeLesserEffort() -> EncoderRestrictions? {
     let effort = fallback.exchange(-1, ordering: .acquiring)
     guard effort >= 0 else { return nil }
     fallen.store(effort, ordering: .relaxed)
@@ -117,10 +129,27 @@ final class EncoderRequests: Sendable {
     }
   }
 
+  private func takeFasterQuality() -> EncoderRestrictions? {
+    let level = faster.exchange(0, ordering: .acquiring)
+    guard level > 0 else { return nil }
+    fallenQuality.store(level, ordering: .relaxed)
+    return restrictions.withLock {
+      $0.vaapiQuality = level
+      return $0
+    }
+  }
+
   /// Returns the effort that the encode stage has taken by itself since the last call.
   func takeFallen() -> EncodingEffort? {
     guard fallen.load(ordering: .relaxed) >= 0 else { return nil }
     let effort = fallen.exchange(-1, ordering: .relaxed)
     return effort < 0 ? nil : EncodingEffort(rawValue: effort)
+  }
+
+  /// Returns the quality level that the encode stage has taken by itself since the last call.
+  func takeFallenQuality() -> Int? {
+    guard fallenQuality.load(ordering: .relaxed) > 0 else { return nil }
+    let level = fallenQuality.exchange(0, ordering: .relaxed)
+    return level > 0 ? level : nil
   }
 }

@@ -3,26 +3,34 @@ package import Media
 import Synchronization
 
 extension Pipeline {
-  /// Sets the effort of the encoder from one of the next frames on: a greater one with the next key frame that is due, a
-  /// lesser one as soon as possible. The encoder of small pictures follows. While software is at work, the encode stage
-  /// takes `fallback` by itself after two late frames in a row, and measures encode times from the first call on. To be
-  /// called by one thread.
+  /// Sets the effort of software and the quality level of hardware from one of the next frames on: a greater effort or a better
+  /// level with the next key frame that is due, a lesser or faster one as soon as possible. The encoder of small pictures follows.
+  /// After two late frames in a row, the encode stage takes `fallback` by itself if software is at work, and `faster` if hardware
+  /// is. It measures encode times from the first call on. To be called by one thread.
   ///
   /// - Parameters:
-  ///   - effort: The effort; nil for that of the encoder's configuration.
+  ///   - effort: The effort of software; nil for that of the encoder's configuration.
   ///   - fallback: The effort to take by itself; nil for none.
-  package func govern(_ effort: EncodingEffort?, fallback: EncodingEffort?) {
+  ///   - level: VA-API's quality level; nil for that of the encoder's configuration.
+  ///   - faster: The quality level to take by itself; nil for none.
+  package func govern(
+    _ effort: EncodingEffort?, fallback: EncodingEffort?, vaapiQuality level: Int? = nil, faster: Int? = nil
+  ) {
     rates.withLock {
-      $0.effort = effort
-      requests.govern($0.encoder, fallback: fallback)
-      small?.follow(effort: $0.encoder.effort)
+      ($0.effort, $0.vaapiQuality) = (effort, level)
+      requests.govern($0.encoder, fallback: fallback, faster: faster)
+      small?.follow($0.encoder)
     }
   }
 
   /// The effort that the encode stage has taken by itself since the last call; nil if it has taken none.
   package func takeFallenEffort() -> EncodingEffort? { requests.takeFallen() }
 
-  /// Exchanges `times`, which is empty, for the encode times of software since the last call. Allocates nothing.
+  /// The quality level that the encode stage has taken by itself since the last call; nil if it has taken none.
+  package func takeFallenQuality() -> Int? { requests.takeFallenQuality() }
+
+  /// Exchanges `times`, which is empty, for the encode times since the last call, without those of frames at which the encoder
+  /// changed. Allocates nothing.
   package func takeEncodeTimes(_ times: inout LatencyHistogram) { statisticsRecorder.takeEncodeTimes(&times) }
 
   /// `true` if x264 or x265 is the encoder at work, and not hardware.

@@ -45,7 +45,7 @@ extension Pipeline {
     rates.withLock {
       $0.restrictions = restrictions
       requests.setRestrictions($0.encoder)
-      small?.follow(effort: $0.encoder.effort)
+      small?.follow($0.encoder)
       apply($0)
     }
   }

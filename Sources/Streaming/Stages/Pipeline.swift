@@ -76,6 +76,8 @@ package final class Pipeline: @unchecked Sendable {
     var restrictions = StreamRestrictions()
     /// The effort that a governor has chosen; restrictions override it.
     var effort: EncodingEffort?
+    /// The quality level of hardware that a governor has chosen.
+    var vaapiQuality: Int?
     /// The color description of the samples, where it differs from the encoder's original one.
     var color: ColorDescription?
 
@@ -84,6 +86,7 @@ package final class Pipeline: @unchecked Sendable {
       var encoder = restrictions.encoder
       encoder.color = color
       encoder.effort = encoder.effort ?? effort
+      encoder.vaapiQuality = vaapiQuality
       return encoder
     }
 

@@ -211,10 +211,11 @@ package struct QualityGovernor: Sendable {
     return true
   }
 
-  /// Notes that the encoder has taken ``fallback`` by itself, because frames were late.
-  package mutating func noteFallen(at now: Instant) {
+  /// Notes that the encoder has taken `effort` by itself, because frames were late; nil for ``fallback``.
+  package mutating func noteFallen(to effort: EncodingEffort? = nil, at now: Instant) {
     guard rung > 0 else { return }
-    _ = lower(to: rung - 1, .late, at: now)
+    let taken = effort.flatMap { effort in rungs.prefix(rung).lastIndex { $0.effort.rawValue <= effort.rawValue } }
+    _ = lower(to: taken ?? rung - 1, .late, at: now)
   }
 
   /// Returns `true` if the start is so recent, and untroubled, that the effort may grow quickly.

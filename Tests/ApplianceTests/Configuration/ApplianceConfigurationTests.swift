@@ -36,6 +36,34 @@ import Testing
     #expect(configuration.overridden.map(\.option.name) == ["fps"])
   }
 
+  /// The options, the level that is given, and `true` if the level is chosen by measurement.
+  @Test(arguments: [
+    ("", nil, true), ("vaapi-quality = 'auto'", .auto, true), ("vaapi-quality = 3", .level(3), false),
+    ("vaapi-quality = '3'", .level(3), false), ("encoder = 'vaapi'", nil, true), ("encoder = 'x264'", nil, false),
+    ("preset = 'ultra-low-latency'", nil, false), ("source = 'file:clip.y4m'\nrate = 'max'", nil, false),
+    ("preset = 'active-transcoding'\nvaapi-quality = 'auto'", .auto, true),
+  ] as [(String, CameraEncoding.HardwareQuality?, Bool)])
+  func `the quality level is chosen unless it is given`(
+    options: String, level: CameraEncoding.HardwareQuality?, isChosen: Bool
+  ) throws {
+    let source = options.contains("source") ? "" : "source = 'test'\n"
+    let camera = try load(source + options + "\n").configuration.cameras[0]
+    #expect(camera.encoding.vaapiQuality == level)
+    #expect(camera.governsQuality == isChosen)
+  }
+
+  #if X264
+    @Test func `the preset and the quality level are chosen each by itself`() throws {
+      for (options, governsPreset, governsLevel) in [
+        ("", true, true), ("x264-preset = 'veryfast'", false, true), ("vaapi-quality = 2", true, false),
+        ("encoder = 'x264'", true, false), ("encoder = 'vaapi'", false, true),
+      ] {
+        let camera = try load("source = 'test'\n\(options)\n").configuration.cameras[0]
+        #expect(camera.governsEffort == governsPreset && camera.governsQuality == governsLevel, "\(options)")
+      }
+    }
+  #endif
+
   @Test func `a sound at a port that nobody requested gives way to another camera`() throws {
     let (configuration, _) = try load(
       """

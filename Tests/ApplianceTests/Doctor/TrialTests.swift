@@ -94,5 +94,9 @@ import Testing
     #expect(EncoderTrial.finding("", headroom: 20, figures: [:], isHEVC: false).kind.rawValue == "encoder")
     let hevc = EncoderTrial.finding("", headroom: -1, figures: [:], isHEVC: true)
     #expect(hevc.mends.first == .advice("codec = \"h264\", or x264-preset = \"ultrafast\""))
+    let hardware = EncoderTrial.finding("", headroom: -1, figures: [:], isHEVC: false, isHardware: true)
+    #expect(hardware.mends.first == .advice("vaapi-quality = \"auto\""))
+    #expect(EncoderTrial.isHardware("VA-API (Intel iHD driver), EncSlice, CBR, 1 slice"))
+    #expect(!EncoderTrial.isHardware("x264 build 164, ultrafast, 1 thread"))
   }
 }

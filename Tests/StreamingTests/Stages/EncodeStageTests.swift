@@ -30,7 +30,7 @@ import Testing
     /// The number of the first frame that another encoder takes, and the name of that encoder; nil for none.
     var successor: (from: Int, name: String)?
     /// The restrictions, with the number of frames encoded before.
-    private(set) var restrictions: [(frames: Int, effort: EncodingEffort?)] = []
+    private(set) var restrictions: [(frames: Int, effort: EncodingEffort?, level: Int?)] = []
     private var frames = 0
     private let slice = UnsafeMutableRawBufferPointer.allocate(byteCount: 2, alignment: 1)
 
@@ -50,7 +50,7 @@ import Testing
     func stop() {}
 
     func restrict(_ restrictions: EncoderRestrictions) {
-      self.restrictions.append((frames, restrictions.effort))
+      self.restrictions.append((frames, restrictions.effort, restrictions.vaapiQuality))
       slowFrom = nil
     }
 
@@ -186,6 +186,38 @@ import Testing
     requests.govern(EncoderRestrictions(), fallback: lesser)
     #expect(try Self.run(returning, times, requests: requests).pictures.count == 12)
     #expect(returning.restrictions.isEmpty && requests.takeFallen() == nil)
+  }
+
+  @Test(arguments: [nil, 5] as [Int?])
+  func `after two late frames hardware takes the quality level that the governor has named, once`(level: Int?) throws {
+    let encoder = try PatientEncoder("VA-API, patient", frameRate: try #require(FrameRate(5, 1)))
+    encoder.slowFrom = 4
+    let requests = EncoderRequests()
+    // The lesser effort is that of the software behind the hardware.
+    requests.govern(EncoderRestrictions(), fallback: EncodingEffort(rawValue: 2), faster: level)
+    let result = try Self.run(encoder, (0..<12).map { Double($0) / 5 }, requests: requests)
+    #expect(result.pictures.count == 12)
+    #expect(encoder.restrictions.map(\.frames) == (level == nil ? [] : [6]))
+    #expect(encoder.restrictions.map(\.level) == (level == nil ? [] : [level]))
+    #expect(encoder.restrictions.allSatisfy { $0.effort == nil })
+    #expect(requests.takeFallen() == nil)
+    #expect(requests.takeFallenQuality() == level)
+    #expect(requests.takeFallenQuality() == nil)
+  }
+
+  @Test func `the frame at which the encoder changes counts for neither, and ends a row of late ones`() throws {
+    let rate = try #require(FrameRate(5, 1))
+    let names = ["VA-API, patient", "x264, patient"]
+    for (first, second) in [(names[0], names[1]), (names[1], names[0])] {
+      let encoder = try PatientEncoder(first, frameRate: rate)
+      // One late frame before the change, that of the change, and one after it.
+      encoder.slowFrom = 8
+      encoder.successor = (from: 9, name: second)
+      let requests = EncoderRequests()
+      requests.govern(EncoderRestrictions(), fallback: EncodingEffort(rawValue: 2), faster: 5)
+      #expect(try Self.run(encoder, (0..<11).map { Double($0) / 5 }, requests: requests).pictures.count == 11)
+      #expect(encoder.restrictions.isEmpty && requests.takeFallen() == nil && requests.takeFallenQuality() == nil)
+    }
   }
 
   @Test func `the encoder is told the rate at which frames really come`() throws {

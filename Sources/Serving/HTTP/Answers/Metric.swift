@@ -53,6 +53,7 @@ package enum Metric: String, CaseIterable, Sendable {
   case passed = "nightjar_encoder_passed_frames_total"
   case handovers = "nightjar_encoder_handovers_total"
   case effort = "nightjar_encoder_effort"
+  case qualityLevel = "nightjar_encoder_quality_level"
 
   // Its viewers.
   case viewers = "nightjar_viewers"
@@ -199,10 +200,13 @@ package enum Metric: String, CaseIterable, Sendable {
     case .hangs: "Fail-overs because a driver did not answer."
     case .recoveries: "Switches back to the hardware encoder."
     case .switches: "Rotations at which another encoder took over."
-    case .adaptations: "Changes of the encoder's size or preset while it streams."
+    case .adaptations: "Changes of the encoder's size, preset or quality level while it streams."
     case .passed: "Frames of the camera's own H.264 that were passed on."
     case .handovers: "Changes between the camera's own H.264 and frames encoded here."
-    case .effort: "The number of x264's preset, 0 for ultrafast; absent if the preset is configured."
+    case .effort:
+      "The number of x264's preset, 0 for ultrafast; absent if the preset is configured, or while hardware encodes."
+    case .qualityLevel:
+      "VA-API's quality level, 1 for the best; absent if the level is configured, or while software encodes."
     case .viewers:
       "Current viewers: given destinations, clients by RTSP, browsers by WebRTC, and clients that watch JPEG pictures or listen to "
         + "MP3."

@@ -274,29 +274,35 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     }
   }
 
-  /// The choice of x264's preset by measurement.
+  /// The choice of x264's preset, or of VA-API's quality level, by measurement.
   package struct Quality: Codable, Hashable, Sendable {
-    /// x264's preset.
-    package var x264Preset: String
+    /// x264's preset; nil while hardware encodes.
+    package var x264Preset: String?
+    /// VA-API's quality level, 1 for the best; nil while software encodes.
+    package var vaapiQuality: Int?
+    /// The number of the driver's levels, the last of which is the fastest; nil while software encodes.
+    package var vaapiQualityLevels: Int?
     /// The reason for the last change: `room`, `late`, `slow`, `budget` or `heat`; nil before any.
     package var reason: String?
     /// The encode time of 99 in 100 frames in the last seconds, in milliseconds; nil before it is known.
     package var encodeP99Ms: Double?
     /// The limit for that time, in milliseconds: half a frame interval.
     package var encodeLimitMs: Double
-    /// The processors that the program used in the last seconds; nil before it is known.
+    /// The processors that the program used in the last seconds; nil before it is known, and while hardware encodes.
     package var processors: Double?
-    /// The processors that the program may use, for all cameras and viewers together.
-    package var processorBudget: Double
+    /// The processors that the program may use, for all cameras and viewers together; nil while hardware encodes.
+    package var processorBudget: Double?
     /// The number of changes so far.
     package var changes: Int
 
     /// Creates a choice.
     package init(
-      x264Preset: String, reason: String?, encodeP99Ms: Double?, encodeLimitMs: Double, processors: Double?,
-      processorBudget: Double, changes: Int
+      x264Preset: String? = nil, vaapiQuality: Int? = nil, vaapiQualityLevels: Int? = nil, reason: String?,
+      encodeP99Ms: Double?, encodeLimitMs: Double, processors: Double? = nil, processorBudget: Double? = nil,
+      changes: Int
     ) {
       (self.x264Preset, self.reason) = (x264Preset, reason)
+      (self.vaapiQuality, self.vaapiQualityLevels) = (vaapiQuality, vaapiQualityLevels)
       (self.encodeP99Ms, self.encodeLimitMs) = (encodeP99Ms, encodeLimitMs)
       (self.processors, self.processorBudget, self.changes) = (processors, processorBudget, changes)
     }
@@ -342,7 +348,7 @@ package struct StreamStatus: Codable, Hashable, Sendable {
   package var frames: Frames
   /// The adaptation to the limits of the machine; nil if it is off.
   package var adaptation: Adaptation?
-  /// The choice of x264's preset; nil if the preset is configured, or hardware encodes.
+  /// The choice of the preset or the quality level; nil if the encoder at work keeps the configured one.
   package var quality: Quality?
   /// The camera's own settings; nil if the source is no camera.
   package var controls: Controls?
