@@ -143,7 +143,9 @@ enum StatusText {
     }
     if let controls = status.controls { lines += self.lines(of: controls) }
     let software = EncoderSelector.softwareCodec(ofEncoder: encoder.name)
-    let library = (software ?? .h264).softwareLibrary
+    // While hardware encodes, the library is the one that stands by for the camera's codec.
+    let codec = encoder.codec.flatMap(VideoCodec.init(rawValue:)) ?? software ?? .h264
+    let library = codec.softwareLibrary
     if let quality = status.quality { lines += self.lines(of: quality, library, isAtWork: software != nil) }
     if let adaptation = status.adaptation { lines += self.lines(of: adaptation, library) }
     if !status.threads.isEmpty { lines.append("threads      " + Self.text(of: status.threads)) }

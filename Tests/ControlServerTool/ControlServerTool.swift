@@ -184,7 +184,7 @@ private struct Witness: CameraTarget {
       source: .init(name: "test", width: 1280, height: 720, fps: 30000.0 / 1001),
       sound: try? sound(),
       orientation: .init(degrees: 90, mirrored: true, width: 720, height: 1280, switches: 3),
-      encoder: .init(name: "x264", bitrate: 2_500_000, failovers: 1, busySeconds: 2.5),
+      encoder: .init(name: "x264", codec: "h264", bitrate: 2_500_000, failovers: 1, busySeconds: 2.5),
       frames: .init(
         captured: 100, encoded: 98, keyFrames: 4, thinned: 1, unwatched: 6, sent: 97,
         droppedByCause: ["encoder_late": 2, "network": 1]),

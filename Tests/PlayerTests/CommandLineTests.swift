@@ -18,10 +18,10 @@ import Testing
     var testDescription: String { arguments.joined(separator: " ") }
   }
 
-  #if X264
+  #if X264 || X265
     private static let x264Answer = "ultrafast"
   #else
-    private static let x264Answer = "this build has no x264"
+    private static let x264Answer = "this build has neither x264 nor x265"
   #endif
 
   private static let refusals = [

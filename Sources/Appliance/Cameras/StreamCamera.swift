@@ -82,7 +82,7 @@ final class StreamCamera: CameraTarget {
         degrees: orientation.rotation.degrees, mirrored: orientation.isMirrored, width: size.width, height: size.height,
         switches: statistics.encoder.switches),
       encoder: StreamStatus.Encoder(
-        name: statistics.encoderName, bitrate: fixesQuality ? nil : pipeline.bitrate,
+        name: statistics.encoderName, codec: pipeline.codec.rawValue, bitrate: fixesQuality ? nil : pipeline.bitrate,
         failovers: statistics.encoder.failovers, busySeconds: statistics.encoderBusy.seconds),
       smallRendition: statistics.smallRendition.map(StreamStatus.SmallRendition.init),
       h264Rendition: statistics.h264Rendition.map(StreamStatus.H264Rendition.init),

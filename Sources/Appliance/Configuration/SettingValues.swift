@@ -236,10 +236,10 @@ package enum SettingValues {
     }
   }
 
-  /// Parses the name of one of x264's presets, or `auto`.
+  /// Parses the name of one of the presets of x264 and x265, or `auto`.
   static func x264Preset(_ text: String) throws(ValueError) -> CameraEncoding.SoftwarePreset? {
     let presets = EncoderSelector.x264Presets
-    guard !presets.isEmpty else { throw ValueError("this build has no x264") }
+    guard !presets.isEmpty else { throw ValueError("this build has neither x264 nor x265") }
     if text == "auto" { return .auto }
     guard presets.contains(text) else { throw ValueError("choose auto, \(presets.joined(separator: ", "))") }
     return .named(text)

@@ -93,7 +93,7 @@ import Testing
     }
     var asked: Set<Metric> = []
     for query in queries + [text] {
-      for match in query.matches(of: /\b(?:nightjar|process)_[a-z_]+/) {
+      for match in query.matches(of: /\b(?:nightjar|process)_[a-z0-9_]+/) {
         let metric = known[String(match.output)]
         #expect(metric != nil, "\(match.output) in \(query.prefix(200))")
         if let metric { asked.insert(metric) }
@@ -101,7 +101,7 @@ import Testing
     }
     // Labels that are asked for are there.
     for query in queries {
-      for match in query.matches(of: /((?:nightjar|process)_[a-z_]+)\{([^}]*)\}/) {
+      for match in query.matches(of: /((?:nightjar|process)_[a-z0-9_]+)\{([^}]*)\}/) {
         let metric = try #require(known[String(match.1)])
         for label in match.2.matches(of: /([a-z]+)=~?"/).map({ String($0.1) }) where label != "instance" {
           #expect(metric.labels.contains(label), "\(label) of \(metric.rawValue)")

@@ -80,10 +80,10 @@ package enum Metric: String, CaseIterable, Sendable {
   case smallDropped = "nightjar_small_pictures_dropped_total"
   case smallMissed = "nightjar_small_pictures_missed_total"
   case smallFailures = "nightjar_small_encoder_failures_total"
-  case h264Viewers = "nightjar_other_codec_viewers"
-  case h264Encoded = "nightjar_other_codec_pictures_encoded_total"
-  case h264Sent = "nightjar_other_codec_pictures_sent_total"
-  case h264Dropped = "nightjar_other_codec_pictures_dropped_total"
+  case h264Viewers = "nightjar_h264_rendition_viewers"
+  case h264Encoded = "nightjar_h264_rendition_pictures_encoded_total"
+  case h264Sent = "nightjar_h264_rendition_pictures_sent_total"
+  case h264Dropped = "nightjar_h264_rendition_pictures_dropped_total"
 
   // Its pictures, for viewers by HTTP.
   case pictures = "nightjar_pictures_total"
@@ -238,7 +238,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case .h264Viewers: "Viewers that get H.264 because they cannot decode the HEVC of the camera."
     case .h264Encoded: "Pictures encoded in H.264 beside HEVC."
     case .h264Sent: "Pictures in H.264 beside HEVC that the network accepted for at least one viewer."
-    case .h264Dropped: "Frames that became no such picture, because the encoder was late or failed."
+    case .h264Dropped: "Frames that were not encoded in H.264 beside HEVC, because the encoder was late or failed."
     case .pictures: "JPEG pictures for viewers by HTTP: coded by nightjar, or the camera's own."
     case .picturesSkipped: "Frames without a JPEG picture because the one before was not ready."
     case .soundPresent: "1 if the microphone delivers samples, otherwise 0."

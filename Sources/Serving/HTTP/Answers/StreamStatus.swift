@@ -71,6 +71,8 @@ package struct StreamStatus: Codable, Hashable, Sendable {
   package struct Encoder: Codable, Hashable, Sendable {
     /// The encoder's name, for the user.
     package var name: String
+    /// The codec of the camera's pictures: `h264` or `hevc`; nil from an older program, which does not tell.
+    package var codec: String?
     /// The target bitrate in bits a second; nil if quality is fixed instead.
     package var bitrate: Int?
     /// Switches to the fall-back encoder.
@@ -79,8 +81,9 @@ package struct StreamStatus: Codable, Hashable, Sendable {
     package var busySeconds: Double
 
     /// Creates an encoder's state.
-    package init(name: String, bitrate: Int?, failovers: Int, busySeconds: Double) {
-      (self.name, self.bitrate, self.failovers, self.busySeconds) = (name, bitrate, failovers, busySeconds)
+    package init(name: String, codec: String? = nil, bitrate: Int?, failovers: Int, busySeconds: Double) {
+      (self.name, self.codec, self.bitrate) = (name, codec, bitrate)
+      (self.failovers, self.busySeconds) = (failovers, busySeconds)
     }
   }
 
