@@ -78,10 +78,11 @@ def estimates(part):
              f"{statistics.median(part['packets']):.0f}",
              judged(each, GOALS["allocations"], f"{each:.2g}"),
              f"{sum(counted['others'].values()) / counted['seconds']:.1f}"]]
-    return [f"One stream of {part['bitrate'] / 1e6:g} Mbit/s to many viewers on one core, each of which reports each "
-            f"{part['interval']} ms, and does not in turns. The difference is that of reading the reports, of the estimates and of their "
-            f"limits; what is noted of each packet that leaves is in both. Goals: {GOALS['core']:.0%} of a core, and no allocation for "
-            "each packet. A few remain where a busy machine makes a viewer late, which is told.",
+    return [f"One stream of {part['bitrate'] / 1e6:g} Mbit/s to many viewers on one core. Rounds without reports and rounds in which each "
+            f"viewer reports each {part['interval']} ms take turns. The difference is the cost of reading the reports, of the estimates "
+            "and of their limits. In both kinds of rounds, nightjar notes each packet that leaves. Goals: "
+            f"{GOALS['core']:.0%} of a core, and no allocation for each packet. If a busy machine delays a viewer, nightjar reports "
+            "that, which takes a few allocations.",
             figures.table(heads, rows)]
 
 

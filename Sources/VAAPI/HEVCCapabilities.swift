@@ -2,7 +2,7 @@ import Media
 
 /// The coding tools and block sizes of a driver for HEVC. The bits are those of `va_enc_hevc.h`.
 struct HEVCCapabilities: Hashable, Sendable {
-  /// A coding tool, by the place of its two bits in `VAConfigAttribValEncHEVCFeatures`.
+  /// A coding tool. The raw value is the position of its two bits in `VAConfigAttribValEncHEVCFeatures`.
   enum Tool: UInt32, CaseIterable {
     case separatePlanes = 0
     case scalingLists = 2
@@ -20,7 +20,7 @@ struct HEVCCapabilities: Hashable, Sendable {
     case transquantBypass = 26
     case noDeblocking = 28
 
-    /// `true` if nightjar writes headers with this tool.
+    /// `true` if nightjar can write headers that use this tool.
     fileprivate var isWritten: Bool {
       switch self {
       case .asymmetricPartitions, .sampleAdaptiveOffset, .temporalMotionVectors, .strongIntraSmoothing, .signHiding,
@@ -35,16 +35,17 @@ struct HEVCCapabilities: Hashable, Sendable {
   var features: UInt32?
   /// `VAConfigAttribEncHEVCBlockSizes`; nil if the driver does not say.
   var blockSizes: UInt32?
-  /// `true` if the driver codes no P slices: both lists of a slice must have a picture (`VA_PREDICTION_DIRECTION_BI_NOT_EMPTY`).
+  /// `true` if the driver codes no P slices: both reference lists of a slice must name a picture
+  /// (`VA_PREDICTION_DIRECTION_BI_NOT_EMPTY`).
   var needsBothLists: Bool
 
-  /// `true` for the fixed-function encoder, whose coding tree blocks have 64 samples where an older driver does not say.
+  /// `true` for the fixed-function encoder. If the driver names no block sizes, its coding tree blocks have 64 samples.
   var isLowPower = false
 
-  /// `VA_FEATURE_REQUIRED`; Mesa's drivers add `VA_FEATURE_SUPPORTED`, which is 1.
+  /// `VA_FEATURE_REQUIRED`. Mesa's drivers set the bit of `VA_FEATURE_SUPPORTED` (1) too.
   private static let required: UInt32 = 2
 
-  /// The first tool that the driver requires and nightjar does not write; nil if there is none.
+  /// The first tool that the driver requires and nightjar cannot write; nil if there is none.
   var unmetRequirement: Tool? {
     Tool.allCases.first { !$0.isWritten && requires($0) }
   }
@@ -55,20 +56,22 @@ struct HEVCCapabilities: Hashable, Sendable {
 
   private func requires(_ tool: Tool) -> Bool { (bits(of: tool) ?? 0) & Self.required != 0 }
 
-  /// Sets the block sizes and the tools of `sequence`. Where the driver says nothing, they are those that ffmpeg and GStreamer
-  /// sent before a driver could say anything: coding tree blocks of 32 samples, and asymmetric partitions alone. Intel's
-  /// fixed-function encoder has blocks of 64 samples alone.
+  /// Sets the block sizes and the tools of `sequence`. A driver that names none gets what ffmpeg and GStreamer sent before drivers
+  /// could name any: coding tree blocks of 32 samples, and asymmetric partitions as the only tool. Intel's fixed-function encoder
+  /// takes only blocks of 64 samples.
   ///
-  /// - Parameter leastTreeBlockLog2: 5 for a stream of level 5 or above, whose coding tree blocks have 32 samples at least (ITU-T
-  ///   H.265 clause A.4.2).
+  /// - Parameters:
+  ///   - sequence: the parameters to change; their size is read.
+  ///   - leastTreeBlockLog2: 5 for a stream of level 5 or above, whose coding tree blocks have at least 32 samples (ITU-T H.265
+  ///     clause A.4.2).
   func apply(to sequence: inout HEVCSequenceParameters, leastTreeBlockLog2: Int = 4) {
     /// Returns a field of two bits; nil if the driver does not say.
     func size(_ place: UInt32, plus offset: Int) -> Int? { blockSizes.map { Int($0 >> place & 3) + offset } }
     let least = max(leastTreeBlockLog2, size(2, plus: 3) ?? 4)
     var tree = max(least, size(0, plus: 3) ?? (isLowPower ? 6 : 5))
-    // The smallest block must not be larger than the tree's.
+    // The smallest coding block must not be larger than the coding tree block.
     let coding = min(size(4, plus: 3) ?? 3, tree)
-    // A picture smaller than one block is legal, and hardware rarely sees it.
+    // A picture smaller than one block is legal, but hardware rarely gets one. Smaller blocks avoid it.
     while tree > max(least, coding), 1 << tree > min(sequence.size.width, sequence.size.height) { tree -= 1 }
     let smallest = min(size(8, plus: 2) ?? 2, coding - 1)
     let largest = max(smallest, min(size(6, plus: 2) ?? 5, min(5, tree)))
@@ -84,9 +87,11 @@ struct HEVCCapabilities: Hashable, Sendable {
     sequence.hasStrongIntraSmoothing = has(.strongIntraSmoothing, otherwise: false)
   }
 
-  /// Sets the tools of `picture` in a stream of `sequence`. The quantizer may change within a picture if the driver controls the
-  /// rate, or requires it: within coding tree blocks of 64 samples down to the smallest coding block, and from one smaller tree block
-  /// to the next. Intel's hardware has no other way, and where the header says another one the picture is damaged.
+  /// Sets the tools of `picture` in a stream of `sequence`.
+  ///
+  /// The quantizer may change within a picture if the driver controls the rate, or requires such changes. In a coding tree block of 64
+  /// samples, each smallest coding block may have its own quantizer. A smaller coding tree block has one quantizer. Intel's hardware
+  /// always does this; if the header says otherwise, decoders show a damaged picture.
   func apply(
     to picture: inout HEVCPictureParameters, in sequence: HEVCSequenceParameters, isRateControlled: Bool
   ) {
@@ -103,7 +108,7 @@ extension VAAPICapabilities.Encoder {
   /// Returns the size of coded pictures of `size`: whole macroblocks, or whole minimum coding blocks.
   func codedSize(of size: PictureSize) -> PictureSize {
     guard let hevc else { return PictureSize(width: (size.width + 15) & ~15, height: (size.height + 15) & ~15) }
-    // The level, the colours and the rate have no part in it.
+    // The level, the colours and the rate do not change the size.
     var sequence = HEVCSequenceParameters(levelIDC: 0, size: size, color: .unspecified, frameRate: .thirty)
     hevc.apply(to: &sequence)
     return sequence.codedSize

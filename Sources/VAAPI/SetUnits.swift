@@ -1,6 +1,6 @@
 import Media
 
-/// The parameter sets as NAL units in their own memory, ready to be lent.
+/// The parameter sets of a stream as NAL units, in memory that lives as long as this object.
 final class SetUnits {
   /// The NAL units in the order of ``/Media/ParameterSets/nalUnits``.
   let units: [NALUnit]
@@ -16,7 +16,7 @@ final class SetUnits {
       let range = position..<position + source.count
       position = range.upperBound
       guard let unit = NALUnit(UnsafeRawBufferPointer(rebasing: bytes[range])) else {
-        preconditionFailure("none of ParameterSets is ever empty")
+        preconditionFailure("a parameter set has at least its header")
       }
       return unit
     }

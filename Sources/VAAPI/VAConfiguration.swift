@@ -25,7 +25,7 @@ final class VAConfiguration {
     guard status == VA_STATUS_SUCCESS else {
       throw .call(
         library: "VA-API", function: "vaCreateConfig", code: Int(status),
-        reason: "\(display.vendor) lists \(encoder.entryPoint.rawValue) for \(encoder.profile) and does not make it: "
+        reason: "\(display.vendor) lists \(encoder.entryPoint.rawValue) for \(encoder.profile), but refuses it: "
           + VADisplayConnection.text(vaErrorStr(status)))
     }
     self.display = display

@@ -9,9 +9,9 @@ struct EncoderOptions: ParsableArguments {
     help: ArgumentHelp(
       "The codec: h264, or hevc (H.265).",
       discussion: """
-        HEVC needs less bitrate for the same picture, and without hardware several times the processor time. Fewer players \
-        and browsers show it: a browser gets it only if it offers H265. Its pictures have one slice; x265 encodes them with \
-        one thread and without lookahead.
+        At low bitrates, HEVC needs less bitrate than H.264 for the same picture; at high bitrates it may need more. \
+        Without hardware, HEVC takes several times the processor time. Fewer players and browsers show HEVC: a browser \
+        gets it only if it offers H265. A picture has one slice; x265 encodes it with one thread and without lookahead.
         """))
   var codec = VideoCodec.h264
 
@@ -147,7 +147,7 @@ struct EncoderOptions: ParsableArguments {
 
   @Option(
     help: ArgumentHelp(
-      "VA-API: frame intervals that the driver may take before x264 takes over (3).", valueName: "frames"))
+      "VA-API: frame intervals that the driver may take before x264 or x265 takes over (3).", valueName: "frames"))
   var hangLimit: String?
 
   @Flag(

@@ -26,7 +26,8 @@ struct SchedulingOptions: ParsableArguments {
     help: ArgumentHelp(
       "The part of the host's processors that --x264-preset auto may use, for all cameras and viewers (50%).",
       discussion: """
-        Above it, nightjar takes a faster preset of x264, and makes no H.264 beside HEVC. No other load of the host counts.
+        Above it, nightjar takes a faster preset of x264 or x265, and makes no H.264 for viewers without HEVC. The load \
+        of other programs does not count.
         """,
       valueName: "percent"))
   var cpuBudget: String?

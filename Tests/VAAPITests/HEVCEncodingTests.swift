@@ -2,7 +2,7 @@ import Foundation
 import TestSupport
 import Testing
 
-/// One combination of what drivers of HEVC do.
+/// A combination of the driver's features, the picture size and the rate control.
 struct HEVCCase: CustomTestStringConvertible, Sendable {
   var size = "640x480"
   var entryPoint = "slice"
@@ -26,7 +26,7 @@ struct HEVCCase: CustomTestStringConvertible, Sendable {
     ]
   }
 
-  /// Some of everything.
+  /// The combinations of a short run.
   static let slim: [HEVCCase] = [
     HEVCCase(),
     HEVCCase(entryPoint: "lp", packed: "none", control: "cbr", segments: 5, derives: false, oddPitch: true),
@@ -39,14 +39,14 @@ struct HEVCCase: CustomTestStringConvertible, Sendable {
     HEVCCase(size: "360x640", entryPoint: "lp", control: "cbr", driver: "required", derives: false),
   ]
 
-  /// Everything with everything.
+  /// The combinations of a long run: all sizes, packed headers, rate controls and driver words with each other.
   static var full: [HEVCCase] {
     var cases: [HEVCCase] = []
     for size in ["640x480", "642x358", "1918x1078", "1920x1080"] {
       for packed in ["all", "none", "sequence", "sequence,slice"] {
         for control in ["20", "cbr", "vbr"] {
           for driver in ["", "plain", "simple", "required", "ctb16", "ctb32", "ctb64", "cb16"] {
-            // The rest goes round, so that each meets most of the others.
+            // The other properties alternate with different periods, so that most of their combinations occur too.
             cases.append(
               HEVCCase(
                 size: size, entryPoint: cases.count % 2 == 0 ? "slice" : "lp", packed: packed, control: control,
@@ -62,7 +62,9 @@ struct HEVCCase: CustomTestStringConvertible, Sendable {
 
 @Suite("VA-API streams of HEVC", .serialized)
 struct HEVCEncodingTests {
-  @Test("decode, whole and good, whatever the driver does", arguments: runsLong ? HEVCCase.full : HEVCCase.slim)
+  @Test(
+    "decode without errors and look like the source, whatever the driver does",
+    arguments: runsLong ? HEVCCase.full : HEVCCase.slim)
   func matrix(_ combination: HEVCCase) throws {
     let driver = try StrictDriver(codec: "hevc")
     // Coding tree blocks of 16 samples end below level 5, which a peak of more than 20 Mbit/s needs.

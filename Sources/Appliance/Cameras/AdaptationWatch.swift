@@ -101,8 +101,8 @@ final class StreamAdaptation: Sendable {
   /// The choice of the preset or the quality level; nil if the encoder at work keeps the configured one.
   var quality: StreamStatus.Quality? { state.withLock { $0.quality } }
 
-  /// The processors that the encoder would use less with the least effort: it gives them to other work, because a governor keeps
-  /// the process within its budget. 0 if the preset is configured.
+  /// The number of processors that the encoder would free with the least effort. Other work may count on them: if the process
+  /// exceeds its budget, the governor lowers the effort. 0 if the preset is configured.
   var reserve: Double { state.withLock { $0.reserve } }
 
   private static func ladder(for pipeline: Pipeline, preset: String?) -> [LoadAdaptation.Step] {
@@ -173,7 +173,7 @@ final class StreamAdaptation: Sendable {
       let isAtWork = work.frames > last.work.frames
       let load = (work.busy - last.work.busy).seconds / (now - last.time).seconds
       last = (now, work)
-      let change = effort?.look(thermal, at: now)
+      let change = effort?.measure(thermal, at: now)
       let (quality, reserve) = (effort?.status, effort?.reserve ?? 0)
       state.withLock {
         $0.load = isAtWork ? load : nil

@@ -22,7 +22,7 @@ struct CameraFigures: Sendable {
   private var watch: ProgressWatch?
   private var places = ViewerPlaces()
 
-  /// The time that a stage may take for one item: ten looks, at one a second.
+  /// The time that a stage may take for one item: ten checks, at one a second.
   static let patience = Duration(seconds: 10)
 
   /// Creates the figures of a camera that does not stream yet.
@@ -56,10 +56,10 @@ struct CameraFigures: Sendable {
   }
 
   /// Checks the progress of the stages; called once a second.
-  mutating func look(at now: Instant) {
+  mutating func check(at now: Instant) {
     guard let camera else { return }
-    watch?.look(camera.pipeline.progress, at: now)
-    camera.pipeline.sound?.look()
+    watch?.judge(camera.pipeline.progress, at: now)
+    camera.pipeline.sound?.checkProgress()
   }
 
   /// Returns the totals over all pipelines.

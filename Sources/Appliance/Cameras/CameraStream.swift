@@ -204,10 +204,10 @@ final class CameraStream {
 
   private func tellEvents() {
     for event in opened.encoderEvents?.take() ?? [] {
-      terminal.line(event.description, event.isGood ? .info : .warning, event: "encoder")
+      terminal.line(event.description, event.isWarning ? .warning : .info, event: "encoder")
     }
     for event in opened.smallEncoderEvents.take() {
-      tellSmall("small pictures: \(event)", isWarning: !event.isGood)
+      tellSmall("small pictures: \(event)", isWarning: event.isWarning)
     }
     for event in pipeline.takeRenditionEvents() { tellSmall(event.description, isWarning: event.isWarning) }
     if let adaptation { terminal.tell(adaptation.notes) }
@@ -226,7 +226,8 @@ final class CameraStream {
   /// The pause before the same event of small pictures is told again.
   private static let smallPause = Duration.seconds(300)
 
-  /// Tells an event of small pictures, but none again and again: their encoder is made whenever a viewer's network gets weak.
+  /// Tells an event of small pictures, the same one only once in ``smallPause``: their encoder opens whenever a viewer's network
+  /// gets weak.
   private func tellSmall(_ text: String, isWarning: Bool) {
     let now = Instant.now()
     toldSmall = toldSmall.filter { now - $0.value < Self.smallPause }
@@ -316,8 +317,8 @@ final class CameraStream {
 }
 
 extension EncoderEvent {
-  /// `true` if the event is no trouble.
-  fileprivate var isGood: Bool {
-    if case .recovered = self { true } else { false }
+  /// `true` if the event is a warning: all but a recovery.
+  fileprivate var isWarning: Bool {
+    if case .recovered = self { false } else { true }
   }
 }

@@ -16,7 +16,7 @@ extension CameraTable {
       guard let progress = progress[entries[index].number], entries[index].isStreaming else { continue }
       let interval = frameIntervals[entries[index].number] ?? .zero
       var watch = entries[index].watch ?? ProgressWatch(limit: limit, frameInterval: interval, at: now)
-      watch.look(progress, at: now)
+      watch.judge(progress, at: now)
       entries[index].watch = watch
       tell(watch.stuck, index, isAlone: isAlone, &effects)
       guard watch.stuck != nil else { continue }

@@ -22,9 +22,9 @@ struct EffortControl {
   private var level: LevelGovernor?
   private var times = LatencyHistogram()
   private var last: (time: Instant, busy: Duration, small: Duration, process: Duration, dropped: Int)
-  /// `true` if software encoded at the last look.
+  /// `true` if software encoded at the last measurement.
   private var isSoftware: Bool
-  /// The processors that the encoder would use less with the least effort, by the last second's measurement.
+  /// The number of processors that the encoder would free with the least effort, by the last second's measurement.
   private(set) var reserve = 0.0
 
   /// Returns the presets in the order of their effort, and the encode times as multiples of ultrafast's. Slower presets than
@@ -77,9 +77,9 @@ struct EffortControl {
   var isLeast: Bool { isSoftware ? (preset?.rung ?? 0) == 0 : level?.isLeast ?? true }
 
   /// Measures the last second, and changes the effort if that is due. Returns the change in words, with its reason.
-  mutating func look(_ thermal: ThermalState, at now: Instant) -> String? {
+  mutating func measure(_ thermal: ThermalState, at now: Instant) -> String? {
     let before = (effort: preset?.effort, level: level?.level, faster: level?.faster)
-    // What an encoder has taken before the other took over stays for the next time.
+    // What the encode stage took by itself is kept, also if the other encoder has taken over since.
     if pipeline.takeFallenEffort() != nil { preset?.noteFallen(at: now) }
     if let taken = pipeline.takeFallenQuality() { level?.noteFallen(to: taken, at: now) }
     let present = (
@@ -90,7 +90,7 @@ struct EffortControl {
     pipeline.takeEncodeTimes(&times)
     let wasSoftware = isSoftware
     isSoftware = pipeline.hasSoftwareEncoder
-    // The times of two encoders say nothing of either.
+    // A second in which two encoders encoded says nothing of either.
     if isSoftware == wasSoftware {
       let measurement = QualityGovernor.Measurement(
         times: times, interval: pipeline.frameRate.interval, elapsed: now - last.time,

@@ -194,8 +194,8 @@ package enum ExampleConfiguration {
     #profile = "baseline"
     # The slices of a picture. With more slices, a lost packet costs less of the picture.
     #slices = 1
-    # The codec: h264, or hevc (H.265), which needs less bitrate and several times the processor time, and which fewer
-    # players and browsers show.
+    # The codec: h264, or hevc (H.265). At low bitrates, hevc needs less bitrate for the same picture. Without hardware it
+    # takes several times the processor time. Fewer players and browsers show it.
     #codec = "h264"
     # The encoder: auto (VA-API hardware; x264, or x265 for hevc, if that fails), vaapi, x264, x265, or camera (the
     # camera's own H.264, passed on as long as the picture is upright and nobody gets JPEG pictures).
@@ -215,7 +215,7 @@ package enum ExampleConfiguration {
     #intra-refresh = true
 
     # VA-API: the render node, the quality level (auto, by measurement, or 1, the best, to the driver's last), less power
-    # for slightly less quality, and the frame intervals that the driver may take before x264 takes over.
+    # for slightly less quality, and the frame intervals that the driver may take before x264 or x265 takes over.
     #vaapi-device = "/dev/dri/renderD128"
     #vaapi-quality = "auto"
     #vaapi-low-power = false

@@ -6,7 +6,7 @@ import Streaming
 
 /// The report to systemd while the program streams: readiness, status, and a sign of life.
 struct ServiceReport {
-  /// The time at which ``look(_:isServing:isWaiting:at:)`` is due again.
+  /// The time at which ``report(_:isServing:isWaiting:at:)`` is due again.
   private(set) var next: Instant
 
   private let notifier: ServiceNotifier
@@ -48,7 +48,7 @@ struct ServiceReport {
   ///   - isServing: `true` if viewers can connect, or a destination is waited for, so that the stream counts as ready
   ///     before it flows.
   ///   - isWaiting: `true` if every camera that does not stream is being opened, or will be tried again.
-  mutating func look(
+  mutating func report(
     _ pipelines: [(name: String, pipeline: Pipeline)], isServing: Bool, isWaiting: Bool, at now: Instant
   ) {
     follow(pipelines, at: now)
@@ -90,18 +90,19 @@ struct ServiceReport {
     let parts = names.compactMap { name -> String? in
       guard let camera = cameras[name] else { return nil }
       let statistics = camera.pipeline.counters
-      let lookers = camera.pipeline.pictureStatistics.viewers.count { !$0.isSnapshot }
+      let watchingJPEG = camera.pipeline.pictureStatistics.viewers.count { !$0.isSnapshot }
       cameras[name]?.last = (now, statistics.sent, statistics.captured)
       let listeners = camera.pipeline.sound?.figures.mp3.listeners.count ?? 0
-      let text = Self.text(statistics, lookers: lookers, listeners: listeners, since: camera.last, at: now)
+      let text = Self.text(
+        statistics, watchingJPEG: watchingJPEG, listeners: listeners, since: camera.last, at: now)
       return names.count == 1 ? text : "\(name): \(text)"
     }
     notifier.status(parts.isEmpty ? "no camera streams" : parts.joined(separator: "; "))
   }
 
   private static func text(
-    _ statistics: StreamStatistics, lookers: Int, listeners: Int, since last: (time: Instant, sent: Int, captured: Int),
-    at now: Instant
+    _ statistics: StreamStatistics, watchingJPEG: Int, listeners: Int,
+    since last: (time: Instant, sent: Int, captured: Int), at now: Instant
   ) -> String {
     let seconds = max((now - last.time).seconds, 0.001)
     let sent = Terminal.decimal(Double(statistics.sent - last.sent) / seconds, digits: 1)
@@ -113,12 +114,12 @@ struct ServiceReport {
     let who = Self.text(destinations: all.count { !$0.isGuest }, guests: all.count { $0.isGuest && !$0.getsH264 })
     let encoder = statistics.encoderName
     guard last.captured > 0 else { return "starting, \(who), \(encoder)" }
-    let looking = [(watchingH264, "H.264"), (lookers, "MJPEG"), (listeners, "MP3")].filter { $0.0 > 0 }
+    let others = [(watchingH264, "H.264"), (watchingJPEG, "MJPEG"), (listeners, "MP3")].filter { $0.0 > 0 }
       .map { "\($0.0) by \($0.1), " }.joined()
-    if viewers == 0, !looking.isEmpty { return "\(looking)\(captured) fps from the camera, \(encoder) rests" }
+    if viewers == 0, !others.isEmpty { return "\(others)\(captured) fps from the camera, \(encoder) rests" }
     return viewers == 0
       ? "nobody is watching, \(captured) fps from the camera, \(encoder) rests"
-      : "\(sent) fps to \(who), \(looking)\(captured) fps from the camera, \(encoder), "
+      : "\(sent) fps to \(who), \(others)\(captured) fps from the camera, \(encoder), "
         + "\(statistics.dropped) dropped"
   }
 

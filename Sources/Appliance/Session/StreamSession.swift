@@ -311,7 +311,7 @@ package final class StreamSession {
     let now = Instant.now()
     guard let next = service?.next, now >= next else { return }
     let pipelines = slots.compactMap { slot in slot.stream.map { (name: slot.name, pipeline: $0.pipeline) } }
-    service?.look(
+    service?.report(
       pipelines, isServing: rtsp != nil || slots.contains { $0.missing.next != nil },
       isWaiting: table.isWaiting(at: now), at: now)
     guard let limit = service?.limit else { return }

@@ -62,7 +62,7 @@ final class ApplianceFigures: Sendable {
     let (events, readingEvents) = (https?.events.totals, http?.events.totals)
     state.withLock { state in
       state.looked = now
-      for index in state.cameras.indices { state.cameras[index].look(at: now) }
+      for index in state.cameras.indices { state.cameras[index].check(at: now) }
       state.rtspNow = served
       if let rtsp, let served { state.rtsp.note(RTSPCounts(served), of: rtsp) }
       if let https, let events { state.https.note(events, of: https) }

@@ -68,10 +68,10 @@ package struct MovementDetector: ~Copyable {
   package static let rate = 5.0
   /// The seconds for which movement goes on after its last moment.
   private static let hold = 3.0
-  /// The looks until the background is known.
-  private static let learningLooks = 10
-  /// The looks after a change of the light in which nothing is movement: the camera's exposure follows.
-  private static let lightLooks = 8
+  /// The number of grids until the background is known.
+  private static let learningGrids = 10
+  /// The number of grids after a change of the light in which nothing is movement: the camera's exposure follows.
+  private static let lightGrids = 8
   /// The part of all cells that no movement changes at once, and the change of most cells that only the light makes.
   private static let (lightPart, lightShift): (Float, Float) = (0.35, 2.5)
   private static let noiseFloor: Float = 0.3
@@ -86,8 +86,8 @@ package struct MovementDetector: ~Copyable {
   private let changed: UnsafeMutablePointer<UInt8>
   private let histogram: UnsafeMutablePointer<Int32>
   private let counted: Int
-  private var looks = 0
-  private var lightLooks = 0
+  private var gridCount = 0
+  private var lightGrids = 0
   private var recent = 0
   private var begun: Double?
   private var lastMoved = 0.0
@@ -136,16 +136,16 @@ package struct MovementDetector: ~Copyable {
   /// Notes a measured picture at `time`, in seconds of any clock.
   package mutating func note(_ grid: borrowing LumaGrid, at time: Double) {
     defer { former.update(from: grid.cells, count: LumaGrid.count) }
-    looks += 1
-    guard looks > Self.learningLooks else { return learn(grid) }
+    gridCount += 1
+    guard gridCount > Self.learningGrids else { return learn(grid) }
     let shift = shift(grid)
     let share = compare(grid, shift: shift)
     if abs(shift) > Self.lightShift || share > Self.lightPart {
-      lightLooks = Self.lightLooks
+      lightGrids = Self.lightGrids
       recent = 0
     }
-    if lightLooks > 0 {
-      lightLooks -= 1
+    if lightGrids > 0 {
+      lightGrids -= 1
       // The light's own background, at once.
       background.update(from: grid.cells, count: LumaGrid.count)
       cells = 0
@@ -162,10 +162,12 @@ package struct MovementDetector: ~Copyable {
   }
 
   private mutating func learn(_ grid: borrowing LumaGrid) {
-    let part = 1 / Float(looks)
+    let part = 1 / Float(gridCount)
     for index in 0..<LumaGrid.count {
       background[index] += part * (grid.cells[index] - background[index])
-      if looks > 1 { noise[index] += (abs(grid.cells[index] - former[index]) - noise[index]) / Float(looks - 1) }
+      if gridCount > 1 {
+        noise[index] += (abs(grid.cells[index] - former[index]) - noise[index]) / Float(gridCount - 1)
+      }
     }
     cells = 0
   }

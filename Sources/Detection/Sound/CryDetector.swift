@@ -113,12 +113,13 @@ struct CryDetector: ~Copyable {
     guard samples % Self.hop == 0, samples >= Spectrum.size else { return }
     hops += 1
     evidence *= Self.fading
-    look(excess)
+    analyze(excess)
     if begun != nil, hops - last > Self.hold { (begun, cries) = (nil, 0) }
   }
 
-  private mutating func look(_ excess: Double) {
-    // Most of the time nothing is louder than the background, which costs a spectrum now and then.
+  private mutating func analyze(_ excess: Double) {
+    // Most of the time nothing is louder than the background. Then only every fourth hop measures a spectrum, once
+    // the background is known.
     let isQuiet = excess < 4
     if isQuiet {
       finishHop(nil)

@@ -193,14 +193,14 @@ package struct BandwidthEstimate: Sendable {
     decrease(to: allowance, full: allowance, at: now)
   }
 
-  /// Raises the limit to `bits` a second, to try whether the path takes them: what was sent shows nothing of that.
+  /// Raises the limit to `bits` a second, to test whether the path takes them: the packets sent so far cannot show that.
   package mutating func raise(to bits: Double, at now: Instant) {
     guard let present = limit, present < bits else { return }
     (limit, full, lastGrowth) = (min(bits, allowance ?? .infinity), nil, now)
   }
 
-  /// Takes an open path for one of `bits` a second, which is all that it is known to take: more is to be sent than it has got of late.
-  /// From there the limit grows as after a decrease, until the path is open again. Does nothing where the path has a limit.
+  /// Sets the limit of a path that has none to `bits` a second, because the sender is about to send more than the path has proved to
+  /// take. The limit then grows as after a decrease, until the path has no limit again. A path that has a limit keeps it.
   package mutating func bound(to bits: Double, at now: Instant) {
     guard limit == nil else { return }
     (limit, full, lastGrowth) = (min(bits, allowance ?? .infinity), nil, now)

@@ -82,10 +82,10 @@ final class ViewerBandwidth {
   /// Sets the bits a second of the stream.
   func setWanted(_ bits: Double) { estimate.wanted = bits }
 
-  /// Takes the path for one of at least `bits` a second, until it shows that it is not.
+  /// Raises the limit of the path to `bits` a second, until the path shows that it takes less.
   func tryRate(_ bits: Double, at now: Instant) { estimate.raise(to: bits, at: now) }
 
-  /// Takes an open path for one of `bits` a second, until it has shown that it takes more.
+  /// Sets the limit of a path that has none to `bits` a second, until the path has shown that it takes more.
   func bound(to bits: Double, at now: Instant) { estimate.bound(to: bits, at: now) }
 
   /// The packets and bytes that have left so far.

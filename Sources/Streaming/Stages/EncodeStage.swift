@@ -122,8 +122,8 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
     if let measured { statistics.encode.withLock { $0.frameRate = measured } }
   }
 
-  /// Records the encode time for the governor of the encoder at work, and takes the lesser effort or the faster quality level that
-  /// it has named if frames are late: its own look once a second would be too rare.
+  /// Records the encode time for the governor of the encoder at work. If frames are late, takes the lesser effort or the faster
+  /// quality level that the governor has named. The governor itself measures once a second, which would be too late.
   private func judge(_ duration: Duration, _ lateness: inout EncodeLateness, isSoftware: Bool) {
     statistics.recordEncodeTime(duration)
     guard lateness.note(duration, interval: encoder.configuration.frameRate.interval) else { return }

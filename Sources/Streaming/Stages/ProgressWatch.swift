@@ -38,7 +38,7 @@ package struct ProgressWatch: Sendable {
   private let limit: Duration
   private let captureLimit: Duration
   private var last = PipelineProgress()
-  private var looked: Instant
+  private var judged: Instant
   /// The times since which there is work that is not done; nil where there is none.
   private var since: (capture: Instant, encode: Instant?, send: Instant?)
   /// The number of frames that had come when the encode stage was last done with one.
@@ -52,15 +52,15 @@ package struct ProgressWatch: Sendable {
   package init(limit: Duration, frameInterval: Duration, at now: Instant) {
     self.limit = limit
     captureLimit = max(limit, frameInterval * 3)
-    looked = now
+    judged = now
     since = (now, nil, nil)
   }
 
   /// Judges the figures at `now`. To be called at least four times in `limit`, so that a longer pause is one of the
   /// whole program.
-  package mutating func look(_ progress: PipelineProgress, at now: Instant) {
-    forgive(now - looked)
-    looked = now
+  package mutating func judge(_ progress: PipelineProgress, at now: Instant) {
+    forgive(now - judged)
+    judged = now
     if progress.captured != last.captured { since.capture = now }
     if progress.encoded != last.encoded {
       since.encode = nil

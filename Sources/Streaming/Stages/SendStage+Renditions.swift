@@ -11,8 +11,8 @@ extension SendStage {
     Double(SmallRendition.bitrate(of: bitrate.load(ordering: .relaxed))) / Self.payloadShare
   }
 
-  /// The bits a second for which an open network is taken where its viewer returns to full pictures: clearly more than these have at
-  /// least. The small ones have shown no more.
+  /// The limit in bits a second of a network that has shown none, when its viewer returns to full pictures. The limit is clearly above
+  /// the least bitrate of full pictures; the small pictures have proved nothing above that.
   private var provenBandwidth: Double {
     Double(floor(hasSmall: true)) / Self.payloadShare * RenditionChoice.strongShare
   }
@@ -48,7 +48,7 @@ extension SendStage {
     output.renditions?.want(rendition, at: now)
     guard rendition != before else { return }
     if rendition == .full {
-      // Of an open network no more is known than that it took the small pictures, and what it was last found to take.
+      // A network without a limit has proved only that it takes the small pictures, and what it was last measured to take.
       bandwidth.bound(to: provenBandwidth, at: now)
       if viewer.choice.isTry { bandwidth.tryRate(needed, at: now) }
     }

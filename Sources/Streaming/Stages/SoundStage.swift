@@ -196,10 +196,10 @@ package final class SoundStage: @unchecked Sendable {
   /// Returns the events since the last call: those of the source, then those of the stage.
   package func takeEvents() -> [SoundEvent] { source.takeEvents() + events.take() }
 
-  /// Looks whether the thread goes on. To be called once a second, by one thread.
-  package func look() {
+  /// Checks that the thread makes progress. One thread calls it once a second.
+  package func checkProgress() {
     let count = rounds.load(ordering: .relaxed)
-    guard let change = pulse.withLock({ $0.look(count) }) else { return }
+    guard let change = pulse.withLock({ $0.note(count) }) else { return }
     shared.withLock { $0.isStuck = change }
     events.add(change ? .stuck(seconds: SoundPulse.limit) : .unstuck)
   }

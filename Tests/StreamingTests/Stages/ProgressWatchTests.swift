@@ -16,12 +16,12 @@ private struct Course {
       limit: Duration(seconds: 5), frameInterval: Duration(seconds: frameInterval), at: now)
   }
 
-  /// Lets `seconds` pass with a look at each; `step` says what happens in one.
+  /// Lets `seconds` pass with a check at each; `step` says what happens in one.
   mutating func pass(_ seconds: Int, _ step: (inout PipelineProgress) -> Void = { _ in }) {
     for _ in 0..<seconds {
       step(&progress)
       now = now + Duration(seconds: 1)
-      watch.look(progress, at: now)
+      watch.judge(progress, at: now)
     }
   }
 }
@@ -127,7 +127,7 @@ private struct Course {
     course.pass(4)
     // SIGSTOP, or a machine that slept.
     course.now = course.now + Duration(seconds: 3600)
-    course.watch.look(course.progress, at: course.now)
+    course.watch.judge(course.progress, at: course.now)
     #expect(course.watch.stuck == nil)
     course.pass(1)
     #expect(course.watch.stuck == .capture)
@@ -138,7 +138,7 @@ private struct Course {
     var watch = ProgressWatch(limit: Duration(seconds: 1), frameInterval: Duration(seconds: 0.03), at: now)
     for _ in 0..<4 {
       now = now + Duration(seconds: 0.25)
-      watch.look(PipelineProgress(), at: now)
+      watch.judge(PipelineProgress(), at: now)
     }
     #expect(watch.stuck == .capture)
   }

@@ -117,7 +117,7 @@ import Testing
     #expect(events(after: 120).isEmpty && stage.figures.digitalSilence == 0)
   }
 
-  @Test func `a thread that stands still is noticed after ten looks, and that it goes on`() throws {
+  @Test func `a thread that stands still is noticed after ten checks, and that it goes on`() throws {
     let source = try QuickSource()
     let (stage, track) = try make(source)
     try stage.start(.off)
@@ -126,16 +126,16 @@ import Testing
       track.close()
     }
     source.pass(seconds: 1)
-    // The first look sees the rounds so far.
-    for _ in 0..<SoundPulse.limit { stage.look() }
+    // The first check sees the rounds so far.
+    for _ in 0..<SoundPulse.limit { stage.checkProgress() }
     #expect(!stage.figures.isStuck && stage.takeEvents().isEmpty)
-    // A look more than the rounds may have come between.
-    for _ in 0..<2 { stage.look() }
+    // Two checks, because the thread may have passed one more round after the first check.
+    for _ in 0..<2 { stage.checkProgress() }
     #expect(stage.figures.isStuck)
     #expect(stage.takeEvents().map(\.description).first?.hasPrefix("the sound has stood still for 10 s") == true)
     source.pass(seconds: 1)
     source.pass(seconds: 1)
-    stage.look()
+    stage.checkProgress()
     #expect(!stage.figures.isStuck && stage.takeEvents().map(\.description) == ["the sound goes on"])
   }
 

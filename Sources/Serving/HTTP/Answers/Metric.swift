@@ -204,7 +204,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case .passed: "Frames of the camera's own H.264 that were passed on."
     case .handovers: "Changes between the camera's own H.264 and frames encoded here."
     case .effort:
-      "The number of x264's preset, 0 for ultrafast; absent if the preset is configured, or while hardware encodes."
+      "The number of the preset of x264 or x265, 0 for ultrafast; absent if the preset is configured, or while hardware encodes."
     case .qualityLevel:
       "VA-API's quality level, 1 for the best; absent if the level is configured, or while software encodes."
     case .viewers:

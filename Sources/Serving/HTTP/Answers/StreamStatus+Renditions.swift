@@ -2,9 +2,9 @@
 extension StreamStatus {
   /// The small rendition of the pictures, for viewers whose networks take less than the least bitrate of the full ones.
   package struct SmallRendition: Codable, Hashable, Sendable {
-    /// Pixels in a row, of pictures that are not rotated.
+    /// The width in pixels of pictures that are not rotated.
     package var width: Int
-    /// Rows.
+    /// The height in pixels of pictures that are not rotated.
     package var height: Int
     /// `true` while there is an encoder, because some viewer needs it.
     package var running: Bool
@@ -12,15 +12,15 @@ extension StreamStatus {
     package var encoder: String
     /// Switches from hardware to its fallback.
     package var failovers: Int
-    /// Pictures that were encoded.
+    /// The number of encoded pictures.
     package var encoded: Int
-    /// Frames that became none, because the encoder was late or failed.
+    /// Frames that did not become small pictures, because the encoder was late or failed.
     package var dropped: Int
-    /// The number of times that a viewer waited in vain for its key frame, and went on with full pictures.
+    /// The number of times that a viewer waited in vain for a small key frame, and went on with full pictures.
     package var missed: Int
     /// The number of times that an encoder could not be opened, or failed for good.
     package var failures: Int
-    /// The reason why there is no encoder although it was needed; nil if there is none.
+    /// The reason why a needed encoder does not exist; nil if no encoder is missing.
     package var failure: String?
 
     /// Creates a rendition's state.
@@ -34,23 +34,23 @@ extension StreamStatus {
     }
   }
 
-  /// The pictures in H.264 of a camera whose codec is another one, for viewers that cannot decode that.
+  /// The H.264 rendition of a camera whose codec is HEVC, for viewers that cannot decode HEVC.
   package struct H264Rendition: Codable, Hashable, Sendable {
-    /// Pixels in a row, of pictures that are not rotated.
+    /// The width in pixels of pictures that are not rotated.
     package var width: Int
-    /// Rows.
+    /// The height in pixels of pictures that are not rotated.
     package var height: Int
     /// `true` while there is an encoder, because some viewer needs it or has just left.
     package var running: Bool
     /// The encoder's name, for the user; empty before the first one.
     package var encoder: String
-    /// Pictures that were encoded.
+    /// The number of encoded pictures.
     package var encoded: Int
-    /// Pictures that the network accepted, for one viewer at least. ``Frames/sent`` excludes them.
+    /// Pictures that the network accepted for at least one viewer. ``Frames/sent`` excludes them.
     package var sent: Int
-    /// Frames that became none, because the encoder was late or failed.
+    /// Frames that were not encoded in H.264, because the encoder was late or failed.
     package var dropped: Int
-    /// The reason why there is no encoder although it was needed; nil if there is none.
+    /// The reason why a needed encoder does not exist; nil if no encoder is missing.
     package var failure: String?
 
     /// Creates a rendition's state.

@@ -279,7 +279,7 @@ package struct StreamStatus: Codable, Hashable, Sendable {
 
   /// The choice of x264's preset, or of VA-API's quality level, by measurement.
   package struct Quality: Codable, Hashable, Sendable {
-    /// x264's preset; nil while hardware encodes.
+    /// The preset of x264 or x265; nil while hardware encodes.
     package var x264Preset: String?
     /// VA-API's quality level, 1 for the best; nil while software encodes.
     package var vaapiQuality: Int?
@@ -343,9 +343,9 @@ package struct StreamStatus: Codable, Hashable, Sendable {
   package var orientation: PictureOrientation
   /// The active encoder.
   package var encoder: Encoder
-  /// The small rendition; nil where no viewer has needed one yet.
+  /// The small rendition; nil until a viewer has needed it.
   package var smallRendition: SmallRendition?
-  /// The pictures in H.264 of a camera whose codec is another one; nil where no viewer has needed them yet.
+  /// The H.264 rendition of a camera whose codec is HEVC; nil until a viewer has needed it.
   package var h264Rendition: H264Rendition?
   /// Frames since the start.
   package var frames: Frames
