@@ -2,7 +2,7 @@ import Adaptors
 import Media
 import Platform
 
-/// The way of one stream's access units to pictures. The decoder uses it under its lock.
+/// The decoding of one stream, from access units to pictures. The decoder uses it under its lock.
 struct StreamDecoding {
   private(set) var configuration: VideoDecoder.Configuration
   private(set) var counts = VideoDecoder.Counts()
@@ -14,17 +14,17 @@ struct StreamDecoding {
   private var pools = PicturePools()
   private var gate = StreamGate(.h264)
   private var arrivals = ArrivalTable()
-  /// The parameter sets that the session has got last, and those that libavcodec has taken.
+  /// The parameter sets that the session got last, and those that libavcodec has accepted.
   private var (sentSets, acceptedSets): ([UInt8], [UInt8]) = ([], [])
-  /// The way from a recovery point to right pictures; nil where the stream was entered at a key frame.
+  /// The recovery from a recovery point to correct pictures; nil if decoding began at a key frame.
   private var recovery: Recovery?
   /// `true` if the next key frame begins a new coded video sequence: in H.264, an SPS has come since the last one.
   private var hasNewSequence = false
   /// The number of key frames in a row that the driver could not decode.
   private var failedKeyFrames = 0
-  /// The number of the former access unit in its source's sequence.
+  /// The number of the last access unit in its source's sequence.
   private var formerNumber: UInt64?
-  /// The error behind the pictures that the former call returned; nil where there was none.
+  /// The error that occurred after the pictures that the last call returned; nil if there was none.
   private var lateError: DecoderError?
 
   /// Opens a decoder.
@@ -38,7 +38,7 @@ struct StreamDecoding {
     hardware = HardwareChoice(isPresent: session.isHardware)
   }
 
-  /// Begins anew with another configuration at the next access unit. The parameter sets stay.
+  /// Restarts with `configuration` at the next access unit. The parameter sets stay.
   mutating func begin(_ configuration: VideoDecoder.Configuration) {
     self.configuration = configuration
     (session, recovery, failedKeyFrames, lateError) = (nil, nil, 0, nil)
@@ -46,7 +46,7 @@ struct StreamDecoding {
     awaitKeyFrame()
   }
 
-  /// Begins anew with a stream of another codec, if it is another one. Nothing of the former stream stays.
+  /// Restarts for a stream of `codec`, if the present stream has another one. Nothing of the present stream stays.
   private mutating func follow(_ codec: VideoCodec) {
     guard codec != gate.codec else { return }
     gate = StreamGate(codec)
@@ -64,7 +64,7 @@ struct StreamDecoding {
   mutating func learn(_ bytes: [UInt8], _ codec: VideoCodec) throws(DecoderError) {
     follow(codec)
     let passed = try bytes.span.bytes.withUnsafeBytes { bytes throws(DecoderError) in
-      // The slices, in memory that is lent, are of no use.
+      // Only the parameter sets are kept: the memory of the slices is lent.
       let passed = try gate.check(bytes, configuration)
       return (hasNewSequence: passed.hasNewSequence, refusal: passed.refusal)
     }
@@ -73,13 +73,13 @@ struct StreamDecoding {
     if let refusal = passed.refusal { throw refusal }
   }
 
-  /// Shows nothing up to the next picture at which a decoder can start.
+  /// Leaves pictures out until the next one at which a decoder can start.
   mutating func awaitKeyFrame() {
     needsKeyFrame = true
     gate.restart()
   }
 
-  /// Decodes an access unit, and returns the pictures that are complete; each goes to `deliver` before.
+  /// Decodes an access unit. Gives each complete picture to `deliver` at once, and returns all of them at the end.
   mutating func decode(
     _ unit: EncodedPicture, _ deliver: (DecodedPicture) -> Void
   ) throws(DecoderError) -> [DecodedPicture] {
@@ -114,11 +114,11 @@ struct StreamDecoding {
     return error
   }
 
-  /// Returns the pictures that are held back at the end of a stream; each goes to `deliver` before.
+  /// Completes the pictures that are held back at a stream's end. Gives each one to `deliver` at once, then returns them all.
   mutating func flush(_ deliver: (DecodedPicture) -> Void) throws(DecoderError) -> [DecodedPicture] {
     guard let session else { return [] }
     defer {
-      // The session has ended: the next entry begins anew.
+      // The session has ended: the next access unit must start another one.
       recovery = nil
       awaitKeyFrame()
     }
@@ -144,7 +144,7 @@ struct StreamDecoding {
     let former = lateError
     lateError = shown.isEmpty ? nil : error
     guard shown.isEmpty else { return shown }
-    // The former error tells why the decoder waits.
+    // The former error says why the decoder waits.
     if case .awaitsKeyFrame = error, let former { throw former }
     throw error
   }
@@ -215,8 +215,8 @@ struct StreamDecoding {
     sentSets = sets
   }
 
-  /// Returns the parameter sets that an access unit names, which libavcodec takes. A set that it refuses is forgotten: the stream
-  /// goes on once a right one comes.
+  /// Returns the parameter sets that an access unit names, if libavcodec accepts them. A set that libavcodec refuses is forgotten;
+  /// the stream continues once a correct one comes.
   ///
   /// - Throws: ``DecoderError/parameterSet(_:)``, ``DecoderError/missingParameterSets``, ``DecoderError/memory``.
   private mutating func checkedSets(_ passed: StreamGate.Passed) throws(DecoderError) -> [UInt8] {
@@ -242,12 +242,12 @@ struct StreamDecoding {
 
   // MARK: Entries
 
-  /// Delivers the pictures that are held back, where the session does not go on at a key frame: another sequence begins,
-  /// another decoder takes over, or some of the pictures are not right, because the recovery has not ended.
+  /// Delivers the pictures that are held back, if the session cannot continue at a key frame: another sequence begins,
+  /// another decoder takes over, or the recovery has not ended, so that some pictures are not correct.
   private mutating func finishSequence(_ wantsHardware: Bool, _ deliver: (DecodedPicture) -> Void) {
     let isRecovering = recovery.map { !$0.isSettled } ?? false
     guard !needsKeyFrame, let session, hasNewSequence || switches(to: wantsHardware) || isRecovering else { return }
-    // A picture of the old sequence that fails takes nothing from the new one.
+    // A picture of the old sequence that fails does not affect the new sequence.
     try? drain(session, deliver)
     (recovery, needsKeyFrame) = (nil, true)
   }
@@ -275,7 +275,7 @@ struct StreamDecoding {
     }
   }
 
-  /// Prepares the session for a recovery point. Drivers are not asked to decode without references.
+  /// Prepares the session for a recovery point. Software decodes then, because drivers need all references.
   private mutating func beginRecovery(_ passed: StreamGate.Passed) throws(DecoderError) {
     if let former = session {
       if former.isHardware {
@@ -290,8 +290,8 @@ struct StreamDecoding {
     session?.isLenient = true
   }
 
-  /// Decodes a picture for its references alone, in a session that was entered at a recovery point and lost its way:
-  /// libavcodec needs some to decode the next one. Shows nothing.
+  /// Decodes a picture without showing it, in a session that began at a recovery point and then failed: libavcodec needs
+  /// the picture as a reference of the next one.
   private mutating func keepWarm(_ passed: StreamGate.Passed, _ number: Int64) throws(DecoderError) {
     if recovery != nil, let session, !session.isHardware, let sets = try? checkedSets(passed) {
       try? send(passed, sets, number, to: session, marksRecovery: false)
@@ -324,7 +324,7 @@ struct StreamDecoding {
     }
   }
 
-  /// Opens the present session anew: nothing of what the stream has made of it lasts.
+  /// Opens the present session again, without any state of the stream.
   private mutating func beginAnew() throws(DecoderError) {
     do throws(CodecSession.Fault) {
       (session, sentSets) = (try session?.begunAnew(), [])
@@ -380,11 +380,11 @@ struct StreamDecoding {
 
   // MARK: Faults
 
-  /// Returns the error for a fault of the session. Hardware that fails for a reason of its own is given up for a while.
+  /// Returns the error for a fault of the session. Hardware that fails without a fault of the data is not used for a while.
   private mutating func failure(_ fault: CodecSession.Fault, _ isKeyFrame: Bool) -> DecoderError {
     guard session?.isHardware == true else { return Self.error(of: fault) }
     if isKeyFrame { failedKeyFrames += 1 }
-    // A driver tells data that it cannot decode and data that are wrong alike.
+    // A driver reports data that it cannot decode and damaged data in the same way.
     guard !fault.isOfData || failedKeyFrames >= Self.failedKeyFrameLimit else { return Self.error(of: fault) }
     do throws(CodecSession.Fault) {
       let next = try CodecSession(gate.codec, renderNode: nil, configuration)

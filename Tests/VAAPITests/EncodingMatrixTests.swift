@@ -71,7 +71,9 @@ struct MatrixCase: CustomTestStringConvertible, Sendable {
 
 @Suite("VA-API streams", .serialized)
 struct EncodingMatrixTests {
-  @Test("decode, whole and good, whatever the driver does", arguments: runsLong ? MatrixCase.full : MatrixCase.slim)
+  @Test(
+    "decode without errors and look like the source, whatever the driver does",
+    arguments: runsLong ? MatrixCase.full : MatrixCase.slim)
   func matrix(_ combination: MatrixCase) throws {
     let driver = try StrictDriver()
     let run = try driver.encode(

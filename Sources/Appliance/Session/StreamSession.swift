@@ -8,7 +8,7 @@ package import Platform
 import Serving
 import Streaming
 
-/// One run of `nightjar stream`, the appliance: from the options to the summary. Confined to the main thread.
+/// One run of `nightjar stream`, from the options to the summary. Only the main thread uses it.
 package final class StreamSession {
   let terminal = Terminal()
   let started: Instant
@@ -32,9 +32,9 @@ package final class StreamSession {
   /// The server of browsers; nil if no page is served, or its port is in use.
   var peers: PeerServer?
   var http: HTTPServer?
-  /// The files of users and tokens, as they were when they were last read.
+  /// The state of the files of users and tokens when they were last read.
   var credentialFiles: CredentialFiles
-  /// The time of the next look at the host's own certificate.
+  /// The time of the next check of the host's own certificate.
   var nextCertificateCheck = Instant.now()
   /// The server that `nightjar ctl` sends its requests to.
   private var controlServer: HTTPServer?
@@ -47,9 +47,9 @@ package final class StreamSession {
   let control: ApplianceControl
   /// The watch for alerts.
   let alertWatch: AlertWatch
-  /// The ways out of an event to other systems.
+  /// The deliveries of events to other systems.
   let outputs: EventOutputs
-  /// The ways of alerts to browsers whose page is closed.
+  /// The deliveries of alerts to browsers whose page is closed.
   let push: PushOutputs
   /// The reason why the history of events is in memory although a service keeps it in a file; nil if there is none.
   private let historyError: AlertJournal.OpenError?
@@ -270,7 +270,7 @@ package final class StreamSession {
       deadline = min(deadline, table.deadline ?? deadline)
       for slot in slots {
         if slot.search == nil, let next = slot.missing.next { deadline = min(deadline, next) }
-        // A camera with work under way is looked at when the work is done.
+        // A camera with work under way is checked when the work is done.
         guard slot.work == nil, let stream = slot.stream else { continue }
         polled.append(pollfd(fd: stream.pipeline.ended.fileDescriptor, events: Int16(POLLIN), revents: 0))
       }

@@ -4,7 +4,7 @@ import PixelConversion
 public import Platform
 import Synchronization
 
-/// Says when a stream begins to survive the failure of its camera.
+/// The time from which a stream survives the failure of its camera.
 public enum CameraSurvival: Hashable, Sendable {
   /// Never: an error of the camera ends the stream.
   case none
@@ -327,7 +327,7 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
     search.begin(losing: lost, keeps: keeps)
   }
 
-  /// Tells that the camera is lost. The search may be under way already, for another coding.
+  /// Reports that the camera is lost. The search may be under way already, for another coding.
   private func noteLoss(_ error: any Error, keeps: Bool = false) {
     note(keeps ? .waiting : CameraState(after: error), since: lastPicture)
     state.withLock { $0.condition.losses += 1 }

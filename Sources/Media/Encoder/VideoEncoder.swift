@@ -16,7 +16,7 @@ public protocol VideoEncoder: AnyObject, Sendable {
   var turns: OrientationSet { get }
   /// The encoder's counters, for statistics. Only the thread that encodes may read them.
   var counters: EncoderCounters { get }
-  /// The growth of the process's resident memory from creating standby encoders, in bytes; nil where none were created.
+  /// The growth of the process's resident memory from creating standby encoders, in bytes; nil if none were created.
   /// Any thread may read it.
   var standbyMemory: Int? { get }
 
@@ -24,7 +24,7 @@ public protocol VideoEncoder: AnyObject, Sendable {
   /// trace in the stream: the next picture is an IDR picture. Idempotent; after ``flush(deliver:)`` it warms the
   /// encoder up again.
   ///
-  /// - Throws: ``EncoderError`` where the encoder does not work as promised; the caller must stop it then.
+  /// - Throws: ``EncoderError`` if the encoder does not work as promised; the caller must stop it then.
   func prepare() throws(EncoderError)
   /// Encodes `frame` and lends the finished access units to `sink` before it returns; it does not keep `sink`. With
   /// `keyFrame` the picture is an IDR picture. Every IDR picture is preceded by the parameter sets.
@@ -39,9 +39,8 @@ public protocol VideoEncoder: AnyObject, Sendable {
   /// - Throws: ``EncoderError`` for an impossible value; then the old values stay in effect.
   func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError)
   /// Changes the effort for a picture from the next frame on, with neither an IDR picture nor new parameter sets. Nil
-  /// restores the configuration's original effort. Returns `true` also where the effort does not apply to the encoder.
-  /// Returns `false` where a running encoder cannot change it: nothing has changed, and the caller needs another
-  /// encoder.
+  /// restores the configuration's original effort. Returns `true` also if the encoder has no effort to change. Returns
+  /// `false` if a running encoder cannot change its effort: nothing has changed, and the caller needs another encoder.
   ///
   /// - Throws: ``EncoderError``; then the old effort stays in effect.
   func change(effort: EncodingEffort?) throws(EncoderError) -> Bool
@@ -82,11 +81,11 @@ extension VideoEncoder {
 /// on a thread that may hang. Another thread may call `load` once `mapInput` has returned.
 /// ``VideoEncoder/encode(_:keyFrame:to:)`` runs all three.
 public protocol StagedVideoEncoder: VideoEncoder {
-  /// Prepares the memory for the next frame. Does nothing where the memory is ready already.
+  /// Prepares the memory for the next frame. Does nothing if the memory is ready.
   ///
   /// - Throws: ``EncoderError``.
   func mapInput() throws(EncoderError)
-  /// Copies `frame` into the prepared memory, or notes its DMA-BUF where the driver reads it directly. In that case the
+  /// Copies `frame` into the prepared memory, or notes its DMA-BUF if the driver reads it directly. In that case the
   /// caller must keep the frame until `encodeLoaded` has returned; otherwise the hardware reads another picture. The
   /// frame's addresses are not used after this call.
   ///
@@ -100,8 +99,8 @@ public protocol StagedVideoEncoder: VideoEncoder {
   /// The quality levels of the hardware; nil if there are none to choose from.
   var qualityLevels: QualityLevels? { get }
   /// Requests another quality level; nil for the driver's own choice. A faster level begins with the next picture, which becomes a
-  /// key frame; a better one with the next key frame that is due, after ten seconds of frames at the latest. A level beyond the
-  /// last one is the last one. Does nothing if there are no levels, or ``QualityLevels/isFixed`` is `true`.
+  /// key frame. A better level begins with the next key frame that is due, after ten seconds of frames at the latest. A level beyond the
+  /// last one means the last one. Does nothing if there are no levels, or ``QualityLevels/isFixed`` is `true`.
   func change(vaapiQuality level: Int?)
 }
 
@@ -124,7 +123,7 @@ public struct EncoderCounters: Hashable, Sendable {
   public var overflows = 0
   /// The number of switches to the fallback encoder, for any reason.
   public var failovers = 0
-  /// The number of those switches where a driver did not answer.
+  /// The number of switches to the fallback encoder because a driver did not answer.
   public var hangs = 0
   /// The number of switches back to the preferred encoder.
   public var recoveries = 0
@@ -132,11 +131,11 @@ public struct EncoderCounters: Hashable, Sendable {
   public var switches = 0
   /// The number of changes to another size, preset or quality level, because of ``EncoderRestrictions``.
   public var adaptations = 0
-  /// The number of pictures that the camera coded, and that were passed on.
+  /// The number of pictures that the camera coded and the encoder passed on.
   public var passed = 0
-  /// The number of pictures that the camera coded, and that no decoder could show.
+  /// The number of pictures that the camera coded and no decoder could show.
   public var undecodable = 0
-  /// The number of switches between the camera's own pictures and those that were encoded here.
+  /// The number of switches between the camera's own pictures and pictures encoded by nightjar.
   public var handovers = 0
 
   /// Creates counters of zero.

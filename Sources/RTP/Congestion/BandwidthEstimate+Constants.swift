@@ -1,7 +1,7 @@
 import Platform
 
-/// The constants of the estimate. The sources are draft-ietf-rmcat-gcc-02 (GCC), RFC 8298 (SCReAM) and RFC 8083; what
-/// has no source was chosen by the traces of the tests.
+/// The constants of the estimate. The sources are draft-ietf-rmcat-gcc-02 (GCC), RFC 8298 (SCReAM) and RFC 8083. Constants
+/// without a source were chosen by the traces of the tests.
 extension BandwidthEstimate {
   // MARK: Queue
 
@@ -13,7 +13,7 @@ extension BandwidthEstimate {
   static let jitterAllowance = 0.03
   /// The time after the last sample from which one sample alone shows congestion; otherwise two in a row must.
   static let sparseSamples = 0.15
-  /// The growth of what waits from one sample to the next that shows congestion, as time at the limit.
+  /// The growth of the queue from one sample to the next that shows congestion, as time at the limit.
   static let grownQueue = 0.05
   /// The queueing delay beyond ``heldQueue`` at which nothing would be sent, so that a queue is gone within about this
   /// time.
@@ -22,10 +22,10 @@ extension BandwidthEstimate {
   static let leastDrainShare = 0.3
   /// The queueing delay from which on nothing is sent until the queue is gone: a picture that waits longer is of no use.
   static let pausedQueue = 0.6
-  /// The time for which the shortest round trip is remembered, at least; twice this at most. A route may change.
+  /// The least time for which the shortest round trip is remembered; the longest is twice this. A route may change.
   static let baseLifetime = 30.0
-  /// The decreases in a row during which no queue has drained, after which the queue is taken for the path's own delay:
-  /// the route has changed, or others fill the queue whatever we send.
+  /// The number of decreases in a row without a drained queue after which the queue counts as the path's own delay: the
+  /// route has changed, or others fill the queue whatever this side sends.
   static let vainDecreases = 6
 
   // MARK: Decrease
@@ -35,26 +35,27 @@ extension BandwidthEstimate {
   static let decrease = 0.9
   /// The least share of the limit that is left after one decrease: a measurement may be wrong.
   static let largestDecrease = 0.25
-  /// The time over which the rate of arrivals is measured, at least.
+  /// The least time over which the rate of arrivals is measured.
   static let rateWindow = 0.2
-  /// The same where only a queue of ``congestedQueue`` has come at the path's rate.
+  /// The least time over which the rate is measured if only a queue of ``congestedQueue`` has come at the path's rate.
   static let shortWindow = 0.1
-  /// The time after a decrease until which packets are still those of the former rate, beside the round trip: the
-  /// encoder takes the new rate with its next picture.
+  /// The time after a decrease, in addition to the round trip, in which packets of the former rate still come: the encoder
+  /// takes the new rate with its next picture.
   static let reaction = 0.1
 
-  /// The time over which a lasting queue shows the rate of the path, and the share of the limit from which on that lowers it.
+  /// The time over which a lasting queue shows the rate of the path.
   static let steadyWindow = 0.4
+  /// The share of the limit below which the rate over ``steadyWindow`` lowers the limit.
   static let steadyShare = 0.85
 
   // MARK: Loss
 
-  /// The time and the number of packets over which a loss is measured, at least.
+  /// The least time and the least number of packets over which a loss is measured.
   static let lossWindow = (seconds: 0.5, packets: 40)
   /// The loss above which the estimate no longer grows. GCC section 6 has 0.02, which is what a wireless link loses by
   /// chance.
   static let heldLoss = 0.04
-  /// The loss that is congestion, whatever the queue: GCC section 6.
+  /// The loss that shows congestion, whatever the queue: GCC section 6.
   static let congestedLoss = 0.1
   /// The loss from which on no more is sent than arrives.
   static let heavyLoss = 0.2
@@ -82,12 +83,12 @@ extension BandwidthEstimate {
   static let nearRates = 0.93..<1.05
   /// The pause in growth after a decrease.
   static let growthPause = 0.5
-  /// The multiple of the rate of arrivals of late beyond which the estimate does not grow: GCC section 5.5.
+  /// The multiple of the recent rate of arrivals beyond which the estimate does not grow: GCC section 5.5.
   static let appLimit = 1.5
   /// The time constant with which the greatest rate of arrivals is forgotten.
   static let peakTime = 4.0
 
-  /// The time after a sample in which another one mostly comes; later the queue is taken to drain as it should.
+  /// The time after a sample in which another one mostly comes. After that time, the queue counts as draining as it should.
   static let usualInterval = 0.3
   /// The longest time for which the estimate grows at once, and the most by which it does, as a share of itself.
   static let longestGrowth = 3.0
@@ -102,20 +103,20 @@ extension BandwidthEstimate {
   static let lostReports = 1.5
   /// The multiple of the longest time between two reports after which one is late, whatever it counts.
   static let lateReport = 1.2
-  /// The share of the greatest rate that a silence allows which is left: part of the bytes came before the path got weak.
+  /// The share that is left of the greatest rate that a silence allows: part of the bytes came before the path got weak.
   static let silentDecrease = 0.6
 
   // MARK: Limits
 
   /// The least estimate in bits a second.
   static let least = 30_000.0
-  /// The multiple of the wanted bitrate above which the path is no limit any more, and the time without congestion
-  /// that must have passed.
+  /// The multiple of the wanted bitrate above which the path has no limit any more, and the least time without congestion
+  /// before that.
   static let open = (multiple: 1.25, seconds: 30.0)
-  /// The time without a sample after which a viewer is silent: at least so long, and so many of its usual intervals. A
-  /// viewer that reports by bytes is silent for long when its network gets weak, or the picture still: that must not lift
-  /// its limit. So as many bytes must have left as in these steps from one report to the next.
+  /// The conditions under which a viewer without a sample is silent: at least this time, and this number of its usual
+  /// intervals. A viewer that reports by bytes pauses for long if its network gets weak, or if nothing moves in the picture.
+  /// Such a pause must not lift its limit. So the bytes of this number of steps between reports must have left too.
   static let silence = (seconds: 15.0, intervals: 4.0, steps: 3.0)
-  /// The time without a sample after which a viewer has no part in the bitrate, whatever has left: it may be gone.
+  /// The time without a sample after which a viewer no longer affects the bitrate, whatever has left: it may be gone.
   static let longestSilence = 60.0
 }

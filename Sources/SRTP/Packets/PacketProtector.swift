@@ -1,6 +1,6 @@
 package import RTP
 
-/// A protector that turns one sender's packets into SRTP and SRTCP under one key (RFC 3711, RFC 7714), once for all
+/// A protector of one sender's packets: it makes SRTP and SRTCP of them under one key (RFC 3711, RFC 7714), once for all
 /// receivers with that key. Use it from one thread.
 ///
 /// Do not protect the same source under the same key by a second protector. Both would use the same keystream, which
@@ -15,8 +15,9 @@ package final class PacketProtector {
 
   /// Creates a protector for new streams, whose packets must follow in the order of their sequence numbers.
   ///
-  /// - Parameter repeatable: the number of last packets of which one is protected once more if it is given again,
-  ///   unchanged; at most 32,767.
+  /// - Parameters:
+  ///   - key: the key, of which each source has only one protector.
+  ///   - repeatable: the number of last packets that may be protected again, if they are unchanged; at most 32,767.
   /// - Throws: ``SRTPError/library(_:)``.
   package init(_ key: SRTPKey, repeatable: Int = 0) throws(SRTPError) {
     self.key = key

@@ -9,13 +9,13 @@ package protocol ControlTarget: ObservedTarget {
   /// The names of the current cameras, in the order of their configuration.
   var cameras: [String] { get }
 
-  /// Returns the camera of this name; nil if there is none, or none any more.
+  /// Returns the camera of this name; nil if no such camera exists now.
   func camera(_ name: String) -> (any CameraTarget)?
 
-  /// Announces that the cameras have changed, or that one streams again.
+  /// The signal that the cameras have changed, or that one streams again.
   var changes: ChangeSignal { get }
 
-  /// Returns the current state of all of it.
+  /// Returns the current state of the program and its cameras.
   func status() -> ApplianceStatus
 
   /// The last events.
@@ -33,7 +33,7 @@ package protocol ControlTarget: ObservedTarget {
   /// The address of the page for other devices, as in `https://192.0.2.7:8443`; nil if they cannot reach it.
   var pageURL: String? { get }
 
-  /// Reads the configuration again and applies it. Returns once that is done; if it throws, nothing has changed.
+  /// Reads the configuration again, applies it, and then returns. If an error is thrown, nothing has changed.
   ///
   /// - Throws: a `Failure`, whose line and kind the client gets.
   func reload() async throws -> ReloadAnswer
@@ -63,8 +63,8 @@ package protocol CameraTarget: PictureTarget, MP3Target, PeerTarget, ControlledC
   /// - Throws: a `Failure`, whose line and kind the client gets.
   func changeBitrate(_ bitsPerSecond: Int) throws
 
-  /// Sends the stream to one more destination and returns the session description for its receivers (SDP). May look a
-  /// name up.
+  /// Sends the stream to one more destination, and returns the session description for its receivers (SDP). May wait for a
+  /// name server.
   ///
   /// - Throws: a `Failure`, whose line and kind the client gets.
   func addDestination(_ url: String) async throws -> String

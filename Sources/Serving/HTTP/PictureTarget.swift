@@ -5,7 +5,7 @@ package import Streaming
 ///
 /// Called as ``ControlTarget`` is.
 package protocol PictureTarget: Sendable {
-  /// Starts to make JPEG pictures for one viewer, as long as the returned object is held.
+  /// Starts to make JPEG pictures for one viewer. They end when the returned object is released.
   ///
   /// - Parameters:
   ///   - peer: the viewer's connection, and the user that has logged in.
@@ -13,7 +13,7 @@ package protocol PictureTarget: Sendable {
   /// - Throws: a `Failure`, whose line and kind the client gets.
   func look(_ peer: ViewerPeer, isSnapshot: Bool) throws -> any LiveSequence<ServedPicture>
 
-  /// Notes a single picture that was sent to `peer`. Returns `true` if its requester is a new viewer.
+  /// Notes a single picture that was sent to `peer`. Returns `true` if `peer` is a new viewer.
   func noteSnapshot(_ peer: ViewerPeer, bytes: Int) -> Bool
 
   /// Returns the session description for the receivers at a destination (SDP), with the current parameter sets; nil if
@@ -28,8 +28,8 @@ package protocol LiveSequence<Part>: AnyObject, Sendable {
   /// A picture, or MP3 frames.
   associatedtype Part: Sendable
 
-  /// Returns the next picture: a complete JPEG, the newest one, however many were skipped. Or returns the MP3 frames
-  /// since the last call; a listener that asks too late loses the oldest ones. Waits where there is nothing.
+  /// Returns the newest picture, a complete JPEG, and skips older ones. For sound, returns the MP3 frames since the last
+  /// call; a listener that calls too late loses the oldest frames. Waits if there is nothing new.
   ///
   /// - Throws: a `Failure`, whose line and kind the client gets; its kind is `temporary` if nothing came in time and the
   ///   next part may.

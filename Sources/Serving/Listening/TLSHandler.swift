@@ -351,9 +351,9 @@ package final class TLSHandler: ChannelDuplexHandler {
     writeOutgoing(context)
   }
 
-  /// Encrypts the first bytes of `data`; returns `false` if the connection has failed by that.
+  /// Encrypts the first bytes of `data`. Returns `false` if that has ended the connection.
   private func encrypt(_ context: ChannelHandlerContext, _ data: ByteBuffer, _ count: Int) -> Bool {
-    // With the overhead of each record of 16 KiB.
+    // The capacity includes the overhead of each record of 16 KiB.
     let room = count + (count >> 14 + 1) * 64
     if isSent {
       outgoing.clear(minimumCapacity: room)
@@ -376,7 +376,7 @@ package final class TLSHandler: ChannelDuplexHandler {
   /// Gives the channel the encrypted bytes, if there are any.
   func writeOutgoing(_ context: ChannelHandlerContext, _ promise: EventLoopPromise<Void>? = nil) {
     guard !isSent, outgoing.readableBytes > 0 else {
-      // In order, behind earlier writes.
+      // The order is that of the writes.
       if let promise { context.write(wrapOutboundOut(ByteBuffer()), promise: promise) }
       return
     }

@@ -4,7 +4,7 @@ import RTP
 import SRTP
 import Synchronization
 
-/// One viewer of a stream: the frames on their way to it, and its requests. Used by the send thread alone, except
+/// One viewer of a stream: the frames on their way to it, and its requests. Only the send thread uses it, except for
 /// ``figures``.
 ///
 /// A viewer gets whole frames, the parts of which may come one by one. While three of its frames are on their way, it
@@ -17,12 +17,12 @@ final class Viewer {
   let figures: ViewerFigures
   /// The viewer's RTCP.
   let feedback: ViewerFeedback
-  /// The bandwidth of the path to the viewer; nil where its stream cannot follow it, as sound, or has several receivers.
+  /// The bandwidth of the path to the viewer; nil for a stream that cannot follow it, as sound, or that has several receivers.
   let bandwidth: ViewerBandwidth?
   /// The choice of the rendition that the viewer gets.
   @exclusivity(unchecked) var choice = RenditionChoice()
   let transport: any PacketTransport
-  /// `true` if the viewer joined on its own, as by RTSP, and is one receiver that has got a key frame first. At a
+  /// `true` if the viewer joined by itself, as by RTSP. Such a viewer is one receiver, which gets a key frame first. At a
   /// destination, receivers come and go without a request.
   let isGuest: Bool
   /// The unprotector of the viewer's RTCP; nil where the stream is not protected.
@@ -32,17 +32,17 @@ final class Viewer {
   private struct Pending {
     var frame: OutgoingFrame
     var next = 0
-    /// `true` if nothing follows, though it is not its frame's last part.
+    /// `true` if no part follows, although this is not the last part of its frame.
     var isBrokenOff = false
   }
-  // `exclusivity(unchecked)`: nothing of the viewer is called while one of these changes. The checks were a third of the send thread's
-  // instructions with ten viewers.
+  // `exclusivity(unchecked)`: no function of the viewer is called while one of these changes. With ten viewers, the checks were a
+  // third of the send thread's instructions.
   @exclusivity(unchecked) private var pending: [Pending] = []
-  /// The most frames on their way to the viewer, where nothing spreads them.
+  /// The most frames on their way to the viewer, if their packets are not spread.
   let framesInFlightLimit: Int
   /// `true` if frames are left out until a key frame comes, because they are of no use without it.
   private(set) var awaitsKeyFrame = true
-  /// `true` if the viewer gets the frame of which parts follow.
+  /// `true` if the viewer gets the current frame, of which more parts follow.
   private var isInFrame = false
   /// `true` if the viewer has ever got a frame. Frames before that are not lost.
   private(set) var hasBegun = false
@@ -52,7 +52,7 @@ final class Viewer {
   private var hasKeyFrameSinceRefusal = false
   /// `true` if a receiver has joined at the viewer's port in the middle of the stream.
   var lacksKeyFrame = false
-  /// `true` if such a receiver has not been told the stream's clock.
+  /// `true` if a receiver that joined in the middle of the stream does not know the stream's clock yet.
   private var lacksClock = false
   /// `true` if the viewer gets the packets of a ``Replay``, and no frames until it has got all of them.
   private(set) var isCatchingUp = false
@@ -60,9 +60,9 @@ final class Viewer {
   private var hasFallenBehind = false
   /// The first packet since the viewer began, or began again. Packets before that are not available.
   var firstSequenceNumber: UInt16 = 0
-  /// The number of packets since then, up to the limit that matters.
+  /// The number of packets since ``firstSequenceNumber``, up to the limit that matters.
   var packetsSinceFirst = 0
-  /// The time since which the viewer takes no picture; nil while it does.
+  /// The time since which the viewer takes no pictures; nil while it takes them.
   @exclusivity(unchecked) var leftOutSince: Instant?
   /// The time at which a packet last left, or the wait for room began.
   private var lastProgress = Instant.zero
@@ -79,13 +79,14 @@ final class Viewer {
   static let framesInFlightLimit = 3
   /// The most frames, parts of frames and packets of sound that wait, where sound shares the stream with pictures.
   private static let pendingLimit = 32
-  /// The same where packets are spread by the bandwidth: as many as a large key frame delays.
+  /// The most frames on their way if packets are spread by the bandwidth: as many as a large key frame delays.
   static let pacedFramesLimit = 7
   /// The time that a frame waits for room without progress.
   static let patience = Duration.milliseconds(500)
-  /// The interval at which a key frame is requested again after a frame was left out. It doubles each time, up to the
-  /// last.
+  /// The first interval at which a key frame is requested again after a frame was left out. It doubles each time, up to
+  /// ``lastRequestInterval``.
   static let firstRequestInterval = Duration.milliseconds(500)
+  /// The longest interval at which a key frame is requested again.
   static let lastRequestInterval = Duration.seconds(8)
 
   /// Half of all sequence numbers: two that are nearer can be told apart (RFC 3550 appendix A.1).
@@ -205,37 +206,37 @@ final class Viewer {
     pending.append(Pending(frame: frame))
   }
 
-  /// The number of frames of which something waits to leave.
+  /// The number of frames that have packets waiting to leave.
   private var pendingFrames: Int {
     var count = 0
     for item in pending where item.frame.isFrame && (item.frame.isLastPart || item.isBrokenOff) { count += 1 }
-    // One is still being made.
+    // The last frame is still incomplete.
     if let last = pending.last, !last.frame.isLastPart, !last.isBrokenOff { count += 1 }
     return count
   }
 
-  /// Ends a frame of which no more parts follow. No frame can be decoded up to the next key frame.
+  /// Ends a frame that gets no more parts. No frame can be decoded until the next key frame.
   func breakOff() {
     guard isInFrame else { return }
     isInFrame = false
     awaitsKeyFrame = true
     if let last = pending.indices.last, !pending[last].frame.isLastPart {
-      // Counted when the part has left, or is dropped.
+      // The frame is counted when the part has left, or is dropped.
       pending[last].isBrokenOff = true
     } else {
       figures.update { $0.framesDropped += 1 }
     }
   }
 
-  /// Begins with packets that others have got before; `packet` is the first of them, that of a key frame.
+  /// Begins with packets that other viewers have got before. The first of them, `packet`, begins a key frame.
   func catchUp(withFirst packet: UnsafeRawBufferPointer) {
     (awaitsKeyFrame, isCatchingUp) = (false, true)
     if let start = StreamStart(packet) { begins(at: start.sequenceNumber) }
     if !hasBegun { begin(with: packet) }
   }
 
-  /// Goes on after the packets that were sent last, of which the viewer has got all now. `isInFrame` is `true` if more
-  /// parts of the last frame follow.
+  /// Continues with new packets, because the viewer has got all former ones. `isInFrame` is `true` if more parts of the
+  /// last frame follow.
   func caughtUp(isInFrame: Bool) {
     isCatchingUp = false
     self.isInFrame = isInFrame
