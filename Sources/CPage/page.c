@@ -6,94 +6,50 @@
 
 #pragma clang diagnostic ignored "-Wc23-extensions"  // #embed is of C23, and what it makes is plain C.
 
-static const unsigned char alarm_js[] = {
-#embed "../Serving/Page/alarm.js"
-};
-static const unsigned char alerts_js[] = {
-#embed "../Serving/Page/alerts.js"
-};
-static const unsigned char app_js[] = {
-#embed "../Serving/Page/app.js"
-};
-static const unsigned char elements_js[] = {
-#embed "../Serving/Page/elements.js"
-};
-static const unsigned char events_js[] = {
-#embed "../Serving/Page/events.js"
-};
-static const unsigned char icon_png[] = {
-#embed "../Serving/Page/icon.png"
-};
-static const unsigned char icon_svg[] = {
-#embed "../Serving/Page/icon.svg"
-};
-static const unsigned char index_html[] = {
-#embed "../Serving/Page/index.html"
-};
-static const unsigned char liveness_js[] = {
-#embed "../Serving/Page/liveness.js"
-};
-static const unsigned char login_js[] = {
-#embed "../Serving/Page/login.js"
-};
-static const unsigned char manifest_webmanifest[] = {
-#embed "../Serving/Page/manifest.webmanifest"
-};
-static const unsigned char mjpeg_js[] = {
-#embed "../Serving/Page/mjpeg.js"
-};
-static const unsigned char page_css[] = {
-#embed "../Serving/Page/page.css"
-};
-static const unsigned char phones_js[] = {
-#embed "../Serving/Page/phones.js"
-};
-static const unsigned char player_js[] = {
-#embed "../Serving/Page/player.js"
-};
-static const unsigned char push_js[] = {
-#embed "../Serving/Page/push.js"
-};
-static const unsigned char reach_js[] = {
-#embed "../Serving/Page/reach.js"
-};
-static const unsigned char strings_js[] = {
-#embed "../Serving/Page/strings.js"
-};
-static const unsigned char viewers_js[] = {
-#embed "../Serving/Page/viewers.js"
-};
-static const unsigned char whep_js[] = {
-#embed "../Serving/Page/whep.js"
-};
-static const unsigned char worker_js[] = {
-#embed "../Serving/Page/worker.js"
-};
-
-#define FILE_OF(name, bytes) {name, bytes, sizeof bytes}
-
+// Each file of the page stands here once.
 static const struct page_file files[] = {
-    FILE_OF("alarm.js", alarm_js),
-    FILE_OF("alerts.js", alerts_js),
-    FILE_OF("app.js", app_js),
-    FILE_OF("elements.js", elements_js),
-    FILE_OF("events.js", events_js),
-    FILE_OF("icon.png", icon_png),
-    FILE_OF("icon.svg", icon_svg),
-    FILE_OF("index.html", index_html),
-    FILE_OF("liveness.js", liveness_js),
-    FILE_OF("login.js", login_js),
-    FILE_OF("manifest.webmanifest", manifest_webmanifest),
-    FILE_OF("mjpeg.js", mjpeg_js),
-    FILE_OF("page.css", page_css),
-    FILE_OF("phones.js", phones_js),
-    FILE_OF("player.js", player_js),
-    FILE_OF("push.js", push_js),
-    FILE_OF("reach.js", reach_js),
-    FILE_OF("strings.js", strings_js),
-    FILE_OF("viewers.js", viewers_js),
-    FILE_OF("whep.js", whep_js),
-    FILE_OF("worker.js", worker_js),
+#define FILE_NAME alarm.js
+#include "entry.h"
+#define FILE_NAME alerts.js
+#include "entry.h"
+#define FILE_NAME app.js
+#include "entry.h"
+#define FILE_NAME elements.js
+#include "entry.h"
+#define FILE_NAME events.js
+#include "entry.h"
+#define FILE_NAME icon.png
+#include "entry.h"
+#define FILE_NAME icon.svg
+#include "entry.h"
+#define FILE_NAME index.html
+#include "entry.h"
+#define FILE_NAME liveness.js
+#include "entry.h"
+#define FILE_NAME login.js
+#include "entry.h"
+#define FILE_NAME manifest.webmanifest
+#include "entry.h"
+#define FILE_NAME mjpeg.js
+#include "entry.h"
+#define FILE_NAME page.css
+#include "entry.h"
+#define FILE_NAME phones.js
+#include "entry.h"
+#define FILE_NAME player.js
+#include "entry.h"
+#define FILE_NAME push.js
+#include "entry.h"
+#define FILE_NAME reach.js
+#include "entry.h"
+#define FILE_NAME strings.js
+#include "entry.h"
+#define FILE_NAME viewers.js
+#include "entry.h"
+#define FILE_NAME whep.js
+#include "entry.h"
+#define FILE_NAME worker.js
+#include "entry.h"
 };
 
 struct page_file page_file_named(const char *name) {
