@@ -89,10 +89,13 @@
       let offer = packageRoot.appendingPathComponent("Tests/WebRTCTests/Offers/chromium.sdp").path
       let answer = try Subprocess.run(
         [
-          "curl", "-sSk", "--max-time", "60", "-w", "%{http_code}", "-H", "Content-Type: application/sdp",
+          "curl", "-isSk", "--max-time", "60", "-w", "%{http_code}", "-H", "Content-Type: application/sdp",
           "--data-binary", "@\(offer)", "https://127.0.0.1:\(https)/whep",
         ], in: program.directory)
       #expect(answer.outputText.hasSuffix("406"), "\(answer.outputText) \(answer.error)")
+      // There may be room later.
+      let lines = answer.outputText.lowercased().split(whereSeparator: \.isNewline)
+      #expect(lines.contains("retry-after: 10"), "\(answer.outputText)")
       for words in ["the stream is H265", "raise --cpu-budget", "pictures as JPEG: /stream.mjpg"] {
         #expect(answer.outputText.contains(words), "\(answer.outputText)")
       }

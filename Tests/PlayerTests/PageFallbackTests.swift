@@ -84,7 +84,98 @@
         #expect(isLive, "\(browser.page) \(program.process.errorSoFar)")
         #expect(try program.control("viewers").contains("gets H.264 instead of HEVC"))
       }
+
+      @Test func `a page gets pictures while the processors do not suffice for H.264, and plays once they do`() throws {
+        let https = try TCPPort.free()
+        // Half of the first size needs more than a hundredth of 24 processors. The second codec needs no encoder beside it.
+        func configuration(_ codec: String, _ size: String, fps: Int) -> String {
+          """
+          source = 'test'
+          size = '\(size)'
+          fps = '\(fps)'
+          codec = '\(codec)'
+          x264-preset = 'ultrafast'
+          cpu-budget = '1%'
+          https = '127.0.0.1:\(https)'
+
+          """
+        }
+        let program = try ConfiguredProgram(
+          configuration("hevc", "1920x1080", fps: 60), environment: ["NIGHTJAR_WEBRTC_PORT": "0"], until: "https ")
+        let browser = try Browser(in: program.directory)
+        try browser.inject(
+          try PageFaults.script(last: "faults.offer = (text) => text.replaceAll('H265', 'H999');"))
+        try browser.open("https://127.0.0.1:\(https)/")
+        expectPictures(browser, "makes no H.264 now")
+
+        try browser.run("window.isSamePage = true")
+        try program.write(configuration("h264", "320x240", fps: 30))
+        #expect(try program.reload() == ["camera": "restarted"], "\(program.process.errorSoFar)")
+        // Ten seconds. An offer that meets the reload may be answered too late, and the next one comes a minute later.
+        let isLive = eventually(within: 180) { browser.pictures > 10 && browser.text("nightjar.state") == "live" }
+        #expect(isLive, "\(browser.page) \(program.process.errorSoFar)")
+        #expect(!browser.page.contains("one by one"), "\(browser.page)")
+        #expect(browser.isTrue("window.isSamePage"))
+        try program.end()
+      }
     #endif
+
+    /// A host that refuses each offer while `offers.isRefused`; `offers.count` counts the offers.
+    ///
+    /// - Parameters:
+    ///   - retryAfter: the value of `Retry-After` in the refusal, in seconds; nil for none.
+    ///   - retryTime: the page's own pause between offers, in milliseconds.
+    private static func refusing(retryAfter: Int?, retryTime: Int) -> String {
+      """
+      {
+        const served = window.fetch;
+        const headers = \(retryAfter.map { "{ 'Retry-After': '\($0)' }" } ?? "{}");
+        window.offers = { isRefused: true, count: 0 };
+        window.fetch = async (path, options = {}) => {
+          if (options.method !== "POST" || !String(path).endsWith("whep")) return served(path, options);
+          offers.count += 1;
+          nightjar.retryTime = \(retryTime);
+          if (!offers.isRefused) return served(path, options);
+          return new Response("the stream is H265; no H.264 beside HEVC", { status: 406, headers });
+        };
+      }
+      """
+    }
+
+    @Test func `a page that is refused H.264 for some seconds asks again after them, and plays without a reload`()
+      throws
+    {
+      let program = try WatchedProgram(["--webrtc-port", "\(try UDPPort.free())"])
+      let browser = try Browser(in: program.directory)
+      // The page's own pause is longer than this test.
+      let refusing = Self.refusing(retryAfter: 1, retryTime: 3_600_000)
+      try browser.inject(try PageFaults.script(last: refusing))
+      try browser.open(program.url("/"))
+      expectPictures(browser, "makes no H.264 now")
+      let asksAgain = eventually(within: 60) { (browser.number("offers.count") ?? 0) > 2 }
+      #expect(asksAgain, "\(browser.number("offers.count") ?? -1) offers")
+      #expect(browser.text("nightjar.state") == "pictures", "\(browser.page)")
+
+      // A page that is loaded anew would refuse again.
+      try browser.run("offers.isRefused = false")
+      let isLive = eventually(within: 60) { browser.pictures > 10 && browser.text("nightjar.state") == "live" }
+      #expect(isLive, "\(browser.page) \(program.process.errorSoFar)")
+      #expect(!browser.page.contains("one by one"), "\(browser.page)")
+      #expect(browser.isTrue("document.querySelector('.picture img').hidden"))
+    }
+
+    @Test func `a page that is refused H.264 for good does not ask again`() throws {
+      let program = try WatchedProgram(["--webrtc-port", "\(try UDPPort.free())"])
+      let browser = try Browser(in: program.directory)
+      try browser.inject(try PageFaults.script(last: Self.refusing(retryAfter: nil, retryTime: 500)))
+      try browser.open(program.url("/"))
+      expectPictures(browser, "This browser plays no H.265")
+      // Ten pauses later.
+      try browser.run("window.since = performance.now()")
+      #expect(eventually(within: 60) { browser.isTrue("performance.now() - since > 5000") })
+      #expect(browser.number("offers.count") == 1)
+      #expect(browser.page.contains("This browser plays no H.265"), "\(browser.page)")
+    }
 
     @Test func `where UDP is blocked pictures come one by one, also after a dead line, until WebRTC is back`() throws {
       let port = try UDPPort.free()

@@ -48,7 +48,7 @@ export class Player {
   needsTouch = false;
   /** `true` or `false` once it is known whether the camera has sound. */
   hasSound = null;
-  /** The time after which WebRTC is tried again while pictures come one by one, in milliseconds. */
+  /** The time after which WebRTC is tried again while pictures come one by one, if no refusal names another, in milliseconds. */
   retryTime = 60_000;
   alarm = new Alarm();
   #session = null;
@@ -68,6 +68,8 @@ export class Player {
   #isOut = false;
   #alarmTimer = null;
   #healthTimer = null;
+  /** The time until the next offer that the last refusal has named, in milliseconds; null if there is none. */
+  #refusedFor = null;
   /** Ends the present pause. */
   #wake = () => {};
 
@@ -249,8 +251,7 @@ export class Player {
         break;
       }
       undecoded = outcome === "undecoded" ? undecoded + 1 : 0;
-      if (outcome === "notNow") this.#showPictures("noHEVC");
-      else if (outcome === "noServer") this.#showPictures(outcome);
+      if (outcome === "notNow" || outcome === "noServer") this.#showPictures(outcome);
       else if (outcome === "unconnected" && (!this.#hasPlayed || count > 0)) this.#showPictures("blocked");
       else if (undecoded >= undecodedLimit) this.#showPictures("undecoded");
       if (this.reason) {
@@ -259,7 +260,7 @@ export class Player {
       }
       // A session with a picture gets its time for the sound.
       const pause = Math.max(pauses[Math.min(count, pauses.length - 1)], outcome === "playing" ? 1000 : 0);
-      await this.#rest(this.reason ? this.retryTime : pause);
+      await this.#rest(this.reason ? this.#refusedFor ?? this.retryTime : pause);
       count = outcome === "noAnswer" ? 0 : count + 1;
     }
     this.#isKeeping = false;
@@ -309,6 +310,7 @@ export class Player {
   async #connect() {
     const session = new Session(this.login, () => this.#sessionChanged(session));
     this.#next = session;
+    this.#refusedFor = null;
     let early = null;
     try {
       early = setTimeout(() => {
@@ -330,7 +332,8 @@ export class Player {
     } catch (error) {
       session.close();
       if (!(error instanceof Refusal)) return "unconnected";
-      // There is H.264 for this browser, and no room for its encoder now.
+      this.#refusedFor = error.pause;
+      // The host has H.264 for this browser, and cannot make it now.
       if (error.status === 406 && error.mayPass) return "notNow";
       // The refusal names the codec of the camera.
       const missing = error.message.includes("stream is H265") ? "noHEVC" : "noH264";

@@ -109,6 +109,8 @@ export const strings = {
     unsupported: "This browser has no WebRTC: pictures come one by one, without sound.",
     noH264: "This browser plays no H.264: pictures come one by one, without sound.",
     noHEVC: "This browser plays no H.265 (HEVC), which the camera sends: pictures come one by one, without sound.",
+    notNow: "This browser plays no H.265 (HEVC), and the camera's computer makes no H.264 now: "
+      + "until it does, pictures come one by one, without sound.",
     noServer: "WebRTC is not available here: pictures come one by one, without sound.",
     undecoded: "This browser cannot decode the video: pictures come one by one, without sound.",
     blocked: "The network lets no video through: pictures come one by one, without sound.",

@@ -5,11 +5,19 @@ const answerTime = 4000;
 /** The time from the answer until the connection is there, in milliseconds. */
 const connectionTime = 6000;
 
-/** The offer was refused; `status` is that of HTTP, 0 if no answer came. `mayPass` is `true` if a later offer may be answered. */
+/** The longest time that a refusal may ask for, in milliseconds. */
+const longestPause = 3_600_000;
+
+/** The offer was refused; `status` is that of HTTP, 0 if no answer came. */
 export class Refusal extends Error {
-  constructor(status, message, mayPass = false) {
+  /** @param {string | null} retryAfter the value of `Retry-After`; null without it */
+  constructor(status, message, retryAfter = null) {
     super(message);
-    Object.assign(this, { status, mayPass });
+    // `true` if a later offer may be answered.
+    const mayPass = retryAfter !== null;
+    // The time until that offer, in milliseconds; null if none is named. nightjar names seconds, and never a date.
+    const pause = mayPass && /^\d+$/.test(retryAfter) ? Math.min(Math.max(retryAfter * 1000, 1000), longestPause) : null;
+    Object.assign(this, { status, mayPass, pause });
   }
 }
 
@@ -100,7 +108,7 @@ export class Session {
         method: "POST", body: offer, headers: { "Content-Type": "application/sdp" }, signal: this.#request.signal,
       });
       const text = await answer.text();
-      if (!answer.ok) throw new Refusal(answer.status, text, answer.headers.has("Retry-After"));
+      if (!answer.ok) throw new Refusal(answer.status, text, answer.headers.get("Retry-After"));
       this.#url = new URL(answer.headers.get("Location"), answer.url).href;
       if (this.#connection === null) this.close();
       return text;
