@@ -69,7 +69,7 @@
         "[...document.querySelectorAll('button[aria-pressed=true]')].some((one) => one.textContent === '\(text)')")
     }
 
-    @Test func `The button subscribes with the host's key and ends it, and logging out ends it too`() throws {
+    @Test func `the button subscribes with the host's key and ends it, and logging out ends it too`() throws {
       let program = try WatchedProgram(["--webrtc-port", "0"], users: ["anna": "correct horse"])
       let browser = try Self.browser(program, instruments: Self.instruments)
       let key = try #require(try Self.answer(program)["key"] as? String)
@@ -104,7 +104,7 @@
       #expect(refused == [])
     }
 
-    @Test func `A subscription that the browser has ended is made again, and until then the page says so`() throws {
+    @Test func `a subscription that the browser has ended is made again, and until then the page says so`() throws {
       let program = try WatchedProgram(["--webrtc-port", "0"], users: ["anna": "correct horse"])
       let browser = try Self.browser(program, instruments: Self.instruments)
       try browser.run("told.service = \(Self.subscription)")
@@ -131,7 +131,7 @@
       #expect(!browser.page.contains("Not told any more") && browser.number("told.asked") == 0)
     }
 
-    @Test func `A device that is turned off meanwhile stays off, also under the next log-in`() throws {
+    @Test func `a device that is turned off meanwhile stays off, also under the next log-in`() throws {
       let program = try WatchedProgram(["--webrtc-port", "0"], users: ["anna": "correct horse"])
       let browser = try Self.browser(program, instruments: Self.instruments)
       try browser.run("told.service = \(Self.subscription)")
@@ -165,7 +165,7 @@
     }
 
     @Test(arguments: [403, 404, 409])
-    func `A device that the host does not want is told of that no more`(status: Int) throws {
+    func `a device that the host does not want is told of that no more`(status: Int) throws {
       let program = try WatchedProgram(["--webrtc-port", "0"], users: ["anna": "correct horse"])
       // The host's answers are those of a host with another version or other rights.
       let answers = """
@@ -188,7 +188,7 @@
       }
     }
 
-    @Test func `A page that cannot be told says why`() throws {
+    @Test func `a page that cannot be told says why`() throws {
       let program = try WatchedProgram(["--webrtc-port", "0"], users: ["anna": "correct horse"])
       do {
         let phone = """
@@ -213,7 +213,7 @@
       }
     }
 
-    @Test func `The worker shows each message, with one notification for a kind and camera`() throws {
+    @Test func `the worker shows each message, with one notification for a kind and camera`() throws {
       let program = try WatchedProgram(["--webrtc-port", "0"], users: ["anna": "correct horse"])
       let browser = try Self.browser(program, instruments: "")
       let origin = String(program.url("/").dropLast())
@@ -268,7 +268,7 @@
       #expect(eventually { shown().contains("nightjar|nightjar-alert-|0|false") }, "\(shown())")
     }
 
-    @Test func `The worker subscribes again where the browser has ended it, and has the page tell the host`() throws {
+    @Test func `the worker subscribes again where the browser has ended it, and has the page tell the host`() throws {
       let directory = try TemporaryDirectory()
       let browser = try Browser(in: directory)
       let file = packageRoot.appendingPathComponent("Sources/Serving/Page/worker.js")
@@ -337,7 +337,7 @@
       #expect(try said(NSNull(), on: "push", comes: true, isOpen: false, known: ended) == message)
     }
 
-    @Test func `A touch on a notification leads to its camera, in the page that is open or in a new one`() throws {
+    @Test func `a touch on a notification leads to its camera, in the page that is open or in a new one`() throws {
       let directory = try TemporaryDirectory()
       let browser = try Browser(in: directory)
       let file = packageRoot.appendingPathComponent("Sources/Serving/Page/worker.js")
