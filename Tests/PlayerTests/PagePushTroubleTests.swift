@@ -20,8 +20,8 @@
       }
       """
 
-    /// A browser that does not answer the call that `hangs` of its storage names. The page's wait for such a call, ten
-    /// seconds, takes half a second.
+    /// A browser that does not answer the call that `hangs` of its storage names, or whose worker is never installed
+    /// (`install`). The page's wait for that, ten seconds, takes half a second.
     private static let hanging = """
       {
         const hangs = (call) => location.protocol === "https:" && localStorage.getItem("hangs") === call;
@@ -35,12 +35,56 @@
           told.isWaiting = true;
           return new Promise(() => {});
         };
+        const { showNotification } = ServiceWorkerRegistration.prototype;
+        ServiceWorkerRegistration.prototype.showNotification = function (...all) {
+          return hangs("showNotification") ? new Promise(() => {}) : showNotification.apply(this, all);
+        };
+        const { active, installing } = Object.getOwnPropertyDescriptors(ServiceWorkerRegistration.prototype);
+        Object.defineProperties(ServiceWorkerRegistration.prototype, {
+          active: { get() { return hangs("install") ? null : active.get.call(this); } },
+          installing: {
+            get() {
+              if (!hangs("install")) return installing.get.call(this);
+              told.isWaiting = true;
+              return new EventTarget();
+            },
+          },
+        });
         const wait = setTimeout;
         window.setTimeout = (work, time, ...all) => {
           // The host's ten seconds stay as they are.
-          const isShort = time === 10_000 && (hangs("register") || told.isWaiting);
+          const isShort = time === 10_000 && (hangs("register") || hangs("showNotification") || told.isWaiting);
           if (isShort) told.isWaiting = false;
           return wait(work, isShort ? 500 : time, ...all);
+        };
+      }
+      """
+
+    /// A host whose alerts are those that `told.begin` gets, and a browser whose page may show notifications itself. While
+    /// the storage has `isPhone`, the worker alone may, as on a phone.
+    private static let notifying = """
+      {
+        told.notices = [];
+        window.Notification = class {
+          static permission = "granted";
+          static async requestPermission() { return "granted"; }
+          constructor(title) {
+            if (localStorage.getItem("isPhone")) throw new TypeError("Illegal constructor");
+            told.notices.push(title);
+          }
+          close() {}
+        };
+        const send = fetch;
+        window.fetch = async (path, options) => {
+          if (path !== "v1/events") return send(path, options);
+          return new Response(new ReadableStream({
+            start(events) {
+              const encoder = new TextEncoder();
+              told.begin = (id, kind) => events.enqueue(encoder.encode(`data: ${JSON.stringify({
+                id, of: id, kind, state: "began", camera: "camera", time: "2026-11-21T02:03:06Z", confidence: 1, text: "",
+              })}\\n\\n`));
+            },
+          }));
         };
       }
       """
@@ -68,7 +112,7 @@
       try #require(isOn, "\(browser.page)")
     }
 
-    @Test func `What is turned off stays off, though the browser does not end its subscription`() throws {
+    @Test func `what is turned off stays off, though the browser does not end its subscription`() throws {
       let program = try WatchedProgram(["--webrtc-port", "0"], users: ["anna": "correct horse"])
       let browser = try PagePushTests.browser(program, instruments: PagePushTests.instruments + Self.lasting)
       func count() throws -> Int? { try PagePushTests.answer(program)["subscriptions"] as? Int }
@@ -91,8 +135,8 @@
       #expect(try count() == 1)
     }
 
-    @Test(arguments: ["register", "getSubscription"])
-    func `A worker that hangs is told of, and the button can be pressed again`(call: String) throws {
+    @Test(arguments: ["register", "install", "getSubscription"])
+    func `a worker that hangs is told of, and the button can be pressed again`(call: String) throws {
       let program = try WatchedProgram(["--webrtc-port", "0"], users: ["anna": "correct horse"])
       let browser = try PagePushTests.browser(program, instruments: PagePushTests.instruments + Self.hanging)
       try browser.run("localStorage.setItem('hangs', arguments[0])", [call])
@@ -105,7 +149,34 @@
       #expect(browser.isTrue("\(button)?.disabled === false"), "\(browser.page)")
     }
 
-    @Test func `A host with --no-web-push is named as the reason`() throws {
+    @Test(arguments: ["register", "install", "showNotification"])
+    func `a notification is shown though the worker hangs, and a phone that shows none says so`(call: String) throws {
+      let program = try WatchedProgram(["--webrtc-port", "0"], users: ["anna": "correct horse"])
+      let browser = try PagePushTests.browser(
+        program, instruments: PagePushTests.instruments + Self.hanging + Self.notifying)
+      try browser.run("localStorage.setItem('hangs', arguments[0])", [call])
+      try Self.reopen(browser, program)
+      try browser.click("Tell me of alerts")
+      if call != "showNotification" {
+        let isTold = eventually { browser.page.contains("does not start this page's service worker") }
+        #expect(isTold, "\(browser.page)")
+      }
+      try #require(eventually { browser.isTrue("told.begin") }, "\(browser.page)")
+      let complaint = "this page's service worker hangs"
+      try browser.run("told.begin(1001, 'noise')")
+      #expect(eventually { browser.text("told.notices.join()") == "Noise" }, "\(browser.page)")
+      #expect(browser.page.contains("Noise") && !browser.page.contains(complaint), "\(browser.page)")
+
+      try browser.run("localStorage.setItem('isPhone', '1')")
+      try browser.run("told.begin(1002, 'movement')")
+      #expect(eventually { browser.page.contains(complaint) }, "\(browser.page)")
+      #expect(browser.text("told.notices.join()") == "Noise")
+      // The words stay until a person acknowledges the alert.
+      try browser.click("I take care of it")
+      #expect(eventually { !browser.page.contains(complaint) }, "\(browser.page)")
+    }
+
+    @Test func `a host with --no-web-push is named as the reason`() throws {
       let program = try WatchedProgram(["--webrtc-port", "0", "--no-web-push"], users: ["anna": "correct horse"])
       let browser = try PagePushTests.browser(program, instruments: PagePushTests.instruments)
       try browser.click("Tell this phone when the page is closed")
@@ -113,7 +184,7 @@
       #expect(browser.number("told.asked") == 0)
     }
 
-    @Test func `A device that is told says so when the host tells none any more, until it does again`() throws {
+    @Test func `a device that is told says so when the host tells none any more, until it does again`() throws {
       let program = try WatchedProgram(["--webrtc-port", "0"], users: ["anna": "correct horse"])
       let instruments = PagePushTests.instruments + Self.lasting + Self.refusing
       let browser = try PagePushTests.browser(program, instruments: instruments)

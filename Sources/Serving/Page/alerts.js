@@ -3,7 +3,7 @@
 import { Alarm } from "./alarm.js";
 import { element, toggle, write } from "./elements.js";
 import { Events } from "./events.js";
-import { Push } from "./push.js";
+import { Push, Stuck, active, within, workerTime } from "./push.js";
 import { strings } from "./strings.js";
 
 const key = "nightjar-alerts";
@@ -40,6 +40,10 @@ export class Alerts {
   #hasHistory = false;
   #events = null;
   #worker = null;
+  /** The worker's registration, once the browser has told it. */
+  #registration = null;
+  /** `true` if the last alert got no notification, because the worker hangs. */
+  #isStuck = false;
   #dialog = null;
 
   /**
@@ -56,6 +60,7 @@ export class Alerts {
     }, { once: true });
     // Notifications on Android need it. A browser that does not trust the certificate has none.
     this.#worker = navigator.serviceWorker?.register("page/worker.js").catch(() => null);
+    this.#worker?.then((registration) => { this.#registration = registration; });
     this.push = new Push(login, this.#worker);
     // A touch on a notification leads to its camera, and the browser may have subscribed anew by itself.
     navigator.serviceWorker?.addEventListener("message", ({ data }) => {
@@ -92,6 +97,7 @@ export class Alerts {
         const asked = globalThis.Notification?.requestPermission();
         await this.bell.arm();
         if (await asked !== "granted") say?.(strings.noNotifications);
+        else active(this.#worker).catch(() => say?.(strings.stuck));
         this.#ring();
       }),
       this.push.button((text) => say?.(text)),
@@ -146,6 +152,7 @@ export class Alerts {
       element("span", {}, details(alert) + (alert.over ? ` · ${strings.over(time(alert.over))}` : ""))));
     if (alerts.length > bannerLimit) rows.push(element("p", {}, strings.moreAlerts(alerts.length - bannerLimit)));
     if (alerts.length) {
+      if (this.#isStuck) rows.push(element("p", {}, strings.notNotified));
       rows.push(element("button", { type: "button", onclick: () => this.#acknowledge(alerts) }, strings.takeCare));
     }
     this.element.replaceChildren(...rows);
@@ -209,19 +216,39 @@ export class Alerts {
     const options = {
       body: details(alert), tag: tag(alert), icon: "page/icon.png", requireInteraction: true, data: { id, camera },
     };
-    const worker = await this.#worker;
+    // Nobody waits for a worker where the page itself may notify. A phone lets the worker alone do that.
+    if (!this.#registration?.active && this.#notifyHere(alert, options)) return;
+    let isStuck = false;
     try {
-      if (worker?.active) {
-        const before = await worker.getNotifications({ tag: options.tag });
-        // The same alert may have come by Web Push.
-        const isKnown = before.some((one) => one.data?.id === id);
-        return await worker.showNotification(title(alert), { ...options, renotify: !isKnown, silent: isKnown });
-      }
+      await within(workerTime, this.#notifyByWorker(alert, options), Stuck);
+    } catch (error) {
+      // It may be over by now.
+      isStuck = error instanceof Stuck && !alert.by && !alert.over && !this.#notifyHere(alert, options);
+    }
+    if (isStuck === this.#isStuck) return;
+    this.#isStuck = isStuck;
+    this.#draw();
+  }
+
+  /** Shows a notification by the worker, once it is active. A browser without a worker shows none. */
+  async #notifyByWorker(alert, options) {
+    const worker = await active(this.#worker);
+    if (!worker) return;
+    const before = await worker.getNotifications({ tag: options.tag });
+    // The same alert may have come by Web Push.
+    const isKnown = before.some((one) => one.data?.id === alert.id);
+    await worker.showNotification(title(alert), { ...options, renotify: !isKnown, silent: isKnown });
+  }
+
+  /** Shows a notification by the page; `false` where the browser does not allow that. */
+  #notifyHere(alert, options) {
+    try {
       const notice = new Notification(title(alert), options);
       notice.onclick = () => focus();
       this.#notices.set(alert.id, notice);
+      return true;
     } catch {
-      // A phone without a worker has no notifications.
+      return false;
     }
   }
 

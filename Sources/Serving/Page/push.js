@@ -7,7 +7,7 @@ import { strings } from "./strings.js";
  * The time in which a worker becomes active, in which the browser's push service answers, in which the host does, and for an end,
  * in milliseconds.
  */
-const [workerTime, serviceTime, hostTime, endTime] = [10_000, 30_000, 10_000, 3000];
+export const [workerTime, serviceTime, hostTime, endTime] = [10_000, 30_000, 10_000, 3000];
 
 /** The answers of a host that does not want to tell this device, as often as it is asked. */
 const refusals = [403, 404, 409];
@@ -61,7 +61,7 @@ function equal(one, other) {
 }
 
 /** What `promise` becomes; an error of the class `Failure` once the time is over. */
-function within(milliseconds, promise, Failure = Error) {
+export function within(milliseconds, promise, Failure = Error) {
   return Promise.race([promise, new Promise((_, reject) => { setTimeout(() => reject(new Failure("no answer")), milliseconds); })]);
 }
 
@@ -73,12 +73,27 @@ const isApple = () => /iPhone|iPad/.test(navigator.userAgent)
 class Outdated extends Error {}
 
 /** The worker, or what the browser does for it, does not answer. */
-class Stuck extends Error {}
+export class Stuck extends Error {}
+
+/**
+ * The worker's registration, once the worker is active; undefined or null if there is none.
+ * @throws {Stuck} if the browser does not start the worker
+ */
+export async function active(worker) {
+  const registration = await within(workerTime, worker, Stuck);
+  const coming = registration?.installing ?? registration?.waiting;
+  if (coming && !registration.active) {
+    await within(workerTime, new Promise((resolve) => {
+      coming.addEventListener("statechange", () => { if (coming.state === "activated") resolve(); });
+    }), Stuck);
+  }
+  return registration;
+}
 
 /** What is wrong, in words; null if nothing is. */
 function words(error) {
   if (error instanceof Outdated) return null;
-  return error instanceof Stuck ? strings.push.stuck : strings.push.failed;
+  return error instanceof Stuck ? strings.stuck : strings.push.failed;
 }
 
 export class Push {
@@ -221,7 +236,7 @@ export class Push {
       return null;
     }
     await keep(this.#keyText, true);
-    const worker = await this.#active();
+    const worker = await active(this.worker);
     check();
     const anew = await this.#subscribe(worker, key);
     check();
@@ -303,13 +318,13 @@ export class Push {
     check();
     if (key === null) {
       if (isDisabled || refusals.includes(status)) {
-        // Whoever has read that need not read it again each time that the page is opened.
+        // The page says why now, and not again at each visit.
         this.#isLost = false;
         await forget();
       }
       return isDisabled ? strings.push.isOff : strings.push.failed;
     }
-    const worker = await this.#active();
+    const worker = await active(this.worker);
     let subscription = await this.#present();
     if (subscription && !this.#isFor(subscription, key)) {
       await this.#unsubscribe(subscription);
@@ -362,16 +377,4 @@ export class Push {
 
   /** Ends it by the log-in of now, which may be forgotten at once: nobody waits for a host or a service that does not answer. */
   leave() { this.end(this.login.copy()); }
-
-  /** The worker's registration, once the worker is active. */
-  async #active() {
-    const registration = await this.#registration();
-    const coming = registration.installing ?? registration.waiting;
-    if (!registration.active && coming) {
-      await within(workerTime, new Promise((resolve) => {
-        coming.addEventListener("statechange", () => { if (coming.state === "activated") resolve(); });
-      }), Stuck);
-    }
-    return registration;
-  }
 }

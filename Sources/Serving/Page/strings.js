@@ -55,6 +55,9 @@ export const strings = {
   tellAlerts: "Tell me of alerts",
   alertsOn: "Alerts are told",
   noNotifications: "Alerts sound while this page is open. The browser allows no notifications.",
+  stuck: "The browser does not start this page's service worker. Close all tabs of this page, then open it again.",
+  notNotified: "The browser showed no notification, because this page's service worker hangs. "
+    + "Close all tabs of this page, then open it again.",
   push: {
     tell: "Tell this phone when the page is closed",
     isOn: "Told when the page is closed",
@@ -62,8 +65,7 @@ export const strings = {
     homeScreen: "On an iPhone or iPad: add this page to the home screen, and open it from there.",
     unable: "This browser cannot be told while the page is closed.",
     forbidden: "This browser does not allow notifications of this page. Allow them in its settings.",
-    isOff: "The camera's computer tells no device while the page is closed: --no-web-push is set, or its log says why.",
-    stuck: "The browser does not start this page's service worker. Close all tabs of this page, then open it again.",
+    isOff: "The camera's computer sends no alerts to closed pages. Either --no-web-push is set there, or nightjar's log names the reason.",
     noService: "The browser does not reach its push service, or does not allow it.",
     tooMany: "Too many devices are told already. Turn it off on another one first.",
     tooOften: "This was tried too often. Try again in a minute.",
