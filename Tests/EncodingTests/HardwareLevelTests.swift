@@ -1,6 +1,7 @@
 #if X264
   import Media
   import Platform
+  import Synchronization
   import TestSupport
   import Testing
   import X264
