@@ -37,12 +37,13 @@ import Testing
   }
 
   /// The options, the level that is given, and `true` if the level is chosen by measurement.
-  @Test(arguments: [
-    ("", nil, true), ("vaapi-quality = 'auto'", .auto, true), ("vaapi-quality = 3", .level(3), false),
-    ("vaapi-quality = '3'", .level(3), false), ("encoder = 'vaapi'", nil, true), ("encoder = 'x264'", nil, false),
-    ("preset = 'ultra-low-latency'", nil, false), ("source = 'file:clip.y4m'\nrate = 'max'", nil, false),
-    ("preset = 'active-transcoding'\nvaapi-quality = 'auto'", .auto, true),
-  ] as [(String, CameraEncoding.HardwareQuality?, Bool)])
+  @Test(
+    arguments: [
+      ("", nil, true), ("vaapi-quality = 'auto'", .auto, true), ("vaapi-quality = 3", .level(3), false),
+      ("vaapi-quality = '3'", .level(3), false), ("encoder = 'vaapi'", nil, true), ("encoder = 'x264'", nil, false),
+      ("preset = 'ultra-low-latency'", nil, false), ("source = 'file:clip.y4m'\nrate = 'max'", nil, false),
+      ("preset = 'active-transcoding'\nvaapi-quality = 'auto'", .auto, true),
+    ] as [(String, CameraEncoding.HardwareQuality?, Bool)])
   func `the quality level is chosen unless it is given`(
     options: String, level: CameraEncoding.HardwareQuality?, isChosen: Bool
   ) throws {
