@@ -180,7 +180,8 @@ final class StreamAdaptation: Sendable {
         ($0.quality, $0.reserve) = (quality, reserve)
       }
       if let change { notes.add(change, .info, event: "quality") }
-      if isAtWork, effort?.isLeast ?? true, let level = adaptation?.level, adaptation?.note(load: load, at: now) == true
+      if isAtWork, let level = adaptation?.level,
+        adaptation?.note(load: load, isLeast: effort?.isLeast ?? true, at: now) == true
       {
         let percent = Int((load * 100).rounded())
         let isDown = (adaptation?.level ?? 0) > level

@@ -66,13 +66,23 @@ package struct LoadAdaptation: Sendable {
 
   /// Takes the part of the last second or so in which the encoder was at work, 0…1. Returns `true` if ``level`` has
   /// changed.
-  package mutating func note(load: Double, at now: Instant) -> Bool {
+  ///
+  /// - Parameters:
+  ///   - load: the part.
+  ///   - isLeast: `false` while a governor can still choose a lesser effort, which comes before a step down. Steps are taken back
+  ///     all the same.
+  ///   - now: the present time.
+  package mutating func note(load: Double, isLeast: Bool = true, at now: Instant) -> Bool {
     // While the stream had no viewer, nothing was judged.
     if now - last > Self.pause { (overSince, roomSince) = (nil, nil) }
     last = now
     guard now >= settledAt else { return false }
     if load > Self.limit {
       roomSince = nil
+      guard isLeast else {
+        overSince = nil
+        return false
+      }
       let since = overSince ?? now
       overSince = since
       guard now - since >= Self.patience, level < steps.count else { return false }

@@ -51,6 +51,23 @@ import Testing
     #expect(adaptation.restrictions.encoder.effort == Self.effort("veryfast"))
   }
 
+  @Test func `while a governor can lessen the effort no step is taken, and those that were taken come back`() {
+    var adaptation = LoadAdaptation(steps: [.frameRate(20), .frameRate(15)])
+    func note(_ load: Double, isLeast: Bool, _ seconds: Range<Int>) {
+      for second in seconds { _ = adaptation.note(load: load, isLeast: isLeast, at: Instant(seconds: Double(second))) }
+    }
+    note(0.9, isLeast: false, 0..<60)
+    #expect(adaptation.level == 0)
+    // The trouble before does not count.
+    note(0.9, isLeast: true, 60..<65)
+    #expect(adaptation.level == 0)
+    note(0.9, isLeast: true, 65..<67)
+    #expect(adaptation.level == 1)
+    // The governor has found room for more too.
+    note(0.2, isLeast: false, 67..<200)
+    #expect(adaptation.level == 0)
+  }
+
   @Test func `where frames are lost already it goes two steps at once, and ends at the last`() throws {
     var adaptation = try LoadAdaptation(steps: [Self.step("superfast"), Self.step("ultrafast"), .frameRate(15)])
     #expect(Self.changes(&adaptation, from: 0, seconds: 60) { _ in 1 }.map { $0[1] } == [2, 3])
