@@ -206,7 +206,8 @@ extension Doctor {
     tell(
       EncoderTrial.finding(
         left, headroom: headroom, figures: ["headroom_percent": headroom],
-        isHEVC: EncoderTrial.isHEVC(now.encoder.name), isHardware: EncoderTrial.isHardware(now.encoder.name)
+        isHEVC: EncoderTrial.isHEVC(now.encoder.name), isHardware: EncoderTrial.isHardware(now.encoder.name),
+        choosesLevel: command.governsQuality
       ).about(name))
   }
 
@@ -226,7 +227,7 @@ extension Doctor {
       )
       let trial = try EncoderTrial(selection.encoder, limit: limit)
       encoders.append(trial)
-      tell(trial.finding.about(name))
+      tell(trial.finding(choosesLevel: command.governsQuality).about(name))
     } catch {
       tell(
         Finding(

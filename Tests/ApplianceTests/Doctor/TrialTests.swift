@@ -96,6 +96,9 @@ import Testing
     #expect(hevc.mends.first == .advice("codec = \"h264\", or x264-preset = \"ultrafast\""))
     let hardware = EncoderTrial.finding("", headroom: -1, figures: [:], isHEVC: false, isHardware: true)
     #expect(hardware.mends.first == .advice("vaapi-quality = \"auto\""))
+    let chosen = EncoderTrial.finding(
+      "", headroom: -1, figures: [:], isHEVC: false, isHardware: true, choosesLevel: true)
+    #expect(chosen.mends == [.advice("reduce the load: size = \"1280x720\" or smaller, fps = \"15\"")])
     #expect(EncoderTrial.isHardware("VA-API (Intel iHD driver), EncSlice, CBR, 1 slice"))
     #expect(!EncoderTrial.isHardware("x264 build 164, ultrafast, 1 thread"))
   }
