@@ -146,7 +146,7 @@ enum StatusText {
     // While hardware encodes, the library is the one that stands by for the camera's codec.
     let codec = encoder.codec.flatMap(VideoCodec.init(rawValue:)) ?? software ?? .h264
     let library = codec.softwareLibrary
-    if let quality = status.quality { lines += self.lines(of: quality, library, isAtWork: software != nil) }
+    if let quality = status.quality { lines += self.lines(of: quality, library) }
     if let adaptation = status.adaptation { lines += self.lines(of: adaptation, library) }
     if !status.threads.isEmpty { lines.append("threads      " + Self.text(of: status.threads)) }
     if !status.without.isEmpty { lines.append("without      " + status.without.joined(separator: ", ")) }
@@ -229,10 +229,10 @@ enum StatusText {
     return lines
   }
 
-  private static func lines(of quality: StreamStatus.Quality, _ library: String, isAtWork: Bool) -> [String] {
+  private static func lines(of quality: StreamStatus.Quality, _ library: String) -> [String] {
     let choice =
       if let preset = quality.x264Preset {
-        "\(library)'s \(preset)\(isAtWork ? "" : " when it takes over")"
+        "\(library)'s \(preset)"
       } else {
         "VA-API's level \(quality.vaapiQuality ?? 0) of \(quality.vaapiQualityLevels ?? 0), 1 is the best"
       }
