@@ -3,11 +3,13 @@ import Platform
 
 /// The rendition that the RTP stream of one viewer carries, and the change from one to the other.
 ///
-/// The stream changes at a key frame of the rendition to come. Its time is later than that of the last picture, and its
-/// `idr_pic_id` differs from that of a key frame directly before it (ITU-T H.264 clause 7.4.3). Before a small key frame that was
-/// announced, the full pictures from its time on are left out. A full key frame is one to change at if it was captured after the
-/// request, and if the small picture of the frame before it has come. So the stream has each picture once, and the key frame has the
-/// bitrate that the viewer's network takes.
+/// The stream changes at a key frame of the other rendition. The key frame must be later than the last picture. Directly behind
+/// another key frame, it must have another `idr_pic_id` (ITU-T H.264 clause 7.4.3).
+///
+/// - To small pictures: a small key frame is announced. The stream leaves out the full pictures from the time of that key frame on,
+///   so no picture comes twice.
+/// - To full pictures: the key frame must be captured after the request, because an older one may have a bitrate that is too high
+///   for the viewer's network. The small picture of the frame before must have come, so no picture is missing.
 struct RenditionSwitch {
   /// The rendition that the stream carries.
   private(set) var present = Rendition.full
