@@ -157,7 +157,7 @@ final class CameraStream {
 
   /// Tells the events since the last call, a line each; called once a second. Returns the text for the live line.
   func look() -> String? {
-    budget.look(at: .now())
+    budget.measure()
     tellEvents()
     tellScheduling()
     pipeline.followColor()
