@@ -116,7 +116,7 @@ final class CameraStream {
   /// would give up for it.
   private func followBudget() {
     let adaptation = adaptation
-    pipeline.setProcessorRoom { [budget, weak adaptation] in budget.room + (adaptation?.reserve ?? 0) }
+    pipeline.setProcessorRoom(budget) { [weak adaptation] in adaptation?.reserve ?? 0 }
   }
 
   /// Follows the orientation sensor if the configuration requests that.

@@ -1,7 +1,7 @@
 import Platform
 
-/// The failures in a row of the encoder of small pictures, and the pauses after them: a minute, and twice as long after each one. The
-/// value has no clock.
+/// The failures in a row of a rendition's encoder, and the pauses after them: a minute, and twice as long after each one. The value has
+/// no clock.
 struct EncoderFailures: Sendable {
   private var backOff = RetryBackOff(Self.pauses)
   /// The time of the first picture since the last failure or rest; nil before it.

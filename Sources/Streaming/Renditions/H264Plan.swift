@@ -1,22 +1,23 @@
 package import Media
 package import Platform
 
-/// The H.264 of a stream of another codec, for viewers that cannot decode that: the encoder that is made once such a viewer
-/// comes.
+/// The settings of the H.264 beside a stream of another codec. Its encoder is made when a viewer comes that cannot decode that codec.
 package struct H264Plan: Sendable {
-  /// The configuration of the encoder, for pictures of the size that the stream has at its full.
+  /// The configuration of the encoder, for pictures of the full size.
   package var configuration: EncoderConfiguration
   /// The parameter sets in this configuration; nil where there is no encoder.
   package var parameterSets: ParameterSets?
   /// The reason why there is no encoder; nil where there is one.
   package var obstacle: String?
   /// Makes the encoder, of frames in any orientation.
-  package var makeEncoder: Pipeline.MakeSmallEncoder
+  package var makeEncoder: Pipeline.MakeRenditionEncoder
+  /// The time for which the processors must suffice for the full size, before pictures of half the size change to that.
+  package var sizePatience = Duration.seconds(30)
 
   /// Creates a plan with an encoder.
   package init(
     _ configuration: EncoderConfiguration, parameterSets: ParameterSets,
-    makeEncoder: @escaping Pipeline.MakeSmallEncoder
+    makeEncoder: @escaping Pipeline.MakeRenditionEncoder
   ) {
     (self.configuration, self.parameterSets, self.makeEncoder) = (configuration, parameterSets, makeEncoder)
   }
@@ -36,11 +37,15 @@ package struct H264Plan: Sendable {
     Double(size.pixels) * frameRate.framesPerSecond / halfLoad / 2
   }
 
+  /// Returns the least size of pictures that have `size` at their largest: half of both sides, unless that is too small to encode well.
+  package static func leastSize(of size: PictureSize) -> PictureSize {
+    let half = SmallRendition.size(of: size)
+    return min(half.width, half.height) >= SmallRendition.leastLength ? half : size
+  }
+
   /// Returns the size that `room` processors can encode: `size`, else half of both sides; nil where neither fits.
   package static func size(of size: PictureSize, at frameRate: FrameRate, room: Double) -> PictureSize? {
-    let half = SmallRendition.size(of: size)
-    let sizes = min(half.width, half.height) >= SmallRendition.leastLength ? [size, half] : [size]
-    return sizes.first { processors(for: $0, at: frameRate) <= room }
+    [size, leastSize(of: size)].first { processors(for: $0, at: frameRate) <= room }
   }
 }
 
@@ -60,7 +65,8 @@ package enum H264Refusal: Failure, Hashable {
     case .processors(let size, let needed, let room):
       "no H.264 beside HEVC: \(size) needs about \(Self.text(max(0.01, needed))) processors, and --cpu-budget leaves "
         + "\(Self.text(max(0, room))); raise --cpu-budget, lower --size or --fps, or choose --codec h264"
-    case .failed(let reason): "no H.264 beside HEVC for a minute, because its encoder has failed: \(reason)"
+    case .failed(let reason):
+      "no H.264 beside HEVC, because its encoder has failed: \(reason); nightjar tries again later"
     }
   }
 

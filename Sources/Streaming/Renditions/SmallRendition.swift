@@ -9,61 +9,32 @@ import Synchronization
 /// The encode stage offers each frame after it has encoded the frame. While the rendition rests, that costs two loads. Otherwise
 /// the stage scales the frame, and the newest scaled frame waits for the encoder. A key frame is announced before the stage
 /// encodes the frame, so the send stage can pass a viewer from one rendition to the other between two pictures.
-final class SmallRendition: @unchecked Sendable {
-  // Sendable: `monitor` guards the slot, the queue's creation and the color. What the encode stage alone uses is named so. All
-  // else is constant, atomic or under a mutex. What is not private is for the thread's part, in the file beside this one.
+final class SmallRendition: ThreadedRendition, @unchecked Sendable {
+  // Sendable: what the encode stage alone uses is named so, and so is what the lock of `thread` guards. All else is constant, atomic or
+  // under a mutex.
 
-  /// The state of the encoder.
-  enum Phase: Int {
-    case resting, opening, ready, failed, closed
-  }
-
-  /// A scaled frame on its way to the encoder.
-  struct SmallFrame: ~Copyable {
-    let frame: Frame
-    let isKeyFrame: Bool
-  }
-
+  let thread: RenditionThread
   /// The requests to the encoder.
   let requests = EncoderRequests()
-  /// The failures of the encoder, and their ends, for the terminal.
-  let events = EventQueue<RenditionEvent>()
   /// The configuration of the encoder, whose bitrate, color, effort and quality level follow those of the stream.
   let configuration: EncoderConfiguration
+  let makeEncoder: Pipeline.MakeRenditionEncoder
   /// The most pictures that viewers may keep.
-  let heldLimit: Int
-
-  let makeEncoder: Pipeline.MakeSmallEncoder
-  let unitBytes: Int
-  let sourceSize: PictureSize
-  let fullPictures: CodedPictureQueue
-  let reducer = FrameReducer(capacity: 3)
-  private let phase = Atomic(Phase.resting.rawValue)
+  private let heldLimit: Int
+  private let unitBytes: Int
+  private let sourceSize: PictureSize
+  private let fullPictures: CodedPictureQueue
   /// `true` while the camera codes the pictures, and there are no samples to scale.
   private let isBlind = Atomic(false)
   /// `true` while the full pictures are restricted to a size that is no larger.
   private let isNoSmaller = Atomic(false)
-  /// The time in nanoseconds until which the encoder is needed, and that of the next attempt after a failure.
-  let neededUntil = Atomic<Int64>(0)
-  let retry = Atomic<Int64>(0)
   /// The timestamp in nanoseconds of the newest key frame that was announced; -1 for none.
   private let announced = Atomic<Int64>(-1)
-  let figures = Mutex(RenditionStatistics())
-  /// The failures of the encoder in a row.
-  let failures = Mutex(EncoderFailures())
   /// The pictures on their way to the send stage. Written once, before `hasQueue`.
-  var queue: CodedPictureQueue?
-  let hasQueue = Atomic(false)
-
-  let monitor = Monitor()
-  var slot: SmallFrame?
-  /// `true` if the frame in the slot is a key frame.
-  private var holdsKeyFrame = false
-  private(set) var color: ColorDescription
-  /// The threads that have begun and not ended: mostly one.
-  var threads = 0
-  /// `true` if the encoder has another color than the stream, and is to be made anew.
-  var isStale = false
+  private var queue: CodedPictureQueue?
+  private let hasQueue = Atomic(false)
+  /// The color description of the stream, under the lock of `thread`.
+  private var color: ColorDescription
 
   // The encode stage's own.
   private var clock: KeyFrameClock
@@ -74,10 +45,6 @@ final class SmallRendition: @unchecked Sendable {
   static let bitrateShare = 1.0 / 3
   /// The least width and height: two macroblocks.
   static let leastLength = 32
-  /// The time for which the encoder is kept after it was last needed.
-  static let restTime = Duration.seconds(10)
-  /// The longest wait for the end of an encoder.
-  static let endPatience = Duration.seconds(2)
 
   /// Creates a rendition that rests; nil where the stream cannot have one: its pictures are too small, or its encoder holds
   /// pictures back, or has no bitrate to divide.
@@ -90,7 +57,7 @@ final class SmallRendition: @unchecked Sendable {
   ///   - makeEncoder: makes the encoder, on the thread `nj-small`.
   init?(
     of full: EncoderConfiguration, sourceSize: PictureSize, keyFrameInterval: Duration, heldLimit: Int,
-    beside fullPictures: CodedPictureQueue, makeEncoder: @escaping Pipeline.MakeSmallEncoder
+    beside fullPictures: CodedPictureQueue, makeEncoder: @escaping Pipeline.MakeRenditionEncoder
   ) {
     let size = Self.size(of: full.size)
     guard min(size.width, size.height) >= Self.leastLength, full.lookahead == 0 else { return nil }
@@ -107,27 +74,18 @@ final class SmallRendition: @unchecked Sendable {
     color = full.color
     unitBytes = size.pixels * 3 + 65_536
     clock = KeyFrameClock(interval: keyFrameInterval)
+    thread = RenditionThread(.small, requests, frameRate: full.frameRate, reducer: FrameReducer(capacity: 3))
     requests.noteBitrate(configuration.bitrate)
     follow(EncoderRestrictions(effort: full.effort))
   }
 
-  func move(to phase: Phase) { self.phase.store(phase.rawValue, ordering: .releasing) }
-
-  var present: Phase { Phase(rawValue: phase.load(ordering: .acquiring)) ?? .closed }
-
   // MARK: Any thread
 
-  /// The figures so far; nil if there was no encoder yet.
-  var statistics: RenditionStatistics? {
-    var statistics = figures.withLock { $0 }
-    guard statistics.openings > 0 || statistics.failure != nil else { return nil }
-    statistics.size = configuration.size
-    statistics.isRunning = present == .ready
-    return statistics
-  }
+  /// The figures so far; nil if there was no encoder yet, and none has failed.
+  var statistics: RenditionStatistics? { thread.statistics(size: configuration.size) }
 
   /// The time for which an encoder in software was at work so far.
-  var processing: Duration { figures.withLock { $0.processing } }
+  var processing: Duration { thread.figures.withLock { $0.processing } }
 
   /// Follows the bitrate of the stream.
   func follow(bitrate: Int) { requests.setBitrate(Self.bitrate(of: bitrate)) }
@@ -142,10 +100,9 @@ final class SmallRendition: @unchecked Sendable {
 
   /// Follows the color description of the stream.
   func follow(color: ColorDescription) {
-    monitor.locked {
-      guard self.color != color else { return }
-      (self.color, isStale) = (color, true)
-      monitor.signal()
+    thread.renew {
+      defer { self.color = color }
+      return self.color != color
     }
   }
 
@@ -156,20 +113,9 @@ final class SmallRendition: @unchecked Sendable {
 
   /// Ends the encoder for good.
   func close() {
-    let queue = monitor.locked {
-      move(to: .closed)
-      monitor.signal()
-      return self.queue
-    }
-    queue?.close()
-  }
-
-  /// Waits until the encoder has ended after ``close()``, but no longer than ``endPatience``: its driver may hang.
-  func waitUntilEnd() {
-    let deadline = Instant.now() + Self.endPatience
-    monitor.locked {
-      while threads > 0, monitor.wait(until: deadline) {}
-    }
+    thread.close()
+    // From here on, no queue is made.
+    pictures?.close()
   }
 
   // MARK: The send stage
@@ -178,17 +124,11 @@ final class SmallRendition: @unchecked Sendable {
   /// are as small, as on a host that is too hot; nor for a while after an encoder has failed.
   func isPossible(at now: Instant) -> Bool {
     guard !isBlind.load(ordering: .relaxed), !isNoSmaller.load(ordering: .relaxed) else { return false }
-    return switch present {
-    case .resting, .opening, .ready: true
-    case .failed: isDueAgain(at: now)
-    case .closed: false
-    }
+    return thread.isPossible(at: now)
   }
 
-  private func isDueAgain(at now: Instant) -> Bool { now.nanoseconds >= retry.load(ordering: .relaxed) }
-
   /// `true` if the encoder works, so that a requested key frame will come.
-  var isReady: Bool { present == .ready }
+  var isReady: Bool { thread.isReady }
 
   /// The timestamp of the newest key frame that was announced; nil before the first one.
   var keyFrameTime: Instant? {
@@ -198,30 +138,13 @@ final class SmallRendition: @unchecked Sendable {
 
   /// Notes that some viewer needs the rendition at `now`, and has the encoder made if there is none.
   func need(at now: Instant) {
-    neededUntil.store((now + Self.restTime).nanoseconds, ordering: .relaxed)
-    switch present {
-    case .resting: break
-    case .failed where isDueAgain(at: now): break
-    default: return
-    }
-    let isStarting = monitor.locked { () -> Bool in
-      guard present == .resting || present == .failed else { return false }
-      move(to: .opening)
-      threads += 1
-      return true
-    }
-    guard isStarting else { return }
-    do throws(SystemFailure) {
-      // No marks: a frame's way in a trace is that of its full picture.
-      try NamedThread("nj-small") { [self] in run() }.detach()
-    } catch {
-      fail("no thread: \(error)")
-      noteThreadEnd()
-    }
+    thread.keep(until: now + RenditionThread.restTime)
+    // The lock only where there is no thread: this is called for each picture.
+    if thread.present == .resting { thread.start(self) }
   }
 
   /// Counts a viewer that has waited for an announced key frame in vain.
-  func noteMissed() { figures.withLock { $0.missed += 1 } }
+  func noteMissed() { thread.figures.withLock { $0.missed += 1 } }
 
   /// The queue of coded pictures; nil before the first encoder.
   var pictures: CodedPictureQueue? { hasQueue.load(ordering: .acquiring) ? queue : nil }
@@ -231,7 +154,7 @@ final class SmallRendition: @unchecked Sendable {
   /// Notes a frame before it is encoded, and announces a key frame where one is due.
   func begin(at timestamp: Instant, isCoded: Bool) {
     if isBlind.load(ordering: .relaxed) != isCoded { isBlind.store(isCoded, ordering: .relaxed) }
-    guard phase.load(ordering: .acquiring) == Phase.ready.rawValue, !isCoded else { return }
+    guard thread.isReady, !isCoded else { return }
     guard
       isKeyFrameOwed || requests.takeKeyFrame()
         || clock.isDue(at: timestamp, frameInterval: configuration.frameRate.interval)
@@ -243,35 +166,34 @@ final class SmallRendition: @unchecked Sendable {
   /// Scales a frame for the encoder, where there is one. The frame replaces one that still waits; but a key frame waits until the
   /// encoder takes it.
   func offer(_ frame: borrowing Frame) {
-    guard phase.load(ordering: .acquiring) == Phase.ready.rawValue, frame.coded == nil else { return }
+    guard thread.isReady, frame.coded == nil else { return }
     let isKeyFrame = isKeyFrameOwed && announced.load(ordering: .relaxed) == frame.timestamp.nanoseconds
-    let reduced: Frame
-    do throws(EncoderError) {
-      reduced = try reducer.reduce(frame, to: Self.size(of: frame.rotatedSize))
-    } catch {
-      return figures.withLock { $0.dropped += 1 }
-    }
-    if isKeyFrame {
-      isKeyFrameOwed = false
-      clock.keyFrameDelivered(at: frame.timestamp)
-    }
-    guard put(SmallFrame(frame: reduced, isKeyFrame: isKeyFrame)) else { return }
-    figures.withLock { $0.dropped += 1 }
+    let isTaken = thread.offer(frame, size: Self.size(of: frame.rotatedSize), isKeyFrame: isKeyFrame)
+    guard isTaken, isKeyFrame else { return }
+    isKeyFrameOwed = false
+    clock.keyFrameDelivered(at: frame.timestamp)
   }
 
-  /// Puts a frame into the slot. Returns `true` if this frame, or the one there, is lost. An encoder that takes every second frame
-  /// would else never get a key frame that falls on the others.
-  private func put(_ frame: consuming SmallFrame) -> Bool {
-    let isKeyFrame = frame.isKeyFrame
-    var incoming: SmallFrame? = consume frame
-    let displaced = monitor.locked { () -> SmallFrame? in
-      guard slot == nil || !holdsKeyFrame || isKeyFrame else { return incoming.take() }
-      let displaced = slot.take()
-      slot = incoming.take()
-      holdsKeyFrame = isKeyFrame
-      return displaced
+  // MARK: The encoder's thread
+
+  func prepare(isAnew: Bool) throws -> (EncoderConfiguration, CodedPictureQueue) {
+    try thread.reducer.prepare(from: sourceSize, to: Self.size(of: sourceSize))
+    let queue = try pictures ?? CodedPictureQueue(capacity: unitBytes, held: heldLimit, readWith: fullPictures)
+    var configuration = configuration
+    let restrictions = requests.takeLatestRestrictions()
+    (configuration.effort, configuration.vaapiQuality) = (restrictions.effort, restrictions.vaapiQuality)
+    configuration.color = thread.latest {
+      // After the end, nobody would close it.
+      if self.queue == nil, thread.present != .closed {
+        self.queue = queue
+        hasQueue.store(true, ordering: .releasing)
+      }
+      return color
     }
-    monitor.signal()
-    return displaced != nil
+    return (configuration, queue)
   }
+
+  func isKeyFrame(_ waiting: borrowing RenditionFrame, frameInterval: Duration) -> Bool { waiting.isKeyFrame }
+
+  func isOutdated(at now: Instant) -> Bool { false }
 }

@@ -16,9 +16,16 @@ extension Pipeline {
   /// The reason why a viewer of H.264 that came now would get nothing; nil where it would get pictures. Any thread may call it.
   package var h264Refusal: H264Refusal? { h264?.refusal }
 
-  /// Sets the closure that returns the processors that the program may use beyond what it uses: the encoder of H.264 is made only
-  /// where it fits. Any thread may call it, and any thread calls the closure.
-  package func setProcessorRoom(_ room: @escaping @Sendable () -> Double) { h264?.setRoom(room) }
+  /// Sets the processors that the encoder of H.264 may use. Without a call it may use any number. Any thread may call it.
+  ///
+  /// - Parameters:
+  ///   - room: the processors that are left beside all encoders at work.
+  ///   - reserve: returns the processors that the stream's own encoder would give up. Any thread calls it.
+  package func setProcessorRoom(
+    _ room: any ProcessorRoom, reserve: @escaping @Sendable () -> Double = { 0 }
+  ) {
+    h264?.setRoom(room, reserve: reserve)
+  }
 
   /// Returns the track of a number, of H.264 too.
   package func track(_ number: Int) -> Track {

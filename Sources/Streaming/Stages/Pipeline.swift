@@ -23,9 +23,9 @@ package final class Pipeline: @unchecked Sendable {
     case failed(any Error)
   }
 
-  /// Makes the encoder of the small rendition, in a configuration that follows from that of the stream's encoder. The frames
-  /// come in any orientation.
-  package typealias MakeSmallEncoder = @Sendable (EncoderConfiguration) throws -> any VideoEncoder
+  /// Makes the encoder of a rendition, in a configuration that follows from that of the stream's encoder. The frames come in any
+  /// orientation.
+  package typealias MakeRenditionEncoder = @Sendable (EncoderConfiguration) throws -> any VideoEncoder
 
   /// The encoder.
   package let encoder: any VideoEncoder
@@ -127,7 +127,7 @@ package final class Pipeline: @unchecked Sendable {
     keyFrameInterval: Duration, orientation: Orientation = .upright,
     pacing: Double = 0, restsUnwatched: Bool = false, sending: PacketSending = PacketSending(),
     trace: CameraTrace = CameraTrace(), realTime: RealTimePriority = .auto, isPunctual: Bool = true,
-    started: Instant = .now(), movement: MovementDetector.Settings? = nil, smallEncoder: MakeSmallEncoder? = nil,
+    started: Instant = .now(), movement: MovementDetector.Settings? = nil, smallEncoder: MakeRenditionEncoder? = nil,
     h264 plan: H264Plan? = nil
   ) throws {
     detection = PictureDetection(movement)

@@ -9,6 +9,15 @@
   import TestSupport
   import Testing
 
+  /// Processors of which every encoder finds as many left.
+  private struct FixedRoom: ProcessorRoom {
+    let room: Double
+
+    func take(inPlaceOf former: ProcessorGrant?, _ choose: (_ room: Double) -> Double) -> ProcessorGrant {
+      ProcessorGrant(number: 0, processors: choose(room))
+    }
+  }
+
   /// The path of H.264 beside a stream's own codec. That codec is H.264 as well here, which the server does not notice.
   @Suite(.serialized) struct H264PathTests {
     /// A camera with H.264 beside its pictures, served by RTSP.
@@ -32,7 +41,7 @@
           encoder: try EncoderSelector.select(.x264, configuration).encoder, destinations: [],
           furtherTracks: hasSound ? [SoundSource.format] : [], keyFrameInterval: Duration(seconds: 600),
           restsUnwatched: true, h264: plan)
-        pipeline.setProcessorRoom { room }
+        pipeline.setProcessorRoom(FixedRoom(room: room))
         try pipeline.start()
         sound = try hasSound ? SoundSource(pipeline.tracks[1]) : nil
         server = try RTSPServer(

@@ -10,6 +10,32 @@
 
   @testable import Streaming
 
+  /// The processors that a test leaves to the program.
+  private final class ScriptedRoom: ProcessorRoom {
+    private struct State {
+      var room: Double
+      var grants: [ProcessorGrant] = []
+    }
+    private let state: Mutex<State>
+
+    init(_ room: Double) { state = Mutex(State(room: room)) }
+
+    var room: Double { state.withLock { $0.room } }
+    /// The processors of the grants so far.
+    var grants: [Double] { state.withLock { $0.grants.map(\.processors) } }
+
+    func set(_ room: Double) { state.withLock { $0.room = room } }
+
+    func take(inPlaceOf former: ProcessorGrant?, _ choose: (_ room: Double) -> Double) -> ProcessorGrant {
+      state.withLock { state in
+        let processors = choose(state.room + (former?.processors ?? 0))
+        let grant = ProcessorGrant(number: state.grants.count, processors: processors)
+        state.grants.append(grant)
+        return grant
+      }
+    }
+  }
+
   /// H.264 beside a stream's own pictures, as ffmpeg decodes it. The stream's own codec does not matter here.
   @Suite(.serialized) struct H264RenditionTests {
     private static let size = PictureSize(width: 320, height: 240)
@@ -17,21 +43,26 @@
     /// A pipeline whose own encoder rests unwatched, with H.264 beside it.
     private final class Bench {
       let pipeline: Pipeline
+      let room: ScriptedRoom
 
-      /// - Parameter room: The processors that the program may still use.
+      /// - Parameters:
+      ///   - room: The processors that the program may still use.
+      ///   - sizePatience: The time for which the processors must suffice before half the size ends.
       init(
-        room: Double = .infinity,
-        make: @escaping Pipeline.MakeSmallEncoder = { try EncoderSelector.selectSmall(.x264, $0) }
+        room: Double = .infinity, sizePatience: Duration = .seconds(30),
+        make: @escaping Pipeline.MakeRenditionEncoder = { try EncoderSelector.selectSmall(.x264, $0) }
       ) throws {
         let configuration = EncoderSettings().configuration(
           size: H264RenditionTests.size, frameRate: .thirty, bitrate: 900_000, color: .bt709, processors: 1)
         let selection = try EncoderSelector.select(.x264, configuration, aspects: .both)
         let sets = try EncoderSelector.softwareParameterSets(for: configuration)
+        var plan = H264Plan(configuration, parameterSets: sets, makeEncoder: make)
+        plan.sizePatience = sizePatience
+        self.room = ScriptedRoom(room)
         pipeline = try Pipeline(
           source: try SyntheticCamera(size: H264RenditionTests.size, frameRate: .thirty), encoder: selection.encoder,
-          destinations: [], keyFrameInterval: Duration(seconds: 600), restsUnwatched: true,
-          h264: H264Plan(configuration, parameterSets: sets, makeEncoder: make))
-        pipeline.setProcessorRoom { room }
+          destinations: [], keyFrameInterval: Duration(seconds: 600), restsUnwatched: true, h264: plan)
+        pipeline.setProcessorRoom(self.room)
         try pipeline.start()
       }
 
@@ -97,7 +128,7 @@
       for _ in 0..<3 {
         let connection = try NarrowConnection()
         let id = try bench.admit(connection)
-        if let left, Instant.now() - left >= H264Rendition.restTime { pauses += 1 }
+        if let left, Instant.now() - left >= RenditionThread.restTime { pauses += 1 }
         try #require(eventually { bench.frames(id) > 10 })
         left = .now()
         withExtendedLifetime(connection) { _ = bench.pipeline.remove(id) }
@@ -145,13 +176,47 @@
       let id = try bench.admit(connection)
       try #require(eventually { bench.frames(id) > 10 })
       // What the budget leaves while this encoder works.
-      bench.pipeline.setProcessorRoom { 0 }
+      bench.room.set(0)
       let size = PictureSize(width: 160, height: 120)
       try bench.pipeline.restrict(StreamRestrictions(encoder: EncoderRestrictions(maximumSize: size)))
       try #require(eventually { bench.rendition.map { $0.isRunning && $0.openings == 2 } == true })
       let frames = bench.frames(id)
       #expect(eventually { bench.frames(id) > frames + 10 })
       #expect(bench.rendition?.size == size)
+      withExtendedLifetime(connection) {}
+    }
+
+    @Test func `an encoder of half the size is made anew once the processors suffice for the full size`() throws {
+      let whole = H264Plan.processors(for: Self.size, at: .thirty)
+      let bench = try Bench(room: whole / 2, sizePatience: .milliseconds(600))
+      let connection = try NarrowConnection()
+      let id = try bench.admit(connection)
+      // Twice the time in which it would change.
+      try #require(eventually { bench.frames(id) > 40 })
+      let half = try #require(bench.rendition)
+      #expect(half.size == PictureSize(width: 160, height: 120) && half.openings == 1, "\(half)")
+      bench.room.set(whole)
+      try #require(eventually { bench.rendition.map { $0.isRunning && $0.openings == 2 } == true })
+      #expect(bench.rendition?.size == Self.size)
+      let frames = bench.frames(id)
+      #expect(eventually { bench.frames(id) > frames + 40 })
+      #expect(bench.rendition?.openings == 2)
+      #expect(bench.room.grants.count == 2 && bench.room.grants.last == whole, "\(bench.room.grants)")
+      withExtendedLifetime(connection) {}
+    }
+
+    @Test func `a question for the refusal takes no processors, and a viewer takes them once`() throws {
+      let whole = H264Plan.processors(for: Self.size, at: .thirty)
+      let bench = try Bench(room: whole)
+      for _ in 0..<5 { #expect(bench.pipeline.h264Refusal == nil) }
+      #expect(bench.room.grants.isEmpty)
+      let connection = try NarrowConnection()
+      let id = try bench.admit(connection)
+      try #require(eventually { bench.frames(id) > 10 })
+      // Another camera has all that is left now.
+      bench.room.set(0)
+      #expect(bench.pipeline.h264Refusal == nil)
+      #expect(bench.room.grants == [whole])
       withExtendedLifetime(connection) {}
     }
 

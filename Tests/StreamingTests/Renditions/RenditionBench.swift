@@ -59,7 +59,7 @@
     private(set) var viewers: [ViewerID] = []
 
     init(
-      _ source: any VideoSource, bitrate: Int, small: Pipeline.MakeSmallEncoder? = RenditionBench.encoder,
+      _ source: any VideoSource, bitrate: Int, small: Pipeline.MakeRenditionEncoder? = RenditionBench.encoder,
       keyFrameInterval: Double = 1
     ) throws {
       let configuration = EncoderSettings().configuration(
@@ -73,7 +73,7 @@
 
     deinit { end() }
 
-    static let encoder: Pipeline.MakeSmallEncoder = { try EncoderSelector.selectSmall(.x264, $0) }
+    static let encoder: Pipeline.MakeRenditionEncoder = { try EncoderSelector.selectSmall(.x264, $0) }
 
     func end() {
       pipeline.stop()

@@ -31,7 +31,7 @@
       func fail(_ isFailing: Bool) { state.withLock { $0.isFailing = isFailing } }
 
       /// Makes the encoders.
-      var maker: Pipeline.MakeSmallEncoder {
+      var maker: Pipeline.MakeRenditionEncoder {
         { [self] configuration in
           state.withLock { $0.opened.append(configuration.effort) }
           return WatchedEncoder(try EncoderSelector.selectSmall(.x264, configuration), self)

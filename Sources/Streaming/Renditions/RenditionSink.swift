@@ -1,8 +1,8 @@
 import Media
 import Platform
 
-/// The output of the small encoder.
-final class SmallSink: AccessUnitSink {
+/// The output of a rendition's encoder: the queue of its pictures, with counts.
+final class RenditionSink: AccessUnitSink {
   private let writer: CodedPictureWriter
   /// The pictures and their bytes since these were last counted.
   var (frames, bytes) = (0, 0)
