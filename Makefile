@@ -61,7 +61,7 @@ check-deb: deb ## Checks the package: lintian, manual pages, completions in bash
 	@scripts/install-packages package-check
 	@scripts/check-package "$$(ls -t .build/nightjar_*.deb | head -n 1)"
 
-build-tests: examples strict-va ## Builds the program and its tests for debugging, the example programs, and the tests' VA-API driver.
+build-tests: strict-va ## Builds the program and its tests for debugging, the example programs, and the tests' VA-API driver.
 	@scripts/check-swift
 	@scripts/install-packages build receiver test
 	$(BUILD_BESIDE) $(TESTS) --build-tests
@@ -122,6 +122,8 @@ check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, v
 	NIGHTJAR_LONG=1 NIGHTJAR_SUITE_MINUTES=60 scripts/run-tests $(TEST_BUNDLE) \
 	  --filter '^PlayerTests\.Page(Alarm|Reconnect)Tests'
 	rig/test passing
+	@# The examples as another package builds them, on our products.
+	$(MAKE) --no-print-directory examples
 	$(MAKE) --no-print-directory test-without-x264 NIGHTJAR_LONG=1
 	$(MAKE) --no-print-directory test-x264-alone
 	$(MAKE) --no-print-directory fuzz SECONDS=120
@@ -133,7 +135,7 @@ check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, v
 	@if [ "$$(uname -m)" = x86_64 ]; then $(MAKE) --no-print-directory rig; \
 	  NIGHTJAR_LONG=1 rig/boot --seconds 900 rig/service-test "$${NIGHTJAR:-.build/tests/debug/nightjar}"; fi
 
-examples: ## Builds the example programs on our libraries, .build/examples/debug/.
+examples: ## Builds the example programs as a package of their own, .build/examples/debug/.
 	@scripts/check-swift
 	@scripts/install-packages build receiver
 	@# SwiftPM does not see files that are new in a package beside it; without its plan it looks again.

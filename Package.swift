@@ -21,6 +21,12 @@ func test(_ name: String, _ dependencies: [Target.Dependency], _ settings: [Swif
   .testTarget(name: name, dependencies: dependencies, swiftSettings: settings)
 }
 
+/// A program of Examples, from the same sources as there, and with as little in sight: nothing that is for this package alone.
+func example(_ name: String, _ folder: String, _ dependencies: [Target.Dependency]) -> Target {
+  .executableTarget(
+    name: name, dependencies: dependencies, path: "Examples/Sources/\(folder)", packageAccess: false)
+}
+
 /// Of tests that go through pictures byte by byte, which takes ten times as long in code that is not optimized.
 let optimized = settings + [.unsafeFlags(["-O"], .when(configuration: .debug))]
 
@@ -178,6 +184,14 @@ let package = Package(
     .executableTarget(
       name: "detection-cost", dependencies: ["Detection", "Media", "Platform"], path: "Benchmarks/DetectionCost",
       swiftSettings: settings),
+
+    // Examples/Package.swift builds these as another package does. Here they use the modules that are compiled already.
+    example("encode-y4m", "EncodeY4M", ["Encoding", "Capture", "Media", "Platform"]),
+    example("packetize-h264", "PacketizeH264", ["RTP", "Media", "Platform"]),
+    example("camera-to-rtp", "CameraToRTP", ["Encoding", "Capture", "RTP", "Media", "Platform"]),
+    example("serve-rtsp", "ServeRTSP", ["Encoding", "Capture", "RTSP", "RTP", "Media", "Platform"]),
+    example("list-hardware", "ListHardware", ["Capture", "VAAPI", "Media"]),
+    example("transcode", "Transcode", ["Receiving", "Decoding", "Adaptors", "Encoding", "Media"]),
 
     // What several test targets share; never linked into the program.
     .target(

@@ -2,12 +2,8 @@ import Foundation
 import TestSupport
 import Testing
 
-/// The example programs of other packages on our libraries, which `make test` builds first.
+/// The example programs on our libraries, which see no more of them than other packages do.
 @Suite(.serialized) struct ExampleTests {
-  private static func program(_ name: String) -> String {
-    packageRoot.appendingPathComponent(".build/examples/debug/\(name)").path
-  }
-
   /// `clip.h264` in `directory`: 60 pictures, encoded by the example.
   private static func encode(in directory: TemporaryDirectory) throws -> String {
     let (clip, stream) = (directory.path("clip.y4m"), directory.path("clip.h264"))
@@ -17,7 +13,7 @@ import Testing
         "yuv420p", "-y", clip,
       ], in: directory)
     try #require(source.status == 0, "\(source.error)")
-    let encoding = try Subprocess.run([program("encode-y4m"), clip, stream, "1000000"], in: directory)
+    let encoding = try Subprocess.run([builtPath("encode-y4m"), clip, stream, "1000000"], in: directory)
     try #require(encoding.status == 0, "\(encoding.error)")
     return stream
   }
@@ -38,7 +34,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let stream = try Self.encode(in: directory)
     let smaller = directory.path("smaller.h264")
-    let result = try Subprocess.run([Self.program("transcode"), stream, smaller, "200000"], in: directory)
+    let result = try Subprocess.run([builtPath("transcode"), stream, smaller, "200000"], in: directory)
     try #require(result.status == 0, "\(result.error)\(result.outputText)")
     #expect(result.outputText.hasPrefix("60 pictures by "))
     func bytes(_ path: String) throws -> Int { try Data(contentsOf: URL(fileURLWithPath: path)).count }
@@ -56,7 +52,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let stream = try Self.encode(in: directory)
     let port = try UDPPort.free()
-    let sender = [Self.program("packetize-h264"), stream, "127.0.0.1", "\(port)", "60"]
+    let sender = [builtPath("packetize-h264"), stream, "127.0.0.1", "\(port)", "60"]
     // Once for the session description, to nobody; then to a receiver that is there.
     let description = try Subprocess.run(sender, in: directory)
     try #require(description.status == 0, "\(description.error)")
@@ -81,7 +77,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let port = try UDPPort.free()
     // Once for the session description, to nobody; then to a receiver that is there.
-    let description = try Subprocess.run([Self.program("camera-to-rtp"), "127.0.0.1", "\(port)", "0.1"], in: directory)
+    let description = try Subprocess.run([builtPath("camera-to-rtp"), "127.0.0.1", "\(port)", "0.1"], in: directory)
     try #require(description.status == 0, "\(description.error)")
     let path = directory.path("camera.sdp")
     try description.output.write(to: URL(fileURLWithPath: path))
@@ -93,7 +89,7 @@ import Testing
         "-frames:v", "20", "-f", "framecrc", "-",
       ], in: directory)
     try #require(try eventually { try UDPPort.isBound(port) })
-    let sender = try Subprocess([Self.program("camera-to-rtp"), "127.0.0.1", "\(port)", "100"], in: directory)
+    let sender = try Subprocess([builtPath("camera-to-rtp"), "127.0.0.1", "\(port)", "100"], in: directory)
     let result = try receiver.wait(limit: 90)
     sender.send(SIGTERM)
     _ = try sender.wait(limit: 30)
@@ -106,7 +102,7 @@ import Testing
   @Test func `ffmpeg plays what serve-rtsp serves, one viewer after the other`() throws {
     let directory = try TemporaryDirectory()
     let port = try TCPPort.free()
-    let server = try Subprocess([Self.program("serve-rtsp"), "\(port)", "200"], in: directory)
+    let server = try Subprocess([builtPath("serve-rtsp"), "\(port)", "200"], in: directory)
     let url = "rtsp://127.0.0.1:\(port)/camera"
     let probe = [
       "ffprobe", "-v", "error", "-rtsp_transport", "tcp", "-show_entries", "stream=codec_name,width,height", "-of",
@@ -139,7 +135,7 @@ import Testing
     let (node, log) = (directory.path("renderD128"), directory.path("log"))
     try Data().write(to: URL(fileURLWithPath: node))
     let listing = try Subprocess.run(
-      [Self.program("list-hardware"), node, directory.path("missing")], in: directory,
+      [builtPath("list-hardware"), node, directory.path("missing")], in: directory,
       environment: StrictVADriver.environment(node: node, log: log))
     #expect(listing.status == 0)
     let missing = directory.path("missing")
