@@ -5,14 +5,15 @@
 # megabytes. What debuggers read would not outlive the linker's -s, and takes a tenth of the compiler's time.
 SWIFT_RELEASE = -c release -Xswiftc -gnone --static-swift-stdlib -Xlinker -s -Xlinker --no-export-dynamic -Xlinker --icf=safe -Xlinker -z -Xlinker now -Xlinker -u -Xlinker _.stapsdt.base
 # SwiftPM names the traits to the compiler in the order of a set, which is another one each time: half of all builds would compile
-# everything anew. With this the order stays.
-SWIFT_BUILD = env SWIFT_DETERMINISTIC_HASHING=1 swift build
+# everything anew. With this the order stays. NIGHTJAR_BUILT says that all is built already, as in scripts/build-debug.
+SWIFT_BUILD = $(if $(NIGHTJAR_BUILT),true,env SWIFT_DETERMINISTIC_HASHING=1 swift build)
 # Where swift build puts what it makes. SWIFTPM_BUILD_DIR is its own variable, and goes before --scratch-path.
 SCRATCH = $(or $(SWIFTPM_BUILD_DIR),.build)
 BUILD_BESIDE = scripts/build-debug
 # The tests have a folder of their own: two builds at once take both processors, of which a release build alone takes one.
 TESTS = --scratch-path $(SCRATCH)/tests
-TEST_BUNDLE = "$$($(BUILD_BESIDE) $(TESTS) --show-bin-path)/nightjarPackageTests.xctest"
+bundle = "$(abspath $(SCRATCH)/$(1)/debug/nightjarPackageTests.xctest)"
+TEST_BUNDLE = $(call bundle,tests)
 X264_ALONE = --traits X264 --scratch-path $(SCRATCH)/x264-alone
 WITHOUT_X264 = --disable-default-traits --scratch-path $(SCRATCH)/without-x264
 # The tests' driver for every program that looks for hardware.
@@ -86,7 +87,7 @@ test-without-x264: export NIGHTJAR_TEST_TARGETS = $(HARDWARE_ONLY_TARGETS)
 test-without-x264: build-without-x264 ## Runs these tests, by the tests' VA-API driver.
 	touch .build/strict-va/renderD128
 	@# The driver encodes on the processor: a few at once, and slowness is no hang.
-	$(STRICT_VA) NIGHTJAR_SUITES_AT_ONCE=2 NIGHTJAR_HANG_LIMIT=100 scripts/run-tests "$$($(BUILD_BESIDE) --show-bin-path $(WITHOUT_X264))/nightjarPackageTests.xctest" \
+	$(STRICT_VA) NIGHTJAR_SUITES_AT_ONCE=2 NIGHTJAR_HANG_LIMIT=100 scripts/run-tests $(call bundle,without-x264) \
 	  --filter '$(HARDWARE_ONLY)' --skip ExampleTests
 
 test-x264-alone: export NIGHTJAR_TEST_TARGETS = EncodingTests
@@ -95,7 +96,7 @@ test-x264-alone: ## Builds what is compiled otherwise without x265, and runs its
 	@scripts/install-packages build receiver test
 	$(MAKE) --no-print-directory strict-va
 	$(BUILD_BESIDE) --product nightjarPackageTests $(X264_ALONE)
-	scripts/run-tests "$$($(BUILD_BESIDE) --show-bin-path $(X264_ALONE))/nightjarPackageTests.xctest" --filter '^EncodingTests' --skip ExampleTests
+	scripts/run-tests $(call bundle,x264-alone) --filter '^EncodingTests' --skip ExampleTests
 
 strict-va: ## Builds the VA-API driver that the tests use, .build/strict-va/.
 	@$(MAKE) --no-print-directory -C Tests/StrictVADriver OUT=$(CURDIR)/.build/strict-va

@@ -51,7 +51,10 @@ import Testing
   @Test func `No option's variable looks like another's, and those of other things like none`() throws {
     let names = Set(OptionTable.stream.options.map(\.variable))
     #expect(names.count == OptionTable.stream.options.count)
-    for name in ["NIGHTJAR_RENDER_NODE", "NIGHTJAR_LONG", "NIGHTJAR_RIG", "NIGHTJAR_RIG_CACHE", "NIGHTJAR_CONFIG"] {
+    for name in [
+      "NIGHTJAR_RENDER_NODE", "NIGHTJAR_LONG", "NIGHTJAR_RIG", "NIGHTJAR_RIG_CACHE", "NIGHTJAR_BUILT",
+      "NIGHTJAR_CONFIG",
+    ] {
       let settings = try EnvironmentSettings(
         [name: "1"], options: OptionTable.stream, others: [ApplianceConfiguration.pathVariable])
       #expect(settings.warnings.isEmpty && !names.contains(name))
