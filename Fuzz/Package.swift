@@ -10,12 +10,6 @@ let instrumented: [SwiftSetting] = [
   .unsafeFlags(["-sanitize=fuzzer", "-parse-as-library"]),
 ]
 
-func fuzzer(_ name: String, _ libraries: [Target.Dependency] = ["RTP", "Media", "Platform"]) -> Target {
-  .executableTarget(
-    name: name, dependencies: libraries + ["CFuzzer"], swiftSettings: instrumented,
-    linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])])
-}
-
 let package = Package(
   name: "nightjar-fuzz",
   targets: [
@@ -31,16 +25,6 @@ let package = Package(
       sources: ["KeyFrames.swift", "PassThroughEncoder.swift", "PassedStream.swift"],
       swiftSettings: instrumented),
     .systemLibrary(name: "CFuzzer"),
-    fuzzer("FuzzRTCP"),
-    fuzzer("FuzzNetwork"),
-    fuzzer("FuzzHEVCSets", ["Media", "Platform"]),
-    fuzzer("FuzzHEVCPackets"),
-    fuzzer("FuzzPassedStream", ["Encoding", "Media", "Platform"]),
-    fuzzer("FuzzRTSPRequest", ["RTSP"]),
-    fuzzer("FuzzRTSPInterleaved", ["RTSP"]),
-    fuzzer("FuzzRTSPTransport", ["RTSP", "RTP"]),
-    fuzzer("FuzzRTSPURL", ["RTSP"]),
-    fuzzer("FuzzRTSPSession", ["RTSP", "RTP", "Media", "Platform"]),
     // The parsers alone.
     .target(
       name: "CredentialsParsing", dependencies: ["Platform"], path: "Sources/Access",
@@ -50,15 +34,11 @@ let package = Package(
         "UsersFile.swift", "UsersFileSyntaxError.swift",
       ],
       swiftSettings: instrumented),
-    fuzzer("FuzzCredentials", ["CredentialsParsing"]),
     .systemLibrary(name: "CSRTP"),
     .target(name: "SRTP", dependencies: ["RTP", "Platform", "CSRTP"], swiftSettings: instrumented),
-    fuzzer("FuzzKeys", ["SRTP", "RTP", "Media", "Platform"]),
     .systemLibrary(name: "COpenSSL"),
     .target(name: "TLS", dependencies: ["Platform", "COpenSSL"], swiftSettings: instrumented),
-    fuzzer("FuzzTLS", ["TLS", "COpenSSL"]),
     .target(name: "Adaptors", dependencies: ["Media", "Platform"], swiftSettings: instrumented),
-    fuzzer("FuzzAnnexB", ["Adaptors", "Media"]),
     .systemLibrary(name: "CAVCodec"),
     .systemLibrary(name: "COpus"),
     .systemLibrary(name: "CYUV"),
@@ -68,16 +48,11 @@ let package = Package(
     .target(
       name: "Decoding", dependencies: ["Adaptors", "PixelConversion", "Media", "Platform", "CAVCodec", "COpus"],
       swiftSettings: instrumented),
-    fuzzer("FuzzDecoder", ["Decoding", "Adaptors", "Media", "Platform"]),
     // The client's dialogue is no one's business but the receiver's, and the fuzzer's.
     .target(
       name: "Receiving", dependencies: ["Adaptors", "SRTP", "RTSP", "RTP", "TLS", "Media", "Platform", "CLinux"],
       swiftSettings: instrumented + [.unsafeFlags(["-enable-testing"])]),
-    fuzzer("FuzzRTSPClient", ["Receiving", "SRTP", "RTSP", "Platform"]),
     .target(name: "WebRTC", dependencies: ["TLS", "SRTP", "RTP", "Media", "Platform"], swiftSettings: instrumented),
-    fuzzer("FuzzSessionOffer", ["WebRTC", "RTP", "Platform"]),
-    fuzzer("FuzzSTUN", ["WebRTC", "TLS", "Platform"]),
-    fuzzer("FuzzPeers", ["WebRTC", "TLS", "Platform", "COpenSSL"]),
     // The file and its layers, without the values of the settings.
     .target(
       name: "Configuration", dependencies: ["Platform", "CLinux"],
@@ -87,6 +62,13 @@ let package = Package(
         "ConfigurationOption.swift", "ConfigurationReader.swift", "EnvironmentSettings.swift", "OptionLayer.swift",
       ],
       swiftSettings: instrumented),
-    fuzzer("FuzzConfiguration", ["Configuration"]),
+    .executableTarget(
+      name: "Fuzzers",
+      dependencies: [
+        "Receiving", "WebRTC", "Decoding", "Adaptors", "Encoding", "Configuration", "CredentialsParsing", "TLS", "SRTP",
+        "RTSP", "RTP", "Media", "Platform", "COpenSSL", "CFuzzer",
+      ],
+      swiftSettings: instrumented,
+      linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),
   ]
 )

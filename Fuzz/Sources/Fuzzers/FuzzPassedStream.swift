@@ -1,26 +1,18 @@
-import CFuzzer
 import Encoding
-import Glibc
 import Media
 import Platform
 
 /// Any bytes as a camera's own H.264, with lost pictures, pauses and frames of samples between them. A viewer gets slices as they
 /// came, behind the parameter sets that they mean, and nothing between a loss and the next key frame.
-@main enum FuzzPassedStream {
-  static func main() {
-    var count = CommandLine.argc
-    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    exit(
-      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
-        Session(UnsafeRawBufferPointer(start: data, count: size))?.run()
-        return 0
-      })
+enum FuzzPassedStream {
+  static func take(_ input: UnsafeRawBufferPointer) {
+    PassedStreamRun(input)?.run()
   }
 }
 
 /// One run. The input's first byte chooses the profile. After it come pictures: a byte of ``Action``, two bytes of length, and the
 /// camera's bytes.
-final class Session: AccessUnitSink {
+final class PassedStreamRun: AccessUnitSink {
   /// The fate of a picture.
   struct Action: OptionSet {
     let rawValue: UInt8

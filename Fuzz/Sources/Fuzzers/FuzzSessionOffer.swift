@@ -1,5 +1,3 @@
-import CFuzzer
-import Glibc
 import Media
 import Platform
 import RTP
@@ -7,17 +5,7 @@ import WebRTC
 
 /// Any text as the offer of a browser, to servers with several tracks. An answer has one medium for each medium of the offer,
 /// has no line but those that we write, and is read again.
-@main enum FuzzSessionOffer {
-  static func main() {
-    var count = CommandLine.argc
-    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    exit(
-      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
-        FuzzSessionOffer.take(UnsafeRawBufferPointer(start: data, count: size))
-        return 0
-      })
-  }
-
+enum FuzzSessionOffer {
   static let tracks = [
     SentTracks(profileLevelID: "42c01f", sound: .stereo), SentTracks(profileLevelID: "640028", sound: .mono),
     SentTracks(profileLevelID: "4d0028"), SentTracks(pictures: .hevc(.main(levelIDC: 120)), sound: .mono),

@@ -1,24 +1,15 @@
-import CFuzzer
 import COpenSSL
-import Glibc
 import TLS
 
 /// A client of OpenSSL's talks to our server, and the input steers what lies between: bytes arrive cut anywhere, bent, or made
 /// up. What is opened must be what was sent, and without meddling nothing may fail. The third bit of the first byte chooses DTLS.
-@main enum FuzzTLS {
-  static func main() {
-    var count = CommandLine.argc
-    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    exit(
-      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
-        let input = UnsafeRawBufferPointer(start: data, count: size)
-        if let first = input.first, first & 4 != 0, input.count <= 2048 {
-          DatagramConversation(input.dropFirst(), isFragmented: first & 1 != 0)?.run()
-        } else {
-          Conversation(input)?.run()
-        }
-        return 0
-      })
+enum FuzzTLS {
+  static func take(_ input: UnsafeRawBufferPointer) {
+    if let first = input.first, first & 4 != 0, input.count <= 2048 {
+      DatagramConversation(input.dropFirst(), isFragmented: first & 1 != 0)?.run()
+    } else {
+      Conversation(input)?.run()
+    }
   }
 }
 

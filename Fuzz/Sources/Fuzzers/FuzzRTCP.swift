@@ -1,21 +1,9 @@
-import CFuzzer
-import Glibc
 import Media
 import Platform
 import RTP
 
 /// Any bytes as RTCP: to the parser, to a sender's view of a viewer, and to a receiver.
-@main enum FuzzRTCP {
-  static func main() {
-    var count = CommandLine.argc
-    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    exit(
-      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
-        FuzzRTCP.take(UnsafeRawBufferPointer(start: data, count: size))
-        return 0
-      })
-  }
-
+enum FuzzRTCP {
   static func take(_ bytes: UnsafeRawBufferPointer) {
     rewrite(bytes)
     answer(bytes)

@@ -1,19 +1,7 @@
-import CFuzzer
 import CredentialsParsing
-import Glibc
 
 /// Any bytes as an `Authorization` header, and as a users file: what the latter reads it writes, and reads the same again.
-@main enum FuzzCredentials {
-  static func main() {
-    var count = CommandLine.argc
-    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    exit(
-      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
-        FuzzCredentials.take(Array(UnsafeRawBufferPointer(start: data, count: size)))
-        return 0
-      })
-  }
-
+enum FuzzCredentials {
   static func take(_ bytes: [UInt8]) {
     do throws(DigestAuthorizationError) {
       let header = try DigestAuthorization(parsing: bytes)

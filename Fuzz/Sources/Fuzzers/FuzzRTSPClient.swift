@@ -1,5 +1,3 @@
-import CFuzzer
-import Glibc
 import Platform
 import RTSP
 import SRTP
@@ -8,17 +6,7 @@ import SRTP
 
 /// A server that answers with any bytes: the first is the size of the chunks. What the client sends are requests that a server
 /// can read, without the password.
-@main enum FuzzRTSPClient {
-  static func main() {
-    var count = CommandLine.argc
-    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    exit(
-      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
-        FuzzRTSPClient.take(UnsafeRawBufferPointer(start: data, count: size))
-        return 0
-      })
-  }
-
+enum FuzzRTSPClient {
   static func take(_ input: UnsafeRawBufferPointer) {
     guard let first = input.first,
       let url = try? StreamURL("\(first & 8 == 0 ? "rtsp" : "rtsps")://user:hunter2@host/path")

@@ -1,22 +1,10 @@
 import Adaptors
-import CFuzzer
-import Glibc
 import Media
 import Platform
 
 /// Any bytes as a byte stream, in chunks whose size is the first byte: the NAL units that come out are those that go in, and
 /// memory is bounded.
-@main enum FuzzAnnexB {
-  static func main() {
-    var count = CommandLine.argc
-    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    exit(
-      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
-        FuzzAnnexB.take(UnsafeRawBufferPointer(start: data, count: size))
-        return 0
-      })
-  }
-
+enum FuzzAnnexB {
   static func take(_ input: UnsafeRawBufferPointer) {
     for codec in VideoCodec.allCases { take(input, codec) }
   }

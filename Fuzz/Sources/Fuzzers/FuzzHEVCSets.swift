@@ -1,21 +1,12 @@
-import CFuzzer
-import Glibc
 import Media
 import Platform
 
 /// Any bytes as a byte stream of HEVC with parameter sets and slices, and as a decoder configuration record: nothing traps, what
 /// was read is within the limits, and what is written of it is read again.
-@main enum FuzzHEVCSets {
-  static func main() {
-    var count = CommandLine.argc
-    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    exit(
-      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
-        let input = UnsafeRawBufferPointer(start: data, count: size)
-        FuzzHEVCSets.take(stream: input)
-        FuzzHEVCSets.take(record: input)
-        return 0
-      })
+enum FuzzHEVCSets {
+  static func take(_ input: UnsafeRawBufferPointer) {
+    take(stream: input)
+    take(record: input)
   }
 
   static func take(stream: UnsafeRawBufferPointer) {

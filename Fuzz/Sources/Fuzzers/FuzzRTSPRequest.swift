@@ -1,19 +1,8 @@
-import CFuzzer
-import Glibc
 import RTSP
 
 /// Any bytes as what a client sends: whole, byte by byte, and split as the input's first bytes say, with the same result
 /// and bounded memory. What was read can be written and is read again.
-@main enum FuzzRTSPRequest {
-  static func main() {
-    var count = CommandLine.argc
-    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    exit(
-      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
-        FuzzRTSPRequest.take(UnsafeRawBufferPointer(start: data, count: size))
-        return 0
-      })
-  }
+enum FuzzRTSPRequest {
   static let limits = RequestParser.Limits(
     requestLineBytes: 100, headerLineBytes: 100, headerFields: 8, headBytes: 400, bodyBytes: 64, interleavedBytes: 64,
     emptyLines: 2)

@@ -1,5 +1,3 @@
-import CFuzzer
-import Glibc
 import Media
 import Platform
 import RTP
@@ -8,25 +6,16 @@ import RTSP
 /// Requests, time, closed connections and RTCP in the order that the input says, from three clients on four connections,
 /// with raw requests between them. The table keeps its limits, and its effects its state: what is told to start was
 /// set up, and what has ended is never named again.
-@main enum FuzzRTSPSession {
-  static func main() {
-    var count = CommandLine.argc
-    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    exit(
-      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
-        FuzzRTSPSession.take(UnsafeRawBufferPointer(start: data, count: size))
-        return 0
-      })
-  }
+enum FuzzRTSPSession {
   static func take(_ input: UnsafeRawBufferPointer) {
     var script = input[...]
-    var run = Run()
+    var run = RTSPSessionRun()
     while let action = script.popFirst() { run.step(action, &script) }
     run.end()
   }
 }
 
-struct Run {
+struct RTSPSessionRun {
   static let transports = [
     "RTP/AVP;unicast;client_port=5000-5001", "RTP/AVP/TCP;unicast;interleaved=0-1", "RTP/AVP;multicast",
     "RTP/SAVP;unicast;client_port=1-2", "RTP/AVPF/TCP,RTP/AVP;unicast;client_port=7", "RTP/AVP;client_port=0",

@@ -1,22 +1,10 @@
-import CFuzzer
-import Glibc
 import Media
 import Platform
 import RTP
 
 /// Any bytes as payloads of RTP packets with HEVC, each behind its length: nothing traps, memory is bounded, and whole units
 /// are packetized and received again.
-@main enum FuzzHEVCPackets {
-  static func main() {
-    var count = CommandLine.argc
-    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    exit(
-      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
-        FuzzHEVCPackets.take(UnsafeRawBufferPointer(start: data, count: size))
-        return 0
-      })
-  }
-
+enum FuzzHEVCPackets {
   private static let limits = AccessUnitLimits(nalBytes: 1024, nalUnits: 8, unitBytes: 2048)
 
   static func take(_ input: UnsafeRawBufferPointer) {

@@ -1,19 +1,8 @@
-import CFuzzer
-import Glibc
 import RTSP
 
 /// Interleaved data and requests in the order that the input says: each comes out as it was put in, whatever its payload
 /// looks like and however the stream is split.
-@main enum FuzzRTSPInterleaved {
-  static func main() {
-    var count = CommandLine.argc
-    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    exit(
-      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
-        FuzzRTSPInterleaved.take(UnsafeRawBufferPointer(start: data, count: size))
-        return 0
-      })
-  }
+enum FuzzRTSPInterleaved {
   static func take(_ input: UnsafeRawBufferPointer) {
     guard input.count > 1 else { return }
     let pieceSize = Int(input[0] % 32) + 1

@@ -1,23 +1,11 @@
 import Adaptors
-import CFuzzer
 import Decoding
-import Glibc
 import Media
 import Platform
 
 /// Any bytes as a byte stream for the decoder, with small limits: it traps nowhere, delivers no larger picture, and shows the
 /// next clean key frame as if nothing had been.
-@main enum FuzzDecoder {
-  static func main() {
-    var count = CommandLine.argc
-    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    exit(
-      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
-        FuzzDecoder.take(UnsafeRawBufferPointer(start: data, count: size))
-        return 0
-      })
-  }
-
+enum FuzzDecoder {
   private static let limits = VideoDecoder.Configuration(
     acceleration: .software, maximumPixels: 640 * 480, maximumSide: 1024, maximumAccessUnitBytes: 65_536,
     poolCapacity: 2)

@@ -1,18 +1,7 @@
-import CFuzzer
-import Glibc
 import RTSP
 
 /// Any text as a request URI: what is written of it can stand in a header, and names the same when it is read again.
-@main enum FuzzRTSPURL {
-  static func main() {
-    var count = CommandLine.argc
-    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    exit(
-      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
-        FuzzRTSPURL.take(UnsafeRawBufferPointer(start: data, count: size))
-        return 0
-      })
-  }
+enum FuzzRTSPURL {
   static func take(_ input: UnsafeRawBufferPointer) {
     do throws(RequestURLError) {
       guard case .resource(let url) = try RequestTarget(String(decoding: input, as: UTF8.self)) else { return }

@@ -1,9 +1,7 @@
-import CFuzzer
 import Configuration
-import Glibc
 
 /// Any bytes as a configuration file: what is read is written, and read the same again.
-@main enum FuzzConfiguration {
+enum FuzzConfiguration {
   static let options = OptionTable([
     .init("rtsp", .optionalText, .appliance), .init("users", .text, .appliance),
     .init("name", .text, .camera(isShared: false)),
@@ -13,16 +11,6 @@ import Glibc
     .init("fps", .number, .camera(isShared: true)), .init("to", .list, .camera(isShared: false)),
     .init("controls", .table, .camera(isShared: true)), .init("night-controls", .table, .camera(isShared: true)),
   ])
-
-  static func main() {
-    var count = CommandLine.argc
-    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    exit(
-      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
-        FuzzConfiguration.take(Array(UnsafeRawBufferPointer(start: data, count: size)))
-        return 0
-      })
-  }
 
   static func take(_ bytes: [UInt8]) {
     var faults = ConfigurationFaults()

@@ -1,25 +1,17 @@
-import CFuzzer
-import Glibc
 import Media
 import Platform
 import RTP
 
 /// Pictures are packetized, sent through a network that the input steers (loss, repetition, reordering, delay, bent
 /// bytes), received, and asked for again. What is delivered as undamaged must be what was sent.
-@main enum FuzzNetwork {
-  static func main() {
-    var count = CommandLine.argc
-    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    exit(
-      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
-        Session(UnsafeRawBufferPointer(start: data, count: size))?.run()
-        return 0
-      })
+enum FuzzNetwork {
+  static func take(_ input: UnsafeRawBufferPointer) {
+    NetworkRun(input)?.run()
   }
 }
 
 /// One run: the input's first bytes choose the set-up, each further one what happens to one packet.
-final class Session {
+final class NetworkRun {
   private var script: UnsafeRawBufferPointer.SubSequence
   private let receiver: RTPReceiver
   private let viewer: ViewerFeedback

@@ -1,5 +1,3 @@
-import CFuzzer
-import Glibc
 import Media
 import Platform
 import RTP
@@ -7,17 +5,7 @@ import SRTP
 
 /// Any bytes as a MIKEY message and as an announcement, any text as `a=crypto` and as base64: what is read is the same when
 /// it is written and read again.
-@main enum FuzzKeys {
-  static func main() {
-    var count = CommandLine.argc
-    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    exit(
-      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
-        FuzzKeys.take(UnsafeRawBufferPointer(start: data, count: size))
-        return 0
-      })
-  }
-
+enum FuzzKeys {
   static func take(_ input: UnsafeRawBufferPointer) {
     let bytes = Array(input)
     do throws(MIKEYError) {

@@ -1,5 +1,3 @@
-import CFuzzer
-import Glibc
 import Platform
 import TLS
 import WebRTC
@@ -8,15 +6,9 @@ import WebRTC
 /// true and forged checks, records of a handshake that are lost, changed, repeated, cut, joined or in fragments, any
 /// bytes, and time between them. The table keeps its limits, and sends nothing to who has not proved to know a
 /// session's password.
-@main enum FuzzPeers {
-  static func main() {
-    var count = CommandLine.argc
-    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    exit(
-      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
-        PeerScript(UnsafeRawBufferPointer(start: data, count: size)).run()
-        return 0
-      })
+enum FuzzPeers {
+  static func take(_ input: UnsafeRawBufferPointer) {
+    PeerScript(input).run()
   }
 }
 

@@ -1,20 +1,9 @@
-import CFuzzer
-import Glibc
 import RTP
 import RTSP
 
 /// Any text as a `Transport` header; the first byte says what the server has. What is chosen is served, and the answer to
 /// it, taken as a request, gives the same.
-@main enum FuzzRTSPTransport {
-  static func main() {
-    var count = CommandLine.argc
-    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    exit(
-      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
-        FuzzRTSPTransport.take(UnsafeRawBufferPointer(start: data, count: size))
-        return 0
-      })
-  }
+enum FuzzRTSPTransport {
   static func take(_ input: UnsafeRawBufferPointer) {
     guard let flags = input.first else { return }
     let text = String(decoding: input.dropFirst(), as: UTF8.self)

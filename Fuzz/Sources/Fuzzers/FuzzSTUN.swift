@@ -1,22 +1,10 @@
-import CFuzzer
-import Glibc
 import Platform
 import TLS
 import WebRTC
 
 /// Any bytes as a connectivity check. Without the password they get no answer. Their attributes with the password's proof get
 /// an answer that is no larger than it must be, is read again and proves itself; with one bit changed they get none.
-@main enum FuzzSTUN {
-  static func main() {
-    var count = CommandLine.argc
-    var arguments: UnsafeMutablePointer<UnsafeMutablePointer<CChar>?>? = CommandLine.unsafeArgv
-    exit(
-      LLVMFuzzerRunDriver(&count, &arguments) { data, size in
-        FuzzSTUN.take(UnsafeRawBufferPointer(start: data, count: size))
-        return 0
-      })
-  }
-
+enum FuzzSTUN {
   // Those of the samples of RFC 5769.
   static let local = credentials("evtj", "VOkJxbRl1RmTxUk/WvJxBt")
   static let remote = credentials("h6vY", "0123456789012345678901")
