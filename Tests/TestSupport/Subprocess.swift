@@ -78,7 +78,12 @@ package final class Subprocess: @unchecked Sendable {
   /// status.
   package func wait(limit: Double = 120) throws -> Result {
     let deadline = ContinuousClock.now + .seconds(limit)
-    while process.isRunning, .now < deadline { usleep(5000) }
+    // A short program is waited for at most a quarter longer than it takes, and a long one is seldom asked for.
+    var pause: UInt32 = 1000
+    while process.isRunning, .now < deadline {
+      usleep(pause)
+      pause = min(pause + pause / 4, 50_000)
+    }
     if process.isRunning {
       // With what it started, if that is its own group: what a child leaves open, Foundation waits for.
       if getpgid(process.processIdentifier) == process.processIdentifier { kill(-process.processIdentifier, SIGKILL) }
@@ -136,9 +141,9 @@ package func builtPath(_ name: String) -> String {
 package let nightjarPath = ProcessInfo.processInfo.environment["NIGHTJAR"] ?? builtPath("nightjar")
 
 /// The pause after a question that took so long: a question that starts a program leaves the processor to what is asked
-/// about.
+/// about, and to the other tests.
 private func pause(after duration: Duration) -> Duration {
-  max(.milliseconds(10), min(duration * 3, .milliseconds(300)))
+  max(.milliseconds(10), min(duration * 8, .milliseconds(400)))
 }
 
 /// Waits until `condition` holds; false after `limit` seconds.
