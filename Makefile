@@ -117,9 +117,9 @@ check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, v
 	NIGHTJAR_LONG=1 env -u SWIFTPM_BUILD_DIR swift test $(TESTS) --skip-build --filter ViewerChurnTests
 	NIGHTJAR_LONG=1 env -u SWIFTPM_BUILD_DIR swift test $(TESTS) --skip-build --filter ConnectionChurnTests
 	@# Eight hours without a false cry and half an hour of a card whose clock is wrong, simulated; a hundred kill -9 of a history; six
-	@# rollovers of SRTP; a stream played from each place.
+	@# rollovers of SRTP; a stream played from each place; every preset of x265 with larger pictures.
 	NIGHTJAR_LONG=1 NIGHTJAR_SUITE_MINUTES=60 scripts/run-tests $(TEST_BUNDLE) \
-	  --filter '^(DetectionTests\.CryTests|SoundTests\.SoundAlignerTests|AlertsTests\.AlertHistoryTests|SRTPTests\.ProtectionTests|DecodingTests\.RecoveryTests)'
+	  --filter '^(DetectionTests\.CryTests|SoundTests\.SoundAlignerTests|AlertsTests\.AlertHistoryTests|SRTPTests\.ProtectionTests|DecodingTests\.RecoveryTests|X265Tests\.X265EncoderTests)'
 	@# The page: half a minute without network, and half an hour without a false alarm.
 	NIGHTJAR_LONG=1 NIGHTJAR_SUITE_MINUTES=60 scripts/run-tests $(TEST_BUNDLE) \
 	  --filter '^PlayerTests\.Page(Alarm|Reconnect)Tests'

@@ -8,6 +8,8 @@
 
   @Suite struct X265EncoderTests {
     private static let size = PictureSize(width: 640, height: 360)
+    /// For what is encoded again and again.
+    private static let smallSize = PictureSize(width: 320, height: 180)
 
     private static func configuration(
       bitrate: Int = 1_000_000, size: PictureSize = size, color: ColorDescription = .bt709,
@@ -59,7 +61,7 @@
     func `every frame in is an access unit out, and ffmpeg decodes each`(preset: String) throws {
       let count = preset.hasPrefix("slow") || preset == "veryslow" ? 12 : 32
       // Small, for the slowest presets.
-      let size = PictureSize(width: 416, height: 240)
+      let size = runsLong ? PictureSize(width: 416, height: 240) : PictureSize(width: 208, height: 120)
       let result = try Self.encode(Self.configuration(size: size, preset: preset), count: count) { $0 % 10 == 0 }
       #expect(result.keys == Array(stride(from: 0, to: count, by: 10)))
       #expect(result.types.count == count)
@@ -72,8 +74,8 @@
       let probe = try result.probe()
       #expect(probe.complaints.isEmpty, "\(probe.complaints)")
       for (name, value) in [
-        ("codec_name", "hevc"), ("profile", "Main"), ("width", "416"), ("height", "240"), ("has_b_frames", "0"),
-        ("r_frame_rate", "30/1"), ("nb_read_frames", "\(count)"),
+        ("codec_name", "hevc"), ("profile", "Main"), ("width", "\(size.width)"), ("height", "\(size.height)"),
+        ("has_b_frames", "0"), ("r_frame_rate", "30/1"), ("nb_read_frames", "\(count)"),
       ] {
         #expect(probe.values[name] == value, "\(name)")
       }
@@ -226,7 +228,7 @@
 
     @Test(arguments: [RateControl.constantBitrate, .constantQuantizer(30)], ["ultrafast", "veryfast"])
     func `a prepared encoder makes exactly the stream of a fresh one`(rateControl: RateControl, preset: String) throws {
-      let configuration = Self.configuration(rateControl: rateControl, preset: preset)
+      let configuration = Self.configuration(size: Self.smallSize, rateControl: rateControl, preset: preset)
       let fresh = try Self.encode(configuration, count: 20) { $0 == 10 }
       let prepared = try Self.encode(configuration, count: 20, prepare: true) { $0 == 10 }
       #expect(prepared.keys == [0, 10])
@@ -250,12 +252,13 @@
     @Test func `encoders that are opened, used and closed at once do not disturb each other`() async throws {
       let presets = ["ultrafast", "veryfast", "medium"]
       let expected = try presets.map { preset in
-        try Self.encode(Self.configuration(preset: preset), count: 8) { $0 == 0 }.decoded()
+        try Self.encode(Self.configuration(size: Self.smallSize, preset: preset), count: 8) { $0 == 0 }.decoded()
       }
       try await withThrowingTaskGroup(of: Void.self) { group in
         for round in 0..<12 {
           group.addTask {
-            let coded = try Self.encode(Self.configuration(preset: presets[round % 3]), count: 8) { $0 == 0 }
+            let configuration = Self.configuration(size: Self.smallSize, preset: presets[round % 3])
+            let coded = try Self.encode(configuration, count: 8) { $0 == 0 }
             #expect(try coded.decoded() == expected[round % 3], "\(presets[round % 3])")
           }
         }
