@@ -36,6 +36,9 @@ let small = settings + [.unsafeFlags(["-Osize"], .when(configuration: .release))
 /// The test targets to build, separated by commas; all of them where the variable is not set.
 let testTargets = Context.environment["NIGHTJAR_TEST_TARGETS"].map { $0.split(separator: ",").map(String.init) }
 
+/// `false` where the encoders' tests alone are built, as by `make test-without-x264`: they need neither RTP nor SRTP.
+let needsTransport = testTargets != ["EncodingTests"]
+
 let package = Package(
   name: "nightjar",
   products: [
@@ -195,8 +198,11 @@ let package = Package(
 
     // What several test targets share; never linked into the program.
     .target(
-      name: "TestSupport", dependencies: ["SRTP", "RTP", "CSRTP", "CLinux", "Media", "Platform"],
-      path: "Tests/TestSupport", swiftSettings: optimized
+      name: "TestSupport",
+      dependencies: needsTransport
+        ? ["SRTP", "RTP", "CSRTP", "CLinux", "Media", "Platform"] : ["CLinux", "Media", "Platform"],
+      path: "Tests/TestSupport",
+      exclude: needsTransport ? [] : ["SecureReceiver.swift", "StreamRecording+Packets.swift"], swiftSettings: optimized
     ),
     test("PlatformTests", ["Platform", "TestSupport", "nightjar"]),
     // Writes a history until it is killed.
