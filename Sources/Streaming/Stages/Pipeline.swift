@@ -294,7 +294,7 @@ package final class Pipeline: @unchecked Sendable {
     closeTracks()
     sound?.waitUntilEnd()
     for track in tracks { track.waitUntilEnd() }
-    small?.waitUntilEnd()
+    small?.thread.waitUntilEnd()
     h264?.waitUntilEnd()
     pictureStage.close()
     // Announced sessions are over.
