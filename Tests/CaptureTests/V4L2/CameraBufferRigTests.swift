@@ -259,17 +259,19 @@ private enum Told {
     let camera = try Self.camera(0, format)
     let interrupt = try Interrupt()
     try camera.start()
-    // Each call takes all that is filled, so what the next one gives was filled since. The oldest of four buffers would be of four calls
-    // before, and a pause of this machine makes no picture older than the calls.
-    var (calls, frames, overtaken): ([Instant], Int, Int) = ([], 0, 0)
+    // The first call of a round takes all that is filled, so the next round gives what is filled since. The oldest of four buffers would
+    // be of four rounds before. The camera's time is that of a picture's begin. A pause of this machine makes rounds longer, and no
+    // picture older than its round.
+    var (round, rounds, overtaken): (Instant?, [Instant], Int) = (nil, [], 0)
     let deadline = Date(timeIntervalSinceNow: 60)
-    while frames < 10, Date() < deadline {
-      let call = Instant.now()
+    while rounds.count < 10, Date() < deadline {
+      let begin = round ?? .now()
+      round = begin
       switch try camera.next(interrupt: interrupt) {
       case .frame(let frame):
-        frames += 1
-        if let before = calls.dropLast().last { #expect(frame.captured > before, "frame \(frames)") }
-        calls.append(call)
+        if let before = rounds.last { #expect(frame.captured + FrameRate.thirty.interval > before, "round \(rounds.count)") }
+        rounds.append(begin)
+        round = nil
         usleep(170_000)
       case .dropped(let cause, let count): if cause == .captureLate { overtaken += count }
       case .idle: break
@@ -277,7 +279,7 @@ private enum Told {
       }
     }
     camera.stop()
-    #expect(frames == 10)
+    #expect(rounds.count == 10)
     #expect(overtaken >= 10)
   }
 
