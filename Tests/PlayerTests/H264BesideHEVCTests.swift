@@ -66,7 +66,8 @@
       #expect(probe.outputText.contains(words), "\(probe.outputText) \(probe.error)")
     }
 
-    @Test func `where the processors do not suffice, players and browsers are told so, and what would help`() throws {
+    @Test(.enabled(if: sysconf(CInt(_SC_NPROCESSORS_ONLN)) <= 24, "a hundredth of more processors suffices"))
+    func `where the processors do not suffice, players and browsers are told so, and what would help`() throws {
       let (rtsp, https) = (try TCPPort.free(), try TCPPort.free())
       // Half the size needs more than a hundredth of 24 processors.
       let program = try ConfiguredProgram(
