@@ -118,7 +118,7 @@ struct StreamDecoding {
   mutating func flush(_ deliver: (DecodedPicture) -> Void) throws(DecoderError) -> [DecodedPicture] {
     guard let session else { return [] }
     defer {
-      // The session has ended: the next access unit must start another one.
+      // The session has ended. The next access unit at which a decoder can start begins another one.
       recovery = nil
       awaitKeyFrame()
     }

@@ -260,8 +260,8 @@ private enum Told {
     let interrupt = try Interrupt()
     try camera.start()
     // The first call of a round takes all that is filled, so the next round gives what is filled since. The oldest of four buffers would
-    // be of four rounds before. The camera's time is that of a picture's begin. A pause of this machine makes rounds longer, and no
-    // picture older than its round.
+    // be of four rounds before. The camera's time is that of a picture's begin. A pause of this machine makes a round longer, and no
+    // picture older than that.
     var (round, rounds, overtaken): (Instant?, [Instant], Int) = (nil, [], 0)
     let deadline = Date(timeIntervalSinceNow: 60)
     while rounds.count < 10, Date() < deadline {
@@ -269,7 +269,9 @@ private enum Told {
       round = begin
       switch try camera.next(interrupt: interrupt) {
       case .frame(let frame):
-        if let before = rounds.last { #expect(frame.captured + FrameRate.thirty.interval > before, "round \(rounds.count)") }
+        if let before = rounds.last {
+          #expect(frame.captured + FrameRate.thirty.interval > before, "round \(rounds.count)")
+        }
         rounds.append(begin)
         round = nil
         usleep(170_000)
