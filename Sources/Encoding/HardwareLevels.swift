@@ -24,15 +24,17 @@ package final class HardwareLevels: Sendable {
   /// Notes the levels of the picture that hardware has encoded.
   func note(_ levels: QualityLevels?) {
     let isRefusal = state.withLock { state -> Bool in
+      // An encoder that is opened again may refuse a level once more.
+      let hadRefused = state.levels?.isFixed ?? false
       state.levels = levels
-      guard let levels, levels.isFixed, !state.isFixed else { return false }
+      guard let levels, levels.isFixed, !hadRefused else { return false }
       state.isFixed = true
       return true
     }
     if isRefusal { hasRefused.store(true, ordering: .releasing) }
   }
 
-  /// Returns `true` once, after the driver has refused another level.
+  /// Returns `true` once after each encoder whose driver has refused another level.
   func takeRefusal() -> Bool {
     hasRefused.load(ordering: .relaxed) && hasRefused.exchange(false, ordering: .acquiring)
   }

@@ -127,6 +127,35 @@
       try turning.check()
     }
 
+    @Test func `a level that hardware refuses after it was opened again comes from another encoder too`() throws {
+      let script = ScriptedHardware.Script()
+      script.state.withLock { $0.refusesLevels = true }
+      let encoder = try Self.encoder(script)
+      var turning = try TurningStream(encoder)
+      try turning.encode(3, Self.size)
+      encoder.restrict(EncoderRestrictions(vaapiQuality: 6))
+      try #require(
+        try eventually {
+          try turning.encode(1, encoder.frameSize(for: Self.size), keyFrame: true)
+          return Self.level(encoder) == 6
+        })
+      script.state.withLock { $0.failing = [$0.pictures] }
+      try turning.encode(1, encoder.frameSize(for: Self.size))
+      try #require(encoder.counters.failovers == 1)
+      // Opened, and software still encodes: the request meets an encoder that has refused nothing yet.
+      try #require(eventually { encoder.active.driver?.ready != nil })
+      encoder.restrict(EncoderRestrictions(vaapiQuality: 3))
+      #expect(
+        try eventually {
+          try turning.encode(1, encoder.frameSize(for: Self.size), keyFrame: true)
+          return Self.level(encoder) == 3
+        })
+      let state = script.state.withLock { $0 }
+      #expect(state.openedLevels == [4, 6, 6, 3] && state.requestedLevels == [6, 3])
+      encoder.stop()
+      try turning.check()
+    }
+
     @Test func `the encoder of the other orientation has the same level`() throws {
       let script = ScriptedHardware.Script()
       let encoder = try Self.encoder(script, aspects: .both)
