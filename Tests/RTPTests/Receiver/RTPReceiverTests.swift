@@ -14,6 +14,8 @@ final class Link {
     var reordering = 0.0
     /// One way, in milliseconds.
     var delay = 10.0
+    /// How much longer or shorter each packet to the receiver may take, in milliseconds.
+    var jitter = 0.0
   }
 
   private struct Flight {
@@ -111,6 +113,7 @@ final class Link {
   private func send(_ bytes: [UInt8]) -> Bool {
     guard Double.random(in: 0..<1, using: &random) >= conditions.loss.forth else { return false }
     var due = now + conditions.delay
+    if conditions.jitter > 0 { due += .random(in: -conditions.jitter...conditions.jitter, using: &random) }
     if Double.random(in: 0..<1, using: &random) < conditions.reordering { due += .random(in: 0...8, using: &random) }
     order += 1
     forth.append(Flight(due: due, order: order, bytes: bytes))
@@ -201,6 +204,27 @@ final class Link {
     #expect(link.receiver.counts.packetsLost == 0 && link.receiver.counts.pictureLossesSent == 0)
     // The feedback that was sent is compound or of reduced size, and nothing but reports.
     #expect(try link.feedback.allSatisfy { try read($0.bytes).count == 2 })
+  }
+
+  @Test func `under jitter, few of the packets that others have overtaken come twice`() throws {
+    // On the way for 10 to 70 ms each, and none is lost.
+    let link = try Link(.init(delay: 40, jitter: 30))
+    func watch(_ rounds: Int) throws {
+      for _ in 0..<rounds {
+        try link.sendReport()
+        link.run(frames: 15)
+      }
+    }
+    // Before the first reports nothing tells of the jitter.
+    try watch(6)
+    let (before, received) = (link.viewer.counts, try #require(link.receiver.statistics).received)
+    try watch(40)
+    let counts = link.viewer.counts
+    let requested = counts.packetsRequested - before.packetsRequested
+    let repeated = counts.packetsRetransmitted - before.packetsRetransmitted
+    let all = try #require(link.receiver.statistics).received - received
+    #expect(all > 1000 && requested > all / 10, "\(requested) requested of \(all)")
+    #expect(repeated < all / 20, "\(repeated) of \(all) again")
   }
 
   @Test func `a burst of loss longer than the window is skipped, not asked for`() throws {
