@@ -115,6 +115,7 @@ check-long: ## What takes long: every setting of VA-API, a hundred fail-overs, v
 	@# Each in a process of its own, whose memory and descriptors nothing else uses.
 	NIGHTJAR_LONG=1 env -u SWIFTPM_BUILD_DIR swift test $(TESTS) --skip-build --filter DestinationChurnTests
 	NIGHTJAR_LONG=1 env -u SWIFTPM_BUILD_DIR swift test $(TESTS) --skip-build --filter ViewerChurnTests
+	NIGHTJAR_LONG=1 env -u SWIFTPM_BUILD_DIR swift test $(TESTS) --skip-build --filter ManyViewersTests
 	NIGHTJAR_LONG=1 env -u SWIFTPM_BUILD_DIR swift test $(TESTS) --skip-build --filter ConnectionChurnTests
 	@# Eight hours without a false cry and half an hour of a card whose clock is wrong, simulated; a hundred kill -9 of a history; six
 	@# rollovers of SRTP; a stream played from each place; every preset of x265 with larger pictures.

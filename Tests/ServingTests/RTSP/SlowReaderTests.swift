@@ -11,7 +11,7 @@
   /// One viewer that takes far less than it gets, among others.
   @Suite(.serialized) struct SlowReaderTests {
     /// A clip whose pictures take all the bits that there are.
-    private static func noise(in directory: TemporaryDirectory) throws -> String {
+    static func noise(in directory: TemporaryDirectory) throws -> String {
       let (width, height) = (320, 240)
       var generator = SeededGenerator(seed: 7)
       var data = Data("YUV4MPEG2 W\(width) H\(height) F30:1 Ip C420jpeg\n".utf8)
