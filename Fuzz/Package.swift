@@ -2,12 +2,15 @@
 // Coverage-guided fuzzing of the libraries that read what others wrote, which are built here with the fuzzer's instrumentation. `run` runs it.
 import PackageDescription
 
+// FUZZ_SANITIZERS=fuzzer,address finds wrong accesses to memory as well.
+let sanitizers = "-sanitize=" + (Context.environment["FUZZ_SANITIZERS"] ?? "fuzzer")
+
 let instrumented: [SwiftSetting] = [
   .swiftLanguageMode(.v6),
   .enableUpcomingFeature("ExistentialAny"),
   .enableUpcomingFeature("InternalImportsByDefault"),
   .enableUpcomingFeature("MemberImportVisibility"),
-  .unsafeFlags(["-sanitize=fuzzer", "-parse-as-library"]),
+  .unsafeFlags([sanitizers, "-parse-as-library"]),
 ]
 
 let package = Package(
@@ -69,6 +72,6 @@ let package = Package(
         "RTSP", "RTP", "Media", "Platform", "COpenSSL", "CFuzzer",
       ],
       swiftSettings: instrumented,
-      linkerSettings: [.unsafeFlags(["-sanitize=fuzzer", "-use-ld=lld"])]),
+      linkerSettings: [.unsafeFlags([sanitizers, "-use-ld=lld"])]),
   ]
 )
