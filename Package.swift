@@ -154,8 +154,8 @@ let package = Package(
     .executableTarget(
       name: "nightjar",
       dependencies: [
-        "Appliance", "Serving", "Streaming", "Host", "Encoding", "VAAPI", "Capture", "Alerts", "Media", "Platform",
-        "CLinux", .product(name: "ArgumentParser", package: "swift-argument-parser"),
+        "Appliance", "Serving", "Streaming", "Host", "Encoding", "Capture", "Alerts", "Media", "Platform", "CLinux",
+        .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ],
       swiftSettings: small),
 

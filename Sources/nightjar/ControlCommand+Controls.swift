@@ -152,10 +152,3 @@ extension ControlCommand {
     }
   }
 }
-
-extension ControlsText {
-  /// Returns a line for each of `names`.
-  fileprivate static func values(of names: [String], in answer: CameraControlsAnswer) -> String {
-    answer.controls.filter { names.contains($0.name) }.map { "\($0.name): \(value(of: $0))\n" }.joined()
-  }
-}

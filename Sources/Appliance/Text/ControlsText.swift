@@ -1,10 +1,10 @@
 import FoundationEssentials
-import Serving
+package import Serving
 
 /// The text form of a camera's controls.
-enum ControlsText {
+package enum ControlsText {
   /// Returns all controls, a line each and one more for a control with an explanation.
-  static func text(_ controls: [CameraControlsAnswer.Control]) -> String {
+  package static func text(_ controls: [CameraControlsAnswer.Control]) -> String {
     let width = controls.map(\.name.utf8.count).max() ?? 0
     return controls.map { control in
       let name = control.name + String(repeating: " ", count: width - control.name.utf8.count)
@@ -18,19 +18,24 @@ enum ControlsText {
   }
 
   /// Returns `3 (Aperture Priority Mode)`.
-  static func value(of control: CameraControlsAnswer.Control) -> String {
+  package static func value(of control: CameraControlsAnswer.Control) -> String {
     guard control.type != "button" else { return "a button" }
     guard let value = control.value else { return "unreadable" }
     return text(of: value, control)
   }
 
   /// Returns one control as a line of JSON in the API's form.
-  static func json(_ control: CameraControlsAnswer.Control) -> String {
+  package static func json(_ control: CameraControlsAnswer.Control) -> String {
     let encoder = JSONEncoder()
     encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
     encoder.keyEncodingStrategy = .convertToSnakeCase
     // Only non-finite numbers could fail, and these are integers.
     return ((try? encoder.encode(control)).map { String(decoding: $0, as: UTF8.self) } ?? "{}") + "\n"
+  }
+
+  /// Returns a line for each of `names`.
+  package static func values(of names: [String], in answer: CameraControlsAnswer) -> String {
+    answer.controls.filter { names.contains($0.name) }.map { "\($0.name): \(value(of: $0))\n" }.joined()
   }
 
   private static func text(of value: Int64, _ control: CameraControlsAnswer.Control) -> String {

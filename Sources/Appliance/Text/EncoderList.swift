@@ -3,7 +3,7 @@ import Media
 import VAAPI
 
 /// The encoders of this host, for `nightjar devices`.
-struct EncoderList: Encodable {
+package struct EncoderList: Encodable {
   /// A hardware encoder, identified by its render node.
   struct Hardware: Encodable {
     let path: String
@@ -35,7 +35,7 @@ struct EncoderList: Encodable {
   let hardware: [Hardware]
 
   /// Creates the list from the drivers of every render node, or of `node` alone.
-  init(node: String?) {
+  package init(node: String?) {
     software = EncoderSelector.softwareName(for: .h264)
     softwareHEVC = EncoderSelector.softwareName(for: .hevc)
     softwarePresets = EncoderSelector.x264Presets
@@ -44,7 +44,7 @@ struct EncoderList: Encodable {
   }
 
   /// The list in a few lines.
-  var text: String {
+  package var text: String {
     let presets = softwarePresets.joined(separator: ", ")
     var lines = [software.map { "\($0)  profiles \(Self.profiles); presets \(presets)" } ?? "no x264 in this build"]
     lines.append(softwareHEVC.map { "\($0)  HEVC, profile main; presets \(presets)" } ?? "no x265 in this build")

@@ -1,4 +1,3 @@
-import Appliance
 import Serving
 
 /// The bar of a sound's level, for `nightjar ctl status --watch`: plain characters, which every terminal and pipe shows.

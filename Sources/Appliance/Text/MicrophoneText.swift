@@ -1,9 +1,7 @@
-import Appliance
-
 /// The microphones of this host as `nightjar devices` shows them.
-enum MicrophoneText {
+package enum MicrophoneText {
   /// Returns the microphones as text.
-  static func text(_ list: MicrophoneList) -> String {
+  package static func text(_ list: MicrophoneList) -> String {
     guard !list.entries.isEmpty else { return "no microphone found: nightjar stream has no sound\n" }
     var lines = list.entries.flatMap(lines)
     if let first = list.entries.first(where: { $0.obstacle == nil }) {
@@ -30,7 +28,7 @@ enum MicrophoneText {
   }
 
   /// A microphone as JSON.
-  struct Entry: Encodable {
+  package struct Entry: Encodable {
     let device: String
     let name: String
     let path: String
@@ -43,7 +41,8 @@ enum MicrophoneText {
     let formats: [String]
     let channelRange: [Int]?
 
-    init(_ entry: MicrophoneListing) {
+    /// Creates the form of `entry`.
+    package init(_ entry: MicrophoneListing) {
       (device, name, path) = (entry.device, entry.name, entry.path)
       (camera, usbPort) = (entry.camera, entry.usbPort)
       (usable, obstacle) = (entry.obstacle == nil, entry.obstacle)
