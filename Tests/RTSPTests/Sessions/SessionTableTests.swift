@@ -388,23 +388,4 @@ import Testing
       #expect(SessionIdentifier(header: text) == nil)
     }
   }
-
-  @Test func `text repeated from a request cannot start a new header`() {
-    let response = Response(
-      ResponseStatus(rawValue: 599), sequenceNumber: nil,
-      headers: [
-        .init("Unsupported", "a\r\nb\nc\rd\0e\u{7f}"), .init("WWW-Authenticate", "A"), .init("WWW-Authenticate", "B"),
-      ],
-      body: [1])
-    #expect(
-      String(decoding: response.bytes, as: UTF8.self) == """
-        RTSP/1.0 599 Server Error\r
-        Unsupported: a  b c d e \r
-        WWW-Authenticate: A\r
-        WWW-Authenticate: B\r
-        Content-Length: 1\r
-        \r
-        \u{1}
-        """)
-  }
 }
