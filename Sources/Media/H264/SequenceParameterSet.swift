@@ -174,17 +174,7 @@ public struct SequenceParameterSet: Sendable {
   }
 
   private mutating func readVUI(_ reader: inout BitReader) throws(ParameterSetError) {
-    if try reader.flag(), try reader.bits(8) == 255 { _ = try reader.bits(32) }  // sample aspect ratio
-    if try reader.flag() { _ = try reader.flag() }  // overscan
-    if try reader.flag() {  // video_signal_type_present_flag
-      _ = try reader.bits(3)
-      color.isFullRange = try reader.flag()
-      if try reader.flag() {
-        color.primaries = UInt8(try reader.bits(8))
-        color.transfer = UInt8(try reader.bits(8))
-        color.matrix = UInt8(try reader.bits(8))
-      }
-    }
+    try color.readVideoSignal(&reader)
     if try reader.flag() {  // chroma_loc_info_present_flag
       _ = try reader.unsigned()
       _ = try reader.unsigned()

@@ -144,18 +144,7 @@ public struct HEVCSequenceParameters: Hashable, Sendable {
     color: ColorDescription, timing: HEVCSequenceParameterSet.Timing, to writer: inout BitWriter
   ) {
     writer.flag(true)
-    writer.flag(false)  // aspect_ratio_info_present_flag
-    writer.flag(false)  // overscan_info_present_flag
-    let hasCodes = color.primaries != 2 || color.transfer != 2 || color.matrix != 2
-    writer.flag(hasCodes || color.isFullRange)  // video_signal_type_present_flag
-    if hasCodes || color.isFullRange {
-      writer.bits(5, 3)  // video_format: unspecified
-      writer.flag(color.isFullRange)
-      writer.flag(hasCodes)
-      if hasCodes {
-        for code in [color.primaries, color.transfer, color.matrix] { writer.bits(UInt32(code), 8) }
-      }
-    }
+    color.writeVideoSignal(to: &writer)
     writer.flag(false)  // chroma_loc_info_present_flag
     writer.bits(0, 3)  // neutral chroma, field sequence, frame and field information
     writer.flag(false)  // default_display_window_flag

@@ -208,17 +208,7 @@ public struct HEVCSequenceParameterSet: Hashable, Sendable {
 
   /// Reads `vui_parameters()`, clause E.2.1.
   private mutating func readVUI(_ reader: inout BitReader) throws(ParameterSetError) {
-    if try reader.flag(), try reader.bits(8) == 255 { _ = try reader.bits(32) }  // sample aspect ratio
-    if try reader.flag() { _ = try reader.flag() }  // overscan
-    if try reader.flag() {  // video_signal_type_present_flag
-      _ = try reader.bits(3)
-      color.isFullRange = try reader.flag()
-      if try reader.flag() {
-        color.primaries = UInt8(try reader.bits(8))
-        color.transfer = UInt8(try reader.bits(8))
-        color.matrix = UInt8(try reader.bits(8))
-      }
-    }
+    try color.readVideoSignal(&reader)
     if try reader.flag() {  // chroma_loc_info_present_flag
       _ = try reader.unsigned(to: 5, "chroma_sample_loc_type_top_field")
       _ = try reader.unsigned(to: 5, "chroma_sample_loc_type_bottom_field")

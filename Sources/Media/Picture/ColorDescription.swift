@@ -13,7 +13,6 @@ public struct ColorDescription: Hashable, Sendable, CustomStringConvertible {
   public var isFullRange: Bool
 
   /// Creates a description from the codes of Annex E.
-  /// JPEG by JFIF: sRGB primaries and transfer, BT.601 matrix, full range.
   public init(primaries: UInt8, transfer: UInt8, matrix: UInt8, isFullRange: Bool) {
     self.primaries = primaries
     self.transfer = transfer
@@ -27,7 +26,7 @@ public struct ColorDescription: Hashable, Sendable, CustomStringConvertible {
   public static let smpte170M = ColorDescription(primaries: 6, transfer: 6, matrix: 6, isFullRange: false)
   /// JPEG by JFIF: sRGB primaries and transfer, BT.601 matrix, full range.
   public static let jpeg = ColorDescription(primaries: 1, transfer: 13, matrix: 6, isFullRange: true)
-  /// JPEG by JFIF: sRGB primaries and transfer, BT.601 matrix, full range.
+  /// No codes, limited range.
   public static let unspecified = ColorDescription(primaries: 2, transfer: 2, matrix: 2, isFullRange: false)
 
   /// `bt709/iec61966-2-1/smpte170m full range`, in the words that ffprobe uses.
