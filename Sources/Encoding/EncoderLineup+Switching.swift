@@ -112,7 +112,7 @@ extension EncoderLineup {
   }
 
   /// Makes the standby slots the active ones. The former slots become the standby slots if they have the shape for it.
-  func turn(to next: LineupState.Shape, _ sink: any AccessUnitSink) throws(EncoderError) {
+  func change(to next: LineupState.Shape, _ sink: any AccessUnitSink) throws(EncoderError) {
     guard let standby else { return }
     hasStandby = true
     let former = active
@@ -139,6 +139,6 @@ extension EncoderLineup {
       state.noteRecovery()
       events.add(.recovered(to: name))
     }
-    standby.perform(state.turn(to: next, former: isSound ? former.configuration : nil), former)
+    standby.perform(state.change(to: next, former: isSound ? former.configuration : nil), former)
   }
 }

@@ -163,12 +163,12 @@ public final class EncoderLineup: VideoEncoder, @unchecked Sendable {
       let next = state.next(for: size, isDue: keyFrame, isReady: { isReady($0) })
     {
       try frame.check(for: next.size)
-      try turn(to: next, sink)
+      try change(to: next, sink)
     } else {
       try frame.check(for: active.configuration.size)
     }
     guard makers.offer != nil else { return try encodeByLive(frame, keyFrame: keyFrame, to: sink) }
-    defer { active.tellTurns() }
+    defer { active.tellRotations() }
     if frame.orientation == .upright || active.turns.contains(frame.orientation) {
       do throws(EncoderError) {
         return try encodeByLive(frame, keyFrame: keyFrame, to: sink)
@@ -197,7 +197,7 @@ public final class EncoderLineup: VideoEncoder, @unchecked Sendable {
       } catch {
         if case .notTurned(_, let reason) = error {
           // The encoder itself has not failed: it accepts the frame once the frame is rotated.
-          if slots.noteTurningFailed() { events.add(.turningFailed(reason: reason)) }
+          if slots.noteRotationFailed() { events.add(.turningFailed(reason: reason)) }
           throw error
         }
         try failOver(error)

@@ -152,14 +152,14 @@ final class EncoderSlots: @unchecked Sendable {
     try software?.prepare()
     guard makers.offer != nil else { return }
     if rotator == nil { rotator = try FrameRotator(size: configuration.size) }
-    tellTurns()
+    tellRotations()
   }
 
   /// Publishes the orientations that the live encoder applies.
-  func tellTurns() { makers.offer?.set(turns, for: configuration.size) }
+  func tellRotations() { makers.offer?.set(turns, for: configuration.size) }
 
   /// Records that the hardware no longer rotates frames. Returns `true` if it did before.
-  func noteTurningFailed() -> Bool {
+  func noteRotationFailed() -> Bool {
     defer { description.turns = [] }
     return !description.turns.isEmpty
   }

@@ -5,7 +5,7 @@ import Media
 struct LineupState {
   /// The shape of the pictures for which two slots, hardware and software, are made.
   struct Shape: Hashable {
-    var isTurned = false
+    var isRotated = false
     var restrictions = EncoderRestrictions()
     var configuration: EncoderConfiguration
 
@@ -64,14 +64,14 @@ struct LineupState {
   // MARK: Shapes
 
   /// Returns the slots' shape for one orientation; nil if there is no other orientation.
-  private func shape(isTurned: Bool, _ restrictions: EncoderRestrictions) -> Shape? {
-    guard let configuration = isTurned ? turned : initial else { return nil }
+  private func shape(isRotated: Bool, _ restrictions: EncoderRestrictions) -> Shape? {
+    guard let configuration = isRotated ? turned : initial else { return nil }
     return Shape(
-      isTurned: isTurned, restrictions: restrictions, configuration: configuration.restricted(by: restrictions))
+      isRotated: isRotated, restrictions: restrictions, configuration: configuration.restricted(by: restrictions))
   }
 
   /// The requested shape; nil if it is the current one.
-  private var pending: Shape? { isPending ? shape(isTurned: current.isTurned, wanted) : nil }
+  private var pending: Shape? { isPending ? shape(isRotated: current.isRotated, wanted) : nil }
 
   /// Returns `true` if a frame of `size` is for the live slots and no other restrictions are pending, as for most
   /// frames.
@@ -79,7 +79,7 @@ struct LineupState {
 
   /// The first task for the standby slots.
   var firstStandby: Standby {
-    guard keepsStandby, let other = shape(isTurned: true, current.restrictions) else { return .end }
+    guard keepsStandby, let other = shape(isRotated: true, current.restrictions) else { return .end }
     return .make(other.configuration)
   }
 
@@ -92,7 +92,7 @@ struct LineupState {
     }
     if size == current.size { return nil }
     let others = [
-      shape(isTurned: !current.isTurned, wanted), shape(isTurned: !current.isTurned, current.restrictions), pending,
+      shape(isRotated: !current.isRotated, wanted), shape(isRotated: !current.isRotated, current.restrictions), pending,
     ]
     for case let other? in others where other.size == size { return other }
     return nil
@@ -112,24 +112,24 @@ struct LineupState {
   /// Returns the size that the next frame must have, for a source whose pictures have the size `upright`.
   func frameSize(for upright: PictureSize, isReady: (EncoderConfiguration) -> Bool) -> PictureSize {
     guard upright == initial.size || upright == turned?.size else { return upright }
-    guard (upright != initial.size) == current.isTurned else {
-      return shape(isTurned: !current.isTurned, wanted)?.size ?? upright
+    guard (upright != initial.size) == current.isRotated else {
+      return shape(isRotated: !current.isRotated, wanted)?.size ?? upright
     }
     guard let pending, isReady(pending.configuration) else { return current.size }
     return pending.size
   }
 
   /// Returns `true` if `next` is for the other orientation than the live slots.
-  func isOtherOrientation(_ next: Shape) -> Bool { next.isTurned != current.isTurned }
+  func isOtherOrientation(_ next: Shape) -> Bool { next.isRotated != current.isRotated }
 
   /// Makes the slots of `next` live. `configuration` is that of the former slots; nil if they failed.
-  mutating func turn(to next: Shape, former configuration: EncoderConfiguration?) -> Standby {
+  mutating func change(to next: Shape, former configuration: EncoderConfiguration?) -> Standby {
     isFirst = true
     waited = 0
     if isOtherOrientation(next) { changes.switches += 1 }
     if next.restrictions != current.restrictions { changes.adaptations += 1 }
     current = next
-    guard let other = pending ?? shape(isTurned: !next.isTurned, next.restrictions), keepsStandby || pending != nil
+    guard let other = pending ?? shape(isRotated: !next.isRotated, next.restrictions), keepsStandby || pending != nil
     else { return .end }
     guard let configuration, configuration.isMade(for: other.configuration) else { return .make(other.configuration) }
     return other.configuration.lookahead > 0 ? .warm(other.configuration) : .keep
@@ -150,7 +150,7 @@ struct LineupState {
       changes.adaptations += 1
     }
     if let pending { return .make(pending.configuration) }
-    guard keepsStandby, let other = shape(isTurned: !current.isTurned, wanted) else { return .end }
+    guard keepsStandby, let other = shape(isRotated: !current.isRotated, wanted) else { return .end }
     return .adopt(other.configuration)
   }
 

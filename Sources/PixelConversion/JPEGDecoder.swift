@@ -10,18 +10,18 @@ import Media
 final class JPEGDecoder {
   private let size: PictureSize
   private let interleaver: ChromaInterleaver
-  private let turner: PictureTurner?
+  private let rotator: PictureRotator?
   private let scratch: UnsafeMutablePointer<UInt8>
   /// The number of bytes of one of the three planes in `scratch`.
   private let planeBytes: Int
   private var handle: tjhandle?
 
-  /// Creates a decoder for pictures of `size`, which `turner` rotates if it is not nil.
+  /// Creates a decoder for pictures of `size`, which `rotator` rotates if it is not nil.
   ///
   /// - Throws: ``ConversionError``.
-  init(size: PictureSize, turner: PictureTurner?) throws(ConversionError) {
+  init(size: PictureSize, rotator: PictureRotator?) throws(ConversionError) {
     self.size = size
-    self.turner = turner
+    self.rotator = rotator
     interleaver = try ChromaInterleaver(size: size)
     guard let handle = tjInitDecompress() else { throw .unavailable(library: "libjpeg-turbo") }
     self.handle = handle
@@ -29,8 +29,8 @@ final class JPEGDecoder {
     // Format Notes"). Room for 4:4:4 is reserved; the part that 4:2:0 does not need is never touched.
     planeBytes = Self.padded(size.width) * Self.padded(size.height)
     // After the planes, the NV12 picture to be rotated.
-    scratch = .allocate(capacity: planeBytes * 3 + (turner == nil ? 0 : size.pixels * 3 / 2))
-    if turner != nil {
+    scratch = .allocate(capacity: planeBytes * 3 + (rotator == nil ? 0 : size.pixels * 3 / 2))
+    if rotator != nil {
       // Touches the part that 4:2:2 needs, so that the first picture after a rotation causes no page fault.
       scratch.initialize(repeating: 0, count: planeBytes / 2)
       (scratch + planeBytes).initialize(repeating: 0, count: planeBytes / 2)
@@ -47,14 +47,14 @@ final class JPEGDecoder {
   ///
   /// - Throws: ``ConversionError/corrupt(_:)`` for anything but a complete picture of that size.
   func decode(_ source: SourcePlane, into planes: NV12Planes) throws(ConversionError) {
-    guard let turner else { return try decodeUpright(source, into: planes) }
+    guard let rotator else { return try decodeUpright(source, into: planes) }
     let luma = scratch + planeBytes * 3
     let upright = NV12Planes(
       size: size, luma: luma, lumaStride: size.width, chroma: luma + size.pixels, chromaStride: size.width)
     try decodeUpright(source, into: upright)
-    turner.turnLuma(
+    rotator.rotateLuma(
       SourcePlane(base: luma, stride: size.width, byteCount: size.pixels), rows: 0..<size.height, into: planes)
-    turner.turnChroma(
+    rotator.rotateChroma(
       pairs: SourcePlane(base: upright.chroma, stride: size.width, byteCount: size.pixels / 2), isSwapped: false,
       rows: 0..<size.height / 2, into: planes)
   }

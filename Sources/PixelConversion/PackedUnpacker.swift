@@ -15,21 +15,21 @@ final class PackedUnpacker {
 
   private let order: Order
   private let size: PictureSize
-  private let turner: PictureTurner?
+  private let rotator: PictureRotator?
   private let scratch: UnsafeMutablePointer<UInt8>
   /// The number of rows at a time; even. It is larger if rows become columns: libyuv interleaves rows of chroma three
   /// times as slowly if their length is no multiple of its widest vector.
   private let stripRows: Int
 
-  /// Creates an unpacker for pictures of `size`, which `turner` rotates if it is not nil.
-  init(_ order: Order, size: PictureSize, turner: PictureTurner?) {
+  /// Creates an unpacker for pictures of `size`, which `rotator` rotates if it is not nil.
+  init(_ order: Order, size: PictureSize, rotator: PictureRotator?) {
     self.order = order
     self.size = size
-    self.turner = turner
-    stripRows = turner?.transposes == true ? 64 : 16
+    self.rotator = rotator
+    stripRows = rotator?.transposes == true ? 64 : 16
     // Cb and Cr at half width and half height: as much as half the rows of a strip. Rotated luma comes in addition.
     let chroma = size.width * stripRows / 2
-    let samples = turner == nil ? chroma : chroma + size.width * stripRows
+    let samples = rotator == nil ? chroma : chroma + size.width * stripRows
     scratch = .allocate(capacity: samples)
     // Touches the memory, so that the first picture causes no page fault.
     scratch.initialize(repeating: 0, count: samples)
@@ -44,7 +44,7 @@ final class PackedUnpacker {
   /// - Throws: ``ConversionError`` if `source` is too short.
   func unpack(_ source: SourcePlane, into planes: NV12Planes) throws(ConversionError) {
     let source = try source.holding(rows: size.height, width: size.width * 2)
-    if case .yuyv = order, turner == nil {
+    if case .yuyv = order, rotator == nil {
       unpackYUYV(source, into: planes)
     } else {
       unpackStrips(source, into: planes)
@@ -84,17 +84,17 @@ final class PackedUnpacker {
     let unpack = isUYVY ? UYVYToI420 : YUY2ToI420
     for row in stride(from: 0, to: size.height, by: stripRows) {
       let rows = min(stripRows, size.height - row)
-      let luma = turner == nil ? planes.luma + row * planes.lumaStride : turned
-      let lumaStride = turner == nil ? planes.lumaStride : size.width
+      let luma = rotator == nil ? planes.luma + row * planes.lumaStride : turned
+      let lumaStride = rotator == nil ? planes.lumaStride : size.width
       // libyuv refuses only null pointers and empty pictures, which do not occur here.
       _ = unpack(
         source.base + row * source.stride, CInt(source.stride), luma, CInt(lumaStride), first, CInt(half), second,
         CInt(half), CInt(size.width), CInt(rows))
-      if let turner {
-        turner.turnLuma(
+      if let rotator {
+        rotator.rotateLuma(
           SourcePlane(base: luma, stride: size.width, byteCount: size.width * rows), rows: row..<row + rows,
           into: planes)
-        turner.turnChroma(
+        rotator.rotateChroma(
           cb: SourcePlane(base: cb, stride: half, byteCount: samples),
           cr: SourcePlane(base: cr, stride: half, byteCount: samples), rows: row / 2..<(row + rows) / 2, into: planes)
       } else {

@@ -26,7 +26,7 @@ public final class PixelConverter: @unchecked Sendable {
 
   private let layout: Layout
   private let size: PictureSize
-  private let turner: PictureTurner?
+  private let rotator: PictureRotator?
   private let unpacker: PackedUnpacker?
   private let jpeg: JPEGDecoder?
 
@@ -47,10 +47,10 @@ public final class PixelConverter: @unchecked Sendable {
     self.size = size
     self.orientation = orientation
     frameSize = orientation.size(of: size)
-    let turner = orientation == .upright ? nil : PictureTurner(orientation, size: size)
-    self.turner = turner
-    unpacker = if case .packed(let order) = layout { PackedUnpacker(order, size: size, turner: turner) } else { nil }
-    jpeg = if case .jpeg = layout { try JPEGDecoder(size: size, turner: turner) } else { nil }
+    let rotator = orientation == .upright ? nil : PictureRotator(orientation, size: size)
+    self.rotator = rotator
+    unpacker = if case .packed(let order) = layout { PackedUnpacker(order, size: size, rotator: rotator) } else { nil }
+    jpeg = if case .jpeg = layout { try JPEGDecoder(size: size, rotator: rotator) } else { nil }
   }
 
   /// Converts `picture` into `planes`, which must have ``frameSize``. For a JPEG the first plane's `byteCount` is the
@@ -79,16 +79,16 @@ public final class PixelConverter: @unchecked Sendable {
   }
 
   private func put(luma: SourcePlane, into planes: NV12Planes) {
-    if let turner {
-      turner.turnLuma(luma, rows: 0..<size.height, into: planes)
+    if let rotator {
+      rotator.rotateLuma(luma, rows: 0..<size.height, into: planes)
     } else {
       planes.copyLuma(from: luma)
     }
   }
 
   private func put(pairs: SourcePlane, isSwapped: Bool, into planes: NV12Planes) {
-    if let turner {
-      turner.turnChroma(pairs: pairs, isSwapped: isSwapped, rows: 0..<size.height / 2, into: planes)
+    if let rotator {
+      rotator.rotateChroma(pairs: pairs, isSwapped: isSwapped, rows: 0..<size.height / 2, into: planes)
       return
     }
     let copy = isSwapped ? SwapUVPlane : copyPairs
@@ -98,8 +98,8 @@ public final class PixelConverter: @unchecked Sendable {
   }
 
   private func put(cb: SourcePlane, cr: SourcePlane, into planes: NV12Planes) {
-    if let turner {
-      turner.turnChroma(cb: cb, cr: cr, rows: 0..<size.height / 2, into: planes)
+    if let rotator {
+      rotator.rotateChroma(cb: cb, cr: cr, rows: 0..<size.height / 2, into: planes)
       return
     }
     MergeUVPlane(

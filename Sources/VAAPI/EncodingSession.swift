@@ -10,7 +10,7 @@ final class EncodingSession {
   let imports: ImportedSurfaces
   let upload: SurfaceUpload
   /// The rotation of frames before encoding; nil if it is not requested or not available.
-  let turning: VideoTurning?
+  let turning: VideoRotation?
   /// The entry point in use and its capabilities, as the driver lists them.
   let offer: VAAPICapabilities.Encoder
   /// The rate control mode; nil if the driver lists none.
@@ -43,7 +43,7 @@ final class EncodingSession {
     // processing.
     turning =
       turns
-      ? try? VideoTurning(display, size: configuration.size, imports: offer.importsDMABuffers) : nil
+      ? try? VideoRotation(display, size: configuration.size, imports: offer.importsDMABuffers) : nil
     self.offer = offer
     vendor = display.vendor
   }
@@ -131,10 +131,10 @@ extension EncodingSession {
     return turning.imports(for: orientation)
   }
 
-  /// Returns the surface with the picture from ``VideoTurning/input``, rotated by `orientation`.
+  /// Returns the surface with the picture from ``VideoRotation/input``, rotated by `orientation`.
   ///
   /// - Throws: ``EncoderError/notTurned(_:reason:)``. After that, the driver rotates no more pictures.
-  func turnedCopy(by orientation: Orientation) throws(EncoderError) -> VASurfaceID {
+  func rotatedCopy(by orientation: Orientation) throws(EncoderError) -> VASurfaceID {
     try turning(by: orientation) { (turning) throws(EncoderError) in
       let source = try turning.input.finish(orientation.size(of: turning.size))
       return try turning.turn(source, isImported: false, by: orientation)
@@ -153,7 +153,7 @@ extension EncodingSession {
   }
 
   private func turning(
-    by orientation: Orientation, _ body: (VideoTurning) throws(EncoderError) -> VASurfaceID
+    by orientation: Orientation, _ body: (VideoRotation) throws(EncoderError) -> VASurfaceID
   ) throws(EncoderError) -> VASurfaceID {
     guard let turning else { throw .notTurned(orientation, reason: "the driver does not rotate pictures") }
     do throws(EncoderError) {

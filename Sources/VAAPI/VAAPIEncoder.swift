@@ -29,7 +29,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
   public var turns: OrientationSet { session?.turning?.orientations ?? [] }
 
   private let node: RenderNode
-  private let isToTurn: Bool
+  private let isToRotate: Bool
   private var session: EncodingSession?
   var stream: StreamParameters
   private var setUnits: SetUnits
@@ -58,7 +58,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     /// The picture is in the mapped surface.
     case copy
     /// The picture is in the mapped input surface of the video processing.
-    case turnedCopy(Orientation)
+    case rotatedCopy(Orientation)
     /// The driver reads the DMA-BUF in place. If it cannot, the planes are copied.
     case buffer(DMABuffer, descriptor: FileDescriptor?, Orientation)
   }
@@ -87,7 +87,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
       throw .configuration("a picture of HEVC is one slice: leave out --slices")
     }
     self.node = RenderNode(path: node)
-    isToTurn = turns
+    isToRotate = turns
     let session = try EncodingSession.open(configuration, node: self.node, turns: turns)
     let stream = try StreamParameters(configuration, session)
     name = stream.name
@@ -123,7 +123,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
       session = nil
       let failed = stream.offer.entryPoint
       // Report the first failure: most drivers have no second entry point.
-      guard let second = try? EncodingSession.open(configuration, node: node, turns: isToTurn, without: failed) else {
+      guard let second = try? EncodingSession.open(configuration, node: node, turns: isToRotate, without: failed) else {
         throw error
       }
       stream = try StreamParameters(configuration, second)
@@ -203,7 +203,7 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
       loaded = .buffer(buffer, descriptor: imports.descriptor(for: buffer), orientation)
     } else if let turning = session.turning, orientation != .upright {
       turning.input.copyCorner(planes)
-      loaded = .turnedCopy(orientation)
+      loaded = .rotatedCopy(orientation)
     } else {
       session.upload.copy(planes)
       loaded = .copy
@@ -219,13 +219,13 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
     let source = exchange(&loaded, with: .nothing)
     let isIDR =
       keyFrame || needsKeyFrame || waitForQuality() || position.orderCount >= PicturePosition.orderCountLimit
-    var (isImported, isTurned) = (false, false)
+    var (isImported, isRotated) = (false, false)
     switch consume source {
     case .nothing: throw .order(call: "encodeLoaded(keyFrame:deliver:)", needs: "load(_:)")
     case .copy: try encode(try session.upload.finish(), session, isIDR: isIDR)
-    case .turnedCopy(let orientation):
-      try encode(try session.turnedCopy(by: orientation), session, isIDR: isIDR)
-      isTurned = true
+    case .rotatedCopy(let orientation):
+      try encode(try session.rotatedCopy(by: orientation), session, isIDR: isIDR)
+      isRotated = true
     case .buffer(let buffer, let descriptor, let orientation):
       guard let source = session.imports(for: orientation).surface(for: buffer, descriptor) else {
         throw .importRefused(library: "VA-API")
@@ -240,12 +240,12 @@ public final class VAAPIEncoder: StagedVideoEncoder, @unchecked Sendable {
         session.imports.giveUp()
         throw .importRefused(library: "VA-API")
       }
-      (isImported, isTurned) = (true, orientation != .upright)
+      (isImported, isRotated) = (true, orientation != .upright)
     }
     let coded = session.coded
     if isIDR { try checkDriverSets(session) }
     if isImported { counters.imported += 1 } else { counters.copied += 1 }
-    if isTurned { counters.turned += 1 }
+    if isRotated { counters.turned += 1 }
     if isIDR {
       deliver(
         AccessUnit(

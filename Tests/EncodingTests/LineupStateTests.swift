@@ -78,7 +78,7 @@ import Testing
     var wanted = Self.configuration()
     wanted.color = .smpte170M
     // The former slots have the colours from before.
-    #expect(state.turn(to: tall, former: Self.configuration()) == .make(wanted))
+    #expect(state.change(to: tall, former: Self.configuration()) == .make(wanted))
   }
 
   @Test func `a picture is another encoder's first one after each change, and once`() throws {
@@ -88,7 +88,7 @@ import Testing
       { $0.noteFailover(hangs: 1) }, { $0.noteRecovery() },
       { state in
         let next = try #require(Self.next(state, Self.tall))
-        _ = state.turn(to: next, former: Self.configuration())
+        _ = state.change(to: next, former: Self.configuration())
       },
     ]
     for change in changes {
@@ -106,8 +106,8 @@ import Testing
     #expect(Self.next(state, Self.wide) == nil && state.isSettled(for: Self.wide) && !state.isSettled(for: Self.tall))
     #expect(Self.next(state, PictureSize(width: 640, height: 480)) == nil)
     let next = try #require(Self.next(state, Self.tall))
-    #expect(next.configuration == Self.configuration(Self.tall) && next.isTurned)
-    #expect(state.turn(to: next, former: Self.configuration()) == .keep)
+    #expect(next.configuration == Self.configuration(Self.tall) && next.isRotated)
+    #expect(state.change(to: next, former: Self.configuration()) == .keep)
     #expect(Self.next(state, Self.tall) == nil && Self.next(state, Self.wide) != nil)
     #expect(Self.next(Self.state(.one), Self.tall) == nil)
   }
@@ -123,7 +123,7 @@ import Testing
       let next = try #require(Self.next(state, Self.tall))
       #expect(state.firstStandby == (keeps ? .make(next.configuration) : .end))
       #expect(state.standby(insteadOf: next) == (keeps ? .make(next.configuration) : .end))
-      #expect(state.turn(to: next, former: former) == expected)
+      #expect(state.change(to: next, former: former) == expected)
     }
     #expect(Self.state(.scaled).firstStandby == .end)
   }
@@ -137,9 +137,9 @@ import Testing
     #expect(Self.frameSize(state, Self.wide, isReady: true) == smallWide)
     #expect(Self.next(state, Self.wide, isReady: true) == nil)
     let turned = try #require(Self.next(state, smallTall))
-    #expect(turned.isTurned && turned.restrictions == Self.small)
+    #expect(turned.isRotated && turned.restrictions == Self.small)
     let next = try #require(Self.next(state, smallWide, isReady: true))
-    #expect(state.turn(to: next, former: Self.configuration()) == .make(Self.configuration(smallTall)))
+    #expect(state.change(to: next, former: Self.configuration()) == .make(Self.configuration(smallTall)))
     let counters = state.changes
     #expect((counters.adaptations, counters.switches) == (1, 0))
     #expect(Self.frameSize(state, Self.wide) == smallWide)
@@ -199,7 +199,7 @@ import Testing
       let due = state.next(for: Self.wide, isDue: true) { _ in true }
       let next = try #require(due)
       #expect(next.configuration == Self.configuration(level: wanted))
-      #expect(state.turn(to: next, former: Self.configuration(level: kept)) == .end)
+      #expect(state.change(to: next, former: Self.configuration(level: kept)) == .end)
       #expect(state.isSettled(for: Self.wide) && state.isFirst)
     }
     // Nothing is to be done where that level is requested no longer.
@@ -215,7 +215,7 @@ import Testing
     _ = state.restrict(EncoderRestrictions(vaapiQuality: 5)) { _ in true }
     let tall = try #require(Self.next(state, Self.tall))
     #expect(tall.configuration.vaapiQuality == 5)
-    #expect(state.turn(to: tall, former: Self.configuration(level: 4)) == .make(Self.configuration(level: 5)))
+    #expect(state.change(to: tall, former: Self.configuration(level: 4)) == .make(Self.configuration(level: 5)))
   }
 
   @Test func `the levels are those of the last picture, and a refusal is told once`() {

@@ -69,7 +69,7 @@
     private var input: Frame?
     private var isMapped = false
     private(set) var turns: OrientationSet
-    private var isTurned = false
+    private var isRotated = false
     private var level: Int?
     private var requested: Int?
     private var isFixed = false
@@ -133,7 +133,7 @@
         throw .output(library: "scripted", "the input is still in use")
       }
       Self.copy(frame.planes, into: copy.planes, by: frame.orientation)
-      isTurned = frame.orientation != .upright
+      isRotated = frame.orientation != .upright
       input = consume copy
     }
 
@@ -147,12 +147,12 @@
         input = nil
         throw .importRefused(library: "scripted")
       }
-      if isTurned, state.failingTurn == number {
+      if isRotated, state.failingTurn == number {
         input = nil
         turns = []
         throw .notTurned(.upright, reason: "it was told to")
       }
-      if isTurned { script.state.withLock { $0.turned += 1 } }
+      if isRotated { script.state.withLock { $0.turned += 1 } }
       if state.failing.contains(number) {
         throw .call(library: "scripted", function: "encode", code: 7, reason: "it was told to")
       }

@@ -35,8 +35,8 @@
       // A rotation comes in the stream: the session stays.
       try browser.run("window.before = nightjar.connection")
       _ = try program.control("rotate", "90")
-      let isTurned = eventually(within: 30) { browser.number("document.querySelector('video').videoWidth") == 240 }
-      #expect(isTurned && browser.isTrue("window.before === nightjar.connection"))
+      let isRotated = eventually(within: 30) { browser.number("document.querySelector('video').videoWidth") == 240 }
+      #expect(isRotated && browser.isTrue("window.before === nightjar.connection"))
 
       let viewers = try program.control("viewers")
       #expect(viewers.contains("webrtc"), "\(viewers)")

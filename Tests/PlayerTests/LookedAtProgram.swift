@@ -83,10 +83,10 @@ enum KnownBars {
 
   /// Expects them in a picture, along a line near the bottom, where nothing else is painted; or along a column near the
   /// left, as a quarter rotation places that line.
-  static func expect(in rgb: [UInt8], width: Int, height: Int, isTurned: Bool = false) {
+  static func expect(in rgb: [UInt8], width: Int, height: Int, isRotated: Bool = false) {
     for (bar, color) in colors.enumerated() {
       let (x, y) =
-        isTurned
+        isRotated
         ? (width / 20, (2 * bar + 1) * height / 16) : ((2 * bar + 1) * width / 16, height - 1 - height / 20)
       let found = (0..<3).map { Int(rgb[(y * width + x) * 3 + $0]) }
       #expect(zip(found, color).allSatisfy { abs($0 - $1) <= 8 }, "bar \(bar): \(found) instead of \(color)")

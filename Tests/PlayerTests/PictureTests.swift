@@ -51,7 +51,7 @@
       _ = try program.control("rotate", "90")
       let data = try program.curl([], "/snapshot.jpg").body
       let rgb = try program.pixels(write(data, in: program), width: 240, height: 320)
-      KnownBars.expect(in: rgb, width: 240, height: 320, isTurned: true)
+      KnownBars.expect(in: rgb, width: 240, height: 320, isRotated: true)
     }
 
     @Test func `ffmpeg plays the stream, each picture a new one`() throws {

@@ -161,7 +161,7 @@ final class CameraStream {
     tellEvents()
     tellScheduling()
     pipeline.followColor()
-    if let new = pipeline.turnRefusal?.description, new != refusal {
+    if let new = pipeline.rotationRefusal?.description, new != refusal {
       refusal = new
       terminal.line(new, .warning, event: "orientation")
     }

@@ -74,8 +74,8 @@ extension CameraTable {
     entries[index].configuration = camera
     entries[index].unmet = []
     // A picture that cannot rotate needs another pipeline.
-    let canTurn = !changes.changesOrientation || former.turns(in: old) && camera.turns(in: new)
-    let isLive = entry.isStreaming && canTurn && changes.allSatisfy(\.isLive)
+    let canRotate = !changes.changesOrientation || former.turns(in: old) && camera.turns(in: new)
+    let isLive = entry.isStreaming && canRotate && changes.allSatisfy(\.isLive)
     if let work = entry.work {
       if isLive, !work.isStale {
         // The camera is changed once more when the present work is done.

@@ -109,7 +109,7 @@ final class StreamCamera: CameraTarget {
 
   func rotate(to orientation: Orientation) async throws {
     controlled.add(.orientation)
-    try await pipeline.turn(to: orientation)
+    try await pipeline.rotate(to: orientation)
   }
 
   func requestKeyFrame() { pipeline.requestKeyFrame() }

@@ -18,7 +18,7 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
   struct Setting: Sendable {
     var offer: TurnOffer?
     var demand: PictureDemand?
-    var preparesTurning = false
+    var preparesRotation = false
     /// The size of frames that need no scaling. Frames of other sizes are never left for the encoder to rotate.
     var size: PictureSize
   }
@@ -186,7 +186,7 @@ final class CameraSearch<Finder: CameraFinding>: @unchecked Sendable {
     camera.orient(orientation())
     if camera.format.size == setting.size, let offer = setting.offer { camera.leaveTurning(to: offer) }
     if let demand = setting.demand { camera.keepCompressed(while: demand) }
-    if setting.preparesTurning {
+    if setting.preparesRotation {
       do {
         try camera.prepareTurning()
       } catch {

@@ -179,7 +179,7 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
   ///
   /// - Throws: if memory is short.
   public func prepareTurning() throws {
-    setting.preparesTurning = true
+    setting.preparesRotation = true
     try bridge.prepareTurning()
     try camera?.prepareTurning()
   }

@@ -117,7 +117,7 @@ public final class SyntheticCamera: VideoSource, @unchecked Sendable {
     } else {
       // Half rotations share the memory of upright pictures: the bars in it are gone.
       if !orientation.swapsSides { painted[frame.slot] = nil }
-      _ = converter.turn(into: frame.planes, as: orientation) { planes in
+      _ = converter.rotate(into: frame.planes, as: orientation) { planes in
         paint(number: number, due: due, into: planes, at: painted.count - 1)
         return true
       }

@@ -50,7 +50,7 @@ final class OrientedConverter: @unchecked Sendable {
   ///     `capacity` of them or more.
   ///   - capacity: the number of rotated frames of either aspect that may be in use at once.
   ///   - memory: the handling of the rotated frames' memory.
-  ///   - isStaged: `true` if ``turn(into:as:draw:)`` will be used.
+  ///   - isStaged: `true` if ``rotate(into:as:draw:)`` will be used.
   /// - Throws: `ConversionError`.
   init(
     from format: PixelFormat, size: PictureSize, upright: FramePool, capacity: Int, memory: FrameMemory = FrameMemory(),
@@ -163,7 +163,7 @@ final class OrientedConverter: @unchecked Sendable {
   ///
   /// - Returns: the result of `draw`.
   /// - Throws: the error of `draw`.
-  func turn<DrawingError: Error>(
+  func rotate<DrawingError: Error>(
     into planes: NV12Planes, as orientation: Orientation, draw: (NV12Planes) throws(DrawingError) -> Bool
   ) throws(DrawingError) -> Bool {
     guard let picture = stage?.checkout(color: .unspecified, timestamp: .zero, captured: .zero) else {

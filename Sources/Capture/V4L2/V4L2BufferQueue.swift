@@ -24,7 +24,7 @@ final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
   private let format: DriverFormat
   private let wanted: Int
   private let isExported: Bool
-  private let turn: DriverTurn?
+  private let driverRotation: DriverRotation?
   private let blank: FramePool?
   private let dequeuePlanes: UnsafeMutablePointer<v4l2_plane>
   private let enqueuePlanes: UnsafeMutablePointer<v4l2_plane>
@@ -35,11 +35,11 @@ final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
   ///
   /// - Parameters:
   ///   - isExported: `true` if frames shall lie in the buffers and hardware shall read them there.
-  ///   - turn: the rotation that the driver applies; restored once the driver has the buffers back.
+  ///   - driverRotation: the rotation that the driver applies; restored once the driver has the buffers back.
   ///   - blank: the pool of the planes of frames that have no samples; lives as long as such a frame.
   /// - Throws: ``CaptureError``; then nothing stays allocated.
   init(
-    device: V4L2Device, format: DriverFormat, wanted: Int, isExported: Bool, turn: DriverTurn? = nil,
+    device: V4L2Device, format: DriverFormat, wanted: Int, isExported: Bool, driverRotation: DriverRotation? = nil,
     blank: FramePool? = nil
   ) throws(CaptureError) {
     memory = try BufferMemory(device: device, format: format, wanted: wanted, isExported: isExported)
@@ -47,7 +47,7 @@ final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
     self.format = format
     self.wanted = wanted
     self.isExported = isExported
-    self.turn = turn
+    self.driverRotation = driverRotation
     self.blank = blank
     dequeuePlanes = .allocate(capacity: V4L2Device.planeLimit)
     dequeuePlanes.initialize(repeating: v4l2_plane(), count: V4L2Device.planeLimit)
@@ -147,7 +147,7 @@ final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
 
   private func release() {
     memory = nil
-    turn?.restore()
+    driverRotation?.restore()
   }
 
   private func switchOff(_ ledger: inout BufferLedger) {

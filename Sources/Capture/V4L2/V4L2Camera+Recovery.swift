@@ -26,9 +26,9 @@ extension V4L2Camera {
 
   /// Sets rotation, format and rate again, because other programs may have used the device.
   func agreeAgain() throws(CaptureError) {
-    if let turn {
-      warningList.withLock { Self.noting(&$0, else: (), turn.apply) }
-      converter.base = turn.applied.inverse.then(mounting)
+    if let driverRotation {
+      warningList.withLock { Self.noting(&$0, else: (), driverRotation.apply) }
+      converter.base = driverRotation.applied.inverse.then(mounting)
     }
     let format = try device.setFormat(choice, for: request)
     guard format == driverFormat else {

@@ -57,7 +57,7 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   /// The converter for formats that libv4l has to open first.
   private let legacy: LegacyConverter?
   let converter: OrientedConverter
-  let turn: DriverTurn?
+  let driverRotation: DriverRotation?
   /// The planes of frames that the camera has coded; nil for a camera that delivers samples.
   private let blank: NV12Planes?
   /// The number of the next coded picture. It begins with the time, so that no two cameras have the same numbers.
@@ -106,11 +106,11 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
     var warnings: [CaptureError] = []
     let mounting = compensatesMounting ? Self.noting(&warnings, else: .upright, device.mounting) : .upright
     self.mounting = mounting
-    Self.noting(&warnings, else: (), device.checkTurn)
+    Self.noting(&warnings, else: (), device.checkRotation)
     // Before the negotiation: a rotation may change the driver's formats.
-    let turn = fixedOrientation.map { DriverTurn(mounting.then($0), device: device) }
-    if let turn { Self.noting(&warnings, else: (), turn.apply) }
-    self.turn = turn
+    let driverRotation = fixedOrientation.map { DriverRotation(mounting.then($0), device: device) }
+    if let driverRotation { Self.noting(&warnings, else: (), driverRotation.apply) }
+    self.driverRotation = driverRotation
     warningList = Mutex(warnings)
     // Before the format is requested: every change after this point is reported.
     let tellsChanges = device.subscribeSourceChange()
@@ -138,8 +138,8 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
       choice.path == .none || isCoded
       ? max(V4L2BufferQueue.zeroCopyCount, poolCapacity) : V4L2BufferQueue.leastCount
     queue = try V4L2BufferQueue(
-      device: device, format: driverFormat, wanted: wanted, isExported: choice.path == .none, turn: turn,
-      blank: blankPool)
+      device: device, format: driverFormat, wanted: wanted, isExported: choice.path == .none,
+      driverRotation: driverRotation, blank: blankPool)
     let canLend = request.memory.isLent && choice.path == .none && queue.count >= V4L2BufferQueue.leastCount
     layout = canLend ? NV12Layout(driverFormat) : nil
     legacy = choice.path == .legacy ? try LegacyConverter(device: device, format: driverFormat) : nil
@@ -149,7 +149,7 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
         ?? FramePool(
           size: driverFormat.size, capacity: layout == nil ? poolCapacity : Self.reserveCount, memory: request.memory),
       capacity: poolCapacity, memory: request.memory)
-    converter.base = (turn?.applied ?? .upright).inverse.then(mounting)
+    converter.base = (driverRotation?.applied ?? .upright).inverse.then(mounting)
     converter.orient(fixedOrientation ?? .upright)
     let words =
       if isCoded { "passed on as it is" } else if legacy != nil { "libv4l" } else if choice.format.isJPEG {

@@ -58,7 +58,7 @@ extension ControlledDevice {
   /// reports the control and changes nothing.
   ///
   /// - Throws: ``CaptureError/turnedBefore(path:control:value:usual:)`` for the first such control.
-  func checkTurn() throws(CaptureError) {
+  func checkRotation() throws(CaptureError) {
     for (identifier, name) in [
       (nightjar_V4L2_CID_HFLIP, "horizontal_flip"), (nightjar_V4L2_CID_VFLIP, "vertical_flip"),
       (nightjar_V4L2_CID_ROTATE, "rotate"),

@@ -295,7 +295,7 @@ extension Y4MFile {
     into planes: NV12Planes, as orientation: Orientation, interrupt: CInt
   ) throws(Y4MError) -> Bool {
     guard orientation != .upright else { return try readPicture(into: planes, interrupt: interrupt) }
-    return try converter.turn(into: planes, as: orientation) { (upright) throws(Y4MError) in
+    return try converter.rotate(into: planes, as: orientation) { (upright) throws(Y4MError) in
       try readPicture(into: upright, interrupt: interrupt)
     }
   }

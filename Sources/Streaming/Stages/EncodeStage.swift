@@ -17,7 +17,7 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
   /// Scales frames where the encoder is restricted to smaller ones.
   let reducer: FrameReducer
   /// The receiver of the sizes that the encoder takes or refuses.
-  let turn: PictureTurn
+  let rotation: PictureRotation
   /// The receiver of each frame that the stage has finished with.
   let pictureStage: PictureStage
   /// The small rendition of the frames; nil where the stream has none.
@@ -54,7 +54,7 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
         FrameMark.skipped(waiting.frame.timestamp, .unwatched)
         h264?.offer(waiting.frame)
         show(waiting.frame)
-        turn.noteSkipped()
+        rotation.noteSkipped()
         statistics.encode.withLock {
           $0.unwatched += 1
           $0.handled += 1
@@ -75,12 +75,12 @@ struct EncodeStage<Encoder: VideoEncoder>: Sendable {
       do throws(EncoderError) {
         try follow(rate.change(at: timestamp))
         duration = try encode(consume waiting, of: reduced, delivery, clock: &clock)
-        turn.noteEncoded(size)
+        rotation.noteEncoded(size)
         failures = 0
       } catch {
         // The encoder has not followed the frame's rotation: the picture goes back to its former orientation.
-        if encoder.configuration.size != reduced { turn.refuse(size, reason: error) }
-        turn.noteSkipped()
+        if encoder.configuration.size != reduced { rotation.refuse(size, reason: error) }
+        rotation.noteSkipped()
         FrameMark.dropped(timestamp, .encoderError)
         statistics.encode.withLock { $0.errors += 1 }
         if case .lost = error { throw error }

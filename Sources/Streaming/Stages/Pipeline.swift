@@ -55,7 +55,7 @@ package final class Pipeline: @unchecked Sendable {
   package let detection: PictureDetection
   let viewerList = Mutex(ViewerList())
   let restsUnwatched: Bool
-  private let turn: PictureTurn
+  private let rotation: PictureRotation
   let thinning = FrameThinning()
   let reducer = FrameReducer()
   let rates: Mutex<Rates>
@@ -131,7 +131,7 @@ package final class Pipeline: @unchecked Sendable {
     h264 plan: H264Plan? = nil
   ) throws {
     detection = PictureDetection(movement)
-    turn = PictureTurn(source, orientation)
+    rotation = PictureRotation(source, orientation)
     self.trace = trace
     (self.realTime, self.isPunctual) = (realTime, isPunctual)
     self.sending = sending
@@ -250,8 +250,8 @@ package final class Pipeline: @unchecked Sendable {
   private func startEncoding<Encoder: VideoEncoder>(_ encoder: Encoder) throws(SystemFailure) -> NamedThread {
     let stage = EncodeStage(
       encoder: encoder, keyFrameInterval: keyFrameInterval, mailbox: mailbox, consumers: tracks[0].consumers,
-      statistics: statisticsRecorder, requests: requests, reducer: reducer, turn: turn, pictureStage: pictureStage,
-      small: small, h264: h264)
+      statistics: statisticsRecorder, requests: requests, reducer: reducer, rotation: rotation,
+      pictureStage: pictureStage, small: small, h264: h264)
     return try thread("nj-encode", .punctual) { [self] in
       do throws(EncoderError) {
         try stage.run()
@@ -324,32 +324,32 @@ package final class Pipeline: @unchecked Sendable {
   /// Sets the orientation of the next picture and those after it. With an encoder of one aspect alone, only half rotations
   /// and mirrors may follow. Any thread may call it, at any time.
   package func orient(_ orientation: Orientation) {
-    turn.orient(orientation)
+    rotation.orient(orientation)
   }
 
   /// Sets the orientation like ``orient(_:)``, and waits. It returns once a picture with that orientation was encoded,
   /// another one was requested, or the pipeline has ended; or after `patience`, with too few pictures to tell.
   ///
-  /// - Throws: ``TurnRefusal`` where source or encoder cannot; the stream goes on as before.
-  package func turn(
+  /// - Throws: ``RotationRefusal`` where source or encoder cannot; the stream goes on as before.
+  package func rotate(
     to orientation: Orientation, patience: Duration = Duration(seconds: 3)
-  ) async throws(TurnRefusal) {
-    turn.orient(orientation)
-    try await turn.settle(orientation, by: .now() + patience)
+  ) async throws(RotationRefusal) {
+    rotation.orient(orientation)
+    try await rotation.settle(orientation, by: .now() + patience)
   }
 
   /// The orientation of pictures: by the last ``orient(_:)``, or the former one where that cannot be done.
-  package var orientation: Orientation { turn.orientation }
+  package var orientation: Orientation { rotation.orientation }
 
   /// The reason why pictures do not have the orientation of the last request; nil where they have it, or where no
   /// picture has come since.
-  package var turnRefusal: TurnRefusal? { turn.refusal }
+  package var rotationRefusal: RotationRefusal? { rotation.refusal }
 
   /// Notes the end. The first outcome counts: what follows a failure is its consequence.
   private func finish(_ result: Outcome) {
     outcome.withLock { if $0 == nil { $0 = result } }
     pictureStage.close()
     ended.fire()
-    turn.end()
+    rotation.end()
   }
 }

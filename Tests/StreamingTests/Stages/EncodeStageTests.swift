@@ -102,7 +102,7 @@ import Testing
     let stage = EncodeStage(
       encoder: encoder, keyFrameInterval: Duration(seconds: keyFrameInterval), mailbox: mailbox,
       consumers: CodedPictureConsumers(pictures), statistics: statistics, requests: requests, reducer: FrameReducer(),
-      turn: PictureTurn(try SyntheticCamera(size: size, frameRate: .thirty), .upright),
+      rotation: PictureRotation(try SyntheticCamera(size: size, frameRate: .thirty), .upright),
       pictureStage: PictureStage(size: size))
     let pool = try FramePool(size: size)
     let failure = Mutex<(any Error)?>(nil)

@@ -10,7 +10,7 @@ import Testing
 @testable import Streaming
 
 /// Rotations that the source or the encoder refuses.
-@Suite struct PictureTurnTests {
+@Suite struct PictureRotationTests {
   private static let size = PictureSize(width: 320, height: 240)
 
   /// A synthetic camera that refuses the rotations it is told to refuse.
@@ -124,20 +124,20 @@ import Testing
     @Test func `a refusal by the source is an error, the stream continues, and a second request works`() async throws {
       let camera = try StiffCamera(refusing: Orientation(.quarter))
       let pipeline = try Self.pipeline(camera, aspects: .both)
-      try await pipeline.turn(to: Orientation(.half), patience: Duration(seconds: 60))
-      #expect(pipeline.turnRefusal == nil)
-      let refusal = await #expect(throws: TurnRefusal.self) {
-        try await pipeline.turn(to: Orientation(.quarter), patience: Duration(seconds: 60))
+      try await pipeline.rotate(to: Orientation(.half), patience: Duration(seconds: 60))
+      #expect(pipeline.rotationRefusal == nil)
+      let refusal = await #expect(throws: RotationRefusal.self) {
+        try await pipeline.rotate(to: Orientation(.quarter), patience: Duration(seconds: 60))
       }
       #expect(refusal?.description == "the picture cannot rotate to 90 degrees: it is screwed down; it stays at 180")
       #expect(refusal?.kind == .unavailable)
       #expect(Self.streamsOn(pipeline))
       #expect(pipeline.orientation == Orientation(.half))
-      #expect(pipeline.turnRefusal?.wanted == Orientation(.quarter))
+      #expect(pipeline.rotationRefusal?.wanted == Orientation(.quarter))
       camera.relent()
-      try await pipeline.turn(to: Orientation(.quarter), patience: Duration(seconds: 60))
+      try await pipeline.rotate(to: Orientation(.quarter), patience: Duration(seconds: 60))
       #expect(pipeline.orientation == Orientation(.quarter))
-      #expect(pipeline.turnRefusal == nil)
+      #expect(pipeline.rotationRefusal == nil)
       #expect(pipeline.encoder.configuration.size == PictureSize(width: 240, height: 320))
       Self.end(pipeline)
       #expect(pipeline.statistics.drops[.encoderError] == 0)
@@ -148,9 +148,9 @@ import Testing
       // Made for the one aspect, x264 takes no other.
       let pipeline = try Self.pipeline(camera, aspects: .one)
       for wanted in [Orientation(.quarter), Orientation(.threeQuarters, mirrored: true)] {
-        try await pipeline.turn(to: Orientation(.half), patience: Duration(seconds: 60))
-        let refusal = await #expect(throws: TurnRefusal.self) {
-          try await pipeline.turn(to: wanted, patience: Duration(seconds: 60))
+        try await pipeline.rotate(to: Orientation(.half), patience: Duration(seconds: 60))
+        let refusal = await #expect(throws: RotationRefusal.self) {
+          try await pipeline.rotate(to: wanted, patience: Duration(seconds: 60))
         }
         #expect(refusal?.wanted == wanted)
         #expect(refusal?.reason.description == "a frame of 240x320 for an encoder of 320x240")
@@ -169,7 +169,7 @@ import Testing
       let pipeline = try Self.pipeline(camera, encoder)
       for wanted in [Orientation(.quarter), Orientation(.half), Orientation(.threeQuarters)] {
         let begin = Instant.now()
-        try await pipeline.turn(to: wanted, patience: Duration(seconds: 3600))
+        try await pipeline.rotate(to: wanted, patience: Duration(seconds: 3600))
         #expect(Instant.now() - begin < Duration(seconds: 3000))
         #expect(pipeline.orientation == wanted && pipeline.encoder.configuration.size == wanted.size(of: Self.size))
       }
@@ -180,9 +180,9 @@ import Testing
     @Test func `an encoder that refuses the rotated size gets the former orientation back`() async throws {
       let encoder = try Self.rotatingEncoder(.one)
       let pipeline = try Self.pipeline(try UprightCamera(), encoder)
-      try await pipeline.turn(to: Orientation(.half), patience: Duration(seconds: 60))
-      let refusal = await #expect(throws: TurnRefusal.self) {
-        try await pipeline.turn(to: Orientation(.quarter), patience: Duration(seconds: 60))
+      try await pipeline.rotate(to: Orientation(.half), patience: Duration(seconds: 60))
+      let refusal = await #expect(throws: RotationRefusal.self) {
+        try await pipeline.rotate(to: Orientation(.quarter), patience: Duration(seconds: 60))
       }
       #expect(refusal?.wanted == Orientation(.quarter))
       #expect(refusal?.reason.description == "a frame of 240x320 for an encoder of 320x240")
@@ -194,7 +194,7 @@ import Testing
 
   @Test func `a rotation that every part refuses is given up, and the last request stands`() async throws {
     let camera = try StiffCamera(refusing: .upright)
-    let turn = PictureTurn(camera, Orientation(.half))
+    let turn = PictureRotation(camera, Orientation(.half))
     #expect(turn.orientation == Orientation(.half) && turn.refusal == nil)
     #expect(!turn.hasSettled(Orientation(.half)))
     // Another wish came in between.

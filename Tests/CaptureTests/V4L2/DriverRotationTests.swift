@@ -33,7 +33,7 @@ private final class FakeControls: ControlledDevice {
 }
 
 /// Rotations that are left to the driver, and what it says about its sensor.
-@Suite struct DriverTurnTests {
+@Suite struct DriverRotationTests {
   private static let horizontal = nightjar_V4L2_CID_HFLIP
   private static let vertical = nightjar_V4L2_CID_VFLIP
   private static let rotate = nightjar_V4L2_CID_ROTATE
@@ -48,10 +48,10 @@ private final class FakeControls: ControlledDevice {
   }
 
   @Test func `controls that are set already are told, with the mend, and stay`() throws {
-    #expect(throws: Never.self) { try FakeControls([Self.horizontal: 0, Self.rotate: 0]).checkTurn() }
-    #expect(throws: Never.self) { try FakeControls([:]).checkTurn() }
+    #expect(throws: Never.self) { try FakeControls([Self.horizontal: 0, Self.rotate: 0]).checkRotation() }
+    #expect(throws: Never.self) { try FakeControls([:]).checkRotation() }
     let device = FakeControls([Self.horizontal: 0, Self.vertical: 1])
-    let error = #expect(throws: CaptureError.self) { try device.checkTurn() }
+    let error = #expect(throws: CaptureError.self) { try device.checkRotation() }
     #expect(error?.description.hasSuffix("v4l2-ctl -d /dev/video7 -c vertical_flip=0") == true)
     #expect(device.values == [Self.horizontal: 0, Self.vertical: 1])
   }
@@ -68,7 +68,7 @@ private final class FakeControls: ControlledDevice {
     for orientation in Orientation.all {
       let device = FakeControls(controls)
       do {
-        let turn = DriverTurn(orientation, device: device)
+        let turn = DriverRotation(orientation, device: device)
         try turn.apply()
         try turn.apply()
         #expect(try before.then(turn.applied) == Self.effect(device.values), "\(orientation) of \(controls)")
@@ -86,7 +86,7 @@ private final class FakeControls: ControlledDevice {
     for orientation in Orientation.all {
       for controls in [[Self.horizontal: CInt(0), Self.vertical: 0], [Self.horizontal: 0, Self.rotate: 0]] {
         let device = FakeControls(controls)
-        let turn = DriverTurn(orientation, device: device)
+        let turn = DriverRotation(orientation, device: device)
         try turn.apply()
         #expect(turn.applied == (orientation.swapsSides ? .upright : orientation))
         #expect((device.values == controls) == (orientation.swapsSides || orientation == .upright))
@@ -97,7 +97,7 @@ private final class FakeControls: ControlledDevice {
   @Test func `a refusal is one line, and leaves the controls unchanged`() throws {
     let controls = [Self.horizontal: CInt(0), Self.vertical: 0]
     let device = FakeControls(controls, refusing: [Self.vertical: EBUSY])
-    let turn = DriverTurn(Orientation(.half), device: device)
+    let turn = DriverRotation(Orientation(.half), device: device)
     let error = try #require(#expect(throws: CaptureError.self) { try turn.apply() })
     guard case .turnRefused("/dev/video7", "VFLIP", EBUSY) = error else {
       Issue.record("\(error)")
@@ -108,7 +108,7 @@ private final class FakeControls: ControlledDevice {
     // The other way does it.
     let other = FakeControls(
       controls.merging([Self.rotate: 0]) { first, _ in first }, refusing: [Self.vertical: EBUSY])
-    let second = DriverTurn(Orientation(.half), device: other)
+    let second = DriverRotation(Orientation(.half), device: other)
     try second.apply()
     #expect(second.applied == Orientation(.half) && other.values[Self.rotate] == 180)
     #expect(other.values[Self.horizontal] == 0)
@@ -116,7 +116,7 @@ private final class FakeControls: ControlledDevice {
 
   @Test func `a driver that takes a value and keeps its own has refused`() {
     let device = FakeControls([Self.horizontal: 0, Self.vertical: 0], stubborn: [Self.vertical])
-    let turn = DriverTurn(Orientation(.half), device: device)
+    let turn = DriverRotation(Orientation(.half), device: device)
     #expect(throws: CaptureError.self) { try turn.apply() }
     #expect(turn.applied == .upright && device.values == [Self.horizontal: 0, Self.vertical: 0])
   }

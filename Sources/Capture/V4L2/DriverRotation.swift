@@ -7,9 +7,9 @@ import Media
 ///
 /// The rotation is relative to the controls' values, because an earlier setting had a reason. ``restore()`` or the end
 /// of the object restores those values. A killed program cannot restore them; the next one reports that they are set
-/// (``ControlledDevice/checkTurn()``). Both steps must happen while the driver has no buffers. Otherwise a sensor whose
+/// (``ControlledDevice/checkRotation()``). Both steps must happen while the driver has no buffers. Otherwise a sensor whose
 /// colour filters swap places with a flip refuses them.
-final class DriverTurn: @unchecked Sendable {
+final class DriverRotation: @unchecked Sendable {
   // Sendable: the camera's thread applies it before there are buffers. After that the thread that returns the last
   // buffer restores it, under the lock of the buffer queue.
 

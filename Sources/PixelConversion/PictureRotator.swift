@@ -5,7 +5,7 @@ import Media
 ///
 /// Its scratch memory is reserved once. Neither this class nor libyuv allocates anything: `RotatePlane180` would
 /// allocate a row for each picture. So a half rotation mirrors the picture and writes its rows from the last to the first.
-final class PictureTurner {
+final class PictureRotator {
   /// Every orientation takes at most three steps: read source rows from the last to the first, then mirror or
   /// transpose, then write target rows from the last to the first.
   private let reversesSource: Bool
@@ -25,7 +25,7 @@ final class PictureTurner {
   /// The number of rows of planar chroma that are mirrored at a time.
   private static let rows = 16
 
-  /// Creates a turner that rotates pictures of `size` by `orientation`.
+  /// Creates a rotator that rotates pictures of `size` by `orientation`.
   init(_ orientation: Orientation, size: PictureSize) {
     self.size = size
     transposes = orientation.swapsSides
@@ -56,7 +56,7 @@ final class PictureTurner {
   }
 
   /// Rotates the luma of `rows` of the picture into `planes`. The first sample is at `source`.
-  func turnLuma(_ source: SourcePlane, rows: Range<Int>, into planes: NV12Planes) {
+  func rotateLuma(_ source: SourcePlane, rows: Range<Int>, into planes: NV12Planes) {
     let target = target(planes.luma, planes.lumaStride, rows: rows, of: size, bytesPerSample: 1)
     let source = self.source(source, rows: rows.count)
     let (from, to) = (CInt(source.stride), CInt(target.stride))
@@ -76,7 +76,7 @@ final class PictureTurner {
   /// Rotates interleaved chroma into `planes`: `rows` of its rows, the first pair at `source`.
   ///
   /// - Parameter isSwapped: `true` if Cr comes first.
-  func turnChroma(pairs source: SourcePlane, isSwapped: Bool, rows: Range<Int>, into planes: NV12Planes) {
+  func rotateChroma(pairs source: SourcePlane, isSwapped: Bool, rows: Range<Int>, into planes: NV12Planes) {
     let chroma = PictureSize(width: size.width / 2, height: size.height / 2)
     let target = target(planes.chroma, planes.chromaStride, rows: rows, of: chroma, bytesPerSample: 2)
     let source = self.source(source, rows: rows.count)
@@ -106,7 +106,7 @@ final class PictureTurner {
   }
 
   /// Rotates planar chroma into `planes`: `rows` of its rows, the first samples at `cb` and `cr`.
-  func turnChroma(cb: SourcePlane, cr: SourcePlane, rows: Range<Int>, into planes: NV12Planes) {
+  func rotateChroma(cb: SourcePlane, cr: SourcePlane, rows: Range<Int>, into planes: NV12Planes) {
     let chroma = PictureSize(width: size.width / 2, height: size.height / 2)
     let target = target(planes.chroma, planes.chromaStride, rows: rows, of: chroma, bytesPerSample: 2)
     let (cb, cr) = (source(cb, rows: rows.count), source(cr, rows: rows.count))

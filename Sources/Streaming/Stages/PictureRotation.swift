@@ -3,7 +3,7 @@ package import Platform
 import Synchronization
 
 /// A failure to rotate pictures as requested. The stream goes on with the orientation that it had.
-package struct TurnRefusal: Failure {
+package struct RotationRefusal: Failure {
   /// The requested orientation.
   package let wanted: Orientation
   /// The orientation that pictures have instead.
@@ -21,7 +21,7 @@ package struct TurnRefusal: Failure {
 }
 
 /// The requested orientation of pictures, and its outcome. Any thread may use it, at any time.
-final class PictureTurn: Sendable {
+final class PictureRotation: Sendable {
   private struct State {
     /// The orientation of the last request.
     var requested: Orientation
@@ -64,21 +64,21 @@ final class PictureTurn: Sendable {
 
   /// The reason why pictures do not have the orientation of the last request; nil where they have it, or where no
   /// picture has come since.
-  var refusal: TurnRefusal? {
+  var refusal: RotationRefusal? {
     state.withLock { state in
       if let (wanted, reason) = state.refused {
-        return TurnRefusal(wanted: wanted, stays: state.requested, reason: reason)
+        return RotationRefusal(wanted: wanted, stays: state.requested, reason: reason)
       }
       guard let reason = source.turningFailure else { return nil }
-      return TurnRefusal(wanted: state.requested, stays: source.orientation, reason: reason)
+      return RotationRefusal(wanted: state.requested, stays: source.orientation, reason: reason)
     }
   }
 
   /// Waits until a picture with `orientation` was encoded, another one was requested, ``end()``, or `deadline`.
   ///
-  /// - Throws: ``TurnRefusal`` where source or encoder cannot rotate pictures so.
-  func settle(_ orientation: Orientation, by deadline: Instant) async throws(TurnRefusal) {
-    let settled = await changes.value(by: deadline) { () -> Result<Void, TurnRefusal>? in
+  /// - Throws: ``RotationRefusal`` where source or encoder cannot rotate pictures so.
+  func settle(_ orientation: Orientation, by deadline: Instant) async throws(RotationRefusal) {
+    let settled = await changes.value(by: deadline) { () -> Result<Void, RotationRefusal>? in
       if let refusal, refusal.wanted == orientation { return .failure(refusal) }
       return hasEnded.load(ordering: .relaxed) || hasSettled(orientation) ? .success(()) : nil
     }

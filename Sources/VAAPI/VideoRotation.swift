@@ -7,7 +7,7 @@ import Media
 /// Each operation that the driver lists is tested with a picture of four colours before it is used. The test also finds
 /// the order of a quarter rotation and a mirror: `va_vpp.h` says that the rotation comes first, ffmpeg's `transpose_vaapi`
 /// relies on the mirror.
-final class VideoTurning {
+final class VideoRotation {
   /// The input surface that frames are copied into, with room for either aspect.
   let input: SurfaceUpload
   /// The orientations that passed the test; empty after ``giveUp(_:)``.
