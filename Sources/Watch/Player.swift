@@ -1,7 +1,6 @@
 import Adaptors
 import Decoding
 import Platform
-import Synchronization
 
 /// The window and the sound device of `--play`.
 final class Player: Sendable {

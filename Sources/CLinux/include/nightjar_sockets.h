@@ -48,8 +48,7 @@ struct nightjar_local_address {
 ssize_t nightjar_receive_from(int socket, void *memory, size_t capacity, void *sender, socklen_t *sender_length,
                               struct nightjar_local_address *local);
 
-// The most segments of one message, and its most bytes: the kernel's limit since 4.18, and an IPv4 packet's.
-static const int nightjar_segment_limit = 64;
+// The most bytes of one message of several segments: those of an IPv4 packet.
 static const int nightjar_segmented_bytes_limit = 65507;
 
 // A TCP socket that listens at the address, close-on-exec and non-blocking; of IPv6 alone where the address is of that family.

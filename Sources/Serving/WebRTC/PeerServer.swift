@@ -229,9 +229,6 @@ package final class PeerServer: @unchecked Sendable {
     carryOut(actions)
   }
 
-  /// The number of sessions.
-  package var sessionCount: Int { state.withLock { $0.table.count } }
-
   /// The counts of what was refused, by cause.
   package var counts: PeerCounts {
     var counts = connections.counts

@@ -2,7 +2,6 @@
 import CALSA
 import Glibc
 package import Platform
-import Synchronization
 
 /// A source of sound without a card: a beep at the beginning of each second of the wall clock, when the synthetic
 /// camera shows a white field too. Whoever sees and hears both at once has lip sync.

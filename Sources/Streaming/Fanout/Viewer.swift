@@ -2,7 +2,6 @@ import Glibc
 import Platform
 import RTP
 import SRTP
-import Synchronization
 
 /// One viewer of a stream: the frames on their way to it, and its requests. Only the send thread uses it, except for
 /// ``figures``.

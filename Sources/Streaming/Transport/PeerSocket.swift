@@ -1,7 +1,6 @@
 import CLinux
 import Glibc
 package import Platform
-import Synchronization
 
 /// The UDP socket of all WebRTC peers of one address family. Several threads send on it; one receives.
 package final class PeerSocket: Sendable {

@@ -120,7 +120,7 @@ private struct Case: Sendable, CustomTestStringConvertible {
   ]
 
   @Test(arguments: refusals)
-  private func anImpossibleWishIsRefusedWithTheNearestThatExists(_ row: Case) throws {
+  private func anImpossibleRequestIsRefusedWithTheNearestThatExists(_ row: Case) throws {
     let capabilities = try camera(row.offers)
     let error = #expect(throws: CaptureError.self) {
       try FormatNegotiation.choose(row.request, from: capabilities)

@@ -10,8 +10,6 @@ import Testing
 
 /// Destinations that come and go while a pipeline runs.
 @Suite(.serialized) struct DestinationChangeTests {
-  private func isRTCP(_ bytes: [UInt8]) -> Bool { bytes.count > 1 && (200...207).contains(bytes[1]) }
-
   @Test func `an added destination starts with a key frame, and a removed one gets BYE`() throws {
     let first = try TestSocket.pair()
     let second = try TestSocket.pair()

@@ -54,7 +54,7 @@ import Testing
   /// A synthetic camera that leaves all rotation to the encoder.
   private final class UprightCamera: VideoSource, Sendable {
     private let camera: SyntheticCamera
-    private let wish = Mutex(Orientation.upright)
+    private let request = Mutex(Orientation.upright)
     private let last = Mutex(Orientation.upright)
 
     init() throws { camera = try SyntheticCamera(size: size, frameRate: .thirty) }
@@ -65,14 +65,14 @@ import Testing
     var orientation: Orientation { last.withLock { $0 } }
     let turningFailure: (any Failure)? = nil
 
-    func orient(_ orientation: Orientation) { wish.withLock { $0 = orientation } }
+    func orient(_ orientation: Orientation) { request.withLock { $0 = orientation } }
     func prepareTurning() {}
     func start() { camera.start() }
     func stop() { camera.stop() }
     func next(interrupt: borrowing Interrupt) throws -> CaptureEvent {
       switch camera.next(interrupt: interrupt) {
       case .frame(var frame):
-        frame.orientation = wish.withLock { $0 }
+        frame.orientation = request.withLock { $0 }
         last.withLock { $0 = frame.orientation }
         return .frame(frame)
       case .dropped(let cause, let count): return .dropped(cause, count: count)
@@ -197,10 +197,10 @@ import Testing
     let turn = PictureRotation(camera, Orientation(.half))
     #expect(turn.orientation == Orientation(.half) && turn.refusal == nil)
     #expect(!turn.hasSettled(Orientation(.half)))
-    // Another wish came in between.
+    // Another request came in between.
     #expect(turn.hasSettled(Orientation(.quarter)))
     turn.orient(Orientation(.quarter))
-    // A frame of before the wish: no reason to go back.
+    // A frame of before the request: no reason to go back.
     turn.refuse(Self.size, reason: StiffCamera.Stiff())
     #expect(turn.refusal == nil)
     turn.refuse(PictureSize(width: 240, height: 320), reason: StiffCamera.Stiff())
