@@ -68,7 +68,7 @@ public final class SyntheticCamera: VideoSource, @unchecked Sendable {
     converter.offer = offer
   }
 
-  /// Allocates memory for rotated pictures: `capacity` frames for quarter rotations and one to draw in.
+  /// Allocates what rotated pictures need: a frame to draw in.
   ///
   /// - Throws: `FramePoolError` if memory is short.
   public func prepareTurning() throws {
@@ -115,8 +115,8 @@ public final class SyntheticCamera: VideoSource, @unchecked Sendable {
     if orientation == .upright {
       paint(number: number, due: due, into: frame.planes, at: frame.slot)
     } else {
-      // Half rotations share the memory of upright pictures: the bars in it are gone.
-      if !orientation.swapsSides { painted[frame.slot] = nil }
+      // Rotated pictures share the memory of upright ones: the bars in it are gone.
+      painted[frame.slot] = nil
       _ = converter.rotate(into: frame.planes, as: orientation) { planes in
         paint(number: number, due: due, into: planes, at: painted.count - 1)
         return true

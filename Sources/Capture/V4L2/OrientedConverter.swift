@@ -6,8 +6,8 @@ import Synchronization
 
 /// Converts pictures of one pixel format and size to NV12 frames, in the orientation requested at the time.
 ///
-/// The converter keeps one pixel converter for each orientation that was used or prepared, and one frame pool for each
-/// aspect. It creates missing ones for the first picture that needs them. After that it allocates nothing.
+/// The converter keeps one pixel converter for each orientation that was used or prepared, and one frame pool for rotated
+/// pictures of both aspects. It creates missing ones for the first picture that needs them. After that it allocates nothing.
 final class OrientedConverter: @unchecked Sendable {
   // Sendable: `wanted` and `served` are atomic and `failureSlot` is locked; only the source's one thread uses the rest.
 
@@ -32,7 +32,7 @@ final class OrientedConverter: @unchecked Sendable {
   /// The frames for pictures with the camera's own width and height, but rotated or mirrored; often the same as
   /// `upright`.
   private var level: FramePool?
-  /// The frames for pictures whose width is the camera's height.
+  /// The frames for pictures whose width is the camera's height, in the same memory as those of `level`.
   private var sideways: FramePool?
   /// `true` if one picture is staged before its rotation, for sources that draw or read pictures themselves.
   private let isStaged: Bool
@@ -46,9 +46,9 @@ final class OrientedConverter: @unchecked Sendable {
   /// Creates a converter for pictures of `format` at `size`.
   ///
   /// - Parameters:
-  ///   - upright: the frames for pictures without a rotation. They serve half rotations and mirrors too if there are
-  ///     `capacity` of them or more.
-  ///   - capacity: the number of rotated frames of either aspect that may be in use at once.
+  ///   - upright: the frames for pictures without a rotation. Their memory serves rotated ones too if there are `capacity` of
+  ///     them or more.
+  ///   - capacity: the number of rotated frames that may be in use at once.
   ///   - memory: the handling of the rotated frames' memory.
   ///   - isStaged: `true` if ``rotate(into:as:draw:)`` will be used.
   /// - Throws: `ConversionError`.
@@ -63,6 +63,7 @@ final class OrientedConverter: @unchecked Sendable {
     self.memory = memory
     self.isStaged = isStaged
     if upright.capacity >= capacity { level = upright }
+    if capacity > 0 { sideways = level }
     converters[Orientation.upright.index] = try PixelConverter(from: format, size: size)
   }
 
@@ -141,7 +142,9 @@ final class OrientedConverter: @unchecked Sendable {
     captured: Instant
   ) -> Frame? {
     let pool = orientation == .upright ? upright : orientation.swapsSides ? sideways : level
-    guard var frame = pool?.checkout(color: color, timestamp: timestamp, captured: captured) else { return nil }
+    let checkout = pool?.checkout(
+      isSideways: orientation.swapsSides, color: color, timestamp: timestamp, captured: captured)
+    guard var frame = checkout else { return nil }
     frame.orientation = later
     return frame
   }
@@ -196,12 +199,10 @@ final class OrientedConverter: @unchecked Sendable {
   private func ready(_ orientation: Orientation) throws {
     guard orientation != .upright else { return }
     if isStaged, stage == nil { stage = try FramePool(size: size, capacity: 1) }
-    if orientation.swapsSides {
-      if sideways == nil {
-        sideways = try FramePool(size: orientation.size(of: size), capacity: capacity, memory: memory)
-      }
-    } else if level == nil {
-      level = try FramePool(size: size, capacity: capacity, memory: memory)
+    if (orientation.swapsSides ? sideways : level) == nil {
+      let pool = try FramePool(size: size, capacity: capacity, memory: memory)
+      if level == nil { level = pool }
+      sideways = pool
     }
     if converters[orientation.index] == nil {
       converters[orientation.index] = try PixelConverter(from: format, size: size, orientation: orientation)

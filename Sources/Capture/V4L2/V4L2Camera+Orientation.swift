@@ -20,9 +20,8 @@ extension V4L2Camera {
     converter.offer = offer
   }
 
-  /// Allocates memory for rotated pictures: `poolCapacity` frames for quarter rotations, and for an NV12 camera as many
-  /// again for half rotations and mirrors. Each rotation also gets the memory of its conversion. That is large only for
-  /// JPEG: up to 4.5 bytes per pixel of the picture.
+  /// Allocates memory for rotated pictures: for an NV12 camera `poolCapacity` frames; those of other cameras are there already.
+  /// Each rotation also gets the memory of its conversion. That is large only for JPEG: up to 4.5 bytes per pixel of the picture.
   ///
   /// - Throws: `FramePoolError` or `ConversionError` if memory is short.
   public func prepareTurning() throws {

@@ -107,7 +107,7 @@ public final class Y4MFile: VideoSource, @unchecked Sendable {
     converter.offer = offer
   }
 
-  /// Allocates memory for rotated pictures: `capacity` frames for quarter rotations and one to read into.
+  /// Allocates what rotated pictures need: a frame to read into.
   ///
   /// - Throws: `FramePoolError` if memory is short.
   public func prepareTurning() throws {

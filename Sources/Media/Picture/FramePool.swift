@@ -5,6 +5,9 @@ import Synchronization
 /// A fixed number of NV12 frames in preallocated memory. Every page is touched at the start, so that no frame causes a
 /// page fault and nothing is allocated later. If ``FrameMemory/isKept`` is false, memory is not preallocated.
 ///
+/// A frame may also stand on its side, with the pool's height as its width: frames of both shapes share the memory, so that a
+/// rotation needs none of its own.
+///
 /// Checkout and return are a compare-and-swap on one word; any thread may do either.
 public final class FramePool: FrameOwner, @unchecked Sendable {
   // Sendable: the memory's layout never changes after `init`, and `free` hands each slot to one holder.
@@ -24,6 +27,8 @@ public final class FramePool: FrameOwner, @unchecked Sendable {
   private let starts: UnsafeMutablePointer<UnsafeMutableRawPointer?>
   private let frameBytes: Int
   private let stride: Int
+  /// The size and the stride of a frame that stands on its side.
+  private let sideways: (size: PictureSize, stride: Int)
   private let free: Atomic<UInt64>
 
   /// Maps and touches `capacity` frames of `size`; rows are 64-byte aligned. Where memory is not kept, each frame is
@@ -40,6 +45,8 @@ public final class FramePool: FrameOwner, @unchecked Sendable {
     stride = (size.width + 63) / 64 * 64
     // Each frame starts on a page, so that two threads never share one.
     frameBytes = (stride * size.height * 3 / 2 + 4095) / 4096 * 4096
+    let turned = PictureSize(width: size.height, height: size.width)
+    sideways = (turned, Self.rowBytes(of: turned, within: frameBytes))
     if use.isKept {
       guard let mapped = Self.map(frameBytes * capacity, CInt(MAP_POPULATE)) else {
         throw .memory(bytes: frameBytes * capacity)
@@ -74,8 +81,17 @@ public final class FramePool: FrameOwner, @unchecked Sendable {
     return mapped == MAP_FAILED ? nil : mapped
   }
 
-  /// Checks out a free frame; returns nil where all are in use. The frame still contains its previous picture.
-  public func checkout(color: ColorDescription, timestamp: Instant, captured: Instant) -> Frame? {
+  /// Returns the stride of pictures of `size` that have `bytes` for both planes: rows have the best alignment that these allow.
+  private static func rowBytes(of size: PictureSize, within bytes: Int) -> Int {
+    let strides = [64, 32, 16, 8].map { (size.width + $0 - 1) / $0 * $0 }
+    return strides.first { $0 * size.height * 3 / 2 <= bytes } ?? size.width
+  }
+
+  /// Checks out a free frame; returns nil where all are in use. The frame still contains its previous picture, which may have had
+  /// the other shape. If `isSideways` is `true`, the frame's width is the pool's height.
+  public func checkout(
+    isSideways: Bool = false, color: ColorDescription, timestamp: Instant, captured: Instant
+  ) -> Frame? {
     var current = free.load(ordering: .relaxed)
     while current != 0 {
       let slot = current.trailingZeroBitCount
@@ -88,7 +104,8 @@ public final class FramePool: FrameOwner, @unchecked Sendable {
         }
         starts[slot] = start
         return Frame(
-          planes: planes(at: start), color: color, timestamp: timestamp, captured: captured, slot: slot, owner: self)
+          planes: planes(at: start, isSideways: isSideways), color: color, timestamp: timestamp, captured: captured,
+          slot: slot, owner: self)
       }
       current = original
     }
@@ -107,11 +124,13 @@ public final class FramePool: FrameOwner, @unchecked Sendable {
     free.bitwiseOr(1 << UInt64(slot), ordering: .releasing)
   }
 
-  private func planes(at start: UnsafeMutableRawPointer) -> NV12Planes {
-    NV12Planes(
-      size: size,
-      luma: start.assumingMemoryBound(to: UInt8.self), lumaStride: stride,
-      chroma: (start + stride * size.height).assumingMemoryBound(to: UInt8.self), chromaStride: stride)
+  private func planes(at start: UnsafeMutableRawPointer, isSideways: Bool) -> NV12Planes {
+    let shape = isSideways ? sideways : (size: size, stride: stride)
+    let chroma = start + shape.stride * shape.size.height
+    return NV12Planes(
+      size: shape.size,
+      luma: start.assumingMemoryBound(to: UInt8.self), lumaStride: shape.stride,
+      chroma: chroma.assumingMemoryBound(to: UInt8.self), chromaStride: shape.stride)
   }
 }
 

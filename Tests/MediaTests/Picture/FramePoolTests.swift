@@ -15,6 +15,29 @@ import Testing
     #expect(planes.chroma - planes.luma >= planes.lumaStride * 362)
   }
 
+  @Test(arguments: [(1280, 720), (720, 1280), (1080, 1920), (642, 362), (16, 16), (98, 50)], [true, false])
+  func `a frame that stands on its side fits into the memory of its own slot`(size: (Int, Int), isKept: Bool) throws {
+    let (width, height) = size
+    let pool = try FramePool(
+      size: PictureSize(width: width, height: height), capacity: 2, memory: FrameMemory(isKept: isKept))
+    guard let turned = pool.checkout(isSideways: true, color: .bt709, timestamp: .zero, captured: .zero) else {
+      Issue.record("no frame")
+      return
+    }
+    let neighbour = try pool.frame()
+    let planes = turned.planes
+    #expect(planes.size == PictureSize(width: height, height: width))
+    #expect(planes.lumaStride >= height && planes.chromaStride >= height)
+    #expect(planes.chroma >= planes.luma + planes.lumaStride * width)
+    // Memory that is kept has the neighbour behind it.
+    if isKept { #expect(planes.chroma + planes.chromaStride * (width / 2) <= neighbour.planes.luma) }
+    memset(planes.luma, 7, planes.lumaStride * width)
+    memset(planes.chroma, 9, planes.chromaStride * (width / 2))
+    #expect(planes.luma[0] == 7 && planes.chroma[0] == 9)
+    #expect(neighbour.planes.luma[0] != 7 && neighbour.planes.luma[0] != 9)
+    #expect(turned.slot != neighbour.slot && pool.available == 0)
+  }
+
   @Test func `a frame that ends is free again, and the pool never grows`() throws {
     let pool = try FramePool(size: PictureSize(width: 64, height: 64), capacity: 2)
     do {
