@@ -19,6 +19,37 @@ import Testing
     #expect(!port.isRefused)
   }
 
+  /// Sends `frames` of 30 a second from `start` on, each refused; returns the number of the first after them that shows a listener.
+  private mutating func refuse(_ frames: Int, from start: Int) -> Int? {
+    for frame in start..<start + frames {
+      let now = Instant(seconds: 1 + Double(frame) / 30)
+      port.noteRefusal(at: now)
+      let isTold = port.noteSent(at: now)
+      #expect(!isTold)
+    }
+    return (start + frames..<start + frames + 30).first { port.noteSent(at: Instant(seconds: 1 + Double($0) / 30)) }
+  }
+
+  @Test mutating func `where each frame was refused, the first one that is not shows a listener`() {
+    let told = refuse(PortReachability.leastRegularity, from: 0)
+    #expect(told == PortReachability.leastRegularity && !port.isRefused)
+  }
+
+  @Test mutating func `a program that comes and goes needs more refused frames each time, and never more than some`() {
+    let (least, most) = (PortReachability.leastRegularity, PortReachability.mostRegularity)
+    let first = refuse(least, from: 0)
+    #expect(first == least)
+    // It has gone at once: as few refused frames show nothing now, and silence does.
+    let second = refuse(least, from: 40)
+    #expect(second ?? 0 > 40 + least)
+    var start = 100
+    for _ in 0..<10 {
+      let told = refuse(most, from: start)
+      #expect(told == start + most)
+      start += most + 10
+    }
+  }
+
   @Test mutating func `over a network a host refuses once a second, and packets between show no listener`() {
     // The first six at once (Linux: XRLIM_BURST_FACTOR), then one a second.
     var told: [Int] = []
