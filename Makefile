@@ -203,12 +203,13 @@ guard-instructions: build
 	@scripts/install-packages test
 	Benchmarks/guard-instructions --self-test
 
-bench: build ## Measures beside ffmpeg, GStreamer and x264, in less than 20 minutes (ARGS=--document puts it into docs/).
+bench: build ## Measures beside ffmpeg, GStreamer and x264, in about 20 minutes (ARGS=--document puts it into docs/).
 	@scripts/install-packages test
 	Benchmarks/throughput $(ARGS)
 	Benchmarks/instructions $(ARGS)
 	Benchmarks/switches $(ARGS)
 	Benchmarks/join $(ARGS)
+	Benchmarks/late $(ARGS)
 	Benchmarks/failover $(ARGS)
 	Benchmarks/fanout $(ARGS)
 
