@@ -14,7 +14,7 @@ final class Link {
     var reordering = 0.0
     /// One way, in milliseconds.
     var delay = 10.0
-    /// How much longer or shorter each packet to the receiver may take, in milliseconds.
+    /// The most milliseconds by which a packet to the receiver takes longer or shorter.
     var jitter = 0.0
   }
 
