@@ -218,7 +218,7 @@ import Testing
     #expect(state.change(to: tall, former: Self.configuration(level: 4)) == .make(Self.configuration(level: 5)))
   }
 
-  @Test func `the levels are those of the last picture, and a refusal is told once`() {
+  @Test func `the levels are those of the last picture, and each encoder's refusal is told once`() {
     let levels = HardwareLevels()
     #expect(levels.levels == nil && !levels.isFixed && !levels.takeRefusal())
     levels.note(QualityLevels(count: 7, present: 4))
@@ -226,10 +226,14 @@ import Testing
     levels.note(QualityLevels(count: 7, present: 4, isFixed: true))
     let told = [levels.takeRefusal(), levels.takeRefusal()]
     #expect(told == [true, false] && levels.isFixed)
-    // Another encoder on the driver does not know yet.
+    levels.note(QualityLevels(count: 7, present: 4, isFixed: true))
+    #expect(!levels.takeRefusal())
+    // An encoder that is opened again does not know yet.
     levels.note(QualityLevels(count: 7, present: 6))
-    levels.note(QualityLevels(count: 7, present: 6, isFixed: true))
     #expect(levels.isFixed && !levels.takeRefusal())
+    levels.note(QualityLevels(count: 7, present: 6, isFixed: true))
+    let toldAgain = [levels.takeRefusal(), levels.takeRefusal()]
+    #expect(toldAgain == [true, false] && levels.isFixed)
     levels.note(nil)
     #expect(levels.levels == nil && levels.isFixed)
   }
