@@ -20,4 +20,16 @@ extension Viewer {
     nextKeyFrameRequest = now + requestInterval
     return true
   }
+
+  /// Begins anew with the shortest interval between requests, because the former ones have helped.
+  func forgetRequests() {
+    nextKeyFrameRequest = nextKeyFrameRequest - (requestInterval - Self.firstRequestInterval)
+    requestInterval = Self.firstRequestInterval
+  }
+
+  /// Returns `true`, once, if a receiver has joined at the viewer's port in the middle of the stream.
+  func takeArrival() -> Bool {
+    defer { lacksClock = false }
+    return lacksClock
+  }
 }

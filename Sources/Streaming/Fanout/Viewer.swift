@@ -52,7 +52,7 @@ final class Viewer {
   /// `true` if a receiver has joined at the viewer's port in the middle of the stream.
   var lacksKeyFrame = false
   /// `true` if a receiver that joined in the middle of the stream does not know the stream's clock yet.
-  private var lacksClock = false
+  var lacksClock = false
   /// `true` if the viewer gets the packets of a ``Replay``, and no frames until it has got all of them.
   private(set) var isCatchingUp = false
   /// `true` if the viewer awaits a key frame because it took frames too slowly, and not because it was unreachable.
@@ -321,6 +321,8 @@ final class Viewer {
   /// answers by ICMP, packets leave without one.
   func count(_ progress: SendProgress, at now: Instant) {
     if progress.errorNumber == ECONNREFUSED {
+      // A receiver that has got a key frame has gone. The next one is another, and does not repeat its request.
+      if hasKeyFrameSinceRefusal, !reachability.isRefused { forgetRequests() }
       reachability.noteRefusal(at: now)
       hasKeyFrameSinceRefusal = false
     }
@@ -334,8 +336,11 @@ final class Viewer {
   /// Notes that all of a frame has left. A receiver that has come to the port since the last refusal has only a key
   /// frame to begin with.
   private func noteSent(_ frame: OutgoingFrame, at now: Instant) {
-    if frame.isKeyFrame, reachability.isSilent(at: now) { (hasKeyFrameSinceRefusal, lacksKeyFrame) = (true, false) }
-    guard reachability.isRefused, reachability.noteSent(at: now) else { return }
+    let hasArrived = reachability.isRefused && reachability.noteSent(at: now)
+    if frame.isKeyFrame, !reachability.isRefused || reachability.isSilent(at: now) {
+      (hasKeyFrameSinceRefusal, lacksKeyFrame) = (true, false)
+    }
+    guard hasArrived else { return }
     lacksClock = true
     lacksKeyFrame = !hasKeyFrameSinceRefusal
     figures.update { if $0.errorNumber == ECONNREFUSED { $0.errorNumber = 0 } }
@@ -375,12 +380,6 @@ final class Viewer {
   func holds(_ picture: CodedPicture) -> Bool {
     for item in pending where item.frame.picture === picture { return true }
     return false
-  }
-
-  /// Returns `true`, once, if a receiver has joined at the viewer's port in the middle of the stream.
-  func takeArrival() -> Bool {
-    defer { lacksClock = false }
-    return lacksClock
   }
 
   private func dropUnbegun() {

@@ -66,6 +66,55 @@ import Testing
     let here = (600..<900).first { port.noteSent(at: Instant(seconds: Double($0) / 30)) }
     #expect((here ?? 0) < 600 + 90)
   }
+
+  /// A viewer at a port whose refusals `transport` tells.
+  private func refusedViewer(_ transport: ScriptedTransport) -> Viewer {
+    let figures = ViewerFigures(id: ViewerID(number: 1), name: "viewer 1")
+    return Viewer(transport: transport, feedback: ViewerFeedback(media: 1), figures: figures)
+  }
+
+  @Test func `each receiver has a key frame requested at once, however many came before`() throws {
+    let (transport, maker) = (ScriptedTransport(), try FrameMaker())
+    let viewer = refusedViewer(transport)
+    var now = Instant(seconds: 100)
+    /// Sends the next frame, of 30 a second; returns `true` if a key frame is to be requested.
+    func next(isKeyFrame: Bool = false) throws -> Bool {
+      now = now + .milliseconds(33)
+      _ = viewer.offer(try maker.frame(isKeyFrame: isKeyFrame), at: now)
+      viewer.flush(at: now)
+      return viewer.wantsKeyFrame(at: now)
+    }
+    transport.isRefusing = true
+    _ = try next(isKeyFrame: true)
+    for receiver in 1...6 {
+      transport.isRefusing = true
+      for _ in 0..<PortReachability.mostRegularity + 8 {
+        let isRequested = try next()
+        #expect(!isRequested)
+      }
+      transport.isRefusing = false
+      let isRequested = try next()
+      #expect(isRequested, "receiver \(receiver)")
+      let isRequestedAgain = try next(isKeyFrame: true)
+      #expect(!isRequestedAgain)
+      for _ in 0..<15 { _ = try next() }
+    }
+  }
+
+  @Test func `a receiver whose first whole frame is a key frame has none requested`() throws {
+    let (transport, maker) = (ScriptedTransport(), try FrameMaker())
+    let viewer = refusedViewer(transport)
+    transport.isRefusing = true
+    for number in 0...PortReachability.leastRegularity {
+      let now = Instant(seconds: 100) + .milliseconds(Int64(number) * 33)
+      if number == PortReachability.leastRegularity { transport.isRefusing = false }
+      let isKeyFrame = number == 0 || number == PortReachability.leastRegularity
+      _ = viewer.offer(try maker.frame(isKeyFrame: isKeyFrame), at: now)
+      viewer.flush(at: now)
+    }
+    #expect(viewer.figures.current.errorNumber == 0, "the receiver is seen")
+    #expect(!viewer.wantsKeyFrame(at: Instant(seconds: 101)))
+  }
 }
 
 /// Receivers that come in the middle of a stream that has a key frame once in 1000 s.

@@ -16,6 +16,8 @@ final class ScriptedTransport: PacketTransport {
   var otherwise: (packets: Int, end: SendProgress.End)?
   /// Of the packets that are offered, the positions in their frame of those that are refused for good.
   var refused: Set<Int> = []
+  /// `true` if no program listens: each attempt reports a refusal of packets that have left before.
+  var isRefusing = false
   /// The number of frames given to it that have not left, by its own account.
   var framesInFlight = 0
   var isThere = true
@@ -29,6 +31,7 @@ final class ScriptedTransport: PacketTransport {
   func send(_ frame: OutgoingFrame, _ packets: Range<Int>) -> SendProgress {
     attempts += 1
     var progress = SendProgress(next: packets.lowerBound)
+    if isRefusing { progress.errorNumber = ECONNREFUSED }
     let step = script.isEmpty ? otherwise : script.removeFirst()
     let end = min(packets.upperBound, packets.lowerBound + (step?.packets ?? packets.count))
     while progress.next < end {
