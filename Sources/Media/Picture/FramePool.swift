@@ -12,7 +12,7 @@ import Synchronization
 public final class FramePool: FrameOwner, @unchecked Sendable {
   // Sendable: the memory's layout never changes after `init`, and `free` hands each slot to one holder.
 
-  /// The size of every frame.
+  /// The size of every frame that does not stand on its side.
   public let size: PictureSize
   /// The number of frames, in use or not.
   public let capacity: Int
@@ -31,8 +31,8 @@ public final class FramePool: FrameOwner, @unchecked Sendable {
   private let sideways: (size: PictureSize, stride: Int)
   private let free: Atomic<UInt64>
 
-  /// Maps and touches `capacity` frames of `size`; rows are 64-byte aligned. Where memory is not kept, each frame is
-  /// mapped on its own, and the pool only limits their number.
+  /// Maps and touches `capacity` frames of `size`; their rows are 64-byte aligned, those of a frame on its side may be less so.
+  /// Where memory is not kept, each frame is mapped on its own, and the pool only limits their number.
   ///
   /// - Throws: ``FramePoolError`` for a size or number out of range, or where memory is short.
   public init(
