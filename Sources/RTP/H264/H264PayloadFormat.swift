@@ -17,7 +17,7 @@ package struct H264PayloadFormat: PayloadFormat {
 
   package func description(of track: TrackProperties) -> PayloadDescription {
     track.parameterSets.map { .h264($0, frameRate: track.frameRate, profile: track.profile) }
-      ?? .h264(payloadType: .h264)
+      ?? .pictures("H264", .h264)
   }
 
   package func makePacketizer(
@@ -30,14 +30,6 @@ package struct H264PayloadFormat: PayloadFormat {
 extension H264Packetizer: Packetizer {}
 
 extension PayloadDescription {
-  /// Returns what does not depend on the stream, RFC 6184 section 8.1.
-  fileprivate static func h264(payloadType: RTPPayloadType) -> PayloadDescription {
-    var description = PayloadDescription(.video, payloadType: payloadType, encodingName: "H264")
-    // Picture loss indication (RFC 4585), full intra request (RFC 5104 section 7.1).
-    description.feedback = ["nack pli", "ccm fir"]
-    return description
-  }
-
   /// Returns the description of H.264 by RFC 6184 section 8.2, packetization-mode 1.
   ///
   /// - Parameters:
@@ -50,7 +42,7 @@ extension PayloadDescription {
     _ sets: ParameterSets, payloadType: RTPPayloadType = .h264, frameRate: FrameRate? = nil,
     profile: H264Profile? = nil
   ) -> PayloadDescription {
-    var description = h264(payloadType: payloadType)
+    var description = pictures("H264", payloadType)
     description.parameters =
       "packetization-mode=1;profile-level-id=\(sets.profileLevelID(of: profile));"
       + "sprop-parameter-sets=\(Base64.encode(sets.sequence)),\(Base64.encode(sets.picture))"

@@ -16,7 +16,7 @@ package struct HEVCPayloadFormat: PayloadFormat {
   }
 
   package func description(of track: TrackProperties) -> PayloadDescription {
-    track.parameterSets.map { .hevc($0, frameRate: track.frameRate) } ?? .hevc(payloadType: .hevc)
+    track.parameterSets.map { .hevc($0, frameRate: track.frameRate) } ?? .pictures("H265", .hevc)
   }
 
   package func makePacketizer(
@@ -29,14 +29,6 @@ package struct HEVCPayloadFormat: PayloadFormat {
 extension HEVCPacketizer: Packetizer {}
 
 extension PayloadDescription {
-  /// Returns what does not depend on the stream, RFC 7798 section 7.1.
-  fileprivate static func hevc(payloadType: RTPPayloadType) -> PayloadDescription {
-    var description = PayloadDescription(.video, payloadType: payloadType, encodingName: "H265")
-    // Picture loss indication (RFC 4585), full intra request (RFC 5104 section 7.1).
-    description.feedback = ["nack pli", "ccm fir"]
-    return description
-  }
-
   /// Returns the description of HEVC by RFC 7798 section 7.2.
   ///
   /// - Parameters:
@@ -46,7 +38,7 @@ extension PayloadDescription {
   public static func hevc(
     _ sets: ParameterSets, payloadType: RTPPayloadType = .hevc, frameRate: FrameRate? = nil
   ) -> PayloadDescription {
-    var description = hevc(payloadType: payloadType)
+    var description = pictures("H265", payloadType)
     if let sequence = try? HEVCSequenceParameterSet(nalUnit: sets.sequence) {
       var configuration = HEVCFormatParameters(sequence.profileTierLevel)
       configuration.compatibilityFlags = nil

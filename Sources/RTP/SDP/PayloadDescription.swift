@@ -39,6 +39,14 @@ public struct PayloadDescription: Hashable, Sendable {
     self.channels = channels
   }
 
+  /// Returns the description of pictures: the answered requests of a sender, without parameters.
+  static func pictures(_ encodingName: String, _ payloadType: RTPPayloadType) -> PayloadDescription {
+    var description = PayloadDescription(.video, payloadType: payloadType, encodingName: encodingName)
+    // Picture loss indication (RFC 4585), full intra request (RFC 5104 section 7.1).
+    description.feedback = ["nack pli", "ccm fir"]
+    return description
+  }
+
   /// The lines from `a=rtpmap` on.
   var lines: [String] {
     let channels = channels.map { "/\($0)" } ?? ""
