@@ -56,8 +56,8 @@
     /// The parameter sets, followed by the NAL units of the next part.
     private let nalUnits: UnsafeMutableBufferPointer<NALUnit>
     private let macroblocks: Int
-    private let sequence: UnsafeRawBufferPointer
-    private let picture: UnsafeRawBufferPointer
+    /// The owner of the memory of the parameter sets.
+    private let sets: SetUnits
 
     /// The number of bytes that `x264_nal_encode` may write for one NAL unit beyond one and a half times its size
     /// (x264.h).
@@ -68,7 +68,7 @@
     private static let setCount = 2
 
     /// Creates a delivery for an encoder of pictures of `size`; `sets` are sent before each IDR picture.
-    init(_ sets: ParameterSets, size: PictureSize) {
+    init(_ sets: SetUnits, size: PictureSize) {
       macroblocks = ((size.width + 15) / 16) * ((size.height + 15) / 16)
       // Room for the largest picture that is sent, three bytes per pixel; half as much again for x264; and an overhead
       // for each slice. Unneeded pages are never touched.
@@ -76,20 +76,14 @@
         byteCount: size.pixels * 5 + 65_536 + Self.margin * AccessUnit.nalUnitLimit, alignment: 16)
       waiting = .allocate(capacity: AccessUnit.nalUnitLimit)
       nalUnits = .allocate(capacity: AccessUnit.nalUnitLimit)
-      sequence = X264Encoder.copy(sets.sequence)
-      picture = X264Encoder.copy(sets.picture)
-      for (index, bytes) in [sequence, picture].enumerated() {
-        guard let nalUnit = NALUnit(bytes) else { preconditionFailure("ParameterSets has no empty one") }
-        nalUnits.initializeElement(at: index, to: nalUnit)
-      }
+      self.sets = sets
+      for (index, set) in sets.units.enumerated() { nalUnits.initializeElement(at: index, to: set) }
     }
 
     deinit {
       memory.deallocate()
       waiting.deallocate()
       nalUnits.deallocate()
-      sequence.deallocate()
-      picture.deallocate()
     }
 
     /// The value that x264 gets with a picture, so that ``take`` finds this object. Pictures without it are not

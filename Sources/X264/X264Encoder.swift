@@ -40,8 +40,7 @@
     var needsKeyFrame = false
     var isPrepared = false
 
-    private let sequenceBytes: UnsafeRawBufferPointer
-    private let pictureBytes: UnsafeRawBufferPointer
+    private let setUnits: SetUnits
     private let nalUnits: UnsafeMutableBufferPointer<NALUnit>
     /// The times of the pictures that x264 may hold back, indexed by number modulo the length.
     private let times: UnsafeMutableBufferPointer<(timestamp: Instant, captured: Instant)>
@@ -94,12 +93,11 @@
           bitrate: configuration.bitrate, framesPerSecond: configuration.frameRate.framesPerSecond)
       }
       initial = configuration
-      sequenceBytes = Self.copy(sets.sequence)
-      pictureBytes = Self.copy(sets.picture)
+      setUnits = SetUnits(sets)
       nalUnits = .allocate(capacity: AccessUnit.nalUnitLimit)
       times = .allocate(capacity: Int(Self.timesCapacity))
       times.initialize(repeating: (.zero, .zero))
-      delivery = configuration.deliversSlices ? SliceDelivery(sets, size: configuration.size) : nil
+      delivery = configuration.deliversSlices ? SliceDelivery(setUnits, size: configuration.size) : nil
       x264_picture_init(&picture)
       picture.img.i_csp = nightjar_x264_csp_nv12
       picture.img.i_plane = 2
@@ -107,8 +105,6 @@
 
     deinit {
       stop()
-      sequenceBytes.deallocate()
-      pictureBytes.deallocate()
       nalUnits.deallocate()
       times.deallocate()
     }
@@ -293,25 +289,14 @@
           library: "x264", "\(unitCount) NAL units in a picture, at most \(AccessUnit.nalUnitLimit - 2) are taken")
       }
       var count = 0
-      func append(_ bytes: UnsafeRawBufferPointer) {
-        guard let unit = NALUnit(bytes) else { return }
+      func append(_ unit: NALUnit?) {
+        guard let unit else { return }
         nalUnits.initializeElement(at: count, to: unit)
         count += 1
       }
-      if withSets {
-        append(sequenceBytes)
-        append(pictureBytes)
-      }
-      for index in 0..<unitCount {
-        append(units[index].bytes)
-      }
+      if withSets { for set in setUnits.units { append(set) } }
+      for index in 0..<unitCount { append(NALUnit(units[index].bytes)) }
       return count
-    }
-
-    static func copy(_ bytes: [UInt8]) -> UnsafeRawBufferPointer {
-      let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
-      memory.copyBytes(from: bytes)
-      return UnsafeRawBufferPointer(memory)
     }
   }
 #endif

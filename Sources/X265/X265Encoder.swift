@@ -35,7 +35,7 @@
     var isPrepared = false
 
     private let picture: UnsafeMutablePointer<x265_picture>
-    private let sets: [UnsafeRawBufferPointer]
+    private let setUnits: SetUnits
     private let nalUnits: UnsafeMutableBufferPointer<NALUnit>
     private let chroma: PlanarChroma
     /// The choice of each picture's quantizer; nil if the configuration has a constant one.
@@ -78,7 +78,7 @@
       self.configuration = configuration
       references = Int(parameters.pointee.maxNumReferences)
       if case .constantQuantizer = configuration.rateControl {} else { control = QuantizerControl(configuration) }
-      sets = parameterSets.nalUnits.map(Self.copy)
+      setUnits = SetUnits(parameterSets)
       nalUnits = .allocate(capacity: AccessUnit.nalUnitLimit)
       chroma = PlanarChroma(size: configuration.size)
     }
@@ -86,7 +86,6 @@
     deinit {
       stop()
       x265_picture_free(picture)
-      for set in sets { set.deallocate() }
       nalUnits.deallocate()
     }
 
@@ -212,19 +211,19 @@
 
     /// Puts the encoder's parameter sets before the NAL units of an IDR picture. Returns the total number of NAL units.
     private func collect(_ coded: Coded) throws(EncoderError) -> Int {
-      guard coded.count + sets.count <= AccessUnit.nalUnitLimit else {
+      guard coded.count + setUnits.units.count <= AccessUnit.nalUnitLimit else {
         throw .output(
           library: "x265",
-          "\(coded.count) NAL units in a picture, at most \(AccessUnit.nalUnitLimit - sets.count) are taken")
+          "\(coded.count) NAL units in a picture, at most \(AccessUnit.nalUnitLimit - setUnits.units.count) are taken")
       }
       var count = 0
-      func append(_ bytes: UnsafeRawBufferPointer) {
-        guard let unit = NALUnit(bytes) else { return }
+      func append(_ unit: NALUnit?) {
+        guard let unit else { return }
         nalUnits.initializeElement(at: count, to: unit)
         count += 1
       }
-      if coded.isKeyFrame { for set in sets { append(set) } }
-      for index in 0..<coded.count { append(coded.units[index].bytes) }
+      if coded.isKeyFrame { for set in setUnits.units { append(set) } }
+      for index in 0..<coded.count { append(NALUnit(coded.units[index].bytes)) }
       return count
     }
 
@@ -235,12 +234,6 @@
 
     private static func close(_ encoder: OpaquePointer) {
       opening.withLock { _ in x265_encoder_close(encoder) }
-    }
-
-    private static func copy(_ bytes: [UInt8]) -> UnsafeRawBufferPointer {
-      let memory = UnsafeMutableRawBufferPointer.allocate(byteCount: bytes.count, alignment: 1)
-      memory.copyBytes(from: bytes)
-      return UnsafeRawBufferPointer(memory)
     }
   }
 #endif

@@ -1,12 +1,12 @@
-import Media
-
-/// The parameter sets of a stream as NAL units, in memory that lives as long as this object.
-final class SetUnits {
-  /// The NAL units in the order of ``/Media/ParameterSets/nalUnits``.
-  let units: [NALUnit]
+/// The parameter sets of a stream as NAL units, in memory that lives as long as this object. An encoder lends them before each
+/// key frame.
+package final class SetUnits {
+  /// The NAL units in the order of ``ParameterSets/nalUnits``.
+  package let units: [NALUnit]
   private let memory: UnsafeMutableRawBufferPointer
 
-  init(_ sets: ParameterSets) {
+  /// Copies `sets`.
+  package init(_ sets: ParameterSets) {
     let sources = sets.nalUnits
     memory = .allocate(byteCount: sources.reduce(0) { $0 + $1.count }, alignment: 1)
     memory.copyBytes(from: sources.joined())
