@@ -77,10 +77,7 @@ package struct SequenceSyntax: Hashable, Sendable {
 
   /// Reads the fields that only the high profiles have. Returns `separate_colour_plane_flag`; nil for missing fields.
   private static func readHighFields(of profile: Int, _ reader: inout HeaderBits) -> Bool? {
-    switch profile {
-    case 44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 138, 139, 244: break
-    default: return false
-    }
+    guard SequenceParameterSet.hasHighFields(profile: profile) else { return false }
     guard let chroma = reader.unsigned(), chroma <= 3 else { return nil }
     var isSeparate = false
     if chroma == 3 {

@@ -76,9 +76,7 @@ public struct SequenceParameterSet: Sendable {
     profileIDC = UInt8(try reader.bits(8))
     constraintFlags = UInt8(try reader.bits(8))
     levelIDC = UInt8(try reader.bits(8))
-    let set = try reader.unsigned()
-    guard set <= 31 else { throw .value("seq_parameter_set_id") }
-    identifier = UInt8(set)
+    identifier = UInt8(try reader.unsigned(to: 31, "seq_parameter_set_id"))
     try readHighProfileFields(&reader)
     try readOrderAndReferences(&reader)
     try readSize(&reader)
@@ -106,14 +104,20 @@ public struct SequenceParameterSet: Sendable {
     return nalUnit.prefix(1) + RawByteSequencePayload.addingEmulationPrevention(payload)
   }
 
+  /// Returns `true` if an SPS of this `profile_idc` has the fields that only the high profiles have. It uses no array, because
+  /// that could allocate.
+  package static func hasHighFields(profile: Int) -> Bool {
+    switch profile {
+    case 44, 83, 86, 100, 110, 118, 122, 128, 134, 135, 138, 139, 244: true
+    default: false
+    }
+  }
+
   /// Reads the fields that only the high profiles have.
   private mutating func readHighProfileFields(_ reader: inout BitReader) throws(ParameterSetError) {
-    let profiles: [UInt8] = [100, 110, 122, 244, 44, 83, 86, 118, 128, 138, 139, 134, 135]
-    guard profiles.contains(profileIDC) else { return }
-    let chromaFormat = try reader.unsigned()
-    guard chromaFormat <= 3 else { throw .value("chroma_format_idc") }
-    chromaFormatIDC = UInt8(chromaFormat)
-    if chromaFormat == 3 { _ = try reader.flag() }  // separate_colour_plane_flag
+    guard Self.hasHighFields(profile: Int(profileIDC)) else { return }
+    chromaFormatIDC = UInt8(try reader.unsigned(to: 3, "chroma_format_idc"))
+    if chromaFormatIDC == 3 { _ = try reader.flag() }  // separate_colour_plane_flag
     let (luma, chroma) = (try reader.unsigned(), try reader.unsigned())
     guard luma <= 6, chroma <= 6 else { throw .value("bit depth") }
     (lumaBitDepth, chromaBitDepth) = (8 + UInt8(luma), 8 + UInt8(chroma))
@@ -134,15 +138,12 @@ public struct SequenceParameterSet: Sendable {
       _ = try reader.flag()
       _ = try reader.signed()
       _ = try reader.signed()
-      let cycle = try reader.unsigned()
-      guard cycle <= 255 else { throw .value("num_ref_frames_in_pic_order_cnt_cycle") }
+      let cycle = try reader.unsigned(to: 255, "num_ref_frames_in_pic_order_cnt_cycle")
       for _ in 0..<cycle { _ = try reader.signed() }
     case 2: break
     default: throw .value("pic_order_cnt_type")
     }
-    let references = try reader.unsigned()
-    guard references <= 16 else { throw .value("max_num_ref_frames") }
-    referenceFrames = Int(references)
+    referenceFrames = try reader.unsigned(to: 16, "max_num_ref_frames")
     _ = try reader.flag()
   }
 
@@ -199,8 +200,7 @@ public struct SequenceParameterSet: Sendable {
 
   /// Skips `hrd_parameters()`, clause E.1.2.
   private static func skipHRD(_ reader: inout BitReader) throws(ParameterSetError) {
-    let count = try reader.unsigned()
-    guard count < 32 else { throw .value("cpb_cnt_minus1") }
+    let count = try reader.unsigned(to: 31, "cpb_cnt_minus1")
     _ = try reader.bits(8)
     for _ in 0...count {
       _ = try reader.unsigned()

@@ -1,4 +1,4 @@
-extension LeadingBits {
+extension HeaderBits {
   /// Reads the first fields of a slice header (ITU-T H.264 clause 7.3.3); nil where bits are missing. Allocates nothing,
   /// unlike ``SliceHeader/Beginning``.
   consuming func sliceBeginning() -> (firstMacroblock: Int, type: Int, pictureParameterSet: Int)? {
@@ -19,11 +19,11 @@ extension LeadingBits {
 extension NALUnit {
   /// The first fields of this slice's header; nil where they are missing.
   package var sliceBeginning: (firstMacroblock: Int, type: Int, pictureParameterSet: Int)? {
-    LeadingBits(self).sliceBeginning()
+    HeaderBits(self).sliceBeginning()
   }
 
   /// The first fields of this picture parameter set; nil where they are missing.
   package var pictureParameterSetBeginning: (identifier: Int, sequence: Int, sliceGroups: Int)? {
-    LeadingBits(self).pictureParameterSetBeginning()
+    HeaderBits(self).pictureParameterSetBeginning()
   }
 }
