@@ -8,12 +8,11 @@ extension PictureParameterSet {
       throw .notPictureParameterSet
     }
     var reader = BitReader(RawByteSequencePayload.removingEmulationPrevention(nalUnit.dropFirst()))
-    let identifier = try Self.readIdentifier(&reader)
-    let sequence = try reader.unsigned()
-    guard sequence <= 31 else { throw .value("seq_parameter_set_id") }
+    let identifier = try reader.unsigned(to: 255, "pic_parameter_set_id")
+    let sequence = try reader.unsigned(to: 31, "seq_parameter_set_id")
     self.init(profile: .baseline)
     self.identifier = identifier
-    sequenceParameterSet = Int(sequence)
+    sequenceParameterSet = sequence
     usesCABAC = try reader.flag()
     _ = try reader.flag()  // bottom_field_pic_order_in_frame_present_flag
     try Self.skipSliceGroups(&reader)
@@ -43,19 +42,12 @@ extension PictureParameterSet {
     guard let header = nalUnit.first, header & 0x1f == 8 else { throw .notPictureParameterSet }
     // One code of at most 63 bits, with emulation prevention.
     var reader = BitReader(RawByteSequencePayload.removingEmulationPrevention(nalUnit.dropFirst().prefix(16)))
-    return try readIdentifier(&reader)
-  }
-
-  private static func readIdentifier(_ reader: inout BitReader) throws(ParameterSetError) -> Int {
-    let identifier = try reader.unsigned()
-    guard identifier <= 255 else { throw .value("pic_parameter_set_id") }
-    return Int(identifier)
+    return try reader.unsigned(to: 255, "pic_parameter_set_id")
   }
 
   /// Skips `num_slice_groups_minus1` and the fields that depend on it.
   private static func skipSliceGroups(_ reader: inout BitReader) throws(ParameterSetError) {
-    let groups = try reader.unsigned()
-    guard groups <= 7 else { throw .value("num_slice_groups_minus1") }
+    let groups = try reader.unsigned(to: 7, "num_slice_groups_minus1")
     guard groups > 0 else { return }
     switch try reader.unsigned() {  // slice_group_map_type
     case 0:
@@ -71,7 +63,7 @@ extension PictureParameterSet {
       _ = try reader.unsigned()
     case 6:
       // The map's entries take bits of the set, whose length is limited, so no count can be too large.
-      let bits = UInt32.bitWidth - groups.leadingZeroBitCount
+      let bits = Int.bitWidth - groups.leadingZeroBitCount
       let units = try reader.unsigned()
       for _ in 0...UInt64(units) { _ = try reader.bits(bits) }
     default: throw .value("slice_group_map_type")

@@ -18,10 +18,8 @@ extension SliceHeader {
       // Three codes of at most 63 bits each, with emulation prevention.
       var reader = BitReader(RawByteSequencePayload.removingEmulationPrevention(nalUnit.dropFirst().prefix(40)))
       firstMacroblock = Int(try reader.unsigned())
-      sliceType = Int(try reader.unsigned())
-      guard sliceType <= 9 else { throw .value("slice_type") }
-      pictureParameterSet = Int(try reader.unsigned())
-      guard pictureParameterSet <= 255 else { throw .value("pic_parameter_set_id") }
+      sliceType = try reader.unsigned(to: 9, "slice_type")
+      pictureParameterSet = try reader.unsigned(to: 255, "pic_parameter_set_id")
     }
   }
 }
