@@ -5,9 +5,12 @@ import Media
 /// references that are missing.
 ///
 /// Of all NAL units it passes on slices alone; the caller adds the parameter sets that they name.
-enum StreamGate {
-  case h264(H264Gate)
-  case hevc(HEVCGate)
+struct StreamGate {
+  /// The codec of the stream.
+  let codec: VideoCodec
+  // One of both is used. They stand side by side and in no enum, so that each changes in place.
+  private var h264 = H264Gate()
+  private var hevc = HEVCGate()
 
   /// The properties of a checked access unit.
   struct Passed {
@@ -39,28 +42,10 @@ enum StreamGate {
   }
 
   /// Creates the gate of a stream that begins.
-  init(_ codec: VideoCodec) {
-    switch codec {
-    case .h264: self = .h264(H264Gate())
-    case .hevc: self = .hevc(HEVCGate())
-    }
-  }
-
-  /// The codec of the stream.
-  var codec: VideoCodec {
-    switch self {
-    case .h264: .h264
-    case .hevc: .hevc
-    }
-  }
+  init(_ codec: VideoCodec) { self.codec = codec }
 
   /// `true` if a frame has its first field only.
-  var awaitsField: Bool {
-    switch self {
-    case .h264(let gate): gate.awaitsField
-    case .hevc: false
-    }
-  }
+  var awaitsField: Bool { h264.awaitsField }
 
   /// Checks the NAL units of an access unit.
   ///
@@ -73,87 +58,63 @@ enum StreamGate {
     guard bytes.count <= configuration.maximumAccessUnitBytes else {
       throw .accessUnitSize(bytes.count, limit: configuration.maximumAccessUnitBytes)
     }
-    switch self {
-    case .h264(var gate):
-      // The tables have one owner meanwhile, so that none is copied.
-      self = .h264(H264Gate())
-      defer { self = .h264(gate) }
-      return try gate.check(bytes, configuration)
-    case .hevc(var gate):
-      self = .hevc(HEVCGate())
-      defer { self = .hevc(gate) }
-      return try gate.check(bytes, configuration)
+    switch codec {
+    case .h264: return try h264.check(bytes, configuration)
+    case .hevc: return try hevc.check(bytes, configuration)
     }
   }
 
   /// Forgets the references: a picture at which a decoder can start must come.
   mutating func restart() {
-    switch self {
-    case .h264(var gate):
-      gate.restart()
-      self = .h264(gate)
-    case .hevc(var gate):
-      gate.restart()
-      self = .hevc(gate)
+    switch codec {
+    case .h264: h264.restart()
+    case .hevc: hevc.restart()
     }
   }
 
   /// Notes that the decoder begins anew at the key frame that was checked last. Pictures of HEVC that come after it and refer to
   /// pictures before it are left out.
   mutating func noteEntry() {
-    switch self {
-    case .h264: break
-    case .hevc(var gate):
-      gate.noteEntry()
-      self = .hevc(gate)
-    }
+    if codec == .hevc { hevc.noteEntry() }
   }
 
   /// Returns the PPS of these numbers as a byte stream, with the sets that they name before them; nil where one is missing.
   func annexB(pictures: some Sequence<Int>) -> [UInt8]? {
-    switch self {
-    case .h264(let gate): gate.stored.annexB(pictures: pictures)
-    case .hevc(let gate): gate.sets.annexB(pictures: pictures)
+    switch codec {
+    case .h264: h264.stored.annexB(pictures: pictures)
+    case .hevc: hevc.sets.annexB(pictures: pictures)
     }
   }
 
   /// Returns the SPS of this number as a byte stream, with its VPS; nil where one is missing.
   func annexB(sequence: Int) -> [UInt8]? {
-    switch self {
-    case .h264(let gate): gate.stored.annexB(sequence: sequence)
-    case .hevc(let gate): gate.sets.annexB(sequence: sequence)
+    switch codec {
+    case .h264: h264.stored.annexB(sequence: sequence)
+    case .hevc: hevc.sets.annexB(sequence: sequence)
     }
   }
 
   /// Returns the SPS of the PPS of this number; nil where either is missing.
   func sequence(ofPicture identifier: Int) -> Int? {
-    switch self {
-    case .h264(let gate): gate.sequence(ofPicture: identifier)
-    case .hevc(let gate): gate.sets.picture(identifier).map { Int($0.sequenceParameterSet) }
+    switch codec {
+    case .h264: h264.sequence(ofPicture: identifier)
+    case .hevc: hevc.sets.picture(identifier).map { Int($0.sequenceParameterSet) }
     }
   }
 
   /// Forgets a PPS, which libavcodec refuses.
   mutating func forget(picture identifier: Int) {
-    switch self {
-    case .h264(var gate):
-      gate.forget(picture: identifier)
-      self = .h264(gate)
-    case .hevc(var gate):
-      gate.forget(picture: identifier)
-      self = .hevc(gate)
+    switch codec {
+    case .h264: h264.forget(picture: identifier)
+    case .hevc: hevc.forget(picture: identifier)
     }
   }
 
   /// Forgets an SPS and its PPS, which libavcodec refuses.
   mutating func forget(sequence identifier: Int) {
-    switch self {
-    case .h264(var gate):
-      gate.forget(sequence: identifier)
-      self = .h264(gate)
-    case .hevc(var gate):
-      gate.forget(sequence: identifier)
-      self = .hevc(gate)
+    switch codec {
+    case .h264: h264.forget(sequence: identifier)
+    case .hevc: hevc.forget(sequence: identifier)
     }
   }
 }
