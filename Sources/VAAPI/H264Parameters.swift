@@ -72,15 +72,6 @@ final class H264Parameters {
     slice.deallocate()
   }
 
-  /// The parameter sets as NAL units.
-  var parameterSets: ParameterSets? {
-    var units: [[UInt8]] = []
-    packedSets.withUnsafeBytes { stream in
-      AnnexB.forEachNALUnit(in: stream) { (unit) in units.append(Array(unit.bytes)) }
-    }
-    return units.count == 2 ? ParameterSets(sequence: units[0], picture: units[1]) : nil
-  }
-
   /// Adds the sequence's buffer; `bitrate` is 0 if the driver does not control the rate.
   func addSequence(to buffers: PictureBuffers, bitrate: Int, frameRate: FrameRate) throws(EncoderError) {
     sequence.pointee.intra_period = RateParameters.nominalKeyFramePeriod(at: frameRate)
