@@ -94,17 +94,6 @@ public struct EncodedPicture: Hashable, Sendable {
 
   /// The first parameter sets of the access unit, one of each kind; nil where one is missing.
   public var parameterSets: ParameterSets? {
-    var sets: [ParameterSetKind: [UInt8]] = [:]
-    annexB.withUnsafeBytes { bytes in
-      AnnexB.forEachNALUnit(in: bytes) { unit in
-        guard case .parameterSet(let kind) = codec.role(of: unit), sets[kind] == nil else { return }
-        sets[kind] = Array(unit.bytes)
-      }
-    }
-    guard let sequence = sets[.sequence], let picture = sets[.picture] else { return nil }
-    switch codec {
-    case .h264: return ParameterSets(sequence: sequence, picture: picture)
-    case .hevc: return sets[.video].flatMap { ParameterSets(video: $0, sequence: sequence, picture: picture) }
-    }
+    annexB.withUnsafeBytes { ParameterSets(codec, firstIn: $0) }
   }
 }

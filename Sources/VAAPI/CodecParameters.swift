@@ -16,13 +16,11 @@ enum CodecParameters {
 
   /// The parameter sets as NAL units.
   var parameterSets: ParameterSets? {
-    var units: [[UInt8]] = []
     packedSets.withUnsafeBytes { stream in
-      AnnexB.forEachNALUnit(in: stream) { (unit) in units.append(Array(unit.bytes)) }
-    }
-    switch self {
-    case .h264: return units.count == 2 ? ParameterSets(sequence: units[0], picture: units[1]) : nil
-    case .hevc: return units.count == 3 ? ParameterSets(video: units[0], sequence: units[1], picture: units[2]) : nil
+      switch self {
+      case .h264: ParameterSets(.h264, firstIn: stream)
+      case .hevc: ParameterSets(.hevc, firstIn: stream)
+      }
     }
   }
 

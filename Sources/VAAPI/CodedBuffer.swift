@@ -54,14 +54,8 @@ final class CodedBuffer {
 
   /// The parameter sets in this picture; nil if one of them is missing, or is none.
   var parameterSets: ParameterSets? {
-    guard let sequence, let picture else { return nil }
-    switch codec {
-    case .h264: return ParameterSets(sequence: Array(sequence), picture: Array(picture))
-    case .hevc:
-      return video.flatMap {
-        ParameterSets(video: Array($0), sequence: Array(sequence), picture: Array(picture))
-      }
-    }
+    func bytes(_ set: UnsafeRawBufferPointer?) -> [UInt8] { set.map { Array($0) } ?? [] }
+    return ParameterSets(codec, video: bytes(video), sequence: bytes(sequence), picture: bytes(picture))
   }
 
   /// Returns `true` if each parameter set in this picture is one of `sets`; also if there is none.

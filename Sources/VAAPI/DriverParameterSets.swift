@@ -13,7 +13,9 @@ struct DriverParameterSets {
   /// - Throws: ``ParameterSetError`` if the picture has no parameter sets, or they cannot be read.
   init(_ coded: CodedBuffer, _ configuration: EncoderConfiguration) throws(ParameterSetError) {
     guard let written = coded.parameterSets,
-      let sent = written.replacing(sequence: try Self.describing(written.sequence, configuration))
+      let sent = ParameterSets(
+        written.codec, video: written.video, sequence: try Self.describing(written.sequence, configuration),
+        picture: written.picture)
     else { throw .truncated }
     self.sent = sent
     self.written = written
@@ -44,16 +46,6 @@ struct DriverParameterSets {
     case .hevc:
       try HEVCSequenceParameterSet.replacingVUI(
         in: sequence, color: configuration.color, frameRate: configuration.frameRate, size: configuration.size)
-    }
-  }
-}
-
-extension ParameterSets {
-  /// Returns the sets with another SPS; nil if `sequence` is none.
-  fileprivate func replacing(sequence: [UInt8]) -> ParameterSets? {
-    switch codec {
-    case .h264: ParameterSets(sequence: sequence, picture: picture)
-    case .hevc: ParameterSets(video: video, sequence: sequence, picture: picture)
     }
   }
 }

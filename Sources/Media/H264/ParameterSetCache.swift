@@ -57,12 +57,8 @@ public final class ParameterSetCache: @unchecked Sendable {
   public var current: (sets: ParameterSets, revision: Int)? {
     published.withLock { published in
       if published.sets == nil {
-        let (video, sequence, picture) = (Array(set(.video)), Array(set(.sequence)), Array(set(.picture)))
-        published.sets =
-          switch codec {
-          case .h264: ParameterSets(sequence: sequence, picture: picture)
-          case .hevc: ParameterSets(video: video, sequence: sequence, picture: picture)
-          }
+        published.sets = ParameterSets(
+          codec, video: Array(set(.video)), sequence: Array(set(.sequence)), picture: Array(set(.picture)))
       }
       return published.sets.map { ($0, published.revision) }
     }

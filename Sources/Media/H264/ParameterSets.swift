@@ -38,6 +38,24 @@ public struct ParameterSets: Hashable, Sendable {
     self.picture = picture
   }
 
+  /// Creates the parameter sets of `codec`, which has a VPS or none, as the initializer of that codec.
+  package init?(_ codec: VideoCodec, video: [UInt8], sequence: [UInt8], picture: [UInt8]) {
+    switch codec {
+    case .h264: self.init(sequence: sequence, picture: picture)
+    case .hevc: self.init(video: video, sequence: sequence, picture: picture)
+    }
+  }
+
+  /// Creates the first parameter sets in a byte stream, one of each kind; nil where one is missing.
+  package init?(_ codec: VideoCodec, firstIn stream: UnsafeRawBufferPointer) {
+    var sets: [ParameterSetKind: [UInt8]] = [:]
+    AnnexB.forEachNALUnit(in: stream) { unit in
+      guard case .parameterSet(let kind) = codec.role(of: unit), sets[kind] == nil else { return }
+      sets[kind] = Array(unit.bytes)
+    }
+    self.init(codec, video: sets[.video] ?? [], sequence: sets[.sequence] ?? [], picture: sets[.picture] ?? [])
+  }
+
   /// The parameter sets in the order in which a decoder needs them: two of H.264, three of HEVC.
   public var nalUnits: [[UInt8]] { codec == .hevc ? [video, sequence, picture] : [sequence, picture] }
 
