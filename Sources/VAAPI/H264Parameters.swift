@@ -159,11 +159,7 @@ final class H264Parameters {
   }
 
   private func fillPicture() {
-    withUnsafeMutableBytes(of: &picture.pointee.ReferenceFrames) { memory in
-      for index in memory.bindMemory(to: VAPictureH264.self).indices {
-        memory.bindMemory(to: VAPictureH264.self)[index] = Self.noPicture
-      }
-    }
+    withUnsafeMutableBytes(of: &picture.pointee.ReferenceFrames) { Self.empty($0) }
     picture.pointee.pic_init_qp = UInt8(pictureParameters.initialQuantizer)
     picture.pointee.pic_fields.bits.reference_pic_flag = 1
     picture.pointee.pic_fields.bits.entropy_coding_mode_flag = pictureParameters.usesCABAC ? 1 : 0
@@ -172,13 +168,14 @@ final class H264Parameters {
   }
 
   private func fillSlice() {
-    withUnsafeMutableBytes(of: &slice.pointee.RefPicList0) { memory in
-      for index in memory.bindMemory(to: VAPictureH264.self).indices {
-        memory.bindMemory(to: VAPictureH264.self)[index] = Self.noPicture
-      }
-    }
+    withUnsafeMutableBytes(of: &slice.pointee.RefPicList0) { Self.empty($0) }
     slice.pointee.RefPicList1 = slice.pointee.RefPicList0
     slice.pointee.macroblock_info = VABufferID(VA_INVALID_ID)
+  }
+
+  private static func empty(_ list: UnsafeMutableRawBufferPointer) {
+    let pictures = list.bindMemory(to: VAPictureH264.self)
+    for index in pictures.indices { pictures[index] = noPicture }
   }
 
   private static func entry(_ surface: VASurfaceID, _ position: PicturePosition, flags: UInt32) -> VAPictureH264 {
