@@ -4,80 +4,6 @@ import Testing
 
 /// Statements of the documents about the program, checked against the program.
 @Suite struct DocumentationTests {
-  private struct Document {
-    let name: String
-    let lines: [String]
-    /// The word behind the fence of the block of code that each line stands in; an indented
-    /// block's is empty, prose has none.
-    let languages: [String?]
-
-    init(name: String, text: String) {
-      self.name = name
-      lines = text.components(separatedBy: "\n")
-      var languages: [String?] = []
-      var fence: String?
-      for line in lines {
-        if let language = fence {
-          languages.append(line.hasPrefix("```") ? nil : language)
-          if line.hasPrefix("```") { fence = nil }
-        } else if line.hasPrefix("```") {
-          fence = String(line.dropFirst(3))
-          languages.append(nil)
-        } else {
-          languages.append(line.hasPrefix("    ") ? "" : nil)
-        }
-      }
-      self.languages = languages
-    }
-
-    /// The blocks behind a fence with that word, with the number of their first line.
-    func blocks(_ language: String) -> [(line: Int, text: String)] {
-      var blocks: [(line: Int, text: String)] = []
-      for (index, line) in lines.enumerated() where languages[index] == language {
-        if index > 0, languages[index - 1] == language {
-          blocks[blocks.count - 1].text += line + "\n"
-        } else {
-          blocks.append((index + 1, line + "\n"))
-        }
-      }
-      return blocks
-    }
-
-    /// The names that GitHub gives to the headings: small letters, digits, '-' and '_', blanks as '-'.
-    var anchors: Set<String> {
-      var anchors: Set<String> = []
-      for (index, line) in lines.enumerated() where languages[index] == nil && line.hasPrefix("#") {
-        let heading = line.drop { $0 == "#" }.trimmingCharacters(in: .whitespaces).lowercased()
-        let name = String(
-          heading.compactMap { character -> Character? in
-            if character == " " { return "-" }
-            return character.isLetter || character.isNumber || "-_".contains(character) ? character : nil
-          })
-        var unique = name
-        var count = 0
-        while !anchors.insert(unique).inserted {
-          count += 1
-          unique = "\(name)-\(count)"
-        }
-      }
-      return anchors
-    }
-  }
-
-  private static func documents() throws -> [Document] {
-    let manager = FileManager.default
-    var names = try manager.contentsOfDirectory(atPath: packageRoot.path)
-    for case let name as String in manager.enumerator(atPath: packageRoot.appendingPathComponent("docs").path)
-      ?? .init()
-    // DocC checks its own.
-    where !name.contains(".docc/") {
-      names.append("docs/\(name)")
-    }
-    return try names.filter { $0.hasSuffix(".md") }.sorted().map { name in
-      Document(name: name, text: try String(contentsOf: packageRoot.appendingPathComponent(name), encoding: .utf8))
-    }
-  }
-
   // MARK: - Links
 
   /// A path from the repository's root, of one from the folder of a document.
@@ -90,7 +16,7 @@ import Testing
   }
 
   @Test func `Every link within the documents leads to a file and a heading that there are`() throws {
-    let documents = try Self.documents()
+    let documents = try MarkdownDocument.all()
     let byName = Dictionary(uniqueKeysWithValues: documents.map { ($0.name, $0) })
     var count = 0
     for document in documents {
@@ -113,7 +39,7 @@ import Testing
   }
 
   @Test func `The README leads to every document`() throws {
-    let documents = try Self.documents()
+    let documents = try MarkdownDocument.all()
     let readme = try #require(documents.first { $0.name == "README.md" }).lines.joined(separator: "\n")
     for document in documents where document.name.hasPrefix("docs/") {
       #expect(readme.contains("](\(document.name)"), "README.md does not lead to \(document.name)")
@@ -126,7 +52,7 @@ import Testing
     let directory = try TemporaryDirectory()
     let file = directory.path("nightjar.toml")
     var count = 0
-    for document in try Self.documents() {
+    for document in try MarkdownDocument.all() {
       for block in document.blocks("toml") {
         try block.text.write(toFile: file, atomically: false, encoding: .utf8)
         let result = try Subprocess.run([nightjarPath, "config", "check", "--config", file], in: directory, limit: 60)
@@ -227,7 +153,7 @@ import Testing
   @Test func `Every command of the documents has the options that they give it`() throws {
     let root = try help()
     var count = 0
-    for document in try Self.documents() where document.name != "CHANGELOG.md" {
+    for document in try MarkdownDocument.all() where document.name != "CHANGELOG.md" {
       for (index, line) in document.lines.enumerated() where document.languages[index] != "log" {
         let texts =
           document.languages[index] == nil ? line.matches(of: /`([^`]+)`/).map { String($0.output.1) } : [line]
@@ -268,7 +194,7 @@ import Testing
   @Test func `What the documents have the program say stands in its sources`() throws {
     let sources = try sources()
     var count = 0
-    for document in try Self.documents() {
+    for document in try MarkdownDocument.all() {
       for block in document.blocks("log") {
         for line in block.text.split(separator: "\n") {
           count += 1
