@@ -1,3 +1,4 @@
+import Foundation
 import Testing
 
 /// The text of the documents by itself.
@@ -41,5 +42,54 @@ import Testing
     #expect(document.paragraphs.first?.text == "A paragraph of two lines.")
     let cut = document.paragraphs.filter { !Self.isWhole($0.text) }
     #expect(cut.map { $0.line } == [7, 15])
+  }
+
+  /// Returns `true` if a command of curl asks nightjar for something that needs a log-in once there are users, and gives none. Plain
+  /// HTTP on this host needs none, nor does the control socket.
+  private static func lacksLogin(_ command: String) -> Bool {
+    guard let begin = command.firstRange(of: "curl "), !command.contains("--unix-socket") else { return false }
+    let rest = command[begin.lowerBound...]
+    let isForNightjar = ["https://BOX", "https://localhost", "https://127.0.0.1", "http://BOX"].contains {
+      rest.contains($0)
+    }
+    return isForNightjar && !["-u ", "Authorization: ", "token="].contains { rest.contains($0) }
+  }
+
+  @Test func `every command of curl in the documents gives the log-in that it needs`() throws {
+    var count = 0
+    for document in try MarkdownDocument.all() {
+      for (index, line) in document.lines.enumerated() {
+        let commands =
+          document.languages[index] == nil ? line.matches(of: /`([^`]+)`/).map { String($0.output.1) } : [line]
+        for command in commands where command.contains("curl ") {
+          count += 1
+          #expect(!Self.lacksLogin(command), "\(document.name):\(index + 1): \(command)")
+        }
+      }
+    }
+    #expect(count > 10)
+  }
+
+  @Test(arguments: [
+    ("curl -k -u anna https://BOX:8443/v1/status", false), ("curl -k https://BOX:8443/v1/status", true),
+    ("curl https://127.0.0.1:8443/healthz", true), ("curl 'https://BOX:8443/healthz?token=…'", false),
+    ("curl -H 'Authorization: Bearer …' https://BOX:8443/metrics", false), ("curl http://BOX:8080/metrics", true),
+    ("curl -O http://127.0.0.1:8080/snapshot.jpg", false), ("sudo apt install curl", false),
+    ("sudo curl --unix-socket /run/nightjar/control.sock http://localhost/v1/status", false),
+  ])
+  func `a command of curl without a log-in is found`(command: String, isFound: Bool) {
+    #expect(Self.lacksLogin(command) == isFound)
+  }
+
+  @Test func `where a document has this host play without a log-in, it has the log-in of users too`() throws {
+    var count = 0
+    for document in try MarkdownDocument.all() {
+      for (index, line) in document.lines.enumerated() where line.contains("rtsp://localhost") {
+        count += 1
+        let near = document.lines[index..<min(index + 5, document.lines.count)]
+        #expect(near.contains { $0.contains(":PASSWORD@localhost") }, "\(document.name):\(index + 1): \(line)")
+      }
+    }
+    #expect(count > 2)
   }
 }
