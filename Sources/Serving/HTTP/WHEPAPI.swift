@@ -86,8 +86,8 @@ struct WHEPAPI: Sendable {
     } catch let error as OfferError {
       throw HTTPRefusal.offer(error, request.uri.path)
     } catch let error as PeerServerError {
-      if case .noH264 = error {
-        throw HTTPRefusal.offer(error, of: .notAcceptable, request.uri.path, mayPass: error.kind == .temporary)
+      if case .noH264(_, let refusal) = error {
+        throw HTTPRefusal.offer(error, of: .notAcceptable, request.uri.path, retryAfter: refusal.retryAfter)
       }
       throw HTTPRefusal.peers(error)
     }
@@ -146,13 +146,14 @@ extension HTTPRefusal {
 
   /// Returns the refusal of an offer without a codec that the browser gets; it names the pictures beside it.
   ///
-  /// - Parameter mayPass: `true` if a later offer may be answered.
+  /// - Parameter retryAfter: the seconds after which another offer may be answered; nil if none will.
   fileprivate static func offer(
-    _ error: any Failure, of status: HTTPResponse.Status, _ path: String, mayPass: Bool = false
+    _ error: any Failure, of status: HTTPResponse.Status, _ path: String, retryAfter: Int? = nil
   ) -> HTTPRefusal {
     let pictures = path.hasSuffix("whep") ? "; pictures as JPEG: \(path.dropLast(4))stream.mjpg" : ""
+    var headers: HTTPFields = [:]
+    headers[.retryAfter] = retryAfter.map { "\($0)" }
     return HTTPRefusal(
-      status: status, failure: ControlFailure("\(error)\(pictures)", kind: .usage, field: "offer"),
-      headers: mayPass ? [.retryAfter: "\(HTTPRefusal.retryAfter)"] : [:])
+      status: status, failure: ControlFailure("\(error)\(pictures)", kind: .usage, field: "offer"), headers: headers)
   }
 }

@@ -97,10 +97,11 @@ extension RTSPService {
     connection.answered(answer.response)
   }
 
-  /// Reports that a client gets no H.264 beside another codec, and returns the response, which says why.
+  /// Reports that a client gets no H.264 beside another codec, and returns the response, which says why, and when to ask again.
   func response(to request: Request, refused refusal: H264Refusal, on connection: RTSPConnection) -> Response {
     events.refused(connection.client, reason: refusal.description)
     var response = Response(refusal.kind == .unavailable ? .notImplemented : .serviceUnavailable, to: request)
+    if let seconds = refusal.retryAfter { response.headers["Retry-After"] = "\(seconds)" }
     response.setText("\(refusal)\r\n")
     return response
   }

@@ -55,8 +55,8 @@ package enum H264Refusal: Failure, Hashable {
   case noEncoder(String)
   /// The program may not use as many processors as its smallest pictures need.
   case processors(size: PictureSize, needed: Double, room: Double)
-  /// The encoder has failed, and is not tried again yet.
-  case failed(String)
+  /// The encoder has failed, and is not tried again before `retry` has passed.
+  case failed(String, retry: Duration)
 
   /// One line for the client, with what would help.
   package var description: String {
@@ -65,7 +65,7 @@ package enum H264Refusal: Failure, Hashable {
     case .processors(let size, let needed, let room):
       "no H.264 beside HEVC: \(size) needs about \(Self.text(max(0.01, needed))) processors, and --cpu-budget leaves "
         + "\(Self.text(max(0, room))); raise --cpu-budget, lower --size or --fps, or choose --codec h264"
-    case .failed(let reason):
+    case .failed(let reason, _):
       "no H.264 beside HEVC, because its encoder has failed: \(reason); nightjar tries again later"
     }
   }
@@ -77,6 +77,18 @@ package enum H264Refusal: Failure, Hashable {
     case .processors, .failed: .temporary
     }
   }
+
+  /// The seconds after which a client may ask again; nil where that does not help.
+  package var retryAfter: Int? {
+    switch self {
+    case .noEncoder: nil
+    case .processors: Self.shortestRetry
+    case .failed(_, let retry): max(Self.shortestRetry, Int((retry.nanoseconds + 999_999_999) / 1_000_000_000))
+    }
+  }
+
+  /// The least seconds after which a client may ask again.
+  private static let shortestRetry = 10
 
   /// Returns a number with two decimals at most.
   private static func text(_ value: Double) -> String { "\((value * 100).rounded() / 100)" }

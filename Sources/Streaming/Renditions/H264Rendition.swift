@@ -88,7 +88,10 @@ final class H264Rendition: ThreadedRendition, @unchecked Sendable {
     if let obstacle = plan.obstacle { return .noEncoder(obstacle) }
     let present = thread.present
     guard present != .opening, present != .ready else { return nil }
-    if !thread.isPossible(at: .now()), let failure = thread.figures.withLock({ $0.failure }) { return .failed(failure) }
+    let now = Instant.now()
+    if !thread.isPossible(at: now), let failure = thread.figures.withLock({ $0.failure }) {
+      return .failed(failure, retry: thread.pause(at: now))
+    }
     let limit = thread.monitor.locked { self.limit }
     let (left, rate) = (presentRoom, plan.configuration.frameRate)
     guard H264Plan.size(of: limit, at: rate, room: left) == nil else { return nil }

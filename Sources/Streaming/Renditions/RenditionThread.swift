@@ -94,7 +94,12 @@ final class RenditionThread: @unchecked Sendable {
     }
   }
 
-  private func isDue(at now: Instant) -> Bool { now.nanoseconds >= retry.load(ordering: .relaxed) }
+  private func isDue(at now: Instant) -> Bool { pause(at: now) == .zero }
+
+  /// Returns the time from `now` until an encoder may be made after a failure; zero if one may be made.
+  func pause(at now: Instant) -> Duration {
+    max(.zero, Instant(nanoseconds: retry.load(ordering: .relaxed)) - now)
+  }
 
   /// Returns the figures for pictures of `size`; nil if there was no encoder yet, and none has failed.
   func statistics(size: PictureSize) -> RenditionStatistics? {

@@ -27,7 +27,8 @@
       let sound: SoundSource?
 
       init(
-        name: String = "camera", room: Double = .infinity, obstacle: String? = nil, hasSound: Bool = false
+        name: String = "camera", room: Double = .infinity, obstacle: String? = nil, hasSound: Bool = false,
+        make: @escaping Pipeline.MakeRenditionEncoder = { try EncoderSelector.selectSmall(.x264, $0) }
       ) throws {
         let size = PictureSize(width: 320, height: 240)
         let configuration = EncoderSettings().configuration(
@@ -35,7 +36,7 @@
         let sets = try EncoderSelector.softwareParameterSets(for: configuration)
         let plan =
           obstacle.map { H264Plan(configuration, obstacle: $0) }
-          ?? H264Plan(configuration, parameterSets: sets) { try EncoderSelector.selectSmall(.x264, $0) }
+          ?? H264Plan(configuration, parameterSets: sets, makeEncoder: make)
         pipeline = try Pipeline(
           source: try SyntheticCamera(size: size, frameRate: .thirty),
           encoder: try EncoderSelector.select(.x264, configuration).encoder, destinations: [],
@@ -123,6 +124,7 @@
       let short = try Bench(room: 0.001)
       let refused = try short.client().request("DESCRIBE", nil, ["Accept: application/sdp"])
       #expect(refused.status == 503 && refused.body.contains("--cpu-budget"), "\(refused)")
+      #expect(refused.header("Retry-After") == "10", "\(refused)")
       let client = try short.client()
       let setup = try client.request("SETUP", client.url + "/trackID=0", ["Transport: \(PlayTests.interleaved)"])
       let play = try client.request("PLAY", nil, ["Session: \(setup.session ?? "")"])
@@ -135,9 +137,23 @@
       let without = try Bench(obstacle: "this build has no x264")
       let answer = try without.client().request("DESCRIBE", nil, ["Accept: application/sdp"])
       #expect(answer.status == 501 && answer.body.contains("this build has no x264"), "\(answer)")
+      #expect(answer.header("Retry-After") == nil, "\(answer)")
       // A URL that gives nothing is not named.
       let text = try without.client("camera").request("DESCRIBE", nil, ["Accept: application/sdp"]).body
       #expect(!text.contains("\r\ni="), "\(text)")
+    }
+
+    @Test func `after the encoder has failed, a client is told to wait until it is tried again`() throws {
+      let bench = try Bench { _ in throw EncoderError.unavailable("none is left") }
+      let first = try bench.client()
+      let setup = try first.request("SETUP", first.url + "/trackID=0", ["Transport: \(PlayTests.interleaved)"])
+      #expect(try first.request("PLAY", nil, ["Session: \(setup.session ?? "")"]).status == 200)
+      try #require(eventually { bench.pipeline.statistics.h264Rendition?.failure == "none is left" })
+      let refused = try bench.client().request("DESCRIBE", nil, ["Accept: application/sdp"])
+      #expect(refused.status == 503 && refused.body.contains("none is left"), "\(refused)")
+      // The encoder pauses for a minute.
+      let seconds = try #require(refused.header("Retry-After").flatMap { Int($0) }, "\(refused)")
+      #expect((11...60).contains(seconds), "\(refused)")
     }
   }
 #endif

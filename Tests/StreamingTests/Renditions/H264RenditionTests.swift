@@ -247,12 +247,28 @@
       let (first, second) = (try NarrowConnection(), try NarrowConnection())
       let id = try bench.admit(first)
       try #require(eventually { bench.rendition?.failure == "none is left" })
-      #expect(bench.pipeline.h264Refusal == .failed("none is left"))
+      let refusal = try #require(bench.pipeline.h264Refusal)
+      guard case .failed("none is left", let pause) = refusal else {
+        Issue.record("\(refusal)")
+        return
+      }
+      // A minute after the failure.
+      #expect(pause > .zero && pause <= .seconds(60) && (10...60).contains(refusal.retryAfter ?? 0), "\(refusal)")
       #expect(throws: StreamDestinationError.self) { try bench.admit(second) }
       _ = bench.pipeline.remove(id)
       usleep(200_000)
-      #expect(attempts.withLock { $0 } == 1 && bench.pipeline.h264Refusal == .failed("none is left"))
-      #expect(bench.rendition?.failures == 1)
+      guard case .failed("none is left", let rest)? = bench.pipeline.h264Refusal else {
+        Issue.record("\(String(describing: bench.pipeline.h264Refusal))")
+        return
+      }
+      #expect(rest < pause && attempts.withLock { $0 } == 1 && bench.rendition?.failures == 1)
+    }
+
+    @Test(arguments: [(0.0, 10), (9.5, 10), (10.5, 11), (59.0, 59), (959.001, 960)])
+    func `a refused client may ask again at the encoder's next attempt, but not within ten seconds`(
+      pause: Double, seconds: Int
+    ) {
+      #expect(H264Refusal.failed("it broke", retry: Duration(seconds: pause)).retryAfter == seconds)
     }
 
     @Test func `a program without an encoder for it says so`() throws {
@@ -263,7 +279,7 @@
         encoder: try EncoderSelector.select(.x264, configuration).encoder, destinations: [],
         keyFrameInterval: Duration(seconds: 1), h264: H264Plan(configuration, obstacle: "there is no x264"))
       #expect(pipeline.h264Refusal == .noEncoder("there is no x264") && pipeline.h264ParameterSets == nil)
-      #expect(pipeline.h264Refusal?.kind == .unavailable)
+      #expect(pipeline.h264Refusal?.kind == .unavailable && pipeline.h264Refusal?.retryAfter == nil)
       _ = pipeline.waitUntilEnd()
     }
 
