@@ -3,7 +3,7 @@ import Platform
 /// The failures in a row of a rendition's encoder, and the pauses after them: a minute, and twice as long after each one. The value has
 /// no clock.
 struct EncoderFailures: Sendable {
-  private var backOff = RetryBackOff(Self.pauses)
+  private var backOff: RetryBackOff
   /// The time of the first picture since the last failure or rest; nil before it.
   private var since: Instant?
   private var hasFailed = false
@@ -11,7 +11,10 @@ struct EncoderFailures: Sendable {
   /// The pause after a first failure, and the longest one.
   static let pauses = Duration.seconds(60)...Duration.seconds(960)
 
-  init() {}
+  /// Creates a value without a failure.
+  ///
+  /// - Parameter pauses: the pause after a first failure, and the longest one.
+  init(_ pauses: ClosedRange<Duration> = EncoderFailures.pauses) { backOff = RetryBackOff(pauses) }
 
   /// Notes a picture. Returns `true` if it is the first one after a failure.
   mutating func works(at now: Instant) -> Bool {

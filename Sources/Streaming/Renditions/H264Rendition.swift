@@ -7,7 +7,7 @@ import Synchronization
 ///
 /// They have an encoder and a thread (`nj-h264`), which exist while the track has a viewer and for ``RenditionThread/restTime`` after,
 /// and a ``Track`` of their own. The encode stage offers each frame before it encodes the frame, or before it leaves out an unwatched
-/// one. While the rendition rests, that costs one load. Otherwise the stage copies or scales the frame, and the newest copy waits for
+/// one. While the rendition rests, that costs two loads. Otherwise the stage copies or scales the frame, and the newest copy waits for
 /// the encoder.
 final class H264Rendition: ThreadedRendition, @unchecked Sendable {
   // Sendable: the encoder's thread alone uses what is named so, and the lock of `thread` guards what is named so. All else is constant,
@@ -62,7 +62,8 @@ final class H264Rendition: ThreadedRendition, @unchecked Sendable {
     // The processors of the camera's threads: the thread that admits the first viewer may be a server's.
     thread = RenditionThread(
       .h264, requests, frameRate: plan.configuration.frameRate,
-      reducer: FrameReducer(capacity: 3, copiesUnchanged: true), on: ProcessorSet.ofThread())
+      reducer: FrameReducer(capacity: 3, copiesUnchanged: true), on: ProcessorSet.ofThread(), pauses: plan.pauses,
+      startThread: plan.startThread)
     requests.noteBitrate(plan.configuration.bitrate)
   }
 
@@ -159,9 +160,11 @@ final class H264Rendition: ThreadedRendition, @unchecked Sendable {
 
   // MARK: The encode stage
 
-  /// Copies or scales a frame for the encoder, where there is one. The frame replaces one that still waits.
+  /// Copies or scales a frame for the encoder, where there is one. The frame replaces one that still waits. Where viewers wait because
+  /// the encoder's thread could not be started, the thread is started again.
   func offer(_ frame: borrowing Frame) {
-    guard thread.isReady, frame.coded == nil else { return }
+    guard thread.isReady else { return thread.startAgain(self) }
+    guard frame.coded == nil else { return }
     let target = thread.monitor.locked { self.target }
     let isUpright = frame.rotatedSize == sourceSize
     thread.offer(frame, size: isUpright ? target : PictureSize(width: target.height, height: target.width))

@@ -11,19 +11,9 @@ final class RenditionThread: @unchecked Sendable {
   // Sendable: `monitor` guards what is named so. The thread alone uses `failures`, or the caller who could not start the thread. All
   // else is constant, atomic or under a mutex.
 
-  /// The state of the encoder.
-  enum Phase: Int {
-    /// There is neither encoder nor thread.
-    case resting
-    /// The thread makes the encoder, or ends the former one.
-    case opening
-    /// The encoder takes frames.
-    case ready
-    /// The encoder has failed, and the thread waits for the next attempt.
-    case failed
-    /// The stream has ended.
-    case closed
-  }
+  /// Starts a thread of that name.
+  typealias StartThread =
+    @Sendable (_ name: String, _ body: @escaping @Sendable () -> Void) throws(SystemFailure) -> Void
 
   /// The failures of the encoder, and their ends, for the terminal.
   let events = EventQueue<RenditionEvent>()
@@ -40,7 +30,10 @@ final class RenditionThread: @unchecked Sendable {
   private let neededUntil = Atomic<Int64>(0)
   /// The time in nanoseconds of the next attempt after a failure.
   private let retry = Atomic<Int64>(0)
-  private var failures = EncoderFailures()
+  private var failures: EncoderFailures
+  private let startThread: StartThread
+  /// `true` if the last thread could not be started.
+  private let lacksThread = Atomic(false)
 
   /// The lock of the slot and the phase, and of what the owner names so. Its condition wakes the thread.
   let monitor = Monitor()
@@ -67,13 +60,23 @@ final class RenditionThread: @unchecked Sendable {
   ///   - frameRate: the nominal frame rate.
   ///   - reducer: copies or scales the frames.
   ///   - processors: the processors on which the encoder runs; nil for those of the thread that first needs it.
+  ///   - pauses: the pause after a first failure, and the longest one.
+  ///   - startThread: starts the thread.
   init(
     _ kind: RenditionKind, _ requests: EncoderRequests, frameRate: FrameRate, reducer: FrameReducer,
-    on processors: ProcessorSet? = nil
+    on processors: ProcessorSet? = nil, pauses: ClosedRange<Duration> = EncoderFailures.pauses,
+    startThread: @escaping StartThread = RenditionThread.startDetached
   ) {
     (self.kind, self.requests, self.frameRate) = (kind, requests, frameRate)
     (self.reducer, self.processors) = (reducer, processors)
+    failures = EncoderFailures(pauses)
+    self.startThread = startThread
   }
+
+  /// Starts a thread that nobody waits for.
+  @Sendable static func startDetached(
+    _ name: String, _ body: @escaping @Sendable () -> Void
+  ) throws(SystemFailure) { try NamedThread(name, body).detach() }
 
   private func move(to phase: Phase) { self.phase.store(phase.rawValue, ordering: .releasing) }
 
@@ -127,19 +130,30 @@ final class RenditionThread: @unchecked Sendable {
       guard present == .resting, isDue(at: .now()) else { return false }
       move(to: .opening)
       hasThread = true
+      lacksThread.store(false, ordering: .relaxed)
       return true
     }
     guard isStarting else { return }
     do throws(SystemFailure) {
       // No marks: a frame's way in a trace is that of the stream's own picture.
-      try NamedThread(kind.threadName) { [self] in
+      try startThread(kind.threadName) { [self] in
         guard let processors else { return run(rendition) }
         processors.confining { run(rendition) }
-      }.detach()
+      }
     } catch {
       fail("no thread: \(error)")
       monitor.locked { rest() }
+      lacksThread.store(true, ordering: .relaxed)
     }
+  }
+
+  /// Starts the thread where it could not be started before, once the pause has passed, if an encoder is still needed. Mostly this
+  /// costs one load.
+  func startAgain(_ rendition: some ThreadedRendition) {
+    guard lacksThread.load(ordering: .relaxed) else { return }
+    let now = Instant.now()
+    guard isDue(at: now), now.nanoseconds < neededUntil.load(ordering: .relaxed) else { return }
+    start(rendition)
   }
 
   /// Runs `change` under the lock. If it returns `true`, the encoder is made anew.

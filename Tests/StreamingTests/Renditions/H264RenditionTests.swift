@@ -36,6 +36,18 @@
     }
   }
 
+  /// A rendition that never has an encoder.
+  private final class UnpreparedRendition: ThreadedRendition {
+    let thread: RenditionThread
+    let makeEncoder: Pipeline.MakeRenditionEncoder = { _ in throw EncoderError.stopped }
+
+    init(_ thread: RenditionThread) { self.thread = thread }
+
+    func prepare(isAnew: Bool) throws -> (EncoderConfiguration, CodedPictureQueue) { throw EncoderError.stopped }
+    func isKeyFrame(_ waiting: borrowing RenditionFrame, frameInterval: Duration) -> Bool { false }
+    func isOutdated(at now: Instant) -> Bool { false }
+  }
+
   /// H.264 beside a stream's own pictures, as ffmpeg decodes it. The stream's own codec does not matter here.
   @Suite(.serialized) struct H264RenditionTests {
     private static let size = PictureSize(width: 320, height: 240)
@@ -48,9 +60,11 @@
       /// - Parameters:
       ///   - room: The processors that the program may still use.
       ///   - sizePatience: The time for which the processors must suffice before half the size ends.
+      ///   - change: Changes the plan.
       init(
         room: Double = .infinity, sizePatience: Duration = .seconds(30),
-        make: @escaping Pipeline.MakeRenditionEncoder = { try EncoderSelector.selectSmall(.x264, $0) }
+        make: @escaping Pipeline.MakeRenditionEncoder = { try EncoderSelector.selectSmall(.x264, $0) },
+        change: (inout H264Plan) -> Void = { _ in }
       ) throws {
         let configuration = EncoderSettings().configuration(
           size: H264RenditionTests.size, frameRate: .thirty, bitrate: 900_000, color: .bt709, processors: 1)
@@ -58,6 +72,7 @@
         let sets = try EncoderSelector.softwareParameterSets(for: configuration)
         var plan = H264Plan(configuration, parameterSets: sets, makeEncoder: make)
         plan.sizePatience = sizePatience
+        change(&plan)
         self.room = ScriptedRoom(room)
         pipeline = try Pipeline(
           source: try SyntheticCamera(size: H264RenditionTests.size, frameRate: .thirty), encoder: selection.encoder,
@@ -262,6 +277,59 @@
         return
       }
       #expect(rest < pause && attempts.withLock { $0 } == 1 && bench.rendition?.failures == 1)
+    }
+
+    @Test func `viewers get pictures once the system has a thread for the encoder again`() throws {
+      let starts = Mutex(0)
+      let startThread: RenditionThread.StartThread = { name, body throws(SystemFailure) in
+        let count = starts.withLock { count in
+          count += 1
+          return count
+        }
+        guard count > 2 else { throw SystemFailure("pthread_create", errorNumber: EAGAIN) }
+        try RenditionThread.startDetached(name, body)
+      }
+      let bench = try Bench(change: { plan in
+        plan.pauses = Duration.seconds(2)...Duration.seconds(2)
+        plan.startThread = startThread
+      })
+      let connection = try NarrowConnection()
+      let id = try bench.admit(connection)
+      let failed = try #require(bench.rendition)
+      #expect(failed.failure?.hasPrefix("no thread: ") == true && failed.failures == 1, "\(failed)")
+      guard case .failed(_, let pause)? = bench.pipeline.h264Refusal else {
+        Issue.record("\(String(describing: bench.pipeline.h264Refusal))")
+        return
+      }
+      #expect(pause <= .seconds(2))
+      try #require(eventually { bench.frames(id) > 10 })
+      let works = try #require(bench.rendition)
+      #expect(works.failures == 2 && works.isRunning && works.failure == nil && works.openings == 1, "\(works)")
+      #expect(starts.withLock { $0 } == 3)
+      let events = bench.pipeline.takeRenditionEvents()
+      #expect(events.map(\.isWarning) == [true, true, false], "\(events)")
+      withExtendedLifetime(connection) {}
+    }
+
+    @Test func `a thread that could not be started is not started again once its viewer has left`() throws {
+      let starts = Mutex(0)
+      let startThread: RenditionThread.StartThread = { _, _ throws(SystemFailure) in
+        starts.withLock { $0 += 1 }
+        throw SystemFailure("pthread_create", errorNumber: EAGAIN)
+      }
+      let thread = RenditionThread(
+        .h264, EncoderRequests(), frameRate: .thirty, reducer: FrameReducer(capacity: 3),
+        pauses: Duration.milliseconds(1)...Duration.milliseconds(1), startThread: startThread)
+      let rendition = UnpreparedRendition(thread)
+      thread.keep(until: nil)
+      thread.start(rendition)
+      usleep(20_000)
+      thread.startAgain(rendition)
+      #expect(starts.withLock { $0 } == 2 && thread.present == .resting)
+      usleep(20_000)
+      thread.keep(until: .now())
+      thread.startAgain(rendition)
+      #expect(starts.withLock { $0 } == 2 && thread.present == .resting)
     }
 
     @Test(arguments: [(0.0, 10), (9.5, 10), (10.5, 11), (59.0, 59), (959.001, 960)])
