@@ -100,6 +100,11 @@ public struct VAAPICapabilities: Hashable, Sendable {
   /// `true` if the driver has video processing (`VAEntrypointVideoProc`), which rotates and scales.
   public let hasVideoProcessing: Bool
 
+  /// `true` if the driver has several quality levels to choose from, in an order.
+  package var offersQualityLevels: Bool {
+    Self.hasOrderedLevels(vendor: vendor) && encoders.contains { $0.qualityLevels > 1 }
+  }
+
   /// Returns `true` if a greater quality level of the driver is a faster one, as `va.h` says. Mesa's numbers are bits for its
   /// coding tools: of two numbers, either may be the faster one.
   static func hasOrderedLevels(vendor: String) -> Bool { !vendor.hasPrefix("Mesa Gallium") }

@@ -203,11 +203,14 @@ extension Doctor {
     let left =
       "\(now.encoder.name)\(level ?? ""): headroom \(Int(headroom.rounded())) % of the last "
       + "\(Terminal.decimal(measured.seconds, digits: 1)) s"
+    let isHardware = EncoderTrial.isHardware(now.encoder.name)
+    let couldChooseLevel =
+      isHardware && !command.governsQuality
+      && HardwareFindings.offersLevels(ofEncoder: now.encoder.name, node: command.encoding.vaapiDevice)
     tell(
       EncoderTrial.finding(
         left, headroom: headroom, figures: ["headroom_percent": headroom],
-        isHEVC: EncoderTrial.isHEVC(now.encoder.name), isHardware: EncoderTrial.isHardware(now.encoder.name),
-        choosesLevel: command.governsQuality
+        isHEVC: EncoderTrial.isHEVC(now.encoder.name), isHardware: isHardware, couldChooseLevel: couldChooseLevel
       ).about(name))
   }
 
@@ -227,7 +230,8 @@ extension Doctor {
       )
       let trial = try EncoderTrial(selection.encoder, limit: limit)
       encoders.append(trial)
-      tell(trial.finding(choosesLevel: command.governsQuality).about(name))
+      let couldChooseLevel = !command.governsQuality && selection.levels?.levels != nil
+      tell(trial.finding(couldChooseLevel: couldChooseLevel).about(name))
     } catch {
       tell(
         Finding(

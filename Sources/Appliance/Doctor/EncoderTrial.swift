@@ -61,8 +61,9 @@ package struct EncoderTrial: Sendable {
     return Duration(nanoseconds: Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec))
   }
 
-  /// Returns the finding on the encoder's speed. `choosesLevel` is `true` if a stream would choose the quality level of hardware.
-  package func finding(choosesLevel: Bool) -> Finding {
+  /// Returns the finding on the encoder's speed. `couldChooseLevel` is `true` if `vaapi-quality = "auto"` would let a stream choose the
+  /// quality level of the hardware.
+  package func finding(couldChooseLevel: Bool) -> Finding {
     let left = Int(headroom.rounded())
     let text =
       "\(name): \(size) in \(decimal(average.milliseconds)) of \(decimal(interval.milliseconds)) ms, "
@@ -73,7 +74,7 @@ package struct EncoderTrial: Sendable {
     ]
     return Self.finding(
       text, headroom: headroom, figures: figures, isHEVC: Self.isHEVC(name), isHardware: Self.isHardware(name),
-      choosesLevel: choosesLevel)
+      couldChooseLevel: couldChooseLevel)
   }
 
   /// Returns the finding on several software encoders that share the processors; nil where there are none.
@@ -97,17 +98,17 @@ package struct EncoderTrial: Sendable {
   static func isHardware(_ name: String) -> Bool { name.hasPrefix("VA-API") }
 
   /// Returns the finding for this headroom. For HEVC in software, `isHEVC` is `true`: H.264 takes a part of the processor time.
-  /// `choosesLevel` is `true` if the quality level of hardware is chosen by measurement already.
+  /// `couldChooseLevel` is `true` if the hardware has several quality levels, and none is chosen by measurement yet.
   package static func finding(
     _ text: String, headroom: Double, figures: [String: Double], isHEVC: Bool, isHardware: Bool = false,
-    choosesLevel: Bool = false
+    couldChooseLevel: Bool = false
   ) -> Finding {
     let less = "reduce the load: size = \"1280x720\" or smaller, fps = \"15\""
     let faster =
       isHardware
       ? "vaapi-quality = \"auto\""
       : isHEVC ? "codec = \"h264\", or x264-preset = \"ultrafast\"" : "x264-preset = \"ultrafast\""
-    let mends: [Mend] = isHardware && choosesLevel ? [.advice(less)] : [.advice(faster), .advice("or \(less)")]
+    let mends: [Mend] = isHardware && !couldChooseLevel ? [.advice(less)] : [.advice(faster), .advice("or \(less)")]
     if headroom <= 0 { return Finding(.encoderSlow, text, mends: mends, figures: figures) }
     if headroom < 20 { return Finding(.encoderTight, text, mends: mends, figures: figures) }
     return Finding(.encoder, text, figures: figures)

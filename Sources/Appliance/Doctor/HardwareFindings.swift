@@ -46,6 +46,19 @@ package enum HardwareFindings {
     }
   }
 
+  /// Returns `true` if the driver of the encoder with this name has several quality levels, in an order.
+  ///
+  /// - Parameters:
+  ///   - name: the encoder's name, which has that of its driver.
+  ///   - node: the device node of the driver; nil for any node.
+  static func offersLevels(ofEncoder name: String, node: String?) -> Bool {
+    let nodes = node.map { [RenderNode(path: $0)] } ?? RenderNode.all()
+    return nodes.contains { node in
+      guard let capabilities = try? DriverQuery.capabilities(of: node, within: patience) else { return false }
+      return name.hasPrefix("VA-API (\(capabilities.vendor))") && capabilities.offersQualityLevels
+    }
+  }
+
   /// Returns the names of the profiles of `codec`, each once; nil if there are none.
   private static func profiles(of codec: VideoCodec, among encoders: [VAAPICapabilities.Encoder]) -> String? {
     let names = encoders.reduce(into: [String]()) { list, encoder in
