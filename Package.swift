@@ -286,8 +286,8 @@ let package = Package(
     .testTarget(
       name: "ApplianceTests",
       dependencies: [
-        "Appliance", "Serving", "Streaming", "Sound", "Host", "Delivery", "Alerts", "Media", "Platform", "TestSupport",
-        "nightjar",
+        "Appliance", "Serving", "Streaming", "Encoding", "Capture", "Sound", "Host", "Delivery", "Alerts", "Media",
+        "Platform", "TestSupport", "nightjar",
       ],
       exclude: ["Configuration/TOMLTest"], swiftSettings: settings),
     .executableTarget(

@@ -42,7 +42,9 @@ package final class PassThroughEncoder: VideoEncoder, @unchecked Sendable {
   /// The other encoder's configuration.
   package var configuration: EncoderConfiguration { other.configuration }
   /// The name of the encoder of the last picture.
-  package var name: String { isPassing ? "the camera's own H.264" : other.name }
+  package var name: String { isPassing ? Self.cameraName : other.name }
+  /// The name while the camera's own pictures pass.
+  package static let cameraName = "the camera's own H.264"
   /// The parameter sets of the next pictures.
   package var parameterSets: ParameterSets {
     isPassing ? stream.parameterSets ?? other.parameterSets : other.parameterSets

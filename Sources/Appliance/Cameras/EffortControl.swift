@@ -22,8 +22,8 @@ struct EffortControl {
   private var level: LevelGovernor?
   private var times = LatencyHistogram()
   private var last: (time: Instant, busy: Duration, small: Duration, process: Duration, dropped: Int)
-  /// `true` if software encoded at the last measurement.
-  private var isSoftware: Bool
+  /// The kind of encoder at the last measurement.
+  private var atWork: EncoderAtWork
   /// The number of processors that the encoder would free with the least effort, by the last second's measurement.
   private(set) var reserve = 0.0
 
@@ -66,15 +66,24 @@ struct EffortControl {
     last = (
       .now(), pipeline.encoderWork.busy, pipeline.smallEncoderTime, ProcessorBudget.used, pipeline.lateFrames
     )
-    isSoftware = pipeline.hasSoftwareEncoder
+    atWork = pipeline.encoderAtWork
     pipeline.govern(nil, fallback: governor?.fallback)
   }
 
   /// `true` if the preset is chosen.
   var governsPreset: Bool { preset != nil }
 
+  /// `true` if software encoded at the last measurement.
+  private var isSoftware: Bool { atWork == .software }
+
   /// `true` if a lesser effort of the encoder at work cannot help: there is none, or it keeps the configured one.
-  var isLeast: Bool { isSoftware ? (preset?.rung ?? 0) == 0 : level?.isLeast ?? true }
+  var isLeast: Bool {
+    switch atWork {
+    case .software: (preset?.rung ?? 0) == 0
+    case .hardware: level?.isLeast ?? true
+    case .camera: true
+    }
+  }
 
   /// Measures the last second, and changes the effort if that is due. Returns the change in words, with its reason.
   mutating func measure(_ thermal: ThermalState, at now: Instant) -> String? {
@@ -88,10 +97,10 @@ struct EffortControl {
     )
     times.removeAll()
     pipeline.takeEncodeTimes(&times)
-    let wasSoftware = isSoftware
-    isSoftware = pipeline.hasSoftwareEncoder
+    let former = atWork
+    atWork = pipeline.encoderAtWork
     // A second in which two encoders encoded says nothing of either.
-    if isSoftware == wasSoftware {
+    if atWork == former {
       let measurement = QualityGovernor.Measurement(
         times: times, interval: pipeline.frameRate.interval, elapsed: now - last.time,
         // The encoder of small pictures has the same effort, on one thread.
@@ -117,34 +126,39 @@ struct EffortControl {
   /// Gives a measurement to the governor of the encoder at work. The first one of hardware with levels makes its governor.
   private mutating func note(_ measurement: QualityGovernor.Measurement, at now: Instant) {
     let claim = { [budget] in budget.claim(at: now) }
-    guard !isSoftware else {
-      _ = preset?.note(measurement, at: now, claim: claim)
-      return
+    switch atWork {
+    case .software: _ = preset?.note(measurement, at: now, claim: claim)
+    case .hardware:
+      guard let present = levels?.levels else {
+        // Other hardware may have taken the place of that which had levels.
+        level = nil
+        return
+      }
+      if level?.count != present.count { level = LevelGovernor(present) }
+      _ = level?.note(measurement, at: present.present, now: now, claim: claim)
+    case .camera: break
     }
-    guard let present = levels?.levels else {
-      // Other hardware may have taken the place of that which had levels.
-      level = nil
-      return
-    }
-    if level?.count != present.count { level = LevelGovernor(present) }
-    _ = level?.note(measurement, at: present.present, now: now, claim: claim)
   }
 
-  /// The state for the control API; nil if the encoder at work keeps the configured preset or quality level.
+  /// The state for the control API; nil if the encoder at work keeps the configured preset or quality level, and while the camera's own
+  /// pictures are passed on.
   var status: StreamStatus.Quality? {
     let limit = pipeline.frameRate.interval.milliseconds * QualityGovernor.limit
-    if isSoftware {
-      return preset.map {
+    return switch atWork {
+    case .software:
+      preset.map {
         StreamStatus.Quality(
           x264Preset: Self.name($0.effort), reason: $0.reason.map(Self.name),
           encodeP99Ms: $0.percentile99?.milliseconds, encodeLimitMs: limit, processors: $0.processors,
           processorBudget: budget.processors, changes: $0.changes)
       }
-    }
-    return level.map {
-      StreamStatus.Quality(
-        vaapiQuality: $0.levelAtWork, vaapiQualityLevels: $0.count, reason: $0.reason.map(Self.name),
-        encodeP99Ms: $0.percentile99?.milliseconds, encodeLimitMs: limit, changes: $0.changes)
+    case .hardware:
+      level.map {
+        StreamStatus.Quality(
+          vaapiQuality: $0.levelAtWork, vaapiQualityLevels: $0.count, reason: $0.reason.map(Self.name),
+          encodeP99Ms: $0.percentile99?.milliseconds, encodeLimitMs: limit, changes: $0.changes)
+      }
+    case .camera: nil
     }
   }
 

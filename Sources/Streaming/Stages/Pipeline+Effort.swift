@@ -2,6 +2,16 @@ import Encoding
 package import Media
 import Synchronization
 
+/// A kind of encoder.
+package enum EncoderAtWork: Sendable {
+  /// x264 or x265.
+  case software
+  /// Hardware of the host.
+  case hardware
+  /// The camera, whose own pictures are passed on.
+  case camera
+}
+
 extension Pipeline {
   /// Sets the effort of software and the quality level of hardware from one of the next frames on: a greater effort or a better
   /// level with the next key frame that is due, a lesser or faster one as soon as possible. The encoder of small pictures follows.
@@ -33,10 +43,16 @@ extension Pipeline {
   /// changed. Allocates nothing.
   package func takeEncodeTimes(_ times: inout LatencyHistogram) { statisticsRecorder.takeEncodeTimes(&times) }
 
-  /// `true` if x264 or x265 is the encoder at work, and not hardware.
-  package var hasSoftwareEncoder: Bool {
-    statisticsRecorder.encode.withLock { EncoderSelector.softwareCodec(ofEncoder: $0.encoderName) != nil }
+  /// The kind of encoder that made the last picture.
+  package var encoderAtWork: EncoderAtWork {
+    statisticsRecorder.encode.withLock { encode in
+      if EncoderSelector.softwareCodec(ofEncoder: encode.encoderName) != nil { return .software }
+      return encode.encoderName == PassThroughEncoder.cameraName ? .camera : .hardware
+    }
   }
+
+  /// `true` if x264 or x265 is the encoder at work, and not hardware.
+  package var hasSoftwareEncoder: Bool { encoderAtWork == .software }
 
   /// The number of frames that were dropped because the encoder was late. Allocates nothing.
   package var lateFrames: Int { statisticsRecorder.capture.withLock { $0.drops[DropCause.encoderLate.rawValue] } }

@@ -206,7 +206,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case .effort:
       "The number of the preset of x264 or x265, 0 for ultrafast; absent if the preset is configured, or while hardware encodes."
     case .qualityLevel:
-      "VA-API's quality level, 1 for the best; absent if the level is configured, or while software encodes."
+      "VA-API's quality level, 1 for the best; absent if the level is configured, or while software or the camera encodes."
     case .viewers:
       "Current viewers: given destinations, clients by RTSP, browsers by WebRTC, and clients that watch JPEG pictures or listen to "
         + "MP3."

@@ -1,0 +1,88 @@
+#if X264
+  import Capture
+  import Host
+  import Media
+  import Platform
+  import Serving
+  import Streaming
+  import Synchronization
+  import TestSupport
+  import Testing
+
+  @testable import Appliance
+  @testable import Encoding
+
+  /// The choice of the effort while encoders take turns.
+  @Suite struct EffortControlTests {
+    /// An encoder that makes no pictures, and has the names of others.
+    private final class NamedEncoder: VideoEncoder {
+      private struct State {
+        var name: String
+        var changes = 0
+      }
+      private let state: Mutex<State>
+      let configuration: EncoderConfiguration
+      let parameterSets: ParameterSets
+
+      init(_ name: String, _ configuration: EncoderConfiguration) throws {
+        state = Mutex(State(name: name))
+        self.configuration = configuration
+        parameterSets = try EncoderSelector.softwareParameterSets(for: configuration)
+      }
+
+      var name: String { state.withLock { $0.name } }
+
+      var counters: EncoderCounters {
+        var counters = EncoderCounters()
+        counters.handovers = state.withLock { $0.changes }
+        return counters
+      }
+
+      func become(_ name: String) {
+        state.withLock { state in
+          state.name = name
+          state.changes += 1
+        }
+      }
+
+      func prepare() throws(EncoderError) {}
+      func encode(_ frame: borrowing Frame, keyFrame: Bool, to sink: any AccessUnitSink) throws(EncoderError) {}
+      func change(bitrate: Int, frameRate: FrameRate) throws(EncoderError) {}
+      func flush(deliver: (borrowing AccessUnit) -> Void) throws(EncoderError) {}
+      func stop() {}
+    }
+
+    @Test func `no quality level is shown while the camera's own pictures pass, and it is back with the hardware`()
+      throws
+    {
+      let size = PictureSize(width: 160, height: 120)
+      let hardware = "VA-API (scripted)"
+      let encoder = try NamedEncoder(
+        hardware, EncoderConfiguration(size: size, frameRate: .thirty, bitrate: 100_000, color: .bt709))
+      let pipeline = try Pipeline(
+        source: try SyntheticCamera(size: size, frameRate: .thirty), encoder: encoder, destinations: [],
+        keyFrameInterval: Duration(seconds: 1))
+      try pipeline.start()
+      defer {
+        pipeline.stop()
+        _ = pipeline.waitUntilEnd()
+      }
+      let levels = HardwareLevels()
+      levels.note(QualityLevels(count: 7, present: 4))
+      var control = try #require(
+        EffortControl(pipeline, preset: nil, levels: levels, threads: 1, ProcessorBudget(share: 1)))
+      _ = control.measure(.nominal, at: .now())
+      #expect(control.status?.vaapiQuality == 4 && control.status?.vaapiQualityLevels == 7)
+
+      encoder.become(PassThroughEncoder.cameraName)
+      try #require(eventually { pipeline.encoderAtWork == .camera })
+      _ = control.measure(.nominal, at: .now())
+      #expect(control.status == nil && control.isLeast)
+
+      encoder.become(hardware)
+      try #require(eventually { pipeline.encoderAtWork == .hardware })
+      _ = control.measure(.nominal, at: .now())
+      #expect(control.status?.vaapiQuality == 4 && control.status?.vaapiQualityLevels == 7)
+    }
+  }
+#endif
