@@ -33,8 +33,9 @@ package struct WebhookKey: Hashable, Sendable {
     guard let key = Self(text: text) else {
       throw SecretFileError(
         path: path,
-        reason: "a key has \(Self.limits.lowerBound) to \(Self.limits.upperBound) bytes; make one with: "
-          + "echo whsec_$(openssl rand -base64 32)")
+        cause: .content(
+          "a key has \(Self.limits.lowerBound) to \(Self.limits.upperBound) bytes; make one with: "
+            + "echo whsec_$(openssl rand -base64 32)"))
     }
     self = key
   }
@@ -55,27 +56,40 @@ enum SecretFile {
     do throws(PlainFileError) {
       return String(decoding: try PlainFile.contents(of: path, limit: limit, others: .nothing).bytes, as: UTF8.self)
     } catch {
-      let reason =
-        switch error {
-        case .missing: "there is no such file"
-        case .notAFile: "it is no plain file"
-        case .exposed: "other users may read or write it; chmod 600 \(path)"
-        case .foreign: "it belongs to another user; chown it to the one that runs nightjar, or to root"
-        case .tooLarge: "it has more than \(limit) bytes"
-        case .system(_, let errorNumber): SystemFailure.text(errorNumber)
-        }
-      throw SecretFileError(path: path, reason: reason)
+      throw SecretFileError(path: path, cause: .file(error, limit: limit))
     }
   }
 }
 
 /// The reason why a file with a secret is not used.
 package struct SecretFileError: Failure, Hashable {
-  let path: String
-  let reason: String
+  /// The cause of the error.
+  package enum Cause: Hashable, Sendable {
+    /// The file was not read, or it is not secret; the limit is in bytes.
+    case file(PlainFileError, limit: Int)
+    /// The file has another content; the text is the remedy.
+    case content(String)
+  }
+
+  /// The path of the file.
+  package let path: String
+  /// The cause of the error.
+  package let cause: Cause
 
   /// One line for the user at the terminal.
-  package var description: String { "\(path): \(reason)" }
+  package var description: String {
+    let reason =
+      switch cause {
+      case .file(.missing, _): "there is no such file"
+      case .file(.notAFile, _): "it is no plain file"
+      case .file(.exposed, _): "other users may read or write it; chmod 600 \(path)"
+      case .file(.foreign, _): "it belongs to another user; chown it to the one that runs nightjar, or to root"
+      case .file(.tooLarge, let limit): "it has more than \(limit) bytes"
+      case .file(.system(_, let errorNumber), _): SystemFailure.text(errorNumber)
+      case .content(let remedy): remedy
+      }
+    return "\(path): \(reason)"
+  }
 
   /// The failure's kind.
   package var kind: FailureKind { .noInput }

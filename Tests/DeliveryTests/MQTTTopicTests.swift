@@ -52,7 +52,7 @@ import Testing
     let file = try directory.write("anna\nsecret\n".utf8, as: "login")
     chmod(file, 0o644)
     let error = #expect(throws: SecretFileError.self) { try MQTTLogin(contentsOf: file) }
-    #expect(error?.description.contains("chmod 600") == true)
+    #expect(error?.path == file && error?.cause == .file(.exposed(mode: 0o644), limit: MQTTLogin.fileLimit))
     chmod(file, 0o600)
     #expect(try MQTTLogin(contentsOf: file).user == "anna")
   }

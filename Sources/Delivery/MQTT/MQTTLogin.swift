@@ -27,7 +27,8 @@ package struct MQTTLogin: Hashable, Sendable {
   /// - Throws: ``SecretFileError``.
   package init(contentsOf path: String) throws(SecretFileError) {
     guard let login = Self(text: try SecretFile.text(of: path, limit: Self.fileLimit)) else {
-      throw SecretFileError(path: path, reason: "write the user on its first line, and the password on its second")
+      throw SecretFileError(
+        path: path, cause: .content("write the user on its first line, and the password on its second"))
     }
     self = login
   }
