@@ -89,11 +89,7 @@ extension CodedStream {
     let directory = try TemporaryDirectory()
     let file = directory.url.appendingPathComponent("s.h264")
     try bytes.write(to: file)
-    let result = try Subprocess.run(
-      ["ffmpeg", "-nostdin", "-i", file.path, "-c", "copy", "-bsf:v", "trace_headers", "-f", "null", "-"],
-      in: directory)
-    let identifiers = result.error.split(separator: "\n").filter { $0.contains(" idr_pic_id ") }
-      .compactMap { $0.split(separator: " ").last.flatMap { Int($0) } }
+    let identifiers = try TracedHeaders(path: file.path, in: directory).values(of: "idr_pic_id")
     try #require(identifiers.count == keyFrames.count, "\(identifiers)")
     return keyFrames.indices.dropFirst().filter {
       keyFrames[$0] == keyFrames[$0 - 1] + 1 && identifiers[$0] == identifiers[$0 - 1]

@@ -35,14 +35,7 @@ struct ParameterSetIDTests {
 
   /// The values of a field in all headers of the stream, by ffmpeg.
   private func values(of field: String, in driver: StrictDriver) throws -> Set<Int> {
-    let traced = try Subprocess.run(
-      ["ffmpeg", "-v", "verbose", "-i", driver.stream, "-c", "copy", "-bsf:v", "trace_headers", "-f", "null", "-"],
-      in: driver.directory
-    ).error
-    return Set(
-      traced.split(separator: "\n").filter { $0.contains(" \(field) ") }.compactMap {
-        $0.split(separator: "=").last.flatMap { Int($0.trimmingCharacters(in: .whitespaces)) }
-      })
+    Set(try TracedHeaders(path: driver.stream, in: driver.directory).values(of: field))
   }
 
   /// The fields that name parameter sets: SPS first, PPS last.

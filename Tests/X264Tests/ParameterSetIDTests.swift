@@ -44,21 +44,10 @@ import Testing
           let (recording, sets) = try group(scene, preset: preset, profile: .high, isSmall: isSmall)
           let directory = try TemporaryDirectory()
           try recording.stream.write(to: directory.url.appendingPathComponent("s.h264"))
-          let traced = try Subprocess.run(
-            [
-              "ffmpeg", "-v", "verbose", "-i", directory.path("s.h264"), "-c", "copy", "-frames:v", "3", "-bsf:v",
-              "trace_headers", "-f", "null", "-",
-            ], in: directory
-          ).error
-          func values(of field: String) -> Set<Int> {
-            Set(
-              traced.split(separator: "\n").filter { $0.contains(" \(field) ") }.compactMap {
-                $0.split(separator: "=").last.flatMap { Int($0.trimmingCharacters(in: .whitespaces)) }
-              })
-          }
-          let ids = values(of: "pic_parameter_set_id")
-          let id = try #require(ids.first, "\(traced.suffix(2000))")
-          #expect(ids.count == 1 && values(of: "seq_parameter_set_id") == [id])
+          let headers = try TracedHeaders(path: directory.path("s.h264"), frames: 3, in: directory)
+          let ids = Set(headers.values(of: "pic_parameter_set_id"))
+          let id = try #require(ids.first)
+          #expect(ids.count == 1 && Set(headers.values(of: "seq_parameter_set_id")) == [id])
           #expect(
             seen.updateValue("\(width)x\(height) \(preset) \(isSmall)", forKey: id) == nil, "\(id) is that of \(seen)")
           #expect(try SequenceParameterSet(nalUnit: sets.sequence).identifier == id)

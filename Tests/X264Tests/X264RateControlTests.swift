@@ -64,17 +64,9 @@
       let directory = try TemporaryDirectory()
       try recording.stream.write(to: directory.url.appendingPathComponent("s.h264"))
       // ffmpeg's own reading of every slice header.
-      let trace = try Subprocess.run(
-        [
-          "ffmpeg", "-v", "verbose", "-i", directory.path("s.h264"), "-c", "copy", "-bsf:v", "trace_headers", "-f",
-          "null", "-",
-        ], in: directory)
-      func values(_ name: String) -> [Int] {
-        trace.error.split(separator: "\n").filter { $0.contains(" \(name) ") }
-          .compactMap { $0.split(separator: " ").last.flatMap { Int($0) } }
-      }
-      let initial = try #require(values("pic_init_qp_minus26").first) + 26
-      let deltas = values("slice_qp_delta")
+      let headers = try TracedHeaders(path: directory.path("s.h264"), in: directory)
+      let initial = try #require(headers.values(of: "pic_init_qp_minus26").first) + 26
+      let deltas = headers.values(of: "slice_qp_delta")
       #expect(deltas.count == 6)
       #expect(deltas.allSatisfy { initial + $0 == quantizer }, "\(initial) \(deltas)")
       let luma = try recording.luma(against: scene)
