@@ -48,6 +48,9 @@ struct StrictDriver {
 
     func number(_ key: String) -> Int? { values[key].flatMap { Int($0) } }
     var failures: [String] { lines.filter { $0.hasPrefix("failed=") } }
+
+    /// The parts of the encoder's name: library and driver, entry point, rate control, slices.
+    var nameParts: [String] { values["name"]?.components(separatedBy: ", ") ?? [] }
   }
 
   /// Runs the tool with `arguments` on a driver with `knobs` (without their `NIGHTJAR_VA_`).
