@@ -30,15 +30,15 @@
         let effort = EncodingEffort(rawValue: step)
         let name = try #require(EncoderSelector.preset(of: effort))
         encoder.restrict(EncoderRestrictions(effort: effort))
-        if !encoder.name.contains(" \(name),") {
+        if encoder.namedPreset != name {
           // The running encoder cannot change to it. Frames go on until the other one is ready and a key frame is due.
           exchanged += 1
           try turning.encode(change % 3, encoder.frameSize(for: TurningStream.landscape))
-          let isReady = eventually { encoder.isStandbyReady || encoder.name.contains(" \(name),") }
+          let isReady = eventually { encoder.isStandbyReady || encoder.namedPreset == name }
           try #require(isReady)
           try turning.encode(1, encoder.frameSize(for: TurningStream.landscape), keyFrame: true)
         }
-        try #require(encoder.name.contains(" \(name),"), "\(encoder.name) instead of \(name)")
+        try #require(encoder.namedPreset == name, "\(encoder.name) instead of \(name)")
         try turning.encode(2, encoder.frameSize(for: TurningStream.landscape), keyFrame: change.isMultiple(of: 7))
       }
       #expect(encoder.counters.adaptations == 200)

@@ -51,7 +51,7 @@
       for (restrictions, isDone) in [
         (
           EncoderRestrictions(effort: EncoderSelector.effort(ofPreset: "veryfast")),
-          { encoder.name.contains(" veryfast,") }
+          { encoder.namedPreset == "veryfast" }
         ),
         (EncoderRestrictions(maximumSize: small), { encoder.configuration.size == small }),
         (EncoderRestrictions(color: .jpeg), { encoder.configuration.color == .jpeg }),

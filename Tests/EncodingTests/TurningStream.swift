@@ -7,6 +7,11 @@ import Testing
 
 @testable import Encoding
 
+extension VideoEncoder {
+  /// The preset of x264 or x265 in the name of the live encoder: `name of the library, preset, threads`.
+  var namedPreset: String? { name.components(separatedBy: ", ").dropLast().last }
+}
+
 /// Frames of both aspects for an encoder, and what it makes of them.
 struct TurningStream {
   static let landscape = PictureSize(width: 320, height: 240)
