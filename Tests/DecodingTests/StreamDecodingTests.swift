@@ -138,7 +138,11 @@ import Testing
     for unit in units[5...] { #expect(try decoder.decode(unit).count == 1) }
     #expect(decoder.selection.name.hasSuffix("2 threads"))
     decoder.configuration.threads = 99
-    #expect("\(failure { try decoder.decode(units[0]) }.map { "\($0)" } ?? "")".contains("choose 1 to 16"))
+    let refusal = failure { try decoder.decode(units[0]) }
+    guard case .configuration("a number of decoder threads of 99: choose 1 to 16")? = refusal else {
+      Issue.record("\(refusal.map { "\($0)" } ?? "shown")")
+      return
+    }
     decoder.configuration.threads = 1
     #expect(try decoder.decode(units[0]).count == 1)
   }
@@ -186,7 +190,8 @@ import Testing
 
   @Test func `the choice is told with its reason`() throws {
     let software = try VideoDecoder(configuration: .init(acceleration: .software)).selection
-    #expect(!software.isHardware && software.name.hasPrefix("libavcodec ") && software.reason.contains("asked for"))
+    #expect(!software.isHardware && software.name.hasPrefix("libavcodec "))
+    #expect(software.reason == "software was asked for")
     #expect(try !VideoDecoder().selection.reason.isEmpty)
     let error = failure { try VideoDecoder(configuration: .init(acceleration: .renderNode("/nowhere/renderD128"))) }
     #expect("\(error.map { "\($0)" } ?? "")".hasPrefix("/nowhere/renderD128 has no VA-API driver that opens: "))
@@ -200,7 +205,11 @@ import Testing
       let pictures = try accessUnits(of: clip.stream).flatMap { try decoder.decode($0) }
       let picture = try #require(pictures.first)
       let error = #expect(throws: DecoderError.self) { _ = try picture.exportedSurface() }
-      #expect(error?.description.contains("it was decoded in software") == true && error?.needsKeyFrame == false)
+      guard case .notExported("it was decoded in software, or its surface was not kept")? = error else {
+        Issue.record("\(error.map { "\($0)" } ?? "exported")")
+        continue
+      }
+      #expect(error?.needsKeyFrame == false)
     }
   }
 }
