@@ -21,7 +21,10 @@
       let parameters = lines.attributes("fmtp")
       #expect(parameters.count == (isFeedback ? 2 : 1) && parameters.first?.hasPrefix("96 ") == true)
       // The map and its parameters stand beside each other.
-      #expect(description.contains("a=rtpmap:97 rtx/90000\r\na=fmtp:97 apt=96;rtx-time=") == isFeedback)
+      let attributes = lines["a"]
+      let map = attributes.firstIndex(of: "rtpmap:97 rtx/90000")
+      #expect((map != nil) == isFeedback)
+      if let map { #expect(attributes.dropFirst(map + 1).first?.hasPrefix("fmtp:97 apt=96;rtx-time=") == true) }
       let ports = try DatagramPair()
       let transport =
         isFeedback ? ports.transport.replacingOccurrences(of: "RTP/AVP;", with: "RTP/AVPF;") : ports.transport
