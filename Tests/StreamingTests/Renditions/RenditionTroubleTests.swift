@@ -135,7 +135,9 @@
       defer { bench.end() }
       func runs(by preset: Int) -> Bool {
         let name = EncoderSelector.preset(of: EncodingEffort(rawValue: preset)) ?? "none"
-        return bench.pipeline.statistics.smallRendition?.encoderName.contains(" \(name),") == true
+        // The library, the preset and the threads.
+        let parts = bench.pipeline.statistics.smallRendition?.encoderName.components(separatedBy: ", ")
+        return parts?.dropLast().last == name
       }
       let weak = try NarrowConnection()
       let id = try bench.admit(weak)

@@ -3,6 +3,12 @@ import Testing
 
 /// A trace as Perfetto and Chrome read it, by Foundation's JSON reader and the rules of the Trace Event Format.
 struct TraceFile {
+  /// A thread and a time of it, in microseconds.
+  struct Place: Hashable {
+    let thread: Int
+    let time: Double
+  }
+
   struct Event {
     let fields: [String: Any]
 
@@ -15,6 +21,8 @@ struct TraceFile {
     var duration: Double { fields["dur"] as? Double ?? .nan }
     var identifier: String { fields["id"] as? String ?? "" }
     var arguments: [String: Any] { fields["args"] as? [String: Any] ?? [:] }
+    /// The thread and the time.
+    var place: Place { Place(thread: thread, time: time) }
     /// -1 for what is none's.
     var frame: Int { arguments["frame"] as? Int ?? -1 }
   }
@@ -77,9 +85,8 @@ struct TraceFile {
       }
     }
     // An arrow's points lie in slices of their threads.
-    let starts = Set(events.filter { $0.phase == "X" }.map { "\($0.thread) \($0.time)" })
-    for point in events
-    where ["s", "t", "f"].contains(point.phase) && !starts.contains("\(point.thread) \(point.time)") {
+    let starts = Set(events.filter { $0.phase == "X" }.map(\.place))
+    for point in events where ["s", "t", "f"].contains(point.phase) && !starts.contains(point.place) {
       faults.append("an arrow's point \(point.fields) is in no slice")
     }
     // Each arrow begins once, and ends once at most.
