@@ -188,7 +188,7 @@ import Testing
     // A camera that is set up for samples is not asked.
     camera.state.withLock { $0.isCoding = true }
     controls.code(.keyFrame)
-    #expect(eventually { writes().contains("key frame") })
+    #expect(eventually { writes().count { $0 == "key frame" } == 1 })
     let before = writes().count { $0 == "coded bitrate=1000000" }
     controls.attach(camera)
     #expect(eventually { writes().count { $0 == "coded bitrate=1000000" } == before + 1 })
