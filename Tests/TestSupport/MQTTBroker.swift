@@ -36,6 +36,12 @@ package final class MQTTBroker {
   /// The log since its last start.
   package var log: String { process.errorSoFar }
 
+  /// The names of the clients that have connected since its last start, in order.
+  package var clients: [String] {
+    // As in "1732151002: New client connected from 127.0.0.1:50306 as doctor8d1c (p5, c1, k60)."
+    log.matches(of: /New client connected from [^ ]+ as ([^ ]+) \(/).map { String($0.output.1) }
+  }
+
   /// Ends it, by a signal of the test's choice.
   package func stop(_ signal: Int32 = SIGTERM) throws {
     process.send(signal)

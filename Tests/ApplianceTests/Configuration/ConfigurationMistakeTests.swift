@@ -184,6 +184,7 @@ import Testing
   @Test func `An address behind an equals sign is taken wherever it stands`() throws {
     let arguments = ["--source", "test", "--control", "none", "--rtsp=nowhere", "--duration", "1s"]
     let result = try Program("").run(["stream"] + arguments)
-    #expect(result.status == 64 && result.error.contains("--rtsp nowhere: write ADDRESS:PORT"), "\(result.error)")
+    let mend = "write ADDRESS:PORT, :PORT or ADDRESS, numeric, ports from 1 to 65535, as in 192.168.1.5:8554"
+    #expect(result.status == 64 && result.log.lines.first == "Error: --rtsp nowhere: \(mend)", "\(result.error)")
   }
 }

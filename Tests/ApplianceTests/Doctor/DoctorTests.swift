@@ -1,4 +1,5 @@
 import Foundation
+import Serving
 import TestSupport
 import Testing
 
@@ -215,7 +216,9 @@ import Testing
     let mended = try doctor(options)
     #expect(mended.has("users") && mended.has("tokens") && !mended.has("users-file") && !mended.has("tokens-file"))
     _ = try write("users", "bob\n", mode: 0o600)
-    #expect(try problem("users-file", in: doctor(options)).text.contains("line 1"))
+    let fault = UsersFileSyntaxError(line: 1, reason: .noHash(try UserName("bob")))
+    let text = try problem("users-file", in: doctor(options)).text
+    #expect(text == UsersFileError.syntax(path: users, fault).description)
   }
 
   private func certificate(from start: String, until end: String) throws -> (path: String, key: String) {

@@ -92,7 +92,8 @@ import Testing
     #expect(tone.text == "test tone, in the running stream", "\(tone)")
     #expect(try runMend("nightjar ctl audio mute --socket \(socket)", in: directory).status == 0)
     let muted = try #require(try doctor(["--audio", "test"], own: own)["microphone"])
-    #expect(muted.text.contains("muted (nightjar ctl audio unmute"), "\(muted)")
+    let unmute = "nightjar ctl audio unmute --socket \(socket)"
+    #expect(muted.text == "test tone, in the running stream: muted (\(unmute))")
     #expect(sound(try doctor(["--audio", "none"], own: own)).isEmpty)
   }
 

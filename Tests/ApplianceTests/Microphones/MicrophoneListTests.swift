@@ -8,14 +8,16 @@ import Testing
     let directory = try TemporaryDirectory()
     let text = try Subprocess.run([nightjarPath, "devices"], in: directory)
     #expect(text.status == 0)
-    let lacks = text.outputText.contains("no microphone found: nightjar stream has no sound\n")
+    let lacks = text.listing.count(of: "no microphone found: nightjar stream has no sound") == 1
     let json = try Subprocess.run([nightjarPath, "devices", "--json"], in: directory)
     let document = try #require(try JSONSerialization.jsonObject(with: json.output) as? [String: Any])
     let microphones = try #require(document["microphones"] as? [[String: Any]])
     #expect(lacks == microphones.isEmpty)
     for microphone in microphones {
       let device = try #require(microphone["device"] as? String)
-      #expect(text.outputText.contains("\(device)  "))
+      let name = try #require(microphone["name"] as? String)
+      let path = try #require(microphone["path"] as? String)
+      #expect(text.listing.count(of: "\(device)  \(name) (\(path))") == 1, "\(text.outputText)")
       #expect(microphone["usable"] as? Bool == (microphone["obstacle"] == nil))
     }
   }
