@@ -132,7 +132,8 @@ import Testing
     #expect(receiver.statistics.attempts == 2 && loss.isTemporary, "\(loss)")
     #expect(server.requests.filter { $0.hasPrefix("PLAY") }.count == 2)
     let requests = server.requests.filter { $0.hasPrefix("GET_PARAMETER") }
-    #expect(requests.allSatisfy { $0.contains("Session: 77") })
+    let sessions = requests.map { $0.components(separatedBy: "\r\n").filter { $0.hasPrefix("Session:") } }
+    #expect(sessions.allSatisfy { $0 == ["Session: 77"] }, "\(requests)")
     receiver.stop()
     #expect(await comesTrue { server.requests.contains { $0.hasPrefix("TEARDOWN") } })
     server.end()

@@ -14,6 +14,10 @@ struct StreamOutcome {
   var errors: [String] = []
   /// The number of the first errors that came before any picture.
   var early = 0
+  /// The number of damaged pictures among them.
+  var earlyDamage = 0
+  /// The reason why the receiver has ended; nil if it has none.
+  var failure: ReceiverError?
   var statistics = StreamReceiver.Statistics()
 
   /// The least amplitude of a tone.
@@ -60,7 +64,10 @@ struct StreamOutcome {
         outcome.pictures += try decoder.decode(unit).count
       } catch {
         outcome.errors.append("\(error)")
-        if outcome.pictures == 0 { outcome.early += 1 }
+        if outcome.pictures == 0 {
+          outcome.early += 1
+          if case .damaged = error { outcome.earlyDamage += 1 }
+        }
       }
       outcome.statistics = receiver.statistics
       guard outcome.pictures >= count else { continue }
@@ -73,7 +80,10 @@ struct StreamOutcome {
     }
     receiver.stop()
     listening.cancel()
-    if let failure = receiver.statistics.lastFailure, failure != .stopped { outcome.errors.append("\(failure)") }
+    if let failure = receiver.statistics.lastFailure, failure != .stopped {
+      outcome.failure = failure
+      outcome.errors.append("\(failure)")
+    }
     return outcome
   }
 
