@@ -85,8 +85,12 @@ import Testing
         Int(result.status) == status && result.error.contains(words), "\(arguments): \(result.status) \(result.error)")
     }
     #expect(try camera.state().controls["brightness"] == 0)
-    let list = try ctl(stream, "list", in: directory)
-    #expect(list.outputText.contains("inactive while auto_exposure is 3 (Aperture Priority Mode): set auto_exposure=1"))
+    let list = try ctl(stream, "list", "--json", in: directory)
+    let answer = try #require(JSONSerialization.jsonObject(with: list.output) as? [String: Any], "\(list.error)")
+    let controls = try #require(answer["controls"] as? [[String: Any]], "\(answer)")
+    let exposure = controls.first { $0["name"] as? String == "exposure_time_absolute" }
+    let inactivity = "inactive while auto_exposure is 3 (Aperture Priority Mode): set auto_exposure=1"
+    #expect(exposure?["inactivity"] as? String == inactivity, "\(controls)")
     let got = try ctl(stream, "set", "auto_exposure=1", "exposure_time_absolute=300", in: directory)
     #expect(got.status == 0, "\(got.error)")
     #expect(try ctl(stream, "get", "exposure_time_absolute", in: directory).outputText == "300\n")

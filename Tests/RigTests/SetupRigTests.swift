@@ -29,14 +29,18 @@ import Testing
       ], in: directory,
       environment: ["HOME": directory.url.path, "XDG_CONFIG_HOME": directory.path("config"), "NIGHTJAR_CONFIG": ""])
     #expect(terminal.status == 0 && terminal.unasked.isEmpty, "\(terminal.shown)")
-    #expect(terminal.shown.contains("Which camera?") && terminal.shown.contains("choose 1 to "), "\(terminal.shown)")
+    let lines = terminal.shown.split(whereSeparator: \.isNewline)
+    #expect(lines.count { $0 == "Which camera?" } == 1, "\(terminal.shown)")
+    #expect(lines.count { $0.hasPrefix("choose 1 to ") } == 1, "\(terminal.shown)")
     #expect(!terminal.shown.contains("correct horse"), "\(terminal.shown)")
-    #expect(terminal.shown.contains("Next: nightjar stream"), "\(terminal.shown)")
+    let next = "Next: nightjar stream; then, for a phone: nightjar ctl phone add"
+    #expect(lines.count { $0 == next } == 1, "\(terminal.shown)")
     let text = try String(contentsOfFile: directory.path("config/nightjar/nightjar.toml"), encoding: .utf8)
     let source = try #require(text.firstMatch(of: /\n *source = "([^"]+)"/)).1
     // By a path that stays, if the kernel has one.
     #expect(try realpath(String(source)) == realpath(second), "\(source)")
-    for option in ["rtsp", "https", "announce"] { #expect(text.contains("\n\(option) = true"), "\(option)") }
+    let settings = text.split(separator: "\n")
+    for option in ["rtsp", "https", "announce"] { #expect(settings.count { $0 == "\(option) = true" } == 1, "\(text)") }
     let users = try Subprocess.run(
       user + [nightjarPath, "user", "list", "--users", directory.path("config/nightjar/users")], in: directory)
     let list = users.outputText

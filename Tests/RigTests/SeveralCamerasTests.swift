@@ -33,12 +33,13 @@ import Testing
     let start = PacketLog.now()
     let cycles = runsLong ? 20 : 4
     /// The lines that tell of a camera's loss, for a reason.
-    func losses(_ camera: String, _ reason: String = "") -> [Substring] {
-      program.errorSoFar.split(separator: "\n").filter { $0.contains("\(camera): camera lost") && $0.contains(reason) }
+    func losses(_ camera: String, _ reason: String = "") -> [String] {
+      let end = "\(reason); nightjar streams a placeholder"
+      return program.log.lines.filter { $0.hasPrefix("\(camera): camera lost: ") && $0.hasSuffix(end) }
     }
     for cycle in 1...cycles {
       try webcam.command("unplug")
-      let isLost = eventually(within: 60) { losses("moving", "was unplugged").count >= cycle }
+      let isLost = eventually(within: 60) { losses("moving", ": the camera was unplugged").count >= cycle }
       try #require(isLost, "\(program.errorSoFar)")
       let returns = program.errorSoFar.components(separatedBy: "moving: camera is back after").count
       try webcam.command("plug")
