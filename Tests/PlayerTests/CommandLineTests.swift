@@ -154,11 +154,10 @@ import Testing
     let command = try #require(result.log.commands(for: "ffplay").first)
     #expect(command.hasSuffix(file), "\(command)")
     #expect(result.error.contains(words.isEmpty ? "ffplay: " : words), "\(result.error)")
-    let steps = result.log.lines.filter { $0.contains(" to where the player is") }
+    let (start, end) = ("  ffplay needs the session description: ", " to where the player is")
+    let steps = result.log.lines.filter { $0.hasPrefix(start) || $0.hasSuffix(end) }
     #expect(steps.count == (words.isEmpty ? 0 : 1), "\(result.error)")
-    let start = "  ffplay needs the session description: "
-    #expect(
-      steps.allSatisfy { $0.hasPrefix(start) && $0.hasSuffix(" to where the player is") }, "\(result.error)")
+    #expect(steps.allSatisfy { $0.hasPrefix(start) && $0.hasSuffix(end) }, "\(result.error)")
   }
 
   @Test(arguments: [SIGINT, SIGTERM])

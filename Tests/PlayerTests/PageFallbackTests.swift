@@ -6,16 +6,38 @@
 
   /// Pictures one by one on the page, for each reason that WebRTC does not work for.
   @Suite(.serialized) struct PageFallbackTests {
-    /// Expects that the page shows pictures that go on, and says `words`.
-    private func expectPictures(_ browser: Browser, _ words: String) {
-      let says = eventually(within: 60) { browser.page.contains(words) && browser.text("nightjar.state") == "pictures" }
-      #expect(says, "\(words): \(browser.page)")
+    /// The page's words for each reason why there is no WebRTC.
+    private static let notices = [
+      "unsupported": "This browser has no WebRTC: pictures come one by one, without sound.",
+      "noH264": "This browser plays no H.264: pictures come one by one, without sound.",
+      "noHEVC":
+        "This browser plays no H.265 (HEVC), which the camera sends: pictures come one by one, without sound.",
+      "notNow": "This browser plays no H.265 (HEVC), and the camera's computer makes no H.264 now: "
+        + "until it does, pictures come one by one, without sound.",
+      "noServer": "WebRTC is not available here: pictures come one by one, without sound.",
+      "undecoded": "This browser cannot decode the video: pictures come one by one, without sound.",
+      "blocked": "The network lets no video through: pictures come one by one, without sound.",
+    ]
+
+    /// Expects that the page shows pictures that go on for `reason`, and says so.
+    private func expectPictures(_ browser: Browser, _ reason: String) {
+      let says = eventually(within: 60) {
+        browser.text("nightjar.state") == "pictures" && browser.text("nightjar.reason") == reason
+          && browser.notice == Self.notices[reason]
+      }
+      #expect(says, "\(reason): \(browser.page)")
       let first = browser.pictureNumber(in: "img")
       let goesOn = eventually { (browser.pictureNumber(in: "img") ?? -1) > (first ?? 0) }
-      #expect(goesOn, "\(words): \(first ?? -1)")
+      #expect(goesOn, "\(reason): \(first ?? -1)")
       #expect(!browser.isTrue("document.querySelector('.picture img').hidden"))
       // There is no sound to turn on.
       #expect(browser.isTrue("document.querySelector('.sound').hidden"))
+    }
+
+    /// Expects that the page has no reason for pictures one by one, and names none.
+    private func expectNoReason(_ browser: Browser) {
+      #expect(browser.isTrue("nightjar.reason === null"), "\(browser.page)")
+      #expect(!Self.notices.values.contains(browser.notice ?? ""), "\(browser.page)")
     }
 
     @Test func `a browser without WebRTC or H.264, and a host without its UDP port, get pictures one by one`() throws {
@@ -30,12 +52,12 @@
             if (location.search === '?offer') faults.offer = (text) => text.replaceAll("H264", "H999");
             """))
       try browser.open(program.url("/?none"))
-      expectPictures(browser, "This browser has no WebRTC")
+      expectPictures(browser, "unsupported")
       try browser.open(program.url("/?codecs"))
-      expectPictures(browser, "This browser plays no H.264")
+      expectPictures(browser, "noH264")
       // The program itself refuses such an offer.
       try browser.open(program.url("/?offer"))
-      expectPictures(browser, "This browser plays no H.264")
+      expectPictures(browser, "noH264")
 
       // The UDP port is another program's.
       let holder = try Subprocess(
@@ -48,7 +70,7 @@
       try #require(eventually { holder.outputSoFar.hasSuffix("\n") })
       let other = try WatchedProgram(["--webrtc-port", "\(holder.outputSoFar.dropLast())"])
       try browser.open(other.url("/"))
-      expectPictures(browser, "WebRTC is not available here")
+      expectPictures(browser, "noServer")
     }
 
     #if X265
@@ -69,20 +91,21 @@
               };
               """))
         try browser.open(program.url("/?neither"))
-        expectPictures(browser, "This browser plays no H.265")
+        expectPictures(browser, "noHEVC")
         let chromium = packageRoot.appendingPathComponent("Tests/WebRTCTests/Offers/chromium.sdp")
         let offer = try program.directory.write(
           Array(try String(contentsOf: chromium, encoding: .utf8).replacingOccurrences(of: "H264", with: "H998").utf8),
           as: "offer.sdp")
         let answer = try program.curl(["-H", "Content-Type: application/sdp", "--data-binary", "@\(offer)"], "/whep")
-        #expect(answer.status == 406 && answer.body.contains("pictures as JPEG: /stream.mjpg"), "\(answer.body)")
+        let refusal = try FailureAnswer(answer.body.utf8)
+        #expect(answer.status == 406 && refusal.error.hasSuffix("; pictures as JPEG: /stream.mjpg"), "\(answer.body)")
         let pictures = try program.curl(["-I"], "/snapshot.jpg")
         #expect(pictures.status == 200 && pictures.headers["content-type"] == "image/jpeg", "\(pictures.headers)")
 
         try browser.open(program.url("/"))
         let isLive = eventually(within: 60) { browser.pictures > 30 && browser.text("nightjar.state") == "live" }
         #expect(isLive, "\(browser.page) \(program.process.errorSoFar)")
-        #expect(try program.control("viewers").contains("gets H.264 instead of HEVC"))
+        #expect(try program.viewers().contains { $0["codec"] as? String == "h264" })
       }
 
       @Test(.enabled(if: sysconf(CInt(_SC_NPROCESSORS_ONLN)) <= 24, "a hundredth of more processors suffices"))
@@ -107,7 +130,7 @@
         try browser.inject(
           try PageFaults.script(last: "faults.offer = (text) => text.replaceAll('H265', 'H999');"))
         try browser.open("https://127.0.0.1:\(https)/")
-        expectPictures(browser, "makes no H.264 now")
+        expectPictures(browser, "notNow")
 
         try browser.run("window.isSamePage = true")
         try program.write(configuration("h264", "320x240", fps: 30))
@@ -115,7 +138,7 @@
         // Ten seconds. An offer that meets the reload may be answered too late, and the next one comes a minute later.
         let isLive = eventually(within: 180) { browser.pictures > 10 && browser.text("nightjar.state") == "live" }
         #expect(isLive, "\(browser.page) \(program.process.errorSoFar)")
-        #expect(!browser.page.contains("one by one"), "\(browser.page)")
+        expectNoReason(browser)
         #expect(browser.isTrue("window.isSamePage"))
         try program.end()
       }
@@ -152,7 +175,7 @@
       let refusing = Self.refusing(retryAfter: 1, retryTime: 3_600_000)
       try browser.inject(try PageFaults.script(last: refusing))
       try browser.open(program.url("/"))
-      expectPictures(browser, "makes no H.264 now")
+      expectPictures(browser, "notNow")
       let asksAgain = eventually(within: 60) { (browser.number("offers.count") ?? 0) > 2 }
       #expect(asksAgain, "\(browser.number("offers.count") ?? -1) offers")
       #expect(browser.text("nightjar.state") == "pictures", "\(browser.page)")
@@ -161,7 +184,7 @@
       try browser.run("offers.isRefused = false")
       let isLive = eventually(within: 60) { browser.pictures > 10 && browser.text("nightjar.state") == "live" }
       #expect(isLive, "\(browser.page) \(program.process.errorSoFar)")
-      #expect(!browser.page.contains("one by one"), "\(browser.page)")
+      expectNoReason(browser)
       #expect(browser.isTrue("document.querySelector('.picture img').hidden"))
     }
 
@@ -170,12 +193,12 @@
       let browser = try Browser(in: program.directory)
       try browser.inject(try PageFaults.script(last: Self.refusing(retryAfter: nil, retryTime: 500)))
       try browser.open(program.url("/"))
-      expectPictures(browser, "This browser plays no H.265")
+      expectPictures(browser, "noHEVC")
       // Ten pauses later.
       try browser.run("window.since = performance.now()")
       #expect(eventually(within: 60) { browser.isTrue("performance.now() - since > 5000") })
       #expect(browser.number("offers.count") == 1)
-      #expect(browser.page.contains("This browser plays no H.265"), "\(browser.page)")
+      #expect(browser.text("nightjar.reason") == "noHEVC", "\(browser.page)")
     }
 
     @Test func `where UDP is blocked pictures come one by one, also after a dead line, until WebRTC is back`() throws {
@@ -186,16 +209,17 @@
       let browser = try Browser(in: program.directory)
       try browser.inject(try PageFaults.script(last: "faults.relay = \(relay.port);"))
       try browser.open(program.url("/"))
-      expectPictures(browser, "The network lets no video through")
+      expectPictures(browser, "blocked")
       try browser.run("nightjar.retryTime = 500")
       try browser.click("Wake me if the line fails")
 
       // WebRTC is to be tried again while the line is dead: this used to end both for good.
       program.process.send(SIGSTOP)
       #expect(browser.alarmSounds(), "\(browser.page)")
-      #expect(eventually(within: 50) { browser.page.contains("does not answer") }, "\(browser.page)")
+      let cause = "The camera's computer does not answer."
+      #expect(eventually(within: 50) { browser.shown("#alarm-cause") == cause }, "\(browser.page)")
       program.process.send(SIGCONT)
-      expectPictures(browser, "The network lets no video through")
+      expectPictures(browser, "blocked")
       try browser.click("I am awake")
 
       try relay.lose(.nothing)
@@ -205,7 +229,7 @@
       #expect(isLive, "\(browser.page)")
       let first = browser.pictureNumber()
       #expect(eventually { (browser.pictureNumber() ?? -1) > (first ?? 0) })
-      #expect(!browser.page.contains("one by one"))
+      expectNoReason(browser)
     }
 
     @Test func `a browser that decodes nothing connects anew, and then gets pictures one by one`() throws {
@@ -216,11 +240,12 @@
       try #require(eventually(within: 60) { browser.pictures > 10 }, "\(browser.page)")
       // Packets come, and hold no pictures.
       try browser.run("nightjar.retryTime = 500; window.before = nightjar.connection; faults.corrupts = true")
-      let isNoticed = eventually(within: 50) { browser.page.contains("cannot decode the pictures") }
+      let cause = "This browser cannot decode the pictures that come."
+      let isNoticed = eventually(within: 50) { browser.notice == cause }
       #expect(isNoticed, "\(browser.page)")
       let isAnew = eventually(within: 50) { browser.isTrue("nightjar.connection && nightjar.connection !== before") }
       #expect(isAnew, "\(browser.page)")
-      expectPictures(browser, "This browser cannot decode the video")
+      expectPictures(browser, "undecoded")
       try browser.run("faults.corrupts = false")
       #expect(eventually(within: 60) { browser.text("nightjar.state") == "live" }, "\(browser.page)")
     }

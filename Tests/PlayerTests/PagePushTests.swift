@@ -69,13 +69,23 @@
         "[...document.querySelectorAll('button[aria-pressed=true]')].some((one) => one.textContent === '\(text)')")
     }
 
+    /// The words of the button, each with what it tells: nothing so far, that the device is told, and that it is no more.
+    static let (tell, told, lost) = (
+      "Tell this phone when the page is closed", "Told when the page is closed",
+      "Not told any more when the page is closed: try again"
+    )
+
+    /// Returns the words of the button, which is the third of the camera's tools; nil where it is not shown.
+    static func button(_ browser: Browser) -> String? { browser.shown(".tools > button:nth-child(3)") }
+
     @Test func `the button subscribes with the host's key and ends it, and logging out ends it too`() throws {
       let program = try WatchedProgram(["--webrtc-port", "0"], users: ["anna": "correct horse"])
       let browser = try Self.browser(program, instruments: Self.instruments)
       let key = try #require(try Self.answer(program)["key"] as? String)
       // A browser without a push service.
       try browser.click("Tell this phone when the page is closed")
-      #expect(eventually { browser.page.contains("does not reach its push service") }, "\(browser.page)")
+      let complaint = "The browser does not reach its push service, or does not allow it."
+      #expect(eventually { browser.notice == complaint }, "\(browser.page)")
       #expect(try Self.answer(program)["subscriptions"] as? Int == 0)
       #expect(browser.isTrue("told.isVisible"))
       #expect(browser.text("told.key.replaceAll('+', '-').replaceAll('/', '_').replaceAll('=', '')") == key)
@@ -86,7 +96,7 @@
       #expect(try Self.answer(program)["subscriptions"] as? Int == 1)
       try browser.click("Told when the page is closed")
       #expect(try eventually { try Self.answer(program)["subscriptions"] as? Int == 0 }, "\(browser.page)")
-      #expect(eventually { browser.page.contains("Tell this phone when the page is closed") })
+      #expect(eventually { Self.button(browser) == Self.tell })
 
       try browser.click("Tell this phone when the page is closed")
       #expect(try eventually { try Self.answer(program)["subscriptions"] as? Int == 1 }, "\(browser.page)")
@@ -100,8 +110,7 @@
         """
       #expect(browser.text(kept) == "null")
       #expect(try eventually { try Self.answer(program)["subscriptions"] as? Int == 0 }, "\(browser.page)")
-      let refused = try browser.console().filter { $0.contains("Content Security Policy") }
-      #expect(refused == [])
+      #expect(try browser.refusedContents() == [])
     }
 
     @Test func `a subscription that the browser has ended is made again, and until then the page says so`() throws {
@@ -116,7 +125,7 @@
         try browser.open(program.url("/#camera"))
       }
       try reopen()
-      #expect(eventually(within: 60) { browser.page.contains("Not told any more when the page is closed") })
+      #expect(eventually(within: 60) { Self.button(browser) == Self.lost })
       #expect(browser.number("told.asked") == 1)
       try browser.run("told.service = \(Self.subscription)")
       try browser.run("dispatchEvent(new Event('online'))")
@@ -125,10 +134,10 @@
       // What the person has turned off stays off.
       try browser.click("Told when the page is closed")
       #expect(try eventually { try Self.answer(program)["subscriptions"] as? Int == 0 }, "\(browser.page)")
-      #expect(eventually { browser.page.contains("Tell this phone when the page is closed") }, "\(browser.page)")
+      #expect(eventually { Self.button(browser) == Self.tell }, "\(browser.page)")
       try reopen()
-      #expect(eventually(within: 60) { browser.page.contains("Tell this phone when the page is closed") })
-      #expect(!browser.page.contains("Not told any more") && browser.number("told.asked") == 0)
+      #expect(eventually(within: 60) { Self.button(browser) == Self.tell })
+      #expect(Self.button(browser) != Self.lost && browser.number("told.asked") == 0)
     }
 
     @Test func `a device that is turned off meanwhile stays off, also under the next log-in`() throws {
@@ -145,11 +154,11 @@
       try #require(eventually(within: 60) { browser.number("told.asked") == 1 }, "\(browser.page)")
       try browser.click("Log out")
       #expect(try eventually { try Self.answer(program)["subscriptions"] as? Int == 1 })
-      try #require(eventually { browser.page.contains("Log in") }, "\(browser.page)")
+      try #require(eventually { browser.shown("form.login button") == "Log in" }, "\(browser.page)")
       try browser.type("anna", into: "username")
       try browser.type("correct horse", into: "password")
       try browser.click("Log in")
-      try #require(eventually(within: 60) { browser.page.contains("when the page is closed") }, "\(browser.page)")
+      try #require(eventually(within: 60) { Self.button(browser) != nil }, "\(browser.page)")
       try browser.run("told.open()")
       // Its end comes after it: the browser has no subscription, and the host hears of none.
       let present = """
@@ -183,8 +192,7 @@
         try browser.open(program.url("/#camera"))
         let kept = "caches.open('nightjar-push').then((one) => one.keys()).then((keys) => String(keys.length))"
         #expect(eventually(within: 60) { browser.text(kept) == "0" }, "\(browser.page)")
-        #expect(browser.page.contains("Tell this phone when the page is closed"), "\(browser.page)")
-        #expect(!browser.page.contains("Not told any more"))
+        #expect(Self.button(browser) == Self.tell, "\(browser.page)")
       }
     }
 
@@ -196,19 +204,22 @@
           """
         let browser = try Self.browser(program, instruments: Self.instruments + phone)
         try browser.click("Tell this phone when the page is closed")
-        #expect(eventually { browser.page.contains("add this page to the home screen") }, "\(browser.page)")
+        let words = "On an iPhone or iPad: add this page to the home screen, and open it from there."
+        #expect(eventually { browser.notice == words }, "\(browser.page)")
         #expect(browser.number("told.asked") == 0)
       }
       do {
         let browser = try Self.browser(
           program, instruments: "delete ServiceWorkerRegistration.prototype.pushManager; window.told = {};")
         try browser.click("Tell this phone when the page is closed")
-        #expect(eventually { browser.page.contains("This browser cannot be told") }, "\(browser.page)")
+        let words = "This browser cannot be told while the page is closed."
+        #expect(eventually { browser.notice == words }, "\(browser.page)")
       }
       do {
         let browser = try Self.browser(program, instruments: Self.instruments, permission: "denied")
         try browser.click("Tell this phone when the page is closed")
-        #expect(eventually { browser.page.contains("does not allow notifications") }, "\(browser.page)")
+        let words = "This browser does not allow notifications of this page. Allow them in its settings."
+        #expect(eventually { browser.notice == words }, "\(browser.page)")
         #expect(browser.number("told.asked") == 0)
       }
     }

@@ -101,6 +101,13 @@
       }
       """
 
+    /// The page's words where the browser does not start its worker, and where the host tells no device.
+    private static let (hangs, isOff) = (
+      "The browser does not start this page's service worker. Close all tabs of this page, then open it again.",
+      "The camera's computer sends no alerts to closed pages. Either --no-web-push is set there, or nightjar's log names "
+        + "the reason."
+    )
+
     private static func reopen(_ browser: Browser, _ program: WatchedProgram) throws {
       try browser.open("about:blank")
       try browser.open(program.url("/#camera"))
@@ -142,7 +149,7 @@
       try browser.run("localStorage.setItem('hangs', arguments[0])", [call])
       try Self.reopen(browser, program)
       try browser.click("Tell this phone when the page is closed")
-      let isTold = eventually { browser.page.contains("does not start this page's service worker") }
+      let isTold = eventually { browser.notice == Self.hangs }
       #expect(isTold, "\(browser.page)")
       let button =
         "[...document.querySelectorAll('button')].find((one) => one.textContent.startsWith('Tell this phone'))"
@@ -158,7 +165,7 @@
       try Self.reopen(browser, program)
       try browser.click("Tell me of alerts")
       if call != "showNotification" {
-        let isTold = eventually { browser.page.contains("does not start this page's service worker") }
+        let isTold = eventually { browser.notice == Self.hangs }
         #expect(isTold, "\(browser.page)")
       }
       try #require(eventually { browser.isTrue("told.begin") }, "\(browser.page)")
@@ -180,7 +187,7 @@
       let program = try WatchedProgram(["--webrtc-port", "0", "--no-web-push"], users: ["anna": "correct horse"])
       let browser = try PagePushTests.browser(program, instruments: PagePushTests.instruments)
       try browser.click("Tell this phone when the page is closed")
-      #expect(eventually { browser.page.contains("--no-web-push is set") }, "\(browser.page)")
+      #expect(eventually { browser.notice == Self.isOff }, "\(browser.page)")
       #expect(browser.number("told.asked") == 0)
     }
 
@@ -191,8 +198,8 @@
       try Self.subscribe(browser)
       try browser.run("localStorage.setItem('isOff', '1')")
       try Self.reopen(browser, program)
-      #expect(eventually(within: 60) { browser.page.contains("--no-web-push is set") }, "\(browser.page)")
-      #expect(eventually { browser.page.contains("Not told any more when the page is closed") }, "\(browser.page)")
+      #expect(eventually(within: 60) { browser.notice == Self.isOff }, "\(browser.page)")
+      #expect(eventually { PagePushTests.button(browser) == PagePushTests.lost }, "\(browser.page)")
       try browser.run("localStorage.removeItem('isOff')")
       try browser.run("dispatchEvent(new Event('online'))")
       let isOn = eventually { PagePushTests.isPressed(browser, "Told when the page is closed") }

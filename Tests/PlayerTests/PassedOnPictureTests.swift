@@ -44,7 +44,9 @@
         #expect(try program.curl(["-H", field], "/snapshot.jpg").status == 403, "\(field)")
       }
       let asked = try program.curl(["-H", Self.passedOn[0]], "/stream.mjpg")
-      #expect(String(decoding: asked.body, as: UTF8.self).contains("nightjar user add NAME"), "\(asked)")
+      let refusal = try FailureAnswer(asked.body)
+      let mend = "add one with nightjar user add NAME, or nightjar token add NAME"
+      #expect(refusal.failure == "no_permission" && refusal.error.hasSuffix(": \(mend)"), "\(refusal)")
       #expect(try program.curl([], "/snapshot.jpg").status == 200)
     }
 

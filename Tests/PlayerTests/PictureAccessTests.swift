@@ -55,8 +55,9 @@
         ], in: program.directory)
       #expect(played.status == 0 && played.error.contains("320x240"), "\(played.error)")
       program.process.send(SIGTERM)
-      let told = try program.process.wait().error.split(separator: "\n")
-      #expect(told.contains { $0.contains("http: ") && $0.contains("from \(address) failed") }, "\(told)")
+      let told = try program.process.wait().log.lines
+      let end = " from \(address) failed: wrong name, password or token"
+      #expect(told.contains { $0.hasPrefix("http: ") && $0.hasSuffix(end) }, "\(told)")
     }
 
     @Test(.enabled(if: address != nil))

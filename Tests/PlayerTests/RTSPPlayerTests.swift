@@ -131,7 +131,10 @@ import Testing
         "sh", "-c",
         "echo | openssl s_client -connect 127.0.0.1:\(program.port) -verify_return_error -CAfile \(certificate)",
       ], in: directory)
-    #expect(check.outputText.contains("Verify return code: 0"), "\(check.outputText)\(check.error)")
+    let codes = check.outputText.split(separator: "\n").compactMap { line in
+      line.firstMatch(of: /^ *Verify return code: (\d+)/).flatMap { Int($0.output.1) }
+    }
+    #expect(!codes.isEmpty && codes.allSatisfy { $0 == 0 }, "\(check.outputText)\(check.error)")
     let old = try Subprocess.run(
       ["sh", "-c", "echo | openssl s_client -connect 127.0.0.1:\(program.port) -tls1_1 -cipher ALL:@SECLEVEL=0"],
       in: directory)
@@ -144,7 +147,7 @@ import Testing
     let before = try RTSPClient(port: program.port).request("DESCRIBE").body
     // Nobody encodes while nobody watches: the rotation needs a viewer.
     let player = try program.ffmpeg(program.url(), frames: 300, options: ["-autorotate", "0"])
-    #expect(eventually { player.errorSoFar.contains("Press [q]") || player.errorSoFar.contains("frame=") })
+    #expect(eventually { player.errorSoFar.contains("frame=") })
     _ = try program.control("rotate", "90")
     func sets(_ description: String) -> String? {
       description.split(whereSeparator: \.isNewline).first { $0.contains("sprop-parameter-sets=") }.map(String.init)

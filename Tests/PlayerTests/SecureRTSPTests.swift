@@ -109,7 +109,11 @@ import Testing
       ], in: directory)
     // It listens once it has begun: at port 9875, by the table of its network.
     let table = "/proc/\(player.identifier)/net/udp"
-    _ = eventually(within: 60) { (try? KernelFile.text(table))?.contains(":2693 ") == true || !player.isRunning }
+    func listens() -> Bool {
+      let sockets = ((try? KernelFile.text(table)) ?? "").split(separator: "\n").map { $0.split(separator: " ") }
+      return sockets.contains { $0.count > 1 && $0[1].hasSuffix(":2693") }
+    }
+    _ = eventually(within: 60) { listens() || !player.isRunning }
     let program = try Subprocess(
       network + [
         nightjarPath, "stream", "--control", "none", "--source", "test", "--size", "320x240", "--keyframe-interval",

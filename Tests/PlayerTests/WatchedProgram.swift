@@ -52,11 +52,19 @@ final class WatchedProgram {
     return result.outputText
   }
 
-  /// The kinds of the present viewers, such as `webrtc`, without the destinations that nightjar sends to by itself.
-  func viewerKinds() throws -> [String] {
+  /// The present viewers, without the destinations that nightjar sends to by itself.
+  func viewers() throws -> [[String: Any]] {
     let list = try JSONSerialization.jsonObject(with: Data(control("viewers", "--json").utf8)) as? [String: Any]
-    let guests = (list?["viewers"] as? [[String: Any]] ?? []).filter { $0["guest"] as? Bool == true }
-    return guests.compactMap { $0["kind"] as? String }
+    return (list?["viewers"] as? [[String: Any]] ?? []).filter { $0["guest"] as? Bool == true }
+  }
+
+  /// The kinds of the present viewers, such as `webrtc`.
+  func viewerKinds() throws -> [String] { try viewers().compactMap { $0["kind"] as? String } }
+
+  /// The last events, the oldest first.
+  func events() throws -> [[String: Any]] {
+    let list = try JSONSerialization.jsonObject(with: Data(control("events", "--json").utf8)) as? [String: Any]
+    return list?["events"] as? [[String: Any]] ?? []
   }
 
   /// Asks by curl.
