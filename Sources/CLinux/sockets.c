@@ -137,7 +137,10 @@ int nightjar_tcp_state(int socket, struct nightjar_tcp_state *state) {
   // Older kernels tell less, and then nothing is in what was not written.
   state->acknowledged = info.tcpi_bytes_acked;
   state->selective = (uint64_t)info.tcpi_sacked * info.tcpi_snd_mss;
-  state->path = info.tcpi_min_rtt == UINT32_MAX ? 0 : info.tcpi_delivery_rate / 1000 * info.tcpi_min_rtt / 1000;
+  state->shortest_round_trip = info.tcpi_min_rtt == UINT32_MAX ? 0 : info.tcpi_min_rtt;
+  state->path = info.tcpi_delivery_rate / 1000 * state->shortest_round_trip / 1000;
+  uint64_t congestion = (uint64_t)info.tcpi_snd_cwnd * info.tcpi_snd_mss;
+  state->window = congestion < info.tcpi_snd_wnd ? congestion : info.tcpi_snd_wnd;
   return 0;
 }
 

@@ -82,6 +82,10 @@ struct nightjar_tcp_state {
   uint64_t selective;
   // Bytes that the path carries in one round trip while nothing waits on it, as far as was seen.
   uint64_t path;
+  // Bytes that may be on their way at once, by the congestion window and by the peer's; 0 where the kernel does not tell.
+  uint64_t window;
+  // The shortest round trip that was seen, in microseconds; 0 before one was seen.
+  uint64_t shortest_round_trip;
 };
 
 // Bytes that a TCP socket has taken and not sent even once; -1 where it cannot be told.

@@ -26,7 +26,10 @@ extension Viewer {
   /// Takes what the transport tells of the path, before a frame.
   func noteArrivals(at now: Instant) {
     guard let bandwidth else { return }
-    if let sample = transport.takeReception() { bandwidth.take(sample, at: now) }
+    if let sample = transport.takeReception() {
+      bandwidth.take(sample, at: now)
+      transport.noteLimit(bandwidth.estimate.limit)
+    }
     refill(at: now)
   }
 

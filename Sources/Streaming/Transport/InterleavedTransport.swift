@@ -14,15 +14,24 @@ package final class InterleavedTransport: PacketTransport, @unchecked Sendable {
   private let inbox: ControlInbox
   /// The other side's reception, until the send thread takes it.
   private let reception = Mutex<ReceptionSample?>(nil)
+  /// The bits a second that the path takes; 0 while it is open.
+  private let pathLimit = Atomic(0)
+  /// `true` if packets may leave before packets of pictures that wait in the byte stream: sound, whose channels are others.
+  package let overtakesPictures: Bool
 
   /// Creates a transport on the agreed channels.
   ///
-  /// - Parameter write: takes the bytes to be written, on the send thread, and must not wait. Once a frame has left
-  ///   this host, or never will, ``frameHasLeft()`` is to be called.
+  /// - Parameters:
+  ///   - media: the channel of RTP.
+  ///   - control: the channel of RTCP.
+  ///   - overtakesPictures: `true` for sound; see ``overtakesPictures``.
+  ///   - write: takes the bytes to be written, on the send thread, and must not wait. Once a frame has left this host, or
+  ///     never will, ``frameHasLeft()`` is to be called.
   /// - Throws: ``SystemFailure`` where the process has no descriptor left.
   package init(
-    media: UInt8, control: UInt8, write: @escaping @Sendable (InterleavedBytes) -> Void
+    media: UInt8, control: UInt8, overtakesPictures: Bool = false, write: @escaping @Sendable (InterleavedBytes) -> Void
   ) throws(SystemFailure) {
+    self.overtakesPictures = overtakesPictures
     self.media = media
     self.control = control
     self.write = write
@@ -36,6 +45,17 @@ package final class InterleavedTransport: PacketTransport, @unchecked Sendable {
 
   /// Notes what the other side of the byte stream has received. Any thread.
   package func note(_ sample: ReceptionSample) { reception.withLock { $0 = sample } }
+
+  /// The bits a second that the path takes; nil while it is open. Any thread.
+  package var limit: Int? {
+    let bits = pathLimit.load(ordering: .relaxed)
+    return bits == 0 ? nil : bits
+  }
+
+  /// Takes the bits a second that the path takes; nil while it is open. Any thread.
+  package func noteLimit(_ bits: Double?) {
+    pathLimit.store(bits.map { Int(max(1, min($0, 1e12))) } ?? 0, ordering: .relaxed)
+  }
 
   /// Takes an RTCP datagram that came on the control channel. Any thread.
   package func receive(control datagram: [UInt8]) { inbox.add(datagram) }
@@ -90,7 +110,7 @@ package final class InterleavedBytes: @unchecked Sendable {
   private var memory: UnsafeMutableRawBufferPointer
 
   /// The size of `$`, the channel and the length.
-  static let headerBytes = 4
+  package static let headerBytes = 4
 
   var count: Int { bytes.count }
 

@@ -70,6 +70,9 @@ protocol PacketTransport: AnyObject {
   /// Returns what the other side has received, where the transport learned it since the last call.
   func takeReception() -> ReceptionSample?
 
+  /// Takes the bits a second that the path takes by the last reception; nil while the path is open.
+  func noteLimit(_ bits: Double?)
+
   /// The descriptors to watch for room, and for RTCP.
   var descriptors: (output: CInt?, input: CInt?) { get }
 }
@@ -79,4 +82,5 @@ extension PacketTransport {
   var sequenceOffset: UInt16 { 0 }
   var isShared: Bool { false }
   func takeReception() -> ReceptionSample? { nil }
+  func noteLimit(_ bits: Double?) {}
 }

@@ -116,6 +116,8 @@
       try #require(eventually { (bench.figures(id)?.frames ?? 0) > 30 })
       weak.rate = 100_000
       try #require(eventually { bench.isSmall(id) })
+      // The connection knows what its network takes.
+      #expect(weak.transport?.limit != nil)
       let begun = try #require(bench.figures(id)?.frames)
       try #require(eventually { (bench.figures(id)?.frames ?? 0) > begun + 20 })
       bench.pipeline.orient(Orientation(.quarter))
