@@ -281,7 +281,8 @@ let package = Package(
       [
         "Serving", "ControlServerTool", "Streaming", "Encoding", "Capture", "WebRTC", "RTSP", "SRTP", "RTP", "Media",
         "Platform",
-        "TestSupport", "nightjar",
+        "TestSupport", "nightjar", .product(name: "NIOCore", package: "swift-nio"),
+        .product(name: "NIOPosix", package: "swift-nio"),
       ]),
     .testTarget(
       name: "ApplianceTests",

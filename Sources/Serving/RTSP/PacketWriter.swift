@@ -16,6 +16,6 @@ final class PacketWriter {
       buffer.clear(minimumCapacity: bytes.bytes.count)
       buffer.writeBytes(bytes.bytes)
     }
-    connection.write(buffer, endingFrameOf: bytes.isFrame ? transport : nil)
+    connection.write(buffer, of: transport, endsFrame: bytes.isFrame)
   }
 }

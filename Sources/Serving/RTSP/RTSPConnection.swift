@@ -41,6 +41,11 @@ final class RTSPConnection {
   static let pipelineLimit = 16
   /// The interval between checks of the frames that have left.
   static let watchInterval = TimeAmount.milliseconds(10)
+  /// The same while bytes wait here: the kernel does not report that there is room for them. It has more bytes than a network
+  /// takes in this time, so that the network is never idle.
+  static let holdingInterval = TimeAmount.milliseconds(5)
+  /// The waiting bytes beyond which the client gets no more answers: NIO's own limit.
+  static let heldLimit = 65_536
   /// The longest time for a BYE from the send thread to a connection.
   static let goodbyeTime = TimeAmount.milliseconds(200)
 
@@ -136,7 +141,7 @@ final class RTSPConnection {
 
   private func answerNext() {
     // A client that takes no answers gets no more of them: they would have to be stored.
-    guard !isAnswering, !isOver, !waiting.isEmpty, channel.isWritable else { return }
+    guard !isAnswering, !isOver, !waiting.isEmpty, takesMore else { return }
     isAnswering = true
     service.answer(waiting.removeFirst(), on: self)
   }
@@ -172,21 +177,41 @@ final class RTSPConnection {
     write(ByteBuffer(bytes: response.bytes))
   }
 
-  /// Writes packets; they end a frame of `transport` unless it is nil. The transport is told once the frame has left,
+  /// `true` if the client takes what is written for it: not much waits.
+  var takesMore: Bool { channel.isWritable && outgoing.heldBytes < Self.heldLimit }
+
+  /// Writes packets of `transport`, or an answer if that is nil. The transport is told once a frame that they end has left,
   /// or never will.
-  func write(_ buffer: ByteBuffer, endingFrameOf transport: InterleavedTransport? = nil) {
+  func write(_ buffer: ByteBuffer, of transport: InterleavedTransport? = nil, endsFrame: Bool = false) {
+    let ended = endsFrame ? transport : nil
     guard !isClosed else {
-      transport?.frameHasLeft()
+      ended?.frameHasLeft()
       return
+    }
+    guard outgoing.mayLeave(transport) else {
+      outgoing.hold(buffer, of: transport, endsFrame: endsFrame)
+      writeWaiting()
+      outgoing.noteProgress()
+      return watch()
     }
     channel.writeAndFlush(buffer, promise: nil)
     // The write may have failed, and the connection with it.
     guard !isClosed else {
-      transport?.frameHasLeft()
+      ended?.frameHasLeft()
       return
     }
-    outgoing.give(buffer.readableBytes, endingFrameOf: transport)
+    outgoing.give(buffer.readableBytes, endingFrameOf: ended)
     watch()
+  }
+
+  /// Writes the waiting bytes that may leave now. A write may fail, and the connection with it.
+  private func writeWaiting() {
+    while !isClosed, let bytes = outgoing.next() { channel.writeAndFlush(bytes, promise: nil) }
+  }
+
+  /// Writes all waiting bytes, because the connection is about to close.
+  private func writeAllWaiting() {
+    while !isClosed, let bytes = outgoing.nextAtOnce() { channel.writeAndFlush(bytes, promise: nil) }
   }
 
   /// Adds the transport of a track that is played on this connection.
@@ -198,15 +223,17 @@ final class RTSPConnection {
   /// Lets go of the transport of a track that is played no more.
   func letGo(of transport: InterleavedTransport) { outgoing.letGo(of: transport) }
 
-  /// Schedules another check while frames have not left: the kernel does not report that it has sent them.
+  /// Schedules another check while frames have not left or bytes wait: the kernel does not report that it has sent them.
   private func watch() {
-    guard outgoing.hasFrames, !isWatched else { return }
+    guard outgoing.isPending, !isWatched else { return }
     isWatched = true
     let connection = NIOLoopBound(self, eventLoop: channel.eventLoop)
-    channel.eventLoop.scheduleTask(in: Self.watchInterval) {
+    channel.eventLoop.scheduleTask(in: outgoing.isHolding ? Self.holdingInterval : Self.watchInterval) {
       let connection = connection.value
       connection.isWatched = false
+      connection.writeWaiting()
       connection.outgoing.noteProgress()
+      connection.answerNext()
       connection.watch()
     }
   }
@@ -217,6 +244,7 @@ final class RTSPConnection {
   }
 
   func close() {
+    writeAllWaiting()
     guard !isClosed else { return }
     isClosed = true
     // Bytes written before are sent first.
@@ -234,6 +262,7 @@ final class RTSPConnection {
   /// Closes the connection after the last answer has had time to arrive. Unread input would make the system reset the
   /// connection, and the answer would be lost.
   func closeSoon() {
+    writeAllWaiting()
     guard !isClosed else { return }
     isClosed = true
     let channel = channel

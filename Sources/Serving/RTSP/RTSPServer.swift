@@ -64,8 +64,9 @@ package final class RTSPServer: Sendable {
     }
   }
 
-  /// The bytes that the kernel accepts from a connection before it sends them, tcp(7): the rest waits where it is
-  /// counted. This is one picture at a few Mbit/s, so that the next picture is ready when the first has been sent.
+  /// The bytes that the kernel has not sent yet and above which it accepts no more from a connection, tcp(7): the rest waits
+  /// where it is counted. This is one picture at a few Mbit/s, so that the next picture is ready when the first has been sent.
+  /// A write that has begun, and small writes, may exceed it, up to 64 KiB; see ``OutgoingBytes``.
   private static let unsentBytes = 16_384
 
   private static func bootstrap(

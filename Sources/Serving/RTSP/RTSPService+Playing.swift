@@ -85,11 +85,12 @@ extension RTSPService {
       let control = ports.rtcp == ports.rtp ? nil : try SocketAddress(host: connection.client, port: ports.rtcp)
       transport = .datagrams(to: address, control: control, timeToLive: nil)
     case .interleaved(let channels):
-      guard connections[entry.connection]?.channel.isWritable == true else { throw BacklogError() }
+      guard connections[entry.connection]?.takesMore == true else { throw BacklogError() }
       let write: @Sendable (InterleavedBytes) -> Void = { service.value.write($0, for: session, number, track: track) }
-      let interleaved = try InterleavedTransport(media: channels.rtp, control: channels.rtcp) { bytes in
-        handover.put(.write(bytes, by: write))
-      }
+      let isSound = !presentation.pipeline.track(presentation.tracks[track]).media.contains(.picture)
+      let interleaved = try InterleavedTransport(
+        media: channels.rtp, control: channels.rtcp, overtakesPictures: isSound
+      ) { bytes in handover.put(.write(bytes, by: write)) }
       stream.interleaved = interleaved
       transport = .interleaved(interleaved)
     }
