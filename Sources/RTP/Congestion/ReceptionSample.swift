@@ -22,8 +22,13 @@ package struct ReceptionSample: Hashable, Sendable {
   package var expected: Int
   /// The packets among them that were lost at first, whether they were sent again or not.
   package var lost: Int
-  /// The jitter of the viewer's report (RFC 3550 section 6.4.1).
+  /// The jitter of the viewer's report (RFC 3550 section 6.4.1), or ``acknowledgementDelay`` of a TCP connection.
   package var jitter: Duration
+
+  /// The time for which a TCP peer holds an acknowledgement back: 40 ms by Linux (`TCP_DELACK_MIN`). RFC 9293 section 3.8.6.3 allows
+  /// less than 0.5 s.
+  package static let acknowledgementDelay = Duration.milliseconds(40)
+
   /// Creates a sample; see the properties.
   package init(
     delivered: Int, reached: Int = 0, age: Duration?, waiting: Duration, outstanding: Int, roundTrip: Duration? = nil,

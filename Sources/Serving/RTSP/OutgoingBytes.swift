@@ -173,9 +173,10 @@ struct OutgoingBytes {
     guard let place = log?.place(of: Int64(given - left), at: now) else { return }
     // A hole holds up the acknowledgement of what has arrived behind it.
     delivered = max(delivered, given - left + min(left, Int(state.selective)))
+    // The end of a picture waits for an acknowledgement that is held back, and for no queue.
     let sample = ReceptionSample(
-      delivered: delivered, age: place.age, waiting: place.waiting,
-      outstanding: left)
+      delivered: delivered, age: place.age, waiting: place.waiting, outstanding: left,
+      jitter: ReceptionSample.acknowledgementDelay)
     for transport in transports { transport.note(sample) }
   }
 
