@@ -45,10 +45,10 @@ struct RenditionChoice: Sendable {
   static let clearShare = 0.75
   /// The share of the same from which on a network takes clearly more.
   static let strongShare = 1.2
-  /// The time for which it must take clearly more, after a full rendition that was not too much.
-  static let strongTime = Duration.seconds(5)
+  /// The time for which it must take clearly more, after a full rendition that was not too much. A key frame leaves meanwhile.
+  static let strongTime = Duration.seconds(3)
   /// The time without a limit after which the full rendition is tried, as a multiple of the same.
-  static let calmTimes = 6
+  static let calmTimes = 10
   /// The time for which a small rendition that did not come is not chosen again, after the first time. It doubles.
   static let refusedTime = Duration.seconds(5)
   /// The longest of these times, by doublings.

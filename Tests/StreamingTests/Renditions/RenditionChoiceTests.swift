@@ -68,14 +68,14 @@ import Testing
     #expect(viewer.look(400_000, seconds: 6).count == 1)
   }
 
-  @Test func `it comes back once the network took clearly more for five seconds`() {
+  @Test func `it comes back once the network took clearly more for three seconds`() {
     var viewer = Viewer()
     _ = viewer.look(400_000, seconds: 1)
     #expect(viewer.look(1_100_000, seconds: 20, decreasesEach: 50).isEmpty, "more, but not clearly")
-    #expect(viewer.look(1_300_000, seconds: 4).isEmpty)
+    #expect(viewer.look(1_300_000, seconds: 2).isEmpty)
     #expect(viewer.look(1_100_000, seconds: 1, decreasesEach: 5).isEmpty)
     let before = viewer.tenths
-    #expect(viewer.look(1_300_000, seconds: 10) == [before + 51])
+    #expect(viewer.look(1_300_000, seconds: 10) == [before + 31])
     #expect(viewer.choice.rendition == .full && !viewer.choice.isTry)
     // So does one that has no limit any more.
     var other = Viewer()
@@ -114,12 +114,12 @@ import Testing
       waits.append(tenths)
       _ = viewer.look(400_000, seconds: 1)
     }
-    #expect(waits == [51, 101, 201, 401, 801, 1601, 1601, 1601])
+    #expect(waits == [31, 61, 121, 241, 481, 961, 961, 961])
     while viewer.choice.rendition == .small { _ = viewer.look(nil, seconds: 0.1) }
     #expect(viewer.look(nil, seconds: 70).isEmpty)
     #expect(viewer.look(400_000, seconds: 1).count == 1)
     let before = viewer.tenths
-    #expect(viewer.look(nil, seconds: 60).first == before + 51)
+    #expect(viewer.look(nil, seconds: 60).first == before + 31)
   }
 
   @Test func `without a small rendition the full one is chosen, and nothing is remembered`() {
