@@ -1,6 +1,6 @@
 import Platform
 
-/// The constants of the estimate. The sources are draft-ietf-rmcat-gcc-02 (GCC), RFC 8298 (SCReAM) and RFC 8083. Constants
+/// The constants of the estimate. The sources are draft-ietf-rmcat-gcc-02 (GCC), RFC 8298 (SCReAM), RFC 8083 and RFC 9438. Constants
 /// without a source were chosen by the traces of the tests.
 extension BandwidthEstimate {
   // MARK: Queue
@@ -79,8 +79,14 @@ extension BandwidthEstimate {
   static let slowestGrowth = 0.08
   /// The growth in a second, as a share, near the rate at which the path was last full.
   static let nearGrowth = 0.04
-  /// The rates that are near, as shares of the rate at which the path was last full.
+  /// The rates that are near, as shares of the rate at which the path was last full. Growth from below ends at the least of them.
   static let nearRates = 0.93..<1.05
+  /// The multiple of the rate at which the path was last full above which an arriving rate shows that the path takes more than it
+  /// did. A measured rate is 10 % too little at times.
+  static let widerShare = 1.15
+  /// The multiple of the growth on such a path, until the next decrease: nothing is known of the rate at which it is full. CUBIC
+  /// (RFC 9438 section 4.5) grows ever faster as well once it is beyond the former rate.
+  static let widerSpeed = 2.0
   /// The pause in growth after a decrease.
   static let growthPause = 0.5
   /// The multiple of the recent rate of arrivals beyond which the estimate does not grow: GCC section 5.5.
@@ -96,6 +102,11 @@ extension BandwidthEstimate {
 
   // MARK: Silence
 
+  /// The multiple of the usual bytes between two reports after which a report is late: some packets may be lost.
+  static let lateSteps = 1.1
+  /// The time after a lost report in which a late report shows nothing, and only one that is overdue does. A lost report that was
+  /// taken for a queue costs less than three seconds of a soft picture.
+  static let lostReportMemory = 600.0
   /// The multiple of the usual bytes between two reports after which a report is overdue: one report may be lost, and
   /// some packets.
   static let overdueSteps = 2.1
@@ -103,7 +114,7 @@ extension BandwidthEstimate {
   static let lostReports = 1.5
   /// The multiple of the longest time between two reports after which one is late, whatever it counts.
   static let lateReport = 1.2
-  /// The share that is left of the greatest rate that a silence allows: part of the bytes came before the path got weak.
+  /// The share that is left of the greatest rate that an overdue report allows: part of the bytes came before the path got weak.
   static let silentDecrease = 0.6
 
   // MARK: Limits

@@ -30,8 +30,10 @@ package struct BandwidthEstimate: Sendable {
   /// `true` if the sample before showed a queue.
   private var wasCongested = false
   private var lastDecrease: Instant?
-  /// The rate at which the path was last full; nil once the estimate is beyond it.
+  /// The rate at which the path was last full; nil once clearly more has arrived.
   private var full: Double?
+  /// `true` if clearly more has arrived than when the path was last full: it takes more than it did.
+  private var isWider = false
   private var vain = 0
   private var lastGrowth: Instant?
   private var lastReceiverLimit: Double?
@@ -49,6 +51,8 @@ package struct BandwidthEstimate: Sendable {
   private var allowance: Double?
   /// The limit before a silence lowered it, until the next sample; nil where none did.
   private var beforeSilence: (limit: Double?, full: Double?)?
+  /// The time at which a report was last known to be lost.
+  private var lastLostReport: Instant?
 
   /// Creates the estimate of an open path.
   package init(wanted: Double) { self.wanted = wanted }
@@ -103,7 +107,8 @@ package struct BandwidthEstimate: Sendable {
   /// Takes the path for open where the viewer is silent: nothing is known of it any more. See ``isSilent(sent:at:)``.
   package mutating func expire(sent: Int, at now: Instant) {
     guard limit != nil, isSilent(sent: sent, at: now) else { return }
-    (limit, full, queue, queueKnown, outstanding, isPausing) = (nil, nil, .zero, nil, 0, false)
+    (limit, full, isWider) = (nil, nil, false)
+    (queue, queueKnown, outstanding, isPausing) = (.zero, nil, 0, false)
     if let allowance, allowance < wanted { limit = allowance }
     beforeSilence = nil
   }
@@ -128,49 +133,66 @@ package struct BandwidthEstimate: Sendable {
     let waiting = max(0, sample.waiting.seconds - (base.shortest ?? sample.waiting.seconds) - noise)
     queue = Duration(seconds: waiting)
     (queueKnown, outstanding, hasWaited) = (now, sample.outstanding, false)
-    endSilence(sample, waiting)
+    endSilence(sample, waiting, at: now)
     steps.note(sample.delivered, after: elapsed)
     judgeQueue(sample, waiting, elapsed, at: now)
     judgeLoss(sample, at: now)
     grow(at: now)
   }
 
-  /// Takes the silence of a viewer that reports each so many bytes, as ffmpeg's players do (280 kB): where twice these
-  /// bytes left long ago, a queue holds them up. So a path that takes a third shows that before the report comes, which
-  /// takes three times as long. After once these bytes, the report itself may be lost.
+  /// Takes the silence of a viewer that reports each so many bytes, as ffmpeg's players do (280 kB). On a path that takes a third,
+  /// these bytes take three times as long. So a report shows by its lateness that a queue holds its bytes up, before it comes. Or the
+  /// report is lost: then the limit is back with the next report, and for a while the bytes of two reports must be late.
   package mutating func takeSilence(after log: borrowing SentLog, at now: Instant) {
     guard let last, let interval, interval > Self.usualInterval, let step = steps.usual,
       // A viewer that reports by the clock is not late before its time.
-      steps.countsBytes || (now - last.time).seconds > Self.lateReport * steps.longest, let shortest = base.shortest,
-      let age = log.age(ofByte: last.sample.reached + Int(Double(step) * Self.overdueSteps), at: now),
+      steps.countsBytes || (now - last.time).seconds > Self.lateReport * steps.longest,
+      let late = lateness(behind: Self.lateSteps * Double(step), of: log, at: now),
       !isSilent(sent: log.bytes - last.sample.reached - last.sample.outstanding, at: now)
     else { return }
-    let waiting = age.seconds - shortest
-    // A pause of a wireless network delays a still picture's packets as well, but they are few.
-    let late = Double(log.bytes - last.sample.reached) - Double(step) * Self.overdueSteps
-    guard waiting > Self.congestedQueue + Self.jitterAllowance, late * 8 > (limit ?? wanted) * Self.congestedQueue
-    else { return }
+    let overdue = lateness(behind: Self.overdueSteps * Double(step), of: log, at: now)
+    guard overdue != nil || !losesReports(at: now) else { return }
     if wasPausing, !isPausing { hasWaited = true }
     wasPausing = isPausing
     if !isPausing, !hasWaited {
-      (queue, queueKnown, outstanding) = (Duration(seconds: waiting), now, log.bytes - last.sample.reached)
+      (queue, queueKnown) = (Duration(seconds: overdue ?? late), now)
+      outstanding = log.bytes - last.sample.reached
     }
     let rate = Double(step) * 8 / (now - last.time).seconds
-    if rate * Self.silentDecrease < limit ?? .infinity {
+    // Late by one report: the queue itself lowers what is sent, see `target(at:)`.
+    let left = rate * (overdue == nil ? Self.decrease : Self.silentDecrease)
+    if left < limit ?? .infinity {
       if beforeSilence == nil { beforeSilence = (limit, full) }
-      decrease(to: rate * Self.silentDecrease, full: rate, at: now)
+      decrease(to: left, full: rate, at: now)
     }
   }
 
-  /// Takes back what a silence has lowered, where the report shows that the ones before were lost: more bytes have
-  /// arrived than a report takes, and nothing waits.
-  private mutating func endSilence(_ sample: ReceptionSample, _ waiting: Double) {
-    guard let before = beforeSilence else { return }
+  /// Returns the seconds for which a report of `bytes` after the last one is late, where they show a queue; nil otherwise.
+  private func lateness(behind bytes: Double, of log: borrowing SentLog, at now: Instant) -> Double? {
+    guard let last, let shortest = base.shortest else { return nil }
+    let end = last.sample.reached + Int(bytes)
+    guard let age = log.age(ofByte: end, at: now) else { return nil }
+    let waiting = age.seconds - shortest
+    // A pause of a wireless network delays a still picture's packets as well, but they are few.
+    let isMuch = Double(log.bytes - end) * 8 > (limit ?? wanted) * Self.congestedQueue
+    return waiting > Self.congestedQueue + Self.jitterAllowance && isMuch ? waiting : nil
+  }
+
+  /// Returns `true` if a report was lost within ``lostReportMemory``.
+  private func losesReports(at now: Instant) -> Bool {
+    lastLostReport.map { (now - $0).seconds < Self.lostReportMemory } ?? false
+  }
+
+  /// Notes where a report shows that the ones before were lost: more bytes have arrived than a report takes. If nothing waits,
+  /// takes back what their silence has lowered.
+  private mutating func endSilence(_ sample: ReceptionSample, _ waiting: Double, at now: Instant) {
+    let before = beforeSilence
     beforeSilence = nil
-    guard let last, let step = steps.usual, waiting < Self.heldQueue,
+    guard let last, let step = steps.usual,
       Double(sample.delivered - last.sample.delivered) > Double(step) * Self.lostReports
     else { return }
-    (limit, full) = before
+    lastLostReport = now
+    if let before, waiting < Self.heldQueue { (limit, full) = before }
   }
 
   /// Takes the limit that a browser has estimated (REMB): `bits` a second for all that it receives, of which `sent` were
@@ -196,7 +218,7 @@ package struct BandwidthEstimate: Sendable {
   /// Raises the limit to `bits` a second, to test whether the path takes them: the packets sent so far cannot show that.
   package mutating func raise(to bits: Double, at now: Instant) {
     guard let present = limit, present < bits else { return }
-    (limit, full, lastGrowth) = (min(bits, allowance ?? .infinity), nil, now)
+    (limit, full, isWider, lastGrowth) = (min(bits, allowance ?? .infinity), nil, false, now)
   }
 
   /// Sets the limit of a path that has none to `bits` a second, because the sender is about to send more than the path has proved to
@@ -265,7 +287,7 @@ package struct BandwidthEstimate: Sendable {
 
   private mutating func decrease(to rate: Double, full: Double, at now: Instant) {
     limit = max(Self.least, (limit ?? wanted) * Self.largestDecrease, min(limit ?? .infinity, rate))
-    self.full = full
+    (self.full, isWider) = (full, false)
     (lastDecrease, lastGrowth) = (now, now)
     decreases &+= 1
   }
@@ -276,99 +298,22 @@ package struct BandwidthEstimate: Sendable {
     guard (now - lastDecrease).seconds > Self.growthPause, queue.seconds < Self.heldQueue,
       lossShare < Self.heldLoss
     else { return }
-    let ramp = max(Self.rampUp, wanted * Self.rampUpShare, limit * Self.slowestGrowth)
-    var growth = min(limit * Self.fastestGrowth, ramp)
-    if let full {
-      if limit > full * Self.nearRates.upperBound { self.full = nil }
-      if Self.nearRates.contains(limit / full) { growth = limit * Self.nearGrowth }
+    let near = full.map { $0 * Self.nearRates.lowerBound..<$0 * Self.nearRates.upperBound }
+    if let full, let rate = deliveries.rate(over: Self.steadyWindow, until: now), rate > full * Self.widerShare {
+      (self.full, isWider) = (nil, true)
     }
+    let speed = isWider ? Self.widerSpeed : 1
+    let ramp = max(Self.rampUp, wanted * Self.rampUpShare, limit * Self.slowestGrowth) * speed
+    let isNear = !isWider && near?.contains(limit) == true
+    let growth = isNear ? limit * Self.nearGrowth : min(limit * Self.fastestGrowth * speed, ramp)
     // A viewer that reports rarely has not tried the rates between.
-    let step = min(growth * min((now - lastGrowth).seconds, Self.longestGrowth), limit * Self.largestGrowth)
-    let most = min(max(limit, deliveries.peak * Self.appLimit), allowance ?? .infinity)
+    let step = min(growth * min((now - lastGrowth).seconds, Self.longestGrowth), limit * Self.largestGrowth * speed)
+    var most = min(max(limit, deliveries.peak * Self.appLimit), allowance ?? .infinity)
+    // It does not leap over the rates that are near: a viewer that reports rarely would tell too late.
+    if let near, limit < near.lowerBound, !isWider { most = min(most, near.lowerBound) }
     self.limit = min(limit + step, most)
     if limit > wanted * Self.open.multiple, (now - lastDecrease).seconds > Self.open.seconds {
       (self.limit, full) = (nil, nil)
     }
-  }
-}
-
-/// The shortest delay of the last while.
-struct ShortestDelay {
-  private var (present, former): (Double?, Double?) = (nil, nil)
-  private var began = Instant.zero
-
-  /// The shortest delay in seconds; nil before the first.
-  var shortest: Double? {
-    guard let present else { return former }
-    return min(present, former ?? present)
-  }
-
-  /// Takes a delay.
-  mutating func note(_ delay: Double, at now: Instant) {
-    if present != nil, (now - began).seconds > BandwidthEstimate.baseLifetime { (former, present) = (present, nil) }
-    if present == nil { began = now }
-    present = min(present ?? delay, delay)
-  }
-
-  /// Forgets all delays but this one.
-  mutating func reset(to delay: Double, at now: Instant) { (present, former, began) = (delay, nil, now) }
-}
-
-/// The rates at which a viewer's bytes have arrived.
-struct DeliveryRates {
-  /// The last arrivals, in a ring.
-  private var ring: InlineArray<32, Arrival> = .init(repeating: Arrival())
-  private var count = 0
-  /// The greatest rate of late in bits a second, as of key frames in a still picture.
-  private(set) var peak = 0.0
-
-  private struct Arrival {
-    var time = Instant.zero
-    var bytes = 0
-    var sent = 0
-  }
-
-  /// The least time between two entries, so that the ring reaches back for long enough.
-  private static let spacing = Duration.milliseconds(20)
-
-  /// Takes the bytes that have arrived and that have left so far.
-  mutating func note(_ bytes: Int, sent: Int, at now: Instant) {
-    if count > 0 {
-      let newest = ring[(count - 1) % ring.count]
-      guard now - newest.time >= Self.spacing else { return }
-      let seconds = (now - newest.time).seconds
-      peak *= max(0, 1 - seconds / BandwidthEstimate.peakTime)
-    }
-    ring[count % ring.count] = Arrival(time: now, bytes: bytes, sent: sent)
-    count += 1
-    peak = max(peak, rate(over: BandwidthEstimate.rateWindow, until: now) ?? 0)
-  }
-
-  /// Returns the bits a second that have arrived within `seconds` or a little more, up to the last that did; nil where
-  /// too little is known.
-  func rate(over seconds: Double, until now: Instant) -> Double? {
-    span(seconds).flatMap { span in
-      let elapsed = (span.newest.time - span.oldest.time).seconds
-      return elapsed > 0 ? max(0, Double(span.newest.bytes - span.oldest.bytes)) * 8 / elapsed : nil
-    }
-  }
-
-  /// Returns the bits a second that left in the time of ``rate(over:until:)``.
-  func sentRate(over seconds: Double, until now: Instant) -> Double? {
-    span(seconds).flatMap { span in
-      let elapsed = (span.newest.time - span.oldest.time).seconds
-      return elapsed > 0 ? Double(span.newest.sent - span.oldest.sent) * 8 / elapsed : nil
-    }
-  }
-
-  private func span(_ seconds: Double) -> (oldest: Arrival, newest: Arrival)? {
-    var end = count - 1
-    let first = max(0, count - ring.count)
-    while end > first, ring[end % ring.count].bytes == ring[(end - 1) % ring.count].bytes { end -= 1 }
-    guard end > first else { return nil }
-    let newest = ring[end % ring.count]
-    var index = end - 1
-    while index > first, (newest.time - ring[index % ring.count].time).seconds < seconds { index -= 1 }
-    return (ring[index % ring.count], newest)
   }
 }

@@ -47,7 +47,8 @@ import Testing
     #expect(try #require(outcome.time(from: 10) { $0 < 1_000_000 }) <= 1)
     #expect(outcome.queue(0.95, 13..<30) <= 0.2)
     #expect(outcome.use(13..<30) >= 0.8)
-    #expect(try #require(outcome.time(from: 30) { $0 > 0.9 * path.wanted }) <= 15)
+    // Of all growth until the path is known to take more, and twice as fast from there on.
+    #expect(try #require(outcome.time(from: 30) { $0 > 0.9 * path.wanted }) <= 6)
     #expect(outcome.mean(2..<10) > 0.8 * path.wanted)
   }
 
@@ -89,7 +90,7 @@ import Testing
     Self.tell(name, outcome, low: link.low, wanted: path.wanted)
     #expect(outcome.queue(0.95, 13..<30) <= 0.2)
     #expect(outcome.use(13..<30) >= 0.8)
-    #expect(try #require(outcome.time(from: 30) { $0 > 0.9 * path.wanted }) <= 20)
+    #expect(try #require(outcome.time(from: 30) { $0 > 0.9 * path.wanted }) <= 9)
   }
 
   @Test(arguments: frequent) func `random loss of 2 percent costs less than a fifth of the bitrate`(_ example: Case) {
@@ -122,9 +123,9 @@ import Testing
     let path = Self.path(.bytes(280_000), usual: 3_300_000, low: low, queueBytes: queueBytes)
     let outcome = path.run(seconds: 60)
     Self.tell("\(low / 1e6) Mbit/s, a report each 280 kB", outcome, low: low, wanted: path.wanted)
-    // The next report takes 2.2 s at 1 Mbit/s, and 5.6 s at 0.4 Mbit/s. One may be lost.
-    #expect(try #require(outcome.time(from: 10) { $0 < low }) <= 2.5)
-    #expect(outcome.queue(0.95, 17..<30) <= 0.4)
+    // The next report takes 2.2 s at 1 Mbit/s, and 5.6 s at 0.4 Mbit/s.
+    #expect(try #require(outcome.time(from: 10) { $0 < low }) <= 1.6)
+    #expect(outcome.queue(0.95, 17..<30) <= 0.3)
     #expect(outcome.use(13..<30) >= 0.6)
     #expect(outcome.skipped < 150)
     #expect(outcome.mean(2..<10) > 0.8 * path.wanted)
