@@ -81,6 +81,13 @@ struct BitReader {
     return try (1 << UInt32(zeros)) - 1 + bits(zeros)
   }
 
+  /// Reads `ue(v)` of at most `limit`.
+  mutating func unsigned(to limit: UInt32, _ name: String) throws(ParameterSetError) -> Int {
+    let value = try unsigned()
+    guard value <= limit else { throw .value(name) }
+    return Int(value)
+  }
+
   /// `more_rbsp_data()`, clause 7.2: `true` if anything comes before the payload's last one bit, which ends it.
   var hasMoreData: Bool {
     guard let last = bytes.lastIndex(where: { $0 != 0 }) else { return false }

@@ -125,13 +125,6 @@ enum HEVCParameterSetReading {
 }
 
 extension BitReader {
-  /// Reads `ue(v)` of at most `limit`.
-  mutating func unsigned(to limit: UInt32, _ name: String) throws(ParameterSetError) -> Int {
-    let value = try unsigned()
-    guard value <= limit else { throw .value(name) }
-    return Int(value)
-  }
-
   /// Skips `count` bits.
   mutating func skip(_ count: Int) throws(ParameterSetError) {
     var rest = count
