@@ -232,7 +232,7 @@ import Testing
       // The changes of the level between IDR pictures.
       let between = summaries.map { summary in
         let words = summary.split(separator: " ")
-        return words.firstIndex(of: "between").map { words[$0 + 1] }
+        return words.drop { $0 != "between" }.dropFirst().first
       }
       #expect(!between.isEmpty && between.allSatisfy { $0 == "0" }, "\(summaries)")
     }

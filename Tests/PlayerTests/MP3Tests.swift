@@ -11,10 +11,11 @@
       return try #require(status["sound"] as? [String: Any])
     }
 
-    /// The format of the sound that ffmpeg has got, in its words: codec, rate, channels, samples, bitrate.
+    /// The format of the sound that ffmpeg has got, in its words: codec, rate, channels, samples, bitrate. What stands in
+    /// brackets depends on its version, as the decoder in `mp3 (mp3float)`.
     private static func format(_ player: Subprocess.Result) -> [String] {
       let words = player.error.components(separatedBy: "Audio: ").dropFirst().first?.prefix { $0 != "\n" } ?? ""
-      return Array(words.components(separatedBy: ", ").prefix(5))
+      return words.components(separatedBy: ", ").prefix(5).map { $0.components(separatedBy: " (")[0] }
     }
 
     private static let mp3 = ["mp3", "48000 Hz", "mono", "fltp", "64 kb/s"]

@@ -106,6 +106,8 @@
         let isLive = eventually(within: 60) { browser.pictures > 30 && browser.text("nightjar.state") == "live" }
         #expect(isLive, "\(browser.page) \(program.process.errorSoFar)")
         #expect(try program.viewers().contains { $0["codec"] as? String == "h264" })
+        let shown = ProgramLog(try program.control("viewers")).lines
+        #expect(shown.contains("  gets H.264 instead of HEVC"), "\(shown)")
       }
 
       @Test(.enabled(if: sysconf(CInt(_SC_NPROCESSORS_ONLN)) <= 24, "a hundredth of more processors suffices"))
@@ -199,6 +201,7 @@
       #expect(eventually(within: 60) { browser.isTrue("performance.now() - since > 5000") })
       #expect(browser.number("offers.count") == 1)
       #expect(browser.text("nightjar.reason") == "noHEVC", "\(browser.page)")
+      #expect(browser.notice == Self.notices["noHEVC"], "\(browser.page)")
     }
 
     @Test func `where UDP is blocked pictures come one by one, also after a dead line, until WebRTC is back`() throws {

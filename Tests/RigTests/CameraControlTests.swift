@@ -91,6 +91,9 @@ import Testing
     let exposure = controls.first { $0["name"] as? String == "exposure_time_absolute" }
     let inactivity = "inactive while auto_exposure is 3 (Aperture Priority Mode): set auto_exposure=1"
     #expect(exposure?["inactivity"] as? String == inactivity, "\(controls)")
+    // In words it is a line of its own below its control.
+    let shown = try ctl(stream, "list", in: directory).listing.lines
+    #expect(shown.contains { $0.drop { $0 == " " } == inactivity }, "\(shown)")
     let got = try ctl(stream, "set", "auto_exposure=1", "exposure_time_absolute=300", in: directory)
     #expect(got.status == 0, "\(got.error)")
     #expect(try ctl(stream, "get", "exposure_time_absolute", in: directory).outputText == "300\n")
