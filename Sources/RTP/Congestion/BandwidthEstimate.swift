@@ -225,7 +225,7 @@ package struct BandwidthEstimate: Sendable {
   /// take. The limit then grows as after a decrease, until the path has no limit again. A path that has a limit keeps it.
   package mutating func bound(to bits: Double, at now: Instant) {
     guard limit == nil else { return }
-    (limit, full, lastGrowth) = (min(bits, allowance ?? .infinity), nil, now)
+    (limit, full, isWider, lastGrowth) = (min(bits, allowance ?? .infinity), nil, false, now)
     // A path whose last decrease is long ago would be open again with the next sample.
     lastDecrease = now
   }

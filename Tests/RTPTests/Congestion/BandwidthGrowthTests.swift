@@ -48,5 +48,13 @@ import Testing
       growth.append((step(0.2) - before) * 5)
     }
     #expect(growth.first ?? 0 < 50_000 && growth.max() ?? 0 > 450_000, "\(growth)")
+    // A limit that is set once the path is open grows as after a decrease: nothing has shown that the path takes more.
+    for _ in 0..<400 where estimate.limit != nil { _ = step(0.2) }
+    #expect(estimate.limit == nil)
+    estimate.bound(to: 1_000_000, at: Instant(seconds: seconds))
+    for _ in 0..<4 { _ = step(0.2) }
+    let before = estimate.limit ?? 0
+    #expect(before > 1_000_000)
+    #expect(step(0.2) - before < 70_000)
   }
 }
