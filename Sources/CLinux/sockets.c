@@ -138,6 +138,7 @@ int nightjar_tcp_state(int socket, struct nightjar_tcp_state *state) {
   state->acknowledged = info.tcpi_bytes_acked;
   state->selective = (uint64_t)info.tcpi_sacked * info.tcpi_snd_mss;
   state->shortest_round_trip = info.tcpi_min_rtt == UINT32_MAX ? 0 : info.tcpi_min_rtt;
+  state->smoothed_round_trip = info.tcpi_rtt;
   state->path = info.tcpi_delivery_rate / 1000 * state->shortest_round_trip / 1000;
   uint64_t congestion = (uint64_t)info.tcpi_snd_cwnd * info.tcpi_snd_mss;
   state->window = congestion < info.tcpi_snd_wnd ? congestion : info.tcpi_snd_wnd;

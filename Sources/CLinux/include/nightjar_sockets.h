@@ -86,6 +86,8 @@ struct nightjar_tcp_state {
   uint64_t window;
   // The shortest round trip that was seen, in microseconds; 0 before one was seen.
   uint64_t shortest_round_trip;
+  // The smoothed round trip (RFC 6298 section 2), in microseconds; 0 before one was measured.
+  uint64_t smoothed_round_trip;
 };
 
 // Bytes that a TCP socket has taken and not sent even once; -1 where it cannot be told.

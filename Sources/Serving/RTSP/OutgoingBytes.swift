@@ -33,6 +33,7 @@ struct OutgoingBytes {
   /// The transports of the tracks on this connection, which learn what the client has received.
   private var transports: [InterleavedTransport] = []
   private var lastReception = Instant.zero
+  private var roundTrip = PresentRoundTrip()
   /// The most bytes that the client was known to have received. What the kernel counts beyond a hole may shrink.
   private var delivered = 0
   /// The client's acknowledged bytes at the last check.
@@ -93,7 +94,8 @@ struct OutgoingBytes {
   mutating func next() -> ByteBuffer? {
     guard !waiting.isEmpty else { return nil }
     guard let limit, let state else { return waiting.take(within: .max) }
-    let ahead = Self.ahead(limit: limit, roundTrip: Double(state.shortest_round_trip) / 1e6)
+    note(roundTripOf: state, at: .now())
+    let ahead = Self.ahead(limit: limit, roundTrip: roundTrip.seconds)
     return waiting.take(within: ahead - buffered - Int(state.unacknowledged))
   }
 
@@ -104,7 +106,7 @@ struct OutgoingBytes {
   ///
   /// - Parameters:
   ///   - limit: the bits a second that the network takes.
-  ///   - roundTrip: the seconds of the shortest round trip.
+  ///   - roundTrip: the seconds of a round trip without a queue of this connection's own.
   static func ahead(limit: Int, roundTrip: Double) -> Int {
     max(leastAhead, Int(Double(limit) / 8 * (roundTrip + aheadSeconds)))
   }
@@ -169,6 +171,7 @@ struct OutgoingBytes {
   private mutating func tellReception(at now: Instant) {
     guard !transports.isEmpty, now - lastReception >= Self.receptionInterval, let state else { return }
     lastReception = now
+    note(roundTripOf: state, at: now)
     let left = min(given, waiting.count + buffered + Int(state.unacknowledged))
     guard let place = log?.place(of: Int64(given - left), at: now) else { return }
     // A hole holds up the acknowledgement of what has arrived behind it.
@@ -178,6 +181,11 @@ struct OutgoingBytes {
       delivered: delivered, age: place.age, waiting: place.waiting, outstanding: left,
       jitter: ReceptionSample.acknowledgementDelay)
     for transport in transports { transport.note(sample) }
+  }
+
+  private mutating func note(roundTripOf state: nightjar_tcp_state, at now: Instant) {
+    roundTrip.note(
+      smoothed: Double(state.smoothed_round_trip) / 1e6, shortest: Double(state.shortest_round_trip) / 1e6, at: now)
   }
 
   /// Notes if the client has taken anything since the last call.
