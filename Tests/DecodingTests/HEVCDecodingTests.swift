@@ -1,11 +1,10 @@
 import Adaptors
 import Decoding
 import Foundation
+import Media
 import Platform
 import TestSupport
 import Testing
-
-@testable import Media
 
 /// Streams of HEVC, beside ffmpeg's own decoding of them.
 @Suite struct HEVCDecodingTests {

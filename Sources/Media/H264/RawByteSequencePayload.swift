@@ -1,9 +1,9 @@
 public import Platform
 
 /// A NAL unit's bytes with and without emulation prevention (ITU-T H.264 clause 7.4.1.1).
-enum RawByteSequencePayload {
+package enum RawByteSequencePayload {
   /// Returns the bytes without the `03` after every `00 00`.
-  static func removingEmulationPrevention(_ bytes: some Collection<UInt8>) -> [UInt8] {
+  package static func removingEmulationPrevention(_ bytes: some Collection<UInt8>) -> [UInt8] {
     var payload: [UInt8] = []
     payload.reserveCapacity(bytes.count)
     var zeros = 0
@@ -19,7 +19,7 @@ enum RawByteSequencePayload {
   }
 
   /// Returns the bytes with a `03` wherever `00 00` would be followed by a byte of 3 or less.
-  static func addingEmulationPrevention(_ payload: some Collection<UInt8>) -> [UInt8] {
+  package static func addingEmulationPrevention(_ payload: some Collection<UInt8>) -> [UInt8] {
     var bytes: [UInt8] = []
     bytes.reserveCapacity(payload.count + 4)
     var prevention = EmulationPrevention()
