@@ -1,21 +1,24 @@
 /// The bytes from one report to the next.
-struct ReportSteps {
+package struct ReportSteps {
   private var last: Int?
   private var mean = 0.0
   private var alike = 0
   /// The times of the steps that are alike, in seconds.
   private var times = (shortest: Double.infinity, longest: 0.0)
   /// The longest time between two reports in seconds; it is forgotten slowly.
-  private(set) var longest = 0.0
+  package private(set) var longest = 0.0
 
   /// The most bytes between two reports; they are forgotten slowly.
   private(set) var largest = 0.0
 
+  /// Creates a record without reports.
+  package init() {}
+
   /// The bytes after which the viewer always reports; nil where it does not.
-  var usual: Int? { alike >= Self.enough && mean >= 1 ? Int(mean) : nil }
+  package var usual: Int? { alike >= Self.enough && mean >= 1 ? Int(mean) : nil }
 
   /// `true` if the viewer certainly reports by bytes: its steps are alike, and the times between them are not.
-  var countsBytes: Bool { alike >= Self.enough && times.longest > times.shortest * Self.unlike }
+  package var countsBytes: Bool { alike >= Self.enough && times.longest > times.shortest * Self.unlike }
 
   /// The steps in a row that must be alike, and by how much they may differ.
   private static let enough = 4
@@ -28,7 +31,7 @@ struct ReportSteps {
   private static let remembered = 0.95
 
   /// Takes the bytes that have arrived so far, `seconds` after the report before.
-  mutating func note(_ delivered: Int, after seconds: Double) {
+  package mutating func note(_ delivered: Int, after seconds: Double) {
     defer { last = delivered }
     guard let last else { return }
     longest = max(seconds, longest * Self.remembered)

@@ -28,6 +28,14 @@ package struct SentLog: Sendable {
     /// The age of the first one behind the position; zero where there is none.
     package var waiting: Duration
 
+    /// Creates a place.
+    package init(packets: Int, bytes: Int, age: Duration, waiting: Duration) {
+      self.packets = packets
+      self.bytes = bytes
+      self.age = age
+      self.waiting = waiting
+    }
+
     /// Returns the bytes that have arrived where `lost` of the packets have not.
     package func arrivedBytes(lost: Int) -> Int {
       packets > 0 ? bytes - Int(Double(bytes) * Double(max(0, min(lost, packets))) / Double(packets)) : bytes

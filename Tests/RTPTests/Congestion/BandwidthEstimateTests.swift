@@ -1,8 +1,7 @@
 import Platform
+import RTP
 import TestSupport
 import Testing
-
-@testable import RTP
 
 /// The estimate on simulated links, whose capacity, queue and losses nobody tells it. The limits are the project's goals;
 /// a run depends on its seed alone.

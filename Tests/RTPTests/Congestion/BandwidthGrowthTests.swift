@@ -1,8 +1,7 @@
 import Platform
+import RTP
 import TestSupport
 import Testing
-
-@testable import RTP
 
 /// The growth of the estimate after a decrease, sample by sample.
 @Suite struct BandwidthGrowthTests {

@@ -1,8 +1,7 @@
 import Platform
+import RTP
 import TestSupport
 import Testing
-
-@testable import RTP
 
 /// The stops of a stream by the rules of RFC 8083.
 @Suite struct CircuitBreakerTests {

@@ -1,8 +1,7 @@
 import Platform
+import RTP
 import TestSupport
 import Testing
-
-@testable import RTP
 
 /// A viewer that reports after so many bytes, and a report that does not come.
 @Suite struct LateReportTests {

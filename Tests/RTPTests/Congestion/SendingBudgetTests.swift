@@ -1,8 +1,7 @@
 import Platform
+import RTP
 import TestSupport
 import Testing
-
-@testable import RTP
 
 /// The spreading of packets, and the debt of a path that got more than it takes.
 @Suite struct SendingBudgetTests {

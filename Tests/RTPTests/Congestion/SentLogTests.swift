@@ -1,8 +1,7 @@
 import Platform
+import RTP
 import TestSupport
 import Testing
-
-@testable import RTP
 
 /// The age of packets, by reports about the newest one that has arrived.
 @Suite struct SentLogTests {

@@ -1,7 +1,6 @@
 import Platform
+import RTP
 import TestSupport
-
-@testable import RTP
 
 /// A stream of pictures to one viewer over a link with a queue, in steps of a millisecond. The encoder follows the
 /// estimate as the program's does: packets leave at 1.5 times the estimate, and the viewer's reports come back.

@@ -1,8 +1,7 @@
 import Platform
+import RTP
 import TestSupport
 import Testing
-
-@testable import RTP
 
 /// The packets that are kept for retransmission, where a stream goes on for one of its receivers.
 @Suite struct ContinuedPacketHistoryTests {

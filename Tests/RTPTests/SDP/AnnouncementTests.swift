@@ -1,9 +1,8 @@
 import Media
 import Platform
+import RTP
 import TestSupport
 import Testing
-
-@testable import RTP
 
 /// Announcements on the network (RFC 2974).
 @Suite struct AnnouncementTests {

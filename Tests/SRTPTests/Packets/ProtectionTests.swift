@@ -1,8 +1,8 @@
 import Foundation
+import RTP
 import TestSupport
 import Testing
 
-@testable import RTP
 @testable import SRTP
 
 /// The output of a protector, held against ``Reference`` and, through that, against the RFCs' examples.
