@@ -7,7 +7,7 @@ package struct SRTPKey: Hashable, Sendable, CustomStringConvertible, CustomRefle
   /// The suite that the key is for.
   package let suite: SRTPSuite
   /// The master key followed by the salt, as in `inline:`.
-  let bytes: [UInt8]
+  package let bytes: [UInt8]
 
   /// Creates a key of the given bytes: the master key followed by the salt.
   ///

@@ -1,10 +1,9 @@
 import Foundation
 import Media
 import Platform
+import SRTP
 import TestSupport
 import Testing
-
-@testable import SRTP
 
 @Suite struct KeyTests {
   /// The example of RFC 4568 section 9.1 and the one of section 6.1 share this key.

@@ -1,8 +1,7 @@
 import RTP
+import SRTP
 import TestSupport
 import Testing
-
-@testable import SRTP
 
 /// Keys by MIKEY (RFC 3830).
 @Suite struct MIKEYTests {

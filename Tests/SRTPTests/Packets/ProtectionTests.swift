@@ -1,9 +1,8 @@
 import Foundation
 import RTP
+import SRTP
 import TestSupport
 import Testing
-
-@testable import SRTP
 
 /// The output of a protector, held against ``Reference`` and, through that, against the RFCs' examples.
 @Suite struct ProtectionTests {

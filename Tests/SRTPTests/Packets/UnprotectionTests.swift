@@ -1,6 +1,5 @@
+import SRTP
 import Testing
-
-@testable import SRTP
 
 /// Packets that ``Reference`` protects, as a receiver opens them.
 @Suite struct UnprotectionTests {

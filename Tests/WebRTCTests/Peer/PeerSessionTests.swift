@@ -1,8 +1,8 @@
 import Glibc
 import Platform
+import SRTP
 import Testing
 
-@testable import SRTP
 @testable import WebRTC
 
 /// One session from its answer to its end, by OpenSSL's client in the browser's place.
