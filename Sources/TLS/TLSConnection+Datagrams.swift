@@ -6,7 +6,7 @@ extension TLSConnection {
   /// Returns the time to wait for an answer after waiting `former` in vain; 0 begins a flight. RFC 6347 section 4.2.4.1
   /// begins with a second, and lets programs that know better choose: somebody waits for the picture. OpenSSL gives up
   /// after twelve retransmissions, here after about 40 s.
-  static func retransmissionMicroseconds(after former: UInt32) -> UInt32 {
+  package static func retransmissionMicroseconds(after former: UInt32) -> UInt32 {
     former == 0 ? 150_000 : min(former * 2, 5_000_000)
   }
 

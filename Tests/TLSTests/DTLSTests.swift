@@ -2,10 +2,9 @@ import CLinux
 import Foundation
 import Media
 import Platform
+import TLS
 import TestSupport
 import Testing
-
-@testable import TLS
 
 /// DTLS and the keys of SRTP, by openssl's program over UDP.
 @Suite struct DTLSTests {
