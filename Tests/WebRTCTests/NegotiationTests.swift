@@ -3,8 +3,7 @@ import Media
 import Platform
 import RTP
 import Testing
-
-@testable import WebRTC
+import WebRTC
 
 /// Offers as Chromium and aiortc make them, what is found in them, and the answers.
 @Suite struct NegotiationTests {

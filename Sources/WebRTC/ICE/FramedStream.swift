@@ -14,6 +14,11 @@ package struct FramedStream: Sendable {
     /// The length.
     package let length: Int
 
+    /// Creates an error.
+    package init(length: Int) {
+      self.length = length
+    }
+
     /// A one-line description for the log.
     package var description: String {
       "a datagram of \(length) bytes on a TCP connection: at most \(FramedStream.datagramLimit) are read"

@@ -134,7 +134,7 @@ package struct ICELiteAgent: Sendable {
 
   /// Returns the priority of a pair of candidates from their own, RFC 8445 section 6.1.2.3. More than the 31 bits that a
   /// priority has (section 5.1.2) count as the highest one.
-  static func pairPriority(controlling: UInt32, controlled: UInt32) -> UInt64 {
+  package static func pairPriority(controlling: UInt32, controlled: UInt32) -> UInt64 {
     let (controlling, controlled) = (min(controlling, 0x7fff_ffff), min(controlled, 0x7fff_ffff))
     return UInt64(min(controlling, controlled)) << 32 + 2 * UInt64(max(controlling, controlled))
       + (controlling > controlled ? 1 : 0)

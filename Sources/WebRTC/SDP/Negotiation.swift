@@ -12,7 +12,7 @@ package struct SentTracks: Sendable {
     case hevc(HEVCProfileTierLevel)
 
     /// The name for people.
-    var name: String {
+    package var name: String {
       switch self {
       case .h264(let profileLevelID): "H.264 with profile-level-id \(profileLevelID)"
       case .hevc(let profile):

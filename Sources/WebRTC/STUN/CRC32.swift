@@ -1,5 +1,5 @@
 /// The checksum of STUN's FINGERPRINT (RFC 8489 section 14.7): the CRC-32 of ITU-T V.42.
-enum CRC32 {
+package enum CRC32 {
   private static let table: InlineArray<256, UInt32> = {
     var table = InlineArray<256, UInt32>(repeating: 0)
     for index in 0..<256 {
@@ -11,7 +11,7 @@ enum CRC32 {
   }()
 
   /// Returns the checksum of `bytes`.
-  static func checksum(of bytes: some Sequence<UInt8>) -> UInt32 {
+  package static func checksum(of bytes: some Sequence<UInt8>) -> UInt32 {
     var value = UInt32.max
     for byte in bytes { value = table[Int((value ^ UInt32(byte)) & 0xff)] ^ value >> 8 }
     return ~value

@@ -78,7 +78,7 @@ package enum STUNResponse {
 
 extension [UInt8] {
   /// Creates the bytes of a number in network byte order.
-  init(bigEndian value: some FixedWidthInteger & BitwiseCopyable) {
+  package init(bigEndian value: some FixedWidthInteger & BitwiseCopyable) {
     self = Swift.withUnsafeBytes(of: value.bigEndian) { Array($0) }
   }
 }

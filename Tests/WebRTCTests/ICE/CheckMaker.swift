@@ -1,7 +1,6 @@
 import Platform
 import TLS
-
-@testable import WebRTC
+import WebRTC
 
 /// Makes the checks of a peer: what a browser would send.
 struct CheckMaker {

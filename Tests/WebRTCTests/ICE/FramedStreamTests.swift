@@ -1,6 +1,5 @@
 import Testing
-
-@testable import WebRTC
+import WebRTC
 
 /// Datagrams on a TCP connection (RFC 4571).
 @Suite struct FramedStreamTests {

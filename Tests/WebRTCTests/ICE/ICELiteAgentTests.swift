@@ -1,7 +1,6 @@
 import Platform
 import Testing
-
-@testable import WebRTC
+import WebRTC
 
 /// The lite agent's answers, and the pair that it takes.
 @Suite struct ICELiteAgentTests {

@@ -2,8 +2,7 @@ import Glibc
 import Platform
 import SRTP
 import Testing
-
-@testable import WebRTC
+import WebRTC
 
 /// One session from its answer to its end, by OpenSSL's client in the browser's place.
 @Suite struct PeerSessionTests {

@@ -1,7 +1,6 @@
 import Platform
 import Testing
-
-@testable import WebRTC
+import WebRTC
 
 /// All sessions of one port: their limits, and to whom a datagram belongs.
 @Suite struct PeerTableTests {

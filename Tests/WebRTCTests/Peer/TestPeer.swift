@@ -1,8 +1,7 @@
 import Platform
 import TLS
 import Testing
-
-@testable import WebRTC
+import WebRTC
 
 /// A session, and the browser at its other end: its checks, and its end of DTLS.
 final class TestPeer {

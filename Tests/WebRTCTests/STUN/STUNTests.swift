@@ -2,8 +2,7 @@ import Foundation
 import Platform
 import TLS
 import Testing
-
-@testable import WebRTC
+import WebRTC
 
 /// STUN messages, by the test vectors of RFC 5769 and by what must not pass.
 @Suite struct STUNTests {
