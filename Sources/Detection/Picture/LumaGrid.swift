@@ -15,7 +15,7 @@ package struct LumaGrid: ~Copyable {
   /// The first sample of each column of cells, within a row of samples.
   private let lefts: UnsafeMutablePointer<Int>
   /// The brightness of each cell, 0…255, row by row.
-  let cells: UnsafeMutablePointer<Float>
+  package let cells: UnsafeMutablePointer<Float>
   /// The mean of all cells, and their standard deviation.
   package private(set) var (mean, deviation): (Float, Float) = (0, 0)
 

@@ -1,8 +1,7 @@
+import Detection
 import Media
 import TestSupport
 import Testing
-
-@testable import Detection
 
 /// The brightness of a picture's cells, against their definition.
 @Suite struct LumaGridTests {
