@@ -3,11 +3,16 @@ import Platform
 
 /// The sound card that ALSA's configuration names as the default: by `defaults.pcm.card` or `pcm.!default` of
 /// `asound.conf`, or by `ALSA_CARD`. Without any, it is the card with number 0.
-enum DefaultCard {
+package enum DefaultCard {
   /// The number of a card, and that of its device; nil for a device that is not known.
-  struct Place: Hashable, Sendable {
+  package struct Place: Hashable, Sendable {
     let card: Int
     let device: Int?
+
+    /// Creates a place.
+    package init(card: Int, device: Int?) {
+      (self.card, self.device) = (card, device)
+    }
   }
 
   /// The longest wait for ALSA's answer: its default may be a sound server, which may hang.
@@ -71,7 +76,7 @@ extension [SoundNode] {
 
 extension Array {
   /// Returns the device at `place`, or another one of its card, or the first one of all.
-  func first(on place: DefaultCard.Place?, _ numbers: (Element) -> (card: Int, device: Int)) -> Element? {
+  package func first(on place: DefaultCard.Place?, _ numbers: (Element) -> (card: Int, device: Int)) -> Element? {
     let ofCard = filter { numbers($0).card == place?.card }
     return ofCard.first { numbers($0).device == place?.device } ?? ofCard.first ?? first
   }

@@ -1,12 +1,12 @@
 import CALSA
 import Glibc
-import Platform
+package import Platform
 
 /// An open recording of a sound card, by alsa-lib. One thread at a time uses it.
 ///
 /// alsa-lib converts the card's samples to 16 bits; it neither changes their rate nor mixes channels, so that samples
 /// can be counted against time.
-struct PCMCapture: ~Copyable {
+package struct PCMCapture: ~Copyable {
   /// The device's name.
   let device: SoundDeviceName
   /// The card's rate and number of channels.
@@ -113,7 +113,9 @@ struct PCMCapture: ~Copyable {
   /// Returns the length of a period of `samples`.
   ///
   /// - Throws: ``SoundError/format(_:request:)`` where it is beyond ``periodLimit``.
-  static func period(ofSamples samples: UInt, rate: Int, _ device: SoundDeviceName) throws(SoundError) -> Duration {
+  package static func period(ofSamples samples: UInt, rate: Int, _ device: SoundDeviceName) throws(SoundError)
+    -> Duration
+  {
     guard samples <= UInt(rate), case let period = Duration(nanoseconds: Int64(samples) * 1_000_000_000 / Int64(rate)),
       period <= periodLimit
     else { throw .format(device.text, request: "a period of at most \(Int(periodLimit.milliseconds)) ms") }
@@ -137,7 +139,7 @@ struct PCMCapture: ~Copyable {
   }
 
   /// The result of ``read(into:patience:)``.
-  enum Result {
+  package enum Result {
     /// So many samples of each channel. The first of them was recorded at that time.
     case samples(Int, first: Instant, SampleTimes)
     /// Nothing came within the patience.
@@ -179,7 +181,7 @@ struct PCMCapture: ~Copyable {
   /// they are plausible, whatever the driver is.
   ///
   /// - Parameter figures: the time stamp, and the samples that were available then; nil where the driver has none.
-  static func time(
+  package static func time(
     ofFirst count: Int, at figures: (seconds: Int, nanoseconds: Int, available: UInt)?, rate: Int, now: Instant
   ) -> (Instant, SampleTimes) {
     var (time, available, times) = (now, count, SampleTimes.wakeUp)

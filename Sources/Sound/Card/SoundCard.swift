@@ -20,6 +20,20 @@ package struct SoundCard: Hashable, Sendable {
   /// on USB.
   package let usbIdentity: String?
 
+  /// Creates a card.
+  package init(
+    device: SoundDeviceName, number: Int, deviceNumber: Int, id: String, name: String, usbDevice: String?,
+    usbIdentity: String?
+  ) {
+    self.device = device
+    self.number = number
+    self.deviceNumber = deviceNumber
+    self.id = id
+    self.name = name
+    self.usbDevice = usbDevice
+    self.usbIdentity = usbIdentity
+  }
+
   /// The device's node.
   package var path: String { SoundNode.path(card: number, device: deviceNumber) }
 
@@ -125,7 +139,9 @@ extension [SoundCard] {
   /// card at the port of a USB card is therefore that card, whatever its name is now, unless the maker, the model or the
   /// serial number differ. Otherwise a short name counts, but not that of a webcam: the microphone of another camera is
   /// none of this one's.
-  func same(as former: SoundCard, isWebcam: (_ usbDevice: String) -> Bool = USBInterface.video.isPart) -> SoundCard? {
+  package func same(as former: SoundCard, isWebcam: (_ usbDevice: String) -> Bool = USBInterface.video.isPart)
+    -> SoundCard?
+  {
     let present = filter { $0.deviceNumber == former.deviceNumber }
     let atPort = present.filter {
       $0.usbDevice != nil && ($0.usbDevice, $0.usbIdentity) == (former.usbDevice, former.usbIdentity)

@@ -43,7 +43,7 @@ package struct SoundDeviceName: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// The name by which the device is opened: a hardware device goes through alsa-lib's conversion of formats.
-  var converting: String { text == "hw" || text.hasPrefix("hw:") ? "plug" + text : text }
+  package var converting: String { text == "hw" || text.hasPrefix("hw:") ? "plug" + text : text }
 
   /// Returns the arguments by their names, `CARD`, `DEV` and `SUBDEV`, as in `hw:CARD=C920,DEV=0` and `hw:1,0`; nil for a
   /// name that is no card's.
@@ -64,7 +64,7 @@ package struct SoundDeviceName: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// `true` if the name is that of a card's device, with no plugin of the user's between.
-  var isCard: Bool { arguments != nil }
+  package var isCard: Bool { arguments != nil }
 
   /// The definitions that open the device of a card.
   private static let cards: Set = ["hw", "plughw", "sysdefault", "default", "dsnoop", "front"]
@@ -72,7 +72,7 @@ package struct SoundDeviceName: Hashable, Sendable, CustomStringConvertible {
   private static let positions = ["CARD", "DEV", "SUBDEV"]
 
   /// Returns `true` if the name leads to the device of that card. A name without a card or a device means the first one.
-  func leads(toCard number: Int, id: String, device: Int) -> Bool {
+  package func leads(toCard number: Int, id: String, device: Int) -> Bool {
     guard let arguments else { return false }
     let card = arguments["CARD"] ?? "0"
     return (card == id || card == "\(number)") && arguments["DEV"] ?? "0" == "\(device)"

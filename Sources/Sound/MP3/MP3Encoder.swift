@@ -92,6 +92,11 @@ package struct MP3Failure: Failure {
   /// LAME's code.
   package let code: Int32
 
+  /// Creates an error of LAME.
+  package init(call: String, code: CInt) {
+    (self.call, self.code) = (call, code)
+  }
+
   /// A one-line message for the terminal.
   package var description: String { "MP3: \(call): error \(code) of LAME" }
 

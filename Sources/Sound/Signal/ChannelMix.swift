@@ -1,9 +1,14 @@
 /// The way from a card's channels to those of the track.
-struct ChannelMix {
+package struct ChannelMix {
   /// The card's channels.
   let input: Int
   /// The track's channels, 1 or 2.
   let output: Int
+
+  /// Creates a mix of `input` channels into `output` channels.
+  package init(input: Int, output: Int) {
+    (self.input, self.output) = (input, output)
+  }
 
   /// Mixes samples.
   ///
@@ -11,7 +16,7 @@ struct ChannelMix {
   /// its loudspeaker plays. Two become one by their mean, so that nothing clips.
   ///
   /// - Returns: The number of samples of all channels that were written.
-  func apply(
+  package func apply(
     _ samples: UnsafeBufferPointer<Int16>, into memory: UnsafeMutableBufferPointer<Int16>
   ) -> Int {
     let count = min(samples.count / input, memory.count / output)

@@ -1,7 +1,7 @@
-import Platform
+package import Platform
 
 /// An open sound card that records. One thread at a time uses it.
-protocol CardInput: AnyObject, Sendable {
+package protocol CardInput: AnyObject, Sendable {
   /// The card's name, for people.
   var name: String { get }
   /// The device's name.

@@ -1,11 +1,11 @@
-import Platform
+package import Platform
 
 /// The pace of a device's samples against the clock.
 ///
 /// A card delivers what it has recorded meanwhile, so that its samples are never far ahead of the clock. Devices that do
 /// not wait, as alsa-lib's plugins `null` and `file`, answer each reading at once: whoever reads them without a pause
 /// takes a whole processor. Once the samples of a device are too far ahead, the clock paces the readings for good.
-struct CardPace {
+package struct CardPace {
   /// Samples a second.
   private let rate: Double
   /// The seconds of sound that are ahead of the clock.
@@ -22,19 +22,19 @@ struct CardPace {
   private static let pauseLimit = Duration(nanoseconds: 200_000_000)
 
   /// Creates the pace of a device of `rate` samples a second, whose first reading begins now.
-  init(rate: Int, at now: Instant) {
+  package init(rate: Int, at now: Instant) {
     self.rate = Double(rate)
     last = now
   }
 
   /// `true` once the clock paces the readings.
-  var isByClock: Bool { end != nil }
+  package var isByClock: Bool { end != nil }
 
   /// Notes that `count` samples of each channel were read.
   ///
   /// - Returns: The time to which they belong by the clock, whose end is the time to hand them on; nil where the device
   ///   keeps the pace itself.
-  mutating func note(_ count: Int, at now: Instant) -> Range<Instant>? {
+  package mutating func note(_ count: Int, at now: Instant) -> Range<Instant>? {
     let length = Double(count) / rate
     if let end {
       let first = now - end > Self.pauseLimit ? now : end

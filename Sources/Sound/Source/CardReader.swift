@@ -5,7 +5,7 @@ import Platform
 ///
 /// There are two blocks of memory. While one is with the thread that takes, the card is read into the other one; what
 /// comes meanwhile waits in the card's own memory.
-final class CardReader: @unchecked Sendable {
+package final class CardReader: @unchecked Sendable {
   // Sendable: what is neither constant nor under the monitor belongs to the reading thread.
 
   /// The card's name, for people.
@@ -41,7 +41,7 @@ final class CardReader: @unchecked Sendable {
   /// The time after which a card that delivers nothing is given up.
   static let stallLimit = Duration(nanoseconds: 2_000_000_000)
   /// The overruns in a row after which a card is given up.
-  static let overrunLimit = 20
+  package static let overrunLimit = 20
   /// The longest wait within the driver.
   private static let patience = Duration(nanoseconds: 100_000_000)
 

@@ -38,13 +38,13 @@ package final class Microphone: SoundSource, @unchecked Sendable {
   private var toldFailure: SoundError?
 
   /// The time after which a driver that does not answer is left behind.
-  static let hangLimit = Duration(nanoseconds: 3_000_000_000)
+  package static let hangLimit = Duration(nanoseconds: 3_000_000_000)
   /// The time that a driver has to close a card before the card is searched for again, and when the program ends.
-  static let closingTime = Duration(nanoseconds: 1_000_000_000)
+  package static let closingTime = Duration(nanoseconds: 1_000_000_000)
   /// The most drivers that may hang at a time; a microphone with more of them is not searched for.
   private static let leavingLimit = 3
   /// Returns the longest permitted delay of the timeline, for a card that delivers once a `period`.
-  static func lagLimit(period: Duration) -> Duration { max(Duration(nanoseconds: 100_000_000), period * 2) }
+  package static func lagLimit(period: Duration) -> Duration { max(Duration(nanoseconds: 100_000_000), period * 2) }
 
   /// Creates a microphone that is opened by the first call of ``fill(_:patience:)``.
   ///
@@ -65,7 +65,7 @@ package final class Microphone: SoundSource, @unchecked Sendable {
   }
 
   /// Creates a microphone whose devices are opened by `open`.
-  init(
+  package init(
     channels: Int, choosing choose: @escaping Choice, opening open: @escaping MicrophoneSearch.Opening
   ) throws(SystemFailure) {
     search = try MicrophoneSearch(events: events, choosing: choose, opening: open)
@@ -77,7 +77,7 @@ package final class Microphone: SoundSource, @unchecked Sendable {
   }
 
   /// `true` while the card is open. The thread that calls ``fill(_:patience:)`` may ask.
-  var hasOpenCard: Bool { reader != nil }
+  package var hasOpenCard: Bool { reader != nil }
 
   /// The source's state.
   package var condition: SoundCondition { shared.withLock { $0 } }

@@ -1,11 +1,11 @@
-import Platform
+package import Platform
 import Synchronization
 
 /// The search for a microphone. Opening a card may take seconds, so a thread of its own does it. The thread owns the
 /// search. No thread waits for it, because a driver may hang.
-final class MicrophoneSearch: Sendable {
+package final class MicrophoneSearch: Sendable {
   /// Opens the device of a selection.
-  typealias Opening = @Sendable (Microphone.Selection) throws(SoundError) -> any CardInput
+  package typealias Opening = @Sendable (Microphone.Selection) throws(SoundError) -> any CardInput
 
   private let choose: Microphone.Choice
   private let open: Opening
@@ -25,13 +25,13 @@ final class MicrophoneSearch: Sendable {
   }
 
   /// The shortest time between two attempts to open the card.
-  static let interval = Duration(nanoseconds: 1_000_000_000)
+  package static let interval = Duration(nanoseconds: 1_000_000_000)
 
   /// Creates a search that does not run yet.
   ///
   /// - Parameter choose: see ``Microphone/init(channels:choosing:)``.
   /// - Throws: ``SystemFailure`` where the process has no descriptor left.
-  init(
+  package init(
     events: EventQueue<SoundEvent>, choosing choose: @escaping Microphone.Choice, opening open: @escaping Opening
   ) throws(SystemFailure) {
     (self.events, self.choose, self.open) = (events, choose, open)
@@ -42,23 +42,23 @@ final class MicrophoneSearch: Sendable {
   var isStopped: Bool { stopped.hasFired() }
 
   /// Sleeps until `time`, or until ``stop()``.
-  func sleep(until time: Instant) { _ = stopped.wait(until: time) }
+  package func sleep(until time: Instant) { _ = stopped.wait(until: time) }
 
   /// Ends the search for good. A card that is being opened meanwhile is closed; one that was found is left to
   /// ``take()``, because a driver may take its time to close it. Any thread may call it.
-  func stop() { stopped.fire() }
+  package func stop() { stopped.fire() }
 
   /// `true` if no device was there at the last attempt.
   var findsNothing: Bool { state.withLock { $0.findsNothing } }
 
   /// Returns the card that was found, once.
-  func take() -> (any CardInput)? { state.withLock { $0.found.take() } }
+  package func take() -> (any CardInput)? { state.withLock { $0.found.take() } }
 
   /// Starts the thread, unless it runs or has found a card.
   ///
   /// - Parameter isAfterLoss: `true` if the log already has the reason of the loss; the first failure is then not
   ///   logged.
-  func begin(isAfterLoss: Bool) {
+  package func begin(isAfterLoss: Bool) {
     let begins = state.withLock { state in
       guard !isStopped, !state.isRunning, state.found == nil else { return false }
       state.isRunning = true
@@ -104,7 +104,7 @@ final class MicrophoneSearch: Sendable {
   }
 
   /// Opens the device of `selection` by alsa-lib.
-  static func open(_ selection: Microphone.Selection, channels: Int) throws(SoundError) -> any CardInput {
+  package static func open(_ selection: Microphone.Selection, channels: Int) throws(SoundError) -> any CardInput {
     let (device, name) = try device(of: selection)
     return OpenedCard(try PCMCapture(device, channels: channels), name: name)
   }

@@ -1,9 +1,8 @@
 import Foundation
 import Platform
+import Sound
 import TestSupport
 import Testing
-
-@testable import Sound
 
 /// Sound cards as files and mixers describe them.
 @Suite struct SoundCardTests {

@@ -1,7 +1,6 @@
 import Platform
+import Sound
 import Testing
-
-@testable import Sound
 
 /// The names of sound devices that `--audio` takes, and those that it does not let through to alsa-lib.
 @Suite struct SoundDeviceNameTests {

@@ -1,8 +1,7 @@
 import Foundation
 import Platform
+import Sound
 import Testing
-
-@testable import Sound
 
 /// A simulated card, whose crystal is off, in front of the aligner, and what comes out of the timeline.
 private struct Simulation {

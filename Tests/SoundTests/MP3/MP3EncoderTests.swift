@@ -1,9 +1,8 @@
 import Foundation
 import Platform
+import Sound
 import TestSupport
 import Testing
-
-@testable import Sound
 
 /// MP3, as ffmpeg reads it.
 @Suite struct MP3EncoderTests {

@@ -1,9 +1,8 @@
 import COpus
 import Foundation
 import Platform
+import Sound
 import Testing
-
-@testable import Sound
 
 /// The packets of Opus, as libopus decodes them.
 @Suite struct OpusEncoderTests {

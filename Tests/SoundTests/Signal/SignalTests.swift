@@ -1,9 +1,8 @@
 import Foundation
 import Platform
+import Sound
 import TestSupport
 import Testing
-
-@testable import Sound
 
 @Suite struct SignalTests {
   /// A second of a sine, one channel.

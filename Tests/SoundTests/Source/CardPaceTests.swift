@@ -1,7 +1,6 @@
 import Platform
+import Sound
 import Testing
-
-@testable import Sound
 
 @Suite struct CardPaceTests {
   private let start = Instant(nanoseconds: 1_000_000_000_000)

@@ -1,9 +1,8 @@
 import Foundation
 import Platform
+import Sound
 import Synchronization
 import Testing
-
-@testable import Sound
 
 /// Cards that lose samples, deliver nothing, or have drivers that hang, behind the microphone that reads them.
 @Suite struct CardReaderTests {

@@ -1,8 +1,7 @@
 import Platform
+import Sound
 import Synchronization
 import Testing
-
-@testable import Sound
 
 /// A microphone that is chosen later.
 @Suite struct MicrophoneChoiceTests {

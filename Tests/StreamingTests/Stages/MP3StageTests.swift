@@ -1,10 +1,10 @@
 import Foundation
 import Platform
+import Sound
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import Sound
 @testable import Streaming
 
 /// The distribution of sound to listeners.
