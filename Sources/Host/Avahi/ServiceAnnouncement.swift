@@ -38,7 +38,7 @@ package struct ServiceAnnouncement: Hashable, Sendable {
 
   /// Returns the display name on a machine called `host`: at most 63 bytes of UTF-8, the limit of DNS (RFC 6763 section
   /// 4.1.1).
-  func instanceName(host: String) -> String {
+  package func instanceName(host: String) -> String {
     let full = name ?? "\(camera) on \(host)"
     var name = ""
     for character in full {

@@ -11,6 +11,11 @@ package struct ThermalMonitor {
     package var temperature: Double
     /// That zone's ``ThermalZone/type``.
     package var zone: String
+
+    /// Creates a reading.
+    package init(state: ThermalState, temperature: Double, zone: String) {
+      (self.state, self.temperature, self.zone) = (state, temperature, zone)
+    }
   }
 
   /// The distance below a threshold, in °C, that the temperature must keep for ``coolingTime`` before the state falls.

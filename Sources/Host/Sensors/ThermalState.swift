@@ -49,7 +49,7 @@ package struct ThermalThresholds: Hashable, Sendable {
   /// At `passive` the kernel begins to throttle: that is serious, and fair begins 5 °C lower. Critical begins at `hot`,
   /// or 5 °C below `critical`, where the kernel switches the machine off. A missing one is assumed to be 10 °C from the
   /// other.
-  init?(passive: Double?, hot: Double?, critical: Double?) {
+  package init?(passive: Double?, hot: Double?, critical: Double?) {
     let last = hot ?? critical.map { $0 - 5 }
     switch (passive, last) {
     case (nil, nil): return nil

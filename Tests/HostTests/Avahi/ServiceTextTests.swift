@@ -1,7 +1,6 @@
 import Foundation
+import Host
 import Testing
-
-@testable import Host
 
 @Suite struct ServiceTextTests {
   private func announced(_ text: [String], address: String = "192.0.2.7") -> DiscoveredService {

@@ -1,10 +1,9 @@
 import Foundation
+import Host
 import Media
 import Platform
 import TestSupport
 import Testing
-
-@testable import Host
 
 /// Thermal zones in a sysfs of the test's own.
 @Suite struct ThermalMonitorTests {
