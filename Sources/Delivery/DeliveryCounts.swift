@@ -29,6 +29,14 @@ package final class DeliveryCounts: Sendable {
     /// Events that are lost, by causes.
     package var lost: [Loss: UInt64] = [:]
 
+    /// Creates totals.
+    package init(sent: UInt64 = 0, failed: UInt64 = 0, dropped: UInt64 = 0, lost: [DeliveryCounts.Loss: UInt64] = [:]) {
+      self.sent = sent
+      self.failed = failed
+      self.dropped = dropped
+      self.lost = lost
+    }
+
     /// Counts an event that is lost.
     mutating func lose(_ loss: Loss) {
       failed += 1

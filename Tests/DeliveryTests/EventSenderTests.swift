@@ -1,10 +1,9 @@
 import Alerts
+import Delivery
 import Platform
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Delivery
 
 /// The end of a sender while an event is on its way.
 @Suite struct EventSenderTests {

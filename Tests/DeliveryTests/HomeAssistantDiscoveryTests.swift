@@ -1,10 +1,9 @@
 import Alerts
+import Delivery
 import Foundation
 import Platform
 import TestSupport
 import Testing
-
-@testable import Delivery
 
 /// Home Assistant's discovery, judged by a JSON Schema of Home Assistant's own rules
 /// (HomeAssistant/discovery.schema.json says where each is from) and by Debian's validator.

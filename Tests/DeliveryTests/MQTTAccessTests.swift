@@ -1,10 +1,9 @@
 import Alerts
+import Delivery
 import Foundation
 import Platform
 import TestSupport
 import Testing
-
-@testable import Delivery
 
 /// TLS and logins at a broker that is not ours.
 @Suite struct MQTTAccessTests {

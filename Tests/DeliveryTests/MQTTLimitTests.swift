@@ -1,9 +1,8 @@
 import Alerts
+import Delivery
 import Platform
 import TestSupport
 import Testing
-
-@testable import Delivery
 
 /// Brokers that take less than nightjar sends: Debian's mosquitto, and others that it cannot stand in for.
 @Suite struct MQTTLimitTests {

@@ -1,10 +1,9 @@
 import Alerts
+import Delivery
 import Foundation
 import Platform
 import TestSupport
 import Testing
-
-@testable import Delivery
 
 /// The connection to a broker that is not ours: Debian's mosquitto, with its own clients.
 @Suite struct MQTTSenderTests {

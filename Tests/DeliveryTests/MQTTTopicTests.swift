@@ -1,10 +1,9 @@
 import Alerts
+import Delivery
 import Foundation
 import Platform
 import TestSupport
 import Testing
-
-@testable import Delivery
 
 /// URLs, logins and topics of MQTT.
 @Suite struct MQTTTopicTests {

@@ -1,9 +1,8 @@
 import Alerts
+import Delivery
 import Platform
 import TestSupport
 import Testing
-
-@testable import Delivery
 
 /// Brokers of both versions of MQTT, and what they say by them.
 @Suite struct MQTTVersionTests {

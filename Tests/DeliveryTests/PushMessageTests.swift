@@ -1,10 +1,9 @@
+import Delivery
 import Foundation
 import Platform
 import TLS
 import TestSupport
 import Testing
-
-@testable import Delivery
 
 /// The encryption of Web Push and the login of the host, against the examples of the RFCs and Python's cryptography.
 @Suite struct PushMessageTests {

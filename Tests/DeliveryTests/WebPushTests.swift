@@ -1,10 +1,9 @@
 import Alerts
+import Delivery
 import Foundation
 import Platform
 import TestSupport
 import Testing
-
-@testable import Delivery
 
 /// Alerts to a browser, by a push service that is not ours.
 @Suite struct WebPushTests {

@@ -3,19 +3,19 @@ import FoundationEssentials
 
 /// The messages by which Home Assistant finds the program's entities
 /// (https://www.home-assistant.io/integrations/mqtt/#mqtt-discovery): one device for each camera, and one for the program.
-struct HomeAssistantDiscovery: Sendable {
+package struct HomeAssistantDiscovery: Sendable {
   let topics: MQTTTopics
   /// The beginning of the topics.
   let prefix: String
   let version: String
 
-  init?(_ configuration: MQTTConfiguration) {
+  package init?(_ configuration: MQTTConfiguration) {
     guard let prefix = configuration.discovery else { return nil }
     (topics, self.prefix, version) = (configuration.topics, prefix, configuration.version)
   }
 
   /// An entity, by the topics of its state.
-  enum Entity: String, CaseIterable {
+  package enum Entity: String, CaseIterable {
     case noise, crying, movement, problem, level, temperature, snapshot
 
     var platform: String {
@@ -79,7 +79,7 @@ struct HomeAssistantDiscovery: Sendable {
   }
 
   /// Returns the message of an entity: its topic, and its payload as JSON.
-  func message(_ entity: Entity, of camera: String?) -> (topic: String, payload: [UInt8]) {
+  package func message(_ entity: Entity, of camera: String?) -> (topic: String, payload: [UInt8]) {
     let node = topics.node
     let device =
       if let camera {

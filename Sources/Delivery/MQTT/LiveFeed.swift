@@ -6,12 +6,17 @@ import Synchronization
 /// The main thread and the thread of the alerts set it, and never wait. Of each camera one picture is kept, the newest.
 package final class LiveFeed: Sendable {
   /// The cameras and the figures.
-  struct Reading: Sendable {
+  package struct Reading: Sendable {
     var cameras: [MQTTCamera] = []
     /// The loudest level of the last second in dBFS, by cameras; without those that have no sound now.
-    var levels: [String: Double] = [:]
+    package var levels: [String: Double] = [:]
     /// Degrees Celsius; nil if nobody knows.
     var temperature: Double?
+
+    /// Creates a reading.
+    package init(cameras: [MQTTCamera] = [], levels: [String: Double] = [:], temperature: Double? = nil) {
+      (self.cameras, self.levels, self.temperature) = (cameras, levels, temperature)
+    }
   }
 
   /// A JPEG picture.

@@ -33,7 +33,7 @@ package struct MQTTConfiguration: Hashable, Sendable {
 
   /// The client identifier. It is the same after each start, so that the broker ends the former connection, and tells its
   /// last will, before this one begins. 23 letters and digits are what every broker takes (MQTT 3.1.1 section 3.1.3.1).
-  var clientIdentifier: String {
+  package var clientIdentifier: String {
     let digest = HashFunction.sha256.digest(of: topics.prefix.utf8)
     return "nightjar" + MQTTTopics.hexadecimal(digest.prefix(7))
   }

@@ -2,12 +2,12 @@ import Platform
 
 /// The user at an MQTT broker, and the password.
 package struct MQTTLogin: Hashable, Sendable {
-  let user: String
+  package let user: String
   /// Nil for a user without a password.
-  let password: String?
+  package let password: String?
 
   /// The largest file in bytes.
-  static let fileLimit = 1024
+  package static let fileLimit = 1024
 
   /// Creates a login of the text of a file: the user on the first line, and the password on the second. Nil for any other
   /// text.

@@ -23,13 +23,13 @@ package final class MQTTSender: Sendable {
   /// The times of a connection.
   package struct Times: Sendable {
     /// The time from the first packet to the broker's answer.
-    var answer = Duration.seconds(5)
+    package var answer = Duration.seconds(5)
     /// The delays after a loss or a failure. The longest decides how soon all is back after a restart of the broker.
     var delays = Duration.milliseconds(250)...Duration.seconds(2)
     /// The delays after a refusal, which mostly lasts until somebody mends it.
-    var refusalDelays = Duration.seconds(2)...Duration.seconds(30)
+    package var refusalDelays = Duration.seconds(2)...Duration.seconds(30)
     /// The delays before MQTT 5 is tried again at a broker that was silent to it.
-    var versionDelays = MQTTOpening.delays
+    package var versionDelays = MQTTOpening.delays
 
     /// Creates the usual times.
     package init() {}

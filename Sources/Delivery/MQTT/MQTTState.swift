@@ -1,14 +1,14 @@
-import Alerts
-import Platform
+package import Alerts
+package import Platform
 
 /// The retained messages that a broker ought to have: availability, states, figures, and Home Assistant's discovery. Holds no
 /// clock and no socket: the caller says the time.
-struct MQTTState {
+package struct MQTTState {
   /// The time from one look at the figures to the next: each change is a row in Home Assistant's database.
   static let interval = Duration.seconds(10)
 
   private let topics: MQTTTopics
-  let discovery: HomeAssistantDiscovery?
+  package let discovery: HomeAssistantDiscovery?
   private let sendsPictures: Bool
 
   private var cameras: [MQTTCamera] = []
@@ -21,7 +21,8 @@ struct MQTTState {
   /// Home Assistant's messages for the present cameras.
   private var announcements: [RetainedMessages.Message] = []
 
-  init(_ configuration: MQTTConfiguration) {
+  /// Creates a state that has sent nothing.
+  package init(_ configuration: MQTTConfiguration) {
     topics = configuration.topics
     discovery = HomeAssistantDiscovery(configuration)
     sendsPictures = configuration.sendsPictures
@@ -30,7 +31,7 @@ struct MQTTState {
   /// Returns the messages for the present state.
   ///
   /// - Parameter open: the alerts that have begun and not ended.
-  mutating func messages(_ reading: LiveFeed.Reading, open: [AlertSubject], at now: Instant)
+  package mutating func messages(_ reading: LiveFeed.Reading, open: [AlertSubject], at now: Instant)
     -> [RetainedMessages.Message]
   {
     var isChanged = cameras != reading.cameras
@@ -105,7 +106,7 @@ struct MQTTState {
 
   /// Returns the topics to clear because of a retained message of the discovery that an earlier run has left; none if the
   /// entity is wanted, or will be once its figure is known.
-  func leftBehind(topic: String, payload: [UInt8]) -> [String] {
+  package func leftBehind(topic: String, payload: [UInt8]) -> [String] {
     guard let discovery, MQTTTopics.isTopic(topic) else { return [] }
     let possible = entities(hasLevel: \.hasSound) + [(.temperature, nil)]
     guard !possible.contains(where: { discovery.topic($0, of: $1) == topic }) else { return [] }

@@ -52,12 +52,12 @@ package struct MQTTTopics: Hashable, Sendable {
   }
 
   /// The program's identity in Home Assistant, of the characters that a discovery topic may have.
-  var node: String {
+  package var node: String {
     Self.identity(prefix.split(separator: "/").joined(separator: "_"), isFaithful: !prefix.contains("_"), of: prefix)
   }
 
   /// Returns the identity of a camera in Home Assistant.
-  static func identity(of camera: String) -> String { identity(camera, isFaithful: true, of: camera) }
+  package static func identity(of camera: String) -> String { identity(camera, isFaithful: true, of: camera) }
 
   /// Returns `text` in letters, digits, `-` and `_`. Where another text could give the same, a hash tells them apart.
   private static func identity(_ text: String, isFaithful: Bool, of whole: String) -> String {

@@ -7,7 +7,7 @@ import Platform
 ///
 /// libmosquitto's own loop waits in `select`, which no descriptor above 1023 goes through; so the owner polls ``socket``, and calls
 /// ``advance()``.
-final class MosquittoClient {
+package final class MosquittoClient {
   /// The broker's words.
   enum Event {
     /// It has taken the connection.
@@ -281,7 +281,7 @@ final class MosquittoClient {
   }
 
   /// Returns the length of the packet of a message by MQTT 5, in bytes, with the number of an acknowledgement (section 3.3).
-  static func size(of topic: String, _ payload: [UInt8]) -> Int {
+  package static func size(of topic: String, _ payload: [UInt8]) -> Int {
     // The length of the topic, the number, and no properties.
     let rest = 2 + topic.utf8.count + 2 + 1 + payload.count
     let digits = rest < 1 << 7 ? 1 : rest < 1 << 14 ? 2 : rest < 1 << 21 ? 3 : 4

@@ -1,18 +1,25 @@
-import Platform
+package import Platform
 
 /// The retained messages of one broker: those that it ought to have, and those that it has.
 ///
 /// Of each topic only the newest message counts, so nothing queues up while the broker is away. What the broker has is sent
 /// anew after each connection, because a broker may come back without it.
-struct RetainedMessages {
+package struct RetainedMessages {
   /// A message; one without a payload removes the retained message of its topic.
-  struct Message: Hashable {
-    let topic: String
-    let payload: [UInt8]
+  package struct Message: Hashable {
+    /// The topic.
+    package let topic: String
+    /// The payload; an empty one removes the topic.
+    package let payload: [UInt8]
+
+    /// Creates a message.
+    package init(topic: String, payload: [UInt8]) {
+      (self.topic, self.payload) = (topic, payload)
+    }
   }
 
   /// The most topics that wait for their removal.
-  static let removalLimit = 500
+  package static let removalLimit = 500
   /// The time for which a message is passed over at first; it doubles each time, up to a day. Each new try costs four connections, in
   /// which events wait.
   static let despair = Duration.seconds(600)...Duration.seconds(86_400)
@@ -27,9 +34,12 @@ struct RetainedMessages {
   /// The messages that were sent during this connection.
   private var sent: [String: [UInt8]] = [:]
 
+  /// Creates a table that has sent nothing.
+  package init() {}
+
   /// Sets the messages that the broker ought to have, in the order in which it gets them. Topics that are not among them any
   /// more are removed.
-  mutating func want(_ messages: [Message]) {
+  package mutating func want(_ messages: [Message]) {
     guard messages != wanted else { return }
     let former = topics
     wanted = messages
@@ -39,14 +49,14 @@ struct RetainedMessages {
   }
 
   /// Removes the message of a topic that is not wanted. Beyond ``removalLimit`` it stays.
-  mutating func remove(_ topic: String) {
+  package mutating func remove(_ topic: String) {
     guard !topics.contains(topic), removed.count < Self.removalLimit else { return }
     removed.insert(topic)
     sent[topic] = nil
   }
 
   /// Returns the next message to send, and counts it as sent; nil if the broker has all.
-  mutating func next(at now: Instant) -> Message? {
+  package mutating func next(at now: Instant) -> Message? {
     let message =
       removed.sorted().map { Message(topic: $0, payload: []) }.first { sent[$0.topic] != [] && isHopeful($0, at: now) }
       ?? wanted.first { sent[$0.topic] != $0.payload && isHopeful($0, at: now) }
@@ -57,13 +67,13 @@ struct RetainedMessages {
   private func isHopeful(_ message: Message, at now: Instant) -> Bool { now >= hopeless[message]?.until ?? .zero }
 
   /// Notes that the broker has a message.
-  mutating func note(_ message: Message) {
+  package mutating func note(_ message: Message) {
     guard message.payload.isEmpty, removed.remove(message.topic) != nil else { return }
     sent[message.topic] = nil
   }
 
   /// Passes over a message for a while. Another one of its topic is sent. Beyond ``removalLimit`` all are tried again.
-  mutating func giveUp(_ message: Message, at now: Instant) {
+  package mutating func giveUp(_ message: Message, at now: Instant) {
     if hopeless.count >= Self.removalLimit { hopeless = [:] }
     let delay = hopeless[message].map { min($0.delay + $0.delay, Self.despair.upperBound) } ?? Self.despair.lowerBound
     hopeless[message] = (now + delay, delay)
@@ -71,7 +81,7 @@ struct RetainedMessages {
   }
 
   /// Forgets what the broker has: all of it, or one topic.
-  mutating func forget(_ topic: String? = nil) {
+  package mutating func forget(_ topic: String? = nil) {
     if let topic { sent[topic] = nil } else { sent = [:] }
   }
 }

@@ -32,7 +32,7 @@ package struct PushMessage {
   ///   - key: the key of this message alone.
   ///   - salt: 16 random bytes.
   /// - Throws: `OpenSSLError`.
-  init(
+  package init(
     _ plaintext: [UInt8], padding: Int, to receiver: [UInt8], secret: [UInt8], key: PrivateKey, salt: [UInt8]
   ) throws(OpenSSLError) {
     precondition(plaintext.count + padding + Self.overhead <= Int(Self.recordBytes), "a message is one record")

@@ -40,7 +40,7 @@ package struct VAPIDKey: Sendable {
   }
 
   /// Returns the header and the claims of a token (RFC 7519), in the order of the example in section 2.4.
-  static func signedText(audience: String, expires: Int64, contact: String?) -> String {
+  package static func signedText(audience: String, expires: Int64, contact: String?) -> String {
     let contact = contact.map { ",\"sub\":\(quoted($0))" } ?? ""
     let claims = "{\"aud\":\(quoted(audience)),\"exp\":\(expires)\(contact)}"
     return [#"{"typ":"JWT","alg":"ES256"}"#, claims].map { Base64URL.text(Array($0.utf8)) }.joined(separator: ".")

@@ -21,7 +21,7 @@ package final class WebPush: EventOutlet {
     /// The authorities that vouch for push services.
     let context: ClientContext
     /// `true` also connects to addresses that no host of the internet has. No option sets it.
-    var allowsPrivate = false
+    package var allowsPrivate = false
 
     /// Creates it with the system's authorities.
     ///
