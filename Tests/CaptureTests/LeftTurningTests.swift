@@ -1,8 +1,7 @@
+import Capture
 import Media
 import Platform
 import Testing
-
-@testable import Capture
 
 /// Sources that leave rotation to the encoder.
 @Suite struct LeftTurningTests {

@@ -1,11 +1,10 @@
+import Capture
 import Foundation
 import Media
 import PixelConversion
 import Platform
 import TestSupport
 import Testing
-
-@testable import Capture
 
 /// A picture without padding, of what size it is, and when.
 struct Shot: Equatable {

@@ -94,7 +94,7 @@ public struct CameraControl: Hashable, Sendable {
   public var name: String { Self.name(of: title) }
 
   /// Returns the name of a title: small letters and digits, with one underscore for anything between them.
-  static func name(of title: String) -> String {
+  package static func name(of title: String) -> String {
     var name = ""
     var hasGap = false
     for byte in title.utf8 {
@@ -143,7 +143,7 @@ extension CameraControl {
   }
 
   /// Returns `true` if the control may have `value`.
-  func permits(_ value: Int64) -> Bool {
+  package func permits(_ value: Int64) -> Bool {
     switch kind {
     case .button: return true
     case .menu, .integerMenu: return items.contains { $0.index == value }

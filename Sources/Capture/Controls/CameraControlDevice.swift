@@ -1,9 +1,9 @@
-import CLinux
+package import CLinux
 import Glibc
 import Platform
 
 /// A device whose controls can be listed: a video device.
-protocol CameraControlDevice: AnyObject, Sendable {
+package protocol CameraControlDevice: AnyObject, Sendable {
   /// Returns all controls that can be shown and set, with their values, in the driver's order.
   func controls() -> [CameraControl]
   /// Returns the present state of a control; nil if it is gone.
@@ -66,9 +66,14 @@ extension V4L2Device: CameraControlDevice {
 
 extension CameraControl {
   /// The answer of `VIDIOC_QUERYMENU` for an entry: its text, or the number of an integer menu's entry.
-  struct MenuAnswer {
+  package struct MenuAnswer {
     let name: [UInt8]
     let value: Int64
+
+    /// Creates an answer.
+    package init(name: [UInt8], value: Int64) {
+      (self.name, self.value) = (name, value)
+    }
   }
 
   /// The largest number of controls read from a driver: vivid, which has all kinds, has about 80.
@@ -84,7 +89,7 @@ extension CameraControl {
   /// - Parameters:
   ///   - query: calls `VIDIOC_QUERY_EXT_CTRL`.
   ///   - menu: calls `VIDIOC_QUERYMENU` for a control and an index.
-  static func list(
+  package static func list(
     query: (inout v4l2_query_ext_ctrl) -> Bool, menu: (UInt32, UInt32) -> MenuAnswer?
   ) -> [CameraControl] {
     var controls: [CameraControl] = []

@@ -2,7 +2,7 @@ import CLinux
 import Glibc
 public import Media
 public import Platform
-import Synchronization
+package import Synchronization
 
 /// Keeps a streaming camera's controls at the requested values. It sets them when the camera is opened, when it returns
 /// and when the request changes. It runs on its own thread, `nj-controls`, because a driver may block.
@@ -65,7 +65,7 @@ public final class CameraControls: Sendable {
   public func takeEvents() -> [CameraEvent] { core.events.take() }
 
   /// Attaches a camera that is open, perhaps again. This does not keep the camera open.
-  func attach(_ device: any CameraControlDevice) {
+  package func attach(_ device: any CameraControlDevice) {
     core.device.withLock { $0 = WeakDevice(device: device) }
     core.ask(.attached)
   }
@@ -135,17 +135,17 @@ extension CameraControls {
   }
 
   /// A device that may be gone: while a node is open, the returning camera gets another number.
-  struct WeakDevice: Sendable {
-    weak var device: (any CameraControlDevice)?
+  package struct WeakDevice: Sendable {
+    package weak var device: (any CameraControlDevice)?
   }
 
   /// An answer to a request.
-  typealias Reply = OneAnswer<[Entry]>
+  package typealias Reply = OneAnswer<[Entry]>
 
   /// The state shared by the thread and those who send it requests.
-  final class Core: Sendable {
+  package final class Core: Sendable {
     /// A request to the thread.
-    enum Order: Sendable {
+    package enum Order: Sendable {
       case attached
       case code(PassThrough.Request)
       case follow(ControlProfile)
@@ -164,14 +164,14 @@ extension CameraControls {
     }
 
     let profile: ControlProfile
-    let device = Mutex(WeakDevice())
-    let status = Mutex(Status())
-    let events = EventQueue<CameraEvent>()
-    let pictures = PictureWatch()
+    package let device = Mutex(WeakDevice())
+    package let status = Mutex(Status())
+    package let events = EventQueue<CameraEvent>()
+    package let pictures = PictureWatch()
     let wakeUp: Interrupt
     private let orders = Mutex<[Order]>([])
 
-    init(_ profile: ControlProfile) throws(SystemFailure) {
+    package init(_ profile: ControlProfile) throws(SystemFailure) {
       self.profile = profile
       wakeUp = try Interrupt()
     }
@@ -180,7 +180,7 @@ extension CameraControls {
     private static let orderLimit = 64
 
     /// Queues a request. Returns `true` if it was accepted; a request without an answer always is.
-    @discardableResult func ask(_ order: Order) -> Bool {
+    @discardableResult package func ask(_ order: Order) -> Bool {
       let isTaken = orders.withLock { orders in
         if order.isAwaited, orders.count >= Self.orderLimit { return false }
         // A bitrate that waits is out of date: a camera may take longer to set one than the network to change.
@@ -195,7 +195,7 @@ extension CameraControls {
     }
 
     /// Returns the requests since the last call; waits for one until `deadline`.
-    func take(until deadline: Instant?) -> [Order] {
+    package func take(until deadline: Instant?) -> [Order] {
       var descriptor = pollfd(fd: wakeUp.fileDescriptor, events: Int16(POLLIN), revents: 0)
       let rest = deadline.map { max(0, ($0 - .now()).nanoseconds) } ?? -1
       if nightjar_poll(&descriptor, 1, rest) > 0 { wakeUp.clear() }

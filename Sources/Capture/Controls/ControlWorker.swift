@@ -1,10 +1,10 @@
 import CLinux
 import Media
-import Platform
+package import Platform
 import Synchronization
 
 /// Does the work of ``CameraControls`` on its thread. An absent camera is no error: the values are set when it comes.
-struct ControlWorker {
+package struct ControlWorker {
   private let core: CameraControls.Core
   private var profile: ControlProfile
   /// The values of ``CameraControls/change(_:)``, by name.
@@ -34,7 +34,7 @@ struct ControlWorker {
 
   private static let nightInterval = Duration(seconds: 1)
 
-  init(_ core: CameraControls.Core) {
+  package init(_ core: CameraControls.Core) {
     self.core = core
     profile = core.profile
     night = profile.night.map { NightDetector($0.condition) }
@@ -56,14 +56,14 @@ struct ControlWorker {
     return night == nil ? nil : .now() + Self.nightInterval
   }
 
-  mutating func begin(minute: Int = NightDetector.minuteOfDay()) {
+  package mutating func begin(minute: Int = NightDetector.minuteOfDay()) {
     measure()
     // Before the first camera is set, so that it starts with the right values.
     _ = night?.note(minute: minute, luma: nil, at: .now())
     if profile.locksSensor { lock.begin(after: core.pictures.pictures) }
   }
 
-  mutating func follow(_ order: CameraControls.Core.Order) {
+  package mutating func follow(_ order: CameraControls.Core.Order) {
     switch order {
     case .attached:
       lock.restart(after: core.pictures.pictures)
@@ -101,7 +101,7 @@ struct ControlWorker {
   }
 
   /// Checks whether night has come and whether the sensor has settled.
-  mutating func look(at now: Instant, minute: Int = NightDetector.minuteOfDay()) {
+  package mutating func look(at now: Instant, minute: Int = NightDetector.minuteOfDay()) {
     let hadDecided = night?.hasDecided
     if night?.note(minute: minute, luma: core.pictures.brightness(at: now), at: now) == true {
       turnNight()

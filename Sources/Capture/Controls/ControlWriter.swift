@@ -1,15 +1,20 @@
 /// Sets several controls in an order that drivers accept.
-struct ControlWriter {
+package struct ControlWriter {
   let device: any CameraControlDevice
 
+  /// Creates a writer to `device`.
+  package init(device: any CameraControlDevice) {
+    self.device = device
+  }
+
   /// A control with its requested value.
-  struct Target {
-    let control: CameraControl
+  package struct Target {
+    package let control: CameraControl
     let value: Int64
   }
 
   /// Sets all targets: automatics off, then their dependents, then automatics on. Returns the targets that failed.
-  func write(_ targets: [Target]) -> [(target: Target, error: CameraControlError)] {
+  package func write(_ targets: [Target]) -> [(target: Target, error: CameraControlError)] {
     let ranked = targets.enumerated().sorted { left, right in
       let ranks = [left, right].map {
         AutomaticControl.rank(of: $0.element.control.identifier, value: $0.element.value)

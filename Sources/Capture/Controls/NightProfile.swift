@@ -1,5 +1,5 @@
 import Glibc
-import Platform
+package import Platform
 
 /// The condition for night at a camera, and the values of its controls then.
 public struct NightProfile: Hashable, Sendable {
@@ -24,11 +24,11 @@ public struct NightProfile: Hashable, Sendable {
 }
 
 /// Distinguishes night from day.
-struct NightDetector {
+package struct NightDetector {
   private let condition: NightProfile.Condition
-  private(set) var isNight = false
+  package private(set) var isNight = false
   /// `true` once the first decision was made.
-  private(set) var hasDecided = false
+  package private(set) var hasDecided = false
   /// The time since when the picture contradicts the decision.
   private var opposedSince: Instant?
 
@@ -37,14 +37,14 @@ struct NightDetector {
   /// The hold time for the first decision of a run.
   static let firstHold = Duration(seconds: 3)
 
-  init(_ condition: NightProfile.Condition) { self.condition = condition }
+  package init(_ condition: NightProfile.Condition) { self.condition = condition }
 
   /// Updates the decision. Returns `true` if ``isNight`` changed.
   ///
   /// - Parameters:
   ///   - minute: the minute of the local day, 0…1439. The wall clock may jump, so each call passes it again.
   ///   - luma: the mean luma of a picture of the last seconds; nil if none came.
-  mutating func note(minute: Int, luma: Int?, at now: Instant) -> Bool {
+  package mutating func note(minute: Int, luma: Int?, at now: Instant) -> Bool {
     switch condition {
     case .time(let from, let to):
       hasDecided = true
@@ -75,7 +75,7 @@ struct NightDetector {
   }
 
   /// Returns the minute of the local day; the C library accounts for summer time.
-  static func minuteOfDay() -> Int {
+  package static func minuteOfDay() -> Int {
     var now = time(nil)
     var parts = tm()
     // localtime_r need not check whether the time zone has changed.

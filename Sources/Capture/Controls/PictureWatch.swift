@@ -1,4 +1,4 @@
-import Media
+package import Media
 public import Platform
 import Synchronization
 
@@ -27,10 +27,10 @@ public final class PictureWatch: Sendable {
   public init() {}
 
   /// The number of pictures so far.
-  var pictures: Int { count.load(ordering: .relaxed) }
+  package var pictures: Int { count.load(ordering: .relaxed) }
 
   /// `true` if brightness is measured.
-  var isMeasuring: Bool {
+  package var isMeasuring: Bool {
     get { measures.load(ordering: .relaxed) }
     set { measures.store(newValue, ordering: .relaxed) }
   }
@@ -46,7 +46,7 @@ public final class PictureWatch: Sendable {
 
   /// Notes a picture. If brightness is measured, reads some two thousand samples of one picture per second, and no
   /// others.
-  func note(_ planes: NV12Planes, isFullRange: Bool, at now: Instant) {
+  package func note(_ planes: NV12Planes, isFullRange: Bool, at now: Instant) {
     count.add(1, ordering: .relaxed)
     guard measures.load(ordering: .relaxed), now.nanoseconds >= nextMeasurement.load(ordering: .relaxed) else { return }
     nextMeasurement.store(now.nanoseconds + Self.interval.nanoseconds, ordering: .relaxed)
@@ -59,7 +59,7 @@ public final class PictureWatch: Sendable {
   }
 
   /// Returns the mean of a grid of samples, 0…255.
-  static func meanLuma(of planes: NV12Planes, isFullRange: Bool) -> Int {
+  package static func meanLuma(of planes: NV12Planes, isFullRange: Bool) -> Int {
     let (width, height) = (planes.size.width, planes.size.height)
     let (columns, rows) = (min(columns, width), min(rows, height))
     var sum = 0

@@ -1,21 +1,22 @@
 import CLinux
-import Platform
+package import Platform
 
 /// Waits until the camera's automatic values are stable, and fixes them.
-struct SensorLock {
+package struct SensorLock {
   /// The state of a camera's lock.
-  enum Phase: String {
+  package enum Phase: String {
     case off
     /// The lock waits for exposure and similar values to be stable.
     case settling
     case locked
   }
 
-  private(set) var phase = Phase.off
+  /// The progress of the lock.
+  package private(set) var phase = Phase.off
   /// The fixed values, by the controls' numbers; they are set again after a replug.
   private(set) var fixed: [UInt32: Int64] = [:]
   /// The earlier values of the automatics.
-  private(set) var before: [UInt32: Int64] = [:]
+  package private(set) var before: [UInt32: Int64] = [:]
   /// The values at the start of stability, the controls that were seen to change, and the time since when all are
   /// stable.
   private var values: [UInt32: Int64] = [:]
@@ -25,6 +26,9 @@ struct SensorLock {
   private var firstPicture = 0
   /// `true` if automatics may be off because another run has locked them.
   private(set) var mayBeLeft = true
+
+  /// Creates a lock that is off.
+  package init() {}
 
   /// The time from one check to the next.
   static let interval = Duration.milliseconds(100)
@@ -36,7 +40,7 @@ struct SensorLock {
   static let leastPictures = 10
 
   /// Starts to wait, from picture number `count` on.
-  mutating func begin(after count: Int) {
+  package mutating func begin(after count: Int) {
     phase = .settling
     (values, moving, stillSince, deadline) = ([:], [], nil, nil)
     firstPicture = count
@@ -97,12 +101,12 @@ struct SensorLock {
   }
 
   /// Returns `true` if enough pictures have come; without pictures nothing settles.
-  func maySettle(pictures: Int) -> Bool { pictures - firstPicture >= Self.leastPictures }
+  package func maySettle(pictures: Int) -> Bool { pictures - firstPicture >= Self.leastPictures }
 
   /// Returns `true` if it is time to lock: all values are stable, or the longest wait is over.
   ///
   /// - Parameter controls: the controls in their present state.
-  mutating func isSettled(_ controls: [CameraControl], except wanted: Set<UInt32>, at now: Instant) -> Bool {
+  package mutating func isSettled(_ controls: [CameraControl], except wanted: Set<UInt32>, at now: Instant) -> Bool {
     let end = deadline ?? now + Self.patience
     deadline = end
     var isStill = true
@@ -127,7 +131,7 @@ struct SensorLock {
 
   /// Returns the settings that keep everything as it is. A value that may be an old setting, and not the camera's own,
   /// is not set: the camera keeps it by itself.
-  mutating func fix(_ controls: [CameraControl], except wanted: Set<UInt32>) -> [ControlWriter.Target] {
+  package mutating func fix(_ controls: [CameraControl], except wanted: Set<UInt32>) -> [ControlWriter.Target] {
     var targets: [ControlWriter.Target] = []
     for group in Self.groups(of: controls, except: wanted) {
       before[group.automatic.identifier] = before[group.automatic.identifier] ?? group.automatic.value

@@ -192,7 +192,7 @@ extension CaptureError {
   }
 
   /// The reason in words that every viewer may see: without paths and programs.
-  var remark: String {
+  package var remark: String {
     switch self {
     case .busy: "in use by another program"
     case .noPermission: "no permission to open it"

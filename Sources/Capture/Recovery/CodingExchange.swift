@@ -1,11 +1,11 @@
-import Media
-import Platform
+package import Media
+package import Platform
 
 /// The changes of a camera between its own H.264, which is passed on, and samples, which are encoded here.
 ///
 /// Samples are needed as long as the picture is rotated by an orientation that the camera does not have, a viewer gets
 /// JPEG pictures, or the camera's H.264 was refused. Only the source's thread uses it.
-struct CodingExchange {
+package struct CodingExchange {
   /// The time that a change may take before placeholders are shown.
   static let patience = Duration(seconds: 1)
 
@@ -25,13 +25,13 @@ struct CodingExchange {
   /// The time at which the change under way began, and its reason.
   private var underWay: (since: Instant, reason: String)?
 
-  init(_ link: PassThrough) {
+  package init(_ link: PassThrough) {
     self.link = link
     returnDelay = link.returnDelay
   }
 
   /// `true` while the camera is opened again for another coding.
-  var isUnderWay: Bool { underWay != nil }
+  package var isUnderWay: Bool { underWay != nil }
 
   /// Returns `true` if the camera must be opened again, and notes the beginning of that.
   ///
@@ -39,7 +39,7 @@ struct CodingExchange {
   ///   - isCoded: `true` if the camera delivers H.264.
   ///   - orientation: the requested orientation.
   ///   - isWatched: `true` if a viewer gets JPEG pictures.
-  mutating func isDue(isCoded: Bool, orientation: Orientation, isWatched: Bool, now: Instant = .now()) -> Bool {
+  package mutating func isDue(isCoded: Bool, orientation: Orientation, isWatched: Bool, now: Instant = .now()) -> Bool {
     let reason = reason(orientation, isWatched)
     if isCoded {
       guard let reason, link.camera.offersSamples else { return false }
@@ -72,7 +72,7 @@ struct CodingExchange {
   ///   - orientation: the requested orientation.
   ///   - isWatched: `true` if a viewer gets JPEG pictures.
   ///   - keeps: `true` if the camera is only slow to start and continues.
-  mutating func noteLoss(orientation: Orientation, isWatched: Bool, keeps: Bool = false) {
+  package mutating func noteLoss(orientation: Orientation, isWatched: Bool, keeps: Bool = false) {
     if underWay == nil, !keeps { link.forgive() }
     underWay = nil
     unneededSince = nil
@@ -80,14 +80,14 @@ struct CodingExchange {
   }
 
   /// Ends a change, and returns the event for it; nil if none was under way.
-  mutating func end(isCoded: Bool, now: Instant = .now()) -> CameraEvent? {
+  package mutating func end(isCoded: Bool, now: Instant = .now()) -> CameraEvent? {
     guard let (since, reason) = underWay else { return nil }
     underWay = nil
     return .coded(isPassedOn: isCoded, reason: reason.isEmpty ? link.refusal ?? "" : reason, after: now - since)
   }
 
   /// Returns `true` if a change takes so long that the camera counts as waiting.
-  func isOverdue(now: Instant = .now()) -> Bool { underWay.map { now - $0.since > Self.patience } ?? false }
+  package func isOverdue(now: Instant = .now()) -> Bool { underWay.map { now - $0.since > Self.patience } ?? false }
 
   private mutating func begin(_ reason: String, forSamples: Bool, at now: Instant) {
     link.opensForSamples = forSamples
@@ -105,7 +105,7 @@ struct CodingExchange {
 
 extension PassThrough {
   /// Returns the reason why the camera's pictures do not get `orientation`; nil if they get it.
-  func obstacle(to orientation: Orientation, of path: String?) -> CaptureError? {
+  package func obstacle(to orientation: Orientation, of path: String?) -> CaptureError? {
     let camera = camera
     guard !camera.offersSamples, camera.base.then(orientation) != .upright else { return nil }
     return .onlyCoded(path: path ?? "the camera")

@@ -1,4 +1,4 @@
-import CLinux
+package import CLinux
 import Glibc
 import Platform
 
@@ -6,7 +6,7 @@ import Platform
 ///
 /// A message only triggers a search; nothing relies on its contents. Messages from senders other than the kernel and
 /// root are ignored. Messages longer than ``lengthLimit`` are ignored too.
-struct DeviceEventSocket: ~Copyable {
+package struct DeviceEventSocket: ~Copyable {
   /// The descriptor to `poll` for `POLLIN`.
   var fileDescriptor: CInt { descriptor.number }
   private let descriptor: FileDescriptor
@@ -52,14 +52,14 @@ struct DeviceEventSocket: ~Copyable {
 
   /// Returns `true` if the sender is the kernel, or root to a group. Only root can send to a group, but any process can
   /// send to a socket of its own user whose number it knows.
-  static func isTrusted(_ sender: nightjar_device_event_sender) -> Bool {
+  package static func isTrusted(_ sender: nightjar_device_event_sender) -> Bool {
     sender.group != 0 && (sender.port == 0 || sender.user == 0)
   }
 
   /// Returns `true` if the variables of `message` belong to a video device that is not being removed. The kernel's
   /// messages begin with `ACTION@PATH`. udev's messages begin with a header that starts with `libudev` (systemd's
   /// `sd-device/device-monitor.c`).
-  static func announcesVideo(_ message: UnsafeRawBufferPointer) -> Bool {
+  package static func announcesVideo(_ message: UnsafeRawBufferPointer) -> Bool {
     var variables = message[...]
     if message.starts(with: Array("libudev\0".utf8)) {
       // 8 bytes of text, 4 of a number, 4 of the header's length, then the offset of the variables, in host order.

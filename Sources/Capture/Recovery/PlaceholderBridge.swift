@@ -1,12 +1,12 @@
 import CLinux
 import Glibc
-import Media
-import Platform
+package import Media
+package import Platform
 import Synchronization
 
 /// Delivers placeholders at the stream's frame rate, from the camera's last picture to its next one. Only the source's
 /// thread uses it, except for `failure`.
-final class PlaceholderBridge: @unchecked Sendable {
+package final class PlaceholderBridge: @unchecked Sendable {
   // Sendable: `failureSlot` is locked; everything else belongs to the source's one thread.
 
   private let format: SourceFormat
@@ -27,7 +27,7 @@ final class PlaceholderBridge: @unchecked Sendable {
     var isSideways: Bool
   }
 
-  init(format: SourceFormat, wallClock: @escaping @Sendable () -> Int64) throws(FramePoolError) {
+  package init(format: SourceFormat, wallClock: @escaping @Sendable () -> Int64) throws(FramePoolError) {
     self.format = format
     self.wallClock = wallClock
     level = try PlaceholderPicture(size: format.size)
@@ -48,14 +48,14 @@ final class PlaceholderBridge: @unchecked Sendable {
 
   /// Starts the schedule. The first placeholder is due one frame interval after `time`, the time of the last picture,
   /// but never in the past.
-  func begin(after time: Instant) {
+  package func begin(after time: Instant) {
     schedule = FrameSchedule(start: max(time + format.frameRate.interval, .now()), rate: format.frameRate)
     tick = 0
   }
 
   /// Waits until the next placeholder is due. Returns `false` if `descriptor` becomes readable or `interrupt` fires
   /// first.
-  func wait(for descriptor: CInt, interrupt: borrowing Interrupt) -> Bool {
+  package func wait(for descriptor: CInt, interrupt: borrowing Interrupt) -> Bool {
     let due = schedule.time(ofTick: tick)
     var descriptors = (
       pollfd(fd: interrupt.fileDescriptor, events: Int16(POLLIN), revents: 0),
@@ -74,7 +74,7 @@ final class PlaceholderBridge: @unchecked Sendable {
   }
 
   /// Returns the due placeholder, which shows `condition`; nil if memory for `orientation` is short.
-  func frame(_ condition: CameraCondition, orientation: Orientation, obstacle: String) -> Frame? {
+  package func frame(_ condition: CameraCondition, orientation: Orientation, obstacle: String) -> Frame? {
     // Skips the ticks that were missed: a skipped placeholder loses no picture.
     tick = max(tick, schedule.lastTick(at: .now()))
     let due = schedule.time(ofTick: tick)
@@ -89,7 +89,7 @@ final class PlaceholderBridge: @unchecked Sendable {
   }
 
   /// Returns the wall clock's reading at `time`, computed from its present reading.
-  func wallTime(of time: Instant) -> WallTime {
+  package func wallTime(of time: Instant) -> WallTime {
     WallTime(nanoseconds: wallClock() &- (Instant.now() - time).nanoseconds)
   }
 
@@ -124,9 +124,9 @@ final class PlaceholderBridge: @unchecked Sendable {
 }
 
 /// Local time to the second, by the wall clock. Users and programs may set that clock at any time.
-struct WallTime: Equatable {
+package struct WallTime: Equatable {
   /// `2026-11-21`.
-  let date: String
+  package let date: String
   /// `12:03:04`.
   let clock: String
   /// `12:03`.
@@ -143,7 +143,7 @@ struct WallTime: Equatable {
   }
 
   /// Returns the present time of `CLOCK_REALTIME`, in nanoseconds.
-  @Sendable static func now() -> Int64 {
+  @Sendable package static func now() -> Int64 {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
     return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)

@@ -1,17 +1,17 @@
 import Glibc
-import Media
-import Platform
+package import Media
+package import Platform
 import Synchronization
 
 /// A picture that replaces an absent camera's pictures: two to four lines of text with a running clock.
 ///
 /// The picture is painted when the text changes, about once a second, and lent as often as needed. Any number of frames
 /// share the same memory; nothing writes to the memory while one of them exists.
-final class PlaceholderPicture: FrameOwner, @unchecked Sendable {
+package final class PlaceholderPicture: FrameOwner, @unchecked Sendable {
   // Sendable: the mutable state belongs to the capture thread; `recycle` touches only the atomic counts.
 
   /// The lines of the placeholder.
-  struct Text: Equatable {
+  package struct Text: Equatable {
     /// The headline, such as `CAMERA DISCONNECTED`.
     var headline = ""
     /// The time of the loss, such as `SINCE 12:03`; empty for no line.
@@ -19,7 +19,15 @@ final class PlaceholderPicture: FrameOwner, @unchecked Sendable {
     /// The reason why the camera cannot be opened, in a few words that disclose nothing; empty for no line.
     var obstacle = ""
     /// The clock, such as `14:37:07`.
-    var clock = ""
+    package var clock = ""
+
+    /// Creates a text of these lines.
+    package init(headline: String = "", since: String = "", obstacle: String = "", clock: String = "") {
+      self.headline = headline
+      self.since = since
+      self.obstacle = obstacle
+      self.clock = clock
+    }
   }
 
   /// The size of the picture.
@@ -35,7 +43,7 @@ final class PlaceholderPicture: FrameOwner, @unchecked Sendable {
   /// Creates a placeholder of `size` and allocates its memory.
   ///
   /// - Throws: `FramePoolError`.
-  init(size: PictureSize) throws(FramePoolError) {
+  package init(size: PictureSize) throws(FramePoolError) {
     self.size = size
     let pool = try FramePool(size: size, capacity: 2)
     guard let first = pool.checkout(color: .bt709, timestamp: .zero, captured: .zero),
@@ -49,7 +57,7 @@ final class PlaceholderPicture: FrameOwner, @unchecked Sendable {
 
   /// Shows `text` from the next frame on. Returns `false`, and keeps the text, if frames with the earlier text are
   /// still in use.
-  func show(_ text: Text) -> Bool {
+  package func show(_ text: Text) -> Bool {
     guard text != self.text else { return true }
     let isFree = showsSecond ? lentFirst.load(ordering: .acquiring) == 0 : lentSecond.load(ordering: .acquiring) == 0
     guard isFree else { return false }
@@ -60,7 +68,7 @@ final class PlaceholderPicture: FrameOwner, @unchecked Sendable {
   }
 
   /// Returns a frame with the text.
-  func frame(color: ColorDescription, timestamp: Instant) -> Frame {
+  package func frame(color: ColorDescription, timestamp: Instant) -> Frame {
     if showsSecond { lentSecond.add(1, ordering: .relaxed) } else { lentFirst.add(1, ordering: .relaxed) }
     var frame = Frame(
       planes: showsSecond ? second.planes : first.planes, color: color, timestamp: timestamp, captured: timestamp,
@@ -70,7 +78,7 @@ final class PlaceholderPicture: FrameOwner, @unchecked Sendable {
   }
 
   /// Takes a frame back.
-  override func recycle(slot: Int) {
+  package override func recycle(slot: Int) {
     if slot == 1 { lentSecond.subtract(1, ordering: .releasing) } else { lentFirst.subtract(1, ordering: .releasing) }
   }
 

@@ -97,7 +97,7 @@ public final class ReconnectingCamera<Finder: CameraFinding>: VideoSource, @unch
     try self.init(nil, format: format, name: name, finder: finder, survival: .always, pictures: pictures)
   }
 
-  init(
+  package init(
     _ camera: Camera?, format: SourceFormat, name: String, finder: Finder, survival: CameraSurvival,
     pictures: PictureWatch? = nil, wallClock: @escaping @Sendable () -> Int64 = WallTime.now
   ) throws(FramePoolError) {

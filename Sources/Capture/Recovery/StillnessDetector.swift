@@ -19,7 +19,7 @@ package struct StillnessDetector {
   /// The number of words sampled at the beginning of a coded picture, and of those behind them at most.
   static let codedSampleCount = 32
   /// The number of strips of a picture: a prime, so that a periodic change cannot hide.
-  static let stripCount = 17
+  package static let stripCount = 17
 
   /// The result for one picture.
   package enum Change: Equatable {
@@ -32,7 +32,7 @@ package struct StillnessDetector {
   }
 
   /// `true` if the picture is frozen.
-  private(set) var isFrozen = false
+  package private(set) var isFrozen = false
   private var size = PictureSize(width: 0, height: 0)
   private var samples: UInt64 = 0
   private var strips = InlineArray<17, UInt64>(repeating: 0)

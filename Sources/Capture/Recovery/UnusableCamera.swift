@@ -1,15 +1,20 @@
-import Media
+package import Media
 import Platform
 
 /// A failure of a camera that is present but delivers no usable picture.
-struct UnusableCamera: Failure {
+package struct UnusableCamera: Failure {
   /// The duration in seconds.
   let seconds: Int
   /// The reason why its pictures were dropped; nil if none came.
   let cause: DropCause?
 
+  /// Creates an error.
+  package init(seconds: Int, cause: DropCause?) {
+    (self.seconds, self.cause) = (seconds, cause)
+  }
+
   /// One line for the user at the terminal.
-  var description: String {
+  package var description: String {
     let what =
       switch cause {
       case nil: "no picture since it was started"

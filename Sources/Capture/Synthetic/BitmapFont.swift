@@ -1,17 +1,17 @@
 import Media
 
 /// A font of digits, capitals and a few signs of 5 by 7 dots, drawn at any whole multiple of that size.
-enum BitmapFont {
+package enum BitmapFont {
   /// The number of dots across a character.
-  static let columns = 5
+  package static let columns = 5
   /// The number of dots down a character.
-  static let rows = 7
+  package static let rows = 7
   /// The number of dots from the left of a character to the left of the next one.
-  static let advance = 6
+  package static let advance = 6
 
   /// Returns the dots of an ASCII character, row by row from the top left, the first in bit 0. Returns none for a space
   /// and for characters that the font lacks.
-  static func dots(_ character: UInt8) -> UInt64 {
+  package static func dots(_ character: UInt8) -> UInt64 {
     character < 128 ? glyphs[Int(character)] : 0
   }
 

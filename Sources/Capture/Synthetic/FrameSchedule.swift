@@ -1,23 +1,28 @@
-import Media
-import Platform
+package import Media
+package import Platform
 
 /// The due times of pictures: ticks of a frame rate from a starting time.
 ///
 /// The times equal those of ``FrameRate/time(ofFrame:)``, but the arithmetic has full width: a file may name any rate,
 /// and none may overflow.
-struct FrameSchedule {
+package struct FrameSchedule {
   /// The time of tick 0.
   let start: Instant
   /// The number of ticks per second.
   let rate: FrameRate
 
+  /// Creates a schedule whose tick 0 is at `start`.
+  package init(start: Instant, rate: FrameRate) {
+    (self.start, self.rate) = (start, rate)
+  }
+
   /// Returns the due time of tick `index`; ticks beyond 146 years from the start all have the same time.
-  func time(ofTick index: Int64) -> Instant {
+  package func time(ofTick index: Int64) -> Instant {
     start + Duration(nanoseconds: Self.limit(UInt64(max(0, index)), times: cycle, by: UInt64(rate.numerator)))
   }
 
   /// Returns the last tick that is due at `time`; -1 before the start.
-  func lastTick(at time: Instant) -> Int64 {
+  package func lastTick(at time: Instant) -> Int64 {
     guard time >= start else { return -1 }
     let elapsed = UInt64((time - start).nanoseconds)
     var index = Self.limit(elapsed, times: UInt64(rate.numerator), by: cycle)

@@ -1,21 +1,21 @@
 import CLinux
 import Glibc
-import Media
+package import Media
 import Platform
 
 /// The synthetic camera's scene: colour bars with a moving block, a clock and a number.
 ///
 /// The bars are painted once into each piece of memory. After that only the block's last place and the text's box are
 /// painted again, which is a small part of the picture.
-struct TestPattern {
+package struct TestPattern {
   /// One colour in 8-bit limited-range Y'CbCr.
-  struct Color: Equatable {
-    let y, cb, cr: UInt8
+  package struct Color: Equatable {
+    package let y, cb, cr: UInt8
   }
 
   /// White, yellow, cyan, green, magenta, red, blue and black of 75 % amplitude by ITU-R BT.709: the values of
   /// SMPTE RP 219.
-  static let bars = [
+  package static let bars = [
     Color(y: 180, cb: 128, cr: 128), Color(y: 168, cb: 44, cr: 136), Color(y: 145, cb: 147, cr: 44),
     Color(y: 133, cb: 63, cr: 52), Color(y: 63, cb: 193, cr: 204), Color(y: 51, cb: 109, cr: 212),
     Color(y: 28, cb: 212, cr: 120), Color(y: 16, cb: 128, cr: 128),
@@ -25,16 +25,16 @@ struct TestPattern {
   private static let noColor: UInt8 = 128
 
   /// An upright rectangle on even samples, within the picture.
-  struct Area: Equatable {
-    var x, y, width, height: Int
+  package struct Area: Equatable {
+    package var x, y, width, height: Int
   }
 
   /// The number of luma samples to a dot of the font.
-  let scale: Int
+  package let scale: Int
   /// The black box behind the text.
-  let box: Area
+  package let box: Area
   /// The block at the left end of its path.
-  let block: Area
+  package let block: Area
   /// The field that is white while the test tone beeps, in the upper left corner.
   let flashArea: Area
   private let size: PictureSize
@@ -49,7 +49,7 @@ struct TestPattern {
   static let lineLength = 12
 
   /// Creates the scene for a picture of `size`, which must be encodable.
-  init(size: PictureSize) {
+  package init(size: PictureSize) {
     self.size = size
     let textWidth = BitmapFont.width(of: Self.lineLength, scale: 1)
     let scale = max(1, min(size.width / 2 / textWidth, size.height / 40))
@@ -72,14 +72,14 @@ struct TestPattern {
   }
 
   /// Returns the block's place at tick `index`.
-  func block(atTick index: Int64) -> Area {
+  package func block(atTick index: Int64) -> Area {
     var area = block
     area.x = Int((index % places) * step % places) * 2
     return area
   }
 
   /// Paints the whole background.
-  func paintBars(into planes: NV12Planes) {
+  package func paintBars(into planes: NV12Planes) {
     paintBars(Area(x: 0, y: 0, width: size.width, height: size.height), into: planes)
   }
 
@@ -100,7 +100,7 @@ struct TestPattern {
   }
 
   /// Paints the block in `area`, and the box with clock and number.
-  func paintForeground(block area: Area, number: Int64, clock: WallClock, into planes: NV12Planes) {
+  package func paintForeground(block area: Area, number: Int64, clock: WallClock, into planes: NV12Planes) {
     fill(area, luma: Self.white, into: planes)
     fill(box, luma: Self.black, into: planes)
     let clockText = clock.text
@@ -118,7 +118,7 @@ struct TestPattern {
   }
 
   /// Returns a text such as `#00000001234`, modulo 10¹¹.
-  static func text(of number: Int64) -> InlineArray<12, UInt8> {
+  package static func text(of number: Int64) -> InlineArray<12, UInt8> {
     var text = InlineArray<12, UInt8>(repeating: UInt8(ascii: "#"))
     var rest = number.magnitude
     for index in stride(from: lineLength - 1, to: 0, by: -1) {
@@ -139,11 +139,19 @@ struct TestPattern {
 }
 
 /// A time of day to the millisecond.
-struct WallClock {
+package struct WallClock {
   let hour, minute, second, millisecond: CInt
 
+  /// Creates a time of day.
+  package init(hour: CInt, minute: CInt, second: CInt, millisecond: CInt) {
+    self.hour = hour
+    self.minute = minute
+    self.second = second
+    self.millisecond = millisecond
+  }
+
   /// Returns the present local time.
-  static func now() -> WallClock {
+  package static func now() -> WallClock {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
     var parts = tm()
@@ -153,7 +161,7 @@ struct WallClock {
   }
 
   /// The time as `12:34:56.789`.
-  var text: InlineArray<12, UInt8> {
+  package var text: InlineArray<12, UInt8> {
     func digit(_ value: CInt) -> UInt8 { UInt8(ascii: "0") + UInt8(truncatingIfNeeded: value % 10) }
     let colon = UInt8(ascii: ":")
     return [

@@ -1,11 +1,11 @@
 import CLinux
-import Media
+package import Media
 
 /// A driver's description of its pictures' colours, in V4L2 codes.
 ///
 /// Each value may be 0, "default"; then V4L2's own rules give its meaning (the comments at `enum v4l2_colorspace`,
 /// `v4l2_xfer_func`, `v4l2_ycbcr_encoding` and `v4l2_quantization` in `videodev2.h`).
-struct CameraColor: Hashable, Sendable {
+package struct CameraColor: Hashable, Sendable {
   /// `enum v4l2_colorspace`.
   var colorspace: UInt32 = 0
   /// `enum v4l2_xfer_func`.
@@ -17,8 +17,20 @@ struct CameraColor: Hashable, Sendable {
   /// The kind of signal, which decides the meaning of the default colour space.
   var signal = Signal.other
 
+  /// Creates a description with the codes of the driver.
+  package init(
+    colorspace: UInt32 = 0, transfer: UInt32 = 0, encoding: UInt32 = 0, quantization: UInt32 = 0,
+    signal: Signal = .other
+  ) {
+    self.colorspace = colorspace
+    self.transfer = transfer
+    self.encoding = encoding
+    self.quantization = quantization
+    self.signal = signal
+  }
+
   /// The kinds of signal that `V4L2_MAP_COLORSPACE_DEFAULT` distinguishes.
-  enum Signal: Hashable, Sendable {
+  package enum Signal: Hashable, Sendable {
     /// A television standard is set: SMPTE 170M.
     case standardDefinition
     /// Digital video timings are set: BT.709.
@@ -28,7 +40,7 @@ struct CameraColor: Hashable, Sendable {
   }
 
   /// Returns the meaning of the converted NV12 samples for the device's format.
-  func description(of format: PixelFormat) -> ColorDescription {
+  package func description(of format: PixelFormat) -> ColorDescription {
     if LegacyFormat.of(format)?.samples == .rgb {
       // libv4lconvert converts everything but Y'CbCr to BT.601, limited range; primaries and curve stay.
       return ColorDescription(

@@ -25,7 +25,7 @@ public struct CameraListing: Sendable {
   }
 
   /// Creates a listing.
-  init(
+  package init(
     path: String, links: [String], identity: DeviceIdentity?, capabilities: CameraCapabilities?,
     obstacle: CaptureError?
   ) {
@@ -49,7 +49,7 @@ public struct CameraList: Sendable {
   }
 
   /// Creates a list of these entries.
-  init(entries: [CameraListing]) {
+  package init(entries: [CameraListing]) {
     self.entries = entries
   }
 
@@ -75,7 +75,7 @@ public struct CameraList: Sendable {
   }
 
   /// Returns 7 for `video7`.
-  static func number(of name: String) -> Int? {
+  package static func number(of name: String) -> Int? {
     guard name.hasPrefix("video") else { return nil }
     let digits = name.dropFirst(5)
     guard (1...4).contains(digits.count), digits.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else { return nil }

@@ -1,8 +1,8 @@
-import Media
+package import Media
 
 /// The buffers that were waiting when the capture thread came for one: the newest valid one is kept, and the others go
 /// back to the driver before any work is done on them.
-struct CaptureBacklog {
+package struct CaptureBacklog {
   /// The number of pictures that the driver lost, by gaps in the sequence numbers.
   private(set) var missing = 0
   /// The number of buffers that the driver marked as damaged, and that a newer buffer has overtaken.
@@ -13,7 +13,7 @@ struct CaptureBacklog {
   private(set) var isKept = false
 
   /// Creates a backlog of no buffer.
-  init() {}
+  package init() {}
 
   /// Takes `first`, which was just dequeued, and the buffers that `dequeue` still finds, at most `limit` of them. Leaves
   /// the kept buffer in `buffer`.
@@ -21,7 +21,7 @@ struct CaptureBacklog {
   /// - Parameters:
   ///   - dequeue: Dequeues a buffer; returns an `errno`, 0 for none. An error ends the work, and comes again later.
   ///   - recycle: Returns a buffer to the driver by its number.
-  mutating func take(
+  package mutating func take(
     into buffer: inout DequeuedBuffer, limit: Int, counter: inout SequenceCounter,
     dequeue: (inout DequeuedBuffer) -> CInt, recycle: (Int) -> Void
   ) {
@@ -65,7 +65,7 @@ struct CaptureBacklog {
   }
 
   /// Returns a loss that was not reported yet, once; nil if there is none.
-  mutating func takeLoss() -> (cause: DropCause, count: Int)? {
+  package mutating func takeLoss() -> (cause: DropCause, count: Int)? {
     if missing > 0 {
       defer { missing = 0 }
       return (.driver, missing)
@@ -82,7 +82,7 @@ struct CaptureBacklog {
   }
 
   /// Forgets the kept buffer, and returns `true` if there was one.
-  mutating func takeKept() -> Bool {
+  package mutating func takeKept() -> Bool {
     defer { isKept = false }
     return isKept
   }

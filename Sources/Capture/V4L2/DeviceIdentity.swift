@@ -1,4 +1,4 @@
-import CLinux
+package import CLinux
 
 /// The purpose of a video device node.
 public enum DeviceRole: Hashable, Sendable, CustomStringConvertible {
@@ -31,7 +31,7 @@ public enum DeviceRole: Hashable, Sendable, CustomStringConvertible {
   }
 
   /// Creates the role from the flags `V4L2_CAP_*` of a device node.
-  init(capabilities: UInt32) {
+  package init(capabilities: UInt32) {
     func has(_ flags: UInt32) -> Bool { capabilities & flags != 0 }
     let captures = has(nightjar_V4L2_CAP_VIDEO_CAPTURE | nightjar_V4L2_CAP_VIDEO_CAPTURE_MPLANE)
     let shows = has(nightjar_V4L2_CAP_VIDEO_OUTPUT | nightjar_V4L2_CAP_VIDEO_OUTPUT_MPLANE)
@@ -61,7 +61,7 @@ public struct DeviceIdentity: Hashable, Sendable {
   /// `true` if the device uses the multi-planar API.
   let isMultiPlanar: Bool
 
-  init(_ capability: v4l2_capability) {
+  package init(_ capability: v4l2_capability) {
     driver = DriverText.text(field: capability.driver)
     card = DriverText.text(field: capability.card)
     bus = DriverText.text(field: capability.bus_info)

@@ -1,33 +1,49 @@
-import CLinux
-import Media
+package import CLinux
+package import Media
 import PixelConversion
 
 /// The format that a driver granted, in the single- or multi-planar API.
-struct DriverFormat: Hashable {
+package struct DriverFormat: Hashable {
   /// One plane of memory.
-  struct Plane: Hashable {
+  package struct Plane: Hashable {
     /// The number of bytes from one row to the next; 0 for compressed pictures.
     var stride: Int
     /// The largest number of bytes of a picture.
     var byteCount: Int
+
+    /// Creates a plane.
+    package init(stride: Int, byteCount: Int) {
+      (self.stride, self.byteCount) = (stride, byteCount)
+    }
   }
 
   /// The picture's size.
   var size: PictureSize
   /// The pixel format.
-  var pixelFormat: PixelFormat
+  package var pixelFormat: PixelFormat
   /// `enum v4l2_field`.
   var field: UInt32
   /// The memory planes, 1…3.
-  var planes: [Plane]
+  package var planes: [Plane]
   /// The meaning of the samples.
-  var color: CameraColor
+  package var color: CameraColor
+
+  /// Creates a format with the answers of a driver.
+  package init(
+    size: PictureSize, pixelFormat: PixelFormat, field: UInt32, planes: [Plane], color: CameraColor
+  ) {
+    self.size = size
+    self.pixelFormat = pixelFormat
+    self.field = field
+    self.planes = planes
+    self.color = color
+  }
 
   /// The largest plausible number of bytes of a plane: 8 bytes for each pixel of the largest picture would be 2 GiB.
-  static let planeLimit = 1 << 30
+  package static let planeLimit = 1 << 30
 
   /// Returns the argument that requests the format from the driver.
-  static func request(_ format: PixelFormat, size: PictureSize, type: UInt32) -> v4l2_format {
+  package static func request(_ format: PixelFormat, size: PictureSize, type: UInt32) -> v4l2_format {
     var argument = v4l2_format()
     argument.type = type
     let width = UInt32(clamping: size.width)
@@ -57,7 +73,7 @@ struct DriverFormat: Hashable {
   }
 
   /// The flaw of the format, in words that follow "the driver of /dev/video0"; nil if the format can be used.
-  var flaw: String? {
+  package var flaw: String? {
     if !size.isEncodable { return "changed the size to \(size), which cannot be encoded" }
     let expected = Self.planeCount(of: pixelFormat)
     if planes.count != expected {
@@ -72,7 +88,7 @@ struct DriverFormat: Hashable {
 
 extension DriverFormat {
   /// Creates the format from the driver's answer.
-  init(_ answer: v4l2_format) {
+  package init(_ answer: v4l2_format) {
     if answer.type == V4L2_BUF_TYPE_VIDEO_CAPTURE_MPLANE.rawValue {
       let picture = answer.fmt.pix_mp
       size = PictureSize(width: Int(picture.width), height: Int(picture.height))

@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import Media
+package import Media
 
 /// A half rotation or a mirroring by the driver, through `V4L2_CID_HFLIP`, `V4L2_CID_VFLIP` or `V4L2_CID_ROTATE`. Often the
 /// sensor reads its rows in reverse order, which costs nothing.
@@ -9,7 +9,7 @@ import Media
 /// of the object restores those values. A killed program cannot restore them; the next one reports that they are set
 /// (``ControlledDevice/checkRotation()``). Both steps must happen while the driver has no buffers. Otherwise a sensor whose
 /// colour filters swap places with a flip refuses them.
-final class DriverRotation: @unchecked Sendable {
+package final class DriverRotation: @unchecked Sendable {
   // Sendable: the camera's thread applies it before there are buffers. After that the thread that returns the last
   // buffer restores it, under the lock of the buffer queue.
 
@@ -49,7 +49,7 @@ final class DriverRotation: @unchecked Sendable {
   private var saved: [(step: Step, value: CInt)] = []
 
   /// Creates a rotation of pictures by `orientation`; ``apply()`` sets it.
-  init(_ orientation: Orientation, device: any ControlledDevice) {
+  package init(_ orientation: Orientation, device: any ControlledDevice) {
     self.orientation = orientation
     self.device = device
   }
@@ -59,13 +59,13 @@ final class DriverRotation: @unchecked Sendable {
   }
 
   /// The orientation that the driver applies: the requested one, or upright.
-  var applied: Orientation { saved.isEmpty ? .upright : orientation }
+  package var applied: Orientation { saved.isEmpty ? .upright : orientation }
 
   /// Sets the controls if they exist. Does nothing if they are set already.
   ///
   /// - Throws: ``CaptureError/turnRefused(path:control:errorNumber:)`` if the driver offers the control but refuses.
   ///   Then the controls keep their earlier values.
-  func apply() throws(CaptureError) {
+  package func apply() throws(CaptureError) {
     guard saved.isEmpty else { return }
     var refusal: CaptureError?
     for steps in Self.ways(to: orientation) where canMake(steps) {
@@ -81,7 +81,7 @@ final class DriverRotation: @unchecked Sendable {
   }
 
   /// Restores the controls. Idempotent.
-  func restore() {
+  package func restore() {
     while let (step, value) = saved.popLast() { _ = device.set(step.control, to: value) }
   }
 

@@ -1,13 +1,13 @@
 /// Text from a driver or another process, made safe for a terminal.
-enum DriverText {
+package enum DriverText {
   /// The largest number of bytes read; the kernel's own fields have at most 32.
-  static let limit = 128
+  package static let limit = 128
 
   /// Returns UTF-8 text up to the first zero byte, at most ``limit`` bytes. Control characters and broken UTF-8 become
   /// `?`; spaces at both ends are removed.
   ///
   /// A USB device chooses its own name: an escape sequence in it must not reach the terminal.
-  static func text(_ bytes: some Sequence<UInt8>) -> String {
+  package static func text(_ bytes: some Sequence<UInt8>) -> String {
     var kept: [UInt8] = []
     for byte in bytes.prefix(limit) {
       if byte == 0 { break }

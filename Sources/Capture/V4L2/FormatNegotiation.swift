@@ -1,4 +1,4 @@
-import Media
+package import Media
 import PixelConversion
 
 /// Says how the device's pictures become NV12.
@@ -21,26 +21,26 @@ enum ConversionPath: Hashable, Sendable {
 }
 
 /// The settings to request from the driver.
-struct FormatChoice: Hashable, Sendable {
+package struct FormatChoice: Hashable, Sendable {
   /// The device's pixel format.
-  let format: PixelFormat
+  package let format: PixelFormat
   /// The picture's size.
-  let size: PictureSize
+  package let size: PictureSize
   /// The rate to request.
-  let frameRate: FrameRate
+  package let frameRate: FrameRate
   /// The path from the pictures to NV12.
   let path: ConversionPath
 }
 
 /// Chooses the camera's format, size and rate that serve a request best: a pure function of both.
-enum FormatNegotiation {
+package enum FormatNegotiation {
   /// Returns the best choice.
   ///
   /// Among the formats that can be opened, the order is: the requested or nearest size, then the requested or nearest
   /// rate, then the cheapest format.
   ///
   /// - Throws: ``CaptureError`` if an explicit request cannot be met; the error names the nearest possible value.
-  static func choose(
+  package static func choose(
     _ request: FormatRequest, from capabilities: CameraCapabilities
   ) throws(CaptureError) -> FormatChoice {
     let candidates = try candidates(request, from: capabilities)
@@ -160,7 +160,7 @@ extension FrameRate {
 
 extension CameraRates {
   /// Returns the rate to request if `wanted` is requested.
-  func nearest(to wanted: FrameRate) -> FrameRate {
+  package func nearest(to wanted: FrameRate) -> FrameRate {
     switch self {
     case .unknown:
       return wanted

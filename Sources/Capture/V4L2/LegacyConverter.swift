@@ -2,13 +2,13 @@ import CLinux
 import CV4L
 import Glibc
 import Media
-import PixelConversion
+package import PixelConversion
 
 /// Converts the formats that only libv4lconvert opens: R'G'B', sensors' mosaics, 4:2:0 in unusual orders.
 ///
 /// The library converts them to planar 4:2:0 pictures (`YU12`) in memory allocated once. The pixel converter does the
 /// rest, including rotation.
-final class LegacyConverter {
+package final class LegacyConverter {
   private let path: String
   private let library: OpaquePointer
   private let legacy: LegacyFormat
@@ -33,7 +33,7 @@ final class LegacyConverter {
   }
 
   /// Creates a converter with the library's state for a device, and takes ownership of that state.
-  init(library: OpaquePointer, path: String, format: DriverFormat) throws {
+  package init(library: OpaquePointer, path: String, format: DriverFormat) throws {
     var isTakenOver = false
     defer { if !isTakenOver { v4lconvert_destroy(library) } }
     let stride = format.planes[0].stride
@@ -74,7 +74,7 @@ final class LegacyConverter {
   /// Converts the picture in `plane`, which the library may write to. The result is valid until the next call.
   ///
   /// - Throws: `ConversionError` if the picture is too short or broken.
-  func picture(in plane: DequeuedPlane) throws(ConversionError) -> SourcePicture {
+  package func picture(in plane: DequeuedPlane) throws(ConversionError) -> SourcePicture {
     guard let base = plane.base, plane.byteCount >= leastBytes else {
       throw .short(got: plane.byteCount, expected: leastBytes)
     }

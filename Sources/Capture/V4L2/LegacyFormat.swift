@@ -1,5 +1,5 @@
 import CLinux
-import Media
+package import Media
 
 /// A pixel format that libv4lconvert opens, with the facts that keep its decoder safe.
 ///
@@ -12,7 +12,7 @@ import Media
 /// - OV511 and OV518, for which the library starts a separate program;
 /// - HM12, whose picture is padded to tiles;
 /// - HSV, for which the library writes beyond the end of a 4:2:0 picture, in wrong colours.
-struct LegacyFormat {
+package struct LegacyFormat {
   /// The kind of the samples before conversion, which decides their meaning afterwards.
   enum Samples {
     /// R'G'B' or a sensor's mosaic: becomes BT.601, limited range.
@@ -46,7 +46,7 @@ struct LegacyFormat {
   let cost: Int
 
   /// Returns the entry for a format; nil if the library does not open it.
-  static func of(_ format: PixelFormat) -> LegacyFormat? {
+  package static func of(_ format: PixelFormat) -> LegacyFormat? {
     all.first { $0.pixelFormat == format }
   }
 
@@ -55,7 +55,7 @@ struct LegacyFormat {
 
   /// Returns the smallest number of bytes of a picture that is safe for the decoder. Returns nil if the decoder does
   /// not understand the rows' padding, or cannot stay within the size.
-  func leastBytes(size: PictureSize, stride: Int) -> Int? {
+  package func leastBytes(size: PictureSize, stride: Int) -> Int? {
     let pixels = size.width * size.height
     let tight = (pixels * bitsPerPixel + 7) / 8
     switch rows {

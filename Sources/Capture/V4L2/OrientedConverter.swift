@@ -1,21 +1,21 @@
 import Glibc
-import Media
-import PixelConversion
-import Platform
+package import Media
+package import PixelConversion
+package import Platform
 import Synchronization
 
 /// Converts pictures of one pixel format and size to NV12 frames, in the orientation requested at the time.
 ///
 /// The converter keeps one pixel converter for each orientation that was used or prepared, and one frame pool for rotated
 /// pictures of both aspects. It creates missing ones for the first picture that needs them. After that it allocates nothing.
-final class OrientedConverter: @unchecked Sendable {
+package final class OrientedConverter: @unchecked Sendable {
   // Sendable: `wanted` and `served` are atomic and `failureSlot` is locked; only the source's one thread uses the rest.
 
   /// The rotation that makes pictures upright; the requested orientation is applied after it.
-  var base = Orientation.upright
+  package var base = Orientation.upright
 
   /// Says which frames the encoder rotates; nil if there are none, or if a rotation costs nothing extra here.
-  var offer: TurnOffer?
+  package var offer: TurnOffer?
 
   private let format: PixelFormat
   private let size: PictureSize
@@ -52,7 +52,7 @@ final class OrientedConverter: @unchecked Sendable {
   ///   - memory: the handling of the rotated frames' memory.
   ///   - isStaged: `true` if ``rotate(into:as:draw:)`` will be used.
   /// - Throws: `ConversionError`.
-  init(
+  package init(
     from format: PixelFormat, size: PictureSize, upright: FramePool, capacity: Int, memory: FrameMemory = FrameMemory(),
     isStaged: Bool = false
   ) throws(ConversionError) {
@@ -68,17 +68,17 @@ final class OrientedConverter: @unchecked Sendable {
   }
 
   /// Sets the orientation from the next picture on. Any thread may call it.
-  func orient(_ orientation: Orientation) {
+  package func orient(_ orientation: Orientation) {
     wanted.store(asked.add(1, ordering: .relaxed).newValue << 3 | orientation.index, ordering: .relaxed)
   }
 
   /// The orientation of the last picture, applied here or left to the encoder, as set by ``orient(_:)``. Any thread may
   /// read it.
-  var lastOrientation: Orientation { Self.orientation(served.load(ordering: .relaxed)) }
+  package var lastOrientation: Orientation { Self.orientation(served.load(ordering: .relaxed)) }
 
   /// The reason why frames do not have the requested orientation; nil if they have it, or if none was converted since
   /// the request. Any thread may read it.
-  var failure: (any Failure)? {
+  package var failure: (any Failure)? {
     let requested = wanted.load(ordering: .relaxed)
     return failureSlot.withLock { $0?.requested == requested ? $0?.reason : nil }
   }
@@ -86,13 +86,13 @@ final class OrientedConverter: @unchecked Sendable {
   /// Prepares all four rotations with the mirroring requested now.
   ///
   /// - Throws: `FramePoolError` or `ConversionError`.
-  func prepare() throws {
+  package func prepare() throws {
     let isMirrored = Self.orientation(wanted.load(ordering: .relaxed)).isMirrored
     for rotation in Rotation.allCases { try ready(base.then(Orientation(rotation, mirrored: isMirrored))) }
   }
 
   /// Returns the orientation to apply to the next picture here, and the one that the encoder applies later.
-  func rotationPlan() -> (here: Orientation, later: Orientation) {
+  package func rotationPlan() -> (here: Orientation, later: Orientation) {
     let requested = wanted.load(ordering: .relaxed)
     let next = base.then(Self.orientation(requested))
     if next != .upright, let offer, offer.covers(next, for: next.size(of: size)) {
@@ -110,7 +110,7 @@ final class OrientedConverter: @unchecked Sendable {
   }
 
   /// Returns the orientation for the next picture if it is rotated here. That orientation is ready for use.
-  func orientation() -> Orientation { orientation(for: wanted.load(ordering: .relaxed)) }
+  package func orientation() -> Orientation { orientation(for: wanted.load(ordering: .relaxed)) }
 
   /// Returns the orientation for `requested`. If memory for a new orientation is short, returns the last one applied
   /// here and sets ``failure``.
@@ -137,7 +137,7 @@ final class OrientedConverter: @unchecked Sendable {
 
   /// Returns a frame rotated by `orientation`; the encoder applies `later`. Both come from ``rotationPlan()``. Returns nil
   /// if all frames are in use.
-  func checkout(
+  package func checkout(
     _ orientation: Orientation, then later: Orientation = .upright, color: ColorDescription, timestamp: Instant,
     captured: Instant
   ) -> Frame? {

@@ -1,7 +1,7 @@
 /// Counts the pictures that a driver lost, by gaps in its buffers' sequence numbers.
-struct SequenceCounter {
+package struct SequenceCounter {
   /// The place of a dequeued buffer in the sequence.
-  enum Arrival: Equatable {
+  package enum Arrival: Equatable {
     /// The buffer follows the last one; `missing` buffers are missing between them.
     case next(missing: Int)
     /// The buffer was counted as missing and arrived after later ones: too late for a stream, which only moves forward.
@@ -17,8 +17,11 @@ struct SequenceCounter {
   /// first buffer count as arrived, because no picture was expected.
   private var come = UInt64.max
 
+  /// Creates a counter that has seen no number.
+  package init() {}
+
   /// Notes a dequeued buffer and returns its place in the sequence.
-  mutating func note(_ sequence: UInt32) -> Arrival {
+  package mutating func note(_ sequence: UInt32) -> Arrival {
     let gap = expected.map { sequence &- $0 } ?? 0
     if gap <= Self.plausibleGap {
       // Swift's shift gives 0 beyond the width.
@@ -39,7 +42,7 @@ struct SequenceCounter {
   }
 
   /// Clears the state: the numbers restart with the stream.
-  mutating func restart() {
+  package mutating func restart() {
     expected = nil
     come = .max
   }

@@ -1,6 +1,6 @@
 import CLinux
 import Glibc
-import Media
+package import Media
 import Platform
 import Synchronization
 
@@ -8,7 +8,7 @@ import Synchronization
 ///
 /// The queue owns the device, the maps and the frames in them. While such a frame exists, its memory exists too,
 /// whatever happens to the camera. After ``stop()`` the last frame's end frees the memory.
-final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
+package final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
   // Sendable: `ledger` guards the owner of each buffer and `enqueuePlanes`; only the camera's thread calls anything but
   // `recycle`. That thread replaces `memory` while no frame is out. After `stop`, the thread that returns the last
   // buffer drops `memory`; the camera's thread does not read `memory` then: see `BufferLedger.mayRelease`.
@@ -16,9 +16,9 @@ final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
   /// The smallest number of buffers requested.
   static let leastCount = 4
   /// The smallest number of buffers requested if frames lie in them.
-  static let zeroCopyCount = 6
+  package static let zeroCopyCount = 6
   /// The number of buffers that stay with the driver while frames hold others: one to fill and the next one.
-  static let driverShare = 2
+  package static let driverShare = 2
 
   private let device: V4L2Device
   private let format: DriverFormat
@@ -136,7 +136,7 @@ final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
   }
 
   /// Returns a buffer to the driver when the frame in it ends. The last buffer after ``stop()`` frees the memory.
-  override func recycle(slot: Int) {
+  package override func recycle(slot: Int) {
     ledger.withLock { ledger in
       ledger.noteReturned(slot)
       // A buffer that the driver refuses now is queued again with the next one.
@@ -191,14 +191,14 @@ final class V4L2BufferQueue: FrameOwner, @unchecked Sendable {
 }
 
 /// The places of an NV12 picture's planes in a driver's buffer, in one memory plane or in two.
-struct NV12Layout {
+package struct NV12Layout {
   private let size: PictureSize
   private let lumaStride: Int
   private let chromaStride: Int
   private let isSplit: Bool
 
   /// Creates the layout of `format`; nil if its planes cannot hold such a picture.
-  init?(_ format: DriverFormat) {
+  package init?(_ format: DriverFormat) {
     isSplit = format.pixelFormat == .nm12
     guard isSplit || format.pixelFormat == .nv12, format.planes.count == (isSplit ? 2 : 1) else { return nil }
     size = format.size
@@ -210,7 +210,7 @@ struct NV12Layout {
   }
 
   /// Returns the planes in `buffer`; nil if the buffer holds fewer bytes than the picture has.
-  func planes(of buffer: DequeuedBuffer) -> NV12Planes? {
+  package func planes(of buffer: DequeuedBuffer) -> NV12Planes? {
     guard let luma = buffer.contents.0.base, buffer.contents.0.byteCount >= firstBytes else { return nil }
     var chroma = luma + lumaStride * size.height
     if isSplit {

@@ -29,7 +29,7 @@ public final class V4L2Camera: VideoSource, @unchecked Sendable {
   /// The longest wait of `next` before it returns `.idle`.
   static let patience = Duration.milliseconds(200)
   /// The number of copies of an NV12 camera's pictures that may be in use while all lendable buffers are out.
-  static let reserveCount = 2
+  package static let reserveCount = 2
   /// The wait for a picture from which on it has just arrived, so that no newer one can be waiting behind it.
   static let freshness = Duration(nanoseconds: 500_000)
 

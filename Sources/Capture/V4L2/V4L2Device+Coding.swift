@@ -54,14 +54,14 @@ extension Int32 {
 }
 
 /// The descriptors of a USB device, as sysfs has them (USB 3.2 section 9.5, UVC 1.1 section 3.7).
-struct USBDescriptors {
+package struct USBDescriptors {
   private let bytes: [UInt8]
 
   /// The largest file that is read; a device has a few kilobytes.
   private static let limit = 65_536
 
   /// Creates descriptors of `bytes`, which nobody has checked.
-  init(_ bytes: [UInt8]) { self.bytes = bytes }
+  package init(_ bytes: [UInt8]) { self.bytes = bytes }
 
   /// Reads the descriptors of the USB device that a video device belongs to; nil if it belongs to none.
   ///
@@ -78,7 +78,7 @@ struct USBDescriptors {
   }
 
   /// The number of the extension unit for H.264; nil if the device has none.
-  var h264ExtensionUnit: UInt8? {
+  package var h264ExtensionUnit: UInt8? {
     var position = 0
     while position + 2 <= bytes.count {
       let length = Int(bytes[position])

@@ -1,9 +1,9 @@
 import CLinux
 import Glibc
-import Media
+package import Media
 
 /// A device with controls (`VIDIOC_QUERYCTRL`): a video device.
-protocol ControlledDevice: AnyObject, Sendable {
+package protocol ControlledDevice: AnyObject, Sendable {
   /// The path that the device was opened by.
   var path: String { get }
   /// Returns the value of control `identifier` (`V4L2_CID_*`); nil if there is no such control, or if it cannot be
@@ -58,7 +58,7 @@ extension ControlledDevice {
   /// reports the control and changes nothing.
   ///
   /// - Throws: ``CaptureError/turnedBefore(path:control:value:usual:)`` for the first such control.
-  func checkRotation() throws(CaptureError) {
+  package func checkRotation() throws(CaptureError) {
     for (identifier, name) in [
       (nightjar_V4L2_CID_HFLIP, "horizontal_flip"), (nightjar_V4L2_CID_VFLIP, "vertical_flip"),
       (nightjar_V4L2_CID_ROTATE, "rotate"),
@@ -73,7 +73,7 @@ extension ControlledDevice {
   /// the driver reports none.
   ///
   /// - Throws: ``CaptureError/mounting(path:degrees:)`` for an angle by which no picture is rotated.
-  func mounting() throws(CaptureError) -> Orientation {
+  package func mounting() throws(CaptureError) -> Orientation {
     guard let degrees = value(of: nightjar_V4L2_CID_CAMERA_SENSOR_ROTATION) else { return .upright }
     // The specification's range allows 360.
     guard (0...360).contains(degrees), let rotation = Rotation(rawValue: Int(degrees) % 360) else {

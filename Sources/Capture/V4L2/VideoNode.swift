@@ -2,14 +2,14 @@ import Glibc
 import Platform
 
 /// A video device as sysfs shows it, without opening the device: opening wakes a camera.
-struct VideoNode: Hashable {
+package struct VideoNode: Hashable {
   /// The path of the node, such as `/dev/video0`.
-  let path: String
+  package let path: String
   /// The identity that distinguishes the device from others.
-  let identity: CameraIdentity
+  package let identity: CameraIdentity
 
   /// Returns all video devices, by number; none if there is no sysfs.
-  static func all(sysfs: String = "/sys", devices: String = "/dev") -> [VideoNode] {
+  package static func all(sysfs: String = "/sys", devices: String = "/dev") -> [VideoNode] {
     var numbers: [Int] = []
     Directory.forEachName(in: "\(sysfs)/class/video4linux") { name in
       if let number = CameraList.number(of: name) { numbers.append(number) }
@@ -27,7 +27,7 @@ struct VideoNode: Hashable {
 /// The order is: a USB camera by its maker, model and serial number; by its port and name; by its name, if no other
 /// camera had that name at the loss. This does not apply to a camera that was named by a link: the link is followed
 /// again.
-struct CameraIdentity: Hashable {
+package struct CameraIdentity: Hashable {
   /// The driver's name of the camera, such as `HD Pro Webcam C920`.
   var name: String
   /// The index among the nodes of one device: `0` for pictures, `1` for their metadata.
@@ -64,7 +64,7 @@ struct CameraIdentity: Hashable {
   var text: String { "\(name) \(serial ?? place)" }
 
   /// Returns the traits that distinguish the camera from the other cameras: all of `nodes` at other ports.
-  func distinguishing(among nodes: [VideoNode]) -> CameraTraits {
+  package func distinguishing(among nodes: [VideoNode]) -> CameraTraits {
     let others = nodes.filter { $0.identity.place != place }
     return CameraTraits(
       identity: self, hasOwnSerial: serial != nil && !others.contains { $0.identity.serial == serial },
@@ -77,14 +77,14 @@ struct CameraIdentity: Hashable {
 }
 
 /// A camera's identity, and the parts of it that no other camera had at the comparison.
-struct CameraTraits: Hashable {
+package struct CameraTraits: Hashable {
   let identity: CameraIdentity
   let hasOwnSerial: Bool
   let hasOwnName: Bool
 
   /// Returns those of `nodes` that are this camera, the likeliest first: more than one only if one device has several
   /// nodes.
-  func matches(in nodes: [VideoNode]) -> [VideoNode] {
+  package func matches(in nodes: [VideoNode]) -> [VideoNode] {
     let named = nodes.filter { $0.identity.name == identity.name && $0.identity.serial == identity.serial }
     var found = named.filter { $0.identity.place == identity.place }
     if found.isEmpty, hasOwnSerial || hasOwnName {

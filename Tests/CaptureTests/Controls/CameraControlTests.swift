@@ -1,9 +1,8 @@
 import CLinux
+import Capture
 import Glibc
 import Media
 import Testing
-
-@testable import Capture
 
 /// The controls as a driver describes them, and the values that follow.
 @Suite struct CameraControlTests {

@@ -1,4 +1,5 @@
 import CLinux
+import Capture
 import Dispatch
 import Glibc
 import Media
@@ -6,8 +7,6 @@ import Platform
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Capture
 
 /// Keeping a camera's controls as they are wanted, on a scripted driver.
 @Suite struct CameraControlsTests {

@@ -1,10 +1,9 @@
+import Capture
 import Media
 import Platform
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Capture
 
 /// Controls that another run has left in the camera, and those that wait for the camera: the worker's steps, made by
 /// the tests.

@@ -1,4 +1,5 @@
 import CLinux
+import Capture
 import Dispatch
 import Glibc
 import Media
@@ -6,8 +7,6 @@ import Platform
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Capture
 
 /// A camera's controls as uvcvideo has them: what an automatic sets is inactive, refused, and moves by itself.
 final class ScriptedControls: CameraControlDevice {

@@ -1,12 +1,11 @@
 import CLinux
+import Capture
 import Glibc
 import Media
 import Platform
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Capture
 
 /// The sensor lock and the night, by steps of time that the tests make.
 @Suite struct SensorLockTests {

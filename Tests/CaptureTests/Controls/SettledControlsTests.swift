@@ -1,10 +1,9 @@
+import Capture
 import Media
 import Platform
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Capture
 
 /// The consequences of an order or a lock for the controls that it does not name.
 @Suite struct SettledControlsTests {

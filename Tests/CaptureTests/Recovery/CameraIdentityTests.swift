@@ -1,9 +1,8 @@
 import CLinux
+import Capture
 import Foundation
 import TestSupport
 import Testing
-
-@testable import Capture
 
 /// The search for a lost camera, and the messages that are a reason to look.
 @Suite struct CameraIdentityTests {

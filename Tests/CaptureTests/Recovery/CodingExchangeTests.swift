@@ -1,10 +1,9 @@
+import Capture
 import Media
 import Platform
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Capture
 
 /// When a camera delivers its own H.264, and when samples.
 @Suite struct CodingExchangeTests {

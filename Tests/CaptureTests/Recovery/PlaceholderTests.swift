@@ -1,11 +1,10 @@
+import Capture
 import Glibc
 import Media
 import Platform
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Capture
 
 /// The picture that stands for a camera.
 @Suite struct PlaceholderTests {

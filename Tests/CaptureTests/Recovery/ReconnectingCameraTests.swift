@@ -1,11 +1,10 @@
+import Capture
 import Foundation
 import Media
 import Platform
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Capture
 
 /// The stream without its camera.
 @Suite struct ReconnectingCameraTests {

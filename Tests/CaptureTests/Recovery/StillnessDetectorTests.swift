@@ -1,11 +1,10 @@
+import Capture
 import Foundation
 import Glibc
 import Media
 import Platform
 import TestSupport
 import Testing
-
-@testable import Capture
 
 /// A picture that no longer changes is found, and only that.
 @Suite struct StillnessDetectorTests {

@@ -1,10 +1,9 @@
+import Capture
 import Glibc
 import Media
 import Platform
 import TestSupport
 import Testing
-
-@testable import Capture
 
 /// The synthetic camera's pace and picture.
 @Suite struct SyntheticCameraTests {

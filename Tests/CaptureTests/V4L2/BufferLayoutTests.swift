@@ -1,8 +1,7 @@
 import CLinux
+import Capture
 import Media
 import Testing
-
-@testable import Capture
 
 /// Formats and buffers as a driver might give them.
 private func format(

@@ -1,6 +1,5 @@
+import Capture
 import Testing
-
-@testable import Capture
 
 @Suite struct BufferLedgerTests {
   /// A driver that fills buffers in the order in which it got them.

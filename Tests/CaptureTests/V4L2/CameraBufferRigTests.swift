@@ -1,11 +1,10 @@
+import Capture
 import Foundation
 import Media
 import Platform
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Capture
 
 /// The event of a camera, as a copyable value.
 private enum Told {

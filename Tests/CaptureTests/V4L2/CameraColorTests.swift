@@ -1,8 +1,7 @@
 import CLinux
+import Capture
 import Media
 import Testing
-
-@testable import Capture
 
 @Suite struct CameraColorTests {
   private struct Row: Sendable {

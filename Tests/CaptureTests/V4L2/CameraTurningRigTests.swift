@@ -1,11 +1,10 @@
+import Capture
 import Foundation
 import Media
 import PixelConversion
 import Platform
 import TestSupport
 import Testing
-
-@testable import Capture
 
 /// Rotated pictures of a real driver. The suite's name ends as those of the other tests for the rig do.
 @Suite(.serialized, .enabled(if: Vivid.isHere)) struct CameraTurningRigTests {

@@ -1,7 +1,6 @@
+import Capture
 import Media
 import Testing
-
-@testable import Capture
 
 /// A driver's buffers that wait for the capture thread: which one is kept, and what becomes of the others.
 @Suite struct CaptureBacklogTests {

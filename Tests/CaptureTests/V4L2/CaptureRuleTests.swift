@@ -1,9 +1,8 @@
 import CLinux
+import Capture
 import Media
 import Platform
 import Testing
-
-@testable import Capture
 
 @Suite struct CaptureClockTests {
   private static let second: Int64 = 1_000_000_000

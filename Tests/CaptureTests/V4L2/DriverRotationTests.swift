@@ -1,10 +1,9 @@
 import CLinux
+import Capture
 import Glibc
 import Media
 import Synchronization
 import Testing
-
-@testable import Capture
 
 /// A driver's controls, in memory.
 private final class FakeControls: ControlledDevice {

@@ -1,7 +1,6 @@
+import Capture
 import Media
 import Testing
-
-@testable import Capture
 
 private let p720 = PictureSize(width: 1280, height: 720)
 private let vga = PictureSize(width: 640, height: 480)

@@ -1,12 +1,11 @@
 import CLinux
 import CV4L
+import Capture
 import Glibc
 import Media
 import PixelConversion
 import Platform
 import Testing
-
-@testable import Capture
 
 /// libv4lconvert with pictures from here instead of a camera.
 @Suite struct LegacyConverterTests {

@@ -1,10 +1,9 @@
+import Capture
 import Glibc
 import Media
 import Platform
 import TestSupport
 import Testing
-
-@testable import Capture
 
 @Suite struct Y4MFileTests {
   static let small = PictureSize(width: 64, height: 48)

@@ -1,9 +1,8 @@
+import Capture
 import Glibc
 import Media
 import TestSupport
 import Testing
-
-@testable import Capture
 
 @Suite struct Y4MHeaderTests {
   static func header(_ text: String) throws(Y4MError) -> Y4MHeader {

@@ -1,10 +1,9 @@
+import Capture
 import Glibc
 import Media
 import Platform
 import TestSupport
 import Testing
-
-@testable import Capture
 
 /// A clip as a camera, and at full speed.
 @Suite struct Y4MPacingTests {

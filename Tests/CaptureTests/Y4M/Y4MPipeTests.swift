@@ -1,10 +1,9 @@
+import Capture
 import Glibc
 import Media
 import Platform
 import TestSupport
 import Testing
-
-@testable import Capture
 
 /// Clips that come out of a pipe.
 @Suite struct Y4MPipeTests {

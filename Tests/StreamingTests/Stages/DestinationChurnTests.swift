@@ -6,7 +6,7 @@
   import TestSupport
   import Testing
 
-  @testable import Capture
+  import Capture
   @testable import Streaming
 
   /// Viewers that come and go for minutes, in a process of their own: `make check-long`.
