@@ -1,5 +1,5 @@
 public import Media
-import Platform
+package import Platform
 import Synchronization
 
 /// The hangs of one driver, shared by all encoders on it. After a hang no encoder calls the driver for 1, 2, 4, … 60 s.
@@ -33,7 +33,7 @@ public final class DriverHealth: Sendable {
   /// Creates the record of a driver that has never hung, with the given clock.
   ///
   /// - Parameter clock: A closure that returns the time, for the waits between attempts.
-  init(clock: @escaping @Sendable () -> Instant) { self.clock = clock }
+  package init(clock: @escaping @Sendable () -> Instant) { self.clock = clock }
 
   /// The reason why the driver must not be called now; nil while it may be called.
   public var reason: EncoderError? {
@@ -45,21 +45,21 @@ public final class DriverHealth: Sendable {
   }
 
   /// The wait between the last hang and the next attempt; nil while ``stuckLimit`` threads are stuck.
-  var retryDelay: Duration? {
+  package var retryDelay: Duration? {
     state.withLock { $0.stuck.count >= Self.stuckLimit ? nil : $0.retry }
   }
 
   /// The number of hangs so far.
-  var hangs: Int { state.withLock { $0.hangs } }
+  package var hangs: Int { state.withLock { $0.hangs } }
 
   /// Returns `true` if a thread is stuck that hung after the connection was opened, when ``hangs`` was `opening`. A
   /// call by that connection might hang too.
-  func isStale(since opening: Int) -> Bool {
+  package func isStale(since opening: Int) -> Bool {
     state.withLock { state in state.stuck.contains { $0 >= opening } }
   }
 
   /// Records a hang after `worked` of work; returns its number.
-  func abandon(_ reason: EncoderError, after worked: Duration) -> Int {
+  package func abandon(_ reason: EncoderError, after worked: Duration) -> Int {
     let now = clock()
     return state.withLock { state in
       defer { state.hangs += 1 }
@@ -83,7 +83,7 @@ public final class DriverHealth: Sendable {
   }
 
   /// Returns the number of hangs since the last call, including those of encoders that are not live.
-  func takeHangs() -> Int {
+  package func takeHangs() -> Int {
     state.withLock { state in
       defer { state.uncounted = 0 }
       return state.uncounted
@@ -91,7 +91,7 @@ public final class DriverHealth: Sendable {
   }
 
   /// Records that the thread of hang `number` returned and freed its encoder.
-  func comeBack(_ number: Int) {
+  package func comeBack(_ number: Int) {
     state.withLock { _ = $0.stuck.remove(number) }
   }
 
@@ -109,7 +109,7 @@ public final class DriverHealth: Sendable {
   }
 
   /// Returns `true` once after each hang; the caller reports it.
-  func takeNotice() -> Bool {
+  package func takeNotice() -> Bool {
     state.withLock { state in
       defer { state.isTold = true }
       return !state.isTold

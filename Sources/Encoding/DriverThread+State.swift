@@ -31,7 +31,7 @@ extension DriverThread {
   }
 
   /// The properties of an encoder.
-  struct Description {
+  package struct Description {
     let name: String
     let parameterSets: ParameterSets
     /// The orientations that the encoder applies; the caller removes those that fail.

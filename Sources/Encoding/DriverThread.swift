@@ -15,7 +15,7 @@ import Platform
 /// A driver that misses a deadline is abandoned: this thread never calls it again and delivers nothing. If the call
 /// returns later, the encoder is stopped and the thread ends; another thread may open the driver again. After an error
 /// the same thread opens a new encoder, so there is never more than one.
-final class DriverThread: @unchecked Sendable {
+package final class DriverThread: @unchecked Sendable {
   // Sendable: mutable state is used under the monitor only. The encoder belongs to the thread, and in state `ready`, in
   // which the thread sleeps, to the caller.
   //
@@ -102,7 +102,7 @@ final class DriverThread: @unchecked Sendable {
   }
 
   /// The properties of the encoder if it is ready for a frame; nil otherwise.
-  var ready: Description? { monitor.locked { state == .ready && !isAbandoned ? description : nil } }
+  package var ready: Description? { monitor.locked { state == .ready && !isAbandoned ? description : nil } }
 
   /// `true` if no encoder will become ready on this thread: another thread is needed.
   var isOver: Bool { monitor.locked { isAbandoned || state == .ended } }

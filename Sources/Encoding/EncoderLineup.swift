@@ -59,12 +59,12 @@ public final class EncoderLineup: VideoEncoder, @unchecked Sendable {
     }
   }
 
-  let makers: EncoderMakers
+  package let makers: EncoderMakers
   let standby: StandbyThread?
   let succession = IDRSuccession()
   var state: LineupState
   /// The slots whose encoder is live.
-  var active: EncoderSlots
+  package var active: EncoderSlots
   /// The time of the next attempt to make slots that could not be made.
   var nextAttempt = Instant.zero
   /// `true` if standby slots were requested.
@@ -97,7 +97,7 @@ public final class EncoderLineup: VideoEncoder, @unchecked Sendable {
 
   /// Creates a lineup with `active` as the live slots, whose rates were never changed. The lineup ends them with
   /// itself.
-  init(active: EncoderSlots, _ makers: EncoderMakers, _ aspects: EncoderAspects) throws(EncoderError) {
+  package init(active: EncoderSlots, _ makers: EncoderMakers, _ aspects: EncoderAspects) throws(EncoderError) {
     self.active = active
     self.makers = makers
     state = LineupState(active.configuration, aspects, keepsStandby: makers.policy.keepsStandby)

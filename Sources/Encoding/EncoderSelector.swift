@@ -104,7 +104,7 @@ public enum EncoderSelector {
   }
 
   /// Returns a prepared encoder of a second rendition from the given candidates.
-  static func selectSmall(
+  package static func selectSmall(
     _ choice: EncoderChoice, _ configuration: EncoderConfiguration, hardware: [HardwareCandidate],
     policy: EncoderLineup.Policy, health: DriverHealth?, events: EncoderEvents, isBesideHardware: Bool,
     software: EncoderLineup.MakeSoftware?
@@ -154,13 +154,19 @@ public enum EncoderSelector {
   }
 
   /// A hardware candidate: its name and the closure that opens it.
-  struct HardwareCandidate: Sendable {
+  package struct HardwareCandidate: Sendable {
     let library: String
     let open: EncoderLineup.MakeHardware
+
+    /// Creates a candidate.
+    package init(library: String, open: @escaping EncoderLineup.MakeHardware) {
+      self.library = library
+      self.open = open
+    }
   }
 
   /// Returns a prepared encoder from the given candidates.
-  static func select(
+  package static func select(
     _ choice: EncoderChoice, _ configuration: EncoderConfiguration, hardware: [HardwareCandidate],
     policy: EncoderLineup.Policy, aspects: EncoderAspects = .one, turns: Bool = false, rotatesInSoftware: Bool = false,
     health shared: DriverHealth? = nil, events: EncoderEvents = EncoderEvents(),

@@ -1,8 +1,8 @@
-import Media
+package import Media
 import Platform
 
 /// The closures and shared objects with which a lineup opens its encoders.
-struct EncoderMakers: Sendable {
+package struct EncoderMakers: Sendable {
   /// The name of the hardware's library, for messages.
   var library = ""
   var policy = EncoderLineup.Policy()
@@ -11,11 +11,29 @@ struct EncoderMakers: Sendable {
   var events = EncoderEvents()
   var ledger = EncoderLedger()
   /// The quality levels of the hardware, as its last picture had them.
-  var levels = HardwareLevels()
+  package var levels = HardwareLevels()
   /// Receives the orientations that the hardware applies; nil if all frames come upright.
   var offer: TurnOffer?
   var software: EncoderLineup.MakeSoftware?
   var hardware: EncoderLineup.MakeHardware?
+
+  /// Creates makers; without arguments, none that makes an encoder.
+  package init(
+    library: String = "", policy: EncoderLineup.Policy = EncoderLineup.Policy(), health: DriverHealth = DriverHealth(),
+    events: EncoderEvents = EncoderEvents(), ledger: EncoderLedger = EncoderLedger(),
+    levels: HardwareLevels = HardwareLevels(), offer: TurnOffer? = nil, software: EncoderLineup.MakeSoftware? = nil,
+    hardware: EncoderLineup.MakeHardware? = nil
+  ) {
+    self.library = library
+    self.policy = policy
+    self.health = health
+    self.events = events
+    self.ledger = ledger
+    self.levels = levels
+    self.offer = offer
+    self.software = software
+    self.hardware = hardware
+  }
 
   func openSoftware(_ configuration: EncoderConfiguration) throws(EncoderError) -> any VideoEncoder {
     guard let software else { throw .unavailable("no software encoder") }
@@ -24,7 +42,7 @@ struct EncoderMakers: Sendable {
 }
 
 /// The two slots of a lineup for pictures of one shape: hardware on its own thread, and its software fallback.
-final class EncoderSlots: @unchecked Sendable {
+package final class EncoderSlots: @unchecked Sendable {
   // Sendable: used by one thread at a time, first the standby's, then the one that encodes.
 
   /// The requested configuration.
@@ -36,7 +54,7 @@ final class EncoderSlots: @unchecked Sendable {
   /// `true` if hardware is tried, or tried again.
   let hasHardware: Bool
   /// The hardware's thread; nil while a driver that hung is not called.
-  private(set) var driver: DriverThread?
+  package private(set) var driver: DriverThread?
   /// The time limits of the driver, which follow from the nominal frame rate. With a measured rate, a slow encoder
   /// would extend its own limit.
   let patience: DriverPatience
@@ -68,7 +86,7 @@ final class EncoderSlots: @unchecked Sendable {
   }
 
   /// Creates slots in which `software` encodes. The hardware is not open yet, or there is none.
-  convenience init(_ software: any VideoEncoder, _ makers: EncoderMakers, hasHardware: Bool = false) {
+  package convenience init(_ software: any VideoEncoder, _ makers: EncoderMakers, hasHardware: Bool = false) {
     self.init(
       software.configuration, makers, DriverThread.Description(of: software), driver: nil, software: software,
       hasHardware: hasHardware)

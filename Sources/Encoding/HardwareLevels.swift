@@ -19,10 +19,10 @@ package final class HardwareLevels: Sendable {
   package var levels: QualityLevels? { state.withLock { $0.levels } }
 
   /// `true` if another level needs another encoder.
-  var isFixed: Bool { state.withLock { $0.isFixed } }
+  package var isFixed: Bool { state.withLock { $0.isFixed } }
 
   /// Notes the levels of the picture that hardware has encoded.
-  func note(_ levels: QualityLevels?) {
+  package func note(_ levels: QualityLevels?) {
     let isRefusal = state.withLock { state -> Bool in
       // An encoder that is opened again may refuse a level once more.
       let hadRefused = state.levels?.isFixed ?? false
@@ -35,7 +35,7 @@ package final class HardwareLevels: Sendable {
   }
 
   /// Returns `true` once after each encoder whose driver has refused another level.
-  func takeRefusal() -> Bool {
+  package func takeRefusal() -> Bool {
     hasRefused.load(ordering: .relaxed) && hasRefused.exchange(false, ordering: .acquiring)
   }
 }

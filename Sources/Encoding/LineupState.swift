@@ -1,19 +1,19 @@
-import Media
+package import Media
 
 /// The decisions of an ``EncoderLineup``, without encoders, threads or clocks: which slot gets a frame, what happens to
 /// the standby slots, when the stream leaves the hardware and returns to it, and what is counted.
-struct LineupState {
+package struct LineupState {
   /// The shape of the pictures for which two slots, hardware and software, are made.
-  struct Shape: Hashable {
-    var isRotated = false
-    var restrictions = EncoderRestrictions()
-    var configuration: EncoderConfiguration
+  package struct Shape: Hashable {
+    package var isRotated = false
+    package var restrictions = EncoderRestrictions()
+    package var configuration: EncoderConfiguration
 
     var size: PictureSize { configuration.size }
   }
 
   /// The next task for the standby slots.
-  enum Standby: Hashable {
+  package enum Standby: Hashable {
     /// The former slots become the standby as they are.
     case keep
     /// The former slots become the standby once they are prepared again; if that fails, other slots are made.
@@ -27,10 +27,10 @@ struct LineupState {
   }
 
   /// The slot that is live.
-  enum Kind { case hardware, software }
+  package enum Kind { case hardware, software }
 
   /// The step to take with the hardware before a frame.
-  enum HardwareStep {
+  package enum HardwareStep {
     case stay, leave, reopen, takeBack
   }
 
@@ -47,14 +47,14 @@ struct LineupState {
   /// `true` if other slots must take over.
   private(set) var isPending = false
   /// `true` if the next picture is the first one of another encoder, and so a key frame.
-  private(set) var isFirst = false
+  package private(set) var isFirst = false
   /// The number of frames for which prepared slots of a greater effort have waited for a key frame that is due.
   private var waited = 0
   /// The counts of changes of the live encoder; no other events are counted.
-  private(set) var changes = EncoderCounters()
+  package private(set) var changes = EncoderCounters()
 
   /// Creates the state for pictures of `initial`, which may be rotated if `aspects` says so.
-  init(_ initial: EncoderConfiguration, _ aspects: EncoderAspects, keepsStandby: Bool) {
+  package init(_ initial: EncoderConfiguration, _ aspects: EncoderAspects, keepsStandby: Bool) {
     self.initial = initial
     turned = aspects == .one ? nil : initial.turned
     self.keepsStandby = keepsStandby && aspects == .both
@@ -75,17 +75,17 @@ struct LineupState {
 
   /// Returns `true` if a frame of `size` is for the live slots and no other restrictions are pending, as for most
   /// frames.
-  func isSettled(for size: PictureSize) -> Bool { size == current.size && !isPending }
+  package func isSettled(for size: PictureSize) -> Bool { size == current.size && !isPending }
 
   /// The first task for the standby slots.
-  var firstStandby: Standby {
+  package var firstStandby: Standby {
     guard keepsStandby, let other = shape(isRotated: true, current.restrictions) else { return .end }
     return .make(other.configuration)
   }
 
   /// Returns the shape for a frame of `size`; nil if the live slots are for it. `isDue` is `true` if the frame is to be a
   /// key frame. `isReady` returns `true` if standby slots of a configuration are ready.
-  mutating func next(for size: PictureSize, isDue: Bool, isReady: (EncoderConfiguration) -> Bool) -> Shape? {
+  package mutating func next(for size: PictureSize, isDue: Bool, isReady: (EncoderConfiguration) -> Bool) -> Shape? {
     let pending = pending
     if let pending, pending.size == size, isReady(pending.configuration), isDue || !waits(for: pending) {
       return pending
@@ -110,7 +110,7 @@ struct LineupState {
   }
 
   /// Returns the size that the next frame must have, for a source whose pictures have the size `upright`.
-  func frameSize(for upright: PictureSize, isReady: (EncoderConfiguration) -> Bool) -> PictureSize {
+  package func frameSize(for upright: PictureSize, isReady: (EncoderConfiguration) -> Bool) -> PictureSize {
     guard upright == initial.size || upright == turned?.size else { return upright }
     guard (upright != initial.size) == current.isRotated else {
       return shape(isRotated: !current.isRotated, wanted)?.size ?? upright
@@ -123,7 +123,7 @@ struct LineupState {
   func isOtherOrientation(_ next: Shape) -> Bool { next.isRotated != current.isRotated }
 
   /// Makes the slots of `next` live. `configuration` is that of the former slots; nil if they failed.
-  mutating func change(to next: Shape, former configuration: EncoderConfiguration?) -> Standby {
+  package mutating func change(to next: Shape, former configuration: EncoderConfiguration?) -> Standby {
     isFirst = true
     waited = 0
     if isOtherOrientation(next) { changes.switches += 1 }
@@ -136,11 +136,12 @@ struct LineupState {
   }
 
   /// Returns the task for the standby slots after the slots of `next` failed.
-  func standby(insteadOf next: Shape) -> Standby { keepsStandby ? .make(next.configuration) : .end }
+  package func standby(insteadOf next: Shape) -> Standby { keepsStandby ? .make(next.configuration) : .end }
 
   /// Requests other restrictions. If only the effort or the quality level differs, `change` returns `true` if the live encoder
   /// accepted that of the configuration.
-  mutating func restrict(_ restrictions: EncoderRestrictions, change: (EncoderConfiguration) -> Bool) -> Standby {
+  package mutating func restrict(_ restrictions: EncoderRestrictions, change: (EncoderConfiguration) -> Bool) -> Standby
+  {
     wanted = restrictions
     waited = 0
     if let pending, pending.configuration.differsInEffortAlone(from: current.configuration),
@@ -156,7 +157,7 @@ struct LineupState {
 
   /// Notes that the live hardware keeps `level`, and refuses the requested one. Returns the task for the standby slots; nil if
   /// no other level is requested any more.
-  mutating func noteRefusal(keeping level: Int?) -> Standby? {
+  package mutating func noteRefusal(keeping level: Int?) -> Standby? {
     var kept = current
     kept.restrictions.vaapiQuality = level
     kept.configuration.vaapiQuality = level
@@ -173,7 +174,7 @@ struct LineupState {
   ///   - isLeftAlone: `true` if the driver hung and must not be called for now.
   ///   - isStale: `true` if a call by the present connection to the driver might hang, or there is no connection.
   ///   - isDue: `true` if the frame is to be a key frame.
-  static func step(
+  package static func step(
     _ live: Kind, isLeftAlone: Bool, isStale: @autoclosure () -> Bool, isDue: Bool
   ) -> HardwareStep {
     switch live {
@@ -184,20 +185,20 @@ struct LineupState {
   }
 
   /// Records that the software took over, after `hangs` of the driver.
-  mutating func noteFailover(hangs: Int) {
+  package mutating func noteFailover(hangs: Int) {
     isFirst = true
     changes.failovers += 1
     changes.hangs += hangs
   }
 
   /// Records that the hardware took over again.
-  mutating func noteRecovery() {
+  package mutating func noteRecovery() {
     isFirst = true
     changes.recoveries += 1
   }
 
   /// Records a picture of the live encoder.
-  mutating func notePicture() { isFirst = false }
+  package mutating func notePicture() { isFirst = false }
 
   /// Counts `hangs` of the driver.
   mutating func note(hangs: Int) { changes.hangs += hangs }
@@ -228,7 +229,7 @@ extension EncoderConfiguration {
   }
 
   /// The configuration with width and height swapped, and no more slices than fit; nil for a square picture.
-  var turned: EncoderConfiguration? {
+  package var turned: EncoderConfiguration? {
     guard size.width != size.height else { return nil }
     var turned = self
     turned.size = PictureSize(width: size.height, height: size.width)

@@ -1,4 +1,4 @@
-import Media
+package import Media
 
 /// The reader of a camera's own H.264. It checks every NAL unit before a viewer gets one, keeps the parameter sets, and
 /// completes what they leave out.
@@ -7,9 +7,9 @@ import Media
 /// Parameter sets behind the slices of a buffer are kept: they belong to the next picture. A stream passes if every
 /// viewer can show it without delay: progressive 8-bit 4:2:0 of the expected size, no B pictures, and a profile that the
 /// viewers have. Its memory is allocated at the start; a picture costs no allocation.
-final class PassedStream {
+package final class PassedStream {
   /// The reason why a picture does not pass.
-  enum Fault: Error, Equatable {
+  package enum Fault: Error, Equatable {
     /// The picture is damaged, or its parameter sets are missing: a later key frame may pass.
     case damaged
     /// No picture of this stream can pass.
@@ -17,19 +17,24 @@ final class PassedStream {
   }
 
   /// The properties that a stream must have.
-  struct Expectation {
+  package struct Expectation {
     /// The picture's size after cropping.
     var size: PictureSize
     /// The greatest profile that every viewer has.
     var profile: H264Profile
     /// The nominal frame rate, for a VUI without a timing.
     var frameRate: FrameRate
+
+    /// Creates an expectation.
+    package init(size: PictureSize, profile: H264Profile, frameRate: FrameRate) {
+      (self.size, self.profile, self.frameRate) = (size, profile, frameRate)
+    }
   }
 
   /// A picture that passes.
-  struct Picture {
+  package struct Picture {
     /// The NAL units; those of a key frame begin with the SPS and PPS.
-    let nalUnits: UnsafeBufferPointer<NALUnit>
+    package let nalUnits: UnsafeBufferPointer<NALUnit>
     /// `true` for an IDR picture.
     let isKeyFrame: Bool
   }
@@ -55,7 +60,7 @@ final class PassedStream {
   /// The places before the slices, for the parameter sets of a key frame.
   private static let setCount = 2
 
-  init(_ expectation: Expectation) {
+  package init(_ expectation: Expectation) {
     self.expectation = expectation
     nalUnits = .allocate(capacity: AccessUnit.nalUnitLimit)
   }
@@ -74,7 +79,7 @@ final class PassedStream {
 
   /// Reads the picture in `bytes`, which the caller keeps while the result is used. Returns nil where `bytes` have
   /// parameter sets alone. `color` describes the samples if the stream does not.
-  func read(_ bytes: UnsafeRawBufferPointer, color: ColorDescription) throws(Fault) -> Picture? {
+  package func read(_ bytes: UnsafeRawBufferPointer, color: ColorDescription) throws(Fault) -> Picture? {
     (count, isIDR, lastMacroblock, hadSlice, fault) = (Self.setCount, false, -1, false, nil)
     AnnexB.forEachNALUnit(in: bytes) { unit in note(unit, color) }
     if let fault { throw fault }

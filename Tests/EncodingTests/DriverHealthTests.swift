@@ -1,10 +1,9 @@
+import Encoding
 import Media
 import Platform
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Encoding
 
 /// A clock that stands still unless it is told otherwise.
 final class ManualClock: Sendable {

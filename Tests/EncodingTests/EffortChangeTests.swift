@@ -6,7 +6,7 @@
   import Testing
   import X264
 
-  @testable import Encoding
+  import Encoding
 
   /// An encoder whose effort changes again and again, as a governor changes it.
   @Suite struct EffortChangeTests {

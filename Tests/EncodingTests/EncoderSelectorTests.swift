@@ -6,7 +6,7 @@
   import Testing
   import X264
 
-  @testable import Encoding
+  import Encoding
 
   @Suite struct EncoderSelectorTests {
     private static let configuration = EncoderConfiguration(

@@ -7,7 +7,7 @@
   import Testing
   import X264
 
-  @testable import Encoding
+  import Encoding
 
   @Suite struct FailoverTests {
     private static let size = PictureSize(width: 320, height: 240)

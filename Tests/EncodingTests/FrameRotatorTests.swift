@@ -7,7 +7,7 @@
   import Testing
   import X264
 
-  @testable import Encoding
+  import Encoding
 
   /// Frames that hardware rotates by itself, until it does not.
   @Suite struct FrameRotatorTests {

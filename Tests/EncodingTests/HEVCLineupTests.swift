@@ -6,7 +6,7 @@
   import Testing
   import X265
 
-  @testable import Encoding
+  import Encoding
 
   /// HEVC by the encoders that one stream has in turn.
   @Suite struct HEVCLineupTests {

@@ -6,7 +6,7 @@
   import Testing
   import X264
 
-  @testable import Encoding
+  import Encoding
 
   /// Hardware that is told another quality level while it encodes.
   @Suite struct HardwareLevelTests {

@@ -1,7 +1,6 @@
+import Encoding
 import Media
 import Testing
-
-@testable import Encoding
 
 /// The choice of the live encoder, without an encoder.
 @Suite struct LineupStateTests {

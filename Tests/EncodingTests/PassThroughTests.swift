@@ -6,7 +6,7 @@
   import Testing
   import X264
 
-  @testable import Encoding
+  import Encoding
 
   /// One stream of a camera's own pictures and of those that are encoded here.
   @Suite struct PassThroughTests {

@@ -1,9 +1,8 @@
+import Encoding
 import Foundation
 import Media
 import TestSupport
 import Testing
-
-@testable import Encoding
 
 /// Pictures of a camera's own H.264 that pass, and those that do not.
 @Suite struct PassedStreamTests {

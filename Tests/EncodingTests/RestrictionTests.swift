@@ -7,7 +7,7 @@
   import Testing
   import X264
 
-  @testable import Encoding
+  import Encoding
 
   /// Encoders that are told to do with less while they run.
   @Suite struct RestrictionTests {

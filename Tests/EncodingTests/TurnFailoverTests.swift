@@ -7,7 +7,7 @@
   import Testing
   import X264
 
-  @testable import Encoding
+  import Encoding
 
   /// Two aspects on one driver, each with x264 behind it.
   @Suite struct TurnFailoverTests {

@@ -7,7 +7,7 @@
   import Testing
   import X264
 
-  @testable import Encoding
+  import Encoding
 
   @Suite struct TurnTests {
     private static let landscape = TurningStream.landscape

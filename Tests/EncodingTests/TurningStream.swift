@@ -1,11 +1,10 @@
+import Encoding
 import Foundation
 import Media
 import Platform
 import Synchronization
 import TestSupport
 import Testing
-
-@testable import Encoding
 
 extension VideoEncoder {
   /// The preset of x264 or x265 in the name of the live encoder: `name of the library, preset, threads`.

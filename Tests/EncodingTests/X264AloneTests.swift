@@ -4,7 +4,7 @@
   import Testing
   import X264
 
-  @testable import Encoding
+  import Encoding
 
   /// A build with the package trait X264 alone.
   @Suite struct X264AloneTests {

@@ -10,7 +10,7 @@
   import Testing
 
   @testable import Appliance
-  @testable import Encoding
+  import Encoding
 
   /// The choice of the effort while encoders take turns.
   @Suite struct EffortControlTests {
