@@ -53,7 +53,7 @@
     private var rateFactor: RateFactorControl?
     private var isRateFactorNew = false
     /// `true` if the encoder was flushed with a lookahead, which x264 does not fill again.
-    private(set) var isFlushed = false
+    package private(set) var isFlushed = false
 
     /// The name of the library for display, such as `x264 build 164`.
     public static let libraryName = "x264 build \(nightjar_x264_build)"

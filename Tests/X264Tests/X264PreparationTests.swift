@@ -5,7 +5,7 @@
   import TestSupport
   import Testing
 
-  @testable import X264
+  import X264
 
   @Suite(.serialized) struct X264PreparationTests {
     private static let size = PictureSize(width: 640, height: 360)
