@@ -1,15 +1,15 @@
-import CAVCodec
-import Media
+package import CAVCodec
+package import Media
 import PixelConversion
 
 /// A picture of libavcodec's, lent until the decoder is called again.
-struct CodecPicture {
+package struct CodecPicture {
   private let samples: UnsafeMutablePointer<AVFrame>
   private let properties: UnsafeMutablePointer<AVFrame>
 
   /// Creates a picture with the memory of `samples` and the properties of `frame`; both are the same, unless the samples were
   /// copied from hardware.
-  init(_ samples: UnsafeMutablePointer<AVFrame>, of frame: UnsafeMutablePointer<AVFrame>) {
+  package init(_ samples: UnsafeMutablePointer<AVFrame>, of frame: UnsafeMutablePointer<AVFrame>) {
     (self.samples, properties) = (samples, frame)
   }
 
@@ -22,7 +22,7 @@ struct CodecPicture {
   }
 
   /// The size after cropping.
-  var size: PictureSize {
+  package var size: PictureSize {
     PictureSize(
       width: Int(properties.pointee.width) - cropping.left, height: Int(properties.pointee.height) - cropping.top)
   }
@@ -47,7 +47,7 @@ struct CodecPicture {
   }
 
   /// The format for the converter; nil for samples that are not delivered.
-  var format: PixelFormat? {
+  package var format: PixelFormat? {
     switch AVPixelFormat(rawValue: samples.pointee.format) {
     case AV_PIX_FMT_YUV420P, AV_PIX_FMT_YUVJ420P: .ym12
     case AV_PIX_FMT_NV12: .nm12

@@ -4,7 +4,7 @@
 /// another sequence begins, which the driver may decode. Pictures of several slices are for software, because no driver tells
 /// that one of them is missing. A sequence that had such pictures stays in software: one of its pictures that has a single slice
 /// may have lost the others.
-struct HardwareChoice {
+package struct HardwareChoice {
   /// `true` if a driver opened.
   private(set) var isPresent: Bool
   /// `true` if a picture had several slices since the last new SPS.
@@ -16,16 +16,18 @@ struct HardwareChoice {
   /// The number of failures after which another sequence is no reason to try again.
   private static let patience = 4
 
-  init(isPresent: Bool) { self.isPresent = isPresent }
+  package init(isPresent: Bool) { self.isPresent = isPresent }
 
   /// Begins anew with another decoder. What is known of the stream stays.
-  mutating func begin(isPresent: Bool) { (self.isPresent, failures, pause) = (isPresent, 0, 0) }
+  package mutating func begin(isPresent: Bool) { (self.isPresent, failures, pause) = (isPresent, 0, 0) }
 
   /// Notes what comes in an access unit: a picture of several slices, and a new SPS, of which no picture had any yet.
-  mutating func note(isSliced: Bool, isNewSequence: Bool) { hasSlices = isSliced || hasSlices && !isNewSequence }
+  package mutating func note(isSliced: Bool, isNewSequence: Bool) {
+    hasSlices = isSliced || hasSlices && !isNewSequence
+  }
 
   /// Returns `true` if hardware is to decode from this key frame on, which was noted.
-  mutating func wantsHardware(isNewSequence: Bool) -> Bool {
+  package mutating func wantsHardware(isNewSequence: Bool) -> Bool {
     if isNewSequence, failures <= Self.patience {
       pause = 0
     } else if pause > 0 {
@@ -35,7 +37,7 @@ struct HardwareChoice {
   }
 
   /// Notes that hardware has failed, or refused the stream.
-  mutating func fail() {
+  package mutating func fail() {
     failures = min(failures + 1, 6)
     pause = 16 << failures
   }

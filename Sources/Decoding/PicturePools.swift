@@ -1,6 +1,6 @@
-import Media
+package import Media
 import PixelConversion
-import Platform
+package import Platform
 
 /// The pools of a stream's pictures: that of the present size, and those of former sizes of which somebody still holds pictures.
 /// All pictures together count against one limit.
@@ -49,7 +49,7 @@ extension FramePool {
 }
 
 /// The frames of one size into which pictures of one format are copied.
-final class PictureOutput {
+package final class PictureOutput {
   let pool: FramePool
   private let converter: PixelConverter
   private let format: PixelFormat
@@ -58,7 +58,7 @@ final class PictureOutput {
   ///
   /// - Parameter isKept: `true` preallocates the memory of all frames; `false` maps each frame's memory with the frame.
   /// - Throws: ``DecoderError/memory``; ``DecoderError/pictureSize(_:limit:)`` for an odd or tiny size.
-  init(size: PictureSize, format: PixelFormat, capacity: Int, isKept: Bool = true) throws(DecoderError) {
+  package init(size: PictureSize, format: PixelFormat, capacity: Int, isKept: Bool = true) throws(DecoderError) {
     self.format = format
     do {
       converter = try PixelConverter(from: format, size: size)
@@ -75,7 +75,7 @@ final class PictureOutput {
   func fits(_ picture: CodecPicture) -> Bool { pool.size == picture.size && format == picture.format }
 
   /// Returns a copy of `picture`, with the driver's surface if that is kept; nil where all frames are in use.
-  func copy(
+  package func copy(
     _ picture: CodecPicture, timestamp: Instant, captured: Instant, keepsSurface: Bool
   ) throws(DecoderError) -> DecodedPicture? {
     guard let source = picture.source else { throw .samples("\(picture.formatName) samples") }

@@ -1,9 +1,8 @@
 import CAVCodec
+import Decoding
 import Media
 import Platform
 import Testing
-
-@testable import Decoding
 
 /// The particulars of decoding by a driver, as far as they can be told without one.
 @Suite struct HardwareTests {

@@ -1,12 +1,11 @@
 import Adaptors
 import COpus
+import Decoding
 import Foundation
 import Platform
 import RTP
 import TestSupport
 import Testing
-
-@testable import Decoding
 
 /// The decoder of sound, beside ffmpeg with libopus.
 @Suite struct SoundDecodingTests {
