@@ -1,10 +1,9 @@
 import Foundation
 import Platform
 import RTP
+import Receiving
 import TestSupport
 import Testing
-
-@testable import Receiving
 
 /// Streams of HEVC, of GStreamer's RTSP server and of ffmpeg's RTP.
 @Suite struct HEVCStreamTests {

@@ -1,10 +1,9 @@
 import Adaptors
 import Foundation
 import Platform
+import Receiving
 import TestSupport
 import Testing
-
-@testable import Receiving
 
 /// Servers that refuse, mislead, hang or break.
 @Suite struct HostileServerTests {

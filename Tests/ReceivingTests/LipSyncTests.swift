@@ -3,10 +3,9 @@ import Decoding
 import Foundation
 import Media
 import Platform
+import Receiving
 import TestSupport
 import Testing
-
-@testable import Receiving
 
 /// The common timeline of picture and sound: the test tone beeps while a field of the test picture is white.
 @Suite struct LipSyncTests {

@@ -3,11 +3,10 @@ import Media
 import Platform
 import RTP
 import RTSP
+import Receiving
 import SRTP
 import TestSupport
 import Testing
-
-@testable import Receiving
 
 /// The messages that a client reads and writes, without a network.
 @Suite struct MessageTests {

@@ -1,9 +1,8 @@
 import Foundation
 import Platform
+import Receiving
 import TestSupport
 import Testing
-
-@testable import Receiving
 
 /// Encrypted packets of real senders: this program, GStreamer's server and ffmpeg.
 @Suite struct SecureStreamTests {

@@ -3,10 +3,9 @@ import Decoding
 import Foundation
 import Platform
 import RTP
+import Receiving
 import TestSupport
 import Testing
-
-@testable import Receiving
 
 /// Streams of real servers: this program's own, and GStreamer's.
 @Suite struct ServerTests {

@@ -2,10 +2,9 @@ import Adaptors
 import Media
 import Platform
 import RTP
+import Receiving
 import TestSupport
 import Testing
-
-@testable import Receiving
 
 /// The first pictures of a session and of a source, and the parameter sets that come with them.
 @Suite struct SessionStartTests {

@@ -2,10 +2,9 @@ import Adaptors
 import Decoding
 import Foundation
 import Platform
+import Receiving
 import TestSupport
 import Testing
-
-@testable import Receiving
 
 /// The pictures and the sound that were decoded of a stream.
 struct StreamOutcome {

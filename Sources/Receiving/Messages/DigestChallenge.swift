@@ -3,7 +3,7 @@ import TLS
 /// A server's challenge to authenticate by Digest, RFC 7616, and the answer to it.
 ///
 /// Basic is not answered: it would show the password to the server and, without TLS, to everybody on the way.
-struct DigestChallenge: Equatable {
+package struct DigestChallenge: Equatable {
   /// The hash functions, the better one first.
   enum Algorithm: String, CaseIterable {
     case sha256 = "SHA-256"
@@ -29,7 +29,7 @@ struct DigestChallenge: Equatable {
   private static let valueLimit = 1024
 
   /// Chooses the best of a response's challenges; nil where none is Digest with a known algorithm.
-  init?(choosingFrom fields: [String]) {
+  package init?(choosingFrom fields: [String]) {
     let challenges = fields.compactMap { Self($0) }
     guard let best = Algorithm.allCases.lazy.compactMap({ one in challenges.first { $0.algorithm == one } }).first
     else {
@@ -92,7 +92,7 @@ struct DigestChallenge: Equatable {
   /// - Parameters:
   ///   - count: The number of requests with this nonce, from 1 on.
   ///   - clientNonce: A number of the client's own.
-  func authorization(
+  package func authorization(
     user: String, password: String, method: String, uri: String, count: UInt32, clientNonce: String
   ) -> String {
     func hash(_ text: String) -> String { Self.hexadecimal(algorithm.function.digest(of: text.utf8)) }

@@ -1,29 +1,29 @@
 import Media
-import Platform
-import RTP
-import RTSP
-import SRTP
+package import Platform
+package import RTP
+package import RTSP
+package import SRTP
 
 extension ReceivedDescription {
   /// One stream of a description that is received.
-  struct Track: Equatable {
+  package struct Track: Equatable {
     /// The contents of its packets.
-    var contents: RTPReceiver.Contents
+    package var contents: RTPReceiver.Contents
     /// The medium.
-    var medium: Medium
+    package var medium: Medium
     /// The payload type of the contents.
-    var payloadType: UInt8
+    package var payloadType: UInt8
     /// The payload type of retransmissions; nil if there are none.
-    var retransmissionPayloadType: UInt8?
+    package var retransmissionPayloadType: UInt8?
     /// The parameter sets of `sprop-parameter-sets`, or of `sprop-vps`, `sprop-sps` and `sprop-pps`, in the order in which a decoder
     /// needs them; empty where there are none.
-    var parameterSets: [[UInt8]] = []
+    package var parameterSets: [[UInt8]] = []
     /// The address of `c=`, of the medium or else of the session.
-    var address: IPAddress?
+    package var address: IPAddress?
     /// The only sender in a group; nil for any.
-    var source: IPAddress?
+    package var source: IPAddress?
     /// The most routers that a group's packets may pass; nil where the description does not tell.
-    var timeToLive: UInt8?
+    package var timeToLive: UInt8?
     /// The MIKEY messages of the medium, or else of the session.
     var keyManagement: [String] = []
 
@@ -34,7 +34,7 @@ extension ReceivedDescription {
   /// Returns the first stream of H.264, or else of HEVC.
   ///
   /// - Throws: ``ReceiverError/unsupported(_:)``.
-  func picture() throws(ReceiverError) -> Track {
+  package func picture() throws(ReceiverError) -> Track {
     for (name, contents) in Self.contents {
       for medium in media where medium.kind == "video" {
         for type in medium.payloadTypes where medium.encodings[type]?.name == name {
@@ -96,7 +96,7 @@ extension ReceivedDescription {
   }
 
   /// Returns the first stream of Opus, RFC 7587 section 7; nil if there is none.
-  func sound() -> Track? {
+  package func sound() -> Track? {
     for medium in media where medium.kind == "audio" && TransportProfile(rawValue: medium.profile) != nil {
       let type = medium.payloadTypes.first { type in
         medium.encodings[type] == Encoding(name: "OPUS", clockRate: Int(OpusPacketizer.clockRate))
@@ -107,7 +107,7 @@ extension ReceivedDescription {
   }
 
   /// The codecs of sound that are not received, for people; nil where there is no sound, or Opus.
-  var otherSound: String? {
+  package var otherSound: String? {
     guard sound() == nil else { return nil }
     let sounds = media.filter { $0.kind == "audio" }
     guard !sounds.isEmpty else { return nil }
@@ -149,17 +149,18 @@ extension TransportProfile {
   /// `true` if receivers may ask for packets at once (RFC 4585).
   var hasFeedback: Bool { self == .avpf || self == .savpf }
   /// The profile without encryption.
-  var unprotected: TransportProfile { hasFeedback ? .avpf : .avp }
+  package var unprotected: TransportProfile { hasFeedback ? .avpf : .avp }
 }
 
 extension ReceivedDescription.Track {
   /// The key of a track's sender, and its sources.
-  struct SenderKey: Equatable {
-    var key: SRTPKey
+  package struct SenderKey: Equatable {
+    /// The key.
+    package var key: SRTPKey
     /// The sources that the sender names, with their rollover counters.
     var streams: [MIKEYMessage.Stream] = []
     /// `true` if the key came by MIKEY: each side then has a key of its own.
-    var isOneWay = false
+    package var isOneWay = false
 
     /// Parses a MIKEY message in base64, RFC 3830.
     ///
@@ -186,12 +187,12 @@ extension ReceivedDescription.Track {
   }
 
   /// The profile of the medium.
-  var profile: TransportProfile { TransportProfile(rawValue: medium.profile) ?? .avp }
+  package var profile: TransportProfile { TransportProfile(rawValue: medium.profile) ?? .avp }
 
   /// Returns the first key of the description that can be used.
   ///
   /// - Throws: ``ReceiverError/key(_:)`` where there is none. No part of a key is in it.
-  func senderKey() throws(ReceiverError) -> SenderKey {
+  package func senderKey() throws(ReceiverError) -> SenderKey {
     var failure: ReceiverError?
     for text in medium.cryptography {
       do throws(ReceiverError) { return try SenderKey(crypto: text) } catch { failure = failure ?? error }

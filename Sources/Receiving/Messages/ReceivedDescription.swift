@@ -2,13 +2,13 @@ import Media
 import RTP
 
 /// A session description of another sender, RFC 8866, as far as pictures and sound need it.
-struct ReceivedDescription: Equatable {
+package struct ReceivedDescription: Equatable {
   /// One `m=` line with its attributes.
-  struct Medium: Equatable {
+  package struct Medium: Equatable {
     /// The kind, such as `video`.
     var kind: String
     /// The port; 0 where SETUP determines it.
-    var port: UInt16
+    package var port: UInt16
     /// The RTP profile, such as `RTP/AVP`.
     var profile: String
     /// The payload types, the preferred one first.
@@ -20,9 +20,9 @@ struct ReceivedDescription: Equatable {
     /// The parameters of `a=fmtp`, by payload type.
     var parameters: [UInt8: String] = [:]
     /// `a=control`.
-    var control: String?
+    package var control: String?
     /// `true` if RTCP shares RTP's port.
-    var isMultiplexed = false
+    package var isMultiplexed = false
     /// `true` if feedback may come without a report before it (`a=rtcp-rsize`, RFC 5506).
     var isReducedSize = false
     /// The most routers that a group's packets may pass; nil where `c=` does not tell.
@@ -46,7 +46,7 @@ struct ReceivedDescription: Equatable {
   /// The media in their order.
   var media: [Medium] = []
   /// `c=` of the session.
-  var address: String?
+  package var address: String?
   /// The most routers that a group's packets may pass, of the session.
   var timeToLive: UInt8?
   /// The only sender in a group, of the session.
@@ -64,7 +64,7 @@ struct ReceivedDescription: Equatable {
   /// Parses a description. Lines that are not needed are skipped.
   ///
   /// - Throws: ``ReceiverError/malformed(_:)``.
-  init(_ bytes: [UInt8]) throws(ReceiverError) {
+  package init(_ bytes: [UInt8]) throws(ReceiverError) {
     guard bytes.count <= Self.byteLimit else {
       throw .malformed("a session description of \(bytes.count) bytes: at most \(Self.byteLimit) are read")
     }

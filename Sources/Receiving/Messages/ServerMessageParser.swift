@@ -1,7 +1,7 @@
-import RTSP
+package import RTSP
 
 /// A message of a server on an RTSP connection.
-enum ServerMessage: Equatable {
+package enum ServerMessage: Equatable {
   /// A response to one of our requests.
   case response(ServerResponse)
   /// A request of the server's: its method and its `CSeq`.
@@ -9,22 +9,22 @@ enum ServerMessage: Equatable {
 }
 
 /// A server's response, RFC 2326 section 7.
-struct ServerResponse: Equatable {
+package struct ServerResponse: Equatable {
   /// The status code, 100…599.
-  var status: Int
+  package var status: Int
   /// The reason in the server's words, printable and short.
-  var reason: String
+  package var reason: String
   /// The header fields.
-  var headers: HeaderFields
+  package var headers: HeaderFields
   /// The body.
-  var body: [UInt8] = []
+  package var body: [UInt8] = []
 }
 
 /// A parser of a server's messages and interleaved data, independent of how the connection splits the bytes. Its limits bound
 /// its memory.
-struct ServerMessageParser {
+package struct ServerMessageParser {
   /// The limits of a message.
-  struct Limits {
+  package struct Limits {
     /// The limit of the lines before the body, in bytes.
     var headBytes = 16_384
     /// The limit of header fields.
@@ -39,7 +39,7 @@ struct ServerMessageParser {
   /// The bytes of the buffer that are known to have no end of the head.
   private var searched = 0
 
-  init(limits: Limits = Limits()) { self.limits = limits }
+  package init(limits: Limits = Limits()) { self.limits = limits }
 
   /// The memory that the parser holds, in bytes.
   var memoryBytes: Int { buffer.capacity }
@@ -47,7 +47,7 @@ struct ServerMessageParser {
   /// Takes the next bytes of the connection, and passes messages and interleaved data on, in order.
   ///
   /// - Throws: ``ReceiverError/malformed(_:)``: nothing more can be read.
-  mutating func take(
+  package mutating func take(
     _ bytes: UnsafeRawBufferPointer, data: (UInt8, UnsafeRawBufferPointer) throws(ReceiverError) -> Void,
     message: (ServerMessage) throws(ReceiverError) -> Void
   ) throws(ReceiverError) {

@@ -1,33 +1,33 @@
-import Platform
-import RTSP
+package import Platform
+package import RTSP
 
 /// The `Transport` of a server's response to SETUP, RFC 2326 section 12.39.
-struct ServerTransport: Equatable {
+package struct ServerTransport: Equatable {
   /// A group that the packets go to.
-  struct Group: Equatable {
+  package struct Group: Equatable {
     /// The group's address.
-    var address: IPAddress
+    package var address: IPAddress
     /// Its ports.
-    var ports: PortPair
+    package var ports: PortPair
     /// The most routers that packets may pass.
-    var timeToLive: UInt8
+    package var timeToLive: UInt8
     /// The sender; nil where the server does not tell.
-    var sender: IPAddress?
+    package var sender: IPAddress?
   }
 
   /// The channels of interleaved data; nil for UDP.
   var channels: ChannelPair?
   /// The server's ports; nil where it tells none.
-  var serverPorts: PortPair?
+  package var serverPorts: PortPair?
   /// The stream's source; nil where the server does not tell.
   var source: UInt32?
   /// The group; nil where the packets go to this host alone.
-  var group: Group?
+  package var group: Group?
 
   /// Parses the header's value.
   ///
   /// - Throws: ``ReceiverError/malformed(_:)``.
-  init(_ text: String) throws(ReceiverError) {
+  package init(_ text: String) throws(ReceiverError) {
     let parts = text.split(separator: ";").map { Text.trimmed($0) }
     guard text.utf8.count <= 1024, let first = parts.first, first.uppercased().hasPrefix("RTP/") else {
       throw .malformed("the server's transport is not RTP: \(Text.printable(text))")

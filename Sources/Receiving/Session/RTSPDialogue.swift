@@ -1,14 +1,14 @@
 import Media
 import Platform
 import RTP
-import RTSP
+package import RTSP
 import SRTP
 
 /// The client's side of an RTSP session: DESCRIBE, SETUP of each track, PLAY, and the requests that keep it alive. Messages go
 /// in, requests come out. It has no socket and no clock.
-struct RTSPDialogue {
+package struct RTSPDialogue {
   /// The client's way of receiving packets.
-  enum Way: Equatable {
+  package enum Way: Equatable {
     /// Over the RTSP connection, on channels 0 and 1 and those after them.
     case interleaved
     /// At these UDP ports, one pair a track.
@@ -23,23 +23,23 @@ struct RTSPDialogue {
   }
 
   /// A user with a password.
-  struct Credentials {
+  package struct Credentials {
     let user: String
     let password: String
   }
 
   /// A track that the server has set up.
-  struct SetUpTrack {
+  package struct SetUpTrack {
     /// The track, with the profile that was set up.
-    var track: ReceivedDescription.Track
+    package var track: ReceivedDescription.Track
     /// The server's transport.
-    var transport: ServerTransport
+    package var transport: ServerTransport
     /// The keys; nil where the packets are in the clear, or within an encrypted connection.
-    var keys: TrackKeys?
+    package var keys: TrackKeys?
   }
 
   /// The tracks that the server has set up so far, in their order; the picture's is the first.
-  private(set) var setUp: [SetUpTrack] = []
+  package private(set) var setUp: [SetUpTrack] = []
   /// The codecs of sound that the server has and that are not received, for people.
   private(set) var otherSound: String?
   /// The longest time between two requests: a half of the session's timeout.
@@ -73,7 +73,7 @@ struct RTSPDialogue {
   private static let sessionLimit = 256
 
   /// Creates the dialogue for a stream. `makeNonce` returns a new random text for Digest, and `makeControlKey` a new key.
-  init(
+  package init(
     _ url: StreamURL, way: Way, wantsSound: Bool = true, credentials: Credentials?, makeNonce: @escaping () -> String,
     makeControlKey: @escaping TrackKeys.Maker
   ) {
@@ -84,7 +84,7 @@ struct RTSPDialogue {
   }
 
   /// Returns the first request.
-  mutating func begin() -> [UInt8] { request(.options, url.description) }
+  package mutating func begin() -> [UInt8] { request(.options, url.description) }
 
   /// Returns the request that keeps the session alive.
   mutating func keepAlive() -> [UInt8] { request(hasGetParameter ? .getParameter : .options, presentation) }
@@ -98,7 +98,7 @@ struct RTSPDialogue {
   /// Takes a message and returns the bytes to send, if any.
   ///
   /// - Throws: ``ReceiverError`` for a refusal, and for a message that makes no sense.
-  mutating func take(_ message: ServerMessage) throws(ReceiverError) -> [UInt8]? {
+  package mutating func take(_ message: ServerMessage) throws(ReceiverError) -> [UInt8]? {
     switch message {
     case .request(let method, let number):
       if method == .redirect { throw .redirected("another server") }

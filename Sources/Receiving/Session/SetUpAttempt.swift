@@ -1,7 +1,7 @@
 import Platform
 import RTP
 import RTSP
-import SRTP
+package import SRTP
 
 /// One way to set up a track: a request SETUP with one profile.
 struct SetUpAttempt {
@@ -55,9 +55,9 @@ struct SetUpAttempt {
 }
 
 /// The keys of one track: the sender's, and the one of our own reports.
-struct TrackKeys {
+package struct TrackKeys {
   /// A maker of a new key of a suite, which returns it with its MIKEY message in base64 and the source that it is for.
-  typealias Maker = (SRTPSuite) -> (key: SRTPKey, source: UInt32, message: String)
+  package typealias Maker = (SRTPSuite) -> (key: SRTPKey, source: UInt32, message: String)
 
   /// The sender's key.
   var sender: ReceivedDescription.Track.SenderKey
@@ -66,7 +66,7 @@ struct TrackKeys {
   /// The source of our reports, which the message names; nil leaves it open.
   let controlSource: UInt32?
   /// The MIKEY message that gives the server our key; nil where both sides have one key.
-  let controlMessage: String?
+  package let controlMessage: String?
 
   /// Creates the keys. Where the sender's key is for one direction only, our reports get a key of their own.
   init(_ sender: ReceivedDescription.Track.SenderKey, _ make: Maker) {

@@ -1,24 +1,29 @@
-import Adaptors
+package import Adaptors
 import Media
-import Platform
+package import Platform
 import RTP
 
 /// A picture or a packet of sound that has come.
-enum ReceivedMedia {
+package enum ReceivedMedia {
   case picture(EncodedPicture)
   case sound(EncodedSound)
 }
 
 /// The reception of one track's packets, up to access units with times: sockets and clocks belong to the caller.
-final class TrackReception {
+package final class TrackReception {
   /// The way of the packets, as far as the reception depends on it.
-  struct Way {
+  package struct Way {
     /// `true` for a connection, which loses nothing and keeps the order.
     var isReliable = false
     /// `true` if RTCP shares RTP's port.
     var isMultiplexed = false
     /// `true` if the packets go to a group, whose members do not all ask for the same packets.
     var isGroup = false
+
+    /// Creates a way; without arguments, UDP with ports for each track.
+    package init(isReliable: Bool = false, isMultiplexed: Bool = false, isGroup: Bool = false) {
+      (self.isReliable, self.isMultiplexed, self.isGroup) = (isReliable, isMultiplexed, isGroup)
+    }
   }
 
   /// The receiver of the packets.
@@ -48,7 +53,7 @@ final class TrackReception {
   /// Creates the reception of `track`.
   ///
   /// - Throws: ``ReceiverError/unsupported(_:)`` for a payload type that RTP does not have; ``ReceiverError/key(_:)``.
-  init(
+  package init(
     _ track: ReceivedDescription.Track, _ way: Way, keys: TrackKeys?, _ clock: SessionClock,
     _ configuration: StreamReceiver.Configuration, at time: Instant, wallClock: @escaping () -> Int64,
     deliver: @escaping (ReceivedMedia) -> Void
@@ -88,7 +93,7 @@ final class TrackReception {
   // MARK: Packets
 
   /// Takes a datagram that came at the port or channel of RTP.
-  func receive(_ packet: UnsafeRawBufferPointer, at time: Instant) {
+  package func receive(_ packet: UnsafeRawBufferPointer, at time: Instant) {
     guard let protection else { return take(packet, at: time) }
     let isControl = way.isMultiplexed && RTPMultiplexing(packet) == .rtcp
     let former = protection.forged

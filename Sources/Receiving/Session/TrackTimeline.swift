@@ -53,9 +53,12 @@ struct TrackTimeline {
 
 /// The common clock of a session's tracks, by their sender reports (RFC 3550 section 6.4.1): the picture's timeline is the
 /// sound's too.
-final class SessionClock {
+package final class SessionClock {
   /// An instant of the picture's timeline, and the sender's wall clock at that time.
   private var reference: (instant: Instant, ntp: NTPTimestamp)?
+
+  /// Creates a clock without a report.
+  package init() {}
 
   /// The smallest step that the sound's timeline makes: less is the sender's rounding.
   private static let least = Duration.milliseconds(1)
